@@ -1,0 +1,255 @@
+"""Instructions that touch memory: ld, st, atom, red and cp.async.
+
+A decoder takes an instruction and the slot table of its entry and returns
+`execute(state, mask)`. PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import memory
+from .events import Access
+from .ops import DTYPES, Unsupported, bits
+from .syntax import Instruction, Vector
+
+SPACES = {"global", "shared", "local", "const", "param"}
+# hints that change nothing about the value: caches, ordering between correct programs' threads
+HINTS = {"nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "volatile", "relaxed", "acquire",
+         "release", "acq_rel", "weak", "cta", "gpu", "sys", "cluster", "noftz", "unified"}
+
+
+def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set[str]]:
+    """`.shared.v4.f32` -> (space or "generic", type, vector length, other known words)."""
+    space, lanes, kind, others = "generic", 1, "", set()
+    for word in i.modifiers:
+        name = word.split("::")[0]
+        if word in ("shared::cta", "param::entry") or word in SPACES:
+            space = name
+        elif word in ("v2", "v4"):
+            lanes = int(word[1])
+        elif word in DTYPES and word != "pred":
+            kind = word
+        elif word in words:
+            others.add(word)
+        elif word not in HINTS and name not in ("L1", "L2"):
+            raise Unsupported(f".{word}")
+    if not kind:
+        raise Unsupported(".".join(i.modifiers))
+    return space, kind, lanes, others
+
+
+def elements(operand) -> tuple:
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+def spaces_of(space: str, address, mask, state):
+    """Yield (space, address in it, mask). A generic address says by its window where it is."""
+    if space != "generic":
+        yield state.spaces["global" if space == "const" else space], address, mask
+        return
+    windows = {"global": address < memory.SHARED_WINDOW, "local": address >= memory.LOCAL_WINDOW}
+    windows["shared"] = ~(windows["global"] | windows["local"])
+    start = {"global": 0, "shared": memory.SHARED_WINDOW, "local": memory.LOCAL_WINDOW}
+    for name, inside in windows.items():
+        if inside.all():
+            yield state.spaces[name], address - start[name], mask
+        elif inside.any():
+            part = np.broadcast_to(inside, state.shape)
+            part = part if mask is None else part & mask
+            yield state.spaces[name], address - start[name], part
+
+
+def reach(i, state, kind: str, space: memory.Space, address, mask, width: int,
+          align: int | None = None) -> None:
+    """Check an access (aligned to its width unless told otherwise) and tell the sink of it."""
+    space.check(address, mask, width, align or width,
+                memory.fault_for(i, state.describe_thread))
+    if state.sink is not None:
+        state.sink(Access(i, kind, space.name, width, address, mask, state.blocks,
+                          state.shape[1], state.steps))
+
+
+def load(i: Instruction, slots):
+    space, kind, lanes, _ = split_modifiers(i, set())
+    size = bits(kind) // 8
+    dtype = DTYPES[kind]
+    address_of = slots.address(i.operands[1])
+    writers = [slots.writer(e, dtype) for e in elements(i.operands[0])]
+    if len(writers) != lanes:
+        raise Unsupported("a vector of another length")
+
+    def execute(state, mask):
+        whole = address_of(state.registers)
+        for home, address, part in spaces_of(space, whole, mask, state):
+            reach(i, state, "load", home, address, part, size * lanes)
+            for write, value in zip(writers, home.load(address, part, size, lanes)):
+                if part is not None:                # flat values of the active threads
+                    full = np.zeros(state.shape, value.dtype)
+                    full[part] = value
+                    value = full
+                write(state.registers, value.view(dtype), part)
+    return execute
+
+
+def store(i: Instruction, slots):
+    space, kind, lanes, _ = split_modifiers(i, set())
+    size = bits(kind) // 8
+    unsigned = memory.UNSIGNED[size]
+    address_of = slots.address(i.operands[0])
+    readers = [slots.reader(e, DTYPES[kind]) for e in elements(i.operands[1])]
+    if len(readers) != lanes:
+        raise Unsupported("a vector of another length")
+
+    def execute(state, mask):
+        whole = address_of(state.registers)
+        values = [read(state.registers).view(unsigned) for read in readers]
+        for home, address, part in spaces_of(space, whole, mask, state):
+            reach(i, state, "store", home, address, part, size * lanes)
+            home.store(address, part, values, size)
+    return execute
+
+
+def _compare_and_swap(old, compare, new):
+    return np.where(old == compare, new, old)
+
+
+ATOMICS = {
+    "add": lambda old, x: old + x,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "exch": lambda old, x: x,
+    "cas": _compare_and_swap,
+    "inc": lambda old, x: np.where(old >= x, old.dtype.type(0), old + old.dtype.type(1)),
+    "dec": lambda old, x: np.where((old == 0) | (old > x), x, old - old.dtype.type(1)),
+}
+
+
+def atomic(i: Instruction, slots):
+    """atom and red. Threads that meet at one address take turns in thread order; a GPU
+    takes them in any order, which float sums show in their last bits."""
+    space, kind, lanes, given = split_modifiers(i, set(ATOMICS))
+    if len(given) != 1 or lanes != 1 or kind[0] == "f" and given - {"add", "exch"}:
+        raise Unsupported(".".join(i.modifiers))
+    operation = ATOMICS[given.pop()]
+    dtype, size = DTYPES[kind], bits(kind) // 8
+    operands = list(i.operands)
+    target = operands.pop(0) if i.opcode == "atom" else None
+    address_of = slots.address(operands[0])
+    readers = [slots.reader(operand, dtype) for operand in operands[1:]]
+    write = slots.writer(target, dtype) if target is not None else None
+
+    def execute(state, mask):
+        whole = address_of(state.registers)
+        for home, address, part in spaces_of(space, whole, mask, state):
+            reach(i, state, "atomic", home, address, part, size)
+            active = np.ones(state.shape, bool) if part is None else part
+            index = np.broadcast_to((address // size) + home.rows[size], state.shape)[active]
+            values = [np.broadcast_to(read(state.registers), state.shape)[active]
+                      for read in readers]
+            old = take_turns(home.views[size].view(dtype), index, values, operation)
+            if write is not None:
+                full = np.zeros(state.shape, dtype)
+                full[active] = old
+                write(state.registers, full, part)
+    return execute
+
+
+def take_turns(view, index, values, operation):
+    """Apply the operation once per element, in order, to view[index]; returns what each saw.
+
+    Each round serves the first waiting thread of every address, so that rounds are as many as
+    the threads that meet at the busiest one."""
+    old = np.empty(index.shape, view.dtype)
+    waiting = np.arange(index.size)
+    while waiting.size:
+        _, first = np.unique(index[waiting], return_index=True)
+        now = waiting[first]
+        old[now] = view[index[now]]
+        view[index[now]] = operation(old[now], *(v[now] for v in values))
+        waiting = np.delete(waiting, first)
+    return old
+
+
+# -- cp.async: copies that land when they are waited for --------------------------------------
+
+def async_copy(i: Instruction, slots):
+    """cp.async.{ca,cg}.shared.global [to], [from], size{, source size}: missing bytes are zeros.
+
+    The source is read at once and written to shared memory by the wait, so that a kernel which
+    forgets to wait computes with what was there before."""
+    words = set(i.modifiers)
+    if words == {"commit_group"}:
+        return lambda state, mask: state.copies.commit(state.full(mask))
+    if words == {"wait_all"}:
+        def wait_all(state, mask):
+            state.copies.commit(state.full(mask))
+            state.copies.wait(state.full(mask), 0)
+        return wait_all
+    if words == {"wait_group"}:
+        pending = int(i.operands[0].value)
+        return lambda state, mask: state.copies.wait(state.full(mask), pending)
+    known = {"ca", "cg", "shared", "shared::cta", "global"}
+    if {w for w in words if not w.startswith("L2::")} - known or "global" not in words:
+        raise Unsupported(".".join(i.modifiers))
+    to_address, from_address = slots.address(i.operands[0]), slots.address(i.operands[1])
+    width = int(i.operands[2].value)
+    read_size = slots.reader(i.operands[3], np.uint32) if len(i.operands) > 3 else None
+    if width not in (4, 8, 16):
+        raise Unsupported(f"cp.async of {width} bytes")
+
+    def execute(state, mask):
+        active = state.full(mask)
+        source = np.broadcast_to(from_address(state.registers), state.shape)
+        target = to_address(state.registers)
+        count = np.uint32(width) if read_size is None else read_size(state.registers)
+        count = np.broadcast_to(count, state.shape)
+        reading = active & (count > 0)
+        home, shared = state.spaces["global"], state.spaces["shared"]
+        for n in np.unique(count[reading]):
+            reach(i, state, "load", home, source, reading & (count == n), int(n), width)
+        reach(i, state, "store", shared, target, active, width)
+        words = [np.zeros(state.shape, np.uint32) for _ in range(width // 4)]
+        for n, value in enumerate(home.load(source, reading, 4, width // 4)):
+            words[n][reading] = np.where(count[reading] >= 4 * (n + 1), value, np.uint32(0))
+        state.copies.add(lambda done: shared.store(target, done, words, 4), active)
+    return execute
+
+
+class AsyncCopies:
+    """The copies under way in a chunk, in groups, counted for each thread."""
+
+    def __init__(self):
+        self.open = []              # (write, threads): not yet committed
+        self.groups = []            # [copies, threads that committed them], oldest first
+
+    def add(self, write, threads) -> None:
+        self.open.append((write, threads))
+
+    def commit(self, threads) -> None:
+        mine = [(write, owners & threads) for write, owners in self.open]
+        self.open = [(write, owners & ~threads) for write, owners in self.open
+                     if (owners & ~threads).any()]
+        self.groups.append([mine, threads.copy()])
+
+    def wait(self, threads, pending: int) -> None:
+        """Land all but the newest `pending` groups of each of these threads."""
+        newer = np.zeros(threads.shape, np.int64)
+        landed = []
+        for copies, owners in reversed(self.groups):
+            landing = owners & threads & (newer >= pending)
+            newer += owners
+            if landing.any():
+                landed.append((copies, landing))
+                owners &= ~landing
+        for copies, landing in reversed(landed):        # oldest first, as they were issued
+            for write, threads_of_copy in copies:
+                if (threads_of_copy & landing).any():
+                    write(threads_of_copy & landing)
+        self.groups = [group for group in self.groups if group[1].any()]
+
+
+MEMORY = {"ld": load, "ldu": load, "st": store, "atom": atomic, "red": atomic, "cp": async_copy}

@@ -1,0 +1,260 @@
+"""Control flow: branches, exits and barriers; and the instructions that change nothing here.
+
+A decoder takes (instruction, slots, entry, index of the following instruction) and returns
+`end(state, mask)`, which says where the threads of the mask go on.
+PTX ISA, chapters 9.7.12 (control flow) and 9.7.13.1 (barriers).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import PTXError
+from .events import Barrier
+from .memory import LOCAL_WINDOW, SHARED_WINDOW
+from .ops import Unsupported
+
+
+def guarded(execute, predicate_of):
+    """Run only the threads whose guard predicate is true."""
+    def run(state, mask):
+        taken, _ = split(predicate_of(state.registers), mask, state)
+        if taken is not False:
+            execute(state, taken)
+    return run
+
+
+def split(predicate, mask, state):
+    """The threads of the mask where the predicate is true, and those where it is not.
+
+    Either is False where nobody is left, and None where all threads of the chunk are."""
+    if predicate.size == 1:                 # uniform: nobody diverges
+        return (mask, False) if predicate[0, 0] else (False, mask)
+    if mask is None and predicate.all():
+        return None, False
+    yes = np.broadcast_to(predicate, state.shape) if mask is None else predicate & mask
+    no = ~yes if mask is None else mask & ~yes
+    if not yes.any():
+        return False, mask
+    return yes, no if no.any() else False
+
+
+def fall_through(following: int, length: int):
+    """The end of a basic block that just runs on, or of a body without a ret."""
+    if following == length:
+        return exit_threads
+    return lambda state, mask: state.go(following, mask)
+
+
+def exit_threads(state, mask):
+    if mask is None:
+        state.alive[:] = False
+    else:
+        state.alive &= ~mask
+    for number in list(state.waiting):      # those who wait need not wait for these any more
+        release(state, number)
+
+
+def branch(i, slots, entry, following):
+    if set(i.modifiers) - {"uni"}:
+        raise Unsupported(".".join(i.modifiers))
+    target = entry.labels[i.operands[0].name]
+    if i.guard is None:
+        return lambda state, mask: state.go(target, mask)
+    predicate_of = slots.guard(i)
+
+    def end(state, mask):
+        taken, left = split(predicate_of(state.registers), mask, state)
+        if taken is not False:
+            state.go(target, taken)
+        if left is not False:
+            state.go(following, left)
+    return end
+
+
+def indexed_branch(i, slots, entry, following):
+    """brx.idx index, list of labels: how a switch compiles."""
+    if i.modifiers[0] != "idx" or i.guard is not None:
+        raise Unsupported(".".join(i.modifiers))
+    index_of = slots.reader(i.operands[0], np.uint32)
+    targets = [entry.labels[name] for name in entry.branch_targets[i.operands[1].name]]
+
+    def end(state, mask):
+        index = np.broadcast_to(index_of(state.registers), state.shape)
+        active = state.full(mask)
+        if (index[active] >= len(targets)).any():
+            b, t = np.argwhere(active & (index >= len(targets)))[0]
+            raise PTXError(f"brx.idx with index {int(index[b, t])}, but {len(targets)} targets",
+                           instruction=i, thread=state.describe_thread(b, t))
+        for n, target in enumerate(targets):
+            going = active & (index == n)
+            if going.any():
+                state.go(target, going)
+    return end
+
+
+def leave(i, slots, entry, following):
+    """ret and exit; a thread that leaves the entry is done."""
+    if i.modifiers and i.modifiers != ("uni",):
+        raise Unsupported(".".join(i.modifiers))
+    if i.guard is None:
+        return exit_threads
+    predicate_of = slots.guard(i)
+
+    def end(state, mask):
+        leaving, left = split(predicate_of(state.registers), mask, state)
+        if left is not False:
+            state.go(following, left)
+        if leaving is not False:
+            exit_threads(state, leaving)
+    return end
+
+
+def trap(i, slots, entry, following):
+    def end(state, mask):
+        taken = mask
+        if i.guard is not None:
+            taken, left = split(slots.guard(i)(state.registers), mask, state)
+            if left is not False:
+                state.go(following, left)
+        if taken is not False:
+            b, t = np.argwhere(state.full(taken))[0]
+            raise PTXError("the kernel trapped", instruction=i,
+                           thread=state.describe_thread(b, t))
+    if i.guard is not None:
+        slots.guard(i)
+    return end
+
+
+# -- barriers ---------------------------------------------------------------------------------
+
+def barrier(i, slots, entry, following):
+    """bar.sync, bar.arrive, bar.red: threads of a block wait for each other.
+
+    A barrier completes when all threads of the block that have not exited are there, or as many
+    as its thread count says."""
+    kind = next((m for m in i.modifiers if m in ("sync", "arrive", "red")), None)
+    if i.modifiers[:2] == ("warp", "sync"):     # lockstep: the lanes are here already
+        return lambda state, mask: state.go(following, mask)
+    if kind is None or set(i.modifiers) - {"sync", "arrive", "red", "aligned", "cta", "popc", "and",
+                                           "or", "u32", "pred"} or i.guard is not None:
+        raise Unsupported(".".join(i.modifiers) + (" under a guard" if i.guard else ""))
+    operands, combine = list(i.operands), None
+    if kind == "red":
+        combine = reduction(i, slots, operands)
+    number_of = slots.reader(operands[0], np.uint32)
+    count_of = slots.reader(operands[1], np.uint32) if len(operands) > 1 else None
+
+    def end(state, mask):
+        number = one_value(number_of, state, mask, i)
+        count = one_value(count_of, state, mask, i) if count_of else None
+        if mask is None and kind == "sync" and count in (None, state.shape[1]) \
+                and number not in state.arrived:
+            announce(state, i, number, mask)
+            state.go(following, mask)
+            return
+        here = state.full(mask)
+        if kind == "arrive":
+            state.arrived.setdefault(number, np.zeros(len(here), np.int64))
+            state.arrived[number] += here.sum(1)
+            state.go(following, mask)
+        else:
+            groups = state.waiting.setdefault(number, {})
+            if following in groups:
+                here = here | groups[following][0]
+            groups[following] = (here, i, combine)
+        release(state, number, count)
+    return end
+
+
+def one_value(read, state, mask, i) -> int:
+    """A barrier's number or thread count, which must be the same for all who are here."""
+    values = np.broadcast_to(read(state.registers), state.shape)[state.full(mask)]
+    if (values != values[0]).any():
+        raise PTXError("threads give different numbers for one barrier", instruction=i)
+    return int(values[0])
+
+
+def release(state, number: int, count: int | None = None) -> None:
+    """Let the blocks go on in which everybody has arrived."""
+    groups = state.waiting.get(number)
+    if not groups:
+        return
+    here = np.logical_or.reduce([mask for mask, _, _ in groups.values()])
+    there = here.sum(1) + state.arrived.get(number, 0)
+    needed = state.alive.sum(1) if count is None else count
+    done = (there >= needed) & here.any(1)
+    if not done.any():
+        return
+    going = here & done[:, None]
+    for pc, (mask, i, combine) in list(groups.items()):
+        if combine is not None:
+            combine(state, going)
+        state.go(pc, mask & going)
+        left = mask & ~going
+        groups.pop(pc)
+        if left.any():
+            groups[pc] = (left, i, combine)
+    announce(state, i, number, None if going.all() else going)
+    if not groups:
+        del state.waiting[number]
+    if number in state.arrived:
+        state.arrived[number][done] = 0
+        if not state.arrived[number].any():
+            del state.arrived[number]
+
+
+def announce(state, i, number: int, mask) -> None:
+    if state.sink is not None:
+        state.sink(Barrier(i, number, mask, state.blocks, state.shape[1], state.steps))
+
+
+def reduction(i, slots, operands: list):
+    """bar.red: what the threads of a block agree on. Takes its operands out of the list."""
+    target, predicate = operands.pop(0), operands.pop()
+    predicate_of = slots.reader(predicate, np.bool_)
+    if "popc" in i.modifiers:
+        write = slots.writer(target, np.uint32)
+        reduce = lambda votes, there: votes.sum(1, dtype=np.uint32)
+    elif {"and", "or"} & set(i.modifiers):
+        write = slots.writer(target, np.bool_)
+        every = "and" in i.modifiers
+        reduce = lambda votes, there: (votes | ~there).all(1) if every else votes.any(1)
+    else:
+        raise Unsupported(".".join(i.modifiers))
+
+    def combine(state, going):
+        votes = predicate_of(state.registers) & going
+        write(state.registers, reduce(votes, going)[:, None], going)
+    return combine
+
+
+CONTROL = {"bra": branch, "brx": indexed_branch, "ret": leave, "exit": leave, "trap": trap,
+           "bar": barrier, "barrier": barrier}
+
+
+# -- nothing to do ----------------------------------------------------------------------------
+
+def nothing(i, slots):
+    """Fences and hints: threads of a chunk run in lockstep and see each other's stores."""
+    return lambda state, mask: None
+
+
+def change_window(i, slots):
+    """cvta: between a space's own addresses and generic ones."""
+    to = i.modifiers[0] == "to"
+    space, kind = i.modifiers[-2:]
+    start = {"global": 0, "const": 0, "param": 0, "shared": SHARED_WINDOW,
+             "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}[space]
+    dtype = {"u64": np.uint64, "u32": np.uint32}[kind]
+    if kind == "u32" and start:
+        raise Unsupported(".".join(i.modifiers))
+    read, write = slots.reader(i.operands[1], dtype), slots.writer(i.operands[0], dtype)
+    shift = dtype((-start if to else start) & (2 ** (8 * dtype().itemsize) - 1))
+    if not start:
+        return lambda state, mask: write(state.registers, read(state.registers), mask)
+    return lambda state, mask: write(state.registers, read(state.registers) + shift, mask)
+
+
+NO_EFFECT = {"membar": nothing, "fence": nothing, "nanosleep": nothing, "prefetch": nothing,
+             "prefetchu": nothing, "cvta": change_window}

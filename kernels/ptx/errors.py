@@ -1,0 +1,44 @@
+"""What can go wrong while PTX is read or run, with the place where it did."""
+
+from __future__ import annotations
+
+
+class PTXError(RuntimeError):
+    """Base of all errors of the interpreter.
+
+    Attributes: `line`, the PTX line (1-based) or None; `source`, the CUDA position as a
+    `syntax.Position` or None; `thread`, the thread's coordinates as text or None.
+    """
+
+    def __init__(self, message: str, *, instruction=None, thread: str | None = None):
+        self.line = getattr(instruction, "line", None)
+        self.source = getattr(instruction, "position", None)
+        self.thread = thread
+        where = []
+        if self.source is not None:
+            where.append(str(self.source))
+        if self.line is not None:
+            where.append(f"PTX line {self.line}: {instruction.text}")
+        if thread is not None:
+            where.append(thread)
+        super().__init__("\n  at ".join([message, *where]))
+
+
+class ParseError(PTXError):
+    """The text is not PTX that this parser reads."""
+
+
+class UnknownOpcode(PTXError):
+    """An instruction, modifier or special register that the interpreter does not have."""
+
+
+class MemoryFault(PTXError):
+    """An access outside every allocation, or one that is not aligned to its width."""
+
+
+class Deadlock(PTXError):
+    """Threads wait at a barrier that the others can no longer reach."""
+
+
+class StepLimit(PTXError):
+    """The run took more steps than allowed, as an endless loop does."""

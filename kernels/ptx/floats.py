@@ -1,0 +1,149 @@
+"""Floating-point operations that NumPy does not round as PTX does.
+
+Everything else (add, mul, div, sqrt in float32 and float64) NumPy already rounds once,
+to nearest even, as IEEE 754 and PTX `.rn` demand.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+_LOW_28 = np.uint64((1 << 28) - 1)
+
+
+def fma32(a, b, c):
+    """a * b + c in float32, rounded once.
+
+    The product of two float32 is exact in float64. Their sum with c is rounded to 53 bits and
+    then to 24, and this second rounding goes wrong only when the first one landed on a value
+    that float32 can represent or on the middle between two of them. Either has its low 28 bits
+    zero (normal or not), so only those elements are looked at again.
+    """
+    s = np.multiply(a, b, dtype=np.float64)
+    s = np.add(s, c, out=s if s.size >= c.size else None)
+    suspect = s.view(np.uint64) & _LOW_28
+    if suspect.size and not suspect.min():
+        where = np.nonzero(suspect == 0)
+        a, b, c = (np.broadcast_to(x, s.shape)[where].astype(np.float64) for x in (a, b, c))
+        s[where] = _to_odd(s[where], _sum_error(a * b, c, s[where]))
+    return s.astype(np.float32)
+
+
+def directed(rounding: str):
+    """(a, b, c) -> a * b + c in float32, rounded down (rm), up (rp) or towards zero (rz)."""
+    def run(a, b, c):
+        a, b, c = (x.astype(np.float64) for x in (a, b, c))
+        product = a * b
+        s = product + c
+        exact = _to_odd(s, _sum_error(product, c, s))   # not a float32 unless the value is
+        nearest = exact.astype(np.float32)
+        too_high, too_low = nearest > exact, nearest < exact
+        down = too_high & ((rounding == "rm") | (rounding == "rz") & (exact > 0))
+        up = too_low & ((rounding == "rp") | (rounding == "rz") & (exact < 0))
+        nearest = np.where(down, np.nextafter(nearest, np.float32(-np.inf)), nearest)
+        return np.where(up, np.nextafter(nearest, np.float32(np.inf)), nearest)
+    return run
+
+
+def fma64(a, b, c):
+    """a * b + c in float64, rounded once.
+
+    Method: S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
+    algorithms using rounding to odd", IEEE Transactions on Computers 57 (2008). It needs
+    exponents away from the limits; elements near them are computed exactly, one by one.
+    """
+    a, b, c = np.broadcast_arrays(a, b, c)
+    product = a * b
+    low = _product_error(a, b, product)
+    t = c + low
+    v = product + t
+    z = _sum_to_odd(_sum_error(c, low, t), _sum_error(product, t, v))
+    result = v + z
+    size = np.abs(product)
+    near_limits = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0) & ~(
+        (size < 2.0 ** 900) & (size > 2.0 ** -900) & (np.abs(c) < 2.0 ** 900)
+        & (np.abs(a) < 2.0 ** 900) & (np.abs(b) < 2.0 ** 900))
+    special = ~np.isfinite(a) | ~np.isfinite(b) | ~np.isfinite(c) | (a == 0) | (b == 0)
+    result = np.where(special, product + c, result)
+    for i in np.argwhere(near_limits):
+        i = tuple(i)
+        result[i] = _fma_exact(a[i], b[i], c[i])
+    return result
+
+
+def _fma_exact(a, b, c) -> float:
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    if exact == 0:
+        return float(a * b + c)         # the sign of a zero sum
+    try:
+        return float(exact)
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf")
+
+
+def _sum_error(a, b, s):
+    """The exact a + b - s, for s = fl(a + b) (Knuth's TwoSum)."""
+    bb = s - a
+    return (a - (s - bb)) + (b - bb)
+
+
+def _product_error(a, b, p):
+    """The exact a * b - p, for p = fl(a * b) (Veltkamp's split, Dekker's product)."""
+    def split(x):
+        big = x * 134217729.0           # 2**27 + 1
+        high = big - (big - x)
+        return high, x - high
+    (ah, al), (bh, bl) = split(a), split(b)
+    return ((ah * bh - p) + ah * bl + al * bh) + al * bl
+
+
+def _to_odd(s, error):
+    """fl(a + b) and its error -> a + b rounded to odd: where it was inexact, the neighbour of
+    the exact value whose last bit is set."""
+    even = (s.view(np.uint64) & np.uint64(1)) == 0
+    inexact = even & np.isfinite(s)
+    s = np.where(inexact & (error > 0), np.nextafter(s, np.inf), s)
+    return np.where(inexact & (error < 0), np.nextafter(s, -np.inf), s)
+
+
+def _sum_to_odd(a, b):
+    s = a + b
+    return _to_odd(s, _sum_error(a, b, s))
+
+
+def minimum(a, b):
+    """PTX min: the number where one operand is NaN; -0 is less than +0."""
+    zeros = (a == 0) & (b == 0)
+    return np.where(zeros & np.signbit(a), a, np.fmin(a, b)) if zeros.any() else np.fmin(a, b)
+
+
+def maximum(a, b):
+    """PTX max: the number where one operand is NaN; +0 is more than -0."""
+    zeros = (a == 0) & (b == 0)
+    return np.where(zeros, np.where(np.signbit(a), b, a), np.fmax(a, b)) if zeros.any() \
+        else np.fmax(a, b)
+
+
+def to_integer(x, dtype, rounding):
+    """Float to integer: rounded, then clamped to the type's range; NaN gives 0."""
+    info = np.iinfo(dtype)
+    rounded = rounding(x)
+    below, above = rounded < float(info.min), rounded >= float(info.max) + 1.0 * (info.bits < 64)
+    inside = np.where(below | above | np.isnan(x), x.dtype.type(0), rounded)
+    result = np.where(below, dtype(info.min), inside.astype(dtype))
+    return np.where(above, dtype(info.max), result)
+
+
+def to_tf32(x):
+    """cvt.rna.tf32: 10 mantissa bits, ties away from zero."""
+    bits = x.view(np.uint32)
+    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    return np.where(np.isfinite(x), rounded, bits)
+
+
+def flush_subnormals(x):
+    """`.ftz`: subnormal float32 become zeros of the same sign."""
+    tiny = np.abs(x) < np.finfo(np.float32).tiny
+    return np.where(tiny, np.copysign(np.float32(0), x), x)

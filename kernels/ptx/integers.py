@@ -1,0 +1,157 @@
+"""Integer operations that NumPy lacks or defines otherwise than PTX.
+
+Arrays in, arrays out; the width and signedness are those of the arrays' type. Addition,
+subtraction and the low half of a product are NumPy's own, which wrap around as PTX does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def width_of(dtype) -> int:
+    return 8 * np.dtype(dtype).itemsize
+
+
+def magnitude(x):
+    """|x| of a signed array as unsigned, right for the most negative number too."""
+    unsigned = x.view(f"u{x.dtype.itemsize}")
+    return np.where(x < 0, ~unsigned + unsigned.dtype.type(1), unsigned)
+
+
+def divide(a, b):
+    """Truncating division. PTX leaves a division by zero open; here it gives all ones."""
+    divisor = np.where(b == 0, b.dtype.type(1), b)
+    if a.dtype.kind == "u":
+        quotient = a // divisor
+    else:
+        size = magnitude(a) // magnitude(divisor)
+        quotient = np.where((a < 0) != (b < 0), ~size + size.dtype.type(1), size).view(a.dtype)
+    return np.where(b == 0, ~b, quotient)
+
+
+def remainder(a, b):
+    """Remainder with the sign of the dividend; by zero it gives the dividend."""
+    return np.where(b == 0, a, a - divide(a, b) * b)
+
+
+def multiply_wide(a, b):
+    """The whole product, in the type twice as wide."""
+    return np.multiply(a, b, dtype=f"{a.dtype.kind}{2 * a.dtype.itemsize}")
+
+
+def multiply_high(a, b):
+    """The upper half of the product."""
+    if a.dtype.itemsize < 8:
+        wide = multiply_wide(a, b)
+        return (wide >> wide.dtype.type(width_of(a.dtype))).astype(a.dtype)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    x, y = a.view(np.uint64), b.view(np.uint64)
+    x0, x1, y0, y1 = x & low, x >> half, y & low, y >> half
+    middle = x1 * y0 + (x0 * y0 >> half)
+    upper = x1 * y1 + (middle >> half) + ((x0 * y1 + (middle & low)) >> half)
+    if a.dtype.kind == "i":
+        zero = np.uint64(0)
+        upper = upper - np.where(a < 0, y, zero) - np.where(b < 0, x, zero)
+    return upper.view(a.dtype)
+
+
+def shift_left(x, count):
+    """By any uint32 count: from the width on, every bit has left."""
+    last = np.uint32(width_of(x.dtype) - 1)
+    moved = x << np.minimum(count, last).astype(x.dtype)
+    return np.where(count > last, x.dtype.type(0), moved)
+
+
+def shift_right(x, count):
+    """By any uint32 count; the sign of a signed type fills up."""
+    last = np.uint32(width_of(x.dtype) - 1)
+    moved = x >> np.minimum(count, last).astype(x.dtype)
+    return moved if x.dtype.kind == "i" else np.where(count > last, x.dtype.type(0), moved)
+
+
+def pair(low, high):
+    """Two uint32 as one uint64."""
+    return low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
+
+
+def funnel_shift(low, high, count, left: bool, wrap: bool):
+    """shf: a 32-bit window on {high, low}; the count wraps around at 32 or stops there."""
+    n = count & np.uint32(31) if wrap else np.minimum(count, np.uint32(32))
+    n = n.astype(np.uint64)
+    both = pair(low, high)
+    return (both << n >> np.uint64(32) if left else both >> n).astype(np.uint32)
+
+
+def bitwise_function(a, b, c, table: int):
+    """lop3: any function of three bits, from its truth table."""
+    result = np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape), np.uint32)
+    for row in range(8):
+        if table >> row & 1:
+            result |= (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
+    return result
+
+
+def permute_bytes(a, b, selector):
+    """prmt: four of the eight bytes of {b, a}; bit 3 of a selector spreads the byte's sign."""
+    both = pair(a, b)
+    result = np.uint32(0)
+    for byte in range(4):
+        pick = selector >> np.uint32(4 * byte)
+        shift = (pick & np.uint32(7)) * np.uint32(8)
+        value = (both >> shift.astype(np.uint64)).astype(np.uint8)
+        sign = np.where(value & np.uint8(128), np.uint8(255), np.uint8(0))
+        value = np.where(pick & np.uint32(8), sign, value)
+        result = result | value.astype(np.uint32) << np.uint32(8 * byte)
+    return result
+
+
+def low_ones(count, dtype):
+    """`count` ones in the low bits (all of them from the width on)."""
+    return ~shift_left(~np.zeros((1, 1), dtype), count)
+
+
+def extract_bits(a, position, length):
+    """bfe: `length` bits from `position` on; a signed type copies the field's top bit upwards."""
+    start, size = position & np.uint32(255), length & np.uint32(255)
+    if a.dtype.kind == "u":
+        return shift_right(a, start) & low_ones(size, a.dtype)
+    last = np.uint32(width_of(a.dtype) - 1)
+    left = last - np.minimum(start + size - np.uint32(1), last)     # bits above the field
+    return np.where(size == 0, a.dtype.type(0), shift_right(shift_left(a, left), start + left))
+
+
+def insert_bits(a, b, position, length):
+    """bfi: b with `length` bits from `position` on replaced by the low bits of a."""
+    start, size = position & np.uint32(255), length & np.uint32(255)
+    field = low_ones(size, a.dtype)
+    return (b & ~shift_left(field, start)) | shift_left(a & field, start)
+
+
+def leading_zeros(x):
+    """Of unsigned integers, as uint32: smear the top bit down, then count."""
+    width, step = width_of(x.dtype), 1
+    while step < width:
+        x = x | x >> x.dtype.type(step)
+        step *= 2
+    return np.uint32(width) - np.bitwise_count(x).astype(np.uint32)
+
+
+def highest_bit(x, from_top: bool):
+    """bfind: position of the highest bit that differs from the sign; all ones if none does."""
+    x = np.where(x < 0, ~x, x)
+    zeros = leading_zeros(x.view(f"u{x.dtype.itemsize}"))
+    found = zeros if from_top else np.uint32(width_of(x.dtype) - 1) - zeros
+    return np.where(x == 0, np.uint32(0xFFFFFFFF), found)
+
+
+def reverse_bits(x):
+    """Swap halves, then halves of halves, down to single bits."""
+    width = width_of(x.dtype)
+    step, mask = width // 2, (1 << width) - 1
+    while step:
+        mask ^= mask << step & (1 << width) - 1
+        low, n = x.dtype.type(mask), x.dtype.type(step)
+        x = (x >> n & low) | ((x & low) << n)
+        step //= 2
+    return x

@@ -1,0 +1,183 @@
+"""State spaces: bytes that know their allocations.
+
+Every space is one flat array of bytes. Global memory starts its rows at 0 for everybody;
+shared memory has a row for each block of the chunk, local memory one for each thread. An
+address is an offset into the row, so that a gather is `bytes[row + address]`.
+
+Memory that nobody wrote reads as 0xFF: NaN for floats, so a missing store shows.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .errors import MemoryFault
+
+ALIGNMENT = 256                     # of global allocations, as cudaMalloc gives at least
+GUARD = 4096                        # unallocated bytes around each of them
+SHARED_WINDOW = 1 << 40             # where generic addresses of shared memory start
+LOCAL_WINDOW = 1 << 41
+WINDOW = 1 << 40                    # and how far they reach
+
+UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+@dataclass(frozen=True)
+class Allocation:
+    name: str
+    start: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+
+@dataclass
+class Space:
+    """`data`: flat uint8. `row`: first byte of each row, int64 (1, 1), (B, 1) or (B, T)."""
+    name: str
+    data: np.ndarray
+    row: np.ndarray
+    allocations: list[Allocation]
+    views: dict[int, np.ndarray] = field(init=False)
+    rows: dict[int, np.ndarray] = field(init=False)
+
+    def __post_init__(self):
+        self.views = {size: self.data.view(dtype) for size, dtype in UNSIGNED.items()}
+        self.rows = {size: self.row // size for size in UNSIGNED}
+        self.starts = [a.start for a in self.allocations]
+
+    def load(self, address, mask, size: int, count: int):
+        """`count` values of `size` bytes from each address -> list of unsigned arrays.
+
+        Addresses have been checked. With a mask, the arrays are flat, one element per thread."""
+        # "clip" spares NumPy a second bounds check
+        if mask is None and address.shape[0] == 1 < self.row.shape[0] and self.row.shape[1] == 1:
+            index = address[0] >> _SHIFT[size]          # every block at the same place of its row
+            table = self.views[size].reshape(len(self.row), -1)
+            return [table.take(index + n, axis=1, mode="clip") for n in range(count)]
+        index = self._index(address, mask, size)
+        view = self.views[size]
+        return [view[n:].take(index, mode="clip") for n in range(count)]
+
+    def store(self, address, mask, values, size: int) -> None:
+        """Of several threads that write one address, the last wins (PTX leaves it open)."""
+        index = self._index(address, mask, size)
+        view = self.views[size]
+        for n, value in enumerate(values):
+            if mask is not None:
+                value = np.broadcast_to(value, mask.shape)[mask]
+            elif value.size > index.size:               # many threads, one address
+                index = np.broadcast_to(index, value.shape)
+            view[n:][index] = value
+
+    def _index(self, address, mask, size: int):
+        index = address >> _SHIFT[size]
+        if self.row.size > 1:
+            index = index + self.rows[size]
+        return index if mask is None else np.broadcast_to(index, mask.shape)[mask]
+
+    def check(self, address, mask, width: int, align: int, fault) -> None:
+        """Raise the MemoryFault that `fault(message, thread index)` makes, unless every
+        access of `width` bytes lies in one allocation and at a multiple of `align`."""
+        active = address if mask is None else np.broadcast_to(address, mask.shape)[mask]
+        if active.size == 0:
+            return
+        low, high = int(active.min()), int(active.max())
+        home = self.find(low)
+        inside = home is not None and high + width <= home.end
+        if inside and not np.bitwise_or.reduce(active, axis=None) & align - 1:
+            return
+        wrong = (active & (align - 1)) != 0
+        if not inside:
+            wrong = wrong | ~self._allocated(active, width)
+        if wrong.any():
+            self._raise(active, wrong, mask, width, align, fault)
+
+    def find(self, address: int) -> Allocation | None:
+        at = bisect.bisect_right(self.starts, address) - 1
+        return self.allocations[at] if at >= 0 and address < self.allocations[at].end else None
+
+    def _allocated(self, address, width: int):
+        if not self.allocations:
+            return np.zeros(address.shape, bool)
+        starts = np.array(self.starts)
+        ends = np.array([a.end for a in self.allocations])
+        at = np.maximum(np.searchsorted(starts, address, "right") - 1, 0)
+        return (address >= starts[at]) & (address + width <= ends[at])
+
+    def _raise(self, active, wrong, mask, width: int, align: int, fault):
+        first = int(np.argmax(wrong.ravel()))
+        bad = int(active.ravel()[first])
+        if mask is None:
+            where = np.unravel_index(first, active.shape)
+        else:
+            where = tuple(np.argwhere(mask)[first])
+        if bad & (align - 1) and self.find(bad) is not None:
+            raise fault(f"misaligned {width}-byte access to {self.name} memory at "
+                        f"{self.describe(bad)}: the address must be a multiple of {align}", where)
+        raise fault(f"{width}-byte access to {self.name} memory out of bounds: "
+                    f"{self.describe(bad)}", where)
+
+    def describe(self, address: int) -> str:
+        """An address in words: which allocation, and how far into or past it."""
+        if not self.allocations:
+            return f"address {address:#x}; there is no {self.name} allocation"
+        home = min(self.allocations,
+                   key=lambda a: max(a.start - address, address - a.end + 1, 0))
+        offset = address - home.start
+        if offset < 0:
+            place = f"{-offset} bytes before the start"
+        elif offset < home.size:
+            place = f"byte {offset}"
+        else:
+            place = f"{offset - home.size} bytes past the end"
+        return f"address {address:#x}, {place} of {home.name} ({home.size} bytes)"
+
+
+_SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
+
+
+def global_space(buffers: list[tuple[str, np.ndarray]]) -> Space:
+    """Copy the buffers into one arena, unallocated guards between them."""
+    allocations, end = [], GUARD
+    for name, buffer in buffers:
+        start = -(-end // ALIGNMENT) * ALIGNMENT
+        allocations.append(Allocation(name, start, buffer.nbytes))
+        end = start + buffer.nbytes + GUARD
+    data = np.full(-(-end // 16) * 16, 0xFF, np.uint8)
+    for allocation, (_, buffer) in zip(allocations, buffers):
+        data[allocation.start:allocation.end] = np.frombuffer(buffer, np.uint8) \
+            if buffer.nbytes else b""
+    return Space("global", data, np.zeros((1, 1), np.int64), allocations)
+
+
+def rowed_space(name: str, allocations: list[Allocation], size: int, rows: tuple[int, int]) -> Space:
+    """A space with one row of `size` bytes for each of rows[0] * rows[1] owners."""
+    stride = -(-size // 16) * 16
+    count = rows[0] * rows[1]
+    row = (np.arange(count, dtype=np.int64) * stride).reshape(rows)
+    return Space(name, np.full(max(count * stride, 16), 0xFF, np.uint8), row, allocations)
+
+
+def lay_out(variables, dynamic: int = 0) -> tuple[list[Allocation], int]:
+    """Offsets for declared variables in order; an extern array takes the `dynamic` bytes at
+    the end. Returns the allocations and the size of the row."""
+    allocations, end = [], 0
+    for variable in sorted(variables, key=lambda v: v.size == 0):
+        start = -(-end // variable.align) * variable.align
+        size = variable.size or dynamic
+        allocations.append(Allocation(variable.name, start, size))
+        end = start + (size if variable.size else 0)
+    last = max((a.end for a in allocations), default=0)
+    return allocations, max(last, end + dynamic)
+
+
+def fault_for(instruction, describe_thread):
+    """A maker of MemoryFaults for one instruction."""
+    return lambda message, where: MemoryFault(message, instruction=instruction,
+                                              thread=describe_thread(*where))

@@ -1,0 +1,136 @@
+"""Instructions by which the lanes of a warp talk: shfl, vote, activemask, redux.
+
+PTX ISA, chapter 9.7.9.6 (shfl.sync) and 9.7.13 (vote, activemask, redux).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import PTXError
+from .ops import DTYPES, Unsupported, signed
+from .syntax import Instruction, Vector
+
+LANES = 32
+
+
+def by_warp(x, state, fill=0):
+    """(B, T) or what broadcasts to it -> (B, warps, 32), short warps filled up."""
+    blocks, threads = state.shape
+    warps = -(-threads // LANES)
+    padded = np.full((blocks, warps * LANES), fill, x.dtype)
+    padded[:, :threads] = x
+    return padded.reshape(blocks, warps, LANES)
+
+
+def by_thread(x, state):
+    """The inverse of by_warp."""
+    blocks, threads = state.shape
+    return x.reshape(blocks, -1)[:, :threads]
+
+
+def ballot(predicate):
+    """(B, W, 32) bool -> (B, W, 32) uint32, the same mask for every lane."""
+    weights = np.uint32(1) << np.arange(LANES, dtype=np.uint32)
+    mask = np.where(predicate, weights, np.uint32(0)).sum(-1, dtype=np.uint32, keepdims=True)
+    return np.broadcast_to(mask, predicate.shape)
+
+
+def require_members(i, state, members, active) -> None:
+    """Every lane named in the member mask must take part: a GPU would wait for it for ever."""
+    missing = active & ((members & ~ballot(active)) != 0)
+    if missing.any():
+        block, warp, lane = np.argwhere(missing)[0]
+        raise PTXError(
+            f"{i.text}: member mask {int(members[block, warp, lane]):#010x} names lanes that do "
+            f"not take part (active {int(ballot(active)[block, warp, lane]):#010x})",
+            instruction=i, thread=state.describe_thread(block, warp * LANES + lane))
+
+
+def shuffle(i: Instruction, slots):
+    if i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[2] != "b32":
+        raise Unsupported(".".join(i.modifiers))
+    mode = i.modifiers[1]
+    target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
+    write = slots.writer(target[0], np.uint32)
+    write_valid = slots.writer(target[1], np.bool_) if len(target) > 1 else None
+    readers = [slots.reader(operand, np.uint32) for operand in i.operands[1:5]]
+
+    def execute(state, mask):
+        active = by_warp(state.full(mask), state, False)
+        value, shift, clamp, members = (by_warp(read(state.registers), state) for read in readers)
+        require_members(i, state, members, active)
+        lane = np.arange(LANES, dtype=np.int64)
+        shift = (shift & np.uint32(31)).astype(np.int64)
+        limit = (clamp & np.uint32(31)).astype(np.int64)
+        segment = (clamp >> np.uint32(8) & np.uint32(31)).astype(np.int64)
+        last = (lane & segment) | (limit & ~segment)
+        first = lane & segment
+        source = {"up": lane - shift, "down": lane + shift, "bfly": lane ^ shift,
+                  "idx": first | (shift & ~segment)}[mode]
+        valid = source >= last if mode == "up" else source <= last
+        source = np.where(valid, source, lane)
+        result = np.take_along_axis(value, source, axis=-1)
+        write(state.registers, by_thread(result, state), mask)
+        if write_valid is not None:
+            write_valid(state.registers, by_thread(valid, state), mask)
+    return execute
+
+
+def vote(i: Instruction, slots):
+    if i.modifiers[0] != "sync" or len(i.modifiers) != 3:
+        raise Unsupported(".".join(i.modifiers))
+    mode = i.modifiers[1]
+    if mode not in ("all", "any", "uni", "ballot"):
+        raise Unsupported(f".{mode}")
+    write = slots.writer(i.operands[0], np.uint32 if mode == "ballot" else np.bool_)
+    predicate_of = slots.reader(i.operands[1], np.bool_)
+    members_of = slots.reader(i.operands[2], np.uint32)
+
+    def execute(state, mask):
+        active = by_warp(state.full(mask), state, False)
+        members = by_warp(members_of(state.registers), state)
+        require_members(i, state, members, active)
+        taking_part = ballot(active) & members
+        votes = ballot(by_warp(predicate_of(state.registers), state, False) & active) & members
+        result = {"all": votes == taking_part, "any": votes != 0, "ballot": votes,
+                  "uni": (votes == 0) | (votes == taking_part)}[mode]
+        write(state.registers, by_thread(result, state), mask)
+    return execute
+
+
+def active_mask(i: Instruction, slots):
+    write = slots.writer(i.operands[0], np.uint32)
+
+    def execute(state, mask):
+        lanes = ballot(by_warp(state.full(mask), state, False))
+        write(state.registers, by_thread(lanes, state), mask)
+    return execute
+
+
+REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum,
+              "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+
+
+def reduce(i: Instruction, slots):
+    """redux.sync: one integer for all the lanes of the member mask."""
+    if i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[1] not in REDUCTIONS \
+            or i.modifiers[2] not in ("u32", "s32", "b32"):
+        raise Unsupported(".".join(i.modifiers))
+    function, dtype = REDUCTIONS[i.modifiers[1]], DTYPES[i.modifiers[2]]
+    neutral = {"add": 0, "or": 0, "xor": 0, "and": -1 if signed(i.modifiers[2]) else 2**32 - 1,
+               "min": np.iinfo(dtype).max, "max": np.iinfo(dtype).min}[i.modifiers[1]]
+    write = slots.writer(i.operands[0], dtype)
+    value_of = slots.reader(i.operands[1], dtype)
+    members_of = slots.reader(i.operands[2], np.uint32)
+
+    def execute(state, mask):
+        active = by_warp(state.full(mask), state, False)
+        require_members(i, state, by_warp(members_of(state.registers), state), active)
+        value = np.where(active, by_warp(value_of(state.registers), state), dtype(neutral))
+        result = function.reduce(value, axis=-1, keepdims=True, dtype=dtype)
+        write(state.registers, by_thread(np.broadcast_to(result, value.shape), state), mask)
+    return execute
+
+
+WARP = {"shfl": shuffle, "vote": vote, "activemask": active_mask, "redux": reduce}
