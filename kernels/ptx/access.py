@@ -10,7 +10,8 @@ import numpy as np
 
 from . import memory
 from .events import Access
-from .ops import DTYPES, Unsupported, bits
+from .forms import DTYPES, Unsupported, bits
+from .integers import low_ones
 from .syntax import Instruction, Vector
 
 SPACES = {"global", "shared", "local", "const", "param"}
@@ -44,7 +45,9 @@ def elements(operand) -> tuple:
 
 
 def spaces_of(space: str, address, mask, state):
-    """Yield (space, address in it, mask). A generic address says by its window where it is."""
+    """Yield (space, address in it, mask of full shape or None). A generic address says by its
+    window where it is."""
+    mask = None if mask is None else state.full(mask)
     if space != "generic":
         yield state.spaces["global" if space == "const" else space], address, mask
         return
@@ -181,7 +184,9 @@ def async_copy(i: Instruction, slots):
 
     The source is read at once and written to shared memory by the wait, so that a kernel which
     forgets to wait computes with what was there before."""
-    words = set(i.modifiers)
+    words = set(i.modifiers) - {"async"}
+    if "async" not in i.modifiers or "bulk" in words:
+        raise Unsupported(".".join(i.modifiers))
     if words == {"commit_group"}:
         return lambda state, mask: state.copies.commit(state.full(mask))
     if words == {"wait_all"}:
@@ -214,7 +219,8 @@ def async_copy(i: Instruction, slots):
         reach(i, state, "store", shared, target, active, width)
         words = [np.zeros(state.shape, np.uint32) for _ in range(width // 4)]
         for n, value in enumerate(home.load(source, reading, 4, width // 4)):
-            words[n][reading] = np.where(count[reading] >= 4 * (n + 1), value, np.uint32(0))
+            left = np.clip(count[reading].astype(np.int64) - 4 * n, 0, 4)   # bytes of this word
+            words[n][reading] = value & low_ones(8 * left.astype(np.uint32), np.uint32)[0]
         state.copies.add(lambda done: shared.store(target, done, words, 4), active)
     return execute
 

@@ -11,20 +11,20 @@ import numpy as np
 
 from .errors import PTXError
 from .events import Barrier
+from .forms import Unsupported
 from .memory import LOCAL_WINDOW, SHARED_WINDOW
-from .ops import Unsupported
 
 
 def guarded(execute, predicate_of):
     """Run only the threads whose guard predicate is true."""
     def run(state, mask):
-        taken, _ = split(predicate_of(state.registers), mask, state)
+        taken, _ = split(predicate_of(state.registers), mask)
         if taken is not False:
             execute(state, taken)
     return run
 
 
-def split(predicate, mask, state):
+def split(predicate, mask):
     """The threads of the mask where the predicate is true, and those where it is not.
 
     Either is False where nobody is left, and None where all threads of the chunk are."""
@@ -32,7 +32,7 @@ def split(predicate, mask, state):
         return (mask, False) if predicate[0, 0] else (False, mask)
     if mask is None and predicate.all():
         return None, False
-    yes = np.broadcast_to(predicate, state.shape) if mask is None else predicate & mask
+    yes = predicate if mask is None else predicate & mask
     no = ~yes if mask is None else mask & ~yes
     if not yes.any():
         return False, mask
@@ -64,7 +64,7 @@ def branch(i, slots, entry, following):
     predicate_of = slots.guard(i)
 
     def end(state, mask):
-        taken, left = split(predicate_of(state.registers), mask, state)
+        taken, left = split(predicate_of(state.registers), mask)
         if taken is not False:
             state.go(target, taken)
         if left is not False:
@@ -102,7 +102,7 @@ def leave(i, slots, entry, following):
     predicate_of = slots.guard(i)
 
     def end(state, mask):
-        leaving, left = split(predicate_of(state.registers), mask, state)
+        leaving, left = split(predicate_of(state.registers), mask)
         if left is not False:
             state.go(following, left)
         if leaving is not False:
@@ -114,7 +114,7 @@ def trap(i, slots, entry, following):
     def end(state, mask):
         taken = mask
         if i.guard is not None:
-            taken, left = split(slots.guard(i)(state.registers), mask, state)
+            taken, left = split(slots.guard(i)(state.registers), mask)
             if left is not False:
                 state.go(following, left)
         if taken is not False:

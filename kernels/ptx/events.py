@@ -1,8 +1,8 @@
 """What a run tells whoever listens: `run(..., sink=f)` calls f with each event.
 
 The interpreter knows nothing of what becomes of them. Arrays have the shape
-(blocks of the chunk, threads of a block) or broadcast to it; threads are numbered x first.
-A mask of None means that every thread takes part.
+(blocks of the chunk, threads of a block) or broadcast to it, masks too; threads are numbered x
+first. A mask of None means that every thread takes part.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .syntax import Instruction
+from .memory import Allocation
+from .syntax import Entry, Instruction
+
+
+@dataclass(frozen=True)
+class Launched:
+    """Comes first: what is run, and which bytes of each space belong to what."""
+    entry: Entry
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    allocations: dict[str, tuple[Allocation, ...]]      # by space: global, shared, local, param
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+LEAST_NORMAL = np.finfo(np.float32).tiny
 _LOW_28 = np.uint64((1 << 28) - 1)
 
 
@@ -22,7 +23,7 @@ def fma32(a, b, c):
     zero (normal or not), so only those elements are looked at again.
     """
     s = np.multiply(a, b, dtype=np.float64)
-    s = np.add(s, c, out=s if s.size >= c.size else None)
+    s = np.add(s, c, out=s if s.shape == np.broadcast(s, c).shape else None)
     suspect = s.view(np.uint64) & _LOW_28
     if suspect.size and not suspect.min():
         where = np.nonzero(suspect == 0)
@@ -39,6 +40,9 @@ def directed(rounding: str):
         s = product + c
         exact = _to_odd(s, _sum_error(product, c, s))   # not a float32 unless the value is
         nearest = exact.astype(np.float32)
+        if rounding == "rm":            # a sum that cancels is -0, but +0 + +0 stays +0
+            positive = ~(np.signbit(product) | np.signbit(c))
+            nearest = np.where((exact == 0) & ~positive, np.float32(-0.0), nearest)
         too_high, too_low = nearest > exact, nearest < exact
         down = too_high & ((rounding == "rm") | (rounding == "rz") & (exact > 0))
         up = too_low & ((rounding == "rp") | (rounding == "rz") & (exact < 0))
@@ -67,6 +71,7 @@ def fma64(a, b, c):
         & (np.abs(a) < 2.0 ** 900) & (np.abs(b) < 2.0 ** 900))
     special = ~np.isfinite(a) | ~np.isfinite(b) | ~np.isfinite(c) | (a == 0) | (b == 0)
     result = np.where(special, product + c, result)
+    result = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, result)
     for i in np.argwhere(near_limits):
         i = tuple(i)
         result[i] = _fma_exact(a[i], b[i], c[i])
@@ -127,13 +132,18 @@ def maximum(a, b):
 
 
 def to_integer(x, dtype, rounding):
-    """Float to integer: rounded, then clamped to the type's range; NaN gives 0."""
+    """Float to integer: rounded, then clamped to the type's range. NaN gives 0, or, where one side
+    has 64 bits, only the top bit is set (PTX ISA, cvt)."""
     info = np.iinfo(dtype)
     rounded = rounding(x)
     below, above = rounded < float(info.min), rounded >= float(info.max) + 1.0 * (info.bits < 64)
     inside = np.where(below | above | np.isnan(x), x.dtype.type(0), rounded)
     result = np.where(below, dtype(info.min), inside.astype(dtype))
-    return np.where(above, dtype(info.max), result)
+    result = np.where(above, dtype(info.max), result)
+    if info.bits == 64 or x.dtype.itemsize == 8:
+        top = np.array([1 << info.bits - 1]).astype(f"u{info.bits // 8}").view(dtype)
+        result = np.where(np.isnan(x), top, result)
+    return result
 
 
 def to_tf32(x):
@@ -145,5 +155,4 @@ def to_tf32(x):
 
 def flush_subnormals(x):
     """`.ftz`: subnormal float32 become zeros of the same sign."""
-    tiny = np.abs(x) < np.finfo(np.float32).tiny
-    return np.where(tiny, np.copysign(np.float32(0), x), x)
+    return np.where(np.abs(x) < LEAST_NORMAL, np.copysign(np.float32(0), x), x)

@@ -5,7 +5,8 @@ it does not vary: a loop counter is (1, 1), an offset made from threadIdx is (1,
 NumPy's broadcasting does the rest. The uniform datapath of the hardware has the same idea.
 
 Threads that diverge wait in `State.ready`, a mask for each program counter; the lowest program
-counter runs first, so that they meet again where the paths join.
+counter runs first, so that they meet again where the paths join. Masks broadcast like registers;
+None stands for all threads.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import numpy as np
 from . import control, memory
 from .access import MEMORY, AsyncCopies
 from .errors import Deadlock, StepLimit, UnknownOpcode
-from .events import Executed
-from .ops import OPS, Unsupported
+from .events import Executed, Launched
+from .forms import Unsupported
+from .ops import OPS
 from .registers import Slots
 from .syntax import Entry, Instruction, Vector
 from .warp import WARP
@@ -27,6 +29,7 @@ from .warp import WARP
 CHUNK_THREADS = 16384       # as many as keep the working set in the L2 cache of a core
 MAX_THREADS = 1024          # of a block, on every GPU to date
 STEP_LIMIT = 5_000_000
+PATIENCE = 1024             # turns of the lowest program counter before the highest has one
 
 
 @dataclass
@@ -168,6 +171,10 @@ def run(entry: Entry, grid, block, args, *, dynamic_shared: int = 0, sink=None,
     symbols |= {p.name: p.offset for p in entry.params}
     param = memory.Space("param", params, np.zeros((1, 1), np.int64),
                          [memory.Allocation(p.name, p.offset, p.size) for p in entry.params])
+    if sink is not None:
+        sink(Launched(entry, grid, block, {
+            "global": tuple(heap.allocations), "param": tuple(param.allocations),
+            "shared": tuple(shared), "local": tuple(local)}))
     threads = block[0] * block[1] * block[2]
     total = grid[0] * grid[1] * grid[2]
     per_chunk = max(1, CHUNK_THREADS // threads)
@@ -187,9 +194,12 @@ def run(entry: Entry, grid, block, args, *, dynamic_shared: int = 0, sink=None,
 
 
 def run_chunk(program: Program, state: State, step_limit: int) -> None:
-    """The loop: lowest program counter first."""
+    """The loop: lowest program counter first. At times it is the highest's turn, or threads that
+    spin until another thread signals would wait for ever."""
+    turn = 0
     while state.ready:
-        pc = min(state.ready)
+        turn += 1
+        pc = min(state.ready) if turn % PATIENCE else max(state.ready)
         mask = state.ready.pop(pc)
         block = program.blocks[pc]
         if state.sink is not None:
@@ -205,7 +215,7 @@ def run_chunk(program: Program, state: State, step_limit: int) -> None:
             step(state, mask)
         block.end(state, mask)
     for number, groups in state.waiting.items():
-        for pc, (mask, instruction, _) in groups.items():
+        for mask, instruction, _ in groups.values():
             b, t = np.argwhere(mask)[0]
             raise Deadlock(
                 f"barrier {number} is never completed: {int(mask[b].sum())} threads of the block "

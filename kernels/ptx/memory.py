@@ -151,12 +151,12 @@ def global_space(buffers: list[tuple[str, np.ndarray]]) -> Space:
         end = start + buffer.nbytes + GUARD
     data = np.full(-(-end // 16) * 16, 0xFF, np.uint8)
     for allocation, (_, buffer) in zip(allocations, buffers):
-        data[allocation.start:allocation.end] = np.frombuffer(buffer, np.uint8) \
-            if buffer.nbytes else b""
+        data[allocation.start:allocation.end] = buffer.reshape(-1).view(np.uint8)
     return Space("global", data, np.zeros((1, 1), np.int64), allocations)
 
 
-def rowed_space(name: str, allocations: list[Allocation], size: int, rows: tuple[int, int]) -> Space:
+def rowed_space(name: str, allocations: list[Allocation], size: int,
+                rows: tuple[int, int]) -> Space:
     """A space with one row of `size` bytes for each of rows[0] * rows[1] owners."""
     stride = -(-size // 16) * 16
     count = rows[0] * rows[1]

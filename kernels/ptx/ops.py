@@ -10,58 +10,30 @@ A modifier that an opcode does not list raises `Unsupported`: never a wrong answ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from . import floats, integers
+from .compare import COMPARE
+from .forms import BITS, DTYPES, FLOATS, INTEGERS, Op, Unsupported, bits, modifiers_of
 from .syntax import Instruction, Vector
-
-DTYPES = {"pred": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64,
-          **{f"{kind}{bits}": np.dtype(f"{'i' if kind == 's' else 'u'}{bits // 8}").type
-             for kind in "bus" for bits in (8, 16, 32, 64)}}
-INTEGERS = {f"{kind}{bits}" for kind in "us" for bits in (16, 32, 64)}
-FLOATS = {"f32", "f64"}
-BITS = {"b16", "b32", "b64"}
-
-
-class Unsupported(ValueError):
-    """The interpreter lacks this form of the opcode."""
-
-
-@dataclass(frozen=True)
-class Op:
-    function: Callable          # arrays -> an array, or a tuple of them for several destinations
-    sources: tuple              # NumPy type of each operand after the destination
-    result: type                # NumPy type of the result
-
-
-def modifiers_of(i: Instruction, types: set[str], flags: str = "") -> tuple[str, set[str]]:
-    """Split `.rn.ftz.f32` into (type, flags); anything not listed is unsupported."""
-    *given, kind = i.modifiers or ("",)
-    unknown = set(given) - set(flags.split())
-    if kind not in types or unknown:
-        raise Unsupported(", ".join(f".{m}" for m in sorted(unknown) or [kind]))
-    return kind, set(given)
-
-
-def signed(kind: str) -> bool:
-    return kind[0] == "s"
-
-
-def bits(kind: str) -> int:
-    return int(kind[1:])
-
 
 # -- builders: how a NumPy function becomes an opcode -----------------------------------------
 
-def with_float_flags(function: Callable, flags: set[str]) -> Callable:
-    """Apply `.ftz` (subnormals are zeros, in and out) and `.sat` (clamp to [0, 1], NaN to 0)."""
+def with_float_flags(function: Callable, flags: set[str], exact: Callable | None = None):
+    """Apply `.ftz` (subnormals are zeros, in and out) and `.sat` (clamp to [0, 1], NaN to 0).
+
+    `exact` is the function in float64, as far as it rounds there otherwise than `function`."""
     def run(*arrays):
         if "ftz" in flags:
             arrays = [floats.flush_subnormals(x) for x in arrays]
         result = function(*arrays)
         if "ftz" in flags:
+            # the smallest normal number may be a subnormal rounded up, and is then flushed too
+            least = np.abs(result) == floats.LEAST_NORMAL
+            if least.any():
+                size = np.abs((exact or function)(*(x.astype(np.float64) for x in arrays)))
+                result = np.where(least & (size < floats.LEAST_NORMAL), result * 0, result)
             result = floats.flush_subnormals(result)
         if "sat" in flags:
             result = np.fmin(np.fmax(result, result.dtype.type(0)), result.dtype.type(1))
@@ -83,13 +55,19 @@ def float_op(function: Callable, count: int, types=FLOATS, flags="rn ftz sat"):
 def rounded_op(nearest: Callable, as_fma: Callable, count: int):
     """add, sub, mul, fma: `.rn` as NumPy does it, other roundings of float32 by way of fma."""
     def build(i):
-        rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), None)
-        if rounding is None:
+        if i.modifiers[-1] == "f64":
             return float_op(nearest, count)(i)
-        kind, flags = modifiers_of(i, {"f32"}, f"{rounding} ftz sat")
-        exact = floats.directed(rounding)
-        return Op(with_float_flags(lambda *x: exact(*as_fma(*x)), flags),
-                  (DTYPES[kind],) * count, DTYPES[kind])
+        rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
+        _, flags = modifiers_of(i, {"f32"}, f"{rounding} ftz sat")
+        function = nearest
+        if rounding != "rn":
+            directed = floats.directed(rounding)
+            function = lambda *x: directed(*as_fma(*x))
+
+        def exact(*x):
+            a, b, c = as_fma(*x)
+            return a * b + c
+        return Op(with_float_flags(function, flags, exact), (np.float32,) * count, np.float32)
     return build
 
 
@@ -189,11 +167,11 @@ def count_op(function: Callable):
 
 # -- floats -----------------------------------------------------------------------------------
 
-ONE, MINUS_ZERO = np.ones((1, 1), np.float32), np.full((1, 1), -0.0, np.float32)
+ONE = np.ones((1, 1), np.float32)
 
 ADD = rounded_op(np.add, lambda a, b: (a, ONE, b), 2)
 SUBTRACT = rounded_op(np.subtract, lambda a, b: (a, ONE, -b), 2)
-MULTIPLY = rounded_op(np.multiply, lambda a, b: (a, b, MINUS_ZERO), 2)
+MULTIPLY = rounded_op(np.multiply, lambda a, b: (a, b, np.copysign(np.float32(0), a * b)), 2)
 
 
 def fma(i):
@@ -221,84 +199,7 @@ def sign_op(floating: Callable, integer: Callable):
 APPROXIMATE = "approx ftz"      # results of these may differ from a GPU's in the last bits
 
 
-# -- comparison, selection, conversion --------------------------------------------------------
-
-def unordered(compare: Callable) -> Callable:
-    return lambda a, b: compare(a, b) | np.isnan(a) | np.isnan(b)
-
-
-INTEGER_COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
-                   "gt": np.greater, "ge": np.greater_equal, "lo": np.less, "ls": np.less_equal,
-                   "hi": np.greater, "hs": np.greater_equal}
-FLOAT_COMPARE = {"eq": np.equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-                 "ge": np.greater_equal, "ne": lambda a, b: (a < b) | (a > b),
-                 "equ": unordered(np.equal), "neu": np.not_equal, "ltu": unordered(np.less),
-                 "leu": unordered(np.less_equal), "gtu": unordered(np.greater),
-                 "geu": unordered(np.greater_equal),
-                 "num": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
-                 "nan": lambda a, b: np.isnan(a) | np.isnan(b)}
-BOOLEAN = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
-
-
-def comparison(modifiers: tuple[str, ...]) -> tuple[Callable, Callable | None, type]:
-    """`.lt.and.s32` -> (compare, combine with a third operand or None, operand type)."""
-    name, *middle, kind = modifiers
-    table = FLOAT_COMPARE if kind in FLOATS else INTEGER_COMPARE
-    if kind not in FLOATS | INTEGERS | BITS or name not in table:
-        raise Unsupported(".".join(modifiers))
-    compare = table[name]
-    if "ftz" in middle:
-        middle.remove("ftz")
-        ordinary = compare
-        compare = lambda a, b: ordinary(floats.flush_subnormals(a),
-                                        floats.flush_subnormals(b))
-    if middle and (len(middle) > 1 or middle[0] not in BOOLEAN):
-        raise Unsupported(".".join(modifiers))
-    return compare, BOOLEAN[middle[0]] if middle else None, DTYPES[kind]
-
-
-def setp(i):
-    compare, combine, dtype = comparison(i.modifiers)
-    two = isinstance(i.operands[0], Vector)         # p|q: q gets the opposite comparison
-
-    def run(a, b, c=None):
-        p = compare(a, b)
-        if combine is None:
-            return (p, ~p) if two else p
-        return (combine(p, c), combine(~p, c)) if two else combine(p, c)
-    sources = (dtype, dtype) if combine is None else (dtype, dtype, np.bool_)
-    return Op(run, sources, np.bool_)
-
-
-def set_(i):
-    """set: a comparison whose result is all ones, or 1.0."""
-    *rest, result, kind = i.modifiers
-    compare, combine, dtype = comparison((*rest, kind))
-    if result not in ("u32", "s32", "f32"):
-        raise Unsupported(".".join(i.modifiers))
-    true = np.float32(1) if result == "f32" else DTYPES[result](-1 if signed(result) else 2**32 - 1)
-
-    def run(a, b, c=None):
-        p = compare(a, b) if combine is None else combine(compare(a, b), c)
-        return np.where(p, true, true.dtype.type(0))
-    sources = (dtype, dtype) if combine is None else (dtype, dtype, np.bool_)
-    return Op(run, sources, DTYPES[result])
-
-
-def selp(i):
-    kind, _ = modifiers_of(i, INTEGERS | FLOATS | BITS)
-    dtype = DTYPES[kind]
-    return Op(lambda a, b, p: np.where(p, a, b), (dtype, dtype, np.bool_), dtype)
-
-
-def slct(i):
-    """slct d, a, b, c: a where c >= 0, else b."""
-    kind, selector = i.modifiers[-2:]
-    if len(i.modifiers) != 2 or selector not in ("s32", "f32"):
-        raise Unsupported(".".join(i.modifiers))
-    dtype = DTYPES[kind]
-    return Op(lambda a, b, c: np.where(c >= 0, a, b), (dtype, dtype, DTYPES[selector]), dtype)
-
+# -- conversion ---------------------------------------------------------------------------
 
 INTEGER_ROUNDING = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
@@ -373,15 +274,6 @@ def mov(i):
     return Op(lambda x: x, (dtype,), dtype)
 
 
-def testp(i):
-    tests = {"finite": np.isfinite, "infinite": np.isinf, "notanumber": np.isnan,
-             "number": lambda x: ~np.isnan(x),
-             "normal": lambda x: np.isfinite(x) & (np.abs(x) >= np.finfo(x.dtype).tiny),
-             "subnormal": lambda x: (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny)}
-    kind, flags = modifiers_of(i, FLOATS, " ".join(tests))
-    return Op(tests[flags.pop()], (DTYPES[kind],), np.bool_)
-
-
 OPS: dict[str, Callable[[Instruction], Op]] = {
     "add": number_op(np.add, ADD, 2),
     "sub": number_op(np.subtract, SUBTRACT, 2),
@@ -403,7 +295,6 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "cos": float_op(np.cos, 1, types={"f32"}, flags=APPROXIMATE),
     "tanh": float_op(np.tanh, 1, types={"f32"}, flags=APPROXIMATE),
     "copysign": float_op(lambda a, b: np.copysign(b, a), 2, flags=""),
-    "testp": testp,
     "and": bit_op(np.bitwise_and, 2),
     "or": bit_op(np.bitwise_or, 2),
     "xor": bit_op(np.bitwise_xor, 2),
@@ -420,10 +311,7 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "popc": count_op(np.bitwise_count),
     "clz": count_op(integers.leading_zeros),
     "brev": bit_op(integers.reverse_bits, 1, {"b32", "b64"}),
-    "setp": setp,
-    "set": set_,
-    "selp": selp,
-    "slct": slct,
     "cvt": cvt,
     "mov": mov,
+    **COMPARE,
 }

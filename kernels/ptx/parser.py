@@ -10,11 +10,23 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .errors import ParseError
-from .syntax import (TYPE_BYTES, Address, Entry, Immediate, Instruction, Module, Param, Position,
-                     Register, Symbol, Variable, Vector)
+from .syntax import (
+    TYPE_BYTES,
+    Address,
+    Entry,
+    Immediate,
+    Instruction,
+    Module,
+    Param,
+    Position,
+    Register,
+    Symbol,
+    Variable,
+    Vector,
+)
 
 _TOKEN = re.compile(r"""
     (?P<skip>  \s+ | //[^\n]* | /\*.*?\*/ )
@@ -85,7 +97,7 @@ class _Parser:
         negative = self.accept("-")
         token = self.next()
         try:
-            value = int(token.rstrip("U"), 0)
+            value = _integer(token)
         except ValueError:
             raise self.error(f"expected an integer, found {token!r}") from None
         return -value if negative else value
@@ -247,6 +259,8 @@ class _Parser:
         self.expect("{")
         self.scope_count += 1
         self.scopes.append({})
+        first, outer_labels = len(body.instructions), body.labels
+        body.labels = {}
         while not self.accept("}"):
             token = self.peek()
             if token == "":
@@ -259,6 +273,8 @@ class _Parser:
                 self.declare_registers(body)
             elif token in (".shared", ".local"):
                 body.variables.append(self.variable(self.next()[1:]))
+            elif token == ".param":                 # of a call, which is refused by name later
+                self.variable(self.next()[1:])
             elif token == ".pragma":
                 while self.next() != ";":
                     pass
@@ -267,6 +283,18 @@ class _Parser:
             else:
                 body.instructions.append(self.instruction())
         self.scopes.pop()
+        if self.scopes:
+            self.hide_labels(body, first)
+        body.labels = outer_labels | body.labels
+
+    def hide_labels(self, body: _Body, first: int) -> None:
+        """Give the labels of a nested scope unique names, also where they are branched to."""
+        new = {name: f"{name}@{len(body.instructions)}" for name in body.labels if "@" not in name}
+        for n, i in enumerate(body.instructions[first:], start=first):
+            operands = tuple(Symbol(new[o.name]) if isinstance(o, Symbol) and o.name in new else o
+                             for o in i.operands)
+            body.instructions[n] = replace(i, operands=operands)
+        body.labels = {new.get(name, name): at for name, at in body.labels.items()}
 
     def label(self, body: _Body) -> None:
         name = self.next()
@@ -358,9 +386,15 @@ class _Parser:
             bits = int(token[2:], 16)
             return Immediate(struct.unpack("<d", struct.pack("<Q", bits))[0], bits)
         try:
-            return Immediate(sign * (float(token) if "." in token else int(token.rstrip("U"), 0)))
+            return Immediate(sign * (float(token) if "." in token else _integer(token)))
         except ValueError:
             raise self.error(f"expected a literal, found {token!r}") from None
+
+
+def _integer(token: str) -> int:
+    """A literal in base 10, 16 (0x), 2 (0b) or 8 (a leading 0)."""
+    digits = token.rstrip("U")
+    return int(digits, 8 if digits[0] == "0" and digits.isdigit() else 0)
 
 
 def _tokenize(text: str):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .forms import Unsupported
 from .memory import UNSIGNED
-from .ops import Unsupported
 from .syntax import TYPE_BYTES, Address, Entry, Immediate, Register, Symbol
 
 

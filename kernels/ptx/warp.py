@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .errors import PTXError
-from .ops import DTYPES, Unsupported, signed
+from .forms import DTYPES, Unsupported, signed
 from .syntax import Instruction, Vector
 
 LANES = 32
@@ -37,8 +37,10 @@ def ballot(predicate):
 
 
 def require_members(i, state, members, active) -> None:
-    """Every lane named in the member mask must take part: a GPU would wait for it for ever."""
-    missing = active & ((members & ~ballot(active)) != 0)
+    """Every lane named in the member mask that has not exited must take part: a GPU would wait
+    for it."""
+    alive = ballot(by_warp(state.alive, state, False))
+    missing = active & ((members & alive & ~ballot(active)) != 0)
     if missing.any():
         block, warp, lane = np.argwhere(missing)[0]
         raise PTXError(

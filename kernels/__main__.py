@@ -1,0 +1,148 @@
+"""The command line: python -m kernels list | check | bench | bits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from . import bench, gpu, ptx
+from .build import CompileError
+from .check import check, digest
+from .kernel import DEVICES
+from .reference import CheckError
+from .steps import Step, step, steps
+
+BITS = Path(__file__).parent / "results" / "bits.json"
+BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
+
+EXIT_CODES = "exit status: 0 all well, 1 a result is wrong, 2 the command could not be carried out"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = _parser().parse_args(argv)
+    try:
+        return options.run(options)
+    except (CompileError, ImportError, OSError, gpu.NoGPU, ptx.PTXError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m kernels",
+        description="The kernels of the book: list, check and time them.",
+        epilog=EXIT_CODES,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(run, name: str, text: str, takes_steps: bool = True) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text, epilog=EXIT_CODES)
+        added.set_defaults(run=run)
+        if takes_steps:
+            added.add_argument(
+                "steps", nargs="*", type=_step, metavar="STEP",
+                help="03_coalesced, 03 or coalesced; all if none",
+            )  # fmt: skip
+        return added
+
+    listing = command(_list, "list", "show the steps and their tile sizes", takes_steps=False)
+    checking = command(_check, "check", "run steps on hard cases against the float64 reference")
+    checking.add_argument(
+        "--device", choices=DEVICES, default="auto", help="default: the GPU if there is one"
+    )
+    timing = command(_bench, "bench", "time steps on the GPU, with cuBLAS beside them")
+    timing.add_argument(
+        "--sizes", nargs="+", type=_size, default=list(bench.SIZES), metavar="N",
+        help="sizes M = N = K to time; default: " + " ".join(map(str, bench.SIZES)),
+    )  # fmt: skip
+    timing.add_argument("--output", type=Path, metavar="PATH", help="save the records here")
+    for one in (listing, checking, timing):
+        one.add_argument("--json", action="store_true", help="print JSON, for programs")
+    bits = command(
+        _bits, "bits", "record the SHA-256 of results on the GPU, for tests to compare with"
+    )
+    bits.add_argument("--output", type=Path, default=BITS, metavar="PATH", help=f"default: {BITS}")
+    return parser
+
+
+def _step(text: str) -> Step:
+    try:
+        return step(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _size(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"a size is a whole number from 1 on, not {text!r}")
+    return int(text)
+
+
+def _list(options: argparse.Namespace) -> int:
+    if options.json:
+        rows = [
+            {
+                "id": one.id,
+                "number": one.number,
+                "title": one.title,
+                "defines": one.defines,
+                "block": one.block,
+                "requires": one.requires,
+                "compute_capability": ".".join(map(str, one.compute_capability)),
+            }
+            for one in steps()
+        ]
+        print(json.dumps(rows, indent=2))
+        return 0
+    width = max(len(one.id) for one in steps())
+    for one in steps():
+        print(f"{one.id:{width}}  {one.title}")
+        details = [f"{name}={value}" for name, value in one.defines.items()]
+        details += [f"requires {text}" for text in one.requires]
+        print(f"{'':{width}}  {', '.join(details)}")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    outcomes = []
+    for one in options.steps or steps():
+        try:
+            report = check(one, options.device)
+            cases = [case._asdict() | {"error_over_bound": ratio} for case, ratio in report.rows]
+            outcome = {"step": one.id, "ok": True, "cases": cases}
+        except (CheckError, CompileError, ptx.PTXError) as error:
+            report = f"{one.id} FAILED: {error}"
+            outcome = {"step": one.id, "ok": False, "error": str(error)}
+        outcomes.append(outcome)
+        if not options.json:
+            print(f"{report}\n")
+    if options.json:
+        print(json.dumps(outcomes, indent=2))
+    return 0 if all(outcome["ok"] for outcome in outcomes) else 1
+
+
+def _bench(options: argparse.Namespace) -> int:
+    ids = [one.id for one in options.steps or steps()]
+    return bench.run_cli(ids, options.sizes, options.output, options.json)
+
+
+def _bits(options: argparse.Namespace) -> int:
+    gpu.require()
+    recorded = json.loads(options.output.read_text()) if options.output.exists() else {}
+    for one in options.steps or steps():
+        recorded[one.id] = {
+            "x".join(map(str, shape)): digest(one, *shape, device="gpu")
+            for shape in BITS_SHAPES
+            if one.broken(*shape) is None
+        }
+        print(f"{one.id}: {len(recorded[one.id])} shapes")
+    options.output.write_text(json.dumps(recorded, indent=2, sort_keys=True) + "\n")
+    print(f"saved in {options.output}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

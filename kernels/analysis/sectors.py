@@ -1,0 +1,52 @@
+"""Global memory moves in sectors of 32 bytes, four to a 128-byte cache line.
+
+The L1 cache takes one request from a warp's load or store and asks for every sector that one of
+its lanes touches, once. Source: Nsight Compute documentation, metrics
+`l1tex__t_requests_pipe_lsu_mem_global_op_ld` and `l1tex__t_sectors_pipe_lsu_mem_global_op_ld`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+SECTOR_BYTES = 32
+LINE_BYTES = 128
+
+
+def sectors(addresses, width: int, active=None) -> np.ndarray:
+    """Distinct sectors that each group of lanes touches.
+
+    addresses: byte addresses, integers of shape (..., lanes), multiples of `width`, which is
+    1 to 16 bytes: an access lies in one sector. active: bools of that shape; None means all.
+    Returns integers of shape (...). Raises ValueError for a width that hardware lacks.
+    """
+    _check_width(width)
+    return _distinct(np.asarray(addresses) // SECTOR_BYTES, active)
+
+
+def cache_lines(addresses, width: int, active=None) -> np.ndarray:
+    """Distinct 128-byte cache lines that each group of lanes touches; as `sectors`."""
+    _check_width(width)
+    return _distinct(np.asarray(addresses) // LINE_BYTES, active)
+
+
+def ideal_sectors(addresses, width: int, active=None) -> np.ndarray:
+    """The fewest sectors that could hold the distinct bytes that the lanes use; as `sectors`."""
+    _check_width(width)
+    used = _distinct(np.asarray(addresses) // width, active) * width
+    return -(-used // SECTOR_BYTES)
+
+
+def _check_width(width: int) -> None:
+    if width not in (1, 2, 4, 8, 16):
+        raise ValueError(f"an access is 1, 2, 4, 8 or 16 bytes wide, not {width}")
+
+
+def _distinct(values: np.ndarray, active) -> np.ndarray:
+    """How many different values each row holds, those of inactive lanes left out."""
+    if active is not None:
+        values = np.where(active, values, -1)       # no address is negative
+    values = np.sort(values, axis=-1)
+    new = np.ones(values.shape, bool)
+    new[..., 1:] = values[..., 1:] != values[..., :-1]
+    return (new & (values >= 0)).sum(-1)

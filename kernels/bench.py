@@ -1,0 +1,295 @@
+"""Timing on a GPU: the protocol and the records that it gives.
+
+Every step and cuBLAS run once in each round, one launch at a time between two CUDA events, in
+an order that rotates, so that a drifting clock touches all alike. Before each launch a buffer
+larger than the L2 cache is overwritten: every launch starts from the same cold L2, and the GPU
+is busy while Python queues the launch, so that the time Python takes is not measured.
+"""
+from __future__ import annotations
+
+import functools
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import build, gpu
+from .records import CUBLAS, Record, Results, results
+from .reference import CheckError, assert_close, gamma, inputs
+
+__all__ = ["Record", "Results", "benchmark", "results", "run_cli"]
+
+SIZES = (128, 256, 512, 1024, 2048, 4096, 8192)
+MIN_REPEATS = 20        # of each step and cuBLAS at a size, and
+MIN_SECONDS = 0.3       # of wall-clock time for each of them
+MAX_MS = 1000.0         # a step that needs longer for one launch is left out at that size
+
+Launch = Callable[[], None]
+
+
+# ---------------------------------------------------------------------- the protocol
+
+def benchmark(steps: Sequence[Any], sizes: Sequence[int | tuple[int, int, int]] | None = None,
+              progress: bool = True, output: Path | str | None = None,
+              max_ms: float = MAX_MS) -> Results:
+    """Time steps (or their ids) and cuBLAS on the GPU; a size n stands for n x n x n.
+
+    Each result is checked before it is timed. With `output`, what has been measured is saved
+    there after every size. Raises NoGPU, CheckError for a wrong result, ImportError without
+    cuBLAS.
+    """
+    gpu.require()
+    from tqdm.auto import tqdm
+
+    from .steps import step as find
+
+    steps = [find(step) if isinstance(step, (str, int)) else step for step in steps]
+    shapes = [(size,) * 3 if isinstance(size, (int, np.integer)) else tuple(size)
+              for size in (SIZES if sizes is None else sizes)]
+    scratch = gpu.empty(_flush_bytes(), np.uint8)
+    flush = functools.partial(gpu.fill_bytes, scratch, 0)
+    with tqdm(total=len(shapes) + 1, unit="size", disable=not progress) as bar:
+        bar.set_description("measuring the roofs")
+        fma_peak_tflops, copy_gbs, empty_launch_us = _measure_roofs(flush)
+        found = Results(_provenance(max_ms, empty_launch_us), fma_peak_tflops, copy_gbs)
+        for shape in shapes:
+            bar.update()
+            bar.set_description(" x ".join(map(str, shape)))
+            records, left_out = _measure_shape(steps, shape, flush, max_ms)
+            found = replace(found, records=found.records + records,
+                            left_out=tuple(dict.fromkeys(found.left_out + left_out)))
+            if output is not None:
+                found.save(output)
+        bar.update()
+    return found
+
+
+def _measure_shape(steps: Sequence[Any], shape: tuple[int, int, int], flush: Launch,
+                   max_ms: float) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+    """The records at one shape, and what was left out there and why."""
+    M, N, K = shape
+    host_A, host_B, _ = inputs(M, N, K)
+    A, B, C = gpu.to_device(host_A), gpu.to_device(host_B), gpu.empty((M, N))
+    launches: dict[str, Launch] = {CUBLAS: functools.partial(gpu.cublas_sgemm, A, B, C)}
+    left_out = []
+    for step in steps:
+        if constraint := step.broken(M, N, K):
+            left_out.append(f"{step.id} at {M} x {N} x {K}: it requires {constraint}")
+        elif gpu.device().compute_capability < step.compute_capability:
+            left_out.append(f"{step.id}: it needs compute capability "
+                            "{}.{}".format(*step.compute_capability))
+        else:
+            launches[step.id] = _launch_of(step, A, B, C)
+
+    expected = None
+    for name, launch in list(launches.items()):
+        gpu.fill_bytes(C, 0xFF)         # NaN: an element that is not written is found
+        launch()
+        result = gpu.to_host(C)
+        expected = result if expected is None else expected
+        try:
+            _check(result, expected, host_A, host_B)
+        except CheckError as error:
+            raise CheckError(f"{name} at {M} x {N} x {K}: {error}") from None
+        ((ms,),) = _rounds([launch], flush, 1, 0)
+        if ms > max_ms and name != CUBLAS:
+            left_out.append(f"{name} at {M} x {N} x {K}: one launch takes {ms:.0f} ms, "
+                            f"the limit is {max_ms:.0f} ms")
+            del launches[name]
+
+    works = list(launches.values())
+    _rounds(works, flush, 1, MIN_SECONDS)       # warm up: the GPU was idle and its clock low
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        sample = pool.submit(gpu.status)        # takes up to seconds: keep measuring meanwhile
+        times = _rounds(works, flush, MIN_REPEATS, MIN_SECONDS * len(works),
+                        more=lambda: not sample.done())
+        status = sample.result()
+    records = tuple(_record(name, shape, ms, status) for name, ms in zip(launches, times))
+    return records, tuple(left_out)
+
+
+def _record(name: str, shape: tuple[int, int, int], ms: Sequence[float],
+            status: gpu.Status) -> Record:
+    p10, median, p90 = (float(x) for x in np.percentile(ms, [10, 50, 90]))
+    return Record(name, *shape, median, p10, p90, len(ms), status.sm_clock_mhz, status.throttle)
+
+
+def _rounds(works: Sequence[Launch], flush: Launch, repeats: int, seconds: float,
+            more: Callable[[], bool] = lambda: False) -> list[list[float]]:
+    """Run all works once a round; the milliseconds of each launch, a list per work.
+
+    Rounds go on until there were `repeats`, `seconds` have passed and more() is false.
+    """
+    times: list[list[float]] = [[] for _ in works]
+    order = list(range(len(works)))
+    begin = time.perf_counter()
+    while len(times[0]) < repeats or time.perf_counter() - begin < seconds or more():
+        events = {}
+        for i in order:
+            flush()
+            start = gpu.event()
+            works[i]()
+            events[i] = start, gpu.event()
+        gpu.synchronize()
+        for i, (start, end) in events.items():
+            times[i].append(gpu.elapsed_ms(start, end))
+        order.append(order.pop(0))
+    return times
+
+
+def _launch_of(step: Any, A: Any, B: Any, C: Any) -> Launch:
+    """One launch of the step for C = A B, with everything that can be prepared, prepared."""
+    (M, K), N = A.shape, B.shape[1]
+    kernel = step.kernel
+    built = build.compile(kernel.source, kernel.filename, kernel.options, (kernel.name,),
+                          gpu.arch())
+    args = (np.int32(M), np.int32(N), np.int32(K), np.float32(1), A, B, np.float32(0), C)
+    return functools.partial(gpu.launch, built.cubin, kernel.symbol, step.grid(M, N), step.block,
+                             args)
+
+
+def _check(C: np.ndarray, cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
+    """Raise CheckError unless C is A B.
+
+    Sixteen rows and columns are compared with float64; all elements with cuBLAS, which is
+    right to the same bound, so that the two differ by at most twice that. There
+    (|A| |B|)_ij is bounded by the product of the norms of row i and column j (Cauchy-Schwarz).
+    """
+    M, N = C.shape
+    random = np.random.default_rng(0)
+    rows = random.choice(M, min(M, 16), replace=False)
+    columns = random.choice(N, min(N, 16), replace=False)
+    assert_close(C[np.ix_(rows, columns)], A[rows], B[:, columns])
+    bound = np.outer(2 * gamma(A.shape[1] + 2) * np.linalg.norm(A, axis=1),
+                     np.linalg.norm(B, axis=0))
+    wrong = ~(np.abs(C - cublas) <= bound)      # true for NaN too
+    if wrong.any():
+        i, j = (int(x) for x in np.argwhere(wrong)[0])
+        raise CheckError(f"C[{i}, {j}] is {C[i, j]:.9g}, cuBLAS computes {cublas[i, j]:.9g}; "
+                         f"{wrong.sum()} of {wrong.size} elements are wrong")
+
+
+# ---------------------------------------------------------------------- the roofs
+
+_CHAINS, _UNROLL, _TRIPS = 8, 64, 683
+_BLOCKS_PER_SM = 24      # full waves where 4, 6 or 8 blocks of 256 threads run at a time
+_ROOFS = f"""
+// Eight independent chains of FMAs per thread hide the latency of each; 512 of them stand
+// between two branches. The sum is written so that nothing is optimised away.
+extern "C" __global__ void __launch_bounds__(256)
+fma_peak(int trips, float a, float b, float* out)
+{{
+    float x[{_CHAINS}];
+    for (int i = 0; i < {_CHAINS}; ++i)
+        x[i] = threadIdx.x + i;
+    for (int trip = 0; trip < trips; ++trip)
+        #pragma unroll
+        for (int repeat = 0; repeat < {_UNROLL}; ++repeat)
+            #pragma unroll
+            for (int i = 0; i < {_CHAINS}; ++i)
+                x[i] = fmaf(x[i], a, b);
+    float sum = 0.0f;
+    for (int i = 0; i < {_CHAINS}; ++i)
+        sum += x[i];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}}
+
+extern "C" __global__ void nothing() {{}}
+"""
+
+
+def _flush_bytes() -> int:
+    """Four times the L2, and enough for the write to outlast Python queueing a launch."""
+    return max(4 * gpu.device().l2_bytes, 2**28)
+
+
+def _measure_roofs(flush: Launch) -> tuple[float, float, float]:
+    """FMA peak in TFLOPS, copy bandwidth in GB/s, and an empty launch in microseconds."""
+    names = ("fma_peak", "nothing")
+    built = build.compile(_ROOFS, "roofs.cu", (), names, gpu.arch())
+    blocks, threads = _BLOCKS_PER_SM * gpu.device().multiprocessors, 256
+    out = gpu.empty(blocks * threads)
+    scalars = (np.int32(_TRIPS), np.float32(0.999), np.float32(0.001))
+    source, target = gpu.empty(2**28), gpu.empty(2**28)     # 1 GiB each
+    works = [
+        functools.partial(gpu.launch, built.cubin, built.lowered["fma_peak"], (blocks,),
+                          (threads,), (*scalars, out)),
+        functools.partial(gpu.copy, target, source),
+        functools.partial(gpu.launch, built.cubin, built.lowered["nothing"], (1,), (1,), ()),
+    ]
+    gpu.fill_bytes(source, 0)
+    _rounds(works, flush, 1, MIN_SECONDS)
+    fma_ms, copy_ms, empty_ms = (float(np.median(ms))
+                                 for ms in _rounds(works, flush, MIN_REPEATS, MIN_SECONDS))
+    flops = 2 * _CHAINS * _UNROLL * _TRIPS * blocks * threads
+    return flops / (fma_ms * 1e9), 2 * source.nbytes / (copy_ms * 1e6), 1000 * empty_ms
+
+
+# ---------------------------------------------------------------------- provenance
+
+def _provenance(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
+    device = gpu.device()
+    return {
+        "gpu": device.name,
+        "compute_capability": "{}.{}".format(*device.compute_capability),
+        "multiprocessors": device.multiprocessors,
+        "max_sm_clock_mhz": device.clock_mhz,
+        "l2_bytes": device.l2_bytes,
+        "memory_bytes": device.memory_bytes,
+        "driver": device.driver,
+        "cuda_driver": device.cuda_driver,
+        "cuda_runtime": device.cuda_runtime,
+        "cublas": gpu.cublas_version(),
+        "nvrtc": device.nvrtc,
+        "cupy": device.cupy,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "commit": _commit(),
+        "empty_launch_us": empty_launch_us,
+        "protocol": {
+            "what": "C = A B in float32; A and B uniform in [-1, 1)",
+            "timing": "CUDA events around single launches; each step and cuBLAS (FP32, no TF32) "
+                      "once a round, in rotating order; median, 10th and 90th percentile",
+            "warm_up_seconds": MIN_SECONDS,
+            "min_repeats": MIN_REPEATS,
+            "min_seconds_each": MIN_SECONDS,
+            "max_ms_per_launch": max_ms,
+            "flush_bytes_before_each_launch": _flush_bytes(),
+        },
+    }
+
+
+def _commit() -> str | None:
+    """The commit of this tree, with "-dirty" if tracked files differ; None outside git."""
+    try:
+        answer = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+# ---------------------------------------------------------------------- command line
+
+def run_cli(step_ids: list[str], sizes: list[int], output: Path | None, as_json: bool) -> int:
+    """`python -m kernels bench`: print the results; returns the exit status.
+
+    Raises what `benchmark` raises, except CheckError, which is printed and gives 1.
+    """
+    try:
+        found = benchmark(step_ids, sizes, output=output)
+    except CheckError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(found.to_json() if as_json else found)
+    return 0

@@ -1,0 +1,131 @@
+"""NVRTC: CUDA C++ source to PTX, and to a cubin with what ptxas says about it.
+
+NVRTC is a library that compiles in memory. It needs neither a GPU nor a driver, so the same
+source compiles on every machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+INCLUDE = Path(__file__).parent / "cuda"
+
+
+class CompileError(ValueError):
+    """The compiler refused the source; the message has its errors as `file.cu:line: error: …`."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """What NVRTC made of a source: `cubin` only when it was compiled for a real GPU (`sm_…`).
+
+    `log` is everything the compiler and ptxas printed, warnings included. `lowered` maps each
+    requested name expression to the symbol that stands for it in the PTX and the cubin.
+    """
+
+    ptx: str
+    cubin: bytes | None
+    log: str
+    lowered: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one thread or block of a kernel takes: registers per thread, the others in bytes.
+
+    `stack`, `spill_stores` and `spill_loads` are per thread, `shared` (static) per block.
+    """
+
+    registers: int
+    stack: int
+    spill_stores: int
+    spill_loads: int
+    shared: int
+    constant: int
+
+
+@functools.cache
+def compile(
+    source: str,
+    filename: str,
+    options: tuple[str, ...] = (),
+    names: tuple[str, ...] = (),
+    arch: str = "compute_90",
+) -> Build:
+    """Compile `source`, which messages call `filename`. The result is remembered.
+
+    `arch` "compute_90" gives PTX, "sm_90" also a cubin. `names` are the kernels wanted:
+    extern "C" symbols or C++ name expressions such as "gemm<4, 8>". Headers are looked for
+    in `kernels/cuda`. Raises CompileError with the compiler's own lines.
+    """
+    nvrtc = _nvrtc()
+    flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-I{INCLUDE}"]
+    if arch.startswith("sm_"):
+        flags.append("--ptxas-options=-v")
+    program = nvrtc.createProgram(source, filename, (), ())
+    try:
+        for name in names:
+            nvrtc.addNameExpression(program, name)
+        try:
+            nvrtc.compileProgram(program, (*flags, *options))
+        except nvrtc.NVRTCError as error:
+            log = nvrtc.getProgramLog(program) or str(error)
+            raise CompileError(_explain(log, filename, options, arch)) from None
+        return Build(
+            ptx=nvrtc.getPTX(program).decode(),
+            cubin=nvrtc.getCUBIN(program) if arch.startswith("sm_") else None,
+            log=nvrtc.getProgramLog(program),
+            lowered={name: nvrtc.getLoweredName(program, name) for name in names},
+        )
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def resources(build: Build, symbol: str) -> Resources:
+    """What ptxas reported for `symbol`. Raises ValueError unless compiled for a GPU (`sm_…`)."""
+    _, found, rest = build.log.partition(f"Compiling entry function '{symbol}'")
+    if not found:
+        raise ValueError(f"no ptxas report for {symbol!r}: compile it for a GPU, such as sm_90")
+    report = rest.partition("Compiling entry function")[0]
+
+    def total(pattern: str) -> int:
+        return sum(map(int, re.findall(pattern, report)))
+
+    return Resources(
+        registers=total(r"Used (\d+) registers"),
+        stack=total(r"(\d+) bytes stack frame"),
+        spill_stores=total(r"(\d+) bytes spill stores"),
+        spill_loads=total(r"(\d+) bytes spill loads"),
+        shared=total(r"(\d+) bytes smem"),
+        constant=total(r"(\d+) bytes cmem"),
+    )
+
+
+def _nvrtc():
+    try:
+        from cupy.cuda import nvrtc
+
+        nvrtc.getVersion()
+    except Exception as error:  # CuPy raises whatever its loader met, at import or at first use
+        raise ImportError(
+            f"the CUDA compiler library NVRTC cannot be loaded ({error}): "
+            "pip install -r requirements.txt"
+        ) from error
+    return nvrtc
+
+
+def _explain(log: str, filename: str, options: tuple[str, ...], arch: str) -> str:
+    """The errors of a compiler log, without its warnings, each with its source line."""
+    errors = [part for part in log.strip().split("\n\n") if re.search(r"\berror\b.*:", part)]
+    # A kernel name that NVRTC cannot find is reported against a map of its own, one the reader
+    # has never seen; and after a real error such reports are mere consequences.
+    own = [part for part in errors if not part.startswith("__nv_name_map")]
+    if errors and not own:
+        reason = errors[0].partition("error: ")[2].partition("\n")[0]
+        return f"{filename}: the kernel asked for is not there: {reason}"
+    text = "\n".join(own) or log.strip()
+    text = re.sub(r"^(\S+)\((\d+)\): ", r"\1:\2: ", text, flags=re.MULTILINE)
+    return " ".join([f"{filename} does not compile for {arch}", *options]) + f"\n{text}"

@@ -1,0 +1,118 @@
+"""A picture as HTML: inline SVG whose ink is the colour of the text around it, light or dark."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from dataclasses import dataclass
+from typing import Any
+
+# After Okabe and Ito, Color Universal Design (2008), moved to a lightness that has a contrast of
+# at least 3 to 1 with white and with a dark page (#14181e). Told apart in the three kinds of
+# colour blindness; more than five would not be.
+PALETTE = {
+    "blue": "#1a7abf",
+    "vermilion": "#d55e00",
+    "green": "#009e73",
+    "purple": "#b8589a",
+    "violet": "#7a52e8",
+}
+
+# A colour that no figure uses: Matplotlib draws in it what is to appear in the page's own colour.
+INK = "#010203"
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+@dataclass(frozen=True, repr=False)
+class Figure:
+    """An SVG picture with its text alternative and caption; notebooks show it as HTML.
+
+    `svg` is one <svg> element with a viewBox, a width and no height, in currentColor and the
+    colours of PALETTE. Notebooks that are not trusted lose inline SVG and styles; they show the
+    same picture as an <img>, dark on white.
+    """
+
+    svg: str
+    alt: str
+    caption: str
+
+    def __repr__(self) -> str:
+        return f"<Figure: {self.alt}>"
+
+    def _repr_html_(self) -> str:
+        alt = html.escape(self.alt, quote=True)
+        svg = self.svg.replace(
+            "<svg", f'<svg role="img" aria-label="{alt}" style="max-width:100%;height:auto"', 1
+        )
+        caption = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
+        return (
+            '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
+            "<style>.kernels-figure>img{display:none}</style>"
+            f'{svg}<img alt="{alt}" src="{_data_uri(self.svg)}" style="max-width:100%">'
+            f"{caption}</figure>"
+        )
+
+
+def from_matplotlib(fig: Any, alt: str, caption: str = "") -> Figure:
+    """The Figure of a Matplotlib figure made within `style()`, which is closed.
+
+    A figure that is 6.4 inches wide is 640 pixels wide on a page with room for it.
+    """
+    import io
+
+    import matplotlib.pyplot as plt
+
+    # Identifiers are hashed with the salt: the same figure has the same ones every time, and two
+    # different figures in a page do not share any.
+    with plt.rc_context({"svg.hashsalt": alt + caption, "svg.fonttype": "none"}):
+        buffer = io.StringIO()
+        fig.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    plt.close(fig)
+    return Figure(_tidy(buffer.getvalue(), 100 * fig.get_figwidth()), alt, caption)
+
+
+def style() -> Any:
+    """A context manager: Matplotlib settings for a plain figure in the ink of the page."""
+    import matplotlib.pyplot as plt
+
+    ink = dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK
+    )
+    return plt.rc_context(
+        ink
+        | {
+            "font.size": 11,  # points: 15 pixels, at 100 pixels an inch
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.linewidth": 0.8,
+            "lines.linewidth": 1.8,
+            "figure.figsize": (6.4, 4),
+            "figure.constrained_layout.use": True,
+        }
+    )
+
+
+def _tidy(svg: str, width: float) -> str:
+    """Matplotlib's SVG file as an element of a page, in the page's ink and the font of its text."""
+    svg = svg[svg.index("<svg") :].strip()
+    # The style sheet would apply to the whole page; its joins are set on the root below.
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r" ?font-family: [^;\"]*;?", "", svg)
+    svg = svg.replace(INK, "currentColor")
+    svg = re.sub(r"\d+\.\d{5,}", lambda m: f"{float(m[0]):.2f}", svg)  # hundredths of a point
+    used = set(re.findall(r"#([\w-]+)", svg))
+    svg = re.sub(r' id="([\w.-]+)"', lambda m: m[0] if m[1] in used else "", svg)
+    box = re.search(r'viewBox="[^"]*"', svg)[0]
+    root = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'{box} width="{width:.0f}" font-family="{_FONT}" stroke-linejoin="round">'
+    )
+    svg = re.sub(r"<svg[^>]*>", root, svg, count=1)
+    return re.sub(r"\s*\n\s*", "\n", svg)
+
+
+def _data_uri(svg: str) -> str:
+    """The picture for an <img>, which does not see the page's colours: dark on white."""
+    svg = svg.replace("<svg", '<svg style="color:#1a1a1a;background:#fff"', 1)
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()

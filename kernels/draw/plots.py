@@ -1,0 +1,224 @@
+"""Charts of timings: TFLOPS against matrix size, and the roofline."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..records import CUBLAS, Record, Results
+from .figure import INK, PALETTE, Figure, from_matplotlib, style
+
+MARKERS = "osD^vP"
+LINES = ("-", "--")
+LABEL_GAP = 0.075  # least distance between two labels, in heights of the axes
+
+
+def gflops(
+    results: Results | None, steps: Sequence[Any], live: Results | None = None, caption: str = ""
+) -> Figure:
+    """TFLOPS of square products against their size, for steps (or their ids) and cuBLAS.
+
+    A curve is the median, its band the 10th to 90th percentile, the roof the measured FMA peak.
+    With both `results` and `live`, the former are dashed. Raises ValueError if none of the steps
+    was measured.
+    """
+    import matplotlib.pyplot as plt
+
+    ids = [getattr(step, "id", step) for step in steps]
+    sources = [source for source in (live, results) if source is not None]
+    if not any(_squares(source, name) for source in sources for name in ids):
+        raise ValueError(f"there are no timings of {', '.join(ids) or 'no step'}")
+    with style():
+        fig, ax = plt.subplots()
+        peaks = _draw_gflops(ax, sources, ids)
+        words = ("solid: ", "dashed: ") if len(sources) > 1 else ("",)
+        origins = [word + _origin(source) for word, source in zip(words, sources)]
+        ax.set_title("\n".join(origins), loc="left", fontsize="medium")
+    origin = "; ".join(origins)
+    caption = caption or (
+        "Median TFLOPS against size, in a band from the 10th to the 90th percentile; the line "
+        f"above is the measured FMA peak. {_sentence(origin)}"
+    )
+    curves = [ends for name in (CUBLAS, *ids) if (ends := _ends(sources, name))]
+    roofs = " and ".join(f"{peak:.3g}" for peak in peaks)
+    alt = f"TFLOPS against M = N = K, {origin}. FMA peak {roofs}. {'. '.join(curves)}."
+    return from_matplotlib(fig, alt, caption)
+
+
+def _draw_gflops(ax: Any, sources: Sequence[Results], ids: Sequence[str]) -> list[float]:
+    """Curves, roofs, their labels and the axes; returns the heights of the roofs."""
+    colours = dict(zip(ids, itertools.cycle(PALETTE.values()))) | {CUBLAS: INK}
+    markers = dict(zip(ids, itertools.cycle(MARKERS))) | {CUBLAS: ""}
+    drawn: list[Record] = []
+    ends: dict[str, Record] = {}  # the right end of each name's longest curve: its label goes there
+    roofs: dict[str, tuple[float, str]] = {}  # one for each GPU
+    for source, line in zip(sources, LINES):
+        roofs.setdefault(source.gpu, (source.fma_peak_tflops, line))
+        for name in (CUBLAS, *ids):
+            curve = _squares(source, name)
+            if not curve:
+                continue
+            sizes = [r.M for r in curve]
+            band = [r.tflops_p10 for r in curve], [r.tflops_p90 for r in curve]
+            ax.fill_between(sizes, *band, color=colours[name], alpha=0.25, linewidth=0)
+            ax.plot(
+                sizes, [r.tflops for r in curve], line,
+                color=colours[name], marker=markers[name], clip_on=False,
+            )  # fmt: skip
+            drawn += curve
+            if name not in ends or curve[-1].M > ends[name].M:
+                ends[name] = curve[-1]
+    sizes = sorted({r.M for r in drawn})
+    _log2_axis(ax, sizes, "M = N = K")
+    ax.set_xlim(sizes[0] / 1.2, sizes[-1])  # the labels stand right of the axes
+    high = max(peak for peak, _ in roofs.values())
+    log = 10 * min(r.tflops for r in ends.values()) < high
+    _rate_axis(ax, min(r.tflops for r in drawn), high, log)
+    labels = [(r.M, r.tflops, _label(name), colours[name], False) for name, r in ends.items()]
+    for peak, line in roofs.values():
+        ax.axhline(peak, color=INK, linewidth=0.9, linestyle=line)
+        labels.append((sizes[-1], peak, f"FMA peak: {peak:.3g}", INK, False))
+    for size in sizes:
+        _labels(ax, [label for label in labels if label[0] == size])
+    return [peak for peak, _ in roofs.values()]
+
+
+def roofline(
+    results: Results | None = None,
+    points: Iterable[tuple[str, float, float | None]] = (),
+    *,
+    fma_peak_tflops: float | None = None,
+    copy_gbs: float | None = None,
+    caption: str = "",
+) -> Figure:
+    """The roofline of a GPU, from its results or from the two numbers, with points on it.
+
+    A point is (label, FLOP per byte of device memory traffic, TFLOPS); without TFLOPS (None) it
+    is drawn hollow on the roof, the most it can reach. S. Williams, A. Waterman, D. Patterson,
+    "Roofline: an insightful visual performance model for multicore architectures", CACM 52(4),
+    2009. Raises ValueError without results or numbers.
+    """
+    import matplotlib.pyplot as plt
+
+    if results is not None:
+        fma_peak_tflops, copy_gbs = results.fma_peak_tflops, results.copy_gbs
+    if fma_peak_tflops is None or copy_gbs is None:
+        raise ValueError("roofline needs results, or both fma_peak_tflops and copy_gbs")
+    peak, slope = fma_peak_tflops, copy_gbs / 1000  # TFLOPS, and TFLOPS per FLOP per byte
+    ridge = peak / slope
+    points = list(points)
+    intensities = [x for _, x, _ in points]
+    left = 2.0 ** math.floor(math.log2(min([ridge / 32, *(x / 2 for x in intensities)])))
+    right = 2.0 ** math.ceil(math.log2(max([ridge * 8, *(x * 2 for x in intensities)])))
+
+    with style():
+        fig, ax = plt.subplots()
+        octaves = range(round(math.log2(right / left)) + 1)
+        _log2_axis(ax, [left * 2**i for i in octaves], "FLOP per byte of device memory traffic")
+        _rate_axis(ax, min([left * slope, *(y for _, _, y in points if y)]), peak, log=True)
+        bottom, far = ax.get_ylim()[0], math.sqrt(ridge * right)
+        ax.plot([left, ridge, right], [left * slope, peak, peak], color=INK)
+        ax.plot([ridge, ridge], [bottom, peak], ":", color=INK, linewidth=0.9)
+        low = left ** (2 / 3) * ridge ** (1 / 3)
+        _text(ax, low, low * slope, f"copy: {copy_gbs:.0f} GB/s", INK, dy=-6)
+        _text(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, dy=2, ha="right", va="bottom")
+        _text(ax, ridge, bottom, f"ridge: {ridge:.3g}", INK, dx=4, dy=2, va="bottom")
+        labels = []  # of the points; those far right have theirs on the left
+        for (label, x, y), colour in zip(points, itertools.cycle(PALETTE.values())):
+            roof = min(peak, x * slope)
+            if y is None:
+                ax.plot([x], [roof], "o", color=colour, fillstyle="none", markersize=7)
+                labels.append((x, roof / 1.4, label, colour, x > far))
+            else:
+                ax.plot([x, x], [y, roof], ":", color=colour, linewidth=1.2)
+                ax.plot([x], [y], "o", color=colour, markersize=7)
+                labels.append((x, y, f"{label}: {y:.3g}", colour, x > far))
+        _labels(ax, labels)
+        origin = "" if results is None else _origin(results)
+        ax.set_title(origin, loc="left", fontsize="medium")
+    caption = caption or (
+        f"Below {ridge:.3g} FLOP per byte the copy bandwidth is the limit, above it the FMA peak."
+        + (f" {_sentence(origin)}" if origin else "")
+    )
+    places = [
+        f"{label} at {x:.3g} FLOP per byte" + (f": {y:.3g} TFLOPS" if y is not None else "")
+        for label, x, y in points
+    ]
+    alt = (
+        f"Roofline{', ' if origin else ''}{origin}: FMA peak {peak:.3g} TFLOPS, copy bandwidth "
+        f"{copy_gbs:.0f} GB/s, ridge at {ridge:.3g} FLOP per byte."
+        + "".join(f" {place}." for place in places)
+    )
+    return from_matplotlib(fig, alt, caption)
+
+
+def _squares(source: Results, name: str) -> list[Record]:
+    return [r for r in source.select(name) if r.M == r.N == r.K]
+
+
+def _label(name: str) -> str:
+    """"03_coalesced" -> "03 coalesced"."""
+    return "cuBLAS" if name == CUBLAS else name.replace("_", " ")
+
+
+def _origin(source: Results) -> str:
+    return f"recorded on {source.gpu}, {source.date}" if source.recorded else f"live on {source.gpu}"
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _ends(sources: Sequence[Results], name: str) -> str:
+    """The first and last point of a name's first curve, in words; "" if there is none."""
+    curve = next((curve for source in sources if (curve := _squares(source, name))), [])
+    ends = " to ".join(f"{r.tflops:.2g} at {r.M}" for r in curve[:: len(curve) - 1 or 1])
+    return f"{_label(name)}: {ends}" if curve else ""
+
+
+def _log2_axis(ax: Any, ticks: Sequence[float], label: str) -> None:
+    ax.set_xscale("log", base=2)
+    shown = ticks[:: 1 + len(ticks) // 11]
+    ax.set_xticks(shown, [f"{x:g}" if x >= 1 else f"1/{1 / x:g}" for x in shown])
+    ax.minorticks_off()
+    ax.set_xlabel(label)
+
+
+def _rate_axis(ax: Any, low: float, high: float, log: bool) -> None:
+    """The TFLOPS axis: logarithmic from low to high, or linear from 0 to high."""
+    from matplotlib.ticker import LogLocator
+
+    if log:
+        ax.set_yscale("log")
+        ax.set_ylim(low / 1.4, high * 1.5)
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 2000 * low else (1,)))
+    else:
+        ax.set_ylim(0, high * 1.08)
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.minorticks_off()
+    ax.set_ylabel("TFLOPS")
+    ax.grid(axis="y", color=INK, alpha=0.12, linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def _labels(ax: Any, labels: Iterable[tuple[float, float, str, str, bool]]) -> None:
+    """Labels (x, y, text, colour, whether on the left) at points, each clear of those above it."""
+    to_axes = ax.transData + ax.transAxes.inverted()
+    ceiling = math.inf
+    for x, y, text, colour, on_left in sorted(labels, key=lambda label: -label[1]):
+        ceiling = min(to_axes.transform((x, y))[1], ceiling - LABEL_GAP)
+        side = dict(dx=-7, ha="right") if on_left else {}
+        _text(ax, x, ceiling, text, colour, at=ax.get_xaxis_transform(), **side)
+
+
+def _text(
+    ax: Any, x: float, y: float, text: str, colour: str, *, dx: float = 7, dy: float = 0,
+    ha: str = "left", va: str = "center", at: Any = "data",
+) -> None:  # fmt: skip
+    """Text beside a point; dx and dy in typographic points."""
+    ax.annotate(
+        text, (x, y), xycoords=at, xytext=(dx, dy), textcoords="offset points",
+        color=colour, ha=ha, va=va, annotation_clip=False,
+    )  # fmt: skip

@@ -1,0 +1,45 @@
+"""The form of an instruction: its type, its flags, and the `Op` that it is decoded to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .syntax import Instruction
+
+DTYPES = {"pred": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64,
+          **{f"{kind}{bits}": np.dtype(f"{'i' if kind == 's' else 'u'}{bits // 8}").type
+             for kind in "bus" for bits in (8, 16, 32, 64)}}
+INTEGERS = {f"{kind}{bits}" for kind in "us" for bits in (16, 32, 64)}
+FLOATS = {"f32", "f64"}
+BITS = {"b16", "b32", "b64"}
+
+
+class Unsupported(ValueError):
+    """The interpreter lacks this form of the opcode."""
+
+
+@dataclass(frozen=True)
+class Op:
+    function: Callable          # arrays -> an array, or a tuple of them for several destinations
+    sources: tuple              # NumPy type of each operand after the destination
+    result: type                # NumPy type of the result
+
+
+def modifiers_of(i: Instruction, types: set[str], flags: str = "") -> tuple[str, set[str]]:
+    """Split `.rn.ftz.f32` into (type, flags); anything not listed is unsupported."""
+    *given, kind = i.modifiers or ("",)
+    unknown = set(given) - set(flags.split())
+    if kind not in types or unknown:
+        raise Unsupported(", ".join(f".{m}" for m in sorted(unknown) or [kind]))
+    return kind, set(given)
+
+
+def signed(kind: str) -> bool:
+    return kind[0] == "s"
+
+
+def bits(kind: str) -> int:
+    return int(kind[1:])

@@ -1,0 +1,143 @@
+"""Records of timings: what they hold, and the recorded ones in `results/`, a JSON per GPU.
+
+Reading them needs neither a GPU nor CuPy; `bench` makes them.
+"""
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "results"
+CUBLAS = "cublas"
+
+
+@dataclass(frozen=True)
+class Record:
+    """How long one step, or cuBLAS, took for C = A B at one shape: median, 10th, 90th percentile.
+
+    The clock and the reasons that held it down (nvidia-smi) are one sample, taken while the
+    shape was measured; None where nvidia-smi did not say.
+    """
+
+    step: str                           # a step's id, or "cublas"
+    M: int
+    N: int
+    K: int
+    ms: float
+    ms_p10: float
+    ms_p90: float
+    repeats: int
+    sm_clock_mhz: float | None = None
+    throttle: tuple[str, ...] | None = None
+
+    @property
+    def tflops(self) -> float:
+        """10^12 floating-point operations a second, 2 M N K of them, at the median time."""
+        return self._rate(self.ms)
+
+    @property
+    def tflops_p10(self) -> float:
+        """The 10th percentile of the TFLOPS, which is that of the 90th percentile time."""
+        return self._rate(self.ms_p90)
+
+    @property
+    def tflops_p90(self) -> float:
+        return self._rate(self.ms_p10)
+
+    @property
+    def gflops(self) -> float:
+        return 1000 * self.tflops
+
+    def _rate(self, ms: float) -> float:
+        return 2 * self.M * self.N * self.K / (ms * 1e9)
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """Records of one run on one GPU, with where they come from. Prints as a table."""
+
+    provenance: dict[str, Any]
+    fma_peak_tflops: float              # measured: independent FMAs in registers, nothing else
+    copy_gbs: float                     # measured: 10^9 bytes read and written a second
+    records: tuple[Record, ...] = ()
+    left_out: tuple[str, ...] = ()      # what was not measured, and why
+    recorded: bool = field(default=False, compare=False)    # loaded, not measured just now
+
+    @property
+    def gpu(self) -> str:
+        return self.provenance["gpu"]
+
+    @property
+    def date(self) -> str:
+        return self.provenance["date"]
+
+    def select(self, step: Any) -> tuple[Record, ...]:
+        """The records of a step (or its id, or "cublas"), smallest product first."""
+        wanted = getattr(step, "id", step)
+        return tuple(sorted((r for r in self.records if r.step == wanted),
+                            key=lambda r: r.M * r.N * r.K))
+
+    def share_of_cublas(self, record: Record) -> float | None:
+        """The record's TFLOPS over cuBLAS's at the same shape; None if that was not measured."""
+        shape = (record.M, record.N, record.K)
+        return next((record.tflops / other.tflops for other in self.select(CUBLAS)
+                     if (other.M, other.N, other.K) == shape), None)
+
+    def __repr__(self) -> str:
+        how = "recorded" if self.recorded else "measured"
+        lines = [f"{self.gpu}, {how} {self.date}: FMA peak {self.fma_peak_tflops:.1f} TFLOPS, "
+                 f"copy {self.copy_gbs:.0f} GB/s", ""]
+        lines.append(f"{'step':<24}{'M x N x K':>20}{'TFLOPS':>9}{'p10 to p90':>17}"
+                     f"{'of cuBLAS':>11}")
+        for name in dict.fromkeys(r.step for r in self.records):
+            for r in self.select(name):
+                share = self.share_of_cublas(r)
+                lines.append(f"{r.step:<24}{f'{r.M} x {r.N} x {r.K}':>20}{r.tflops:>9.3g}"
+                             f"{f'{r.tflops_p10:.3g} to {r.tflops_p90:.3g}':>17}"
+                             + (f"{share:>11.1%}" if share is not None else f"{'-':>11}"))
+        return "\n".join([*lines, *(f"left out: {reason}" for reason in self.left_out)])
+
+    def to_json(self) -> str:
+        data = asdict(self)
+        del data["recorded"]
+        return json.dumps(data, indent=1) + "\n"
+
+    def save(self, path: Path | str) -> None:
+        """Write the results as JSON. A file that was there is replaced whole or not at all."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_text(self.to_json(), encoding="utf-8")
+        os.replace(part, path)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Results:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        records = []
+        for record in data.pop("records"):
+            if record["throttle"] is not None:
+                record["throttle"] = tuple(record["throttle"])
+            records.append(Record(**record))
+        data["left_out"] = tuple(data["left_out"])
+        return cls(**data, records=tuple(records), recorded=True)
+
+
+def slug(gpu_name: str) -> str:
+    """"NVIDIA H200" -> "nvidia_h200"."""
+    return re.sub(r"[^a-z0-9]+", "_", gpu_name.lower()).strip("_")
+
+
+def results(gpu_name: str, folder: Path = FOLDER) -> Results:
+    """The recorded results of a GPU, such as "NVIDIA H200". Raises ValueError if there are none."""
+    path = folder / f"{slug(gpu_name)}.json"
+    if path.is_file():
+        return Results.load(path)
+    # The folder also holds records of other kinds; those of this kind name their GPU.
+    contents = [json.loads(p.read_text(encoding="utf-8")) for p in sorted(folder.glob("*.json"))]
+    names = [c["provenance"]["gpu"] for c in contents if "fma_peak_tflops" in c]
+    raise ValueError(f"nothing is recorded for {gpu_name!r}; recorded: "
+                     + (", ".join(names) or "nothing yet"))

@@ -1,0 +1,347 @@
+"""The steps of the ladder: each file `cuda/NN_name.cu` is one, found by its name alone.
+
+Tile sizes are the file's `#ifndef BM` / `#define BM 32` defaults. The comment that opens the file
+may hold directives, a line each, whose expressions are Python's on integers:
+
+    // block: (BN, BM)             threads of a block, 1 to 3 numbers
+    // requires: K % BK == 0       a shape constraint on M, N, K; any number of them
+    // compute capability: 8.0     the oldest GPU that runs it; 5.0 when not given
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import sys
+import textwrap
+import types
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from . import gpu
+from .expressions import evaluate
+from .kernel import Kernel, choose_device
+from .reference import inputs
+from .trace import Trace
+
+FOLDER = Path(__file__).parent / "cuda"
+SYMBOL = "sgemm"  # the kernel's name in every step
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+MAX_ELEMENTS = 2**31  # the kernels index with 32-bit integers
+
+
+class Code(str):
+    """Source text, or a diff of it, that a notebook shows with its syntax in colour."""
+
+    language = "cpp"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        return f"```{self.language}\n{self}\n```"
+
+
+class Diff(Code):
+    language = "diff"
+
+
+@dataclass(frozen=True, repr=False)
+class Step:
+    """One kernel of the ladder, with its tile sizes: call it on matrices, as BLAS's SGEMM.
+
+    `source` is the whole file, `header` the comment that opens it, without the slashes.
+    """
+
+    path: Path
+    source: str
+    header: str
+    defines: dict[str, int] = field(hash=False)
+
+    def __repr__(self) -> str:
+        return " ".join([f"<Step {self.id}", *(f"{k}={v}" for k, v in self.defines.items())]) + ">"
+
+    @property
+    def id(self) -> str:
+        return self.path.stem
+
+    @property
+    def number(self) -> int:
+        return int(self.id.partition("_")[0])
+
+    @property
+    def title(self) -> str:
+        return self.header.partition("\n")[0]
+
+    @property
+    def block(self) -> tuple[int, ...]:
+        """Threads of a block along x, y, z."""
+        expressions = self._directives("block")
+        if not expressions:
+            raise ValueError(f"{self.path.name} lacks a line such as '// block: (BN, BM)'")
+        value = evaluate(expressions[0], self.defines)
+        return value if isinstance(value, tuple) else (value,)
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """What must hold of M, N and K."""
+        return tuple(self._directives("requires"))
+
+    @property
+    def compute_capability(self) -> tuple[int, int]:
+        """Of the oldest GPU that can run the step."""
+        text = (self._directives("compute capability") or ["5.0"])[0]
+        major, minor = text.split(".")
+        return int(major), int(minor)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The compiled kernel; raises build.CompileError."""
+        options = [f"-D{name}={value}" for name, value in self.defines.items()]
+        return Kernel(self.source, SYMBOL, options, self.path.name)
+
+    def define(self, **overrides: int) -> Step:
+        """The same step with other values, such as `define(BM=16)`; unknown names: ValueError."""
+        for name, value in overrides.items():
+            if name not in self.defines:
+                known = ", ".join(self.defines)
+                raise ValueError(f"{self.id} has no define {name!r}; it has {known}")
+            if not isinstance(value, (int, np.integer)):
+                raise TypeError(f"{name} must be a whole number, not {value!r}")
+        return replace(self, defines=self.defines | {k: int(v) for k, v in overrides.items()})
+
+    def grid(self, M: int, N: int) -> tuple[int, int]:
+        """Blocks along x (columns of C) and y (rows): (ceil(N / BN), ceil(M / BM))."""
+        return -(-N // self.defines["BN"]), -(-M // self.defines["BM"])
+
+    def broken(self, M: int, N: int, K: int) -> str | None:
+        """The first constraint that the shape breaks, None when the step can do it."""
+        names = self.defines | {"M": M, "N": N, "K": K}
+        return next((text for text in self.requires if not evaluate(text, names)), None)
+
+    def region(self, name: str) -> Code:
+        """The lines between `// region: name` and `// endregion`, dedented."""
+        regions = _regions(self.source)
+        if name not in regions:
+            raise ValueError(f"{self.id} has no region {name!r}; it has {', '.join(regions)}")
+        return regions[name]
+
+    def diff(self, other: Step) -> Diff:
+        """What changed from `other` to this step, as a unified diff without the headers."""
+        old, new = (step.source.splitlines() for step in (other, self))
+        old_start, new_start = (len(step.header.splitlines()) for step in (other, self))
+        lines = difflib.unified_diff(
+            old[old_start:], new[new_start:], other.path.name, self.path.name, lineterm=""
+        )
+
+        def in_file(hunk: re.Match) -> str:  # line numbers of the files, not of their bodies
+            return f"-{int(hunk[1]) + old_start}{hunk[2]} +{int(hunk[3]) + new_start}{hunk[4]}"
+
+        hunks = re.compile(r"(?<=^@@ )-(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?)")
+        return Diff("\n".join(hunks.sub(in_file, line) for line in lines))
+
+    def __call__(self, A, B, C=None, alpha: float = 1, beta: float = 0, device: str = "auto"):
+        """C = alpha A B + beta C for float32 matrices A (M, K), B (K, N), C (M, N), C-contiguous.
+
+        NumPy arrays give a NumPy array, CuPy arrays a CuPy array. A given `C` is updated in
+        place and returned; without one a new matrix is, and beta must be 0. As in BLAS, C is not
+        read when beta is 0, nor A and B when alpha is 0. `device`: "auto" (the GPU if it can run
+        this step), "gpu" or "interpreter". Raises TypeError or ValueError for what the step
+        cannot do, gpu.NoGPU, and build.CompileError, all before anything runs.
+        """
+        M, N, K = _shape(A, B, C, alpha, beta)
+        constraint = self.broken(M, N, K)
+        if constraint:
+            raise ValueError(self._cannot(constraint, M, N, K))
+        matrices = (A, B) if C is None else (A, B, C)
+        where = choose_device(device, matrices, self.compute_capability)
+        if C is None:
+            C = (gpu if gpu.is_device_array(A) else np).empty((M, N), np.float32)
+        if M == 0 or N == 0:
+            return C
+        if isinstance(A, np.ndarray):
+            A, B = _inputs(A, B)
+        if np.float32(alpha) == 0:
+            K = 0  # nothing is summed, so nothing is read
+        scalars = (np.int32(M), np.int32(N), np.int32(K))
+        self.kernel(self.grid(M, N), self.block, (*scalars, alpha, A, B, beta, C), where)
+        return C
+
+    def check(self, device: str = "auto"):
+        """Run the step on hard cases; returns a report, raises CheckError on a wrong result."""
+        from .check import check
+
+        return check(self, device)
+
+    def trace(self, M: int, N: int, K: int, keep: tuple[int, int] = (0, 0)) -> Trace:
+        """Run C = A B of random matrices in the interpreter and return what it did to memory.
+
+        `keep` is the block, column of blocks first, whose accesses are kept one by one; counts
+        are of all. Raises ValueError for a shape that the step cannot do.
+        """
+        constraint = self.broken(M, N, K)
+        if constraint:
+            raise ValueError(self._cannot(constraint, M, N, K))
+        A, B, C = inputs(M, N, K)
+        return self.kernel.trace(self.grid(M, N), self.block, (M, N, K, 1, A, B, 0, C),
+                                 ("M", "N", "K", "alpha", "A", "B", "beta", "C"), keep=keep)
+
+    def benchmark(self, sizes=None, **options):
+        """Time the step on the GPU, with cuBLAS beside it: see `bench.benchmark`."""
+        from .bench import benchmark
+
+        return benchmark((self,), sizes, **options)
+
+    def _directives(self, name: str) -> list[str]:
+        return re.findall(rf"^{name}: *(.*?) *$", self.header, re.MULTILINE)
+
+    def _cannot(self, constraint: str, M: int, N: int, K: int) -> str:
+        used = {k: v for k, v in self.defines.items() if re.search(rf"\b{k}\b", constraint)}
+        values = "".join(f", {name} = {value}" for name, value in used.items())
+        others = [s.id for s in steps(self.path.parent) if not s.broken(M, N, K)]
+        instead = f"{others[-1]} can" if others else "no step can: pad the matrices with zeros"
+        return (
+            f"{self.id} requires {constraint}, which M = {M}, N = {N}, K = {K}{values} breaks; "
+            f"{instead}"
+        )
+
+
+def steps(folder: Path = FOLDER) -> tuple[Step, ...]:
+    """All steps, in order."""
+    return tuple(_load(path) for path in sorted(Path(folder).glob("[0-9][0-9]_*.cu")))
+
+
+def step(id: str | int, folder: Path = FOLDER) -> Step:
+    """The step named "03_coalesced", "03", "coalesced" or 3. Raises ValueError if unknown."""
+    found = {}
+    for one in steps(folder):
+        number, _, name = one.id.partition("_")
+        found |= {key: one for key in (one.id, name, number, str(one.number))}
+    if str(id) in found:
+        return found[str(id)]
+    if not found:
+        raise ValueError(f"no step {id!r}: there are no steps in {folder}")
+    if str(id).isdecimal():
+        nearest = min(found.values(), key=lambda one: abs(one.number - int(id)))
+    else:
+        nearest = found[difflib.get_close_matches(str(id), found, n=1, cutoff=0)[0]]
+    ids = dict.fromkeys(one.id for one in found.values())
+    raise ValueError(f"no step {id!r}; the nearest is {nearest.id!r}, of {', '.join(ids)}")
+
+
+def sgemm(A, B, C=None, alpha: float = 1, beta: float = 0, device: str = "auto"):
+    """`Step.__call__` with the best step for this device and shape: the highest on the ladder."""
+    M, N, K = _shape(A, B, C, alpha, beta)
+    able = [one for one in steps() if not one.broken(M, N, K)]
+    if not able:
+        raise ValueError(f"no step can do M = {M}, N = {N}, K = {K}: pad the matrices with zeros")
+    if choose_device(device, (A, B) if C is None else (A, B, C)) == "gpu":
+        capability = gpu.device().compute_capability
+        able = [one for one in able if one.compute_capability <= capability] or able
+    return able[-1](A, B, C, alpha, beta, device)
+
+
+def _load(path: Path) -> Step:
+    source = path.read_text(encoding="utf-8")
+    comment = re.match(r"(?://.*\n)*", source)[0]
+    header = re.sub(r"^// ?", "", comment, flags=re.MULTILINE)
+    defines = {}
+    for name, value in re.findall(r"^#ifndef (\w+)\n#define \1\b(.*)", source, re.MULTILINE):
+        try:
+            defines[name] = int(value.partition("//")[0])
+        except ValueError:
+            raise ValueError(f"{path.name}: {name} must be a whole number, not {value!r}") from None
+    return Step(path, source, header, defines)
+
+
+def _regions(source: str) -> dict[str, Code]:
+    regions, open_regions = {}, []
+    for number, line in enumerate(source.splitlines(), start=1):
+        marker = re.match(r"\s*// (?:region: (\w+)|endregion)\s*$", line)
+        if marker is None:
+            for name in open_regions:
+                regions[name].append(line)
+        elif marker[1]:
+            regions[marker[1]] = []
+            open_regions.append(marker[1])
+        elif open_regions:
+            open_regions.pop()
+        else:
+            raise ValueError(f"line {number}: // endregion without a // region")
+    if open_regions:
+        raise ValueError(f"region {open_regions[-1]} has no // endregion")
+    return {name: Code(textwrap.dedent("\n".join(lines))) for name, lines in regions.items()}
+
+
+def _shape(A, B, C, alpha, beta) -> tuple[int, int, int]:
+    """M, N, K of the product; raises TypeError or ValueError for what no step can take."""
+    _require_matrix("A", A)
+    _require_matrix("B", B)
+    if C is not None:
+        _require_matrix("C", C)
+    _require_float32("alpha", alpha)
+    _require_float32("beta", beta)
+    (M, K), (rows, N) = A.shape, B.shape
+    if rows != K:
+        raise ValueError(
+            f"A is {M} x {K} and B is {rows} x {N}: A needs as many columns as B has rows"
+        )
+    if M * N >= MAX_ELEMENTS:
+        raise ValueError(f"C would have {M * N} elements; steps index with 32 bits: below 2**31")
+    if C is None:
+        if beta != 0:
+            raise ValueError(f"beta = {beta} scales C, so C must be given")
+        return M, N, K
+    if C.shape != (M, N):
+        raise ValueError(f"C is {C.shape[0]} x {C.shape[1]}, but A B is {M} x {N}")
+    if not getattr(C.flags, "writeable", True):  # CuPy arrays have no such flag
+        raise ValueError("C is read-only, and the result goes there: pass C.copy()")
+    for name, x in (("A", A), ("B", B)):
+        if gpu.is_device_array(x) == gpu.is_device_array(C) and np.may_share_memory(x, C):
+            raise ValueError(f"C and {name} overlap in memory: pass a copy of one of them")
+    return M, N, K
+
+
+def _require_matrix(name: str, x) -> None:
+    if not isinstance(x, np.ndarray) and not gpu.is_device_array(x):
+        raise TypeError(
+            f"{name} must be a NumPy or CuPy array, not {type(x).__name__}: "
+            f"np.asarray({name}, dtype=np.float32)"
+        )
+    if x.dtype != np.float32:
+        raise TypeError(f"{name} must be float32, not {x.dtype}: {name}.astype(np.float32)")
+    if x.ndim != 2:
+        raise ValueError(f"{name} must be a matrix, not of shape {x.shape}")
+    if not x.flags.c_contiguous:
+        raise ValueError(
+            f"{name} is not C-contiguous (a transpose or a slice?): np.ascontiguousarray({name})"
+        )
+    if x.size >= MAX_ELEMENTS:
+        raise ValueError(f"{name} has {x.size} elements; steps index with 32 bits: below 2**31")
+
+
+def _require_float32(name: str, x) -> None:
+    if not isinstance(x, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} must be a number, not {type(x).__name__}")
+    if FLOAT32_MAX < abs(x) < math.inf:
+        raise ValueError(f"{name} = {x} is too large for float32")
+
+
+def _inputs(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A and B as a Kernel takes its arrays, though a step only reads them: writeable, apart."""
+    if A is not B and np.may_share_memory(A, B):
+        B = B.copy()
+    return tuple(x if x.flags.writeable else x.copy() for x in (A, B))
+
+
+class _CallableModule(types.ModuleType):
+    """`kernels.steps` is this module once it is imported; `kernels.steps()` shall work too."""
+
+    def __call__(self, *args, **options) -> tuple[Step, ...]:
+        return steps(*args, **options)
+
+
+sys.modules[__name__].__class__ = _CallableModule

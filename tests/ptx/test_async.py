@@ -1,0 +1,142 @@
+"""Asynchronous copies from global to shared memory: cp.async, its groups and its zero fill."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import right_or_refused, run_body
+
+COPY = """
+    .shared .align 16 .b8 box[2048];
+    .reg .b32 %t, %s, %n, %x<4>;
+    .reg .b64 %g, %q;
+    .reg .pred %p;
+    ld.param.u64 %g, [source];
+    ld.param.u64 %q, [target];
+    mov.u32 %t, %tid.x;
+    mov.u32 %s, box;
+    mad.lo.u32 %s, %t, 16, %s;
+    mad.wide.u32 %g, %t, 16, %g;
+    mad.wide.u32 %q, %t, 16, %q;
+    mov.u32 %x0, 0xA5A5A5A5;
+    st.shared.v4.u32 [%s], {{%x0, %x0, %x0, %x0}};
+    {copy}
+    {wait}
+    ld.shared.v4.u32 {{%x0, %x1, %x2, %x3}}, [%s];
+    st.global.v4.u32 [%q], {{%x0, %x1, %x2, %x3}};
+"""
+WAITS = ["cp.async.wait_all;", "cp.async.commit_group;\ncp.async.wait_group 0;",
+         "cp.async.commit_group;\ncp.async.wait_all;"]  # fmt: skip
+
+
+def copied(copy: str, wait: str = WAITS[1], threads: int = 40) -> tuple[bytes, bytes]:
+    source = np.array([(17 + 31 * i + (i >> 4)) & 0xFF for i in range(16 * threads)], np.uint8)
+    target = np.zeros(16 * threads, np.uint8)
+    body = COPY.format(copy=copy, wait=wait)
+    run_body(body, "u64 source, u64 target", 1, threads, [source, target])
+    return bytes(source), bytes(target)
+
+
+@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize(
+    "kind, size",
+    [("ca.shared.global", 4), ("ca.shared.global", 8), ("ca.shared.global", 16),
+     ("cg.shared.global", 16), ("cg.shared.global.L2::128B", 16), ("ca.shared::cta.global", 4)],
+)  # fmt: skip
+def test_copies(kind, size, wait):
+    source, target = copied(f"cp.async.{kind} [%s], [%g], {size};", wait)
+    for start in range(0, len(source), 16):
+        assert target[start : start + 16] == source[start : start + size] + b"\xa5" * (16 - size)
+
+
+@pytest.mark.parametrize("given", ["immediate", "register"])
+@pytest.mark.parametrize(
+    "size, kept", [(4, 0), (4, 3), (8, 4), (16, 0), (16, 4), (16, 13), (16, 16)]
+)
+def test_copies_fill_with_zeros(size, kept, given):
+    count = kept if given == "immediate" else "%n"
+    copy = f"mov.u32 %n, {kept};\ncp.async.ca.shared.global [%s], [%g], {size}, {count};"
+    source, target = copied(copy)
+    for start in range(0, len(source), 16):
+        want = source[start : start + kept] + bytes(size - kept) + b"\xa5" * (16 - size)
+        assert target[start : start + 16] == want
+
+
+def test_nothing_is_read_of_a_source_of_size_zero():
+    """The usual way to fill a tile's edge: size 0, and an address that may lie anywhere."""
+    copy = "mov.u32 %n, 0;\nadd.s64 %g, %g, 1048576;\ncp.async.cg.shared.global [%s], [%g], 16, %n;"
+    assert copied(copy)[1] == bytes(16 * 40)
+
+
+def test_predicated_copies():
+    even = "and.b32 %n, %t, 1;\nsetp.eq.u32 %p, %n, 0;\n"
+    copy = even + "@%p cp.async.ca.shared.global [%s], [%g], 16;"
+    source, target = copied(copy)
+    for t in range(40):
+        want = source[16 * t :][:16] if t % 2 == 0 else b"\xa5" * 16
+        assert target[16 * t :][:16] == want
+
+
+def test_ignored_source_is_right_or_refused():
+    def run():
+        copy = "setp.lt.u32 %p, %t, 7;\ncp.async.ca.shared.global [%s], [%g], 16, %p;"
+        source, target = copied(copy)
+        assert target == bytes(16 * 7) + source[16 * 7 :]
+
+    right_or_refused("cp", run)
+
+
+def test_a_pipeline_of_groups():
+    """Three stages in flight; each round waits for the oldest group and sums what it brought."""
+    rounds, threads = 9, 32
+    body = f"""
+    .shared .align 16 .b8 stage[{3 * threads * 4}];
+    .reg .b32 %t, %s, %n, %i, %x, %sum, %slot;
+    .reg .b64 %g, %q;
+    .reg .pred %p;
+    ld.param.u64 %g, [source];
+    ld.param.u64 %q, [target];
+    mov.u32 %t, %tid.x;
+    mad.wide.u32 %q, %t, 4, %q;
+    mad.wide.u32 %g, %t, 4, %g;
+    mov.u32 %s, stage;
+    mad.lo.u32 %s, %t, 4, %s;
+    cp.async.ca.shared.global [%s], [%g], 4;
+    cp.async.commit_group;
+    cp.async.ca.shared.global [%s+{4 * threads}], [%g+{4 * threads}], 4;
+    cp.async.commit_group;
+    mov.u32 %i, 0;
+    mov.u32 %sum, 0;
+LOOP:
+    add.u32 %n, %i, 2;
+    setp.ge.u32 %p, %n, {rounds};
+    @%p bra COMMIT;
+    rem.u32 %slot, %n, 3;
+    mad.lo.u32 %slot, %slot, {4 * threads}, %s;
+    cp.async.ca.shared.global [%slot], [%g+{8 * threads}], 4;
+COMMIT:
+    cp.async.commit_group;
+    add.s64 %g, %g, {4 * threads};
+    cp.async.wait_group 2;
+    bar.sync 0;
+    rem.u32 %slot, %i, 3;
+    mov.u32 %x, stage;
+    mad.lo.u32 %slot, %slot, {4 * threads}, %x;
+    xor.b32 %x, %t, 31;
+    mad.lo.u32 %slot, %x, 4, %slot;
+    ld.shared.u32 %x, [%slot];
+    mad.lo.u32 %sum, %sum, 3, %x;
+    bar.sync 0;
+    add.u32 %i, %i, 1;
+    setp.lt.u32 %p, %i, {rounds};
+    @%p bra LOOP;
+    st.global.u32 [%q], %sum;
+    """
+    source = np.array([(i * i) % 97 for i in range(rounds * threads)], np.uint32)
+    target = np.zeros(threads, np.uint32)
+    run_body(body, "u64 source, u64 target", 1, threads, [source, target])
+    for t in range(threads):
+        total = 0
+        for row in range(rounds):
+            total = 3 * total + (row * threads + (t ^ 31)) ** 2 % 97
+        assert int(target[t]) == total

@@ -1,0 +1,224 @@
+"""atom and red on global and shared memory, with many threads on few cells."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import exact
+import numpy as np
+import pytest
+from exact import F32, F64, f32, wrap
+from harness import entry, launch, run_body, vectors
+
+BLOCKS, THREADS, CELLS = 3, 50, 7
+
+
+def contended(space: str, op: str, kind: str, values: list[int], start: int, second: str = ""):
+    """All threads update CELLS cells; returns the final cells and what each thread got back.
+
+    For shared memory there is one block, which copies the cells in and out.
+    """
+    size = exact.width_of(kind) // 8
+    blocks = BLOCKS if space == "global" else 1
+    reg = f"b{8 * size}"
+    move = (
+        ""
+        if space == "global"
+        else f"""
+    setp.ge.u32 %p, %t, {CELLS};
+    @%p bra READY;
+    st.shared.{reg} [%s], %k;
+READY:
+    bar.sync 0;
+    """
+    )
+    out = (
+        ""
+        if space == "global"
+        else f"""
+    bar.sync 0;
+    @%p bra END;
+    ld.shared.{reg} %x, [%s];
+    st.global.{reg} [%c], %x;
+END:
+    """
+    )
+    body = f"""
+    .shared .align 8 .b8 box[{CELLS * size}];
+    .reg .pred %p;
+    .reg .b32 %t, %i, %b;
+    .reg .{reg} %v, %x, %k;
+    .reg .b64 %c, %g, %r, %s, %m;
+    ld.param.u64 %g, [values];
+    ld.param.u64 %c, [cells];
+    ld.param.u64 %r, [returned];
+    ld.param.{reg} %k, [start];
+    mov.u64 %s, box;
+    mov.u32 %t, %tid.x;
+    mov.u32 %b, %ctaid.x;
+    mad.lo.u32 %i, %b, {THREADS}, %t;
+    mad.wide.u32 %g, %i, {size}, %g;
+    mad.wide.u32 %r, %i, {size}, %r;
+    rem.u32 %b, %i, {CELLS};
+    mul.wide.u32 %m, %b, {size};
+    mad.wide.u32 %s, %t, {size}, %s;
+    mad.wide.u32 %c, %t, {size}, %c;
+    {move}
+    mov.u64 %s, box;
+    add.u64 %s, %s, %m;
+    ld.global.{reg} %v, [%g];
+    """
+    target = "%s"
+    if space == "global":
+        body += "ld.param.u64 %c, [cells]; add.u64 %c, %c, %m;"
+        target = "%c"
+    if op.startswith("red."):
+        body += f"{op.replace('red', f'red.{space}', 1)}.{kind} [{target}], %v;"
+    else:
+        body += f"atom.{space}.{op}.{kind} %x, [{target}], {second}%v; st.global.{reg} [%r], %x;"
+    if space == "shared":
+        body += f"""
+    mov.u64 %s, box;
+    mad.wide.u32 %s, %t, {size}, %s;
+    {out}"""
+    count, dtype = blocks * THREADS, f"uint{8 * size}"
+    mask = (1 << 8 * size) - 1
+    given = np.array([v & mask for v in values[:count]], dtype)
+    cells, returned = np.full(CELLS, start & mask, dtype), np.zeros(count, dtype)
+    text = entry(body, f"u64 values, u64 cells, u64 returned, {reg} start")
+    scalar = np.array([start & mask], dtype)[0]
+    launch(text, "k", blocks, THREADS, [given, cells, returned, scalar])
+    return cells.tolist(), returned.tolist(), given.tolist()
+
+
+OPERATIONS = {
+    "add": lambda a, b, kind: wrap(a + b, kind),
+    "min": lambda a, b, kind: min(a, b),
+    "max": lambda a, b, kind: max(a, b),
+    "and": lambda a, b, kind: a & b,
+    "or": lambda a, b, kind: a | b,
+    "xor": lambda a, b, kind: a ^ b,
+    "exch": lambda a, b, kind: b,
+    "inc": lambda a, b, kind: 0 if a >= b else a + 1,
+    "dec": lambda a, b, kind: b if a == 0 or a > b else a - 1,
+}
+ATOMS = [
+    ("add", "u32"), ("add", "s32"), ("add", "u64"), ("min", "u32"), ("min", "s32"), ("max", "u32"),
+    ("max", "s32"), ("max", "u64"), ("min", "s64"), ("and", "b32"), ("or", "b32"), ("xor", "b32"),
+    ("xor", "b64"), ("exch", "b32"), ("exch", "b64"), ("inc", "u32"), ("dec", "u32"),
+]  # fmt: skip
+
+
+def some_order_explains(op, kind, start, values, returned, final) -> bool:
+    """Whether the updates of one cell can be lined up so that each got the previous state."""
+    state, left = start, Counter(zip(returned, values))
+    while +left:
+        options = [(old, new) for (old, new), n in left.items() if n and old == state]
+        if not options:
+            return False
+        # Updates that leave the state as it is (min of a larger value, say) come first.
+        update = min(options, key=lambda o: OPERATIONS[op](*o, kind) != state)
+        left[update] -= 1
+        state = OPERATIONS[op](*update, kind)
+    return state == final
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
+@pytest.mark.parametrize("op, kind", ATOMS)
+def test_atomics_under_contention(op, kind, space):
+    """Every old value was the state of the cell once, and the chain of states ends in the cell."""
+    limit = 23 if op in ("inc", "dec") else None
+    values = [limit or wrap(2654435761 * (t + 1) ** 3, kind) for t in range(BLOCKS * THREADS)]
+    start = wrap(0 if limit else 0x5A5A5A5A5A5A5A5A, kind)
+    cells, returned, given = contended(space, op, kind, values, start)
+    for cell in range(CELLS):
+        mine = slice(cell, None, CELLS)
+        old = [wrap(x, kind) for x in returned[mine]]
+        new = [wrap(x, kind) for x in given[mine]]
+        assert some_order_explains(op, kind, start, new, old, wrap(cells[cell], kind)), cell
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
+@pytest.mark.parametrize("op, kind", [x for x in ATOMS if x[0] != "exch"])
+def test_reductions_under_contention(op, kind, space):
+    limit = 23 if op in ("inc", "dec") else None
+    values = [limit or wrap(2654435761 * (t + 1) ** 3, kind) for t in range(BLOCKS * THREADS)]
+    start = wrap(0 if limit else 0x5A5A5A5A5A5A5A5A, kind)
+    cells, _, given = contended(space, f"red.{op}", kind, values, start)
+    for cell in range(CELLS):
+        state = start
+        for value in given[cell::CELLS]:
+            state = OPERATIONS[op](state, wrap(value, kind), kind)
+        assert wrap(cells[cell], kind) == state
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
+@pytest.mark.parametrize("kind, fmt", [("f32", F32), ("f64", F64)])
+def test_float_add_under_contention(kind, fmt, space):
+    """Sums of small integers are exact in any order; old values are states of some order."""
+    values = [exact.encode(exact.Fraction(t % 13 - 5), fmt) for t in range(BLOCKS * THREADS)]
+    for op in ("add", "red.add"):
+        cells, _, given = contended(space, op, kind, values, 0)
+        for cell in range(CELLS):
+            total = sum(exact.value(v, fmt) for v in given[cell::CELLS])
+            assert exact.value(cells[cell], fmt) == total
+
+
+def test_float_add_rounds_in_the_order_of_the_old_values():
+    values = [f32((t + 1) / 3) for t in range(THREADS)]
+    cells, returned, given = contended("shared", "add", "f32", values, f32(0.1))
+    for cell in range(CELLS):
+        state = f32(0.1)
+        for old, value in sorted(zip(returned[cell::CELLS], given[cell::CELLS])):
+            assert old == state
+            state = exact.add(state, value, F32)
+        assert cells[cell] == state
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
+@pytest.mark.parametrize("kind", ["b32", "b64"])
+def test_compare_and_swap(kind, space):
+    """Only one thread per cell finds the start value there; the others see the winner's."""
+    values = list(range(100, 100 + BLOCKS * THREADS))
+    cells, returned, given = contended(space, "cas", kind, values, 9, second="9, ")
+    for cell in range(CELLS):
+        old, new = returned[cell::CELLS], given[cell::CELLS]
+        assert old.count(9) == 1
+        winner = new[old.index(9)]
+        assert cells[cell] == winner and set(old) == {9, winner}
+
+
+def test_cas_loop_makes_any_update_atomic():
+    template = """
+    .shared .align 4 .u32 cell;
+    .reg .pred %q;
+    .reg .b32 %o, %n;
+    mov.u32 %d, %tid.x;
+    setp.ne.u32 %q, %d, 0;
+    @%q bra START;
+    st.shared.u32 [cell], 1;
+START:
+    bar.sync 0;
+LOOP:
+    ld.volatile.shared.u32 %o, [cell];
+    add.u32 %n, %o, %a;
+    atom.shared.cas.b32 %d, [cell], %o, %n;
+    setp.ne.u32 %q, %d, %o;
+    @%q bra LOOP;
+    bar.sync 0;
+    ld.shared.u32 %d, [cell];
+    """
+    values = list(range(128))
+    assert vectors(template, "u32", "u32", values) == [1 + sum(values)] * 128
+
+
+@pytest.mark.parametrize(
+    "form", ["atom.add.u32 %d, [%p], 3;", "atom.relaxed.gpu.global.add.u32 %d, [%p], 3;",
+             "atom.acq_rel.sys.global.add.u32 %d, [%p], 3;", "red.global.add.u32 [%p], 3;",
+             "red.relaxed.gpu.global.add.u32 [%p], 3;", "atom.global.cta.add.u32 %d, [%p], 3;"],
+)  # fmt: skip
+def test_qualified_and_generic_atomics(form):
+    body = f".reg .b64 %p; .reg .b32 %d; ld.param.u64 %p, [cell]; {form}"
+    cell = np.zeros(1, np.uint32)
+    run_body(body, "u64 cell", 4, 60, [cell])
+    assert cell.tolist() == [3 * 240]

@@ -1,0 +1,261 @@
+"""cvt between all widths, and mov with vector packing."""
+
+from __future__ import annotations
+
+import functools
+import random
+from fractions import Fraction
+
+import exact
+import pytest
+from exact import BF16, F16, F32, F64, FORMATS, f32, f64, is_inf, is_nan, wrap
+from harness import check, floats, integers, right_or_refused, vectors
+
+SMALL = ["u8", "s8", "u16", "s16"]
+INTEGERS = SMALL + ["u32", "s32", "u64", "s64"]
+MODES = ["rn", "rz", "rm", "rp"]
+
+
+# --- integer to integer -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", INTEGERS)
+@pytest.mark.parametrize("target", INTEGERS)
+def test_between_integers(target, source):
+    rows = integers(source, 100)
+    check(f"cvt.{target}.{source} %d, %a;", target, source, rows, lambda a: wrap(a, target))
+    if exact.least(source) < exact.least(target) or exact.greatest(source) > exact.greatest(target):
+        clamped = lambda a: exact.clamp(a, target)
+        check(f"cvt.sat.{target}.{source} %d, %a;", target, source, rows, clamped)
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_a_narrow_type_in_a_wide_register(kind):
+    # Only the low bits of the source count; the result is extended to the whole register.
+    rows = integers("u32", 100)
+    check(f"cvt.u32.{kind} %d, %a;", "u32", "u32", rows, lambda a: wrap(wrap(a, kind), "u32"))
+    check(f"cvt.s64.{kind} %d, %a;", "s64", "u32", rows, lambda a: wrap(a, kind))
+    check(f"cvt.{kind}.u32 %d, %a;", "s32", "u32", rows, lambda a: wrap(a, kind))
+    check(f"cvt.{kind}.u32 %d, %a;", "s64", "u32", rows, lambda a: wrap(a, kind))
+
+
+# --- integer to float -------------------------------------------------------------------
+
+
+def around_ties(kind: str) -> list[int]:
+    """Integers whose bits end in a half, a little more or a little less, at many sizes."""
+    rng, width, rows = random.Random(kind), exact.width_of(kind), []
+    for bits in range(2, width):
+        for kept in (11, 24, 53):
+            if bits > kept:
+                tie = (rng.getrandbits(kept - 1) | 1 << (kept - 1)) << (bits - kept)
+                rows += [tie + (1 << (bits - kept - 1)) + delta for delta in (-1, 0, 1)]
+    rows += [-x for x in rows] if kind[0] == "s" else []
+    return [x for x in rows if exact.least(kind) <= x <= exact.greatest(kind)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("source", ["u16", "s16", "u32", "s32", "u64", "s64"])
+@pytest.mark.parametrize("target", ["f32", "f64"])
+def test_integer_to_float(target, source, mode):
+    rows = integers(source, 100) + around_ties(source)
+    expected = lambda a: exact.encode(Fraction(a), FORMATS[target], mode)
+    run = check if mode == "rn" else functools.partial(right_or_refused, "cvt", check)
+    run(f"cvt.{mode}.{target}.{source} %d, %a;", target, source, rows, expected)
+
+
+@pytest.mark.parametrize("source", ["u8", "s8"])
+def test_byte_to_float(source):
+    rows = integers(source, 60)
+    expected = lambda a: exact.encode(Fraction(a), F32)
+    check(f"cvt.rn.f32.{source} %d, %a;", "f32", source, rows, expected)
+
+
+@pytest.mark.parametrize("source", ["u16", "s16", "u32", "s32", "u64", "s64"])
+def test_integer_to_half(source):
+    rows = integers(source, 100) + around_ties(source)
+    expected = lambda a: exact.encode(Fraction(a), F16)
+    check(f"cvt.rn.f16.{source} %d, %a;", "f16", source, rows, expected)
+
+
+# --- float to integer -------------------------------------------------------------------
+
+
+def to_integer(bits: int, source: str, target: str, mode: str) -> int:
+    fmt = FORMATS[source]
+    if is_nan(bits, fmt):
+        # PTX ISA, cvt: zero, but 1 << (width - 1) where either side has 64 bits.
+        wide = source == "f64" or exact.width_of(target) == 64
+        return wrap(1 << (exact.width_of(target) - 1), target) if wide else 0
+    if is_inf(bits, fmt):
+        return exact.least(target) if exact.sign_of(bits, fmt) else exact.greatest(target)
+    return exact.clamp(exact.round_integer(exact.value(bits, fmt), mode), target)
+
+
+def float_rows(kind: str) -> list[int]:
+    """Halves, neighbours of halves, neighbours of the ends of every integer range."""
+    fmt = FORMATS[kind]
+    points = [Fraction(n, 4) for n in range(-14, 15)]
+    for width in (8, 16, 32, 64):
+        for power in (width - 1, width):
+            points += [s * Fraction(2) ** power + d for s in (1, -1) for d in (-1, 0, 1)]
+    points += [Fraction(2) ** p + Fraction(1, 2) for p in range(1, fmt.fraction + 1)]
+    rows = []
+    for point in points:
+        bits = exact.encode(point, fmt)
+        # The neighbour below zero would be a NaN pattern, so zero keeps itself.
+        down = bits - 1 if exact.magnitude(bits, fmt) else bits
+        rows += [down, bits, bits + 1]
+    return rows + floats(kind, 200)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("target", ["u16", "s16", "u32", "s32", "u64", "s64"])
+@pytest.mark.parametrize("source", ["f32", "f64"])
+def test_float_to_integer(source, target, mode):
+    rows = float_rows(source)
+    expected = lambda a: to_integer(a, source, target, mode)
+    check(f"cvt.{mode}i.{target}.{source} %d, %a;", target, source, rows, expected)
+
+
+@pytest.mark.parametrize("target", ["s32", "u32", "s64"])
+def test_half_to_integer(target):
+    rows = float_rows("f16")
+    expected = lambda a: to_integer(a, "f16", target, "rz")
+    check(f"cvt.rzi.{target}.f16 %d, %a;", target, "f16", rows, expected)
+
+
+@pytest.mark.parametrize("target", ["s32", "u32"])
+def test_saturation_changes_nothing_for_float_to_integer(target):
+    rows = [x for x in float_rows("f32") if not is_nan(x, F32)]
+    expected = lambda a: to_integer(a, "f32", target, "rz")
+    check(f"cvt.rzi.sat.{target}.f32 %d, %a;", target, "f32", rows, expected)
+
+
+# --- float to float ---------------------------------------------------------------------
+
+
+def narrowing_rows(target: exact.Format) -> list[int]:
+    """float64 values at ties of a narrower format, one bit beside them, and at its ends."""
+    rng, rows = random.Random(f"{target}"), []
+    for _ in range(150):
+        pattern = rng.getrandbits(target.width - 1)
+        if rng.random() < 0.4:
+            pattern %= 1 << (target.fraction + 1)
+        if not pattern < exact.infinity(target) - 1:
+            continue
+        tie = (exact.value(pattern, target) + exact.value(pattern + 1, target)) / 2
+        bits = exact.encode(tie, F64) | rng.getrandbits(1) << 63
+        rows += [bits - 1, bits, bits + 1]
+    end = exact.encode(exact.value(exact.largest(target), target), F64)
+    half = exact.encode(Fraction(2) ** ((1 << (target.exponent - 1)) - target.fraction - 2), F64)
+    past = exact.add(end, half, F64)
+    return rows + [end, past - 1, past, past + 1] + floats("f64", 300)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_f64_to_f32(mode):
+    expected = lambda a: exact.convert(a, F64, F32, mode)
+    run = check if mode == "rn" else functools.partial(right_or_refused, "cvt", check)
+    run(f"cvt.{mode}.f32.f64 %d, %a;", "f32", "f64", narrowing_rows(F32), expected)
+
+
+def test_widening_is_exact():
+    rows = floats("f32", 300)
+    check("cvt.f64.f32 %d, %a;", "f64", "f32", rows, lambda a: exact.convert(a, F32, F64))
+    rows = floats("f16", 300)
+    check("cvt.f32.f16 %d, %a;", "f32", "f16", rows, lambda a: exact.convert(a, F16, F32))
+    check("cvt.f64.f16 %d, %a;", "f64", "f16", rows, lambda a: exact.convert(a, F16, F64))
+
+
+def test_to_half():
+    wide = narrowing_rows(F16)
+    # float32 holds every tie of float16 exactly; neighbours are made in float32 itself.
+    ties = [exact.convert(a, F64, F32) for a in wide]
+    rows = ties + [x + d for x in ties for d in (-1, 1) if 0 < exact.magnitude(x, F32) < 0x7F000000]
+    check("cvt.rn.f16.f32 %d, %a;", "f16", "f32", rows, lambda a: exact.convert(a, F32, F16))
+    check("cvt.rn.f16.f64 %d, %a;", "f16", "f64", wide, lambda a: exact.convert(a, F64, F16))
+    expected = lambda a: exact.convert(a, F32, F16, "rz")
+    right_or_refused("cvt", check, "cvt.rz.f16.f32 %d, %a;", "f16", "f32", rows, expected)
+
+
+def test_bfloat16_is_right_or_refused():
+    rows = floats("f32", 300) + [0x3F808000, 0x3F818000, 0x3F808001, 0x7F7F8000]
+    expected = lambda a: exact.convert(a, F32, BF16)
+    right_or_refused("cvt", check, "cvt.rn.bf16.f32 %d, %a;", "bf16", "f32", rows, expected)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_rounding_to_an_integral_float(kind, mode):
+    fmt = FORMATS[kind]
+
+    def integral(a):
+        if is_nan(a, fmt) or is_inf(a, fmt):
+            return a
+        rounded = exact.round_integer(exact.value(a, fmt), mode)
+        return exact.encode(Fraction(rounded), fmt, zero_sign=exact.sign_of(a, fmt))
+
+    check(f"cvt.{mode}i.{kind}.{kind} %d, %a;", kind, kind, float_rows(kind), integral)
+
+
+def test_saturation_to_the_unit_interval():
+    def unit(a):
+        if is_nan(a, F32) or exact.sign_of(a, F32):
+            return 0
+        return min(a, f32(1.0))
+
+    check("cvt.sat.f32.f32 %d, %a;", "f32", "f32", floats("f32", 200), unit)
+
+
+def test_flush_to_zero_is_right_or_refused():
+    rows = floats("f32", 200)
+    widened = lambda a: exact.convert(exact.flush(a, F32), F32, F64)
+    right_or_refused("cvt", check, "cvt.ftz.f64.f32 %d, %a;", "f64", "f32", rows, widened)
+    narrowed = lambda a: exact.flush(exact.convert(a, F64, F32), F32)
+    rows = floats("f64", 200) + [f64(2.0**-130), f64(-(2.0**-127)), f64(2.0**-126)]
+    right_or_refused("cvt", check, "cvt.rn.ftz.f32.f64 %d, %a;", "f32", "f64", rows, narrowed)
+    ceiling = lambda a: to_integer(exact.flush(a, F32), "f32", "s32", "rp")
+    rows = floats("f32", 200)
+    right_or_refused("cvt", check, "cvt.rpi.ftz.s32.f32 %d, %a;", "s32", "f32", rows, ceiling)
+
+
+# --- mov with packing -------------------------------------------------------------------
+
+
+def test_packing():
+    pairs32 = [(a, b) for a in integers("u32", 6) for b in integers("u32", 3)]
+    check("mov.b64 %d, {%a, %b};", "u64", "u32 u32", pairs32, lambda a, b: b << 32 | a)
+    pairs16 = [(a, b) for a in integers("u16", 6) for b in integers("u16", 3)]
+    check("mov.b32 %d, {%a, %b};", "u32", "u16 u16", pairs16, lambda a, b: b << 16 | a)
+    rng = random.Random(6)
+    fours = [tuple(rng.getrandbits(16) for _ in range(4)) for _ in range(50)]
+    check(
+        "mov.b64 %d, {%a, %b, %c, %e};",
+        "u64",
+        "u16 u16 u16 u16",
+        fours,
+        lambda a, b, c, e: e << 48 | c << 32 | b << 16 | a,
+    )
+
+
+def test_unpacking():
+    rows = integers("u64", 40)
+    halves = [(x & 0xFFFFFFFF, x >> 32) for x in rows]
+    assert vectors("mov.b64 {%d, %d1}, %a;", "u32 u32", "u64", rows) == halves
+    quarters = [tuple(x >> n & 0xFFFF for n in (0, 16, 32, 48)) for x in rows]
+    outs = "u16 u16 u16 u16"
+    assert vectors("mov.b64 {%d, %d1, %d2, %d3}, %a;", outs, "u64", rows) == quarters
+    rows = integers("u32", 40)
+    halves = [(x & 0xFFFF, x >> 16) for x in rows]
+    assert vectors("mov.b32 {%d, %d1}, %a;", "u16 u16", "u32", rows) == halves
+
+
+def test_bits_move_between_float_and_integer_registers():
+    declare = ".reg .f32 %f; .reg .f64 %fd;"
+    rows = floats("f32", 50)
+    got = vectors("mov.b32 %f, %a; mov.b32 %d, %f;", "u32", "u32", rows, declare=declare)
+    assert got == rows
+    rows = floats("f64", 50)
+    got = vectors("mov.b64 %fd, %a; mov.b64 %d, %fd;", "u64", "u64", rows, declare=declare)
+    assert got == rows

@@ -1,0 +1,239 @@
+"""Warp instructions: shuffles, votes, active masks, matches, the warp barrier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import right_or_refused, run_body, vectors
+
+LANES = 64  # two warps, so that a shuffle must stay in its own
+
+
+# --- shfl.sync --------------------------------------------------------------------------
+
+
+def shuffled(mode: str, operand: int, width: int, values: list[int]) -> list[tuple]:
+    """What each lane receives and its predicate, as __shfl_*_sync(…, width) is documented."""
+    result = []
+    for thread in range(len(values)):
+        lane, warp = thread % 32, thread // 32 * 32
+        first = lane // width * width
+        source = {
+            "idx": first + operand % width,
+            "up": lane - operand,
+            "down": lane + operand,
+            "bfly": lane ^ operand,
+        }[mode]
+        # bfly may read a lower segment, not a higher one.
+        inside = first <= source < first + width or (mode == "bfly" and source < first)
+        result.append((values[warp + (source if inside else lane)], int(inside)))
+    return result
+
+
+@pytest.mark.parametrize("width", [32, 16, 8, 4, 2, 1])
+@pytest.mark.parametrize("mode", ["idx", "up", "down", "bfly"])
+def test_shuffle(mode, width):
+    clamp = (32 - width) << 8 | (0 if mode == "up" else 31)
+    values = [1000 + 7 * t for t in range(LANES)]
+    for operand in (0, 1, 2, 5, 8, 15, 16, 31):
+        got = vectors(
+            f"shfl.sync.{mode}.b32 %d|%d1, %a, {operand}, {clamp}, 0xffffffff;",
+            "u32 pred",
+            "u32",
+            values,
+        )
+        assert got == shuffled(mode, operand, width, values), operand
+
+
+def test_shuffle_with_operands_of_each_lane():
+    values = [(100 + t, (t * 5 + 3) % 32, 0x1F) for t in range(LANES)]
+    got = vectors("shfl.sync.idx.b32 %d, %a, %b, %c, -1;", "u32", "u32 u32 u32", values)
+    assert got == [100 + t // 32 * 32 + (t * 5 + 3) % 32 for t in range(LANES)]
+
+
+def test_shuffle_needs_only_the_lanes_of_its_mask():
+    template = """
+    .reg .pred %q;
+    mov.u32 %d, 0;
+    setp.ge.u32 %q, %b, 16;
+    @%q bra SKIP;
+    shfl.sync.bfly.b32 %d, %a, 3, 31, 0x0000ffff;
+SKIP:
+    """
+    rows = [(50 + t, t % 32) for t in range(LANES)]
+    got = vectors(template, "u32", "u32 u32", rows)
+    assert got == [(50 + (t ^ 3)) if t % 32 < 16 else 0 for t in range(LANES)]
+
+
+def test_shuffle_waits_for_diverged_lanes():
+    """Lanes reach the shuffle after loops of different length; it pairs them all the same."""
+    template = """
+    .reg .pred %q;
+    .reg .b32 %n;
+    mov.u32 %n, 0;
+LOOP:
+    setp.ge.u32 %q, %n, %a;
+    @%q bra JOIN;
+    add.u32 %n, %n, 1;
+    bra LOOP;
+JOIN:
+    shfl.sync.down.b32 %d, %n, 1, 31, -1;
+    """
+    counts = [t * 11 % 17 for t in range(LANES)]
+    got = vectors(template, "u32", "u32", counts)
+    assert got == [counts[t + 1 if t % 32 != 31 else t] for t in range(LANES)]
+
+
+def test_shuffle_reduction():
+    steps = "".join(
+        f"shfl.sync.bfly.b32 %d, %a, {n}, 31, -1; add.u32 %a, %a, %d;" for n in (16, 8, 4, 2, 1)
+    )
+    values = [3 * t * t for t in range(LANES)]
+    got = vectors(steps + "mov.u32 %d, %a;", "u32", "u32", values)
+    assert got == [sum(values[t // 32 * 32 :][:32]) for t in range(LANES)]
+
+
+@pytest.mark.parametrize("leave", [40, 37])
+def test_lanes_that_do_not_exist_or_have_left_are_not_waited_for(leave):
+    """A full mask in a block of 8 x 5 threads, of which those from `leave` on exit first."""
+    body = f"""
+    .reg .b32 %t, %v, %w, %x;
+    .reg .b64 %q;
+    .reg .pred %p;
+    ld.param.u64 %q, [out];
+    mov.u32 %t, %tid.y;
+    mov.u32 %x, %tid.x;
+    mad.lo.u32 %t, %t, 8, %x;
+    setp.ge.u32 %p, %t, {leave};
+    @%p ret;
+    add.u32 %v, %t, 500;
+    shfl.sync.bfly.b32 %v, %v, 1, 31, -1;
+    setp.ge.u32 %p, %t, 5;
+    vote.sync.ballot.b32 %w, %p, -1;
+    mad.wide.u32 %q, %t, 8, %q;
+    st.global.v2.u32 [%q], {{%v, %w}};
+    """
+    out = np.zeros((40, 2), np.uint32)
+    run_body(body, "u64 out", 1, (8, 5), [out])
+    there = range(leave)
+    for t in there:
+        if t ^ 1 in there:
+            assert out[t, 0] == 500 + (t ^ 1)
+        first = t // 32 * 32
+        assert out[t, 1] == sum(1 << i for i in range(32) if first + i in there and first + i >= 5)
+
+
+# --- votes, masks, matches --------------------------------------------------------------
+
+
+# Four warps: some lanes, all, none, one.
+FLAGS = [int(t % 3 == 0 if t < 32 else t < 64 or t == 101) for t in range(128)]
+
+
+def per_warp(function) -> list:
+    return [function(FLAGS[t // 32 * 32 :][:32]) for t in range(len(FLAGS))]
+
+
+def test_votes():
+    got = vectors("vote.sync.all.pred %d, %a, -1;", "pred", "pred", FLAGS)
+    assert got == per_warp(lambda flags: int(all(flags)))
+    got = vectors("vote.sync.any.pred %d, %a, -1;", "pred", "pred", FLAGS)
+    assert got == per_warp(lambda flags: int(any(flags)))
+    got = vectors("vote.sync.ballot.b32 %d, %a, -1;", "u32", "pred", FLAGS)
+    ballots = per_warp(lambda flags: sum(f << i for i, f in enumerate(flags)))
+    assert got == ballots
+    got = vectors("vote.sync.ballot.b32 %d, !%a, -1;", "u32", "pred", FLAGS)
+    assert got == [b ^ 0xFFFFFFFF for b in ballots]
+
+
+def test_uniform_vote_is_right_or_refused():
+    def uniform():
+        got = vectors("vote.sync.uni.pred %d, %a, -1;", "pred", "pred", FLAGS)
+        assert got == per_warp(lambda flags: int(len(set(flags)) == 1))
+
+    right_or_refused("vote", uniform)
+
+
+def test_vote_of_some_lanes():
+    """Lanes outside the mask count neither for all nor for the ballot."""
+    template = """
+    .reg .pred %q, %r;
+    mov.u32 %d, 0;
+    setp.lt.u32 %q, %a, 20;
+    @!%q bra SKIP;
+    setp.lt.u32 %r, %a, 9;
+    vote.sync.ballot.b32 %d, %r, 0x000fffff;
+SKIP:
+    """
+    got = vectors(template, "u32", "u32", [t % 32 for t in range(LANES)])
+    assert got == [0x1FF if t % 32 < 20 else 0 for t in range(LANES)]
+
+
+def test_active_mask():
+    template = """
+    .reg .pred %q;
+    mov.u32 %d, 7;
+    setp.lt.u32 %q, %a, 10;
+    @!%q bra SKIP;
+    activemask.b32 %d;
+SKIP:
+    """
+    got = vectors(template, "u32", "u32", [t % 32 for t in range(LANES)])
+    assert got == [0x3FF if t % 32 < 10 else 7 for t in range(LANES)]
+
+
+def test_a_partial_warp_is_active_where_it_exists():
+    body = """
+    .reg .b32 %t, %m;
+    .reg .b64 %q;
+    ld.param.u64 %q, [out];
+    mov.u32 %t, %tid.x;
+    mad.wide.u32 %q, %t, 4, %q;
+    activemask.b32 %m;
+    st.global.u32 [%q], %m;
+    """
+    out = np.zeros(40, np.uint32)
+    run_body(body, "u64 out", 1, 40, [out])
+    assert out.tolist() == [0xFFFFFFFF] * 32 + [0xFF] * 8
+
+
+VALUES = [t * t % 7 for t in range(LANES)]
+
+
+def test_match_is_right_or_refused():
+    def match():
+        got = vectors("match.any.sync.b32 %d, %a, -1;", "u32", "u32", VALUES)
+        warps = [VALUES[t // 32 * 32 :][:32] for t in range(LANES)]
+        assert got == [
+            sum((v == VALUES[t]) << i for i, v in enumerate(w)) for t, w in enumerate(warps)
+        ]
+
+    right_or_refused("match", match)
+
+
+@pytest.mark.parametrize("op, function", [("add", sum), ("min", min), ("max", max)])
+def test_warp_reduction_is_right_or_refused(op, function):
+    def reduce():
+        got = vectors(f"redux.sync.{op}.s32 %d, %a, -1;", "s32", "s32", VALUES)
+        assert got == [function(VALUES[t // 32 * 32 :][:32]) for t in range(LANES)]
+
+    right_or_refused("redux", reduce)
+
+
+def test_warp_barrier_orders_shared_memory():
+    template = """
+    .shared .align 4 .b8 box[512];
+    .reg .b32 %s, %t0;
+    mov.u32 %t0, %tid.x;
+    shl.b32 %s, %t0, 2;
+    mov.u32 %d, box;
+    add.u32 %s, %s, %d;
+    st.shared.u32 [%s], %a;
+    bar.warp.sync 0xffffffff;
+    mov.u32 %d, box;
+    xor.b32 %t0, %t0, 31;
+    mad.lo.u32 %s, %t0, 4, %d;
+    ld.shared.u32 %d, [%s];
+    """
+    got = vectors(template, "u32", "u32", [t + 5 for t in range(LANES)])
+    assert got == [(t ^ 31) + 5 for t in range(LANES)]

@@ -1,0 +1,324 @@
+"""kernels.bench and kernels.records. Every timing here comes from a simulated GPU with a clock
+of its own; the numbers are obviously made up."""
+from __future__ import annotations
+
+import json
+import time
+import types
+
+import numpy as np
+import pytest
+
+from kernels import bench, gpu, records
+from kernels.records import Record, Results
+from kernels.reference import CheckError
+
+PROVENANCE = {"gpu": "Simulated GPU 1", "date": "2001-02-03"}
+
+
+def record(step="02_naive", size=1000, ms=2.0, **changes):
+    return Record(**dict(step=step, M=size, N=size, K=size, ms=ms, ms_p10=0.5 * ms,
+                         ms_p90=2 * ms, repeats=20) | changes)
+
+
+# ---------------------------------------------------------------------- records
+
+def test_tflops_count_two_operations_per_product():
+    r = record(M=10, N=200, K=3000, ms=4.0)
+    assert r.tflops == pytest.approx(2 * 10 * 200 * 3000 / 4e-3 / 1e12)
+    assert r.gflops == pytest.approx(1000 * r.tflops)
+    assert r.tflops_p10 == pytest.approx(r.tflops / 2)      # slow is 10th percentile of the rate
+    assert r.tflops_p90 == pytest.approx(r.tflops * 2)
+
+
+def test_results_survive_a_file_and_say_that_they_were_recorded(tmp_path):
+    saved = Results(PROVENANCE, 10.0, 200.0,
+                    (record(sm_clock_mhz=1000.0, throttle=("sw_power_cap",)), record(throttle=())),
+                    ("02_naive at 9 x 9 x 9: too slow",))
+    path = tmp_path / "new" / "folder" / "r.json"
+    saved.save(path)
+    loaded = Results.load(path)
+    assert loaded == saved
+    assert loaded.recorded and not saved.recorded
+    assert [p.name for p in path.parent.iterdir()] == ["r.json"]
+    assert "recorded" not in json.loads(path.read_text())
+
+
+def test_select_and_share_of_cublas():
+    step = types.SimpleNamespace(id="02_naive")
+    found = Results(PROVENANCE, 10.0, 200.0, (
+        record(size=2000, ms=16.0), record(size=1000, ms=4.0), record("cublas", ms=1.0)))
+    assert [r.M for r in found.select(step)] == [r.M for r in found.select("02_naive")] == [1000, 2000]
+    assert found.select("03") == ()
+    shares = [found.share_of_cublas(r) for r in found.select(step)]
+    assert shares == [pytest.approx(0.25), None]
+
+
+def test_results_print_as_a_table():
+    found = Results(PROVENANCE, 65.25, 4321.0, (record(ms=2.0), record("cublas", ms=1.0)),
+                    ("03_x at 1 x 1 x 1: it requires K % 4 == 0",))
+    lines = repr(found).splitlines()
+    assert lines[0] == ("Simulated GPU 1, measured 2001-02-03: FMA peak 65.2 TFLOPS, "
+                        "copy 4321 GB/s")
+    assert lines[3].split() == ["02_naive", "1000", "x", "1000", "x", "1000", "1", "0.5", "to",
+                                "2", "50.0%"]
+    assert lines[4].split()[-1] == "100.0%"
+    assert lines[-1] == "left out: 03_x at 1 x 1 x 1: it requires K % 4 == 0"
+
+
+def test_recorded_results_are_found_by_the_gpu_name(tmp_path):
+    Results(PROVENANCE, 10.0, 200.0).save(tmp_path / "simulated_gpu_1.json")
+    (tmp_path / "bits.json").write_text('{"02_naive": {}}')
+    assert records.slug("NVIDIA GeForce RTX 4090 (24 GB)") == "nvidia_geforce_rtx_4090_24_gb"
+    assert records.results("Simulated GPU 1", tmp_path).gpu == "Simulated GPU 1"
+    with pytest.raises(ValueError, match="nothing is recorded for 'Abacus'; recorded: Simulated"):
+        records.results("Abacus", tmp_path)
+    with pytest.raises(ValueError, match="recorded: nothing yet"):
+        records.results("Abacus", tmp_path / "none")
+
+
+def test_what_the_repository_records_can_be_read():
+    for path in sorted(records.FOLDER.glob("*.json")):
+        if "fma_peak_tflops" not in path.read_text():
+            continue
+        found = Results.load(path)
+        assert path.stem == records.slug(found.gpu)
+        for key in ("driver", "cuda_driver", "cublas", "cupy", "nvrtc", "date", "protocol"):
+            assert found.provenance[key], key
+        for r in found.records:
+            assert 0 < r.ms_p10 <= r.ms <= r.ms_p90 and r.repeats >= bench.MIN_REPEATS
+            assert r.tflops < 1.05 * found.fma_peak_tflops
+            assert found.share_of_cublas(r) is not None
+
+
+# ---------------------------------------------------------------------- the protocol
+
+class SimulatedGPU:
+    """Stands in for the functions of kernels.gpu: arrays are NumPy's, the clock is a number."""
+
+    def __init__(self, monkeypatch):
+        self.clock = 0.0            # milliseconds
+        self.log = []
+        self.ms = {"cublas": 1.0, "copy": 1.0, "fma_peak": 1.0, "nothing": 0.001}
+        self.wrong = lambda name, C: None
+        for name in ("empty", "to_device", "to_host", "fill_bytes", "copy", "launch", "event",
+                     "elapsed_ms", "synchronize", "cublas_sgemm", "device", "status"):
+            monkeypatch.setattr(gpu, name, getattr(self, name))
+        monkeypatch.setattr(gpu, "require", lambda: None)
+        monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
+        monkeypatch.setattr(gpu, "cublas_version", lambda: "1.2.3")
+        monkeypatch.setattr(bench, "MIN_SECONDS", 0.0)
+
+    def run(self, name):
+        self.log.append(name)
+        self.clock += self.ms[name]
+
+    def device(self):
+        return gpu.Device("Simulated GPU 1", (9, 0), 1, 1000.0, 2**10, 2**30, 2**16, "1", "13.0",
+                          "13.0", "13.0", "14.0")
+
+    def status(self):
+        time.sleep(0.05)            # nvidia-smi takes a while; rounds go on meanwhile
+        return gpu.Status("1", 1234.0, ("sw_power_cap",))
+
+    def empty(self, shape, dtype=np.float32):
+        # The buffers of the roofs are as large as a GPU's memory; one byte will do here.
+        return np.zeros(1 if isinstance(shape, int) else shape, dtype)
+
+    def to_device(self, x):
+        return x.copy()
+
+    to_host = to_device
+
+    def fill_bytes(self, x, byte):
+        if x.ndim == 2:
+            x.view(np.uint8)[:] = byte
+        else:
+            self.log.append("flush")
+
+    def copy(self, target, source):
+        self.run("copy")
+
+    def event(self):
+        return self.clock
+
+    def elapsed_ms(self, start, end):
+        return end - start
+
+    def synchronize(self):
+        self.log.append("synchronize")
+
+    def cublas_sgemm(self, A, B, C):
+        C[:] = A @ B
+        self.run("cublas")
+
+    def launch(self, cubin, symbol, grid, block, args):
+        if len(args) == 8:
+            M, N, K, alpha, A, B, beta, C = args
+            assert (M, K) == A.shape and (K, N) == B.shape and (alpha, beta) == (1, 0)
+            C[:] = A @ B
+            self.wrong(symbol, C)
+        self.run(symbol)
+
+
+def step(simulated, name, ms, requires=lambda M, N, K: None, compute_capability=(5, 0)):
+    simulated.ms[name] = ms
+    source = f'extern "C" __global__ void {name}() {{}}'
+    kernel = types.SimpleNamespace(source=source, filename=f"{name}.cu", options=(), name=name,
+                                   symbol=name)
+    return types.SimpleNamespace(id=name, kernel=kernel, block=(32, 32), broken=requires,
+                                 compute_capability=compute_capability,
+                                 grid=lambda M, N: (-(-N // 32), -(-M // 32)))
+
+
+@pytest.fixture
+def simulated(monkeypatch):
+    return SimulatedGPU(monkeypatch)
+
+
+def run(steps, sizes, **options):
+    return bench.benchmark(steps, sizes, progress=False, **options)
+
+
+def test_benchmark_measures_what_the_clock_says(simulated):
+    found = run([step(simulated, "fast", 2.0), step(simulated, "slow", 8.0)], [64, (32, 64, 96)])
+    assert [(r.step, r.M, r.N, r.K) for r in found.records] == [
+        ("cublas", 64, 64, 64), ("fast", 64, 64, 64), ("slow", 64, 64, 64),
+        ("cublas", 32, 64, 96), ("fast", 32, 64, 96), ("slow", 32, 64, 96)]
+    for r, ms in zip(found.records, 2 * [1.0, 2.0, 8.0]):
+        assert r.ms == r.ms_p10 == r.ms_p90 == pytest.approx(ms)
+        assert r.repeats >= bench.MIN_REPEATS
+        assert (r.sm_clock_mhz, r.throttle) == (1234.0, ("sw_power_cap",))
+    assert found.left_out == () and not found.recorded
+    assert found.provenance["cublas"] == "1.2.3"
+    assert found.provenance["empty_launch_us"] == pytest.approx(1.0)
+    assert found.provenance["protocol"]["max_ms_per_launch"] == bench.MAX_MS
+
+
+def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
+    works = [lambda: simulated.run("copy"), lambda: simulated.run("nothing")]
+    times = bench._rounds(works, lambda: simulated.log.append("flush"), 3, 0)
+    assert simulated.log == [
+        "flush", "copy", "flush", "nothing", "synchronize",
+        "flush", "nothing", "flush", "copy", "synchronize",
+        "flush", "copy", "flush", "nothing", "synchronize"]
+    assert [[round(ms, 6) for ms in column] for column in times] == [3 * [1.0], 3 * [0.001]]
+
+
+def test_rounds_go_on_for_the_time_asked_and_while_there_is_more_to_wait_for(simulated):
+    begin = time.perf_counter()
+    (ms,) = bench._rounds([lambda: time.sleep(0.001)], lambda: None, 1, 0.05)
+    assert time.perf_counter() - begin >= 0.05 and len(ms) > 1
+    answers = iter([True, True, True, False])
+    (ms,) = bench._rounds([lambda: None], lambda: None, 1, 0, lambda: next(answers))
+    assert len(ms) == 4
+
+
+def test_the_percentiles_are_those_of_the_times():
+    r = bench._record("x", (1, 1, 1), list(range(1, 102)), gpu.Status())
+    assert (r.ms_p10, r.ms, r.ms_p90, r.repeats) == (11, 51, 91, 101)
+    assert r.sm_clock_mhz is None and r.throttle is None
+
+
+def test_a_step_that_is_too_slow_is_left_out_at_that_size(simulated):
+    found = run([step(simulated, "slow", 50.0)], [32], max_ms=20)
+    assert [r.step for r in found.records] == ["cublas"]
+    assert found.left_out == (
+        "slow at 32 x 32 x 32: one launch takes 50 ms, the limit is 20 ms",)
+    assert simulated.log.count("slow") == 2                 # checked, and timed once
+
+
+def test_what_a_step_or_the_gpu_cannot_do_is_left_out(simulated):
+    multiple = step(simulated, "tiled", 1.0, lambda M, N, K: "K % 64 == 0" if K % 64 else None)
+    newer = step(simulated, "newer", 1.0, compute_capability=(10, 0))
+    found = run([multiple, newer], [32, 64])
+    assert [(r.step, r.M) for r in found.records] == [("cublas", 32), ("cublas", 64), ("tiled", 64)]
+    assert found.left_out == ("tiled at 32 x 32 x 32: it requires K % 64 == 0",
+                              "newer: it needs compute capability 10.0")
+
+
+def make_nan(C):
+    C[-1, 0] = np.nan
+
+
+def transpose(C):
+    C[:] = C.T.copy()
+
+
+def one_element(C):
+    C[50, 3] += 5.0                 # not among the rows compared with float64: see below
+
+
+@pytest.mark.parametrize("fault", [make_nan, transpose, one_element])
+def test_a_wrong_result_is_never_timed(simulated, fault):
+    simulated.wrong = lambda name, C: fault(C) if name == "bad" else None
+    with pytest.raises(CheckError, match=r"bad at 64 x 64 x 64: C\["):
+        run([step(simulated, "good", 1.0), step(simulated, "bad", 1.0)], [64])
+    assert simulated.log.count("bad") == 1
+
+
+def test_the_check_allows_another_order_of_summation():
+    A, B, _ = bench.inputs(100, 90, 300)
+    backwards = np.ascontiguousarray(A[:, ::-1]) @ np.ascontiguousarray(B[::-1])
+    assert (backwards != A @ B).any()
+    bench._check(backwards, A @ B, A, B)
+
+
+def test_an_element_that_is_not_written_is_found(simulated, monkeypatch):
+    monkeypatch.setattr(gpu, "cublas_sgemm", lambda A, B, C: simulated.run("cublas"))
+    with pytest.raises(CheckError, match="cublas at 64 x 64 x 64.*nan"):
+        run([], [64])
+
+
+def test_what_was_measured_is_saved_before_the_next_size(simulated, tmp_path):
+    path = tmp_path / "out.json"
+
+    def fail_at_64(M, N, K):
+        if M == 64:
+            raise KeyboardInterrupt
+        return None
+
+    with pytest.raises(KeyboardInterrupt):
+        run([step(simulated, "fast", 2.0, fail_at_64)], [32, 64], output=path)
+    assert [(r.step, r.M) for r in Results.load(path).records] == [("cublas", 32), ("fast", 32)]
+
+
+def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch):
+    monkeypatch.setattr(gpu, "why_not", lambda: "it is on holiday")
+    with pytest.raises(gpu.NoGPU, match="on holiday"):
+        run([], [64])
+
+
+def test_command_line(simulated, capsys, monkeypatch):
+    assert bench.run_cli([], [32], None, True) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [r["step"] for r in printed["records"]] == ["cublas"]
+    assert bench.run_cli([], [32], None, False) == 0
+    assert "cublas" in capsys.readouterr().out
+    monkeypatch.setattr(gpu, "cublas_sgemm", lambda A, B, C: None)
+    assert bench.run_cli([], [32], None, False) == 1
+    assert "error: cublas at 32" in capsys.readouterr().err
+
+
+def test_the_commit_is_none_outside_git(monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "__file__", str(tmp_path / "bench.py"))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert bench._commit() is None
+    monkeypatch.setenv("PATH", "")
+    assert bench._commit() is None
+
+
+# ---------------------------------------------------------------------- on a GPU
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not gpu.available(), reason=f"no GPU: {gpu.why_not()}")
+def test_benchmark_on_the_gpu(tmp_path):
+    path = tmp_path / "out.json"
+    found = run(["02_naive", "03_coalesced"], [128], output=path)
+    assert Results.load(path) == found
+    assert [r.step for r in found.records] == ["cublas", "02_naive", "03_coalesced"]
+    assert found.fma_peak_tflops > 0 and found.copy_gbs > 0
+    assert found.gpu == gpu.device().name
+    for r in found.records:
+        assert r.ms_p90 >= r.ms >= r.ms_p10 > 0 and r.repeats >= bench.MIN_REPEATS
+        assert r.tflops < found.fma_peak_tflops

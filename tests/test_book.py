@@ -1,0 +1,106 @@
+"""The built book: every page is there, every link leads somewhere, nothing comes from elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from building import ROOT, build_book
+
+BOOK = ROOT / "book"
+CHAPTERS = sorted(path.stem for path in BOOK.glob("[0-9][0-9]_*.ipynb"))
+LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
+
+
+class Page(HTMLParser):
+    """The ids, the links, the loaded files and the pictures of one page."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.pictures: list[dict[str, str]] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attributes}
+        if "id" in found:
+            self.ids.add(found["id"])
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        if LOADED.get(tag) in found:
+            self.loaded.append(found[LOADED[tag]])
+        if tag in ("img", "svg") and found.get("aria-hidden") != "true":
+            self.pictures.append({"tag": tag, **found})
+
+
+@functools.cache
+def read(path: Path) -> Page:
+    return Page(path)
+
+
+def all_pages(pages: Path) -> list[Path]:
+    return sorted(pages.glob("book/*.html"))
+
+
+def test_every_chapter_is_a_page_in_the_table_of_contents(pages):
+    assert CHAPTERS
+    index = read(pages / "book" / "index.html")
+    for name in [*CHAPTERS, *(path.stem for path in BOOK.glob("*.md"))]:
+        assert (pages / "book" / f"{name}.html").is_file()
+        assert f"{name}.html" in index.links or name == "index"
+
+
+def test_links_lead_somewhere(pages):
+    broken = []
+    for path in [pages / "index.html", *all_pages(pages)]:
+        page = read(path)
+        for link in page.links + page.loaded:
+            parts = urlsplit(link)
+            if parts.scheme:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.exists():
+                broken.append(f"{path.name}: {link}: no such file")
+            elif parts.fragment and target.suffix == ".html":
+                if unquote(parts.fragment) not in read(target).ids:
+                    broken.append(f"{path.name}: {link}: no such place on the page")
+    assert not broken
+
+
+def test_nothing_is_loaded_from_elsewhere(pages):
+    for path in all_pages(pages):
+        foreign = [url for url in read(path).loaded
+                   if urlsplit(url).netloc or urlsplit(url).scheme not in ("", "data")]
+        assert not foreign, path.name
+
+
+def test_every_picture_has_alt_text(pages):
+    for path in all_pages(pages):
+        for picture in read(path).pictures:
+            text = picture.get("alt") if picture["tag"] == "img" else picture.get("aria-label")
+            assert text and len(text) > 10, (path.name, {**picture, "src": "..."})
+
+
+@pytest.mark.parametrize("text, complaint", [
+    ("sound", None),
+    ("[a link](no_such_page.md)", "no_such_page"),
+    ("{cite}`nobody1900`", "nobody1900"),
+    ("{ref}`no-such-label`", "no-such-label"),
+])
+def test_a_warning_fails_the_build(tmp_path, text, complaint):
+    pytest.importorskip("jupyter_book", reason="jupyter-book is not installed")
+    source = tmp_path / "source"
+    shutil.copytree(BOOK / "assets", source / "book" / "assets")
+    for name in "_config.yml", "_toc.yml", "book/references.bib", "book/references.md":
+        shutil.copy(ROOT / name, source / name)
+    (source / "book" / "index.md").write_text("# Title\n\n{cite}`higham2002`\n")
+    (source / "book" / "01_first.md").write_text(f"# First\n\n{text}\n")
+    build = build_book(source, tmp_path)
+    assert (build.returncode == 0) == (complaint is None), build.stderr
+    assert complaint is None or complaint in build.stdout + build.stderr

@@ -1,0 +1,154 @@
+"""Compiling with NVRTC: PTX, cubin, resources, names, and errors that point at the line."""
+
+import re
+import sys
+
+import pytest
+
+from kernels import build
+from kernels.build import CompileError
+
+GOOD = """
+template <int SIZE>
+__global__ void reverse(float* x)
+{
+    __shared__ float tile[SIZE];
+    tile[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = tile[SIZE - 1 - threadIdx.x];
+}
+
+extern "C" __global__ void fill(float* x, float value) { x[threadIdx.x] = value; }
+"""
+
+
+def test_ptx_without_a_gpu():
+    built = build.compile(GOOD, "good.cu", names=("fill",))
+    assert ".visible .entry fill(" in built.ptx
+    assert re.search(r'\.file\s+1 ".*good\.cu"', built.ptx), "no line information"
+    assert built.cubin is None and built.lowered == {"fill": "fill"}
+
+
+def test_cubin_for_a_gpu():
+    built = build.compile(GOOD, "good.cu", names=("fill",), arch="sm_75")
+    assert built.cubin.startswith(b"\x7fELF")
+    assert ".target sm_75" in built.ptx
+
+
+def test_name_expressions():
+    built = build.compile(GOOD, "good.cu", names=("reverse<32>", "reverse<64>"))
+    small, large = built.lowered["reverse<32>"], built.lowered["reverse<64>"]
+    assert small != large and all(f".entry {name}(" in built.ptx for name in (small, large))
+
+
+def test_options_reach_the_compiler():
+    source = "__device__ int value() { return VALUE; }"
+    build.compile(source, "a.cu", ("-DVALUE=3",))
+    with pytest.raises(CompileError, match="VALUE"):
+        build.compile(source, "a.cu")
+
+
+def test_headers_are_found_beside_the_steps(tmp_path, monkeypatch):
+    (tmp_path / "common.cuh").write_text("#define ANSWER 42\n")
+    monkeypatch.setattr(build, "INCLUDE", tmp_path)
+    source = '#include "common.cuh"\nextern "C" __global__ void f(int* x) { *x = ANSWER; }'
+    assert ", 42;" in build.compile(source, "a.cu").ptx
+
+
+def test_results_are_remembered():
+    assert build.compile(GOOD, "good.cu") is build.compile(GOOD, "good.cu")
+    assert build.compile(GOOD, "good.cu") is not build.compile(GOOD, "other.cu")
+
+
+def test_resources():
+    built = build.compile(GOOD, "good.cu", names=("reverse<100>", "fill"), arch="sm_90")
+    tiled = build.resources(built, built.lowered["reverse<100>"])
+    assert tiled.shared == 400 and 0 < tiled.registers <= 32
+    assert (tiled.stack, tiled.spill_stores, tiled.spill_loads) == (0, 0, 0)
+    assert build.resources(built, "fill").shared == 0
+    with pytest.raises(ValueError, match="no ptxas report for 'absent'"):
+        build.resources(built, "absent")
+    with pytest.raises(ValueError, match="compile it for a GPU"):
+        build.resources(build.compile(GOOD, "good.cu", names=("fill",)), "fill")
+
+
+def test_resources_of_a_kernel_that_spills():
+    source = """
+    extern "C" __global__ void __launch_bounds__(1024) spill(float* x, int n)
+    {
+        float r[200];
+        #pragma unroll
+        for (int i = 0; i < 200; ++i) r[i] = x[i * n];
+        __syncthreads();
+        #pragma unroll
+        for (int i = 0; i < 200; ++i) x[i * n + r[199 - i] > 0.0f] = r[i] * r[(i * 7) % 200];
+    }"""
+    found = build.resources(build.compile(source, "spill.cu", arch="sm_90"), "spill")
+    assert found.spill_stores > 0 and found.spill_loads > 0 and found.stack > 0
+    assert found.registers == 64  # 65536 of them for 1024 threads
+
+
+LOG = """ptxas info    : Compiling entry function 'f' for 'sm_90'
+ptxas info    : Function properties for f
+    8 bytes stack frame, 16 bytes spill stores, 24 bytes spill loads
+ptxas info    : Used 40 registers, used 1 barriers, 8 bytes cumulative stack size, 256 bytes smem, \
+400 bytes cmem[0], 12 bytes cmem[2]
+ptxas info    : Compiling entry function 'g' for 'sm_90'
+ptxas info    : Used 10 registers
+"""
+
+
+def test_the_wording_of_other_ptxas_versions():
+    built = build.Build("", b"", LOG, {})
+    assert build.resources(built, "f") == build.Resources(40, 8, 16, 24, 256, 412)
+    assert build.resources(built, "g") == build.Resources(10, 0, 0, 0, 0, 0)
+
+
+def test_syntax_error_names_file_line_and_source():
+    source = "__device__ int f() { int unused; return 1; }\n\n__device__ int g() { return 1 + ; }\n"
+    with pytest.raises(CompileError) as caught:
+        build.compile(source, "bad.cu", ("-DX=1",))
+    message = str(caught.value)
+    assert message.startswith("bad.cu does not compile for compute_90 -DX=1\n")
+    assert "bad.cu:3: error: expected an expression\n" in message
+    assert "return 1 + ; }" in message
+    assert "unused" not in message  # the compiler also warns; an error message leaves that out
+
+
+def test_every_error_is_listed():
+    with pytest.raises(CompileError) as caught:
+        build.compile("__device__ int a = b;\n__device__ int c = d;\n", "two.cu")
+    assert re.findall(r"two\.cu:(\d): error", str(caught.value)) == ["1", "2"]
+
+
+def test_static_assert_and_missing_header():
+    source = 'static_assert(BM == 16, "BM must be 16");\n#include "none.cuh"\n'
+    with pytest.raises(CompileError) as caught:
+        build.compile(source, "a.cu", ("-DBM=8",))
+    assert 'a.cu:1: error: static assertion failed with "BM must be 16"' in str(caught.value)
+    assert "a.cu:2: catastrophic error: cannot open source file" in str(caught.value)
+
+
+@pytest.mark.parametrize("name, reason", [("absent", "undefined"), ("reverse", "which instance")])
+def test_unknown_kernel_name(name, reason):
+    with pytest.raises(CompileError, match=f"good.cu: the kernel asked for .*{reason}"):
+        build.compile(GOOD, "good.cu", names=(name,))
+
+
+def test_an_error_in_the_source_hides_its_consequences():
+    with pytest.raises(CompileError) as caught:
+        build.compile("__device__ int a = b;", "bad.cu", names=("absent",))
+    assert "nv_name_map" not in str(caught.value) and "bad.cu:1: error" in str(caught.value)
+
+
+def test_bad_option_and_architecture():
+    with pytest.raises(CompileError, match="unrecognized option --nonsense"):
+        build.compile(GOOD, "good.cu", ("--nonsense",))
+    with pytest.raises(CompileError, match="sm_999.*\n.*gpu-architecture"):
+        build.compile(GOOD, "good.cu", arch="sm_999")
+
+
+def test_without_nvrtc(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy.cuda", None)
+    with pytest.raises(ImportError, match="NVRTC cannot be loaded .*pip install"):
+        build.compile("// not compiled before", "good.cu")

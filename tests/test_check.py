@@ -1,0 +1,205 @@
+"""Checking a step: right ones pass, and each way of being wrong is found."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels import check as module
+from kernels import steps
+from kernels.check import GUARD, Case, Report, cases, check, digest
+from kernels.reference import CheckError, gemm64
+
+ALL = [pytest.param(one, id=one.id) for one in steps.steps()]
+DEVICES = ["interpreter", pytest.param("gpu", marks=pytest.mark.gpu)]
+BITS = Path(module.__file__).parent / "results" / "bits.json"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("one", ALL)
+def test_shipped_steps_are_right(one, device):
+    report = one.check(device)
+    assert len(report.rows) == len(cases(one)) > 3
+    assert all(ratio <= 1 for _, ratio in report.rows)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("one", ALL)
+def test_the_report_is_the_same_on_both_devices(one):
+    assert repr(one.check("gpu")) == repr(one.check("interpreter"))
+
+
+class Fake:
+    """Stands for a step, in NumPy; `fault` spoils what it does."""
+
+    id = "99_fake"
+    defines = {"BM": 16, "BN": 8, "BK": 4}
+    compute_capability = (5, 0)
+
+    def __init__(self, fault=lambda A, B, C, beta: None, requires=lambda M, N, K: True):
+        self.fault, self.requires, self.calls = fault, requires, []
+
+    def broken(self, M, N, K):
+        return None if self.requires(M, N, K) else "a constraint"
+
+    def __call__(self, A, B, C, alpha, beta, device):
+        poisoned = bool(np.isnan(C).all())
+        self.calls.append((C.shape, A.shape[1], alpha, beta, poisoned, A.size + B.size))
+        C[:] = gemm64(A, B, C, alpha, beta)
+        self.fault(A, B, C, beta)
+        return C
+
+
+def memory(x):
+    """All the bytes of the buffer that holds a matrix, guard bands included."""
+    while x.base is not None:
+        x = x.base
+    return x
+
+
+def one_wrong_element(A, B, C, beta):
+    if C.shape == (61, 131):
+        C[60, 130] += 1e-4
+
+
+def an_unwritten_element(A, B, C, beta):
+    if beta == 0:
+        C[-1, -1] = np.nan
+
+
+def written_after_the_end(A, B, C, beta):
+    memory(C)[GUARD + C.nbytes] = 0
+
+
+def written_before_the_start(A, B, C, beta):
+    memory(B)[GUARD - 1] = 1
+
+
+def an_input_changed(A, B, C, beta):
+    if A.shape == (16, 4) and not np.isnan(A).any():
+        A[3, 2] = np.nextafter(A[3, 2], np.float32(2))
+
+
+def a_read_of_c(A, B, C, beta):
+    if beta == 0 and A.shape[1] == 0:
+        C[:] = 0 * np.float32(np.nan)
+
+
+@pytest.mark.parametrize(
+    "fault, message",
+    [
+        (one_wrong_element, r"99_fake, primes \(M = 61, N = 131, K = 37\): C\[60, 130\] is"),
+        (an_unwritten_element, r"one element .*: C\[0, 0\] is nan"),
+        (written_after_the_end, "one element .*: the step wrote outside C"),
+        (written_before_the_start, "one element .*: the step wrote outside B"),
+        (an_input_changed, "one tile .*: the step changed A"),
+        (a_read_of_c, "K = 0 .*is nan, expected 0"),
+    ],
+)
+def test_faults_are_found(fault, message):
+    with pytest.raises(CheckError, match=message):
+        check(Fake(fault), "interpreter")
+
+
+def test_a_right_step_is_given_every_hard_case():
+    fake = Fake()
+    check(fake, "interpreter")
+    shapes = {(M, N, K) for (M, N), K, *_ in fake.calls}
+    assert {(1, 1, 1), (61, 131, 37), (16, 8, 0), (32, 24, 20)} <= shapes
+    assert any(alpha == 0 for _, _, alpha, *_ in fake.calls)
+    assert any(beta != 0 for _, _, _, beta, *_ in fake.calls)
+    assert all(poisoned == (beta == 0) for _, _, _, beta, poisoned, _ in fake.calls)
+
+
+def test_nan_in_a_and_b_when_alpha_is_0():
+    seen = []
+    fake = Fake(lambda A, B, C, beta: seen.append(np.isnan(A).sum() + np.isnan(B).sum()))
+    check(fake, "interpreter")
+    sizes = [A_and_B for *_, A_and_B in fake.calls]
+    alphas = [alpha for _, _, alpha, *_ in fake.calls]
+    assert seen == [size if alpha == 0 else 0 for alpha, size in zip(alphas, sizes)] and any(seen)
+
+
+def test_only_what_the_step_declares():
+    fake = Fake(requires=lambda M, N, K: M % 16 == 0 and K % 4 == 0)
+    check(fake, "interpreter")
+    assert len(fake.calls) >= 6
+    assert all(M % 16 == 0 and K % 4 == 0 for (M, _), K, *_ in fake.calls)
+
+
+def edited(tmp_path, old, new):
+    """03_coalesced with one edit, as a step."""
+    source = steps.step("03_coalesced").source
+    assert source.count(old) == 1
+    (tmp_path / "03_edited.cu").write_text(source.replace(old, new))
+    return steps.step("03_edited", tmp_path)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("k < K", "k < K - 1"),
+        ("B[k * N + col]", "B[k * N + ((col ^ 1) < N ? col ^ 1 : col)]"),
+        ("beta == 0.0f ? alpha * sum : ", ""),
+        ("alpha * sum + beta", "sum + beta"),
+    ],
+)
+def test_edited_kernels_are_found(tmp_path, old, new, device):
+    with pytest.raises(CheckError, match="03_edited, .*elements are wrong"):
+        check(edited(tmp_path, old, new), device)
+
+
+def test_the_report_is_a_small_table():
+    report = Report(
+        "99_fake (BM=16): fine",
+        ((Case("one & only", 1, 2, 3), 0.123456), (Case("beta", 10, 20, 30, 1.7, -0.3), 0.0)),
+    )
+    assert repr(report) == (
+        "99_fake (BM=16): fine\n"
+        "case         M   N   K  alpha  beta  error / bound\n"
+        "one & only   1   2   3      1     0           0.12\n"
+        "beta        10  20  30    1.7  -0.3              0"
+    )
+    html = report._repr_html_()
+    assert html.count("<tr>") == 3 and "<td>one &amp; only</td>" in html and "<td>0.12</td>" in html
+
+
+def test_the_report_is_deterministic():
+    one = steps.step("03_coalesced")
+    first = repr(one.check("interpreter"))
+    assert first == repr(one.check("interpreter"))
+    assert first.startswith("03_coalesced (BM=32, BN=32): every element is within")
+
+
+def test_digest_is_of_the_bytes_of_c():
+    class Constant(Fake):
+        def __call__(self, A, B, device):
+            return np.full((A.shape[0], B.shape[1]), 2.5, np.float32)
+
+    expected = hashlib.sha256(np.float32(2.5).tobytes() * 12).hexdigest()
+    assert digest(Constant(), 3, 4, 5, "interpreter") == expected
+
+
+# ------------------------------------------------------------- the bits that a real GPU computed
+
+RECORDED = [
+    pytest.param(id, shape, sum_, id=f"{id}-{shape}")
+    for id, sums in (json.loads(BITS.read_text()) if BITS.exists() else {}).items()
+    for shape, sum_ in sums.items()
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("id, shape, expected", RECORDED)
+def test_the_bits_are_those_of_a_real_gpu(id, shape, expected, device):
+    assert digest(steps.step(id), *map(int, shape.split("x")), device) == expected
+
+
+def test_bits_are_recorded_for_every_step():
+    recorded = json.loads(BITS.read_text())
+    assert sorted(recorded) == [one.id for one in steps.steps()]
+    for sums in recorded.values():
+        assert {"64x64x64", "256x256x256"} <= set(sums) and len(sums) >= 3

@@ -1,0 +1,143 @@
+"""The command line: what it prints, and its exit status."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernels import __main__ as cli
+from kernels import gpu, steps
+from kernels.reference import CheckError
+
+ROOT = Path(cli.__file__).parents[1]
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "kernels", "list"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and done.stderr == ""
+    assert "03_coalesced  Coalesced: neighbouring threads" in done.stdout
+
+
+def test_list(capsys):
+    assert cli.main(["list"]) == 0
+    assert all(f"{one.id} " in capsys.readouterr().out for one in steps.steps()[:1])
+    assert cli.main(["list", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["id"] for row in rows] == [one.id for one in steps.steps()]
+    naive = {
+        "id": "02_naive",
+        "number": 2,
+        "title": "Naive: a thread per element of C",
+        "defines": {"BM": 32, "BN": 32},
+        "block": [32, 32],
+        "requires": [],
+        "compute_capability": "5.0",
+    }
+    assert rows[0] == naive
+
+
+def test_check(capsys):
+    assert cli.main(["check", "02", "coalesced", "--device", "interpreter"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("every element is within its error bound") == 2
+    assert cli.main(["check", "02", "--device", "interpreter", "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    assert result["step"] == "02_naive" and result["ok"]
+    first = result["cases"][0]
+    assert first.pop("error_over_bound") < 1
+    assert first == {"name": "one element", "M": 1, "N": 1, "K": 1, "alpha": 1, "beta": 0}
+
+
+def test_a_wrong_step_gives_status_1_and_the_others_are_still_checked(capsys, monkeypatch):
+    def check(step, device):
+        if step.number == 2:
+            raise CheckError("C[1, 2] is wrong")
+        return real(step, device)
+
+    real = cli.check
+    monkeypatch.setattr(cli, "check", check)
+    assert cli.main(["check", "02", "03", "--device", "interpreter"]) == 1
+    out = capsys.readouterr().out
+    assert "02_naive FAILED: C[1, 2] is wrong" in out and "03_coalesced (BM=32" in out
+    assert cli.main(["check", "02", "--json"]) == 1
+    (result,) = json.loads(capsys.readouterr().out)
+    assert result == {"step": "02_naive", "ok": False, "error": "C[1, 2] is wrong"}
+
+
+@pytest.mark.parametrize(
+    "argv, message",
+    [
+        ([], "arguments are required: COMMAND"),
+        (["climb"], "invalid choice: 'climb'"),
+        (["check", "coalescd"], "no step 'coalescd'; the nearest is '03_coalesced'"),
+        (["check", "--device", "tpu"], "invalid choice: 'tpu'"),
+        (["bench", "--sizes", "0"], "a size is a whole number from 1 on, not '0'"),
+        (["bench", "--sizes", "big"], "a size is a whole number from 1 on, not 'big'"),
+    ],
+)
+def test_usage_errors_give_status_2(capsys, argv, message):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(argv)
+    assert caught.value.code == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argv", [["check", "02", "--device", "gpu"], ["bench", "02"], ["bits"]])
+def test_without_a_gpu_status_2_and_the_reason(capsys, monkeypatch, argv):
+    monkeypatch.setattr(gpu, "why_not", lambda: "there is no GPU on the test's machine")
+    assert cli.main(argv) == 2
+    out, err = capsys.readouterr()
+    assert "there is no GPU on the test's machine" in err and out == ""
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["list", "-h"], ["check", "-h"], ["bench", "-h"]])
+def test_help(capsys, argv):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(argv)
+    out = capsys.readouterr().out
+    assert caught.value.code == 0
+    assert "usage: python -m kernels" in out and "exit status: 0 all well" in out
+
+
+def test_bench_passes_its_options_on(monkeypatch, tmp_path):
+    seen = []
+    monkeypatch.setattr(cli.bench, "run_cli", lambda *args: seen.append(args) or 0)
+    cli.main(["bench", "03", "--sizes", "64", "128", "--output", str(tmp_path / "r"), "--json"])
+    cli.main(["bench"])
+    assert seen[0] == (["03_coalesced"], [64, 128], tmp_path / "r", True)
+    ids = [one.id for one in steps.steps()]
+    assert seen[1] == (ids, list(cli.bench.SIZES), None, False)
+
+
+def test_bits_are_merged_into_the_file(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu, "require", lambda: None)
+    monkeypatch.setattr(cli, "digest", lambda step, M, N, K, device: f"{device} {M} {N} {K}")
+    path = tmp_path / "bits.json"
+    path.write_text('{"02_naive": {"1x1x1": "old"}, "99_other": {}}')
+    assert cli.main(["bits", "02", "--output", str(path)]) == 0
+    found = json.loads(path.read_text())
+    assert found["99_other"] == {}
+    assert found["02_naive"]["64x64x64"] == "gpu 64 64 64" and "1x1x1" not in found["02_naive"]
+
+
+IMPORT = """
+import sys, time
+start = time.perf_counter()
+import kernels
+seconds = time.perf_counter() - start
+print(seconds, *(name in sys.modules for name in ("cupy", "matplotlib", "numpy", "IPython")))
+"""
+
+
+def test_importing_the_package_loads_nothing_large():
+    def run():
+        return subprocess.run(
+            [sys.executable, "-c", IMPORT], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.split()
+
+    seconds, *loaded = run()
+    assert loaded == ["False"] * 4
+    assert min(float(run()[0]) for _ in range(3)) < 0.2 or float(seconds) < 0.2

@@ -1,0 +1,133 @@
+"""kernels.draw.plots. The timings are made up, for a GPU that does not exist."""
+
+from __future__ import annotations
+
+import re
+import types
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from kernels.draw import PALETTE, gflops, roofline
+from kernels.records import Record, Results
+
+
+def made_up(rates, gpu="Simulated GPU 1", peak=10.0, recorded=True):
+    """Results with the given TFLOPS: {step: {size: rate}}."""
+    records = []
+    for step, curve in rates.items():
+        for n, rate in curve.items():
+            ms = 2 * n**3 / rate / 1e9
+            records.append(Record(step, n, n, n, ms, 0.9 * ms, 1.1 * ms, 20))
+    provenance = {"gpu": gpu, "date": "2001-02-03"}
+    return Results(provenance, peak, 500.0, tuple(records), recorded=recorded)
+
+
+RATES = {"cublas": {64: 4.0, 256: 8.0}, "01_slow": {64: 0.1}, "02_fast": {64: 3.0, 256: 6.0}}
+
+
+def texts(figure):
+    """The words of a picture with their positions: {text: (x, y)}."""
+    found = {}
+    for element in ET.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}text"):
+        place = re.search(r"translate\(([\d.]+) ([\d.]+)\)|rotate\(-0 ([\d.]+) ([\d.]+)\)",
+                          element.get("transform", ""))
+        place = [float(x) for x in place.groups() if x] if place else None
+        found[element.text] = place or (float(element.get("x", 0)), float(element.get("y", 0)))
+    return found
+
+
+def test_gflops_labels_curves_roof_sizes_and_source():
+    figure = gflops(made_up(RATES), ["01_slow", "02_fast"])
+    words = texts(figure)
+    for text in ("cuBLAS", "01 slow", "02 fast", "FMA peak: 10", "64", "256", "M = N = K", "TFLOPS",
+                 "recorded on Simulated GPU 1, 2001-02-03"):
+        assert text in words, text
+    assert "recorded on Simulated GPU 1, 2001-02-03" in figure.alt
+    assert "Recorded on Simulated GPU 1, 2001-02-03" in figure.caption
+    assert "FMA peak 10" in figure.alt and "02 fast: 3 at 64 to 6 at 256" in figure.alt
+    assert "01 slow: 0.1 at 64." in figure.alt
+
+
+def test_gflops_puts_labels_where_the_curves_end_in_their_colours():
+    figure = gflops(made_up(RATES), ["01_slow", "02_fast"])
+    words = texts(figure)
+    heights = [words[text][1] for text in ("FMA peak: 10", "cuBLAS", "02 fast", "01 slow")]
+    assert heights == sorted(heights)                               # y grows downwards
+    assert words["01 slow"][0] < words["02 fast"][0]                # it ends at 64
+    for text, colour in (("01 slow", PALETTE["blue"]), ("02 fast", PALETTE["vermilion"]),
+                         ("cuBLAS", "currentColor")):
+        assert re.search(rf"fill: {colour}[^>]*>{text}<", figure.svg), text
+
+
+def test_gflops_keeps_labels_apart():
+    rates = {f"{i:02d}_step": {64: 1.0, 128: 5.0 + 0.01 * i} for i in range(4)}
+    figure = gflops(made_up(rates), list(rates))
+    heights = sorted(texts(figure)[f"{i:02d} step"][1] for i in range(4))
+    assert all(b - a > 11 for a, b in zip(heights, heights[1:]))    # the font's size, in points
+
+
+def test_gflops_is_linear_until_rates_are_far_apart():
+    near = texts(gflops(made_up({"02_fast": RATES["02_fast"]}), ["02_fast"]))
+    far = texts(gflops(made_up(RATES), ["01_slow"]))
+    assert {"0", "2", "4", "6", "8", "10"} <= set(near)
+    assert {"0.1", "1", "10"} <= set(far) and "0" not in far
+
+
+def test_gflops_tells_live_from_recorded():
+    steps = [types.SimpleNamespace(id="02_fast")]
+    recorded = made_up({"02_fast": {64: 3.0, 256: 6.0}})
+    live = made_up({"02_fast": {64: 1.0}}, "Simulated GPU 2", 5.0, recorded=False)
+    only = gflops(live, steps)
+    assert "live on Simulated GPU 2" in texts(only) and "stroke-dasharray" not in only.svg
+    both = gflops(recorded, steps, live)
+    assert {"solid: live on Simulated GPU 2", "FMA peak: 10", "FMA peak: 5",
+            "dashed: recorded on Simulated GPU 1, 2001-02-03"} <= set(texts(both))
+    assert "stroke-dasharray" in both.svg
+    assert gflops(None, steps, live).svg == only.svg
+
+
+def test_gflops_on_the_gpu_of_the_records_has_one_roof_the_live_one():
+    live = made_up(RATES, peak=9.5, recorded=False)
+    words = texts(gflops(made_up(RATES), ["02_fast"], live))
+    assert "FMA peak: 9.5" in words and "FMA peak: 10" not in words
+
+
+def test_gflops_leaves_out_products_that_are_not_square():
+    found = made_up({"02_fast": {64: 3.0}})
+    skew = Record("02_fast", 64, 64, 1024, 1.0, 1.0, 1.0, 20)
+    both = Results(found.provenance, 10.0, 500.0, (*found.records, skew), recorded=True)
+    assert gflops(both, ["02_fast"]).svg == gflops(found, ["02_fast"]).svg
+
+
+def test_gflops_without_timings_says_so():
+    with pytest.raises(ValueError, match="no timings of 07_other"):
+        gflops(made_up(RATES), ["07_other"])
+    with pytest.raises(ValueError, match="no timings of no step"):
+        gflops(made_up(RATES), [])
+
+
+def test_roofline_from_results_and_from_numbers():
+    points = [("measured", 2.0, 0.5), ("possible", 1000.0, None)]
+    figure = roofline(made_up(RATES), points)
+    words = texts(figure)
+    for text in ("FMA peak: 10", "copy: 500 GB/s", "ridge: 20", "measured: 0.5", "possible",
+                 "TFLOPS", "FLOP per byte of device memory traffic",
+                 "recorded on Simulated GPU 1, 2001-02-03"):
+        assert text in words, text
+    assert "measured at 2 FLOP per byte: 0.5 TFLOPS" in figure.alt
+    numbers = roofline(points=points, fma_peak_tflops=10.0, copy_gbs=500.0)
+    assert set(words) - set(texts(numbers)) == {"recorded on Simulated GPU 1, 2001-02-03"}
+    assert figure.caption.endswith("above it the FMA peak. Recorded on Simulated GPU 1, 2001-02-03.")
+    assert numbers.caption.endswith("above it the FMA peak.")
+    with pytest.raises(ValueError, match="roofline needs results"):
+        roofline(fma_peak_tflops=10.0)
+
+
+def test_a_caption_can_be_given():
+    assert gflops(made_up(RATES), ["02_fast"], caption="Mine.").caption == "Mine."
+    assert roofline(made_up(RATES), caption="Mine.").caption == "Mine."
+
+
+def test_figures_are_small():
+    assert len(gflops(made_up(RATES), ["01_slow", "02_fast"])._repr_html_()) < 40_000

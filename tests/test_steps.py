@@ -1,0 +1,341 @@
+"""Steps: discovery, directives, geometry, regions, diffs, and the shipped files themselves."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import kernels
+from kernels import steps
+from kernels.expressions import evaluate
+from kernels.reference import assert_close, inputs
+
+ALL = [pytest.param(one, id=one.id) for one in steps.steps()]
+
+TILED = """// Tiled: whole tiles only
+//
+// A second paragraph.
+// block: (BN // 2, 2 * BM, 1)
+// requires: M % BM == 0
+// requires: N % BN == 0 and K >= BK
+// compute capability: 8.6
+
+#ifndef BM
+#define BM 16
+#endif
+#ifndef BN
+#define BN 8   // columns
+#endif
+#ifndef BK
+#define BK 4
+#endif
+#ifndef PAD
+#define PAD -1
+#endif
+#define HALF (BN / 2)
+
+// region: outer
+int a;
+    // region: inner
+    int b;
+
+        int c;
+    // endregion
+// endregion
+"""
+
+
+@pytest.fixture
+def tiled(tmp_path):
+    (tmp_path / "05_tiled.cu").write_text(TILED)
+    (tmp_path / "12_warp_tiling.cu").write_text(TILED.replace("Tiled:", "Warps:"))
+    (tmp_path / "notes.cu").write_text("not a step")
+    (tmp_path / "13_wip.txt").write_text("not a step")
+    return steps.step("05_tiled", tmp_path)
+
+
+def test_discovery_by_file_name(tiled):
+    found = steps.steps(tiled.path.parent)
+    assert [one.id for one in found] == ["05_tiled", "12_warp_tiling"]
+    assert [one.number for one in found] == [5, 12]
+
+
+@pytest.mark.parametrize("id", ["05_tiled", "05", "5", 5, "tiled"])
+def test_a_step_has_many_names(tiled, id):
+    assert steps.step(id, tiled.path.parent) == tiled
+
+
+def test_header(tiled):
+    assert tiled.title == "Tiled: whole tiles only"
+    assert "\nA second paragraph.\n" in tiled.header and "#ifndef" not in tiled.header
+    assert tiled.defines == {"BM": 16, "BN": 8, "BK": 4, "PAD": -1}
+    assert tiled.block == (4, 32, 1)
+    assert tiled.requires == ("M % BM == 0", "N % BN == 0 and K >= BK")
+    assert tiled.compute_capability == (8, 6)
+
+
+def test_defaults_of_the_directives(tmp_path):
+    (tmp_path / "01_bare.cu").write_text("// Bare\n// block: 32\nint a;\n// requires: late\n")
+    bare = steps.step("01_bare", tmp_path)
+    assert bare.requires == () and bare.compute_capability == (5, 0) and bare.block == (32,)
+
+
+def test_faults_in_a_step_file(tmp_path):
+    (tmp_path / "01_bad.cu").write_text("// Bad\n// region: a\n#ifndef X\n#define X 2\n#endif\n")
+    bad = steps.step(1, tmp_path)
+    with pytest.raises(ValueError, match="01_bad.cu lacks a line such as '// block"):
+        bad.block  # noqa: B018
+    with pytest.raises(ValueError, match="region a has no // endregion"):
+        bad.region("a")
+    (tmp_path / "01_bad.cu").write_text("// endregion\n")
+    with pytest.raises(ValueError, match="line 1: // endregion without"):
+        steps.step(1, tmp_path).region("a")
+    (tmp_path / "01_bad.cu").write_text("#ifndef BM\n#define BM 4 * 2\n#endif\n")
+    with pytest.raises(ValueError, match="01_bad.cu: BM must be a whole number"):
+        steps.step(1, tmp_path)
+
+
+def test_define(tiled):
+    variant = tiled.define(BM=32, PAD=np.int64(2))
+    assert variant.defines == {"BM": 32, "BN": 8, "BK": 4, "PAD": 2}
+    assert variant.block == (4, 64, 1)
+    assert variant != tiled and tiled.defines["BM"] == 16
+    assert repr(variant) == "<Step 05_tiled BM=32 BN=8 BK=4 PAD=2>"
+    assert len({tiled, variant, tiled.define(BM=16)}) == 2
+
+
+@pytest.mark.parametrize(
+    "M, N, grid", [(16, 8, (1, 1)), (17, 8, (1, 2)), (16, 9, (2, 1)), (1, 1, (1, 1))]
+)
+def test_grid(tiled, M, N, grid):
+    assert tiled.grid(M, N) == grid
+
+
+def test_broken_constraint(tiled):
+    assert tiled.broken(32, 16, 4) is None
+    assert tiled.broken(33, 16, 4) == "M % BM == 0"
+    assert tiled.broken(32, 16, 3) == "N % BN == 0 and K >= BK"
+    assert tiled.define(BK=3).broken(32, 16, 3) is None
+
+
+def test_regions(tiled):
+    assert tiled.region("inner") == "int b;\n\n    int c;"
+    assert tiled.region("outer") == "int a;\n    int b;\n\n        int c;"
+    with pytest.raises(ValueError, match="no region 'other'; it has outer, inner"):
+        tiled.region("other")
+
+
+def test_diff_leaves_the_headers_out_and_numbers_lines_as_the_files_do(tiled, tmp_path):
+    body = "".join(f"line {i}\n" for i in range(1, 20))
+    (tmp_path / "01_a.cu").write_text(f"// A\n{body}")
+    (tmp_path / "02_b.cu").write_text(f"// B\n// longer\n{body.replace('line 10', 'changed')}")
+    a, b = (steps.step(number, tmp_path) for number in (1, 2))
+    lines = b.diff(a).splitlines()
+    assert lines[:3] == ["--- 01_a.cu", "+++ 02_b.cu", "@@ -8,7 +9,7 @@"]
+    assert [x for x in lines[3:] if x[0] != " "] == ["-line 10", "+changed"]
+    assert a.source.splitlines()[8 - 1] == b.source.splitlines()[9 - 1] == lines[3].strip()
+    assert a.diff(a) == ""
+    (tmp_path / "03_c.cu").write_text("// C\none\n")
+    (tmp_path / "04_d.cu").write_text("// D\ntwo\n")
+    c, d = (steps.step(number, tmp_path) for number in (3, 4))
+    assert d.diff(c).splitlines()[2:] == ["@@ -2 +2 @@", "-one", "+two"]
+
+
+def test_code_shows_itself():
+    code = steps.Code("int a < b;")
+    assert repr(code) == str(code)
+    assert code._repr_markdown_() == "```cpp\nint a < b;\n```"
+    assert steps.Diff("-a\n+b")._repr_markdown_() == "```diff\n-a\n+b\n```"
+
+
+NAMES = {"M": 64, "K": 33, "BK": 8}
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("3", 3),
+        ("M", 64),
+        ("-M + 2 * BK - 1", -49),
+        ("K // BK", 4),
+        ("K % BK == 1", True),
+        ("1 <= BK < 8", False),
+        ("not (M > 1 and K != 33) or BK >= 9", True),
+        ("(BK, M * 2)", (8, 128)),
+    ],
+)
+def test_expressions(text, value):
+    assert evaluate(text, NAMES) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "N", "M / 2", "M ** 2", "f(M)", "M.real", "2.5", "'a'", "M &&", "M % 0", "1 in M"]
+)
+def test_what_is_no_integer_expression(text):
+    with pytest.raises(ValueError, match="cannot evaluate .*whole numbers, the names M, K, BK"):
+        evaluate(text, NAMES)
+
+
+def test_the_public_names():
+    assert kernels.steps() == steps.steps() == kernels.steps.steps()
+    assert kernels.step(kernels.steps()[0].id) == kernels.steps()[0]
+    assert set(kernels.__all__) <= set(dir(kernels))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        kernels.nothing  # noqa: B018
+
+
+# ------------------------------------------------------------------------ the shipped steps
+
+SIGNATURE = (
+    "sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)"
+)
+
+
+@pytest.mark.parametrize("one", ALL)
+def test_a_shipped_step_is_well_formed(one):
+    assert re.fullmatch(r"\d\d_[a-z0-9_]+", one.id)
+    assert one.title and ": " in one.title
+    assert SIGNATURE in " ".join(one.source.split()).replace("( ", "(").replace(" )", ")")
+    assert {"BM", "BN"} <= set(one.defines)
+    assert 1 <= np.prod(one.block) <= 1024
+    assert one.grid(one.defines["BM"], one.defines["BN"]) == (1, 1)
+    for name in re.findall(r"// region: (\w+)", one.source):
+        assert one.region(name).strip()
+
+
+@pytest.mark.parametrize("one", ALL)
+def test_a_shipped_step_compiles(one):
+    assert one.kernel.symbol == "sgemm"
+    found = one.kernel.resources("sm_90")
+    assert found.registers > 0 and found.spill_loads == found.stack == 0
+
+
+@pytest.mark.parametrize("before, after", list(pairwise(steps.steps())))
+def test_neighbours_differ_by_an_idea(before, after):
+    changed = [x for x in after.diff(before).splitlines()[2:] if x[0] in "+-"]
+    assert 0 < len(changed) <= 60
+
+
+def test_numbers_are_unique():
+    numbers = [one.number for one in steps.steps()]
+    assert numbers == sorted(set(numbers))
+
+
+# ------------------------------------------------------------------------ calling a step
+
+
+@pytest.fixture(scope="module")
+def coalesced():
+    return steps.step("03_coalesced")
+
+
+def test_a_new_matrix(coalesced):
+    A, B, _ = inputs(33, 65, 17)
+    C = coalesced(A, B, device="interpreter")
+    assert C.dtype == np.float32 and C.flags.c_contiguous
+    assert_close(C, A, B)
+
+
+def test_c_is_updated_in_place(coalesced):
+    A, B, C = inputs(33, 35, 17)
+    before = C.copy()
+    assert coalesced(A, B, C, alpha=0.1, beta=2, device="interpreter") is C
+    assert_close(C, A, B, before, 0.1, 2)
+
+
+def test_nan_in_c_does_not_leak_when_beta_is_0(coalesced):
+    A, B, C = inputs(5, 6, 7)
+    C[:] = np.nan
+    assert_close(coalesced(A, B, C, device="interpreter"), A, B)
+
+
+@pytest.mark.parametrize("alpha", [0, 0.0, -0.0, 1e-60])
+def test_alpha_0_does_not_read_a_and_b(coalesced, alpha):
+    A, B, C = inputs(5, 6, 7)
+    before = C.copy()
+    A[:], B[:] = np.nan, np.inf
+    coalesced(A, B, C, alpha, 0.5, device="interpreter")
+    assert (C == before * np.float32(0.5)).all()
+
+
+def test_k_0_scales_c(coalesced):
+    A, B, C = inputs(5, 6, 0)
+    assert (coalesced(A, B, device="interpreter") == 0).all()
+    before = C.copy()
+    coalesced(A, B, C, 3, -2, device="interpreter")
+    assert (C == -2 * before).all()
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 3), (5, 0, 3), (0, 0, 0)])
+def test_an_empty_result(coalesced, shape):
+    A, B, C = inputs(*shape)
+    assert coalesced(A, B).shape == C.shape
+    assert coalesced(A, B, C, beta=1) is C
+
+
+@pytest.mark.parametrize("writeable", [True, False])
+def test_inputs_may_be_read_only_overlap_or_be_the_same(coalesced, writeable):
+    A = inputs(40, 40, 40)[0]
+    A.flags.writeable = writeable
+    top = A[:20]
+    np.testing.assert_allclose(coalesced(top, A, device="interpreter"), top @ A, atol=1e-5)
+    np.testing.assert_allclose(coalesced(A, A, device="interpreter"), A @ A, atol=1e-5)
+
+
+def test_defines_reach_the_kernel(coalesced):
+    A, B, _ = inputs(19, 23, 9)
+    small = coalesced.define(BM=8, BN=4)
+    assert small.block == (4, 8) and small.grid(19, 23) == (6, 3)
+    assert (small(A, B, device="interpreter") == coalesced(A, B, device="interpreter")).all()
+
+
+def test_sgemm_takes_the_highest_step_that_can(monkeypatch):
+    A, B, C = inputs(33, 20, 10)
+    assert_close(kernels.sgemm(A, B, device="interpreter"), A, B)
+    before = C.copy()
+    assert kernels.sgemm(A, B, C, 2, 0.5, device="interpreter") is C
+    assert_close(C, A, B, before, 2, 0.5)
+
+    called = []
+    monkeypatch.setattr(steps.Step, "__call__", lambda self, *args: called.append(self.id))
+    kernels.sgemm(A, B)
+    assert called == [steps.steps()[-1].id]
+
+
+def test_sgemm_passes_over_steps_that_cannot(tiled, monkeypatch):
+    folder = tiled.path.parent
+    plain = TILED.replace("// requires: M % BM == 0\n", "").replace("N % BN == 0 and ", "")
+    (folder / "03_any.cu").write_text(plain)
+    found = steps.steps(folder)
+    monkeypatch.setattr(steps, "steps", lambda: found)
+    called = []
+    monkeypatch.setattr(steps.Step, "__call__", lambda self, *args: called.append(self.id))
+    for shape in [(16, 8, 4), (17, 8, 4)]:
+        A, B, _ = inputs(*shape)
+        steps.sgemm(A, B, device="interpreter")
+    assert called == ["12_warp_tiling", "03_any"]
+    with pytest.raises(ValueError, match="no step can do M = 17, N = 8, K = 1: pad"):
+        steps.sgemm(A[:, :1].copy(), B[:1], device="interpreter")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("one", ALL)
+def test_gpu_and_interpreter_agree_to_the_bit(one):
+    m, n, k = one.defines["BM"], one.defines["BN"], one.defines.get("BK", 8)
+    A, B, C = inputs(2 * m, n, 3 * k)
+    twice = [one(A, B, C.copy(), 1.5, -0.5, device) for device in ("gpu", "interpreter")]
+    assert twice[0].tobytes() == twice[1].tobytes()
+
+
+@pytest.mark.gpu
+def test_cupy_in_cupy_out(coalesced):
+    import cupy
+
+    A, B, C = inputs(33, 35, 17)
+    result = coalesced(cupy.asarray(A), cupy.asarray(B))
+    assert isinstance(result, cupy.ndarray)
+    assert_close(cupy.asnumpy(result), A, B)
+    device_C = cupy.asarray(C)
+    assert coalesced(cupy.asarray(A), cupy.asarray(B), device_C, 2, 3) is device_C
+    assert_close(cupy.asnumpy(device_C), A, B, C, 2, 3)
