@@ -139,6 +139,7 @@ def _bits(options: argparse.Namespace) -> int:
             if one.broken(*shape) is None
         }
         print(f"{one.id}: {len(recorded[one.id])} shapes")
+    options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(json.dumps(recorded, indent=2, sort_keys=True) + "\n")
     print(f"saved in {options.output}")
     return 0

@@ -107,10 +107,11 @@ def _measure_shape(steps: Sequence[Any], shape: tuple[int, int, int], flush: Lau
 
     works = list(launches.values())
     _rounds(works, flush, 1, MIN_SECONDS)       # warm up: the GPU was idle and its clock low
+    times = _rounds(works, flush, MIN_REPEATS, MIN_SECONDS * len(works))
     with ThreadPoolExecutor(max_workers=1) as pool:
-        sample = pool.submit(gpu.status)        # takes up to seconds: keep measuring meanwhile
-        times = _rounds(works, flush, MIN_REPEATS, MIN_SECONDS * len(works),
-                        more=lambda: not sample.done())
+        # nvidia-smi disturbs timings while it asks: keep the GPU as busy, but do not count
+        sample = pool.submit(gpu.status)
+        _rounds(works, flush, 1, 0, more=lambda: not sample.done())
         status = sample.result()
     records = tuple(_record(name, shape, ms, status) for name, ms in zip(launches, times))
     return records, tuple(left_out)

@@ -65,6 +65,8 @@ def compile(
     flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-I{INCLUDE}"]
     if arch.startswith("sm_"):
         flags.append("--ptxas-options=-v")
+        if nvrtc.getVersion() >= (12, 9):       # a cached cubin comes without the ptxas report
+            flags.append("--no-cache")
     program = nvrtc.createProgram(source, filename, (), ())
     try:
         for name in names:

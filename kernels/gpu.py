@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -237,7 +238,9 @@ def to_device(x: np.ndarray) -> Any:
     require()
     import cupy
 
-    return cupy.array(np.ascontiguousarray(x))
+    there = cupy.empty(x.shape, x.dtype)
+    there.set(np.asarray(x, order="C"))
+    return there
 
 
 def to_host(x: Any) -> np.ndarray:
@@ -261,13 +264,13 @@ def copy(target: Any, source: Any) -> None:
 
 # ---------------------------------------------------------------------- launches and events
 
-def launch(cubin: bytes, symbol: str, grid: Any, block: Any, args: tuple[Any, ...],
+def launch(cubin: bytes, symbol: str, grid: Any, block: Any, args: Sequence[Any],
            dynamic_shared: int = 0) -> None:
     """Queue one launch of `symbol`, the mangled name of a kernel in `cubin`.
 
     grid and block are 1 to 3 positive ints. Each of args is a CuPy array (passed as the
     pointer to its data), a NumPy scalar of exactly the parameter's type, or bytes (a struct
-    by value). dynamic_shared is in bytes; the limit of 48 KiB is raised when needed.
+    by value). dynamic_shared is in bytes; the driver's default limit is raised when needed.
 
     Raises NoGPU, TypeError and ValueError for arguments that cannot be, and RuntimeError
     with CUDA's words when the driver refuses the launch. A fault while the kernel runs is

@@ -48,7 +48,8 @@ def test_select_and_share_of_cublas():
     step = types.SimpleNamespace(id="02_naive")
     found = Results(PROVENANCE, 10.0, 200.0, (
         record(size=2000, ms=16.0), record(size=1000, ms=4.0), record("cublas", ms=1.0)))
-    assert [r.M for r in found.select(step)] == [r.M for r in found.select("02_naive")] == [1000, 2000]
+    assert [r.M for r in found.select(step)] == [1000, 2000]
+    assert found.select(step) == found.select("02_naive")
     assert found.select("03") == ()
     shares = [found.share_of_cublas(r) for r in found.select(step)]
     assert shares == [pytest.approx(0.25), None]
@@ -267,6 +268,17 @@ def test_the_check_allows_another_order_of_summation():
 def test_an_element_that_is_not_written_is_found(simulated, monkeypatch):
     monkeypatch.setattr(gpu, "cublas_sgemm", lambda A, B, C: simulated.run("cublas"))
     with pytest.raises(CheckError, match="cublas at 64 x 64 x 64.*nan"):
+        run([], [64])
+
+
+def test_cublas_is_checked_too(simulated, monkeypatch):
+    def tf32(A, B, C):                  # products of factors with 11 significant bits
+        A, B = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (A, B))
+        C[:] = A @ B
+        simulated.run("cublas")
+
+    monkeypatch.setattr(gpu, "cublas_sgemm", tf32)
+    with pytest.raises(CheckError, match=r"cublas at 64 x 64 x 64: C\["):
         run([], [64])
 
 

@@ -10,6 +10,10 @@ from building import ROOT
 
 NAMES = sorted(path.stem for kind in ("ipynb", "md") for path in (ROOT / "book").glob(f"*.{kind}"))
 
+UNFOLD = """
+document.querySelectorAll(".toggle-hidden > .admonition-title").forEach(title => title.click());
+document.querySelectorAll("article details").forEach(details => { details.open = true; });
+"""
 # What reaches past the window and is not inside something that scrolls sideways.
 CUT_OFF = """
 (() => {
@@ -26,7 +30,7 @@ CUT_OFF = """
 # where labels have the colour of what they name, less than 3.
 FAINT = """
 (() => {
-    const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d");
     const known = new Map();
     const channels = color => {
         if (!known.has(color)) {
@@ -46,7 +50,8 @@ FAINT = """
     };
     const skipped = "mjx-assistive-mml, script, style, .headerlink";  // unseen, or on hover only
     const found = new Set();
-    const texts = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
+    const article = document.querySelector("article");
+    const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
         const e = texts.currentNode.parentElement, text = texts.currentNode.data.trim();
         if (!text || !e.checkVisibility() || e.closest(skipped)) continue;
@@ -54,7 +59,8 @@ FAINT = """
         const ink = luminance(e.closest("svg") ? style.fill : style.color);
         const paper = luminance(behind(e));
         const contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
-        if (contrast < (e.closest("svg") ? 3 : 4.5)) found.add(contrast.toFixed(1) + " " + text.slice(0, 40));
+        if (contrast >= (e.closest("svg") ? 3 : 4.5)) continue;
+        found.add(contrast.toFixed(1) + " " + text.slice(0, 40));
     }
     return [...found];
 })()
@@ -96,6 +102,8 @@ def test_page(chromium, pages: Path, name: str, mode: str):
     for width in 1280, 400:
         chromium.open(pages / "book" / f"{name}.html", width=width, mode=mode)
         assert chromium.evaluate("document.documentElement.dataset.theme") == mode
+        chromium.evaluate(UNFOLD)
+        assert chromium.evaluate("document.querySelectorAll('.toggle-hidden').length") == 0
         assert not complaints(chromium.events)
         assert chromium.evaluate("document.documentElement.scrollWidth") <= width
         assert not chromium.evaluate(CUT_OFF)

@@ -171,7 +171,7 @@ def test_the_report_is_deterministic():
     one = steps.step("03_coalesced")
     first = repr(one.check("interpreter"))
     assert first == repr(one.check("interpreter"))
-    assert first.startswith("03_coalesced (BM=32, BN=32): every element is within")
+    assert first.startswith("03_coalesced (BM=16, BN=64): every element is within")
 
 
 def test_digest_is_of_the_bytes_of_c():

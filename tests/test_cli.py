@@ -32,8 +32,8 @@ def test_list(capsys):
         "id": "02_naive",
         "number": 2,
         "title": "Naive: a thread per element of C",
-        "defines": {"BM": 32, "BN": 32},
-        "block": [32, 32],
+        "defines": {"BM": 64, "BN": 16},
+        "block": [64, 16],
         "requires": [],
         "compute_capability": "5.0",
     }
@@ -62,7 +62,7 @@ def test_a_wrong_step_gives_status_1_and_the_others_are_still_checked(capsys, mo
     monkeypatch.setattr(cli, "check", check)
     assert cli.main(["check", "02", "03", "--device", "interpreter"]) == 1
     out = capsys.readouterr().out
-    assert "02_naive FAILED: C[1, 2] is wrong" in out and "03_coalesced (BM=32" in out
+    assert "02_naive FAILED: C[1, 2] is wrong" in out and "03_coalesced (BM=16" in out
     assert cli.main(["check", "02", "--json"]) == 1
     (result,) = json.loads(capsys.readouterr().out)
     assert result == {"step": "02_naive", "ok": False, "error": "C[1, 2] is wrong"}

@@ -1,17 +1,17 @@
 // Naive: a thread per element of C
 //
 // Every thread walks along one row of A and down one column of B. Neighbouring threads
-// of a warp (threadIdx.x) take neighbouring rows, so at each k the 32 lanes read 32
-// elements of A that lie K floats apart, and all of them the same element of B.
+// (threadIdx.x) take neighbouring rows, so at each k the 32 lanes of a warp read 32 elements
+// of A that lie K floats apart, and all of them the same element of B.
 // Look at the sectors that a load of A touches: one for every lane.
 //
 // block: (BM, BN)
 
 #ifndef BM
-#define BM 32
+#define BM 64
 #endif
 #ifndef BN
-#define BN 32
+#define BN 16
 #endif
 
 extern "C" __global__ void __launch_bounds__(BM * BN)

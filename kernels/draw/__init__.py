@@ -7,7 +7,7 @@ import importlib
 _HOME = {  # public name: the submodule that defines it
     "Figure": "figure",
     "PALETTE": "figure",
-    "coalescing": "coalescing",
+    "coalescing": "coalesce",
     "from_matplotlib": "figure",
     "gflops": "plots",
     "roofline": "plots",

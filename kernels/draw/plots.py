@@ -123,7 +123,7 @@ def roofline(
         ax.plot([ridge, ridge], [bottom, peak], ":", color=INK, linewidth=0.9)
         low = left ** (2 / 3) * ridge ** (1 / 3)
         _text(ax, low, low * slope, f"copy: {copy_gbs:.0f} GB/s", INK, dy=-6)
-        _text(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, dy=2, ha="right", va="bottom")
+        _text(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, dy=5, ha="right", va="bottom")
         _text(ax, ridge, bottom, f"ridge: {ridge:.3g}", INK, dx=4, dy=2, va="bottom")
         labels = []  # of the points; those far right have theirs on the left
         for (label, x, y), colour in zip(points, itertools.cycle(PALETTE.values())):
@@ -164,7 +164,9 @@ def _label(name: str) -> str:
 
 
 def _origin(source: Results) -> str:
-    return f"recorded on {source.gpu}, {source.date}" if source.recorded else f"live on {source.gpu}"
+    if source.recorded:
+        return f"recorded on {source.gpu}, {source.date}"
+    return f"live on {source.gpu}"
 
 
 def _sentence(words: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import warp
 from .errors import PTXError
 from .events import Barrier
 from .forms import Unsupported
@@ -53,6 +54,9 @@ def exit_threads(state, mask):
         state.alive &= ~mask
     for number in list(state.waiting):      # those who wait need not wait for these any more
         release(state, number)
+    for pc, (waiting, _) in state.gathering.items():
+        state.go(pc, waiting)
+    state.gathering.clear()
 
 
 def branch(i, slots, entry, following):
@@ -133,9 +137,9 @@ def barrier(i, slots, entry, following):
 
     A barrier completes when all threads of the block that have not exited are there, or as many
     as its thread count says."""
+    if i.modifiers[:1] == ("warp",):
+        return warp_wide(i, slots, entry, following)
     kind = next((m for m in i.modifiers if m in ("sync", "arrive", "red")), None)
-    if i.modifiers[:2] == ("warp", "sync"):     # lockstep: the lanes are here already
-        return lambda state, mask: state.go(following, mask)
     if kind is None or set(i.modifiers) - {"sync", "arrive", "red", "aligned", "cta", "popc", "and",
                                            "or", "u32", "pred"} or i.guard is not None:
         raise Unsupported(".".join(i.modifiers) + (" under a guard" if i.guard else ""))
@@ -229,8 +233,27 @@ def reduction(i, slots, operands: list):
     return combine
 
 
+def warp_wide(i, slots, entry, following):
+    """shfl, vote, redux, bar.warp.sync: the lanes of a warp wait for each other."""
+    decode = warp.barrier if i.opcode in ("bar", "barrier") else warp.WARP[i.opcode]
+    run = decode(i, slots, following)
+    predicate_of = slots.guard(i) if i.guard else None
+
+    def end(state, mask):
+        if predicate_of is not None:
+            mask, left = split(predicate_of(state.registers), mask)
+            if left is not False:
+                state.go(following, left)
+            if mask is False:
+                return
+        if following - 1 in state.gathering:
+            mask = state.full(mask) | state.gathering.pop(following - 1)[0]
+        run(state, mask)
+    return end
+
+
 CONTROL = {"bra": branch, "brx": indexed_branch, "ret": leave, "exit": leave, "trap": trap,
-           "bar": barrier, "barrier": barrier}
+           "bar": barrier, "barrier": barrier, **dict.fromkeys(warp.WARP, warp_wide)}
 
 
 # -- nothing to do ----------------------------------------------------------------------------
@@ -256,5 +279,5 @@ def change_window(i, slots):
     return lambda state, mask: write(state.registers, read(state.registers) + shift, mask)
 
 
-NO_EFFECT = {"membar": nothing, "fence": nothing, "nanosleep": nothing, "prefetch": nothing,
+SIMPLE = {"activemask": warp.active_mask, "membar": nothing, "fence": nothing, "nanosleep": nothing, "prefetch": nothing,
              "prefetchu": nothing, "cvta": change_window}

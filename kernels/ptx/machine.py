@@ -24,12 +24,11 @@ from .forms import Unsupported
 from .ops import OPS
 from .registers import Slots
 from .syntax import Entry, Instruction, Vector
-from .warp import WARP
 
 CHUNK_THREADS = 16384       # as many as keep the working set in the L2 cache of a core
 MAX_THREADS = 1024          # of a block, on every GPU to date
 STEP_LIMIT = 5_000_000
-PATIENCE = 1024             # turns of the lowest program counter before the highest has one
+PATIENCE = 1024             # turns of the lowest program counter before another has one
 
 
 @dataclass
@@ -45,6 +44,8 @@ class State:
     ready: dict[int, np.ndarray | None] = field(default_factory=lambda: {0: None})
     waiting: dict[int, dict] = field(default_factory=dict)      # barrier -> {pc: mask}
     arrived: dict[int, np.ndarray] = field(default_factory=dict)    # bar.arrive counts (B,)
+    gathering: dict[int, tuple] = field(default_factory=dict)   # pc of a warp-wide instruction
+                                                # -> (mask of the lanes that wait, instruction)
     copies: AsyncCopies = field(default_factory=AsyncCopies)
 
     def __post_init__(self):
@@ -111,8 +112,8 @@ def bind(i: Instruction, slots: Slots, entry: Entry, following: int):
             return control.CONTROL[i.opcode](i, slots, entry, following)
         if i.opcode in OPS:
             execute = compute(i, slots)
-        elif i.opcode in MEMORY | WARP | control.NO_EFFECT:
-            execute = (MEMORY | WARP | control.NO_EFFECT)[i.opcode](i, slots)
+        elif i.opcode in MEMORY | control.SIMPLE:
+            execute = (MEMORY | control.SIMPLE)[i.opcode](i, slots)
         else:
             raise Unsupported(i.opcode)
         return control.guarded(execute, slots.guard(i)) if i.guard else execute
@@ -194,12 +195,14 @@ def run(entry: Entry, grid, block, args, *, dynamic_shared: int = 0, sink=None,
 
 
 def run_chunk(program: Program, state: State, step_limit: int) -> None:
-    """The loop: lowest program counter first. At times it is the highest's turn, or threads that
-    spin until another thread signals would wait for ever."""
+    """The loop: lowest program counter first. At times it is another's turn, or threads that spin
+    until another thread signals would wait for ever."""
     turn = 0
     while state.ready:
         turn += 1
-        pc = min(state.ready) if turn % PATIENCE else max(state.ready)
+        pc = min(state.ready)
+        if turn % PATIENCE == 0:
+            pc = sorted(state.ready)[turn // PATIENCE % len(state.ready)]
         mask = state.ready.pop(pc)
         block = program.blocks[pc]
         if state.sink is not None:
@@ -214,6 +217,10 @@ def run_chunk(program: Program, state: State, step_limit: int) -> None:
         for step in block.steps:
             step(state, mask)
         block.end(state, mask)
+    for waiting, instruction in state.gathering.values():
+        b, t = np.argwhere(waiting)[0]
+        raise Deadlock("the member mask names lanes that never come here",
+                       instruction=instruction, thread=state.describe_thread(b, t))
     for number, groups in state.waiting.items():
         for mask, instruction, _ in groups.values():
             b, t = np.argwhere(mask)[0]

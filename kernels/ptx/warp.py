@@ -1,13 +1,13 @@
-"""Instructions by which the lanes of a warp talk: shfl, vote, activemask, redux.
+"""Instructions by which the lanes of a warp talk: shfl, vote, redux, bar.warp, activemask.
 
-PTX ISA, chapter 9.7.9.6 (shfl.sync) and 9.7.13 (vote, activemask, redux).
+All but activemask wait until the lanes of their member mask are there. PTX ISA, chapter 9.7.9.6
+(shfl.sync) and 9.7.13 (bar.warp.sync, vote.sync, redux.sync, activemask).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .errors import PTXError
 from .forms import DTYPES, Unsupported, signed
 from .syntax import Instruction, Vector
 
@@ -36,32 +36,40 @@ def ballot(predicate):
     return np.broadcast_to(mask, predicate.shape)
 
 
-def require_members(i, state, members, active) -> None:
-    """Every lane named in the member mask that has not exited must take part: a GPU would wait
-    for it."""
-    alive = ballot(by_warp(state.alive, state, False))
-    missing = active & ((members & alive & ~ballot(active)) != 0)
-    if missing.any():
-        block, warp, lane = np.argwhere(missing)[0]
-        raise PTXError(
-            f"{i.text}: member mask {int(members[block, warp, lane]):#010x} names lanes that do "
-            f"not take part (active {int(ballot(active)[block, warp, lane]):#010x})",
-            instruction=i, thread=state.describe_thread(block, warp * LANES + lane))
+def together(exchange, members_of, i: Instruction, following: int):
+    """Run `exchange(state, mask, active, members)` for a warp as soon as all lanes that its
+    member mask names, and that have not exited, have come to this instruction."""
+    here = following - 1
+
+    def end(state, mask):
+        mask = None if mask is None else state.full(mask)
+        active = by_warp(state.full(mask), state, False)
+        members = by_warp(members_of(state.registers), state)
+        expected = members & ballot(by_warp(state.alive, state, False))
+        complete = (expected & ~ballot(active)) == 0
+        if not complete[active].all():
+            going = state.full(mask) & by_thread(complete, state)
+            state.gathering[here] = (state.full(mask) & ~going, i)
+            if not going.any():
+                return
+            mask, active = going, by_warp(going, state, False)
+        exchange(state, mask, active, members)
+        state.go(following, mask)
+    return end
 
 
-def shuffle(i: Instruction, slots):
+def shuffle(i: Instruction, slots, following: int):
     if i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[2] != "b32":
         raise Unsupported(".".join(i.modifiers))
     mode = i.modifiers[1]
     target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
     write = slots.writer(target[0], np.uint32)
     write_valid = slots.writer(target[1], np.bool_) if len(target) > 1 else None
-    readers = [slots.reader(operand, np.uint32) for operand in i.operands[1:5]]
+    readers = [slots.reader(operand, np.uint32) for operand in i.operands[1:4]]
+    members_of = slots.reader(i.operands[4], np.uint32)
 
-    def execute(state, mask):
-        active = by_warp(state.full(mask), state, False)
-        value, shift, clamp, members = (by_warp(read(state.registers), state) for read in readers)
-        require_members(i, state, members, active)
+    def exchange(state, mask, active, members):
+        value, shift, clamp = (by_warp(read(state.registers), state) for read in readers)
         lane = np.arange(LANES, dtype=np.int64)
         shift = (shift & np.uint32(31)).astype(np.int64)
         limit = (clamp & np.uint32(31)).astype(np.int64)
@@ -76,10 +84,10 @@ def shuffle(i: Instruction, slots):
         write(state.registers, by_thread(result, state), mask)
         if write_valid is not None:
             write_valid(state.registers, by_thread(valid, state), mask)
-    return execute
+    return together(exchange, members_of, i, following)
 
 
-def vote(i: Instruction, slots):
+def vote(i: Instruction, slots, following: int):
     if i.modifiers[0] != "sync" or len(i.modifiers) != 3:
         raise Unsupported(".".join(i.modifiers))
     mode = i.modifiers[1]
@@ -89,16 +97,13 @@ def vote(i: Instruction, slots):
     predicate_of = slots.reader(i.operands[1], np.bool_)
     members_of = slots.reader(i.operands[2], np.uint32)
 
-    def execute(state, mask):
-        active = by_warp(state.full(mask), state, False)
-        members = by_warp(members_of(state.registers), state)
-        require_members(i, state, members, active)
+    def exchange(state, mask, active, members):
         taking_part = ballot(active) & members
         votes = ballot(by_warp(predicate_of(state.registers), state, False) & active) & members
         result = {"all": votes == taking_part, "any": votes != 0, "ballot": votes,
                   "uni": (votes == 0) | (votes == taking_part)}[mode]
         write(state.registers, by_thread(result, state), mask)
-    return execute
+    return together(exchange, members_of, i, following)
 
 
 def active_mask(i: Instruction, slots):
@@ -114,7 +119,7 @@ REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum,
               "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 
-def reduce(i: Instruction, slots):
+def reduce(i: Instruction, slots, following: int):
     """redux.sync: one integer for all the lanes of the member mask."""
     if i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[1] not in REDUCTIONS \
             or i.modifiers[2] not in ("u32", "s32", "b32"):
@@ -126,13 +131,16 @@ def reduce(i: Instruction, slots):
     value_of = slots.reader(i.operands[1], dtype)
     members_of = slots.reader(i.operands[2], np.uint32)
 
-    def execute(state, mask):
-        active = by_warp(state.full(mask), state, False)
-        require_members(i, state, by_warp(members_of(state.registers), state), active)
+    def exchange(state, mask, active, members):
         value = np.where(active, by_warp(value_of(state.registers), state), dtype(neutral))
         result = function.reduce(value, axis=-1, keepdims=True, dtype=dtype)
         write(state.registers, by_thread(np.broadcast_to(result, value.shape), state), mask)
-    return execute
+    return together(exchange, members_of, i, following)
 
 
-WARP = {"shfl": shuffle, "vote": vote, "activemask": active_mask, "redux": reduce}
+def barrier(i: Instruction, slots, following: int):
+    """bar.warp.sync: nothing to exchange."""
+    return together(lambda *_: None, slots.reader(i.operands[0], np.uint32), i, following)
+
+
+WARP = {"shfl": shuffle, "vote": vote, "redux": reduce}

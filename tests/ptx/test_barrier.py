@@ -307,6 +307,45 @@ def test_a_warp_may_spin_until_another_signals():
     assert got == [5] * THREADS
 
 
+def test_a_thread_between_two_that_spin_runs():
+    """Thread 64 comes after the first spinning warp and before the second one."""
+    template = """
+    .shared .align 4 .u32 flag;
+    .reg .b32 %f;
+    .reg .pred %q;
+    setp.eq.u32 %q, %a, 0;
+    @%q st.shared.u32 [flag], 0;
+    bar.sync 0;
+    setp.ge.u32 %q, %a, 32;
+    @%q bra OTHERS;
+LOW:
+    ld.volatile.shared.u32 %f, [flag];
+    setp.eq.u32 %q, %f, 0;
+    @%q bra LOW;
+    bra END;
+OTHERS:
+    setp.lt.u32 %q, %a, 64;
+    @%q bra HIGH;
+    setp.ne.u32 %q, %a, 64;
+    @%q bra END;
+    mov.u32 %f, 0;
+WORK:
+    add.u32 %f, %f, 1;
+    setp.lt.u32 %q, %f, 10;
+    @%q bra WORK;
+    st.volatile.shared.u32 [flag], 1;
+    bra END;
+HIGH:
+    ld.volatile.shared.u32 %f, [flag];
+    setp.eq.u32 %q, %f, 0;
+    @%q bra HIGH;
+END:
+    mov.u32 %d, 6;
+    """
+    got = vectors(template, "u32", "u32", range(THREADS), step_limit=500_000)
+    assert got == [6] * THREADS
+
+
 def test_a_block_may_spin_until_another_signals():
     """Each block waits for the one before it, as serial split-K reductions do."""
     body = """

@@ -65,7 +65,8 @@ SKIP:
     assert got == [(50 + (t ^ 3)) if t % 32 < 16 else 0 for t in range(LANES)]
 
 
-def test_shuffle_waits_for_diverged_lanes():
+@pytest.mark.parametrize("longest", [16, 4000])
+def test_shuffle_waits_for_diverged_lanes(longest):
     """Lanes reach the shuffle after loops of different length; it pairs them all the same."""
     template = """
     .reg .pred %q;
@@ -79,7 +80,7 @@ LOOP:
 JOIN:
     shfl.sync.down.b32 %d, %n, 1, 31, -1;
     """
-    counts = [t * 11 % 17 for t in range(LANES)]
+    counts = [t * 11 % 17 * longest // 16 for t in range(LANES)]
     got = vectors(template, "u32", "u32", counts)
     assert got == [counts[t + 1 if t % 32 != 31 else t] for t in range(LANES)]
 
@@ -220,10 +221,17 @@ def test_warp_reduction_is_right_or_refused(op, function):
     right_or_refused("redux", reduce)
 
 
-def test_warp_barrier_orders_shared_memory():
+@pytest.mark.parametrize("longest", [1, 4000])
+def test_warp_barrier_orders_shared_memory(longest):
+    """Lanes store after loops of different length, meet, and read each other's values."""
     template = """
     .shared .align 4 .b8 box[512];
     .reg .b32 %s, %t0;
+    .reg .pred %q;
+LOOP:
+    sub.u32 %b, %b, 1;
+    setp.ne.u32 %q, %b, 0;
+    @%q bra LOOP;
     mov.u32 %t0, %tid.x;
     shl.b32 %s, %t0, 2;
     mov.u32 %d, box;
@@ -235,5 +243,6 @@ def test_warp_barrier_orders_shared_memory():
     mad.lo.u32 %s, %t0, 4, %d;
     ld.shared.u32 %d, [%s];
     """
-    got = vectors(template, "u32", "u32", [t + 5 for t in range(LANES)])
+    rows = [(t + 5, 1 + t % 32 * longest // 32) for t in range(LANES)]
+    got = vectors(template, "u32", "u32 u32", rows)
     assert got == [(t ^ 31) + 5 for t in range(LANES)]

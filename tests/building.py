@@ -1,0 +1,26 @@
+"""Building the book for a test."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
+
+
+def build_book(source: Path, output: Path) -> subprocess.CompletedProcess:
+    """Build the book in `source` with warnings as errors, from its notebooks' stored outputs.
+
+    nbval compares those outputs with a run, so that executing them again here would add nothing.
+    """
+    import yaml
+
+    config = yaml.safe_load((source / "_config.yml").read_text(encoding="utf-8"))
+    config["execute"]["execute_notebooks"] = "off"
+    path = output / "config.yml"
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    command = [sys.executable, "-c", JUPYTER_BOOK, "build", str(source), "-n", "-W", "--all",
+               "--keep-going", "--config", str(path), "--path-output", str(output)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)

@@ -1,0 +1,30 @@
+"""What several tests share: the gpu marker and the built book."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests marked `gpu` where no GPU can be used, and say why."""
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked:
+        from kernels import gpu
+
+        if reason := gpu.why_not():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory) -> Path:
+    """The folder of the built pages."""
+    pytest.importorskip("jupyter_book", reason="jupyter-book is not installed")
+    from building import ROOT, build_book
+
+    output = tmp_path_factory.mktemp("book")
+    build = build_book(ROOT, output)
+    assert build.returncode == 0, build.stdout[-3000:] + build.stderr[-3000:]
+    return output / "_build" / "html"

@@ -1,0 +1,102 @@
+"""Keep the notebooks of the book uniform.
+
+    python tools/notebooks.py run [NOTEBOOK ...]    execute without a GPU, store the outputs
+    python tools/notebooks.py address [URL]         set the address that the first cell clones
+
+Without NOTEBOOK, all of them. `address` without URL makes it empty: nothing is then cloned.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parent.parent
+BOOK = ROOT / "book"
+FIRST_CELL = ROOT / "tools" / "first_cell.py"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+FIRST_CELL_METADATA = {
+    "mystnb": {"code_prompt_show": "Set-up", "code_prompt_hide": "Set-up"},
+    "tags": ["hide-input"],
+}
+
+
+def notebooks() -> list[Path]:
+    """All notebooks of the book, in order."""
+    return sorted(BOOK.glob("*.ipynb"))
+
+
+def first_cell() -> str:
+    """The source of the first code cell."""
+    return FIRST_CELL.read_text(encoding="utf-8").rstrip("\n")
+
+
+def set_first_cell(nb: nbformat.NotebookNode) -> None:
+    """Write the first code cell of `nb`; raises StopIteration where there is no code cell."""
+    cell = next(c for c in nb.cells if c.cell_type == "code")
+    cell.source = first_cell()
+    cell.metadata = nbformat.from_dict(FIRST_CELL_METADATA)
+
+
+def run(path: Path) -> None:
+    """Execute `path` as on a machine without a GPU and store its outputs in it.
+
+    Raises nbclient.exceptions.CellExecutionError when a cell fails.
+    """
+    from nbclient import NotebookClient
+
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    nb = nbformat.read(path, as_version=4)
+    set_first_cell(nb)
+    where = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(nb, timeout=300, kernel_name="python3", resources=where,
+                   record_timing=False).execute()
+    nb.metadata = nbformat.from_dict(METADATA)  # no version of Python: diffs show content only
+    nbformat.write(nb, path)
+
+
+def set_address(url: str) -> None:
+    """Put `url` into the first cell of every notebook."""
+    source = FIRST_CELL.read_text(encoding="utf-8")
+    line = re.compile(r'^REPOSITORY = "[^"\n]*"', re.MULTILINE)
+    FIRST_CELL.write_text(line.sub(lambda _: f'REPOSITORY = "{url}"', source), encoding="utf-8")
+    for path in notebooks():
+        nb = nbformat.read(path, as_version=4)
+        set_first_cell(nb)
+        nbformat.write(nb, path)
+
+
+def address(text: str) -> str:
+    """argparse type: an https address, or nothing."""
+    if text and not re.fullmatch(r"https://[^\s\"\\]+", text):
+        raise argparse.ArgumentTypeError(f"not an https address: {text!r}")
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(required=True, dest="command")
+    command = commands.add_parser("run", help="execute without a GPU and store the outputs")
+    command.add_argument("notebook", nargs="*", type=Path)
+    command = commands.add_parser("address", help="set the address that the first cell clones")
+    command.add_argument("url", nargs="?", default="", type=address)
+    options = parser.parse_args()
+    if options.command == "address":
+        set_address(options.url)
+        return 0
+    for path in options.notebook or notebooks():
+        print(path)
+        run(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
