@@ -30,6 +30,7 @@ __all__ = ["Record", "Results", "benchmark", "results", "run_cli"]
 SIZES = (128, 256, 512, 1024, 2048, 4096, 8192)
 MIN_REPEATS = 20        # of each step and cuBLAS at a size, and
 MIN_SECONDS = 0.3       # of wall-clock time for each of them
+HEAD_START = 4          # extra flushes before a round: Python queues its launches meanwhile
 MAX_MS = 1000.0         # a step that needs longer for one launch is left out at that size
 
 Launch = Callable[[], None]
@@ -133,6 +134,8 @@ def _rounds(works: Sequence[Launch], flush: Launch, repeats: int, seconds: float
     order = list(range(len(works)))
     begin = time.perf_counter()
     while len(times[0]) < repeats or time.perf_counter() - begin < seconds or more():
+        for _ in range(HEAD_START):
+            flush()
         events = {}
         for i in order:
             flush()

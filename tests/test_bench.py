@@ -199,10 +199,11 @@ def test_benchmark_measures_what_the_clock_says(simulated):
 def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
     works = [lambda: simulated.run("copy"), lambda: simulated.run("nothing")]
     times = bench._rounds(works, lambda: simulated.log.append("flush"), 3, 0)
+    head = bench.HEAD_START * ["flush"]
     assert simulated.log == [
-        "flush", "copy", "flush", "nothing", "synchronize",
-        "flush", "nothing", "flush", "copy", "synchronize",
-        "flush", "copy", "flush", "nothing", "synchronize"]
+        *head, "flush", "copy", "flush", "nothing", "synchronize",
+        *head, "flush", "nothing", "flush", "copy", "synchronize",
+        *head, "flush", "copy", "flush", "nothing", "synchronize"]
     assert [[round(ms, 6) for ms in column] for column in times] == [3 * [1.0], 3 * [0.001]]
 
 

@@ -182,9 +182,10 @@ END:
     assert got[32:64] == [1000 * (lane + 10) + lane + 20 for lane in range(32)]
 
 
-def test_threads_that_have_left_are_not_waited_for():
+@pytest.mark.parametrize("how", ["ret", "bra END"])
+def test_threads_that_have_left_are_not_waited_for(how):
     """As the CUDA programming guide says of __syncthreads: all threads that have not exited."""
-    body = """
+    body = f"""
     .shared .align 4 .b8 box[256];
     .reg .b32 %t, %s, %v;
     .reg .b64 %q;
@@ -192,7 +193,7 @@ def test_threads_that_have_left_are_not_waited_for():
     ld.param.u64 %q, [out];
     mov.u32 %t, %tid.x;
     setp.ge.u32 %p, %t, 45;
-    @%p ret;
+    @%p {how};
     mov.u32 %s, box;
     mad.lo.u32 %s, %t, 4, %s;
     st.shared.u32 [%s], %t;
@@ -203,6 +204,7 @@ def test_threads_that_have_left_are_not_waited_for():
     ld.shared.u32 %v, [%s];
     mad.wide.u32 %q, %t, 4, %q;
     st.global.u32 [%q], %v;
+END:
     """
     out = np.full(64, 77, np.uint32)
     run_body(body, "u64 out", 1, 64, [out])

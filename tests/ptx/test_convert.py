@@ -179,6 +179,20 @@ def test_to_half():
     right_or_refused("cvt", check, "cvt.rz.f16.f32 %d, %a;", "f16", "f32", rows, expected)
 
 
+def test_tensor_float32_is_right_or_refused():
+    """cvt.rna: 10 fraction bits are kept, ties away from zero, the last 13 bits are zero."""
+
+    def rounded(a):
+        if is_nan(a, F32) or is_inf(a, F32):
+            return a
+        return a + 0x1000 & ~0x1FFF
+
+    ties = [x << 13 | 0x1000 | d for x in (0x1FC00, 0x1FC01, 0x3FBFE, 1) for d in (0, 1)]
+    rows = [x for x in floats("f32", 300) if not is_nan(x, F32)]
+    rows += ties + [x - 1 for x in ties]
+    right_or_refused("cvt", check, "cvt.rna.tf32.f32 %d, %a;", "b32", "f32", rows, rounded)
+
+
 def test_bfloat16_is_right_or_refused():
     rows = floats("f32", 300) + [0x3F808000, 0x3F818000, 0x3F808001, 0x7F7F8000]
     expected = lambda a: exact.convert(a, F32, BF16)

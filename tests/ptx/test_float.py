@@ -262,6 +262,19 @@ def test_compare(op, kind):
     )
 
 
+@pytest.mark.parametrize("op", ["eq", "lt", "geu"])
+def test_compare_with_flush_to_zero_is_right_or_refused(op):
+    def holds(a, b):
+        if is_nan(a, F32) or is_nan(b, F32):
+            return int(op.endswith("u"))
+        x, y = (as_float(exact.flush(v, F32), F32) for v in (a, b))
+        return int(ORDERED[op.rstrip("u")](x, y))
+
+    rows = pairs(floats, "f32", extra=100)
+    template = f"setp.{op}.ftz.f32 %d, %a, %b;"
+    right_or_refused("setp", check, template, "pred", "f32 f32", rows, holds)
+
+
 # --- approximate functions, within the errors that the PTX ISA states --------------------
 
 

@@ -280,6 +280,41 @@ def test_generic_addresses(space, bits):
     assert target.tolist() == [77, 88]
 
 
+def test_a_generic_load_may_meet_several_spaces():
+    """Lanes of one load read global, shared and local memory; some do not read at all."""
+    template = """
+    .shared .align 4 .b8 box[512];
+    .local .align 4 .b8 slot[4];
+    .reg .b64 %g, %s, %x;
+    .reg .b32 %t0;
+    .reg .pred %q;
+    mov.u64 %s, box;
+    mov.u32 %t0, %tid.x;
+    mad.wide.u32 %s, %t0, 4, %s;
+    add.u32 %d, %a, 1000;
+    st.shared.u32 [%s], %d;
+    add.u32 %d, %a, 2000;
+    st.local.u32 [slot], %d;
+    cvta.shared.u64 %s, %s;
+    mov.u64 %x, slot;
+    cvta.local.u64 %x, %x;
+    ld.param.u64 %g, [in0];
+    mad.wide.u32 %g, %i, 4, %g;
+    setp.eq.u32 %q, %b, 1;
+    selp.b64 %g, %s, %g, %q;
+    setp.eq.u32 %q, %b, 2;
+    selp.b64 %g, %x, %g, %q;
+    setp.ne.u32 %q, %b, 3;
+    mov.u32 %d, 7;
+    @!%q mov.u64 %g, 0;
+    @%q ld.u32 %d, [%g];
+    @%q st.u32 [%g], 0;
+    """
+    rows = [(t, t * 7 % 4) for t in range(128)]
+    got = vectors(template, "u32", "u32 u32", rows)
+    assert got == [7 if space == 3 else t + 1000 * space for t, space in rows]
+
+
 def test_two_arguments_may_be_the_same_array():
     body = """
     .reg .b32 %x;

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+from functools import partial, reduce
+
 import numpy as np
 import pytest
+from exact import wrap
 from harness import right_or_refused, run_body, vectors
 
 LANES = 64  # two warps, so that a shuffle must stay in its own
@@ -65,6 +69,22 @@ SKIP:
     assert got == [(50 + (t ^ 3)) if t % 32 < 16 else 0 for t in range(LANES)]
 
 
+def test_groups_of_lanes_shuffle_by_themselves():
+    """Four groups of a warp, each with its own mask, come to one shuffle at different times."""
+    template = """
+    .reg .pred %q;
+    mov.u32 %d, %b;
+LOOP:
+    sub.u32 %d, %d, 1;
+    setp.ne.u32 %q, %d, 0;
+    @%q bra LOOP;
+    shfl.sync.bfly.b32 %d, %a, 5, 31, %c;
+    """
+    rows = [(900 + t, 1 + 9 * (t // 8 % 4), 0xFF << (t // 8 % 4 * 8)) for t in range(LANES)]
+    got = vectors(template, "u32", "u32 u32 u32", rows)
+    assert got == [900 + (t ^ 5) for t in range(LANES)]
+
+
 @pytest.mark.parametrize("longest", [16, 4000])
 def test_shuffle_waits_for_diverged_lanes(longest):
     """Lanes reach the shuffle after loops of different length; it pairs them all the same."""
@@ -94,8 +114,8 @@ def test_shuffle_reduction():
     assert got == [sum(values[t // 32 * 32 :][:32]) for t in range(LANES)]
 
 
-@pytest.mark.parametrize("leave", [40, 37])
-def test_lanes_that_do_not_exist_or_have_left_are_not_waited_for(leave):
+@pytest.mark.parametrize("leave, how", [(40, "ret"), (37, "ret"), (37, "bra END"), (33, "exit")])
+def test_lanes_that_do_not_exist_or_have_left_are_not_waited_for(leave, how):
     """A full mask in a block of 8 x 5 threads, of which those from `leave` on exit first."""
     body = f"""
     .reg .b32 %t, %v, %w, %x;
@@ -106,13 +126,14 @@ def test_lanes_that_do_not_exist_or_have_left_are_not_waited_for(leave):
     mov.u32 %x, %tid.x;
     mad.lo.u32 %t, %t, 8, %x;
     setp.ge.u32 %p, %t, {leave};
-    @%p ret;
+    @%p {how};
     add.u32 %v, %t, 500;
     shfl.sync.bfly.b32 %v, %v, 1, 31, -1;
     setp.ge.u32 %p, %t, 5;
     vote.sync.ballot.b32 %w, %p, -1;
     mad.wide.u32 %q, %t, 8, %q;
     st.global.v2.u32 [%q], {{%v, %w}};
+END:
     """
     out = np.zeros((40, 2), np.uint32)
     run_body(body, "u64 out", 1, (8, 5), [out])
@@ -212,13 +233,21 @@ def test_match_is_right_or_refused():
     right_or_refused("match", match)
 
 
-@pytest.mark.parametrize("op, function", [("add", sum), ("min", min), ("max", max)])
-def test_warp_reduction_is_right_or_refused(op, function):
-    def reduce():
-        got = vectors(f"redux.sync.{op}.s32 %d, %a, -1;", "s32", "s32", VALUES)
-        assert got == [function(VALUES[t // 32 * 32 :][:32]) for t in range(LANES)]
+@pytest.mark.parametrize(
+    "op, kind, function",
+    [("add", "s32", sum), ("min", "s32", min), ("max", "s32", max), ("add", "u32", sum),
+     ("min", "u32", min), ("max", "u32", max), ("and", "b32", partial(reduce, operator.and_)),
+     ("or", "b32", partial(reduce, operator.or_)), ("xor", "b32", partial(reduce, operator.xor))],
+)  # fmt: skip
+def test_warp_reduction_is_right_or_refused(op, kind, function):
+    values = [wrap(0x9E3779B1 * (t + 3) | 0x4100, kind) for t in range(LANES)]
 
-    right_or_refused("redux", reduce)
+    def run():
+        got = vectors(f"redux.sync.{op}.{kind} %d, %a, -1;", kind, kind, values)
+        want = [function(values[t // 32 * 32 :][:32]) for t in range(LANES)]
+        assert got == [wrap(x, kind) for x in want]
+
+    right_or_refused("redux", run)
 
 
 @pytest.mark.parametrize("longest", [1, 4000])
