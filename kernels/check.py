@@ -58,8 +58,10 @@ class Report:
         return "\n".join([self.title, *lines])
 
     def _repr_html_(self) -> str:
+        styles = ["text-align:left"] + 6 * ["text-align:right;padding-left:1em"]
         head, *rows = (
-            "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
+            "".join(f'<{tag} style="{style}">{html.escape(cell)}</{tag}>'
+                    for cell, style in zip(row, styles))
             for row, tag in zip(self._cells(), ["th"] + ["td"] * len(self.rows))
         )
         body = "".join(f"<tr>{row}</tr>" for row in rows)

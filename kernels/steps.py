@@ -134,7 +134,7 @@ class Step:
         old, new = (step.source.splitlines() for step in (other, self))
         old_start, new_start = (len(step.header.splitlines()) for step in (other, self))
         lines = difflib.unified_diff(
-            old[old_start:], new[new_start:], other.path.name, self.path.name, lineterm=""
+            old[old_start:], new[new_start:], other.path.name, self.path.name, lineterm="", n=1
         )
 
         def in_file(hunk: re.Match) -> str:  # line numbers of the files, not of their bodies

@@ -57,7 +57,8 @@ FAINT = """
         if (!text || !e.checkVisibility() || e.closest(skipped)) continue;
         const style = getComputedStyle(e);
         const ink = luminance(e.closest("svg") ? style.fill : style.color);
-        const paper = luminance(behind(e));
+        const ground = e.closest("[data-ground]");  // text within a shape names the shape's colour
+        const paper = luminance(ground ? ground.dataset.ground : behind(e));
         const contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
         if (contrast >= (e.closest("svg") ? 3 : 4.5)) continue;
         found.add(contrast.toFixed(1) + " " + text.slice(0, 40));

@@ -132,9 +132,9 @@ def test_diff_leaves_the_headers_out_and_numbers_lines_as_the_files_do(tiled, tm
     (tmp_path / "02_b.cu").write_text(f"// B\n// longer\n{body.replace('line 10', 'changed')}")
     a, b = (steps.step(number, tmp_path) for number in (1, 2))
     lines = b.diff(a).splitlines()
-    assert lines[:3] == ["--- 01_a.cu", "+++ 02_b.cu", "@@ -8,7 +9,7 @@"]
+    assert lines[:3] == ["--- 01_a.cu", "+++ 02_b.cu", "@@ -10,3 +11,3 @@"]
     assert [x for x in lines[3:] if x[0] != " "] == ["-line 10", "+changed"]
-    assert a.source.splitlines()[8 - 1] == b.source.splitlines()[9 - 1] == lines[3].strip()
+    assert a.source.splitlines()[10 - 1] == b.source.splitlines()[11 - 1] == lines[3].strip()
     assert a.diff(a) == ""
     (tmp_path / "03_c.cu").write_text("// C\none\n")
     (tmp_path / "04_d.cu").write_text("// D\ntwo\n")

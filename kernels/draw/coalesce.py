@@ -59,7 +59,7 @@ def coalescing(trace, array: str, kind: str = "load", warp: int = 0, index: int 
         right + 8, height, *head, *rows,
         svg.cells(idle, CELL - 1, **IDLE), svg.cells(wasted, CELL - 1, **WASTED),
         svg.cells(used, CELL - 1, **USED),
-        svg.tag("g", *labels, fill="#fff", font_size=10, text_anchor="middle"),
+        svg.tag("g", *labels, fill="#fff", data_ground=USED["fill"], font_size=10, text_anchor="middle"),
         svg.legend(margin_x, height - 8, [
             ("used, with its lane (* several)", USED), ("moved, not used", WASTED),
             ("not touched", IDLE)]))

@@ -6,6 +6,7 @@ import base64
 import html
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 # After Okabe and Ito, Color Universal Design (2008), moved to a lightness that has a contrast of
@@ -39,6 +40,10 @@ class Figure:
 
     def __repr__(self) -> str:
         return f"<Figure: {self.alt}>"
+
+    def save(self, path: Path | str) -> None:
+        """Write the picture as an SVG file, dark on white."""
+        Path(path).write_text(_on_white(self.svg) + "\n", encoding="utf-8")
 
     def _repr_html_(self) -> str:
         alt = html.escape(self.alt, quote=True)
@@ -113,6 +118,9 @@ def _tidy(svg: str, width: float) -> str:
 
 
 def _data_uri(svg: str) -> str:
-    """The picture for an <img>, which does not see the page's colours: dark on white."""
-    svg = svg.replace("<svg", '<svg style="color:#1a1a1a;background:#fff"', 1)
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    return "data:image/svg+xml;base64," + base64.b64encode(_on_white(svg).encode()).decode()
+
+
+def _on_white(svg: str) -> str:
+    """The picture for an <img> or a file, which do not see the page's colours."""
+    return svg.replace("<svg", '<svg style="color:#1a1a1a;background:#fff"', 1)

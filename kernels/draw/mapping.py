@@ -45,7 +45,8 @@ def thread_mapping(trace, array: str = "C", kind: str = "store") -> Figure:
              for place, (warp, lane) in owner.items()
              if warp < len(SHOWN) and (cell == CELL or lane in (0, 31))
              for x, y in [corner(place)]]
-    parts.append(svg.tag("g", *lanes, fill="#fff", font_size=round(2 + cell / 2, 1),
+    ground = PALETTE[SHOWN[-1]]         # the lighter of the two
+    parts.append(svg.tag("g", *lanes, fill="#fff", data_ground=ground, font_size=round(2 + cell / 2, 1),
                          text_anchor="middle"))
     parts += _axes(array, top, left, rows, columns, margin_x, margin_y, cell)
     height = margin_y + cell * rows + 34
@@ -56,7 +57,7 @@ def thread_mapping(trace, array: str = "C", kind: str = "store") -> Figure:
         entries.append((f"warps {len(SHOWN)} to {warps[-1]}",
                         {"fill": "currentColor", "fill_opacity": 0.22}))
     parts.append(svg.legend(margin_x, height - 8, entries))
-    drawing = svg.document(max(margin_x + cell * columns + 10, 600), height, *parts)
+    drawing = svg.document(max(margin_x + cell * columns + 10, 660), height, *parts)
     shape = _shape_in_words([p for p, (w, _) in owner.items() if w == warps[0]])
     words = f"Warp {warps[0]} of block {trace.block[:2]} {kind}s {shape} of {array}"
     return Figure(drawing, f"Thread mapping. {words}.",

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import memory
 from .events import Access
+from .floats import flush_subnormals
 from .forms import DTYPES, Unsupported, bits
 from .integers import low_ones
 from .syntax import Instruction, Vector
@@ -66,8 +67,10 @@ def spaces_of(space: str, address, mask, state):
 def reach(i, state, kind: str, space: memory.Space, address, mask, width: int,
           align: int | None = None) -> None:
     """Check an access (aligned to its width unless told otherwise) and tell the sink of it."""
-    space.check(address, mask, width, align or width,
-                memory.fault_for(i, state.describe_thread))
+    fault = memory.fault_for(i, state.describe_thread)
+    space.check(address, mask, width, align or width, fault)
+    if kind != "load":
+        space.check_writeable(address, mask, fault)
     if state.sink is not None:
         state.sink(Access(i, kind, space.name, width, address, mask, state.blocks,
                           state.shape[1], state.steps))
@@ -153,12 +156,20 @@ def atomic(i: Instruction, slots):
             index = np.broadcast_to((address // size) + home.rows[size], state.shape)[active]
             values = [np.broadcast_to(read(state.registers), state.shape)[active]
                       for read in readers]
-            old = take_turns(home.views[size].view(dtype), index, values, operation)
+            function = operation
+            if dtype is np.float32 and operation is ATOMICS["add"] and home.name == "global":
+                function = flushing(operation)
+            old = take_turns(home.views[size].view(dtype), index, values, function)
             if write is not None:
                 full = np.zeros(state.shape, dtype)
                 full[active] = old
                 write(state.registers, full, part)
     return execute
+
+
+def flushing(operation):
+    """PTX ISA: in global memory, atomic addition of f32 takes subnormals for zeros."""
+    return lambda *x: flush_subnormals(operation(*map(flush_subnormals, x)))
 
 
 def take_turns(view, index, values, operation):

@@ -40,11 +40,8 @@ def split(predicate, mask):
     return yes, no if no.any() else False
 
 
-def fall_through(following: int, length: int):
-    """The end of a basic block that just runs on, or of a body without a ret."""
-    if following == length:
-        return exit_threads
-    return lambda state, mask: state.go(following, mask)
+def go_to(target: int):
+    return lambda state, mask: state.go(target, mask)
 
 
 def exit_threads(state, mask):
@@ -64,7 +61,7 @@ def branch(i, slots, entry, following):
         raise Unsupported(".".join(i.modifiers))
     target = entry.labels[i.operands[0].name]
     if i.guard is None:
-        return lambda state, mask: state.go(target, mask)
+        return go_to(target)
     predicate_of = slots.guard(i)
 
     def end(state, mask):
@@ -254,6 +251,7 @@ def warp_wide(i, slots, entry, following):
 
 CONTROL = {"bra": branch, "brx": indexed_branch, "ret": leave, "exit": leave, "trap": trap,
            "bar": barrier, "barrier": barrier, **dict.fromkeys(warp.WARP, warp_wide)}
+REPEATED = {"bar", "barrier", *warp.WARP}       # lanes that wait may come to these again
 
 
 # -- nothing to do ----------------------------------------------------------------------------

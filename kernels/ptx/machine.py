@@ -91,6 +91,7 @@ def decode(entry: Entry) -> Program:
     slots = Slots(entry)
     starts = {0, *entry.labels.values()}
     starts |= {n + 1 for n, i in enumerate(entry.instructions) if i.opcode in control.CONTROL}
+    starts |= {n for n, i in enumerate(entry.instructions) if i.opcode in control.REPEATED}
     bounds = sorted(n for n in starts if n < len(entry.instructions))
     blocks = {}
     for start, stop in zip(bounds, bounds[1:] + [len(entry.instructions)]):
@@ -99,9 +100,11 @@ def decode(entry: Entry) -> Program:
             end = bind(run[-1], slots, entry, stop)
             body = run[:-1]
         else:
-            end = control.fall_through(stop, len(entry.instructions))
+            end = control.go_to(stop)
             body = run
         blocks[start] = BasicBlock(run, tuple(bind(i, slots, entry, stop) for i in body), end)
+    # where labels at the very end lead, and bodies that do without a ret
+    blocks[len(entry.instructions)] = BasicBlock((), (), control.exit_threads)
     return Program(blocks, slots)
 
 
@@ -163,7 +166,7 @@ def run(entry: Entry, grid, block, args, *, dynamic_shared: int = 0, sink=None,
     grid, block = extent("grid", grid), extent("block", block)
     check_launch(entry, block, args)
     program = decode(entry)
-    heap, addresses, written = place(entry, args)
+    heap, addresses, arrays = place(entry, args)
     params = np.frombuffer(bytearray(pack_params(entry, args, addresses)), np.uint8)
     shared, shared_size = memory.lay_out(
         [v for v in entry.variables if v.space == "shared"], dynamic_shared)
@@ -190,8 +193,9 @@ def run(entry: Entry, grid, block, args, *, dynamic_shared: int = 0, sink=None,
             state = State([], spaces, blocks, grid, block, sink)
             state.registers = program.slots.initial(state, symbols, dynamic_shared)
             run_chunk(program, state, step_limit)
-    for array, allocation in written:
-        array.view(np.uint8).reshape(-1)[:] = heap.data[allocation.start:allocation.end]
+    for array, allocation in arrays:
+        if allocation.writeable:
+            array.view(np.uint8).reshape(-1)[:] = heap.data[allocation.start:allocation.end]
 
 
 def run_chunk(program: Program, state: State, step_limit: int) -> None:
@@ -255,7 +259,7 @@ def place(entry: Entry, args):
     """Put arrays and module variables into global memory.
 
     Returns the space, the address of each array argument by position, and (array, allocation)
-    for those to be written back."""
+    pairs."""
     buffers, position, arrays = [], {}, {}
     for n, (param, value) in enumerate(zip(entry.params, args)):
         if not isinstance(value, np.ndarray):
@@ -271,13 +275,11 @@ def place(entry: Entry, args):
         position[n] = list(arrays).index(key)
     variables = [v for v in entry.variables if v.space in ("global", "const")]
     for v in variables:
-        data = np.frombuffer(v.data.ljust(v.size, b"\0"), np.uint8)
+        data = np.frombuffer(bytearray(v.data.ljust(v.size, b"\0")), np.uint8)
         buffers.append((v.name, data))
     heap = memory.global_space(buffers)
     addresses = {n: heap.allocations[at].start for n, at in position.items()}
-    written = [(array, heap.allocations[at]) for at, array in enumerate(arrays.values())
-               if array.flags.writeable and array.nbytes]
-    return heap, addresses, written
+    return heap, addresses, list(zip(arrays.values(), heap.allocations))
 
 
 def pack_params(entry: Entry, args, addresses: dict[int, int]) -> bytes:

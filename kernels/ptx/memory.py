@@ -30,6 +30,7 @@ class Allocation:
     name: str
     start: int
     size: int
+    writeable: bool = True
 
     @property
     def end(self) -> int:
@@ -98,6 +99,14 @@ class Space:
         if wrong.any():
             self._raise(active, wrong, mask, width, align, fault)
 
+    def check_writeable(self, address, mask, fault) -> None:
+        """Raise `fault(message, thread index)` for a store to a read-only allocation."""
+        for a in self.allocations:
+            if not a.writeable:
+                hit = (address >= a.start) & (address < a.end) & (True if mask is None else mask)
+                if hit.any():
+                    raise fault(f"store to {a.name}, which is read-only", np.argwhere(hit)[0])
+
     def find(self, address: int) -> Allocation | None:
         at = bisect.bisect_right(self.starts, address) - 1
         return self.allocations[at] if at >= 0 and address < self.allocations[at].end else None
@@ -147,7 +156,7 @@ def global_space(buffers: list[tuple[str, np.ndarray]]) -> Space:
     allocations, end = [], GUARD
     for name, buffer in buffers:
         start = -(-end // ALIGNMENT) * ALIGNMENT
-        allocations.append(Allocation(name, start, buffer.nbytes))
+        allocations.append(Allocation(name, start, buffer.nbytes, buffer.flags.writeable))
         end = start + buffer.nbytes + GUARD
     data = np.full(-(-end // 16) * 16, 0xFF, np.uint8)
     for allocation, (_, buffer) in zip(allocations, buffers):

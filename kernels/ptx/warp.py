@@ -62,6 +62,8 @@ def shuffle(i: Instruction, slots, following: int):
     if i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[2] != "b32":
         raise Unsupported(".".join(i.modifiers))
     mode = i.modifiers[1]
+    if mode not in ("up", "down", "bfly", "idx"):
+        raise Unsupported(f".{mode}")
     target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
     write = slots.writer(target[0], np.uint32)
     write_valid = slots.writer(target[1], np.bool_) if len(target) > 1 else None

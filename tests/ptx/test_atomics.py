@@ -176,6 +176,19 @@ def test_float_add_rounds_in_the_order_of_the_old_values():
 
 
 @pytest.mark.parametrize("space", ["global", "shared"])
+def test_float_add_of_subnormals(space):
+    """PTX ISA, atom: .add.f32 flushes subnormals to zero on global memory, not on shared."""
+    keep = (lambda x: x) if space == "shared" else (lambda x: exact.flush(x, F32))
+    # A least normal number for each cell, else subnormals: few enough for exact sums.
+    values = [0x00800000 if t < CELLS else [3, 0x80000005][t % 2] for t in range(200)]
+    cells, _, given = contended(space, "add", "f32", values, 0x00000010)
+    for cell in range(CELLS):
+        total = exact.value(keep(0x00000010), F32)
+        total += sum(exact.value(keep(v), F32) for v in given[cell::CELLS])
+        assert exact.value(cells[cell], F32) == total
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
 @pytest.mark.parametrize("kind", ["b32", "b64"])
 def test_compare_and_swap(kind, space):
     """Only one thread per cell finds the start value there; the others see the winner's."""

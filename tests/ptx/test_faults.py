@@ -92,6 +92,25 @@ def test_fault_names_address_line_and_thread(name):
     assert not numbers.any()
 
 
+def test_fault_names_three_coordinates():
+    guard = """
+    mov.u32 %r1, %tid.y;
+    mov.u32 %r2, %tid.z;
+    mad.lo.u32 %t, %r1, 10, %t;
+    mad.lo.u32 %t, %r2, 100, %t;
+    mov.u32 %r1, %ctaid.y;
+    mov.u32 %r2, %ctaid.z;
+    mad.lo.u32 %c, %r1, 10, %c;
+    mad.lo.u32 %c, %r2, 100, %c;
+    mad.lo.u32 %t, %c, 1000, %t;
+    setp.ne.u32 %p, %t, 321102;
+    @%p ret;
+    """
+    text = entry(PREAMBLE + guard + "st.global.u32 [%g+-8], %t;", "u64 numbers", module=MODULE)
+    message = fault_message(text, (2, 3, 5), (4, 3, 2), [np.zeros(16, np.uint32)])
+    assert re.search(r"1\D+2\D+3\b", message) and re.search(r"2\D+0\D+1\b", message)
+
+
 @pytest.mark.parametrize(
     "access, allocation",
     [

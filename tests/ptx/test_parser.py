@@ -215,6 +215,30 @@ def test_broken_text_is_an_error(broken):
     assert any(number_occurs(line + d, message) for d in (0, 1)) or "NOWHERE" in message
 
 
+@pytest.mark.parametrize(
+    "instruction",
+    ["add.foo.s32 %d, %a, %a;", "mul.u32 %d, %a, %a;", "and.u32 %d, %a, %a;",
+     "shl.foo.b32 %d, %a, %a;", "shf.l.b32 %d, %a, %a, %a;", "prmt.b32.foo %d, %a, %a, %a;",
+     "cvt.foo.u32.f32 %d, %a;", "cvt.u32.f32 %d, %a;", "setp.lt.foo.s32 %p, %a, %a;",
+     "setp.foo.s32 %p, %a, %a;", "selp.foo.b32 %d, %a, %a, %p;", "mov.u32 %d, %foo;",
+     "mov.foo %d, %a;", "bra.foo END;", "bar.foo 0;", "ret.foo;", "ld.foo.u32 %d, [%w];",
+     "ld.global.foo.u32 %d, [%w];", "ld.global.v3.u32 {%d,%d,%d}, [%w];",
+     "st.global.foo.u32 [%w], %a;", "atom.global.foo.u32 %d, [%w], %a;",
+     "shfl.sync.foo.b32 %d, %a, 1, 31, -1;", "shfl.bfly.b32 %d, %a, 1, 31;",
+     "vote.sync.foo.pred %p, %p, -1;", "cp.async.foo.shared.global [%a], [%w], 4;",
+     "cp.async.cg.shared.global [%a], [%w], 12;", "mma.sync.aligned %d, %a;"],
+)  # fmt: skip
+def test_unknown_modifiers_are_refused(instruction):
+    """A modifier that the interpreter does not know is never ignored."""
+    from kernels import ptx
+
+    body = ".reg .b32 %a, %d; .reg .b64 %w; .reg .pred %p;\n" + instruction + "\nEND:"
+    with pytest.raises(ptx.PTXError) as caught:
+        launch(entry(body), "k", 1, 1, [])
+    assert not isinstance(caught.value, ptx.MemoryFault), caught.value
+    assert instruction.split(".")[0].split()[0] in str(caught.value)
+
+
 def test_unbalanced_text_is_a_parse_error():
     from kernels import ptx
 
@@ -225,6 +249,7 @@ def test_unbalanced_text_is_a_parse_error():
 
 def test_a_program_of_nothing_runs():
     run_body("", "", 3, 7, [])
+    run_body("ret.uni;", "", 3, 7, [])
 
 
 def test_calls_of_functions_are_right_or_refused():

@@ -8,7 +8,7 @@ from functools import partial, reduce
 import numpy as np
 import pytest
 from exact import wrap
-from harness import right_or_refused, run_body, vectors
+from harness import BLOCK, right_or_refused, run_body, vectors
 
 LANES = 64  # two warps, so that a shuffle must stay in its own
 
@@ -80,9 +80,9 @@ LOOP:
     @%q bra LOOP;
     shfl.sync.bfly.b32 %d, %a, 5, 31, %c;
     """
-    rows = [(900 + t, 1 + 9 * (t // 8 % 4), 0xFF << (t // 8 % 4 * 8)) for t in range(LANES)]
+    rows = [(900 + t, 1 + 9 * (t // 8 % 4), 0xFF << (t // 8 % 4 * 8)) for t in range(BLOCK)]
     got = vectors(template, "u32", "u32 u32 u32", rows)
-    assert got == [900 + (t ^ 5) for t in range(LANES)]
+    assert got == [900 + (t ^ 5) for t in range(BLOCK)]
 
 
 @pytest.mark.parametrize("longest", [16, 4000])
