@@ -117,6 +117,8 @@ def bind(i: Instruction, slots: Slots, entry: Entry, following: int):
             execute = compute(i, slots)
         elif i.opcode in MEMORY | control.SIMPLE:
             execute = (MEMORY | control.SIMPLE)[i.opcode](i, slots)
+        elif i.opcode == "call":
+            raise Unsupported("a function that was not inlined, such as printf")
         else:
             raise Unsupported(i.opcode)
         return control.guarded(execute, slots.guard(i)) if i.guard else execute

@@ -305,6 +305,9 @@ class _Parser:
                 targets.append(self.next())
             self.expect(";")
             body.branch_targets[name] = tuple(targets)
+        elif self.accept(".callprototype"):         # of an indirect call
+            while self.next() != ";":
+                pass
         else:
             body.labels[name] = len(body.instructions)
 
@@ -346,10 +349,10 @@ class _Parser:
 
     def operand(self):
         token = self.peek()
-        if token == "{":
+        if token in ("{", "("):                     # (…) are arguments and results of a call
             self.next()
             elements = []
-            while not self.accept("}"):
+            while not self.accept({"{": "}", "(": ")"}[token]):
                 elements.append(self.operand())
                 self.accept(",")
             return Vector(tuple(elements))
@@ -359,8 +362,6 @@ class _Parser:
             offset = self.offset()
             self.expect("]")
             return Address(base, offset)
-        if token == "(":
-            raise self.error("calls are not supported: the function must be inlined")
         if token == "!":                            # a negated predicate operand
             self.next()
             return Register("!" + self.register(self.next()).name)
