@@ -37,6 +37,7 @@ class Resources:
     """What one thread or block of a kernel takes: registers per thread, the others in bytes.
 
     `stack`, `spill_stores` and `spill_loads` are per thread, `shared` (static) per block.
+    `barriers` is how many barriers a block has; `__syncthreads()` alone is one.
     """
 
     registers: int
@@ -45,6 +46,7 @@ class Resources:
     spill_loads: int
     shared: int
     constant: int
+    barriers: int = 0
 
 
 @functools.cache
@@ -103,6 +105,7 @@ def resources(build: Build, symbol: str) -> Resources:
         spill_loads=total(r"(\d+) bytes spill loads"),
         shared=total(r"(\d+) bytes smem"),
         constant=total(r"(\d+) bytes cmem"),
+        barriers=total(r"used (\d+) barriers"),
     )
 
 

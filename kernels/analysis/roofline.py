@@ -1,0 +1,68 @@
+"""Where a kernel stands under the roofline, from counts alone.
+
+S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for
+multicore architectures", CACM 52(4), 2009: nothing runs faster than the arithmetic peak, nor
+faster than the memory brings its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .sectors import SECTOR_BYTES
+
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Placement:
+    """`attainable_tflops` is the most that `flop` operations on `bytes` of memory traffic can
+    reach; `limit` is the roof that says so, "arithmetic" or "bandwidth"."""
+    flop: int
+    bytes: int
+    attainable_tflops: float
+    limit: str
+
+    @property
+    def intensity(self) -> float:
+        """FLOP per byte."""
+        return self.flop / self.bytes
+
+
+def placement(flop: int, bytes: int, peak_tflops: float, bandwidth_gbs: float) -> Placement:
+    """Place a kernel that does `flop` operations and moves `bytes`.
+
+    peak_tflops: 10^12 operations a second; bandwidth_gbs: 10^9 bytes a second, such as
+    `fma_peak_tflops` and `copy_gbs` of recorded results. On the ridge, arithmetic is the limit.
+    Raises ValueError unless bytes and both roofs are positive and flop is not negative.
+    """
+    if not (flop >= 0 and all(x > 0 for x in (bytes, peak_tflops, bandwidth_gbs))):
+        raise ValueError("bytes, peak_tflops and bandwidth_gbs must be positive and flop not "
+                         f"negative: {flop = }, {bytes = }, {peak_tflops = }, {bandwidth_gbs = }")
+    by_bandwidth = flop / bytes * bandwidth_gbs / 1000
+    if by_bandwidth < peak_tflops:
+        return Placement(flop, bytes, by_bandwidth, "bandwidth")
+    return Placement(flop, bytes, peak_tflops, "arithmetic")
+
+
+def sgemm_flop(M: int, N: int, K: int) -> int:
+    """2 M N K: a multiplication and an addition for each term of each dot product.
+
+    The few that alpha and beta take are left out, as everywhere in the literature.
+    """
+    return 2 * M * N * K
+
+
+def compulsory_bytes(M: int, N: int, K: int, beta: float = 0) -> int:
+    """What every SGEMM has to move: A and B read once, C written once, and read if beta != 0."""
+    return FLOAT_BYTES * (M * K + K * N + (1 if beta == 0 else 2) * M * N)
+
+
+def traced_bytes(costs: Mapping) -> int:
+    """32 bytes for each sector of global memory that the warps' accesses asked for.
+
+    costs: `Trace.costs`. These bytes come from L1, L2 or device memory, so this is the traffic
+    of device memory only if no cache ever hits; `compulsory_bytes` is it if every reuse hits.
+    """
+    return SECTOR_BYTES * sum(cost.sectors for cost in costs.values())

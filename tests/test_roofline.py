@@ -1,0 +1,54 @@
+"""Rooflines, against products done by hand."""
+
+import numpy as np
+import pytest
+
+import kernels
+from kernels import analysis
+
+
+def test_flop_and_bytes_of_sgemm():
+    M, N, K = 3, 5, 7
+    A, B, C = np.zeros((M, K)), np.zeros((K, N)), np.zeros((M, N))
+    assert analysis.sgemm_flop(M, N, K) == sum(2 * K for _ in C.flat)
+    assert analysis.compulsory_bytes(M, N, K) == 4 * (A.size + B.size + C.size)
+    assert analysis.compulsory_bytes(M, N, K, beta=0.5) == 4 * (A.size + B.size + 2 * C.size)
+
+
+def test_which_roof_limits():
+    low = analysis.placement(flop=100, bytes=400, peak_tflops=60, bandwidth_gbs=4000)
+    assert low.limit == "bandwidth" and low.intensity == 0.25
+    assert low.attainable_tflops == pytest.approx(1.0)       # 0.25 FLOP/B x 4 TB/s
+    high = analysis.placement(flop=10_000, bytes=400, peak_tflops=60, bandwidth_gbs=4000)
+    assert (high.limit, high.attainable_tflops) == ("arithmetic", 60)
+    ridge = analysis.placement(flop=15, bytes=1, peak_tflops=60, bandwidth_gbs=4000)
+    assert (ridge.limit, ridge.attainable_tflops) == ("arithmetic", 60)
+    assert analysis.placement(0, 4, 60, 4000).attainable_tflops == 0
+
+
+@pytest.mark.parametrize("wrong", [{"flop": -1}, {"bytes": 0}, {"peak_tflops": 0},
+                                   {"bandwidth_gbs": float("nan")}])
+def test_what_has_no_place(wrong):
+    with pytest.raises(ValueError, match="must be positive.*" + next(iter(wrong))):
+        analysis.placement(**{"flop": 1, "bytes": 1, "peak_tflops": 1, "bandwidth_gbs": 1} | wrong)
+
+
+def test_recorded_steps_stay_under_the_roof():
+    results = kernels.results("NVIDIA H200")
+    for record in results.records:
+        if record.step != "cublas":
+            shape = record.M, record.N, record.K
+            roof = analysis.placement(
+                analysis.sgemm_flop(*shape), analysis.compulsory_bytes(*shape),
+                results.fma_peak_tflops, results.copy_gbs)
+            assert record.tflops <= roof.attainable_tflops
+
+
+@pytest.mark.parametrize("name, sectors", [("02_naive", 32 + 1), ("03_coalesced", 1 + 4)])
+def test_traced_bytes(name, sectors):
+    """A warp's 32 FMAs ask for the sectors of one load of A and one of B; C is stored once."""
+    M, N, K = 64, 64, 8
+    found = analysis.traced_bytes(kernels.step(name).trace(M, N, K).costs)
+    stores = 32 if name == "02_naive" else 4
+    assert found == 32 * (sectors * M * N * K + stores * M * N) // 32
+    assert found > analysis.compulsory_bytes(M, N, K)
