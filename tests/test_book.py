@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -99,6 +100,9 @@ def test_a_warning_fails_the_build(tmp_path, text, complaint):
     shutil.copytree(BOOK / "assets", source / "book" / "assets")
     for name in "_config.yml", "_toc.yml", "book/references.bib", "book/references.md":
         shutil.copy(ROOT / name, source / name)
+    for name in re.findall(r"file: book/(\w+)", (ROOT / "_toc.yml").read_text()):
+        if not (source / "book" / f"{name}.md").exists():
+            (source / "book" / f"{name}.md").write_text(f"# {name}\n")
     (source / "book" / "index.md").write_text("# Title\n\n{cite}`higham2002`\n")
     (source / "book" / "01_first.md").write_text(f"# First\n\n{text}\n")
     build = build_book(source, tmp_path)
