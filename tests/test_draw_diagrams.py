@@ -86,7 +86,7 @@ def test_figures_are_deterministic_small_and_have_an_alternative(traces):
 def test_the_picture_in_the_readme_is_the_current_one(tmp_path):
     root = Path(__file__).parent.parent
     trace = kernels.step("02_naive").trace(128, 128, 64, keep=(1, 0))
-    coalescing(trace, "A").save(tmp_path / "now.svg")
+    coalescing(trace, "A", index=0).save(tmp_path / "now.svg")
     kept = root / "book" / "assets" / "coalescing.svg"
     assert kept.read_text() == (tmp_path / "now.svg").read_text()
     assert "](book/assets/coalescing.svg)" in (root / "README.md").read_text()
