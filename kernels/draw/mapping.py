@@ -13,7 +13,7 @@ from .figure import PALETTE, Figure
 
 CELL = 18                           # pixels of an element, at the most
 WIDEST, HIGHEST = 640, 768          # pixels, of the elements of larger tiles
-LEFT, TOP = 62, 44
+LEFT, TOP = 54, 44
 COLOURS = tuple(PALETTE.values())   # of the warps, in turn
 TINT = 0.35
 NOBODY, SEVERAL = -1, -2
