@@ -10,9 +10,8 @@ import pytest
 from drawn import LANE, access, trace
 from test_browser import CUT_OFF, FAINT, chromium, complaints  # noqa: F401
 
-from kernels import analysis
 from kernels.draw import Stepper, banks, coalescing, listing, occupancy, thread_mapping
-from test_draw_banks import COLUMN, wavefront_of
+from test_draw_banks import COLUMN, answer
 from test_draw_diagrams import outer_product
 from test_draw_others import FOUND
 
@@ -39,8 +38,7 @@ def pictures():
     from kernels import step
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(analysis, "wavefront_of", wavefront_of, raising=False)
-        patch.setattr(analysis, "wavefronts", lambda *a: wavefront_of(*a).max() + 1, raising=False)
+        answer(patch)
         shared = banks(COLUMN, "tile")
     naive = step("02_naive")
     traced = naive.trace(64, 64, 40)
@@ -162,7 +160,7 @@ def test_text_is_large_enough(page):
     small = tab.evaluate("""[...document.querySelectorAll("article *")]
         .filter(e => e.children.length === 0 && e.textContent.trim() && e.checkVisibility())
         .map(e => parseFloat(getComputedStyle(e).fontSize)
-             * (e.closest("svg") ? e.getScreenCTM().a : 1))
+             * (e.closest("svg") ? Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) : 1))
         .filter(size => size < 10.99)""")
     assert not small
 

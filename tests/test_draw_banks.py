@@ -26,12 +26,17 @@ def wavefront_of(addresses, width, active=None):
     return found
 
 
+def answer(patch):
+    """The picture must show what it is told, whatever the rules are."""
+    patch.setattr(analysis, "wavefront_of", wavefront_of, raising=False)
+    patch.setattr(analysis, "wavefronts", lambda *a: wavefront_of(*a).max() + 1, raising=False)
+    patch.setattr(analysis, "ideal_wavefronts", raising=False,
+                  value=lambda a, width, active: -(-len(set(a[active])) * width // 128))
+
+
 @pytest.fixture(autouse=True)
 def answers(monkeypatch):
-    """The picture must show what it is told, whatever the rules are."""
-    monkeypatch.setattr(analysis, "wavefront_of", wavefront_of, raising=False)
-    monkeypatch.setattr(analysis, "wavefronts", lambda *a: wavefront_of(*a).max() + 1,
-                        raising=False)
+    answer(monkeypatch)
 
 
 def test_a_column_goes_to_one_bank_in_as_many_wavefronts_as_lanes():
@@ -70,7 +75,7 @@ def test_vectors_cover_four_banks_and_name_the_lanes_that_share_them():
     assert len(bars(own, PALETTE["blue"])) == 32
     assert {width for *_, width in bars(own, PALETTE["blue"])} == {4 * 18 - 1}
     assert {"0–3", "28–31"} <= set(texts(shared).values())
-    assert "4 wavefronts, 2 at best" in shared.caption      # two half-warps, one row of words
+    assert "4 wavefronts, 2 at best" in shared.caption      # one for each half-warp
     assert len(bars(shared, PALETTE["vermilion"])) == 4
 
 

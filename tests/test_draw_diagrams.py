@@ -194,8 +194,8 @@ def test_what_cannot_be_drawn(traces):
 
 def test_figures_are_deterministic_small_and_have_an_alternative(traces):
     for figure in (thread_mapping(traces["02_naive"]),
-                   coalescing(traces["02_naive"], "A", index=0), coalescing(traces["02_naive"], "A"),
-                   coalescing(traces["03_coalesced"], "B")):
+                   coalescing(traces["02_naive"], "A", index=0),
+                   coalescing(traces["02_naive"], "A"), coalescing(traces["03_coalesced"], "B")):
         html = figure._repr_html_()
         assert len(html.encode()) < 60_000
         assert figure.alt in html

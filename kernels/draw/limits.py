@@ -7,7 +7,7 @@ from .figure import PALETTE, Figure
 from .lanes import CELL, FAINT
 
 MOST = 32                   # blocks in a row, which is the most that any SM takes
-LEFT, TOP, PITCH = 116, 34, 28
+LEFT, TOP, PITCH = 100, 34, 28
 NAMES = {"blocks": "blocks of an SM", "threads": "threads", "registers": "registers",
          "shared memory": "shared memory", "barriers": "barriers"}
 
@@ -26,16 +26,14 @@ def occupancy(found) -> Figure:
         limit = name == found.limit
         colour = PALETTE["vermilion" if limit else "blue"]
         shown = min(count, MOST)
-        parts.append(svg.text(LEFT - 8, y + CELL - 5, NAMES[name], text_anchor="end",
-                              font_weight="bold" if limit else None))
+        parts.append(svg.text(LEFT - 8, y + CELL - 5, NAMES[name], text_anchor="end"))
         parts.append(lanes.squares([(LEFT, y)], MOST, **lanes.SQUARES, **FAINT))
         if shown:
             parts.append(lanes.squares([(LEFT, y)], shown, **lanes.SQUARES, stroke=colour,
                                        stroke_opacity=0.35))
         if found.blocks:
             parts.append(lanes.squares([(LEFT, y)], found.blocks, **lanes.SQUARES, stroke=colour))
-        more = " →" if count > MOST else ""
-        parts.append(svg.text(LEFT + CELL * MOST + 8, y + CELL - 5, f"{count}{more}",
+        parts.append(svg.text(LEFT + CELL * MOST + 6, y + CELL - 5, count,
                               font_weight="bold" if limit else None))
     bottom = TOP + PITCH * len(rows)
     x = LEFT + CELL * found.blocks - 0.5
@@ -49,5 +47,5 @@ def occupancy(found) -> Figure:
              f"at a time, {found.warps} of {found.max_warps} warps ({found.fraction:.0%}), limited "
              f"by {found.limit}")
     alone = ", ".join(f"{NAMES[name]} {count}" for name, count in rows.items())
-    return Figure(svg.document(LEFT + CELL * MOST + 50, bottom + 26, *parts),
+    return Figure(svg.document(LEFT + CELL * MOST + 28, bottom + 26, *parts),
                   f"Occupancy. {words}. Blocks that each alone would admit: {alone}.", f"{words}.")

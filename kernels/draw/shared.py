@@ -10,7 +10,7 @@ from .figure import PALETTE, Figure
 from .lanes import CELL, FAINT, WORD
 from .stepping import Stepper, stepper
 
-BANKS = 32                  # of 4 bytes each
+BANKS = 32
 LEFT, TOP = 92, 52
 FINE = PALETTE["blue"]
 EXTRA = PALETTE["vermilion"]
@@ -33,10 +33,10 @@ def banks(trace, array: str, kind: str = "load", warp: int = 0, index=None) -> F
     shown = [found[n] for n in numbers]
     served = [_served(access) for access in shown]
     rows = max(max(wavefront for wavefront, _ in one) + 1 for one in served)
-    total, best = (sum(count(*pair) for pair in zip(shown, served)) for count in (_count, _ideal))
+    total, best = (sum(map(count, shown)) for count in (_count, _ideal))
     frames = [_draw(access, one, rows, total > best) for access, one in zip(shown, served)]
-    labels = [f"{kind} {n}, from {_first(trace, access)}: {_verdict(access, one)}"
-              for n, access, one in zip(numbers, shown, served)]
+    labels = [f"{kind} {n}, from {_first(trace, access)}: {_verdict(access)}"
+              for n, access in zip(numbers, shown)]
     see = "A row is a wavefront, a column a bank; " + (
         "what lies below the dashed line is a bank conflict" if total > best
         else "none is in conflict")
@@ -59,21 +59,20 @@ def _served(access) -> dict[tuple[int, int], list[int]]:
     return served
 
 
-def _count(access, served) -> int:
+def _count(access) -> int:
     return int(analysis.wavefronts(access.address, access.width, access.active))
 
 
-def _ideal(access, served) -> int:
-    """The fewest wavefronts that could carry the distinct words, each a word of every bank; the
-    half-warps of a 128-bit access are never served together."""
-    used = {word + n for _, word in served for n in range(lanes.words(access))}
+def _ideal(access) -> int:
+    """The fewest wavefronts that could carry the distinct words; the half-warps of a 128-bit
+    access are never served together."""
     halves = access.active.reshape(2, -1).any(1).sum() if access.width == 16 else 1
-    return max(-(-len(used) // BANKS), int(halves))
+    return max(int(analysis.ideal_wavefronts(access.address, access.width, access.active)),
+               int(halves))
 
 
-def _verdict(access, served) -> str:
-    count, ideal = _count(access, served), _ideal(access, served)
-    return f"{lanes.count(count, 'wavefront')}, {ideal} at best"
+def _verdict(access) -> str:
+    return f"{lanes.count(_count(access), 'wavefront')}, {_ideal(access)} at best"
 
 
 def _first(trace, access) -> str:
@@ -82,7 +81,7 @@ def _first(trace, access) -> str:
 
 def _draw(access, served, rows: int, conflicts: bool) -> str:
     """One frame, with room for `rows` wavefronts; whether any frame has conflicts."""
-    ideal, wide = _ideal(access, served), lanes.words(access)
+    ideal, wide = _ideal(access), lanes.words(access)
     used = {wavefront for wavefront, _ in served}
     right = LEFT + CELL * BANKS
     heads = [svg.text(LEFT + CELL * n + (CELL - 1) / 2, TOP - 8, n) for n in range(BANKS)]

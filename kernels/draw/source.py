@@ -73,7 +73,8 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
     words = (f"Line {place.line}, {place.kind} of {place.array}: {used:,} {unit}s, "
              f"{_each(used, requests)} for each request of a warp, {_each(best, requests)} at best")
     parts = ", ".join(f"line {line}" for line in shown)
-    return Listing("".join(body), f"Source with what its memory accesses cost, at {parts}. {words}.",
+    alt = f"Source with what its memory accesses cost, at {parts}. {words}."
+    return Listing("".join(body), alt,
                    f"{words}. Bars show what each line moves in the whole run: blue at best, "
                    "vermilion more than that.")
 

@@ -81,7 +81,7 @@ def stepper(frames: Sequence[Figure | str], labels: Sequence[str], alt: str,
 
 
 def differences(frames: Sequence[str]) -> list[list]:
-    """What changes between frames, as stepping.js takes it: equal changes of nodes are one entry."""
+    """What changes between frames, as stepping.js takes it; nodes that change alike are one."""
     changes: dict[tuple, list[int]] = {}
     count = itertools.count()
 
