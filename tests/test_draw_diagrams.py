@@ -170,6 +170,14 @@ def test_coalescing_of_a_range_and_of_a_single_store(traces):
     assert isinstance(coalescing(traces["02_naive"], "C", "store"), kernels.draw.Figure)
 
 
+def test_coalescing_of_random_addresses_fits_into_a_page():
+    at = np.random.default_rng(0).integers(0, 1 << 20, (40, 32))
+    made = trace(*[access(4 * row, array="A", space="global") for row in at], A=(1024, 1024))
+    assert len(coalescing(made, "A")) == 16
+    with pytest.raises(ValueError, match="32 frames take .* more than 60000: show fewer"):
+        coalescing(made, "A", index=range(32))
+
+
 def test_vectors_are_one_bar_for_each_lane():
     made = trace(access(16 * LANE, 16, "A", space="global"), A=(128,))
     figure = coalescing(made, "A")

@@ -10,7 +10,7 @@ from .. import analysis
 from . import lanes, svg
 from .figure import PALETTE, Figure
 from .lanes import CELL, FAINT, WORD, WORDS
-from .stepping import Stepper, stepper
+from .stepping import Stepper, TooLarge, stepper
 
 SECTOR = analysis.SECTOR_BYTES // WORD      # words
 GAP = 4                                     # pixels between sectors
@@ -36,19 +36,24 @@ def coalescing(trace, array: str, kind: str = "load", warp: int = 0,
 
     trace: a `kernels.trace.Trace`; `index` counts this warp's accesses to the array in the
     traced block: a number draws that one, a range of numbers steps through them, None through
-    the first 32 (and draws it when there is but one). Words that a lane uses carry its number;
+    the first 32, or 16 if those are too large for a page (and draws it when there is but one). Words that a lane uses carry its number;
     the rest of their 32-byte sectors moves too. When stepping, sectors that an access before has
     asked for are told apart. Raises ValueError if there is no such access.
     """
     found = lanes.accesses(trace, array, kind, warp)
     numbers = lanes.chosen(index, len(found))
-    moved = [_moved(found[n]) for n in numbers]
     if len(numbers) == 1:
-        return _single(trace, found[numbers[0]], moved[0], warp)
-    return _several(trace, [found[n] for n in numbers], moved, numbers, warp, len(found))
+        return _single(trace, found[numbers[0]], warp)
+    try:
+        return _several(trace, found, numbers, warp)
+    except TooLarge:                        # lanes at random, or nearly so
+        if index is not None:
+            raise
+        return _several(trace, found, numbers[:len(numbers) // 2], warp)
 
 
-def _single(trace, access, moved: _Moved, warp: int) -> Figure:
+def _single(trace, access, warp: int) -> Figure:
+    moved = _moved(access)
     drawing = _draw(trace, access, moved, moved.lines, _names(trace, [access], [moved]))
     used = WORD * _words_used(access, moved)
     words = (f"Warp {warp}, line {access.line}: its {int(access.active.sum())} lanes "
@@ -59,7 +64,9 @@ def _single(trace, access, moved: _Moved, warp: int) -> Figure:
     return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
 
 
-def _several(trace, found, moved, numbers, warp: int, total: int) -> Stepper:
+def _several(trace, accesses, numbers, warp: int) -> Stepper:
+    found, total = [accesses[n] for n in numbers], len(accesses)
+    moved = [_moved(access) for access in found]
     kind, array = found[0].kind, found[0].array
     union = sorted({line for one in moved for line in one.lines})
     names = _names(trace, found, moved)

@@ -26,6 +26,10 @@ SCRIPT = Path(__file__).with_suffix(".js")
 TEXT, INSIDE = "", "<"      # as stepping.js knows them
 
 
+class TooLarge(ValueError):
+    """The frames take more than 60 kB of HTML."""
+
+
 @dataclass(frozen=True, repr=False)
 class Stepper:
     """Frames (<svg> elements as in Figure) with a label each; notebooks show it as HTML.
@@ -66,7 +70,8 @@ def stepper(frames: Sequence[Figure | str], labels: Sequence[str], alt: str,
     """A Stepper through `frames`: Figures or <svg> elements with xmlns, best of like structure.
 
     labels: what each frame shows, in a few words; alt: what all of them show. Raises ValueError
-    unless there is a label for each frame and at least one, and if the HTML is larger than 60 kB.
+    unless there is a label for each frame and at least one, and if the HTML is larger than 60 kB
+    (TooLarge).
     """
     svgs = tuple(getattr(frame, "svg", frame) for frame in frames)
     if not svgs or len(svgs) != len(labels):
@@ -75,8 +80,8 @@ def stepper(frames: Sequence[Figure | str], labels: Sequence[str], alt: str,
     made = Stepper(svgs, tuple(labels), alt, caption)
     size = len(made._repr_html_().encode())
     if size > LARGEST:
-        raise ValueError(f"{len(svgs)} frames take {size} bytes of HTML, more than {LARGEST}: "
-                         "show fewer")
+        raise TooLarge(f"{len(svgs)} frames take {size} bytes of HTML, more than {LARGEST}: "
+                       "show fewer")
     return made
 
 
