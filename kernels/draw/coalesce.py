@@ -36,9 +36,10 @@ def coalescing(trace, array: str, kind: str = "load", warp: int = 0,
 
     trace: a `kernels.trace.Trace`; `index` counts this warp's accesses to the array in the
     traced block: a number draws that one, a range of numbers steps through them, None through
-    the first 32, or 16 if those are too large for a page (and draws it when there is but one). Words that a lane uses carry its number;
-    the rest of their 32-byte sectors moves too. When stepping, sectors that an access before has
-    asked for are told apart. Raises ValueError if there is no such access.
+    the first 32, or 16 if those are too large for a page (and draws it when there is but one).
+    Words that a lane uses carry its number; the rest of their 32-byte sectors moves too. When
+    stepping, sectors that an access before has asked for are told apart. Raises ValueError if
+    there is no such access.
     """
     found = lanes.accesses(trace, array, kind, warp)
     numbers = lanes.chosen(index, len(found))
