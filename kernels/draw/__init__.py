@@ -7,10 +7,16 @@ import importlib
 _HOME = {  # public name: the submodule that defines it
     "Figure": "figure",
     "PALETTE": "figure",
+    "Stepper": "stepping",
+    "banks": "shared",
     "coalescing": "coalesce",
+    "explorer": "explore",
     "from_matplotlib": "figure",
     "gflops": "plots",
+    "listing": "source",
+    "occupancy": "limits",
     "roofline": "plots",
+    "stepper": "stepping",
     "thread_mapping": "mapping",
 }
 

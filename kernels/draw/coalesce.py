@@ -1,92 +1,160 @@
-"""What one load or store of a warp makes memory move: lanes, sectors and cache lines."""
+"""What the loads or stores of a warp make memory move: lanes, sectors and cache lines."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from .. import analysis
-from . import svg
+from . import lanes, svg
 from .figure import PALETTE, Figure
+from .lanes import CELL, FAINT, WORD, WORDS
+from .stepping import Stepper, TooLarge, stepper
 
-CELL = 16
-WORD = 4                                    # bytes of a cell
-WORDS = analysis.LINE_BYTES // WORD         # cells of a row
-GAP = 4                                     # between sectors
-USED = {"fill": PALETTE["blue"]}
-WASTED = {"fill": PALETTE["vermilion"], "fill_opacity": 0.35}
-IDLE = {"fill": "none", "stroke": "currentColor", "stroke_opacity": 0.25}
+SECTOR = analysis.SECTOR_BYTES // WORD      # words
+GAP = 4                                     # pixels between sectors
+LEFT, TOP = 92, 30
+MOST_ROWS = 40                              # of lines that all frames show
+USED = PALETTE["blue"]
+NEW = PALETTE["vermilion"]
+BEFORE = PALETTE["green"]
+TINT = 0.35
 
 
-def coalescing(trace, array: str, kind: str = "load", warp: int = 0, index: int = 0) -> Figure:
-    """The memory that one warp-wide access touches, a row for each 128-byte line.
+@dataclass(frozen=True)
+class _Moved:
+    """One access: (first word, number of words) -> lanes; the sectors and lines they lie in."""
+    users: dict[int, list[int]]
+    sectors: list[int]
+    lines: list[int]
+
+
+def coalescing(trace, array: str, kind: str = "load", warp: int = 0,
+               index=None) -> Figure | Stepper:
+    """The memory that a warp's accesses to an array touch, a row for each 128-byte line.
 
     trace: a `kernels.trace.Trace`; `index` counts this warp's accesses to the array in the
-    traced block. Words that a lane uses carry its number; the rest of their 32-byte sectors
-    moves too. Raises ValueError if there is no such access.
+    traced block: a number draws that one, a range of numbers steps through them, None through
+    the first 32, or 16 if those are too large for a page (and draws it when there is but one).
+    Words that a lane uses carry its number; the rest of their 32-byte sectors moves too. When
+    stepping, sectors that an access before has asked for are told apart. Raises ValueError if
+    there is no such access.
     """
-    access = trace.find(array, kind, warp, index)
-    users = _users(access)                  # word address -> lanes
-    lines = sorted({word // WORDS for word in users})
-    sectors = {word * WORD // analysis.SECTOR_BYTES for word in users}
-    name = _names(access, trace.shapes[array])
-    margin_x, margin_y = 92, 30
-    used, wasted, idle, labels = [], [], [], []
-    for row, line in enumerate(lines):
-        y = margin_y + CELL * row
-        words = [line * WORDS + n for n in range(WORDS)]
-        for n, word in enumerate(words):
-            corner = margin_x + CELL * n + GAP * (n // 8), y
-            if word in users:
-                used.append(corner)
-                labels.append(svg.text(corner[0] + CELL / 2 - 0.5, y + CELL - 4.5,
-                                       _lanes(users[word])))
-            else:
-                (wasted if word // 8 in sectors else idle).append(corner)
-    right = margin_x + CELL * WORDS + 3 * GAP
-    rows = [svg.text(margin_x - 8, margin_y + CELL * row + CELL - 4,
-                     name(next(w for w in sorted(users) if w // WORDS == line)),
-                     text_anchor="end", font_size=11)
-            for row, line in enumerate(lines)]
-    height = margin_y + CELL * len(lines) + 34
-    head = [svg.text(margin_x + n * (8 * CELL + GAP) + 4 * CELL, margin_y - 10, f"sector {n}",
-                     text_anchor="middle") for n in range(4)]
-    bytes_used, bytes_moved = WORD * len(users), analysis.SECTOR_BYTES * len(sectors)
-    words = (f"Warp {warp}, line {access.line}: its {int(access.active.sum())} lanes {kind} "
-             f"{_count(len(users), 'word')} of {array} from {_count(len(sectors), 'sector')} in "
-             f"{_count(len(lines), 'cache line')}; {bytes_moved} bytes move, {bytes_used} "
-             f"are used")
-    drawing = svg.document(
-        right + 8, height, *head, *rows,
-        svg.cells(idle, CELL - 1, **IDLE), svg.cells(wasted, CELL - 1, **WASTED),
-        svg.cells(used, CELL - 1, **USED),
-        svg.tag("g", *labels, fill="#fff", data_ground=USED["fill"], font_size=10, text_anchor="middle"),
-        svg.legend(margin_x, height - 8, [
-            ("used, with its lane (* several)", USED), ("moved, not used", WASTED),
-            ("not touched", IDLE)]))
+    found = lanes.accesses(trace, array, kind, warp)
+    numbers = lanes.chosen(index, len(found))
+    if len(numbers) == 1:
+        return _single(trace, found[numbers[0]], warp)
+    try:
+        return _several(trace, found, numbers, warp)
+    except TooLarge:                        # lanes at random, or nearly so
+        if index is not None:
+            raise
+        return _several(trace, found, numbers[:len(numbers) // 2], warp)
+
+
+def _single(trace, access, warp: int) -> Figure:
+    moved = _moved(access)
+    drawing = _draw(trace, access, moved, moved.lines, _names(trace, [access], [moved]))
+    used = WORD * _words_used(access, moved)
+    words = (f"Warp {warp}, line {access.line}: its {int(access.active.sum())} lanes "
+             f"{access.kind} {lanes.count(used // WORD, 'word')} of {access.array} in "
+             f"{lanes.count(len(moved.sectors), 'sector')} of "
+             f"{lanes.count(len(moved.lines), 'cache line')}; "
+             f"{analysis.SECTOR_BYTES * len(moved.sectors)} bytes move, {used} are used")
     return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
 
 
-def _users(access) -> dict[int, list[int]]:
-    """Word address -> the lanes that touch it."""
+def _several(trace, accesses, numbers, warp: int) -> Stepper:
+    found, total = [accesses[n] for n in numbers], len(accesses)
+    moved = [_moved(access) for access in found]
+    kind, array = found[0].kind, found[0].array
+    union = sorted({line for one in moved for line in one.lines})
+    names = _names(trace, found, moved)
+    height = max(len(one.lines) for one in moved)
+    frames, labels = [], []
+    before: set[int] = set()
+    asked = 0
+    for access, one, number in zip(found, moved, numbers):
+        rows = union if len(union) <= MOST_ROWS else one.lines + [None] * (height - len(one.lines))
+        frames.append(_draw(trace, access, one, rows, names, before))
+        new = set(one.sectors) - before
+        before |= new
+        asked += len(one.sectors)
+        labels.append(f"{kind} {number}: {lanes.count(len(one.sectors), 'sector')}, "
+                      f"{len(new) or 'none'} new; so far {asked} asked for, "
+                      f"{len(before)} different")
+    shown = f"{len(numbers)} of the {total}" if len(numbers) < total else f"the {total}"
+    words = f"Warp {warp}, {shown} {kind}s of {array}"
+    each = sorted({len(one.sectors) for one in moved})
+    span = " to ".join(str(n) for n in sorted({each[0], each[-1]}))
+    text = (f"{words}, one at a time: {asked} sectors asked for, {len(before)} different, "
+            f"{span} by each {kind}")
+    return stepper(frames, labels, f"Coalescing, step by step. {text}.",
+                   f"{text}. What is green was asked for before, and costs less if a cache still "
+                   "has it.")
+
+
+def _moved(access) -> _Moved:
     users: dict[int, list[int]] = {}
     for lane in np.flatnonzero(access.active):
-        first = int(access.address[lane]) // WORD
-        for word in range(first, first + max(access.width // WORD, 1)):
-            users.setdefault(word, []).append(int(lane))
-    return users
+        users.setdefault(int(access.address[lane]) // WORD, []).append(int(lane))
+    return _Moved(users, sorted({word // SECTOR for word in users}),
+                  sorted({word // WORDS for word in users}))
 
 
-def _lanes(lanes: list[int]) -> str:
-    return str(lanes[0]) if len(lanes) == 1 else "*"
+def _words_used(access, moved: _Moved) -> int:
+    return len({word + n for word in moved.users for n in range(lanes.words(access))})
 
 
-def _names(access, shape):
-    """A word's address -> `A[3, 0]`."""
-    def name(word: int) -> str:
-        index = np.unravel_index((word * WORD - access.start) // WORD, shape)
-        return f"{access.array}[{', '.join(str(int(i)) for i in index)}]"
-    return name
+def _names(trace, found, moved) -> dict[int, str]:
+    """Of each line, the element with the lowest address that an access uses."""
+    first = {}
+    for access, one in zip(found, moved):
+        for word, users in one.users.items():
+            line = word // WORDS
+            if line not in first or word < first[line][0]:
+                first[line] = word, access, users[0]
+    return {line: lanes.element(trace, access, lane) for line, (_, access, lane) in first.items()}
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+def _draw(trace, access, moved: _Moved, rows, names, before: set[int] | None = None) -> str:
+    """One frame; rows: the lines to draw, None for an empty place at the end."""
+    at = {line: TOP + CELL * n for n, line in enumerate(rows) if line is not None}
+    wide = lanes.words(access)
+
+    def x(word: int) -> int:
+        return LEFT + CELL * (word % WORDS) + GAP * (word % WORDS // SECTOR)
+
+    heads = [svg.text(x(SECTOR * n) + 4 * CELL, TOP - 10, f"sector {n}", text_anchor="middle")
+             for n in range(WORDS // SECTOR)]
+    labels = [svg.text(LEFT - 8, TOP + CELL * n + CELL - 5, names.get(line, ""),
+                       text_anchor="end", font_size=_size(names.values()))
+              for n, line in enumerate(rows)]
+    corners = [(x(SECTOR * n), TOP + CELL * row) for row in range(len(rows)) for n in range(4)]
+    now = set(moved.sectors)
+    tints = []
+    for row, line in enumerate(rows):
+        for n in range(4):
+            sector = None if line is None else 4 * line + n
+            colour = (BEFORE if before and sector in before else NEW if sector in now else "none")
+            tints.append(lanes.squares([(x(SECTOR * n), TOP + CELL * row)], SECTOR, stroke=colour))
+    marks = [lanes.Mark(x(word), at[word // WORDS], wide, lanes.label(users, wide), USED)
+             for word, users in sorted(moved.users.items(), key=lambda item: item[1])]
+    bottom = TOP + CELL * len(rows)
+    legend = [("used, with its lane (* several)", {"fill": USED}),
+              ("moved, not used", {"fill": NEW, "fill_opacity": TINT}),
+              ("not touched", {"fill": "currentColor", "fill_opacity": FAINT["stroke_opacity"]})]
+    if before is not None:
+        legend.insert(2, ("asked for before", {"fill": BEFORE, "fill_opacity": TINT}))
+        legend[1] = ("moved as well", legend[1][1])
+    return svg.document(
+        x(WORDS - 1) + CELL + 8, bottom + 34, *heads, *labels,
+        lanes.squares(corners, SECTOR, **lanes.SQUARES, **FAINT),
+        svg.tag("g", *tints, **lanes.SQUARES, stroke_opacity=TINT),
+        lanes.marks(marks, USED), svg.legend(LEFT, bottom + 26, legend))
+
+
+def _size(names) -> int:
+    """Of the font of the names of rows, that they may fit."""
+    return 12 if max(map(len, names)) <= 11 else 11

@@ -54,7 +54,7 @@ class Figure:
         return (
             '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
             "<style>.kernels-figure>img{display:none}</style>"
-            f'{svg}<img alt="{alt}" src="{_data_uri(self.svg)}" style="max-width:100%">'
+            f'{svg}<img alt="{alt}" src="{data_uri(self.svg)}" style="max-width:100%">'
             f"{caption}</figure>"
         )
 
@@ -117,7 +117,8 @@ def _tidy(svg: str, width: float) -> str:
     return re.sub(r"\s*\n\s*", "\n", svg)
 
 
-def _data_uri(svg: str) -> str:
+def data_uri(svg: str) -> str:
+    """The picture for an <img>."""
     return "data:image/svg+xml;base64," + base64.b64encode(_on_white(svg).encode()).decode()
 
 

@@ -9,7 +9,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 
 def tag(name: str, *children: str, **attributes) -> str:
     """One element. Underscores in attribute names become hyphens; None leaves one out."""
-    words = [name] + [f'{key.replace("_", "-")}="{_short(value)}"'
+    words = [name] + [f'{key.replace("_", "-")}="{short(value)}"'
                       for key, value in attributes.items() if value is not None]
     head = " ".join(words)
     return f"<{head}>{''.join(children)}</{name}>" if children else f"<{head}/>"
@@ -18,7 +18,7 @@ def tag(name: str, *children: str, **attributes) -> str:
 def document(width: float, height: float, *children: str) -> str:
     """The <svg> element: text in the page's colour and font unless an element says otherwise."""
     return tag("svg", *children, xmlns="http://www.w3.org/2000/svg",
-               viewBox=f"0 0 {_short(width)} {_short(height)}", width=width, font_family=FONT,
+               viewBox=f"0 0 {short(width)} {short(height)}", width=width, font_family=FONT,
                font_size=12, fill="currentColor")
 
 
@@ -28,7 +28,7 @@ def text(x: float, y: float, words: str, **attributes) -> str:
 
 def cells(places, size: float, **attributes) -> str:
     """Squares at (x, y) corners, in one path."""
-    steps = "".join(f"M{_short(x)} {_short(y)}h{_short(size)}v{_short(size)}h{_short(-size)}z"
+    steps = "".join(f"M{short(x)} {short(y)}h{short(size)}v{short(size)}h{short(-size)}z"
                     for x, y in places)
     return tag("path", d=steps, **attributes) if steps else ""
 
@@ -43,5 +43,5 @@ def legend(x: float, y: float, entries) -> str:
     return "".join(parts)
 
 
-def _short(value) -> str:
+def short(value) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

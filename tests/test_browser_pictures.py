@@ -1,0 +1,210 @@
+"""Steppers in a browser that reaches no network: moved by mouse and keyboard, light and dark."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from drawn import LANE, access, trace
+from test_browser import CUT_OFF, FAINT, chromium, complaints  # noqa: F401
+
+from kernels.draw import Stepper, banks, coalescing, listing, occupancy, thread_mapping
+from test_draw_banks import COLUMN, answer
+from test_draw_diagrams import outer_product
+from test_draw_others import FOUND
+
+PAGE = """<!doctype html><html data-theme="{mode}"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><style>
+body {{ margin: 10px; font: 16px/1.5 sans-serif; background: #fff; color: #1f2328 }}
+[data-theme="dark"] body {{ background: #14181e; color: #ced6dd }}
+</style><body><article>{pictures}</article></body></html>"""
+
+# What a drawing is: the name, the attributes and the text of every element. Those that the script
+# adds to the <svg> itself are left out.
+DRAWN = """
+(svg => [svg, ...svg.querySelectorAll("*")].map(e => [e.localName,
+    Object.fromEntries([...e.attributes].filter(a => e !== svg || a.name === "viewBox")
+                                        .map(a => [a.name, a.value])),
+    e.children.length ? "" : e.textContent]))(document.querySelectorAll("article svg")[%d])
+"""
+KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35}
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    """Every kind of picture; the first two are steppers, the third the same as the second."""
+    from kernels import step
+
+    with pytest.MonkeyPatch.context() as patch:
+        answer(patch)
+        shared = banks(COLUMN, "tile")
+    naive = step("02_naive")
+    traced = naive.trace(64, 64, 40)
+    return [coalescing(traced, "A"), shared, shared, thread_mapping(outer_product(8)),
+            thread_mapping(traced), listing(naive, traced), occupancy(FOUND),
+            coalescing(trace(access(16 * LANE, 16, "B", space="global"), B=(128,)), "B")]
+
+
+@pytest.fixture
+def page(chromium, pictures, tmp_path):  # noqa: F811
+    def load(mode="light", width=900, change=lambda text: text):
+        path = tmp_path / "page.html"
+        text = "".join(picture._repr_html_() for picture in pictures)
+        path.write_text(PAGE.format(mode=mode, pictures=change(text)), encoding="utf-8")
+        chromium.open(path, width=width, mode=mode)
+        return chromium
+
+    return load
+
+
+def drawn(tab, number):
+    return [tuple(entry) for entry in
+            ((name, tuple(sorted(attributes.items())), text)
+             for name, attributes, text in tab.evaluate(DRAWN % number))]
+
+
+def expected(svg):
+    def entry(e, root):
+        attributes = {k: v for k, v in e.attrib.items() if not root or k == "viewBox"}
+        return (e.tag.partition("}")[2], tuple(sorted(attributes.items())),
+                "" if len(e) else e.text or "")
+
+    root = ElementTree.fromstring(svg)
+    return [entry(e, e is root) for e in root.iter()]
+
+
+def label(tab, number):
+    return tab.evaluate(f"document.querySelectorAll('output')[{number}].textContent")
+
+
+def click(tab, selector, number, across=0.5):
+    """Press the mouse on the number-th element, at that share of its width."""
+    place = tab.evaluate(f"""(e => {{ e.scrollIntoView({{block: "center"}});
+        const r = e.getBoundingClientRect();
+        return [r.left + {across} * r.width, r.top + r.height / 2]; }})
+        (document.querySelectorAll({json.dumps(selector)})[{number}])""")
+    for kind in "mousePressed", "mouseReleased":
+        tab.command("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left",
+                    clickCount=1)
+
+
+def press(tab, key):
+    for kind in "keyDown", "keyUp":
+        tab.command("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                    windowsVirtualKeyCode=KEYS[key])
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_moved_by_mouse(page, pictures, mode):
+    tab = page(mode)
+    for number in range(3):
+        stepper = pictures[number]
+        assert drawn(tab, number) == expected(stepper.frames[0])
+        click(tab, "button[title=next]", number)
+        click(tab, "button[title=next]", number)
+        click(tab, "button[title=next]", number)
+        click(tab, "button[title=previous]", number)
+        assert label(tab, number) == stepper.labels[2]
+        assert drawn(tab, number) == expected(stepper.frames[2]) != expected(stepper.frames[0])
+        click(tab, "input[type=range]", number, 0.99)
+        assert label(tab, number) == stepper.labels[-1]
+        assert drawn(tab, number) == expected(stepper.frames[-1])
+        click(tab, "button[title=next]", number)            # there is no more
+        assert label(tab, number) == stepper.labels[-1]
+    click(tab, "input[type=range]", 1, 0.01)
+    assert label(tab, 1) == pictures[1].labels[0]
+    assert drawn(tab, 2) == expected(pictures[2].frames[-1])    # the same picture, apart
+    assert not complaints(tab.events)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("control", ["input[type=range]", "button[title=next]"])
+def test_moved_by_keyboard(page, pictures, mode, control):
+    tab = page(mode)
+    stepper = pictures[0]
+    tab.evaluate(f"document.querySelector('{control}').focus()")
+    scrolled = tab.evaluate("scrollY")
+    for key, step in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowUp", 3), ("ArrowLeft", 2),
+                      ("ArrowDown", 1), ("End", len(stepper) - 1), ("Home", 0), ("ArrowLeft", 0)]:
+        press(tab, key)
+        assert label(tab, 0) == stepper.labels[step], key
+        assert drawn(tab, 0) == expected(stepper.frames[step])
+        range_ = tab.evaluate("(r => [r.value, r.ariaValueText])(document.querySelector('input'))")
+        assert range_ == [str(step), stepper.labels[step]]
+    assert label(tab, 1) == pictures[1].labels[0]
+    assert tab.evaluate("scrollY") == scrolled
+    press(tab, "End")
+    assert drawn(tab, 0) == expected(stepper.frames[-1])
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_every_frame_fits_and_is_legible(page, pictures, mode):
+    for width in 900, 400:
+        tab = page(mode, width)
+        assert not complaints(tab.events)
+        for key in "Home", "ArrowRight", "End":
+            for number in range(3):
+                tab.evaluate(f"document.querySelectorAll('input')[{number}].focus()")
+                press(tab, key)
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+            assert not tab.evaluate(CUT_OFF)
+            assert not tab.evaluate(FAINT)
+    ink = "getComputedStyle(document.querySelector('article svg text')).fill"
+    assert tab.evaluate(ink) == {"light": "rgb(31, 35, 40)", "dark": "rgb(206, 214, 221)"}[mode]
+
+
+def test_text_is_large_enough(page):
+    tab = page()
+    small = tab.evaluate("""[...document.querySelectorAll("article *")]
+        .filter(e => e.children.length === 0 && e.textContent.trim() && e.checkVisibility())
+        .map(e => parseFloat(getComputedStyle(e).fontSize)
+             * (e.closest("svg") ? Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) : 1))
+        .filter(size => size < 10.99)""")
+    assert not small
+
+
+def test_scripts_leave_no_globals(page):
+    names = "Object.getOwnPropertyNames(window)"
+    before = set(page(change=lambda text: "").evaluate(names))
+    assert set(page().evaluate(names)) == before
+
+
+def test_without_scripts_styles_and_svg_the_first_frame_is_an_image(page, pictures):
+    def strip(text):
+        return re.sub(r"<(script|style|svg)\b.*?</\1>", "", text, flags=re.DOTALL)
+
+    tab = page(change=strip)
+    seen = tab.evaluate("""[...document.images].map(i => [i.checkVisibility(), i.naturalWidth > 500,
+                                                          i.alt])""")
+    shown = [p for p in pictures if hasattr(p, "svg") or isinstance(p, Stepper)]
+    assert seen == [[True, True, picture.alt] for picture in shown]
+    assert tab.evaluate("document.querySelectorAll('button, input, output').length") == 0
+
+
+def test_inserted_as_notebooks_do(page, pictures):
+    """JupyterLab sets innerHTML, which runs no script, and then puts new scripts in their place,
+    before or after the output is part of the page."""
+    tab = page(change=lambda text: "")
+    for late in "true", "false":
+        found = tab.evaluate(f"""(html => {{
+            const host = document.createElement("div"), article = document.querySelector("article");
+            if (!{late}) article.replaceChildren(host);
+            host.innerHTML = html;
+            for (const old of host.querySelectorAll("script")) {{
+                const script = document.createElement("script");
+                script.textContent = old.textContent;
+                old.replaceWith(script);
+            }}
+            if ({late}) article.replaceChildren(host);
+            return host.querySelectorAll("svg, input, output").length;
+        }})({json.dumps(pictures[1]._repr_html_())})""")
+        assert found == 3
+        click(tab, "button[title=next]", 0)
+        assert drawn(tab, 0) == expected(pictures[1].frames[1])
+
+
+def test_size(pictures):
+    for picture in pictures:
+        assert len(picture._repr_html_().encode()) < 60_000, picture
