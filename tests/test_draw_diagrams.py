@@ -128,7 +128,7 @@ def test_coalescing_counts(traces, step, array, used, moved, rows):
     figure = coalescing(traces[step], array, index=0)
     assert len(bars(figure, PALETTE["blue"])) == used
     assert len(elements(figure, "path", stroke=PALETTE["vermilion"])) == moved // 8
-    assert f"{4 * moved} bytes move, {4 * used} are used" in figure.caption
+    assert f"{4 * moved} bytes asked for, {4 * used} used" in figure.caption
     assert sum(bool(re.fullmatch(rf"{array}\[\d+, \d+\]", words))
                for words in texts(figure).values()) == rows
 
@@ -183,7 +183,7 @@ def test_vectors_are_one_bar_for_each_lane():
     figure = coalescing(made, "A")
     assert len(bars(figure, PALETTE["blue"])) == 32
     assert {width for _, _, width in bars(figure, PALETTE["blue"])} == {4 * 18 - 1}
-    assert "512 bytes move, 512 are used" in figure.caption
+    assert "512 bytes asked for, 512 used" in figure.caption
 
 
 # ---------------------------------------------------------------------- both

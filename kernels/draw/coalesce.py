@@ -1,4 +1,4 @@
-"""What the loads or stores of a warp make memory move: lanes, sectors and cache lines."""
+"""What the loads or stores of a warp ask memory for: lanes, sectors and cache lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TINT = 0.35
 
 
 @dataclass(frozen=True)
-class _Moved:
+class _Touched:
     """One access: (first word, number of words) -> lanes; the sectors and lines they lie in."""
     users: dict[int, list[int]]
     sectors: list[int]
@@ -37,7 +37,8 @@ def coalescing(trace, array: str, kind: str = "load", warp: int = 0,
     trace: a `kernels.trace.Trace`; `index` counts this warp's accesses to the array in the
     traced block: a number draws that one, a range of numbers steps through them, None through
     the first 32, or 16 if those are too large for a page (and draws it when there is but one).
-    Words that a lane uses carry its number; the rest of their 32-byte sectors moves too. When
+    Words that a lane uses carry its number; the rest of their 32-byte sectors is asked for
+    too. When
     stepping, sectors that an access before has asked for are told apart. Raises ValueError if
     there is no such access.
     """
@@ -54,28 +55,28 @@ def coalescing(trace, array: str, kind: str = "load", warp: int = 0,
 
 
 def _single(trace, access, warp: int) -> Figure:
-    moved = _moved(access)
-    drawing = _draw(trace, access, moved, moved.lines, _names(trace, [access], [moved]))
-    used = WORD * _words_used(access, moved)
+    touched = _touched(access)
+    drawing = _draw(trace, access, touched, touched.lines, _names(trace, [access], [touched]))
+    used = WORD * _words_used(access, touched)
     words = (f"Warp {warp}, line {access.line}: its {int(access.active.sum())} lanes "
              f"{access.kind} {lanes.count(used // WORD, 'word')} of {access.array} in "
-             f"{lanes.count(len(moved.sectors), 'sector')} of "
-             f"{lanes.count(len(moved.lines), 'cache line')}; "
-             f"{analysis.SECTOR_BYTES * len(moved.sectors)} bytes move, {used} are used")
+             f"{lanes.count(len(touched.sectors), 'sector')} of "
+             f"{lanes.count(len(touched.lines), 'cache line')}; "
+             f"{analysis.SECTOR_BYTES * len(touched.sectors)} bytes asked for, {used} used")
     return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
 
 
 def _several(trace, accesses, numbers, warp: int) -> Stepper:
     found, total = [accesses[n] for n in numbers], len(accesses)
-    moved = [_moved(access) for access in found]
+    touched = [_touched(access) for access in found]
     kind, array = found[0].kind, found[0].array
-    union = sorted({line for one in moved for line in one.lines})
-    names = _names(trace, found, moved)
-    height = max(len(one.lines) for one in moved)
+    union = sorted({line for one in touched for line in one.lines})
+    names = _names(trace, found, touched)
+    height = max(len(one.lines) for one in touched)
     frames, labels = [], []
     before: set[int] = set()
     asked = 0
-    for access, one, number in zip(found, moved, numbers):
+    for access, one, number in zip(found, touched, numbers):
         rows = union if len(union) <= MOST_ROWS else one.lines + [None] * (height - len(one.lines))
         frames.append(_draw(trace, access, one, rows, names, before))
         new = set(one.sectors) - before
@@ -86,7 +87,7 @@ def _several(trace, accesses, numbers, warp: int) -> Stepper:
                       f"{len(before)} different")
     shown = f"{len(numbers)} of the {total}" if len(numbers) < total else f"the {total}"
     words = f"Warp {warp}, {shown} {kind}s of {array}"
-    each = sorted({len(one.sectors) for one in moved})
+    each = sorted({len(one.sectors) for one in touched})
     span = " to ".join(str(n) for n in sorted({each[0], each[-1]}))
     text = (f"{words}, one at a time: {asked} sectors asked for, {len(before)} different, "
             f"{span} by each {kind}")
@@ -95,22 +96,22 @@ def _several(trace, accesses, numbers, warp: int) -> Stepper:
                    "has it.")
 
 
-def _moved(access) -> _Moved:
+def _touched(access) -> _Touched:
     users: dict[int, list[int]] = {}
     for lane in np.flatnonzero(access.active):
         users.setdefault(int(access.address[lane]) // WORD, []).append(int(lane))
-    return _Moved(users, sorted({word // SECTOR for word in users}),
+    return _Touched(users, sorted({word // SECTOR for word in users}),
                   sorted({word // WORDS for word in users}))
 
 
-def _words_used(access, moved: _Moved) -> int:
-    return len({word + n for word in moved.users for n in range(lanes.words(access))})
+def _words_used(access, touched: _Touched) -> int:
+    return len({word + n for word in touched.users for n in range(lanes.words(access))})
 
 
-def _names(trace, found, moved) -> dict[int, str]:
+def _names(trace, found, touched) -> dict[int, str]:
     """Of each line, the element with the lowest address that an access uses."""
     first = {}
-    for access, one in zip(found, moved):
+    for access, one in zip(found, touched):
         for word, users in one.users.items():
             line = word // WORDS
             if line not in first or word < first[line][0]:
@@ -118,7 +119,7 @@ def _names(trace, found, moved) -> dict[int, str]:
     return {line: lanes.element(trace, access, lane) for line, (_, access, lane) in first.items()}
 
 
-def _draw(trace, access, moved: _Moved, rows, names, before: set[int] | None = None) -> str:
+def _draw(trace, access, touched: _Touched, rows, names, before: set[int] | None = None) -> str:
     """One frame; rows: the lines to draw, None for an empty place at the end."""
     at = {line: TOP + CELL * n for n, line in enumerate(rows) if line is not None}
     wide = lanes.words(access)
@@ -132,7 +133,7 @@ def _draw(trace, access, moved: _Moved, rows, names, before: set[int] | None = N
                        text_anchor="end", font_size=_size(names.values()))
               for n, line in enumerate(rows)]
     corners = [(x(SECTOR * n), TOP + CELL * row) for row in range(len(rows)) for n in range(4)]
-    now = set(moved.sectors)
+    now = set(touched.sectors)
     tints = []
     for row, line in enumerate(rows):
         for n in range(4):
@@ -140,14 +141,14 @@ def _draw(trace, access, moved: _Moved, rows, names, before: set[int] | None = N
             colour = (BEFORE if before and sector in before else NEW if sector in now else "none")
             tints.append(lanes.squares([(x(SECTOR * n), TOP + CELL * row)], SECTOR, stroke=colour))
     marks = [lanes.Mark(x(word), at[word // WORDS], wide, lanes.label(users, wide), USED)
-             for word, users in sorted(moved.users.items(), key=lambda item: item[1])]
+             for word, users in sorted(touched.users.items(), key=lambda item: item[1])]
     bottom = TOP + CELL * len(rows)
     legend = [("used, with its lane (* several)", {"fill": USED}),
-              ("moved, not used", {"fill": NEW, "fill_opacity": TINT}),
+              ("asked for, not used", {"fill": NEW, "fill_opacity": TINT}),
               ("not touched", {"fill": "currentColor", "fill_opacity": FAINT["stroke_opacity"]})]
     if before is not None:
         legend.insert(2, ("asked for before", {"fill": BEFORE, "fill_opacity": TINT}))
-        legend[1] = ("moved as well", legend[1][1])
+        legend[1] = ("asked for as well", legend[1][1])
     return svg.document(
         x(WORDS - 1) + CELL + 8, bottom + 34, *heads, *labels,
         lanes.squares(corners, SECTOR, **lanes.SQUARES, **FAINT),
