@@ -148,7 +148,7 @@ def _draw(trace, access, touched: _Touched, rows, names, before: set[int] | None
               ("not touched", {"fill": "currentColor", "fill_opacity": FAINT["stroke_opacity"]})]
     if before is not None:
         legend.insert(2, ("asked for before", {"fill": BEFORE, "fill_opacity": TINT}))
-        legend[1] = ("asked for as well", legend[1][1])
+        legend[1] = ("asked for too", legend[1][1])
     return svg.document(
         x(WORDS - 1) + CELL + 8, bottom + 34, *heads, *labels,
         lanes.squares(corners, SECTOR, **lanes.SQUARES, **FAINT),
