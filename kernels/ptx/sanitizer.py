@@ -353,12 +353,12 @@ class Sanitizer:
 
     def barrier(self, event) -> None:
         now = len(self.stamps) - 1
-        if event.count is not None and event.count < self.threads:
-            self.order.some_wait(event.number, self.padded(event.mask), now)
-            return
         mask = np.broadcast_to(True if event.mask is None else event.mask,
                                (len(self.blocks), self.threads))
         going = mask.any(1)
+        if event.count is not None and not mask[going].all():       # the others may have arrived
+            self.order.some_wait(event.number, self.padded(mask), now)
+            return
         self.order.all_wait(going, now)
         self.divergence(event, mask, going)
 
