@@ -19,14 +19,15 @@ ELEMENT_BYTES = {
     "float4": 16, "int4": 16, "uint4": 16, "double2": 16,
 }  # fmt: skip
 COMPONENT_BYTES = {"float2": 4, "float4": 4, "int2": 4, "int4": 4, "uint4": 4, "double2": 8}
-DECLARATION = re.compile(rf"\b({'|'.join(ELEMENT_BYTES)})\s+((?:\w+\s*(?:\[[^\];]*\]\s*)*,\s*)*)"
+DECLARATION = re.compile(rf"\b({'|'.join(ELEMENT_BYTES)}|(?<=__shared__ )\w+)\s+"
+                         r"((?:\w+\s*(?:\[[^\];]*\]\s*)*,\s*)*)"
                          r"(\w+)\s*((?:\[[^\];]*\]\s*)+)")
 
 
 class Shape(NamedTuple):
     """An array's extents, outermost first, and what an element is."""
     extents: tuple[int | None, ...]
-    element: int                # bytes
+    element: int                # bytes; 0 where the declared type does not tell
     component: int = 0          # bytes of .x of a vector type, else 0
 
 
@@ -78,8 +79,13 @@ def array_shapes(source: str, sizes: dict[str, int]) -> dict[str, Shape]:
 def fit(shape: Shape, size: int) -> Shape | None:
     """The shape with its outermost extent filled in; None if it does not take `size` bytes."""
     outer, *inner = shape.extents
-    if None in inner or 0 in inner:
+    if None in inner or 0 in shape.extents:
         return None
+    if not shape.element:                       # of a type that only the size tells, such as T
+        count = math.prod(inner, start=outer) if outer else size
+        if size % count or size // count not in (1, 2, 4, 8, 16):
+            return None
+        shape = shape._replace(element=size // count)
     count, rest = divmod(size, math.prod(inner, start=shape.element))
     return shape._replace(extents=(count, *inner)) if not rest and outer in (None, count) else None
 
@@ -92,7 +98,7 @@ def declarations(source: str) -> list[tuple[str, Shape]]:
     for match in DECLARATION.finditer(text):
         for name, brackets in re.findall(r"(\w+)\s*((?:\[[^\];]*\]\s*)+)", match[0]):
             extents = tuple(evaluate(e, constants) for e in re.findall(r"\[([^\]]*)\]", brackets))
-            found.append((name, Shape(extents, ELEMENT_BYTES[match[1]],
+            found.append((name, Shape(extents, ELEMENT_BYTES.get(match[1], 0),
                                       COMPONENT_BYTES.get(match[1], 0))))
     return found
 

@@ -22,6 +22,7 @@ __global__ void f() {
     __shared__ float unknown[N][4];
     __shared__ volatile int flags[THREADS/32];
     float acc[4][4];
+    __shared__ T typed[2][8], more[4];
 }
 """
 
@@ -44,6 +45,7 @@ def test_demangle(symbol, name):
     ("unknown", 160, Shape((10, 4), 4)),        # N is taken from the size
     ("flags", 32, Shape((8,), 4)),
     ("acc", 64, Shape((4, 4), 4)),
+    ("typed", 128, Shape((2, 8), 8)), ("typed", 24, None), ("more", 8, Shape((4,), 2)),
     ("tile_a", 100, None),                      # another array of that name
     ("tile_c", 36, None),                       # in a comment
 ])  # fmt: skip
