@@ -72,8 +72,8 @@ class Space:
         for n, value in enumerate(values):
             if mask is not None:
                 value = np.broadcast_to(value, mask.shape)[mask]
-            elif value.size > index.size:               # many threads, one address
-                index = np.broadcast_to(index, value.shape)
+            elif value.shape != index.shape:            # many threads, one address
+                index = np.broadcast_to(index, np.broadcast_shapes(index.shape, value.shape))
             view[n:][index] = value
 
     def _index(self, address, mask, size: int):

@@ -284,7 +284,8 @@ def test_without_line_information_the_ptx_line_stands_in():
 
 
 @pytest.mark.parametrize("uninitialised, error, message", [
-    ([4], ValueError, "no argument 4, only 0 to 2"), ([0], ValueError, "argument 0 is not an array"),
+    ([4], ValueError, "no argument 4, only 0 to 2"),
+    ([0], ValueError, "argument 0 is not an array"),
     (["out"], TypeError, "indices of arguments, not 'out'"), ([True], TypeError, "not True")])
 def test_wrong_uninitialised(uninitialised, error, message):
     args, _ = arguments(next(one for one in CORRECT if one.name == "local"))
@@ -305,3 +306,58 @@ def test_defines_of_the_command_line_give_shapes():
 
 TILED_PADDED = planted.edit(planted.TILED, ("k < BK", "k <= BK"), ("tile_b[BK][BN]",
                                                                   "tile_b[BK][BN + PAD]"))
+
+
+BODIES = {
+    # body, and the lines (of `body`, from 1) of the race that it has
+    "all lanes read, the last writes": ("""\
+s[threadIdx.x] = 1; __syncthreads();
+int x = s[0]; out[threadIdx.x] = x;
+if (threadIdx.x == 31) s[0] = 2;""", {2, 3}),
+    "one reads, another reads and writes": ("""\
+s[threadIdx.x] = 1; __syncthreads();
+if (threadIdx.x == 3) out[0] = s[0];
+if (threadIdx.x == 5) { out[1] = s[0];
+s[0] = 2; }""", {2, 4}),
+    "a store after an atomic": ("""\
+s[threadIdx.x] = 1; __syncthreads();
+if (threadIdx.x == 3) atomicAdd((int*)&s[0], 1);
+if (threadIdx.x == 5) s[0] = 7;""", {2, 3}),
+    "an atomic after a load": ("""\
+s[threadIdx.x] = 1; __syncthreads();
+if (threadIdx.x == 3) out[0] = s[0];
+if (threadIdx.x == 5) atomicAdd((int*)&s[0], 1);""", {2, 3}),
+    "a copy after a store": ("""\
+s[threadIdx.x] = 1;
+COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""", {1, 2}),
+    "a copy after a load": ("""\
+s[threadIdx.x] = 1; __syncthreads();
+out[threadIdx.x] = s[threadIdx.x];
+COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""", {2, 3}),
+    "two copies to one place": ("""\
+COPY(s[threadIdx.x / 2], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""", {1}),
+    "volatile in shared memory": ("""\
+s[5] = threadIdx.x;""", {1}),
+    "volatile in global memory": ("""\
+((volatile int*)out)[0] = threadIdx.x; out[1] = ((volatile int*)out)[0];""", set()),
+    "relaxed stores": ("""\
+asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(out), "r"(threadIdx.x));""", set()),
+    "blocks wait at different barriers": ("""\
+__syncwarp(); s[threadIdx.x] = 1;
+if (blockIdx.x == 0) __syncthreads(); else { out[99] = 1; __syncthreads(); }
+s[threadIdx.x ^ 32] += 1;""", set()),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies(name):
+    body, lines = BODIES[name]
+    source = """#define COPY(to, from) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: \
+"r"((unsigned)__cvta_generic_to_shared((void*)&to)), "l"(from))
+""" + 'extern "C" __global__ void f(int* out) {\n__shared__ volatile int s[64];\n' + body + "\n}\n"
+    found = kernels.Kernel(source, "f").sanitize(2, 64, [np.zeros(100, np.int32)])
+    races = [{f.position.line - 3, f.other_position.line - 3} for f in found
+             if f.kind == "race" and f.address.startswith("s[")]
+    assert races == ([lines] if lines else []), found
+    if not lines:
+        assert found == ()
