@@ -312,7 +312,7 @@ BODIES = {
     # body, and the lines (of `body`, from 1) of the race that it has
     "all lanes read, the last writes": ("""\
 s[threadIdx.x] = 1; __syncthreads();
-int x = s[0]; out[threadIdx.x] = x;
+if (threadIdx.x < 32) out[threadIdx.x] = s[0];
 if (threadIdx.x == 31) s[0] = 2;""", {2, 3}),
     "one reads, another reads and writes": ("""\
 s[threadIdx.x] = 1; __syncthreads();
@@ -346,6 +346,10 @@ asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(out), "r"(threadIdx.x)
 __syncwarp(); s[threadIdx.x] = 1;
 if (blockIdx.x == 0) __syncthreads(); else { out[99] = 1; __syncthreads(); }
 s[threadIdx.x ^ 32] += 1;""", set()),
+    "the same in global memory": ("""\
+__syncwarp(); int* mine = out + 128 * blockIdx.x; mine[threadIdx.x] = 1;
+if (blockIdx.x == 0) __syncthreads(); else { mine[99] = 1; __syncthreads(); }
+mine[threadIdx.x ^ 32] += 1;""", set()),
 }
 
 
@@ -355,7 +359,7 @@ def test_bodies(name):
     source = """#define COPY(to, from) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: \
 "r"((unsigned)__cvta_generic_to_shared((void*)&to)), "l"(from))
 """ + 'extern "C" __global__ void f(int* out) {\n__shared__ volatile int s[64];\n' + body + "\n}\n"
-    found = kernels.Kernel(source, "f").sanitize(2, 64, [np.zeros(100, np.int32)])
+    found = kernels.Kernel(source, "f").sanitize(2, 64, [np.zeros(256, np.int32)])
     races = [{f.position.line - 3, f.other_position.line - 3} for f in found
              if f.kind == "race" and f.address.startswith("s[")]
     assert races == ([lines] if lines else []), found
