@@ -1,4 +1,4 @@
-"""The command line: python -m kernels list | check | bench | bits."""
+"""The command line: python -m kernels list | check | bench | sanitize | bits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from . import bench, gpu, ptx
+from . import bench, gpu, ptx, sanitize
 from .build import CompileError
 from .check import check, digest
 from .kernel import DEVICES
@@ -17,7 +17,10 @@ from .steps import Step, step, steps
 BITS = Path(__file__).parent / "results" / "bits.json"
 BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
 
-EXIT_CODES = "exit status: 0 all well, 1 a result is wrong, 2 the command could not be carried out"
+EXIT_CODES = (
+    "exit status: 0 all well, 1 a result is wrong or a fault is found, "
+    "2 the command could not be carried out"
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -59,7 +62,12 @@ def _parser() -> argparse.ArgumentParser:
         help="sizes M = N = K to time; default: " + " ".join(map(str, bench.SIZES)),
     )  # fmt: skip
     timing.add_argument("--output", type=Path, metavar="PATH", help="save the records here")
-    for one in (listing, checking, timing):
+    sanitizing = command(
+        sanitize.run_cli, "sanitize", "find races, stray accesses and barrier faults",
+        takes_steps=False,
+    )  # fmt: skip
+    sanitize.add_arguments(sanitizing)
+    for one in (listing, checking, timing, sanitizing):
         one.add_argument("--json", action="store_true", help="print JSON, for programs")
     bits = command(
         _bits, "bits", "record the SHA-256 of results on the GPU, for tests to compare with"

@@ -56,14 +56,7 @@ class Kernel:
         fit the kernel, gpu.NoGPU without a GPU, ptx.PTXError when it goes wrong in the
         interpreter.
         """
-        grid = _dimensions("grid", grid, MAX_GRID)
-        block = _dimensions("block", block, MAX_BLOCK)
-        if math.prod(block) > MAX_THREADS:
-            raise ValueError(
-                f"block {block} has {math.prod(block)} threads; a block has at most {MAX_THREADS}"
-            )
-        if not isinstance(dynamic_shared, (int, np.integer)) or dynamic_shared < 0:
-            raise ValueError(f"dynamic_shared must be a number of bytes, not {dynamic_shared!r}")
+        grid, block = _launch_size(grid, block, dynamic_shared)
         values = self.convert(args)
         where = choose_device(device, values)
         if where == "interpreter":
@@ -87,6 +80,30 @@ class Kernel:
         """
         values = self.convert(args)
         return trace.trace(self.entry, grid, block, values, names, dynamic_shared, keep)
+
+    def sanitize(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        args: Sequence,
+        dynamic_shared: int = 0,
+        uninitialised: Sequence[int] = (),
+    ) -> tuple[ptx.Finding, ...]:
+        """Run the kernel in the interpreter and report its memory and barrier faults.
+
+        Out of bounds or misaligned accesses, reads of memory that nobody wrote, races, barriers
+        that not all threads reach, asynchronous copies not waited for: see `ptx.sanitizer`.
+        `uninitialised` are the indices of `args` whose contents count as not written yet. Arrays
+        are written, as by a call. Raises as a call does, but faults are findings, not errors.
+        """
+        grid, block = _launch_size(grid, block, dynamic_shared)
+        values = self.convert(args)
+        choose_device("interpreter", values)
+        defined = [o.removeprefix("-D").replace("=", " ", 1) for o in self.options
+                   if o.startswith("-D")]
+        source = "".join(f"#define {text}\n" for text in defined) + self.source
+        return ptx.sanitize(self.entry, grid, block, values, dynamic_shared=dynamic_shared,
+                            uninitialised=uninitialised, source=source)
 
     def resources(self, arch: str = "sm_90") -> build.Resources:
         """Registers, stack, spills and shared memory on a GPU of compute capability `arch`."""
@@ -155,6 +172,19 @@ def choose_device(
 @functools.cache
 def _parse(text: str) -> ptx.Module:
     return ptx.parse(text)
+
+
+def _launch_size(grid, block, dynamic_shared) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Grid and block as tuples; raises TypeError or ValueError for what no launch can have."""
+    grid = _dimensions("grid", grid, MAX_GRID)
+    block = _dimensions("block", block, MAX_BLOCK)
+    if math.prod(block) > MAX_THREADS:
+        raise ValueError(
+            f"block {block} has {math.prod(block)} threads; a block has at most {MAX_THREADS}"
+        )
+    if not isinstance(dynamic_shared, (int, np.integer)) or dynamic_shared < 0:
+        raise ValueError(f"dynamic_shared must be a number of bytes, not {dynamic_shared!r}")
+    return grid, block
 
 
 def _dimensions(name: str, value, limits: tuple[int, int, int]) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import gpu
+from . import gpu, ptx
 from .expressions import evaluate
 from .kernel import Kernel, choose_device
 from .reference import inputs
@@ -188,6 +188,23 @@ class Step:
         A, B, C = inputs(M, N, K)
         return self.kernel.trace(self.grid(M, N), self.block, (M, N, K, 1, A, B, 0, C),
                                  ("M", "N", "K", "alpha", "A", "B", "beta", "C"), keep=keep)
+
+    def sanitize(self, M: int, N: int, K: int) -> tuple[ptx.Finding, ...]:
+        """Run the step in the interpreter and report its memory and barrier faults.
+
+        Two runs: C = A B, where nobody has written C before, and C = A B + beta C. Raises
+        ValueError for a shape that the step cannot do.
+        """
+        constraint = self.broken(M, N, K)
+        if constraint:
+            raise ValueError(self._cannot(constraint, M, N, K))
+        found = []
+        for beta, uninitialised in ((0, (7,)), (-0.5, ())):
+            A, B, C = inputs(M, N, K)
+            found += self.kernel.sanitize(self.grid(M, N), self.block,
+                                          (M, N, K, 1, A, B, beta, C),
+                                          uninitialised=uninitialised)
+        return ptx.merged(found)
 
     def benchmark(self, sizes=None, **options):
         """Time the step on the GPU, with cuBLAS beside it: see `bench.benchmark`."""

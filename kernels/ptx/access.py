@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import memory
-from .events import Access
+from .events import Access, Fault, Landed
 from .floats import flush_subnormals
 from .forms import DTYPES, Unsupported, bits
 from .integers import low_ones
@@ -65,15 +65,25 @@ def spaces_of(space: str, address, mask, state):
 
 
 def reach(i, state, kind: str, space: memory.Space, address, mask, width: int,
-          align: int | None = None) -> None:
-    """Check an access (aligned to its width unless told otherwise) and tell the sink of it."""
-    fault = memory.fault_for(i, state.describe_thread)
-    space.check(address, mask, width, align or width, fault)
+          align: int | None = None, values=None):
+    """Check an access (aligned to its width unless told otherwise) and tell the sink of it.
+
+    Returns the mask of the threads that may go on with it: all, unless the run is tolerant."""
+    align = align or width
+    wrong = space.check(address, mask, width, align)
+    if wrong is not None:
+        if not state.tolerant:
+            raise space.fault(address, wrong, width, align, i, state.describe_thread)
+        wrong = state.full(wrong)
+        state.sink(Fault(i, kind, space.name, width, align, address, wrong, state.blocks,
+                         state.shape[1], state.steps))
+        mask = state.full(mask) & ~wrong
     if kind != "load":
-        space.check_writeable(address, mask, fault)
+        space.check_writeable(address, mask, i, state.describe_thread)
     if state.sink is not None:
         state.sink(Access(i, kind, space.name, width, address, mask, state.blocks,
-                          state.shape[1], state.steps))
+                          state.shape[1], state.steps, values))
+    return mask
 
 
 def load(i: Instruction, slots):
@@ -88,7 +98,7 @@ def load(i: Instruction, slots):
     def execute(state, mask):
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
-            reach(i, state, "load", home, address, part, size * lanes)
+            part = reach(i, state, "load", home, address, part, size * lanes)
             for write, value in zip(writers, home.load(address, part, size, lanes)):
                 if part is not None:                # flat values of the active threads
                     full = np.zeros(state.shape, value.dtype)
@@ -111,7 +121,7 @@ def store(i: Instruction, slots):
         whole = address_of(state.registers)
         values = [read(state.registers).view(unsigned) for read in readers]
         for home, address, part in spaces_of(space, whole, mask, state):
-            reach(i, state, "store", home, address, part, size * lanes)
+            part = reach(i, state, "store", home, address, part, size * lanes, values=values)
             home.store(address, part, values, size)
     return execute
 
@@ -151,7 +161,7 @@ def atomic(i: Instruction, slots):
     def execute(state, mask):
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
-            reach(i, state, "atomic", home, address, part, size)
+            part = reach(i, state, "atomic", home, address, part, size)
             active = np.ones(state.shape, bool) if part is None else part
             index = np.broadcast_to((address // size) + home.rows[size], state.shape)[active]
             values = [np.broadcast_to(read(state.registers), state.shape)[active]
@@ -226,13 +236,20 @@ def async_copy(i: Instruction, slots):
         reading = active & (count > 0)
         home, shared = state.spaces["global"], state.spaces["shared"]
         for n in np.unique(count[reading]):
-            reach(i, state, "load", home, source, reading & (count == n), int(n), width)
-        reach(i, state, "store", shared, target, active, width)
+            these = reading & (count == n)
+            reading &= ~these | reach(i, state, "load", home, source, these, int(n), width)
+        active = reach(i, state, "store", shared, target, active, width)
         words = [np.zeros(state.shape, np.uint32) for _ in range(width // 4)]
         for n, value in enumerate(home.load(source, reading, 4, width // 4)):
             left = np.clip(count[reading].astype(np.int64) - 4 * n, 0, 4)   # bytes of this word
             words[n][reading] = value & low_ones(8 * left.astype(np.uint32), np.uint32)[0]
-        state.copies.add(lambda done: shared.store(target, done, words, 4), active)
+
+        def land(done):
+            shared.store(target, done, words, 4)
+            if state.sink is not None:
+                state.sink(Landed(i, width, target, done, state.blocks, state.shape[1],
+                                  state.steps))
+        state.copies.add(land, active)
     return execute
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import warp
 from .errors import PTXError
-from .events import Barrier
+from .events import Arrived, Barrier
 from .forms import Unsupported
 from .memory import LOCAL_WINDOW, SHARED_WINDOW
 
@@ -158,13 +158,15 @@ def barrier(i, slots, entry, following):
         if kind == "arrive":
             state.arrived.setdefault(number, np.zeros(len(here), np.int64))
             state.arrived[number] += here.sum(1)
+            if state.sink is not None:
+                state.sink(Arrived(i, number, mask, state.blocks, state.shape[1], state.steps))
             state.go(following, mask)
         else:
             groups = state.waiting.setdefault(number, {})
             if following in groups:
                 here = here | groups[following][0]
-            groups[following] = (here, i, combine)
-        release(state, number, count)
+            groups[following] = (here, i, combine, count)
+        release(state, number)
     return end
 
 
@@ -176,27 +178,29 @@ def one_value(read, state, mask, i) -> int:
     return int(values[0])
 
 
-def release(state, number: int, count: int | None = None) -> None:
+def release(state, number: int) -> None:
     """Let the blocks go on in which everybody has arrived."""
     groups = state.waiting.get(number)
     if not groups:
         return
-    here = np.logical_or.reduce([mask for mask, _, _ in groups.values()])
+    here = np.logical_or.reduce([mask for mask, *_ in groups.values()])
+    *_, (*_, count) = groups.values()       # of the last to come
     there = here.sum(1) + state.arrived.get(number, 0)
     needed = state.alive.sum(1) if count is None else count
     done = (there >= needed) & here.any(1)
     if not done.any():
         return
     going = here & done[:, None]
-    for pc, (mask, i, combine) in list(groups.items()):
+    waited = tuple((i, mask & going) for mask, i, *_ in groups.values() if (mask & going).any())
+    for pc, (mask, i, combine, _) in list(groups.items()):
         if combine is not None:
             combine(state, going)
         state.go(pc, mask & going)
         left = mask & ~going
         groups.pop(pc)
         if left.any():
-            groups[pc] = (left, i, combine)
-    announce(state, i, number, None if going.all() else going)
+            groups[pc] = (left, i, combine, count)
+    announce(state, waited[0][0], number, None if going.all() else going, count, waited)
     if not groups:
         del state.waiting[number]
     if number in state.arrived:
@@ -205,9 +209,10 @@ def release(state, number: int, count: int | None = None) -> None:
             del state.arrived[number]
 
 
-def announce(state, i, number: int, mask) -> None:
+def announce(state, i, number: int, mask, count: int | None = None, waited=()) -> None:
     if state.sink is not None:
-        state.sink(Barrier(i, number, mask, state.blocks, state.shape[1], state.steps))
+        state.sink(Barrier(i, number, mask, state.blocks, state.shape[1], state.steps,
+                           count, waited))
 
 
 def reduction(i, slots, operands: list):

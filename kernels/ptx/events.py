@@ -46,13 +46,68 @@ class Access:
     blocks: np.ndarray
     threads: int
     step: int
+    values: tuple[np.ndarray, ...] | None = None    # of a store: its elements, unsigned
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Of a tolerant run: accesses that are out of bounds or misaligned, and are not made. The
+    Access for the other threads follows."""
+    instruction: Instruction
+    kind: str
+    space: str
+    width: int
+    align: int
+    address: np.ndarray
+    mask: np.ndarray                # the threads at fault
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Landed:
+    """What cp.async has stored, with a wait, for the threads of the mask. Its Access came when
+    the copy was issued."""
+    instruction: Instruction        # the cp.async
+    width: int
+    address: np.ndarray             # in shared memory
+    mask: np.ndarray
+    blocks: np.ndarray
+    threads: int
+    step: int
 
 
 @dataclass(frozen=True)
 class Barrier:
-    """The threads of the mask have all reached the barrier and go on."""
+    """The threads of the mask have all reached the barrier and go on. `waited`: at which
+    instructions, each with its threads; empty when all waited at `instruction`."""
     instruction: Instruction
     number: int
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+    count: int | None = None        # the threads that it takes; None: all of the block
+    waited: tuple[tuple[Instruction, np.ndarray], ...] = ()
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """bar.arrive: the threads of the mask count as arrived and do not wait."""
+    instruction: Instruction
+    number: int
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class WarpSync:
+    """shfl, vote, redux or bar.warp.sync: lanes have waited for those of their member mask."""
+    instruction: Instruction
+    members: np.ndarray             # uint32 (B, T): a bit for each lane of the warp
     mask: np.ndarray | None
     blocks: np.ndarray
     threads: int

@@ -28,6 +28,7 @@ from .syntax import Entry, Instruction, Vector
 CHUNK_THREADS = 16384       # as many as keep the working set in the L2 cache of a core
 MAX_THREADS = 1024          # of a block, on every GPU to date
 STEP_LIMIT = 5_000_000
+FAR, APART = 1 << 20, 256   # bytes between the arrays of a tolerant run: global, other spaces
 PATIENCE = 1024             # turns of the lowest program counter before another has one
 
 
@@ -40,6 +41,7 @@ class State:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     sink: object = None
+    tolerant: bool = False
     steps: int = 0                              # instructions run
     ready: dict[int, np.ndarray | None] = field(default_factory=lambda: {0: None})
     waiting: dict[int, dict] = field(default_factory=dict)      # barrier -> {pc: mask}
@@ -154,13 +156,15 @@ def compute(i: Instruction, slots: Slots):
 
 
 def run(entry: Entry, grid, block, args, *, dynamic_shared: int = 0, sink=None,
-        step_limit: int = STEP_LIMIT) -> None:
+        step_limit: int = STEP_LIMIT, tolerant: bool = False) -> None:
     """Run an entry for a grid of blocks.
 
     grid, block: 1 to 3 ints, x first. args, one per parameter: a C-contiguous NumPy array for a
     pointer (what the kernel stores is written back into it), a NumPy scalar of the parameter's
     size for a value, bytes for a struct. dynamic_shared: bytes. sink: called with every event
-    (see `events`). step_limit: instructions that a chunk of blocks may run.
+    (see `events`). step_limit: instructions that a chunk of blocks may run. tolerant: with a
+    sink, tell it of accesses that are out of bounds or misaligned, and go on without them;
+    arrays lie farther apart then, so that fewer of the former end in another array.
 
     Raises ValueError for a launch that a GPU would refuse, and a PTXError for what goes wrong
     while running.
@@ -168,11 +172,13 @@ def run(entry: Entry, grid, block, args, *, dynamic_shared: int = 0, sink=None,
     grid, block = extent("grid", grid), extent("block", block)
     check_launch(entry, block, args)
     program = decode(entry)
-    heap, addresses, arrays = place(entry, args)
+    heap, addresses, arrays = place(entry, args, FAR if tolerant else memory.GUARD)
+    apart = APART if tolerant else 0
     params = np.frombuffer(bytearray(pack_params(entry, args, addresses)), np.uint8)
     shared, shared_size = memory.lay_out(
-        [v for v in entry.variables if v.space == "shared"], dynamic_shared)
-    local, local_size = memory.lay_out([v for v in entry.variables if v.space == "local"])
+        [v for v in entry.variables if v.space == "shared"], dynamic_shared, apart)
+    local, local_size = memory.lay_out([v for v in entry.variables if v.space == "local"],
+                                        guard=apart)
     symbols = {a.name: a.start for a in (*heap.allocations, *shared, *local)}
     symbols |= {p.name: p.offset for p in entry.params}
     param = memory.Space("param", params, np.zeros((1, 1), np.int64),
@@ -192,7 +198,7 @@ def run(entry: Entry, grid, block, args, *, dynamic_shared: int = 0, sink=None,
                                                    (len(blocks), 1)),
                       "local": memory.rowed_space("local", local, local_size,
                                                   (len(blocks), threads))}
-            state = State([], spaces, blocks, grid, block, sink)
+            state = State([], spaces, blocks, grid, block, sink, tolerant)
             state.registers = program.slots.initial(state, symbols, dynamic_shared)
             run_chunk(program, state, step_limit)
     for array, allocation in arrays:
@@ -228,7 +234,7 @@ def run_chunk(program: Program, state: State, step_limit: int) -> None:
         raise Deadlock("the member mask names lanes that never come here",
                        instruction=instruction, thread=state.describe_thread(b, t))
     for number, groups in state.waiting.items():
-        for mask, instruction, _ in groups.values():
+        for mask, instruction, *_ in groups.values():
             b, t = np.argwhere(mask)[0]
             raise Deadlock(
                 f"barrier {number} is never completed: {int(mask[b].sum())} threads of the block "
@@ -257,7 +263,7 @@ def check_launch(entry: Entry, block, args) -> None:
         raise ValueError(f"{entry.name} takes {len(entry.params)} arguments, {len(args)} given")
 
 
-def place(entry: Entry, args):
+def place(entry: Entry, args, guard: int):
     """Put arrays and module variables into global memory.
 
     Returns the space, the address of each array argument by position, and (array, allocation)
@@ -279,7 +285,7 @@ def place(entry: Entry, args):
     for v in variables:
         data = np.frombuffer(bytearray(v.data.ljust(v.size, b"\0")), np.uint8)
         buffers.append((v.name, data))
-    heap = memory.global_space(buffers)
+    heap = memory.global_space(buffers, guard)
     addresses = {n: heap.allocations[at].start for n, at in position.items()}
     return heap, addresses, list(zip(arrays.values(), heap.allocations))
 

@@ -72,8 +72,8 @@ class Space:
         for n, value in enumerate(values):
             if mask is not None:
                 value = np.broadcast_to(value, mask.shape)[mask]
-            elif value.size > index.size:               # many threads, one address
-                index = np.broadcast_to(index, value.shape)
+            elif value.shape != index.shape:            # many threads, one address
+                index = np.broadcast_to(index, np.broadcast_shapes(index.shape, value.shape))
             view[n:][index] = value
 
     def _index(self, address, mask, size: int):
@@ -82,30 +82,31 @@ class Space:
             index = index + self.rows[size]
         return index if mask is None else np.broadcast_to(index, mask.shape)[mask]
 
-    def check(self, address, mask, width: int, align: int, fault) -> None:
-        """Raise the MemoryFault that `fault(message, thread index)` makes, unless every
-        access of `width` bytes lies in one allocation and at a multiple of `align`."""
+    def check(self, address, mask, width: int, align: int):
+        """None if every access of `width` bytes lies in one allocation and at a multiple of
+        `align`; else where it does not, of the shape that address and mask broadcast to."""
         active = address if mask is None else np.broadcast_to(address, mask.shape)[mask]
         if active.size == 0:
-            return
+            return None
         low, high = int(active.min()), int(active.max())
         home = self.find(low)
         inside = home is not None and high + width <= home.end
         if inside and not np.bitwise_or.reduce(active, axis=None) & align - 1:
-            return
-        wrong = (active & (align - 1)) != 0
-        if not inside:
-            wrong = wrong | ~self._allocated(active, width)
-        if wrong.any():
-            self._raise(active, wrong, mask, width, align, fault)
+            return None
+        wrong = ((address & (align - 1)) != 0) | ~self._allocated(address, width)
+        if mask is not None:
+            wrong = wrong & mask
+        return wrong if wrong.any() else None
 
-    def check_writeable(self, address, mask, fault) -> None:
-        """Raise `fault(message, thread index)` for a store to a read-only allocation."""
+    def check_writeable(self, address, mask, instruction, describe_thread) -> None:
+        """Raise a MemoryFault for a store to a read-only allocation."""
         for a in self.allocations:
             if not a.writeable:
                 hit = (address >= a.start) & (address < a.end) & (True if mask is None else mask)
                 if hit.any():
-                    raise fault(f"store to {a.name}, which is read-only", np.argwhere(hit)[0])
+                    raise MemoryFault(f"store to {a.name}, which is read-only",
+                                      instruction=instruction,
+                                      thread=describe_thread(*np.argwhere(hit)[0]))
 
     def find(self, address: int) -> Allocation | None:
         at = bisect.bisect_right(self.starts, address) - 1
@@ -119,45 +120,54 @@ class Space:
         at = np.maximum(np.searchsorted(starts, address, "right") - 1, 0)
         return (address >= starts[at]) & (address + width <= ends[at])
 
-    def _raise(self, active, wrong, mask, width: int, align: int, fault):
-        first = int(np.argmax(wrong.ravel()))
-        bad = int(active.ravel()[first])
-        if mask is None:
-            where = np.unravel_index(first, active.shape)
-        else:
-            where = tuple(np.argwhere(mask)[first])
+    def fault(self, address, wrong, width: int, align: int, instruction, describe_thread):
+        """The MemoryFault of the first access that `check` found wrong."""
+        where = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        bad = int(np.broadcast_to(address, wrong.shape)[where])
         if bad & (align - 1) and self.find(bad) is not None:
-            raise fault(f"misaligned {width}-byte access to {self.name} memory at "
-                        f"{self.describe(bad)}: the address must be a multiple of {align}", where)
-        raise fault(f"{width}-byte access to {self.name} memory out of bounds: "
-                    f"{self.describe(bad)}", where)
+            message = (f"misaligned {width}-byte access to {self.name} memory at "
+                       f"{self.describe(bad)}: the address must be a multiple of {align}")
+        else:
+            message = f"{width}-byte access to {self.name} memory out of bounds: " \
+                      f"{self.describe(bad)}"
+        return MemoryFault(message, instruction=instruction, thread=describe_thread(*where))
 
     def describe(self, address: int) -> str:
         """An address in words: which allocation, and how far into or past it."""
-        if not self.allocations:
+        home = nearest(self.allocations, address)
+        if home is None:
             return f"address {address:#x}; there is no {self.name} allocation"
-        home = min(self.allocations,
-                   key=lambda a: max(a.start - address, address - a.end + 1, 0))
-        offset = address - home.start
-        if offset < 0:
-            place = f"{-offset} bytes before the start"
-        elif offset < home.size:
-            place = f"byte {offset}"
-        else:
-            place = f"{offset - home.size} bytes past the end"
-        return f"address {address:#x}, {place} of {home.name} ({home.size} bytes)"
+        return f"address {address:#x}, {distance(home, address)}"
+
+
+def nearest(allocations, address: int) -> Allocation | None:
+    """The allocation that holds the address or is closest to it; None if there are none."""
+    return min(allocations, default=None,
+               key=lambda a: max(a.start - address, address - a.end + 1, 0))
+
+
+def distance(home: Allocation, address: int, name: str | None = None) -> str:
+    """How far an address is into or past an allocation, in words."""
+    offset = address - home.start
+    if offset < 0:
+        place = f"{-offset} bytes before the start"
+    elif offset < home.size:
+        place = f"byte {offset}"
+    else:
+        place = f"{offset - home.size} bytes past the end"
+    return f"{place} of {name or home.name} ({home.size} bytes)"
 
 
 _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
-def global_space(buffers: list[tuple[str, np.ndarray]]) -> Space:
+def global_space(buffers: list[tuple[str, np.ndarray]], guard: int = GUARD) -> Space:
     """Copy the buffers into one arena, unallocated guards between them."""
-    allocations, end = [], GUARD
+    allocations, end = [], guard
     for name, buffer in buffers:
         start = -(-end // ALIGNMENT) * ALIGNMENT
         allocations.append(Allocation(name, start, buffer.nbytes, buffer.flags.writeable))
-        end = start + buffer.nbytes + GUARD
+        end = start + buffer.nbytes + guard
     data = np.full(-(-end // 16) * 16, 0xFF, np.uint8)
     for allocation, (_, buffer) in zip(allocations, buffers):
         data[allocation.start:allocation.end] = buffer.reshape(-1).view(np.uint8)
@@ -173,20 +183,15 @@ def rowed_space(name: str, allocations: list[Allocation], size: int,
     return Space(name, np.full(max(count * stride, 16), 0xFF, np.uint8), row, allocations)
 
 
-def lay_out(variables, dynamic: int = 0) -> tuple[list[Allocation], int]:
+def lay_out(variables, dynamic: int = 0, guard: int = 0) -> tuple[list[Allocation], int]:
     """Offsets for declared variables in order; an extern array takes the `dynamic` bytes at
-    the end. Returns the allocations and the size of the row."""
+    the end. `guard` bytes between any two belong to nobody. Returns the allocations and the
+    size of the row."""
     allocations, end = [], 0
     for variable in sorted(variables, key=lambda v: v.size == 0):
         start = -(-end // variable.align) * variable.align
         size = variable.size or dynamic
         allocations.append(Allocation(variable.name, start, size))
-        end = start + (size if variable.size else 0)
+        end = start + (size + guard if variable.size else 0)
     last = max((a.end for a in allocations), default=0)
     return allocations, max(last, end + dynamic)
-
-
-def fault_for(instruction, describe_thread):
-    """A maker of MemoryFaults for one instruction."""
-    return lambda message, where: MemoryFault(message, instruction=instruction,
-                                              thread=describe_thread(*where))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .events import WarpSync
 from .forms import DTYPES, Unsupported, signed
 from .syntax import Instruction, Vector
 
@@ -53,6 +54,9 @@ def together(exchange, members_of, i: Instruction, following: int):
             if not going.any():
                 return
             mask, active = going, by_warp(going, state, False)
+        if state.sink is not None:
+            state.sink(WarpSync(i, by_thread(members, state), mask, state.blocks,
+                                state.shape[1], state.steps))
         exchange(state, mask, active, members)
         state.go(following, mask)
     return end

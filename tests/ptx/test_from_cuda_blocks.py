@@ -139,3 +139,16 @@ def test_generic_pointers(which):
     run_cuda(COOPERATIVE, "generic", 1, 32, [x, out, np.int32(which)])
     at = [(t + which) & 3 for t in range(32)]
     assert out.tolist() == [[3 * k, 21 * k, 3 * t + k][which] for t, k in enumerate(at)]
+
+
+def test_blocks_that_store_their_number_where_only_the_thread_counts():
+    """Address and value each vary along another axis: the last block wins, as any may."""
+    source = """extern "C" __global__ void meet(unsigned* out) {
+        __shared__ unsigned s[1];
+        out[threadIdx.x] = blockIdx.x;
+        s[0] = threadIdx.x;
+        out[8 + blockIdx.x] = s[0];
+    }"""
+    out = np.full(11, 99, np.uint32)
+    run_cuda(source, "meet", 3, 8, [out])
+    assert out.tolist() == [2] * 8 + [7] * 3

@@ -1,0 +1,140 @@
+"""What a sanitizer run found, merged and put into words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .arrays import (
+    Shape,
+    array_shapes,
+    declarations,
+    demangle,
+    fit,
+    index_text,
+    parameter_names,
+)
+from .memory import nearest
+from .syntax import Position
+
+KINDS = ("out of bounds", "misaligned", "uninitialised", "race", "barrier", "asynchronous copy")
+
+
+@dataclass(frozen=True, repr=False)
+class Finding:
+    """A fault. `position` is the CUDA line where it shows, `other_position` that of the earlier
+    access where two are involved; the PTX line (file "PTX") where the PTX does not tell the CUDA
+    line. `count`: how often."""
+    kind: str                           # one of KINDS
+    message: str                        # what, who and where, in a sentence
+    position: Position
+    thread: str | None                  # "block (0, 0, 0), thread (3, 1, 0)"
+    address: str | None = None          # "tile_a[3][17]"
+    other_position: Position | None = None
+    other_thread: str | None = None
+    count: int = 1
+
+    def __str__(self) -> str:
+        times = f" ({self.count} times)" if self.count > 1 else ""
+        return f"{self.position}: {self.kind}: {self.message}{times}"
+
+    __repr__ = __str__
+
+
+class Findings:
+    """A collector: equal findings are kept once, the first of them, with a count."""
+
+    def __init__(self):
+        self.found: dict[tuple, Finding] = {}
+
+    def add(self, finding: Finding, what: str = "") -> None:
+        """`what` tells findings of one kind and pair of lines apart, such as the array."""
+        places = frozenset(map(str, (finding.position, finding.other_position or
+                                     finding.position)))
+        key = finding.kind, what, places
+        seen = self.found.get(key)
+        self.found[key] = finding if seen is None else replace(seen,
+                                                               count=seen.count + finding.count)
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def __iter__(self):
+        return iter(self.found.values())
+
+
+def merged(found) -> tuple[Finding, ...]:
+    """The findings of several runs, equal ones once."""
+    together = Findings()
+    for finding in found:
+        together.add(finding, re.match(r"\w*", finding.address or "")[0])
+    return tuple(together)
+
+
+class Words:
+    """What the source and CUDA call the addresses and threads of a launch."""
+
+    def __init__(self, launched, args, source: str):
+        self.launch = launched
+        self.names = array_names(launched, args, source)
+
+    def locate(self, space: str, address) -> tuple[str, str]:
+        """An address as (array, element), both in the words of the source."""
+        homes = self.launch.allocations["global" if space == "const" else space]
+        home = nearest(homes, int(address))
+        if home is None:
+            return space, f"address {int(address):#x}"
+        name, shape = self.names.get(home.name, (demangle(home.name), None))
+        return name, index_text(name, int(address) - home.start, shape)
+
+    def thread(self, block, thread) -> str:
+        x, y, _ = self.launch.block
+        i, j, _ = self.launch.grid
+        n, t = int(block), int(thread)
+        return (f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
+                f"thread ({t % x}, {t // x % y}, {t // (x * y)})")
+
+
+def allocation_of(n: int, args, allocations):
+    """The allocation of an array argument; one array may be several arguments."""
+    data = args[n].__array_interface__["data"][0]
+    first = next(m for m, x in enumerate(args) if isinstance(x, np.ndarray) and x.nbytes ==
+                 args[n].nbytes and (x is args[n] or x.__array_interface__["data"][0] == data))
+    return next(a for a in allocations if a.name.startswith(f"argument {first} "))
+
+
+def array_names(launched, args, source: str) -> dict[str, tuple[str, Shape | None]]:
+    """Allocation name -> what the source calls it, and its shape if known."""
+    kernel = demangle_function(launched.entry.name)
+    called = parameter_names(source, kernel) if source else []
+    names = {}
+    declared = [a for space in ("global", "shared", "local") for a in launched.allocations[space]]
+    shapes = array_shapes(source, {demangle(a.name): a.size for a in declared})
+    for a in declared:
+        argument = re.match(r"argument (\d+) ", a.name)
+        if argument:
+            n = int(argument[1])
+            name = called[n] if len(called) == len(args) else f"arg{n}"
+            shape = Shape(args[n].shape or (1,), args[n].itemsize)
+            names[a.name] = name, shape
+        elif a.name.startswith("__local_depot"):        # all that has an address, in one piece
+            names[a.name] = only_array(source, a.size, shapes)
+        else:
+            name = demangle(a.name)
+            names[a.name] = name, shapes.get(name)
+    return names
+
+
+def only_array(source: str, size: int, others) -> tuple[str, Shape | None]:
+    """The array of `size` bytes in the source if there is one of that size alone."""
+    fitting = {name: shape for name, declared in declarations(source) if name not in others
+               and None not in declared.extents and (shape := fit(declared, size))}
+    return next(iter(fitting.items())) if len(fitting) == 1 else ("local memory", None)
+
+
+def demangle_function(symbol: str) -> str:
+    """`gemm` of `_Z4gemmILi4EEvPf`."""
+    match = re.match(r"_ZN?(?:K)?(\d+)(\w+)", symbol)
+    return match[2][:int(match[1])] if match else symbol

@@ -1,0 +1,65 @@
+"""Find memory and barrier faults of a kernel that a lucky run hides.
+
+All threads of a chunk run in lockstep in the interpreter, so a race does not show as a wrong
+result. It shows in shadow memory: who touched each cell last, and whether a barrier came in
+between (see `shadow`). The kinds of findings are those of NVIDIA's compute-sanitizer (memcheck,
+initcheck, racecheck, synccheck), with these choices:
+
+- An atomic or strong access (atom, red, relaxed, acquire, release; volatile in global memory)
+  does not race with another. Fences together with such accesses order blocks.
+- Threads that write the value which is there already, or the same one in one instruction, do
+  not race; racecheck gives that its lowest level, which it does not print unless asked to.
+- Lanes of a warp are ordered by __syncwarp, and by the shuffles, votes and reductions that wait
+  for them; without, they race like other threads.
+- A barrier of the block is to be reached by all its threads, at one place; a thread that has
+  exited has not reached it.
+- Blocks are not ordered, whatever the order in which they run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .checker import Checker
+from .errors import Deadlock, PTXError
+from .findings import Finding
+from .machine import run
+from .syntax import Position
+
+
+def sanitize(entry, grid, block, args, *, dynamic_shared: int = 0, uninitialised=(),
+             source: str = "") -> tuple[Finding, ...]:
+    """Run an entry as `run` does, and report its faults; none for a correct kernel.
+
+    uninitialised: which arguments, by index, are arrays whose contents nobody has written yet,
+    so that reading an element before the kernel writes it is a fault. source: the CUDA text,
+    from which findings take the names and shapes of arrays. Arrays are written, as by `run`.
+
+    Raises what `run` raises before a kernel starts, TypeError or ValueError for wrong
+    `uninitialised`, and PTXError for what stops a run that has no findings.
+    """
+    unwritten = check_uninitialised(uninitialised, args)
+    checker = Checker(args, unwritten, source)
+    try:
+        run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=checker, tolerant=True)
+    except Deadlock as error:
+        checker.findings.add(Finding("barrier", str(error.args[0]).partition("\n")[0],
+                                     error.source or Position("PTX", error.line),
+                                     error.thread))
+    except PTXError:                # an endless loop or a trap, maybe for what was found before
+        if not checker.findings:
+            raise
+    return tuple(checker.findings)
+
+
+def check_uninitialised(uninitialised, args) -> set[int]:
+    unwritten = set()
+    for n in uninitialised:
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+            raise TypeError(f"uninitialised takes indices of arguments, not {n!r}")
+        if not 0 <= n < len(args):
+            raise ValueError(f"uninitialised: there is no argument {n}, only 0 to {len(args) - 1}")
+        if not isinstance(args[n], np.ndarray):
+            raise ValueError(f"uninitialised: argument {n} is not an array")
+        unwritten.add(int(n))
+    return unwritten

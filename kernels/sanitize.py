@@ -1,0 +1,142 @@
+"""The command `python -m kernels sanitize`: steps of the ladder, or any CUDA file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from .build import CompileError
+from .kernel import Kernel
+from .steps import Step, step, steps
+
+TYPES = {"float": np.float32, "double": np.float64, "half": np.float16, "int": np.int32,
+         "unsigned": np.uint32, "char": np.int8, "short": np.int16, "long": np.int64}
+ARGUMENT = re.compile(r"(?:(out|zero):)?(" + "|".join(TYPES) + r")\[(\d+(?:,\d+)*)\]")
+USAGE = """\
+A number among --args is passed as it is: 64, 1.5. An array is float[1024] or float[64,32], with
+random contents (floats from -1 to 1, whole numbers from 0 to 9); zero:float[1024] is full of
+zeros, and reading out:float[1024] before the kernel has written it is a finding.
+Types: """ + ", ".join(TYPES) + ".\n"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{USAGE}\n{parser.epilog}"
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET",
+        help="steps (03_coalesced, 03 or coalesced; all if none), then M N K if not chosen for "
+        "you; or a file FILE.cu",
+    )  # fmt: skip
+    parser.add_argument("--kernel", metavar="NAME", help="of FILE.cu: its name, or gemm<4, 8>")
+    parser.add_argument("--grid", nargs="+", type=int, metavar="N", help="of FILE.cu: blocks")
+    parser.add_argument("--block", nargs="+", type=int, metavar="N", help="of FILE.cu: threads")
+    parser.add_argument("--args", nargs="*", metavar="ARG", help="of FILE.cu: see below")
+    parser.add_argument("-D", action="append", default=[], metavar="NAME[=VALUE]", dest="defines",
+                        help="define a macro, also in steps")
+    parser.add_argument("--dynamic-shared", type=int, default=0, metavar="BYTES")
+    parser.set_defaults(parser=parser)
+
+
+def run_cli(options: argparse.Namespace) -> int:
+    """The exit status: 0 without findings, 1 with some."""
+    try:
+        runs = list(_plan(options))
+        outcomes = [(title, sanitize()) for title, sanitize in runs]
+    except CompileError:
+        raise
+    except (TypeError, ValueError) as error:
+        options.parser.error(str(error))
+    if options.json:
+        print(json.dumps([{"target": title, "findings": [asdict(f) for f in found]}
+                          for title, found in outcomes], indent=2))
+    else:
+        for title, found in outcomes:
+            print(f"{title}: {len(found) or 'no'} finding{'s' * (len(found) != 1)}")
+            for finding in found:
+                print(f"  {finding}")
+    return int(any(found for _, found in outcomes))
+
+
+def _plan(options):
+    """Yield (title, function that returns findings). Raises ValueError for wrong use."""
+    targets = options.targets
+    if any(t.endswith(".cu") for t in targets):
+        yield _file(options)
+        return
+    if options.kernel or options.grid or options.block or options.args is not None:
+        raise ValueError("--kernel, --grid, --block and --args go with a file FILE.cu")
+    names, shape = split_shape(targets)
+    defines = dict(_define(text) for text in options.defines)
+    for one in [step(name) for name in names] or steps():
+        changed = one.define(**defines) if defines else one
+        for M, N, K in [shape] if shape else shapes(changed):
+            yield (f"{one.id} M = {M}, N = {N}, K = {K}",
+                   lambda changed=changed, M=M, N=N, K=K: changed.sanitize(M, N, K))
+
+
+def split_shape(words: list[str]) -> tuple[list[str], tuple[int, int, int] | None]:
+    """Names of steps, and M, N, K where the last three words are numbers (without a leading
+    zero: 03 is a step)."""
+    last = words[-3:]
+    if len(last) == 3 and all(re.fullmatch(r"[1-9]\d*", word) for word in last):
+        return words[:-3], tuple(map(int, last))
+    return words, None
+
+
+def shapes(one: Step) -> list[tuple[int, int, int]]:
+    """Shapes to try: whole tiles, and primes if the step can do them."""
+    tiles = [one.defines.get(name, 8) for name in ("BM", "BN", "BK")]
+    candidates = [(2 * tiles[0], 2 * tiles[1], 4 * tiles[2]), (67, 71, 73)]
+    return [shape for shape in candidates if one.broken(*shape) is None]
+
+
+def _define(text: str) -> tuple[str, int]:
+    match = re.fullmatch(r"(\w+)=(-?\d+)", text)
+    if not match:
+        raise ValueError(f"a define of a step is NAME=NUMBER, not {text!r}")
+    return match[1], int(match[2])
+
+
+def _file(options):
+    if len(options.targets) != 1:
+        raise ValueError("one file at a time, and no steps beside it")
+    missing = [flag for flag in ("kernel", "grid", "block", "args")
+               if getattr(options, flag) is None]
+    if missing:
+        raise ValueError("a file needs " + ", ".join(f"--{flag}" for flag in missing))
+    path = Path(options.targets[0])
+    stream = np.random.RandomState(0)
+    args, uninitialised = [], []
+    for n, text in enumerate(options.args):
+        value, unwritten = parse_argument(text, stream)
+        args.append(value)
+        if unwritten:
+            uninitialised.append(n)
+    kernel = Kernel(path.read_text(encoding="utf-8"), options.kernel,
+                    [f"-D{text}" for text in options.defines], path.name)
+    return f"{path.name} {options.kernel}", lambda: kernel.sanitize(
+        options.grid, options.block, args, options.dynamic_shared, uninitialised)
+
+
+def parse_argument(text: str, stream: np.random.RandomState):
+    """A number or an array, and whether it counts as not written yet. Raises ValueError."""
+    match = ARGUMENT.fullmatch(text.replace(" ", ""))
+    if match is None:
+        for kind in (int, float):
+            try:
+                return kind(text), False
+            except ValueError:
+                pass
+        raise ValueError(f"--args: {text!r} is neither a number nor an array such as "
+                         "float[1024] or out:float[64,64]")
+    dtype, shape = TYPES[match[2]], tuple(map(int, match[3].split(",")))
+    if match[1]:
+        return np.zeros(shape, dtype), match[1] == "out"
+    if np.dtype(dtype).kind == "f":
+        return stream.uniform(-1, 1, shape).astype(dtype), False
+    return stream.randint(0, 10, shape).astype(dtype), False

@@ -1,0 +1,162 @@
+"""Sanitizing steps, and the command line of the sanitizer."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import kernels
+from kernels import __main__ as cli
+from kernels import sanitize, steps
+
+STRAY = """\
+extern "C" __global__ void twice(int n, float x, const float* a, float* b)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n + EXTRA)
+        b[i] = x * a[i] + MORE;
+}
+"""
+
+
+@pytest.fixture
+def stray(tmp_path):
+    path = tmp_path / "stray.cu"
+    path.write_text(STRAY)
+    return [str(path), "--kernel", "twice", "--grid", "4", "--block", "64",
+            "--args", "200", "-1.5", "float[200]", "out:float[200]"]
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """A folder with a step that lacks a guard, and reads C when beta is 0."""
+    source = kernels.step("03_coalesced").source
+    for old, new in (("row >= M || col >= N", "row >= M"),
+                     ("beta == 0.0f ? alpha * sum : ", "")):
+        assert old in source
+        source = source.replace(old, new)
+    (tmp_path / "04_broken.cu").write_text(source)
+    return tmp_path
+
+
+@pytest.mark.parametrize("one", kernels.steps.steps(), ids=lambda one: one.id)
+def test_nothing_is_found_in_a_step(one):
+    for shape in sanitize.shapes(one):
+        assert one.sanitize(*shape) == ()
+
+
+def test_a_broken_step(broken):
+    one = steps.step("04", broken)
+    store = 1 + one.source.splitlines().index(
+        next(line for line in one.source.splitlines() if "beta * *c" in line))
+    (finding,) = one.sanitize(32, 64, 8)        # whole tiles: only C is left
+    assert (finding.kind, finding.position.line) == ("uninitialised", store)
+    assert finding.count == 32 * 64
+    found = one.sanitize(32, 60, 8)
+    assert {f.kind for f in found} == {"uninitialised", "race", "out of bounds"}
+    assert len({(f.kind, f.position, f.other_position, f.address) for f in found}) == len(found)
+
+
+def test_a_step_refuses_a_shape_it_cannot_do(tmp_path):
+    source = kernels.step("03_coalesced").source.replace(
+        "// block:", "// requires: K % 8 == 0\n// block:")
+    (tmp_path / "07_picky.cu").write_text(source)
+    one = steps.step("07_picky", tmp_path)
+    with pytest.raises(ValueError, match="K % 8 == 0"):
+        one.sanitize(8, 8, 7)
+    assert (67, 71, 73) not in sanitize.shapes(one) and sanitize.shapes(one)
+
+
+def test_steps_on_the_command_line(capsys):
+    assert cli.main(["sanitize", "02", "coalesced", "17", "19", "23"]) == 0
+    assert capsys.readouterr().out == ("02_naive M = 17, N = 19, K = 23: no findings\n"
+                                       "03_coalesced M = 17, N = 19, K = 23: no findings\n")
+    assert cli.main(["sanitize", "03", "-D", "BM=8", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows[0] == {"target": "03_coalesced M = 16, N = 128, K = 32", "findings": []}
+
+
+def test_all_steps_without_a_name(capsys):
+    assert cli.main(["sanitize", "8", "8", "8"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()] == [one.id for one in steps.steps()]
+
+
+def test_a_step_with_findings_gives_status_1(capsys, monkeypatch, broken):
+    monkeypatch.setattr(sanitize, "step", lambda name: steps.step(name, broken))
+    assert cli.main(["sanitize", "04", "32", "64", "8"]) == 1
+    head, line = capsys.readouterr().out.splitlines()
+    assert head == "04_broken M = 32, N = 64, K = 8: 1 finding"
+    assert line.startswith("  04_broken.cu:") and ": uninitialised: block (0, 0, 0)" in line
+
+
+def test_a_file(capsys, stray):
+    assert cli.main(["sanitize", *stray, "-D", "EXTRA=0", "-D", "MORE=0"]) == 0
+    assert capsys.readouterr().out == "stray.cu twice: no findings\n"
+    assert cli.main(["sanitize", *stray, "-D", "EXTRA=5", "-D", "MORE=b[i]", "--json"]) == 1
+    (row,) = json.loads(capsys.readouterr().out)
+    found = {(f["kind"], f["address"]): f for f in row["findings"]}
+    assert set(found) == {("out of bounds", "a[200]"), ("out of bounds", "b[200]"),
+                          ("uninitialised", "b[0]")}
+    one = found["out of bounds", "a[200]"]
+    assert one["position"] == {"file": "stray.cu", "line": 5} and one["count"] == 5
+    assert one["thread"] == "block (3, 0, 0), thread (8, 0, 0)" and one["other_thread"] is None
+
+
+def test_a_file_that_does_not_compile_gives_status_2(capsys, stray):
+    assert cli.main(["sanitize", *stray, "-D", "EXTRA=0"]) == 2
+    assert 'stray.cu:5: error: identifier "MORE" is undefined' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argv, message", [
+    (["coalescd"], "no step 'coalescd'"),
+    (["03", "64", "64"], "no step '64'"),
+    (["03", "--grid", "2"], "go with a file FILE.cu"),
+    (["03", "-D", "BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
+    (["03", "-D", "BX=2"], "has no define 'BX'"),
+    (["a.cu", "b.cu"], "one file at a time"),
+    (["a.cu", "--kernel", "f"], "a file needs --grid, --block, --args"),
+    (["a.cu", "--kernel", "f", "--grid", "x"], "invalid int value: 'x'"),
+])  # fmt: skip
+def test_wrong_use_gives_status_2(capsys, argv, message):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["sanitize", *argv])
+    assert caught.value.code == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("change, message", [
+    ((-1, "flot[200]"), "'flot[200]' is neither a number nor an array"),
+    ((-2, "1.5"), "args[2] of twice"),
+    ((4, "0"), "grid.x is 0"),
+    ((6, "2000"), "block.x is 2000"),
+])  # fmt: skip
+def test_wrong_arguments_of_a_file(capsys, stray, change, message):
+    stray[change[0]] = change[1]
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["sanitize", *stray, "-D", "EXTRA=0", "-D", "MORE=0"])
+    assert caught.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_a_missing_file_gives_status_2(capsys, stray, tmp_path):
+    stray[0] = str(tmp_path / "none.cu")
+    assert cli.main(["sanitize", *stray]) == 2
+    assert "none.cu" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text, dtype, shape, unwritten", [
+    ("float[3,4]", np.float32, (3, 4), False), ("out:double[5]", np.float64, (5,), True),
+    ("zero:int[7]", np.int32, (7,), False), ("half[2]", np.float16, (2,), False),
+])  # fmt: skip
+def test_arrays_in_the_argument_syntax(text, dtype, shape, unwritten):
+    value, out = sanitize.parse_argument(text, np.random.RandomState(0))
+    assert (value.dtype, value.shape, out) == (dtype, shape, unwritten)
+    assert text.startswith(("zero", "out")) != value.any()
+
+
+def test_numbers_in_the_argument_syntax():
+    stream = np.random.RandomState(0)
+    assert sanitize.parse_argument("-3", stream) == (-3, False)
+    value, _ = sanitize.parse_argument("1e3", stream)
+    assert value == 1000.0 and isinstance(value, float)
