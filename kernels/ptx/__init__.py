@@ -7,11 +7,11 @@ It needs NumPy and nothing of the rest of the project.
 """
 
 from .errors import Deadlock, MemoryFault, ParseError, PTXError, StepLimit, UnknownOpcode
-from .events import Access, Barrier, Executed, Launched
+from .events import Access, Barrier, Executed, Guarded, Launched
 from .machine import decode, run
 from .parser import parse
 from .syntax import Entry, Instruction, Module, Param, Position
 
-__all__ = ["Access", "Barrier", "Deadlock", "Entry", "Executed", "Instruction", "Launched",
-           "MemoryFault", "Module", "PTXError", "Param", "ParseError", "Position", "StepLimit",
-           "UnknownOpcode", "decode", "parse", "run"]
+__all__ = ["Access", "Barrier", "Deadlock", "Entry", "Executed", "Guarded", "Instruction",
+           "Launched", "MemoryFault", "Module", "PTXError", "Param", "ParseError", "Position",
+           "StepLimit", "UnknownOpcode", "decode", "parse", "run"]

@@ -72,8 +72,8 @@ class Space:
         for n, value in enumerate(values):
             if mask is not None:
                 value = np.broadcast_to(value, mask.shape)[mask]
-            elif value.size > index.size:               # many threads, one address
-                index = np.broadcast_to(index, value.shape)
+            elif value.shape != index.shape:            # one value or one address for many
+                index = np.broadcast_to(index, np.broadcast_shapes(index.shape, value.shape))
             view[n:][index] = value
 
     def _index(self, address, mask, size: int):
@@ -175,10 +175,12 @@ def rowed_space(name: str, allocations: list[Allocation], size: int,
 
 def lay_out(variables, dynamic: int = 0) -> tuple[list[Allocation], int]:
     """Offsets for declared variables in order; an extern array takes the `dynamic` bytes at
-    the end. Returns the allocations and the size of the row."""
+    the end, on a 16-byte boundary as ptxas gives it. Returns the allocations and the size of the
+    row."""
     allocations, end = [], 0
     for variable in sorted(variables, key=lambda v: v.size == 0):
-        start = -(-end // variable.align) * variable.align
+        align = variable.align if variable.size else max(variable.align, 16)
+        start = -(-end // align) * align
         size = variable.size or dynamic
         allocations.append(Allocation(variable.name, start, size))
         end = start + (size if variable.size else 0)

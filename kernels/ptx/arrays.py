@@ -1,0 +1,158 @@
+"""What CUDA source calls a byte address: `tile_a[3][17]`.
+
+The PTX has the names of arrays and their sizes; extents and element types stand in the source.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from typing import NamedTuple
+
+ELEMENT_BYTES = {
+    "char": 1, "bool": 1, "int8_t": 1, "uint8_t": 1,
+    "short": 2, "half": 2, "__half": 2, "__nv_bfloat16": 2, "int16_t": 2, "uint16_t": 2,
+    "int": 4, "unsigned": 4, "float": 4, "int32_t": 4, "uint32_t": 4, "half2": 4, "__half2": 4,
+    "double": 8, "int64_t": 8, "uint64_t": 8, "size_t": 8, "float2": 8, "int2": 8,
+    "float4": 16, "int4": 16, "uint4": 16, "double2": 16,
+}  # fmt: skip
+COMPONENT_BYTES = {"float2": 4, "float4": 4, "int2": 4, "int4": 4, "uint4": 4, "double2": 8}
+DECLARATION = re.compile(rf"\b({'|'.join(ELEMENT_BYTES)}|(?<=__shared__ )\w+)\s+"
+                         r"((?:\w+\s*(?:\[[^\];]*\]\s*)*,\s*)*)"
+                         r"(\w+)\s*((?:\[[^\];]*\]\s*)+)")
+
+
+class Shape(NamedTuple):
+    """An array's extents, outermost first, and what an element is."""
+    extents: tuple[int | None, ...]
+    element: int                # bytes; 0 where the declared type does not tell
+    component: int = 0          # bytes of .x of a vector type, else 0
+
+
+def demangle(symbol: str) -> str:
+    """The variable's own name in a PTX symbol: `tile_a` of `_ZZ5sgemmE6tile_a`.
+
+    Covers what a kernel's variables need of the Itanium C++ ABI: locals of functions and names
+    in namespaces. Other symbols come back as they are."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    before = "(?<=E)" if symbol.startswith("_ZZ") else r"(?<!\d)"     # a function's name, E, ours
+    for match in re.finditer(rf"{before}(?=(\d+)([A-Za-z_]\w*))", symbol):
+        length, rest = int(match[1]), match[2]
+        if len(rest) >= length and re.fullmatch(r"E?(_\d+|__\d+_)?", rest[length:]):
+            return rest[:length]
+    return symbol
+
+
+def index_text(name: str, offset: int, shape: Shape | None) -> str:
+    """The element at a byte offset, which may lie outside the array: the first index then says
+    by how much. Without a shape, the name and the offset."""
+    if shape is None or not shape.extents or 0 in shape.extents[1:]:
+        return f"{name} + {offset} bytes"
+    index, rest = divmod(offset, shape.element)
+    parts = []
+    for extent in reversed(shape.extents[1:]):
+        index, part = divmod(index, extent)
+        parts.append(part)
+    text = name + "".join(f"[{part}]" for part in (index, *reversed(parts)))
+    if rest and shape.component:
+        component, rest = divmod(rest, shape.component)
+        text += "." + "xyzw"[component]
+    return text + (f" + {rest} bytes" if rest else "")
+
+
+def array_shapes(source: str, sizes: dict[str, int]) -> dict[str, Shape]:
+    """The shapes of the arrays that the CUDA source declares with extents of known value.
+
+    sizes: by name, the bytes that the array has in the PTX. A declaration that does not come to
+    that size is another one, or was not understood; a missing or unknown outermost extent
+    (`extern __shared__ float buffer[]`) is taken from it."""
+    shapes: dict[str, Shape] = {}
+    for name, shape in declarations(source):
+        if name in sizes and name not in shapes and (fitted := fit(shape, sizes[name])):
+            shapes[name] = fitted
+    return shapes
+
+
+def fit(shape: Shape, size: int) -> Shape | None:
+    """The shape with its outermost extent filled in; None if it does not take `size` bytes."""
+    outer, *inner = shape.extents
+    if None in inner or 0 in shape.extents:
+        return None
+    if not shape.element:                       # of a type that only the size tells, such as T
+        count = math.prod(inner, start=outer) if outer else size
+        if size % count or size // count not in (1, 2, 4, 8, 16):
+            return None
+        shape = shape._replace(element=size // count)
+    count, rest = divmod(size, math.prod(inner, start=shape.element))
+    return shape._replace(extents=(count, *inner)) if not rest and outer in (None, count) else None
+
+
+def declarations(source: str) -> list[tuple[str, Shape]]:
+    """The arrays that the source declares, in order; extents that are not understood are None."""
+    text = strip_comments(source)
+    constants = definitions(text)
+    found = []
+    for match in DECLARATION.finditer(text):
+        for name, brackets in re.findall(r"(\w+)\s*((?:\[[^\];]*\]\s*)+)", match[0]):
+            extents = tuple(evaluate(e, constants) for e in re.findall(r"\[([^\]]*)\]", brackets))
+            found.append((name, Shape(extents, ELEMENT_BYTES.get(match[1], 0),
+                                      COMPONENT_BYTES.get(match[1], 0))))
+    return found
+
+
+def parameter_names(source: str, kernel: str) -> list[str]:
+    """The names of a kernel's parameters, in order; empty if its definition is not found."""
+    text = strip_comments(source)
+    for match in re.finditer(rf"\b{re.escape(kernel)}\s*\(([^(){{}};]*)\)\s*\{{", text):
+        names = [re.search(r"(\w+)\s*(?:\[\s*\])?\s*$", p) for p in match[1].split(",")]
+        if all(names):
+            return [name[1] for name in names]
+    return []
+
+
+def strip_comments(source: str) -> str:
+    """Without comments and with continued lines joined."""
+    source = re.sub(r"\\\n", " ", source)
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.DOTALL)
+
+
+def definitions(text: str) -> dict[str, str]:
+    """Names of integer constants and their expressions: #define, constexpr, const, enum. The
+    first definition counts, as it does for `#ifndef X` / `#define X`."""
+    found: dict[str, str] = {}
+    for name, value in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+?)[ \t]*$", text,
+                                  re.MULTILINE):
+        found.setdefault(name, value)
+    for name, value in re.findall(r"\bconst(?:expr)?\s+(?:\w+\s+)*?(\w+)\s*=\s*([^;,]+)[;,]", text):
+        found.setdefault(name, value)
+    return found
+
+
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+              ast.Div: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift,
+              ast.RShift: operator.rshift}
+
+
+def evaluate(expression: str, constants: dict[str, str]) -> int | None:
+    """The value of a C expression of non-negative integers, or None if it has other things."""
+    def value(node, depth):
+        match node:
+            case ast.Constant(value=int(number)):
+                return number
+            case ast.Name(id=name) if depth < 32:
+                return value(parsed(constants[name]), depth + 1)
+            case ast.BinOp(left=left, op=op, right=right):
+                return _OPERATORS[type(op)](value(left, depth), value(right, depth))
+        raise KeyError
+
+    def parsed(text):
+        text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", text.strip())
+        return ast.parse(text, mode="eval").body
+
+    try:
+        return value(parsed(expression), 0)
+    except (KeyError, SyntaxError, ZeroDivisionError, ValueError):
+        return None
