@@ -71,15 +71,21 @@ class Kernel:
         args: Sequence,
         names: Sequence[str] = (),
         dynamic_shared: int = 0,
-        keep: Sequence[int] = (0, 0, 0),
+        keep: Sequence = (0, 0, 0),
+        **limits,
     ) -> trace.Trace:
         """Run the kernel in the interpreter, and count and keep its memory accesses.
 
-        `names` are the arguments' names in the result ("arg0", "arg1", … without), `keep` is the
-        block, x first, whose accesses are kept one by one. Arrays are written, as by a call.
+        `names` are the arguments' names in the result ("arg0", "arg1", … without), `keep` is the block, x first, whose accesses are kept one by one, or a list
+        of blocks; `limits` (`warps`, `lines`) as for `trace.trace`. Arrays are written, as by a
+        call.
         """
         values = self.convert(args)
-        return trace.trace(self.entry, grid, block, values, names, dynamic_shared, keep)
+        defines = [o[2:].replace("=", " ", 1) for o in self.options if o.startswith("-D")]
+        source = "".join(f"#define {define}\n" for define in defines) + self.source
+        return trace.trace(
+            self.entry, grid, block, values, names, dynamic_shared, keep, source, **limits
+        )
 
     def sanitize(
         self,

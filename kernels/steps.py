@@ -16,6 +16,7 @@ import re
 import sys
 import textwrap
 import types
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -176,18 +177,20 @@ class Step:
 
         return check(self, device)
 
-    def trace(self, M: int, N: int, K: int, keep: tuple[int, int] = (0, 0)) -> Trace:
+    def trace(self, M: int, N: int, K: int, keep: Sequence = (0, 0), **limits) -> Trace:
         """Run C = A B of random matrices in the interpreter and return what it did to memory.
 
-        `keep` is the block, column of blocks first, whose accesses are kept one by one; counts
-        are of all. Raises ValueError for a shape that the step cannot do.
+        `keep` is the block, column of blocks first, whose accesses are kept one by one, or a
+        list of blocks; `limits` (`warps`, `lines`) as for `trace.trace`; counts are of all.
+        Raises ValueError for a shape that the step cannot do.
         """
         constraint = self.broken(M, N, K)
         if constraint:
             raise ValueError(self._cannot(constraint, M, N, K))
         A, B, C = inputs(M, N, K)
         return self.kernel.trace(self.grid(M, N), self.block, (M, N, K, 1, A, B, 0, C),
-                                 ("M", "N", "K", "alpha", "A", "B", "beta", "C"), keep=keep)
+                                 ("M", "N", "K", "alpha", "A", "B", "beta", "C"), keep=keep,
+                                 **limits)
 
     def sanitize(self, M: int, N: int, K: int) -> tuple[ptx.Finding, ...]:
         """Run the step in the interpreter and report its memory and barrier faults.

@@ -1,54 +1,44 @@
-"""Run a kernel in the interpreter and keep what it did to memory.
+"""Run a kernel in the interpreter, count what it costs, and keep what it did to memory.
 
-Counting covers the whole run; single accesses are kept for one chosen block, so that a picture
-can show which lane touched what.
+Counting covers the whole run; single accesses are kept for chosen blocks, warps and lines, so
+that a picture can show which lane touched what.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from . import analysis, ptx
+from .analysis.folding import fold
+from .counting import Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
+from .metrics import FFMA, METRICS, REQUESTS, SECTORS
+from .ptx.arrays import Shape, array_shapes, demangle, index_text
 
-REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
-SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
-FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
-SHORT = {"load": "ld", "store": "st"}       # as the metrics name them
-
-
-class Place(NamedTuple):
-    """What a line does: the CUDA line, load or store, and the array by name."""
-    line: int
-    kind: str
-    array: str
-
-
-class Cost(NamedTuple):
-    """Of global memory: requests of warps, the cache lines and sectors that each touched, added
-    up, and the fewest sectors that could have held what the lanes used."""
-    requests: int
-    lines: int
-    sectors: int
-    ideal: int
+__all__ = ["FFMA", "REQUESTS", "SECTORS", "Cost", "Place", "SharedCost", "Trace", "WarpAccess", "trace"]
+SPACES = ("global", "shared", "local")
 
 
 @dataclass(frozen=True)
 class WarpAccess:
-    """One memory instruction of one warp. `offset`: bytes from the start of the array."""
+    """One memory instruction of one warp, as the machine makes it: several of the source may
+    have become one (`analysis.folding`). `offset`: bytes from the start of the array."""
     line: int                   # CUDA source line
     kind: str                   # "load", "store" or "atomic"
-    space: str
+    space: str                  # "global", "shared" or "local"
     array: str
     width: int                  # bytes for each lane
     offset: np.ndarray          # (32,) int64
     active: np.ndarray          # (32,) bool
     warp: int
-    start: int                  # address of the array
+    start: int                  # address of the array in its space; a thread's own, if local
+    block: tuple[int, int, int] = (0, 0, 0)
+    step: int = 0               # PTX instructions that the block had run before
+    ptx_line: int = 0
+    shape: Shape | None = None
 
     @property
     def address(self) -> np.ndarray:
@@ -56,34 +46,53 @@ class WarpAccess:
 
     @property
     def sectors(self) -> int:
+        """Of global memory, 32 bytes each."""
         return int(analysis.sectors(self.address, self.width, self.active))
+
+    @property
+    def wavefronts(self) -> int:
+        """Of shared memory, for loads and stores of 4, 8 or 16 bytes."""
+        return int(analysis.wavefronts(self.address, self.width, self.active, self.kind))
+
+    @property
+    def conflicts(self) -> int:
+        return int(analysis.bank_conflicts(self.address, self.width, self.active, self.kind))
+
+    def element(self, lane: int) -> str:
+        """The first element that a lane touches: `tile_a[3][17]`, or the name and the bytes from
+        its start where the source does not tell the shape."""
+        return index_text(self.array, int(self.offset[lane]), self.shape)
 
 
 @dataclass
 class Trace:
-    """`counters` has Nsight Compute's metric names; `costs` is the same for each line and array;
-    `accesses` are those of block `block`, in the order of execution; `shapes` are those of the
-    arrays, by name."""
+    """`counters` has Nsight Compute's metric names; `costs` is the same for each line and array,
+    a Cost or, of shared memory, a SharedCost; `accesses` are those of block `block` (or what was
+    asked for), in the order of execution; `shapes` are those of the arrays, by name, in words of
+    4 bytes where the source does not tell."""
     block: tuple[int, int, int]
     shapes: dict[str, tuple[int, ...]]
     counters: Counter = field(default_factory=Counter)
-    costs: dict[Place, Cost] = field(default_factory=dict)
+    costs: dict[Place, Cost | SharedCost] = field(default_factory=dict)
     accesses: list[WarpAccess] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        head = ("line", "access", "array", "requests", "lines/req", "sectors/req", "at best")
-        rows = [(str(p.line), p.kind, p.array, str(c.requests),
-                 *(f"{n / c.requests:.4g}" for n in (c.lines, c.sectors, c.ideal)))
-                for p, c in sorted(self.costs.items())]
-        widths = [max(map(len, column)) for column in zip(head, *rows)]
-        return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths))
-                         for row in (head, *rows))
+        rows = sorted(self.costs.items())
+        tables = [
+            _table(("line", "access", "array", "requests", "lines/req", "sectors/req", "at best"),
+                   [(p, c.requests, c.lines, c.sectors, c.ideal)
+                    for p, c in rows if isinstance(c, Cost)]),
+            _table(("line", "access", "array", "requests", "wavefronts/req", "conflicts/req",
+                    "at best"),
+                   [(p, c.requests, c.wavefronts, c.conflicts, c.ideal)
+                    for p, c in rows if isinstance(c, SharedCost)])]
+        return "\n\n".join(filter(None, tables)) or "no access to global or shared memory"
 
     def find(self, array: str, kind: str = "load", warp: int = 0, index: int = 0) -> WarpAccess:
-        """The `index`-th access of this kind by this warp to this array, in the kept block.
+        """The `index`-th access of this kind by this warp to this array, in block `block`.
         Raises ValueError if there is none."""
         found = [a for a in self.accesses
-                 if (a.array, a.kind, a.warp) == (array, kind, warp)]
+                 if (a.array, a.kind, a.warp, a.block) == (array, kind, warp, self.block)]
         if not -len(found) <= index < len(found):
             seen = sorted({(a.kind, a.array) for a in self.accesses if a.warp == warp})
             raise ValueError(f"warp {warp} of block {self.block} has {len(found)} {kind}s of "
@@ -92,73 +101,131 @@ class Trace:
                                 or "no accesses"))
         return found[index]
 
+    def to_json(self) -> dict:
+        """Counters and costs, for programs."""
+        return {"counters": dict(self.counters),
+                "costs": [place._asdict() | {
+                    "space": "shared" if isinstance(cost, SharedCost) else "global",
+                    **cost._asdict()} for place, cost in sorted(self.costs.items())]}
+
+
+def _table(head: tuple[str, ...], rows: list[tuple]) -> str:
+    """Numbers after the requests are per request."""
+    if not rows:
+        return ""
+    cells = [(str(place.line), place.kind, place.array, str(requests),
+              *(f"{n / requests:.4g}" for n in rest)) for place, requests, *rest in rows]
+    widths = [max(map(len, column)) for column in zip(head, *cells)]
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths))
+                     for row in (head, *cells))
+
 
 def trace(entry: ptx.Entry, grid: Sequence[int] | int, block: Sequence[int] | int, args: Sequence,
           names: Sequence[str] = (), dynamic_shared: int = 0,
-          keep: Sequence[int] = (0, 0, 0)) -> Trace:
+          keep: Sequence[int] | Sequence[Sequence[int]] = (0, 0, 0), source: str = "",
+          warps: Collection[int] | None = None, lines: Collection[int] | None = None,
+          folded: bool = True) -> Trace:
     """Run an entry in the interpreter and trace it.
 
     args as for `ptx.run`; names: what to call the arguments (by default `arg0`, `arg1`, …);
-    keep: the block, x first, whose accesses are kept. Raises ValueError if the grid has no such
-    block, and what `ptx.run` raises.
+    source: the CUDA source, which tells the shapes of its arrays. Counting covers all; kept are
+    the accesses of block `keep`, x first, or of several blocks, where given only of these warps
+    and CUDA lines. folded: join accesses as ptxas does; False leaves each as the PTX has it.
+    Raises ValueError if the grid has no such block, and what `ptx.run` raises.
     """
-    keep = (*keep, 0, 0)[:3]
+    several = len(keep) > 0 and isinstance(keep[0], (tuple, list))
+    kept = [(*(int(n) for n in one), 0, 0)[:3] for one in (keep if several else [keep] if keep
+                                                           else [])]
     names = names or [f"arg{n}" for n in range(len(args))]
     shapes = {name: x.shape for name, x in zip(names, args) if isinstance(x, np.ndarray)}
-    state: dict = {}
+    folding = fold(entry) if folded else None
+    tally = Tally(folding)
+    found = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
+    tally.counters.update(dict.fromkeys(METRICS, 0))
+    arrays: dict[str, Arrays] = {}
+    elements: dict[str, Shape] = {}
+    numbers: dict[int, tuple[int, int, int]] = {}
 
     def listen(event) -> None:
-        if isinstance(event, ptx.Launched):
-            state.update(_begin(event, keep, names, shapes))
-        elif isinstance(event, ptx.Executed):
-            state["trace"].counters[FFMA] += _ffma(event)
-        elif isinstance(event, ptx.Access) and event.space == "global":
-            _account(event, **state)
+        if isinstance(event, ptx.Executed):
+            tally.executed(event)
+        elif isinstance(event, ptx.Guarded):
+            tally.guarded(event)
+        elif isinstance(event, ptx.Access) and event.space in arrays:
+            if event.space != "local":
+                tally.access(event, arrays[event.space])
+            at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
+            if at:
+                found.accesses += _kept(event, at, numbers, arrays[event.space], elements,
+                                        folding, warps, lines)
+        elif isinstance(event, ptx.Launched):
+            numbers.update(_numbers(kept, event.grid))
+            arrays.update({space: _arrays(event, space, names) for space in SPACES})
+            elements.update(_elements(event, source))
+            for space in ("shared", "local"):
+                for a in event.allocations[space]:
+                    name = demangle(a.name)
+                    shapes.setdefault(name, _words(elements.get(name), a.size))
 
     ptx.run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=listen)
-    return state["trace"]
+    return found
 
 
-def _begin(event: ptx.Launched, keep, names, shapes) -> dict:
-    x, y, z = event.grid
-    if not all(0 <= k < n for k, n in zip(keep, event.grid)):
-        raise ValueError(f"there is no block {keep} in a grid of {event.grid}")
-    owners = sorted(event.allocations["global"], key=lambda a: a.start)
+def _numbers(kept, grid) -> dict[int, tuple[int, int, int]]:
+    """Linear block number -> block, of those to keep."""
+    numbers = {}
+    for block in kept:
+        if not all(0 <= k < n for k, n in zip(block, grid)):
+            raise ValueError(f"there is no block {block} in a grid of {grid}")
+        numbers[block[0] + grid[0] * (block[1] + grid[1] * block[2])] = block
+    return numbers
+
+
+def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
+    owners = sorted(event.allocations[space], key=lambda a: a.start) if space == "global" \
+        else [a for a in event.allocations[space] if a.size]
     called = {f"argument {n} ": name for n, name in enumerate(names)}
-    labels = [next((name for prefix, name in called.items() if a.name.startswith(prefix)), a.name)
-              for a in owners]
-    return {"trace": Trace(keep, shapes), "number": keep[0] + x * (keep[1] + y * keep[2]),
-            "starts": np.array([a.start for a in owners]), "labels": labels}
+    labels = [next((name for prefix, name in called.items() if a.name.startswith(prefix)),
+                   demangle(a.name)) for a in owners]
+    return Arrays(np.array([a.start for a in owners] or [0]), labels or ["?"])
 
 
-def _ffma(event: ptx.Executed) -> int:
-    count = sum(i.opcode == "fma" and i.modifiers[-1] == "f32" for i in event.instructions)
-    if count == 0:
-        return 0
-    mask = True if event.mask is None else event.mask
-    return count * int(np.broadcast_to(mask, (len(event.blocks), event.threads)).sum())
+def _elements(event: ptx.Launched, source: str) -> dict[str, Shape]:
+    """What the source says of shared and local arrays."""
+    sizes = {demangle(a.name): a.size for space in ("shared", "local")
+             for a in event.allocations[space]}
+    return array_shapes(source, sizes) if source else {}
 
 
-def _account(event: ptx.Access, trace: Trace, number: int, starts, labels) -> None:
-    addresses, active = analysis.by_warp(event)
-    taking_part = active.any(-1)
-    if not taking_part.any():
+def _words(shape: Shape | None, size: int) -> tuple[int, ...]:
+    if shape is None:
+        return (size // 4,)
+    inner = shape.element // (shape.component or shape.element)
+    return shape.extents + ((inner,) if inner > 1 else ())
+
+
+def _kept(event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, folding, warps,
+          lines):
+    """Yield the WarpAccesses of an event, of the blocks at these places of its chunk."""
+    position = event.instruction.position
+    line = position.line if position else 0
+    first = first_active(event)
+    if first is None or lines is not None and line not in lines:
         return
-    first = addresses[active][0]
-    owner = int(np.searchsorted(starts, first, "right")) - 1
-    cost = Cost(int(taking_part.sum()),
-                *(int(count(addresses, event.width, active).sum()) for count in
-                  (analysis.cache_lines, analysis.sectors, analysis.ideal_sectors)))
-    line = event.instruction.position.line if event.instruction.position else 0
-    place = Place(line, event.kind, labels[owner])
-    trace.costs[place] = Cost(*(a + b for a, b in zip(trace.costs.get(place, (0,) * 4), cost)))
-    if event.kind in SHORT:
-        trace.counters[REQUESTS.format(SHORT[event.kind])] += cost.requests
-        trace.counters[SECTORS.format(SHORT[event.kind])] += cost.sectors
-    at = np.flatnonzero(event.blocks == number)
-    for b in at:
-        for warp in np.flatnonzero(taking_part[b]):
-            trace.accesses.append(WarpAccess(
-                line, event.kind, event.space, labels[owner], event.width,
-                addresses[b, warp] - starts[owner], active[b, warp], int(warp),
-                int(starts[owner])))
+    parts = parts_of(event, folding)
+    if not parts:
+        return
+    shape = len(event.blocks), event.threads
+    name, start = arrays.find(first)
+    address, active = analysis.by_warp(
+        np.broadcast_to(event.address, shape)[at],
+        None if event.mask is None else np.broadcast_to(event.mask, shape)[at],
+        len(at), event.threads)
+    for n, warp in np.argwhere(active.any(-1)).tolist():
+        if warps is None or warp in warps:
+            for part in parts:
+                yield WarpAccess(
+                    line, event.kind, event.space, name, part.width,
+                    address[n, warp] + (part.offset - start), active[n, warp], warp, start,
+                    numbers[int(event.blocks[at[n]])], event.step, event.instruction.line,
+                    elements.get(name))

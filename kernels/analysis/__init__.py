@@ -3,15 +3,18 @@
 Pure functions on addresses, parsed PTX and the compiler's report; none needs a GPU.
 """
 
+from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
 from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
-from .warps import by_warp
+from .warps import LANES, by_warp
 
 __all__ = [
-    "LINE_BYTES", "Mix", "Occupancy", "Placement", "SECTOR_BYTES", "by_warp", "cache_lines",
-    "compulsory_bytes", "fma_to_load_share", "ideal_sectors", "instruction_mix", "loops",
-    "occupancy", "placement", "sectors", "sgemm_flop", "traced_bytes",
+    "BANKS", "BANK_BYTES", "LANES", "LINE_BYTES", "Mix", "Occupancy", "Placement",
+    "SECTOR_BYTES", "bank_conflicts", "by_warp", "cache_lines", "compulsory_bytes",
+    "fma_to_load_share", "ideal_sectors", "ideal_wavefronts", "instruction_mix", "loops",
+    "occupancy", "placement", "sectors", "sgemm_flop", "traced_bytes", "wavefront_of",
+    "wavefronts",
 ]  # fmt: skip

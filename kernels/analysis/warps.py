@@ -7,17 +7,17 @@ import numpy as np
 LANES = 32
 
 
-def by_warp(access) -> tuple[np.ndarray, np.ndarray]:
-    """The byte addresses of a `ptx.Access` and which lanes take part, both (B, warps, 32).
+def by_warp(address, mask, blocks: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Byte addresses and which lanes take part, both of shape (blocks, warps, 32).
 
-    Threads of a block are numbered x first and cut into warps of 32; the lanes that a last,
-    short warp lacks take no part.
+    address, mask: as a `ptx.Access` has them, broadcasting to (blocks, threads); a mask of None
+    means all. Threads of a block are numbered x first and cut into warps of 32; the lanes that a
+    last, short warp lacks take no part.
     """
-    blocks, threads = len(access.blocks), access.threads
     warps = -(-threads // LANES)
     addresses = np.zeros((blocks, warps * LANES), np.int64)
     active = np.zeros((blocks, warps * LANES), bool)
-    addresses[:, :threads] = access.address
-    active[:, :threads] = True if access.mask is None else access.mask
+    addresses[:, :threads] = address
+    active[:, :threads] = True if mask is None else mask
     shape = (blocks, warps, LANES)
     return addresses.reshape(shape), active.reshape(shape)

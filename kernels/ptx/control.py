@@ -11,16 +11,18 @@ import numpy as np
 
 from . import warp
 from .errors import PTXError
-from .events import Arrived, Barrier
+from .events import Arrived, Barrier, Guarded
 from .forms import Unsupported
 from .memory import LOCAL_WINDOW, SHARED_WINDOW
 
 
-def guarded(execute, predicate_of):
+def guarded(execute, predicate_of, i):
     """Run only the threads whose guard predicate is true."""
     def run(state, mask):
         taken, _ = split(predicate_of(state.registers), mask)
         if taken is not False:
+            if state.sink is not None:
+                state.sink(Guarded(i, taken, state.blocks, state.shape[1], state.steps))
             execute(state, taken)
     return run
 

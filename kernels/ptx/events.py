@@ -35,6 +35,17 @@ class Executed:
 
 
 @dataclass(frozen=True)
+class Guarded:
+    """An instruction under a predicate, executed once by the threads of the mask: the Executed
+    event before it says who came there."""
+    instruction: Instruction
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
 class Access:
     """One memory instruction, executed once."""
     instruction: Instruction

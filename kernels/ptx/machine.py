@@ -123,7 +123,7 @@ def bind(i: Instruction, slots: Slots, entry: Entry, following: int):
             raise Unsupported("a function that was not inlined, such as printf")
         else:
             raise Unsupported(i.opcode)
-        return control.guarded(execute, slots.guard(i)) if i.guard else execute
+        return control.guarded(execute, slots.guard(i), i) if i.guard else execute
     except (Unsupported, IndexError, KeyError) as reason:
         raise UnknownOpcode(f"the interpreter does not know {i.text!r} ({reason})",
                             instruction=i) from None

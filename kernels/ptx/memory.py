@@ -72,7 +72,7 @@ class Space:
         for n, value in enumerate(values):
             if mask is not None:
                 value = np.broadcast_to(value, mask.shape)[mask]
-            elif value.shape != index.shape:            # many threads, one address
+            elif value.shape != index.shape:            # one value or one address for many
                 index = np.broadcast_to(index, np.broadcast_shapes(index.shape, value.shape))
             view[n:][index] = value
 
@@ -185,11 +185,12 @@ def rowed_space(name: str, allocations: list[Allocation], size: int,
 
 def lay_out(variables, dynamic: int = 0, guard: int = 0) -> tuple[list[Allocation], int]:
     """Offsets for declared variables in order; an extern array takes the `dynamic` bytes at
-    the end. `guard` bytes between any two belong to nobody. Returns the allocations and the
-    size of the row."""
+    the end, on a 16-byte boundary as ptxas gives it. `guard` bytes between any two belong to
+    nobody. Returns the allocations and the size of the row."""
     allocations, end = [], 0
     for variable in sorted(variables, key=lambda v: v.size == 0):
-        start = -(-end // variable.align) * variable.align
+        align = variable.align if variable.size else max(variable.align, 16)
+        start = -(-end // align) * align
         size = variable.size or dynamic
         allocations.append(Allocation(variable.name, start, size))
         end = start + (size + guard if variable.size else 0)

@@ -1,0 +1,286 @@
+"""Which accesses of the PTX become one access of the machine, as ptxas joins them.
+
+Found by compiling small kernels with ptxas 13.0 for sm_90 and reading the SASS, and confirmed by
+counting on an H200:
+
+- Loads of a register that nobody needs go, whole or in part: a v4 load of which two words are
+  used becomes one of 8 bytes, or two of 4.
+- Loads of 4 or 8 bytes, shared or global, at constant distances of one base register are joined:
+  two neighbours on an 8-byte boundary make one of 8 bytes (two of 8 make 16). In a 16-byte window,
+  such a pair and any third word make one of 16 bytes, unused words included; two words that are
+  no pair stay two. Order does not matter, but they must stand in straight-line code with no
+  store to that space, atomic, barrier or fence in between.
+- Stores are joined in the same way if they follow each other, with no other access to that space
+  or to another window in between; only whole pairs, and two of them, nothing is filled up.
+- The boundary must be certain: from the shifts, products and masks that make the base register,
+  the place of the array in shared memory (in order of declaration), or a vector access by the
+  same register in the same block of code or one that always comes before. So float pointers
+  among the arguments join nothing, and neither does an array after one of odd size.
+- An offset is seen through add, not through or; volatile, predicated, generic and local accesses
+  are left as they are. Loads of 1 and 2 bytes too, which ptxas does join in part, and it also
+  joins across branches so short that it turns them into predicates: kernels where that counts
+  have not been met.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..ptx.syntax import TYPE_BYTES, Address, Entry, Immediate, Instruction, Register, Symbol, Vector
+from .dataflow import ANY, STRONG, Alignment, bits, needed, results
+
+WINDOW = 16                 # bytes of the widest access
+SPACES = ("global", "shared")
+
+
+class Part(NamedTuple):
+    """An access of the machine: `offset` bytes from the address of the PTX instruction."""
+    offset: int
+    width: int
+
+
+@dataclass(frozen=True)
+class Folding:
+    """`parts`: by id of an instruction that loads or stores, what the machine issues for it, where
+    that is not just one access as written; empty if an earlier instruction brings its words.
+    `removed`: ids of instructions whose results nobody needs."""
+    parts: dict[int, tuple[Part, ...]]
+    removed: frozenset[int]
+
+
+@functools.lru_cache(maxsize=64)
+def fold(entry: Entry) -> Folding:
+    """What ptxas makes of the entry's accesses; see above."""
+    registers, removed = needed(entry)
+    alignment = Alignment(entry)
+    parts: dict[int, tuple[Part, ...]] = {}
+    blocks = _blocks(entry)
+    found = [_collect(entry.instructions[start:stop], alignment, registers, removed)
+             for start, stop in blocks]
+    for own, before in zip(found, _dominators(entry, blocks)):
+        proven: dict[str, int] = {}
+        for n in before:
+            for name, zeros in found[n].proven.items():
+                proven[name] = max(proven.get(name, 0), zeros)
+        for group in own.groups:
+            root = group[0].root
+            zeros = ANY if root is None else alignment.of(root[0], proven)
+            for member, part in _join(group, zeros):
+                parts[id(member.instruction)] = (*parts.get(id(member.instruction), ()), part)
+            for member in group:
+                parts.setdefault(id(member.instruction), ())
+    parts |= {n: () for n in removed}
+    return Folding(parts, frozenset(removed))
+
+
+class _Member(NamedTuple):
+    """An instruction with what it does: words at `offset` and so on from the root."""
+    instruction: Instruction
+    root: tuple[str, int] | None        # a register and which of its values; None: a constant
+    offset: int
+    size: int                           # bytes of a word
+    words: tuple[int, ...]              # offsets from the root of those that are needed
+    lanes: int
+
+
+@dataclass
+class _Found:
+    """Of a block: groups that may be joined, and the alignment of registers that vectors prove."""
+    groups: list[list[_Member]] = field(default_factory=list)
+    proven: dict[str, int] = field(default_factory=dict)
+
+
+def _blocks(entry: Entry) -> list[tuple[int, int]]:
+    """Straight-line code: from a label that is branched to, or after a branch. Barriers and
+    shuffles do not end it here."""
+    ends = {n + 1 for n, i in enumerate(entry.instructions)
+            if i.opcode in ("bra", "brx", "ret", "exit", "trap")}
+    starts = sorted({0, *ends, *(entry.labels[name] for name in _targets(entry))})
+    starts = [n for n in starts if n < len(entry.instructions)]
+    return list(zip(starts, starts[1:] + [len(entry.instructions)]))
+
+
+def _targets(entry: Entry) -> set[str]:
+    names = {i.operands[0].name for i in entry.instructions if i.opcode == "bra"}
+    return names.union(*entry.branch_targets.values()) & set(entry.labels)
+
+
+def _dominators(entry: Entry, blocks) -> list[set[int]]:
+    """For each block, those that are always run before it, and itself."""
+    number = {start: n for n, (start, _) in enumerate(blocks)}
+    into: list[set[int]] = [set() for _ in blocks]
+    for n, (_, stop) in enumerate(blocks):
+        last = entry.instructions[stop - 1]
+        after = []
+        if last.opcode == "bra":
+            after = [entry.labels[last.operands[0].name]]
+        elif last.opcode == "brx":
+            after = [entry.labels[name] for name in entry.branch_targets[last.operands[1].name]]
+        if last.guard is not None or last.opcode not in ("bra", "brx", "ret", "exit", "trap"):
+            after.append(stop)
+        for start in after:
+            if start in number:
+                into[number[start]].add(n)
+    every = set(range(len(blocks)))
+    found = [{0}] + [set(every) for _ in blocks[1:]]
+    changed = True
+    while changed:
+        changed = False
+        for n in range(1, len(blocks)):
+            new = {n} | (set.intersection(*(found[m] for m in into[n])) if into[n] else set())
+            changed |= new != found[n]
+            found[n] = new
+    return found
+
+
+def _collect(instructions, alignment: Alignment, registers: set[str], removed: set[int]) -> _Found:
+    """Walk a block; which accesses could be joined, were their addresses aligned."""
+    found = _Found()
+    values: dict[str, tuple] = {}               # register -> (root, offset), of this block
+    version: dict[str, int] = {}
+    loads: dict[str, dict] = {space: {} for space in SPACES}    # key -> group, still open
+    stores: dict[str, tuple] = {}                               # space -> (key, group)
+
+    def value(operand):
+        """(root, offset) of an address."""
+        if isinstance(operand, Address):
+            root, offset = value(operand.base)
+            return root, offset + operand.offset
+        if isinstance(operand, Immediate):
+            return None, operand.value
+        if isinstance(operand, Symbol):
+            if operand.name in alignment.places:
+                return None, alignment.places[operand.name] + operand.offset
+            return (operand.name, 0), operand.offset
+        if operand.name in values:
+            return values[operand.name]
+        made = alignment.definitions.get(operand.name, ())
+        if len(made) == 1 and operand.name not in version:
+            return _seen_through(made[0], value) or ((operand.name, 0), 0)
+        return (operand.name, version.get(operand.name, 0)), 0
+
+    def close(space: str, loads_too: bool) -> None:
+        stores.pop(space, None)
+        if loads_too:
+            loads[space].clear()
+
+    for i in instructions:
+        if i.opcode in ("bar", "barrier", "membar", "fence"):
+            for space in SPACES:
+                close(space, True)
+        elif i.opcode in ("ld", "ldu", "st", "atom", "red", "cp") and id(i) not in removed:
+            member = _member(i, value, registers)
+            touched = [space for space in SPACES
+                       if any(m.split("::")[0] == space for m in i.modifiers)]
+            if "param" in i.modifiers or "local" in i.modifiers or "const" in i.modifiers:
+                touched = []
+            elif not touched:
+                touched = list(SPACES)          # generic, or a wait for asynchronous copies
+            if member is None or len(touched) != 1:
+                for space in touched:
+                    close(space, i.opcode not in ("ld", "ldu") or bool(STRONG & set(i.modifiers)))
+            else:
+                space, = touched
+                _prove(found.proven, member)
+                key = _key(member)
+                if i.opcode == "st":
+                    loads[space].clear()
+                    before, group = stores.get(space, (None, []))
+                    taken = {word for m in group for word in m.words}
+                    if before != key or taken & set(member.words):
+                        group = []
+                        found.groups.append(group)
+                    group.append(member)
+                    stores[space] = key, group
+                else:
+                    stores.pop(space, None)
+                    if key not in loads[space]:
+                        loads[space][key] = []
+                        found.groups.append(loads[space][key])
+                    loads[space][key].append(member)
+        made = _seen_through(i, value) if len(results(i)) == 1 and i.guard is None else None
+        for name in results(i):
+            version[name] = version.get(name, 0) + 1
+            values[name] = made or ((name, version[name]), 0)
+            if len(alignment.definitions[name]) == 1 and not made:
+                values[name] = (name, 0), 0
+    return found
+
+
+def _seen_through(i: Instruction, value):
+    """(root, offset) of what a move or an addition of a constant makes; None for others."""
+    if i.opcode == "mov" and isinstance(i.operands[1], (Register, Symbol)):
+        if isinstance(i.operands[1], Register) and not i.operands[1].name.startswith("%r"):
+            return None                         # a special register, a float
+        return value(i.operands[1])
+    if i.opcode in ("add", "sub") and i.modifiers[-1][0] in "usb" \
+            and isinstance(i.operands[1], Register) and isinstance(i.operands[2], Immediate):
+        root, offset = value(i.operands[1])
+        return root, offset + (1 if i.opcode == "add" else -1) * i.operands[2].value
+    return None
+
+
+def _member(i: Instruction, value, registers: set[str]) -> _Member | None:
+    """None for what is never joined."""
+    kind = next((m for m in reversed(i.modifiers) if m in TYPE_BYTES), None)
+    size = TYPE_BYTES.get(kind, 0)
+    if i.opcode not in ("ld", "ldu", "st") or i.guard or STRONG & set(i.modifiers) \
+            or size not in (4, 8):
+        return None
+    address, data = i.operands if i.opcode == "st" else reversed(i.operands)
+    root, offset = value(address)
+    elements = data.elements if isinstance(data, Vector) else (data,)
+    words = tuple(offset + size * n for n, element in enumerate(elements)
+                  if i.opcode == "st" or set(registers) & {getattr(element, "name", None)})
+    return _Member(i, root, offset, size, words, len(elements))
+
+
+def _key(member: _Member):
+    """What accesses of one group have in common; accesses of a window wide stay in theirs."""
+    hints = frozenset(m for m in member.instruction.modifiers
+                      if m not in TYPE_BYTES and m not in ("v2", "v4"))
+    return hints, member.root, member.size, member.offset // WINDOW
+
+
+def _prove(proven: dict[str, int], member: _Member) -> None:
+    if member.root is not None and member.lanes > 1:
+        zeros = min(bits(member.offset), bits(member.size * member.lanes))
+        name = member.root[0]
+        proven[name] = max(proven.get(name, 0), zeros)
+
+
+def _join(group: list[_Member], zeros: int):
+    """Yield (member, part): what is issued, and for which of the group's instructions."""
+    size, fill = group[0].size, group[0].instruction.opcode != "st"
+    alone = [m for m in group if m.lanes > 1 and min(zeros, bits(m.offset))
+             < bits(m.size * m.lanes)]          # aligned in a way that the base does not show
+    for member in alone:
+        for part in _parts({word - member.offset for word in member.words}, size, WINDOW, fill):
+            yield member, part
+    group = [m for m in group if m not in alone]
+    owner: dict[int, _Member] = {}
+    for member in group:
+        for word in member.words:
+            owner.setdefault(word, member)
+    if not owner:
+        return
+    start = min(owner) // WINDOW * WINDOW
+    for part in _parts({word - start for word in owner}, size, 1 << min(zeros, 4), fill):
+        covered = [owner[word] for word in owner
+                   if start + part.offset <= word < start + part.offset + part.width]
+        first = min(covered, key=group.index)
+        yield first, Part(start + part.offset - first.offset, part.width)
+
+
+def _parts(words: set[int], size: int, aligned: int, fill: bool) -> list[Part]:
+    """The accesses that bring these words of a window, whose start has that alignment."""
+    if size == 8:
+        return [Part(0, 16)] if aligned >= 16 and len(words) == 2 else \
+            [Part(word, 8) for word in sorted(words)]
+    pairs = [p for p in (0, 8) if aligned >= 8 and {p, p + 4} <= words]
+    if aligned >= 16 and pairs and (len(words) == 4 or fill and len(words) == 3):
+        return [Part(0, 16)]
+    single = sorted(words - {p + n for p in pairs for n in (0, 4)})
+    return sorted([Part(p, 8) for p in pairs] + [Part(word, 4) for word in single])

@@ -1,0 +1,177 @@
+"""Counting what a run of the interpreter does, event by event, as the hardware would.
+
+Loads and stores are first joined as ptxas joins them (`analysis.folding`). Costs depend on a
+warp's addresses only through their distances, so that a pattern that comes again is looked up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from . import analysis, ptx
+from .analysis.folding import Folding, Part
+from .metrics import CONFLICTS, FFMA, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
+
+PATTERNS = 4096             # remembered at most
+
+
+class Place(NamedTuple):
+    """What a line does: the CUDA line, load or store, and the array by name."""
+    line: int
+    kind: str
+    array: str
+
+
+class Cost(NamedTuple):
+    """Of global memory: requests of warps, the cache lines and sectors that each touched, added
+    up, and the fewest sectors that could have held what the lanes used."""
+    requests: int
+    lines: int
+    sectors: int
+    ideal: int
+
+    @property
+    def actual(self) -> int:
+        return self.sectors
+
+
+class SharedCost(NamedTuple):
+    """Of shared memory: instructions of warps, the wavefronts that they took, those of them that
+    bank conflicts cost, and the fewest that could have brought what the lanes used."""
+    requests: int
+    wavefronts: int
+    conflicts: int
+    ideal: int
+
+    @property
+    def actual(self) -> int:
+        return self.wavefronts
+
+
+class Arrays(NamedTuple):
+    """The arrays of a space: where each starts, in order, and its name."""
+    starts: np.ndarray
+    names: list[str]
+
+    def find(self, address: int) -> tuple[str, int]:
+        """Name and start of the array that an address lies in."""
+        at = max(int(np.searchsorted(self.starts, address, "right")) - 1, 0)
+        return self.names[at], int(self.starts[at])
+
+
+def parts_of(event: ptx.Access, folding: Folding | None) -> tuple[Part, ...]:
+    """The accesses that the machine makes of this one."""
+    own = (Part(0, event.width),)
+    return own if folding is None else folding.parts.get(id(event.instruction), own)
+
+
+def first_active(event: ptx.Access) -> int | None:
+    """The address of the first thread that takes part; None if none does."""
+    if event.mask is None:
+        return int(event.address.flat[0])
+    shape = np.broadcast_shapes(event.address.shape, event.mask.shape)
+    mask = np.broadcast_to(event.mask, shape)
+    at = int(mask.argmax())
+    if not mask.flat[at]:
+        return None
+    return int(np.broadcast_to(event.address, shape).flat[at])
+
+
+class Tally:
+    """Adds up `counters` by metric and `costs` by place."""
+
+    def __init__(self, folding: Folding | None):
+        self.counters: Counter = Counter()
+        self.costs: dict[Place, Cost | SharedCost] = {}
+        self.folding = folding
+        self.patterns: dict = {}
+        self.multiply_adds: dict[int, int] = {}
+
+    def executed(self, event: ptx.Executed) -> None:
+        """Multiply-adds of a straight run of instructions."""
+        key = id(event.instructions)
+        if key not in self.multiply_adds:
+            self.multiply_adds[key] = sum(
+                self._multiplies(i) and i.guard is None for i in event.instructions)
+        if count := self.multiply_adds[key]:
+            self.counters[FFMA] += count * _threads(event)
+
+    def guarded(self, event: ptx.Guarded) -> None:
+        if self._multiplies(event.instruction):
+            self.counters[FFMA] += _threads(event)
+
+    def _multiplies(self, i: ptx.Instruction) -> bool:
+        return i.opcode in ("fma", "mad") and i.modifiers[-1] == "f32" and (
+            self.folding is None or id(i) not in self.folding.removed)
+
+    def access(self, event: ptx.Access, arrays: Arrays) -> None:
+        """A load, store or atomic of global memory; a load or store of shared memory.
+
+        cp.async counts as a load of global memory; its way into shared memory is not counted.
+        """
+        asynchronous = event.instruction.opcode == "cp"
+        if event.space == "shared" and (event.kind not in KINDS or asynchronous):
+            return
+        first = first_active(event)
+        if first is None:
+            return
+        line = event.instruction.position.line if event.instruction.position else 0
+        place = Place(line, event.kind, arrays.find(first)[0])
+        for part in parts_of(event, self.folding):
+            counts = self._look_up(event, part)
+            kind = SharedCost if event.space == "shared" else Cost
+            before = self.costs.get(place, (0,) * 4)
+            self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
+            if event.kind not in KINDS:
+                continue
+            names = (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS) if event.space == "shared" \
+                else (REQUESTS, None, SECTORS)
+            for name, count in zip(names, counts):
+                if name:
+                    self.counters[name.format(KINDS[event.kind])] += count
+
+    def _look_up(self, event: ptx.Access, part: Part) -> tuple[int, ...]:
+        """The four numbers of a cost, for all warps of the event."""
+        address, mask = event.address, event.mask
+        # only a shift by a whole cache line, which is a turn of the banks too, changes nothing
+        address = address - (int(address.flat[0]) // analysis.LINE_BYTES * analysis.LINE_BYTES
+                             - part.offset)
+        digest = hashlib.blake2b(address.tobytes(), digest_size=16)
+        if mask is not None:
+            digest.update(mask.tobytes())
+        rows = max(len(address), 1 if mask is None else len(mask))      # blocks that differ
+        key = (digest.digest(), address.shape, None if mask is None else mask.shape,
+               event.threads, event.space, event.kind, part.width)
+        if key not in self.patterns:
+            if len(self.patterns) >= PATTERNS:
+                self.patterns.clear()
+            addresses, active = analysis.by_warp(address, mask, rows, event.threads)
+            count = _shared if event.space == "shared" else _global
+            self.patterns[key] = count(addresses, part.width, active, event.kind)
+        times = len(event.blocks) // rows
+        return tuple(times * n for n in self.patterns[key])
+
+
+def _threads(event) -> int:
+    shape = len(event.blocks), event.threads
+    return shape[0] * shape[1] if event.mask is None else int(
+        np.broadcast_to(event.mask, shape).sum())
+
+
+def _global(addresses, width: int, active, kind: str) -> tuple[int, ...]:
+    counts = (count(addresses, width, active) for count in
+              (analysis.cache_lines, analysis.sectors, analysis.ideal_sectors))
+    return (int(active.any(-1).sum()), *(int(count.sum()) for count in counts))
+
+
+def _shared(addresses, width: int, active, kind: str) -> tuple[int, ...]:
+    if width < analysis.BANK_BYTES:             # a lane that wants a part of a word wants it
+        addresses, width = addresses // 4 * 4, 4
+    return (int(active.any(-1).sum()),
+            int(analysis.wavefronts(addresses, width, active, kind).sum()),
+            int(analysis.bank_conflicts(addresses, width, active, kind).sum()),
+            int(analysis.ideal_wavefronts(addresses, width, active).sum()))

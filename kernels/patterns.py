@@ -1,0 +1,185 @@
+"""Address patterns of one warp, and what a GPU counts for them: test data for the analysis.
+
+`python -m kernels.patterns OUTPUT` measures them under Nsight Compute, a launch for each.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from . import gpu, profiling
+from .kernel import Kernel
+
+LANES = 32
+WIDTHS = (4, 8, 16)
+ALL = 2**32 - 1
+UNITS = 256                     # addresses lie in this many units of a lane's width
+SEED = 1
+
+SOURCE = r"""
+struct Lanes { unsigned unit[32]; };
+template <typename T> __device__ unsigned folded(T x);
+template <> __device__ unsigned folded(unsigned x) { return x; }
+template <> __device__ unsigned folded(uint2 x) { return x.x ^ x.y; }
+template <> __device__ unsigned folded(uint4 x) { return x.x ^ x.y ^ x.z ^ x.w; }
+template <typename T> __device__ T made(unsigned x);
+template <> __device__ unsigned made(unsigned x) { return x; }
+template <> __device__ uint2 made(unsigned x) { return make_uint2(x, x + 1); }
+template <> __device__ uint4 made(unsigned x) { return make_uint4(x, x + 1, x + 2, x + 3); }
+
+// The result is wanted only if it has a value that it never has: nothing else is stored.
+#define LOAD(name, type, memory)                                                        \
+    extern "C" __global__ void name(const __grid_constant__ Lanes lanes, unsigned active, \
+                                    type* data, unsigned* out)                          \
+    {                                                                                   \
+        memory                                                                          \
+        unsigned lane = threadIdx.x, unit = lanes.unit[lane], found = 1;                \
+        if (active >> lane & 1)                                                         \
+            found = folded<type>(data[unit]);                                           \
+        if (found == 0x9e3779b9)                                                        \
+            *out = found;                                                               \
+    }
+// The store is of unknown values; the load after it keeps it alive and does not happen.
+#define STORE(name, type, memory)                                                       \
+    extern "C" __global__ void name(const __grid_constant__ Lanes lanes, unsigned active, \
+                                    type* data, unsigned* out)                          \
+    {                                                                                   \
+        memory                                                                          \
+        unsigned lane = threadIdx.x, unit = lanes.unit[lane];                           \
+        if (active >> lane & 1)                                                         \
+            data[unit] = made<type>(active ^ lane);                                     \
+        __syncthreads();                                                                \
+        if (unit == 0x9e3779b9)                                                         \
+            *out = folded<type>(data[unit ^ active]);                                   \
+    }
+#define SHARED(type) __shared__ type s_data[UNITS]; data = s_data;
+#define ALL_OF(make, kind)                                                              \
+    make(shared_##kind##_4, unsigned, SHARED(unsigned)) make(global_##kind##_4, unsigned, )         \
+    make(shared_##kind##_8, uint2, SHARED(uint2)) make(global_##kind##_8, uint2, )      \
+    make(shared_##kind##_16, uint4, SHARED(uint4)) make(global_##kind##_16, uint4, )
+ALL_OF(LOAD, load)
+ALL_OF(STORE, store)
+"""
+
+
+class Pattern(NamedTuple):
+    """Where the lanes go: `units[lane] * width` is a byte address; bit `lane` of `active`
+    says whether it takes part."""
+    name: str
+    width: int
+    units: tuple[int, ...]
+    active: int
+
+    @property
+    def addresses(self) -> np.ndarray:
+        return np.array(self.units, np.int64) * self.width
+
+    @property
+    def mask(self) -> np.ndarray:
+        return np.array([self.active >> lane & 1 for lane in range(LANES)], bool)
+
+
+def patterns(width: int) -> Iterator[Pattern]:
+    """Structured ones, as matrix products have them and to either side of every rule, then
+    random ones. The same list on every machine."""
+    lanes = range(LANES)
+    shapes = {f"stride {n}": [n * lane % UNITS for lane in lanes]
+              for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 32, 33)}
+    shapes["reversed"] = [31 - lane for lane in lanes]
+    shapes["one unit on"] = [lane + 1 for lane in lanes]
+    for n in (2, 4, 8, 16):
+        shapes[f"groups of {n} alike"] = [lane // n for lane in lanes]
+        shapes[f"period {n}"] = [lane % n for lane in lanes]
+        shapes[f"period {n}, far"] = [lane % n * 33 % UNITS for lane in lanes]
+        shapes[f"groups of {n}, far"] = [lane // n * 32 % UNITS for lane in lanes]
+    for rows, columns in ((4, 8), (8, 4), (2, 16), (16, 2)):
+        shapes[f"{rows} x {columns} rows"] = [lane // columns * 16 for lane in lanes]
+        shapes[f"{rows} x {columns} tile"] = [lane // columns * 32 % UNITS + lane % columns
+                                              for lane in lanes]
+        shapes[f"{rows} x {columns} turned"] = [lane % columns * 16 % UNITS + lane // columns
+                                                for lane in lanes]
+    for n in (1, 2, 3, 4):
+        shapes[f"without bit {n}"] = [(lane & ~n) * 5 % UNITS for lane in lanes]
+        shapes[f"swapped by {n}"] = [lane ^ n for lane in lanes]
+    for name, units in shapes.items():
+        yield Pattern(name, width, tuple(units), ALL)
+    numbers = random.Random(SEED)
+
+    def below(n: int) -> int:           # from random(), whose sequence Python promises to keep
+        return int(numbers.random() * n)
+
+    for n in range(72):
+        reach = (4, 8, 16, 32, 64, UNITS)[n % 6]
+        units = [below(reach) for _ in lanes]
+        form = n // 6 % 5
+        if form in (1, 2):              # pairs alike
+            units = [units[lane & ~form] for lane in lanes]
+        if form == 3:                   # one half-warp in pairs, the other not
+            units = [units[lane & ~1] if lane < 16 else units[lane] for lane in lanes]
+        active = ALL
+        if n >= 30:
+            share = (0.9, 0.5, 0.2, 0.97)[n % 4]
+            active = sum((numbers.random() < share) << lane for lane in lanes) or 1
+        yield Pattern(f"random {n}", width, tuple(units), active)
+    for n in (1, 2):
+        for lane in (0, 5, 16, 31):     # all pairs alike but one, whose lane takes part or not
+            units = [(u & ~n) * 3 % UNITS for u in lanes]
+            units[lane] = (units[lane] + 8) % UNITS
+            yield Pattern(f"but lane {lane} of {n}", width, tuple(units), ALL)
+            yield Pattern(f"without lane {lane} of {n}", width, tuple(units), ALL ^ 1 << lane)
+    for name, active in (("lower half", 0xFFFF), ("upper half", 0xFFFF0000), ("even", 0x55555555),
+                         ("every other pair", 0x33333333), ("one lane", 1), ("last lane", 1 << 31),
+                         ("a lane a quarter", 0x01010101), ("quarters 0 and 2", 0x00FF00FF)):
+        for stride in (0, 1, 2, 16):
+            yield Pattern(f"{name}, stride {stride}", width,
+                          tuple(stride * lane % UNITS for lane in lanes), active)
+
+
+def cases(space: str, kind: str) -> Iterator[tuple[str, Pattern]]:
+    """The name of the kernel, and the pattern, in the order of their launches."""
+    for width in WIDTHS:
+        for pattern in patterns(width):
+            yield f"{space}_{kind}_{width}", pattern
+
+
+def arguments(pattern: Pattern) -> tuple:
+    data = np.zeros(UNITS * pattern.width // 4, np.uint32)
+    return (np.array(pattern.units, np.uint32).tobytes(), pattern.active, data,
+            np.zeros(1, np.uint32))
+
+
+def launch(space: str, kind: str) -> None:
+    """What runs under ncu: every case, once."""
+    built = {name: Kernel(SOURCE, name, (f"-DUNITS={UNITS}",))
+             for name in dict.fromkeys(name for name, _ in cases(space, kind))}
+    for name, pattern in cases(space, kind):
+        built[name](1, LANES, arguments(pattern), "gpu")
+
+
+def measure(space: str, kind: str) -> list[dict]:
+    """Run the cases under ncu. Raises what profiling.counters raises."""
+    gpu.require()
+    rows = profiling.counters(["-m", "kernels.patterns", "--launch", space, kind], f"{space}_{kind}")
+    expected = list(cases(space, kind))
+    if [row["name"] for row in rows] != [name for name, _ in expected]:
+        raise RuntimeError(f"{len(expected)} launches, but ncu counted {len(rows)} or others")
+    return [{"space": space, "kind": kind, **pattern._asdict(),
+             "counters": {m: n for m, n in row.items() if m != "name" and n}}
+            for (_, pattern), row in zip(expected, rows)]
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--launch":
+        launch(*sys.argv[2:])
+    else:
+        found = {"provenance": profiling.provenance(), "cases": []}
+        for space in ("shared", "global"):
+            for kind in ("load", "store"):
+                found["cases"] += measure(space, kind)
+                profiling.save(found, Path(sys.argv[1]))

@@ -1,0 +1,136 @@
+"""Nsight Compute's counters of the kernels, measured on a GPU: `python -m kernels profile`.
+
+What a trace computes is put beside them by tests, so that the model of the hardware is checked
+against the hardware.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from . import gpu
+from .metrics import METRICS
+from .records import FOLDER, slug
+
+ROOT = Path(__file__).parent.parent
+KERNEL = "sgemm"                # launches of other kernels are not counted
+
+
+def counters(command: Sequence[str], kernels: str, metrics: Sequence[str] = METRICS,
+             timeout: float = 1200) -> list[dict[str, float]]:
+    """Run a Python command line (`["-m", "module", ...]`) under ncu.
+
+    kernels: a regular expression for the names of the kernels that count. Returns the metrics of
+    their launches in order, with the kernel's name as "name". Raises OSError without ncu and
+    RuntimeError, with its words, if it fails or has counted nothing.
+    """
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise FileNotFoundError("Nsight Compute's command line, ncu, is not on the PATH")
+    report = subprocess.run(
+        [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+         "--kernel-name-base", "function", "--kernel-name", f"regex:{kernels}",
+         "--metrics", ",".join(metrics), sys.executable, *command],
+        cwd=ROOT, capture_output=True, text=True, timeout=timeout,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(
+            [str(ROOT), os.environ.get("PYTHONPATH", "")])})
+    if report.returncode:
+        raise RuntimeError(f"ncu failed ({report.returncode}): "
+                           f"{(report.stdout + report.stderr)[-2000:]}")
+    rows = parse(report.stdout, metrics)
+    if not rows:
+        raise RuntimeError(f"ncu counted no kernel: {(report.stdout + report.stderr)[-2000:]}")
+    return rows
+
+
+def parse(text: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]:
+    """The rows of ncu's raw page in CSV, whatever the program printed around it."""
+    lines = text.splitlines()
+    start = next((n for n, line in enumerate(lines) if line.startswith('"ID","')), None)
+    if start is None:
+        return []
+    table = csv.DictReader(line for line in lines[start:] if line.startswith('"'))
+    rows = []
+    for row in table:
+        if not row["ID"]:
+            continue                                    # the line of units
+        values = {m: float(row[m].replace(",", "")) for m in metrics if row.get(m)}
+        rows.append({"name": row["Kernel Name"]}
+                    | {m: int(v) if v == int(v) else v for m, v in values.items()})
+    return rows
+
+
+def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
+    """The counters of each step for M = N = K = size, each run under ncu in its own process.
+
+    Returns {"provenance": …, "size": …, "steps": {id: {metric: count}}} and, with `output`,
+    saves that after every step; counts that were there of other steps stay. Raises gpu.NoGPU,
+    ValueError for a shape that a step cannot do, and what `counters` raises.
+    """
+    gpu.require()
+    output = output or FOLDER / f"{slug(gpu.device().name)}_counters.json"
+    found = {"provenance": provenance(), "size": size, "steps": {}}
+    if output.exists():
+        before = json.loads(output.read_text(encoding="utf-8"))
+        if before["size"] == size:
+            found["steps"] = before["steps"]
+    for step in steps:
+        if constraint := step.broken(size, size, size):
+            raise ValueError(f"{step.id} requires {constraint}, which {size} breaks")
+        rows = counters(["-m", __name__, step.id, str(size)], f"^{KERNEL}$")
+        if len(rows) != 1:
+            raise RuntimeError(f"{step.id} launched {len(rows)} kernels named {KERNEL}, not 1")
+        found["steps"][step.id] = {m: rows[0][m] for m in METRICS if m in rows[0]}
+        save(found, output)
+    return found
+
+
+def provenance() -> dict:
+    device = gpu.device()
+    return {
+        "gpu": device.name,
+        "compute_capability": "{}.{}".format(*device.compute_capability),
+        "driver": device.driver,
+        "cuda_driver": device.cuda_driver,
+        "nvrtc": device.nvrtc,
+        "ncu": _ncu_version(),
+        "python": platform.python_version(),
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "what": "Nsight Compute, --clock-control none",
+    }
+
+
+def save(found: dict, path: Path) -> None:
+    """Write JSON; a file that was there is replaced whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    os.replace(part, path)
+
+
+def _ncu_version() -> str | None:
+    answer = subprocess.run(["ncu", "--version"], capture_output=True, text=True)
+    words = [line for line in answer.stdout.splitlines() if line.startswith("Version")]
+    return words[0].split()[1] if words else None
+
+
+def _launch(id: str, size: int) -> None:
+    """What runs under ncu: one step, once."""
+    from .reference import inputs
+    from .steps import step
+
+    A, B, _ = inputs(size, size, size)
+    step(id)(A, B, device="gpu")
+
+
+if __name__ == "__main__":
+    _launch(sys.argv[1], int(sys.argv[2]))
