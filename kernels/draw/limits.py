@@ -7,7 +7,7 @@ from .figure import PALETTE, Figure
 from .lanes import CELL, FAINT
 
 MOST = 32                   # blocks in a row, which is the most that any SM takes
-LEFT, TOP, PITCH = 100, 34, 28
+LEFT, TOP, PITCH = 116, 34, 28
 NAMES = {"blocks": "blocks of an SM", "threads": "threads", "registers": "registers",
          "shared memory": "shared memory", "barriers": "barriers"}
 

@@ -75,7 +75,7 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
     parts = ", ".join(f"line {line}" for line in shown)
     alt = f"Source with what its memory accesses cost, at {parts}. {words}."
     return Listing("".join(body), alt,
-                   f"{words}. Bars show what each line moves in the whole run: blue at best, "
+                   f"{words}. Bars show what each line asks for in the whole run: blue at best, "
                    "vermilion more than that.")
 
 
