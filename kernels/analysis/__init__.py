@@ -4,7 +4,6 @@ from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefron
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
 from .warps import LANES, by_warp
 
-__all__ = [
-    "BANKS", "BANK_BYTES", "LANES", "LINE_BYTES", "SECTOR_BYTES", "bank_conflicts",
-    "by_warp", "cache_lines",    "ideal_sectors", "ideal_wavefronts", "sectors", "wavefront_of", "wavefronts",
-]  # fmt: skip
+__all__ = ["BANKS", "BANK_BYTES", "LANES", "LINE_BYTES", "SECTOR_BYTES", "bank_conflicts",
+           "by_warp", "cache_lines", "ideal_sectors", "ideal_wavefronts", "sectors",
+           "wavefront_of", "wavefronts"]
