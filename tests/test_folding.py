@@ -33,13 +33,14 @@ def test_counters_are_those_of_the_gpu(one):
         assert not differ
 
 
-def parts(body, declarations=".shared .align 4 .b8 s[8192];"):
+def parts(body, declarations=".shared .align 4 .b8 s[8192];", before=""):
     """What is made of the ld and st after the marker, in order, of a body that knows %r8
     (any number), %r16 (a multiple of 16 after s), %rd1 (a pointer)."""
     text = f"""
     .version 8.0
     .target sm_90
     .address_size 64
+    {before}
     .visible .entry k(.param .u64 p, .param .u32 n)
     {{
         .reg .pred %p<9>; .reg .f32 %f<99>; .reg .b32 %r<99>; .reg .b64 %rd<99>;
@@ -120,6 +121,12 @@ def test_an_array_of_odd_size_spoils_the_alignment_of_the_next():
     odd = ".shared .align 4 .b8 t[132]; .shared .align 4 .b8 s[8192];"
     assert () not in parts("st.shared.f32 [t], %f9;" + loads(0, 4), odd)
     assert () in parts("st.shared.f32 [t], %f9;" + loads(0, 4), odd.replace("132", "144"))
+
+
+def test_dynamic_shared_memory_starts_at_16_bytes():
+    found = parts("st.shared.f32 [t], %f9;" + loads(0, 4), ".shared .align 4 .b8 t[132];",
+                  ".extern .shared .align 4 .b8 s[];")
+    assert () in found
 
 
 def test_a_vector_access_proves_alignment_where_it_always_comes_before():
