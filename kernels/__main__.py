@@ -1,4 +1,4 @@
-"""The command line: python -m kernels list | check | bench | sanitize | bits."""
+"""The command line: python -m kernels list, check, trace, sanitize, bench, profile, bits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from . import bench, gpu, ptx, sanitize
+from . import bench, gpu, profiling, ptx, sanitize
 from .build import CompileError
 from .check import check, digest
 from .kernel import DEVICES
@@ -28,7 +28,8 @@ def main(argv: list[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         return options.run(options)
-    except (CompileError, ImportError, OSError, gpu.NoGPU, ptx.PTXError) as error:
+    except (CompileError, ImportError, OSError, gpu.NoGPU, ptx.PTXError,
+            profiling.ProfileError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
@@ -67,7 +68,23 @@ def _parser() -> argparse.ArgumentParser:
         takes_steps=False,
     )  # fmt: skip
     sanitize.add_arguments(sanitizing)
-    for one in (listing, checking, timing, sanitizing):
+    tracing = command(
+        _trace, "trace", "count what a step does to memory, line by line", takes_steps=False
+    )
+    tracing.add_argument("step", type=_step, metavar="STEP", help="03_coalesced, 03 or coalesced")
+    for name in "MNK":
+        tracing.add_argument(name, type=_size, help=f"{name} of the product; 256, say")
+    measuring = command(
+        _profile, "profile", "count the same on the GPU, with Nsight Compute's ncu, and save it"
+    )
+    measuring.add_argument(
+        "--size", type=_size, default=256, metavar="N", help="M = N = K; default: 256"
+    )
+    measuring.add_argument(
+        "--output", type=Path, metavar="PATH",
+        help="save the counters here; default: kernels/results/GPU_counters.json",
+    )  # fmt: skip
+    for one in (listing, checking, tracing, sanitizing, timing, measuring):
         one.add_argument("--json", action="store_true", help="print JSON, for programs")
     bits = command(
         _bits, "bits", "record the SHA-256 of results on the GPU, for tests to compare with"
@@ -135,6 +152,33 @@ def _check(options: argparse.Namespace) -> int:
 def _bench(options: argparse.Namespace) -> int:
     ids = [one.id for one in options.steps or steps()]
     return bench.run_cli(ids, options.sizes, options.output, options.json)
+
+
+def _trace(options: argparse.Namespace) -> int:
+    shape = options.M, options.N, options.K
+    if constraint := options.step.broken(*shape):
+        print(f"error: {options.step.id} requires {constraint}", file=sys.stderr)
+        return 2
+    found = options.step.trace(*shape)
+    if options.json:
+        print(json.dumps(found.to_json(), indent=2))
+        return 0
+    print(f"{options.step.id}, {' x '.join(map(str, shape))}\n\n{found}\n")
+    for name, count in sorted(found.counters.items()):
+        print(f"{count:15,}  {name}")
+    return 0
+
+
+def _profile(options: argparse.Namespace) -> int:
+    found = profiling.profile(options.steps or steps(), options.size, options.output)
+    if options.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    for id in (one.id for one in options.steps or steps()):
+        print(f"{id}, {options.size}")
+        for name, count in sorted(found["steps"][id].items()):
+            print(f"{count:15,}  {name}")
+    return 0
 
 
 def _bits(options: argparse.Namespace) -> int:

@@ -111,30 +111,35 @@ class Tally:
     def access(self, event: ptx.Access, arrays: Arrays) -> None:
         """A load, store or atomic of global memory; a load or store of shared memory.
 
-        cp.async counts as a load of global memory; its way into shared memory is not counted.
+        cp.async counts as a load of global memory, its way into shared memory as no store. The
+        sectors that Nsight Compute counts for cp.async.cg are those that it writes to in shared
+        memory (seen on an H200 with seven patterns); its cost has those that it reads.
         """
-        asynchronous = event.instruction.opcode == "cp"
-        if event.space == "shared" and (event.kind not in KINDS or asynchronous):
-            return
         first = first_active(event)
-        if first is None:
+        if first is None or event.space == "shared" and event.kind not in KINDS:
+            return
+        past_l1 = event.instruction.opcode == "cp" and "cg" in event.instruction.modifiers
+        if event.space == "shared" and event.instruction.opcode == "cp":
+            if past_l1:
+                _, _, written, _ = self._look_up(event, Part(0, event.width), _global)
+                self.counters[SECTORS.format("ld")] += written
             return
         line = event.instruction.position.line if event.instruction.position else 0
         place = Place(line, event.kind, arrays.find(first)[0])
         for part in parts_of(event, self.folding):
-            counts = self._look_up(event, part)
+            counts = self._look_up(event, part, _shared if event.space == "shared" else _global)
             kind = SharedCost if event.space == "shared" else Cost
             before = self.costs.get(place, (0,) * 4)
             self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
             if event.kind not in KINDS:
                 continue
             names = (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS) if event.space == "shared" \
-                else (REQUESTS, None, SECTORS)
+                else (REQUESTS, None, None if past_l1 else SECTORS)
             for name, count in zip(names, counts):
                 if name:
                     self.counters[name.format(KINDS[event.kind])] += count
 
-    def _look_up(self, event: ptx.Access, part: Part) -> tuple[int, ...]:
+    def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
         """The four numbers of a cost, for all warps of the event."""
         address, mask = event.address, event.mask
         # only a shift by a whole cache line, which is a turn of the banks too, changes nothing
@@ -145,12 +150,11 @@ class Tally:
             digest.update(mask.tobytes())
         rows = max(len(address), 1 if mask is None else len(mask))      # blocks that differ
         key = (digest.digest(), address.shape, None if mask is None else mask.shape,
-               event.threads, event.space, event.kind, part.width)
+               event.threads, count, event.kind, part.width)
         if key not in self.patterns:
             if len(self.patterns) >= PATTERNS:
                 self.patterns.clear()
             addresses, active = analysis.by_warp(address, mask, rows, event.threads)
-            count = _shared if event.space == "shared" else _global
             self.patterns[key] = count(addresses, part.width, active, event.kind)
         times = len(event.blocks) // rows
         return tuple(times * n for n in self.patterns[key])
@@ -174,4 +178,4 @@ def _shared(addresses, width: int, active, kind: str) -> tuple[int, ...]:
     return (int(active.any(-1).sum()),
             int(analysis.wavefronts(addresses, width, active, kind).sum()),
             int(analysis.bank_conflicts(addresses, width, active, kind).sum()),
-            int(analysis.ideal_wavefronts(addresses, width, active).sum()))
+            int(analysis.ideal_wavefronts(addresses, width, active, kind).sum()))

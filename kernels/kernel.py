@@ -76,9 +76,9 @@ class Kernel:
     ) -> trace.Trace:
         """Run the kernel in the interpreter, and count and keep its memory accesses.
 
-        `names` are the arguments' names in the result ("arg0", "arg1", … without), `keep` is the block, x first, whose accesses are kept one by one, or a list
-        of blocks; `limits` (`warps`, `lines`) as for `trace.trace`. Arrays are written, as by a
-        call.
+        `names` are the arguments' names in the result ("arg0", "arg1", … without), `keep` is the
+        block, x first, whose accesses are kept one by one, or a list of blocks; `limits`
+        (`warps`, `lines`, `folded`) as for `trace.trace`. Arrays are written, as by a call.
         """
         values = self.convert(args)
         defines = [o[2:].replace("=", " ", 1) for o in self.options if o.startswith("-D")]

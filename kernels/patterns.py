@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from collections.abc import Iterator
@@ -15,12 +16,14 @@ import numpy as np
 
 from . import gpu, profiling
 from .kernel import Kernel
+from .metrics import CONFLICTS, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
 
 LANES = 32
 WIDTHS = (4, 8, 16)
 ALL = 2**32 - 1
 UNITS = 256                     # addresses lie in this many units of a lane's width
 SEED = 1
+METRICS = {"shared": (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS), "global": (REQUESTS, SECTORS)}
 
 SOURCE = r"""
 struct Lanes { unsigned unit[32]; };
@@ -34,34 +37,34 @@ template <> __device__ uint2 made(unsigned x) { return make_uint2(x, x + 1); }
 template <> __device__ uint4 made(unsigned x) { return make_uint4(x, x + 1, x + 2, x + 3); }
 
 // The result is wanted only if it has a value that it never has: nothing else is stored.
-#define LOAD(name, type, memory)                                                        \
+#define LOAD(name, type, memory) \
     extern "C" __global__ void name(const __grid_constant__ Lanes lanes, unsigned active, \
-                                    type* data, unsigned* out)                          \
-    {                                                                                   \
-        memory                                                                          \
-        unsigned lane = threadIdx.x, unit = lanes.unit[lane], found = 1;                \
-        if (active >> lane & 1)                                                         \
-            found = folded<type>(data[unit]);                                           \
-        if (found == 0x9e3779b9)                                                        \
-            *out = found;                                                               \
+                                    type* data, unsigned* out) \
+    { \
+        memory \
+        unsigned lane = threadIdx.x, unit = lanes.unit[lane], found = 1; \
+        if (active >> lane & 1) \
+            found = folded<type>(data[unit]); \
+        if (found == 0x9e3779b9) \
+            *out = found; \
     }
 // The store is of unknown values; the load after it keeps it alive and does not happen.
-#define STORE(name, type, memory)                                                       \
+#define STORE(name, type, memory) \
     extern "C" __global__ void name(const __grid_constant__ Lanes lanes, unsigned active, \
-                                    type* data, unsigned* out)                          \
-    {                                                                                   \
-        memory                                                                          \
-        unsigned lane = threadIdx.x, unit = lanes.unit[lane];                           \
-        if (active >> lane & 1)                                                         \
-            data[unit] = made<type>(active ^ lane);                                     \
-        __syncthreads();                                                                \
-        if (unit == 0x9e3779b9)                                                         \
-            *out = folded<type>(data[unit ^ active]);                                   \
+                                    type* data, unsigned* out) \
+    { \
+        memory \
+        unsigned lane = threadIdx.x, unit = lanes.unit[lane]; \
+        if (active >> lane & 1) \
+            data[unit] = made<type>(active ^ lane); \
+        __syncthreads(); \
+        if (unit == 0x9e3779b9) \
+            *out = folded<type>(data[unit ^ active]); \
     }
 #define SHARED(type) __shared__ type s_data[UNITS]; data = s_data;
-#define ALL_OF(make, kind)                                                              \
-    make(shared_##kind##_4, unsigned, SHARED(unsigned)) make(global_##kind##_4, unsigned, )         \
-    make(shared_##kind##_8, uint2, SHARED(uint2)) make(global_##kind##_8, uint2, )      \
+#define ALL_OF(make, kind) \
+    make(shared_##kind##_4, unsigned, SHARED(unsigned)) make(global_##kind##_4, unsigned, ) \
+    make(shared_##kind##_8, uint2, SHARED(uint2)) make(global_##kind##_8, uint2, ) \
     make(shared_##kind##_16, uint4, SHARED(uint4)) make(global_##kind##_16, uint4, )
 ALL_OF(LOAD, load)
 ALL_OF(STORE, store)
@@ -127,6 +130,11 @@ def patterns(width: int) -> Iterator[Pattern]:
             share = (0.9, 0.5, 0.2, 0.97)[n % 4]
             active = sum((numbers.random() < share) << lane for lane in lanes) or 1
         yield Pattern(f"random {n}", width, tuple(units), active)
+    for a, b in ((1, 2), (2, 1), (1, 4), (3, 3), (1, 3), (4, 4)):   # halves alike in their own way
+        yield Pattern(f"halves without {a}, {b}", width,
+                      tuple((u & ~(a if u < 16 else b)) * 3 % UNITS for u in lanes), ALL)
+        yield Pattern(f"halves without {a}, {b}, one idle", width,
+                      tuple((u & ~(a if u < 16 else b)) * 3 % UNITS for u in lanes), 0xFFFF)
     for n in (1, 2):
         for lane in (0, 5, 16, 31):     # all pairs alike but one, whose lane takes part or not
             units = [(u & ~n) * 3 % UNITS for u in lanes]
@@ -141,11 +149,10 @@ def patterns(width: int) -> Iterator[Pattern]:
                           tuple(stride * lane % UNITS for lane in lanes), active)
 
 
-def cases(space: str, kind: str) -> Iterator[tuple[str, Pattern]]:
-    """The name of the kernel, and the pattern, in the order of their launches."""
+def cases(space: str, kind: str) -> Iterator[Pattern]:
+    """In the order of their launches. Global memory has one rule for all: a third will do."""
     for width in WIDTHS:
-        for pattern in patterns(width):
-            yield f"{space}_{kind}_{width}", pattern
+        yield from list(patterns(width))[::1 if space == "shared" else 3]
 
 
 def arguments(pattern: Pattern) -> tuple:
@@ -156,30 +163,48 @@ def arguments(pattern: Pattern) -> tuple:
 
 def launch(space: str, kind: str) -> None:
     """What runs under ncu: every case, once."""
-    built = {name: Kernel(SOURCE, name, (f"-DUNITS={UNITS}",))
-             for name in dict.fromkeys(name for name, _ in cases(space, kind))}
-    for name, pattern in cases(space, kind):
-        built[name](1, LANES, arguments(pattern), "gpu")
+    kernels = {width: Kernel(SOURCE, f"{space}_{kind}_{width}", (f"-DUNITS={UNITS}",))
+               for width in WIDTHS}
+    for pattern in cases(space, kind):
+        kernels[pattern.width](1, LANES, arguments(pattern), "gpu")
 
 
-def measure(space: str, kind: str) -> list[dict]:
-    """Run the cases under ncu. Raises what profiling.counters raises."""
+def measure(space: str, kind: str) -> dict[Pattern, list[int]]:
+    """Run the cases under ncu; what it counts of METRICS. Raises what profiling.counters does."""
     gpu.require()
-    rows = profiling.counters(["-m", "kernels.patterns", "--launch", space, kind], f"{space}_{kind}")
+    metrics = [name.format(KINDS[kind]) for name in METRICS[space]]
+    rows = profiling.counters(["-m", "kernels.patterns", "--launch", space, kind],
+                              f"{space}_{kind}", metrics)
     expected = list(cases(space, kind))
-    if [row["name"] for row in rows] != [name for name, _ in expected]:
-        raise RuntimeError(f"{len(expected)} launches, but ncu counted {len(rows)} or others")
-    return [{"space": space, "kind": kind, **pattern._asdict(),
-             "counters": {m: n for m, n in row.items() if m != "name" and n}}
-            for (_, pattern), row in zip(expected, rows)]
+    if [row["name"] for row in rows] != [f"{space}_{kind}_{p.width}" for p in expected]:
+        raise profiling.ProfileError(f"{len(expected)} launches, but ncu counted {len(rows)}, "
+                                     "or others")
+    return {pattern: [row[m] for m in metrics] for pattern, row in zip(expected, rows)}
+
+
+def to_json(counts: dict[str, dict[Pattern, list[int]]], provenance: dict) -> str:
+    """A line for each pattern, with what was counted for each of "shared load" and so on."""
+    found = dict.fromkeys(pattern for each in counts.values() for pattern in each)
+    lines = [json.dumps({**pattern._asdict(), "counts": {
+        what: each[pattern] for what, each in counts.items() if pattern in each}})
+        for pattern in found]
+    head = {"provenance": provenance, "metrics": {
+        what: [name.format(KINDS[what.split()[1]]) for name in METRICS[what.split()[0]]]
+        for what in counts}}
+    return json.dumps(head, indent=1)[:-2] + ',\n "patterns": [\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[0] == "--launch":
+        launch(*arguments[1:])
+        return
+    counts = {}
+    for space in METRICS:
+        for kind in KINDS:
+            counts[f"{space} {kind}"] = measure(space, kind)
+            text = to_json(counts, profiling.provenance())
+            Path(arguments[0]).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--launch":
-        launch(*sys.argv[2:])
-    else:
-        found = {"provenance": profiling.provenance(), "cases": []}
-        for space in ("shared", "global"):
-            for kind in ("load", "store"):
-                found["cases"] += measure(space, kind)
-                profiling.save(found, Path(sys.argv[1]))
+    main(sys.argv[1:])

@@ -18,7 +18,8 @@ from .counting import Arrays, Cost, Place, SharedCost, Tally, first_active, part
 from .metrics import FFMA, METRICS, REQUESTS, SECTORS
 from .ptx.arrays import Shape, array_shapes, demangle, index_text
 
-__all__ = ["FFMA", "REQUESTS", "SECTORS", "Cost", "Place", "SharedCost", "Trace", "WarpAccess", "trace"]
+__all__ = ["FFMA", "REQUESTS", "SECTORS", "Cost", "Place", "SharedCost", "Trace", "WarpAccess",
+           "trace"]
 SPACES = ("global", "shared", "local")
 
 
@@ -59,9 +60,9 @@ class WarpAccess:
         return int(analysis.bank_conflicts(self.address, self.width, self.active, self.kind))
 
     def element(self, lane: int) -> str:
-        """The first element that a lane touches: `tile_a[3][17]`, or the name and the bytes from
-        its start where the source does not tell the shape."""
-        return index_text(self.array, int(self.offset[lane]), self.shape)
+        """The first element that a lane touches: `tile_a[3][17]`, a flat index of 4-byte words
+        where the source does not tell the shape."""
+        return index_text(self.array, int(self.offset[lane]), self.shape or Shape((1,), 4))
 
 
 @dataclass
@@ -143,7 +144,8 @@ def trace(entry: ptx.Entry, grid: Sequence[int] | int, block: Sequence[int] | in
     found = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
     tally.counters.update(dict.fromkeys(METRICS, 0))
     arrays: dict[str, Arrays] = {}
-    elements: dict[str, Shape] = {}
+    elements = {("global", name): Shape(x.shape, x.itemsize) for name, x in zip(names, args)
+                if isinstance(x, np.ndarray) and x.ndim}
     numbers: dict[int, tuple[int, int, int]] = {}
 
     def listen(event) -> None:
@@ -163,9 +165,8 @@ def trace(entry: ptx.Entry, grid: Sequence[int] | int, block: Sequence[int] | in
             arrays.update({space: _arrays(event, space, names) for space in SPACES})
             elements.update(_elements(event, source))
             for space in ("shared", "local"):
-                for a in event.allocations[space]:
-                    name = demangle(a.name)
-                    shapes.setdefault(name, _words(elements.get(name), a.size))
+                for name in map(demangle, (a.name for a in event.allocations[space])):
+                    shapes.setdefault(name, _extents(elements[space, name]))
 
     ptx.run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=listen)
     return found
@@ -190,16 +191,18 @@ def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
     return Arrays(np.array([a.start for a in owners] or [0]), labels or ["?"])
 
 
-def _elements(event: ptx.Launched, source: str) -> dict[str, Shape]:
-    """What the source says of shared and local arrays."""
-    sizes = {demangle(a.name): a.size for space in ("shared", "local")
-             for a in event.allocations[space]}
-    return array_shapes(source, sizes) if source else {}
+def _elements(event: ptx.Launched, source: str) -> dict[tuple[str, str], Shape]:
+    """By space and name, what the source says of arrays, or else words of 4 bytes."""
+    found = {}
+    for space in ("shared", "local"):
+        sizes = {demangle(a.name): a.size for a in event.allocations[space]}
+        flat = {name: Shape((size // 4,), 4) for name, size in sizes.items()}
+        found |= {(space, name): shape
+                  for name, shape in (flat | array_shapes(source, sizes)).items()}
+    return found
 
 
-def _words(shape: Shape | None, size: int) -> tuple[int, ...]:
-    if shape is None:
-        return (size // 4,)
+def _extents(shape: Shape) -> tuple[int, ...]:
     inner = shape.element // (shape.component or shape.element)
     return shape.extents + ((inner,) if inner > 1 else ())
 
@@ -228,4 +231,4 @@ def _kept(event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, f
                     line, event.kind, event.space, name, part.width,
                     address[n, warp] + (part.offset - start), active[n, warp], warp, start,
                     numbers[int(event.blocks[at[n]])], event.step, event.instruction.line,
-                    elements.get(name))
+                    elements.get((event.space, name)))

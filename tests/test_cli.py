@@ -141,3 +141,38 @@ def test_importing_the_package_loads_nothing_large():
     seconds, *loaded = run()
     assert loaded == ["False"] * 4
     assert min(float(run()[0]) for _ in range(3)) < 0.2 or float(seconds) < 0.2
+
+
+def test_trace(capsys):
+    assert cli.main(["trace", "03", "32", "64", "8"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("03_coalesced, 32 x 64 x 8\n")
+    assert "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum" in out and "sectors/req" in out
+    assert cli.main(["trace", "03", "32", "64", "8", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["counters"]["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"] == 32 * 64 * 8
+    assert {cost["array"] for cost in found["costs"]} == {"A", "B", "C"}
+
+
+def test_trace_of_a_shape_the_step_cannot_do(capsys, monkeypatch):
+    monkeypatch.setattr(steps.Step, "broken", lambda self, M, N, K: "K % 8 == 0")
+    assert cli.main(["trace", "03", "32", "64", "7"]) == 2
+    assert "requires K % 8 == 0" in capsys.readouterr().err
+
+
+def test_profile(capsys, monkeypatch):
+    found = {"size": 64, "steps": {"02_naive": {"a.sum": 1234}}}
+    monkeypatch.setattr(cli.profiling, "profile", lambda *args: found)
+    assert cli.main(["profile", "02", "--size", "64"]) == 0
+    assert "1,234  a.sum" in capsys.readouterr().out
+    assert cli.main(["profile", "02", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found
+
+
+def test_profile_that_fails(capsys, monkeypatch):
+    def profile(*args):
+        raise cli.profiling.ProfileError("ncu failed (1): no permission")
+
+    monkeypatch.setattr(cli.profiling, "profile", profile)
+    assert cli.main(["profile", "02"]) == 2
+    assert "no permission" in capsys.readouterr().err

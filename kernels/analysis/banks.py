@@ -73,12 +73,14 @@ def wavefront_of(addresses, width: int, active=None, kind: str = "load") -> np.n
     return np.where(active, start + place, -1)
 
 
-def ideal_wavefronts(addresses, width: int, active=None) -> np.ndarray:
-    """The fewest wavefronts that could have brought the distinct words that the lanes use;
-    arguments, result and errors as for `wavefronts`."""
+def ideal_wavefronts(addresses, width: int, active=None, kind: str = "load") -> np.ndarray:
+    """The fewest wavefronts that could have brought the distinct words that the lanes use, were
+    they spread better; as `wavefronts`. No less than the groups that the warp goes in at best."""
     units, active = _units(addresses, width, active)
     used = _degrees(units, active, LANES, 1)[..., 0] * width
-    return -(-used // (BANKS * BANK_BYTES))
+    group = min(LANES, _group(width) * (2 if kind == "load" else 1))
+    groups = active.reshape(*active.shape[:-1], -1, group).any(-1).sum(-1)
+    return np.maximum(-(-used // (BANKS * BANK_BYTES)), groups)
 
 
 def _units(addresses, width: int, active):

@@ -59,9 +59,9 @@ def needed(entry: Entry) -> tuple[set[str], set[int]]:
 class Alignment:
     """How many low bits of each register are zero whatever the kernel is given.
 
-    A register that is written in several places has the fewest of them. Function parameters, loaded
-    values and the addresses of global variables have none. `proven` adds what an access that needs an alignment says of its
-    address.
+    A register that is written in several places has the fewest of them. Function parameters,
+    loaded values and the addresses of global variables have none. `proven` adds what an access
+    that needs an alignment says of its address.
     """
 
     def __init__(self, entry: Entry):

@@ -1,0 +1,169 @@
+"""What ptxas joins, drops and leaves, as counted by a GPU for kernels made to tell."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kernels
+from kernels import ptx
+from kernels.analysis.folding import Part, fold
+from kernels.metrics import METRICS
+
+DATA = json.loads((Path(__file__).parent / "data" / "nvidia_h200_folding.json").read_text())
+# ptxas turns a short branch into predicates, and joins across it: known, and not modelled
+ACROSS_BRANCHES = {"branch_guard", "branchlds"}
+# counts three shared loads more for each warp that has asynchronous copies
+ASYNCHRONOUS = {"cpasync4", "cpasync16", "cpasync16_conf"}
+
+
+@pytest.mark.parametrize("one", DATA["kernels"], ids=lambda one: one["name"])
+def test_counters_are_those_of_the_gpu(one):
+    kernel = kernels.Kernel(one["source"], "k")
+    args = np.ones(16384, np.float32), np.zeros(16384, np.float32), 3, 2
+    found = kernel.trace(4, 64, args, dynamic_shared=32768 * ("extern __shared" in one["source"]))
+    differ = {m for m in METRICS if found.counters[m] != one["counters"].get(m, 0)}
+    if one["name"] in ACROSS_BRANCHES:
+        assert all("shared_ld" in m or "shared_op_ld" in m for m in differ)
+    elif one["name"] in ASYNCHRONOUS:
+        assert differ == {"smsp__inst_executed_op_shared_ld.sum"}
+    else:
+        assert not differ
+
+
+def parts(body, declarations=".shared .align 4 .b8 s[8192];", before=""):
+    """What is made of the ld and st after the marker, in order, of a body that knows %r8
+    (any number), %r16 (a multiple of 16 after s), %rd1 (a pointer)."""
+    text = f"""
+    .version 8.0
+    .target sm_90
+    .address_size 64
+    {before}
+    .visible .entry k(.param .u64 p, .param .u32 n)
+    {{
+        .reg .pred %p<9>; .reg .f32 %f<99>; .reg .b32 %r<99>; .reg .b64 %rd<99>;
+        {declarations}
+        ld.param.u64 %rd0, [p]; cvta.to.global.u64 %rd1, %rd0; ld.param.u32 %r8, [n];
+        mov.u32 %r9, s; shl.b32 %r10, %r8, 4; add.s32 %r16, %r9, %r10;
+        {body}
+        st.global.f32 [%rd1], %f1; st.global.f32 [%rd1+8], %f2; st.global.f32 [%rd1+16], %f3;
+        st.global.f32 [%rd1+24], %f4;
+        ret;
+    }}"""
+    entry = ptx.parse(text).entries["k"]
+    folding = fold(entry)
+    touched = [i for i in entry.instructions[6:-5] if i.opcode in ("ld", "st")]
+    return [folding.parts.get(id(i)) for i in touched]
+
+
+def loads(*offsets, base="%r16"):
+    return "".join(f"ld.shared.f32 %f{n}, [{base}+{offset}];"
+                   for n, offset in enumerate(offsets, 1))
+
+
+@pytest.mark.parametrize("offsets, expected", [
+    ((0, 4), [(Part(0, 8),), ()]),
+    ((4, 0), [(Part(-4, 8),), ()]),
+    ((4, 8), [(Part(0, 4),), (Part(0, 4),)]),
+    ((0, 8), [(Part(0, 4),), (Part(0, 4),)]),
+    ((8, 0, 4), [(Part(-8, 16),), (), ()]),
+    ((0, 12, 4, 8), [(Part(0, 16),), (), (), ()]),
+    ((0, 16, 4, 20), [(Part(0, 8),), (Part(0, 8),), (), ()]),
+    ((0, 0), [(Part(0, 4),), ()]),
+])  # fmt: skip
+def test_loads(offsets, expected):
+    assert parts(loads(*offsets)) == expected
+
+
+@pytest.mark.parametrize("offsets, expected", [
+    ((0, 4), [(Part(0, 8),), ()]),
+    ((12, 4, 8, 0), [(Part(-12, 16),), (), (), ()]),
+    ((0, 4, 8), [(Part(0, 8),), (), (Part(0, 4),)]),               # stores fill nothing up
+    ((0, 64, 4), [(Part(0, 4),), (Part(0, 4),), (Part(0, 4),)]),    # another window in between
+])  # fmt: skip
+def test_stores(offsets, expected):
+    assert parts("".join(f"st.shared.f32 [%r16+{o}], %f1;" for o in offsets)) == expected
+
+
+@pytest.mark.parametrize("between, joined", [
+    ("st.global.f32 [%rd1], %f7;", True),
+    ("add.f32 %f1, %f1, %f7;", True),
+    ("st.shared.f32 [%r9], %f7;", False),
+    ("bar.sync 0;", False),
+    ("membar.cta;", False),
+    ("setp.eq.s32 %p1, %r8, 3; @%p1 bra L; L:", False),
+    ("M:", True),                                                   # nobody jumps there
+])  # fmt: skip
+def test_what_may_stand_between(between, joined):
+    found = [p for p in parts("ld.shared.f32 %f1, [%r16];" + between
+                              + "ld.shared.f32 %f2, [%r16+4];")]
+    assert (() in found) == joined
+
+
+@pytest.mark.parametrize("base, joined", [
+    ("add.s32 %r20, %r9, %r8;", False),
+    ("shl.b32 %r19, %r8, 3; add.s32 %r20, %r9, %r19;", True),
+    ("mul.lo.s32 %r19, %r8, 24; add.s32 %r20, %r9, %r19;", True),
+    ("mad.lo.s32 %r20, %r8, 12, %r9;", False),
+    ("and.b32 %r19, %r8, 112; add.s32 %r20, %r9, %r19;", True),
+    ("shl.b32 %r18, %r8, 4; shr.u32 %r19, %r18, 2; add.s32 %r20, %r9, %r19;", False),
+    ("add.s32 %r20, %r16, 8;", True),
+    ("add.s32 %r20, %r16, 4;", False),
+    ("mov.u32 %r20, %r16;", True),
+])  # fmt: skip
+def test_alignment_must_be_certain(base, joined):
+    assert (() in parts(base + loads(0, 4, base="%r20"))) == joined
+
+
+def test_an_array_of_odd_size_spoils_the_alignment_of_the_next():
+    odd = ".shared .align 4 .b8 t[132]; .shared .align 4 .b8 s[8192];"
+    assert () not in parts("st.shared.f32 [t], %f9;" + loads(0, 4), odd)
+    assert () in parts("st.shared.f32 [t], %f9;" + loads(0, 4), odd.replace("132", "144"))
+
+
+def test_dynamic_shared_memory_starts_at_16_bytes():
+    found = parts("st.shared.f32 [t], %f9;" + loads(0, 4), ".shared .align 4 .b8 t[132];",
+                  ".extern .shared .align 4 .b8 s[];")
+    assert () in found
+
+
+def test_a_vector_access_proves_alignment_where_it_always_comes_before():
+    pair = "ld.global.f32 %f1, [%rd9]; ld.global.f32 %f2, [%rd9+4];"
+    make = "mul.wide.u32 %rd8, %r8, 4; add.s64 %rd9, %rd1, %rd8;"
+    vector = "st.global.v4.f32 [%rd9+32], {%f5, %f6, %f7, %f8};"
+    jump = "setp.eq.s32 %p1, %r8, 3; @%p1 bra L;"
+    assert () not in parts(make + pair)
+    assert () in parts(make + pair + vector)
+    assert () in parts(make + vector + jump + "bar.sync 0; L:" + pair)
+    assert () not in parts(make + jump + vector + "bar.sync 0; L:" + pair)
+
+
+def test_words_that_nobody_needs_are_not_loaded():
+    vector = "ld.shared.v4.f32 {%s}, [%%r16];"
+    assert parts(vector % "%f1, %f2, %f50, %f51") == [(Part(0, 8),)]
+    assert parts(vector % "%f50, %f1, %f51, %f2") == [(Part(4, 4), Part(12, 4))]
+    assert parts(vector % "%f50, %f51, %f52, %f53") == [()]
+    assert parts(vector % "%f1, %f2, %f3, %f50") == [(Part(0, 16),)]
+    assert parts("ld.shared.f32 %f50, [%r16]; add.f32 %f51, %f50, %f50;") == [()]
+
+
+@pytest.mark.parametrize("access", ["ld.volatile.shared.f32", "@%p1 ld.shared.f32", "ld.f32",
+                                    "ld.local.f32", "ld.shared.u8"])  # fmt: skip
+def test_what_is_never_joined(access):
+    target = "%r30, %r31" if access.endswith("u8") else "%f1, %f2"
+    a, b = target.split(", ")
+    base = "%rd1" if access in ("ld.f32", "ld.local.f32") else "%r16"
+    found = parts(f"{access} {a}, [{base}]; {access} {b}, [{base}+4];"
+                  + "cvt.rn.f32.u32 %f1, %r30; add.f32 %f1, %f1, %f2;" * (a == "%r30")
+                  + "cvt.rn.f32.u32 %f2, %r31;" * (a == "%r30"))
+    assert found == [None, None]
+
+
+def test_pointers_among_the_arguments_join_nothing():
+    for step in kernels.steps.steps():
+        if not re.search("__shared__|float4", step.source):
+            found = fold(step.kernel.entry)
+            assert not found.removed
+            assert set(found.parts.values()) == {(Part(0, 4),)}

@@ -1,0 +1,116 @@
+"""Counters measured on a GPU beside the computed ones, and how ncu's output is read."""
+
+import json
+import os
+import stat
+import sys
+
+import pytest
+
+import kernels
+from kernels import gpu, profiling
+from kernels.metrics import METRICS
+from kernels.records import FOLDER
+
+MEASURED = [(path, id) for path in sorted(FOLDER.glob("*_counters.json"))
+            for id in json.loads(path.read_text(encoding="utf-8"))["steps"]]
+
+
+@pytest.mark.parametrize("path, id", MEASURED, ids=lambda x: x if isinstance(x, str) else x.stem)
+def test_computed_equals_measured(path, id):
+    recorded = json.loads(path.read_text(encoding="utf-8"))
+    computed = kernels.step(id).trace(*3 * [recorded["size"]]).counters
+    assert set(recorded["steps"][id]) == set(METRICS)
+    for metric, count in recorded["steps"][id].items():
+        if "wavefronts_mem_shared_op_st" in metric:         # hardware adds arbitration
+            assert computed[metric] <= count <= 1.035 * computed[metric]
+        elif "bank_conflicts_pipe_lsu_mem_shared_op_st" not in metric:
+            assert computed[metric] == count, metric
+
+
+REPORT = '''==PROF== Connected to process 1
+printed by the program
+"ID","Process ID","Kernel Name","Grid Size","a.sum","b.sum"
+"","","","","","%"
+"0","1","sgemm","(8, 8, 1)","1,048,576","2.5"
+"1","1","sgemm","(8, 8, 1)","0","3"
+==PROF== Disconnected
+'''
+
+
+def test_parse():
+    assert profiling.parse(REPORT, ["a.sum", "b.sum", "c.sum"]) == [
+        {"name": "sgemm", "a.sum": 1048576, "b.sum": 2.5},
+        {"name": "sgemm", "a.sum": 0, "b.sum": 3}]
+    assert profiling.parse("==ERROR==\n", ["a.sum"]) == []
+
+
+@pytest.fixture
+def ncu(tmp_path, monkeypatch):
+    """A stand-in for ncu that runs the given Python."""
+    def make(script: str):
+        path = tmp_path / "ncu"
+        path.write_text(f"#!{sys.executable}\nimport sys\n{script}\n")
+        path.chmod(path.stat().st_mode | stat.S_IEXEC)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    return make
+
+
+def test_counters_run_ncu(ncu):
+    ncu(f"assert sys.argv[-2:] == ['-c', 'pass'] and '--csv' in sys.argv; print({REPORT!r})")
+    rows = profiling.counters(["-c", "pass"], "sgemm", ["a.sum"])
+    assert [row["a.sum"] for row in rows] == [1048576, 0]
+
+
+def test_counters_say_what_ncu_said(ncu):
+    ncu("print('==ERROR== no permission'); sys.exit(1)")
+    with pytest.raises(profiling.ProfileError, match="no permission"):
+        profiling.counters(["-c", ""], "sgemm")
+    ncu("print('==WARNING== No kernels were profiled.')")
+    with pytest.raises(profiling.ProfileError, match="No kernels"):
+        profiling.counters(["-c", ""], "sgemm")
+
+
+def test_counters_without_ncu(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OSError, match="ncu"):
+        profiling.counters(["-c", ""], "sgemm")
+
+
+def test_profile_keeps_the_least_of_its_launches_and_other_steps(monkeypatch, tmp_path):
+    steps = kernels.steps.steps()[:2]
+    monkeypatch.setattr(gpu, "require", lambda: None)
+    monkeypatch.setattr(profiling, "provenance", lambda: {"gpu": "none"})
+    launches = iter(range(100))
+    monkeypatch.setattr(profiling, "counters", lambda command, names: [
+        {"name": "sgemm"} | dict.fromkeys(METRICS, 50 + next(launches))
+        for _ in range(profiling.LAUNCHES)])
+    output = tmp_path / "counters.json"
+    profiling.profile(steps[:1], 64, output)
+    found = profiling.profile(steps[1:], 64, output)
+    assert json.loads(output.read_text()) == found
+    assert [set(found["steps"][step.id].values()) for step in steps] == [{50}, {55}]
+    again = profiling.profile(steps[1:], 128, output)              # another size starts anew
+    assert list(again["steps"]) == [steps[1].id]
+
+
+def test_profile_refuses(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu, "require", lambda: None)
+    monkeypatch.setattr(profiling, "provenance", lambda: {})
+    monkeypatch.setattr(profiling, "counters", lambda command, names: [])
+    with pytest.raises(profiling.ProfileError, match="0 launches"):
+        profiling.profile(kernels.steps.steps()[:1], 64, tmp_path / "x.json")
+    source = kernels.step("03_coalesced").source.replace(
+        "// block:", "// requires: K % 8 == 0\n// block:")
+    (tmp_path / "07_picky.cu").write_text(source)
+    with pytest.raises(profiling.ProfileError, match="K % 8 == 0"):
+        profiling.profile(kernels.steps.steps(tmp_path), 63, tmp_path / "x.json")
+
+
+@pytest.mark.gpu
+def test_profile_on_a_gpu(tmp_path):
+    if profiling.shutil.which("ncu") is None:
+        pytest.skip("ncu is not installed")
+    step = kernels.step("03_coalesced")
+    found = profiling.profile([step], 64, tmp_path / "x.json")["steps"][step.id]
+    assert found == {m: step.trace(64, 64, 64).counters[m] for m in METRICS}
