@@ -51,7 +51,7 @@ def banks(trace, array: str, kind: str = "load", warp: int = 0, index=None) -> F
 
 def _served(access) -> dict[tuple[int, int], list[int]]:
     """(wavefront, first word) -> the lanes that it serves there."""
-    wavefront = analysis.wavefront_of(access.address, access.width, access.active)
+    wavefront = analysis.wavefront_of(*_lanes(access))
     served: dict[tuple[int, int], list[int]] = {}
     for lane in np.flatnonzero(access.active):
         place = int(wavefront[lane]), int(access.address[lane]) // WORD
@@ -60,15 +60,18 @@ def _served(access) -> dict[tuple[int, int], list[int]]:
 
 
 def _count(access) -> int:
-    return int(analysis.wavefronts(access.address, access.width, access.active))
+    return int(analysis.wavefronts(*_lanes(access)))
 
 
 def _ideal(access) -> int:
-    """The fewest wavefronts that could carry the distinct words; the half-warps of a 128-bit
-    access are never served together."""
-    halves = access.active.reshape(2, -1).any(1).sum() if access.width == 16 else 1
-    return max(int(analysis.ideal_wavefronts(access.address, access.width, access.active)),
-               int(halves))
+    """The fewest wavefronts that could carry the distinct words."""
+    return int(analysis.ideal_wavefronts(*_lanes(access)))
+
+
+def _lanes(access) -> tuple:
+    """What the functions of `analysis.banks` take; an atomic is counted like a store."""
+    kind = "load" if access.kind == "load" else "store"
+    return access.address, access.width, access.active, kind
 
 
 def _verdict(access) -> str:
