@@ -11,7 +11,7 @@ from drawn import LANE, access, trace
 from test_browser import CUT_OFF, FAINT, chromium, complaints  # noqa: F401
 
 from kernels.draw import Stepper, banks, coalescing, listing, occupancy, thread_mapping
-from test_draw_banks import COLUMN, answer
+from test_draw_banks import COLUMN
 from test_draw_diagrams import outer_product
 from test_draw_others import FOUND
 
@@ -37,9 +37,7 @@ def pictures():
     """Every kind of picture; the first two are steppers, the third the same as the second."""
     from kernels import step
 
-    with pytest.MonkeyPatch.context() as patch:
-        answer(patch)
-        shared = banks(COLUMN, "tile")
+    shared = banks(COLUMN, "tile")
     naive = step("02_naive")
     traced = naive.trace(64, 64, 40)
     return [coalescing(traced, "A"), shared, shared, thread_mapping(outer_product(8)),
