@@ -149,10 +149,10 @@ def patterns(width: int) -> Iterator[Pattern]:
                           tuple(stride * lane % UNITS for lane in lanes), active)
 
 
-def cases(space: str, kind: str) -> Iterator[Pattern]:
-    """In the order of their launches. Global memory has one rule for all: a third will do."""
+def cases() -> Iterator[Pattern]:
+    """In the order of their launches."""
     for width in WIDTHS:
-        yield from list(patterns(width))[::1 if space == "shared" else 3]
+        yield from patterns(width)
 
 
 def arguments(pattern: Pattern) -> tuple:
@@ -165,7 +165,7 @@ def launch(space: str, kind: str) -> None:
     """What runs under ncu: every case, once."""
     kernels = {width: Kernel(SOURCE, f"{space}_{kind}_{width}", (f"-DUNITS={UNITS}",))
                for width in WIDTHS}
-    for pattern in cases(space, kind):
+    for pattern in cases():
         kernels[pattern.width](1, LANES, arguments(pattern), "gpu")
 
 
@@ -175,7 +175,7 @@ def measure(space: str, kind: str) -> dict[Pattern, list[int]]:
     metrics = [name.format(KINDS[kind]) for name in METRICS[space]]
     rows = profiling.counters(["-m", "kernels.patterns", "--launch", space, kind],
                               f"{space}_{kind}", metrics)
-    expected = list(cases(space, kind))
+    expected = list(cases())
     if [row["name"] for row in rows] != [f"{space}_{kind}_{p.width}" for p in expected]:
         raise profiling.ProfileError(f"{len(expected)} launches, but ncu counted {len(rows)}, "
                                      "or others")
