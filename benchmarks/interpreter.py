@@ -42,7 +42,8 @@ tiled(int N, int K, const float* A, const float* B, float* C)
     }
     for (int i = 0; i < PER; ++i)
         for (int j = 0; j < PER; ++j)
-            C[(blockIdx.y * TILE + y + i * SIDE) * N + blockIdx.x * TILE + x + j * SIDE] = sum[i][j];
+            C[(blockIdx.y * TILE + y + i * SIDE) * N + blockIdx.x * TILE + x + j * SIDE]
+                = sum[i][j];
 }
 """
 

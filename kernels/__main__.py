@@ -11,6 +11,7 @@ from . import bench, gpu, profiling, ptx, sanitize
 from .build import CompileError
 from .check import check, digest
 from .kernel import DEVICES
+from .records import write
 from .reference import CheckError
 from .steps import Step, step, steps
 
@@ -191,8 +192,7 @@ def _bits(options: argparse.Namespace) -> int:
             if one.broken(*shape) is None
         }
         print(f"{one.id}: {len(recorded[one.id])} shapes")
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(recorded, indent=2, sort_keys=True) + "\n")
+    write(options.output, json.dumps(recorded, indent=2, sort_keys=True) + "\n")
     print(f"saved in {options.output}")
     return 0
 

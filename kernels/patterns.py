@@ -17,6 +17,7 @@ import numpy as np
 from . import gpu, profiling
 from .kernel import Kernel
 from .metrics import CONFLICTS, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
+from .records import write
 
 LANES = 32
 WIDTHS = (4, 8, 16)
@@ -203,7 +204,7 @@ def main(arguments: list[str]) -> None:
         for kind in KINDS:
             counts[f"{space} {kind}"] = measure(space, kind)
             text = to_json(counts, profiling.provenance())
-            Path(arguments[0]).write_text(text, encoding="utf-8")
+            write(Path(arguments[0]), text)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from . import gpu
 from .metrics import METRICS
-from .records import FOLDER, slug
+from .records import FOLDER, slug, write
 
 ROOT = Path(__file__).parent.parent
 KERNEL = "sgemm"                # launches of other kernels are not counted
@@ -78,8 +78,8 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
     """The counters of each step for M = N = K = size, each run under ncu in its own process.
 
     All counters but those of shared stores are the same in every launch. Stores to shared memory
-    take more wavefronts, by a few per cent and with luck by none, when data from global memory
-    comes in at that moment (arbitration); so the least of 5 launches is kept.
+    take more wavefronts, in one launch more than in another, when data from global memory comes
+    in at that moment (arbitration); so the least of 5 launches is kept.
     Returns {"provenance": …, "size": …, "steps": {id: {metric: count}}} and, with `output`,
     saves that after every step; counts that were there of other steps stay. Raises gpu.NoGPU,
     ProfileError for a shape that a step cannot do, and what `counters` raises.
@@ -98,7 +98,7 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
         if len(rows) != LAUNCHES:
             raise ProfileError(f"{len(rows)} launches of {KERNEL} counted, not {LAUNCHES}")
         found["steps"][step.id] = {m: min(row[m] for row in rows) for m in METRICS}
-        save(found, output)
+        write(output, json.dumps(found, indent=1, sort_keys=True) + "\n")
     return found
 
 
@@ -115,14 +115,6 @@ def provenance() -> dict:
         "date": datetime.now(timezone.utc).date().isoformat(),
         "what": "Nsight Compute, --clock-control none",
     }
-
-
-def save(found: dict, path: Path) -> None:
-    """Write JSON; a file that was there is replaced whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    os.replace(part, path)
 
 
 def _ncu_version() -> str | None:

@@ -107,12 +107,8 @@ class Results:
         return json.dumps(data, indent=1) + "\n"
 
     def save(self, path: Path | str) -> None:
-        """Write the results as JSON. A file that was there is replaced whole or not at all."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
-        part.write_text(self.to_json(), encoding="utf-8")
-        os.replace(part, path)
+        """Write the results as JSON."""
+        write(Path(path), self.to_json())
 
     @classmethod
     def load(cls, path: Path | str) -> Results:
@@ -124,6 +120,14 @@ class Results:
             records.append(Record(**record))
         data["left_out"] = tuple(data["left_out"])
         return cls(**data, records=tuple(records), recorded=True)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a record; a file that was there is replaced whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
 
 
 def slug(gpu_name: str) -> str:

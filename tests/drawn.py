@@ -17,8 +17,9 @@ def access(offset, width=4, array="tile", kind="load", warp=0, space="shared", l
     """One access of a warp; offset: bytes, for each lane."""
     offset = np.broadcast_to(offset, 32).astype(np.int64)
     active = np.ones(32, bool) if active is None else np.asarray(active)
-    return types.SimpleNamespace(block=(0, 0, 0), line=line, kind=kind, space=space, array=array, width=width,
-                                 offset=offset, active=active, warp=warp, start=0, address=offset)
+    return types.SimpleNamespace(block=(0, 0, 0), line=line, kind=kind, space=space, array=array,
+                                 width=width, offset=offset, active=active, warp=warp, start=0,
+                                 address=offset)
 
 
 def trace(*accesses, **shapes):

@@ -1,6 +1,5 @@
 """The picture of banks, which shows what kernels.analysis says of made-up accesses."""
 
-import numpy as np
 import pytest
 from drawn import LANE, access, bars, elements, texts, trace
 

@@ -114,18 +114,18 @@ def leave(i, slots, entry, following):
 
 
 def trap(i, slots, entry, following):
+    predicate_of = slots.guard(i) if i.guard else None
+
     def end(state, mask):
         taken = mask
-        if i.guard is not None:
-            taken, left = split(slots.guard(i)(state.registers), mask)
+        if predicate_of is not None:
+            taken, left = split(predicate_of(state.registers), mask)
             if left is not False:
                 state.go(following, left)
         if taken is not False:
             b, t = np.argwhere(state.full(taken))[0]
             raise PTXError("the kernel trapped", instruction=i,
                            thread=state.describe_thread(b, t))
-    if i.guard is not None:
-        slots.guard(i)
     return end
 
 
@@ -261,7 +261,7 @@ CONTROL = {"bra": branch, "brx": indexed_branch, "ret": leave, "exit": leave, "t
 REPEATED = {"bar", "barrier", *warp.WARP}       # lanes that wait may come to these again
 
 
-# -- nothing to do ----------------------------------------------------------------------------
+# -- neither control nor arithmetic -----------------------------------------------------------
 
 def nothing(i, slots):
     """Fences and hints: threads of a chunk run in lockstep and see each other's stores."""
@@ -284,5 +284,5 @@ def change_window(i, slots):
     return lambda state, mask: write(state.registers, read(state.registers) + shift, mask)
 
 
-SIMPLE = {"activemask": warp.active_mask, "membar": nothing, "fence": nothing, "nanosleep": nothing, "prefetch": nothing,
-             "prefetchu": nothing, "cvta": change_window}
+SIMPLE = {"activemask": warp.active_mask, "cvta": change_window,
+          **dict.fromkeys(("membar", "fence", "nanosleep", "prefetch", "prefetchu"), nothing)}

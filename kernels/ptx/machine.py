@@ -30,6 +30,7 @@ MAX_THREADS = 1024          # of a block, on every GPU to date
 STEP_LIMIT = 5_000_000
 FAR, APART = 1 << 20, 256   # bytes between the arrays of a tolerant run: global, other spaces
 PATIENCE = 1024             # turns of the lowest program counter before another has one
+SIMPLE = MEMORY | control.SIMPLE            # decoders that take (instruction, slots)
 
 
 @dataclass
@@ -117,8 +118,8 @@ def bind(i: Instruction, slots: Slots, entry: Entry, following: int):
             return control.CONTROL[i.opcode](i, slots, entry, following)
         if i.opcode in OPS:
             execute = compute(i, slots)
-        elif i.opcode in MEMORY | control.SIMPLE:
-            execute = (MEMORY | control.SIMPLE)[i.opcode](i, slots)
+        elif i.opcode in SIMPLE:
+            execute = SIMPLE[i.opcode](i, slots)
         elif i.opcode == "call":
             raise Unsupported("a function that was not inlined, such as printf")
         else:
