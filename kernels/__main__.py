@@ -7,13 +7,13 @@ import json
 import sys
 from pathlib import Path
 
-from . import bench, gpu, profiling, ptx, sanitize
+from . import bench, compare, gpu, profiling, ptx, sanitize
 from .build import CompileError
 from .check import check, digest
 from .kernel import DEVICES
-from .records import write
+from .records import MergeError, write
 from .reference import CheckError
-from .steps import Step, step, steps
+from .steps import Step, step, steps, with_variants
 
 BITS = Path(__file__).parent / "results" / "bits.json"
 BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return options.run(options)
     except (CompileError, ImportError, OSError, gpu.NoGPU, ptx.PTXError,
-            profiling.ProfileError) as error:
+            profiling.ProfileError, MergeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         if takes_steps:
             added.add_argument(
                 "steps", nargs="*", type=_step, metavar="STEP",
-                help="03_coalesced, 03 or coalesced; all if none",
+                help="03_coalesced, 03, coalesced or '03 BM=8'; all if none",
             )  # fmt: skip
         return added
 
@@ -60,10 +60,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     timing = command(_bench, "bench", "time steps on the GPU, with cuBLAS beside them")
     timing.add_argument(
-        "--sizes", nargs="+", type=_size, default=list(bench.SIZES), metavar="N",
-        help="sizes M = N = K to time; default: " + " ".join(map(str, bench.SIZES)),
+        "--sizes", nargs="+", type=_shape, metavar="N",
+        help="N for M = N = K, or 1000x1003x997; default: " + " ".join(map(str, bench.SIZES)),
     )  # fmt: skip
     timing.add_argument("--output", type=Path, metavar="PATH", help="save the records here")
+    timing.add_argument(
+        "--merge", action="store_true",
+        help="keep what PATH has of other steps and shapes, if measured under the same conditions",
+    )  # fmt: skip
+    timing.add_argument(
+        "--compare", action="store_true",
+        help="time one size and compare with published kernels; without a GPU, what is recorded",
+    )  # fmt: skip
+    timing.add_argument(
+        "--recorded", action="store_true", help="with --compare: what is recorded, in any case"
+    )
+    timing.set_defaults(parser=timing)
     sanitizing = command(
         sanitize.run_cli, "sanitize", "find races, stray accesses and barrier faults",
         takes_steps=False,
@@ -72,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     tracing = command(
         _trace, "trace", "count what a step does to memory, line by line", takes_steps=False
     )
-    tracing.add_argument("step", type=_step, metavar="STEP", help="03_coalesced, 03 or coalesced")
+    tracing.add_argument("step", type=_step, metavar="STEP", help="03_coalesced, 03 or '03 BM=8'")
     for name in "MNK":
         tracing.add_argument(name, type=_size, help=f"{name} of the product; 256, say")
     measuring = command(
@@ -85,6 +97,10 @@ def _parser() -> argparse.ArgumentParser:
         "--output", type=Path, metavar="PATH",
         help="save the counters here; default: kernels/results/GPU_counters.json",
     )  # fmt: skip
+    for one in (checking, timing, measuring):
+        one.add_argument(
+            "--variants", action="store_true", help="also the variants that their files declare"
+        )
     for one in (listing, checking, tracing, sanitizing, timing, measuring):
         one.add_argument("--json", action="store_true", help="print JSON, for programs")
     bits = command(
@@ -107,6 +123,18 @@ def _size(text: str) -> int:
     return int(text)
 
 
+def _shape(text: str) -> int | tuple[int, ...]:
+    numbers = tuple(_size(number) for number in text.split("x"))
+    if len(numbers) not in (1, 3):
+        raise argparse.ArgumentTypeError(f"a shape is N or MxNxK, such as 64x64x8, not {text!r}")
+    return numbers if len(numbers) == 3 else numbers[0]
+
+
+def _chosen(options: argparse.Namespace) -> tuple[Step, ...]:
+    chosen = tuple(options.steps) or steps()
+    return with_variants(chosen) if options.variants else chosen
+
+
 def _list(options: argparse.Namespace) -> int:
     if options.json:
         rows = [
@@ -117,7 +145,9 @@ def _list(options: argparse.Namespace) -> int:
                 "defines": one.defines,
                 "block": one.block,
                 "requires": one.requires,
+                "alignment": one.alignment,
                 "compute_capability": ".".join(map(str, one.compute_capability)),
+                "variants": [variant.label for variant in one.variants],
             }
             for one in steps()
         ]
@@ -129,19 +159,21 @@ def _list(options: argparse.Namespace) -> int:
         details = [f"{name}={value}" for name, value in one.defines.items()]
         details += [f"requires {text}" for text in one.requires]
         print(f"{'':{width}}  {', '.join(details)}")
+        for variant in one.variants:
+            print(f"{'':{width}}  variant {variant.label}")
     return 0
 
 
 def _check(options: argparse.Namespace) -> int:
     outcomes = []
-    for one in options.steps or steps():
+    for one in _chosen(options):
         try:
             report = check(one, options.device)
             cases = [case._asdict() | {"error_over_bound": ratio} for case, ratio in report.rows]
-            outcome = {"step": one.id, "ok": True, "cases": cases}
+            outcome = {"step": one.label, "ok": True, "cases": cases}
         except (CheckError, CompileError, ptx.PTXError) as error:
-            report = f"{one.id} FAILED: {error}"
-            outcome = {"step": one.id, "ok": False, "error": str(error)}
+            report = f"{one.label} FAILED: {error}"
+            outcome = {"step": one.label, "ok": False, "error": str(error)}
         outcomes.append(outcome)
         if not options.json:
             print(f"{report}\n")
@@ -151,33 +183,45 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    ids = [one.id for one in options.steps or steps()]
-    return bench.run_cli(ids, options.sizes, options.output, options.json)
+    wrong = {
+        "--merge goes with --output": options.merge and not options.output,
+        "--recorded goes with --compare": options.recorded and not options.compare,
+        "--recorded measures nothing: --output has no place there":
+            options.recorded and options.output,
+        "--compare has a size of its own: leave out --sizes": options.compare and options.sizes,
+    }
+    for message in (text for text, is_so in wrong.items() if is_so):
+        options.parser.error(message)
+    saving = options.output, options.merge, options.json
+    if options.compare:
+        return compare.run_cli(_chosen(options), options.recorded, *saving)
+    return bench.run_cli(_chosen(options), options.sizes or bench.SIZES, *saving)
 
 
 def _trace(options: argparse.Namespace) -> int:
     shape = options.M, options.N, options.K
     if constraint := options.step.broken(*shape):
-        print(f"error: {options.step.id} requires {constraint}", file=sys.stderr)
+        print(f"error: {options.step.label} requires {constraint}", file=sys.stderr)
         return 2
     found = options.step.trace(*shape)
     if options.json:
         print(json.dumps(found.to_json(), indent=2))
         return 0
-    print(f"{options.step.id}, {' x '.join(map(str, shape))}\n\n{found}\n")
+    print(f"{options.step.label}, {' x '.join(map(str, shape))}\n\n{found}\n")
     for name, count in sorted(found.counters.items()):
         print(f"{count:15,}  {name}")
     return 0
 
 
 def _profile(options: argparse.Namespace) -> int:
-    found = profiling.profile(options.steps or steps(), options.size, options.output)
+    chosen = _chosen(options)
+    found = profiling.profile(chosen, options.size, options.output)
     if options.json:
         print(json.dumps(found, indent=2))
         return 0
-    for id in (one.id for one in options.steps or steps()):
-        print(f"{id}, {options.size}")
-        for name, count in sorted(found["steps"][id].items()):
+    for one in chosen:
+        print(f"{one.label}, {options.size}")
+        for name, count in sorted(found["steps"][one.label].items()):
             print(f"{count:15,}  {name}")
     return 0
 
@@ -186,12 +230,12 @@ def _bits(options: argparse.Namespace) -> int:
     gpu.require()
     recorded = json.loads(options.output.read_text()) if options.output.exists() else {}
     for one in options.steps or steps():
-        recorded[one.id] = {
+        recorded[one.label] = {
             "x".join(map(str, shape)): digest(one, *shape, device="gpu")
             for shape in BITS_SHAPES
             if one.broken(*shape) is None
         }
-        print(f"{one.id}: {len(recorded[one.id])} shapes")
+        print(f"{one.label}: {len(recorded[one.label])} shapes")
     write(options.output, json.dumps(recorded, indent=2, sort_keys=True) + "\n")
     print(f"saved in {options.output}")
     return 0

@@ -8,20 +8,18 @@ is busy while Python queues the launch, so that the time Python takes is not mea
 from __future__ import annotations
 
 import functools
-import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import build, gpu
+from .provenance import provenance
 from .records import CUBLAS, Record, Results, results
 from .reference import CheckError, assert_close, gamma, inputs
 
@@ -40,12 +38,12 @@ Launch = Callable[[], None]
 
 def benchmark(steps: Sequence[Any], sizes: Sequence[int | tuple[int, int, int]] | None = None,
               progress: bool = True, output: Path | str | None = None,
-              max_ms: float = MAX_MS) -> Results:
-    """Time steps (or their ids) and cuBLAS on the GPU; a size n stands for n x n x n.
+              max_ms: float = MAX_MS, merge: bool = False) -> Results:
+    """Time steps (or their labels) and cuBLAS on the GPU; a size n stands for n x n x n.
 
     Each result is checked before it is timed. With `output`, what has been measured is saved
-    there after every size. Raises NoGPU, CheckError for a wrong result, ImportError without
-    cuBLAS.
+    there after every size; with `merge`, what was there of other steps and shapes stays. Raises
+    NoGPU, CheckError for a wrong result, ImportError without cuBLAS, records.MergeError.
     """
     gpu.require()
     from tqdm.auto import tqdm
@@ -55,12 +53,15 @@ def benchmark(steps: Sequence[Any], sizes: Sequence[int | tuple[int, int, int]] 
     steps = [find(step) if isinstance(step, (str, int)) else step for step in steps]
     shapes = [(size,) * 3 if isinstance(size, (int, np.integer)) else tuple(size)
               for size in (SIZES if sizes is None else sizes)]
+    earlier = Results.load(output) if merge and Path(output).exists() else None
     scratch = gpu.empty(_flush_bytes(), np.uint8)
     flush = functools.partial(gpu.fill_bytes, scratch, 0)
     with tqdm(total=len(shapes) + 1, unit="size", disable=not progress) as bar:
         bar.set_description("measuring the roofs")
         fma_peak_tflops, copy_gbs, empty_launch_us = _measure_roofs(flush)
         found = Results(_provenance(max_ms, empty_launch_us), fma_peak_tflops, copy_gbs)
+        if earlier is not None:
+            found.merged(earlier)       # raises MergeError now rather than after the work
         for shape in shapes:
             bar.update()
             bar.set_description(" x ".join(map(str, shape)))
@@ -68,7 +69,7 @@ def benchmark(steps: Sequence[Any], sizes: Sequence[int | tuple[int, int, int]] 
             found = replace(found, records=found.records + records,
                             left_out=tuple(dict.fromkeys(found.left_out + left_out)))
             if output is not None:
-                found.save(output)
+                (found if earlier is None else found.merged(earlier)).save(output)
         bar.update()
     return found
 
@@ -83,12 +84,12 @@ def _measure_shape(steps: Sequence[Any], shape: tuple[int, int, int], flush: Lau
     left_out = []
     for step in steps:
         if constraint := step.broken(M, N, K):
-            left_out.append(f"{step.id} at {M} x {N} x {K}: it requires {constraint}")
+            left_out.append(f"{step.label} at {M} x {N} x {K}: it requires {constraint}")
         elif gpu.device().compute_capability < step.compute_capability:
-            left_out.append(f"{step.id}: it needs compute capability "
+            left_out.append(f"{step.label}: it needs compute capability "
                             "{}.{}".format(*step.compute_capability))
         else:
-            launches[step.id] = _launch_of(step, A, B, C)
+            launches[step.label] = _launch_of(step, A, B, C)
 
     expected = None
     for name, launch in list(launches.items()):
@@ -241,23 +242,15 @@ def _measure_roofs(flush: Launch) -> tuple[float, float, float]:
 
 def _provenance(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
     device = gpu.device()
-    return {
-        "gpu": device.name,
-        "compute_capability": "{}.{}".format(*device.compute_capability),
+    return provenance() | {
         "multiprocessors": device.multiprocessors,
         "max_sm_clock_mhz": device.clock_mhz,
         "l2_bytes": device.l2_bytes,
         "memory_bytes": device.memory_bytes,
-        "driver": device.driver,
-        "cuda_driver": device.cuda_driver,
         "cuda_runtime": device.cuda_runtime,
         "cublas": gpu.cublas_version(),
-        "nvrtc": device.nvrtc,
         "cupy": device.cupy,
         "numpy": np.__version__,
-        "python": platform.python_version(),
-        "date": datetime.now(timezone.utc).date().isoformat(),
-        "commit": _commit(),
         "empty_launch_us": empty_launch_us,
         "protocol": {
             "what": "C = A B in float32; A and B uniform in [-1, 1)",
@@ -272,26 +265,16 @@ def _provenance(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
     }
 
 
-def _commit() -> str | None:
-    """The commit of this tree, with "-dirty" if tracked files differ; None outside git."""
-    try:
-        answer = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-            cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip() if answer.returncode == 0 else None
-
-
 # ---------------------------------------------------------------------- command line
 
-def run_cli(step_ids: list[str], sizes: list[int], output: Path | None, as_json: bool) -> int:
+def run_cli(steps: Sequence[Any], sizes: Sequence[int | tuple[int, int, int]],
+            output: Path | None, merge: bool, as_json: bool) -> int:
     """`python -m kernels bench`: print the results; returns the exit status.
 
     Raises what `benchmark` raises, except CheckError, which is printed and gives 1.
     """
     try:
-        found = benchmark(step_ids, sizes, output=output)
+        found = benchmark(steps, sizes, output=output, merge=merge)
     except CheckError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

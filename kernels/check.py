@@ -72,7 +72,11 @@ class Report:
 
 
 def cases(step) -> tuple[Case, ...]:
-    """The cases that the step declares it can do, small ones first."""
+    """The cases that the step declares it can do, small ones first.
+
+    A loop that loads ahead has a start and an end of its own: hence one, two and three tiles
+    along K.
+    """
     m, n, k = step.defines["BM"], step.defines["BN"], step.defines.get("BK", 8)
     candidates = (
         Case("one element", 1, 1, 1),
@@ -81,6 +85,9 @@ def cases(step) -> tuple[Case, ...]:
         Case("primes", 61, 131, 37),
         Case("primes, alpha and beta", 131, 61, 41, 1.7, -0.3),
         Case("one tile", m, n, k),
+        Case("not whole tiles", m + 4, n + 12, k + 4),
+        Case("two tiles along K", m, 2 * n, 2 * k),
+        Case("three tiles along K", 2 * m, n, 3 * k),
         Case("many tiles", 2 * m, 3 * n, 5 * k),
         Case("many tiles, alpha and beta", 3 * m, 2 * n, 4 * k, 1.7, -0.3),
         Case("K = 0", m, n, 0),
@@ -110,7 +117,7 @@ def digest(step, M: int, N: int, K: int, device: str = "auto") -> str:
 
 def _run(step, case: Case, where: str) -> float:
     """The worst error of one case, as a fraction of the bound."""
-    label = f"{step.id}, {case.name} (M = {case.M}, N = {case.N}, K = {case.K})"
+    label = f"{step.label}, {case.name} (M = {case.M}, N = {case.N}, K = {case.K})"
     A, B, C = inputs(case.M, case.N, case.K)
     if case.alpha == 0:
         A[:], B[:] = np.nan, np.nan

@@ -9,16 +9,15 @@ from __future__ import annotations
 import csv
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 
 from . import gpu
 from .metrics import METRICS
+from .provenance import provenance as machine
 from .records import FOLDER, slug, write
 
 ROOT = Path(__file__).parent.parent
@@ -80,7 +79,7 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
     All counters but those of shared stores are the same in every launch. Stores to shared memory
     take more wavefronts, in one launch more than in another, when data from global memory comes
     in at that moment (arbitration); so the least of 5 launches is kept.
-    Returns {"provenance": …, "size": …, "steps": {id: {metric: count}}} and, with `output`,
+    Returns {"provenance": …, "size": …, "steps": {label: {metric: count}}} and, with `output`,
     saves that after every step; counts that were there of other steps stay. Raises gpu.NoGPU,
     ProfileError for a shape that a step cannot do, and what `counters` raises.
     """
@@ -93,26 +92,18 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
             found["steps"] = before["steps"]
     for step in steps:
         if constraint := step.broken(size, size, size):
-            raise ProfileError(f"{step.id} requires {constraint}, which {size} breaks")
-        rows = counters(["-m", __name__, step.id, str(size)], f"^{KERNEL}$")
+            raise ProfileError(f"{step.label} requires {constraint}, which {size} breaks")
+        rows = counters(["-m", __name__, step.label, str(size)], f"^{KERNEL}$")
         if len(rows) != LAUNCHES:
             raise ProfileError(f"{len(rows)} launches of {KERNEL} counted, not {LAUNCHES}")
-        found["steps"][step.id] = {m: min(row[m] for row in rows) for m in METRICS}
+        found["steps"][step.label] = {m: min(row[m] for row in rows) for m in METRICS}
         write(output, json.dumps(found, indent=1, sort_keys=True) + "\n")
     return found
 
 
 def provenance() -> dict:
-    device = gpu.device()
-    return {
-        "gpu": device.name,
-        "compute_capability": "{}.{}".format(*device.compute_capability),
-        "driver": device.driver,
-        "cuda_driver": device.cuda_driver,
-        "nvrtc": device.nvrtc,
+    return machine() | {
         "ncu": _ncu_version(),
-        "python": platform.python_version(),
-        "date": datetime.now(timezone.utc).date().isoformat(),
         "what": "Nsight Compute, --clock-control none",
     }
 
@@ -123,14 +114,14 @@ def _ncu_version() -> str | None:
     return words[0].split()[1] if words else None
 
 
-def _launch(id: str, size: int) -> None:
+def _launch(label: str, size: int) -> None:
     """What runs under ncu: one step."""
     from .reference import inputs
     from .steps import step
 
     A, B, _ = inputs(size, size, size)
     for _ in range(LAUNCHES):
-        step(id)(A, B, device="gpu")
+        step(label)(A, B, device="gpu")
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "results"
 CUBLAS = "cublas"
+COMMON = ("gpu", "driver", "nvrtc", "cublas")   # with the protocol: the same in all of a file
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Record:
     shape was measured; None where nvidia-smi did not say.
     """
 
-    step: str                           # a step's id, or "cublas"
+    step: str                           # a step's label, or "cublas"
     M: int
     N: int
     K: int
@@ -33,6 +34,12 @@ class Record:
     repeats: int
     sm_clock_mhz: float | None = None
     throttle: tuple[str, ...] | None = None
+    commit: str | None = None           # if merged in from a run of another tree than the rest
+
+    @property
+    def name(self) -> str:
+        """What was measured, in words: "02_naive at 128 x 128 x 128"."""
+        return f"{self.step} at {self.M} x {self.N} x {self.K}"
 
     @property
     def tflops(self) -> float:
@@ -56,6 +63,10 @@ class Record:
         return 2 * self.M * self.N * self.K / (ms * 1e9)
 
 
+class MergeError(ValueError):
+    """Records of two runs do not belong in one file."""
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
     """Records of one run on one GPU, with where they come from. Prints as a table."""
@@ -76,8 +87,8 @@ class Results:
         return self.provenance["date"]
 
     def select(self, step: Any) -> tuple[Record, ...]:
-        """The records of a step (or its id, or "cublas"), smallest product first."""
-        wanted = getattr(step, "id", step)
+        """The records of a step (or its label, or "cublas"), smallest product first."""
+        wanted = getattr(step, "label", step)
         return tuple(sorted((r for r in self.records if r.step == wanted),
                             key=lambda r: r.M * r.N * r.K))
 
@@ -87,16 +98,39 @@ class Results:
         return next((record.tflops / other.tflops for other in self.select(CUBLAS)
                      if (other.M, other.N, other.K) == shape), None)
 
+    def merged(self, earlier: Results) -> Results:
+        """These results and what an earlier run measured of other steps and shapes.
+
+        The roofs and the provenance are these results' own; an earlier record keeps its commit.
+        Raises MergeError unless the timings can stand side by side.
+        """
+        here, there = (_circumstances(run.provenance) for run in (self, earlier))
+        for key in here | there:
+            if here.get(key) != there.get(key):
+                raise MergeError(f"these timings cannot join the earlier ones: {key} is "
+                                 f"{here.get(key)!r} and was {there.get(key)!r}; save them "
+                                 "elsewhere, or measure everything again")
+        old = earlier.provenance.get("commit")
+        old = None if old == self.provenance.get("commit") else old
+        lost = {text.partition(": ")[0] for text in self.left_out}
+        done = {r.name for r in self.records} | lost
+        kept = [replace(r, commit=r.commit or old) for r in earlier.records if r.name not in done]
+        records = sorted([*self.records, *kept],
+                         key=lambda r: (r.M * r.N * r.K, r.M, r.N, r.step != CUBLAS, r.step))
+        left_out = [text for text in earlier.left_out if text.partition(": ")[0] not in done]
+        return replace(self, records=tuple(records), left_out=(*self.left_out, *left_out))
+
     def __repr__(self) -> str:
         how = "recorded" if self.recorded else "measured"
         lines = [f"{self.gpu}, {how} {self.date}: FMA peak {self.fma_peak_tflops:.1f} TFLOPS, "
                  f"copy {self.copy_gbs:.0f} GB/s", ""]
-        lines.append(f"{'step':<24}{'M x N x K':>20}{'TFLOPS':>9}{'p10 to p90':>17}"
+        width = max([22, *(len(r.step) for r in self.records)]) + 2
+        lines.append(f"{'step':<{width}}{'M x N x K':>20}{'TFLOPS':>9}{'p10 to p90':>17}"
                      f"{'of cuBLAS':>11}")
         for name in dict.fromkeys(r.step for r in self.records):
             for r in self.select(name):
                 share = self.share_of_cublas(r)
-                lines.append(f"{r.step:<24}{f'{r.M} x {r.N} x {r.K}':>20}{r.tflops:>9.3g}"
+                lines.append(f"{r.step:<{width}}{f'{r.M} x {r.N} x {r.K}':>20}{r.tflops:>9.3g}"
                              f"{f'{r.tflops_p10:.3g} to {r.tflops_p90:.3g}':>17}"
                              + (f"{share:>11.1%}" if share is not None else f"{'-':>11}"))
         return "\n".join([*lines, *(f"left out: {reason}" for reason in self.left_out)])
@@ -120,6 +154,11 @@ class Results:
             records.append(Record(**record))
         data["left_out"] = tuple(data["left_out"])
         return cls(**data, records=tuple(records), recorded=True)
+
+
+def _circumstances(provenance: dict[str, Any]) -> dict[str, Any]:
+    """What must agree for timings to stand side by side."""
+    return {key: provenance.get(key) for key in COMMON} | provenance.get("protocol", {})
 
 
 def write(path: Path, text: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .build import CompileError
 from .kernel import Kernel
-from .steps import Step, step, steps
+from .steps import Step, assignments, step, steps, with_variants
 
 TYPES = {"float": np.float32, "double": np.float64, "half": np.float16, "int": np.int32,
          "unsigned": np.uint32, "char": np.int8, "short": np.int16, "long": np.int64}
@@ -29,9 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{USAGE}\n{parser.epilog}"
     parser.add_argument(
         "targets", nargs="*", metavar="TARGET",
-        help="steps (03_coalesced, 03 or coalesced; all if none), then M N K if not chosen for "
-        "you; or a file FILE.cu",
+        help="steps (03_coalesced, 03, coalesced or '03 BM=8'; all if none), then M N K if not "
+        "chosen for you; or a file FILE.cu",
     )  # fmt: skip
+    parser.add_argument("--variants", action="store_true",
+                        help="also the variants that the files of the steps declare")
     parser.add_argument("--kernel", metavar="NAME", help="of FILE.cu: its name, or gemm<4, 8>")
     parser.add_argument("--grid", nargs="+", type=int, metavar="N", help="of FILE.cu: blocks")
     parser.add_argument("--block", nargs="+", type=int, metavar="N", help="of FILE.cu: threads")
@@ -71,11 +73,12 @@ def _plan(options):
     if options.kernel or options.grid or options.block or options.args is not None:
         raise ValueError("--kernel, --grid, --block and --args go with a file FILE.cu")
     names, shape = split_shape(targets)
-    defines = dict(_define(text) for text in options.defines)
-    for one in [step(name) for name in names] or steps():
-        changed = one.define(**defines) if defines else one
+    defines = assignments(options.defines)
+    chosen = [step(name) for name in names] or steps()
+    for one in with_variants(chosen) if options.variants else chosen:
+        changed = one.define(**defines)
         for M, N, K in [shape] if shape else shapes(changed):
-            yield (f"{one.id} M = {M}, N = {N}, K = {K}",
+            yield (f"{changed.label} M = {M}, N = {N}, K = {K}",
                    lambda changed=changed, M=M, N=N, K=K: changed.sanitize(M, N, K))
 
 
@@ -95,16 +98,11 @@ def shapes(one: Step) -> list[tuple[int, int, int]]:
     return [shape for shape in candidates if one.broken(*shape) is None]
 
 
-def _define(text: str) -> tuple[str, int]:
-    match = re.fullmatch(r"(\w+)=(-?\d+)", text)
-    if not match:
-        raise ValueError(f"a define of a step is NAME=NUMBER, not {text!r}")
-    return match[1], int(match[2])
-
-
 def _file(options):
     if len(options.targets) != 1:
         raise ValueError("one file at a time, and no steps beside it")
+    if options.variants:
+        raise ValueError("--variants goes with steps, not with a file FILE.cu")
     missing = [flag for flag in ("kernel", "grid", "block", "args")
                if getattr(options, flag) is None]
     if missing:

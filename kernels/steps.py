@@ -5,24 +5,26 @@ may hold directives, a line each, whose expressions are Python's on integers:
 
     // block: (BN, BM)             threads of a block, 1 to 3 numbers
     // requires: K % BK == 0       a shape constraint on M, N, K; any number of them
+    // alignment: 16               bytes that divide the addresses of A, B and C; 4 when not given
     // compute capability: 8.0     the oldest GPU that runs it; 5.0 when not given
+    // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
 """
 
 from __future__ import annotations
 
 import difflib
-import math
 import re
 import sys
 import textwrap
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from . import gpu, ptx
+from .arguments import copies_where_needed, misaligned, require_alignment, shape_of
 from .expressions import evaluate
 from .kernel import Kernel, choose_device
 from .reference import inputs
@@ -30,8 +32,6 @@ from .trace import Trace
 
 FOLDER = Path(__file__).parent / "cuda"
 SYMBOL = "sgemm"  # the kernel's name in every step
-FLOAT32_MAX = float(np.finfo(np.float32).max)
-MAX_ELEMENTS = 2**31  # the kernels index with 32-bit integers
 
 
 class Code(str):
@@ -70,6 +70,16 @@ class Step:
         return self.path.stem
 
     @property
+    def label(self) -> str:
+        """The id and the defines that are not the file's: `06_bank_conflicts PAD=1`.
+
+        It names this step, variant or not, in records, on the command line and to `step`.
+        """
+        defaults = _defaults(self.path.name, self.source)
+        changed = {k: v for k, v in self.defines.items() if v != defaults[k]}
+        return " ".join([self.id, *(f"{name}={value}" for name, value in changed.items())])
+
+    @property
     def number(self) -> int:
         return int(self.id.partition("_")[0])
 
@@ -92,11 +102,30 @@ class Step:
         return tuple(self._directives("requires"))
 
     @property
+    def alignment(self) -> int:
+        """Of A, B and C in memory: the number of bytes that must divide their addresses."""
+        text = (self._directives("alignment") or ["4"])[0]
+        if not text.isdecimal() or int(text) == 0:
+            raise ValueError(f"{self.path.name}: alignment is a number of bytes, not {text!r}")
+        return int(text)
+
+    @property
     def compute_capability(self) -> tuple[int, int]:
         """Of the oldest GPU that can run the step."""
         text = (self._directives("compute capability") or ["5.0"])[0]
         major, minor = text.split(".")
         return int(major), int(minor)
+
+    @property
+    def variants(self) -> tuple[Step, ...]:
+        """The step with each of the other defines that its file declares."""
+        found = []
+        for text in self._directives("variant"):
+            try:
+                found.append(self.define(**assignments(text.split())))
+            except ValueError as error:
+                raise ValueError(f"{self.path.name}, variant {text!r}: {error}") from None
+        return tuple(found)
 
     @property
     def kernel(self) -> Kernel:
@@ -153,7 +182,7 @@ class Step:
         this step), "gpu" or "interpreter". Raises TypeError or ValueError for what the step
         cannot do, gpu.NoGPU, and build.CompileError, all before anything runs.
         """
-        M, N, K = _shape(A, B, C, alpha, beta)
+        M, N, K = shape_of(A, B, C, alpha, beta)
         constraint = self.broken(M, N, K)
         if constraint:
             raise ValueError(self._cannot(constraint, M, N, K))
@@ -163,8 +192,9 @@ class Step:
             C = (gpu if gpu.is_device_array(A) else np).empty((M, N), np.float32)
         if M == 0 or N == 0:
             return C
+        require_alignment(self.label, self.alignment, A, B, C)
         if isinstance(A, np.ndarray):
-            A, B = _inputs(A, B)
+            A, B = copies_where_needed(A, B)
         if np.float32(alpha) == 0:
             K = 0  # nothing is summed, so nothing is read
         scalars = (np.int32(M), np.int32(N), np.int32(K))
@@ -224,7 +254,7 @@ class Step:
         others = [s.id for s in steps(self.path.parent) if not s.broken(M, N, K)]
         instead = f"{others[-1]} can" if others else "no step can: pad the matrices with zeros"
         return (
-            f"{self.id} requires {constraint}, which M = {M}, N = {N}, K = {K}{values} breaks; "
+            f"{self.label} requires {constraint}, which M = {M}, N = {N}, K = {K}{values} breaks; "
             f"{instead}"
         )
 
@@ -235,7 +265,12 @@ def steps(folder: Path = FOLDER) -> tuple[Step, ...]:
 
 
 def step(id: str | int, folder: Path = FOLDER) -> Step:
-    """The step named "03_coalesced", "03", "coalesced" or 3. Raises ValueError if unknown."""
+    """The step named "03_coalesced", "03", "coalesced" or 3. Raises ValueError if unknown.
+
+    Defines may follow the name, as in `Step.label`: "03_coalesced BM=8 BN=128".
+    """
+    if isinstance(id, str) and len(words := id.split()) > 1:
+        return step(words[0], folder).define(**assignments(words[1:]))
     found = {}
     for one in steps(folder):
         number, _, name = one.id.partition("_")
@@ -252,12 +287,19 @@ def step(id: str | int, folder: Path = FOLDER) -> Step:
     raise ValueError(f"no step {id!r}; the nearest is {nearest.id!r}, of {', '.join(ids)}")
 
 
+def with_variants(chosen: Iterable[Step]) -> tuple[Step, ...]:
+    """Each of the steps, followed by the variants that its file declares."""
+    every = (one for first in chosen for one in (first, *first.variants))
+    return tuple({one.label: one for one in every}.values())
+
+
 def sgemm(A, B, C=None, alpha: float = 1, beta: float = 0, device: str = "auto"):
     """`Step.__call__` with the best step for this device and shape: the highest on the ladder."""
-    M, N, K = _shape(A, B, C, alpha, beta)
+    M, N, K = shape_of(A, B, C, alpha, beta)
     able = [one for one in steps() if not one.broken(M, N, K)]
     if not able:
         raise ValueError(f"no step can do M = {M}, N = {N}, K = {K}: pad the matrices with zeros")
+    able = [one for one in able if not misaligned(one.alignment, A, B, C)] or able
     if choose_device(device, (A, B) if C is None else (A, B, C)) == "gpu":
         capability = gpu.device().compute_capability
         able = [one for one in able if one.compute_capability <= capability] or able
@@ -268,13 +310,29 @@ def _load(path: Path) -> Step:
     source = path.read_text(encoding="utf-8")
     comment = re.match(r"(?://.*\n)*", source)[0]
     header = re.sub(r"^// ?", "", comment, flags=re.MULTILINE)
+    return Step(path, source, header, _defaults(path.name, source))
+
+
+def _defaults(filename: str, source: str) -> dict[str, int]:
+    """The defines that a step's file declares, with the values it gives them."""
     defines = {}
     for name, value in re.findall(r"^#ifndef (\w+)\n#define \1\b(.*)", source, re.MULTILINE):
         try:
             defines[name] = int(value.partition("//")[0])
         except ValueError:
-            raise ValueError(f"{path.name}: {name} must be a whole number, not {value!r}") from None
-    return Step(path, source, header, defines)
+            raise ValueError(f"{filename}: {name} must be a whole number, not {value!r}") from None
+    return defines
+
+
+def assignments(words: Sequence[str]) -> dict[str, int]:
+    """["PAD=1", "BK=16"] -> {"PAD": 1, "BK": 16}. Raises ValueError for anything else."""
+    found = {}
+    for word in words:
+        match = re.fullmatch(r"(\w+)=(-?\d+)", word)
+        if match is None:
+            raise ValueError(f"a define of a step is NAME=NUMBER, not {word!r}")
+        found[match[1]] = int(match[2])
+    return found
 
 
 def _regions(source: str) -> dict[str, Code]:
@@ -294,67 +352,6 @@ def _regions(source: str) -> dict[str, Code]:
     if open_regions:
         raise ValueError(f"region {open_regions[-1]} has no // endregion")
     return {name: Code(textwrap.dedent("\n".join(lines))) for name, lines in regions.items()}
-
-
-def _shape(A, B, C, alpha, beta) -> tuple[int, int, int]:
-    """M, N, K of the product; raises TypeError or ValueError for what no step can take."""
-    _require_matrix("A", A)
-    _require_matrix("B", B)
-    if C is not None:
-        _require_matrix("C", C)
-    _require_float32("alpha", alpha)
-    _require_float32("beta", beta)
-    (M, K), (rows, N) = A.shape, B.shape
-    if rows != K:
-        raise ValueError(
-            f"A is {M} x {K} and B is {rows} x {N}: A needs as many columns as B has rows"
-        )
-    if M * N >= MAX_ELEMENTS:
-        raise ValueError(f"C would have {M * N} elements; steps index with 32 bits: below 2**31")
-    if C is None:
-        if beta != 0:
-            raise ValueError(f"beta = {beta} scales C, so C must be given")
-        return M, N, K
-    if C.shape != (M, N):
-        raise ValueError(f"C is {C.shape[0]} x {C.shape[1]}, but A B is {M} x {N}")
-    if not getattr(C.flags, "writeable", True):  # CuPy arrays have no such flag
-        raise ValueError("C is read-only, and the result goes there: pass C.copy()")
-    for name, x in (("A", A), ("B", B)):
-        if gpu.is_device_array(x) == gpu.is_device_array(C) and np.may_share_memory(x, C):
-            raise ValueError(f"C and {name} overlap in memory: pass a copy of one of them")
-    return M, N, K
-
-
-def _require_matrix(name: str, x) -> None:
-    if not isinstance(x, np.ndarray) and not gpu.is_device_array(x):
-        raise TypeError(
-            f"{name} must be a NumPy or CuPy array, not {type(x).__name__}: "
-            f"np.asarray({name}, dtype=np.float32)"
-        )
-    if x.dtype != np.float32:
-        raise TypeError(f"{name} must be float32, not {x.dtype}: {name}.astype(np.float32)")
-    if x.ndim != 2:
-        raise ValueError(f"{name} must be a matrix, not of shape {x.shape}")
-    if not x.flags.c_contiguous:
-        raise ValueError(
-            f"{name} is not C-contiguous (a transpose or a slice?): np.ascontiguousarray({name})"
-        )
-    if x.size >= MAX_ELEMENTS:
-        raise ValueError(f"{name} has {x.size} elements; steps index with 32 bits: below 2**31")
-
-
-def _require_float32(name: str, x) -> None:
-    if not isinstance(x, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a number, not {type(x).__name__}")
-    if FLOAT32_MAX < abs(x) < math.inf:
-        raise ValueError(f"{name} = {x} is too large for float32")
-
-
-def _inputs(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A and B as a Kernel takes its arrays, though a step only reads them: writeable, apart."""
-    if A is not B and np.may_share_memory(A, B):
-        B = B.copy()
-    return tuple(x if x.flags.writeable else x.copy() for x in (A, B))
 
 
 class _CallableModule(types.ModuleType):

@@ -97,10 +97,10 @@ def test_too_many_elements_for_32_bit_indices(call, M, N, message):
         call(A, np.zeros((1, N), np.float32))
 
 
-def cupy_array(shape):
+def cupy_array(shape, address=4096):
     """A CuPy array that can be made without a GPU, since nobody looks at its memory."""
     cupy = pytest.importorskip("cupy")
-    memory = cupy.cuda.UnownedMemory(4096, 4 * int(np.prod(shape)), None, device_id=0)
+    memory = cupy.cuda.UnownedMemory(address, 4 * int(np.prod(shape)), None, device_id=0)
     return cupy.ndarray(shape, cupy.float32, cupy.cuda.MemoryPointer(memory, 0))
 
 
@@ -118,6 +118,47 @@ def test_cupy_input_for_the_interpreter(call):
 def test_cupy_and_numpy_mixed(call):
     with pytest.raises(TypeError, match="NumPy and CuPy arrays are mixed"):
         call(cupy_array((6, 4)), B)
+
+
+class Ran(Exception):
+    """In place of a launch."""
+
+
+@pytest.fixture
+def on_gpu(monkeypatch, tmp_path):
+    """A step that needs aligned matrices, as a function of the alignment, and a GPU for it."""
+    def launch(*args):
+        raise Ran
+
+    monkeypatch.setattr(Kernel, "_launch", launch)
+    monkeypatch.setattr(gpu, "why_not", lambda: None)
+    monkeypatch.setattr(gpu, "device", lambda: type("New", (), {"compute_capability": (9, 0)}))
+
+    def step(alignment):
+        directives = f"// alignment: {alignment}\n// block"
+        text = kernels.step("03_coalesced").source.replace("// block", directives)
+        (tmp_path / "08_vectors.cu").write_text(text)
+        return steps.step(8, tmp_path)
+
+    return step
+
+
+@pytest.mark.parametrize("wrong, offset, alignment", [
+    ("A", 4, 16), ("B", 8, 16), ("C", 20, 16), ("A", 4, 8),
+])  # fmt: skip
+def test_cupy_arrays_at_the_wrong_address(on_gpu, wrong, offset, alignment):
+    matrices = [cupy_array(shape, address + (offset if name == wrong else 0)) for
+                name, shape, address in zip("ABC", [(6, 4), (4, 5), (6, 5)], (4096, 8192, 12288))]
+    with pytest.raises(ValueError, match=(
+            rf"^{wrong} is at an address that is no multiple of {alignment} bytes .*, which "
+            rf"08_vectors BM=8 needs: pass a copy, cupy\.array\({wrong}\)$")):
+        on_gpu(alignment).define(BM=8)(*matrices)
+
+
+@pytest.mark.parametrize("offset, alignment", [(0, 16), (16, 16), (8, 8), (4, 4)])
+def test_cupy_arrays_at_a_good_address(on_gpu, offset, alignment):
+    with pytest.raises(Ran):
+        on_gpu(alignment)(*(cupy_array((6, 6), n * 4096 + offset) for n in (1, 2, 3)))
 
 
 def test_the_gpu_without_one(call, no_gpu):

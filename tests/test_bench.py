@@ -45,7 +45,7 @@ def test_results_survive_a_file_and_say_that_they_were_recorded(tmp_path):
 
 
 def test_select_and_share_of_cublas():
-    step = types.SimpleNamespace(id="02_naive")
+    step = types.SimpleNamespace(label="02_naive")
     found = Results(PROVENANCE, 10.0, 200.0, (
         record(size=2000, ms=16.0), record(size=1000, ms=4.0), record("cublas", ms=1.0)))
     assert [r.M for r in found.select(step)] == [1000, 2000]
@@ -65,6 +65,53 @@ def test_results_print_as_a_table():
                                 "2", "50.0%"]
     assert lines[4].split()[-1] == "100.0%"
     assert lines[-1] == "left out: 03_x at 1 x 1 x 1: it requires K % 4 == 0"
+    long = "06_bank_conflicts PAD=1 TRANSPOSED=1"
+    lines = repr(Results(PROVENANCE, 65.25, 4321.0, (record(), record(long)))).splitlines()
+    assert len({len(line) for line in lines[2:]}) == 1 and lines[4].startswith(f"{long} ")
+
+
+CONDITIONS = PROVENANCE | {"driver": "1", "nvrtc": "13.0", "cublas": "1.2.3", "commit": "old",
+                           "protocol": {"min_repeats": 20}}
+
+
+def results(*records, left_out=(), fma_peak_tflops=10.0, **changes):
+    return Results(CONDITIONS | changes, fma_peak_tflops, 200.0, records, left_out)
+
+
+def test_merging_replaces_what_was_measured_again_and_keeps_the_rest():
+    old = results(record("cublas", 64), record("02_naive", 64, 5.0), record("cublas", 32),
+                  record("02_naive", 32), record("03_x", 64, commit="older"), record("04_y", 64),
+                  left_out=("04_y at 32 x 32 x 32: slow", "02_naive at 8 x 8 x 8: slow",
+                            "05_z: it needs compute capability 10.0"))
+    new = results(record("02_naive", 8), record("02_naive", 64, 3.0), record("cublas", 64, 7.0),
+                  left_out=("04_y at 64 x 64 x 64: slow",), fma_peak_tflops=11.0, commit="new")
+    found = new.merged(old)
+    assert [(r.step, r.M, r.ms, r.commit) for r in found.records] == [
+        ("02_naive", 8, 2.0, None), ("cublas", 32, 2.0, "old"), ("02_naive", 32, 2.0, "old"),
+        ("cublas", 64, 7.0, None), ("02_naive", 64, 3.0, None), ("03_x", 64, 2.0, "older")]
+    assert found.left_out == ("04_y at 64 x 64 x 64: slow", "04_y at 32 x 32 x 32: slow",
+                              "05_z: it needs compute capability 10.0")
+    assert found.fma_peak_tflops == 11.0 and found.provenance["commit"] == "new"
+    assert found.merged(found) == found
+
+
+def test_merged_records_of_one_tree_have_no_commit_of_their_own():
+    (kept,) = results().merged(results(record())).records
+    assert kept.commit is None
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"gpu": "Abacus"}, "gpu is 'Abacus' and was 'Simulated GPU 1'; save them elsewhere"),
+    ({"driver": "2"}, "driver is '2' and was '1'"),
+    ({"nvrtc": "13.1"}, "nvrtc is '13.1' and was '13.0'"),
+    ({"cublas": "1.2.4"}, "cublas is '1.2.4' and was '1.2.3'"),
+    ({"protocol": {"min_repeats": 10}}, "min_repeats is 10 and was 20"),
+    ({"protocol": {}}, "min_repeats is None and was 20"),
+])  # fmt: skip
+def test_records_of_other_circumstances_are_not_merged(change, message):
+    with pytest.raises(records.MergeError, match=message):
+        results(**change).merged(results())
+    assert results(date="2002-01-01", python="3.99").merged(results())
 
 
 def test_recorded_results_are_found_by_the_gpu_name(tmp_path):
@@ -167,7 +214,7 @@ def step(simulated, name, ms, requires=lambda M, N, K: None, compute_capability=
     source = f'extern "C" __global__ void {name}() {{}}'
     kernel = types.SimpleNamespace(source=source, filename=f"{name}.cu", options=(), name=name,
                                    symbol=name)
-    return types.SimpleNamespace(id=name, kernel=kernel, block=(32, 32), broken=requires,
+    return types.SimpleNamespace(label=name, kernel=kernel, block=(32, 32), broken=requires,
                                  compute_capability=compute_capability,
                                  grid=lambda M, N: (-(-N // 32), -(-M // 32)))
 
@@ -296,6 +343,37 @@ def test_what_was_measured_is_saved_before_the_next_size(simulated, tmp_path):
     assert [(r.step, r.M) for r in Results.load(path).records] == [("cublas", 32), ("fast", 32)]
 
 
+def test_merge_keeps_what_other_runs_saved(simulated, tmp_path):
+    path = tmp_path / "out.json"
+    fast, slow = step(simulated, "fast", 2.0), step(simulated, "slow", 8.0)
+    run([fast, slow], [32], output=path, merge=True)            # nothing was there
+    simulated.ms["fast"] = 3.0
+    found = run([fast], [32, (32, 64, 96)], output=path, merge=True)
+    assert [r.step for r in found.records] == 2 * ["cublas", "fast"]
+    saved = Results.load(path).records
+    assert [(r.step, r.N, round(r.ms)) for r in saved] == [
+        ("cublas", 32, 1), ("fast", 32, 3), ("slow", 32, 8), ("cublas", 64, 1), ("fast", 64, 3)]
+    run([fast], [32], output=path)
+    assert [r.step for r in Results.load(path).records] == ["cublas", "fast"]
+
+
+def test_merge_refuses_before_anything_is_timed(simulated, tmp_path, monkeypatch):
+    path = tmp_path / "out.json"
+    run([], [32], output=path)
+    before = path.read_text()
+    monkeypatch.setattr(bench, "MIN_REPEATS", 21)
+    with pytest.raises(records.MergeError, match="min_repeats is 21 and was 20"):
+        run([step(simulated, "fast", 2.0)], [32], output=path, merge=True)
+    assert "fast" not in simulated.log and path.read_text() == before
+
+
+def test_a_variant_is_timed_under_its_label(simulated):
+    one = step(simulated, "fast", 2.0)
+    variant = types.SimpleNamespace(**vars(one) | {"label": "fast PAD=1", "id": "fast"})
+    found = run([one, variant], [32])
+    assert [r.step for r in found.records] == ["cublas", "fast", "fast PAD=1"]
+
+
 def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch):
     monkeypatch.setattr(gpu, "why_not", lambda: "it is on holiday")
     with pytest.raises(gpu.NoGPU, match="on holiday"):
@@ -303,22 +381,14 @@ def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch):
 
 
 def test_command_line(simulated, capsys, monkeypatch):
-    assert bench.run_cli([], [32], None, True) == 0
+    assert bench.run_cli([], [32], None, False, True) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [r["step"] for r in printed["records"]] == ["cublas"]
-    assert bench.run_cli([], [32], None, False) == 0
+    assert bench.run_cli([], [32], None, False, False) == 0
     assert "cublas" in capsys.readouterr().out
     monkeypatch.setattr(gpu, "cublas_sgemm", lambda A, B, C: None)
-    assert bench.run_cli([], [32], None, False) == 1
+    assert bench.run_cli([], [32], None, False, False) == 1
     assert "error: cublas at 32" in capsys.readouterr().err
-
-
-def test_the_commit_is_none_outside_git(monkeypatch, tmp_path):
-    monkeypatch.setattr(bench, "__file__", str(tmp_path / "bench.py"))
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert bench._commit() is None
-    monkeypatch.setenv("PATH", "")
-    assert bench._commit() is None
 
 
 # ---------------------------------------------------------------------- on a GPU

@@ -35,7 +35,9 @@ def test_list(capsys):
         "defines": {"BM": 64, "BN": 16},
         "block": [64, 16],
         "requires": [],
+        "alignment": 4,
         "compute_capability": "5.0",
+        "variants": [],
     }
     assert rows[0] == naive
 
@@ -77,6 +79,14 @@ def test_a_wrong_step_gives_status_1_and_the_others_are_still_checked(capsys, mo
         (["check", "--device", "tpu"], "invalid choice: 'tpu'"),
         (["bench", "--sizes", "0"], "a size is a whole number from 1 on, not '0'"),
         (["bench", "--sizes", "big"], "a size is a whole number from 1 on, not 'big'"),
+        (["bench", "--sizes", "8x9"], "a shape is N or MxNxK, such as 64x64x8, not '8x9'"),
+        (["bench", "--sizes", "8x9x"], "a size is a whole number from 1 on, not ''"),
+        (["bench", "--merge"], "--merge goes with --output"),
+        (["bench", "--recorded"], "--recorded goes with --compare"),
+        (["bench", "--compare", "--recorded", "--output", "x"], "--recorded measures nothing"),
+        (["bench", "--compare", "--sizes", "8"], "--compare has a size of its own"),
+        (["check", "03 BX=1"], "03_coalesced has no define 'BX'; it has BM, BN"),
+        (["check", "03 BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
     ],
 )
 def test_usage_errors_give_status_2(capsys, argv, message):
@@ -105,11 +115,79 @@ def test_help(capsys, argv):
 def test_bench_passes_its_options_on(monkeypatch, tmp_path):
     seen = []
     monkeypatch.setattr(cli.bench, "run_cli", lambda *args: seen.append(args) or 0)
-    cli.main(["bench", "03", "--sizes", "64", "128", "--output", str(tmp_path / "r"), "--json"])
+    cli.main(["bench", "03", "--sizes", "64", "10x13x7", "--output", str(tmp_path / "r"), "--json"])
+    cli.main(["bench", "03 BM=8", "--output", "r", "--merge"])
     cli.main(["bench"])
-    assert seen[0] == (["03_coalesced"], [64, 128], tmp_path / "r", True)
-    ids = [one.id for one in steps.steps()]
-    assert seen[1] == (ids, list(cli.bench.SIZES), None, False)
+    coalesced = steps.step(3)
+    assert seen == [((coalesced,), [64, (10, 13, 7)], tmp_path / "r", False, True),
+                    ((coalesced.define(BM=8),), cli.bench.SIZES, Path("r"), True, False),
+                    (steps.steps(), cli.bench.SIZES, None, False, False)]
+    seen.clear()
+    monkeypatch.setattr(cli.compare, "run_cli", lambda *args: seen.append(args) or 1)
+    assert cli.main(["bench", "03", "--compare", "--recorded"]) == 1
+    cli.main(["bench", "--compare", "--output", "r", "--merge", "--json"])
+    assert seen == [((coalesced,), True, None, False, False),
+                    (steps.steps(), False, Path("r"), True, True)]
+
+
+def test_bench_that_cannot_merge_gives_status_2(monkeypatch, capsys):
+    def run_cli(*args):
+        raise cli.MergeError("driver is '2' and was '1'")
+
+    monkeypatch.setattr(cli.bench, "run_cli", run_cli)
+    assert cli.main(["bench"]) == 2
+    assert capsys.readouterr().err == "error: driver is '2' and was '1'\n"
+
+
+@pytest.fixture
+def varied(monkeypatch, tmp_path):
+    """Two steps in place of the shipped ones, the first of them with a variant."""
+    source = steps.step(3).source
+    (tmp_path / "07_first.cu").write_text(source.replace("// block", "// variant: BN=8\n// block"))
+    (tmp_path / "08_second.cu").write_text(source)
+    monkeypatch.setattr(cli, "step", lambda name: steps.step(name, tmp_path))
+    monkeypatch.setattr(cli, "steps", lambda: steps.steps(tmp_path))
+
+
+@pytest.mark.parametrize("named, labels", [
+    ([], ["07_first", "07_first BN=8", "08_second"]),
+    (["08"], ["08_second"]),
+    (["08 BN=8", "07"], ["08_second BN=8", "07_first", "07_first BN=8"]),
+])  # fmt: skip
+def test_variants(varied, monkeypatch, capsys, named, labels):
+    chosen = []
+    monkeypatch.setattr(cli.bench, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
+    monkeypatch.setattr(cli.compare, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
+    monkeypatch.setattr(cli.profiling, "profile", lambda steps, *rest: chosen.append(steps) or {
+        "steps": {one.label: {} for one in steps}})
+    for command in (["bench"], ["bench", "--compare"], ["profile"]):
+        assert cli.main([*command, *named, "--variants"]) == 0
+        assert [one.label for one in chosen[-1]] == labels
+    assert len(chosen) == 3
+    cli.main(["bench", "07"])
+    assert [one.label for one in chosen[-1]] == ["07_first"]
+    capsys.readouterr()
+    assert cli.main(["check", *named, "--variants", "--device", "interpreter", "--json"]) == 0
+    assert [row["step"] for row in json.loads(capsys.readouterr().out)] == labels
+
+
+def test_list_shows_variants(varied, capsys):
+    assert cli.main(["list"]) == 0
+    assert "variant 07_first BN=8\n" in capsys.readouterr().out
+    assert cli.main(["list", "--json"]) == 0
+    assert [row["variants"] for row in json.loads(capsys.readouterr().out)] == [
+        ["07_first BN=8"], []]
+
+
+def test_a_label_names_a_step_everywhere(capsys, monkeypatch):
+    def fail(step, device):
+        raise CheckError("wrong")
+
+    assert cli.main(["trace", "03 BM=8", "32", "64", "8"]) == 0
+    assert capsys.readouterr().out.startswith("03_coalesced BM=8, 32 x 64 x 8\n")
+    monkeypatch.setattr(cli, "check", fail)
+    assert cli.main(["check", "03 BM=8"]) == 1
+    assert capsys.readouterr().out.startswith("03_coalesced BM=8 FAILED: wrong")
 
 
 def test_bits_are_merged_into_the_file(monkeypatch, tmp_path):
@@ -117,10 +195,11 @@ def test_bits_are_merged_into_the_file(monkeypatch, tmp_path):
     monkeypatch.setattr(cli, "digest", lambda step, M, N, K, device: f"{device} {M} {N} {K}")
     path = tmp_path / "bits.json"
     path.write_text('{"02_naive": {"1x1x1": "old"}, "99_other": {}}')
-    assert cli.main(["bits", "02", "--output", str(path)]) == 0
+    assert cli.main(["bits", "02", "02 BM=8", "--output", str(path)]) == 0
     found = json.loads(path.read_text())
     assert found["99_other"] == {}
     assert found["02_naive"]["64x64x64"] == "gpu 64 64 64" and "1x1x1" not in found["02_naive"]
+    assert found["02_naive BM=8"] == found["02_naive"]
 
 
 IMPORT = """

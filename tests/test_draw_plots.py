@@ -60,6 +60,14 @@ def test_gflops_puts_labels_where_the_curves_end_in_their_colours():
         assert re.search(rf"fill: {colour}[^>]*>{text}<", figure.svg), text
 
 
+def test_gflops_shows_the_defines_of_a_variant():
+    label = "06_banks BK=8 NO_PAD=1"
+    step = types.SimpleNamespace(label=label, id="06_banks")
+    figure = gflops(made_up({"06_banks": {64: 1.0}, label: {64: 3.0, 256: 6.0}}), ["06_banks", step])
+    assert {"06 banks", "06 banks BK=8 NO_PAD=1"} <= set(texts(figure))
+    assert "06 banks BK=8 NO_PAD=1: 3 at 64 to 6 at 256" in figure.alt
+
+
 def test_gflops_keeps_labels_apart():
     rates = {f"{i:02d}_step": {64: 1.0, 128: 5.0 + 0.01 * i} for i in range(4)}
     figure = gflops(made_up(rates), list(rates))
@@ -75,7 +83,7 @@ def test_gflops_is_linear_until_rates_are_far_apart():
 
 
 def test_gflops_tells_live_from_recorded():
-    steps = [types.SimpleNamespace(id="02_fast")]
+    steps = [types.SimpleNamespace(label="02_fast")]
     recorded = made_up({"02_fast": {64: 3.0, 256: 6.0}})
     live = made_up({"02_fast": {64: 1.0}}, "Simulated GPU 2", 5.0, recorded=False)
     only = gflops(live, steps)

@@ -94,6 +94,34 @@ def test_profile_keeps_the_least_of_its_launches_and_other_steps(monkeypatch, tm
     assert list(again["steps"]) == [steps[1].id]
 
 
+def test_a_variant_is_launched_and_recorded_by_its_label(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu, "require", lambda: None)
+    monkeypatch.setattr(profiling, "provenance", lambda: {"gpu": "none"})
+    step = kernels.step("03_coalesced")
+    commands = []
+
+    def counters(command, names):
+        commands.append(command)
+        return profiling.LAUNCHES * [{"name": "sgemm"} | dict.fromkeys(METRICS, 7)]
+
+    monkeypatch.setattr(profiling, "counters", counters)
+    found = profiling.profile([step, step.define(BM=8)], 64, tmp_path / "x.json")
+    assert list(found["steps"]) == ["03_coalesced", "03_coalesced BM=8"]
+    assert [command[-2:] for command in commands] == [[label, "64"] for label in found["steps"]]
+    launched = []
+    monkeypatch.setattr(kernels.steps.Step, "__call__",
+                        lambda self, *args, device: launched.append((self, device)))
+    profiling._launch(*commands[1][-2:-1], 64)
+    assert launched == profiling.LAUNCHES * [(step.define(BM=8), "gpu")]
+
+
+def test_the_provenance_is_the_machines_with_the_tools(monkeypatch):
+    monkeypatch.setattr(profiling, "machine", lambda: {"gpu": "x", "commit": "abc"})
+    monkeypatch.setattr(profiling, "_ncu_version", lambda: "1.2")
+    found = profiling.provenance()
+    assert (found["gpu"], found["commit"], found["ncu"]) == ("x", "abc", "1.2")
+
+
 def test_profile_refuses(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu, "require", lambda: None)
     monkeypatch.setattr(profiling, "provenance", lambda: {})

@@ -75,7 +75,16 @@ def test_steps_on_the_command_line(capsys):
                                        "03_coalesced M = 17, N = 19, K = 23: no findings\n")
     assert cli.main(["sanitize", "03", "-D", "BM=8", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert rows[0] == {"target": "03_coalesced M = 16, N = 128, K = 32", "findings": []}
+    assert rows[0] == {"target": "03_coalesced BM=8 M = 16, N = 128, K = 32", "findings": []}
+
+
+def test_variants_on_the_command_line(capsys, monkeypatch, tmp_path):
+    source = kernels.step("03_coalesced").source
+    (tmp_path / "03_x.cu").write_text(source.replace("// block", "// variant: BM=8\n// block"))
+    monkeypatch.setattr(sanitize, "step", lambda name: steps.step(name, tmp_path))
+    assert cli.main(["sanitize", "03 BN=32", "8", "8", "8", "--variants"]) == 0
+    assert capsys.readouterr().out == ("03_x BN=32 M = 8, N = 8, K = 8: no findings\n"
+                                       "03_x BM=8 BN=32 M = 8, N = 8, K = 8: no findings\n")
 
 
 def test_all_steps_without_a_name(capsys):
@@ -116,6 +125,8 @@ def test_a_file_that_does_not_compile_gives_status_2(capsys, stray):
     (["03", "--grid", "2"], "go with a file FILE.cu"),
     (["03", "-D", "BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
     (["03", "-D", "BX=2"], "has no define 'BX'"),
+    (["03 BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
+    (["a.cu", "--variants"], "--variants goes with steps"),
     (["a.cu", "b.cu"], "one file at a time"),
     (["a.cu", "--kernel", "f"], "a file needs --grid, --block, --args"),
     (["a.cu", "--kernel", "f", "--grid", "x"], "invalid int value: 'x'"),

@@ -79,6 +79,7 @@ def test_defaults_of_the_directives(tmp_path):
     (tmp_path / "01_bare.cu").write_text("// Bare\n// block: 32\nint a;\n// requires: late\n")
     bare = steps.step("01_bare", tmp_path)
     assert bare.requires == () and bare.compute_capability == (5, 0) and bare.block == (32,)
+    assert bare.alignment == 4 and bare.variants == ()
 
 
 def test_faults_in_a_step_file(tmp_path):
@@ -103,6 +104,58 @@ def test_define(tiled):
     assert variant != tiled and tiled.defines["BM"] == 16
     assert repr(variant) == "<Step 05_tiled BM=32 BN=8 BK=4 PAD=2>"
     assert len({tiled, variant, tiled.define(BM=16)}) == 2
+
+
+@pytest.fixture
+def varied(tmp_path):
+    directives = "// alignment: 16\n// variant: PAD=1 BM=32\n// variant:  PAD=-2\n// block"
+    (tmp_path / "06_varied.cu").write_text(TILED.replace("// block", directives))
+    return steps.step(6, tmp_path)
+
+
+def test_variants_and_alignment(varied):
+    assert varied.alignment == 16
+    assert varied.variants == (varied.define(PAD=1, BM=32), varied.define(PAD=-2))
+    wide = varied.define(BN=64)
+    assert wide.variants[1] == varied.define(BN=64, PAD=-2)     # what was changed stays changed
+
+
+def test_a_label_names_what_was_changed_in_the_order_of_the_file(varied):
+    assert varied.label == varied.define(BM=16).label == "06_varied"
+    assert varied.define(PAD=1).define(BM=32).label == "06_varied BM=32 PAD=1"
+    for one in (varied, *varied.variants, varied.define(BK=1, BN=-3)):
+        assert steps.step(one.label, varied.path.parent) == one
+    for name in ("6", "06", "varied", "06_varied"):
+        assert steps.step(f"{name} PAD=1  BM=32", varied.path.parent) == varied.variants[0]
+
+
+@pytest.mark.parametrize("label, message", [
+    ("varied PAD", "a define of a step is NAME=NUMBER, not 'PAD'"),
+    ("varied PAD=x", "NAME=NUMBER, not 'PAD=x'"),
+    ("varied PAX=1", "06_varied has no define 'PAX'; it has BM, BN, BK, PAD"),
+    ("vared PAD=1", "no step 'vared'; the nearest is '06_varied'"),
+])  # fmt: skip
+def test_wrong_labels(varied, label, message):
+    with pytest.raises(ValueError, match=message):
+        steps.step(label, varied.path.parent)
+
+
+def test_with_variants(varied, tiled):
+    assert [one.label for one in steps.with_variants([tiled, varied, varied.variants[0]])] == [
+        "05_tiled", "06_varied", "06_varied BM=32 PAD=1", "06_varied PAD=-2",
+        "06_varied BM=32 PAD=-2"]
+
+
+@pytest.mark.parametrize("directive, message", [
+    ("variant: PAX=1", r"06_bad\.cu, variant 'PAX=1': 06_bad has no define 'PAX'; it has BM"),
+    ("variant: PAD", r"06_bad\.cu, variant 'PAD': a define of a step is NAME=NUMBER, not 'PAD'"),
+    ("alignment: 0", r"06_bad\.cu: alignment is a number of bytes, not '0'"),
+    ("alignment: float4", r"06_bad\.cu: alignment is a number of bytes, not 'float4'"),
+])  # fmt: skip
+def test_wrong_variants_and_alignments(tmp_path, directive, message):
+    (tmp_path / "06_bad.cu").write_text(TILED.replace("// block", f"// {directive}\n// block"))
+    with pytest.raises(ValueError, match=message):
+        getattr(steps.step(6, tmp_path), "variants" if "variant" in directive else "alignment")
 
 
 @pytest.mark.parametrize(
@@ -202,6 +255,10 @@ def test_a_shipped_step_is_well_formed(one):
     assert one.grid(one.defines["BM"], one.defines["BN"]) == (1, 1)
     for name in re.findall(r"// region: (\w+)", one.source):
         assert one.region(name).strip()
+    assert one.alignment in (4, 8, 16)
+    for variant in one.variants:
+        assert variant != one and steps.step(variant.label) == variant
+    assert len({one, *one.variants}) == 1 + len(one.variants)
 
 
 @pytest.mark.parametrize("one", ALL)
@@ -290,6 +347,55 @@ def test_defines_reach_the_kernel(coalesced):
     assert (small(A, B, device="interpreter") == coalesced(A, B, device="interpreter")).all()
 
 
+VECTOR = """// Vectors: four elements of a row at a time
+//
+// block: 32
+// alignment: 16
+// requires: N == 4
+
+#ifndef BM
+#define BM 32
+#endif
+#ifndef BN
+#define BN 4
+#endif
+
+extern "C" __global__ void
+sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)
+{
+    int row = blockIdx.y * 32 + threadIdx.x;
+    float4 sum = make_float4(0, 0, 0, 0);
+    if (row >= M)
+        return;
+    for (int k = 0; k < K; ++k) {
+        float a = A[row * K + k];
+        float4 b = reinterpret_cast<const float4*>(B)[k];
+        sum = make_float4(sum.x + a * b.x, sum.y + a * b.y, sum.z + a * b.z, sum.w + a * b.w);
+    }
+    reinterpret_cast<float4*>(C)[row] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4, 8])
+@pytest.mark.parametrize("device", ["interpreter", pytest.param("gpu", marks=pytest.mark.gpu)])
+def test_numpy_arrays_may_lie_anywhere(tmp_path, offset, device):
+    (tmp_path / "01_vector.cu").write_text(VECTOR)
+    A, B, C = inputs(9, 4, 7)
+
+    def moved(x):
+        buffer = np.zeros(x.nbytes + 64, np.uint8)
+        start = offset - buffer.ctypes.data % 16 + 16
+        there = buffer[start:start + x.nbytes].view(np.float32).reshape(x.shape)
+        there[:] = x
+        assert there.ctypes.data % 16 == offset
+        return there
+
+    C = moved(C)
+    assert steps.step(1, tmp_path)(moved(A), moved(B), C, device=device) is C
+    assert_close(C, A, B)
+
+
 def test_sgemm_takes_the_highest_step_that_can(monkeypatch):
     A, B, C = inputs(33, 20, 10)
     assert_close(kernels.sgemm(A, B, device="interpreter"), A, B)
@@ -317,6 +423,22 @@ def test_sgemm_passes_over_steps_that_cannot(tiled, monkeypatch):
     assert called == ["12_warp_tiling", "03_any"]
     with pytest.raises(ValueError, match="no step can do M = 17, N = 8, K = 1: pad"):
         steps.sgemm(A[:, :1].copy(), B[:1], device="interpreter")
+
+
+def test_sgemm_passes_over_steps_whose_alignment_the_matrices_lack(tiled, monkeypatch):
+    folder = tiled.path.parent
+    text = (folder / "12_warp_tiling.cu").read_text()
+    text = text.replace("// block", "// alignment: 16\n// block")
+    (folder / "12_warp_tiling.cu").write_text(text)
+    found = steps.steps(folder)
+    monkeypatch.setattr(steps, "steps", lambda: found)
+    monkeypatch.setattr(steps, "choose_device", lambda *args: "interpreter")
+    monkeypatch.setattr(steps, "misaligned", lambda alignment, *matrices: alignment > 4)
+    called = []
+    monkeypatch.setattr(steps.Step, "__call__", lambda self, *args: called.append(self.id))
+    A, B, _ = inputs(16, 8, 4)
+    steps.sgemm(A, B)
+    assert called == ["05_tiled"]
 
 
 @pytest.mark.gpu

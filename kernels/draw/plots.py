@@ -18,7 +18,7 @@ LABEL_GAP = 0.075  # least distance between two labels, in heights of the axes
 def gflops(
     results: Results | None, steps: Sequence[Any], live: Results | None = None, caption: str = ""
 ) -> Figure:
-    """TFLOPS of square products against their size, for steps (or their ids) and cuBLAS.
+    """TFLOPS of square products against their size, for steps (or their labels) and cuBLAS.
 
     A curve is the median, its band the 10th to 90th percentile, the roof the measured FMA peak.
     With both `results` and `live`, the former are dashed. Raises ValueError if none of the steps
@@ -26,13 +26,13 @@ def gflops(
     """
     import matplotlib.pyplot as plt
 
-    ids = [getattr(step, "id", step) for step in steps]
+    names = [getattr(step, "label", step) for step in steps]
     sources = [source for source in (live, results) if source is not None]
-    if not any(_squares(source, name) for source in sources for name in ids):
-        raise ValueError(f"there are no timings of {', '.join(ids) or 'no step'}")
+    if not any(_squares(source, name) for source in sources for name in names):
+        raise ValueError(f"there are no timings of {', '.join(names) or 'no step'}")
     with style():
         fig, ax = plt.subplots()
-        peaks = _draw_gflops(ax, sources, ids)
+        peaks = _draw_gflops(ax, sources, names)
         words = ("solid: ", "dashed: ") if len(sources) > 1 else ("",)
         origins = [word + _origin(source) for word, source in zip(words, sources)]
         ax.set_title("\n".join(origins), loc="left", fontsize="medium")
@@ -41,22 +41,22 @@ def gflops(
         "Median TFLOPS against size, in a band from the 10th to the 90th percentile; the line "
         f"above is the measured FMA peak. {_sentence(origin)}"
     )
-    curves = [ends for name in (CUBLAS, *ids) if (ends := _ends(sources, name))]
+    curves = [ends for name in (CUBLAS, *names) if (ends := _ends(sources, name))]
     roofs = " and ".join(f"{peak:.3g}" for peak in peaks)
     alt = f"TFLOPS against M = N = K, {origin}. FMA peak {roofs}. {'. '.join(curves)}."
     return from_matplotlib(fig, alt, caption)
 
 
-def _draw_gflops(ax: Any, sources: Sequence[Results], ids: Sequence[str]) -> list[float]:
+def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> list[float]:
     """Curves, roofs, their labels and the axes; returns the heights of the roofs."""
-    colours = dict(zip(ids, itertools.cycle(PALETTE.values()))) | {CUBLAS: INK}
-    markers = dict(zip(ids, itertools.cycle(MARKERS))) | {CUBLAS: ""}
+    colours = dict(zip(names, itertools.cycle(PALETTE.values()))) | {CUBLAS: INK}
+    markers = dict(zip(names, itertools.cycle(MARKERS))) | {CUBLAS: ""}
     drawn: list[Record] = []
     ends: dict[str, Record] = {}  # the right end of each name's longest curve: its label goes there
     roofs: dict[str, tuple[float, str]] = {}  # one for each GPU
     for source, line in zip(sources, LINES):
         roofs.setdefault(source.gpu, (source.fma_peak_tflops, line))
-        for name in (CUBLAS, *ids):
+        for name in (CUBLAS, *names):
             curve = _squares(source, name)
             if not curve:
                 continue
@@ -159,8 +159,9 @@ def _squares(source: Results, name: str) -> list[Record]:
 
 
 def _label(name: str) -> str:
-    """"03_coalesced" -> "03 coalesced"."""
-    return "cuBLAS" if name == CUBLAS else name.replace("_", " ")
+    """"03_coalesced" -> "03 coalesced"; defines that follow stay as they are."""
+    step, space, defines = name.partition(" ")
+    return "cuBLAS" if name == CUBLAS else step.replace("_", " ") + space + defines
 
 
 def _origin(source: Results) -> str:

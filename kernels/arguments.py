@@ -1,0 +1,93 @@
+"""The matrices and scalars a step is called with: what no step, or not this one, can take."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from . import gpu
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+MAX_ELEMENTS = 2**31  # the kernels index with 32-bit integers
+
+
+def shape_of(A, B, C, alpha, beta) -> tuple[int, int, int]:
+    """M, N, K of the product; raises TypeError or ValueError for what no step can take."""
+    _require_matrix("A", A)
+    _require_matrix("B", B)
+    if C is not None:
+        _require_matrix("C", C)
+    _require_float32("alpha", alpha)
+    _require_float32("beta", beta)
+    (M, K), (rows, N) = A.shape, B.shape
+    if rows != K:
+        raise ValueError(
+            f"A is {M} x {K} and B is {rows} x {N}: A needs as many columns as B has rows"
+        )
+    if M * N >= MAX_ELEMENTS:
+        raise ValueError(f"C would have {M * N} elements; steps index with 32 bits: below 2**31")
+    if C is None:
+        if beta != 0:
+            raise ValueError(f"beta = {beta} scales C, so C must be given")
+        return M, N, K
+    if C.shape != (M, N):
+        raise ValueError(f"C is {C.shape[0]} x {C.shape[1]}, but A B is {M} x {N}")
+    if not getattr(C.flags, "writeable", True):  # CuPy arrays have no such flag
+        raise ValueError("C is read-only, and the result goes there: pass C.copy()")
+    for name, x in (("A", A), ("B", B)):
+        if gpu.is_device_array(x) == gpu.is_device_array(C) and np.may_share_memory(x, C):
+            raise ValueError(f"C and {name} overlap in memory: pass a copy of one of them")
+    return M, N, K
+
+
+def misaligned(alignment: int, A, B, C=None) -> str | None:
+    """The name of the first matrix on the GPU that is not on a multiple of `alignment` bytes.
+
+    NumPy arrays may lie anywhere: they are copied, to the GPU and into the interpreter's memory
+    alike, and the copies start on multiples of 256 bytes.
+    """
+    named = zip("ABC", (A, B, C))
+    return next((name for name, x in named if gpu.is_device_array(x) and x.data.ptr % alignment),
+                None)
+
+
+def require_alignment(label: str, alignment: int, A, B, C) -> None:
+    name = misaligned(alignment, A, B, C)
+    if name is not None:
+        raise ValueError(
+            f"{name} is at an address that is no multiple of {alignment} bytes (a slice?), which "
+            f"{label} needs: pass a copy, cupy.array({name})"
+        )
+
+
+def copies_where_needed(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A and B as a Kernel takes its arrays, though a step only reads them: writeable, apart."""
+    if A is not B and np.may_share_memory(A, B):
+        B = B.copy()
+    return tuple(x if x.flags.writeable else x.copy() for x in (A, B))
+
+
+def _require_matrix(name: str, x) -> None:
+    if not isinstance(x, np.ndarray) and not gpu.is_device_array(x):
+        raise TypeError(
+            f"{name} must be a NumPy or CuPy array, not {type(x).__name__}: "
+            f"np.asarray({name}, dtype=np.float32)"
+        )
+    if x.dtype != np.float32:
+        raise TypeError(f"{name} must be float32, not {x.dtype}: {name}.astype(np.float32)")
+    if x.ndim != 2:
+        raise ValueError(f"{name} must be a matrix, not of shape {x.shape}")
+    if not x.flags.c_contiguous:
+        raise ValueError(
+            f"{name} is not C-contiguous (a transpose or a slice?): np.ascontiguousarray({name})"
+        )
+    if x.size >= MAX_ELEMENTS:
+        raise ValueError(f"{name} has {x.size} elements; steps index with 32 bits: below 2**31")
+
+
+def _require_float32(name: str, x) -> None:
+    if not isinstance(x, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} must be a number, not {type(x).__name__}")
+    if FLOAT32_MAX < abs(x) < math.inf:
+        raise ValueError(f"{name} = {x} is too large for float32")

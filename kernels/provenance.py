@@ -1,0 +1,37 @@
+"""What every record says of the machine, the software and the tree it was measured with."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from . import gpu
+
+
+def provenance() -> dict[str, Any]:
+    """The current GPU, driver and compiler, today's date and this tree's commit. Raises NoGPU."""
+    device = gpu.device()
+    return {
+        "gpu": device.name,
+        "compute_capability": "{}.{}".format(*device.compute_capability),
+        "driver": device.driver,
+        "cuda_driver": device.cuda_driver,
+        "nvrtc": device.nvrtc,
+        "python": platform.python_version(),
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "commit": commit(),
+    }
+
+
+def commit() -> str | None:
+    """The commit of this tree, with "-dirty" if tracked files differ; None outside git."""
+    try:
+        answer = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None
