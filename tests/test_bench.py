@@ -380,12 +380,17 @@ def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch):
         run([], [64])
 
 
-def test_command_line(simulated, capsys, monkeypatch):
+def test_command_line(simulated, capsys, monkeypatch, tmp_path):
     assert bench.run_cli([], [32], None, False, True) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [r["step"] for r in printed["records"]] == ["cublas"]
     assert bench.run_cli([], [32], None, False, False) == 0
     assert "cublas" in capsys.readouterr().out
+    path = tmp_path / "out.json"
+    for size in (32, 64):
+        assert bench.run_cli([], [size], path, True, False) == 0
+    assert [r.M for r in Results.load(path).records] == [32, 64]
+    capsys.readouterr()
     monkeypatch.setattr(gpu, "cublas_sgemm", lambda A, B, C: None)
     assert bench.run_cli([], [32], None, False, False) == 1
     assert "error: cublas at 32" in capsys.readouterr().err

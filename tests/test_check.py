@@ -191,6 +191,13 @@ def test_edited_kernels_are_found(tmp_path, old, new, device):
         check(edited(tmp_path, old, new), device)
 
 
+def test_a_wrong_variant_is_named(tmp_path):
+    variant = edited(tmp_path, "k < K", "k < K - (BM == 8)")
+    check(variant, "interpreter")
+    with pytest.raises(CheckError, match="^03_edited BM=8, one element "):
+        check(variant.define(BM=8), "interpreter")
+
+
 def test_the_report_is_a_small_table():
     report = Report(
         "99_fake (BM=16): fine",
