@@ -1,0 +1,99 @@
+// Thread tile, 2D: a thread computes TM x TN elements from fragments in registers
+//
+// At each k a thread reads TM elements of tile_a and TN of tile_b into registers, its fragments,
+// and multiplies each with each: TM + TN loads feed TM * TN multiply-adds. The block is a plain
+// row of threads now; a thread takes its place in the output, and its places in the copies, from
+// its number alone.
+// Look at the shared loads and their wavefronts for each multiply-add. The fragment of tile_b is
+// one float4; that of tile_a lies in a column and cannot be.
+//
+// block: BM // TM * (BN // TN)
+// requires: M % BM == 0
+// requires: N % BN == 0
+// requires: K % BK == 0
+// alignment: 16
+// variant: BK=32
+
+#ifndef BM
+#define BM 64
+#endif
+#ifndef BN
+#define BN 64
+#endif
+#ifndef BK
+#define BK 16
+#endif
+#ifndef TM
+#define TM 4
+#endif
+#ifndef TN
+#define TN 4
+#endif
+
+#define THREADS (BM / TM * (BN / TN))
+#define COPY_A (4 * THREADS / BK)  // rows of tile_a that the block copies at a time
+#define COPY_B (4 * THREADS / BN)  // and of tile_b
+#define FLOAT4(x) (*(float4*)&(x))
+
+static_assert(BM % COPY_A == 0 && BK % COPY_B == 0, "every thread copies as many float4");
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)
+{
+    // region: tiles
+    __shared__ __align__(16) float tile_a[BM][BK];
+    __shared__ __align__(16) float tile_b[BK][BN];
+    // endregion
+
+    // region: mapping
+    A += blockIdx.y * BM * K;
+    B += blockIdx.x * BN;
+    C += blockIdx.y * BM * N + blockIdx.x * BN;
+    int thread = threadIdx.x;
+    int row = thread / (BN / TN) * TM;
+    int col = thread % (BN / TN) * TN;
+    int a_row = 4 * thread / BK, a_k = 4 * thread % BK;    // where it copies from A
+    int b_k = 4 * thread / BN, b_col = 4 * thread % BN;    // and from B
+    // endregion
+
+    float sum[TM][TN] = {};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        // region: load_tile
+        for (int i = 0; i < BM; i += COPY_A)
+            FLOAT4(tile_a[a_row + i][a_k]) = FLOAT4(A[(a_row + i) * K + a_k]);
+        for (int i = 0; i < BK; i += COPY_B)
+            FLOAT4(tile_b[b_k + i][b_col]) = FLOAT4(B[(b_k + i) * N + b_col]);
+        __syncthreads();
+        // endregion
+
+        // region: outer_product
+        #pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            float a[TM], b[TN];
+            for (int i = 0; i < TM; ++i)
+                a[i] = tile_a[row + i][k];
+            for (int j = 0; j < TN; j += 4)
+                FLOAT4(b[j]) = FLOAT4(tile_b[k][col + j]);
+            for (int i = 0; i < TM; ++i)
+                for (int j = 0; j < TN; ++j)
+                    sum[i][j] += a[i] * b[j];
+        }
+        __syncthreads();
+        // endregion
+
+        A += BK;
+        B += BK * N;
+    }
+
+    // region: store
+    for (int i = 0; i < TM; ++i)
+        for (int j = 0; j < TN; j += 4) {
+            float4* c = &FLOAT4(C[(row + i) * N + col + j]);
+            float4 old = {};
+            if (beta != 0.0f)
+                old = *c;
+            *c = {alpha * sum[i][j] + beta * old.x, alpha * sum[i][j + 1] + beta * old.y,
+                  alpha * sum[i][j + 2] + beta * old.z, alpha * sum[i][j + 3] + beta * old.w};
+        }
+    // endregion
+}

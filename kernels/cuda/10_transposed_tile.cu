@@ -1,0 +1,107 @@
+// Transposed tile: A is stored with k first, so that both fragments are float4
+//
+// The copy of A turns its float4 by 90 degrees: four scalar stores put it into a column of
+// tile_a, and the fragment of a thread lies in a row. One 128-bit load fetches it. The stores
+// pay for that: the lanes of a warp that copy the same row of A meet in one bank. Rows that are
+// PAD words longer halve these conflicts; PAD keeps them on 16 bytes, as float4 needs.
+// Look at the wavefronts of the stores into tile_a and of the loads from it.
+//
+// block: BM // TM * (BN // TN)
+// requires: M % BM == 0
+// requires: N % BN == 0
+// requires: K % BK == 0
+// alignment: 16
+// variant: PAD=0
+// variant: BK=32
+
+#ifndef BM
+#define BM 64
+#endif
+#ifndef BN
+#define BN 64
+#endif
+#ifndef BK
+#define BK 16
+#endif
+#ifndef PAD
+#define PAD 4
+#endif
+#ifndef TM
+#define TM 4
+#endif
+#ifndef TN
+#define TN 4
+#endif
+
+#define THREADS (BM / TM * (BN / TN))
+#define COPY_A (4 * THREADS / BK)  // rows of tile_a that the block copies at a time
+#define COPY_B (4 * THREADS / BN)  // and of tile_b
+#define FLOAT4(x) (*(float4*)&(x))
+
+static_assert(BM % COPY_A == 0 && BK % COPY_B == 0, "every thread copies as many float4");
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)
+{
+    // region: tiles
+    __shared__ __align__(16) float tile_a[BK][BM + PAD];
+    __shared__ __align__(16) float tile_b[BK][BN];
+    // endregion
+
+    // region: mapping
+    A += blockIdx.y * BM * K;
+    B += blockIdx.x * BN;
+    C += blockIdx.y * BM * N + blockIdx.x * BN;
+    int thread = threadIdx.x;
+    int row = thread / (BN / TN) * TM;
+    int col = thread % (BN / TN) * TN;
+    int a_row = 4 * thread / BK, a_k = 4 * thread % BK;    // where it copies from A
+    int b_k = 4 * thread / BN, b_col = 4 * thread % BN;    // and from B
+    // endregion
+
+    float sum[TM][TN] = {};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        // region: load_tile
+        for (int i = 0; i < BM; i += COPY_A) {
+            float4 a = FLOAT4(A[(a_row + i) * K + a_k]);
+            tile_a[a_k + 0][a_row + i] = a.x;
+            tile_a[a_k + 1][a_row + i] = a.y;
+            tile_a[a_k + 2][a_row + i] = a.z;
+            tile_a[a_k + 3][a_row + i] = a.w;
+        }
+        for (int i = 0; i < BK; i += COPY_B)
+            FLOAT4(tile_b[b_k + i][b_col]) = FLOAT4(B[(b_k + i) * N + b_col]);
+        __syncthreads();
+        // endregion
+
+        // region: outer_product
+        #pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            float a[TM], b[TN];
+            for (int i = 0; i < TM; i += 4)
+                FLOAT4(a[i]) = FLOAT4(tile_a[k][row + i]);
+            for (int j = 0; j < TN; j += 4)
+                FLOAT4(b[j]) = FLOAT4(tile_b[k][col + j]);
+            for (int i = 0; i < TM; ++i)
+                for (int j = 0; j < TN; ++j)
+                    sum[i][j] += a[i] * b[j];
+        }
+        __syncthreads();
+        // endregion
+
+        A += BK;
+        B += BK * N;
+    }
+
+    // region: store
+    for (int i = 0; i < TM; ++i)
+        for (int j = 0; j < TN; j += 4) {
+            float4* c = &FLOAT4(C[(row + i) * N + col + j]);
+            float4 old = {};
+            if (beta != 0.0f)
+                old = *c;
+            *c = {alpha * sum[i][j] + beta * old.x, alpha * sum[i][j + 1] + beta * old.y,
+                  alpha * sum[i][j + 2] + beta * old.z, alpha * sum[i][j + 3] + beta * old.w};
+        }
+    // endregion
+}
