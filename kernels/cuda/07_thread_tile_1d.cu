@@ -34,6 +34,7 @@
 #endif
 
 static_assert(BK == BN, "a row of threads copies a row of either tile");
+static_assert(BK % (BM / TM) == 0, "every thread copies as many elements");
 
 // region: rows
 #define ROWS (BM / TM)  // of threads
@@ -59,14 +60,15 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     float sum[TM] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
         // region: load_tile
-        for (int i = row; i < BM; i += ROWS)
-            tile_a[i][col] = A[i * K + col];
-        for (int i = row; i < BK; i += ROWS)
-            tile_b[i][col] = B[i * N + col];
+        for (int i = 0; i < BM; i += ROWS)
+            tile_a[row + i][col] = A[(row + i) * K + col];
+        for (int i = 0; i < BK; i += ROWS)
+            tile_b[row + i][col] = B[(row + i) * N + col];
         __syncthreads();
         // endregion
 
         // region: dot_product
+        #pragma unroll 32
         for (int k = 0; k < BK; ++k) {
             float b = tile_b[k][col];
             for (int i = 0; i < TM; ++i)

@@ -64,6 +64,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         // endregion
 
         // region: dot_product
+        #pragma unroll 32
         for (int k = 0; k < BK; ++k) {
             float b = tile_b[k][col];
             for (int i = 0; i < TM; ++i)
