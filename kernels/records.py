@@ -92,6 +92,18 @@ class Results:
         return tuple(sorted((r for r in self.records if r.step == wanted),
                             key=lambda r: r.M * r.N * r.K))
 
+    def at(self, step: Any, size: int | tuple[int, int, int]) -> Record:
+        """The record of a step (or its label, or "cublas") at a size n, which stands for
+        n x n x n, or a shape (M, N, K). Raises ValueError, naming what there is, if it lacks."""
+        shape = (size,) * 3 if isinstance(size, int) else tuple(size)
+        found = self.select(step)
+        for record in found:
+            if (record.M, record.N, record.K) == shape:
+                return record
+        name = getattr(step, "label", step)
+        there = ", ".join(f"{r.M} x {r.N} x {r.K}" for r in found) or "nothing"
+        raise ValueError(f"no record of {name} at {' x '.join(map(str, shape))}; there is {there}")
+
     def share_of_cublas(self, record: Record) -> float | None:
         """The record's TFLOPS over cuBLAS's at the same shape; None if that was not measured."""
         shape = (record.M, record.N, record.K)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import analysis, ptx
+from .analysis import LANES
 from .analysis.folding import fold
 from .counting import Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
 from .metrics import FFMA, METRICS, REQUESTS, SECTORS
@@ -101,6 +102,12 @@ class Trace:
                              + (", ".join(f"{kind}s of {array}" for kind, array in seen)
                                 or "no accesses"))
         return found[index]
+
+    def per_fma(self, metric: str) -> float:
+        """A counter for each multiply-add of a whole warp. Raises ValueError without any."""
+        if not self.counters[FFMA]:
+            raise ValueError("the kernel has no multiply-add to divide by")
+        return self.counters[metric] * LANES / self.counters[FFMA]
 
     def to_json(self) -> dict:
         """Counters and costs, for programs."""

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from kernels.draw import PALETTE, gflops, roofline
+from kernels.draw import PALETTE, bars, gflops, roofline
 from kernels.records import Record, Results
 
 
@@ -142,3 +142,14 @@ def test_a_caption_can_be_given():
 
 def test_figures_are_small():
     assert len(gflops(made_up(RATES), ["01_slow", "02_fast"])._repr_html_()) < 40_000
+
+
+def test_bars_have_a_length_for_every_rate():
+    figure = bars(made_up(RATES), ["02_fast"], 256)
+    words = texts(figure)
+    for text in ("02 fast", "cuBLAS", "6", "8", "TFLOPS at M = N = K = 256; FMA peak 10"):
+        assert text in words, text
+    assert words["6"][0] < words["8"][0] and words["02 fast"][1] < words["cuBLAS"][1]
+    assert "02 fast 6, cuBLAS 8." in figure.alt
+    with pytest.raises(ValueError, match="no record of 01_slow at 256 x 256 x 256; there is 64 x"):
+        bars(made_up(RATES), ["01_slow"], 256)

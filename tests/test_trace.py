@@ -294,3 +294,12 @@ def test_json():
     assert {"line", "kind", "array", "space", "requests", "wavefronts", "ideal"} <= set(
         data["costs"][-1]) or data["costs"][-1]["space"] == "global"
     assert {cost["space"] for cost in data["costs"]} == {"global", "shared"}
+
+
+def test_counters_per_multiply_add():
+    trace = kernels.step("03_coalesced").trace(64, 64, 64)
+    assert trace.per_fma(tracing.REQUESTS.format("ld")) == 2
+    assert trace.per_fma(tracing.SECTORS.format("ld")) == 5
+    trace.counters[tracing.FFMA] = 0
+    with pytest.raises(ValueError, match="no multiply-add"):
+        trace.per_fma(tracing.REQUESTS.format("ld"))

@@ -9,6 +9,7 @@ _HOME = {  # public name: the submodule that defines it
     "PALETTE": "figure",
     "Stepper": "stepping",
     "banks": "shared",
+    "bars": "bars",
     "coalescing": "coalesce",
     "explorer": "explore",
     "from_matplotlib": "figure",

@@ -34,7 +34,7 @@ def gflops(
         fig, ax = plt.subplots()
         peaks = _draw_gflops(ax, sources, names)
         words = ("solid: ", "dashed: ") if len(sources) > 1 else ("",)
-        origins = [word + _origin(source) for word, source in zip(words, sources)]
+        origins = [word + origin_of(source) for word, source in zip(words, sources)]
         ax.set_title("\n".join(origins), loc="left", fontsize="medium")
     origin = "; ".join(origins)
     caption = caption or (
@@ -76,7 +76,7 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
     high = max(peak for peak, _ in roofs.values())
     log = 10 * min(r.tflops for r in ends.values()) < high
     _rate_axis(ax, min(r.tflops for r in drawn), high, log)
-    labels = [(r.M, r.tflops, _label(name), colours[name], False) for name, r in ends.items()]
+    labels = [(r.M, r.tflops, label_of(name), colours[name], False) for name, r in ends.items()]
     for peak, line in roofs.values():
         ax.axhline(peak, color=INK, linewidth=0.9, linestyle=line)
         labels.append((sizes[-1], peak, f"FMA peak: {peak:.3g}", INK, False))
@@ -136,7 +136,7 @@ def roofline(
                 ax.plot([x], [y], "o", color=colour, markersize=7)
                 labels.append((x, y, f"{label}: {y:.3g}", colour, x > far))
         _labels(ax, labels)
-        origin = "" if results is None else _origin(results)
+        origin = "" if results is None else origin_of(results)
         ax.set_title(origin, loc="left", fontsize="medium")
     caption = caption or (
         f"Below {ridge:.3g} FLOP per byte the copy bandwidth is the limit, above it the FMA peak."
@@ -158,13 +158,13 @@ def _squares(source: Results, name: str) -> list[Record]:
     return [r for r in source.select(name) if r.M == r.N == r.K]
 
 
-def _label(name: str) -> str:
+def label_of(name: str) -> str:
     """"03_coalesced" -> "03 coalesced"; defines that follow stay as they are."""
     step, space, defines = name.partition(" ")
     return "cuBLAS" if name == CUBLAS else step.replace("_", " ") + space + defines
 
 
-def _origin(source: Results) -> str:
+def origin_of(source: Results) -> str:
     if source.recorded:
         return f"recorded on {source.gpu}, {source.date}"
     return f"live on {source.gpu}"
@@ -178,7 +178,7 @@ def _ends(sources: Sequence[Results], name: str) -> str:
     """The first and last point of a name's first curve, in words; "" if there is none."""
     curve = next((curve for source in sources if (curve := _squares(source, name))), [])
     ends = " to ".join(f"{r.tflops:.2g} at {r.M}" for r in curve[:: len(curve) - 1 or 1])
-    return f"{_label(name)}: {ends}" if curve else ""
+    return f"{label_of(name)}: {ends}" if curve else ""
 
 
 def _log2_axis(ax: Any, ticks: Sequence[float], label: str) -> None:
