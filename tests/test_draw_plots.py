@@ -153,3 +153,9 @@ def test_bars_have_a_length_for_every_rate():
     assert "02 fast 6, cuBLAS 8." in figure.alt
     with pytest.raises(ValueError, match="no record of 01_slow at 256 x 256 x 256; there is 64 x"):
         bars(made_up(RATES), ["01_slow"], 256)
+
+
+def test_gflops_draws_cublas_at_the_sizes_of_the_steps_only():
+    rates = RATES | {"cublas": {64: 4.0, 100: 1.0, 256: 8.0}}
+    assert "100" not in texts(gflops(made_up(rates), ["02_fast"]))
+    assert "100" in texts(gflops(made_up(rates | {"03_any": {100: 2.0}}), ["02_fast", "03_any"]))

@@ -2,10 +2,11 @@
 //
 // An element of tile_b is read from shared memory once and used for TM outputs. Those lie below
 // one another, so the lanes of a warp still read 32 neighbours of tile_b and one element of
-// tile_a. The tile grows to 64 x 64, with as many threads per SM as before.
+// tile_a. The tile grows to 64 x 64.
 // Look at the wavefronts of shared loads for each multiply-add. STRIDED=1 takes rows that lie
 // BM / TM apart, which changes no wavefront: what counts is what the lanes of a warp do at the
 // same time, not what a thread does next.
+// More than 32 steps of k unrolled take so many registers that an SM holds one block only.
 //
 // block: (BN, BM // TM)
 // requires: M % BM == 0

@@ -4,7 +4,7 @@
 // leaves its place in the output and takes one by its number in the block, 16 threads to a row.
 // Look at the instructions and requests of the copies, a quarter of what they were, and at
 // their sectors and wavefronts, which stay the same: the bytes are the same. The loop over k
-// does not change at all; ptxas already joins its loads along k to 128 bits.
+// does not change at all; the compiler already joins its loads along k to 128 bits.
 //
 // block: (BN, BM // TM)
 // requires: M % BM == 0

@@ -58,6 +58,9 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
         roofs.setdefault(source.gpu, (source.fma_peak_tflops, line))
         for name in (CUBLAS, *names):
             curve = _squares(source, name)
+            if name == CUBLAS:  # it is timed beside every step; only the sizes of these count
+                own = {r.M for other in names for r in _squares(source, other)}
+                curve = [r for r in curve if r.M in own]
             if not curve:
                 continue
             sizes = [r.M for r in curve]
