@@ -3,6 +3,7 @@
 import pytest
 from drawn import LANE, access, bars, elements, texts, trace
 
+import kernels
 from kernels.draw import PALETTE, Figure, banks
 
 COLUMN, PADDED = (trace(*[access(4 * (LANE * (32 + pad) + k)) for k in range(5)],
@@ -67,3 +68,9 @@ def test_what_cannot_be_drawn():
     with pytest.raises(ValueError, match="it has loads of tile"):
         banks(COLUMN, "tile", "store")
     assert elements(banks(COLUMN, "tile", index=4), "svg")
+
+
+def test_wavefronts_without_a_conflict_are_not_called_one():
+    trace = kernels.step("09_thread_tile_2d").trace(64, 64, 16)
+    caption = banks(trace, "tile_b", index=0).caption
+    assert "4 wavefronts, 2 at best" in caption and "it is no bank conflict" in caption

@@ -52,3 +52,9 @@ def test_traced_bytes(name, sectors):
     stores = 32 if name == "02_naive" else 4
     assert found == 32 * (sectors * M * N * K + stores * M * N) // 32
     assert found > analysis.compulsory_bytes(M, N, K)
+
+
+def test_shared_memory_is_no_traffic():
+    trace = kernels.step("06_bank_conflicts").trace(32, 32, 32)
+    assert {place.array for place in trace.costs} == {"A", "B", "C", "tile_a", "tile_b"}
+    assert analysis.traced_bytes(trace.costs) == 4 * 3 * 32 * 32

@@ -37,8 +37,11 @@ def banks(trace, array: str, kind: str = "load", warp: int = 0, index=None) -> F
     frames = [_draw(access, one, rows, total > best) for access, one in zip(shown, served)]
     labels = [f"{kind} {n}, from {_first(trace, access)}: {_verdict(access)}"
               for n, access in zip(numbers, shown)]
+    conflicts = sum(int(analysis.bank_conflicts(*_lanes(access))) for access in shown)
     see = "A row is a wavefront, a column a bank; " + (
-        "what lies below the dashed line is a bank conflict" if total > best
+        "what lies below the dashed line is a bank conflict" if conflicts
+        else "below the dashed line lies what these words could do without, though it is no bank "
+             "conflict: the lanes are served in groups" if total > best
         else "none is in conflict")
     if len(frames) == 1:
         words = f"Warp {warp}, line {shown[0].line}, {labels[0]}. {see}"
