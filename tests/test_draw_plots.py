@@ -159,3 +159,13 @@ def test_gflops_draws_cublas_at_the_sizes_of_the_steps_only():
     rates = RATES | {"cublas": {64: 4.0, 100: 1.0, 256: 8.0}}
     assert "100" not in texts(gflops(made_up(rates), ["02_fast"]))
     assert "100" in texts(gflops(made_up(rates | {"03_any": {100: 2.0}}), ["02_fast", "03_any"]))
+
+
+def test_gflops_draws_one_of_sizes_that_fall_together():
+    words = texts(gflops(made_up({"03_any": {64: 3.0, 4095: 4.0, 4096: 6.0, 4100: 2.0}}), ["03_any"]))
+    assert "4096" in words and not {"4095", "4100"} & set(words)
+
+
+def test_bars_put_the_defines_below_the_name():
+    words = texts(bars(made_up(RATES | {"02_fast A=1 B=2": {256: 5.0}}), ["02_fast A=1 B=2"], 256))
+    assert words["02 fast"][1] < words["A=1 B=2"][1]

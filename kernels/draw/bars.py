@@ -9,7 +9,7 @@ from ..records import CUBLAS, Results
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
 from .plots import label_of, origin_of
 
-HEIGHT = 0.32  # inches for each bar
+HEIGHT = 0.42  # inches for each bar
 
 
 def bars(results: Results, steps: Sequence[Any], size: int = 4096, caption: str = "") -> Figure:
@@ -33,7 +33,7 @@ def bars(results: Results, steps: Sequence[Any], size: int = 4096, caption: str 
             ax.annotate(f"{r.tflops:.3g}", (r.tflops_p90, y), xytext=(5, 0), color=INK,
                         textcoords="offset points", va="center", annotation_clip=False)
         ax.axvline(peak, color=INK, linewidth=0.9)
-        ax.set_yticks(range(len(names)), [label_of(name) for name in names])
+        ax.set_yticks(range(len(names)), [_two_lines(label_of(name)) for name in names])
         ax.tick_params(axis="y", length=0)
         ax.invert_yaxis()
         ax.set_xlim(0, peak)
@@ -46,3 +46,10 @@ def bars(results: Results, steps: Sequence[Any], size: int = 4096, caption: str 
     rates = ", ".join(f"{label_of(name)} {r.tflops:.3g}" for name, r in zip(names, records))
     alt = f"TFLOPS at M = N = K = {size}, {origin_of(results)}. FMA peak {peak:.3g}. {rates}."
     return from_matplotlib(fig, alt, caption)
+
+
+def _two_lines(label: str) -> str:
+    """The defines of a variant below the name of its step."""
+    words = label.split(" ")
+    at = next((n for n, word in enumerate(words) if "=" in word), len(words))
+    return "\n".join(filter(None, (" ".join(words[:at]), " ".join(words[at:]))))

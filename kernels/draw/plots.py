@@ -12,6 +12,7 @@ from .figure import INK, PALETTE, Figure, from_matplotlib, style
 
 MARKERS = "osD^vP"
 LINES = ("-", "--")
+TOGETHER = 0.02  # sizes that differ by less have one place on the axis
 LABEL_GAP = 0.075  # least distance between two labels, in heights of the axes
 
 
@@ -158,7 +159,13 @@ def roofline(
 
 
 def _squares(source: Results, name: str) -> list[Record]:
-    return [r for r in source.select(name) if r.M == r.N == r.K]
+    """The records of square products, smallest first. Of sizes that fall together on the axis,
+    such as 4095 and 4096, only the one with the most factors of 2: it is on the curve."""
+    squares = [r for r in source.select(name) if r.M == r.N == r.K]
+    return [
+        r for r in squares
+        if all(r.M & -r.M >= o.M & -o.M for o in squares if abs(r.M - o.M) < TOGETHER * r.M)
+    ]
 
 
 def label_of(name: str) -> str:
