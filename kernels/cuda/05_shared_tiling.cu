@@ -4,7 +4,7 @@
 // B each into shared memory, wait for one another, and multiply from there: what was read from
 // global memory BK times is read once. Both tiles are kept so that a thread walks along a row
 // of each, which looks natural and puts the 32 elements of B that a warp needs into one bank.
-// Look at the wavefronts of the loads of tile_b: 32 for each.
+// Look at the wavefronts of tile_b: 32 for every row of it that a warp stores or reads.
 //
 // block: (BN, BM)
 // requires: M % BM == 0

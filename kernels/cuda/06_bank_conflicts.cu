@@ -3,7 +3,7 @@
 // The tile of B is no longer transposed: the lanes of a warp read 32 neighbours in a row of it,
 // which lie in 32 banks. Where the transposed tile is wanted, two other cures keep it: a row
 // one word longer (PAD=1), or a column index XORed with the row's (SWIZZLE=1). Each sends the
-// 32 elements of a column to 32 banks; PAD=2 sends them to 16.
+// 32 elements of a column to 32 banks. PAD=2 sends them to 16, and is good for 64-bit loads.
 // Look at the wavefronts of loads and stores of tile_b, at the bytes of shared memory and at
 // the instructions that the swizzle takes.
 //
