@@ -4,7 +4,8 @@
 // B each into shared memory, wait for one another, and multiply from there: what was read from
 // global memory BK times is read once. Both tiles are kept so that a thread walks along a row
 // of each, which looks natural and puts the 32 elements of B that a warp needs into one bank.
-// Look at the wavefronts of tile_b: 32 for every row of it that a warp stores or reads.
+// Look at the wavefronts of tile_b: 32 for a store, where 1 would do, and 32 for a load, which the
+// compiler makes 128 bits wide and 4 would serve.
 //
 // block: (BN, BM)
 // requires: M % BM == 0
