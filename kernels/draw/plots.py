@@ -13,6 +13,7 @@ from .figure import INK, PALETTE, Figure, from_matplotlib, style
 MARKERS = "osD^vP"
 LINES = ("-", "--")
 TOGETHER = 0.02  # sizes that differ by less have one place on the axis
+NEAR = 8  # a label that begins this close to the right end can reach those beyond it
 LABEL_GAP = 0.075  # least distance between two labels, in heights of the axes
 
 
@@ -84,8 +85,10 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
     for peak, line in roofs.values():
         ax.axhline(peak, color=INK, linewidth=0.9, linestyle=line)
         labels.append((sizes[-1], peak, f"FMA peak: {peak:.3g}", INK, False))
+    last = [label for label in labels if label[0] * NEAR > sizes[-1]]
     for size in sizes:
-        _labels(ax, [label for label in labels if label[0] == size])
+        _labels(ax, [label for label in labels if label[0] == size and label not in last])
+    _labels(ax, last)
     return [peak for peak, _ in roofs.values()]
 
 
