@@ -193,6 +193,6 @@ def results(gpu_name: str, folder: Path = FOLDER) -> Results:
         return Results.load(path)
     # The folder also holds records of other kinds; those of this kind name their GPU.
     contents = [json.loads(p.read_text(encoding="utf-8")) for p in sorted(folder.glob("*.json"))]
-    names = [c["provenance"]["gpu"] for c in contents if "fma_peak_tflops" in c]
+    names = [c["provenance"]["gpu"] for c in contents if "records" in c]
     raise ValueError(f"nothing is recorded for {gpu_name!r}; recorded: "
                      + (", ".join(names) or "nothing yet"))
