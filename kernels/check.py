@@ -85,7 +85,7 @@ def cases(step) -> tuple[Case, ...]:
         Case("primes", 61, 131, 37),
         Case("primes, alpha and beta", 131, 61, 41, 1.7, -0.3),
         Case("one tile", m, n, k),
-        Case("not whole tiles", m + 4, n + 12, k + 4),
+        Case("not whole tiles, alpha and beta", m + 4, n + 12, k + 4, 1.7, -0.3),
         Case("two tiles along K", m, 2 * n, 2 * k),
         Case("three tiles along K", 2 * m, n, 3 * k),
         Case("many tiles", 2 * m, 3 * n, 5 * k),

@@ -13,6 +13,7 @@ may hold directives, a line each, whose expressions are Python's on integers:
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import sys
 import textwrap
@@ -27,10 +28,12 @@ from . import gpu, ptx
 from .arguments import copies_where_needed, misaligned, require_alignment, shape_of
 from .expressions import evaluate
 from .kernel import Kernel, choose_device
+from .records import Results, results
 from .reference import inputs
 from .trace import Trace
 
 FOLDER = Path(__file__).parent / "cuda"
+RECORDED_ON = "NVIDIA H200"  # the records that choose the best step
 SYMBOL = "sgemm"  # the kernel's name in every step
 
 
@@ -294,7 +297,11 @@ def with_variants(chosen: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def sgemm(A, B, C=None, alpha: float = 1, beta: float = 0, device: str = "auto"):
-    """`Step.__call__` with the best step for this device and shape: the highest on the ladder."""
+    """`Step.__call__` with the best step for this device and shape.
+
+    That is the one with the highest rate on record near this size, of those that can do it; a
+    step without a record counts as better than any, the highest on the ladder as the best.
+    """
     M, N, K = shape_of(A, B, C, alpha, beta)
     able = [one for one in steps() if not one.broken(M, N, K)]
     if not able:
@@ -303,7 +310,15 @@ def sgemm(A, B, C=None, alpha: float = 1, beta: float = 0, device: str = "auto")
     if choose_device(device, (A, B) if C is None else (A, B, C)) == "gpu":
         capability = gpu.device().compute_capability
         able = [one for one in able if one.compute_capability <= capability] or able
-    return able[-1](A, B, C, alpha, beta, device)
+    timings = results(RECORDED_ON)
+    best = max(able, key=lambda one: (_rate_near(timings, one, M * N * K), one.number))
+    return best(A, B, C, alpha, beta, device)
+
+
+def _rate_near(timings: Results, one: Step, products: int) -> float:
+    """TFLOPS of the record with the most similar M N K; infinite without any."""
+    distance = {r: abs(math.log(r.M * r.N * r.K / max(products, 1))) for r in timings.select(one)}
+    return min(distance, key=distance.get).tflops if distance else math.inf
 
 
 def _load(path: Path) -> Step:

@@ -250,3 +250,8 @@ def test_bits_are_recorded_for_every_step():
     for label, sums in recorded.items():
         assert steps.step(label).label == label
         assert "256x256x256" in sums and len(sums) >= 2
+
+
+def test_shifted_tiles_are_wrong_when_beta_is_not_0():
+    with pytest.raises(CheckError, match="not whole tiles, alpha and beta"):
+        check(steps.step("15_any_shape SHIFTED=1"), "interpreter")
