@@ -115,6 +115,10 @@ class Kernel:
         """Registers, stack, spills and shared memory on a GPU of compute capability `arch`."""
         return build.resources(self._build(arch), self.symbol)
 
+    def cubin(self, arch: str = "sm_90") -> bytes:
+        """The machine code for a GPU of compute capability `arch`, as an ELF file."""
+        return self._build(arch).cubin
+
     def convert(self, args: Sequence) -> list:
         """Check `args` against the parameters that the PTX declares, and convert the numbers."""
         if not isinstance(args, (tuple, list)):

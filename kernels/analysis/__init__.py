@@ -8,13 +8,14 @@ from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
 from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
+from .sass import machine_loop, timeline
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
 from .warps import LANES, by_warp
 
 __all__ = [
     "BANKS", "BANK_BYTES", "LANES", "LINE_BYTES", "Mix", "Occupancy", "Placement",
     "SECTOR_BYTES", "bank_conflicts", "by_warp", "cache_lines", "compulsory_bytes",
-    "fma_to_load_share", "ideal_sectors", "ideal_wavefronts", "instruction_mix", "loops",
-    "occupancy", "placement", "sectors", "sgemm_flop", "traced_bytes", "wavefront_of",
+    "fma_to_load_share", "ideal_sectors", "ideal_wavefronts", "instruction_mix", "loops", "machine_loop",
+    "occupancy", "placement", "sectors", "sgemm_flop", "timeline", "traced_bytes", "wavefront_of",
     "wavefronts",
 ]  # fmt: skip

@@ -1,8 +1,8 @@
 // Register prefetch: the next tiles are on their way while these are used
 //
 // A thread loads its part of the next tiles into registers before it multiplies, and stores them
-// to shared memory after. Between the load and the first use of its result lies all the
-// arithmetic of a tile, so nobody waits for global memory.
+// to shared memory after. Between the load and the first use of its result lies the arithmetic
+// of a tile, which ptxas may order as it likes: nobody has to wait for global memory.
 // Look at the order of loads, multiply-adds and barriers, and at the registers this costs.
 //
 // block: BM // TM * (BN // TN)

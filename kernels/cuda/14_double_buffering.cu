@@ -2,8 +2,10 @@
 //
 // While one pair of tiles is read, the next goes into another pair. Whoever passes the barrier
 // knows that both are done: the tiles to come are complete and the old ones are read. A second
-// barrier is not needed, and a warp may store while another still multiplies.
-// Look at the barriers for each tile, and at the shared memory. BUFFERS=1 is the step before.
+// barrier is not needed, and a warp may store while another still multiplies. The loop stores
+// once more than there are tiles; nobody reads that.
+// Look at the barriers for each tile, and at the shared memory. BUFFERS=1 has this loop with one
+// buffer, and two barriers.
 //
 // block: BM // TM * (BN // TN)
 // requires: M % BM == 0

@@ -1,0 +1,60 @@
+"""The hot loop in machine code: which instruction ptxas has put where.
+
+PTX says what a kernel does; ptxas decides the order, between the points where it may not move an
+instruction. NVIDIA does not document the encoding. On GPUs of compute capability 7.0 to 9.0 an
+instruction has 16 bytes whose low 12 bits tell what it is; the few codes that a book on SGEMM
+needs, and the offset of a branch, were read off against nvdisasm 13.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+# An FMA has a form, in the high digit, for each kind of operand: register, constant and so on.
+CODES = {form << 8 | 0x23: "fma" for form in range(2, 16, 2)} | {
+    0x984: "shared load", 0x388: "shared store", 0x981: "global load", 0x986: "global store",
+    0xB1D: "barrier", 0x947: "branch"}
+EXECUTABLE = 4      # the flag of a section of an ELF file
+
+
+def machine_loop(kernel, arch: str = "sm_90") -> tuple[str, ...]:
+    """The instructions of the hot loop of a Kernel or a Step, in the order of the machine code.
+
+    Each is one of the names in `CODES`, or "other". The hot loop is what lies between a branch
+    back and its target, where most multiply-adds are; the whole kernel if there is no such loop.
+    Raises CompileError.
+    """
+    kernel = getattr(kernel, "kernel", kernel)          # a Step has a kernel
+    words = _instructions(kernel.cubin(arch))
+    names = [CODES.get(int(word) & 0xFFF, "other") for word in words[:, 0]]
+    loops = [names[n + 1 + _offset(words[n]) : n + 1] for n, name in enumerate(names)
+             if name == "branch" and _offset(words[n]) < 0]
+    hot = max(loops, key=lambda loop: (loop.count("fma"), -len(loop)), default=names)
+    return tuple(hot if "fma" in hot else names)
+
+
+def timeline(names: Iterable[str], keep: Collection[str]) -> str:
+    """Runs of equal names, such as "2 global load  512 fma  1 barrier", without all others."""
+    kept = (name for name in names if name in keep)
+    return "  ".join(f"{len(list(run))} {name}" for name, run in itertools.groupby(kept))
+
+
+def _instructions(cubin: bytes) -> np.ndarray:
+    """The code of a cubin with one kernel: uint32, shape (instructions, 4)."""
+    table, = struct.unpack_from("<Q", cubin, 40)        # an ELF file: its sections
+    size, count = struct.unpack_from("<2H", cubin, 58)
+    for n in range(count):
+        _, _, flags, _, start, length = struct.unpack_from("<IIQQQQ", cubin, table + n * size)
+        if flags & EXECUTABLE:
+            return np.frombuffer(cubin[start : start + length], "<u4").reshape(-1, 4)
+    raise ValueError("the cubin has no code")
+
+
+def _offset(words: np.ndarray) -> int:
+    """How far a branch goes, in instructions after it; the field counts units of 4 bytes."""
+    low, high = int(words[0]) >> 16 & 255, int(words[1])
+    return ((high - (high >> 31 << 32)) * 256 + low * 4) // 16
