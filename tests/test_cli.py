@@ -19,7 +19,7 @@ def test_it_runs_as_a_module():
         [sys.executable, "-m", "kernels", "list"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0 and done.stderr == ""
-    assert "03_coalesced  Coalesced: neighbouring threads" in done.stdout
+    assert "03_coalesced Coalesced: neighbouring threads" in " ".join(done.stdout.split())
 
 
 def test_list(capsys):

@@ -88,7 +88,7 @@ def test_variants_on_the_command_line(capsys, monkeypatch, tmp_path):
 
 
 def test_all_steps_without_a_name(capsys):
-    assert cli.main(["sanitize", "8", "8", "8"]) == 0
+    assert cli.main(["sanitize", "128", "128", "64"]) == 0      # whole tiles of every step
     out = capsys.readouterr().out
     assert [line.split()[0] for line in out.splitlines()] == [one.id for one in steps.steps()]
 

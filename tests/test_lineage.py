@@ -1,0 +1,134 @@
+"""The page on where the steps come from: its versions, its chapters and every number in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import kernels
+from kernels.records import FOLDER
+
+PAGE = (Path(__file__).parents[1] / "book" / "lineage.md").read_text(encoding="utf-8")
+PEERS = FOLDER / "h200_peers.json"
+VERSIONS = {
+    "A": [f"v{n}" for n in range(1, 12)],
+    "B": [f"v{n}" for n in range(8)],
+    "C": [f"v{n}" for n in range(1, 10)],
+    "D": [*(f"v{n}" for n in range(6)), "64x64", "128x128", "128x128 with both buffers",
+          "cuBLAS", "CUTLASS", "sgemm_1", "sgemm_2", "sgemm_3", "g_fgemm"],
+}
+SIZE = 4096
+NONE = "–"
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """The cells of each Markdown table, without its head."""
+    found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    rows = ([[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()]
+            for table in found)
+    return [table[2:] for table in rows]
+
+
+SECTIONS = {text[0]: tables(text)
+            for text in re.split(r"^## (?=\w: )", PAGE, flags=re.MULTILINE)[1:]}
+ROWS = {(letter, row[0]): row for letter, found in SECTIONS.items() for row in found[0]}
+EVERY = pytest.mark.parametrize("letter, version", list(ROWS), ids=" ".join)
+
+
+@pytest.fixture(scope="module")
+def peers() -> dict:
+    """Published kernels as they were timed; that the file is there is part of the test."""
+    return json.loads(PEERS.read_text(encoding="utf-8"))
+
+
+def test_every_version_is_there_once():
+    assert list(SECTIONS) == list(VERSIONS)
+    for letter, found in SECTIONS.items():
+        assert [row[0] for row in found[0]] == VERSIONS[letter]
+
+
+def chapters(cell: str) -> list[str]:
+    return re.findall(r"\{doc\}`(?:\d\d <)?(\w+)>?`", cell)
+
+
+@EVERY
+def test_its_chapters_are_steps(letter, version):
+    _, what, cell, *_ = ROWS[letter, version]
+    assert what
+    if version in ("cuBLAS", "CUTLASS"):
+        assert cell == NONE
+    elif (letter, version) == ("C", "v9"):
+        assert chapters(cell) == ["scoreboard"]
+    else:
+        named = chapters(cell)
+        assert named and cell.count("{doc}") == len(named)
+        assert [kernels.step(one).id for one in named] == named
+        assert [one[:2] for one in named] == re.findall(r"`(\d\d) <", cell)
+
+
+@EVERY
+def test_our_number_is_the_records(letter, version):
+    _, _, cell, _, ours = ROWS[letter, version]
+    steps = [one for one in chapters(cell) if one[0].isdigit()]
+    results = kernels.results("NVIDIA H200")
+    assert ours == (f"{results.at(steps[0], SIZE).tflops:#.3g}" if steps else NONE)
+
+
+def of_peer(letter: str, version: str, names: list[str]) -> str | None:
+    """What the record of published kernels calls a version; None if it has not been timed."""
+    wanted = {
+        "A": rf"yzhaiustc .*\(= A mysgemm_{version}\)",
+        "B": rf"B sgemm_{version}",
+        "C": rf"C {version}",
+        "D": {"128x128 with both buffers": r"D gemm_128x128 with the second buffer .*",
+              "cuBLAS": r"cuBLAS \d+, CUBLAS_COMPUTE_32F",
+              "CUTLASS": r"CUTLASS device::Gemm<float> defaults .*",
+              "g_fgemm": r"D fynv g_fgemm"}.get(version)
+        or (version.startswith("sgemm_") and f"D Alcanderian cuda_kernel_{version}")
+        or (f"D gemm_{'32x32_' * (version[0] == 'v')}{version}"),
+    }[letter]
+    found = [name for name in names if re.fullmatch(wanted, name)]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+@EVERY
+def test_the_published_number_is_the_measured_one(peers, letter, version):
+    name = of_peer(letter, version, list(peers["kernels"]))
+    found = peers["kernels"].get(name)
+    column = peers["columns"].index(SIZE)
+    expected = f"{found['tflops'][column]:#.3g}" if found else NONE
+    if found and found.get("wrong_result"):
+        expected += "†"
+    assert ROWS[letter, version][3] == expected
+
+
+def test_no_measured_kernel_of_the_texts_is_left_out(peers):
+    names = list(peers["kernels"])
+    shown = {of_peer(letter, version, names) for letter, version in ROWS}
+    assert {name for name in names if re.match(r"[BCD] |.*= A ", name)} <= shown
+
+
+def test_times_on_the_v100_give_their_rates():
+    times = SECTIONS["D"][1]
+    assert [row[0] for row in times] == [v for v in VERSIONS["D"] if v != "128x128 with both buffers"]
+    for _, _, output, tflops in times:
+        assert tflops == f"{2 * 8192**3 / (float(output) * 1e9):#.3g}"
+    (v1, v2) = ([float(cell) for cell in row[1:3]] for row in times[1:3])
+    for ratio in (v1[0] / v2[0], v1[1] / v2[1]):
+        assert f" {ratio:.2f} times" in PAGE
+    peak = 15.7
+    for tflops, share in ((14.46, 92.1), (15.23, 97.0), (14.54, 92.6)):
+        assert f"{tflops / peak:.1%}" == f"{share}%"
+        assert re.search(rf"{tflops}\b[^.]*?\b{share} %", PAGE.replace(f"{peak}", "peak"))
+    text_ms = float(times[7][1])
+    assert times[7][0] == "128x128" and f"{2 * 8192**3 / (text_ms * 1e9):.2f}" == "14.46"
+
+
+def test_the_texts_are_cited():
+    library = (FOLDER.parents[1] / "book" / "references.bib").read_text(encoding="utf-8")
+    for key in ("texta", "textb", "textc", "wukan2019"):
+        assert f"{{cite}}`{key}`" in PAGE and f"{{{key},\n" in library
