@@ -147,10 +147,10 @@ def test_figures_are_small():
 def test_bars_have_a_length_for_every_rate():
     figure = bars(made_up(RATES), ["02_fast"], 256)
     words = texts(figure)
-    for text in ("02 fast", "cuBLAS", "6", "8", "TFLOPS at M = N = K = 256; FMA peak 10"):
+    for text in ("02 fast", "cuBLAS", "6.00", "8.00", "TFLOPS at M = N = K = 256; FMA peak 10"):
         assert text in words, text
-    assert words["6"][0] < words["8"][0] and words["02 fast"][1] < words["cuBLAS"][1]
-    assert "02 fast 6, cuBLAS 8." in figure.alt
+    assert words["6.00"][0] < words["8.00"][0] and words["02 fast"][1] < words["cuBLAS"][1]
+    assert "02 fast 6.00, cuBLAS 8.00." in figure.alt
     with pytest.raises(ValueError, match="no record of 01_slow at 256 x 256 x 256; there is 64 x"):
         bars(made_up(RATES), ["01_slow"], 256)
 
@@ -170,3 +170,7 @@ def test_gflops_draws_one_of_sizes_that_fall_together():
 def test_bars_put_the_defines_below_the_name():
     words = texts(bars(made_up(RATES | {"02_fast A=1 B=2": {256: 5.0}}), ["02_fast A=1 B=2"], 256))
     assert words["02 fast"][1] < words["A=1 B=2"][1]
+
+
+def test_roofline_names_its_bytes():
+    assert "FLOP per byte of sectors" in texts(roofline(made_up(RATES), bytes_of="sectors"))

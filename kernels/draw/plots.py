@@ -98,11 +98,12 @@ def roofline(
     *,
     fma_peak_tflops: float | None = None,
     copy_gbs: float | None = None,
+    bytes_of: str = "device memory traffic",
     caption: str = "",
 ) -> Figure:
     """The roofline of a GPU, from its results or from the two numbers, with points on it.
 
-    A point is (label, FLOP per byte of device memory traffic, TFLOPS); without TFLOPS (None) it
+    A point is (label, FLOP per byte of `bytes_of`, TFLOPS); without TFLOPS (None) it
     is drawn hollow on the roof, the most it can reach. S. Williams, A. Waterman, D. Patterson,
     "Roofline: an insightful visual performance model for multicore architectures", CACM 52(4),
     2009. Raises ValueError without results or numbers.
@@ -123,7 +124,7 @@ def roofline(
     with style():
         fig, ax = plt.subplots()
         octaves = range(round(math.log2(right / left)) + 1)
-        _log2_axis(ax, [left * 2**i for i in octaves], "FLOP per byte of device memory traffic")
+        _log2_axis(ax, [left * 2**i for i in octaves], f"FLOP per byte of {bytes_of}")
         _rate_axis(ax, min([left * slope, *(y for _, _, y in points if y)]), peak, log=True)
         bottom, far = ax.get_ylim()[0], math.sqrt(ridge * right)
         ax.plot([left, ridge, right], [left * slope, peak, peak], color=INK)
