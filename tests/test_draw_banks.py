@@ -74,3 +74,10 @@ def test_wavefronts_without_a_conflict_are_not_called_one():
     trace = kernels.step("09_thread_tile_2d").trace(64, 64, 16)
     caption = banks(trace, "tile_b", index=0).caption
     assert "4 wavefronts, 2 at best" in caption and "it is no bank conflict" in caption
+
+
+def test_conflicts_are_told_from_other_wavefronts():
+    trace = kernels.step("11_thread_tile_8x8").trace(128, 128, 8)
+    caption = banks(trace, "tile_b", index=0).caption
+    assert "8 wavefronts, 2 at best" in caption
+    assert "4 of these wavefronts are bank conflicts" in caption

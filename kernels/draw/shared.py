@@ -22,8 +22,9 @@ def banks(trace, array: str, kind: str = "load", warp: int = 0, index=None) -> F
     trace: a `kernels.trace.Trace` with an array in shared memory; `index` counts this warp's
     accesses to the array in the traced block: a number draws that one, a range of numbers steps
     through them, None through the first 32 (and draws it when there is but one). Wavefronts
-    beyond the fewest that could carry the words are conflicts. Raises ValueError if there is no
-    such access, or the array is not in shared memory.
+    beyond the fewest that could carry the words are in another colour; the caption says how many
+    of them are bank conflicts. Raises ValueError if there is no such access, or the array is not
+    in shared memory.
     """
     found = lanes.accesses(trace, array, kind, warp)
     if found[0].space != "shared":
@@ -39,7 +40,9 @@ def banks(trace, array: str, kind: str = "load", warp: int = 0, index=None) -> F
               for n, access in zip(numbers, shown)]
     conflicts = sum(int(analysis.bank_conflicts(*_lanes(access))) for access in shown)
     see = "A row is a wavefront, a column a bank; " + (
-        "what lies below the dashed line is a bank conflict" if conflicts
+        "what lies below the dashed line is a bank conflict" if conflicts == total - best > 0
+        else f"below the dashed line lies what these words could do without; {conflicts} of these "
+             "wavefronts are bank conflicts" if conflicts
         else "below the dashed line lies what these words could do without, though it is no bank "
              "conflict: the lanes are served in groups" if total > best
         else "none is in conflict")
