@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def compile(
             raise CompileError(_explain(log, filename, options, arch)) from None
         return Build(
             ptx=nvrtc.getPTX(program).decode(),
-            cubin=nvrtc.getCUBIN(program) if arch.startswith("sm_") else None,
+            cubin=_whole(nvrtc.getCUBIN(program)) if arch.startswith("sm_") else None,
             log=nvrtc.getProgramLog(program),
             lowered={name: nvrtc.getLoweredName(program, name) for name in names},
         )
@@ -107,6 +108,20 @@ def resources(build: Build, symbol: str) -> Resources:
         constant=total(r"(\d+) bytes cmem"),
         barriers=total(r"used (\d+) barriers"),
     )
+
+
+def _whole(cubin: bytes) -> bytes:
+    """The cubin with its last byte, which CuPy cuts off as if it ended a string.
+
+    The ELF file ends with the table of its segments or its sections, and that with the high byte
+    of a small 64-bit number: it is 0.
+    """
+    ends = []
+    for at, sizes in (32, 54), (40, 58):
+        table, = struct.unpack_from("<Q", cubin, at)
+        size, count = struct.unpack_from("<2H", cubin, sizes)
+        ends.append(table + size * count)
+    return cubin.ljust(max(ends), b"\0")
 
 
 def _nvrtc():

@@ -1,6 +1,7 @@
 """Compiling with NVRTC: PTX, cubin, resources, names, and errors that point at the line."""
 
 import re
+import struct
 import sys
 
 import pytest
@@ -152,3 +153,15 @@ def test_without_nvrtc(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy.cuda", None)
     with pytest.raises(ImportError, match="NVRTC cannot be loaded .*pip install"):
         build.compile("// not compiled before", "good.cu")
+
+
+def test_a_cubin_is_whole():
+    """Its tables, which the ELF header says where to find, lie in it to the last byte."""
+    cubin = build.compile(GOOD, "good.cu", names=("fill",), arch="sm_90").cubin
+    assert cubin.startswith(b"\x7fELF")
+    ends = []
+    for at, sizes in (32, 54), (40, 58):        # of segments and of sections
+        table, = struct.unpack_from("<Q", cubin, at)
+        size, count = struct.unpack_from("<2H", cubin, sizes)
+        ends.append(table + size * count)
+    assert max(ends) <= len(cubin)
