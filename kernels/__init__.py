@@ -5,7 +5,7 @@
     step.check()                          # against the float64 reference
     kernels.Kernel(source, name)          # any CUDA C++ kernel
     kernels.sgemm(A, B)                   # the best step for this device and shape
-    kernels.results("NVIDIA H200")        # recorded timings
+    kernels.results("NVIDIA H200")        # recorded timings; counters and peers likewise
 
 Names are loaded when first used: importing this package takes no time and loads no CuPy.
 """
@@ -19,7 +19,9 @@ _HOME = {  # public name: the submodule that defines it
     "CompileError": "build",
     "Kernel": "kernel",
     "NoGPU": "gpu",
+    "counters": "records",
     "inputs": "reference",
+    "peers": "records",
     "results": "records",
     "sgemm": "steps",
     "step": "steps",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +90,7 @@ class Standing:
 
     def to_json(self) -> str:
         found, floors = self.results, self.floors
-        rows = [{"step": row.step, "tflops": row.tflops, "share_of_cublas": row.share_of_cublas,
-                 "floor": row.floor, "verdict": row.verdict} for row in self.rows]
+        rows = [asdict(row) | {"verdict": row.verdict} for row in self.rows]
         return json.dumps({"gpu": found.gpu, "recorded": found.recorded, "date": found.date,
                            "size": floors.size, "floors_gpu": floors.gpu, "what": floors.what,
                            "ok": self.ok, "steps": rows}, indent=1)
@@ -101,7 +100,7 @@ def compare(found: Results, steps: Sequence[Any], floors: Floors) -> Standing:
     """Each of the steps in the results, beside its floor."""
     rows = []
     for step in steps:
-        record = next((r for r in found.select(step) if {r.M, r.N, r.K} == {floors.size}), None)
+        record = found.find(step, floors.size)
         rows.append(Row(step.label, record and record.tflops,
                         record and found.share_of_cublas(record), floors.floors.get(step.label)))
     return Standing(found, floors, tuple(rows))

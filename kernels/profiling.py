@@ -18,7 +18,7 @@ from pathlib import Path
 from . import gpu
 from .metrics import METRICS
 from .provenance import provenance as machine
-from .records import FOLDER, slug, write
+from .records import counters_path, write
 
 ROOT = Path(__file__).parent.parent
 KERNEL = "sgemm"                # launches of other kernels are not counted
@@ -84,7 +84,7 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
     ProfileError for a shape that a step cannot do, and what `counters` raises.
     """
     gpu.require()
-    output = output or FOLDER / f"{slug(gpu.device().name)}_counters.json"
+    output = output or counters_path(gpu.device().name)
     found = {"provenance": provenance(), "size": size, "steps": {}}
     if output.exists():
         before = json.loads(output.read_text(encoding="utf-8"))

@@ -92,23 +92,23 @@ class Results:
         return tuple(sorted((r for r in self.records if r.step == wanted),
                             key=lambda r: r.M * r.N * r.K))
 
-    def at(self, step: Any, size: int | tuple[int, int, int]) -> Record:
+    def find(self, step: Any, size: int | tuple[int, int, int]) -> Record | None:
         """The record of a step (or its label, or "cublas") at a size n, which stands for
-        n x n x n, or a shape (M, N, K). Raises ValueError, naming what there is, if it lacks."""
+        n x n x n, or a shape (M, N, K); None if that was not measured."""
         shape = (size,) * 3 if isinstance(size, int) else tuple(size)
-        found = self.select(step)
-        for record in found:
-            if (record.M, record.N, record.K) == shape:
-                return record
-        name = getattr(step, "label", step)
-        there = ", ".join(f"{r.M} x {r.N} x {r.K}" for r in found) or "nothing"
-        raise ValueError(f"no record of {name} at {' x '.join(map(str, shape))}; there is {there}")
+        return next((r for r in self.select(step) if (r.M, r.N, r.K) == shape), None)
+
+    def at(self, step: Any, size: int | tuple[int, int, int]) -> Record:
+        """`find`, raising ValueError, with what was measured, where there is no such record."""
+        if record := self.find(step, size):
+            return record
+        there = ", ".join(f"{r.M} x {r.N} x {r.K}" for r in self.select(step)) or "nothing"
+        raise ValueError(f"no record of {getattr(step, 'label', step)} at {size}; there is {there}")
 
     def share_of_cublas(self, record: Record) -> float | None:
         """The record's TFLOPS over cuBLAS's at the same shape; None if that was not measured."""
-        shape = (record.M, record.N, record.K)
-        return next((record.tflops / other.tflops for other in self.select(CUBLAS)
-                     if (other.M, other.N, other.K) == shape), None)
+        other = self.find(CUBLAS, (record.M, record.N, record.K))
+        return record.tflops / other.tflops if other else None
 
     def merged(self, earlier: Results) -> Results:
         """These results and what an earlier run measured of other steps and shapes.
@@ -196,3 +196,24 @@ def results(gpu_name: str, folder: Path = FOLDER) -> Results:
     names = [c["provenance"]["gpu"] for c in contents if "records" in c]
     raise ValueError(f"nothing is recorded for {gpu_name!r}; recorded: "
                      + (", ".join(names) or "nothing yet"))
+
+
+def counters_path(gpu_name: str, folder: Path = FOLDER) -> Path:
+    return folder / f"{slug(gpu_name)}_counters.json"
+
+
+def counters(gpu_name: str) -> dict[str, Any]:
+    """What Nsight Compute counted on a GPU, such as "NVIDIA H200".
+
+    {"size": M = N = K, "steps": {label: {metric: count}}, "provenance": …}. Raises OSError if
+    there is no such record.
+    """
+    return json.loads(counters_path(gpu_name).read_text(encoding="utf-8"))
+
+
+def peers() -> dict[str, Any]:
+    """Published kernels and libraries, as they were timed on an H200.
+
+    {"kernels": {name: {"tflops": a number or None for each size, …}}, "columns": the sizes, …}.
+    """
+    return json.loads((FOLDER / "h200_peers.json").read_text(encoding="utf-8"))

@@ -13,6 +13,7 @@ may hold directives, a line each, whose expressions are Python's on integers:
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import re
 import sys
@@ -310,15 +311,27 @@ def sgemm(A, B, C=None, alpha: float = 1, beta: float = 0, device: str = "auto")
     if choose_device(device, (A, B) if C is None else (A, B, C)) == "gpu":
         capability = gpu.device().compute_capability
         able = [one for one in able if one.compute_capability <= capability] or able
-    timings = results(RECORDED_ON)
-    best = max(able, key=lambda one: (_rate_near(timings, one, M * N * K), one.number))
+    best = max(able, key=lambda one: (_rate_near(one, M, N, K), one.number))
     return best(A, B, C, alpha, beta, device)
 
 
-def _rate_near(timings: Results, one: Step, products: int) -> float:
-    """TFLOPS of the record with the most similar M N K; infinite without any."""
-    distance = {r: abs(math.log(r.M * r.N * r.K / max(products, 1))) for r in timings.select(one)}
-    return min(distance, key=distance.get).tflops if distance else math.inf
+def _rate_near(one: Step, *shape: int) -> float:
+    """TFLOPS of the step's record with the most similar shape; infinite without any.
+
+    Shapes are as far apart as their factors in M, N and K make, multiplied: a product of few
+    blocks with a long K says little about a square one with as many multiply-adds.
+    """
+    def distance(record) -> float:
+        sides = zip((record.M, record.N, record.K), shape)
+        return sum(abs(math.log(side / max(wanted, 1))) for side, wanted in sides)
+
+    nearest = min(_timings().select(one), key=distance, default=None)
+    return nearest.tflops if nearest else math.inf
+
+
+@functools.cache
+def _timings() -> Results:
+    return results(RECORDED_ON)
 
 
 def _load(path: Path) -> Step:

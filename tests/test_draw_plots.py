@@ -151,7 +151,7 @@ def test_bars_have_a_length_for_every_rate():
         assert text in words, text
     assert words["6.00"][0] < words["8.00"][0] and words["02 fast"][1] < words["cuBLAS"][1]
     assert "02 fast 6.00, cuBLAS 8.00." in figure.alt
-    with pytest.raises(ValueError, match="no record of 01_slow at 256 x 256 x 256; there is 64 x"):
+    with pytest.raises(ValueError, match="no record of 01_slow at 256; there is 64 x"):
         bars(made_up(RATES), ["01_slow"], 256)
 
 

@@ -15,7 +15,7 @@ from .warps import LANES, by_warp
 __all__ = [
     "BANKS", "BANK_BYTES", "LANES", "LINE_BYTES", "Mix", "Occupancy", "Placement",
     "SECTOR_BYTES", "bank_conflicts", "by_warp", "cache_lines", "compulsory_bytes",
-    "fma_to_load_share", "ideal_sectors", "ideal_wavefronts", "instruction_mix", "loops", "machine_loop",
-    "occupancy", "placement", "sectors", "sgemm_flop", "timeline", "traced_bytes", "wavefront_of",
-    "wavefronts",
+    "fma_to_load_share", "ideal_sectors", "ideal_wavefronts", "instruction_mix", "loops",
+    "machine_loop", "occupancy", "placement", "sectors", "sgemm_flop", "timeline", "traced_bytes",
+    "wavefront_of", "wavefronts",
 ]  # fmt: skip

@@ -62,7 +62,8 @@ def compulsory_bytes(M: int, N: int, K: int, beta: float = 0) -> int:
 def traced_bytes(costs: Mapping) -> int:
     """32 bytes for each sector of global memory that the warps' accesses asked for.
 
-    costs: `Trace.costs`, of which those of shared memory do not count. These bytes come from L1, L2 or device memory, so this is the traffic
-    of device memory only if no cache ever hits; `compulsory_bytes` is it if every reuse hits.
+    costs: `Trace.costs`, of which those of shared memory do not count. These bytes come from L1,
+    L2 or device memory, so this is the traffic of device memory only if no cache ever hits;
+    `compulsory_bytes` is it if every reuse hits.
     """
     return SECTOR_BYTES * sum(getattr(cost, "sectors", 0) for cost in costs.values())

@@ -4,7 +4,7 @@
 // different words its fragments hold. A warp takes a tile of WM x WN, 32 x 64 instead of 16 x
 // 128, each lane eight rows and columns of it in two runs of four. And the lanes are numbered
 // in quads of 2 x 2: then lanes that share a float4 stand where the hardware joins them.
-// Two blocks of 121 registers fit on an SM; told so, the compiler orders the loop for them.
+// Two blocks fit on an SM. With BLOCKS=1 the compiler is not told so, and writes another loop.
 // Look at the wavefronts of a fragment, 2 at the least, and at QUADS=0, where lanes are
 // numbered row by row.
 //
