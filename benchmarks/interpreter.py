@@ -70,12 +70,14 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3, help="runs of each; the median counts")
     repeat = parser.parse_args().repeat
     print(f"{'kernel':32} {'n':>5} {'seconds':>8} {'GFLOPS':>7}")
-    for name, n, launch in (("02_naive", 256, step("02_naive", 256)),
-                            ("03_coalesced", 256, step("03_coalesced", 256)),
-                            ("tile 32x32, 1 per thread", 512, tiled(32, 1, 32, 512)),
-                            ("tile 64x64, 4x4 per thread", 512, tiled(64, 4, 16, 512)),
-                            ("tile 128x128, 8x8 per thread", 512, tiled(128, 8, 8, 512))):
-        launch()                                    # compiles and decodes
+    for name, n, launch in (
+        ("02_naive", 256, step("02_naive", 256)),
+        ("03_coalesced", 256, step("03_coalesced", 256)),
+        ("tile 32x32, 1 per thread", 512, tiled(32, 1, 32, 512)),
+        ("tile 64x64, 4x4 per thread", 512, tiled(64, 4, 16, 512)),
+        ("tile 128x128, 8x8 per thread", 512, tiled(128, 8, 8, 512)),
+    ):
+        launch()  # compiles and decodes
         times = []
         for _ in range(repeat):
             start = time.perf_counter()

@@ -14,30 +14,40 @@ from __future__ import annotations
 
 import importlib
 
-_HOME = {  # public name: the submodule that defines it
-    "CheckError": "reference",
-    "CompileError": "build",
-    "Kernel": "kernel",
-    "NoGPU": "gpu",
-    "counters": "records",
-    "inputs": "reference",
-    "peers": "records",
-    "results": "records",
-    "sgemm": "steps",
-    "step": "steps",
+_HOME = {  # public name: the module that defines it
+    "CheckError": "ladder.reference",
+    "CompileError": "run.build",
+    "Kernel": "run.kernel",
+    "NoGPU": "run.gpu",
+    "counters": "measure.records",
+    "inputs": "ladder.reference",
+    "peers": "measure.records",
+    "results": "measure.records",
+    "sgemm": "ladder.step",
+    "step": "ladder.step",
+    "steps": "ladder.step",
+    "trace": "instruments.trace",
 }
-# steps is both a module and, when called, the function in it.
-_MODULES = (
-    "analysis", "bench", "build", "check", "draw", "gpu", "kernel", "ptx", "records", "reference",
-    "steps",
-)  # fmt: skip
+_MODULES = {  # public name: the module or folder that it stands for
+    "analysis": "analysis",
+    "bench": "measure.bench",
+    "build": "run.build",
+    "check": "ladder.check",
+    "draw": "draw",
+    "floors": "measure.floors",
+    "gpu": "run.gpu",
+    "metrics": "instruments.metrics",
+    "ptx": "ptx",
+    "records": "measure.records",
+    "reference": "ladder.reference",
+}
 
 __all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str):
     if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"{__name__}.{_MODULES[name]}")
     if name in _HOME:
         return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

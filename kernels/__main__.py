@@ -7,15 +7,17 @@ import json
 import sys
 from pathlib import Path
 
-from . import bench, compare, gpu, profiling, ptx, sanitize
-from .build import CompileError
-from .check import check, digest
-from .kernel import DEVICES
-from .records import MergeError, write
-from .reference import CheckError
-from .steps import Step, step, steps, with_variants
+from . import ptx, targets
+from .ladder.check import check, digest
+from .ladder.reference import CheckError
+from .ladder.step import Step, step, steps, with_variants
+from .measure import bench, floors, profiling
+from .measure.records import MergeError, write
+from .run import gpu
+from .run.build import CompileError
+from .run.kernel import DEVICES
 
-BITS = Path(__file__).parent / "results" / "bits.json"
+BITS = Path(__file__).parent / "results" / "nvidia_h200" / "bits.json"
 BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
 
 EXIT_CODES = (
@@ -29,8 +31,15 @@ def main(argv: list[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         return options.run(options)
-    except (CompileError, ImportError, OSError, gpu.NoGPU, ptx.PTXError,
-            profiling.ProfileError, MergeError) as error:
+    except (
+        CompileError,
+        ImportError,
+        OSError,
+        gpu.NoGPU,
+        ptx.PTXError,
+        profiling.ProfileError,
+        MergeError,
+    ) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
@@ -48,9 +57,12 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run)
         if takes_steps:
             added.add_argument(
-                "steps", nargs="*", type=_step, metavar="STEP",
+                "steps",
+                nargs="*",
+                type=_step,
+                metavar="STEP",
                 help="03_coalesced, 03, coalesced or '03 BM=8'; all if none",
-            )  # fmt: skip
+            )
         return added
 
     listing = command(_list, "list", "show the steps and their tile sizes", takes_steps=False)
@@ -60,27 +72,34 @@ def _parser() -> argparse.ArgumentParser:
     )
     timing = command(_bench, "bench", "time steps on the GPU, with cuBLAS beside them")
     timing.add_argument(
-        "--sizes", nargs="+", type=_shape, metavar="N",
+        "--sizes",
+        nargs="+",
+        type=_shape,
+        metavar="N",
         help="N for M = N = K, or 1000x1003x997; default: " + " ".join(map(str, bench.SIZES)),
-    )  # fmt: skip
+    )
     timing.add_argument("--output", type=Path, metavar="PATH", help="save the records here")
     timing.add_argument(
-        "--merge", action="store_true",
+        "--merge",
+        action="store_true",
         help="keep what PATH has of other steps and shapes, if measured under the same conditions",
-    )  # fmt: skip
+    )
     timing.add_argument(
-        "--compare", action="store_true",
+        "--compare",
+        action="store_true",
         help="time one size and compare with published kernels; without a GPU, what is recorded",
-    )  # fmt: skip
+    )
     timing.add_argument(
         "--recorded", action="store_true", help="with --compare: what is recorded, in any case"
     )
     timing.set_defaults(parser=timing)
     sanitizing = command(
-        sanitize.run_cli, "sanitize", "find races, stray accesses and barrier faults",
+        targets.run_cli,
+        "sanitize",
+        "find races, stray accesses and barrier faults",
         takes_steps=False,
-    )  # fmt: skip
-    sanitize.add_arguments(sanitizing)
+    )
+    targets.add_arguments(sanitizing)
     tracing = command(
         _trace, "trace", "count what a step does to memory, line by line", takes_steps=False
     )
@@ -94,9 +113,11 @@ def _parser() -> argparse.ArgumentParser:
         "--size", type=_size, default=256, metavar="N", help="M = N = K; default: 256"
     )
     measuring.add_argument(
-        "--output", type=Path, metavar="PATH",
+        "--output",
+        type=Path,
+        metavar="PATH",
         help="save the counters here; default: kernels/results/GPU_counters.json",
-    )  # fmt: skip
+    )
     for one in (checking, timing, measuring):
         one.add_argument(
             "--variants", action="store_true", help="also the variants that their files declare"
@@ -186,15 +207,15 @@ def _bench(options: argparse.Namespace) -> int:
     wrong = {
         "--merge goes with --output": options.merge and not options.output,
         "--recorded goes with --compare": options.recorded and not options.compare,
-        "--recorded measures nothing: --output has no place there":
-            options.recorded and options.output,
+        "--recorded measures nothing: --output has no place there": options.recorded
+        and options.output,
         "--compare has a size of its own: leave out --sizes": options.compare and options.sizes,
     }
     for message in (text for text, is_so in wrong.items() if is_so):
         options.parser.error(message)
     saving = options.output, options.merge, options.json
     if options.compare:
-        return compare.run_cli(_chosen(options), options.recorded, *saving)
+        return floors.run_cli(_chosen(options), options.recorded, *saving)
     return bench.run_cli(_chosen(options), options.sizes or bench.SIZES, *saving)
 
 

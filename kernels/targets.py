@@ -10,36 +10,59 @@ from pathlib import Path
 
 import numpy as np
 
-from .build import CompileError
-from .kernel import Kernel
-from .steps import Step, assignments, step, steps, with_variants
+from .ladder.step import Step, assignments, step, steps, with_variants
+from .run.build import CompileError
+from .run.kernel import Kernel
 
-TYPES = {"float": np.float32, "double": np.float64, "half": np.float16, "int": np.int32,
-         "unsigned": np.uint32, "char": np.int8, "short": np.int16, "long": np.int64}
+TYPES = {
+    "float": np.float32,
+    "double": np.float64,
+    "half": np.float16,
+    "int": np.int32,
+    "unsigned": np.uint32,
+    "char": np.int8,
+    "short": np.int16,
+    "long": np.int64,
+}
 ARGUMENT = re.compile(r"(?:(out|zero):)?(" + "|".join(TYPES) + r")\[(\d+(?:,\d+)*)\]")
-USAGE = """\
+USAGE = (
+    """\
 A number among --args is passed as it is: 64, 1.5. An array is float[1024] or float[64,32], with
 random contents (floats from -1 to 1, whole numbers from 0 to 9); zero:float[1024] is full of
 zeros, and reading out:float[1024] before the kernel has written it is a finding.
-Types: """ + ", ".join(TYPES) + ".\n"
+Types: """
+    + ", ".join(TYPES)
+    + ".\n"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{USAGE}\n{parser.epilog}"
     parser.add_argument(
-        "targets", nargs="*", metavar="TARGET",
+        "targets",
+        nargs="*",
+        metavar="TARGET",
         help="steps (03_coalesced, 03, coalesced or '03 BM=8'; all if none), then M N K if not "
         "chosen for you; or a file FILE.cu",
-    )  # fmt: skip
-    parser.add_argument("--variants", action="store_true",
-                        help="also the variants that the files of the steps declare")
+    )
+    parser.add_argument(
+        "--variants",
+        action="store_true",
+        help="also the variants that the files of the steps declare",
+    )
     parser.add_argument("--kernel", metavar="NAME", help="of FILE.cu: its name, or gemm<4, 8>")
     parser.add_argument("--grid", nargs="+", type=int, metavar="N", help="of FILE.cu: blocks")
     parser.add_argument("--block", nargs="+", type=int, metavar="N", help="of FILE.cu: threads")
     parser.add_argument("--args", nargs="*", metavar="ARG", help="of FILE.cu: see below")
-    parser.add_argument("-D", action="append", default=[], metavar="NAME[=VALUE]", dest="defines",
-                        help="define a macro, also in steps")
+    parser.add_argument(
+        "-D",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        dest="defines",
+        help="define a macro, also in steps",
+    )
     parser.add_argument("--dynamic-shared", type=int, default=0, metavar="BYTES")
     parser.set_defaults(parser=parser)
 
@@ -54,8 +77,15 @@ def run_cli(options: argparse.Namespace) -> int:
     except (TypeError, ValueError) as error:
         options.parser.error(str(error))
     if options.json:
-        print(json.dumps([{"target": title, "findings": [asdict(f) for f in found]}
-                          for title, found in outcomes], indent=2))
+        print(
+            json.dumps(
+                [
+                    {"target": title, "findings": [asdict(f) for f in found]}
+                    for title, found in outcomes
+                ],
+                indent=2,
+            )
+        )
     else:
         for title, found in outcomes:
             print(f"{title}: {len(found) or 'no'} finding{'s' * (len(found) != 1)}")
@@ -78,8 +108,10 @@ def _plan(options):
     for one in with_variants(chosen) if options.variants else chosen:
         changed = one.define(**defines)
         for M, N, K in [shape] if shape else shapes(changed):
-            yield (f"{changed.label} M = {M}, N = {N}, K = {K}",
-                   lambda changed=changed, M=M, N=N, K=K: changed.sanitize(M, N, K))
+            yield (
+                f"{changed.label} M = {M}, N = {N}, K = {K}",
+                lambda changed=changed, M=M, N=N, K=K: changed.sanitize(M, N, K),
+            )
 
 
 def split_shape(words: list[str]) -> tuple[list[str], tuple[int, int, int] | None]:
@@ -103,8 +135,9 @@ def _file(options):
         raise ValueError("one file at a time, and no steps beside it")
     if options.variants:
         raise ValueError("--variants goes with steps, not with a file FILE.cu")
-    missing = [flag for flag in ("kernel", "grid", "block", "args")
-               if getattr(options, flag) is None]
+    missing = [
+        flag for flag in ("kernel", "grid", "block", "args") if getattr(options, flag) is None
+    ]
     if missing:
         raise ValueError("a file needs " + ", ".join(f"--{flag}" for flag in missing))
     path = Path(options.targets[0])
@@ -115,10 +148,15 @@ def _file(options):
         args.append(value)
         if unwritten:
             uninitialised.append(n)
-    kernel = Kernel(path.read_text(encoding="utf-8"), options.kernel,
-                    [f"-D{text}" for text in options.defines], path.name)
+    kernel = Kernel(
+        path.read_text(encoding="utf-8"),
+        options.kernel,
+        [f"-D{text}" for text in options.defines],
+        path.name,
+    )
     return f"{path.name} {options.kernel}", lambda: kernel.sanitize(
-        options.grid, options.block, args, options.dynamic_shared, uninitialised)
+        options.grid, options.block, args, options.dynamic_shared, uninitialised
+    )
 
 
 def parse_argument(text: str, stream: np.random.RandomState):
@@ -130,8 +168,10 @@ def parse_argument(text: str, stream: np.random.RandomState):
                 return kind(text), False
             except ValueError:
                 pass
-        raise ValueError(f"--args: {text!r} is neither a number nor an array such as "
-                         "float[1024] or out:float[64,64]")
+        raise ValueError(
+            f"--args: {text!r} is neither a number nor an array such as "
+            "float[1024] or out:float[64,64]"
+        )
     dtype, shape = TYPES[match[2]], tuple(map(int, match[3].split(",")))
     if match[1]:
         return np.zeros(shape, dtype), match[1] == "out"

@@ -14,9 +14,17 @@ import time
 from pathlib import Path
 
 FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-extensions", "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--remote-debugging-pipe",
 ]  # no host name resolves: a page that needs the network cannot pass by luck
 # Chromium reads commands from file descriptor 3 and writes answers to 4.
 LAUNCH = """
@@ -53,9 +61,21 @@ class Browser:
         ours_in, self._commands = os.pipe()
         self._answers, ours_out = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", LAUNCH, str(ours_in), str(ours_out), executable(), *FLAGS,
-             f"--user-data-dir={self._profile.name}", "about:blank"],
-            pass_fds=(ours_in, ours_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                sys.executable,
+                "-c",
+                LAUNCH,
+                str(ours_in),
+                str(ours_out),
+                executable(),
+                *FLAGS,
+                f"--user-data-dir={self._profile.name}",
+                "about:blank",
+            ],
+            pass_fds=(ours_in, ours_out),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(ours_in)
         os.close(ours_out)
         targets = self.command("Target.getTargets")["targetInfos"]
@@ -90,13 +110,19 @@ class Browser:
 
         The mode is the one that a reader chose on the page, whatever the system prefers.
         """
-        self.command("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                     deviceScaleFactor=1, mobile=False)
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         if self._script:
             self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=self._script)
         choose = f"localStorage.setItem('mode', '{mode}')"
-        self._script = self.command("Page.addScriptToEvaluateOnNewDocument",
-                                    source=choose)["identifier"]
+        self._script = self.command("Page.addScriptToEvaluateOnNewDocument", source=choose)[
+            "identifier"
+        ]
         self.events.clear()
         self.command("Page.navigate", url=page.resolve().as_uri())
         self._receive(lambda m: m.get("method") == "Page.loadEventFired")
@@ -105,8 +131,9 @@ class Browser:
 
     def evaluate(self, expression: str):
         """The value of a JavaScript expression, awaited if it is a promise."""
-        result = self.command("Runtime.evaluate", expression=expression, awaitPromise=True,
-                              returnByValue=True)
+        result = self.command(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
         if "exceptionDetails" in result:
             thrown = result["exceptionDetails"]["exception"]
             raise RuntimeError(thrown.get("description", expression))

@@ -21,6 +21,19 @@ def build_book(source: Path, output: Path) -> subprocess.CompletedProcess:
     config["execute"]["execute_notebooks"] = "off"
     path = output / "config.yml"
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    command = [sys.executable, "-c", JUPYTER_BOOK, "build", str(source), "-n", "-W", "--all",
-               "--keep-going", "--config", str(path), "--path-output", str(output)]
+    command = [
+        sys.executable,
+        "-c",
+        JUPYTER_BOOK,
+        "build",
+        str(source),
+        "-n",
+        "-W",
+        "--all",
+        "--keep-going",
+        "--config",
+        str(path),
+        "--path-output",
+        str(output),
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=300)

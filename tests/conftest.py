@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
+
+# The helpers beside the tests can be imported from every folder of tests.
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = map(str, (HERE, HERE / "draw", HERE / "ptx"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests marked `gpu` where no GPU can be used, and say why."""
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked:
-        from kernels import gpu
+        from kernels.run import gpu
 
         if reason := gpu.why_not():
             for item in marked:

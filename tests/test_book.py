@@ -76,8 +76,11 @@ def test_links_lead_somewhere(pages):
 
 def test_nothing_is_loaded_from_elsewhere(pages):
     for path in all_pages(pages):
-        foreign = [url for url in read(path).loaded
-                   if urlsplit(url).netloc or urlsplit(url).scheme not in ("", "data")]
+        foreign = [
+            url
+            for url in read(path).loaded
+            if urlsplit(url).netloc or urlsplit(url).scheme not in ("", "data")
+        ]
         assert not foreign, path.name
 
 
@@ -88,12 +91,15 @@ def test_every_picture_has_alt_text(pages):
             assert text and len(text) > 10, (path.name, {**picture, "src": "..."})
 
 
-@pytest.mark.parametrize("text, complaint", [
-    ("sound", None),
-    ("[a link](no_such_page.md)", "no_such_page"),
-    ("{cite}`nobody1900`", "nobody1900"),
-    ("{ref}`no-such-label`", "no-such-label"),
-])
+@pytest.mark.parametrize(
+    "text, complaint",
+    [
+        ("sound", None),
+        ("[a link](no_such_page.md)", "no_such_page"),
+        ("{cite}`nobody1900`", "nobody1900"),
+        ("{ref}`no-such-label`", "no-such-label"),
+    ],
+)
 def test_a_warning_fails_the_build(tmp_path, text, complaint):
     pytest.importorskip("jupyter_book", reason="jupyter-book is not installed")
     source = tmp_path / "source"

@@ -9,11 +9,11 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from drawn import LANE, access, trace
 from test_browser import CUT_OFF, FAINT, chromium, complaints  # noqa: F401
-
-from kernels.draw import Stepper, banks, coalescing, listing, occupancy, thread_mapping
 from test_draw_banks import COLUMN
 from test_draw_diagrams import outer_product
 from test_draw_others import FOUND
+
+from kernels.draw import Stepper, banks, coalescing, listing, occupancy, thread_mapping
 
 PAGE = """<!doctype html><html data-theme="{mode}"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><style>
@@ -40,9 +40,16 @@ def pictures():
     shared = banks(COLUMN, "tile")
     naive = step("02_naive")
     traced = naive.trace(64, 64, 40)
-    return [coalescing(traced, "A"), shared, shared, thread_mapping(outer_product(8)),
-            thread_mapping(traced), listing(naive, traced), occupancy(FOUND),
-            coalescing(trace(access(16 * LANE, 16, "B", space="global"), B=(128,)), "B")]
+    return [
+        coalescing(traced, "A"),
+        shared,
+        shared,
+        thread_mapping(outer_product(8)),
+        thread_mapping(traced),
+        listing(naive, traced),
+        occupancy(FOUND),
+        coalescing(trace(access(16 * LANE, 16, "B", space="global"), B=(128,)), "B"),
+    ]
 
 
 @pytest.fixture
@@ -58,16 +65,23 @@ def page(chromium, pictures, tmp_path):  # noqa: F811
 
 
 def drawn(tab, number):
-    return [tuple(entry) for entry in
-            ((name, tuple(sorted(attributes.items())), text)
-             for name, attributes, text in tab.evaluate(DRAWN % number))]
+    return [
+        tuple(entry)
+        for entry in (
+            (name, tuple(sorted(attributes.items())), text)
+            for name, attributes, text in tab.evaluate(DRAWN % number)
+        )
+    ]
 
 
 def expected(svg):
     def entry(e, root):
         attributes = {k: v for k, v in e.attrib.items() if not root or k == "viewBox"}
-        return (e.tag.partition("}")[2], tuple(sorted(attributes.items())),
-                "" if len(e) else e.text or "")
+        return (
+            e.tag.partition("}")[2],
+            tuple(sorted(attributes.items())),
+            "" if len(e) else e.text or "",
+        )
 
     root = ElementTree.fromstring(svg)
     return [entry(e, e is root) for e in root.iter()]
@@ -84,14 +98,21 @@ def click(tab, selector, number, across=0.5):
         return [r.left + {across} * r.width, r.top + r.height / 2]; }})
         (document.querySelectorAll({json.dumps(selector)})[{number}])""")
     for kind in "mousePressed", "mouseReleased":
-        tab.command("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left",
-                    clickCount=1)
+        tab.command(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=place[0],
+            y=place[1],
+            button="left",
+            clickCount=1,
+        )
 
 
 def press(tab, key):
     for kind in "keyDown", "keyUp":
-        tab.command("Input.dispatchKeyEvent", type=kind, key=key, code=key,
-                    windowsVirtualKeyCode=KEYS[key])
+        tab.command(
+            "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key]
+        )
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -109,11 +130,11 @@ def test_moved_by_mouse(page, pictures, mode):
         click(tab, "input[type=range]", number, 0.99)
         assert label(tab, number) == stepper.labels[-1]
         assert drawn(tab, number) == expected(stepper.frames[-1])
-        click(tab, "button[title=next]", number)            # there is no more
+        click(tab, "button[title=next]", number)  # there is no more
         assert label(tab, number) == stepper.labels[-1]
     click(tab, "input[type=range]", 1, 0.01)
     assert label(tab, 1) == pictures[1].labels[0]
-    assert drawn(tab, 2) == expected(pictures[2].frames[-1])    # the same picture, apart
+    assert drawn(tab, 2) == expected(pictures[2].frames[-1])  # the same picture, apart
     assert not complaints(tab.events)
 
 
@@ -124,8 +145,16 @@ def test_moved_by_keyboard(page, pictures, mode, control):
     stepper = pictures[0]
     tab.evaluate(f"document.querySelector('{control}').focus()")
     scrolled = tab.evaluate("scrollY")
-    for key, step in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowUp", 3), ("ArrowLeft", 2),
-                      ("ArrowDown", 1), ("End", len(stepper) - 1), ("Home", 0), ("ArrowLeft", 0)]:
+    for key, step in [
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("ArrowUp", 3),
+        ("ArrowLeft", 2),
+        ("ArrowDown", 1),
+        ("End", len(stepper) - 1),
+        ("Home", 0),
+        ("ArrowLeft", 0),
+    ]:
         press(tab, key)
         assert label(tab, 0) == stepper.labels[step], key
         assert drawn(tab, 0) == expected(stepper.frames[step])

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from kernels import __main__ as cli
-from kernels import gpu, steps
-from kernels.reference import CheckError
+from kernels.ladder import step as ladder
+from kernels.ladder.reference import CheckError
+from kernels.run import gpu
 
 ROOT = Path(cli.__file__).parents[1]
 
@@ -24,10 +25,10 @@ def test_it_runs_as_a_module():
 
 def test_list(capsys):
     assert cli.main(["list"]) == 0
-    assert all(f"{one.id} " in capsys.readouterr().out for one in steps.steps()[:1])
+    assert all(f"{one.id} " in capsys.readouterr().out for one in ladder.steps()[:1])
     assert cli.main(["list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [row["id"] for row in rows] == [one.id for one in steps.steps()]
+    assert [row["id"] for row in rows] == [one.id for one in ladder.steps()]
     naive = {
         "id": "02_naive",
         "number": 2,
@@ -118,16 +119,20 @@ def test_bench_passes_its_options_on(monkeypatch, tmp_path):
     cli.main(["bench", "03", "--sizes", "64", "10x13x7", "--output", str(tmp_path / "r"), "--json"])
     cli.main(["bench", "03 BM=8", "--output", "r", "--merge"])
     cli.main(["bench"])
-    coalesced = steps.step(3)
-    assert seen == [((coalesced,), [64, (10, 13, 7)], tmp_path / "r", False, True),
-                    ((coalesced.define(BM=8),), cli.bench.SIZES, Path("r"), True, False),
-                    (steps.steps(), cli.bench.SIZES, None, False, False)]
+    coalesced = ladder.step(3)
+    assert seen == [
+        ((coalesced,), [64, (10, 13, 7)], tmp_path / "r", False, True),
+        ((coalesced.define(BM=8),), cli.bench.SIZES, Path("r"), True, False),
+        (ladder.steps(), cli.bench.SIZES, None, False, False),
+    ]
     seen.clear()
     monkeypatch.setattr(cli.compare, "run_cli", lambda *args: seen.append(args) or 1)
     assert cli.main(["bench", "03", "--compare", "--recorded"]) == 1
     cli.main(["bench", "--compare", "--output", "r", "--merge", "--json"])
-    assert seen == [((coalesced,), True, None, False, False),
-                    (steps.steps(), False, Path("r"), True, True)]
+    assert seen == [
+        ((coalesced,), True, None, False, False),
+        (ladder.steps(), False, Path("r"), True, True),
+    ]
 
 
 def test_bench_that_cannot_merge_gives_status_2(monkeypatch, capsys):
@@ -142,11 +147,11 @@ def test_bench_that_cannot_merge_gives_status_2(monkeypatch, capsys):
 @pytest.fixture
 def varied(monkeypatch, tmp_path):
     """Two steps in place of the shipped ones, the first of them with a variant."""
-    source = steps.step(3).source
+    source = ladder.step(3).source
     (tmp_path / "07_first.cu").write_text(source.replace("// block", "// variant: BN=8\n// block"))
     (tmp_path / "08_second.cu").write_text(source)
-    monkeypatch.setattr(cli, "step", lambda name: steps.step(name, tmp_path))
-    monkeypatch.setattr(cli, "steps", lambda: steps.steps(tmp_path))
+    monkeypatch.setattr(cli, "step", lambda name: ladder.step(name, tmp_path))
+    monkeypatch.setattr(cli, "steps", lambda: ladder.steps(tmp_path))
 
 
 @pytest.mark.parametrize("named, labels", [
@@ -158,8 +163,11 @@ def test_variants(varied, monkeypatch, capsys, named, labels):
     chosen = []
     monkeypatch.setattr(cli.bench, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
     monkeypatch.setattr(cli.compare, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
-    monkeypatch.setattr(cli.profiling, "profile", lambda steps, *rest: chosen.append(steps) or {
-        "steps": {one.label: {} for one in steps}})
+    monkeypatch.setattr(
+        cli.profiling,
+        "profile",
+        lambda steps, *rest: chosen.append(steps) or {"steps": {one.label: {} for one in steps}},
+    )
     for command in (["bench"], ["bench", "--compare"], ["profile"]):
         assert cli.main([*command, *named, "--variants"]) == 0
         assert [one.label for one in chosen[-1]] == labels
@@ -176,7 +184,9 @@ def test_list_shows_variants(varied, capsys):
     assert "variant 07_first BN=8\n" in capsys.readouterr().out
     assert cli.main(["list", "--json"]) == 0
     assert [row["variants"] for row in json.loads(capsys.readouterr().out)] == [
-        ["07_first BN=8"], []]
+        ["07_first BN=8"],
+        [],
+    ]
 
 
 def test_a_label_names_a_step_everywhere(capsys, monkeypatch):
@@ -234,7 +244,7 @@ def test_trace(capsys):
 
 
 def test_trace_of_a_shape_the_step_cannot_do(capsys, monkeypatch):
-    monkeypatch.setattr(steps.Step, "broken", lambda self, M, N, K: "K % 8 == 0")
+    monkeypatch.setattr(ladder.Step, "broken", lambda self, M, N, K: "K % 8 == 0")
     assert cli.main(["trace", "03", "32", "64", "7"]) == 2
     assert "requires K % 8 == 0" in capsys.readouterr().err
 

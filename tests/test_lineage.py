@@ -8,15 +8,25 @@ from pathlib import Path
 import pytest
 
 import kernels
-from kernels.records import FOLDER
+from kernels.measure.records import FOLDER
 
 PAGE = (Path(__file__).parents[1] / "book" / "lineage.md").read_text(encoding="utf-8")
 VERSIONS = {
     "A": [f"v{n}" for n in range(1, 12)],
     "B": [f"v{n}" for n in range(8)],
     "C": [f"v{n}" for n in range(1, 10)],
-    "D": [*(f"v{n}" for n in range(6)), "64x64", "128x128", "128x128 with both buffers",
-          "cuBLAS", "CUTLASS", "sgemm_1", "sgemm_2", "sgemm_3", "g_fgemm"],
+    "D": [
+        *(f"v{n}" for n in range(6)),
+        "64x64",
+        "128x128",
+        "128x128 with both buffers",
+        "cuBLAS",
+        "CUTLASS",
+        "sgemm_1",
+        "sgemm_2",
+        "sgemm_3",
+        "g_fgemm",
+    ],
 }
 SIZE = 4096
 NONE = "–"
@@ -25,13 +35,16 @@ NONE = "–"
 def tables(text: str) -> list[list[list[str]]]:
     """The cells of each Markdown table, without its head."""
     found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
-    rows = ([[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()]
-            for table in found)
+    rows = (
+        [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()]
+        for table in found
+    )
     return [table[2:] for table in rows]
 
 
-SECTIONS = {text[0]: tables(text)
-            for text in re.split(r"^## (?=\w: )", PAGE, flags=re.MULTILINE)[1:]}
+SECTIONS = {
+    text[0]: tables(text) for text in re.split(r"^## (?=\w: )", PAGE, flags=re.MULTILINE)[1:]
+}
 ROWS = {(letter, row[0]): row for letter, found in SECTIONS.items() for row in found[0]}
 EVERY = pytest.mark.parametrize("letter, version", list(ROWS), ids=" ".join)
 
@@ -81,10 +94,12 @@ def of_peer(letter: str, version: str, names: list[str]) -> str | None:
         "A": rf"yzhaiustc .*\(= A mysgemm_{version}\)",
         "B": rf"B sgemm_{version}",
         "C": rf"C {version}",
-        "D": {"128x128 with both buffers": r"D gemm_128x128 with the second buffer .*",
-              "cuBLAS": r"cuBLAS \d+, CUBLAS_COMPUTE_32F",
-              "CUTLASS": r"CUTLASS device::Gemm<float> defaults .*",
-              "g_fgemm": r"D fynv g_fgemm"}.get(version)
+        "D": {
+            "128x128 with both buffers": r"D gemm_128x128 with the second buffer .*",
+            "cuBLAS": r"cuBLAS \d+, CUBLAS_COMPUTE_32F",
+            "CUTLASS": r"CUTLASS device::Gemm<float> defaults .*",
+            "g_fgemm": r"D fynv g_fgemm",
+        }.get(version)
         or (version.startswith("sgemm_") and f"D Alcanderian cuda_kernel_{version}")
         or (f"D gemm_{'32x32_' * (version[0] == 'v')}{version}"),
     }[letter]

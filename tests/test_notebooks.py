@@ -72,12 +72,14 @@ def test_pictures_come_with_their_description(notebook):
 
 # ---------------------------------------------------------------------- the first cell
 
+
 def run_first_cell(folder: Path, repository: str = "") -> subprocess.CompletedProcess:
     """Run the first cell in `folder`, then print which `kernels` it gives."""
     source = tools.first_cell().replace('REPOSITORY = ""', f"REPOSITORY = {repository!r}")
     source += "\nimport kernels; print(kernels.__file__)"
-    return subprocess.run([sys.executable, "-c", source], cwd=folder, capture_output=True,
-                          text=True, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-c", source], cwd=folder, capture_output=True, text=True, timeout=60
+    )
 
 
 def tree(root: Path) -> Path:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import kernels
-from kernels import __main__ as cli
-from kernels import sanitize, steps
+from kernels import __main__ as cli, targets
+from kernels.ladder import step as ladder
 
 STRAY = """\
 extern "C" __global__ void twice(int n, float x, const float* a, float* b)
@@ -25,33 +25,45 @@ extern "C" __global__ void twice(int n, float x, const float* a, float* b)
 def stray(tmp_path):
     path = tmp_path / "stray.cu"
     path.write_text(STRAY)
-    return [str(path), "--kernel", "twice", "--grid", "4", "--block", "64",
-            "--args", "200", "-1.5", "float[200]", "out:float[200]"]
+    return [
+        str(path),
+        "--kernel",
+        "twice",
+        "--grid",
+        "4",
+        "--block",
+        "64",
+        "--args",
+        "200",
+        "-1.5",
+        "float[200]",
+        "out:float[200]",
+    ]
 
 
 @pytest.fixture
 def broken(tmp_path):
     """A folder with a step that lacks a guard, and reads C when beta is 0."""
     source = kernels.step("03_coalesced").source
-    for old, new in (("row >= M || col >= N", "row >= M"),
-                     ("beta == 0.0f ? alpha * sum : ", "")):
+    for old, new in (("row >= M || col >= N", "row >= M"), ("beta == 0.0f ? alpha * sum : ", "")):
         assert old in source
         source = source.replace(old, new)
     (tmp_path / "04_broken.cu").write_text(source)
     return tmp_path
 
 
-@pytest.mark.parametrize("one", kernels.steps.steps(), ids=lambda one: one.id)
+@pytest.mark.parametrize("one", kernels.ladder.step.steps(), ids=lambda one: one.id)
 def test_nothing_is_found_in_a_step(one):
-    for shape in sanitize.shapes(one):
+    for shape in targets.shapes(one):
         assert one.sanitize(*shape) == ()
 
 
 def test_a_broken_step(broken):
-    one = steps.step("04", broken)
+    one = ladder.step("04", broken)
     store = 1 + one.source.splitlines().index(
-        next(line for line in one.source.splitlines() if "beta * *c" in line))
-    (finding,) = one.sanitize(32, 64, 8)        # whole tiles: only C is left
+        next(line for line in one.source.splitlines() if "beta * *c" in line)
+    )
+    (finding,) = one.sanitize(32, 64, 8)  # whole tiles: only C is left
     assert (finding.kind, finding.position.line) == ("uninitialised", store)
     assert finding.count == 32 * 64
     found = one.sanitize(32, 60, 8)
@@ -61,18 +73,21 @@ def test_a_broken_step(broken):
 
 def test_a_step_refuses_a_shape_it_cannot_do(tmp_path):
     source = kernels.step("03_coalesced").source.replace(
-        "// block:", "// requires: K % 8 == 0\n// block:")
+        "// block:", "// requires: K % 8 == 0\n// block:"
+    )
     (tmp_path / "07_picky.cu").write_text(source)
-    one = steps.step("07_picky", tmp_path)
+    one = ladder.step("07_picky", tmp_path)
     with pytest.raises(ValueError, match="K % 8 == 0"):
         one.sanitize(8, 8, 7)
-    assert (67, 71, 73) not in sanitize.shapes(one) and sanitize.shapes(one)
+    assert (67, 71, 73) not in targets.shapes(one) and targets.shapes(one)
 
 
 def test_steps_on_the_command_line(capsys):
     assert cli.main(["sanitize", "02", "coalesced", "17", "19", "23"]) == 0
-    assert capsys.readouterr().out == ("02_naive M = 17, N = 19, K = 23: no findings\n"
-                                       "03_coalesced M = 17, N = 19, K = 23: no findings\n")
+    assert capsys.readouterr().out == (
+        "02_naive M = 17, N = 19, K = 23: no findings\n"
+        "03_coalesced M = 17, N = 19, K = 23: no findings\n"
+    )
     assert cli.main(["sanitize", "03", "-D", "BM=8", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert rows[0] == {"target": "03_coalesced BM=8 M = 16, N = 128, K = 32", "findings": []}
@@ -81,20 +96,22 @@ def test_steps_on_the_command_line(capsys):
 def test_variants_on_the_command_line(capsys, monkeypatch, tmp_path):
     source = kernels.step("03_coalesced").source
     (tmp_path / "03_x.cu").write_text(source.replace("// block", "// variant: BM=8\n// block"))
-    monkeypatch.setattr(sanitize, "step", lambda name: steps.step(name, tmp_path))
+    monkeypatch.setattr(targets, "step", lambda name: ladder.step(name, tmp_path))
     assert cli.main(["sanitize", "03 BN=32", "8", "8", "8", "--variants"]) == 0
-    assert capsys.readouterr().out == ("03_x BN=32 M = 8, N = 8, K = 8: no findings\n"
-                                       "03_x BM=8 BN=32 M = 8, N = 8, K = 8: no findings\n")
+    assert capsys.readouterr().out == (
+        "03_x BN=32 M = 8, N = 8, K = 8: no findings\n"
+        "03_x BM=8 BN=32 M = 8, N = 8, K = 8: no findings\n"
+    )
 
 
 def test_all_steps_without_a_name(capsys):
-    assert cli.main(["sanitize", "128", "128", "64"]) == 0      # whole tiles of every step
+    assert cli.main(["sanitize", "128", "128", "64"]) == 0  # whole tiles of every step
     out = capsys.readouterr().out
-    assert [line.split()[0] for line in out.splitlines()] == [one.id for one in steps.steps()]
+    assert [line.split()[0] for line in out.splitlines()] == [one.id for one in ladder.steps()]
 
 
 def test_a_step_with_findings_gives_status_1(capsys, monkeypatch, broken):
-    monkeypatch.setattr(sanitize, "step", lambda name: steps.step(name, broken))
+    monkeypatch.setattr(targets, "step", lambda name: ladder.step(name, broken))
     assert cli.main(["sanitize", "04", "32", "64", "8"]) == 1
     head, line = capsys.readouterr().out.splitlines()
     assert head == "04_broken M = 32, N = 64, K = 8: 1 finding"
@@ -107,8 +124,11 @@ def test_a_file(capsys, stray):
     assert cli.main(["sanitize", *stray, "-D", "EXTRA=5", "-D", "MORE=b[i]", "--json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)
     found = {(f["kind"], f["address"]): f for f in row["findings"]}
-    assert set(found) == {("out of bounds", "a[200]"), ("out of bounds", "b[200]"),
-                          ("uninitialised", "b[0]")}
+    assert set(found) == {
+        ("out of bounds", "a[200]"),
+        ("out of bounds", "b[200]"),
+        ("uninitialised", "b[0]"),
+    }
     one = found["out of bounds", "a[200]"]
     assert one["position"] == {"file": "stray.cu", "line": 5} and one["count"] == 5
     assert one["thread"] == "block (3, 0, 0), thread (8, 0, 0)" and one["other_thread"] is None
@@ -161,13 +181,13 @@ def test_a_missing_file_gives_status_2(capsys, stray, tmp_path):
     ("zero:int[7]", np.int32, (7,), False), ("half[2]", np.float16, (2,), False),
 ])  # fmt: skip
 def test_arrays_in_the_argument_syntax(text, dtype, shape, unwritten):
-    value, out = sanitize.parse_argument(text, np.random.RandomState(0))
+    value, out = targets.parse_argument(text, np.random.RandomState(0))
     assert (value.dtype, value.shape, out) == (dtype, shape, unwritten)
     assert text.startswith(("zero", "out")) != value.any()
 
 
 def test_numbers_in_the_argument_syntax():
     stream = np.random.RandomState(0)
-    assert sanitize.parse_argument("-3", stream) == (-3, False)
-    value, _ = sanitize.parse_argument("1e3", stream)
+    assert targets.parse_argument("-3", stream) == (-3, False)
+    value, _ = targets.parse_argument("1e3", stream)
     assert value == 1000.0 and isinstance(value, float)

@@ -1,5 +1,6 @@
 # The first cell of every chapter: find the folder of this book's kernels.
-import subprocess, sys
+import subprocess
+import sys
 from pathlib import Path
 
 REPOSITORY = ""  # where this book was published; empty: nowhere yet

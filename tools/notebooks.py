@@ -57,8 +57,9 @@ def run(path: Path) -> None:
     nb = nbformat.read(path, as_version=4)
     set_first_cell(nb)
     where = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(nb, timeout=300, kernel_name="python3", resources=where,
-                   record_timing=False).execute()
+    NotebookClient(
+        nb, timeout=300, kernel_name="python3", resources=where, record_timing=False
+    ).execute()
     nb.metadata = nbformat.from_dict(METADATA)  # no version of Python: diffs show content only
     nbformat.write(nb, path)
 

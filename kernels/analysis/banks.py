@@ -14,7 +14,7 @@ Bank conflicts are the wavefronts beyond the first of each group that has a lane
 
 Source: measured with Nsight Compute on an NVIDIA H200, metrics
 `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld`, `…_st` and
-`l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld`, `…_st`; `results/nvidia_h200_patterns.json`
+`l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld`, `…_st`; `results/nvidia_h200/patterns.json`
 has the address patterns and what was counted, and tests compare each.
 """
 
@@ -54,15 +54,15 @@ def wavefront_of(addresses, width: int, active=None, kind: str = "load") -> np.n
     """
     units, active = _units(addresses, width, active)
     size = _group(width) * np.where(_merges(units, active, width, kind), 2, 1)[..., None]
-    number = np.arange(LANES) // size                               # of each lane's group
-    before = np.arange(LANES)[:, None] > np.arange(LANES)           # lane i after lane j
+    number = np.arange(LANES) // size  # of each lane's group
+    before = np.arange(LANES)[:, None] > np.arange(LANES)  # lane i after lane j
     same_group = (number[..., :, None] == number[..., None, :]) & active[..., None, :]
     same_word = units[..., :, None] == units[..., None, :]
-    first = ~(same_group & same_word & before).any(-1) & active     # the first to want its word
+    first = ~(same_group & same_word & before).any(-1) & active  # the first to want its word
     bank = units % _group(width)
     same_bank = bank[..., :, None] == bank[..., None, :]
     ahead = (same_group & same_bank & ~same_word & first[..., None, :] & before).sum(-1)
-    leader = (same_group & same_word).argmax(-1)                    # that lane's place in line
+    leader = (same_group & same_word).argmax(-1)  # that lane's place in line
     place = np.take_along_axis(ahead, leader, -1)
     start = np.zeros(units.shape, np.int64)
     done = np.zeros((*units.shape[:-1], 1), np.int64)
@@ -89,17 +89,23 @@ def _units(addresses, width: int, active):
         raise ValueError(f"a lane takes 4, 8 or 16 bytes of shared memory at once, not {width}")
     addresses = np.asarray(addresses)
     if addresses.dtype.kind not in "iu" or addresses.shape[-1:] != (LANES,):
-        raise ValueError(f"addresses must be integers of shape (..., {LANES}), the lanes of a "
-                         f"warp, not {addresses.dtype} of shape {addresses.shape}")
+        raise ValueError(
+            f"addresses must be integers of shape (..., {LANES}), the lanes of a "
+            f"warp, not {addresses.dtype} of shape {addresses.shape}"
+        )
     addresses = addresses.astype(np.int64, copy=False)
     if active is None:
         active = np.ones(addresses.shape, bool)
     else:
         active = np.asarray(active)
-        if active.dtype != bool or np.broadcast_shapes(active.shape, addresses.shape) \
-                != addresses.shape:
-            raise ValueError("active must be bools that broadcast to the shape of the addresses, "
-                             f"{addresses.shape}, not {active.dtype} of shape {active.shape}")
+        if (
+            active.dtype != bool
+            or np.broadcast_shapes(active.shape, addresses.shape) != addresses.shape
+        ):
+            raise ValueError(
+                "active must be bools that broadcast to the shape of the addresses, "
+                f"{addresses.shape}, not {active.dtype} of shape {active.shape}"
+            )
         active = np.broadcast_to(active, addresses.shape)
     if (addresses % width != 0)[active].any():
         raise ValueError(f"addresses of {width}-byte accesses must be multiples of {width}")
@@ -132,8 +138,10 @@ def _merges(units, active, width: int, kind: str) -> np.ndarray:
     if width == 4 or kind == "store":
         return np.zeros(units.shape[:-1], bool)
     lanes = np.arange(LANES)
-    agree = [((units == units[..., lanes ^ n]) | ~active | ~active[..., lanes ^ n]).all(-1)
-             for n in (1, 2)]
+    agree = [
+        ((units == units[..., lanes ^ n]) | ~active | ~active[..., lanes ^ n]).all(-1)
+        for n in (1, 2)
+    ]
     return agree[0] | agree[1]
 
 

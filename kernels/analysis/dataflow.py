@@ -9,13 +9,33 @@ from ..ptx.memory import lay_out
 from ..ptx.syntax import Address, Entry, Immediate, Instruction, Register, Symbol, Vector
 
 # Instructions that stay whether or not their result is used, and those without a result.
-KEPT = {"st", "red", "atom", "cp", "bar", "barrier", "bra", "brx", "ret", "exit", "trap", "membar",
-        "fence", "shfl", "vote", "redux", "match", "nanosleep", "prefetch", "prefetchu"}
+KEPT = {
+    "st",
+    "red",
+    "atom",
+    "cp",
+    "bar",
+    "barrier",
+    "bra",
+    "brx",
+    "ret",
+    "exit",
+    "trap",
+    "membar",
+    "fence",
+    "shfl",
+    "vote",
+    "redux",
+    "match",
+    "nanosleep",
+    "prefetch",
+    "prefetchu",
+}
 NO_RESULT = KEPT - {"atom", "shfl", "vote", "redux", "match"}
-STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}   # done as written
+STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}  # done as written
 
-ANY = 12            # log2 of the alignment of what is aligned to whatever matters
-DYNAMIC = 4         # of dynamic shared memory: 16 bytes, whatever the declaration says
+ANY = 12  # log2 of the alignment of what is aligned to whatever matters
+DYNAMIC = 4  # of dynamic shared memory: 16 bytes, whatever the declaration says
 
 
 def registers_in(operand) -> list[str]:
@@ -46,8 +66,11 @@ def needed(entry: Entry) -> tuple[set[str], set[int]]:
     registers: set[str] = set()
     waiting = list(entry.instructions)
     while True:
-        kept = [i for i in waiting if i.opcode in KEPT or STRONG & set(i.modifiers)
-                or not registers.isdisjoint(results(i))]
+        kept = [
+            i
+            for i in waiting
+            if i.opcode in KEPT or STRONG & set(i.modifiers) or not registers.isdisjoint(results(i))
+        ]
         if not kept:
             return registers, {id(i) for i in waiting}
         for i in kept:
@@ -70,14 +93,15 @@ class Alignment:
             for name in results(i):
                 self.definitions.setdefault(name, []).append(i)
         shared, _ = lay_out([v for v in entry.variables if v.space == "shared"])
-        self.places = {a.name: a.start for a in shared}             # of static shared arrays
-        self.symbols = {v.name: DYNAMIC for v in entry.variables
-                        if v.space == "shared" and v.size == 0}
+        self.places = {a.name: a.start for a in shared}  # of static shared arrays
+        self.symbols = {
+            v.name: DYNAMIC for v in entry.variables if v.space == "shared" and v.size == 0
+        }
         for name in self.symbols:
             del self.places[name]
         self.zeros = dict.fromkeys(self.definitions, ANY)
         changed = True
-        while changed:                      # downwards from the best: loops may keep an alignment
+        while changed:  # downwards from the best: loops may keep an alignment
             changed = False
             for name, found in self.definitions.items():
                 least = min(self._made(i, self._of) for i in found)
@@ -96,7 +120,7 @@ class Alignment:
         if not isinstance(operand, Register):
             return self._of(operand)
         found = self.definitions.get(operand.name, [])
-        if len(found) == 1 and self._given(found[0]):       # read anew from the parameters
+        if len(found) == 1 and self._given(found[0]):  # read anew from the parameters
             return self.zeros[operand.name]
         return self.of(operand.name, proven)
 

@@ -41,12 +41,13 @@ from ..ptx.syntax import (
 )
 from .dataflow import ANY, STRONG, Alignment, bits, needed, results
 
-WINDOW = 16                 # bytes of the widest access
+WINDOW = 16  # bytes of the widest access
 SPACES = ("global", "shared")
 
 
 class Part(NamedTuple):
     """An access of the machine: `offset` bytes from the address of the PTX instruction."""
+
     offset: int
     width: int
 
@@ -56,6 +57,7 @@ class Folding:
     """`parts`: by id of an instruction that loads or stores, what the machine issues for it; empty
     if another instruction brings its words. Instructions that are not in it stay as written.
     `removed`: ids of instructions whose results nobody needs."""
+
     parts: dict[int, tuple[Part, ...]]
     removed: frozenset[int]
 
@@ -67,8 +69,10 @@ def fold(entry: Entry) -> Folding:
     alignment = Alignment(entry)
     parts: dict[int, tuple[Part, ...]] = {}
     blocks = _blocks(entry)
-    found = [_collect(entry.instructions[start:stop], alignment, registers, removed)
-             for start, stop in blocks]
+    found = [
+        _collect(entry.instructions[start:stop], alignment, registers, removed)
+        for start, stop in blocks
+    ]
     for own, before in zip(found, _dominators(entry, blocks)):
         proven: dict[str, int] = {}
         for n in before:
@@ -81,23 +85,25 @@ def fold(entry: Entry) -> Folding:
                 parts[id(member.instruction)] = (*parts.get(id(member.instruction), ()), part)
             for member in group:
                 parts.setdefault(id(member.instruction), ())
-    parts |= {n: () for n in removed}
+    parts |= dict.fromkeys(removed, ())
     return Folding(parts, frozenset(removed))
 
 
 class _Member(NamedTuple):
     """An instruction with what it does: words at `offset` and so on from the root."""
+
     instruction: Instruction
-    root: tuple[str, int] | None        # a register and which of its values; None: a constant
+    root: tuple[str, int] | None  # a register and which of its values; None: a constant
     offset: int
-    size: int                           # bytes of a word
-    words: tuple[int, ...]              # offsets from the root of those that are needed
+    size: int  # bytes of a word
+    words: tuple[int, ...]  # offsets from the root of those that are needed
     lanes: int
 
 
 @dataclass
 class _Found:
     """Of a block: groups that may be joined, and the alignment of registers that vectors prove."""
+
     groups: list[list[_Member]] = field(default_factory=list)
     proven: dict[str, int] = field(default_factory=dict)
 
@@ -105,8 +111,11 @@ class _Found:
 def _blocks(entry: Entry) -> list[tuple[int, int]]:
     """Straight-line code: from a label that is branched to, or after a branch. Barriers and
     shuffles do not end it here."""
-    ends = {n + 1 for n, i in enumerate(entry.instructions)
-            if i.opcode in ("bra", "brx", "ret", "exit", "trap")}
+    ends = {
+        n + 1
+        for n, i in enumerate(entry.instructions)
+        if i.opcode in ("bra", "brx", "ret", "exit", "trap")
+    }
     starts = sorted({0, *ends, *(entry.labels[name] for name in _targets(entry))})
     starts = [n for n in starts if n < len(entry.instructions)]
     return list(zip(starts, starts[1:] + [len(entry.instructions)]))
@@ -148,10 +157,10 @@ def _dominators(entry: Entry, blocks) -> list[set[int]]:
 def _collect(instructions, alignment: Alignment, registers: set[str], removed: set[int]) -> _Found:
     """Walk a block; which accesses could be joined, were their addresses aligned."""
     found = _Found()
-    values: dict[str, tuple] = {}               # register -> (root, offset), of this block
+    values: dict[str, tuple] = {}  # register -> (root, offset), of this block
     version: dict[str, int] = {}
-    loads: dict[str, dict] = {space: {} for space in SPACES}    # key -> group, still open
-    stores: dict[str, tuple] = {}                               # space -> (key, group)
+    loads: dict[str, dict] = {space: {} for space in SPACES}  # key -> group, still open
+    stores: dict[str, tuple] = {}  # space -> (key, group)
 
     def value(operand):
         """(root, offset) of an address."""
@@ -186,17 +195,18 @@ def _collect(instructions, alignment: Alignment, registers: set[str], removed: s
                 close(space, True)
         elif i.opcode in ("ld", "ldu", "st", "atom", "red", "cp") and id(i) not in removed:
             member = _member(i, value, registers)
-            touched = [space for space in SPACES
-                       if any(m.split("::")[0] == space for m in i.modifiers)]
+            touched = [
+                space for space in SPACES if any(m.split("::")[0] == space for m in i.modifiers)
+            ]
             if "param" in i.modifiers or "local" in i.modifiers or "const" in i.modifiers:
                 touched = []
             elif not touched:
-                touched = list(SPACES)          # generic, or a wait for asynchronous copies
+                touched = list(SPACES)  # generic, or a wait for asynchronous copies
             if member is None or len(touched) != 1:
                 for space in touched:
                     close(space, i.opcode not in ("ld", "ldu") or bool(STRONG & set(i.modifiers)))
             else:
-                space, = touched
+                (space,) = touched
                 _prove(found.proven, member)
                 key = _key(member)
                 if i.opcode == "st":
@@ -227,10 +237,14 @@ def _seen_through(i: Instruction, value):
     """(root, offset) of what a move or an addition of a constant makes; None for others."""
     if i.opcode == "mov" and isinstance(i.operands[1], (Register, Symbol)):
         if isinstance(i.operands[1], Register) and not i.operands[1].name.startswith("%r"):
-            return None                         # a special register, a float
+            return None  # a special register, a float
         return value(i.operands[1])
-    if i.opcode in ("add", "sub") and i.modifiers[-1][0] in "usb" \
-            and isinstance(i.operands[1], Register) and isinstance(i.operands[2], Immediate):
+    if (
+        i.opcode in ("add", "sub")
+        and i.modifiers[-1][0] in "usb"
+        and isinstance(i.operands[1], Register)
+        and isinstance(i.operands[2], Immediate)
+    ):
         root, offset = value(i.operands[1])
         return root, offset + (1 if i.opcode == "add" else -1) * i.operands[2].value
     return None
@@ -240,21 +254,29 @@ def _member(i: Instruction, value, registers: set[str]) -> _Member | None:
     """None for what is never joined."""
     kind = next((m for m in reversed(i.modifiers) if m in TYPE_BYTES), None)
     size = TYPE_BYTES.get(kind, 0)
-    if i.opcode not in ("ld", "ldu", "st") or i.guard or STRONG & set(i.modifiers) \
-            or size not in (4, 8):
+    if (
+        i.opcode not in ("ld", "ldu", "st")
+        or i.guard
+        or STRONG & set(i.modifiers)
+        or size not in (4, 8)
+    ):
         return None
     address, data = i.operands if i.opcode == "st" else reversed(i.operands)
     root, offset = value(address)
     elements = data.elements if isinstance(data, Vector) else (data,)
-    words = tuple(offset + size * n for n, element in enumerate(elements)
-                  if i.opcode == "st" or set(registers) & {getattr(element, "name", None)})
+    words = tuple(
+        offset + size * n
+        for n, element in enumerate(elements)
+        if i.opcode == "st" or set(registers) & {getattr(element, "name", None)}
+    )
     return _Member(i, root, offset, size, words, len(elements))
 
 
 def _key(member: _Member):
     """What accesses of one group have in common; accesses of a window wide stay in theirs."""
-    hints = frozenset(m for m in member.instruction.modifiers
-                      if m not in TYPE_BYTES and m not in ("v2", "v4"))
+    hints = frozenset(
+        m for m in member.instruction.modifiers if m not in TYPE_BYTES and m not in ("v2", "v4")
+    )
     return hints, member.root, member.size, member.offset // WINDOW
 
 
@@ -268,8 +290,9 @@ def _prove(proven: dict[str, int], member: _Member) -> None:
 def _join(group: list[_Member], zeros: int):
     """Yield (member, part): what is issued, and for which of the group's instructions."""
     size, fill = group[0].size, group[0].instruction.opcode != "st"
-    alone = [m for m in group if m.lanes > 1 and min(zeros, bits(m.offset))
-             < bits(m.size * m.lanes)]          # aligned in a way that the base does not show
+    alone = [
+        m for m in group if m.lanes > 1 and min(zeros, bits(m.offset)) < bits(m.size * m.lanes)
+    ]  # aligned in a way that the base does not show
     for member in alone:
         for part in _parts({word - member.offset for word in member.words}, size, WINDOW, fill):
             yield member, part
@@ -282,8 +305,11 @@ def _join(group: list[_Member], zeros: int):
         return
     start = min(owner) // WINDOW * WINDOW
     for part in _parts({word - start for word in owner}, size, 1 << min(zeros, 4), fill):
-        covered = [owner[word] for word in owner
-                   if start + part.offset <= word < start + part.offset + part.width]
+        covered = [
+            owner[word]
+            for word in owner
+            if start + part.offset <= word < start + part.offset + part.width
+        ]
         first = min(covered, key=group.index)
         yield first, Part(start + part.offset - first.offset, part.width)
 
@@ -291,10 +317,13 @@ def _join(group: list[_Member], zeros: int):
 def _parts(words: set[int], size: int, aligned: int, fill: bool) -> list[Part]:
     """The accesses that bring these words of a window, whose start has that alignment."""
     if size == 8:
-        return [Part(0, 16)] if aligned >= 16 and len(words) == 2 else \
-            [Part(word, 8) for word in sorted(words)]
+        return (
+            [Part(0, 16)]
+            if aligned >= 16 and len(words) == 2
+            else [Part(word, 8) for word in sorted(words)]
+        )
     pairs = [p for p in (0, 8) if aligned >= 8 and {p, p + 4} <= words]
-    if aligned >= 16 and pairs and (len(words) == 4 or fill and len(words) == 3):
+    if aligned >= 16 and pairs and (len(words) == 4 or (fill and len(words) == 3)):
         return [Part(0, 16)]
     single = sorted(words - {p + n for p in pairs for n in (0, 4)})
     return sorted([Part(p, 8) for p in pairs] + [Part(word, 4) for word in single])

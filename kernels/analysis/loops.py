@@ -18,13 +18,19 @@ def loops(entry) -> list[frozenset[int]]:
 
     Loops with the same first instruction are one. In the order of their first instructions.
     """
-    starts = sorted({0, *entry.labels.values(),
-                     *(n + 1 for n, i in enumerate(entry.instructions)
-                       if i.opcode in (*JUMP, *LEAVE))})
+    starts = sorted(
+        {
+            0,
+            *entry.labels.values(),
+            *(n + 1 for n, i in enumerate(entry.instructions) if i.opcode in (*JUMP, *LEAVE)),
+        }
+    )
     ends = [*starts[1:], len(entry.instructions)]
     number = {start: n for n, start in enumerate(starts)}
-    after = [[number[to] for to in _successors(entry, start, end) if to in number]
-             for start, end in zip(starts, ends)]
+    after = [
+        [number[to] for to in _successors(entry, start, end) if to in number]
+        for start, end in zip(starts, ends)
+    ]
     before: list[list[int]] = [[] for _ in starts]
     for n in _reached([0], after):
         for to in after[n]:
@@ -36,20 +42,21 @@ def loops(entry) -> list[frozenset[int]]:
         back = [tail for tail in tails if dominators[tail] >> head & 1]
         if back:
             bodies[head] = _reached(back, before, {head})
-    return [frozenset(n for block in body for n in range(starts[block], ends[block]))
-            for _, body in sorted(bodies.items())]
+    return [
+        frozenset(n for block in body for n in range(starts[block], ends[block]))
+        for _, body in sorted(bodies.items())
+    ]
 
 
 def own(all_loops: Iterable[frozenset[int]]) -> list[frozenset[int]]:
     """Of each loop, what is in no smaller one: the instructions whose innermost loop it is."""
     all_loops = list(all_loops)
-    return [body.difference(*(inner for inner in all_loops if inner < body))
-            for body in all_loops]
+    return [body.difference(*(inner for inner in all_loops if inner < body)) for body in all_loops]
 
 
 def _successors(entry, start: int, end: int) -> list[int]:
     """Where a run of instructions without a jump inside goes on: indices of instructions."""
-    if start == end:                            # the label after the last instruction
+    if start == end:  # the label after the last instruction
         return []
     last = entry.instructions[end - 1]
     targets = []
@@ -74,7 +81,7 @@ def _reached(starts: Iterable[int], after: list[list[int]], seen: Iterable[int] 
 
 def _dominators(before: list[list[int]]) -> list[int]:
     """For each block, bits of those that every way to it from block 0 passes, itself included."""
-    found = [1] + [-1] * (len(before) - 1)      # -1: all bits
+    found = [1] + [-1] * (len(before) - 1)  # -1: all bits
     changed = True
     while changed:
         changed = False

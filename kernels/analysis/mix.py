@@ -11,12 +11,53 @@ from dataclasses import dataclass
 
 from .loops import loops, own
 
-CLASSES = ("fma", "shared load", "shared store", "global load", "global store", "local load",
-           "local store", "async copy", "integer", "control", "other")
+CLASSES = (
+    "fma",
+    "shared load",
+    "shared store",
+    "global load",
+    "global store",
+    "local load",
+    "local store",
+    "async copy",
+    "integer",
+    "control",
+    "other",
+)
 CONTROL = {"bra", "brx", "ret", "exit", "trap", "bar", "barrier"}
-INTEGER_OPS = {"add", "sub", "mul", "mad", "div", "rem", "abs", "neg", "min", "max", "and", "or",
-               "xor", "not", "cnot", "shl", "shr", "shf", "lop3", "prmt", "bfe", "bfi", "bfind",
-               "popc", "clz", "brev", "setp", "set", "selp", "cvt", "cvta"}
+INTEGER_OPS = {
+    "add",
+    "sub",
+    "mul",
+    "mad",
+    "div",
+    "rem",
+    "abs",
+    "neg",
+    "min",
+    "max",
+    "and",
+    "or",
+    "xor",
+    "not",
+    "cnot",
+    "shl",
+    "shr",
+    "shf",
+    "lop3",
+    "prmt",
+    "bfe",
+    "bfi",
+    "bfind",
+    "popc",
+    "clz",
+    "brev",
+    "setp",
+    "set",
+    "selp",
+    "cvt",
+    "cvta",
+}
 SPACES = {"shared", "global", "local"}
 
 
@@ -28,6 +69,7 @@ class Mix:
     is False where the kernel has no loop with an FMA and its whole body was counted. An unrolled
     loop counts as it is: four iterations in a pass, four times the FMAs.
     """
+
     counts: dict[str, int]
     instructions: tuple
     is_loop: bool
@@ -48,9 +90,16 @@ class Mix:
 
     def __repr__(self) -> str:
         what = "in one pass of the hot loop" if self.is_loop else "in the body, without loops"
-        return "\n".join([f"{self.total} PTX instructions {what}",
-                          *(f"{n:>6}  {n / self.total:>5.1%}  {name}"
-                            for name, n in self.counts.items() if n)])
+        return "\n".join(
+            [
+                f"{self.total} PTX instructions {what}",
+                *(
+                    f"{n:>6}  {n / self.total:>5.1%}  {name}"
+                    for name, n in self.counts.items()
+                    if n
+                ),
+            ]
+        )
 
 
 def instruction_mix(kernel) -> Mix:
@@ -60,7 +109,7 @@ def instruction_mix(kernel) -> Mix:
     float32 FMAs of its own (the first of equals), so it is the inner loop over k, or the loop
     over tiles where that one is unrolled; what a loop nested inside executes is not counted.
     """
-    entry = getattr(kernel, "kernel", kernel)       # a Step has a kernel, a Kernel an entry
+    entry = getattr(kernel, "kernel", kernel)  # a Step has a kernel, a Kernel an entry
     entry = getattr(entry, "entry", entry)
     kinds = [classify(i) for i in entry.instructions]
 

@@ -14,23 +14,24 @@ from typing import NamedTuple
 
 from .warps import LANES
 
-MAX_THREADS = 1024                  # of a block
-MAX_REGISTERS = 255                 # of a thread
-REGISTER_FILE = 64 * 1024           # registers of an SM, and the most that a block can have
-SCHEDULERS = 4                      # of an SM, each with a quarter of the registers
-REGISTER_UNIT = 256                 # a warp gets a multiple of this many registers
+MAX_THREADS = 1024  # of a block
+MAX_REGISTERS = 255  # of a thread
+REGISTER_FILE = 64 * 1024  # registers of an SM, and the most that a block can have
+SCHEDULERS = 4  # of an SM, each with a quarter of the registers
+REGISTER_UNIT = 256  # a warp gets a multiple of this many registers
 KIB = 1024
 
 
 class SM(NamedTuple):
     """What an SM of one compute capability offers; bytes of shared memory."""
+
     blocks: int
     warps: int
-    shared: int                     # of the SM
-    shared_block: int               # the most that a block can have, after opting in
-    reserved: int                   # taken from every block by the system
-    shared_unit: int                # a block gets a multiple of this
-    barriers: int | None            # None: they never limit
+    shared: int  # of the SM
+    shared_block: int  # the most that a block can have, after opting in
+    reserved: int  # taken from every block by the system
+    shared_unit: int  # a block gets a multiple of this
+    barriers: int | None  # None: they never limit
 
 
 def _sm(blocks: int, warps: int, shared_kib: int, barriers: int | None = None) -> SM:
@@ -63,6 +64,7 @@ class Occupancy:
     "registers" of a thread, bytes of "shared memory" of a block; empty where giving up neither
     helps, since another resource is used up too.
     """
+
     compute_capability: str
     blocks: int
     warps: int
@@ -78,19 +80,23 @@ class Occupancy:
 
     def __repr__(self) -> str:
         units = {"registers": "registers per thread", "shared memory": "bytes of shared memory"}
-        lines = [f"compute capability {self.compute_capability}: {self.blocks} blocks, "
-                 f"{self.warps} of {self.max_warps} warps ({self.fraction:.0%}), "
-                 f"limited by {self.limit}"]
-        lines += [f"  {name + ' alone:':<21}{count:>3} blocks"
-                  for name, count in self.blocks_by.items()]
+        lines = [
+            f"compute capability {self.compute_capability}: {self.blocks} blocks, "
+            f"{self.warps} of {self.max_warps} warps ({self.fraction:.0%}), "
+            f"limited by {self.limit}"
+        ]
+        lines += [
+            f"  {name + ' alone:':<21}{count:>3} blocks" for name, count in self.blocks_by.items()
+        ]
         if self.less_for_one_more:
             less = " and ".join(f"{n} {units[name]}" for name, n in self.less_for_one_more.items())
             lines.append(f"one block more with {less} less")
         return "\n".join(lines)
 
 
-def occupancy(resources, threads: int, compute_capability: str | tuple[int, int],
-              dynamic_shared: int = 0) -> Occupancy:
+def occupancy(
+    resources, threads: int, compute_capability: str | tuple[int, int], dynamic_shared: int = 0
+) -> Occupancy:
     """How many blocks of `threads` threads an SM holds, for a kernel with these `resources`.
 
     resources: a `build.Resources` of that compute capability (Kernel.resources("sm_90")), of
@@ -100,11 +106,15 @@ def occupancy(resources, threads: int, compute_capability: str | tuple[int, int]
     Raises ValueError for a compute capability that is not in `SMS`, and for a block that the
     hardware cannot launch at all.
     """
-    name = (".".join(map(str, compute_capability)) if isinstance(compute_capability, tuple)
-            else str(compute_capability))
+    name = (
+        ".".join(map(str, compute_capability))
+        if isinstance(compute_capability, tuple)
+        else str(compute_capability)
+    )
     if name not in SMS:
-        raise ValueError(f"the limits of compute capability {name} are not known here; known: "
-                         + ", ".join(SMS))
+        raise ValueError(
+            f"the limits of compute capability {name} are not known here; known: " + ", ".join(SMS)
+        )
     sm = SMS[name]
     shared = resources.shared + dynamic_shared
     _check_launch(sm, name, threads, resources.registers, shared, dynamic_shared)
@@ -118,14 +128,14 @@ def occupancy(resources, threads: int, compute_capability: str | tuple[int, int]
         admitted["shared memory"] = sm.shared // allocated
     if sm.barriers and resources.barriers:
         admitted["barriers"] = sm.barriers // resources.barriers
-    limit = min(admitted, key=admitted.get)         # the first of equals
+    limit = min(admitted, key=admitted.get)  # the first of equals
     blocks = admitted[limit]
 
     short = {what for what, count in admitted.items() if count == blocks}
     less = {}
     if short <= {"registers", "shared memory"}:
         if "registers" in short:
-            a_quarter = -(-(blocks + 1) * warps // SCHEDULERS)      # warps of each scheduler
+            a_quarter = -(-(blocks + 1) * warps // SCHEDULERS)  # warps of each scheduler
             units = REGISTER_FILE // SCHEDULERS // a_quarter // REGISTER_UNIT
             less["registers"] = resources.registers - units * REGISTER_UNIT // LANES
         if "shared memory" in short:
@@ -134,8 +144,9 @@ def occupancy(resources, threads: int, compute_capability: str | tuple[int, int]
     return Occupancy(name, blocks, blocks * warps, sm.warps, limit, admitted, less)
 
 
-def _check_launch(sm: SM, name: str, threads: int, registers: int, shared: int,
-                  dynamic_shared: int) -> None:
+def _check_launch(
+    sm: SM, name: str, threads: int, registers: int, shared: int, dynamic_shared: int
+) -> None:
     """Raise ValueError for a block that cannot be launched, however empty the SM is."""
     if not 1 <= threads <= MAX_THREADS:
         raise ValueError(f"a block has 1 to {MAX_THREADS} threads, not {threads}")
@@ -144,13 +155,17 @@ def _check_launch(sm: SM, name: str, threads: int, registers: int, shared: int,
     if dynamic_shared < 0:
         raise ValueError(f"dynamic_shared must be a number of bytes, not {dynamic_shared}")
     if shared > sm.shared_block:
-        raise ValueError(f"a block has {shared} bytes of shared memory ({dynamic_shared} of them "
-                         f"dynamic); compute capability {name} allows {sm.shared_block}")
+        raise ValueError(
+            f"a block has {shared} bytes of shared memory ({dynamic_shared} of them "
+            f"dynamic); compute capability {name} allows {sm.shared_block}"
+        )
     # the hardware checks as if every scheduler had to hold as many of the block's warps
     needed = _registers_of_warp(registers) * _round_up(-(-threads // LANES), SCHEDULERS)
     if needed > REGISTER_FILE:
-        raise ValueError(f"a block of {threads} threads with {registers} registers each needs "
-                         f"{needed} registers; an SM has {REGISTER_FILE}")
+        raise ValueError(
+            f"a block of {threads} threads with {registers} registers each needs "
+            f"{needed} registers; an SM has {REGISTER_FILE}"
+        )
 
 
 def _registers_of_warp(registers: int) -> int:

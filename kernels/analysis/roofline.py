@@ -19,6 +19,7 @@ FLOAT_BYTES = 4
 class Placement:
     """`attainable_tflops` is the most that `flop` operations on `bytes` of memory traffic can
     reach; `limit` is the roof that says so, "arithmetic" or "bandwidth"."""
+
     flop: int
     bytes: int
     attainable_tflops: float
@@ -38,8 +39,10 @@ def placement(flop: int, bytes: int, peak_tflops: float, bandwidth_gbs: float) -
     Raises ValueError unless bytes and both roofs are positive and flop is not negative.
     """
     if not (flop >= 0 and all(x > 0 for x in (bytes, peak_tflops, bandwidth_gbs))):
-        raise ValueError("bytes, peak_tflops and bandwidth_gbs must be positive and flop not "
-                         f"negative: {flop = }, {bytes = }, {peak_tflops = }, {bandwidth_gbs = }")
+        raise ValueError(
+            "bytes, peak_tflops and bandwidth_gbs must be positive and flop not "
+            f"negative: {flop = }, {bytes = }, {peak_tflops = }, {bandwidth_gbs = }"
+        )
     by_bandwidth = flop / bytes * bandwidth_gbs / 1000
     if by_bandwidth < peak_tflops:
         return Placement(flop, bytes, by_bandwidth, "bandwidth")

@@ -16,9 +16,14 @@ import numpy as np
 
 # An FMA has a form, in the high digit, for each kind of operand: register, constant and so on.
 CODES = {form << 8 | 0x23: "fma" for form in range(2, 16, 2)} | {
-    0x984: "shared load", 0x388: "shared store", 0x981: "global load", 0x986: "global store",
-    0xB1D: "barrier", 0x947: "branch"}
-EXECUTABLE = 4      # the flag of a section of an ELF file
+    0x984: "shared load",
+    0x388: "shared store",
+    0x981: "global load",
+    0x986: "global store",
+    0xB1D: "barrier",
+    0x947: "branch",
+}
+EXECUTABLE = 4  # the flag of a section of an ELF file
 
 
 def machine_loop(kernel, arch: str = "sm_90") -> tuple[str, ...]:
@@ -28,11 +33,14 @@ def machine_loop(kernel, arch: str = "sm_90") -> tuple[str, ...]:
     back and its target, where most multiply-adds are; the whole kernel if there is no such loop.
     Raises CompileError.
     """
-    kernel = getattr(kernel, "kernel", kernel)          # a Step has a kernel
+    kernel = getattr(kernel, "kernel", kernel)  # a Step has a kernel
     words = _instructions(kernel.cubin(arch))
     names = [CODES.get(int(word) & 0xFFF, "other") for word in words[:, 0]]
-    loops = [names[n + 1 + _offset(words[n]) : n + 1] for n, name in enumerate(names)
-             if name == "branch" and _offset(words[n]) < 0]
+    loops = [
+        names[n + 1 + _offset(words[n]) : n + 1]
+        for n, name in enumerate(names)
+        if name == "branch" and _offset(words[n]) < 0
+    ]
     hot = max(loops, key=lambda loop: (loop.count("fma"), -len(loop)), default=names)
     return tuple(hot if "fma" in hot else names)
 
@@ -45,7 +53,7 @@ def timeline(names: Iterable[str], keep: Collection[str]) -> str:
 
 def _instructions(cubin: bytes) -> np.ndarray:
     """The code of a cubin with one kernel: uint32, shape (instructions, 4)."""
-    table, = struct.unpack_from("<Q", cubin, 40)        # an ELF file: its sections
+    (table,) = struct.unpack_from("<Q", cubin, 40)  # an ELF file: its sections
     size, count = struct.unpack_from("<2H", cubin, 58)
     for n in range(count):
         _, _, flags, _, start, length = struct.unpack_from("<IIQQQQ", cubin, table + n * size)

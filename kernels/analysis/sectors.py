@@ -45,7 +45,7 @@ def _check_width(width: int) -> None:
 def _distinct(values: np.ndarray, active) -> np.ndarray:
     """How many different values each row holds, those of inactive lanes left out."""
     if active is not None:
-        values = np.where(active, values, -1)       # no address is negative
+        values = np.where(active, values, -1)  # no address is negative
     values = np.sort(values, axis=-1)
     new = np.ones(values.shape, bool)
     new[..., 1:] = values[..., 1:] != values[..., :-1]

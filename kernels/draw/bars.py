@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..records import CUBLAS, Results
+from ..measure.records import CUBLAS, Results
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
 from .plots import label_of, origin_of
 
@@ -30,8 +30,15 @@ def bars(results: Results, steps: Sequence[Any], size: int = 4096, caption: str 
             colour = INK if name == CUBLAS else PALETTE["blue"]
             ax.barh(y, r.tflops, color=colour, alpha=0.35 if name == CUBLAS else 0.75, height=0.7)
             ax.plot([r.tflops_p10, r.tflops_p90], [y, y], color=INK, linewidth=2.5)
-            ax.annotate(_three_digits(r.tflops), (r.tflops_p90, y), xytext=(5, 0), color=INK,
-                        textcoords="offset points", va="center", annotation_clip=False)
+            ax.annotate(
+                _three_digits(r.tflops),
+                (r.tflops_p90, y),
+                xytext=(5, 0),
+                color=INK,
+                textcoords="offset points",
+                va="center",
+                annotation_clip=False,
+            )
         ax.axvline(peak, color=INK, linewidth=0.9)
         ax.set_yticks(range(len(names)), [_two_lines(label_of(name)) for name in names])
         ax.tick_params(axis="y", length=0)
@@ -43,7 +50,9 @@ def bars(results: Results, steps: Sequence[Any], size: int = 4096, caption: str 
         "Median TFLOPS; the mark at the end of a bar spans the 10th to the 90th percentile, the "
         "right edge is the measured FMA peak."
     )
-    rates = ", ".join(f"{label_of(name)} {_three_digits(r.tflops)}" for name, r in zip(names, records))
+    rates = ", ".join(
+        f"{label_of(name)} {_three_digits(r.tflops)}" for name, r in zip(names, records)
+    )
     alt = f"TFLOPS at M = N = K = {size}, {origin_of(results)}. FMA peak {peak:.3g}. {rates}."
     return from_matplotlib(fig, alt, caption)
 

@@ -12,10 +12,10 @@ from .figure import PALETTE, Figure
 from .lanes import CELL, FAINT, WORD, WORDS
 from .stepping import Stepper, TooLarge, stepper
 
-SECTOR = analysis.SECTOR_BYTES // WORD      # words
-GAP = 4                                     # pixels between sectors
+SECTOR = analysis.SECTOR_BYTES // WORD  # words
+GAP = 4  # pixels between sectors
 LEFT, TOP = 92, 30
-MOST_ROWS = 40                              # of lines that all frames show
+MOST_ROWS = 40  # of lines that all frames show
 USED = PALETTE["blue"]
 NEW = PALETTE["vermilion"]
 BEFORE = PALETTE["green"]
@@ -25,13 +25,15 @@ TINT = 0.35
 @dataclass(frozen=True)
 class _Touched:
     """One access: (first word, number of words) -> lanes; the sectors and lines they lie in."""
+
     users: dict[int, list[int]]
     sectors: list[int]
     lines: list[int]
 
 
-def coalescing(trace, array: str, kind: str = "load", warp: int = 0,
-               index=None) -> Figure | Stepper:
+def coalescing(
+    trace, array: str, kind: str = "load", warp: int = 0, index=None
+) -> Figure | Stepper:
     """The memory that a warp's accesses to an array touch, a row for each 128-byte line.
 
     trace: a `kernels.trace.Trace`; `index` counts this warp's accesses to the array in the
@@ -48,21 +50,23 @@ def coalescing(trace, array: str, kind: str = "load", warp: int = 0,
         return _single(trace, found[numbers[0]], warp)
     try:
         return _several(trace, found, numbers, warp)
-    except TooLarge:                        # lanes at random, or nearly so
+    except TooLarge:  # lanes at random, or nearly so
         if index is not None:
             raise
-        return _several(trace, found, numbers[:len(numbers) // 2], warp)
+        return _several(trace, found, numbers[: len(numbers) // 2], warp)
 
 
 def _single(trace, access, warp: int) -> Figure:
     touched = _touched(access)
     drawing = _draw(trace, access, touched, touched.lines, _names(trace, [access], [touched]))
     used = WORD * _words_used(access, touched)
-    words = (f"Warp {warp}, line {access.line}: its {int(access.active.sum())} lanes "
-             f"{access.kind} {lanes.count(used // WORD, 'word')} of {access.array} in "
-             f"{lanes.count(len(touched.sectors), 'sector')} of "
-             f"{lanes.count(len(touched.lines), 'cache line')}; "
-             f"{analysis.SECTOR_BYTES * len(touched.sectors)} bytes asked for, {used} used")
+    words = (
+        f"Warp {warp}, line {access.line}: its {int(access.active.sum())} lanes "
+        f"{access.kind} {lanes.count(used // WORD, 'word')} of {access.array} in "
+        f"{lanes.count(len(touched.sectors), 'sector')} of "
+        f"{lanes.count(len(touched.lines), 'cache line')}; "
+        f"{analysis.SECTOR_BYTES * len(touched.sectors)} bytes asked for, {used} used"
+    )
     return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
 
 
@@ -82,26 +86,34 @@ def _several(trace, accesses, numbers, warp: int) -> Stepper:
         new = set(one.sectors) - before
         before |= new
         asked += len(one.sectors)
-        labels.append(f"{kind} {number}: {lanes.count(len(one.sectors), 'sector')}, "
-                      f"{len(new) or 'none'} new; so far {asked} asked for, "
-                      f"{len(before)} different")
+        labels.append(
+            f"{kind} {number}: {lanes.count(len(one.sectors), 'sector')}, "
+            f"{len(new) or 'none'} new; so far {asked} asked for, "
+            f"{len(before)} different"
+        )
     shown = f"{len(numbers)} of the {total}" if len(numbers) < total else f"the {total}"
     words = f"Warp {warp}, {shown} {kind}s of {array}"
     each = sorted({len(one.sectors) for one in touched})
     span = " to ".join(str(n) for n in sorted({each[0], each[-1]}))
-    text = (f"{words}, one at a time: {asked} sectors asked for, {len(before)} different, "
-            f"{span} by each {kind}")
-    return stepper(frames, labels, f"Coalescing, step by step. {text}.",
-                   f"{text}. What is green was asked for before, and costs less if a cache still "
-                   "has it.")
+    text = (
+        f"{words}, one at a time: {asked} sectors asked for, {len(before)} different, "
+        f"{span} by each {kind}"
+    )
+    return stepper(
+        frames,
+        labels,
+        f"Coalescing, step by step. {text}.",
+        f"{text}. What is green was asked for before, and costs less if a cache still has it.",
+    )
 
 
 def _touched(access) -> _Touched:
     users: dict[int, list[int]] = {}
     for lane in np.flatnonzero(access.active):
         users.setdefault(int(access.address[lane]) // WORD, []).append(int(lane))
-    return _Touched(users, sorted({word // SECTOR for word in users}),
-                  sorted({word // WORDS for word in users}))
+    return _Touched(
+        users, sorted({word // SECTOR for word in users}), sorted({word // WORDS for word in users})
+    )
 
 
 def _words_used(access, touched: _Touched) -> int:
@@ -127,33 +139,51 @@ def _draw(trace, access, touched: _Touched, rows, names, before: set[int] | None
     def x(word: int) -> int:
         return LEFT + CELL * (word % WORDS) + GAP * (word % WORDS // SECTOR)
 
-    heads = [svg.text(x(SECTOR * n) + 4 * CELL, TOP - 10, f"sector {n}", text_anchor="middle")
-             for n in range(WORDS // SECTOR)]
-    labels = [svg.text(LEFT - 8, TOP + CELL * n + CELL - 5, names.get(line, ""),
-                       text_anchor="end", font_size=_size(names.values()))
-              for n, line in enumerate(rows)]
+    heads = [
+        svg.text(x(SECTOR * n) + 4 * CELL, TOP - 10, f"sector {n}", text_anchor="middle")
+        for n in range(WORDS // SECTOR)
+    ]
+    labels = [
+        svg.text(
+            LEFT - 8,
+            TOP + CELL * n + CELL - 5,
+            names.get(line, ""),
+            text_anchor="end",
+            font_size=_size(names.values()),
+        )
+        for n, line in enumerate(rows)
+    ]
     corners = [(x(SECTOR * n), TOP + CELL * row) for row in range(len(rows)) for n in range(4)]
     now = set(touched.sectors)
     tints = []
     for row, line in enumerate(rows):
         for n in range(4):
             sector = None if line is None else 4 * line + n
-            colour = (BEFORE if before and sector in before else NEW if sector in now else "none")
+            colour = BEFORE if before and sector in before else NEW if sector in now else "none"
             tints.append(lanes.squares([(x(SECTOR * n), TOP + CELL * row)], SECTOR, stroke=colour))
-    marks = [lanes.Mark(x(word), at[word // WORDS], wide, lanes.label(users, wide), USED)
-             for word, users in sorted(touched.users.items(), key=lambda item: item[1])]
+    marks = [
+        lanes.Mark(x(word), at[word // WORDS], wide, lanes.label(users, wide), USED)
+        for word, users in sorted(touched.users.items(), key=lambda item: item[1])
+    ]
     bottom = TOP + CELL * len(rows)
-    legend = [("used, with its lane (* several)", {"fill": USED}),
-              ("asked for, not used", {"fill": NEW, "fill_opacity": TINT}),
-              ("not touched", {"fill": "currentColor", "fill_opacity": FAINT["stroke_opacity"]})]
+    legend = [
+        ("used, with its lane (* several)", {"fill": USED}),
+        ("asked for, not used", {"fill": NEW, "fill_opacity": TINT}),
+        ("not touched", {"fill": "currentColor", "fill_opacity": FAINT["stroke_opacity"]}),
+    ]
     if before is not None:
         legend.insert(2, ("asked for before", {"fill": BEFORE, "fill_opacity": TINT}))
         legend[1] = ("asked for too", legend[1][1])
     return svg.document(
-        x(WORDS - 1) + CELL + 8, bottom + 34, *heads, *labels,
+        x(WORDS - 1) + CELL + 8,
+        bottom + 34,
+        *heads,
+        *labels,
         lanes.squares(corners, SECTOR, **lanes.SQUARES, **FAINT),
         svg.tag("g", *tints, **lanes.SQUARES, stroke_opacity=TINT),
-        lanes.marks(marks, USED), svg.legend(LEFT, bottom + 26, legend))
+        lanes.marks(marks, USED),
+        svg.legend(LEFT, bottom + 26, legend),
+    )
 
 
 def _size(names) -> int:

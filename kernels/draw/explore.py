@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .. import steps
+from ..ladder.step import step as find_step, steps
 from .coalesce import coalescing
 from .shared import banks
 
@@ -40,13 +40,17 @@ class Explorer:
         if self.widget is None and attended():
             self.widget = controls(self)
         if self.widget is not None:
-            bundle[WIDGET] = {"version_major": 2, "version_minor": 0,
-                              "model_id": self.widget.model_id}
+            bundle[WIDGET] = {
+                "version_major": 2,
+                "version_minor": 0,
+                "model_id": self.widget.model_id,
+            }
         return bundle
 
 
-def explorer(step, shape: Sequence[int] = SHAPE, array: str = "A", kind: str = "load",
-             warp: int = 0) -> Explorer:
+def explorer(
+    step, shape: Sequence[int] = SHAPE, array: str = "A", kind: str = "load", warp: int = 0
+) -> Explorer:
     """Explore a step, or the step of that name: how its warps use memory.
 
     shape: M, N, K of the product that is traced; array, kind, warp: what is shown first. In a
@@ -55,7 +59,7 @@ def explorer(step, shape: Sequence[int] = SHAPE, array: str = "A", kind: str = "
     the stepper of `coalescing` or `banks`. Raises ValueError for a shape that the step cannot
     do, and for an array that it does not access so.
     """
-    step = steps.step(step) if isinstance(step, (str, int)) else step
+    step = find_step(step) if isinstance(step, (str, int)) else step
     return Explorer(step, shape, array, kind, warp)
 
 
@@ -78,8 +82,11 @@ def attended() -> bool:
         import ipywidgets  # noqa: F401
     except ImportError:
         return False
-    return bool("JPY_SESSION_NAME" in os.environ or "google.colab" in sys.modules
-                or "__vsc_ipynb_file__" in user)
+    return bool(
+        "JPY_SESSION_NAME" in os.environ
+        or "google.colab" in sys.modules
+        or "__vsc_ipynb_file__" in user
+    )
 
 
 def controls(explorer: Explorer):
@@ -87,15 +94,16 @@ def controls(explorer: Explorer):
     import ipywidgets as w
 
     wide = {"description_width": "5em"}
-    which = w.Dropdown(options=[s.id for s in steps.steps()], value=explorer.step.id,
-                       description="step", style=wide)
+    which = w.Dropdown(
+        options=[s.id for s in steps()], value=explorer.step.id, description="step", style=wide
+    )
     sizes = w.HBox(layout=w.Layout(flex_flow="row wrap"))
     access = w.Dropdown(description="access", style=wide)
     warp = w.BoundedIntText(value=explorer.warp, min=0, max=31, description="warp", style=wide)
     k = w.IntSlider(value=0, min=0, max=0, description="k", style=wide)
     state = w.HTML()
     view = w.HTML()
-    busy = []               # while the controls are being set, their changes mean nothing
+    busy = []  # while the controls are being set, their changes mean nothing
 
     def fail(error: Exception) -> None:
         state.value = f"<b>{type(error).__name__}</b>: <code>{_escape(error)}</code>"
@@ -107,8 +115,11 @@ def controls(explorer: Explorer):
         kind, array = access.value
         try:
             found = explorer.trace.find(array, kind, warp.value)
-            of_warp = [a for a in explorer.trace.accesses
-                       if (a.array, a.kind, a.warp) == (found.array, found.kind, found.warp)]
+            of_warp = [
+                a
+                for a in explorer.trace.accesses
+                if (a.array, a.kind, a.warp) == (found.array, found.kind, found.warp)
+            ]
             busy.append(draw)
             k.max = len(of_warp) - 1
             busy.pop()
@@ -137,22 +148,23 @@ def controls(explorer: Explorer):
             explorer.trace = step.trace(*explorer.shape)
             explorer.step = step
             offer()
-        except Exception as error:      # a callback that raises would do so unseen
+        except Exception as error:  # a callback that raises would do so unseen
             fail(error)
             return
         draw()
 
     def boxes() -> None:
         """A box for each define of the step."""
-        made = [w.IntText(value=value, description=name, style=wide,
-                          layout=w.Layout(width="10em"))
-                for name, value in explorer.step.defines.items()]
+        made = [
+            w.IntText(value=value, description=name, style=wide, layout=w.Layout(width="10em"))
+            for name, value in explorer.step.defines.items()
+        ]
         for box in made:
             box.observe(trace, "value")
         sizes.children = made
 
     def change_step(change) -> None:
-        explorer.step = steps.step(change["new"])
+        explorer.step = find_step(change["new"])
         boxes()
         trace()
 
@@ -162,8 +174,16 @@ def controls(explorer: Explorer):
     for control in access, warp, k:
         control.observe(draw, "value")
     draw()
-    return w.VBox([which, sizes, w.HBox([access, warp], layout=w.Layout(flex_flow="row wrap")), k,
-                   state, view])
+    return w.VBox(
+        [
+            which,
+            sizes,
+            w.HBox([access, warp], layout=w.Layout(flex_flow="row wrap")),
+            k,
+            state,
+            view,
+        ]
+    )
 
 
 def _escape(error: Exception) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 
 from . import svg
 
-CELL = 18                   # pixels
-WORD = 4                    # bytes of a cell
-WORDS = 32                  # cells of a row
+CELL = 18  # pixels
+WORD = 4  # bytes of a cell
+WORDS = 32  # cells of a row
 LANES = 32
-MOST = 32                   # accesses to step through unless a range is given
+MOST = 32  # accesses to step through unless a range is given
 FAINT = {"stroke": "currentColor", "stroke_opacity": 0.13}
 # A line of this width, dashed, is a row of squares.
 SQUARES = {"fill": "none", "stroke_width": CELL - 1, "stroke_dasharray": f"{CELL - 1} 1"}
@@ -22,6 +22,7 @@ SQUARES = {"fill": "none", "stroke_width": CELL - 1, "stroke_dasharray": f"{CELL
 
 class Mark(NamedTuple):
     """A bar over the words that lanes access, with their numbers."""
+
     x: float
     y: float
     words: int
@@ -41,15 +42,17 @@ def chosen(index, count: int) -> list[int]:
         return list(range(min(count, MOST)))
     numbers = [index] if isinstance(index, (int, np.integer)) else list(index)
     if not numbers or not all(-count <= n < count for n in numbers):
-        raise ValueError(f"index must be a number or a range of numbers below {count}, "
-                         f"not {index!r}")
+        raise ValueError(
+            f"index must be a number or a range of numbers below {count}, not {index!r}"
+        )
     return [int(n) % count for n in numbers]
 
 
 def squares(rows: Sequence[tuple[float, float]], words: int, **attributes) -> str:
     """Rows of `words` squares each, whose upper left corners are given, in one path."""
-    path = "".join(f"M{svg.short(x)} {svg.short(y + (CELL - 1) / 2)}h{CELL * words - 1}"
-                   for x, y in rows)
+    path = "".join(
+        f"M{svg.short(x)} {svg.short(y + (CELL - 1) / 2)}h{CELL * words - 1}" for x, y in rows
+    )
     return svg.tag("path", d=path, **attributes) if path else ""
 
 
@@ -60,11 +63,16 @@ def marks(found: Sequence[Mark], ground: str) -> str:
     """
     empty = Mark(0, 0, 0, "", "none")
     full = [*found, *[empty] * (LANES - len(found))]
-    bars = [svg.tag("rect", x=m.x, y=m.y, width=max(CELL * m.words - 1, 0), fill=m.fill,
-                    height=CELL - 1) for m in full]
+    bars = [
+        svg.tag(
+            "rect", x=m.x, y=m.y, width=max(CELL * m.words - 1, 0), fill=m.fill, height=CELL - 1
+        )
+        for m in full
+    ]
     labels = [svg.text(m.x + (CELL * m.words - 1) / 2, m.y + CELL - 5, m.label) for m in full]
-    return svg.tag("g", *bars) + svg.tag("g", *labels, fill="#fff", data_ground=ground,
-                                         font_size=11, text_anchor="middle")
+    return svg.tag("g", *bars) + svg.tag(
+        "g", *labels, fill="#fff", data_ground=ground, font_size=11, text_anchor="middle"
+    )
 
 
 def label(lanes: Sequence[int], words: int) -> str:
@@ -88,8 +96,9 @@ def element(trace, access, lane: int) -> str:
     if not shape or offset % WORD or item >= math.prod(shape):
         return f"{access.array} + {offset} bytes"
     index = [str(int(i)) for i in np.unravel_index(item, shape)]
-    return access.array + (f"[{', '.join(index)}]" if access.space == "global"
-                           else "".join(f"[{i}]" for i in index))
+    return access.array + (
+        f"[{', '.join(index)}]" if access.space == "global" else "".join(f"[{i}]" for i in index)
+    )
 
 
 def count(n: int, what: str) -> str:

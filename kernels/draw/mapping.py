@@ -11,24 +11,26 @@ import numpy as np
 from . import lanes, svg
 from .figure import PALETTE, Figure
 
-CELL = 18                           # pixels of an element, at the most
-WIDEST, HIGHEST = 640, 768          # pixels, of the elements of larger tiles
+CELL = 18  # pixels of an element, at the most
+WIDEST, HIGHEST = 640, 768  # pixels, of the elements of larger tiles
 LEFT, TOP = 54, 44
-COLOURS = tuple(PALETTE.values())   # of the warps, in turn
+COLOURS = tuple(PALETTE.values())  # of the warps, in turn
 TINT = 0.35
 NOBODY, SEVERAL = -1, -2
 
 
 class _Owners(NamedTuple):
     """Which warp and lane touches each element of a piece of the matrix: (rows, columns)."""
+
     warp: np.ndarray
     lane: np.ndarray
     top: int
     left: int
 
 
-def thread_mapping(trace, array: str = "C", kind: str = "store", index=None,
-                   thread: int = 0) -> Figure:
+def thread_mapping(
+    trace, array: str = "C", kind: str = "store", index=None, thread: int = 0
+) -> Figure:
     """Which lane of which warp stores (or loads) each element of `array`, in the traced block.
 
     trace: a `kernels.trace.Trace`; `array` may lie in shared memory. `index`: of each warp's
@@ -46,8 +48,15 @@ def thread_mapping(trace, array: str = "C", kind: str = "store", index=None,
     if not mine.any() and thread:
         raise ValueError(f"thread {thread} has no {kind} of {array} of its own here")
     warps = [int(w) for w in np.unique(owners.warp[owners.warp >= 0])]
-    parts = [svg.tag("path", d=_areas(owners.warp == w, cell), fill=COLOURS[w % len(COLOURS)],
-                     fill_opacity=TINT) for w in warps]
+    parts = [
+        svg.tag(
+            "path",
+            d=_areas(owners.warp == w, cell),
+            fill=COLOURS[w % len(COLOURS)],
+            fill_opacity=TINT,
+        )
+        for w in warps
+    ]
     if (owners.warp == SEVERAL).any():
         parts.append(svg.tag("path", d=_areas(owners.warp == SEVERAL, cell), fill_opacity=0.2))
     if mine.any():
@@ -62,9 +71,12 @@ def thread_mapping(trace, array: str = "C", kind: str = "store", index=None,
     parts.append(svg.legend(LEFT, height - 8, _legend(owners, mine, chosen, warps, trace)))
     drawing = svg.document(max(LEFT + cell * columns + 10, 600), height, *parts)
     words = _words(owners, trace, array, kind, warps[0] if warps else None, mine, thread)
-    return Figure(drawing, f"Thread mapping. {words}.",
-                  f"{words}. A colour is a warp, an outline what one thread {kind}s; all from the "
-                  "addresses of the trace.")
+    return Figure(
+        drawing,
+        f"Thread mapping. {words}.",
+        f"{words}. A colour is a warp, an outline what one thread {kind}s; all from the "
+        "addresses of the trace.",
+    )
 
 
 def _owners(trace, array: str, kind: str, index) -> _Owners:
@@ -110,8 +122,10 @@ def _areas(inside: np.ndarray, cell: float) -> str:
             path.append((run[0], start, run[1] - run[0], row - start))
         for run in runs:
             open_runs.setdefault(run, row)
-    return "".join(f"M{_at(x, y, cell)}h{svg.short(cell * w)}v{svg.short(cell * h)}"
-                   f"h{svg.short(-cell * w)}z" for x, y, w, h in sorted(path))
+    return "".join(
+        f"M{_at(x, y, cell)}h{svg.short(cell * w)}v{svg.short(cell * h)}h{svg.short(-cell * w)}z"
+        for x, y, w, h in sorted(path)
+    )
 
 
 def _lines(owner: np.ndarray, cell: float, **attributes) -> str:
@@ -138,9 +152,13 @@ def _pieces(code: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int, in
     begins[1:] &= code[1:] != code[:-1]
     begins[:, 1:] &= code[:, 1:] != code[:, :-1]
     for row, column in np.argwhere(begins).tolist():
-        same = code[row, column]
-        height = sum(1 for _ in itertools.takewhile(lambda v: v == same, code[row:, column]))
-        width = sum(1 for _ in itertools.takewhile(lambda v: v == same, code[row, column:]))
+        same = int(code[row, column])
+        height = sum(
+            1 for _ in itertools.takewhile(lambda v, same=same: v == same, code[row:, column])
+        )
+        width = sum(
+            1 for _ in itertools.takewhile(lambda v, same=same: v == same, code[row, column:])
+        )
         yield row, column, height, width
 
 
@@ -161,22 +179,30 @@ def _labels(owners: _Owners, code: np.ndarray, mine: np.ndarray, cell: float) ->
         if long < 6.2 * len(words) or short < 9 or (height == width == 1):
             continue
         x, y = LEFT + cell * (column + width / 2), TOP + cell * (row + height / 2)
-        inner = code[row:row + height, column + width // 2]
-        at = np.flatnonzero(inner == inner[(height - 1) // 2])      # of the thread in the middle
+        inner = code[row : row + height, column + width // 2]
+        at = np.flatnonzero(inner == inner[(height - 1) // 2])  # of the thread in the middle
         if len(at) * cell >= 12:
             y = TOP + cell * (row + at.mean() + 0.5)
-        turn = f"rotate(-90 {svg.short(x)} {svg.short(y)})" if width < height and (
-            width * cell < 7 * len(words)) else None
+        turn = (
+            f"rotate(-90 {svg.short(x)} {svg.short(y)})"
+            if width < height and (width * cell < 7 * len(words))
+            else None
+        )
         if turn and "→" in words:
-            turn = turn.replace("-90", "90")        # downwards, as the lanes count
+            turn = turn.replace("-90", "90")  # downwards, as the lanes count
         named.append(svg.text(x, y + 4, words, transform=turn))
     numbers = []
     for row, column, height, width in _pieces(code, np.isin(owners.warp, shown)):
         lane = int(owners.lane[row, column])
         on = {"fill": "#fff", "data_ground": COLOURS[owners.warp[row, column] % len(COLOURS)]}
-        numbers.append(svg.text(
-            LEFT + cell * (column + width / 2), TOP + cell * (row + height / 2) + 4,
-            "*" if lane == SEVERAL else lane, **(on if mine[row, column] else {})))
+        numbers.append(
+            svg.text(
+                LEFT + cell * (column + width / 2),
+                TOP + cell * (row + height / 2) + 4,
+                "*" if lane == SEVERAL else lane,
+                **(on if mine[row, column] else {}),
+            )
+        )
     parts.append(svg.tag("g", *named, font_size=11, text_anchor="middle"))
     parts.append(svg.tag("g", *numbers, font_size=11, text_anchor="middle"))
     return parts
@@ -193,27 +219,50 @@ def _axes(array: str, owners: _Owners, cell: float) -> list[str]:
     """Row and column numbers at the ends of each side."""
     rows, columns = owners.warp.shape
     ends = [(0, "start"), (columns - 1, "end")] if columns > 1 else [(0, "start")]
-    parts = [svg.text(LEFT + cell * (n + (anchor == "end")), TOP - 8, owners.left + n,
-                      text_anchor=anchor) for n, anchor in ends]
+    parts = [
+        svg.text(
+            LEFT + cell * (n + (anchor == "end")), TOP - 8, owners.left + n, text_anchor=anchor
+        )
+        for n, anchor in ends
+    ]
     middle = max(LEFT + cell * columns / 2, 90)
     parts.append(svg.text(middle, TOP - 26, f"column of {array}", text_anchor="middle"))
-    parts += [svg.text(LEFT - 8, TOP + cell * n + min(max(cell / 2, 5), 9) + 4 - 8 * (n > 0),
-                       owners.top + n, text_anchor="end") for n in sorted({0, rows - 1})]
+    parts += [
+        svg.text(
+            LEFT - 8,
+            TOP + cell * n + min(max(cell / 2, 5), 9) + 4 - 8 * (n > 0),
+            owners.top + n,
+            text_anchor="end",
+        )
+        for n in sorted({0, rows - 1})
+    ]
     middle = TOP + cell * rows / 2
-    parts.append(svg.text(16, middle, f"row of {array}", text_anchor="middle",
-                          transform=f"rotate(-90 16 {svg.short(middle)})"))
+    parts.append(
+        svg.text(
+            16,
+            middle,
+            f"row of {array}",
+            text_anchor="middle",
+            transform=f"rotate(-90 16 {svg.short(middle)})",
+        )
+    )
     return parts
 
 
 def _legend(owners: _Owners, mine, chosen, warps, trace) -> list:
     entries = []
     if mine.any():
-        entries.append((f"thread {chosen[0] * lanes.LANES + chosen[1]}"
-                        + (f" (warp {chosen[0]}, lane {chosen[1]})" if chosen[0] else ""),
-                        {"fill": COLOURS[chosen[0] % len(COLOURS)]}))
+        entries.append(
+            (
+                f"thread {chosen[0] * lanes.LANES + chosen[1]}"
+                + (f" (warp {chosen[0]}, lane {chosen[1]})" if chosen[0] else ""),
+                {"fill": COLOURS[chosen[0] % len(COLOURS)]},
+            )
+        )
     for warp in warps[:2]:
-        entries.append((f"warp {warp}",
-                        {"fill": COLOURS[warp % len(COLOURS)], "fill_opacity": TINT}))
+        entries.append(
+            (f"warp {warp}", {"fill": COLOURS[warp % len(COLOURS)], "fill_opacity": TINT})
+        )
     if (owners.warp == SEVERAL).any():
         entries.append(("several warps", {"fill_opacity": 0.2}))
     return entries

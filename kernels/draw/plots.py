@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..records import CUBLAS, Record, Results
+from ..measure.records import CUBLAS, Record, Results
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
 
 MARKERS = "osD^vP"
@@ -167,13 +167,14 @@ def _squares(source: Results, name: str) -> list[Record]:
     such as 4095 and 4096, only the one with the most factors of 2: it is on the curve."""
     squares = [r for r in source.select(name) if r.M == r.N == r.K]
     return [
-        r for r in squares
+        r
+        for r in squares
         if all(r.M & -r.M >= o.M & -o.M for o in squares if abs(r.M - o.M) < TOGETHER * r.M)
     ]
 
 
 def label_of(name: str) -> str:
-    """"03_coalesced" -> "03 coalesced"; defines that follow stay as they are."""
+    """ "03_coalesced" -> "03 coalesced"; defines that follow stay as they are."""
     step, space, defines = name.partition(" ")
     return "cuBLAS" if name == CUBLAS else step.replace("_", " ") + space + defines
 

@@ -28,30 +28,39 @@ def banks(trace, array: str, kind: str = "load", warp: int = 0, index=None) -> F
     """
     found = lanes.accesses(trace, array, kind, warp)
     if found[0].space != "shared":
-        raise ValueError(f"{array} is in {found[0].space} memory, which has no banks: "
-                         "draw.coalescing shows it")
+        raise ValueError(
+            f"{array} is in {found[0].space} memory, which has no banks: draw.coalescing shows it"
+        )
     numbers = lanes.chosen(index, len(found))
     shown = [found[n] for n in numbers]
     served = [_served(access) for access in shown]
     rows = max(max(wavefront for wavefront, _ in one) + 1 for one in served)
     total, best = (sum(map(count, shown)) for count in (_count, _ideal))
     frames = [_draw(access, one, rows, total > best) for access, one in zip(shown, served)]
-    labels = [f"{kind} {n}, from {_first(trace, access)}: {_verdict(access)}"
-              for n, access in zip(numbers, shown)]
+    labels = [
+        f"{kind} {n}, from {_first(trace, access)}: {_verdict(access)}"
+        for n, access in zip(numbers, shown)
+    ]
     conflicts = sum(int(analysis.bank_conflicts(*_lanes(access))) for access in shown)
     see = "A row is a wavefront, a column a bank; " + (
-        "what lies below the dashed line is a bank conflict" if conflicts == total - best > 0
+        "what lies below the dashed line is a bank conflict"
+        if conflicts == total - best > 0
         else f"below the dashed line lies what these words could do without; {conflicts} of these "
-             "wavefronts are bank conflicts" if conflicts
+        "wavefronts are bank conflicts"
+        if conflicts
         else "below the dashed line lies what these words could do without, though it is no bank "
-             "conflict: the lanes are served in groups" if total > best
-        else "none is in conflict")
+        "conflict: the lanes are served in groups"
+        if total > best
+        else "none is in conflict"
+    )
     if len(frames) == 1:
         words = f"Warp {warp}, line {shown[0].line}, {labels[0]}. {see}"
         return Figure(frames[0], f"Banks. {words}.", f"{words}.")
     many = f"{len(frames)} of the {len(found)}" if len(frames) < len(found) else f"the {len(found)}"
-    words = (f"Warp {warp}, {many} {kind}s of {array}, one at a time: "
-             f"{lanes.count(total, 'wavefront')}, {best} at best. {see}")
+    words = (
+        f"Warp {warp}, {many} {kind}s of {array}, one at a time: "
+        f"{lanes.count(total, 'wavefront')}, {best} at best. {see}"
+    )
     return stepper(frames, labels, f"Banks, step by step. {words}.", f"{words}.")
 
 
@@ -94,23 +103,47 @@ def _draw(access, served, rows: int, conflicts: bool) -> str:
     used = {wavefront for wavefront, _ in served}
     right = LEFT + CELL * BANKS
     heads = [svg.text(LEFT + CELL * n + (CELL - 1) / 2, TOP - 8, n) for n in range(BANKS)]
-    labels = [svg.text(LEFT - 8, TOP + CELL * n + CELL - 5, f"wavefront {n}" if n in used else "",
-                       text_anchor="end") for n in range(rows)]
-    marks = [lanes.Mark(LEFT + CELL * (word % BANKS), TOP + CELL * wavefront, wide,
-                        lanes.label(users, wide), FINE if wavefront < ideal else EXTRA)
-             for (wavefront, word), users in sorted(served.items(), key=lambda item: item[1])]
+    labels = [
+        svg.text(
+            LEFT - 8,
+            TOP + CELL * n + CELL - 5,
+            f"wavefront {n}" if n in used else "",
+            text_anchor="end",
+        )
+        for n in range(rows)
+    ]
+    marks = [
+        lanes.Mark(
+            LEFT + CELL * (word % BANKS),
+            TOP + CELL * wavefront,
+            wide,
+            lanes.label(users, wide),
+            FINE if wavefront < ideal else EXTRA,
+        )
+        for (wavefront, word), users in sorted(served.items(), key=lambda item: item[1])
+    ]
     bottom = TOP + CELL * rows
     line = TOP + CELL * ideal - 0.5
     legend = [("a lane and its bank (* several lanes)", {"fill": FINE})]
     if conflicts:
         legend.append((f"beyond the ideal {lanes.count(ideal, 'wavefront')}", {"fill": EXTRA}))
     return svg.document(
-        right + 8, bottom + 34,
+        right + 8,
+        bottom + 34,
         svg.text((LEFT + right) / 2, TOP - 30, "bank", text_anchor="middle"),
-        svg.tag("g", *heads, font_size=11, text_anchor="middle"), *labels,
-        lanes.squares([(LEFT, TOP + CELL * n) for n in range(rows)], BANKS, **lanes.SQUARES,
-                      **FAINT),
-        svg.tag("path", d=f"M8 {svg.short(line)}H{right}", stroke="currentColor", fill="none",
-                stroke_dasharray="4 3", stroke_opacity=0.8 if len(used) > ideal else 0),
+        svg.tag("g", *heads, font_size=11, text_anchor="middle"),
+        *labels,
+        lanes.squares(
+            [(LEFT, TOP + CELL * n) for n in range(rows)], BANKS, **lanes.SQUARES, **FAINT
+        ),
+        svg.tag(
+            "path",
+            d=f"M8 {svg.short(line)}H{right}",
+            stroke="currentColor",
+            fill="none",
+            stroke_dasharray="4 3",
+            stroke_opacity=0.8 if len(used) > ideal else 0,
+        ),
         lanes.marks(marks, EXTRA if conflicts else FINE),
-        svg.legend(LEFT, bottom + 26, legend))
+        svg.legend(LEFT, bottom + 26, legend),
+    )

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from .figure import PALETTE
 
 BEST, MORE = PALETTE["blue"], PALETTE["vermilion"]
-_CODE = ("margin:0;padding:0;border:0;background:none;color:inherit;overflow:visible;"
-         "font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace")
-_COST = ("display:flex;flex-wrap:wrap;align-items:center;column-gap:.8em;padding:.1em .6em;"
-         "margin:.15em 0 .15em 3em;border-left:3px solid {};font-size:12px;line-height:1.4")
+_CODE = (
+    "margin:0;padding:0;border:0;background:none;color:inherit;overflow:visible;"
+    "font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
+)
+_COST = (
+    "display:flex;flex-wrap:wrap;align-items:center;column-gap:.8em;padding:.1em .6em;"
+    "margin:.15em 0 .15em 3em;border-left:3px solid {};font-size:12px;line-height:1.4"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,41 +64,56 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
         longest[unit] = max(longest.get(unit, 1), used)
     body, code = [], []
     for number in range(low, high + 1):
-        code.append(f'<span style="opacity:.7">{number:>{len(str(high))}}</span>  '
-                    + html.escape(text[number - 1]))
+        code.append(
+            f'<span style="opacity:.7">{number:>{len(str(high))}}</span>  '
+            + html.escape(text[number - 1])
+        )
         if number in shown:
             body.append(_pre(code))
             body += [_cost(*row, longest) for row in shown[number]]
             code = []
     body.append(_pre(code))
-    worst = max((row for found in shown.values() for row in found),
-                key=lambda row: row[2] / longest[row[1]] + (row[2] - row[3]) / longest[row[1]])
+    worst = max(
+        (row for found in shown.values() for row in found),
+        key=lambda row: row[2] / longest[row[1]] + (row[2] - row[3]) / longest[row[1]],
+    )
     place, unit, used, best, requests = worst
-    words = (f"Line {place.line}, {place.kind} of {place.array}: {used:,} {unit}s, "
-             f"{_each(used, requests)} for each request of a warp, {_each(best, requests)} at best")
+    words = (
+        f"Line {place.line}, {place.kind} of {place.array}: {used:,} {unit}s, "
+        f"{_each(used, requests)} for each request of a warp, {_each(best, requests)} at best"
+    )
     parts = ", ".join(f"line {line}" for line in shown)
     alt = f"Source with what its memory accesses cost, at {parts}. {words}."
-    return Listing("".join(body), alt,
-                   f"{words}. Bars show what each line asks for in the whole run: blue at best, "
-                   "vermilion more than that.")
+    return Listing(
+        "".join(body),
+        alt,
+        f"{words}. Bars show what each line asks for in the whole run: blue at best, "
+        "vermilion more than that.",
+    )
 
 
 def _measure(cost) -> tuple[str, int, int]:
     """The unit in which the memory counts, how many, and how many at best."""
     wavefronts = getattr(cost, "wavefronts", 0)
-    return ("wavefront", wavefronts, cost.ideal) if wavefronts else (
-        "sector", cost.sectors, cost.ideal)
+    return (
+        ("wavefront", wavefronts, cost.ideal)
+        if wavefronts
+        else ("sector", cost.sectors, cost.ideal)
+    )
 
 
 def _around(text: list[str], costs) -> tuple[int, int]:
     """From the function header above the first line with costs to the brace below the last."""
     numbers = [line for line in costs if 1 <= line <= len(text)]
     if not numbers:
-        raise ValueError("no memory access was traced on any line of this source: is it the one "
-                         "that was traced?")
+        raise ValueError(
+            "no memory access was traced on any line of this source: is it the one that was traced?"
+        )
     low = high = min(numbers)
-    header = re.compile(r"\S.*\b(__global__|__device__|extern|template)\b|(__global__|__device__|"
-                        r"extern|template)\b")
+    header = re.compile(
+        r"\S.*\b(__global__|__device__|extern|template)\b|(__global__|__device__|"
+        r"extern|template)\b"
+    )
     while low > 1 and not header.match(text[low - 1]):
         low -= 1
     while low > 1 and header.match(text[low - 2]):
@@ -112,12 +131,15 @@ def _pre(code: list[str]) -> str:
 def _cost(place, unit: str, used: int, best: int, requests: int, longest) -> str:
     bars = "".join(
         f'<span style="width:{100 * part / longest[unit]:.2f}%;background:{colour}"></span>'
-        for part, colour in ((min(best, used), BEST), (max(used - best, 0), MORE)))
-    return (f'<div style="{_COST.format(MORE if used > best else BEST)}">'
-            f'<span style="flex:0 0 7em">{html.escape(f"{place.kind} {place.array}")}</span>'
-            f'<span style="flex:0 0 9em;display:flex;height:.8em">{bars}</span>'
-            f"<span>{_units(used, requests, unit)} a request, {_each(best, requests)} at best; "
-            f"{used:,} in all</span></div>")
+        for part, colour in ((min(best, used), BEST), (max(used - best, 0), MORE))
+    )
+    return (
+        f'<div style="{_COST.format(MORE if used > best else BEST)}">'
+        f'<span style="flex:0 0 7em">{html.escape(f"{place.kind} {place.array}")}</span>'
+        f'<span style="flex:0 0 9em;display:flex;height:.8em">{bars}</span>'
+        f"<span>{_units(used, requests, unit)} a request, {_each(best, requests)} at best; "
+        f"{used:,} in all</span></div>"
+    )
 
 
 def _each(total: int, requests: int) -> str:

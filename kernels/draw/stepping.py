@@ -21,9 +21,9 @@ from pathlib import Path
 
 from .figure import Figure, data_uri
 
-LARGEST = 60_000            # bytes of HTML
+LARGEST = 60_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
-TEXT, INSIDE = "", "<"      # as stepping.js knows them
+TEXT, INSIDE = "", "<"  # as stepping.js knows them
 
 
 class TooLarge(ValueError):
@@ -65,8 +65,9 @@ class Stepper:
         )
 
 
-def stepper(frames: Sequence[Figure | str], labels: Sequence[str], alt: str,
-            caption: str = "") -> Stepper:
+def stepper(
+    frames: Sequence[Figure | str], labels: Sequence[str], alt: str, caption: str = ""
+) -> Stepper:
     """A Stepper through `frames`: Figures or <svg> elements with xmlns, best of like structure.
 
     labels: what each frame shows, in a few words; alt: what all of them show. Raises ValueError
@@ -75,13 +76,16 @@ def stepper(frames: Sequence[Figure | str], labels: Sequence[str], alt: str,
     """
     svgs = tuple(getattr(frame, "svg", frame) for frame in frames)
     if not svgs or len(svgs) != len(labels):
-        raise ValueError(f"there are {len(svgs)} frames and {len(labels)} labels: "
-                         "one label for each frame, and at least one frame")
+        raise ValueError(
+            f"there are {len(svgs)} frames and {len(labels)} labels: "
+            "one label for each frame, and at least one frame"
+        )
     made = Stepper(svgs, tuple(labels), alt, caption)
     size = len(made._repr_html_().encode())
     if size > LARGEST:
-        raise TooLarge(f"{len(svgs)} frames take {size} bytes of HTML, more than {LARGEST}: "
-                       "show fewer")
+        raise TooLarge(
+            f"{len(svgs)} frames take {size} bytes of HTML, more than {LARGEST}: show fewer"
+        )
     return made
 
 

@@ -9,17 +9,27 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 
 def tag(name: str, *children: str, **attributes) -> str:
     """One element. Underscores in attribute names become hyphens; None leaves one out."""
-    words = [name] + [f'{key.replace("_", "-")}="{short(value)}"'
-                      for key, value in attributes.items() if value is not None]
+    words = [name] + [
+        f'{key.replace("_", "-")}="{short(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    ]
     head = " ".join(words)
     return f"<{head}>{''.join(children)}</{name}>" if children else f"<{head}/>"
 
 
 def document(width: float, height: float, *children: str) -> str:
     """The <svg> element: text in the page's colour and font unless an element says otherwise."""
-    return tag("svg", *children, xmlns="http://www.w3.org/2000/svg",
-               viewBox=f"0 0 {short(width)} {short(height)}", width=width, font_family=FONT,
-               font_size=12, fill="currentColor")
+    return tag(
+        "svg",
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {short(width)} {short(height)}",
+        width=width,
+        font_family=FONT,
+        font_size=12,
+        fill="currentColor",
+    )
 
 
 def text(x: float, y: float, words: str, **attributes) -> str:
@@ -28,8 +38,9 @@ def text(x: float, y: float, words: str, **attributes) -> str:
 
 def cells(places, size: float, **attributes) -> str:
     """Squares at (x, y) corners, in one path."""
-    steps = "".join(f"M{short(x)} {short(y)}h{short(size)}v{short(size)}h{short(-size)}z"
-                    for x, y in places)
+    steps = "".join(
+        f"M{short(x)} {short(y)}h{short(size)}v{short(size)}h{short(-size)}z" for x, y in places
+    )
     return tag("path", d=steps, **attributes) if steps else ""
 
 

@@ -19,16 +19,19 @@ ELEMENT_BYTES = {
     "float4": 16, "int4": 16, "uint4": 16, "double2": 16,
 }  # fmt: skip
 COMPONENT_BYTES = {"float2": 4, "float4": 4, "int2": 4, "int4": 4, "uint4": 4, "double2": 8}
-DECLARATION = re.compile(rf"\b({'|'.join(ELEMENT_BYTES)}|(?<=__shared__ )\w+)\s+"
-                         r"((?:\w+\s*(?:\[[^\];]*\]\s*)*,\s*)*)"
-                         r"(\w+)\s*((?:\[[^\];]*\]\s*)+)")
+DECLARATION = re.compile(
+    rf"\b({'|'.join(ELEMENT_BYTES)}|(?<=__shared__ )\w+)\s+"
+    r"((?:\w+\s*(?:\[[^\];]*\]\s*)*,\s*)*)"
+    r"(\w+)\s*((?:\[[^\];]*\]\s*)+)"
+)
 
 
 class Shape(NamedTuple):
     """An array's extents, outermost first, and what an element is."""
+
     extents: tuple[int | None, ...]
-    element: int                # bytes; 0 where the declared type does not tell
-    component: int = 0          # bytes of .x of a vector type, else 0
+    element: int  # bytes; 0 where the declared type does not tell
+    component: int = 0  # bytes of .x of a vector type, else 0
 
 
 def demangle(symbol: str) -> str:
@@ -38,7 +41,7 @@ def demangle(symbol: str) -> str:
     in namespaces. Other symbols come back as they are."""
     if not symbol.startswith("_Z"):
         return symbol
-    before = "(?<=E)" if symbol.startswith("_ZZ") else r"(?<!\d)"     # a function's name, E, ours
+    before = "(?<=E)" if symbol.startswith("_ZZ") else r"(?<!\d)"  # a function's name, E, ours
     for match in re.finditer(rf"{before}(?=(\d+)([A-Za-z_]\w*))", symbol):
         length, rest = int(match[1]), match[2]
         if len(rest) >= length and re.fullmatch(r"E?(_\d+|__\d+_)?", rest[length:]):
@@ -81,7 +84,7 @@ def fit(shape: Shape, size: int) -> Shape | None:
     outer, *inner = shape.extents
     if None in inner or 0 in shape.extents:
         return None
-    if not shape.element:                       # of a type that only the size tells, such as T
+    if not shape.element:  # of a type that only the size tells, such as T
         count = math.prod(inner, start=outer) if outer else size
         if size % count or size // count not in (1, 2, 4, 8, 16):
             return None
@@ -98,8 +101,14 @@ def declarations(source: str) -> list[tuple[str, Shape]]:
     for match in DECLARATION.finditer(text):
         for name, brackets in re.findall(r"(\w+)\s*((?:\[[^\];]*\]\s*)+)", match[0]):
             extents = tuple(evaluate(e, constants) for e in re.findall(r"\[([^\]]*)\]", brackets))
-            found.append((name, Shape(extents, ELEMENT_BYTES.get(match[1], 0),
-                                      COMPONENT_BYTES.get(match[1], 0))))
+            found.append(
+                (
+                    name,
+                    Shape(
+                        extents, ELEMENT_BYTES.get(match[1], 0), COMPONENT_BYTES.get(match[1], 0)
+                    ),
+                )
+            )
     return found
 
 
@@ -123,21 +132,29 @@ def definitions(text: str) -> dict[str, str]:
     """Names of integer constants and their expressions: #define, constexpr, const, enum. The
     first definition counts, as it does for `#ifndef X` / `#define X`."""
     found: dict[str, str] = {}
-    for name, value in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+?)[ \t]*$", text,
-                                  re.MULTILINE):
+    for name, value in re.findall(
+        r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+?)[ \t]*$", text, re.MULTILINE
+    ):
         found.setdefault(name, value)
     for name, value in re.findall(r"\bconst(?:expr)?\s+(?:\w+\s+)*?(\w+)\s*=\s*([^;,]+)[;,]", text):
         found.setdefault(name, value)
     return found
 
 
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-              ast.Div: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift,
-              ast.RShift: operator.rshift}
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
 
 
 def evaluate(expression: str, constants: dict[str, str]) -> int | None:
     """The value of a C expression of non-negative integers, or None if it has other things."""
+
     def value(node, depth):
         match node:
             case ast.Constant(value=int(number)):

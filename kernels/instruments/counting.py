@@ -12,15 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import analysis, ptx
-from .analysis.folding import Folding, Part
+from .. import analysis, ptx
+from ..analysis.folding import Folding, Part
 from .metrics import CONFLICTS, FFMA, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
 
-PATTERNS = 4096             # remembered at most
+PATTERNS = 4096  # remembered at most
 
 
 class Place(NamedTuple):
     """What a line does: the CUDA line, load or store, and the array by name."""
+
     line: int
     kind: str
     array: str
@@ -29,6 +30,7 @@ class Place(NamedTuple):
 class Cost(NamedTuple):
     """Of global memory: requests of warps, the cache lines and sectors that each touched, added
     up, and the fewest sectors that could have held what the lanes used."""
+
     requests: int
     lines: int
     sectors: int
@@ -42,6 +44,7 @@ class Cost(NamedTuple):
 class SharedCost(NamedTuple):
     """Of shared memory: instructions of warps, the wavefronts that they took, those of them that
     bank conflicts cost, and the fewest that could have brought what the lanes used."""
+
     requests: int
     wavefronts: int
     conflicts: int
@@ -54,6 +57,7 @@ class SharedCost(NamedTuple):
 
 class Arrays(NamedTuple):
     """The arrays of a space: where each starts, in order, and its name."""
+
     starts: np.ndarray
     names: list[str]
 
@@ -96,7 +100,8 @@ class Tally:
         key = id(event.instructions)
         if key not in self.multiply_adds:
             self.multiply_adds[key] = sum(
-                self._multiplies(i) and i.guard is None for i in event.instructions)
+                self._multiplies(i) and i.guard is None for i in event.instructions
+            )
         if count := self.multiply_adds[key]:
             self.counters[FFMA] += count * _threads(event)
 
@@ -105,8 +110,11 @@ class Tally:
             self.counters[FFMA] += _threads(event)
 
     def _multiplies(self, i: ptx.Instruction) -> bool:
-        return i.opcode in ("fma", "mad") and i.modifiers[-1] == "f32" and (
-            self.folding is None or id(i) not in self.folding.removed)
+        return (
+            i.opcode in ("fma", "mad")
+            and i.modifiers[-1] == "f32"
+            and (self.folding is None or id(i) not in self.folding.removed)
+        )
 
     def access(self, event: ptx.Access, arrays: Arrays) -> None:
         """A load, store or atomic of global memory; a load or store of shared memory.
@@ -116,7 +124,7 @@ class Tally:
         memory (seen on an H200 with seven patterns); its cost has those that it reads.
         """
         first = first_active(event)
-        if first is None or event.space == "shared" and event.kind not in KINDS:
+        if first is None or (event.space == "shared" and event.kind not in KINDS):
             return
         past_l1 = event.instruction.opcode == "cp" and "cg" in event.instruction.modifiers
         if event.space == "shared" and event.instruction.opcode == "cp":
@@ -133,8 +141,11 @@ class Tally:
             self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
             if event.kind not in KINDS:
                 continue
-            names = (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS) if event.space == "shared" \
+            names = (
+                (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS)
+                if event.space == "shared"
                 else (REQUESTS, None, None if past_l1 else SECTORS)
+            )
             for name, count in zip(names, counts):
                 if name:
                     self.counters[name.format(KINDS[event.kind])] += count
@@ -143,14 +154,22 @@ class Tally:
         """The four numbers of a cost, for all warps of the event."""
         address, mask = event.address, event.mask
         # only a shift by a whole cache line, which is a turn of the banks too, changes nothing
-        address = address - (int(address.flat[0]) // analysis.LINE_BYTES * analysis.LINE_BYTES
-                             - part.offset)
+        address = address - (
+            int(address.flat[0]) // analysis.LINE_BYTES * analysis.LINE_BYTES - part.offset
+        )
         digest = hashlib.blake2b(address.tobytes(), digest_size=16)
         if mask is not None:
             digest.update(mask.tobytes())
-        rows = max(len(address), 1 if mask is None else len(mask))      # blocks that differ
-        key = (digest.digest(), address.shape, None if mask is None else mask.shape,
-               event.threads, count, event.kind, part.width)
+        rows = max(len(address), 1 if mask is None else len(mask))  # blocks that differ
+        key = (
+            digest.digest(),
+            address.shape,
+            None if mask is None else mask.shape,
+            event.threads,
+            count,
+            event.kind,
+            part.width,
+        )
         if key not in self.patterns:
             if len(self.patterns) >= PATTERNS:
                 self.patterns.clear()
@@ -162,20 +181,25 @@ class Tally:
 
 def _threads(event) -> int:
     shape = len(event.blocks), event.threads
-    return shape[0] * shape[1] if event.mask is None else int(
-        np.broadcast_to(event.mask, shape).sum())
+    return (
+        shape[0] * shape[1] if event.mask is None else int(np.broadcast_to(event.mask, shape).sum())
+    )
 
 
 def _global(addresses, width: int, active, kind: str) -> tuple[int, ...]:
-    counts = (count(addresses, width, active) for count in
-              (analysis.cache_lines, analysis.sectors, analysis.ideal_sectors))
+    counts = (
+        count(addresses, width, active)
+        for count in (analysis.cache_lines, analysis.sectors, analysis.ideal_sectors)
+    )
     return (int(active.any(-1).sum()), *(int(count.sum()) for count in counts))
 
 
 def _shared(addresses, width: int, active, kind: str) -> tuple[int, ...]:
-    if width < analysis.BANK_BYTES:             # a lane that wants a part of a word wants it
+    if width < analysis.BANK_BYTES:  # a lane that wants a part of a word wants it
         addresses, width = addresses // 4 * 4, 4
-    return (int(active.any(-1).sum()),
-            int(analysis.wavefronts(addresses, width, active, kind).sum()),
-            int(analysis.bank_conflicts(addresses, width, active, kind).sum()),
-            int(analysis.ideal_wavefronts(addresses, width, active, kind).sum()))
+    return (
+        int(active.any(-1).sum()),
+        int(analysis.wavefronts(addresses, width, active, kind).sum()),
+        int(analysis.bank_conflicts(addresses, width, active, kind).sum()),
+        int(analysis.ideal_wavefronts(addresses, width, active, kind).sum()),
+    )

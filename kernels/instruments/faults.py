@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import events
+from ..ptx import events
+from ..ptx.memory import distance, nearest
+from ..ptx.syntax import TYPE_BYTES, Position
 from .findings import Finding, Findings, Words, allocation_of
-from .memory import distance, nearest
 from .order import Fences, Order
 from .shadow import LANES, Lanes, Latest, Records, Shadow
-from .syntax import TYPE_BYTES, Position
 
 STRONG = {"relaxed", "acquire", "release", "acq_rel"}
 VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
@@ -23,11 +23,16 @@ class Checker:
         self.args, self.unwritten, self.source = args, unwritten, source
         self.findings = Findings()
         self.blocks = None
-        self.stamps = [None]                    # stamp -> (instruction, kind)
-        self.heard = {events.Launched: self.launched, events.Access: self.access,
-                      events.Fault: self.fault, events.Landed: self.landed,
-                      events.Barrier: self.barrier, events.Arrived: self.arrived,
-                      events.WarpSync: self.warp_sync}
+        self.stamps = [None]  # stamp -> (instruction, kind)
+        self.heard = {
+            events.Launched: self.launched,
+            events.Access: self.access,
+            events.Fault: self.fault,
+            events.Landed: self.landed,
+            events.Barrier: self.barrier,
+            events.Arrived: self.arrived,
+            events.WarpSync: self.warp_sync,
+        }
 
     def __call__(self, event) -> None:
         hear = self.heard.get(type(event))
@@ -47,16 +52,19 @@ class Checker:
         opcodes = {(i.opcode, *i.modifiers[:1]) for i in event.entry.instructions}
         self.flights = ("cp", "async") in opcodes
         self.grain = grain(event.entry)
-        self.sizes = {space: max((a.end for a in allocations), default=0)
-                      for space, allocations in event.allocations.items()}
+        self.sizes = {
+            space: max((a.end for a in allocations), default=0)
+            for space, allocations in event.allocations.items()
+        }
         self.words = Words(event, self.args, self.source)
-        shadow = Shadow(self.records, 1, self.sizes["global"], self.grain, self.records.padded,
-                        False)
+        shadow = Shadow(
+            self.records, 1, self.sizes["global"], self.grain, self.records.padded, False
+        )
         if self.unwritten:
             shadow.filled[:] = True
             for n in self.unwritten:
                 home = allocation_of(n, self.args, event.allocations["global"])
-                shadow.filled[home.start // self.grain:-(-home.end // self.grain)] = False
+                shadow.filled[home.start // self.grain : -(-home.end // self.grain)] = False
         else:
             shadow.filled = None
         self.shadows = {"global": shadow}
@@ -65,10 +73,12 @@ class Checker:
     def begin_chunk(self, blocks) -> None:
         self.blocks = blocks
         self.order = Order(len(blocks), self.records.padded, len(self.stamps) - 1)
-        self.shadows["shared"] = Shadow(self.records, len(blocks), self.sizes["shared"],
-                                        self.grain, LANES, self.flights)
-        self.shadows["local"] = Shadow(self.records, len(blocks) * self.threads,
-                                       self.sizes["local"], self.grain, 0, False)
+        self.shadows["shared"] = Shadow(
+            self.records, len(blocks), self.sizes["shared"], self.grain, LANES, self.flights
+        )
+        self.shadows["local"] = Shadow(
+            self.records, len(blocks) * self.threads, self.sizes["local"], self.grain, 0, False
+        )
 
     # -- accesses ---------------------------------------------------------------------------
 
@@ -124,8 +134,9 @@ class Checker:
         record = self.stamp(event.instruction, event.kind, lanes)
         early = self.in_flight(event, shadow, lanes)
         value = lanes.values(event, shadow.grain)
-        self.conflict(event, shadow, lanes, shadow.written,
-                      early | (value == shadow.value[lanes.cell]))
+        self.conflict(
+            event, shadow, lanes, shadow.written, early | (value == shadow.value[lanes.cell])
+        )
         self.conflicts(event, shadow, lanes, shadow.readers, early)
         if shadow.filled is not None:
             shadow.filled[lanes.cell] = True
@@ -175,9 +186,15 @@ class Checker:
         early = record > 0
         where = np.flatnonzero(early)
         for at, other in self.each_place(where, record[where]):
-            self.two(event, lanes, at, other, "asynchronous copy",
-                     f"{{thread}} {VERBS[event.kind]} {{address}}, to which {{them}} has a copy "
-                     "under way since {there} and has not waited for it")
+            self.two(
+                event,
+                lanes,
+                at,
+                other,
+                "asynchronous copy",
+                f"{{thread}} {VERBS[event.kind]} {{address}}, to which {{them}} has a copy "
+                "under way since {there} and has not waited for it",
+            )
         return early
 
     # -- what is wrong ----------------------------------------------------------------------
@@ -190,10 +207,17 @@ class Checker:
             at = where[0]
             name, address = self.words.locate(event.space, lanes.address[at])
             thread = self.words.thread(self.blocks[lanes.block[at]], lanes.thread[at])
-            self.findings.add(Finding(
-                "uninitialised", f"{thread} reads {address} in {event.space} memory, which "
-                "nobody has written", place(event.instruction), thread, address,
-                count=where.size), name)
+            self.findings.add(
+                Finding(
+                    "uninitialised",
+                    f"{thread} reads {address} in {event.space} memory, which nobody has written",
+                    place(event.instruction),
+                    thread,
+                    address,
+                    count=where.size,
+                ),
+                name,
+            )
 
     def conflicts(self, event, shadow, lanes, latest: Latest, skip) -> None:
         if not latest.used:
@@ -205,7 +229,7 @@ class Checker:
         """Races with the records in the table, but where `skip` is true. Returns where."""
         record = table[lanes.cell]
         found = np.zeros(record.size, bool)
-        if event.space == "shared":             # rows belong to one block
+        if event.space == "shared":  # rows belong to one block
             at = np.flatnonzero(self.records.stamp(record) > self.order.base[lanes.block])
         else:
             at = np.flatnonzero(record)
@@ -220,8 +244,9 @@ class Checker:
         same = other // padded == self.blocks[lanes.block[at]]
         known = self.order.knows(lanes.block[at], lanes.thread[at], other % padded)
         if self.fences:
-            known = np.where(same, known, self.fences.known(lanes.me[at] // padded,
-                                                            other // padded))
+            known = np.where(
+                same, known, self.fences.known(lanes.me[at] // padded, other // padded)
+            )
         else:
             known = np.where(same, known, 0)
         at = at[stamp > known]
@@ -233,12 +258,20 @@ class Checker:
     def race(self, event, lanes, where, records) -> None:
         for at, other in self.each_place(where, records):
             verb, (_, kind) = VERBS[event.kind], self.stamps[self.records.stamp(other)]
-            blocks = self.records.thread(other) // self.records.padded \
-                != self.blocks[lanes.block[at[0]]]
+            blocks = (
+                self.records.thread(other) // self.records.padded != self.blocks[lanes.block[at[0]]]
+            )
             between = "and blocks are not ordered" if blocks else "with no barrier in between"
-            self.two(event, lanes, at, other, "race",
-                     f"{{thread}} {verb} {{address}}, which {{them}} {VERBS[kind]} at {{there}}, "
-                     f"{between}", "-".join(sorted((VERBS[kind], verb))))
+            self.two(
+                event,
+                lanes,
+                at,
+                other,
+                "race",
+                f"{{thread}} {verb} {{address}}, which {{them}} {VERBS[kind]} at {{there}}, "
+                f"{between}",
+                "-".join(sorted((VERBS[kind], verb))),
+            )
 
     def each_place(self, where, records):
         """(indices, a record) for each instruction among the records, in order of the run."""
@@ -259,8 +292,12 @@ class Checker:
         instruction, _ = self.stamps[self.records.stamp(other)]
         there = place(instruction)
         text = sentence.format(thread=thread, address=address, them=them, there=there)
-        self.findings.add(Finding(kind, text, place(event.instruction), thread, address,
-                                  there, them, int(where.size)), name + what)
+        self.findings.add(
+            Finding(
+                kind, text, place(event.instruction), thread, address, there, them, int(where.size)
+            ),
+            name + what,
+        )
 
     def fault(self, event) -> None:
         address = np.broadcast_to(event.address, event.mask.shape)
@@ -276,31 +313,36 @@ class Checker:
             home = nearest(homes, int(address[b, t]))
             name, text = self.words.locate(event.space, address[b, t])
             thread = self.words.thread(self.blocks[b], t)
-            how = f"{thread} {VERBS[event.kind]} {event.width} bytes at {text} in {event.space} " \
+            how = (
+                f"{thread} {VERBS[event.kind]} {event.width} bytes at {text} in {event.space} "
                 "memory, "
+            )
             if kind == "misaligned":
                 how += f"which is not a multiple of {event.align} bytes"
             elif home is None:
                 how += f"where there is no allocation: address {int(address[b, t]):#x}"
             else:
                 how += distance(home, int(address[b, t]), name)
-            self.findings.add(Finding(kind, how, place(event.instruction), thread, text,
-                                      count=int(wrong.sum())), name)
+            self.findings.add(
+                Finding(kind, how, place(event.instruction), thread, text, count=int(wrong.sum())),
+                name,
+            )
 
     # -- barriers ---------------------------------------------------------------------------
 
     def padded(self, mask):
         """A mask of the event's threads with the padding of the last warp: (B, padded)."""
         full = np.zeros((len(self.blocks), self.records.padded), bool)
-        full[:, :self.threads] = True if mask is None else mask
+        full[:, : self.threads] = True if mask is None else mask
         return full
 
     def barrier(self, event) -> None:
         now = len(self.stamps) - 1
-        mask = np.broadcast_to(True if event.mask is None else event.mask,
-                               (len(self.blocks), self.threads))
+        mask = np.broadcast_to(
+            True if event.mask is None else event.mask, (len(self.blocks), self.threads)
+        )
         going = mask.any(1)
-        if event.count is not None and not mask[going].all():       # the others may have arrived
+        if event.count is not None and not mask[going].all():  # the others may have arrived
             self.order.some_wait(event.number, self.padded(mask), now)
             return
         self.order.all_wait(going, now)
@@ -310,49 +352,79 @@ class Checker:
         missing = ~mask & going[:, None]
         if missing.any():
             b, t = np.argwhere(missing)[0]
-            self.astray(event.instruction, b, int(np.argmax(mask[b])), t, None,
-                        f"{int(mask[b].sum())} of {self.threads} threads of the block wait at the "
-                        "barrier, {them} among the others has exited without reaching it",
-                        int(missing.any(1).sum()))
+            self.astray(
+                event.instruction,
+                b,
+                int(np.argmax(mask[b])),
+                t,
+                None,
+                f"{int(mask[b].sum())} of {self.threads} threads of the block wait at the "
+                "barrier, {them} among the others has exited without reaching it",
+                int(missing.any(1).sum()),
+            )
         if len(event.waited) > 1:
             counts = np.stack([where.sum(1) for _, where in event.waited])
             for b in np.flatnonzero((counts > 0).sum(0) > 1)[:1]:
                 here, there = np.flatnonzero(counts[:, b])[:2]
                 (instruction, one), (other, two) = event.waited[here], event.waited[there]
-                self.astray(instruction, b, int(np.argmax(one[b])), int(np.argmax(two[b])), other,
-                            f"{int(one[b].sum())} of {self.threads} threads of the block wait "
-                            f"here, {{them}} among the others at {place(other)}",
-                            int(((counts > 0).sum(0) > 1).sum()))
+                self.astray(
+                    instruction,
+                    b,
+                    int(np.argmax(one[b])),
+                    int(np.argmax(two[b])),
+                    other,
+                    f"{int(one[b].sum())} of {self.threads} threads of the block wait "
+                    f"here, {{them}} among the others at {place(other)}",
+                    int(((counts > 0).sum(0) > 1).sum()),
+                )
 
     def astray(self, instruction, b, t, other_t, other, sentence: str, count: int) -> None:
         thread = self.words.thread(self.blocks[b], t)
         them = self.words.thread(self.blocks[b], other_t)
-        self.findings.add(Finding("barrier", sentence.format(them=them), place(instruction),
-                                  thread, None, other and place(other), them, count))
+        self.findings.add(
+            Finding(
+                "barrier",
+                sentence.format(them=them),
+                place(instruction),
+                thread,
+                None,
+                other and place(other),
+                them,
+                count,
+            )
+        )
 
     def arrived(self, event) -> None:
         self.order.arrive(event.number, self.padded(event.mask), len(self.stamps) - 1)
 
     def warp_sync(self, event) -> None:
         members = np.zeros((len(self.blocks), self.records.padded), np.uint32)
-        members[:, :self.threads] = event.members
+        members[:, : self.threads] = event.members
         self.order.lanes_wait(members, self.padded(event.mask), len(self.stamps) - 1)
 
 
 # -- of a launch ------------------------------------------------------------------------------
 
+
 def grain(entry) -> int:
     """The cell size, bytes: the smallest element that the entry loads or stores, at most 4."""
-    sizes = [TYPE_BYTES[i.modifiers[-1]] for i in entry.instructions
-             if i.opcode in ("ld", "ldu", "st", "atom", "red") and "param" not in i.modifiers
-             and i.modifiers[-1] in TYPE_BYTES]
+    sizes = [
+        TYPE_BYTES[i.modifiers[-1]]
+        for i in entry.instructions
+        if i.opcode in ("ld", "ldu", "st", "atom", "red")
+        and "param" not in i.modifiers
+        and i.modifiers[-1] in TYPE_BYTES
+    ]
     return min([4, *sizes])
 
 
 def is_strong(event) -> bool:
     words = set(event.instruction.modifiers)
-    return bool(event.kind == "atomic" or words & STRONG
-                or "volatile" in words and event.space == "global")
+    return bool(
+        event.kind == "atomic"
+        or words & STRONG
+        or ("volatile" in words and event.space == "global")
+    )
 
 
 def place(instruction) -> Position:

@@ -7,17 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arrays import (
-    Shape,
-    array_shapes,
-    declarations,
-    demangle,
-    fit,
-    index_text,
-    parameter_names,
-)
-from .memory import nearest
-from .syntax import Position
+from ..ptx.memory import nearest
+from ..ptx.syntax import Position
+from .arrays import Shape, array_shapes, declarations, demangle, fit, index_text, parameter_names
 
 KINDS = ("out of bounds", "misaligned", "uninitialised", "race", "barrier", "asynchronous copy")
 
@@ -27,11 +19,12 @@ class Finding:
     """A fault. `position` is the CUDA line where it shows, `other_position` that of the earlier
     access where two are involved; the PTX line (file "PTX") where the PTX does not tell the CUDA
     line. `count`: how often."""
-    kind: str                           # one of KINDS
-    message: str                        # what, who and where, in a sentence
+
+    kind: str  # one of KINDS
+    message: str  # what, who and where, in a sentence
     position: Position
-    thread: str | None                  # "block (0, 0, 0), thread (3, 1, 0)"
-    address: str | None = None          # "tile_a[3][17]"
+    thread: str | None  # "block (0, 0, 0), thread (3, 1, 0)"
+    address: str | None = None  # "tile_a[3][17]"
     other_position: Position | None = None
     other_thread: str | None = None
     count: int = 1
@@ -51,12 +44,12 @@ class Findings:
 
     def add(self, finding: Finding, what: str = "") -> None:
         """`what` tells findings of one kind and pair of lines apart, such as the array."""
-        places = frozenset(map(str, (finding.position, finding.other_position or
-                                     finding.position)))
+        places = frozenset(map(str, (finding.position, finding.other_position or finding.position)))
         key = finding.kind, what, places
         seen = self.found.get(key)
-        self.found[key] = finding if seen is None else replace(seen,
-                                                               count=seen.count + finding.count)
+        self.found[key] = (
+            finding if seen is None else replace(seen, count=seen.count + finding.count)
+        )
 
     def __bool__(self) -> bool:
         return bool(self.found)
@@ -93,15 +86,22 @@ class Words:
         x, y, _ = self.launch.block
         i, j, _ = self.launch.grid
         n, t = int(block), int(thread)
-        return (f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
-                f"thread ({t % x}, {t // x % y}, {t // (x * y)})")
+        return (
+            f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
+            f"thread ({t % x}, {t // x % y}, {t // (x * y)})"
+        )
 
 
 def allocation_of(n: int, args, allocations):
     """The allocation of an array argument; one array may be several arguments."""
     data = args[n].__array_interface__["data"][0]
-    first = next(m for m, x in enumerate(args) if isinstance(x, np.ndarray) and x.nbytes ==
-                 args[n].nbytes and (x is args[n] or x.__array_interface__["data"][0] == data))
+    first = next(
+        m
+        for m, x in enumerate(args)
+        if isinstance(x, np.ndarray)
+        and x.nbytes == args[n].nbytes
+        and (x is args[n] or x.__array_interface__["data"][0] == data)
+    )
     return next(a for a in allocations if a.name.startswith(f"argument {first} "))
 
 
@@ -119,7 +119,7 @@ def array_names(launched, args, source: str) -> dict[str, tuple[str, Shape | Non
             name = called[n] if len(called) == len(args) else f"arg{n}"
             shape = Shape(args[n].shape or (1,), args[n].itemsize)
             names[a.name] = name, shape
-        elif a.name.startswith("__local_depot"):        # all that has an address, in one piece
+        elif a.name.startswith("__local_depot"):  # all that has an address, in one piece
             names[a.name] = only_array(source, a.size, shapes)
         else:
             name = demangle(a.name)
@@ -129,12 +129,15 @@ def array_names(launched, args, source: str) -> dict[str, tuple[str, Shape | Non
 
 def only_array(source: str, size: int, others) -> tuple[str, Shape | None]:
     """The array of `size` bytes in the source if there is one of that size alone."""
-    fitting = {name: shape for name, declared in declarations(source) if name not in others
-               and None not in declared.extents and (shape := fit(declared, size))}
+    fitting = {
+        name: shape
+        for name, declared in declarations(source)
+        if name not in others and None not in declared.extents and (shape := fit(declared, size))
+    }
     return next(iter(fitting.items())) if len(fitting) == 1 else ("local memory", None)
 
 
 def demangle_function(symbol: str) -> str:
     """`gemm` of `_Z4gemmILi4EEvPf`."""
     match = re.match(r"_ZN?(?:K)?(\d+)(\w+)", symbol)
-    return match[2][:int(match[1])] if match else symbol
+    return match[2][: int(match[1])] if match else symbol

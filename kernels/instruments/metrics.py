@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-KINDS = {"load": "ld", "store": "st"}               # as the metrics abbreviate them
+KINDS = {"load": "ld", "store": "st"}  # as the metrics abbreviate them
 
 # Instructions of warps that reach shared memory, the wavefronts that they take, and those of
 # them that bank conflicts cost.
@@ -17,5 +17,11 @@ SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 # Multiply-adds of single threads.
 FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 
-METRICS = (*(name.format(kind) for kind in KINDS.values()
-             for name in (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS, REQUESTS, SECTORS)), FFMA)
+METRICS = (
+    *(
+        name.format(kind)
+        for kind in KINDS.values()
+        for name in (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS, REQUESTS, SECTORS)
+    ),
+    FFMA,
+)

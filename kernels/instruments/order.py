@@ -86,8 +86,8 @@ class Fences:
 
     def __init__(self, launched):
         self.blocks = int(np.prod(launched.grid))
-        self.told: dict[int, np.ndarray] = {}           # cell -> stamps by block
-        self.knowledge: dict[int, np.ndarray] = {}      # block -> stamps by block
+        self.told: dict[int, np.ndarray] = {}  # cell -> stamps by block
+        self.knowledge: dict[int, np.ndarray] = {}  # block -> stamps by block
 
     def known(self, block, other):
         """Up to which stamp the blocks know the others."""

@@ -20,15 +20,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .checker import Checker
-from .errors import Deadlock, PTXError
+from ..ptx.errors import Deadlock, PTXError
+from ..ptx.machine import run
+from ..ptx.syntax import Position
+from .faults import Checker
 from .findings import Finding
-from .machine import run
-from .syntax import Position
 
 
-def sanitize(entry, grid, block, args, *, dynamic_shared: int = 0, uninitialised=(),
-             source: str = "") -> tuple[Finding, ...]:
+def sanitize(
+    entry, grid, block, args, *, dynamic_shared: int = 0, uninitialised=(), source: str = ""
+) -> tuple[Finding, ...]:
     """Run an entry as `run` does, and report its faults; none for a correct kernel.
 
     uninitialised: which arguments, by index, are arrays whose contents nobody has written yet,
@@ -43,10 +44,15 @@ def sanitize(entry, grid, block, args, *, dynamic_shared: int = 0, uninitialised
     try:
         run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=checker, tolerant=True)
     except Deadlock as error:
-        checker.findings.add(Finding("barrier", str(error.args[0]).partition("\n")[0],
-                                     error.source or Position("PTX", error.line),
-                                     error.thread))
-    except PTXError:                # an endless loop or a trap, maybe for what was found before
+        checker.findings.add(
+            Finding(
+                "barrier",
+                str(error.args[0]).partition("\n")[0],
+                error.source or Position("PTX", error.line),
+                error.thread,
+            )
+        )
+    except PTXError:  # an endless loop or a trap, maybe for what was found before
         if not checker.findings:
             raise
     return tuple(checker.findings)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .memory import UNSIGNED
+from ..ptx.memory import UNSIGNED
 
 LANES = 32
 
@@ -20,9 +20,9 @@ class Records:
     number also tells its warp and its block."""
 
     def __init__(self, blocks: int, threads: int):
-        self.padded = -(-threads // LANES) * LANES          # threads of a block, and the padding
+        self.padded = -(-threads // LANES) * LANES  # threads of a block, and the padding
         self.bits = (blocks * self.padded).bit_length()
-        self.threads = (1 << self.bits) - 1                 # selects the thread
+        self.threads = (1 << self.bits) - 1  # selects the thread
 
     def pack(self, stamp: int, thread):
         return thread | (stamp << self.bits)
@@ -50,7 +50,7 @@ class Latest:
         self.used = True
         before = self.last[cell]
         self.last[cell] = record
-        top = self.records.thread(self.last[cell])          # of several lanes, one is in
+        top = self.records.thread(self.last[cell])  # of several lanes, one is in
         for one in (before, record):
             thread = self.records.thread(one)
             others = np.flatnonzero((thread != top) & (one > 0))
@@ -69,8 +69,8 @@ class Shadow:
     def __init__(self, records: Records, rows: int, size: int, grain: int, group: int, flights):
         self.grain, self.cells = grain, -(-size // grain)
         total = rows * self.cells
-        self.filled: np.ndarray | None = np.zeros(total, bool)      # None: everything is
-        if group:                                                   # others can reach it too
+        self.filled: np.ndarray | None = np.zeros(total, bool)  # None: everything is
+        if group:  # others can reach it too
             self.written = np.zeros(total, np.int64)
             self.value = np.zeros(total, UNSIGNED[grain])
             self.strong = Latest(records, total, group)

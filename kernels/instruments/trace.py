@@ -12,15 +12,24 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import analysis, ptx
-from .analysis import LANES
-from .analysis.folding import fold
+from .. import analysis, ptx
+from ..analysis import LANES
+from ..analysis.folding import fold
+from .arrays import Shape, array_shapes, demangle, index_text
 from .counting import Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
 from .metrics import FFMA, METRICS, REQUESTS, SECTORS
-from .ptx.arrays import Shape, array_shapes, demangle, index_text
 
-__all__ = ["FFMA", "REQUESTS", "SECTORS", "Cost", "Place", "SharedCost", "Trace", "WarpAccess",
-           "trace"]
+__all__ = [
+    "FFMA",
+    "REQUESTS",
+    "SECTORS",
+    "Cost",
+    "Place",
+    "SharedCost",
+    "Trace",
+    "WarpAccess",
+    "trace",
+]
 SPACES = ("global", "shared", "local")
 
 
@@ -28,17 +37,18 @@ SPACES = ("global", "shared", "local")
 class WarpAccess:
     """One memory instruction of one warp, as the machine makes it: several of the source may
     have become one (`analysis.folding`). `offset`: bytes from the start of the array."""
-    line: int                   # CUDA source line
-    kind: str                   # "load", "store" or "atomic"
-    space: str                  # "global", "shared" or "local"
+
+    line: int  # CUDA source line
+    kind: str  # "load", "store" or "atomic"
+    space: str  # "global", "shared" or "local"
     array: str
-    width: int                  # bytes for each lane
-    offset: np.ndarray          # (32,) int64
-    active: np.ndarray          # (32,) bool
+    width: int  # bytes for each lane
+    offset: np.ndarray  # (32,) int64
+    active: np.ndarray  # (32,) bool
     warp: int
-    start: int                  # address of the array in its space; a thread's own, if local
+    start: int  # address of the array in its space; a thread's own, if local
     block: tuple[int, int, int] = (0, 0, 0)
-    step: int = 0               # PTX instructions that the block had run before
+    step: int = 0  # PTX instructions that the block had run before
     ptx_line: int = 0
     shape: Shape | None = None
 
@@ -72,6 +82,7 @@ class Trace:
     a Cost or, of shared memory, a SharedCost; `accesses` are those of block `block` (or what was
     asked for), in the order of execution; `shapes` are those of the arrays, by name, in words of
     4 bytes where the source does not tell."""
+
     block: tuple[int, int, int]
     shapes: dict[str, tuple[int, ...]]
     counters: Counter = field(default_factory=Counter)
@@ -81,26 +92,48 @@ class Trace:
     def __repr__(self) -> str:
         rows = sorted(self.costs.items())
         tables = [
-            _table(("line", "access", "array", "requests", "lines/req", "sectors/req", "at best"),
-                   [(p, c.requests, c.lines, c.sectors, c.ideal)
-                    for p, c in rows if isinstance(c, Cost)]),
-            _table(("line", "access", "array", "requests", "wavefronts/req", "conflicts/req",
-                    "at best"),
-                   [(p, c.requests, c.wavefronts, c.conflicts, c.ideal)
-                    for p, c in rows if isinstance(c, SharedCost)])]
+            _table(
+                ("line", "access", "array", "requests", "lines/req", "sectors/req", "at best"),
+                [
+                    (p, c.requests, c.lines, c.sectors, c.ideal)
+                    for p, c in rows
+                    if isinstance(c, Cost)
+                ],
+            ),
+            _table(
+                (
+                    "line",
+                    "access",
+                    "array",
+                    "requests",
+                    "wavefronts/req",
+                    "conflicts/req",
+                    "at best",
+                ),
+                [
+                    (p, c.requests, c.wavefronts, c.conflicts, c.ideal)
+                    for p, c in rows
+                    if isinstance(c, SharedCost)
+                ],
+            ),
+        ]
         return "\n\n".join(filter(None, tables)) or "no access to global or shared memory"
 
     def find(self, array: str, kind: str = "load", warp: int = 0, index: int = 0) -> WarpAccess:
         """The `index`-th access of this kind by this warp to this array, in block `block`.
         Raises ValueError if there is none."""
-        found = [a for a in self.accesses
-                 if (a.array, a.kind, a.warp, a.block) == (array, kind, warp, self.block)]
+        found = [
+            a
+            for a in self.accesses
+            if (a.array, a.kind, a.warp, a.block) == (array, kind, warp, self.block)
+        ]
         if not -len(found) <= index < len(found):
             seen = sorted({(a.kind, a.array) for a in self.accesses if a.warp == warp})
-            raise ValueError(f"warp {warp} of block {self.block} has {len(found)} {kind}s of "
-                             f"{array}, so none has index {index}; it has "
-                             + (", ".join(f"{kind}s of {array}" for kind, array in seen)
-                                or "no accesses"))
+            raise ValueError(
+                f"warp {warp} of block {self.block} has {len(found)} {kind}s of "
+                f"{array}, so none has index {index}; it has "
+                + (", ".join(f"{kind}s of {array}" for kind, array in seen) or "no accesses")
+            )
         return found[index]
 
     def per_fma(self, metric: str) -> float:
@@ -111,28 +144,52 @@ class Trace:
 
     def to_json(self) -> dict:
         """Counters and costs, for programs."""
-        return {"counters": dict(self.counters),
-                "costs": [place._asdict() | {
+        return {
+            "counters": dict(self.counters),
+            "costs": [
+                place._asdict()
+                | {
                     "space": "shared" if isinstance(cost, SharedCost) else "global",
-                    **cost._asdict()} for place, cost in sorted(self.costs.items())]}
+                    **cost._asdict(),
+                }
+                for place, cost in sorted(self.costs.items())
+            ],
+        }
 
 
 def _table(head: tuple[str, ...], rows: list[tuple]) -> str:
     """Numbers after the requests are per request."""
     if not rows:
         return ""
-    cells = [(str(place.line), place.kind, place.array, str(requests),
-              *(f"{n / requests:.4g}" for n in rest)) for place, requests, *rest in rows]
+    cells = [
+        (
+            str(place.line),
+            place.kind,
+            place.array,
+            str(requests),
+            *(f"{n / requests:.4g}" for n in rest),
+        )
+        for place, requests, *rest in rows
+    ]
     widths = [max(map(len, column)) for column in zip(head, *cells)]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths))
-                     for row in (head, *cells))
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in (head, *cells)
+    )
 
 
-def trace(entry: ptx.Entry, grid: Sequence[int] | int, block: Sequence[int] | int, args: Sequence,
-          names: Sequence[str] = (), dynamic_shared: int = 0,
-          keep: Sequence[int] | Sequence[Sequence[int]] = (0, 0, 0), source: str = "",
-          warps: Collection[int] | None = None, lines: Collection[int] | None = None,
-          folded: bool = True) -> Trace:
+def trace(
+    entry: ptx.Entry,
+    grid: Sequence[int] | int,
+    block: Sequence[int] | int,
+    args: Sequence,
+    names: Sequence[str] = (),
+    dynamic_shared: int = 0,
+    keep: Sequence[int] | Sequence[Sequence[int]] = (0, 0, 0),
+    source: str = "",
+    warps: Collection[int] | None = None,
+    lines: Collection[int] | None = None,
+    folded: bool = True,
+) -> Trace:
     """Run an entry in the interpreter and trace it.
 
     args as for `ptx.run`; names: what to call the arguments (by default `arg0`, `arg1`, …);
@@ -142,8 +199,9 @@ def trace(entry: ptx.Entry, grid: Sequence[int] | int, block: Sequence[int] | in
     Raises ValueError if the grid has no such block, and what `ptx.run` raises.
     """
     several = len(keep) > 0 and isinstance(keep[0], (tuple, list))
-    kept = [(*(int(n) for n in one), 0, 0)[:3] for one in (keep if several else [keep] if keep
-                                                           else [])]
+    kept = [
+        (*(int(n) for n in one), 0, 0)[:3] for one in (keep if several else [keep] if keep else [])
+    ]
     names = names or [f"arg{n}" for n in range(len(args))]
     shapes = {name: x.shape for name, x in zip(names, args) if isinstance(x, np.ndarray)}
     folding = fold(entry) if folded else None
@@ -151,8 +209,11 @@ def trace(entry: ptx.Entry, grid: Sequence[int] | int, block: Sequence[int] | in
     found = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
     tally.counters.update(dict.fromkeys(METRICS, 0))
     arrays: dict[str, Arrays] = {}
-    elements = {("global", name): Shape(x.shape, x.itemsize) for name, x in zip(names, args)
-                if isinstance(x, np.ndarray) and x.ndim}
+    elements = {
+        ("global", name): Shape(x.shape, x.itemsize)
+        for name, x in zip(names, args)
+        if isinstance(x, np.ndarray) and x.ndim
+    }
     numbers: dict[int, tuple[int, int, int]] = {}
 
     def listen(event) -> None:
@@ -165,8 +226,9 @@ def trace(entry: ptx.Entry, grid: Sequence[int] | int, block: Sequence[int] | in
                 tally.access(event, arrays[event.space])
             at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
             if at:
-                found.accesses += _kept(event, at, numbers, arrays[event.space], elements,
-                                        folding, warps, lines)
+                found.accesses += _kept(
+                    event, at, numbers, arrays[event.space], elements, folding, warps, lines
+                )
         elif isinstance(event, ptx.Launched):
             numbers.update(_numbers(kept, event.grid))
             arrays.update({space: _arrays(event, space, names) for space in SPACES})
@@ -190,11 +252,18 @@ def _numbers(kept, grid) -> dict[int, tuple[int, int, int]]:
 
 
 def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
-    owners = sorted(event.allocations[space], key=lambda a: a.start) if space == "global" \
+    owners = (
+        sorted(event.allocations[space], key=lambda a: a.start)
+        if space == "global"
         else [a for a in event.allocations[space] if a.size]
+    )
     called = {f"argument {n} ": name for n, name in enumerate(names)}
-    labels = [next((name for prefix, name in called.items() if a.name.startswith(prefix)),
-                   demangle(a.name)) for a in owners]
+    labels = [
+        next(
+            (name for prefix, name in called.items() if a.name.startswith(prefix)), demangle(a.name)
+        )
+        for a in owners
+    ]
     return Arrays(np.array([a.start for a in owners] or [0]), labels or ["?"])
 
 
@@ -204,8 +273,9 @@ def _elements(event: ptx.Launched, source: str) -> dict[tuple[str, str], Shape]:
     for space in ("shared", "local"):
         sizes = {demangle(a.name): a.size for a in event.allocations[space]}
         flat = {name: Shape((size // 4,), 4) for name, size in sizes.items()}
-        found |= {(space, name): shape
-                  for name, shape in (flat | array_shapes(source, sizes)).items()}
+        found |= {
+            (space, name): shape for name, shape in (flat | array_shapes(source, sizes)).items()
+        }
     return found
 
 
@@ -214,13 +284,14 @@ def _extents(shape: Shape) -> tuple[int, ...]:
     return shape.extents + ((inner,) if inner > 1 else ())
 
 
-def _kept(event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, folding, warps,
-          lines):
+def _kept(
+    event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, folding, warps, lines
+):
     """Yield the WarpAccesses of an event, of the blocks at these places of its chunk."""
     position = event.instruction.position
     line = position.line if position else 0
     first = first_active(event)
-    if first is None or lines is not None and line not in lines:
+    if first is None or (lines is not None and line not in lines):
         return
     parts = parts_of(event, folding)
     if not parts:
@@ -230,12 +301,24 @@ def _kept(event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, f
     address, active = analysis.by_warp(
         np.broadcast_to(event.address, shape)[at],
         None if event.mask is None else np.broadcast_to(event.mask, shape)[at],
-        len(at), event.threads)
+        len(at),
+        event.threads,
+    )
     for n, warp in np.argwhere(active.any(-1)).tolist():
         if warps is None or warp in warps:
             for part in parts:
                 yield WarpAccess(
-                    line, event.kind, event.space, name, part.width,
-                    address[n, warp] + (part.offset - start), active[n, warp], warp, start,
-                    numbers[int(event.blocks[at[n]])], event.step, event.instruction.line,
-                    elements.get((event.space, name)))
+                    line,
+                    event.kind,
+                    event.space,
+                    name,
+                    part.width,
+                    address[n, warp] + (part.offset - start),
+                    active[n, warp],
+                    warp,
+                    start,
+                    numbers[int(event.blocks[at[n]])],
+                    event.step,
+                    event.instruction.line,
+                    elements.get((event.space, name)),
+                )

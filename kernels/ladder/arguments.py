@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from . import gpu
+from ..run import gpu
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 MAX_ELEMENTS = 2**31  # the kernels index with 32-bit integers
@@ -48,8 +48,9 @@ def misaligned(alignment: int, A, B, C=None) -> str | None:
     alike, and the copies start on multiples of 256 bytes.
     """
     named = zip("ABC", (A, B, C))
-    return next((name for name, x in named if gpu.is_device_array(x) and x.data.ptr % alignment),
-                None)
+    return next(
+        (name for name, x in named if gpu.is_device_array(x) and x.data.ptr % alignment), None
+    )
 
 
 def require_alignment(label: str, alignment: int, A, B, C) -> None:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import gpu
-from .kernel import choose_device
+from ..run import gpu
+from ..run.kernel import choose_device
 from .reference import CheckError, assert_close, inputs
 
 GUARD = 1 << 16  # bytes on either side of a matrix
@@ -60,8 +60,10 @@ class Report:
     def _repr_html_(self) -> str:
         styles = ["text-align:left"] + 6 * ["text-align:right;padding-left:1em"]
         head, *rows = (
-            "".join(f'<{tag} style="{style}">{html.escape(cell)}</{tag}>'
-                    for cell, style in zip(row, styles))
+            "".join(
+                f'<{tag} style="{style}">{html.escape(cell)}</{tag}>'
+                for cell, style in zip(row, styles)
+            )
             for row, tag in zip(self._cells(), ["th"] + ["td"] * len(self.rows))
         )
         body = "".join(f"<tr>{row}</tr>" for row in rows)

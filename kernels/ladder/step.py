@@ -16,24 +16,23 @@ import difflib
 import functools
 import math
 import re
-import sys
 import textwrap
-import types
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from . import gpu, ptx
+from ..instruments.findings import Finding, merged
+from ..instruments.trace import Trace
+from ..measure.records import Results, results
+from ..run import gpu
+from ..run.kernel import Kernel, choose_device
 from .arguments import copies_where_needed, misaligned, require_alignment, shape_of
 from .expressions import evaluate
-from .kernel import Kernel, choose_device
-from .records import Results, results
 from .reference import inputs
-from .trace import Trace
 
-FOLDER = Path(__file__).parent / "cuda"
+FOLDER = Path(__file__).parents[1] / "cuda"
 RECORDED_ON = "NVIDIA H200"  # the records that choose the best step
 SYMBOL = "sgemm"  # the kernel's name in every step
 
@@ -222,11 +221,16 @@ class Step:
         if constraint:
             raise ValueError(self._cannot(constraint, M, N, K))
         A, B, C = inputs(M, N, K)
-        return self.kernel.trace(self.grid(M, N), self.block, (M, N, K, 1, A, B, 0, C),
-                                 ("M", "N", "K", "alpha", "A", "B", "beta", "C"), keep=keep,
-                                 **limits)
+        return self.kernel.trace(
+            self.grid(M, N),
+            self.block,
+            (M, N, K, 1, A, B, 0, C),
+            ("M", "N", "K", "alpha", "A", "B", "beta", "C"),
+            keep=keep,
+            **limits,
+        )
 
-    def sanitize(self, M: int, N: int, K: int) -> tuple[ptx.Finding, ...]:
+    def sanitize(self, M: int, N: int, K: int) -> tuple[Finding, ...]:
         """Run the step in the interpreter and report its memory and barrier faults.
 
         Two runs: C = A B, where nobody has written C before, and C = A B + beta C. Raises
@@ -238,14 +242,17 @@ class Step:
         found = []
         for beta, uninitialised in ((0, (7,)), (-0.5, ())):
             A, B, C = inputs(M, N, K)
-            found += self.kernel.sanitize(self.grid(M, N), self.block,
-                                          (M, N, K, 1, A, B, beta, C),
-                                          uninitialised=uninitialised)
-        return ptx.merged(found)
+            found += self.kernel.sanitize(
+                self.grid(M, N),
+                self.block,
+                (M, N, K, 1, A, B, beta, C),
+                uninitialised=uninitialised,
+            )
+        return merged(found)
 
     def benchmark(self, sizes=None, **options):
         """Time the step on the GPU, with cuBLAS beside it: see `bench.benchmark`."""
-        from .bench import benchmark
+        from ..measure.bench import benchmark
 
         return benchmark((self,), sizes, **options)
 
@@ -278,7 +285,7 @@ def step(id: str | int, folder: Path = FOLDER) -> Step:
     found = {}
     for one in steps(folder):
         number, _, name = one.id.partition("_")
-        found |= {key: one for key in (one.id, name, number, str(one.number))}
+        found |= dict.fromkeys((one.id, name, number, str(one.number)), one)
     if str(id) in found:
         return found[str(id)]
     if not found:
@@ -321,6 +328,7 @@ def _rate_near(one: Step, *shape: int) -> float:
     Shapes are as far apart as their factors in M, N and K make, multiplied: a product of few
     blocks with a long K says little about a square one with as many multiply-adds.
     """
+
     def distance(record) -> float:
         sides = zip((record.M, record.N, record.K), shape)
         return sum(abs(math.log(side / max(wanted, 1))) for side, wanted in sides)
@@ -380,13 +388,3 @@ def _regions(source: str) -> dict[str, Code]:
     if open_regions:
         raise ValueError(f"region {open_regions[-1]} has no // endregion")
     return {name: Code(textwrap.dedent("\n".join(lines))) for name, lines in regions.items()}
-
-
-class _CallableModule(types.ModuleType):
-    """`kernels.steps` is this module once it is imported; `kernels.steps()` shall work too."""
-
-    def __call__(self, *args, **options) -> tuple[Step, ...]:
-        return steps(*args, **options)
-
-
-sys.modules[__name__].__class__ = _CallableModule

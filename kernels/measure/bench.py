@@ -5,6 +5,7 @@ an order that rotates, so that a drifting clock touches all alike. Before each l
 larger than the L2 cache is overwritten: every launch starts from the same cold L2, and the GPU
 is busy while Python queues the launch, so that the time Python takes is not measured.
 """
+
 from __future__ import annotations
 
 import functools
@@ -18,27 +19,33 @@ from typing import Any
 
 import numpy as np
 
-from . import build, gpu
+from ..ladder.reference import CheckError, assert_close, gamma, inputs
+from ..run import build, gpu
 from .provenance import provenance
 from .records import CUBLAS, Record, Results, results
-from .reference import CheckError, assert_close, gamma, inputs
 
 __all__ = ["Record", "Results", "benchmark", "results", "run_cli"]
 
 SIZES = (128, 256, 512, 1024, 2048, 4096, 8192)
-MIN_REPEATS = 20        # of each step and cuBLAS at a size, and
-MIN_SECONDS = 0.3       # of wall-clock time for each of them
-HEAD_START = 4          # extra flushes before a round: Python queues its launches meanwhile
-MAX_MS = 1000.0         # a step that needs longer for one launch is left out at that size
+MIN_REPEATS = 20  # of each step and cuBLAS at a size, and
+MIN_SECONDS = 0.3  # of wall-clock time for each of them
+HEAD_START = 4  # extra flushes before a round: Python queues its launches meanwhile
+MAX_MS = 1000.0  # a step that needs longer for one launch is left out at that size
 
 Launch = Callable[[], None]
 
 
 # ---------------------------------------------------------------------- the protocol
 
-def benchmark(steps: Sequence[Any], sizes: Sequence[int | tuple[int, int, int]] | None = None,
-              progress: bool = True, output: Path | str | None = None,
-              max_ms: float = MAX_MS, merge: bool = False) -> Results:
+
+def benchmark(
+    steps: Sequence[Any],
+    sizes: Sequence[int | tuple[int, int, int]] | None = None,
+    progress: bool = True,
+    output: Path | str | None = None,
+    max_ms: float = MAX_MS,
+    merge: bool = False,
+) -> Results:
     """Time steps (or their labels) and cuBLAS on the GPU; a size n stands for n x n x n.
 
     Each result is checked before it is timed. With `output`, what has been measured is saved
@@ -48,11 +55,13 @@ def benchmark(steps: Sequence[Any], sizes: Sequence[int | tuple[int, int, int]] 
     gpu.require()
     from tqdm.auto import tqdm
 
-    from .steps import step as find
+    from ..ladder.step import step as find
 
     steps = [find(step) if isinstance(step, (str, int)) else step for step in steps]
-    shapes = [(size,) * 3 if isinstance(size, (int, np.integer)) else tuple(size)
-              for size in (SIZES if sizes is None else sizes)]
+    shapes = [
+        (size,) * 3 if isinstance(size, (int, np.integer)) else tuple(size)
+        for size in (SIZES if sizes is None else sizes)
+    ]
     earlier = Results.load(output) if merge and Path(output).exists() else None
     scratch = gpu.empty(_flush_bytes(), np.uint8)
     flush = functools.partial(gpu.fill_bytes, scratch, 0)
@@ -61,21 +70,25 @@ def benchmark(steps: Sequence[Any], sizes: Sequence[int | tuple[int, int, int]] 
         fma_peak_tflops, copy_gbs, empty_launch_us = _measure_roofs(flush)
         found = Results(_provenance(max_ms, empty_launch_us), fma_peak_tflops, copy_gbs)
         if earlier is not None:
-            found.merged(earlier)       # raises MergeError now rather than after the work
+            found.merged(earlier)  # raises MergeError now rather than after the work
         for shape in shapes:
             bar.update()
             bar.set_description(" x ".join(map(str, shape)))
             records, left_out = _measure_shape(steps, shape, flush, max_ms)
-            found = replace(found, records=found.records + records,
-                            left_out=tuple(dict.fromkeys(found.left_out + left_out)))
+            found = replace(
+                found,
+                records=found.records + records,
+                left_out=tuple(dict.fromkeys(found.left_out + left_out)),
+            )
             if output is not None:
                 (found if earlier is None else found.merged(earlier)).save(output)
         bar.update()
     return found
 
 
-def _measure_shape(steps: Sequence[Any], shape: tuple[int, int, int], flush: Launch,
-                   max_ms: float) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+def _measure_shape(
+    steps: Sequence[Any], shape: tuple[int, int, int], flush: Launch, max_ms: float
+) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """The records at one shape, and what was left out there and why."""
     M, N, K = shape
     host_A, host_B, _ = inputs(M, N, K)
@@ -86,14 +99,17 @@ def _measure_shape(steps: Sequence[Any], shape: tuple[int, int, int], flush: Lau
         if constraint := step.broken(M, N, K):
             left_out.append(f"{step.label} at {M} x {N} x {K}: it requires {constraint}")
         elif gpu.device().compute_capability < step.compute_capability:
-            left_out.append(f"{step.label}: it needs compute capability "
-                            "{}.{}".format(*step.compute_capability))
+            left_out.append(
+                f"{step.label}: it needs compute capability {{}}.{{}}".format(
+                    *step.compute_capability
+                )
+            )
         else:
             launches[step.label] = _launch_of(step, A, B, C)
 
     expected = None
     for name, launch in list(launches.items()):
-        gpu.fill_bytes(C, 0xFF)         # NaN: an element that is not written is found
+        gpu.fill_bytes(C, 0xFF)  # NaN: an element that is not written is found
         launch()
         result = gpu.to_host(C)
         expected = result if expected is None else expected
@@ -103,12 +119,14 @@ def _measure_shape(steps: Sequence[Any], shape: tuple[int, int, int], flush: Lau
             raise CheckError(f"{name} at {M} x {N} x {K}: {error}") from None
         ((ms,),) = _rounds([launch], flush, 1, 0)
         if ms > max_ms and name != CUBLAS:
-            left_out.append(f"{name} at {M} x {N} x {K}: one launch takes {ms:.0f} ms, "
-                            f"the limit is {max_ms:.0f} ms")
+            left_out.append(
+                f"{name} at {M} x {N} x {K}: one launch takes {ms:.0f} ms, "
+                f"the limit is {max_ms:.0f} ms"
+            )
             del launches[name]
 
     works = list(launches.values())
-    _rounds(works, flush, 1, MIN_SECONDS)       # warm up: the GPU was idle and its clock low
+    _rounds(works, flush, 1, MIN_SECONDS)  # warm up: the GPU was idle and its clock low
     times = _rounds(works, flush, MIN_REPEATS, MIN_SECONDS * len(works))
     with ThreadPoolExecutor(max_workers=1) as pool:
         # nvidia-smi disturbs timings while it asks: keep the GPU as busy, but do not count
@@ -119,14 +137,20 @@ def _measure_shape(steps: Sequence[Any], shape: tuple[int, int, int], flush: Lau
     return records, tuple(left_out)
 
 
-def _record(name: str, shape: tuple[int, int, int], ms: Sequence[float],
-            status: gpu.Status) -> Record:
+def _record(
+    name: str, shape: tuple[int, int, int], ms: Sequence[float], status: gpu.Status
+) -> Record:
     p10, median, p90 = (float(x) for x in np.percentile(ms, [10, 50, 90]))
     return Record(name, *shape, median, p10, p90, len(ms), status.sm_clock_mhz, status.throttle)
 
 
-def _rounds(works: Sequence[Launch], flush: Launch, repeats: int, seconds: float,
-            more: Callable[[], bool] = lambda: False) -> list[list[float]]:
+def _rounds(
+    works: Sequence[Launch],
+    flush: Launch,
+    repeats: int,
+    seconds: float,
+    more: Callable[[], bool] = lambda: False,
+) -> list[list[float]]:
     """Run all works once a round; the milliseconds of each launch, a list per work.
 
     Rounds go on until there were `repeats`, `seconds` have passed and more() is false.
@@ -154,11 +178,13 @@ def _launch_of(step: Any, A: Any, B: Any, C: Any) -> Launch:
     """One launch of the step for C = A B, with everything that can be prepared, prepared."""
     (M, K), N = A.shape, B.shape[1]
     kernel = step.kernel
-    built = build.compile(kernel.source, kernel.filename, kernel.options, (kernel.name,),
-                          gpu.arch())
+    built = build.compile(
+        kernel.source, kernel.filename, kernel.options, (kernel.name,), gpu.arch()
+    )
     args = (np.int32(M), np.int32(N), np.int32(K), np.float32(1), A, B, np.float32(0), C)
-    return functools.partial(gpu.launch, built.cubin, kernel.symbol, step.grid(M, N), step.block,
-                             args)
+    return functools.partial(
+        gpu.launch, built.cubin, kernel.symbol, step.grid(M, N), step.block, args
+    )
 
 
 def _check(C: np.ndarray, cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
@@ -173,19 +199,22 @@ def _check(C: np.ndarray, cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> N
     rows = random.choice(M, min(M, 16), replace=False)
     columns = random.choice(N, min(N, 16), replace=False)
     assert_close(C[np.ix_(rows, columns)], A[rows], B[:, columns])
-    bound = np.outer(2 * gamma(A.shape[1] + 2) * np.linalg.norm(A, axis=1),
-                     np.linalg.norm(B, axis=0))
-    wrong = ~(np.abs(C - cublas) <= bound)      # true for NaN too
+    bound = np.outer(
+        2 * gamma(A.shape[1] + 2) * np.linalg.norm(A, axis=1), np.linalg.norm(B, axis=0)
+    )
+    wrong = ~(np.abs(C - cublas) <= bound)  # true for NaN too
     if wrong.any():
         i, j = (int(x) for x in np.argwhere(wrong)[0])
-        raise CheckError(f"C[{i}, {j}] is {C[i, j]:.9g}, cuBLAS computes {cublas[i, j]:.9g}; "
-                         f"{wrong.sum()} of {wrong.size} elements are wrong")
+        raise CheckError(
+            f"C[{i}, {j}] is {C[i, j]:.9g}, cuBLAS computes {cublas[i, j]:.9g}; "
+            f"{wrong.sum()} of {wrong.size} elements are wrong"
+        )
 
 
 # ---------------------------------------------------------------------- the roofs
 
 _CHAINS, _UNROLL, _TRIPS = 8, 64, 683
-_BLOCKS_PER_SM = 24      # full waves where 4, 6 or 8 blocks of 256 threads run at a time
+_BLOCKS_PER_SM = 24  # full waves where 4, 6 or 8 blocks of 256 threads run at a time
 _ROOFS = f"""
 // Eight independent chains of FMAs per thread hide the latency of each; 512 of them stand
 // between two branches. The sum is written so that nothing is optimised away.
@@ -223,22 +252,30 @@ def _measure_roofs(flush: Launch) -> tuple[float, float, float]:
     blocks, threads = _BLOCKS_PER_SM * gpu.device().multiprocessors, 256
     out = gpu.empty(blocks * threads)
     scalars = (np.int32(_TRIPS), np.float32(0.999), np.float32(0.001))
-    source, target = gpu.empty(2**28), gpu.empty(2**28)     # 1 GiB each
+    source, target = gpu.empty(2**28), gpu.empty(2**28)  # 1 GiB each
     works = [
-        functools.partial(gpu.launch, built.cubin, built.lowered["fma_peak"], (blocks,),
-                          (threads,), (*scalars, out)),
+        functools.partial(
+            gpu.launch,
+            built.cubin,
+            built.lowered["fma_peak"],
+            (blocks,),
+            (threads,),
+            (*scalars, out),
+        ),
         functools.partial(gpu.copy, target, source),
         functools.partial(gpu.launch, built.cubin, built.lowered["nothing"], (1,), (1,), ()),
     ]
     gpu.fill_bytes(source, 0)
     _rounds(works, flush, 1, MIN_SECONDS)
-    fma_ms, copy_ms, empty_ms = (float(np.median(ms))
-                                 for ms in _rounds(works, flush, MIN_REPEATS, MIN_SECONDS))
+    fma_ms, copy_ms, empty_ms = (
+        float(np.median(ms)) for ms in _rounds(works, flush, MIN_REPEATS, MIN_SECONDS)
+    )
     flops = 2 * _CHAINS * _UNROLL * _TRIPS * blocks * threads
     return flops / (fma_ms * 1e9), 2 * source.nbytes / (copy_ms * 1e6), 1000 * empty_ms
 
 
 # ---------------------------------------------------------------------- provenance
+
 
 def _provenance(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
     device = gpu.device()
@@ -255,7 +292,7 @@ def _provenance(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
         "protocol": {
             "what": "C = A B in float32; A and B uniform in [-1, 1)",
             "timing": "CUDA events around single launches; each step and cuBLAS (FP32, no TF32) "
-                      "once a round, in rotating order; median, 10th and 90th percentile",
+            "once a round, in rotating order; median, 10th and 90th percentile",
             "warm_up_seconds": MIN_SECONDS,
             "min_repeats": MIN_REPEATS,
             "min_seconds_each": MIN_SECONDS,
@@ -267,8 +304,14 @@ def _provenance(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
 
 # ---------------------------------------------------------------------- command line
 
-def run_cli(steps: Sequence[Any], sizes: Sequence[int | tuple[int, int, int]],
-            output: Path | None, merge: bool, as_json: bool) -> int:
+
+def run_cli(
+    steps: Sequence[Any],
+    sizes: Sequence[int | tuple[int, int, int]],
+    output: Path | None,
+    merge: bool,
+    as_json: bool,
+) -> int:
     """`python -m kernels bench`: print the results; returns the exit status.
 
     Raises what `benchmark` raises, except CheckError, which is printed and gives 1.

@@ -1,7 +1,7 @@
 """Steps against the rates that published kernels with the same idea reach, their floors.
 
-Both are at one square size; `results/floors.json` says at which, and on which GPU the floors were
-measured. `python -m kernels bench --compare` prints the comparison.
+Both are at one square size; `results/nvidia_h200/floors.json` says at which, and on which GPU the
+floors were measured. `python -m kernels bench --compare` prints the comparison.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from . import bench, gpu
+from ..ladder.reference import CheckError
+from ..run import gpu
+from . import bench
 from .records import FOLDER, Results, results
-from .reference import CheckError
 
 
 @dataclass(frozen=True)
@@ -23,19 +24,19 @@ class Floors:
     gpu: str
     size: int
     what: str
-    floors: dict[str, float]            # TFLOPS by the label of a step
+    floors: dict[str, float]  # TFLOPS by the label of a step
 
     @classmethod
-    def load(cls, path: Path = FOLDER / "floors.json") -> Floors:
+    def load(cls, path: Path = FOLDER / "nvidia_h200" / "floors.json") -> Floors:
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True)
 class Row:
-    step: str                           # a label
-    tflops: float | None                # None without a record
+    step: str  # a label
+    tflops: float | None  # None without a record
     share_of_cublas: float | None
-    floor: float | None                 # None where nothing comparable was published
+    floor: float | None  # None where nothing comparable was published
 
     @property
     def verdict(self) -> str:
@@ -67,8 +68,10 @@ class Standing:
     def heading(self) -> str:
         found, size = self.results, self.floors.size
         how = "recorded, not measured now" if found.recorded else "measured"
-        lines = [f"{found.gpu} at {size} x {size} x {size}, {how}, {found.date}",
-                 f"floor: {self.floors.what}"]
+        lines = [
+            f"{found.gpu} at {size} x {size} x {size}, {how}, {found.date}",
+            f"floor: {self.floors.what}",
+        ]
         if found.gpu != self.floors.gpu:
             lines.append(f"The floors are of another GPU, {self.floors.gpu}.")
         return "\n".join(lines)
@@ -80,20 +83,35 @@ class Standing:
         width = max([22, *(len(row.step) for row in self.rows)]) + 2
         lines = [self.heading, "", f"{'step':<{width}}{'TFLOPS':>8}{'of cuBLAS':>11}{'floor':>8}"]
         for row in self.rows:
-            lines.append(f"{row.step:<{width}}{cell(row.tflops, '.2f'):>8}"
-                         f"{cell(row.share_of_cublas, '.1%'):>11}"
-                         f"{cell(row.floor, '.2f'):>8}  {row.verdict}")
+            lines.append(
+                f"{row.step:<{width}}{cell(row.tflops, '.2f'):>8}"
+                f"{cell(row.share_of_cublas, '.1%'):>11}"
+                f"{cell(row.floor, '.2f'):>8}  {row.verdict}"
+            )
         missing = {row.step for row in self.rows if row.tflops is None}
-        lines += [f"left out: {text}" for text in self.results.left_out
-                  if text.partition(":")[0].partition(" at ")[0] in missing]
+        lines += [
+            f"left out: {text}"
+            for text in self.results.left_out
+            if text.partition(":")[0].partition(" at ")[0] in missing
+        ]
         return "\n".join(lines)
 
     def to_json(self) -> str:
         found, floors = self.results, self.floors
         rows = [asdict(row) | {"verdict": row.verdict} for row in self.rows]
-        return json.dumps({"gpu": found.gpu, "recorded": found.recorded, "date": found.date,
-                           "size": floors.size, "floors_gpu": floors.gpu, "what": floors.what,
-                           "ok": self.ok, "steps": rows}, indent=1)
+        return json.dumps(
+            {
+                "gpu": found.gpu,
+                "recorded": found.recorded,
+                "date": found.date,
+                "size": floors.size,
+                "floors_gpu": floors.gpu,
+                "what": floors.what,
+                "ok": self.ok,
+                "steps": rows,
+            },
+            indent=1,
+        )
 
 
 def compare(found: Results, steps: Sequence[Any], floors: Floors) -> Standing:
@@ -101,13 +119,20 @@ def compare(found: Results, steps: Sequence[Any], floors: Floors) -> Standing:
     rows = []
     for step in steps:
         record = found.find(step, floors.size)
-        rows.append(Row(step.label, record and record.tflops,
-                        record and found.share_of_cublas(record), floors.floors.get(step.label)))
+        rows.append(
+            Row(
+                step.label,
+                record and record.tflops,
+                record and found.share_of_cublas(record),
+                floors.floors.get(step.label),
+            )
+        )
     return Standing(found, floors, tuple(rows))
 
 
-def run_cli(steps: Sequence[Any], recorded: bool, output: Path | None, merge: bool,
-            as_json: bool) -> int:
+def run_cli(
+    steps: Sequence[Any], recorded: bool, output: Path | None, merge: bool, as_json: bool
+) -> int:
     """`python -m kernels bench --compare`: 0 if no step is below its floor or lacks a record.
 
     Compares what is recorded if that is asked for, or if there is neither a GPU nor an `output`

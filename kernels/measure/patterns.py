@@ -1,6 +1,6 @@
 """Address patterns of one warp, and what a GPU counts for them: test data for the analysis.
 
-`python -m kernels.patterns OUTPUT` measures them under Nsight Compute, a launch for each.
+`python -m kernels.measure.patterns OUTPUT` measures them under Nsight Compute, a launch for each.
 """
 
 from __future__ import annotations
@@ -14,15 +14,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import gpu, profiling
-from .kernel import Kernel
-from .metrics import CONFLICTS, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
+from ..instruments.metrics import (
+    CONFLICTS,
+    KINDS,
+    REQUESTS,
+    SECTORS,
+    SHARED_INSTRUCTIONS,
+    WAVEFRONTS,
+)
+from ..run import gpu
+from ..run.kernel import Kernel
+from . import profiling
 from .records import write
 
 LANES = 32
 WIDTHS = (4, 8, 16)
 ALL = 2**32 - 1
-UNITS = 256                     # addresses lie in this many units of a lane's width
+UNITS = 256  # addresses lie in this many units of a lane's width
 SEED = 1
 METRICS = {"shared": (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS), "global": (REQUESTS, SECTORS)}
 
@@ -75,6 +83,7 @@ ALL_OF(STORE, store)
 class Pattern(NamedTuple):
     """Where the lanes go: `units[lane] * width` is a byte address; bit `lane` of `active`
     says whether it takes part."""
+
     name: str
     width: int
     units: tuple[int, ...]
@@ -93,8 +102,10 @@ def patterns(width: int) -> Iterator[Pattern]:
     """Structured ones, as matrix products have them and to either side of every rule, then
     random ones. The same list on every machine."""
     lanes = range(LANES)
-    shapes = {f"stride {n}": [n * lane % UNITS for lane in lanes]
-              for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 32, 33)}
+    shapes = {
+        f"stride {n}": [n * lane % UNITS for lane in lanes]
+        for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 32, 33)
+    }
     shapes["reversed"] = [31 - lane for lane in lanes]
     shapes["one unit on"] = [lane + 1 for lane in lanes]
     for n in (2, 4, 8, 16):
@@ -104,10 +115,12 @@ def patterns(width: int) -> Iterator[Pattern]:
         shapes[f"groups of {n}, far"] = [lane // n * 32 % UNITS for lane in lanes]
     for rows, columns in ((4, 8), (8, 4), (2, 16), (16, 2)):
         shapes[f"{rows} x {columns} rows"] = [lane // columns * 16 for lane in lanes]
-        shapes[f"{rows} x {columns} tile"] = [lane // columns * 32 % UNITS + lane % columns
-                                              for lane in lanes]
-        shapes[f"{rows} x {columns} turned"] = [lane % columns * 16 % UNITS + lane // columns
-                                                for lane in lanes]
+        shapes[f"{rows} x {columns} tile"] = [
+            lane // columns * 32 % UNITS + lane % columns for lane in lanes
+        ]
+        shapes[f"{rows} x {columns} turned"] = [
+            lane % columns * 16 % UNITS + lane // columns for lane in lanes
+        ]
     for n in (1, 2, 3, 4):
         shapes[f"without bit {n}"] = [(lane & ~n) * 5 % UNITS for lane in lanes]
         shapes[f"swapped by {n}"] = [lane ^ n for lane in lanes]
@@ -115,39 +128,58 @@ def patterns(width: int) -> Iterator[Pattern]:
         yield Pattern(name, width, tuple(units), ALL)
     numbers = random.Random(SEED)
 
-    def below(n: int) -> int:           # from random(), whose sequence Python promises to keep
+    def below(n: int) -> int:  # from random(), whose sequence Python promises to keep
         return int(numbers.random() * n)
 
     for n in range(72):
         reach = (4, 8, 16, 32, 64, UNITS)[n % 6]
         units = [below(reach) for _ in lanes]
         form = n // 6 % 5
-        if form in (1, 2):              # pairs alike
+        if form in (1, 2):  # pairs alike
             units = [units[lane & ~form] for lane in lanes]
-        if form == 3:                   # one half-warp in pairs, the other not
+        if form == 3:  # one half-warp in pairs, the other not
             units = [units[lane & ~1] if lane < 16 else units[lane] for lane in lanes]
         active = ALL
         if n >= 30:
             share = (0.9, 0.5, 0.2, 0.97)[n % 4]
             active = sum((numbers.random() < share) << lane for lane in lanes) or 1
         yield Pattern(f"random {n}", width, tuple(units), active)
-    for a, b in ((1, 2), (2, 1), (1, 4), (3, 3), (1, 3), (4, 4)):   # halves alike in their own way
-        yield Pattern(f"halves without {a}, {b}", width,
-                      tuple((u & ~(a if u < 16 else b)) * 3 % UNITS for u in lanes), ALL)
-        yield Pattern(f"halves without {a}, {b}, one idle", width,
-                      tuple((u & ~(a if u < 16 else b)) * 3 % UNITS for u in lanes), 0xFFFF)
+    for a, b in ((1, 2), (2, 1), (1, 4), (3, 3), (1, 3), (4, 4)):  # halves alike in their own way
+        yield Pattern(
+            f"halves without {a}, {b}",
+            width,
+            tuple((u & ~(a if u < 16 else b)) * 3 % UNITS for u in lanes),
+            ALL,
+        )
+        yield Pattern(
+            f"halves without {a}, {b}, one idle",
+            width,
+            tuple((u & ~(a if u < 16 else b)) * 3 % UNITS for u in lanes),
+            0xFFFF,
+        )
     for n in (1, 2):
-        for lane in (0, 5, 16, 31):     # all pairs alike but one, whose lane takes part or not
+        for lane in (0, 5, 16, 31):  # all pairs alike but one, whose lane takes part or not
             units = [(u & ~n) * 3 % UNITS for u in lanes]
             units[lane] = (units[lane] + 8) % UNITS
             yield Pattern(f"but lane {lane} of {n}", width, tuple(units), ALL)
             yield Pattern(f"without lane {lane} of {n}", width, tuple(units), ALL ^ 1 << lane)
-    for name, active in (("lower half", 0xFFFF), ("upper half", 0xFFFF0000), ("even", 0x55555555),
-                         ("every other pair", 0x33333333), ("one lane", 1), ("last lane", 1 << 31),
-                         ("a lane a quarter", 0x01010101), ("quarters 0 and 2", 0x00FF00FF)):
+    for name, active in (
+        ("lower half", 0xFFFF),
+        ("upper half", 0xFFFF0000),
+        ("even", 0x55555555),
+        ("every other pair", 0x33333333),
+        ("one lane", 1),
+        ("last lane", 1 << 31),
+        ("a lane a quarter", 0x01010101),
+        ("quarters 0 and 2", 0x00FF00FF),
+    ):
         for stride in (0, 1, 2, 16):
-            yield Pattern(f"{name}, stride {stride}", width,
-                          tuple(stride * lane % UNITS for lane in lanes), active)
+            yield Pattern(
+                f"{name}, stride {stride}",
+                width,
+                tuple(stride * lane % UNITS for lane in lanes),
+                active,
+            )
 
 
 def cases() -> Iterator[Pattern]:
@@ -158,14 +190,19 @@ def cases() -> Iterator[Pattern]:
 
 def arguments(pattern: Pattern) -> tuple:
     data = np.zeros(UNITS * pattern.width // 4, np.uint32)
-    return (np.array(pattern.units, np.uint32).tobytes(), pattern.active, data,
-            np.zeros(1, np.uint32))
+    return (
+        np.array(pattern.units, np.uint32).tobytes(),
+        pattern.active,
+        data,
+        np.zeros(1, np.uint32),
+    )
 
 
 def launch(space: str, kind: str) -> None:
     """What runs under ncu: every case, once."""
-    kernels = {width: Kernel(SOURCE, f"{space}_{kind}_{width}", (f"-DUNITS={UNITS}",))
-               for width in WIDTHS}
+    kernels = {
+        width: Kernel(SOURCE, f"{space}_{kind}_{width}", (f"-DUNITS={UNITS}",)) for width in WIDTHS
+    }
     for pattern in cases():
         kernels[pattern.width](1, LANES, arguments(pattern), "gpu")
 
@@ -174,24 +211,36 @@ def measure(space: str, kind: str) -> dict[Pattern, list[int]]:
     """Run the cases under ncu; what it counts of METRICS. Raises what profiling.counters does."""
     gpu.require()
     metrics = [name.format(KINDS[kind]) for name in METRICS[space]]
-    rows = profiling.counters(["-m", "kernels.patterns", "--launch", space, kind],
-                              f"{space}_{kind}", metrics)
+    rows = profiling.counters(
+        ["-m", "kernels.measure.patterns", "--launch", space, kind], f"{space}_{kind}", metrics
+    )
     expected = list(cases())
     if [row["name"] for row in rows] != [f"{space}_{kind}_{p.width}" for p in expected]:
-        raise profiling.ProfileError(f"{len(expected)} launches, but ncu counted {len(rows)}, "
-                                     "or others")
+        raise profiling.ProfileError(
+            f"{len(expected)} launches, but ncu counted {len(rows)}, or others"
+        )
     return {pattern: [row[m] for m in metrics] for pattern, row in zip(expected, rows)}
 
 
 def to_json(counts: dict[str, dict[Pattern, list[int]]], provenance: dict) -> str:
     """A line for each pattern, with what was counted for each of "shared load" and so on."""
     found = dict.fromkeys(pattern for each in counts.values() for pattern in each)
-    lines = [json.dumps({**pattern._asdict(), "counts": {
-        what: each[pattern] for what, each in counts.items() if pattern in each}})
-        for pattern in found]
-    head = {"provenance": provenance, "metrics": {
-        what: [name.format(KINDS[what.split()[1]]) for name in METRICS[what.split()[0]]]
-        for what in counts}}
+    lines = [
+        json.dumps(
+            {
+                **pattern._asdict(),
+                "counts": {what: each[pattern] for what, each in counts.items() if pattern in each},
+            }
+        )
+        for pattern in found
+    ]
+    head = {
+        "provenance": provenance,
+        "metrics": {
+            what: [name.format(KINDS[what.split()[1]]) for name in METRICS[what.split()[0]]]
+            for what in counts
+        },
+    }
     return json.dumps(head, indent=1)[:-2] + ',\n "patterns": [\n' + ",\n".join(lines) + "\n]}\n"
 
 

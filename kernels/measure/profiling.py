@@ -15,22 +15,23 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import gpu
-from .metrics import METRICS
+from ..instruments.metrics import METRICS
+from ..run import gpu
 from .provenance import provenance as machine
 from .records import counters_path, write
 
-ROOT = Path(__file__).parent.parent
-KERNEL = "sgemm"                # launches of other kernels are not counted
-LAUNCHES = 5                    # of which the least counts: see `profile`
+ROOT = Path(__file__).parents[2]
+KERNEL = "sgemm"  # launches of other kernels are not counted
+LAUNCHES = 5  # of which the least counts: see `profile`
 
 
 class ProfileError(RuntimeError):
     """ncu failed, or counted something else than was asked for."""
 
 
-def counters(command: Sequence[str], kernels: str, metrics: Sequence[str] = METRICS,
-             timeout: float = 1200) -> list[dict[str, float]]:
+def counters(
+    command: Sequence[str], kernels: str, metrics: Sequence[str] = METRICS, timeout: float = 1200
+) -> list[dict[str, float]]:
     """Run a Python command line (`["-m", "module", ...]`) under ncu.
 
     kernels: a regular expression for the names of the kernels that count. Returns the metrics of
@@ -41,15 +42,35 @@ def counters(command: Sequence[str], kernels: str, metrics: Sequence[str] = METR
     if ncu is None:
         raise FileNotFoundError("Nsight Compute's command line, ncu, is not on the PATH")
     report = subprocess.run(
-        [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-         "--kernel-name-base", "function", "--kernel-name", f"regex:{kernels}",
-         "--metrics", ",".join(metrics), sys.executable, *command],
-        cwd=ROOT, capture_output=True, text=True, timeout=timeout,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(
-            [str(ROOT), os.environ.get("PYTHONPATH", "")])})
+        [
+            ncu,
+            "--csv",
+            "--page",
+            "raw",
+            "--print-units",
+            "base",
+            "--clock-control",
+            "none",
+            "--kernel-name-base",
+            "function",
+            "--kernel-name",
+            f"regex:{kernels}",
+            "--metrics",
+            ",".join(metrics),
+            sys.executable,
+            *command,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+    )
     if report.returncode:
-        raise ProfileError(f"ncu failed ({report.returncode}): "
-                           f"{(report.stdout + report.stderr)[-2000:]}")
+        raise ProfileError(
+            f"ncu failed ({report.returncode}): {(report.stdout + report.stderr)[-2000:]}"
+        )
     rows = parse(report.stdout, metrics)
     if not rows:
         raise ProfileError(f"ncu counted no kernel: {(report.stdout + report.stderr)[-2000:]}")
@@ -66,10 +87,12 @@ def parse(text: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]
     rows = []
     for row in table:
         if not row["ID"]:
-            continue                                    # the line of units
+            continue  # the line of units
         values = {m: float(row[m].replace(",", "")) for m in metrics if row.get(m)}
-        rows.append({"name": row["Kernel Name"]}
-                    | {m: int(v) if v == int(v) else v for m, v in values.items()})
+        rows.append(
+            {"name": row["Kernel Name"]}
+            | {m: int(v) if v == int(v) else v for m, v in values.items()}
+        )
     return rows
 
 
@@ -116,8 +139,8 @@ def _ncu_version() -> str | None:
 
 def _launch(label: str, size: int) -> None:
     """What runs under ncu: one step."""
-    from .reference import inputs
-    from .steps import step
+    from ..ladder.reference import inputs
+    from ..ladder.step import step
 
     A, B, _ = inputs(size, size, size)
     for _ in range(LAUNCHES):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from . import gpu
+from ..run import gpu
 
 
 def provenance() -> dict[str, Any]:
@@ -21,7 +21,7 @@ def provenance() -> dict[str, Any]:
         "cuda_driver": device.cuda_driver,
         "nvrtc": device.nvrtc,
         "python": platform.python_version(),
-        "date": datetime.now(timezone.utc).date().isoformat(),
+        "date": datetime.now(UTC).date().isoformat(),
         "commit": commit(),
     }
 
@@ -31,7 +31,11 @@ def commit() -> str | None:
     try:
         answer = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-            cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20)
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return answer.stdout.strip() if answer.returncode == 0 else None

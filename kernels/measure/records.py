@@ -1,7 +1,8 @@
-"""Records of timings: what they hold, and the recorded ones in `results/`, a JSON per GPU.
+"""Records of timings: what they hold, and the recorded ones in `results/`, a folder per GPU.
 
 Reading them needs neither a GPU nor CuPy; `bench` makes them.
 """
+
 from __future__ import annotations
 
 import json
@@ -11,9 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "results"
+FOLDER = Path(__file__).parents[1] / "results"
+TIMINGS, COUNTERS = "timings.json", "counters.json"  # in a folder for each GPU
 CUBLAS = "cublas"
-COMMON = ("gpu", "driver", "nvrtc", "cublas")   # with the protocol: the same in all of a file
+COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Record:
     shape was measured; None where nvidia-smi did not say.
     """
 
-    step: str                           # a step's label, or "cublas"
+    step: str  # a step's label, or "cublas"
     M: int
     N: int
     K: int
@@ -34,7 +36,7 @@ class Record:
     repeats: int
     sm_clock_mhz: float | None = None
     throttle: tuple[str, ...] | None = None
-    commit: str | None = None           # if merged in from a run of another tree than the rest
+    commit: str | None = None  # if merged in from a run of another tree than the rest
 
     @property
     def name(self) -> str:
@@ -72,11 +74,11 @@ class Results:
     """Records of one run on one GPU, with where they come from. Prints as a table."""
 
     provenance: dict[str, Any]
-    fma_peak_tflops: float              # measured: independent FMAs in registers, nothing else
-    copy_gbs: float                     # measured: 10^9 bytes read and written a second
+    fma_peak_tflops: float  # measured: independent FMAs in registers, nothing else
+    copy_gbs: float  # measured: 10^9 bytes read and written a second
     records: tuple[Record, ...] = ()
-    left_out: tuple[str, ...] = ()      # what was not measured, and why
-    recorded: bool = field(default=False, compare=False)    # loaded, not measured just now
+    left_out: tuple[str, ...] = ()  # what was not measured, and why
+    recorded: bool = field(default=False, compare=False)  # loaded, not measured just now
 
     @property
     def gpu(self) -> str:
@@ -89,8 +91,9 @@ class Results:
     def select(self, step: Any) -> tuple[Record, ...]:
         """The records of a step (or its label, or "cublas"), smallest product first."""
         wanted = getattr(step, "label", step)
-        return tuple(sorted((r for r in self.records if r.step == wanted),
-                            key=lambda r: r.M * r.N * r.K))
+        return tuple(
+            sorted((r for r in self.records if r.step == wanted), key=lambda r: r.M * r.N * r.K)
+        )
 
     def find(self, step: Any, size: int | tuple[int, int, int]) -> Record | None:
         """The record of a step (or its label, or "cublas") at a size n, which stands for
@@ -119,32 +122,42 @@ class Results:
         here, there = (_circumstances(run.provenance) for run in (self, earlier))
         for key in here | there:
             if here.get(key) != there.get(key):
-                raise MergeError(f"these timings cannot join the earlier ones: {key} is "
-                                 f"{here.get(key)!r} and was {there.get(key)!r}; save them "
-                                 "elsewhere, or measure everything again")
+                raise MergeError(
+                    f"these timings cannot join the earlier ones: {key} is "
+                    f"{here.get(key)!r} and was {there.get(key)!r}; save them "
+                    "elsewhere, or measure everything again"
+                )
         old = earlier.provenance.get("commit")
         old = None if old == self.provenance.get("commit") else old
         lost = {text.partition(": ")[0] for text in self.left_out}
         done = {r.name for r in self.records} | lost
         kept = [replace(r, commit=r.commit or old) for r in earlier.records if r.name not in done]
-        records = sorted([*self.records, *kept],
-                         key=lambda r: (r.M * r.N * r.K, r.M, r.N, r.step != CUBLAS, r.step))
+        records = sorted(
+            [*self.records, *kept],
+            key=lambda r: (r.M * r.N * r.K, r.M, r.N, r.step != CUBLAS, r.step),
+        )
         left_out = [text for text in earlier.left_out if text.partition(": ")[0] not in done]
         return replace(self, records=tuple(records), left_out=(*self.left_out, *left_out))
 
     def __repr__(self) -> str:
         how = "recorded" if self.recorded else "measured"
-        lines = [f"{self.gpu}, {how} {self.date}: FMA peak {self.fma_peak_tflops:.1f} TFLOPS, "
-                 f"copy {self.copy_gbs:.0f} GB/s", ""]
+        lines = [
+            f"{self.gpu}, {how} {self.date}: FMA peak {self.fma_peak_tflops:.1f} TFLOPS, "
+            f"copy {self.copy_gbs:.0f} GB/s",
+            "",
+        ]
         width = max([22, *(len(r.step) for r in self.records)]) + 2
-        lines.append(f"{'step':<{width}}{'M x N x K':>20}{'TFLOPS':>9}{'p10 to p90':>17}"
-                     f"{'of cuBLAS':>11}")
+        lines.append(
+            f"{'step':<{width}}{'M x N x K':>20}{'TFLOPS':>9}{'p10 to p90':>17}{'of cuBLAS':>11}"
+        )
         for name in dict.fromkeys(r.step for r in self.records):
             for r in self.select(name):
                 share = self.share_of_cublas(r)
-                lines.append(f"{r.step:<{width}}{f'{r.M} x {r.N} x {r.K}':>20}{r.tflops:>9.3g}"
-                             f"{f'{r.tflops_p10:.3g} to {r.tflops_p90:.3g}':>17}"
-                             + (f"{share:>11.1%}" if share is not None else f"{'-':>11}"))
+                lines.append(
+                    f"{r.step:<{width}}{f'{r.M} x {r.N} x {r.K}':>20}{r.tflops:>9.3g}"
+                    f"{f'{r.tflops_p10:.3g} to {r.tflops_p90:.3g}':>17}"
+                    + (f"{share:>11.1%}" if share is not None else f"{'-':>11}")
+                )
         return "\n".join([*lines, *(f"left out: {reason}" for reason in self.left_out)])
 
     def to_json(self) -> str:
@@ -182,24 +195,23 @@ def write(path: Path, text: str) -> None:
 
 
 def slug(gpu_name: str) -> str:
-    """"NVIDIA H200" -> "nvidia_h200"."""
+    """ "NVIDIA H200" -> "nvidia_h200"."""
     return re.sub(r"[^a-z0-9]+", "_", gpu_name.lower()).strip("_")
 
 
 def results(gpu_name: str, folder: Path = FOLDER) -> Results:
     """The recorded results of a GPU, such as "NVIDIA H200". Raises ValueError if there are none."""
-    path = folder / f"{slug(gpu_name)}.json"
+    path = folder / slug(gpu_name) / TIMINGS
     if path.is_file():
         return Results.load(path)
-    # The folder also holds records of other kinds; those of this kind name their GPU.
-    contents = [json.loads(p.read_text(encoding="utf-8")) for p in sorted(folder.glob("*.json"))]
-    names = [c["provenance"]["gpu"] for c in contents if "records" in c]
-    raise ValueError(f"nothing is recorded for {gpu_name!r}; recorded: "
-                     + (", ".join(names) or "nothing yet"))
+    names = [Results.load(p).gpu for p in sorted(folder.glob(f"*/{TIMINGS}"))]
+    raise ValueError(
+        f"nothing is recorded for {gpu_name!r}; recorded: " + (", ".join(names) or "nothing yet")
+    )
 
 
 def counters_path(gpu_name: str, folder: Path = FOLDER) -> Path:
-    return folder / f"{slug(gpu_name)}_counters.json"
+    return folder / slug(gpu_name) / COUNTERS
 
 
 def counters(gpu_name: str) -> dict[str, Any]:
@@ -216,4 +228,4 @@ def peers() -> dict[str, Any]:
 
     {"kernels": {name: {"tflops": a number or None for each size, …}}, "columns": the sizes, …}.
     """
-    return json.loads((FOLDER / "h200_peers.json").read_text(encoding="utf-8"))
+    return json.loads((FOLDER / "nvidia_h200" / "peers.json").read_text(encoding="utf-8"))

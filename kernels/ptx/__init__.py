@@ -8,13 +8,28 @@ It needs NumPy and nothing of the rest of the project.
 
 from .errors import Deadlock, MemoryFault, ParseError, PTXError, StepLimit, UnknownOpcode
 from .events import Access, Barrier, Executed, Guarded, Launched
-from .findings import Finding, merged
 from .machine import decode, run
 from .parser import parse
-from .sanitizer import sanitize
 from .syntax import Entry, Instruction, Module, Param, Position
 
-__all__ = ["Access", "Barrier", "Deadlock", "Entry", "Executed", "Finding", "Guarded",
-           "Instruction", "Launched", "MemoryFault", "Module", "PTXError", "Param", "ParseError",
-           "Position", "StepLimit", "UnknownOpcode", "decode", "merged", "parse", "run",
-           "sanitize"]
+__all__ = [
+    "Access",
+    "Barrier",
+    "Deadlock",
+    "Entry",
+    "Executed",
+    "Guarded",
+    "Instruction",
+    "Launched",
+    "MemoryFault",
+    "Module",
+    "PTXError",
+    "Param",
+    "ParseError",
+    "Position",
+    "StepLimit",
+    "UnknownOpcode",
+    "decode",
+    "parse",
+    "run",
+]

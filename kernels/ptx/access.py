@@ -17,8 +17,28 @@ from .syntax import Instruction, Vector
 
 SPACES = {"global", "shared", "local", "const", "param"}
 # hints that change nothing about the value: caches, ordering between correct programs' threads
-HINTS = {"nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "volatile", "relaxed", "acquire",
-         "release", "acq_rel", "weak", "cta", "gpu", "sys", "cluster", "noftz", "unified"}
+HINTS = {
+    "nc",
+    "ca",
+    "cg",
+    "cs",
+    "cv",
+    "lu",
+    "wb",
+    "wt",
+    "volatile",
+    "relaxed",
+    "acquire",
+    "release",
+    "acq_rel",
+    "weak",
+    "cta",
+    "gpu",
+    "sys",
+    "cluster",
+    "noftz",
+    "unified",
+}
 
 
 def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set[str]]:
@@ -64,8 +84,17 @@ def spaces_of(space: str, address, mask, state):
             yield state.spaces[name], address - start[name], part
 
 
-def reach(i, state, kind: str, space: memory.Space, address, mask, width: int,
-          align: int | None = None, values=None):
+def reach(
+    i,
+    state,
+    kind: str,
+    space: memory.Space,
+    address,
+    mask,
+    width: int,
+    align: int | None = None,
+    values=None,
+):
     """Check an access (aligned to its width unless told otherwise) and tell the sink of it.
 
     Returns the mask of the threads that may go on with it: all, unless the run is tolerant."""
@@ -75,14 +104,38 @@ def reach(i, state, kind: str, space: memory.Space, address, mask, width: int,
         if not state.tolerant:
             raise space.fault(address, wrong, width, align, i, state.describe_thread)
         wrong = state.full(wrong)
-        state.sink(Fault(i, kind, space.name, width, align, address, wrong, state.blocks,
-                         state.shape[1], state.steps))
+        state.sink(
+            Fault(
+                i,
+                kind,
+                space.name,
+                width,
+                align,
+                address,
+                wrong,
+                state.blocks,
+                state.shape[1],
+                state.steps,
+            )
+        )
         mask = state.full(mask) & ~wrong
     if kind != "load":
         space.check_writeable(address, mask, i, state.describe_thread)
     if state.sink is not None:
-        state.sink(Access(i, kind, space.name, width, address, mask, state.blocks,
-                          state.shape[1], state.steps, values))
+        state.sink(
+            Access(
+                i,
+                kind,
+                space.name,
+                width,
+                address,
+                mask,
+                state.blocks,
+                state.shape[1],
+                state.steps,
+                values,
+            )
+        )
     return mask
 
 
@@ -100,11 +153,12 @@ def load(i: Instruction, slots):
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "load", home, address, part, size * lanes)
             for write, value in zip(writers, home.load(address, part, size, lanes)):
-                if part is not None:                # flat values of the active threads
+                if part is not None:  # flat values of the active threads
                     full = np.zeros(state.shape, value.dtype)
                     full[part] = value
                     value = full
                 write(state.registers, value.view(dtype), part)
+
     return execute
 
 
@@ -123,6 +177,7 @@ def store(i: Instruction, slots):
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "store", home, address, part, size * lanes, values=values)
             home.store(address, part, values, size)
+
     return execute
 
 
@@ -148,7 +203,7 @@ def atomic(i: Instruction, slots):
     """atom and red. Threads that meet at one address take turns in thread order; a GPU
     takes them in any order, which float sums show in their last bits."""
     space, kind, lanes, given = split_modifiers(i, set(ATOMICS))
-    if len(given) != 1 or lanes != 1 or kind[0] == "f" and given - {"add", "exch"}:
+    if len(given) != 1 or lanes != 1 or (kind[0] == "f" and given - {"add", "exch"}):
         raise Unsupported(".".join(i.modifiers))
     operation = ATOMICS[given.pop()]
     dtype, size = DTYPES[kind], bits(kind) // 8
@@ -164,8 +219,9 @@ def atomic(i: Instruction, slots):
             part = reach(i, state, "atomic", home, address, part, size)
             active = np.ones(state.shape, bool) if part is None else part
             index = np.broadcast_to((address // size) + home.rows[size], state.shape)[active]
-            values = [np.broadcast_to(read(state.registers), state.shape)[active]
-                      for read in readers]
+            values = [
+                np.broadcast_to(read(state.registers), state.shape)[active] for read in readers
+            ]
             function = operation
             if dtype is np.float32 and operation is ATOMICS["add"] and home.name == "global":
                 function = flushing(operation)
@@ -174,6 +230,7 @@ def atomic(i: Instruction, slots):
                 full = np.zeros(state.shape, dtype)
                 full[active] = old
                 write(state.registers, full, part)
+
     return execute
 
 
@@ -200,6 +257,7 @@ def take_turns(view, index, values, operation):
 
 # -- cp.async: copies that land when they are waited for --------------------------------------
 
+
 def async_copy(i: Instruction, slots):
     """cp.async.{ca,cg}.shared.global [to], [from], size{, source size}: missing bytes are zeros.
 
@@ -211,9 +269,11 @@ def async_copy(i: Instruction, slots):
     if words == {"commit_group"}:
         return lambda state, mask: state.copies.commit(state.full(mask))
     if words == {"wait_all"}:
+
         def wait_all(state, mask):
             state.copies.commit(state.full(mask))
             state.copies.wait(state.full(mask), 0)
+
         return wait_all
     if words == {"wait_group"}:
         pending = int(i.operands[0].value)
@@ -241,15 +301,18 @@ def async_copy(i: Instruction, slots):
         active = reach(i, state, "store", shared, target, active, width)
         words = [np.zeros(state.shape, np.uint32) for _ in range(width // 4)]
         for n, value in enumerate(home.load(source, reading, 4, width // 4)):
-            left = np.clip(count[reading].astype(np.int64) - 4 * n, 0, 4)   # bytes of this word
+            left = np.clip(count[reading].astype(np.int64) - 4 * n, 0, 4)  # bytes of this word
             words[n][reading] = value & low_ones(8 * left.astype(np.uint32), np.uint32)[0]
 
         def land(done):
             shared.store(target, done, words, 4)
             if state.sink is not None:
-                state.sink(Landed(i, width, target, done, state.blocks, state.shape[1],
-                                  state.steps))
+                state.sink(
+                    Landed(i, width, target, done, state.blocks, state.shape[1], state.steps)
+                )
+
         state.copies.add(land, active)
+
     return execute
 
 
@@ -257,16 +320,17 @@ class AsyncCopies:
     """The copies under way in a chunk, in groups, counted for each thread."""
 
     def __init__(self):
-        self.open = []              # (write, threads): not yet committed
-        self.groups = []            # [copies, threads that committed them], oldest first
+        self.open = []  # (write, threads): not yet committed
+        self.groups = []  # [copies, threads that committed them], oldest first
 
     def add(self, write, threads) -> None:
         self.open.append((write, threads))
 
     def commit(self, threads) -> None:
         mine = [(write, owners & threads) for write, owners in self.open]
-        self.open = [(write, owners & ~threads) for write, owners in self.open
-                     if (owners & ~threads).any()]
+        self.open = [
+            (write, owners & ~threads) for write, owners in self.open if (owners & ~threads).any()
+        ]
         self.groups.append([mine, threads.copy()])
 
     def wait(self, threads, pending: int) -> None:
@@ -279,7 +343,7 @@ class AsyncCopies:
             if landing.any():
                 landed.append((copies, landing))
                 owners &= ~landing
-        for copies, landing in reversed(landed):        # oldest first, as they were issued
+        for copies, landing in reversed(landed):  # oldest first, as they were issued
             for write, threads_of_copy in copies:
                 if (threads_of_copy & landing).any():
                     write(threads_of_copy & landing)

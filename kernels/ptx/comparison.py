@@ -15,16 +15,34 @@ def unordered(compare: Callable) -> Callable:
     return lambda a, b: compare(a, b) | np.isnan(a) | np.isnan(b)
 
 
-INTEGER_COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
-                   "gt": np.greater, "ge": np.greater_equal, "lo": np.less, "ls": np.less_equal,
-                   "hi": np.greater, "hs": np.greater_equal}
-FLOAT_COMPARE = {"eq": np.equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-                 "ge": np.greater_equal, "ne": lambda a, b: (a < b) | (a > b),
-                 "equ": unordered(np.equal), "neu": np.not_equal, "ltu": unordered(np.less),
-                 "leu": unordered(np.less_equal), "gtu": unordered(np.greater),
-                 "geu": unordered(np.greater_equal),
-                 "num": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
-                 "nan": lambda a, b: np.isnan(a) | np.isnan(b)}
+INTEGER_COMPARE = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "lo": np.less,
+    "ls": np.less_equal,
+    "hi": np.greater,
+    "hs": np.greater_equal,
+}
+FLOAT_COMPARE = {
+    "eq": np.equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "ne": lambda a, b: (a < b) | (a > b),
+    "equ": unordered(np.equal),
+    "neu": np.not_equal,
+    "ltu": unordered(np.less),
+    "leu": unordered(np.less_equal),
+    "gtu": unordered(np.greater),
+    "geu": unordered(np.greater_equal),
+    "num": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
+    "nan": lambda a, b: np.isnan(a) | np.isnan(b),
+}
 BOOLEAN = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
@@ -38,8 +56,7 @@ def comparison(modifiers: tuple[str, ...]) -> tuple[Callable, Callable | None, t
     if "ftz" in middle:
         middle.remove("ftz")
         ordinary = compare
-        compare = lambda a, b: ordinary(floats.flush_subnormals(a),
-                                        floats.flush_subnormals(b))
+        compare = lambda a, b: ordinary(floats.flush_subnormals(a), floats.flush_subnormals(b))
     if middle and (len(middle) > 1 or middle[0] not in BOOLEAN):
         raise Unsupported(".".join(modifiers))
     return compare, BOOLEAN[middle[0]] if middle else None, DTYPES[kind]
@@ -47,13 +64,14 @@ def comparison(modifiers: tuple[str, ...]) -> tuple[Callable, Callable | None, t
 
 def setp(i):
     compare, combine, dtype = comparison(i.modifiers)
-    two = isinstance(i.operands[0], Vector)         # p|q: q gets the opposite comparison
+    two = isinstance(i.operands[0], Vector)  # p|q: q gets the opposite comparison
 
     def run(a, b, c=None):
         p = compare(a, b)
         if combine is None:
             return (p, ~p) if two else p
         return (combine(p, c), combine(~p, c)) if two else combine(p, c)
+
     sources = (dtype, dtype) if combine is None else (dtype, dtype, np.bool_)
     return Op(run, sources, np.bool_)
 
@@ -69,6 +87,7 @@ def set_(i):
     def run(a, b, c=None):
         p = compare(a, b) if combine is None else combine(compare(a, b), c)
         return np.where(p, true, true.dtype.type(0))
+
     sources = (dtype, dtype) if combine is None else (dtype, dtype, np.bool_)
     return Op(run, sources, DTYPES[result])
 
@@ -89,10 +108,14 @@ def slct(i):
 
 
 def testp(i):
-    tests = {"finite": np.isfinite, "infinite": np.isinf, "notanumber": np.isnan,
-             "number": lambda x: ~np.isnan(x),
-             "normal": lambda x: np.isfinite(x) & (np.abs(x) >= np.finfo(x.dtype).tiny),
-             "subnormal": lambda x: (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny)}
+    tests = {
+        "finite": np.isfinite,
+        "infinite": np.isinf,
+        "notanumber": np.isnan,
+        "number": lambda x: ~np.isnan(x),
+        "normal": lambda x: np.isfinite(x) & (np.abs(x) >= np.finfo(x.dtype).tiny),
+        "subnormal": lambda x: (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny),
+    }
     kind, flags = modifiers_of(i, FLOATS, " ".join(tests))
     return Op(tests[flags.pop()], (DTYPES[kind],), np.bool_)
 

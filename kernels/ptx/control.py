@@ -18,12 +18,14 @@ from .memory import LOCAL_WINDOW, SHARED_WINDOW
 
 def guarded(execute, predicate_of, i):
     """Run only the threads whose guard predicate is true."""
+
     def run(state, mask):
         taken, _ = split(predicate_of(state.registers), mask)
         if taken is not False:
             if state.sink is not None:
                 state.sink(Guarded(i, taken, state.blocks, state.shape[1], state.steps))
             execute(state, taken)
+
     return run
 
 
@@ -31,7 +33,7 @@ def split(predicate, mask):
     """The threads of the mask where the predicate is true, and those where it is not.
 
     Either is False where nobody is left, and None where all threads of the chunk are."""
-    if predicate.size == 1:                 # uniform: nobody diverges
+    if predicate.size == 1:  # uniform: nobody diverges
         return (mask, False) if predicate[0, 0] else (False, mask)
     if mask is None and predicate.all():
         return None, False
@@ -51,7 +53,7 @@ def exit_threads(state, mask):
         state.alive[:] = False
     else:
         state.alive &= ~mask
-    for number in list(state.waiting):      # those who wait need not wait for these any more
+    for number in list(state.waiting):  # those who wait need not wait for these any more
         release(state, number)
     for pc, (waiting, _) in state.gathering.items():
         state.go(pc, waiting)
@@ -72,6 +74,7 @@ def branch(i, slots, entry, following):
             state.go(target, taken)
         if left is not False:
             state.go(following, left)
+
     return end
 
 
@@ -87,12 +90,16 @@ def indexed_branch(i, slots, entry, following):
         active = state.full(mask)
         if (index[active] >= len(targets)).any():
             b, t = np.argwhere(active & (index >= len(targets)))[0]
-            raise PTXError(f"brx.idx with index {int(index[b, t])}, but {len(targets)} targets",
-                           instruction=i, thread=state.describe_thread(b, t))
+            raise PTXError(
+                f"brx.idx with index {int(index[b, t])}, but {len(targets)} targets",
+                instruction=i,
+                thread=state.describe_thread(b, t),
+            )
         for n, target in enumerate(targets):
             going = active & (index == n)
             if going.any():
                 state.go(target, going)
+
     return end
 
 
@@ -110,6 +117,7 @@ def leave(i, slots, entry, following):
             state.go(following, left)
         if leaving is not False:
             exit_threads(state, leaving)
+
     return end
 
 
@@ -124,12 +132,13 @@ def trap(i, slots, entry, following):
                 state.go(following, left)
         if taken is not False:
             b, t = np.argwhere(state.full(taken))[0]
-            raise PTXError("the kernel trapped", instruction=i,
-                           thread=state.describe_thread(b, t))
+            raise PTXError("the kernel trapped", instruction=i, thread=state.describe_thread(b, t))
+
     return end
 
 
 # -- barriers ---------------------------------------------------------------------------------
+
 
 def barrier(i, slots, entry, following):
     """bar.sync, bar.arrive, bar.red: threads of a block wait for each other.
@@ -139,8 +148,12 @@ def barrier(i, slots, entry, following):
     if i.modifiers[:1] == ("warp",):
         return warp_wide(i, slots, entry, following)
     kind = next((m for m in i.modifiers if m in ("sync", "arrive", "red")), None)
-    if kind is None or set(i.modifiers) - {"sync", "arrive", "red", "aligned", "cta", "popc", "and",
-                                           "or", "u32", "pred"} or i.guard is not None:
+    if (
+        kind is None
+        or set(i.modifiers)
+        - {"sync", "arrive", "red", "aligned", "cta", "popc", "and", "or", "u32", "pred"}
+        or i.guard is not None
+    ):
         raise Unsupported(".".join(i.modifiers) + (" under a guard" if i.guard else ""))
     operands, combine = list(i.operands), None
     if kind == "red":
@@ -151,8 +164,12 @@ def barrier(i, slots, entry, following):
     def end(state, mask):
         number = one_value(number_of, state, mask, i)
         count = one_value(count_of, state, mask, i) if count_of else None
-        if mask is None and kind == "sync" and count in (None, state.shape[1]) \
-                and number not in state.arrived:
+        if (
+            mask is None
+            and kind == "sync"
+            and count in (None, state.shape[1])
+            and number not in state.arrived
+        ):
             announce(state, i, number, mask)
             state.go(following, mask)
             return
@@ -169,6 +186,7 @@ def barrier(i, slots, entry, following):
                 here = here | groups[following][0]
             groups[following] = (here, i, combine, count)
         release(state, number)
+
     return end
 
 
@@ -186,7 +204,7 @@ def release(state, number: int) -> None:
     if not groups:
         return
     here = np.logical_or.reduce([mask for mask, *_ in groups.values()])
-    *_, (*_, count) = groups.values()       # of the last to come
+    *_, (*_, count) = groups.values()  # of the last to come
     there = here.sum(1) + state.arrived.get(number, 0)
     needed = state.alive.sum(1) if count is None else count
     done = (there >= needed) & here.any(1)
@@ -213,8 +231,9 @@ def release(state, number: int) -> None:
 
 def announce(state, i, number: int, mask, count: int | None = None, waited=()) -> None:
     if state.sink is not None:
-        state.sink(Barrier(i, number, mask, state.blocks, state.shape[1], state.steps,
-                           count, waited))
+        state.sink(
+            Barrier(i, number, mask, state.blocks, state.shape[1], state.steps, count, waited)
+        )
 
 
 def reduction(i, slots, operands: list):
@@ -234,6 +253,7 @@ def reduction(i, slots, operands: list):
     def combine(state, going):
         votes = predicate_of(state.registers) & going
         write(state.registers, reduce(votes, going)[:, None], going)
+
     return combine
 
 
@@ -253,15 +273,25 @@ def warp_wide(i, slots, entry, following):
         if following - 1 in state.gathering:
             mask = state.full(mask) | state.gathering.pop(following - 1)[0]
         run(state, mask)
+
     return end
 
 
-CONTROL = {"bra": branch, "brx": indexed_branch, "ret": leave, "exit": leave, "trap": trap,
-           "bar": barrier, "barrier": barrier, **dict.fromkeys(warp.WARP, warp_wide)}
-REPEATED = {"bar", "barrier", *warp.WARP}       # lanes that wait may come to these again
+CONTROL = {
+    "bra": branch,
+    "brx": indexed_branch,
+    "ret": leave,
+    "exit": leave,
+    "trap": trap,
+    "bar": barrier,
+    "barrier": barrier,
+    **dict.fromkeys(warp.WARP, warp_wide),
+}
+REPEATED = {"bar", "barrier", *warp.WARP}  # lanes that wait may come to these again
 
 
 # -- neither control nor arithmetic -----------------------------------------------------------
+
 
 def nothing(i, slots):
     """Fences and hints: threads of a chunk run in lockstep and see each other's stores."""
@@ -272,8 +302,14 @@ def change_window(i, slots):
     """cvta: between a space's own addresses and generic ones."""
     to = i.modifiers[0] == "to"
     space, kind = i.modifiers[-2:]
-    start = {"global": 0, "const": 0, "param": 0, "shared": SHARED_WINDOW,
-             "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}[space]
+    start = {
+        "global": 0,
+        "const": 0,
+        "param": 0,
+        "shared": SHARED_WINDOW,
+        "shared::cta": SHARED_WINDOW,
+        "local": LOCAL_WINDOW,
+    }[space]
     dtype = {"u64": np.uint64, "u32": np.uint32}[kind]
     if kind == "u32" and start:
         raise Unsupported(".".join(i.modifiers))
@@ -284,5 +320,8 @@ def change_window(i, slots):
     return lambda state, mask: write(state.registers, read(state.registers) + shift, mask)
 
 
-SIMPLE = {"activemask": warp.active_mask, "cvta": change_window,
-          **dict.fromkeys(("membar", "fence", "nanosleep", "prefetch", "prefetchu"), nothing)}
+SIMPLE = {
+    "activemask": warp.active_mask,
+    "cvta": change_window,
+    **dict.fromkeys(("membar", "fence", "nanosleep", "prefetch", "prefetchu"), nothing),
+}

@@ -18,26 +18,29 @@ from .syntax import Entry, Instruction
 @dataclass(frozen=True)
 class Launched:
     """Comes first: what is run, and which bytes of each space belong to what."""
+
     entry: Entry
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    allocations: dict[str, tuple[Allocation, ...]]      # by space: global, shared, local, param
+    allocations: dict[str, tuple[Allocation, ...]]  # by space: global, shared, local, param
 
 
 @dataclass(frozen=True)
 class Executed:
     """A straight run of instructions, executed once by the threads of the mask."""
+
     instructions: tuple[Instruction, ...]
-    blocks: np.ndarray              # (B,) linear block numbers
-    threads: int                    # threads of a block
+    blocks: np.ndarray  # (B,) linear block numbers
+    threads: int  # threads of a block
     mask: np.ndarray | None
-    step: int                       # instructions run before, in this chunk
+    step: int  # instructions run before, in this chunk
 
 
 @dataclass(frozen=True)
 class Guarded:
     """An instruction under a predicate, executed once by the threads of the mask: the Executed
     event before it says who came there."""
+
     instruction: Instruction
     mask: np.ndarray | None
     blocks: np.ndarray
@@ -48,29 +51,31 @@ class Guarded:
 @dataclass(frozen=True)
 class Access:
     """One memory instruction, executed once."""
+
     instruction: Instruction
-    kind: str                       # "load", "store", "atomic"
-    space: str                      # "global", "shared", "local", "const", "param"
-    width: int                      # bytes for each thread
-    address: np.ndarray             # int64 byte addresses within the space
+    kind: str  # "load", "store", "atomic"
+    space: str  # "global", "shared", "local", "const", "param"
+    width: int  # bytes for each thread
+    address: np.ndarray  # int64 byte addresses within the space
     mask: np.ndarray | None
     blocks: np.ndarray
     threads: int
     step: int
-    values: tuple[np.ndarray, ...] | None = None    # of a store: its elements, unsigned
+    values: tuple[np.ndarray, ...] | None = None  # of a store: its elements, unsigned
 
 
 @dataclass(frozen=True)
 class Fault:
     """Of a tolerant run: accesses that are out of bounds or misaligned, and are not made. The
     Access for the other threads follows."""
+
     instruction: Instruction
     kind: str
     space: str
     width: int
     align: int
     address: np.ndarray
-    mask: np.ndarray                # the threads at fault
+    mask: np.ndarray  # the threads at fault
     blocks: np.ndarray
     threads: int
     step: int
@@ -80,9 +85,10 @@ class Fault:
 class Landed:
     """What cp.async has stored, with a wait, for the threads of the mask. Its Access came when
     the copy was issued."""
-    instruction: Instruction        # the cp.async
+
+    instruction: Instruction  # the cp.async
     width: int
-    address: np.ndarray             # in shared memory
+    address: np.ndarray  # in shared memory
     mask: np.ndarray
     blocks: np.ndarray
     threads: int
@@ -93,19 +99,21 @@ class Landed:
 class Barrier:
     """The threads of the mask have all reached the barrier and go on. `waited`: at which
     instructions, each with its threads; empty when all waited at `instruction`."""
+
     instruction: Instruction
     number: int
     mask: np.ndarray | None
     blocks: np.ndarray
     threads: int
     step: int
-    count: int | None = None        # the threads that it takes; None: all of the block
+    count: int | None = None  # the threads that it takes; None: all of the block
     waited: tuple[tuple[Instruction, np.ndarray], ...] = ()
 
 
 @dataclass(frozen=True)
 class Arrived:
     """bar.arrive: the threads of the mask count as arrived and do not wait."""
+
     instruction: Instruction
     number: int
     mask: np.ndarray | None
@@ -117,8 +125,9 @@ class Arrived:
 @dataclass(frozen=True)
 class WarpSync:
     """shfl, vote, redux or bar.warp.sync: lanes have waited for those of their member mask."""
+
     instruction: Instruction
-    members: np.ndarray             # uint32 (B, T): a bit for each lane of the warp
+    members: np.ndarray  # uint32 (B, T): a bit for each lane of the warp
     mask: np.ndarray | None
     blocks: np.ndarray
     threads: int

@@ -34,13 +34,14 @@ def fma32(a, b, c):
 
 def directed(rounding: str):
     """(a, b, c) -> a * b + c in float32, rounded down (rm), up (rp) or towards zero (rz)."""
+
     def run(a, b, c):
         a, b, c = (x.astype(np.float64) for x in (a, b, c))
         product = a * b
         s = product + c
-        exact = _to_odd(s, _sum_error(product, c, s))   # not a float32 unless the value is
+        exact = _to_odd(s, _sum_error(product, c, s))  # not a float32 unless the value is
         nearest = exact.astype(np.float32)
-        if rounding == "rm":            # a sum that cancels is -0, but +0 + +0 stays +0
+        if rounding == "rm":  # a sum that cancels is -0, but +0 + +0 stays +0
             positive = ~(np.signbit(product) | np.signbit(c))
             nearest = np.where((exact == 0) & ~positive, np.float32(-0.0), nearest)
         too_high, too_low = nearest > exact, nearest < exact
@@ -48,6 +49,7 @@ def directed(rounding: str):
         up = too_low & ((rounding == "rp") | (rounding == "rz") & (exact < 0))
         nearest = np.where(down, np.nextafter(nearest, np.float32(-np.inf)), nearest)
         return np.where(up, np.nextafter(nearest, np.float32(np.inf)), nearest)
+
     return run
 
 
@@ -66,9 +68,20 @@ def fma64(a, b, c):
     z = _sum_to_odd(_sum_error(c, low, t), _sum_error(product, t, v))
     result = v + z
     size = np.abs(product)
-    near_limits = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0) & ~(
-        (size < 2.0 ** 900) & (size > 2.0 ** -900) & (np.abs(c) < 2.0 ** 900)
-        & (np.abs(a) < 2.0 ** 900) & (np.abs(b) < 2.0 ** 900))
+    near_limits = (
+        np.isfinite(a)
+        & np.isfinite(b)
+        & np.isfinite(c)
+        & (a != 0)
+        & (b != 0)
+        & ~(
+            (size < 2.0**900)
+            & (size > 2.0**-900)
+            & (np.abs(c) < 2.0**900)
+            & (np.abs(a) < 2.0**900)
+            & (np.abs(b) < 2.0**900)
+        )
+    )
     special = ~np.isfinite(a) | ~np.isfinite(b) | ~np.isfinite(c) | (a == 0) | (b == 0)
     result = np.where(special, product + c, result)
     result = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, result)
@@ -81,7 +94,7 @@ def fma64(a, b, c):
 def _fma_exact(a, b, c) -> float:
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
     if exact == 0:
-        return float(a * b + c)         # the sign of a zero sum
+        return float(a * b + c)  # the sign of a zero sum
     try:
         return float(exact)
     except OverflowError:
@@ -96,10 +109,12 @@ def _sum_error(a, b, s):
 
 def _product_error(a, b, p):
     """The exact a * b - p, for p = fl(a * b) (Veltkamp's split, Dekker's product)."""
+
     def split(x):
-        big = x * 134217729.0           # 2**27 + 1
+        big = x * 134217729.0  # 2**27 + 1
         high = big - (big - x)
         return high, x - high
+
     (ah, al), (bh, bl) = split(a), split(b)
     return ((ah * bh - p) + ah * bl + al * bh) + al * bl
 
@@ -127,8 +142,11 @@ def minimum(a, b):
 def maximum(a, b):
     """PTX max: the number where one operand is NaN; +0 is more than -0."""
     zeros = (a == 0) & (b == 0)
-    return np.where(zeros, np.where(np.signbit(a), b, a), np.fmax(a, b)) if zeros.any() \
+    return (
+        np.where(zeros, np.where(np.signbit(a), b, a), np.fmax(a, b))
+        if zeros.any()
         else np.fmax(a, b)
+    )
 
 
 def to_integer(x, dtype, rounding):

@@ -9,9 +9,17 @@ import numpy as np
 
 from .syntax import Instruction
 
-DTYPES = {"pred": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64,
-          **{f"{kind}{bits}": np.dtype(f"{'i' if kind == 's' else 'u'}{bits // 8}").type
-             for kind in "bus" for bits in (8, 16, 32, 64)}}
+DTYPES = {
+    "pred": np.bool_,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    **{
+        f"{kind}{bits}": np.dtype(f"{'i' if kind == 's' else 'u'}{bits // 8}").type
+        for kind in "bus"
+        for bits in (8, 16, 32, 64)
+    },
+}
 INTEGERS = {f"{kind}{bits}" for kind in "us" for bits in (16, 32, 64)}
 FLOATS = {"f32", "f64"}
 BITS = {"b16", "b32", "b64"}
@@ -23,9 +31,9 @@ class Unsupported(ValueError):
 
 @dataclass(frozen=True)
 class Op:
-    function: Callable          # arrays -> an array, or a tuple of them for several destinations
-    sources: tuple              # NumPy type of each operand after the destination
-    result: type                # NumPy type of the result
+    function: Callable  # arrays -> an array, or a tuple of them for several destinations
+    sources: tuple  # NumPy type of each operand after the destination
+    result: type  # NumPy type of the result
 
 
 def modifiers_of(i: Instruction, types: set[str], flags: str = "") -> tuple[str, set[str]]:

@@ -117,7 +117,7 @@ def extract_bits(a, position, length):
     if a.dtype.kind == "u":
         return shift_right(a, start) & low_ones(size, a.dtype)
     last = np.uint32(width_of(a.dtype) - 1)
-    left = last - np.minimum(start + size - np.uint32(1), last)     # bits above the field
+    left = last - np.minimum(start + size - np.uint32(1), last)  # bits above the field
     return np.where(size == 0, a.dtype.type(0), shift_right(shift_left(a, left), start + left))
 
 

@@ -25,30 +25,31 @@ from .ops import OPS
 from .registers import Slots
 from .syntax import Entry, Instruction, Vector
 
-CHUNK_THREADS = 16384       # as many as keep the working set in the L2 cache of a core
-MAX_THREADS = 1024          # of a block, on every GPU to date
+CHUNK_THREADS = 16384  # as many as keep the working set in the L2 cache of a core
+MAX_THREADS = 1024  # of a block, on every GPU to date
 STEP_LIMIT = 5_000_000
-FAR, APART = 1 << 20, 256   # bytes between the arrays of a tolerant run: global, other spaces
-PATIENCE = 1024             # turns of the lowest program counter before another has one
-SIMPLE = MEMORY | control.SIMPLE            # decoders that take (instruction, slots)
+FAR, APART = 1 << 20, 256  # bytes between the arrays of a tolerant run: global, other spaces
+PATIENCE = 1024  # turns of the lowest program counter before another has one
+SIMPLE = MEMORY | control.SIMPLE  # decoders that take (instruction, slots)
 
 
 @dataclass
 class State:
     """All that changes while a chunk runs."""
+
     registers: list[np.ndarray]
     spaces: dict[str, memory.Space]
-    blocks: np.ndarray                          # (B,) linear block numbers
+    blocks: np.ndarray  # (B,) linear block numbers
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     sink: object = None
     tolerant: bool = False
-    steps: int = 0                              # instructions run
+    steps: int = 0  # instructions run
     ready: dict[int, np.ndarray | None] = field(default_factory=lambda: {0: None})
-    waiting: dict[int, dict] = field(default_factory=dict)      # barrier -> {pc: mask}
-    arrived: dict[int, np.ndarray] = field(default_factory=dict)    # bar.arrive counts (B,)
-    gathering: dict[int, tuple] = field(default_factory=dict)   # pc of a warp-wide instruction
-                                                # -> (mask of the lanes that wait, instruction)
+    waiting: dict[int, dict] = field(default_factory=dict)  # barrier -> {pc: mask}
+    arrived: dict[int, np.ndarray] = field(default_factory=dict)  # bar.arrive counts (B,)
+    gathering: dict[int, tuple] = field(default_factory=dict)  # pc of a warp-wide instruction
+    # -> (mask of the lanes that wait, instruction)
     copies: AsyncCopies = field(default_factory=AsyncCopies)
 
     def __post_init__(self):
@@ -70,13 +71,16 @@ class State:
         x, y, _ = self.block
         i, j, _ = self.grid
         n = int(self.blocks[b])
-        return (f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
-                f"thread ({t % x}, {t // x % y}, {t // (x * y)})")
+        return (
+            f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
+            f"thread ({t % x}, {t // x % y}, {t // (x * y)})"
+        )
 
 
 @dataclass(frozen=True)
 class BasicBlock:
     """Straight-line code: steps that do not jump, then one that decides where to go."""
+
     instructions: tuple[Instruction, ...]
     steps: tuple
     end: object
@@ -84,7 +88,7 @@ class BasicBlock:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    blocks: dict[int, BasicBlock]       # by the index of the first instruction
+    blocks: dict[int, BasicBlock]  # by the index of the first instruction
     slots: Slots
 
 
@@ -126,8 +130,9 @@ def bind(i: Instruction, slots: Slots, entry: Entry, following: int):
             raise Unsupported(i.opcode)
         return control.guarded(execute, slots.guard(i), i) if i.guard else execute
     except (Unsupported, IndexError, KeyError) as reason:
-        raise UnknownOpcode(f"the interpreter does not know {i.text!r} ({reason})",
-                            instruction=i) from None
+        raise UnknownOpcode(
+            f"the interpreter does not know {i.text!r} ({reason})", instruction=i
+        ) from None
 
 
 def compute(i: Instruction, slots: Slots):
@@ -147,17 +152,28 @@ def compute(i: Instruction, slots: Slots):
             registers = state.registers
             for write, value in zip(writers, function(*[r(registers) for r in readers])):
                 write(registers, value, mask)
+
         return execute
     write = slots.writer(target, op.result)
 
     def execute(state, mask):
         registers = state.registers
         write(registers, function(*[read(registers) for read in readers]), mask)
+
     return execute
 
 
-def run(entry: Entry, grid, block, args, *, dynamic_shared: int = 0, sink=None,
-        step_limit: int = STEP_LIMIT, tolerant: bool = False) -> None:
+def run(
+    entry: Entry,
+    grid,
+    block,
+    args,
+    *,
+    dynamic_shared: int = 0,
+    sink=None,
+    step_limit: int = STEP_LIMIT,
+    tolerant: bool = False,
+) -> None:
     """Run an entry for a grid of blocks.
 
     grid, block: 1 to 3 ints, x first. args, one per parameter: a C-contiguous NumPy array for a
@@ -177,34 +193,51 @@ def run(entry: Entry, grid, block, args, *, dynamic_shared: int = 0, sink=None,
     apart = APART if tolerant else 0
     params = np.frombuffer(bytearray(pack_params(entry, args, addresses)), np.uint8)
     shared, shared_size = memory.lay_out(
-        [v for v in entry.variables if v.space == "shared"], dynamic_shared, apart)
-    local, local_size = memory.lay_out([v for v in entry.variables if v.space == "local"],
-                                        guard=apart)
+        [v for v in entry.variables if v.space == "shared"], dynamic_shared, apart
+    )
+    local, local_size = memory.lay_out(
+        [v for v in entry.variables if v.space == "local"], guard=apart
+    )
     symbols = {a.name: a.start for a in (*heap.allocations, *shared, *local)}
     symbols |= {p.name: p.offset for p in entry.params}
-    param = memory.Space("param", params, np.zeros((1, 1), np.int64),
-                         [memory.Allocation(p.name, p.offset, p.size) for p in entry.params])
+    param = memory.Space(
+        "param",
+        params,
+        np.zeros((1, 1), np.int64),
+        [memory.Allocation(p.name, p.offset, p.size) for p in entry.params],
+    )
     if sink is not None:
-        sink(Launched(entry, grid, block, {
-            "global": tuple(heap.allocations), "param": tuple(param.allocations),
-            "shared": tuple(shared), "local": tuple(local)}))
+        sink(
+            Launched(
+                entry,
+                grid,
+                block,
+                {
+                    "global": tuple(heap.allocations),
+                    "param": tuple(param.allocations),
+                    "shared": tuple(shared),
+                    "local": tuple(local),
+                },
+            )
+        )
     threads = block[0] * block[1] * block[2]
     total = grid[0] * grid[1] * grid[2]
     per_chunk = max(1, CHUNK_THREADS // threads)
-    with np.errstate(all="ignore"):             # IEEE says what happens; PTX does not warn
+    with np.errstate(all="ignore"):  # IEEE says what happens; PTX does not warn
         for first in range(0, total, per_chunk):
             blocks = np.arange(first, min(first + per_chunk, total))
-            spaces = {"global": heap, "param": param,
-                      "shared": memory.rowed_space("shared", shared, shared_size,
-                                                   (len(blocks), 1)),
-                      "local": memory.rowed_space("local", local, local_size,
-                                                  (len(blocks), threads))}
+            spaces = {
+                "global": heap,
+                "param": param,
+                "shared": memory.rowed_space("shared", shared, shared_size, (len(blocks), 1)),
+                "local": memory.rowed_space("local", local, local_size, (len(blocks), threads)),
+            }
             state = State([], spaces, blocks, grid, block, sink, tolerant)
             state.registers = program.slots.initial(state, symbols, dynamic_shared)
             run_chunk(program, state, step_limit)
     for array, allocation in arrays:
         if allocation.writeable:
-            array.view(np.uint8).reshape(-1)[:] = heap.data[allocation.start:allocation.end]
+            array.view(np.uint8).reshape(-1)[:] = heap.data[allocation.start : allocation.end]
 
 
 def run_chunk(program: Program, state: State, step_limit: int) -> None:
@@ -219,28 +252,37 @@ def run_chunk(program: Program, state: State, step_limit: int) -> None:
         mask = state.ready.pop(pc)
         block = program.blocks[pc]
         if state.sink is not None:
-            state.sink(Executed(block.instructions, state.blocks, state.shape[1], mask,
-                                state.steps))
+            state.sink(
+                Executed(block.instructions, state.blocks, state.shape[1], mask, state.steps)
+            )
         state.steps += len(block.instructions)
         if state.steps > step_limit:
             b, t = np.argwhere(state.full(mask))[0]
-            raise StepLimit(f"still running after {step_limit} instructions: an endless loop? "
-                            "(step_limit= raises the limit)", instruction=block.instructions[-1],
-                            thread=state.describe_thread(b, t))
+            raise StepLimit(
+                f"still running after {step_limit} instructions: an endless loop? "
+                "(step_limit= raises the limit)",
+                instruction=block.instructions[-1],
+                thread=state.describe_thread(b, t),
+            )
         for step in block.steps:
             step(state, mask)
         block.end(state, mask)
     for waiting, instruction in state.gathering.values():
         b, t = np.argwhere(waiting)[0]
-        raise Deadlock("the member mask names lanes that never come here",
-                       instruction=instruction, thread=state.describe_thread(b, t))
+        raise Deadlock(
+            "the member mask names lanes that never come here",
+            instruction=instruction,
+            thread=state.describe_thread(b, t),
+        )
     for number, groups in state.waiting.items():
         for mask, instruction, *_ in groups.values():
             b, t = np.argwhere(mask)[0]
             raise Deadlock(
                 f"barrier {number} is never completed: {int(mask[b].sum())} threads of the block "
-                f"wait, {int(state.alive[b].sum())} have not exited", instruction=instruction,
-                thread=state.describe_thread(b, t))
+                f"wait, {int(state.alive[b].sum())} have not exited",
+                instruction=instruction,
+                thread=state.describe_thread(b, t),
+            )
 
 
 def extent(name: str, size) -> tuple[int, int, int]:
@@ -258,8 +300,10 @@ def check_launch(entry: Entry, block, args) -> None:
         if name in entry.attributes:
             limit = min(limit, int(np.prod(entry.attributes[name])))
     if threads > limit:
-        raise ValueError(f"a block of {threads} threads is more than the {limit} that "
-                         f"{entry.name} may be launched with")
+        raise ValueError(
+            f"a block of {threads} threads is more than the {limit} that "
+            f"{entry.name} may be launched with"
+        )
     if len(args) != len(entry.params):
         raise ValueError(f"{entry.name} takes {len(entry.params)} arguments, {len(args)} given")
 
@@ -277,8 +321,10 @@ def place(entry: Entry, args, guard: int):
         if key not in arrays:
             for other in arrays.values():
                 if np.may_share_memory(value, other):
-                    raise ValueError(f"argument {n} of {entry.name} overlaps another array in "
-                                     "part; pass the same array or separate ones")
+                    raise ValueError(
+                        f"argument {n} of {entry.name} overlaps another array in "
+                        "part; pass the same array or separate ones"
+                    )
             arrays[key] = value
             buffers.append((f"argument {n} ({param.name})", value))
         position[n] = list(arrays).index(key)
@@ -300,7 +346,9 @@ def pack_params(entry: Entry, args, addresses: dict[int, int]) -> bytes:
             value = np.uint64(addresses[n])
         raw = bytes(value) if isinstance(value, (bytes, bytearray)) else np.asarray(value).tobytes()
         if len(raw) != param.size:
-            raise ValueError(f"argument {n} of {entry.name} has {len(raw)} bytes; the parameter "
-                             f"is .{param.type} with {param.size}")
-        data[param.offset:param.offset + param.size] = raw
+            raise ValueError(
+                f"argument {n} of {entry.name} has {len(raw)} bytes; the parameter "
+                f"is .{param.type} with {param.size}"
+            )
+        data[param.offset : param.offset + param.size] = raw
     return bytes(data)

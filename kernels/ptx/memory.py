@@ -16,11 +16,11 @@ import numpy as np
 
 from .errors import MemoryFault
 
-ALIGNMENT = 256                     # of global allocations, as cudaMalloc gives at least
-GUARD = 4096                        # unallocated bytes around each of them
-SHARED_WINDOW = 1 << 40             # where generic addresses of shared memory start
+ALIGNMENT = 256  # of global allocations, as cudaMalloc gives at least
+GUARD = 4096  # unallocated bytes around each of them
+SHARED_WINDOW = 1 << 40  # where generic addresses of shared memory start
 LOCAL_WINDOW = 1 << 41
-WINDOW = 1 << 40                    # and how far they reach
+WINDOW = 1 << 40  # and how far they reach
 
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -40,6 +40,7 @@ class Allocation:
 @dataclass
 class Space:
     """`data`: flat uint8. `row`: first byte of each row, int64 (1, 1), (B, 1) or (B, T)."""
+
     name: str
     data: np.ndarray
     row: np.ndarray
@@ -58,7 +59,7 @@ class Space:
         Addresses have been checked. With a mask, the arrays are flat, one element per thread."""
         # "clip" spares NumPy a second bounds check
         if mask is None and address.shape[0] == 1 < self.row.shape[0] and self.row.shape[1] == 1:
-            index = address[0] >> _SHIFT[size]          # every block at the same place of its row
+            index = address[0] >> _SHIFT[size]  # every block at the same place of its row
             table = self.views[size].reshape(len(self.row), -1)
             return [table.take(index + n, axis=1, mode="clip") for n in range(count)]
         index = self._index(address, mask, size)
@@ -72,7 +73,7 @@ class Space:
         for n, value in enumerate(values):
             if mask is not None:
                 value = np.broadcast_to(value, mask.shape)[mask]
-            elif value.shape != index.shape:            # one value or one address for many
+            elif value.shape != index.shape:  # one value or one address for many
                 index = np.broadcast_to(index, np.broadcast_shapes(index.shape, value.shape))
             view[n:][index] = value
 
@@ -104,9 +105,11 @@ class Space:
             if not a.writeable:
                 hit = (address >= a.start) & (address < a.end) & (True if mask is None else mask)
                 if hit.any():
-                    raise MemoryFault(f"store to {a.name}, which is read-only",
-                                      instruction=instruction,
-                                      thread=describe_thread(*np.argwhere(hit)[0]))
+                    raise MemoryFault(
+                        f"store to {a.name}, which is read-only",
+                        instruction=instruction,
+                        thread=describe_thread(*np.argwhere(hit)[0]),
+                    )
 
     def find(self, address: int) -> Allocation | None:
         at = bisect.bisect_right(self.starts, address) - 1
@@ -125,11 +128,14 @@ class Space:
         where = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         bad = int(np.broadcast_to(address, wrong.shape)[where])
         if bad & (align - 1) and self.find(bad) is not None:
-            message = (f"misaligned {width}-byte access to {self.name} memory at "
-                       f"{self.describe(bad)}: the address must be a multiple of {align}")
+            message = (
+                f"misaligned {width}-byte access to {self.name} memory at "
+                f"{self.describe(bad)}: the address must be a multiple of {align}"
+            )
         else:
-            message = f"{width}-byte access to {self.name} memory out of bounds: " \
-                      f"{self.describe(bad)}"
+            message = (
+                f"{width}-byte access to {self.name} memory out of bounds: {self.describe(bad)}"
+            )
         return MemoryFault(message, instruction=instruction, thread=describe_thread(*where))
 
     def describe(self, address: int) -> str:
@@ -142,8 +148,9 @@ class Space:
 
 def nearest(allocations, address: int) -> Allocation | None:
     """The allocation that holds the address or is closest to it; None if there are none."""
-    return min(allocations, default=None,
-               key=lambda a: max(a.start - address, address - a.end + 1, 0))
+    return min(
+        allocations, default=None, key=lambda a: max(a.start - address, address - a.end + 1, 0)
+    )
 
 
 def distance(home: Allocation, address: int, name: str | None = None) -> str:
@@ -170,12 +177,13 @@ def global_space(buffers: list[tuple[str, np.ndarray]], guard: int = GUARD) -> S
         end = start + buffer.nbytes + guard
     data = np.full(-(-end // 16) * 16, 0xFF, np.uint8)
     for allocation, (_, buffer) in zip(allocations, buffers):
-        data[allocation.start:allocation.end] = buffer.reshape(-1).view(np.uint8)
+        data[allocation.start : allocation.end] = buffer.reshape(-1).view(np.uint8)
     return Space("global", data, np.zeros((1, 1), np.int64), allocations)
 
 
-def rowed_space(name: str, allocations: list[Allocation], size: int,
-                rows: tuple[int, int]) -> Space:
+def rowed_space(
+    name: str, allocations: list[Allocation], size: int, rows: tuple[int, int]
+) -> Space:
     """A space with one row of `size` bytes for each of rows[0] * rows[1] owners."""
     stride = -(-size // 16) * 16
     count = rows[0] * rows[1]

@@ -14,16 +14,18 @@ from collections.abc import Callable
 import numpy as np
 
 from . import floats, integers
-from .compare import COMPARE
+from .comparison import COMPARE
 from .forms import BITS, DTYPES, FLOATS, INTEGERS, Op, Unsupported, bits, modifiers_of
 from .syntax import Instruction, Vector
 
 # -- builders: how a NumPy function becomes an opcode -----------------------------------------
 
+
 def with_float_flags(function: Callable, flags: set[str], exact: Callable | None = None):
     """Apply `.ftz` (subnormals are zeros, in and out) and `.sat` (clamp to [0, 1], NaN to 0).
 
     `exact` is the function in float64, as far as it rounds there otherwise than `function`."""
+
     def run(*arrays):
         if "ftz" in flags:
             arrays = [floats.flush_subnormals(x) for x in arrays]
@@ -38,22 +40,26 @@ def with_float_flags(function: Callable, flags: set[str], exact: Callable | None
         if "sat" in flags:
             result = np.fmin(np.fmax(result, result.dtype.type(0)), result.dtype.type(1))
         return result
+
     return run if flags & {"ftz", "sat"} else function
 
 
 def float_op(function: Callable, count: int, types=FLOATS, flags="rn ftz sat"):
     """A float-only opcode."""
+
     def build(i):
         kind, given = modifiers_of(i, types, flags)
-        if kind == "f64" and given - {"rn"}:        # approximate float64 has rules of its own
+        if kind == "f64" and given - {"rn"}:  # approximate float64 has rules of its own
             raise Unsupported(".".join(i.modifiers))
         dtype = DTYPES[kind]
         return Op(with_float_flags(function, given), (dtype,) * count, dtype)
+
     return build
 
 
 def rounded_op(nearest: Callable, as_fma: Callable, count: int):
     """add, sub, mul, fma: `.rn` as NumPy does it, other roundings of float32 by way of fma."""
+
     def build(i):
         if i.modifiers[-1] == "f64":
             return float_op(nearest, count)(i)
@@ -67,29 +73,36 @@ def rounded_op(nearest: Callable, as_fma: Callable, count: int):
         def exact(*x):
             a, b, c = as_fma(*x)
             return a * b + c
+
         return Op(with_float_flags(function, flags, exact), (np.float32,) * count, np.float32)
+
     return build
 
 
 def number_op(integer: Callable, floating: Callable | None, count: int):
     """An opcode with integer and float forms."""
+
     def build(i):
         if floating and i.modifiers[-1] in FLOATS:
             return floating(i)
         kind, _ = modifiers_of(i, INTEGERS)
         return Op(integer, (DTYPES[kind],) * count, DTYPES[kind])
+
     return build
 
 
 def bit_op(function: Callable, count: int, types=BITS | {"pred"}):
     """An opcode on bit patterns."""
+
     def build(i):
         kind, _ = modifiers_of(i, types)
         return Op(function, (DTYPES[kind],) * count, DTYPES[kind])
+
     return build
 
 
 # -- integers ---------------------------------------------------------------------------------
+
 
 def product(i: Instruction) -> tuple[Callable, type, type]:
     """The product of mul and mad: (function, operand type, result type)."""
@@ -122,6 +135,7 @@ def shift(function: Callable, types: set[str]):
     def build(i):
         kind, _ = modifiers_of(i, types)
         return Op(function, (DTYPES[kind], np.uint32), DTYPES[kind])
+
     return build
 
 
@@ -129,16 +143,19 @@ def shf(i):
     _, flags = modifiers_of(i, {"b32"}, "l r clamp wrap")
     if len(flags & {"l", "r"}) != 1 or len(flags & {"clamp", "wrap"}) != 1:
         raise Unsupported(".".join(i.modifiers))
-    return Op(lambda low, high, n: integers.funnel_shift(low, high, n, "l" in flags,
-                                                         "wrap" in flags),
-              (np.uint32,) * 3, np.uint32)
+    return Op(
+        lambda low, high, n: integers.funnel_shift(low, high, n, "l" in flags, "wrap" in flags),
+        (np.uint32,) * 3,
+        np.uint32,
+    )
 
 
 def lop3(i):
     modifiers_of(i, {"b32"})
     table = i.operands[4].value
-    return Op(lambda a, b, c: integers.bitwise_function(a, b, c, table), (np.uint32,) * 3,
-              np.uint32)
+    return Op(
+        lambda a, b, c: integers.bitwise_function(a, b, c, table), (np.uint32,) * 3, np.uint32
+    )
 
 
 def bfe(i):
@@ -159,9 +176,11 @@ def bfind(i):
 
 def count_op(function: Callable):
     """popc and clz: a 32-bit count of a 32- or 64-bit value."""
+
     def build(i):
         kind, _ = modifiers_of(i, {"b32", "b64"})
         return Op(lambda x: function(x).astype(np.uint32), (DTYPES[kind],), np.uint32)
+
     return build
 
 
@@ -188,15 +207,17 @@ def div(i):
 
 def sign_op(floating: Callable, integer: Callable):
     """abs and neg. `.ftz` aside, they only touch the sign bit."""
+
     def build(i):
         if i.modifiers[-1] in FLOATS:
             return float_op(floating, 1, flags="ftz")(i)
         kind, _ = modifiers_of(i, {"s16", "s32", "s64"})
         return Op(integer, (DTYPES[kind],), DTYPES[kind])
+
     return build
 
 
-APPROXIMATE = "approx ftz"      # results of these may differ from a GPU's in the last bits
+APPROXIMATE = "approx ftz"  # results of these may differ from a GPU's in the last bits
 
 
 # -- conversion ---------------------------------------------------------------------------
@@ -211,8 +232,11 @@ def cvt(i):
         return Op(floats.to_tf32, (np.float32,), np.uint32)
     known = DTYPES.keys() - {"pred"} - {"b8", "b16", "b32", "b64"}
     roundings = flags & INTEGER_ROUNDING.keys()
-    if (not {result, source} <= known or flags - {"rn", "ftz", "sat"} - roundings
-            or len(roundings) > 1):
+    if (
+        not {result, source} <= known
+        or flags - {"rn", "ftz", "sat"} - roundings
+        or len(roundings) > 1
+    ):
         raise Unsupported(".".join(i.modifiers))
     from_dtype, to_dtype = DTYPES[source], DTYPES[result]
     rounding = INTEGER_ROUNDING[roundings.pop()] if roundings else None
@@ -240,6 +264,7 @@ def convert_with_flags(convert, flags, from_dtype, to_dtype):
         if "sat" in flags and np.issubdtype(to_dtype, np.floating):
             result = np.fmin(np.fmax(result, to_dtype(0)), to_dtype(1))
         return result
+
     return run if flags & {"ftz", "sat"} else convert
 
 
@@ -259,8 +284,13 @@ def mov(i):
         part = DTYPES[f"b{bits(kind) // len(target.elements)}"]
         width = bits(kind) // len(target.elements)
         unsigned = DTYPES[f"b{bits(kind)}"]
-        return Op(lambda x: tuple((x >> unsigned(n * width)).astype(part)
-                                  for n in range(len(target.elements))), (unsigned,), part)
+        return Op(
+            lambda x: tuple(
+                (x >> unsigned(n * width)).astype(part) for n in range(len(target.elements))
+            ),
+            (unsigned,),
+            part,
+        )
     if isinstance(source, Vector):
         count = len(source.elements)
         part, unsigned = DTYPES[f"b{bits(kind) // count}"], DTYPES[f"b{bits(kind)}"]
@@ -270,6 +300,7 @@ def mov(i):
             for n, each in enumerate(parts):
                 result = result | each.astype(unsigned) << unsigned(n * bits(kind) // count)
             return result
+
         return Op(join, (part,) * count, unsigned)
     return Op(lambda x: x, (dtype,), dtype)
 

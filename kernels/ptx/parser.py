@@ -28,19 +28,23 @@ from .syntax import (
     Vector,
 )
 
-_TOKEN = re.compile(r"""
+_TOKEN = re.compile(
+    r"""
     (?P<skip>  \s+ | //[^\n]* | /\*.*?\*/ )
   | (?P<string> "[^"]*" )
   | (?P<number> 0[fF][0-9a-fA-F]{8} | 0[dD][0-9a-fA-F]{16} | 0[xX][0-9a-fA-F]+U? | 0[bB][01]+U?
               | \d+\.\d*(?:[eE][-+]?\d+)? | \d+U? )
   | (?P<word>  [.%$A-Za-z_] (?: [\w$.%] | :: )* )
   | (?P<punctuation> [-+!{}()\[\],;:|<>=@] )
-""", re.VERBOSE | re.DOTALL)
+""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 @dataclass
 class _Body:
     """What a body declares and does, while it is being read."""
+
     registers: dict[str, str] = field(default_factory=dict)
     variables: list[Variable] = field(default_factory=list)
     instructions: list[Instruction] = field(default_factory=list)
@@ -59,10 +63,10 @@ class _Parser:
         self.at = 0
         # .file directives stand at the end of the text but are needed from the first .loc on
         files = re.findall(r'^\s*\.file\s+(\d+)\s+"(?:[^"]*/)?([^"/]*)"', text, re.MULTILINE)
-        self.files = {int(number): name for number, name in files}      # without folders
+        self.files = {int(number): name for number, name in files}  # without folders
         self.position: Position | None = None
         self.globals: list[Variable] = []
-        self.scopes: list[dict[str, str]] = []      # declared register -> its unique name
+        self.scopes: list[dict[str, str]] = []  # declared register -> its unique name
         self.scope_count = 0
 
     # -- tokens ---------------------------------------------------------------------------
@@ -169,8 +173,16 @@ class _Parser:
         body = _Body()
         self.position = None
         self.scope(body)
-        return Entry(name, params, body.registers, tuple(self.globals + body.variables),
-                     tuple(body.instructions), body.labels, body.branch_targets, attributes)
+        return Entry(
+            name,
+            params,
+            body.registers,
+            tuple(self.globals + body.variables),
+            tuple(body.instructions),
+            body.labels,
+            body.branch_targets,
+            attributes,
+        )
 
     def params(self) -> tuple[Param, ...]:
         self.expect("(")
@@ -179,8 +191,9 @@ class _Parser:
             self.expect(".param")
             variable = self.declarator("param", *self.type_and_align())
             offset = -(-end // variable.align) * variable.align
-            params.append(Param(variable.name, variable.type, variable.size, offset,
-                                variable.align))
+            params.append(
+                Param(variable.name, variable.type, variable.size, offset, variable.align)
+            )
             end = offset + variable.size
             self.accept(",")
         return tuple(params)
@@ -265,7 +278,7 @@ class _Parser:
             token = self.peek()
             if token == "":
                 raise self.error("the body is never closed")
-            elif token == "{":
+            if token == "{":
                 self.scope(body)
             elif token == ".loc":
                 self.loc()
@@ -273,7 +286,7 @@ class _Parser:
                 self.declare_registers(body)
             elif token in (".shared", ".local"):
                 body.variables.append(self.variable(self.next()[1:]))
-            elif token == ".param":                 # of a call, which is refused by name later
+            elif token == ".param":  # of a call, which is refused by name later
                 self.variable(self.next()[1:])
             elif token == ".pragma":
                 while self.next() != ";":
@@ -291,8 +304,10 @@ class _Parser:
         """Give the labels of a nested scope unique names, also where they are branched to."""
         new = {name: f"{name}@{len(body.instructions)}" for name in body.labels if "@" not in name}
         for n, i in enumerate(body.instructions[first:], start=first):
-            operands = tuple(Symbol(new[o.name]) if isinstance(o, Symbol) and o.name in new else o
-                             for o in i.operands)
+            operands = tuple(
+                Symbol(new[o.name]) if isinstance(o, Symbol) and o.name in new else o
+                for o in i.operands
+            )
             body.instructions[n] = replace(i, operands=operands)
         body.labels = {new.get(name, name): at for name, at in body.labels.items()}
 
@@ -305,7 +320,7 @@ class _Parser:
                 targets.append(self.next())
             self.expect(";")
             body.branch_targets[name] = tuple(targets)
-        elif self.accept(".callprototype"):         # of an indirect call
+        elif self.accept(".callprototype"):  # of an indirect call
             while self.next() != ";":
                 pass
         else:
@@ -315,7 +330,7 @@ class _Parser:
         self.expect(".loc")
         file, line, _ = self.integer(), self.integer(), self.integer()
         self.position = Position(self.files.get(file, f"file {file}"), line) if line else None
-        while self.accept(","):                     # function_name …, inlined_at file line column
+        while self.accept(","):  # function_name …, inlined_at file line column
             if self.next() == "function_name":
                 self.next()
                 if self.accept("+"):
@@ -333,13 +348,14 @@ class _Parser:
         operands = []
         while not self.accept(";"):
             operand = self.operand()
-            if self.accept("|"):                    # two destinations, as in setp p|q
+            if self.accept("|"):  # two destinations, as in setp p|q
                 operand = Vector((operand, self.operand()))
             operands.append(operand)
             if not self.accept(",") and self.peek() != ";":
                 raise self.error(f"unexpected {self.peek()!r} after an operand")
-        return Instruction(opcode, tuple(modifiers), tuple(operands), guard, negated, line,
-                           self.position)
+        return Instruction(
+            opcode, tuple(modifiers), tuple(operands), guard, negated, line, self.position
+        )
 
     def register(self, name: str) -> Register:
         for scope in reversed(self.scopes):
@@ -349,7 +365,7 @@ class _Parser:
 
     def operand(self):
         token = self.peek()
-        if token in ("{", "("):                     # (…) are arguments and results of a call
+        if token in ("{", "("):  # (…) are arguments and results of a call
             self.next()
             elements = []
             while not self.accept({"{": "}", "(": ")"}[token]):
@@ -362,7 +378,7 @@ class _Parser:
             offset = self.offset()
             self.expect("]")
             return Address(base, offset)
-        if token == "!":                            # a negated predicate operand
+        if token == "!":  # a negated predicate operand
             self.next()
             return Register("!" + self.register(self.next()).name)
         if token == "-" or token[:1].isdigit():
@@ -404,7 +420,7 @@ def _tokenize(text: str):
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ParseError(f"PTX line {line}: cannot read {text[at:at + 20]!r}")
+            raise ParseError(f"PTX line {line}: cannot read {text[at : at + 20]!r}")
         if match.lastgroup != "skip":
             yield match.group(), line
         line += match.group().count("\n")

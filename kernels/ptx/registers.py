@@ -18,8 +18,8 @@ class Slots:
 
     def __init__(self, entry: Entry):
         self.entry = entry
-        self.index: dict = {}               # Register name, or (literal or symbol, type) -> slot
-        self.makers: list = []              # slot -> function (state, symbols, dynamic) -> array
+        self.index: dict = {}  # Register name, or (literal or symbol, type) -> slot
+        self.makers: list = []  # slot -> function (state, symbols, dynamic) -> array
 
     def slot(self, key, maker) -> int:
         if key not in self.index:
@@ -40,8 +40,12 @@ class Slots:
             at = self.slot((operand, dtype), lambda *_: value)
             return lambda registers: registers[at]
         if isinstance(operand, Symbol):
-            at = self.slot((operand, dtype), lambda state, symbols, _: np.full(
-                (1, 1), symbols[operand.name] + operand.offset, dtype))
+            at = self.slot(
+                (operand, dtype),
+                lambda state, symbols, _: np.full(
+                    (1, 1), symbols[operand.name] + operand.offset, dtype
+                ),
+            )
             return lambda registers: registers[at]
         if not isinstance(operand, Register):
             raise Unsupported("an operand of this form")
@@ -86,16 +90,18 @@ class Slots:
         extended = np.dtype(f"{'i' if dtype.kind == 'i' else 'u'}{size}")
         if dtype.itemsize > size:
             raise Unsupported(f"{operand.name} is narrower than the result")
-        widen = dtype.itemsize < size       # sign or zero extension
+        widen = dtype.itemsize < size  # sign or zero extension
 
         def write(registers, value, mask):
             if widen:
                 unsigned = UNSIGNED[dtype.itemsize]
                 value = (value if value.dtype.kind in "iu" else value.view(unsigned)).astype(
-                    extended)
+                    extended
+                )
             if mask is not None:
                 value = np.where(mask, value, registers[at].view(value.dtype))
             registers[at] = value
+
         return write
 
     # -- what there is --------------------------------------------------------------------
@@ -124,11 +130,13 @@ def literal(operand: Immediate, dtype: np.dtype) -> np.ndarray:
     bits = operand.value if operand.bits is None else operand.bits
     if not isinstance(bits, int):
         raise Unsupported("a float literal in an integer operation")
-    return np.full((1, 1), bits & (1 << 8 * dtype.itemsize) - 1,
-                   UNSIGNED[dtype.itemsize]).view(dtype)
+    return np.full((1, 1), bits & (1 << 8 * dtype.itemsize) - 1, UNSIGNED[dtype.itemsize]).view(
+        dtype
+    )
 
 
 # -- special registers, PTX ISA chapter 10 ----------------------------------------------------
+
 
 def uniform(value):
     return np.full((1, 1), value, np.uint32)
@@ -139,6 +147,7 @@ def thread_index(axis: int):
         x, y, _ = state.block
         t = np.arange(state.shape[1], dtype=np.uint32)
         return (t % x, t // x % y, t // (x * y))[axis].astype(np.uint32)[None, :]
+
     return make
 
 
@@ -147,31 +156,39 @@ def block_index(axis: int):
         x, y, _ = state.grid
         b = state.blocks
         return (b % x, b // x % y, b // (x * y))[axis].astype(np.uint32)[:, None]
+
     return make
 
 
 def from_lane(function):
     """A register that depends on the lane alone."""
-    return lambda state, *_: function(
-        np.arange(state.shape[1], dtype=np.uint32) % 32)[None, :].astype(np.uint32)
+    return lambda state, *_: function(np.arange(state.shape[1], dtype=np.uint32) % 32)[
+        None, :
+    ].astype(np.uint32)
 
 
 SPECIAL = {
     **{f"%tid.{axis}": thread_index(n) for n, axis in enumerate("xyz")},
     **{f"%ctaid.{axis}": block_index(n) for n, axis in enumerate("xyz")},
-    **{f"%ntid.{axis}": lambda state, *_, n=n: uniform(state.block[n])
-       for n, axis in enumerate("xyz")},
-    **{f"%nctaid.{axis}": lambda state, *_, n=n: uniform(state.grid[n])
-       for n, axis in enumerate("xyz")},
+    **{
+        f"%ntid.{axis}": lambda state, *_, n=n: uniform(state.block[n])
+        for n, axis in enumerate("xyz")
+    },
+    **{
+        f"%nctaid.{axis}": lambda state, *_, n=n: uniform(state.grid[n])
+        for n, axis in enumerate("xyz")
+    },
     "%laneid": from_lane(lambda lane: lane),
     "%lanemask_eq": from_lane(lambda lane: np.uint32(1) << lane),
     "%lanemask_lt": from_lane(lambda lane: (np.uint32(1) << lane) - np.uint32(1)),
     "%lanemask_le": from_lane(lambda lane: (np.uint64(2) << lane.astype(np.uint64)) - np.uint64(1)),
-    "%lanemask_gt": from_lane(lambda lane: ~((np.uint64(2) << lane.astype(np.uint64))
-                                             - np.uint64(1))),
+    "%lanemask_gt": from_lane(
+        lambda lane: ~((np.uint64(2) << lane.astype(np.uint64)) - np.uint64(1))
+    ),
     "%lanemask_ge": from_lane(lambda lane: ~((np.uint32(1) << lane) - np.uint32(1))),
-    "%warpid": lambda state, *_: (np.arange(state.shape[1], dtype=np.uint32)
-                                  // np.uint32(32))[None, :],
+    "%warpid": lambda state, *_: (np.arange(state.shape[1], dtype=np.uint32) // np.uint32(32))[
+        None, :
+    ],
     "%nwarpid": lambda state, *_: uniform(-(-state.shape[1] // 32)),
     "%dynamic_smem_size": lambda state, symbols, dynamic: uniform(dynamic),
 }

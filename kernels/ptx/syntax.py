@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TYPE_BYTES = {"pred": 1, "b128": 16,
-              **{f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)}}
+TYPE_BYTES = {
+    "pred": 1,
+    "b128": 16,
+    **{f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)},
+}
 
 
 @dataclass(frozen=True)
 class Position:
     """A place in the CUDA source."""
+
     file: str
     line: int
 
@@ -26,13 +30,15 @@ class Register:
 @dataclass(frozen=True)
 class Immediate:
     """A literal: int, or float with the bit pattern kept exactly."""
+
     value: int | float
-    bits: int | None = None     # of 0f… and 0d… literals
+    bits: int | None = None  # of 0f… and 0d… literals
 
 
 @dataclass(frozen=True)
 class Symbol:
     """A variable's or parameter's name, standing for its address."""
+
     name: str
     offset: int = 0
 
@@ -40,6 +46,7 @@ class Symbol:
 @dataclass(frozen=True)
 class Address:
     """`[base + offset]`; base is a Register, a Symbol or an Immediate."""
+
     base: Register | Symbol | Immediate
     offset: int = 0
 
@@ -47,18 +54,19 @@ class Address:
 @dataclass(frozen=True)
 class Vector:
     """`{a, b, …}`"""
+
     elements: tuple
 
 
 @dataclass(frozen=True)
 class Instruction:
-    opcode: str                             # "fma"
-    modifiers: tuple[str, ...]              # ("rn", "f32")
+    opcode: str  # "fma"
+    modifiers: tuple[str, ...]  # ("rn", "f32")
     operands: tuple
-    guard: Register | None                  # runs only where this predicate …
-    guard_negated: bool                     # … is true (or false)
-    line: int                               # PTX line, 1-based
-    position: Position | None               # CUDA source line, from .loc
+    guard: Register | None  # runs only where this predicate …
+    guard_negated: bool  # … is true (or false)
+    line: int  # PTX line, 1-based
+    position: Position | None  # CUDA source line, from .loc
 
     @property
     def text(self) -> str:
@@ -68,31 +76,32 @@ class Instruction:
 @dataclass(frozen=True)
 class Variable:
     """A declared variable: `size` bytes in `space`, with `data` where it is initialised."""
+
     name: str
     space: str
     type: str
     align: int
-    size: int                               # 0: extern, sized at launch
+    size: int  # 0: extern, sized at launch
     data: bytes = b""
 
 
 @dataclass(frozen=True)
 class Param:
     name: str
-    type: str                               # "u32", "f32", "u64", "b8" (by-value struct), …
-    size: int                               # bytes
-    offset: int                             # in the parameter space
+    type: str  # "u32", "f32", "u64", "b8" (by-value struct), …
+    size: int  # bytes
+    offset: int  # in the parameter space
     align: int
 
 
-@dataclass(frozen=True, eq=False)           # compared and cached by identity
+@dataclass(frozen=True, eq=False)  # compared and cached by identity
 class Entry:
     name: str
     params: tuple[Param, ...]
-    registers: dict[str, str]               # name -> type
-    variables: tuple[Variable, ...]         # shared and local, and the module's
+    registers: dict[str, str]  # name -> type
+    variables: tuple[Variable, ...]  # shared and local, and the module's
     instructions: tuple[Instruction, ...]
-    labels: dict[str, int]                  # name -> index of the instruction it stands before
+    labels: dict[str, int]  # name -> index of the instruction it stands before
     branch_targets: dict[str, tuple[str, ...]]
     attributes: dict[str, tuple[int, ...]]  # maxntid and the like
 

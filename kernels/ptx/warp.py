@@ -55,10 +55,14 @@ def together(exchange, members_of, i: Instruction, following: int):
                 return
             mask, active = going, by_warp(going, state, False)
         if state.sink is not None:
-            state.sink(WarpSync(i, by_thread(members, state), mask, state.blocks,
-                                state.shape[1], state.steps))
+            state.sink(
+                WarpSync(
+                    i, by_thread(members, state), mask, state.blocks, state.shape[1], state.steps
+                )
+            )
         exchange(state, mask, active, members)
         state.go(following, mask)
+
     return end
 
 
@@ -82,14 +86,19 @@ def shuffle(i: Instruction, slots, following: int):
         segment = (clamp >> np.uint32(8) & np.uint32(31)).astype(np.int64)
         last = (lane & segment) | (limit & ~segment)
         first = lane & segment
-        source = {"up": lane - shift, "down": lane + shift, "bfly": lane ^ shift,
-                  "idx": first | (shift & ~segment)}[mode]
+        source = {
+            "up": lane - shift,
+            "down": lane + shift,
+            "bfly": lane ^ shift,
+            "idx": first | (shift & ~segment),
+        }[mode]
         valid = source >= last if mode == "up" else source <= last
         source = np.where(valid, source, lane)
         result = np.take_along_axis(value, source, axis=-1)
         write(state.registers, by_thread(result, state), mask)
         if write_valid is not None:
             write_valid(state.registers, by_thread(valid, state), mask)
+
     return together(exchange, members_of, i, following)
 
 
@@ -106,9 +115,14 @@ def vote(i: Instruction, slots, following: int):
     def exchange(state, mask, active, members):
         taking_part = ballot(active) & members
         votes = ballot(by_warp(predicate_of(state.registers), state, False) & active) & members
-        result = {"all": votes == taking_part, "any": votes != 0, "ballot": votes,
-                  "uni": (votes == 0) | (votes == taking_part)}[mode]
+        result = {
+            "all": votes == taking_part,
+            "any": votes != 0,
+            "ballot": votes,
+            "uni": (votes == 0) | (votes == taking_part),
+        }[mode]
         write(state.registers, by_thread(result, state), mask)
+
     return together(exchange, members_of, i, following)
 
 
@@ -118,21 +132,38 @@ def active_mask(i: Instruction, slots):
     def execute(state, mask):
         lanes = ballot(by_warp(state.full(mask), state, False))
         write(state.registers, by_thread(lanes, state), mask)
+
     return execute
 
 
-REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum,
-              "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+REDUCTIONS = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
 
 
 def reduce(i: Instruction, slots, following: int):
     """redux.sync: one integer for all the lanes of the member mask."""
-    if i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[1] not in REDUCTIONS \
-            or i.modifiers[2] not in ("u32", "s32", "b32"):
+    if (
+        i.modifiers[0] != "sync"
+        or len(i.modifiers) != 3
+        or i.modifiers[1] not in REDUCTIONS
+        or i.modifiers[2] not in ("u32", "s32", "b32")
+    ):
         raise Unsupported(".".join(i.modifiers))
     function, dtype = REDUCTIONS[i.modifiers[1]], DTYPES[i.modifiers[2]]
-    neutral = {"add": 0, "or": 0, "xor": 0, "and": -1 if signed(i.modifiers[2]) else 2**32 - 1,
-               "min": np.iinfo(dtype).max, "max": np.iinfo(dtype).min}[i.modifiers[1]]
+    neutral = {
+        "add": 0,
+        "or": 0,
+        "xor": 0,
+        "and": -1 if signed(i.modifiers[2]) else 2**32 - 1,
+        "min": np.iinfo(dtype).max,
+        "max": np.iinfo(dtype).min,
+    }[i.modifiers[1]]
     write = slots.writer(i.operands[0], dtype)
     value_of = slots.reader(i.operands[1], dtype)
     members_of = slots.reader(i.operands[2], np.uint32)
@@ -141,6 +172,7 @@ def reduce(i: Instruction, slots, following: int):
         value = np.where(active, by_warp(value_of(state.registers), state), dtype(neutral))
         result = function.reduce(value, axis=-1, keepdims=True, dtype=dtype)
         write(state.registers, by_thread(np.broadcast_to(result, value.shape), state), mask)
+
     return together(exchange, members_of, i, following)
 
 

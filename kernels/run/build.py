@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-INCLUDE = Path(__file__).parent / "cuda"
+INCLUDE = Path(__file__).parents[1] / "cuda"
 
 
 class CompileError(ValueError):
@@ -68,7 +68,7 @@ def compile(
     flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-I{INCLUDE}"]
     if arch.startswith("sm_"):
         flags.append("--ptxas-options=-v")
-        if nvrtc.getVersion() >= (12, 9):       # a cached cubin comes without the ptxas report
+        if nvrtc.getVersion() >= (12, 9):  # a cached cubin comes without the ptxas report
             flags.append("--no-cache")
     program = nvrtc.createProgram(source, filename, (), ())
     try:
@@ -118,7 +118,7 @@ def _whole(cubin: bytes) -> bytes:
     """
     ends = []
     for at, sizes in (32, 54), (40, 58):
-        table, = struct.unpack_from("<Q", cubin, at)
+        (table,) = struct.unpack_from("<Q", cubin, at)
         size, count = struct.unpack_from("<2H", cubin, sizes)
         ends.append(table + size * count)
     return cubin.ljust(max(ends), b"\0")

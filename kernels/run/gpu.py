@@ -5,6 +5,7 @@ this module costs nothing and works on a machine without a GPU. Work is queued o
 current stream and device, and the functions return before it is done; `to_host` and
 `synchronize` wait for it.
 """
+
 from __future__ import annotations
 
 import functools
@@ -22,6 +23,7 @@ class NoGPU(RuntimeError):
 
 
 # ---------------------------------------------------------------------- is there a GPU
+
 
 @functools.cache
 def why_not() -> str | None:
@@ -53,9 +55,11 @@ def _driver_too_old(driver: int, nvrtc: tuple[int, int]) -> str | None:
     """
     if driver // 1000 >= nvrtc[0]:
         return None
-    return (f"the NVIDIA driver is too old: it supports CUDA {_cuda_version(driver)}, and NVRTC "
-            f"{nvrtc[0]}.{nvrtc[1]} needs a driver for CUDA {nvrtc[0]}.0 or later (update the "
-            f"driver, or install the CuPy and NVRTC packages for CUDA {driver // 1000})")
+    return (
+        f"the NVIDIA driver is too old: it supports CUDA {_cuda_version(driver)}, and NVRTC "
+        f"{nvrtc[0]}.{nvrtc[1]} needs a driver for CUDA {nvrtc[0]}.0 or later (update the "
+        f"driver, or install the CuPy and NVRTC packages for CUDA {driver // 1000})"
+    )
 
 
 def available() -> bool:
@@ -67,11 +71,14 @@ def require() -> None:
     """Return if a GPU can be used, else raise NoGPU with the reason."""
     reason = why_not()
     if reason is not None:
-        raise NoGPU(f"No GPU can be used: {reason}. device=\"interpreter\" runs every kernel "
-                    "without one; timings need a machine with an NVIDIA GPU.")
+        raise NoGPU(
+            f'No GPU can be used: {reason}. device="interpreter" runs every kernel '
+            "without one; timings need a machine with an NVIDIA GPU."
+        )
 
 
 # ---------------------------------------------------------------------- device facts
+
 
 @dataclass(frozen=True)
 class Device:
@@ -80,12 +87,12 @@ class Device:
     name: str
     compute_capability: tuple[int, int]
     multiprocessors: int
-    clock_mhz: float                # the highest SM clock
+    clock_mhz: float  # the highest SM clock
     l2_bytes: int
     memory_bytes: int
-    shared_bytes_per_block: int     # static and dynamic together, after opting in
-    driver: str | None              # as nvidia-smi names it, "580.82.07"
-    cuda_driver: str                # the CUDA version that the driver supports, "13.0"
+    shared_bytes_per_block: int  # static and dynamic together, after opting in
+    driver: str | None  # as nvidia-smi names it, "580.82.07"
+    cuda_driver: str  # the CUDA version that the driver supports, "13.0"
     cuda_runtime: str
     nvrtc: str
     cupy: str
@@ -133,13 +140,16 @@ def arch() -> str:
     known = nvrtc.getSupportedArchs()
     usable = [number for number in known if 10 * major <= number <= 10 * major + minor]
     if not usable:
-        raise NoGPU(f"No GPU can be used: NVRTC {device().nvrtc} compiles for compute capability "
-                    f"{min(known) / 10} to {max(known) / 10}, and {device().name} has "
-                    f"{major}.{minor}. device=\"interpreter\" runs every kernel without a GPU.")
+        raise NoGPU(
+            f"No GPU can be used: NVRTC {device().nvrtc} compiles for compute capability "
+            f"{min(known) / 10} to {max(known) / 10}, and {device().name} has "
+            f'{major}.{minor}. device="interpreter" runs every kernel without a GPU.'
+        )
     return f"sm_{max(usable)}"
 
 
 # ---------------------------------------------------------------------- clocks, by nvidia-smi
+
 
 @dataclass(frozen=True)
 class Status:
@@ -147,14 +157,19 @@ class Status:
 
     driver: str | None = None
     sm_clock_mhz: float | None = None
-    throttle: tuple[str, ...] | None = None     # reasons why the clock is held down just now
+    throttle: tuple[str, ...] | None = None  # reasons why the clock is held down just now
 
 
 # The bits of nvmlClocksEventReasons (NVML API reference), by NVML's names.
 _THROTTLE = {
-    0x001: "gpu_idle", 0x002: "applications_clocks_setting", 0x004: "sw_power_cap",
-    0x008: "hw_slowdown", 0x010: "sync_boost", 0x020: "sw_thermal_slowdown",
-    0x040: "hw_thermal_slowdown", 0x080: "hw_power_brake_slowdown",
+    0x001: "gpu_idle",
+    0x002: "applications_clocks_setting",
+    0x004: "sw_power_cap",
+    0x008: "hw_slowdown",
+    0x010: "sync_boost",
+    0x020: "sw_thermal_slowdown",
+    0x040: "hw_thermal_slowdown",
+    0x080: "hw_power_brake_slowdown",
     0x100: "display_clock_setting",
 }
 
@@ -164,12 +179,18 @@ def status() -> Status:
     for reasons in ("clocks_event_reasons.active", "clocks_throttle_reasons.active"):
         try:
             answer = subprocess.run(
-                ["nvidia-smi", f"--query-gpu=pci.bus_id,driver_version,clocks.sm,{reasons}",
-                 "--format=csv,noheader,nounits"],
-                capture_output=True, text=True, timeout=20)
+                [
+                    "nvidia-smi",
+                    f"--query-gpu=pci.bus_id,driver_version,clocks.sm,{reasons}",
+                    "--format=csv,noheader,nounits",
+                ],
+                capture_output=True,
+                text=True,
+                timeout=20,
+            )
         except (OSError, subprocess.SubprocessError):
             return Status()
-        if answer.returncode == 0:      # drivers before 535 know only the second name
+        if answer.returncode == 0:  # drivers before 535 know only the second name
             return _parse_status(answer.stdout, _pci_bus_id())
     return Status()
 
@@ -203,7 +224,7 @@ def _parse_status(text: str, pci_bus_id: str | None) -> Status:
 def _number(field: str) -> float | None:
     try:
         return float(field)
-    except ValueError:                  # "[N/A]", "[Not Supported]"
+    except ValueError:  # "[N/A]", "[Not Supported]"
         return None
 
 
@@ -218,6 +239,7 @@ def _throttle_names(field: str) -> tuple[str, ...] | None:
 
 
 # ---------------------------------------------------------------------- memory
+
 
 def is_device_array(x: Any) -> bool:
     """Whether x is a CuPy array. Does not import CuPy: without it, no such array exists."""
@@ -264,8 +286,10 @@ def copy(target: Any, source: Any) -> None:
 
 # ---------------------------------------------------------------------- launches and events
 
-def launch(cubin: bytes, symbol: str, grid: Any, block: Any, args: Sequence[Any],
-           dynamic_shared: int = 0) -> None:
+
+def launch(
+    cubin: bytes, symbol: str, grid: Any, block: Any, args: Sequence[Any], dynamic_shared: int = 0
+) -> None:
     """Queue one launch of `symbol`, the mangled name of a kernel in `cubin`.
 
     grid and block are 1 to 3 positive ints. Each of args is a CuPy array (passed as the
@@ -287,8 +311,10 @@ def launch(cubin: bytes, symbol: str, grid: Any, block: Any, args: Sequence[Any]
     try:
         function(grid, block, values, dynamic_shared)
     except cupy.cuda.driver.CUDADriverError as error:
-        raise RuntimeError(f"{symbol} cannot be launched with grid {grid}, block {block} and "
-                           f"{dynamic_shared} bytes of dynamic shared memory: {error}") from error
+        raise RuntimeError(
+            f"{symbol} cannot be launched with grid {grid}, block {block} and "
+            f"{dynamic_shared} bytes of dynamic shared memory: {error}"
+        ) from error
 
 
 def _dimensions(what: str, value: Any) -> tuple[int, ...]:
@@ -306,8 +332,9 @@ def _argument(index: int, x: Any) -> Any:
         return x
     if isinstance(x, bytes):
         return np.frombuffer(x, dtype=f"V{len(x)}")
-    raise TypeError(f"argument {index} must be a CuPy array, a NumPy scalar or bytes, "
-                    f"not {type(x).__name__}")
+    raise TypeError(
+        f"argument {index} must be a CuPy array, a NumPy scalar or bytes, not {type(x).__name__}"
+    )
 
 
 @functools.lru_cache(maxsize=256)
@@ -330,8 +357,10 @@ def _allow_dynamic_shared(function: Any, symbol: str, wanted: int) -> None:
     static = driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function.ptr)
     most = device().shared_bytes_per_block
     if static + wanted > most:
-        raise ValueError(f"{symbol} wants {wanted} bytes of dynamic and {static} of static "
-                         f"shared memory; {device().name} allows {most} per block")
+        raise ValueError(
+            f"{symbol} wants {wanted} bytes of dynamic and {static} of static "
+            f"shared memory; {device().name} allows {most} per block"
+        )
     driver.funcSetAttribute(function.ptr, limit, wanted)
 
 
@@ -360,7 +389,7 @@ def synchronize() -> None:
 
 # ---------------------------------------------------------------------- cuBLAS
 
-_CUBLAS_DEFAULT_MATH = 0    # FP32 products in FP32: tensor cores (TF32) need another mode
+_CUBLAS_DEFAULT_MATH = 0  # FP32 products in FP32: tensor cores (TF32) need another mode
 
 
 def cublas_sgemm(A: Any, B: Any, C: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
@@ -371,8 +400,9 @@ def cublas_sgemm(A: Any, B: Any, C: Any, alpha: float = 1.0, beta: float = 0.0) 
     arrays, ImportError if cuBLAS is not installed.
     """
     for name, x in (("A", A), ("B", B), ("C", C)):
-        if not (is_device_array(x) and x.dtype == np.float32 and x.ndim == 2
-                and x.flags.c_contiguous):
+        if not (
+            is_device_array(x) and x.dtype == np.float32 and x.ndim == 2 and x.flags.c_contiguous
+        ):
             raise ValueError(f"{name} must be a C-contiguous two-dimensional float32 CuPy array")
     (M, K), N = A.shape, B.shape[1]
     if B.shape[0] != K or C.shape != (M, N):
@@ -385,8 +415,22 @@ def cublas_sgemm(A: Any, B: Any, C: Any, alpha: float = 1.0, beta: float = 0.0) 
     mode = cublas.getMathMode(handle)
     cublas.setMathMode(handle, _CUBLAS_DEFAULT_MATH)
     try:
-        cublas.sgemm(handle, cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_N, N, M, K,
-                     address, B.data.ptr, N, A.data.ptr, max(K, 1), address + 4, C.data.ptr, N)
+        cublas.sgemm(
+            handle,
+            cublas.CUBLAS_OP_N,
+            cublas.CUBLAS_OP_N,
+            N,
+            M,
+            K,
+            address,
+            B.data.ptr,
+            N,
+            A.data.ptr,
+            max(K, 1),
+            address + 4,
+            C.data.ptr,
+            N,
+        )
     finally:
         cublas.setMathMode(handle, mode)
 
@@ -412,6 +456,7 @@ def _cublas() -> tuple[Any, int]:
     except ImportError as error:
         major = cupy.cuda.runtime.runtimeGetVersion() // 1000
         package = "nvidia-cublas-cu12" if major == 12 else "nvidia-cublas"
-        raise ImportError(f"cuBLAS cannot be loaded: install a CUDA {major} toolkit, "
-                          f"or `pip install {package}`") from error
+        raise ImportError(
+            f"cuBLAS cannot be loaded: install a CUDA {major} toolkit, or `pip install {package}`"
+        ) from error
     return cublas, cupy.cuda.get_cublas_handle()

@@ -9,7 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from . import build, gpu, ptx, trace
+from .. import ptx
+from ..instruments import trace
+from ..instruments.findings import Finding
+from ..instruments.sanitizer import sanitize
+from . import build, gpu
 
 DEVICES = ("auto", "gpu", "interpreter")
 MAX_GRID = (2**31 - 1, 65535, 65535)
@@ -94,22 +98,30 @@ class Kernel:
         args: Sequence,
         dynamic_shared: int = 0,
         uninitialised: Sequence[int] = (),
-    ) -> tuple[ptx.Finding, ...]:
+    ) -> tuple[Finding, ...]:
         """Run the kernel in the interpreter and report its memory and barrier faults.
 
         Out of bounds or misaligned accesses, reads of memory that nobody wrote, races, barriers
-        that not all threads reach, asynchronous copies not waited for: see `ptx.sanitizer`.
+        that not all threads reach, asynchronous copies not waited for: see `instruments.sanitizer`.
         `uninitialised` are the indices of `args` whose contents count as not written yet. Arrays
         are written, as by a call. Raises as a call does, but faults are findings, not errors.
         """
         grid, block = _launch_size(grid, block, dynamic_shared)
         values = self.convert(args)
         choose_device("interpreter", values)
-        defined = [o.removeprefix("-D").replace("=", " ", 1) for o in self.options
-                   if o.startswith("-D")]
+        defined = [
+            o.removeprefix("-D").replace("=", " ", 1) for o in self.options if o.startswith("-D")
+        ]
         source = "".join(f"#define {text}\n" for text in defined) + self.source
-        return ptx.sanitize(self.entry, grid, block, values, dynamic_shared=dynamic_shared,
-                            uninitialised=uninitialised, source=source)
+        return sanitize(
+            self.entry,
+            grid,
+            block,
+            values,
+            dynamic_shared=dynamic_shared,
+            uninitialised=uninitialised,
+            source=source,
+        )
 
     def resources(self, arch: str = "sm_90") -> build.Resources:
         """Registers, stack, spills and shared memory on a GPU of compute capability `arch`."""

@@ -10,9 +10,9 @@ import pytest
 import kernels
 from kernels import ptx
 from kernels.analysis.folding import Part, fold
-from kernels.metrics import METRICS
+from kernels.instruments.metrics import METRICS
 
-DATA = json.loads((Path(__file__).parent / "data" / "nvidia_h200_folding.json").read_text())
+DATA = json.loads((Path(__file__).parents[1] / "data" / "nvidia_h200_folding.json").read_text())
 # ptxas turns a short branch into predicates, and joins across it: known, and not modelled
 ACROSS_BRANCHES = {"branch_guard", "branchlds"}
 # counts three shared loads more for each warp that has asynchronous copies
@@ -59,8 +59,9 @@ def parts(body, declarations=".shared .align 4 .b8 s[8192];", before=""):
 
 
 def loads(*offsets, base="%r16"):
-    return "".join(f"ld.shared.f32 %f{n}, [{base}+{offset}];"
-                   for n, offset in enumerate(offsets, 1))
+    return "".join(
+        f"ld.shared.f32 %f{n}, [{base}+{offset}];" for n, offset in enumerate(offsets, 1)
+    )
 
 
 @pytest.mark.parametrize("offsets, expected", [
@@ -97,8 +98,7 @@ def test_stores(offsets, expected):
     ("M:", True),                                                   # nobody jumps there
 ])  # fmt: skip
 def test_what_may_stand_between(between, joined):
-    found = [p for p in parts("ld.shared.f32 %f1, [%r16];" + between
-                              + "ld.shared.f32 %f2, [%r16+4];")]
+    found = parts("ld.shared.f32 %f1, [%r16];" + between + "ld.shared.f32 %f2, [%r16+4];")
     assert (() in found) == joined
 
 
@@ -124,8 +124,11 @@ def test_an_array_of_odd_size_spoils_the_alignment_of_the_next():
 
 
 def test_dynamic_shared_memory_starts_at_16_bytes():
-    found = parts("st.shared.f32 [t], %f9;" + loads(0, 4), ".shared .align 4 .b8 t[132];",
-                  ".extern .shared .align 4 .b8 s[];")
+    found = parts(
+        "st.shared.f32 [t], %f9;" + loads(0, 4),
+        ".shared .align 4 .b8 t[132];",
+        ".extern .shared .align 4 .b8 s[];",
+    )
     assert () in found
 
 
@@ -155,14 +158,16 @@ def test_what_is_never_joined(access):
     target = "%r30, %r31" if access.endswith("u8") else "%f1, %f2"
     a, b = target.split(", ")
     base = "%rd1" if access in ("ld.f32", "ld.local.f32") else "%r16"
-    found = parts(f"{access} {a}, [{base}]; {access} {b}, [{base}+4];"
-                  + "cvt.rn.f32.u32 %f1, %r30; add.f32 %f1, %f1, %f2;" * (a == "%r30")
-                  + "cvt.rn.f32.u32 %f2, %r31;" * (a == "%r30"))
+    found = parts(
+        f"{access} {a}, [{base}]; {access} {b}, [{base}+4];"
+        + "cvt.rn.f32.u32 %f1, %r30; add.f32 %f1, %f1, %f2;" * (a == "%r30")
+        + "cvt.rn.f32.u32 %f2, %r31;" * (a == "%r30")
+    )
     assert found == [None, None]
 
 
 def test_pointers_among_the_arguments_join_nothing():
-    for step in kernels.steps.steps():
+    for step in kernels.ladder.step.steps():
         if not re.search("__shared__|float4", step.source):
             found = fold(step.kernel.entry)
             assert not found.removed

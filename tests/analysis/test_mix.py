@@ -9,13 +9,17 @@ from kernels.analysis.mix import CLASSES, classify
 
 
 def entry(body):
-    return ptx.parse(""".version 8.0
+    return ptx.parse(
+        """.version 8.0
     .target sm_75
     .address_size 64
     .visible .entry f(.param .u64 f_param_0)
     {
     .reg .pred %p<4>; .reg .f32 %f<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>;
-    """ + body + "\n}").entries["f"]
+    """
+        + body
+        + "\n}"
+    ).entries["f"]
 
 
 def spans(found):
@@ -45,7 +49,9 @@ def test_nested_loops():
 
 def test_a_jump_back_is_no_loop_unless_its_target_leads_to_it():
     """Blocks laid out of line, as compilers do: the text goes back, the control flow does not."""
-    assert loops(entry("""
+    assert (
+        loops(
+            entry("""
     bra $far;
 $near:
     add.s32 %r1, %r1, 1;
@@ -53,11 +59,15 @@ $near:
 $far:
     add.s32 %r1, %r1, 2;
     bra $near;
-    """)) == []
+    """)
+        )
+        == []
+    )
 
 
 def test_a_loop_whose_body_is_laid_out_elsewhere_has_just_its_body():
-    found = loops(entry("""
+    found = loops(
+        entry("""
 $head:
     setp.lt.s32 %p1, %r1, 4;
     @%p1 bra $body;
@@ -70,19 +80,22 @@ $body:
     bra $head;
 $done:
     @%p2 bra $exit_work;
-    """))
+    """)
+    )
     assert found == [frozenset({0, 1, 5, 6})]
 
 
 def test_two_ways_back_to_one_place_are_one_loop():
-    found = loops(entry("""
+    found = loops(
+        entry("""
 $head:
     add.s32 %r1, %r1, 1;
     @%p1 bra $head;
     add.s32 %r1, %r1, 2;
     @%p2 bra $head;
     @%p3 ret;
-    """))
+    """)
+    )
     assert found == [frozenset({0, 1, 2, 3})]
 
 
@@ -91,7 +104,8 @@ def test_code_that_nothing_reaches_is_no_loop():
 
 
 def test_a_switch_inside_a_loop():
-    found = loops(entry("""
+    found = loops(
+        entry("""
 $head:
     brx.idx %r1, table;
 table: .branchtargets $one, $two;
@@ -100,37 +114,41 @@ $one:
     bra $head;
 $two:
     ret;
-    """))
+    """)
+    )
     assert found == [frozenset({0, 1, 2})]
 
 
-@pytest.mark.parametrize("text, kind", [
-    ("fma.rn.f32 %f1, %f1, %f2, %f3;", "fma"),
-    ("fma.rn.ftz.f32 %f1, %f1, %f2, %f3;", "fma"),
-    ("fma.rn.f64 %fd1, %fd1, %fd2, %fd3;", "other"),
-    ("ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [%r1];", "shared load"),
-    ("ld.shared::cta.f32 %f1, [%r1];", "shared load"),
-    ("st.shared.f32 [%r1], %f1;", "shared store"),
-    ("ld.global.nc.f32 %f1, [%rd1];", "global load"),
-    ("st.global.f32 [%rd1], %f1;", "global store"),
-    ("ld.local.f32 %f1, [%rd1];", "local load"),
-    ("st.local.f32 [%rd1], %f1;", "local store"),
-    ("ld.param.u64 %rd1, [f_param_0];", "other"),
-    ("cp.async.cg.shared.global [%r1], [%rd1], 16;", "async copy"),
-    ("cp.async.commit_group;", "control"),
-    ("mad.lo.s32 %r1, %r2, %r3, %r4;", "integer"),
-    ("mul.wide.s32 %rd1, %r1, 4;", "integer"),
-    ("setp.lt.s32 %p1, %r1, %r2;", "integer"),
-    ("and.pred %p1, %p2, %p3;", "integer"),
-    ("cvta.to.global.u64 %rd1, %rd2;", "integer"),
-    ("cvt.rn.f32.s32 %f1, %r1;", "other"),
-    ("setp.eq.f32 %p1, %f1, %f2;", "other"),
-    ("add.f32 %f1, %f1, %f2;", "other"),
-    ("mov.u32 %r1, %tid.x;", "other"),
-    ("bar.sync 0;", "control"),
-    ("@%p1 bra $here;", "control"),
-    ("ret;", "control"),
-])
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        ("fma.rn.f32 %f1, %f1, %f2, %f3;", "fma"),
+        ("fma.rn.ftz.f32 %f1, %f1, %f2, %f3;", "fma"),
+        ("fma.rn.f64 %fd1, %fd1, %fd2, %fd3;", "other"),
+        ("ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [%r1];", "shared load"),
+        ("ld.shared::cta.f32 %f1, [%r1];", "shared load"),
+        ("st.shared.f32 [%r1], %f1;", "shared store"),
+        ("ld.global.nc.f32 %f1, [%rd1];", "global load"),
+        ("st.global.f32 [%rd1], %f1;", "global store"),
+        ("ld.local.f32 %f1, [%rd1];", "local load"),
+        ("st.local.f32 [%rd1], %f1;", "local store"),
+        ("ld.param.u64 %rd1, [f_param_0];", "other"),
+        ("cp.async.cg.shared.global [%r1], [%rd1], 16;", "async copy"),
+        ("cp.async.commit_group;", "control"),
+        ("mad.lo.s32 %r1, %r2, %r3, %r4;", "integer"),
+        ("mul.wide.s32 %rd1, %r1, 4;", "integer"),
+        ("setp.lt.s32 %p1, %r1, %r2;", "integer"),
+        ("and.pred %p1, %p2, %p3;", "integer"),
+        ("cvta.to.global.u64 %rd1, %rd2;", "integer"),
+        ("cvt.rn.f32.s32 %f1, %r1;", "other"),
+        ("setp.eq.f32 %p1, %f1, %f2;", "other"),
+        ("add.f32 %f1, %f1, %f2;", "other"),
+        ("mov.u32 %r1, %tid.x;", "other"),
+        ("bar.sync 0;", "control"),
+        ("@%p1 bra $here;", "control"),
+        ("ret;", "control"),
+    ],
+)
 def test_classes(text, kind):
     (found,) = entry(f"$here:\n{text}").instructions
     assert classify(found) == kind and kind in CLASSES
@@ -138,7 +156,8 @@ def test_classes(text, kind):
 
 def test_the_hot_loop_is_the_one_with_most_fmas_of_its_own():
     """A loop over tiles with its products unrolled, and a copying loop inside it."""
-    mix = analysis.instruction_mix(entry("""
+    mix = analysis.instruction_mix(
+        entry("""
     fma.rn.f32 %f1, %f1, %f2, %f3;
 $tiles:
     mov.u32 %r3, 0;
@@ -156,9 +175,15 @@ $rest:
     fma.rn.f32 %f3, %f2, %f2, %f3;
     @%p3 bra $rest;
     ret;
-    """))
+    """)
+    )
     assert {name: n for name, n in mix.counts.items() if n} == {
-        "fma": 2, "shared load": 1, "integer": 1, "control": 2, "other": 1}
+        "fma": 2,
+        "shared load": 1,
+        "integer": 1,
+        "control": 2,
+        "other": 1,
+    }
     assert mix.total == 7 and mix.fma_share == 2 / 7 and mix.is_loop
     assert analysis.fma_to_load_share(mix) == 2 / 3
 
@@ -213,8 +238,7 @@ extern "C" __global__ void product(int K, const float* in, float* out)
 @pytest.mark.parametrize("tm, tn, loads", [(1, 1, 2), (4, 1, 2), (4, 4, 2), (8, 8, 4)])
 def test_share_of_fmas_as_the_literature_counts_it(tm, tn, loads, unroll):
     """1/3, 2/3, 8/9 and 16/17, however far the loop is unrolled."""
-    kernel = kernels.Kernel(PRODUCT, "product",
-                            (f"-DTM={tm}", f"-DTN={tn}", f"-DUNROLL={unroll}"))
+    kernel = kernels.Kernel(PRODUCT, "product", (f"-DTM={tm}", f"-DTN={tn}", f"-DUNROLL={unroll}"))
     mix = analysis.instruction_mix(kernel)
     assert mix.counts["fma"] == tm * tn * unroll
     assert mix.counts["shared load"] == loads * unroll

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 import kernels
-from kernels import gpu
 from kernels.analysis import occupancy
 from kernels.analysis.occupancy import SMS
+from kernels.run import gpu
 
-TABLE = Path(__file__).parent / "data" / "occupancy.csv"
+TABLE = Path(__file__).parents[1] / "data" / "occupancy.csv"
 
 
 def needs(registers=32, shared=0, barriers=0):
@@ -20,8 +20,10 @@ def needs(registers=32, shared=0, barriers=0):
 
 def rows():
     lines = [line for line in TABLE.read_text().splitlines() if not line.startswith("#")]
-    return [{name: value if name == "compute_capability" else int(value)
-             for name, value in row.items()} for row in csv.DictReader(lines)]
+    return [
+        {name: value if name == "compute_capability" else int(value) for name, value in row.items()}
+        for row in csv.DictReader(lines)
+    ]
 
 
 @pytest.mark.parametrize("capability", SMS)
@@ -38,18 +40,23 @@ def test_blocks_are_those_of_nvidias_calculator(capability):
                 occupancy(*arguments)
 
 
-@pytest.mark.parametrize("capability, registers, shared, threads, blocks, percent", [
-    # CUDA C++ Best Practices Guide, "Calculating Occupancy": 37 registers, of which a warp gets
-    # 40 x 32 from its scheduler's quarter. The text is on 7.0, whose SM has the limits of 8.0's.
-    ("8.0", 37, 0, 128, 12, 75), ("8.0", 37, 0, 320, 4, 62.5),
-    # CUDA C++ Programming Guide, "Multiprocessor Level": 64 registers and 512 threads are two
-    # blocks, with one register more one
-    ("8.0", 64, 0, 512, 2, 50), ("8.0", 65, 0, 512, 1, 25),
-    # CUDA Programming Guide, compute capability 10.0: blocks of 32 threads stop at 32 of them
-    ("10.0", 16, 0, 32, 32, 50),
-    # S. Boehm, "How to Optimize a CUDA Matmul Kernel", 2022, on an A6000
-    ("8.6", 37, 8192, 1024, 1, 100 * 32 / 48),
-])
+@pytest.mark.parametrize(
+    "capability, registers, shared, threads, blocks, percent",
+    [
+        # CUDA C++ Best Practices Guide, "Calculating Occupancy": 37 registers, of which a warp gets
+        # 40 x 32 from its scheduler's quarter. The text is on 7.0; its SM has the limits of 8.0's.
+        ("8.0", 37, 0, 128, 12, 75),
+        ("8.0", 37, 0, 320, 4, 62.5),
+        # CUDA C++ Programming Guide, "Multiprocessor Level": 64 registers and 512 threads are two
+        # blocks, with one register more one
+        ("8.0", 64, 0, 512, 2, 50),
+        ("8.0", 65, 0, 512, 1, 25),
+        # CUDA Programming Guide, compute capability 10.0: blocks of 32 threads stop at 32 of them
+        ("10.0", 16, 0, 32, 32, 50),
+        # S. Boehm, "How to Optimize a CUDA Matmul Kernel", 2022, on an A6000
+        ("8.6", 37, 8192, 1024, 1, 100 * 32 / 48),
+    ],
+)
 def test_published_examples(capability, registers, shared, threads, blocks, percent):
     found = occupancy(needs(registers, shared), threads, capability)
     assert found.blocks == blocks and 100 * found.fraction == pytest.approx(percent)
@@ -61,13 +68,19 @@ def test_shared_memory_of_a_block_has_a_kibibyte_more():
     assert (alone.blocks, alone.limit) == (1, "shared memory")
     assert occupancy(needs(), 32, "9.0", dynamic_shared=113 * 1024).blocks == 2
     assert occupancy(needs(), 32, "9.0", dynamic_shared=113 * 1024 + 1).blocks == 1
-    assert occupancy(needs(), 32, "7.5", dynamic_shared=32 * 1024).blocks == 2      # none there
+    assert occupancy(needs(), 32, "7.5", dynamic_shared=32 * 1024).blocks == 2  # none there
 
 
-@pytest.mark.parametrize("resources, threads, limit", [
-    (needs(32), 1024, "threads"), (needs(16), 32, "blocks"), (needs(128), 256, "registers"),
-    (needs(32, shared=40000), 256, "shared memory"), (needs(32, barriers=16), 64, "barriers"),
-])
+@pytest.mark.parametrize(
+    "resources, threads, limit",
+    [
+        (needs(32), 1024, "threads"),
+        (needs(16), 32, "blocks"),
+        (needs(128), 256, "registers"),
+        (needs(32, shared=40000), 256, "shared memory"),
+        (needs(32, barriers=16), 64, "barriers"),
+    ],
+)
 def test_what_limits(resources, threads, limit):
     found = occupancy(resources, threads, "9.0")
     assert found.limit == limit and found.blocks == found.blocks_by[limit]
@@ -96,12 +109,16 @@ def test_less_for_one_more_is_the_least_that_helps(capability):
                     assert more.blocks > found.blocks
                     assert min(less.values()) > 0
                 if "registers" in less:
-                    assert occupancy(needs(fewer + 1, smaller), threads,
-                                     capability).blocks == found.blocks
+                    assert (
+                        occupancy(needs(fewer + 1, smaller), threads, capability).blocks
+                        == found.blocks
+                    )
                 if "shared memory" in less:
-                    assert occupancy(needs(fewer, smaller + 1), threads,
-                                     capability).blocks == found.blocks
-                if not less:            # nothing that registers and shared memory could do
+                    assert (
+                        occupancy(needs(fewer, smaller + 1), threads, capability).blocks
+                        == found.blocks
+                    )
+                if not less:  # nothing that registers and shared memory could do
                     assert occupancy(needs(1, 0), threads, capability).blocks == found.blocks
     assert {(), ("registers",), ("shared memory",), ("registers", "shared memory")} <= kinds
 
@@ -110,17 +127,23 @@ def test_capability_may_be_given_as_the_driver_does():
     assert occupancy(needs(), 256, (9, 0)) == occupancy(needs(), 256, "9.0")
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ((needs(), 256, "6.1"), r"6\.1 are not known here; known: 7\.5, 8\.0, .*, 12\.1"),
-    ((needs(), 256, (7, 0)), r"compute capability 7\.0 are not known"),
-    ((needs(), 1025, "9.0"), "1 to 1024 threads, not 1025"),
-    ((needs(), 0, "9.0"), "1 to 1024 threads, not 0"),
-    ((needs(256), 32, "9.0"), "at most 255 registers, not 256"),
-    ((needs(65), 1024, "9.0"), "1024 threads with 65 registers each needs 73728 .*65536"),
-    ((needs(shared=1024), 32, "9.0", 227 * 1024), r"233472 .*\(232448 .*\); .* 9\.0 allows 232448"),
-    ((needs(), 32, "12.0", 99 * 1024 + 1), "allows 101376"),
-    ((needs(), 32, "7.5", -1), "number of bytes, not -1"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ((needs(), 256, "6.1"), r"6\.1 are not known here; known: 7\.5, 8\.0, .*, 12\.1"),
+        ((needs(), 256, (7, 0)), r"compute capability 7\.0 are not known"),
+        ((needs(), 1025, "9.0"), "1 to 1024 threads, not 1025"),
+        ((needs(), 0, "9.0"), "1 to 1024 threads, not 0"),
+        ((needs(256), 32, "9.0"), "at most 255 registers, not 256"),
+        ((needs(65), 1024, "9.0"), "1024 threads with 65 registers each needs 73728 .*65536"),
+        (
+            (needs(shared=1024), 32, "9.0", 227 * 1024),
+            r"233472 .*\(232448 .*\); .* 9\.0 allows 232448",
+        ),
+        ((needs(), 32, "12.0", 99 * 1024 + 1), "allows 101376"),
+        ((needs(), 32, "7.5", -1), "number of bytes, not -1"),
+    ],
+)
 def test_what_cannot_be_launched(arguments, message):
     with pytest.raises(ValueError, match=message):
         occupancy(*arguments)
@@ -128,8 +151,9 @@ def test_what_cannot_be_launched(arguments, message):
 
 def test_it_prints_what_limits_and_what_would_help():
     text = str(occupancy(needs(40, 16 * 1024), 256, "9.0"))
-    assert text.splitlines()[0] == ("compute capability 9.0: 6 blocks, 48 of 64 warps (75%), "
-                                    "limited by registers")
+    assert text.splitlines()[0] == (
+        "compute capability 9.0: 6 blocks, 48 of 64 warps (75%), limited by registers"
+    )
     assert text.splitlines()[-1] == "one block more with 8 registers per thread less"
     assert "13 blocks" in text and "8 blocks" in text
 
@@ -161,8 +185,15 @@ __global__ void hungry(float* x, int n)
     for (int i = 0; i < COUNT; ++i) x[i * n + threadIdx.x] = r[i] * r[COUNT - 1 - i];
 }
 """
-NAMES = ["mirror<1024>", "mirror<4096>", "mirror<12000>", "hungry<8>", "hungry<40>", "hungry<90>",
-         "hungry<150>"]
+NAMES = [
+    "mirror<1024>",
+    "mirror<4096>",
+    "mirror<12000>",
+    "hungry<8>",
+    "hungry<40>",
+    "hungry<90>",
+    "hungry<150>",
+]
 
 
 @pytest.mark.gpu
@@ -175,16 +206,18 @@ def test_blocks_are_those_of_the_driver(name):
         pytest.skip(f"compute capability {capability} is not in the table")
     kernel = kernels.Kernel(SHARED, name)
     resources = kernel.resources(gpu.arch())
-    function = gpu._function(kernel._build(gpu.arch()).cubin, kernel.symbol,
-                             runtime.getDevice())
-    assert driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS,
-                                   function.ptr) == resources.registers
+    function = gpu._function(kernel._build(gpu.arch()).cubin, kernel.symbol, runtime.getDevice())
+    assert (
+        driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, function.ptr)
+        == resources.registers
+    )
     most = SMS[capability].shared_block - resources.shared
     gpu._allow_dynamic_shared(function, kernel.symbol, most)
     for threads in (32, 64, 100, 128, 256, 384, 512, 768, 1024):
         for dynamic in (0, 1, 3000, 10_000, 40_000, most):
-            blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(function.ptr, threads,
-                                                                      dynamic)
+            blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(
+                function.ptr, threads, dynamic
+            )
             try:
                 found = occupancy(resources, threads, capability, dynamic).blocks
             except ValueError:

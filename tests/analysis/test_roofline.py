@@ -18,7 +18,7 @@ def test_flop_and_bytes_of_sgemm():
 def test_which_roof_limits():
     low = analysis.placement(flop=100, bytes=400, peak_tflops=60, bandwidth_gbs=4000)
     assert low.limit == "bandwidth" and low.intensity == 0.25
-    assert low.attainable_tflops == pytest.approx(1.0)       # 0.25 FLOP/B x 4 TB/s
+    assert low.attainable_tflops == pytest.approx(1.0)  # 0.25 FLOP/B x 4 TB/s
     high = analysis.placement(flop=10_000, bytes=400, peak_tflops=60, bandwidth_gbs=4000)
     assert (high.limit, high.attainable_tflops) == ("arithmetic", 60)
     ridge = analysis.placement(flop=15, bytes=1, peak_tflops=60, bandwidth_gbs=4000)
@@ -26,8 +26,9 @@ def test_which_roof_limits():
     assert analysis.placement(0, 4, 60, 4000).attainable_tflops == 0
 
 
-@pytest.mark.parametrize("wrong", [{"flop": -1}, {"bytes": 0}, {"peak_tflops": 0},
-                                   {"bandwidth_gbs": float("nan")}])
+@pytest.mark.parametrize(
+    "wrong", [{"flop": -1}, {"bytes": 0}, {"peak_tflops": 0}, {"bandwidth_gbs": float("nan")}]
+)
 def test_what_has_no_place(wrong):
     with pytest.raises(ValueError, match="must be positive.*" + next(iter(wrong))):
         analysis.placement(**{"flop": 1, "bytes": 1, "peak_tflops": 1, "bandwidth_gbs": 1} | wrong)
@@ -39,8 +40,11 @@ def test_recorded_steps_stay_under_the_roof():
         if record.step != "cublas":
             shape = record.M, record.N, record.K
             roof = analysis.placement(
-                analysis.sgemm_flop(*shape), analysis.compulsory_bytes(*shape),
-                results.fma_peak_tflops, results.copy_gbs)
+                analysis.sgemm_flop(*shape),
+                analysis.compulsory_bytes(*shape),
+                results.fma_peak_tflops,
+                results.copy_gbs,
+            )
             assert record.tflops <= roof.attainable_tflops
 
 

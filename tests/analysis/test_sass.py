@@ -6,8 +6,9 @@ import kernels
 from kernels.analysis import instruction_mix, machine_loop, timeline
 
 
-@pytest.mark.parametrize("label, barriers", [
-    ("09", 2), ("11", 2), ("12", 2), ("13", 2), ("14", 1), ("14 BUFFERS=1", 2)])
+@pytest.mark.parametrize(
+    "label, barriers", [("09", 2), ("11", 2), ("12", 2), ("13", 2), ("14", 1), ("14 BUFFERS=1", 2)]
+)
 def test_nothing_is_lost_on_the_way_to_machine_code(label, barriers):
     step = kernels.step(label)
     loop, ptx = machine_loop(step), instruction_mix(step).counts
@@ -32,13 +33,16 @@ def test_a_loop_that_calls_nothing_else():
     }"""
     loop = machine_loop(kernels.Kernel(source, "chain"))
     assert loop.count("fma") == 1 and loop.count("barrier") == 0 and len(loop) < 12
-    without = machine_loop(kernels.Kernel(
-        'extern "C" __global__ void set(float a, float* x) { x[0] = x[1] * a + x[2]; }', "set"))
+    without = machine_loop(
+        kernels.Kernel(
+            'extern "C" __global__ void set(float a, float* x) { x[0] = x[1] * a + x[2]; }', "set"
+        )
+    )
     assert without.count("fma") == 1 and without.count("global store") == 1
 
 
 def test_the_prefetch_is_asked_for_long_before_its_use():
-    def between(names):         # multiply-adds from a load to the next store
+    def between(names):  # multiply-adds from a load to the next store
         names = [*names, *names]
         asked = names.index("global load")
         return names[asked : names.index("shared store", asked)].count("fma")

@@ -29,7 +29,7 @@ def test_known_patterns():
     lane = np.arange(32)
     assert analysis.sectors(4 * lane, 4) == 4
     assert analysis.sectors(4 * lane + 64, 4) == 4
-    assert analysis.sectors(4 * lane + 4, 4) == 5          # one word past a boundary
+    assert analysis.sectors(4 * lane + 4, 4) == 5  # one word past a boundary
     assert analysis.sectors(0 * lane, 4) == 1
     assert analysis.sectors(4096 * lane, 4) == 32
     assert analysis.sectors(16 * lane, 16) == 16
@@ -38,7 +38,7 @@ def test_known_patterns():
 
 def test_ideal_is_what_distinct_bytes_need():
     lane = np.arange(32)
-    assert analysis.ideal_sectors(4096 * lane, 4) == 4     # 128 bytes
+    assert analysis.ideal_sectors(4096 * lane, 4) == 4  # 128 bytes
     assert analysis.ideal_sectors(0 * lane, 4) == 1
     assert analysis.ideal_sectors(16 * lane, 16) == 16
     assert analysis.ideal_sectors(4 * lane, 4, lane < 9) == 2

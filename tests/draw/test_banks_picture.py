@@ -6,8 +6,10 @@ from drawn import LANE, access, bars, elements, texts, trace
 import kernels
 from kernels.draw import PALETTE, Figure, banks
 
-COLUMN, PADDED = (trace(*[access(4 * (LANE * (32 + pad) + k)) for k in range(5)],
-                        tile=(32, 32 + pad)) for pad in (0, 1))
+COLUMN, PADDED = (
+    trace(*[access(4 * (LANE * (32 + pad) + k)) for k in range(5)], tile=(32, 32 + pad))
+    for pad in (0, 1)
+)
 
 
 def test_a_column_goes_to_one_bank_in_as_many_wavefronts_as_lanes():
@@ -28,7 +30,7 @@ def test_padding_spreads_it():
     assert len(marks) == 32 and len({y for _, y, _ in marks}) == 1
     assert not bars(steps[1], PALETTE["vermilion"])
     words = {x: text for (x, y), text in texts(steps[1]).items() if y == marks[0][1] + 13}
-    assert words[92 + 18 * 1 + 8.5] == "0" and words[92 + 8.5] == "31"      # banks 1 and 0
+    assert words[92 + 18 * 1 + 8.5] == "0" and words[92 + 8.5] == "31"  # banks 1 and 0
     assert "none is in conflict" in steps.caption
 
 
@@ -46,9 +48,9 @@ def test_vectors_cover_four_banks_and_name_the_lanes_that_share_them():
     assert len(bars(own, PALETTE["blue"])) == 32
     assert {width for *_, width in bars(own, PALETTE["blue"])} == {4 * 18 - 1}
     assert {"0–3", "28–31"} <= set(texts(shared).values())
-    assert "2 wavefronts, 2 at best" in shared.caption      # one for each half-warp
+    assert "2 wavefronts, 2 at best" in shared.caption  # one for each half-warp
     apart = banks(trace(access(128 * LANE, 16), tile=(1024,)), "tile")
-    assert "32 wavefronts, 4 at best" in apart.caption      # at least one for a quarter of a warp
+    assert "32 wavefronts, 4 at best" in apart.caption  # at least one for a quarter of a warp
     assert len(bars(apart, PALETTE["vermilion"])) == 28
 
 

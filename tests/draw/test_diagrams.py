@@ -14,16 +14,20 @@ from kernels.draw.mapping import COLOURS, TINT
 
 @pytest.fixture(scope="module")
 def traces():
-    return {name: kernels.step(name).trace(128, 128, 40, keep=(1, 1))
-            for name in ("02_naive", "03_coalesced")}
+    return {
+        name: kernels.step(name).trace(128, 128, 40, keep=(1, 1))
+        for name in ("02_naive", "03_coalesced")
+    }
 
 
 def areas(figure, **attributes):
     """(x, y, width, height) of the rectangles of the paths with these attributes."""
     found = []
     for path in elements(figure, "path", **attributes):
-        found += [tuple(map(float, place)) for place in
-                  re.findall(r"M(\S+) ([^h]+)h([^v]+)v([^h]+)h[^z]+z", path["d"])]
+        found += [
+            tuple(map(float, place))
+            for place in re.findall(r"M(\S+) ([^h]+)h([^v]+)v([^h]+)h[^z]+z", path["d"])
+        ]
     return found
 
 
@@ -33,16 +37,18 @@ def of_warp(figure, warp):
 
 # ---------------------------------------------------------------------- thread mapping
 
+
 def test_mapping_turns_around_between_the_steps(traces):
-    (down,), (across,) = (of_warp(thread_mapping(traces[name]), 0)[:1]
-                          for name in ("02_naive", "03_coalesced"))
+    (down,), (across,) = (
+        of_warp(thread_mapping(traces[name]), 0)[:1] for name in ("02_naive", "03_coalesced")
+    )
     assert down[3] == 32 * down[2]
     assert across[2] == 32 * across[3]
 
 
 def test_mapping_says_where_the_tile_lies(traces):
     figure = thread_mapping(traces["02_naive"])
-    assert {"64", "127", "16", "31"} <= set(texts(figure).values())     # rows, columns
+    assert {"64", "127", "16", "31"} <= set(texts(figure).values())  # rows, columns
     assert "32 elements of one column" in figure.caption
     assert "32 elements of one row" in thread_mapping(traces["03_coalesced"]).caption
 
@@ -52,7 +58,7 @@ def test_mapping_names_warps_and_the_order_of_lanes(traces):
     assert {"warp 0: lanes 0 → 31", "warp 1", "warp 31"} <= words
     small = kernels.step(3).define(BM=32, BN=32).trace(64, 64, 8)
     words = list(texts(thread_mapping(small)).values())
-    assert words.count("17") == 2                                       # of warps 0 and 1
+    assert words.count("17") == 2  # of warps 0 and 1
     assert "warp 2" in words
 
 
@@ -73,10 +79,10 @@ def outer_product(T):
 def test_mapping_of_thread_tiles(T):
     figure = thread_mapping(outer_product(T), thread=37)
     cell = of_warp(figure, 0)[0][2] / 128
-    assert cell == 5                                                    # pixels: it is scaled
-    assert of_warp(figure, 0)[0][3] == 5 * T * 32 * T // 128            # rows of the warp
-    (x, y, width, height), = areas(figure, fill=COLOURS[1], **{"fill-opacity": None})
-    assert (width, height) == (5 * T, 5 * T)                            # thread 37: warp 1, lane 5
+    assert cell == 5  # pixels: it is scaled
+    assert of_warp(figure, 0)[0][3] == 5 * T * 32 * T // 128  # rows of the warp
+    ((x, y, width, height),) = areas(figure, fill=COLOURS[1], **{"fill-opacity": None})
+    assert (width, height) == (5 * T, 5 * T)  # thread 37: warp 1, lane 5
     row, column = divmod(37, 128 // T)
     left, top = of_warp(figure, 0)[0][:2]
     assert (x, y) == (left + 5 * T * column, top + 5 * T * row)
@@ -88,8 +94,8 @@ def test_mapping_of_thread_tiles(T):
 
 def test_mapping_outlines_every_thread_tile():
     figure = thread_mapping(outer_product(8))
-    inner, = elements(figure, "path", **{"stroke-opacity": "0.3"})
-    assert len(re.findall("M", inner["d"])) == 17 + 17                  # lines of a 16 x 16 grid
+    (inner,) = elements(figure, "path", **{"stroke-opacity": "0.3"})
+    assert len(re.findall("M", inner["d"])) == 17 + 17  # lines of a 16 x 16 grid
 
 
 def test_mapping_of_loads_of_a_tile_and_through_shared_memory():
@@ -97,15 +103,17 @@ def test_mapping_of_loads_of_a_tile_and_through_shared_memory():
     for warp in range(8):
         row, part = np.divmod(32 * warp + LANE, 2)
         for k in range(0, 64, 8):
-            made.accesses.append(access(4 * (64 * row + k + 4 * part), 16, "A", "load", warp,
-                                        "global"))
-            made.accesses += [access(4 * (128 * (4 * part + i) + row), 4, "tile", "store", warp)
-                              for i in range(4)]
+            made.accesses.append(
+                access(4 * (64 * row + k + 4 * part), 16, "A", "load", warp, "global")
+            )
+            made.accesses += [
+                access(4 * (128 * (4 * part + i) + row), 4, "tile", "store", warp) for i in range(4)
+            ]
     tile = thread_mapping(made, "A", "load", index=0)
     assert "Warp 0 of block (0, 0) loads 16 rows by 8 columns of A" in tile.caption
     assert "thread 0 loads 4 elements of one row" in tile.caption
     later = thread_mapping(made, "A", "load", index=range(1, 3))
-    assert {"8", "23"} <= set(texts(later).values())                    # its columns
+    assert {"8", "23"} <= set(texts(later).values())  # its columns
     assert "64 columns" in thread_mapping(made, "A", "load").caption
     shared = thread_mapping(made, "tile", "store", thread=33)
     assert "Warp 0 of block (0, 0) stores 8 rows by 16 columns of tile" in shared.caption
@@ -121,16 +129,25 @@ def test_mapping_tells_elements_of_several_warps(traces):
 
 # ---------------------------------------------------------------------- coalescing
 
-@pytest.mark.parametrize("step, array, used, moved, rows", [
-    ("02_naive", "A", 32, 32 * 8, 32), ("02_naive", "B", 1, 8, 1),
-    ("03_coalesced", "A", 1, 8, 1), ("03_coalesced", "B", 32, 32, 1)])
+
+@pytest.mark.parametrize(
+    "step, array, used, moved, rows",
+    [
+        ("02_naive", "A", 32, 32 * 8, 32),
+        ("02_naive", "B", 1, 8, 1),
+        ("03_coalesced", "A", 1, 8, 1),
+        ("03_coalesced", "B", 32, 32, 1),
+    ],
+)
 def test_coalescing_counts(traces, step, array, used, moved, rows):
     figure = coalescing(traces[step], array, index=0)
     assert len(bars(figure, PALETTE["blue"])) == used
     assert len(elements(figure, "path", stroke=PALETTE["vermilion"])) == moved // 8
     assert f"{4 * moved} bytes asked for, {4 * used} used" in figure.caption
-    assert sum(bool(re.fullmatch(rf"{array}\[\d+, \d+\]", words))
-               for words in texts(figure).values()) == rows
+    assert (
+        sum(bool(re.fullmatch(rf"{array}\[\d+, \d+\]", words)) for words in texts(figure).values())
+        == rows
+    )
 
 
 def test_coalescing_names_the_elements_of_the_chosen_access(traces):
@@ -140,7 +157,7 @@ def test_coalescing_names_the_elements_of_the_chosen_access(traces):
 
 def test_coalescing_steps_and_remembers_the_sectors(traces):
     steps = coalescing(traces["02_naive"], "A")
-    assert len(steps) == 32                                     # of 40
+    assert len(steps) == 32  # of 40
     assert "32 of the 40 loads of A" in steps.caption
     for k in (0, 1, 8, 9):
         frame = steps[k]
@@ -156,12 +173,16 @@ def test_coalescing_steps_and_remembers_the_sectors(traces):
 
 def test_coalescing_shows_all_lines_or_as_many_as_an_access_has():
     def rows(stride):
-        made = trace(*[access(128 * stride * k + 128 * LANE, array="A", space="global")
-                       for k in range(4)], A=(1000, 32))
-        return [len([w for w in texts(frame).values() if w.startswith("A[")])
-                for frame in coalescing(made, "A").frames]
+        made = trace(
+            *[access(128 * stride * k + 128 * LANE, array="A", space="global") for k in range(4)],
+            A=(1000, 32),
+        )
+        return [
+            len([w for w in texts(frame).values() if w.startswith("A[")])
+            for frame in coalescing(made, "A").frames
+        ]
 
-    assert rows(1) == [35] * 4              # the union of all lines is not too high
+    assert rows(1) == [35] * 4  # the union of all lines is not too high
     assert rows(16) == [32] * 4
 
 
@@ -188,6 +209,7 @@ def test_vectors_are_one_bar_for_each_lane():
 
 # ---------------------------------------------------------------------- both
 
+
 def test_what_cannot_be_drawn(traces):
     with pytest.raises(ValueError, match="no loads of C"):
         thread_mapping(traces["02_naive"], "C", "load")
@@ -201,9 +223,12 @@ def test_what_cannot_be_drawn(traces):
 
 
 def test_figures_are_deterministic_small_and_have_an_alternative(traces):
-    for figure in (thread_mapping(traces["02_naive"]),
-                   coalescing(traces["02_naive"], "A", index=0),
-                   coalescing(traces["02_naive"], "A"), coalescing(traces["03_coalesced"], "B")):
+    for figure in (
+        thread_mapping(traces["02_naive"]),
+        coalescing(traces["02_naive"], "A", index=0),
+        coalescing(traces["02_naive"], "A"),
+        coalescing(traces["03_coalesced"], "B"),
+    ):
         html = figure._repr_html_()
         assert len(html.encode()) < 60_000
         assert figure.alt in html
@@ -213,7 +238,7 @@ def test_figures_are_deterministic_small_and_have_an_alternative(traces):
 
 
 def test_the_picture_in_the_readme_is_the_current_one(tmp_path):
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     trace = kernels.step("02_naive").trace(128, 128, 64, keep=(1, 0))
     coalescing(trace, "A", index=0).save(tmp_path / "now.svg")
     kept = root / "book" / "assets" / "coalescing.svg"

@@ -16,7 +16,7 @@ import pytest
 
 from kernels.draw.figure import INK, PALETTE, Figure, from_matplotlib, style
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SVG = '<svg viewBox="0 0 10 5" width="100"><path d="M0 0h9" stroke="currentColor"/></svg>'
 
 
@@ -82,12 +82,12 @@ def test_matplotlib_figure_takes_the_ink_and_font_of_the_page():
     assert svg.count("currentColor") > 10
     assert PALETTE["blue"] in svg
     assert svg.count("font-family") == 1 and "DejaVu" not in svg
-    assert ">in bold</text>" in svg and ">size</text>" in svg      # text, not outlines
+    assert ">in bold</text>" in svg and ">size</text>" in svg  # text, not outlines
     root = ET.fromstring(svg)
     assert root.get("width") == "640" and root.get("height") is None
     assert root.get("viewBox") == "0 0 460.8 288"
     fills = re.findall(r"fill: (#\w+)", svg)
-    assert "#ffffff" not in fills                                   # the background is the page's
+    assert "#ffffff" not in fills  # the background is the page's
 
 
 def test_matplotlib_figure_disturbs_no_other():
@@ -96,8 +96,8 @@ def test_matplotlib_figure_disturbs_no_other():
     ids, others = (re.findall(r' id="([^"]+)"', text) for text in (svg, other))
     assert ids and not set(ids) & set(others)
     for id in ids:
-        assert f"#{id}" in svg                                      # no id without a use
-    assert set(re.findall(r"#([a-z]\w{10,})", svg)) <= set(ids)     # no use without an id
+        assert f"#{id}" in svg  # no id without a use
+    assert set(re.findall(r"#([a-z]\w{10,})", svg)) <= set(ids)  # no use without an id
 
 
 def test_matplotlib_figure_is_closed():
@@ -109,15 +109,18 @@ def test_matplotlib_figure_is_closed():
 
 
 def test_a_figure_is_the_same_every_time_and_in_every_process():
-    code = "from tests.test_draw_figure import picture; print(picture()._repr_html_())"
-    again = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
-                           check=True)
+    code = "from tests.draw.test_figure import picture; print(picture()._repr_html_())"
+    again = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert again.stdout.strip() == picture()._repr_html_() == picture()._repr_html_()
 
 
 def test_importing_draw_loads_no_matplotlib():
-    code = ("import sys, kernels.draw; from kernels.draw import Figure, gflops, roofline; "
-            "assert not {'matplotlib', 'cupy'} & sys.modules.keys()")
+    code = (
+        "import sys, kernels.draw; from kernels.draw import Figure, gflops, roofline; "
+        "assert not {'matplotlib', 'cupy'} & sys.modules.keys()"
+    )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
@@ -127,10 +130,11 @@ def test_draw_has_what_it_lists():
     for name in dir(draw):
         assert getattr(draw, name) is getattr(draw, name)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        draw.nonsense
+        draw.nonsense  # noqa: B018
 
 
 # ---------------------------------------------------------------------- colours
+
 
 def linear(colour):
     """Linear RGB of "#rrggbb" (IEC 61966-2-1)."""
@@ -155,12 +159,21 @@ def test_colours_stand_out_on_light_and_dark_pages(name):
 # 15(6), 2009, severity 1.
 VISION = {
     "all three cones": np.eye(3),
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-                   [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-                     [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
-                   [0.004733, 0.691367, 0.303900]],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
 }
 
 

@@ -11,8 +11,8 @@ import kernels
 from kernels.draw import PALETTE, explorer, listing, occupancy
 from kernels.draw.explore import WIDGET, controls
 
-
 # ---------------------------------------------------------------------- listing
+
 
 @pytest.fixture(scope="module")
 def naive():
@@ -36,7 +36,10 @@ def test_listing_puts_the_costs_below_their_lines(naive):
     text = step.source.splitlines()
     found = rows(listing(step, trace))
     assert [(words[0], words[1]) for _, words in found] == [
-        ("load", "A"), ("load", "B"), ("store", "C")]
+        ("load", "A"),
+        ("load", "B"),
+        ("store", "C"),
+    ]
     assert "A[row * K + k]" in text[found[0][0] - 1] and found[1][0] == found[0][0]
     assert "*c =" in text[found[2][0] - 1]
     words = " ".join(found[0][1])
@@ -57,12 +60,14 @@ def test_listing_is_the_function_with_the_line_numbers_of_the_file(naive):
 
 
 def test_bars_are_as_long_as_what_moved_and_tell_the_ideal(naive):
-    bars = [re.findall(r"width:([\d.]+)%;background:(#\w+)", row)
-            for row in listing(*naive).body.split("<div ")[1:]]
+    bars = [
+        re.findall(r"width:([\d.]+)%;background:(#\w+)", row)
+        for row in listing(*naive).body.split("<div ")[1:]
+    ]
     (best, blue), (more, vermilion) = bars[0]
     assert (blue, vermilion) == (PALETTE["blue"], PALETTE["vermilion"])
-    assert float(best) + float(more) == 100 and float(best) == 12.5         # 4 of 32
-    assert float(bars[1][0][0]) == pytest.approx(100 / 32, abs=0.01)        # of what A moved
+    assert float(best) + float(more) == 100 and float(best) == 12.5  # 4 of 32
+    assert float(bars[1][0][0]) == pytest.approx(100 / 32, abs=0.01)  # of what A moved
 
 
 def test_listing_counts_wavefronts_of_shared_memory():
@@ -99,32 +104,48 @@ def test_listing_of_another_source_is_refused(naive):
 # ---------------------------------------------------------------------- occupancy
 
 FOUND = types.SimpleNamespace(
-    compute_capability="9.0", blocks=2, warps=16, max_warps=64, fraction=0.25, limit="registers",
-    blocks_by={"threads": 8, "blocks": 32, "registers": 2, "shared memory": 40})
+    compute_capability="9.0",
+    blocks=2,
+    warps=16,
+    max_warps=64,
+    fraction=0.25,
+    limit="registers",
+    blocks_by={"threads": 8, "blocks": 32, "registers": 2, "shared memory": 40},
+)
 
 
 def test_occupancy_shows_what_each_resource_admits():
     figure = occupancy(FOUND)
     words = list(texts(figure).values())
-    for name, count in ("blocks of an SM", "32"), ("threads", "8"), ("registers", "2"), (
-            "shared memory", "40"):
+    for name, count in (
+        ("blocks of an SM", "32"),
+        ("threads", "8"),
+        ("registers", "2"),
+        ("shared memory", "40"),
+    ):
         assert words[words.index(name) + 1] == count
     assert "barriers" not in words
-    assert ("Compute capability 9.0: 2 blocks at a time, 16 of 64 warps (25%), limited by "
-            "registers.") == figure.caption
+    assert (
+        "Compute capability 9.0: 2 blocks at a time, 16 of 64 warps (25%), limited by registers."
+    ) == figure.caption
     assert "registers 2, shared memory 40" in figure.alt
 
 
 def test_occupancy_fills_the_blocks_that_fit_and_marks_the_limit():
     svg = occupancy(FOUND).svg
-    filled = re.findall(r'h(\d+)" fill="none" stroke-width="17" stroke-dasharray="17 1" '
-                        r'stroke="(#\w+)"/>', svg)
+    filled = re.findall(
+        r'h(\d+)" fill="none" stroke-width="17" stroke-dasharray="17 1" '
+        r'stroke="(#\w+)"/>',
+        svg,
+    )
     assert filled == [("35", PALETTE["blue"])] * 2 + [("35", PALETTE["vermilion"])] + [
-        ("35", PALETTE["blue"])]
+        ("35", PALETTE["blue"])
+    ]
     assert re.findall(r'font-weight="bold">(.*?)<', svg) == ["2"]
 
 
 # ---------------------------------------------------------------------- explorer
+
 
 @pytest.fixture
 def explored(monkeypatch):
@@ -133,8 +154,10 @@ def explored(monkeypatch):
 
 
 def test_explorer_is_a_stepper_where_nobody_is_at_the_controls(explored):
-    assert explored._repr_mimebundle_() == {"text/plain": repr(explored),
-                                            "text/html": explored.stepper._repr_html_()}
+    assert explored._repr_mimebundle_() == {
+        "text/plain": repr(explored),
+        "text/html": explored.stepper._repr_html_(),
+    }
     assert explored._repr_html_() == explored.stepper._repr_html_()
     assert "32 of the 40 loads of A" in repr(explored)
 
@@ -158,14 +181,15 @@ def test_explorer_has_widgets_in_a_notebook_that_is_worked_with(explored, monkey
     bundle = explored._repr_mimebundle_()
     assert bundle[WIDGET]["model_id"] == explored.widget.model_id
     assert bundle["text/html"] == explored.stepper._repr_html_()
-    assert explored._repr_mimebundle_() == bundle               # the same widget again
+    assert explored._repr_mimebundle_() == bundle  # the same widget again
 
 
 def test_explorer_traces_again(explored):
     pytest.importorskip("ipywidgets")
     which, sizes, (access, warp), k, state, view = (
         part.children if hasattr(part, "children") and n == 2 else part
-        for n, part in enumerate(controls(explored).children))
+        for n, part in enumerate(controls(explored).children)
+    )
     BM, BN = sizes.children
     assert (BM.description, BM.value, BN.description, BN.value) == ("BM", 64, "BN", 16)
     assert (k.max, warp.max, access.value) == (39, 31, ("load", "A"))
@@ -173,7 +197,7 @@ def test_explorer_traces_again(explored):
 
     k.value = 39
     assert explored.trace.find("A", index=39) and "load" in view.value
-    BM.value = 16                       # a warp covers 16 rows of two columns
+    BM.value = 16  # a warp covers 16 rows of two columns
     assert "16 words of A in 16 sectors" in view.value and warp.max == 7
     BM.value = 0
     assert "ZeroDivisionError" in state.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import types
 import xml.etree.ElementTree as ET
@@ -9,7 +10,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from kernels.draw import PALETTE, bars, gflops, roofline
-from kernels.records import Record, Results
+from kernels.measure.records import Record, Results
 
 
 def made_up(rates, gpu="Simulated GPU 1", peak=10.0, recorded=True):
@@ -30,8 +31,10 @@ def texts(figure):
     """The words of a picture with their positions: {text: (x, y)}."""
     found = {}
     for element in ET.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}text"):
-        place = re.search(r"translate\(([\d.]+) ([\d.]+)\)|rotate\(-0 ([\d.]+) ([\d.]+)\)",
-                          element.get("transform", ""))
+        place = re.search(
+            r"translate\(([\d.]+) ([\d.]+)\)|rotate\(-0 ([\d.]+) ([\d.]+)\)",
+            element.get("transform", ""),
+        )
         place = [float(x) for x in place.groups() if x] if place else None
         found[element.text] = place or (float(element.get("x", 0)), float(element.get("y", 0)))
     return found
@@ -40,8 +43,17 @@ def texts(figure):
 def test_gflops_labels_curves_roof_sizes_and_source():
     figure = gflops(made_up(RATES), ["01_slow", "02_fast"])
     words = texts(figure)
-    for text in ("cuBLAS", "01 slow", "02 fast", "FMA peak: 10", "64", "256", "M = N = K", "TFLOPS",
-                 "recorded on Simulated GPU 1, 2001-02-03"):
+    for text in (
+        "cuBLAS",
+        "01 slow",
+        "02 fast",
+        "FMA peak: 10",
+        "64",
+        "256",
+        "M = N = K",
+        "TFLOPS",
+        "recorded on Simulated GPU 1, 2001-02-03",
+    ):
         assert text in words, text
     assert "recorded on Simulated GPU 1, 2001-02-03" in figure.alt
     assert "Recorded on Simulated GPU 1, 2001-02-03" in figure.caption
@@ -53,10 +65,13 @@ def test_gflops_puts_labels_where_the_curves_end_in_their_colours():
     figure = gflops(made_up(RATES), ["01_slow", "02_fast"])
     words = texts(figure)
     heights = [words[text][1] for text in ("FMA peak: 10", "cuBLAS", "02 fast", "01 slow")]
-    assert heights == sorted(heights)                               # y grows downwards
-    assert words["01 slow"][0] < words["02 fast"][0]                # it ends at 64
-    for text, colour in (("01 slow", PALETTE["blue"]), ("02 fast", PALETTE["vermilion"]),
-                         ("cuBLAS", "currentColor")):
+    assert heights == sorted(heights)  # y grows downwards
+    assert words["01 slow"][0] < words["02 fast"][0]  # it ends at 64
+    for text, colour in (
+        ("01 slow", PALETTE["blue"]),
+        ("02 fast", PALETTE["vermilion"]),
+        ("cuBLAS", "currentColor"),
+    ):
         assert re.search(rf"fill: {colour}[^>]*>{text}<", figure.svg), text
 
 
@@ -73,7 +88,7 @@ def test_gflops_keeps_labels_apart():
     rates = {f"{i:02d}_step": {64: 1.0, 128: 5.0 + 0.01 * i} for i in range(4)}
     figure = gflops(made_up(rates), list(rates))
     heights = sorted(texts(figure)[f"{i:02d} step"][1] for i in range(4))
-    assert all(b - a > 11 for a, b in zip(heights, heights[1:]))    # the font's size, in points
+    assert all(b - a > 11 for a, b in itertools.pairwise(heights))  # the font's size, in points
 
 
 def test_gflops_is_linear_until_rates_are_far_apart():
@@ -90,11 +105,15 @@ def test_gflops_tells_live_from_recorded():
     only = gflops(live, steps)
     assert "live on Simulated GPU 2" in texts(only) and "stroke-dasharray" not in only.svg
     both = gflops(recorded, steps, live)
-    assert {"solid: live on Simulated GPU 2", "FMA peak: 10", "FMA peak: 5",
-            "dashed: recorded on Simulated GPU 1, 2001-02-03"} <= set(texts(both))
+    assert {
+        "solid: live on Simulated GPU 2",
+        "FMA peak: 10",
+        "FMA peak: 5",
+        "dashed: recorded on Simulated GPU 1, 2001-02-03",
+    } <= set(texts(both))
     assert "stroke-dasharray" in both.svg
     words = texts(both)
-    assert words["02 fast"][0] > words["256"][0]        # where the longer curve ends
+    assert words["02 fast"][0] > words["256"][0]  # where the longer curve ends
     assert gflops(None, steps, live).svg == only.svg
 
 
@@ -122,9 +141,16 @@ def test_roofline_from_results_and_from_numbers():
     points = [("measured", 2.0, 0.5), ("possible", 1000.0, None)]
     figure = roofline(made_up(RATES), points)
     words = texts(figure)
-    for text in ("FMA peak: 10", "copy: 500 GB/s", "ridge: 20", "measured: 0.5", "possible",
-                 "TFLOPS", "FLOP per byte of device memory traffic",
-                 "recorded on Simulated GPU 1, 2001-02-03"):
+    for text in (
+        "FMA peak: 10",
+        "copy: 500 GB/s",
+        "ridge: 20",
+        "measured: 0.5",
+        "possible",
+        "TFLOPS",
+        "FLOP per byte of device memory traffic",
+        "recorded on Simulated GPU 1, 2001-02-03",
+    ):
         assert text in words, text
     assert "measured at 2 FLOP per byte: 0.5 TFLOPS" in figure.alt
     numbers = roofline(points=points, fma_peak_tflops=10.0, copy_gbs=500.0)

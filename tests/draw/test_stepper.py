@@ -13,7 +13,7 @@ import pytest
 from kernels.draw import Figure, Stepper, stepper
 from kernels.draw.stepping import differences
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def frame(*parts):
@@ -25,8 +25,11 @@ def cell(x, fill="none", words=""):
 
 
 def test_only_what_differs_is_stored():
-    frames = [frame(cell(1, words="a"), cell(5)), frame(cell(1, words="b"), cell(5, "red")),
-              frame(cell(1, words="a"), cell(5))]
+    frames = [
+        frame(cell(1, words="a"), cell(5)),
+        frame(cell(1, words="b"), cell(5, "red")),
+        frame(cell(1, words="a"), cell(5)),
+    ]
     found = {(name, tuple(nodes)): rest for nodes, name, *rest in differences(frames)}
     assert found == {("", (2,)): [["a", "b", "a"]], ("fill", (3,)): [["none", "red", "none"]]}
 
@@ -51,7 +54,7 @@ def test_frames_of_another_structure_are_stored_as_a_whole_and_later_nodes_keep_
     (inner, name, values), position = differences(frames)
     assert (inner, name) == ([1], "<")
     assert values == ["<rect /><rect />", '<path d="M0 0" />']
-    assert position == [[4], "x", [1, 2]]           # 0 svg, 1 g, 2 and 3 its first children
+    assert position == [[4], "x", [1, 2]]  # 0 svg, 1 g, 2 and 3 its first children
 
 
 class Reader(html.parser.HTMLParser):
@@ -95,10 +98,13 @@ def test_keys_tell_pictures_apart_and_are_the_same_every_time():
         return re.search(r'data-stepper="(\w+)"', stepper(FRAMES, labels, "alt")._repr_html_())[1]
 
     assert key("abc") == key("abc") != key("abd")
-    code = ("import sys; sys.path.insert(0, 'tests'); from test_draw_stepper import *; "
-            "print(stepper(FRAMES, 'abc', 'alt')._repr_html_())")
-    again = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
-                           check=True)
+    code = (
+        "import sys; sys.path.insert(0, 'tests'); from test_draw_stepper import *; "
+        "print(stepper(FRAMES, 'abc', 'alt')._repr_html_())"
+    )
+    again = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert again.stdout.strip() == stepper(FRAMES, "abc", "alt")._repr_html_()
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 class Planted:
     """`args` as `python -m kernels sanitize --args` takes them. `kinds`: those of all findings;
     none for a correct kernel."""
+
     name: str
     source: str
     kernel: str
@@ -24,8 +25,11 @@ class Planted:
     dynamic_shared: int = 0
 
     def lines(self, marker: str) -> set[int]:
-        return {n for n, text in enumerate(self.source.splitlines(), 1)
-                if re.search(rf"// {marker}$", text)}
+        return {
+            n
+            for n, text in enumerate(self.source.splitlines(), 1)
+            if re.search(rf"// {marker}$", text)
+        }
 
 
 SGEMM = """\
@@ -39,13 +43,16 @@ STORE = """
 }
 """
 
-TILED = """\
+TILED = (
+    """\
 #define BM 16
 #define BN 16
 #ifndef BK
 #define BK 16
 #endif
-""" + SGEMM + """\
+"""
+    + SGEMM
+    + """\
     __shared__ float tile_a[BM][BK], tile_b[BK][BN];
     int tx = threadIdx.x, ty = threadIdx.y;
     int row = blockIdx.y * BM + ty, col = blockIdx.x * BN + tx;
@@ -58,11 +65,16 @@ TILED = """\
             sum += tile_a[ty][k] * tile_b[k][tx];
         __syncthreads();
     }
-""" + STORE
+"""
+    + STORE
+)
 
-DOUBLE_BUFFERED = """\
+DOUBLE_BUFFERED = (
+    """\
 constexpr int BK = 16;
-""" + SGEMM + """\
+"""
+    + SGEMM
+    + """\
     __shared__ float tile_a[2][16][BK], tile_b[2][BK][16];
     int tx = threadIdx.x, ty = threadIdx.y;
     int row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx;
@@ -82,15 +94,20 @@ constexpr int BK = 16;
         __syncthreads();
         now ^= 1;
     }
-""" + STORE
+"""
+    + STORE
+)
 
-ASYNC = """\
+ASYNC = (
+    """\
 __device__ __forceinline__ void copy(float* to, const float* from)
 {
     unsigned address = (unsigned)__cvta_generic_to_shared(to);
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from));
 }
-""" + SGEMM + """\
+"""
+    + SGEMM
+    + """\
     __shared__ float tile_a[3][16][16], tile_b[3][16][16];
     int tx = threadIdx.x, ty = threadIdx.y;
     int row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx;
@@ -115,7 +132,9 @@ __device__ __forceinline__ void copy(float* to, const float* from)
         for (int k = 0; k < 16; ++k)
             sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx];
     }
-""" + STORE
+"""
+    + STORE
+)
 
 SHUFFLES = """\
 extern "C" __global__ void reduce(int n, const float* in, float* out)
@@ -294,52 +313,137 @@ CORRECT = (
     small("shuffles", SHUFFLES, "reduce", 3, 128, "300 float[300] out:float[3]"),
     small("warp tile", WARP_TILE, "reduce", 1, 256, VECTOR),
     small("named barriers", NAMED, "pass", 2, 128, VECTOR),
-    small("last block", LAST_BLOCK, "total", 4, 64,
-          "256 float[256] out:float[4] zero:unsigned[1] out:float[1]"),
-    small("histogram", HISTOGRAM, "count", 4, 64, "250 int[250] zero:int[10] out:int[1]",
-          dynamic_shared=40),
+    small(
+        "last block",
+        LAST_BLOCK,
+        "total",
+        4,
+        64,
+        "256 float[256] out:float[4] zero:unsigned[1] out:float[1]",
+    ),
+    small(
+        "histogram",
+        HISTOGRAM,
+        "count",
+        4,
+        64,
+        "250 int[250] zero:int[10] out:int[1]",
+        dynamic_shared=40,
+    ),
     small("vectors", VECTORS, "scale", 2, 64, "512 2.0 float[512] out:float[512]"),
     small("local", LOCAL, "pick", 1, 64, "20 int[64] out:int[64]"),
 )
 
 FAULTY = (
-    sgemm("no first barrier", edit(TILED, marked(LOAD_A, "other"), marked(LOAD_B, "other"),
-                                   (BAR, ""), marked(SUM, "fault")), MATRICES, "race"),
-    sgemm("no second barrier", edit(
-        TILED[::-1], (BAR[::-1], ""))[::-1].replace(LOAD_A, LOAD_A + " // fault").replace(
-            LOAD_B, LOAD_B + " // fault").replace(SUM, SUM + " // other"), MATRICES, "race"),
-    sgemm("<= in the tile loop", edit(TILED, ("k < BK", "k <= BK"), marked(SUM, "fault")),
-          MATRICES, "out of bounds"),
-    sgemm("no guard for A", edit(TILED, (LOAD_A, "tile_a[ty][tx] = A[row * K + start + tx];"
-                                         " // fault")), ODD, "out of bounds", grid=(5, 5)),
-    sgemm("no guard for C", edit(
-        TILED, ("if (row < M && col < N)", "if (col < N)"), ("C[row * N + col] =",
-                                                            "C[row * N + col] = // fault\n")),
-        ODD, "out of bounds", grid=(5, 5)),
-    sgemm("no guard for a column of C", edit(
-        TILED, ("if (row < M && col < N)", "if (row < M)"), ("C[row * N + col] =",
-                                                            "C[row * N + col] = // fault\n")),
-        ODD, "out of bounds", "race", grid=(5, 5)),
-    sgemm("C is read although beta is 0", edit(TILED, (
-        "beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];",
-        "alpha * sum + beta * C[row * N + col]; // fault")), MATRICES, "uninitialised"),
-    sgemm("read before the store", edit(
-        TILED, ("    for (int start", "    sum = tile_a[ty][tx]; // fault\n    for (int start")),
-        MATRICES, "uninitialised"),
-    sgemm("barrier of some threads", edit(
-        TILED, (BAR, "        if (threadIdx.x < 16 && ty < 15)\n            "
-                "__syncthreads(); // fault\n"), (BAR, BAR[:-1] + " // fault\n"),
-        marked(SUM, "fault"), marked(LOAD_A, "other"), marked(LOAD_B, "other")),
-        MATRICES, "barrier", "race"),
-    small("barrier under an if", """\
+    sgemm(
+        "no first barrier",
+        edit(
+            TILED, marked(LOAD_A, "other"), marked(LOAD_B, "other"), (BAR, ""), marked(SUM, "fault")
+        ),
+        MATRICES,
+        "race",
+    ),
+    sgemm(
+        "no second barrier",
+        edit(TILED[::-1], (BAR[::-1], ""))[::-1]
+        .replace(LOAD_A, LOAD_A + " // fault")
+        .replace(LOAD_B, LOAD_B + " // fault")
+        .replace(SUM, SUM + " // other"),
+        MATRICES,
+        "race",
+    ),
+    sgemm(
+        "<= in the tile loop",
+        edit(TILED, ("k < BK", "k <= BK"), marked(SUM, "fault")),
+        MATRICES,
+        "out of bounds",
+    ),
+    sgemm(
+        "no guard for A",
+        edit(TILED, (LOAD_A, "tile_a[ty][tx] = A[row * K + start + tx]; // fault")),
+        ODD,
+        "out of bounds",
+        grid=(5, 5),
+    ),
+    sgemm(
+        "no guard for C",
+        edit(
+            TILED,
+            ("if (row < M && col < N)", "if (col < N)"),
+            ("C[row * N + col] =", "C[row * N + col] = // fault\n"),
+        ),
+        ODD,
+        "out of bounds",
+        grid=(5, 5),
+    ),
+    sgemm(
+        "no guard for a column of C",
+        edit(
+            TILED,
+            ("if (row < M && col < N)", "if (row < M)"),
+            ("C[row * N + col] =", "C[row * N + col] = // fault\n"),
+        ),
+        ODD,
+        "out of bounds",
+        "race",
+        grid=(5, 5),
+    ),
+    sgemm(
+        "C is read although beta is 0",
+        edit(
+            TILED,
+            (
+                "beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];",
+                "alpha * sum + beta * C[row * N + col]; // fault",
+            ),
+        ),
+        MATRICES,
+        "uninitialised",
+    ),
+    sgemm(
+        "read before the store",
+        edit(
+            TILED, ("    for (int start", "    sum = tile_a[ty][tx]; // fault\n    for (int start")
+        ),
+        MATRICES,
+        "uninitialised",
+    ),
+    sgemm(
+        "barrier of some threads",
+        edit(
+            TILED,
+            (
+                BAR,
+                "        if (threadIdx.x < 16 && ty < 15)\n            __syncthreads(); // fault\n",
+            ),
+            (BAR, BAR[:-1] + " // fault\n"),
+            marked(SUM, "fault"),
+            marked(LOAD_A, "other"),
+            marked(LOAD_B, "other"),
+        ),
+        MATRICES,
+        "barrier",
+        "race",
+    ),
+    small(
+        "barrier under an if",
+        """\
 extern "C" __global__ void half(int n, const float* in, float* out)
 {
     if (threadIdx.x < 16)
         __syncthreads(); // fault
     out[threadIdx.x] = in[threadIdx.x];
 }
-""", "half", 1, 32, VECTOR, "barrier"),
-    small("barrier after an exit", """\
+""",
+        "half",
+        1,
+        32,
+        VECTOR,
+        "barrier",
+    ),
+    small(
+        "barrier after an exit",
+        """\
 extern "C" __global__ void early(int n, const float* in, float* out)
 {
     __shared__ float box[64];
@@ -349,27 +453,69 @@ extern "C" __global__ void early(int n, const float* in, float* out)
     __syncthreads(); // fault
     out[threadIdx.x] = box[n - 1 - threadIdx.x];
 }
-""", "early", 1, 64, "50 float[256] out:float[256]", "barrier"),
-    sgemm("swapped buffers", edit(
-        DOUBLE_BUFFERED,
-        ("            tile_a[now ^ 1]", "            tile_a[now]"), marked(NEXT_A, "other"),
-        marked(SUM_NOW, "fault")), MATRICES, "race"),
-    sgemm("double buffered, no barrier", edit(
-        DOUBLE_BUFFERED, ("        __syncthreads();\n        now", "        now"),
-        marked(NEXT_A, "fault other"), marked(NEXT_B, "fault other"),
-        marked(SUM_NOW, "fault other")), MATRICES, "race"),
-    sgemm("no wait", edit(ASYNC, (WAIT, ""), marked(COPY, "fault other"),
-                            marked(SUM_T, "fault")),
-        MATRICES, "asynchronous copy"),
-    sgemm("waits for too little", edit(ASYNC, (WAIT, WAIT.replace("1", "2")), marked(COPY, "other"),
-                                       marked(SUM_T, "fault")), MATRICES, "asynchronous copy"),
-    sgemm("barrier before the wait", edit(
-        ASYNC, (WAIT + "\n        __syncthreads();", "__syncthreads();\n        " + WAIT),
-        marked(COPY, "fault other"), marked(SUM_T, "fault other")), MATRICES, "race"),
-    sgemm("two stages for three", edit(ASYNC, ("next % 3", "t % 3"), marked(COPY, "other"),
-                                       marked(SUM_T, "fault")),
-          MATRICES, "asynchronous copy", "uninitialised"),
-    small("copy overwritten in flight", """\
+""",
+        "early",
+        1,
+        64,
+        "50 float[256] out:float[256]",
+        "barrier",
+    ),
+    sgemm(
+        "swapped buffers",
+        edit(
+            DOUBLE_BUFFERED,
+            ("            tile_a[now ^ 1]", "            tile_a[now]"),
+            marked(NEXT_A, "other"),
+            marked(SUM_NOW, "fault"),
+        ),
+        MATRICES,
+        "race",
+    ),
+    sgemm(
+        "double buffered, no barrier",
+        edit(
+            DOUBLE_BUFFERED,
+            ("        __syncthreads();\n        now", "        now"),
+            marked(NEXT_A, "fault other"),
+            marked(NEXT_B, "fault other"),
+            marked(SUM_NOW, "fault other"),
+        ),
+        MATRICES,
+        "race",
+    ),
+    sgemm(
+        "no wait",
+        edit(ASYNC, (WAIT, ""), marked(COPY, "fault other"), marked(SUM_T, "fault")),
+        MATRICES,
+        "asynchronous copy",
+    ),
+    sgemm(
+        "waits for too little",
+        edit(ASYNC, (WAIT, WAIT.replace("1", "2")), marked(COPY, "other"), marked(SUM_T, "fault")),
+        MATRICES,
+        "asynchronous copy",
+    ),
+    sgemm(
+        "barrier before the wait",
+        edit(
+            ASYNC,
+            (WAIT + "\n        __syncthreads();", "__syncthreads();\n        " + WAIT),
+            marked(COPY, "fault other"),
+            marked(SUM_T, "fault other"),
+        ),
+        MATRICES,
+        "race",
+    ),
+    sgemm(
+        "two stages for three",
+        edit(ASYNC, ("next % 3", "t % 3"), marked(COPY, "other"), marked(SUM_T, "fault")),
+        MATRICES,
+        "asynchronous copy",
+        "uninitialised",
+    ),
+    small(
+        "copy overwritten in flight",
+        """\
 extern "C" __global__ void twice(int n, const float* in, float* out)
 {
     __shared__ float box[64];
@@ -379,16 +525,32 @@ extern "C" __global__ void twice(int n, const float* in, float* out)
     asm volatile("cp.async.wait_all;" ::: "memory");
     out[threadIdx.x] = box[threadIdx.x];
 }
-""", "twice", 1, 64, VECTOR, "asynchronous copy"),
-    small("misaligned float4", """\
+""",
+        "twice",
+        1,
+        64,
+        VECTOR,
+        "asynchronous copy",
+    ),
+    small(
+        "misaligned float4",
+        """\
 extern "C" __global__ void shifted(int n, const float* in, float* out)
 {
     const float* from = in + 1;
     float4 v = reinterpret_cast<const float4*>(from)[threadIdx.x]; // fault
     out[threadIdx.x] = v.x + v.y + v.z + v.w;
 }
-""", "shifted", 1, 32, VECTOR, "misaligned"),
-    small("misaligned float4 in a padded tile", """\
+""",
+        "shifted",
+        1,
+        32,
+        VECTOR,
+        "misaligned",
+    ),
+    small(
+        "misaligned float4 in a padded tile",
+        """\
 extern "C" __global__ void padded(int n, const float* in, float* out)
 {
     __shared__ __align__(16) float tile[8][33];
@@ -398,8 +560,16 @@ extern "C" __global__ void padded(int n, const float* in, float* out)
     float4 v = *reinterpret_cast<float4*>(&tile[threadIdx.x / 8][threadIdx.x % 8 * 4]); // fault
     out[threadIdx.x] = v.x + v.y + v.z + v.w;
 }
-""", "padded", 1, 32, VECTOR, "misaligned"),
-    small("two lanes, one store", """\
+""",
+        "padded",
+        1,
+        32,
+        VECTOR,
+        "misaligned",
+    ),
+    small(
+        "two lanes, one store",
+        """\
 extern "C" __global__ void pairs(int n, const float* in, float* out)
 {
     __shared__ float box[32];
@@ -407,8 +577,16 @@ extern "C" __global__ void pairs(int n, const float* in, float* out)
     __syncthreads();
     out[threadIdx.x] = box[threadIdx.x / 2];
 }
-""", "pairs", 1, 32, VECTOR, "race"),
-    small("two stores of a warp", """\
+""",
+        "pairs",
+        1,
+        32,
+        VECTOR,
+        "race",
+    ),
+    small(
+        "two stores of a warp",
+        """\
 extern "C" __global__ void stores(int n, const float* in, float* out)
 {
     __shared__ float box[32];
@@ -418,8 +596,16 @@ extern "C" __global__ void stores(int n, const float* in, float* out)
     __syncthreads();
     out[threadIdx.x] = box[threadIdx.x];
 }
-""", "stores", 1, 32, VECTOR, "race"),
-    small("neighbour in the warp", """\
+""",
+        "stores",
+        1,
+        32,
+        VECTOR,
+        "race",
+    ),
+    small(
+        "neighbour in the warp",
+        """\
 extern "C" __global__ void shift(int n, const float* in, float* out)
 {
     __shared__ float box[33];
@@ -428,12 +614,30 @@ extern "C" __global__ void shift(int n, const float* in, float* out)
         box[32] = 0.0f;
     out[threadIdx.x] = box[threadIdx.x ^ 1]; // fault
 }
-""", "shift", 1, 32, VECTOR, "race"),
-    small("a warp's tree without __syncwarp", edit(
-        WARP_TILE, ("        __syncwarp();\n    }", "    }"),
-        ("s[warp][lane + step] : 0.0f;", "s[warp][lane + step] : 0.0f; // fault"),
-        ("+= other;", "+= other; // other")), "reduce", 1, 256, VECTOR, "race"),
-    small("half a warp waits", """\
+""",
+        "shift",
+        1,
+        32,
+        VECTOR,
+        "race",
+    ),
+    small(
+        "a warp's tree without __syncwarp",
+        edit(
+            WARP_TILE,
+            ("        __syncwarp();\n    }", "    }"),
+            ("s[warp][lane + step] : 0.0f;", "s[warp][lane + step] : 0.0f; // fault"),
+            ("+= other;", "+= other; // other"),
+        ),
+        "reduce",
+        1,
+        256,
+        VECTOR,
+        "race",
+    ),
+    small(
+        "half a warp waits",
+        """\
 extern "C" __global__ void part(int n, const float* in, float* out)
 {
     __shared__ float box[32];
@@ -441,56 +645,144 @@ extern "C" __global__ void part(int n, const float* in, float* out)
     __syncwarp(threadIdx.x < 16 ? 0xffff : 0xffff0000);
     out[threadIdx.x] = box[threadIdx.x ^ 16]; // fault
 }
-""", "part", 1, 32, VECTOR, "race"),
-    small("blocks write one place", """\
+""",
+        "part",
+        1,
+        32,
+        VECTOR,
+        "race",
+    ),
+    small(
+        "blocks write one place",
+        """\
 extern "C" __global__ void everybody(int n, const float* in, float* out)
 {
     if (threadIdx.x == 0)
         out[3] = in[blockIdx.x]; // fault other
 }
-""", "everybody", 4, 32, VECTOR, "race"),
-    small("a block reads what another writes", """\
+""",
+        "everybody",
+        4,
+        32,
+        VECTOR,
+        "race",
+    ),
+    small(
+        "a block reads what another writes",
+        """\
 extern "C" __global__ void next(int n, float* data, float* out)
 {
     int i = blockIdx.x * 32 + threadIdx.x;
     out[i] = data[(i + 32) % n]; // other
     data[i] = 1.0f; // fault
 }
-""", "next", 8, 32, VECTOR, "race"),
-    small("sums without atomics", """\
+""",
+        "next",
+        8,
+        32,
+        VECTOR,
+        "race",
+    ),
+    small(
+        "sums without atomics",
+        """\
 extern "C" __global__ void sums(int n, const float* in, float* out)
 {
     out[threadIdx.x] += in[blockIdx.x * 32 + threadIdx.x]; // fault other
 }
-""", "sums", 8, 32, "256 float[256] zero:float[32]", "race"),
-    small("last block, no fence", edit(
-        LAST_BLOCK, ("        __threadfence();\n", ""),
-        ("partial[blockIdx.x] = sum;", "partial[blockIdx.x] = sum; // other"),
-        ("sum += partial[i];", "sum += partial[i]; // fault")), "total", 4, 64,
-        "256 float[256] out:float[4] zero:unsigned[1] out:float[1]", "race"),
-    small("histogram, no barrier", edit(
-        HISTOGRAM, ("    }\n    __syncthreads();", "    }"),
-        ("&bins[in[i]], 1);", "&bins[in[i]], 1); // other"),
-        ("bins[threadIdx.x]);", "bins[threadIdx.x]); // fault")), "count", 4, 64,
-        "250 int[250] zero:int[10] out:int[1]", "race", dynamic_shared=40),
-    small("dynamic shared memory too small", edit(HISTOGRAM, (
-        "bins[threadIdx.x] = 0;", "bins[threadIdx.x] = 0; // fault"), (
-        "1);", "1); // fault"), ("bins[threadIdx.x]);", "bins[threadIdx.x]); // fault")),
-        "count", 4, 64, "250 int[250] zero:int[10] out:int[1]", "out of bounds",
-        dynamic_shared=36),
-    small("bins are not cleared", edit(
-        HISTOGRAM, ("    if (threadIdx.x < 10)\n        bins[threadIdx.x] = 0;\n", ""),
-        ("&bins[in[i]], 1);", "&bins[in[i]], 1); // fault")), "count", 1, 64,
-        "250 int[250] zero:int[10] out:int[1]", "uninitialised", dynamic_shared=40),
-    small("local element nobody set", edit(
-        LOCAL, ("i < 10", "i < 9"), ("++seen[in[(t + i) % 64]];",
-                                    "++seen[in[(t + i) % 64]]; // fault")),
-        "pick", 1, 64, "20 int[64] out:int[64]", "uninitialised"),
-    small("local array too short", edit(
-        LOCAL, ("seen[10]", "seen[9]"), ("i < 10", "i < 9"),
-        ("++seen[in[(t + i) % 64]];", "++seen[in[(t + i) % 64]]; // fault"),
-        ("seen[in[t]];", "seen[in[t]]; // fault")),
-        "pick", 1, 64, "20 int[64] out:int[64]", "out of bounds"),
+""",
+        "sums",
+        8,
+        32,
+        "256 float[256] zero:float[32]",
+        "race",
+    ),
+    small(
+        "last block, no fence",
+        edit(
+            LAST_BLOCK,
+            ("        __threadfence();\n", ""),
+            ("partial[blockIdx.x] = sum;", "partial[blockIdx.x] = sum; // other"),
+            ("sum += partial[i];", "sum += partial[i]; // fault"),
+        ),
+        "total",
+        4,
+        64,
+        "256 float[256] out:float[4] zero:unsigned[1] out:float[1]",
+        "race",
+    ),
+    small(
+        "histogram, no barrier",
+        edit(
+            HISTOGRAM,
+            ("    }\n    __syncthreads();", "    }"),
+            ("&bins[in[i]], 1);", "&bins[in[i]], 1); // other"),
+            ("bins[threadIdx.x]);", "bins[threadIdx.x]); // fault"),
+        ),
+        "count",
+        4,
+        64,
+        "250 int[250] zero:int[10] out:int[1]",
+        "race",
+        dynamic_shared=40,
+    ),
+    small(
+        "dynamic shared memory too small",
+        edit(
+            HISTOGRAM,
+            ("bins[threadIdx.x] = 0;", "bins[threadIdx.x] = 0; // fault"),
+            ("1);", "1); // fault"),
+            ("bins[threadIdx.x]);", "bins[threadIdx.x]); // fault"),
+        ),
+        "count",
+        4,
+        64,
+        "250 int[250] zero:int[10] out:int[1]",
+        "out of bounds",
+        dynamic_shared=36,
+    ),
+    small(
+        "bins are not cleared",
+        edit(
+            HISTOGRAM,
+            ("    if (threadIdx.x < 10)\n        bins[threadIdx.x] = 0;\n", ""),
+            ("&bins[in[i]], 1);", "&bins[in[i]], 1); // fault"),
+        ),
+        "count",
+        1,
+        64,
+        "250 int[250] zero:int[10] out:int[1]",
+        "uninitialised",
+        dynamic_shared=40,
+    ),
+    small(
+        "local element nobody set",
+        edit(
+            LOCAL,
+            ("i < 10", "i < 9"),
+            ("++seen[in[(t + i) % 64]];", "++seen[in[(t + i) % 64]]; // fault"),
+        ),
+        "pick",
+        1,
+        64,
+        "20 int[64] out:int[64]",
+        "uninitialised",
+    ),
+    small(
+        "local array too short",
+        edit(
+            LOCAL,
+            ("seen[10]", "seen[9]"),
+            ("i < 10", "i < 9"),
+            ("++seen[in[(t + i) % 64]];", "++seen[in[(t + i) % 64]]; // fault"),
+            ("seen[in[t]];", "seen[in[t]]; // fault"),
+        ),
+        "pick",
+        1,
+        64,
+        "20 int[64] out:int[64]",
+        "out of bounds",
+    ),
 )
 
 # stays in bounds and ordered: only the result is wrong

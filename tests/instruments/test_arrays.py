@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernels.ptx.arrays import Shape, array_shapes, demangle, index_text, parameter_names
+from kernels.instruments.arrays import Shape, array_shapes, demangle, index_text, parameter_names
 
 SOURCE = """\
 #ifndef BM

@@ -8,8 +8,8 @@ import pytest
 from planted import CORRECT, FAULTY, SWAPPED, Planted
 
 import kernels
-from kernels import reference
-from kernels.sanitize import parse_argument
+from kernels.ladder import reference
+from kernels.targets import parse_argument
 
 
 def arguments(one: Planted):
@@ -34,7 +34,8 @@ def test_a_planted_fault_is_found_on_its_line(one):
     found = sanitize(one)
     assert {f.kind for f in found} == one.kinds
     assert one.lines("(other )?fault( other)?") <= {f.position.line for f in found} | {
-        f.other_position.line for f in found if f.other_position}
+        f.other_position.line for f in found if f.other_position
+    }
     here, there = one.lines("fault( other)?"), one.lines("(fault )?other")
     for f in found:
         assert f.position.line in here, f
@@ -66,14 +67,18 @@ def test_a_race_names_both_threads_lines_and_the_element():
     store = one.source.splitlines().index(f"        {planted.LOAD_A} // other") + 1
     # thread (0, 0) wrote what it reads; (1, 0) is the first to read another's element
     assert (a.address, a.thread, a.other_thread) == (
-        "tile_a[0][0]", "block (0, 0, 0), thread (1, 0, 0)", "block (0, 0, 0), thread (0, 0, 0)")
+        "tile_a[0][0]",
+        "block (0, 0, 0), thread (1, 0, 0)",
+        "block (0, 0, 0), thread (0, 0, 0)",
+    )
     assert (a.position.line, a.other_position.line) == (line, store)
     # 16 blocks, 4 tiles, 256 threads, 16 k; one of 16 elements of a row is the thread's own
     assert a.count == 16 * 4 * 256 * 15
     assert str(a) == (
         f"kernel.cu:{line}: race: block (0, 0, 0), thread (1, 0, 0) reads tile_a[0][0], which "
         f"block (0, 0, 0), thread (0, 0, 0) writes at kernel.cu:{store}, with no barrier in "
-        f"between ({a.count} times)")
+        f"between ({a.count} times)"
+    )
 
 
 def test_out_of_bounds_says_how_far_and_of_what():
@@ -81,7 +86,8 @@ def test_out_of_bounds_says_how_far_and_of_what():
     texts = {f.address: f.message for f in found}
     assert texts["tile_b[16][0]"] == (
         "block (0, 0, 0), thread (0, 0, 0) reads 4 bytes at tile_b[16][0] in shared memory, "
-        "0 bytes past the end of tile_b (1024 bytes)")
+        "0 bytes past the end of tile_b (1024 bytes)"
+    )
     assert texts["tile_a[16][0]"].startswith("block (0, 0, 0), thread (0, 15, 0) reads")
     guard = only("no guard for A")
     assert guard.address == "A[67][0]" and guard.thread == "block (0, 4, 0), thread (0, 3, 0)"
@@ -91,7 +97,8 @@ def test_misaligned_says_what_is_needed():
     finding = only("misaligned float4")
     assert finding.message == (
         "block (0, 0, 0), thread (0, 0, 0) reads 16 bytes at in[1] in global memory, which is "
-        "not a multiple of 16 bytes")
+        "not a multiple of 16 bytes"
+    )
     assert finding.count == 32
     assert only("misaligned float4 in a padded tile").address == "tile[1][0]"
 
@@ -101,13 +108,19 @@ def test_other_messages():
     assert only("C is read although beta is 0").address == "C[0][0]"
     assert only("blocks write one place").message.endswith(
         "writes out[3], which block (3, 0, 0), thread (0, 0, 0) writes at kernel.cu:4, and blocks "
-        "are not ordered")
+        "are not ordered"
+    )
     early = only("barrier after an exit")
     assert (early.thread, early.other_thread, early.address) == (
-        "block (0, 0, 0), thread (0, 0, 0)", "block (0, 0, 0), thread (50, 0, 0)", None)
+        "block (0, 0, 0), thread (0, 0, 0)",
+        "block (0, 0, 0), thread (50, 0, 0)",
+        None,
+    )
     assert early.message.startswith("50 of 64 threads of the block wait at the barrier, block (0")
-    assert "to which block (0, 0, 0), thread (0, 0, 0) has a copy under way since kernel.cu:5" in \
-        only("copy overwritten in flight").message
+    assert (
+        "to which block (0, 0, 0), thread (0, 0, 0) has a copy under way since kernel.cu:5"
+        in only("copy overwritten in flight").message
+    )
 
 
 def test_barriers_at_two_places():
@@ -155,7 +168,7 @@ extern "C" __global__ void loop(int n, const int* next, int* out)
 
 
 def test_findings_are_kept_when_the_run_breaks_off(monkeypatch):
-    from kernels.ptx import sanitizer
+    from kernels.instruments import sanitizer
 
     run = sanitizer.run
     monkeypatch.setattr(sanitizer, "run", lambda *a, **b: run(*a, **b, step_limit=2000))
@@ -261,32 +274,40 @@ extern "C" __global__ void cube(int* out)
     out[threadIdx.x] = 2 * blockIdx.z + threadIdx.z;
 }
 """
-    (finding,) = kernels.Kernel(source, "cube").sanitize((1, 1, 2), (2, 1, 2),
-                                                         [np.zeros(2, np.int32)])
+    (finding,) = kernels.Kernel(source, "cube").sanitize(
+        (1, 1, 2), (2, 1, 2), [np.zeros(2, np.int32)]
+    )
     assert finding.thread == "block (0, 0, 0), thread (0, 0, 0)"
     assert finding.other_thread == "block (0, 0, 1), thread (0, 0, 1)"
 
 
 def test_chunks_of_blocks_are_compared_too():
     """More threads than the interpreter runs at a time, writing one place."""
-    source = "extern \"C\" __global__ void last(int* out) { if (!threadIdx.x) *out = blockIdx.x; }"
+    source = 'extern "C" __global__ void last(int* out) { if (!threadIdx.x) *out = blockIdx.x; }'
     (finding,) = kernels.Kernel(source, "last").sanitize(40, 1024, [np.zeros(1, np.int32)])
     # in a chunk of 16, 15 lose to the last; the next chunk finds them written
     assert finding.count == 15 + 15 + 7 + 16 + 8
 
 
 def test_without_line_information_the_ptx_line_stands_in():
-    source = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 p) {\n" \
+    source = (
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 p) {\n"
         ".reg .b64 %a;\nld.param.u64 %a, [p];\nst.global.u32 [%a+4], 1;\nret;\n}\n"
+    )
     entry = kernels.ptx.parse(source).entries["f"]
-    (finding,) = kernels.ptx.sanitize(entry, 1, 1, [np.zeros(1, np.int32)])
+    (finding,) = kernels.instruments.sanitizer.sanitize(entry, 1, 1, [np.zeros(1, np.int32)])
     assert str(finding.position) == "PTX:7" and finding.address == "arg0[1]"
 
 
-@pytest.mark.parametrize("uninitialised, error, message", [
-    ([4], ValueError, "no argument 4, only 0 to 2"),
-    ([0], ValueError, "argument 0 is not an array"),
-    (["out"], TypeError, "indices of arguments, not 'out'"), ([True], TypeError, "not True")])
+@pytest.mark.parametrize(
+    "uninitialised, error, message",
+    [
+        ([4], ValueError, "no argument 4, only 0 to 2"),
+        ([0], ValueError, "argument 0 is not an array"),
+        (["out"], TypeError, "indices of arguments, not 'out'"),
+        ([True], TypeError, "not True"),
+    ],
+)
 def test_wrong_uninitialised(uninitialised, error, message):
     args, _ = arguments(next(one for one in CORRECT if one.name == "local"))
     kernel = kernels.Kernel(planted.LOCAL, "pick")
@@ -304,64 +325,109 @@ def test_defines_of_the_command_line_give_shapes():
     assert finding.address.startswith("tile_b[16][") and finding.kind == "out of bounds"
 
 
-TILED_PADDED = planted.edit(planted.TILED, ("k < BK", "k <= BK"), ("tile_b[BK][BN]",
-                                                                  "tile_b[BK][BN + PAD]"))
+TILED_PADDED = planted.edit(
+    planted.TILED, ("k < BK", "k <= BK"), ("tile_b[BK][BN]", "tile_b[BK][BN + PAD]")
+)
 
 
 BODIES = {
     # body, and the lines (of `body`, from 1) of the race that it has
-    "all lanes read, the last writes": ("""\
+    "all lanes read, the last writes": (
+        """\
 s[threadIdx.x] = 1; __syncthreads();
 if (threadIdx.x < 32) out[threadIdx.x] = s[0];
-if (threadIdx.x == 31) s[0] = 2;""", {2, 3}),
-    "one reads, another reads and writes": ("""\
+if (threadIdx.x == 31) s[0] = 2;""",
+        {2, 3},
+    ),
+    "one reads, another reads and writes": (
+        """\
 s[threadIdx.x] = 1; __syncthreads();
 if (threadIdx.x == 3) out[0] = s[0];
 if (threadIdx.x == 5) { out[1] = s[0];
-s[0] = 2; }""", {2, 4}),
-    "a store after an atomic": ("""\
+s[0] = 2; }""",
+        {2, 4},
+    ),
+    "a store after an atomic": (
+        """\
 s[threadIdx.x] = 1; __syncthreads();
 if (threadIdx.x == 3) atomicAdd((int*)&s[0], 1);
-if (threadIdx.x == 5) s[0] = 7;""", {2, 3}),
-    "an atomic after a load": ("""\
+if (threadIdx.x == 5) s[0] = 7;""",
+        {2, 3},
+    ),
+    "an atomic after a load": (
+        """\
 s[threadIdx.x] = 1; __syncthreads();
 if (threadIdx.x == 3) out[0] = s[0];
-if (threadIdx.x == 5) atomicAdd((int*)&s[0], 1);""", {2, 3}),
-    "a copy after a store": ("""\
+if (threadIdx.x == 5) atomicAdd((int*)&s[0], 1);""",
+        {2, 3},
+    ),
+    "a copy after a store": (
+        """\
 s[threadIdx.x] = 1;
-COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""", {1, 2}),
-    "a copy after a load": ("""\
+COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""",
+        {1, 2},
+    ),
+    "a copy after a load": (
+        """\
 s[threadIdx.x] = 1; __syncthreads();
 out[threadIdx.x] = s[threadIdx.x];
-COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""", {2, 3}),
-    "two copies to one place": ("""\
-COPY(s[threadIdx.x / 2], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""", {1}),
-    "volatile in shared memory": ("""\
-s[5] = threadIdx.x;""", {1}),
-    "volatile in global memory": ("""\
-((volatile int*)out)[0] = threadIdx.x; out[1] = ((volatile int*)out)[0];""", set()),
-    "relaxed stores": ("""\
-asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(out), "r"(threadIdx.x));""", set()),
-    "blocks wait at different barriers": ("""\
+COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""",
+        {2, 3},
+    ),
+    "two copies to one place": (
+        """\
+COPY(s[threadIdx.x / 2], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""",
+        {1},
+    ),
+    "volatile in shared memory": (
+        """\
+s[5] = threadIdx.x;""",
+        {1},
+    ),
+    "volatile in global memory": (
+        """\
+((volatile int*)out)[0] = threadIdx.x; out[1] = ((volatile int*)out)[0];""",
+        set(),
+    ),
+    "relaxed stores": (
+        """\
+asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(out), "r"(threadIdx.x));""",
+        set(),
+    ),
+    "blocks wait at different barriers": (
+        """\
 __syncwarp(); s[threadIdx.x] = 1;
 if (blockIdx.x == 0) __syncthreads(); else { out[99] = 1; __syncthreads(); }
-s[threadIdx.x ^ 32] += 1;""", set()),
-    "the same in global memory": ("""\
+s[threadIdx.x ^ 32] += 1;""",
+        set(),
+    ),
+    "the same in global memory": (
+        """\
 __syncwarp(); int* mine = out + 128 * blockIdx.x; mine[threadIdx.x] = 1;
 if (blockIdx.x == 0) __syncthreads(); else { mine[99] = 1; __syncthreads(); }
-mine[threadIdx.x ^ 32] += 1;""", set()),
+mine[threadIdx.x ^ 32] += 1;""",
+        set(),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_bodies(name):
     body, lines = BODIES[name]
-    source = """#define COPY(to, from) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: \
+    source = (
+        """#define COPY(to, from) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: \
 "r"((unsigned)__cvta_generic_to_shared((void*)&to)), "l"(from))
-""" + 'extern "C" __global__ void f(int* out) {\n__shared__ volatile int s[64];\n' + body + "\n}\n"
+"""
+        + 'extern "C" __global__ void f(int* out) {\n__shared__ volatile int s[64];\n'
+        + body
+        + "\n}\n"
+    )
     found = kernels.Kernel(source, "f").sanitize(2, 64, [np.zeros(256, np.int32)])
-    races = [{f.position.line - 3, f.other_position.line - 3} for f in found
-             if f.kind == "race" and f.address.startswith("s[")]
+    races = [
+        {f.position.line - 3, f.other_position.line - 3}
+        for f in found
+        if f.kind == "race" and f.address.startswith("s[")
+    ]
     assert races == ([lines] if lines else []), found
     if not lines:
         assert found == ()

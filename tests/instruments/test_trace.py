@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kernels
-from kernels import trace as tracing
+from kernels.instruments import trace as tracing
 
 LOADS = tracing.REQUESTS.format("ld"), tracing.SECTORS.format("ld")
 STORES = tracing.REQUESTS.format("st"), tracing.SECTORS.format("st")
@@ -24,8 +24,13 @@ extern "C" __global__ void strided(int n, int stride, const float* in, float* ou
 def strided(n, stride, block=64, **options):
     kernel = kernels.Kernel(STRIDED, "strided")
     source, out = np.arange(n * stride, dtype=np.float32), np.zeros(n, np.float32)
-    found = kernel.trace(-(-n // block), block, (n, stride, source, out),
-                         names=("n", "stride", "in", "out"), **options)
+    found = kernel.trace(
+        -(-n // block),
+        block,
+        (n, stride, source, out),
+        names=("n", "stride", "in", "out"),
+        **options,
+    )
     np.testing.assert_array_equal(out, 2 * source[::stride])
     return found
 
@@ -39,15 +44,17 @@ def test_sectors_of_strided_loads(stride, sectors):
 
 
 def test_warps_without_active_lanes_make_no_request():
-    found = strided(70, 1, block=64)                # 64 in one block, 6 lanes of the next
+    found = strided(70, 1, block=64)  # 64 in one block, 6 lanes of the next
     assert [found.counters[name] for name in LOADS] == [3, 4 + 4 + 1]
 
 
 def test_costs_name_line_and_array():
     line = 1 + STRIDED.split("\n").index("        out[i] = in[i * stride] * 2.0f;")
     costs = strided(64, 8).costs
-    assert costs == {(line, "load", "in"): (2, 2 * 8, 2 * 32, 2 * 4),
-                     (line, "store", "out"): (2, 2, 8, 8)}
+    assert costs == {
+        (line, "load", "in"): (2, 2 * 8, 2 * 32, 2 * 4),
+        (line, "store", "out"): (2, 2, 8, 8),
+    }
 
 
 def test_kept_accesses_are_those_of_the_chosen_block():
@@ -87,23 +94,26 @@ def test_steps(step, lines):
 def test_edges_count_only_active_lanes():
     found = kernels.step("03_coalesced").trace(3, 5, 7)
     assert found.counters[tracing.FFMA] == 3 * 5 * 7
-    assert found.counters[LOADS[0]] == 2 * 3 * 7            # three warps have a row each
+    assert found.counters[LOADS[0]] == 2 * 3 * 7  # three warps have a row each
 
 
 def test_step_trace_refuses_a_shape_the_step_cannot_do(tmp_path):
     source = kernels.step("03_coalesced").source.replace(
-        "// block:", "// requires: K % 8 == 0\n// block:")
+        "// block:", "// requires: K % 8 == 0\n// block:"
+    )
     (tmp_path / "07_picky.cu").write_text(source)
     with pytest.raises(ValueError, match="K % 8 == 0"):
-        kernels.steps.step("07_picky", tmp_path).trace(8, 8, 7)
+        kernels.ladder.step.step("07_picky", tmp_path).trace(8, 8, 7)
 
 
 def test_a_trace_prints_as_a_table():
     head, *rows = str(kernels.step("02_naive").trace(32, 32, 40)).splitlines()
     assert head.split()[:3] == ["line", "access", "array"]
     assert [row.split()[1:] for row in rows] == [
-        ["load", "A", "1280", "32", "32", "4"], ["load", "B", "1280", "1", "1", "1"],
-        ["store", "C", "32", "32", "32", "4"]]
+        ["load", "A", "1280", "32", "32", "4"],
+        ["load", "B", "1280", "1", "1", "1"],
+        ["store", "C", "32", "32", "32", "4"],
+    ]
 
 
 TILED = """
@@ -136,27 +146,40 @@ def line_of(text, source=TILED):
 @pytest.mark.parametrize("pad, wavefronts", [(0, 32), (1, 1)])
 def test_bank_conflicts_of_a_transpose(pad, wavefronts):
     found = tiled(pad)
-    requests = 3 * 32                                   # blocks, rows: a warp each
+    requests = 3 * 32  # blocks, rows: a warp each
     expected = {
         "smsp__inst_executed_op_shared_{}.sum": (requests, requests),
         "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum": (wavefronts * requests, requests),
-        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum":
-            ((wavefronts - 1) * requests, 0),
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum": (
+            (wavefronts - 1) * requests,
+            0,
+        ),
         "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum": (requests, requests),
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum": (4 * requests, 4 * requests)}
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum": (4 * requests, 4 * requests),
+    }
     for name, counts in expected.items():
         assert tuple(found.counters[name.format(op)] for op in ("ld", "st")) == counts, name
     place = tracing.Place(line_of("tile[x][row]"), "load", "tile")
     assert found.costs[place] == tracing.SharedCost(
-        requests, wavefronts * requests, (wavefronts - 1) * requests, requests)
+        requests, wavefronts * requests, (wavefronts - 1) * requests, requests
+    )
     assert found.costs[place].actual == wavefronts * requests
     rows = str(found).splitlines()
     assert [row.split()[:3] for row in rows[:3]] == [
-        ["line", "access", "array"], [str(line_of("tile[row][x]")), "load", "in"],
-        [str(place.line), "store", "out"]]
+        ["line", "access", "array"],
+        [str(line_of("tile[row][x]")), "load", "in"],
+        [str(place.line), "store", "out"],
+    ]
     assert rows[4].split()[4] == "wavefronts/req"
-    assert rows[6].split() == [str(place.line), "load", "tile", str(requests), str(wavefronts),
-                               str(wavefronts - 1), "1"]
+    assert rows[6].split() == [
+        str(place.line),
+        "load",
+        "tile",
+        str(requests),
+        str(wavefronts),
+        str(wavefronts - 1),
+        "1",
+    ]
 
 
 def test_elements_of_shared_arrays_have_names():
@@ -164,7 +187,10 @@ def test_elements_of_shared_arrays_have_names():
     assert found.shapes["tile"] == (32, 33)
     access = found.find("tile", "load", warp=2, index=1)
     assert [access.element(lane) for lane in (0, 1, 31)] == [
-        "tile[0][10]", "tile[1][10]", "tile[31][10]"]
+        "tile[0][10]",
+        "tile[1][10]",
+        "tile[31][10]",
+    ]
     assert access.space == "shared" and access.wavefronts == 1 and access.conflicts == 0
     assert found.find("in", warp=1).element(2) == "in[34]"
     assert access.line == line_of("tile[x][row]") and access.ptx_line > 0
@@ -177,11 +203,17 @@ def test_elements_of_matrices_have_names():
 
 
 def test_a_shape_that_the_source_does_not_tell():
-    source = TILED.replace("tile[T][T + PAD]", "tile[f(T)]").replace(
-        "tile[row][x]", "tile[row * T + x]").replace("tile[x][row]", "tile[x * T + row]").replace(
-        "#define T 32", "#define T 32\n__device__ constexpr int f(int n) { return n * n; }")
+    source = (
+        TILED.replace("tile[T][T + PAD]", "tile[f(T)]")
+        .replace("tile[row][x]", "tile[row * T + x]")
+        .replace("tile[x][row]", "tile[x * T + row]")
+        .replace(
+            "#define T 32", "#define T 32\n__device__ constexpr int f(int n) { return n * n; }"
+        )
+    )
     found = kernels.Kernel(source, "tiled").trace(
-        1, 256, (32, np.zeros(1024, np.float32), np.zeros(1024, np.float32)))
+        1, 256, (32, np.zeros(1024, np.float32), np.zeros(1024, np.float32))
+    )
     assert found.shapes["tile"] == (1024,)
     assert found.find("tile", warp=1).element(3) == "tile[97]"
 
@@ -190,7 +222,8 @@ def test_kept_blocks_warps_and_lines():
     line = line_of("tile[x][row]")
     found = tiled(keep=[(1,), (2,)], warps=(0, 3), lines=(line,))
     assert {(a.block[0], a.warp, a.line) for a in found.accesses} == {
-        (b, w, line) for b in (1, 2) for w in (0, 3)}
+        (b, w, line) for b in (1, 2) for w in (0, 3)
+    }
     assert found.block == (1, 0, 0) and found.find("tile").block == (1, 0, 0)
     assert found.counters == tiled().counters
     nothing = tiled(keep=())
@@ -281,7 +314,7 @@ extern "C" __global__ void copied(const float* in, float* out)
 
 
 @pytest.mark.parametrize("stride, sectors", [(4, 16), (8, 32), (16, 32), (32, 32)])
-def test_asynchronous_copies(stride, sectors):                  # counted by an H200
+def test_asynchronous_copies(stride, sectors):  # counted by an H200
     kernel = kernels.Kernel(ASYNC, "copied", (f"-DSTRIDE={stride}",))
     found = kernel.trace(4, 64, (np.zeros(256, np.float32), np.zeros(64, np.float32)))
     assert [found.counters[name] for name in LOADS] == [8, 8 * sectors]
@@ -292,7 +325,8 @@ def test_json():
     data = json.loads(json.dumps(tiled().to_json()))
     assert data["counters"][LOADS[0]] == 96
     assert {"line", "kind", "array", "space", "requests", "wavefronts", "ideal"} <= set(
-        data["costs"][-1]) or data["costs"][-1]["space"] == "global"
+        data["costs"][-1]
+    ) or data["costs"][-1]["space"] == "global"
     assert {cost["space"] for cost in data["costs"]} == {"global", "shared"}
 
 

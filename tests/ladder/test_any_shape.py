@@ -6,15 +6,31 @@ import numpy as np
 import pytest
 
 import kernels
-from kernels.kernel import Kernel
-from kernels.reference import assert_close, inputs
+from kernels.ladder.reference import assert_close, inputs
+from kernels.run.kernel import Kernel
 
 STEP = kernels.step("15_any_shape")
 RANDOM = np.random.RandomState(15)
 SMALL = [tuple(map(int, RANDOM.randint(1, 68, 3))) for _ in range(40)]
-BESIDE = [(127, 3, 5), (2, 127, 9), (128, 1, 7), (4, 128, 8), (129, 5, 1), (1, 129, 16),
-          (255, 2, 3), (6, 255, 4), (257, 4, 15), (3, 257, 17), (127, 129, 6), (129, 127, 8),
-          (128, 128, 1), (5, 3, 127), (4, 4, 128), (3, 7, 129), (2, 1, 257)]
+BESIDE = [
+    (127, 3, 5),
+    (2, 127, 9),
+    (128, 1, 7),
+    (4, 128, 8),
+    (129, 5, 1),
+    (1, 129, 16),
+    (255, 2, 3),
+    (6, 255, 4),
+    (257, 4, 15),
+    (3, 257, 17),
+    (127, 129, 6),
+    (129, 127, 8),
+    (128, 128, 1),
+    (5, 3, 127),
+    (4, 4, 128),
+    (3, 7, 129),
+    (2, 1, 257),
+]
 
 
 @pytest.mark.parametrize("M, N, K", SMALL + BESIDE)
@@ -36,18 +52,20 @@ def test_nothing_is_found_in_a_shape(M, N, K):
 @pytest.mark.parametrize("offsets", [(1, 0, 0), (0, 2, 0), (0, 0, 3), (1, 2, 3), (4, 8, 12)])
 def test_matrices_may_start_at_any_element(offsets):
     """The interpreter's arrays start on 256 bytes, so the kernel is made to move its pointers."""
-    M, N, K = 132, 136, 12                              # rows of whole float4
+    M, N, K = 132, 136, 12  # rows of whole float4
     A, B, C = inputs(M, N, K)
     first = "bool aligned_a = "
     moves = "".join(f"{name} += {n}; " for name, n in zip("ABC", offsets))
     assert STEP.source.count(first) == 1
     kernel = Kernel(STEP.source.replace(first, moves + first), "sgemm", STEP.kernel.options)
-    moved = [np.concatenate([np.full(n, np.nan, np.float32), x.ravel()])
-             for n, x in zip(offsets, (A, B, C))]
+    moved = [
+        np.concatenate([np.full(n, np.nan, np.float32), x.ravel()])
+        for n, x in zip(offsets, (A, B, C))
+    ]
     args = (M, N, K, 1.5, moved[0], moved[1], -0.5, moved[2])
     assert kernel.sanitize(STEP.grid(M, N), STEP.block, args) == ()
-    assert np.isnan(moved[2][:offsets[2]]).all()
-    assert_close(moved[2][offsets[2]:].reshape(M, N), A, B, C, 1.5, -0.5)
+    assert np.isnan(moved[2][: offsets[2]]).all()
+    assert_close(moved[2][offsets[2] :].reshape(M, N), A, B, C, 1.5, -0.5)
 
 
 @pytest.mark.parametrize("shape", [(128, 128, 9), (129, 131, 10), (255, 257, 7)])

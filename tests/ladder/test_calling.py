@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from kernels import steps
-from kernels.reference import assert_close, inputs
+from kernels.ladder import step as ladder
+from kernels.ladder.reference import assert_close, inputs
 
-ALL = [pytest.param(one, id=one.id) for one in steps.steps()]
+ALL = [pytest.param(one, id=one.id) for one in ladder.steps()]
 
 
 @pytest.fixture(scope="module")
 def coalesced():
-    return steps.step("03_coalesced")
+    return ladder.step("03_coalesced")
 
 
 def test_a_new_matrix(coalesced):
@@ -113,13 +113,13 @@ def test_numpy_arrays_may_lie_anywhere(tmp_path, offset, device):
     def moved(x):
         buffer = np.zeros(x.nbytes + 64, np.uint8)
         start = offset - buffer.ctypes.data % 16 + 16
-        there = buffer[start:start + x.nbytes].view(np.float32).reshape(x.shape)
+        there = buffer[start : start + x.nbytes].view(np.float32).reshape(x.shape)
         there[:] = x
         assert there.ctypes.data % 16 == offset
         return there
 
     C = moved(C)
-    assert steps.step(1, tmp_path)(moved(A), moved(B), C, device=device) is C
+    assert ladder.step(1, tmp_path)(moved(A), moved(B), C, device=device) is C
     assert_close(C, A, B)
 
 

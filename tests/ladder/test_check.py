@@ -4,19 +4,19 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 
-from kernels import check as module
-from kernels import steps
-from kernels.check import GUARD, Case, Report, cases, check, digest
-from kernels.reference import CheckError, gemm64
+from kernels.ladder import check as module, step as ladder
+from kernels.ladder.check import GUARD, Case, Report, cases, check, digest
+from kernels.ladder.reference import CheckError, gemm64
 
-ALL = [pytest.param(one, id=one.id) for one in steps.steps()]
-VARIANTS = [pytest.param(one, id=one.label) for one in steps.with_variants(steps.steps())]
+ALL = [pytest.param(one, id=one.id) for one in ladder.steps()]
+VARIANTS = [pytest.param(one, id=one.label) for one in ladder.with_variants(ladder.steps())]
 DEVICES = ["interpreter", pytest.param("gpu", marks=pytest.mark.gpu)]
-BITS = Path(module.__file__).parent / "results" / "bits.json"
+BITS = Path(module.__file__).parents[1] / "results" / "nvidia_h200" / "bits.json"
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -37,7 +37,7 @@ class Fake:
     """Stands for a step, in NumPy; `fault` spoils what it does."""
 
     id = label = "99_fake"
-    defines = {"BM": 16, "BN": 8, "BK": 4}
+    defines = MappingProxyType({"BM": 16, "BN": 8, "BK": 4})
     compute_capability = (5, 0)
 
     def __init__(self, fault=lambda A, B, C, beta: None, requires=lambda M, N, K: True):
@@ -152,28 +152,30 @@ WHOLE_TILES = """// Whole tiles
 
 def test_a_step_of_whole_tiles_meets_every_depth(tmp_path):
     (tmp_path / "11_whole.cu").write_text(WHOLE_TILES)
-    found = [case for case in cases(steps.step(11, tmp_path))
-             if case.alpha and case.K and not case.beta]
-    assert {1, 2, 3, 5} <= {case.K // 8 for case in found}         # one tile, even and odd
+    found = [
+        case for case in cases(ladder.step(11, tmp_path)) if case.alpha and case.K and not case.beta
+    ]
+    assert {1, 2, 3, 5} <= {case.K // 8 for case in found}  # one tile, even and odd
     assert all(case.M % 128 == case.N % 64 == case.K % 8 == 0 for case in found)
-    assert any(case.M // 128 > case.N // 64 for case in found)     # tall and wide grids
+    assert any(case.M // 128 > case.N // 64 for case in found)  # tall and wide grids
     assert any(case.M // 128 < case.N // 64 for case in found)
-    assert sum(2 * case.M * case.N * case.K for case in found) < 30e6    # and takes no time
+    assert sum(2 * case.M * case.N * case.K for case in found) < 30e6  # and takes no time
 
 
 def test_a_step_of_vectors_meets_edges(tmp_path):
     text = re.sub(r"requires: (.) % B.", r"requires: \1 % 4", WHOLE_TILES)
     (tmp_path / "15_vectors.cu").write_text(text)
-    assert any(case.M % 128 and case.N % 64 and case.K % 8
-               for case in cases(steps.step(15, tmp_path)))
+    assert any(
+        case.M % 128 and case.N % 64 and case.K % 8 for case in cases(ladder.step(15, tmp_path))
+    )
 
 
 def edited(tmp_path, old, new):
     """03_coalesced with one edit, as a step."""
-    source = steps.step("03_coalesced").source
+    source = ladder.step("03_coalesced").source
     assert source.count(old) == 1
     (tmp_path / "03_edited.cu").write_text(source.replace(old, new))
-    return steps.step("03_edited", tmp_path)
+    return ladder.step("03_edited", tmp_path)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -214,7 +216,7 @@ def test_the_report_is_a_small_table():
 
 
 def test_the_report_is_deterministic():
-    one = steps.step("03_coalesced")
+    one = ladder.step("03_coalesced")
     first = repr(one.check("interpreter"))
     assert first == repr(one.check("interpreter"))
     assert first.startswith("03_coalesced (BM=16, BN=64): every element is within")
@@ -241,17 +243,17 @@ RECORDED = [
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("id, shape, expected", RECORDED)
 def test_the_bits_are_those_of_a_real_gpu(id, shape, expected, device):
-    assert digest(steps.step(id), *map(int, shape.split("x")), device) == expected
+    assert digest(ladder.step(id), *map(int, shape.split("x")), device) == expected
 
 
 def test_bits_are_recorded_for_every_step():
     recorded = json.loads(BITS.read_text())
-    assert {one.id for one in steps.steps()} <= set(recorded)
+    assert {one.id for one in ladder.steps()} <= set(recorded)
     for label, sums in recorded.items():
-        assert steps.step(label).label == label
+        assert ladder.step(label).label == label
         assert "256x256x256" in sums and len(sums) >= 2
 
 
 def test_shifted_tiles_are_wrong_when_beta_is_not_0():
     with pytest.raises(CheckError, match="not whole tiles, alpha and beta"):
-        check(steps.step("15_any_shape SHIFTED=1"), "interpreter")
+        check(ladder.step("15_any_shape SHIFTED=1"), "interpreter")

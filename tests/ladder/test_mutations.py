@@ -13,27 +13,33 @@ from pathlib import Path
 
 import pytest
 
-from kernels import ptx, steps
-from kernels.reference import CheckError
+from kernels import ptx
+from kernels.ladder import step as ladder
+from kernels.ladder.reference import CheckError
 
-RACE = {"race"}                             # and nothing else
-WRONG = {"wrong"}                           # and nothing is found
+RACE = {"race"}  # and nothing else
+WRONG = {"wrong"}  # and nothing is found
 CLASH = {"wrong", "race"}
 OUTSIDE = {"wrong", "out of bounds"}
 UNWRITTEN = {"wrong", "uninitialised"}
 MISALIGNED = {"wrong", "misaligned"}
 
 BARRIER = "        __syncthreads();\n"
-LOADED = f"{BARRIER}        // endregion\n\n        // region: "     # the first barrier of a loop
-USED = f"{BARRIER}        // endregion\n\n        A += BK;"          # and the second
+LOADED = f"{BARRIER}        // endregion\n\n        // region: "  # the first barrier of a loop
+USED = f"{BARRIER}        // endregion\n\n        A += BK;"  # and the second
 
 
 def without_barriers(where_loaded: str = LOADED, where_used: str = USED):
     """Mutations that drop the barrier after the copy and the one after the multiplication."""
-    return [("the barrier after the copy dropped", where_loaded,
-             where_loaded.removeprefix(BARRIER), RACE),
-            ("the barrier after the use dropped", where_used,
-             where_used.removeprefix(BARRIER), RACE)]
+    return [
+        (
+            "the barrier after the copy dropped",
+            where_loaded,
+            where_loaded.removeprefix(BARRIER),
+            RACE,
+        ),
+        ("the barrier after the use dropped", where_used, where_used.removeprefix(BARRIER), RACE),
+    ]
 
 
 MUTATIONS = {
@@ -48,8 +54,12 @@ MUTATIONS = {
     ],
     "05_shared_tiling": [
         *without_barriers(),
-        ("the tile of B stored the other way round", "tile_b[col][row] =", "tile_b[row][col] =",
-         WRONG),
+        (
+            "the tile of B stored the other way round",
+            "tile_b[col][row] =",
+            "tile_b[row][col] =",
+            WRONG,
+        ),
         ("the last k of a tile forgotten", "k < BK;", "k < BK - 1;", WRONG),
         ("A does not advance", "        A += BK;\n", "", WRONG),
     ],
@@ -61,10 +71,9 @@ MUTATIONS = {
     "06_bank_conflicts TRANSPOSED=1 SWIZZLE=1": [
         ("the swizzle maps two columns to one", "(k) ^ (col)", "(k) | (col)", CLASH),
     ],
-    "07_thread_tile_1d BM=32 BN=32 BK=32 TM=4": [       # an eighth of the work
+    "07_thread_tile_1d BM=32 BN=32 BK=32 TM=4": [  # an eighth of the work
         *without_barriers(),
-        ("the copy of A one row short", "i < BM; i += ROWS", "i < BM - ROWS; i += ROWS",
-         UNWRITTEN),
+        ("the copy of A one row short", "i < BM; i += ROWS", "i < BM - ROWS; i += ROWS", UNWRITTEN),
         ("rows one further on", "row * TM + (i))", "row * TM + (i) + 1)", OUTSIDE),
     ],
     "07_thread_tile_1d STRIDED=1": [
@@ -72,8 +81,7 @@ MUTATIONS = {
     ],
     "08_vectorized": [
         *without_barriers(),
-        ("a float4 from any element", "4 * thread % BK", "thread % BK",
-         MISALIGNED | UNWRITTEN),
+        ("a float4 from any element", "4 * thread % BK", "thread % BK", MISALIGNED | UNWRITTEN),
         ("the same rows of B again", "B[(b_k + i) * N + b_col]", "B[b_k * N + b_col]", WRONG),
     ],
     "09_thread_tile_2d": [
@@ -97,43 +105,82 @@ MUTATIONS = {
     "12_warp_tiling": [
         *without_barriers(),
         ("lanes that share a place", "lane / 2 % LANES_N", "lane % LANES_N", CLASH),
-        ("rows of warps from their columns", "warp / (BN / WN) * WM", "warp % (BN / WN) * WM",
-         CLASH),
+        (
+            "rows of warps from their columns",
+            "warp / (BN / WN) * WM",
+            "warp % (BN / WN) * WM",
+            CLASH,
+        ),
     ],
     "13_register_prefetch": [
         ("the first barrier dropped", "store();\n" + BARRIER, "store();\n", RACE),
-        ("the second barrier dropped", "        // endregion\n" + BARRIER,
-         "        // endregion\n", RACE),
+        (
+            "the second barrier dropped",
+            "        // endregion\n" + BARRIER,
+            "        // endregion\n",
+            RACE,
+        ),
         ("the load of tiles behind the last", "if (k0 >= K)", "if (k0 > K)", OUTSIDE),
         ("every other tile", "load(k0 + BK)", "load(k0 + 2 * BK)", WRONG),
         ("A does not advance", "        A += BK;\n", "", WRONG),
     ],
     "14_double_buffering": [
-        ("the barrier before the loop dropped", "store(0);\n    __syncthreads();", "store(0);",
-         RACE),
-        ("the barrier of the loop dropped", "store(k0 + BK);\n" + BARRIER, "store(k0 + BK);\n",
-         RACE),
-        ("the other buffer read", "now = k0 / BK % BUFFERS", "now = (k0 / BK + 1) % BUFFERS",
-         CLASH | UNWRITTEN),
+        (
+            "the barrier before the loop dropped",
+            "store(0);\n    __syncthreads();",
+            "store(0);",
+            RACE,
+        ),
+        (
+            "the barrier of the loop dropped",
+            "store(k0 + BK);\n" + BARRIER,
+            "store(k0 + BK);\n",
+            RACE,
+        ),
+        (
+            "the other buffer read",
+            "now = k0 / BK % BUFFERS",
+            "now = (k0 / BK + 1) % BUFFERS",
+            CLASH | UNWRITTEN,
+        ),
         ("one buffer written", "int to = k0 / BK % BUFFERS", "int to = 0", CLASH | UNWRITTEN),
         ("the load of tiles behind the last", "if (k0 >= K)", "if (k0 > K)", OUTSIDE),
     ],
     "14_double_buffering BUFFERS=1": [
-        ("the barrier of one buffer dropped", "if (BUFFERS == 1)\n            __syncthreads();", "",
-         RACE),
+        (
+            "the barrier of one buffer dropped",
+            "if (BUFFERS == 1)\n            __syncthreads();",
+            "",
+            RACE,
+        ),
     ],
     "15_any_shape": [
-        ("the barrier before the loop dropped", "store(0);\n    __syncthreads();", "store(0);",
-         RACE),
-        ("the barrier of the loop dropped", "store(k0 + BK);\n" + BARRIER, "store(k0 + BK);\n",
-         RACE),
-        ("the other buffer read", "int now = k0 / BK % 2", "int now = (k0 / BK + 1) % 2",
-         CLASH | UNWRITTEN),
+        (
+            "the barrier before the loop dropped",
+            "store(0);\n    __syncthreads();",
+            "store(0);",
+            RACE,
+        ),
+        (
+            "the barrier of the loop dropped",
+            "store(k0 + BK);\n" + BARRIER,
+            "store(k0 + BK);\n",
+            RACE,
+        ),
+        (
+            "the other buffer read",
+            "int now = k0 / BK % 2",
+            "int now = (k0 / BK + 1) % 2",
+            CLASH | UNWRITTEN,
+        ),
         ("the guard of rows of A dropped", "a_row + i < M ? K - k : 0", "K - k", OUTSIDE),
-        ("the guard of rows of B dropped", "k + i < K ? cols - b_col : 0", "cols - b_col",
-         OUTSIDE),
-        ("the guard of rows of C dropped", "ROW(i) < M ? cols - COL(j) : 0", "cols - COL(j)",
-         OUTSIDE),
+        ("the guard of rows of B dropped", "k + i < K ? cols - b_col : 0", "cols - b_col", OUTSIDE),
+        (
+            "the guard of rows of C dropped",
+            "ROW(i) < M ? cols - COL(j) : 0",
+            "cols - COL(j)",
+            OUTSIDE,
+        ),
         ("the zero fill dropped", "n > 2 ? p[2] : 0", "p[2]", OUTSIDE | CLASH),
         ("filled with ones", "n > 3 ? p[3] : 0", "n > 3 ? p[3] : 1", WRONG),
         ("a column too many stored", "if (n > 1) c[1]", "if (n > 0) c[1]", OUTSIDE | CLASH),
@@ -142,29 +189,32 @@ MUTATIONS = {
     ],
 }
 
-CASES = [pytest.param(label, *mutation, id=f"{label}: {what}")
-         for label, mutations in MUTATIONS.items() for what, *mutation in mutations]
+CASES = [
+    pytest.param(label, *mutation, id=f"{label}: {what}")
+    for label, mutations in MUTATIONS.items()
+    for what, *mutation in mutations
+]
 
 
-def shape(one: steps.Step) -> tuple[int, int, int]:
+def shape(one: ladder.Step) -> tuple[int, int, int]:
     """Two tiles by two, three along K; a little less where the step can do that."""
     whole = [n * one.defines.get(name, 8) for n, name in ((2, "BM"), (2, "BN"), (3, "BK"))]
     odd = [size - less for size, less in zip(whole, (5, 3, 2))]
     return tuple(whole if one.broken(*odd) else odd)
 
 
-def mutated(folder: Path, label: str, old: str, new: str) -> steps.Step:
-    one = steps.step(label)
+def mutated(folder: Path, label: str, old: str, new: str) -> ladder.Step:
+    one = ladder.step(label)
     assert one.source.count(old) == 1 and old != new
     (folder / one.path.name).write_text(one.source.replace(old, new), encoding="utf-8")
-    return steps.step(label, folder)
+    return ladder.step(label, folder)
 
 
-def findings(one: steps.Step) -> set[str]:
+def findings(one: ladder.Step) -> set[str]:
     return {finding.kind for finding in one.sanitize(*shape(one))}
 
 
-def passes(one: steps.Step) -> bool:
+def passes(one: ladder.Step) -> bool:
     """Whether `check` does; it stops at faults too."""
     try:
         one.check("interpreter")
@@ -185,13 +235,13 @@ def test_check_does_not_see_a_missing_barrier(tmp_path):
     assert expected == RACE and passes(mutated(tmp_path, "13_register_prefetch", old, new))
 
 
-@pytest.mark.parametrize("one", steps.steps(), ids=lambda one: one.id)
+@pytest.mark.parametrize("one", ladder.steps(), ids=lambda one: one.id)
 def test_a_step_as_it_is_passes(one):
     assert findings(one) == set() and passes(one)
 
 
 def test_every_step_has_mutations():
-    counts = {one.id: 0 for one in steps.steps()}
+    counts = {one.id: 0 for one in ladder.steps()}
     for label, mutations in MUTATIONS.items():
         counts[label.split()[0]] += len(mutations)
     assert all(count >= (3 if int(id[:2]) >= 5 else 1) for id, count in counts.items()), counts

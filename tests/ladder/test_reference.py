@@ -5,8 +5,16 @@ import hashlib
 import numpy as np
 import pytest
 
-from kernels import reference
-from kernels.reference import CheckError, assert_close, compare, error_bound, gamma, gemm64, inputs
+from kernels.ladder import reference
+from kernels.ladder.reference import (
+    CheckError,
+    assert_close,
+    compare,
+    error_bound,
+    gamma,
+    gemm64,
+    inputs,
+)
 
 SHAPES = [(1, 1, 1), (7, 5, 3), (64, 48, 200), (3, 4, 0)]
 

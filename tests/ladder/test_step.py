@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import kernels
-from kernels import steps
-from kernels.expressions import evaluate
-from kernels.records import Record, Results
-from kernels.reference import assert_close, inputs
+from kernels.ladder import step as ladder
+from kernels.ladder.expressions import evaluate
+from kernels.ladder.reference import assert_close, inputs
+from kernels.measure.records import Record, Results
 
-ALL = [pytest.param(one, id=one.id) for one in steps.steps()]
+ALL = [pytest.param(one, id=one.id) for one in ladder.steps()]
 
 TILED = """// Tiled: whole tiles only
 //
@@ -53,18 +53,18 @@ def tiled(tmp_path):
     (tmp_path / "12_warp_tiling.cu").write_text(TILED.replace("Tiled:", "Warps:"))
     (tmp_path / "notes.cu").write_text("not a step")
     (tmp_path / "13_wip.txt").write_text("not a step")
-    return steps.step("05_tiled", tmp_path)
+    return ladder.step("05_tiled", tmp_path)
 
 
 def test_discovery_by_file_name(tiled):
-    found = steps.steps(tiled.path.parent)
+    found = ladder.steps(tiled.path.parent)
     assert [one.id for one in found] == ["05_tiled", "12_warp_tiling"]
     assert [one.number for one in found] == [5, 12]
 
 
 @pytest.mark.parametrize("id", ["05_tiled", "05", "5", 5, "tiled"])
 def test_a_step_has_many_names(tiled, id):
-    assert steps.step(id, tiled.path.parent) == tiled
+    assert ladder.step(id, tiled.path.parent) == tiled
 
 
 def test_header(tiled):
@@ -78,24 +78,24 @@ def test_header(tiled):
 
 def test_defaults_of_the_directives(tmp_path):
     (tmp_path / "01_bare.cu").write_text("// Bare\n// block: 32\nint a;\n// requires: late\n")
-    bare = steps.step("01_bare", tmp_path)
+    bare = ladder.step("01_bare", tmp_path)
     assert bare.requires == () and bare.compute_capability == (5, 0) and bare.block == (32,)
     assert bare.alignment == 4 and bare.variants == ()
 
 
 def test_faults_in_a_step_file(tmp_path):
     (tmp_path / "01_bad.cu").write_text("// Bad\n// region: a\n#ifndef X\n#define X 2\n#endif\n")
-    bad = steps.step(1, tmp_path)
+    bad = ladder.step(1, tmp_path)
     with pytest.raises(ValueError, match="01_bad.cu lacks a line such as '// block"):
         bad.block  # noqa: B018
     with pytest.raises(ValueError, match="region a has no // endregion"):
         bad.region("a")
     (tmp_path / "01_bad.cu").write_text("// endregion\n")
     with pytest.raises(ValueError, match="line 1: // endregion without"):
-        steps.step(1, tmp_path).region("a")
+        ladder.step(1, tmp_path).region("a")
     (tmp_path / "01_bad.cu").write_text("#ifndef BM\n#define BM 4 * 2\n#endif\n")
     with pytest.raises(ValueError, match="01_bad.cu: BM must be a whole number"):
-        steps.step(1, tmp_path)
+        ladder.step(1, tmp_path)
 
 
 def test_define(tiled):
@@ -111,23 +111,23 @@ def test_define(tiled):
 def varied(tmp_path):
     directives = "// alignment: 16\n// variant: PAD=1 BM=32\n// variant:  PAD=-2\n// block"
     (tmp_path / "06_varied.cu").write_text(TILED.replace("// block", directives))
-    return steps.step(6, tmp_path)
+    return ladder.step(6, tmp_path)
 
 
 def test_variants_and_alignment(varied):
     assert varied.alignment == 16
     assert varied.variants == (varied.define(PAD=1, BM=32), varied.define(PAD=-2))
     wide = varied.define(BN=64)
-    assert wide.variants[1] == varied.define(BN=64, PAD=-2)     # what was changed stays changed
+    assert wide.variants[1] == varied.define(BN=64, PAD=-2)  # what was changed stays changed
 
 
 def test_a_label_names_what_was_changed_in_the_order_of_the_file(varied):
     assert varied.label == varied.define(BM=16).label == "06_varied"
     assert varied.define(PAD=1).define(BM=32).label == "06_varied BM=32 PAD=1"
     for one in (varied, *varied.variants, varied.define(BK=1, BN=-3)):
-        assert steps.step(one.label, varied.path.parent) == one
+        assert ladder.step(one.label, varied.path.parent) == one
     for name in ("6", "06", "varied", "06_varied"):
-        assert steps.step(f"{name} PAD=1  BM=32", varied.path.parent) == varied.variants[0]
+        assert ladder.step(f"{name} PAD=1  BM=32", varied.path.parent) == varied.variants[0]
 
 
 @pytest.mark.parametrize("label, message", [
@@ -138,13 +138,17 @@ def test_a_label_names_what_was_changed_in_the_order_of_the_file(varied):
 ])  # fmt: skip
 def test_wrong_labels(varied, label, message):
     with pytest.raises(ValueError, match=message):
-        steps.step(label, varied.path.parent)
+        ladder.step(label, varied.path.parent)
 
 
 def test_with_variants(varied, tiled):
-    assert [one.label for one in steps.with_variants([tiled, varied, varied.variants[0]])] == [
-        "05_tiled", "06_varied", "06_varied BM=32 PAD=1", "06_varied PAD=-2",
-        "06_varied BM=32 PAD=-2"]
+    assert [one.label for one in ladder.with_variants([tiled, varied, varied.variants[0]])] == [
+        "05_tiled",
+        "06_varied",
+        "06_varied BM=32 PAD=1",
+        "06_varied PAD=-2",
+        "06_varied BM=32 PAD=-2",
+    ]
 
 
 @pytest.mark.parametrize("directive, message", [
@@ -156,7 +160,7 @@ def test_with_variants(varied, tiled):
 def test_wrong_variants_and_alignments(tmp_path, directive, message):
     (tmp_path / "06_bad.cu").write_text(TILED.replace("// block", f"// {directive}\n// block"))
     with pytest.raises(ValueError, match=message):
-        getattr(steps.step(6, tmp_path), "variants" if "variant" in directive else "alignment")
+        getattr(ladder.step(6, tmp_path), "variants" if "variant" in directive else "alignment")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +188,7 @@ def test_diff_leaves_the_headers_out_and_numbers_lines_as_the_files_do(tiled, tm
     body = "".join(f"line {i}\n" for i in range(1, 20))
     (tmp_path / "01_a.cu").write_text(f"// A\n{body}")
     (tmp_path / "02_b.cu").write_text(f"// B\n// longer\n{body.replace('line 10', 'changed')}")
-    a, b = (steps.step(number, tmp_path) for number in (1, 2))
+    a, b = (ladder.step(number, tmp_path) for number in (1, 2))
     lines = b.diff(a).splitlines()
     assert lines[:3] == ["--- 01_a.cu", "+++ 02_b.cu", "@@ -10,3 +11,3 @@"]
     assert [x for x in lines[3:] if x[0] != " "] == ["-line 10", "+changed"]
@@ -192,15 +196,15 @@ def test_diff_leaves_the_headers_out_and_numbers_lines_as_the_files_do(tiled, tm
     assert a.diff(a) == ""
     (tmp_path / "03_c.cu").write_text("// C\none\n")
     (tmp_path / "04_d.cu").write_text("// D\ntwo\n")
-    c, d = (steps.step(number, tmp_path) for number in (3, 4))
+    c, d = (ladder.step(number, tmp_path) for number in (3, 4))
     assert d.diff(c).splitlines()[2:] == ["@@ -2 +2 @@", "-one", "+two"]
 
 
 def test_code_shows_itself():
-    code = steps.Code("int a < b;")
+    code = ladder.Code("int a < b;")
     assert repr(code) == str(code)
     assert code._repr_markdown_() == "```cpp\nint a < b;\n```"
-    assert steps.Diff("-a\n+b")._repr_markdown_() == "```diff\n-a\n+b\n```"
+    assert ladder.Diff("-a\n+b")._repr_markdown_() == "```diff\n-a\n+b\n```"
 
 
 NAMES = {"M": 64, "K": 33, "BK": 8}
@@ -232,7 +236,7 @@ def test_what_is_no_integer_expression(text):
 
 
 def test_the_public_names():
-    assert kernels.steps() == steps.steps() == kernels.steps.steps()
+    assert kernels.steps() == ladder.steps()
     assert kernels.step(kernels.steps()[0].id) == kernels.steps()[0]
     assert set(kernels.__all__) <= set(dir(kernels))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -258,7 +262,7 @@ def test_a_shipped_step_is_well_formed(one):
         assert one.region(name).strip()
     assert one.alignment in (4, 8, 16)
     for variant in one.variants:
-        assert variant != one and steps.step(variant.label) == variant
+        assert variant != one and ladder.step(variant.label) == variant
     assert len({one, *one.variants}) == 1 + len(one.variants)
 
 
@@ -269,14 +273,14 @@ def test_a_shipped_step_compiles(one):
     assert found.registers > 0 and found.spill_loads == found.stack == 0
 
 
-@pytest.mark.parametrize("before, after", list(pairwise(steps.steps())))
+@pytest.mark.parametrize("before, after", list(pairwise(ladder.steps())))
 def test_neighbours_differ_by_an_idea(before, after):
     changed = [x for x in after.diff(before).splitlines()[2:] if x[0] in "+-"]
-    assert 0 < len(changed) <= (75 if after.id == "15_any_shape" else 60)   # it guards every access
+    assert 0 < len(changed) <= (75 if after.id == "15_any_shape" else 60)  # it guards every access
 
 
 def test_numbers_are_unique():
-    numbers = [one.number for one in steps.steps()]
+    numbers = [one.number for one in ladder.steps()]
     assert numbers == sorted(set(numbers))
 
 
@@ -291,11 +295,13 @@ def test_sgemm_takes_the_step_that_was_fastest_near_the_size(monkeypatch):
     assert_close(C, A, B, before, 2, 0.5)
 
     called = []
-    monkeypatch.setattr(steps.Step, "__call__", lambda self, *args: called.append(self.id))
+    monkeypatch.setattr(ladder.Step, "__call__", lambda self, *args: called.append(self.id))
     rates = {"14_double_buffering": 3.0, "15_any_shape": 2.0}  # the others are slower
-    made_up = [Record(one.id, 64, 64, 64, 2 * 64**3 / rates.get(one.id, 1.0) / 1e9, 0, 0, 20)
-               for one in steps.steps()]
-    monkeypatch.setattr(steps, "_timings", lambda: Results({}, 1.0, 1.0, tuple(made_up)))
+    made_up = [
+        Record(one.id, 64, 64, 64, 2 * 64**3 / rates.get(one.id, 1.0) / 1e9, 0, 0, 20)
+        for one in ladder.steps()
+    ]
+    monkeypatch.setattr(ladder, "_timings", lambda: Results({}, 1.0, 1.0, tuple(made_up)))
     for n in 128, 127:
         kernels.sgemm(*inputs(n, n, n)[:2])
     assert called == ["14_double_buffering", "15_any_shape"]
@@ -305,17 +311,17 @@ def test_sgemm_passes_over_steps_that_cannot(tiled, monkeypatch):
     folder = tiled.path.parent
     plain = TILED.replace("// requires: M % BM == 0\n", "").replace("N % BN == 0 and ", "")
     (folder / "03_any.cu").write_text(plain)
-    found = steps.steps(folder)
-    monkeypatch.setattr(steps, "steps", lambda: found)
-    monkeypatch.setattr(steps, "_timings", lambda: Results({}, 1.0, 1.0))
+    found = ladder.steps(folder)
+    monkeypatch.setattr(ladder, "steps", lambda: found)
+    monkeypatch.setattr(ladder, "_timings", lambda: Results({}, 1.0, 1.0))
     called = []
-    monkeypatch.setattr(steps.Step, "__call__", lambda self, *args: called.append(self.id))
+    monkeypatch.setattr(ladder.Step, "__call__", lambda self, *args: called.append(self.id))
     for shape in [(16, 8, 4), (17, 8, 4)]:
         A, B, _ = inputs(*shape)
-        steps.sgemm(A, B, device="interpreter")
+        ladder.sgemm(A, B, device="interpreter")
     assert called == ["12_warp_tiling", "03_any"]
     with pytest.raises(ValueError, match="no step can do M = 17, N = 8, K = 1: pad"):
-        steps.sgemm(A[:, :1].copy(), B[:1], device="interpreter")
+        ladder.sgemm(A[:, :1].copy(), B[:1], device="interpreter")
 
 
 def test_sgemm_passes_over_steps_whose_alignment_the_matrices_lack(tiled, monkeypatch):
@@ -323,14 +329,14 @@ def test_sgemm_passes_over_steps_whose_alignment_the_matrices_lack(tiled, monkey
     text = (folder / "12_warp_tiling.cu").read_text()
     text = text.replace("// block", "// alignment: 16\n// block")
     (folder / "12_warp_tiling.cu").write_text(text)
-    found = steps.steps(folder)
-    monkeypatch.setattr(steps, "steps", lambda: found)
-    monkeypatch.setattr(steps, "choose_device", lambda *args: "interpreter")
-    monkeypatch.setattr(steps, "misaligned", lambda alignment, *matrices: alignment > 4)
+    found = ladder.steps(folder)
+    monkeypatch.setattr(ladder, "steps", lambda: found)
+    monkeypatch.setattr(ladder, "choose_device", lambda *args: "interpreter")
+    monkeypatch.setattr(ladder, "misaligned", lambda alignment, *matrices: alignment > 4)
     called = []
-    monkeypatch.setattr(steps.Step, "__call__", lambda self, *args: called.append(self.id))
+    monkeypatch.setattr(ladder.Step, "__call__", lambda self, *args: called.append(self.id))
     A, B, _ = inputs(16, 8, 4)
-    steps.sgemm(A, B)
+    ladder.sgemm(A, B)
     assert called == ["05_tiled"]
 
 
@@ -341,7 +347,7 @@ def test_sgemm_passes_over_steps_whose_alignment_the_matrices_lack(tiled, monkey
 ])  # fmt: skip
 def test_the_best_step_by_the_records(monkeypatch, shape, best):
     called = []
-    monkeypatch.setattr(steps.Step, "__call__", lambda self, *args: called.append(self.id))
+    monkeypatch.setattr(ladder.Step, "__call__", lambda self, *args: called.append(self.id))
     M, N, K = shape
-    steps.sgemm(np.empty((M, K), np.float32), np.empty((K, N), np.float32), device="interpreter")
+    ladder.sgemm(np.empty((M, K), np.float32), np.empty((K, N), np.float32), device="interpreter")
     assert called == [best]

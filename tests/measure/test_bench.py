@@ -1,5 +1,6 @@
 """kernels.bench. Every timing here comes from a simulated GPU with a clock of its own; the numbers
 are obviously made up."""
+
 from __future__ import annotations
 
 import json
@@ -9,22 +10,36 @@ import types
 import numpy as np
 import pytest
 
-from kernels import bench, gpu, records
-from kernels.records import Results
-from kernels.reference import CheckError
+from kernels.ladder.reference import CheckError
+from kernels.measure import bench, records
+from kernels.measure.records import Results
+from kernels.run import gpu
 
 # ---------------------------------------------------------------------- the protocol
+
 
 class SimulatedGPU:
     """Stands in for the functions of kernels.gpu: arrays are NumPy's, the clock is a number."""
 
     def __init__(self, monkeypatch):
-        self.clock = 0.0            # milliseconds
+        self.clock = 0.0  # milliseconds
         self.log = []
         self.ms = {"cublas": 1.0, "copy": 1.0, "fma_peak": 1.0, "nothing": 0.001}
         self.wrong = lambda name, C: None
-        for name in ("empty", "to_device", "to_host", "fill_bytes", "copy", "launch", "event",
-                     "elapsed_ms", "synchronize", "cublas_sgemm", "device", "status"):
+        for name in (
+            "empty",
+            "to_device",
+            "to_host",
+            "fill_bytes",
+            "copy",
+            "launch",
+            "event",
+            "elapsed_ms",
+            "synchronize",
+            "cublas_sgemm",
+            "device",
+            "status",
+        ):
             monkeypatch.setattr(gpu, name, getattr(self, name))
         monkeypatch.setattr(gpu, "require", lambda: None)
         monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
@@ -36,11 +51,23 @@ class SimulatedGPU:
         self.clock += self.ms[name]
 
     def device(self):
-        return gpu.Device("Simulated GPU 1", (9, 0), 1, 1000.0, 2**10, 2**30, 2**16, "1", "13.0",
-                          "13.0", "13.0", "14.0")
+        return gpu.Device(
+            "Simulated GPU 1",
+            (9, 0),
+            1,
+            1000.0,
+            2**10,
+            2**30,
+            2**16,
+            "1",
+            "13.0",
+            "13.0",
+            "13.0",
+            "14.0",
+        )
 
     def status(self):
-        time.sleep(0.05)            # nvidia-smi takes a while; rounds go on meanwhile
+        time.sleep(0.05)  # nvidia-smi takes a while; rounds go on meanwhile
         return gpu.Status("1", 1234.0, ("sw_power_cap",))
 
     def empty(self, shape, dtype=np.float32):
@@ -86,11 +113,17 @@ class SimulatedGPU:
 def step(simulated, name, ms, requires=lambda M, N, K: None, compute_capability=(5, 0)):
     simulated.ms[name] = ms
     source = f'extern "C" __global__ void {name}() {{}}'
-    kernel = types.SimpleNamespace(source=source, filename=f"{name}.cu", options=(), name=name,
-                                   symbol=name)
-    return types.SimpleNamespace(label=name, kernel=kernel, block=(32, 32), broken=requires,
-                                 compute_capability=compute_capability,
-                                 grid=lambda M, N: (-(-N // 32), -(-M // 32)))
+    kernel = types.SimpleNamespace(
+        source=source, filename=f"{name}.cu", options=(), name=name, symbol=name
+    )
+    return types.SimpleNamespace(
+        label=name,
+        kernel=kernel,
+        block=(32, 32),
+        broken=requires,
+        compute_capability=compute_capability,
+        grid=lambda M, N: (-(-N // 32), -(-M // 32)),
+    )
 
 
 @pytest.fixture
@@ -105,8 +138,13 @@ def run(steps, sizes, **options):
 def test_benchmark_measures_what_the_clock_says(simulated):
     found = run([step(simulated, "fast", 2.0), step(simulated, "slow", 8.0)], [64, (32, 64, 96)])
     assert [(r.step, r.M, r.N, r.K) for r in found.records] == [
-        ("cublas", 64, 64, 64), ("fast", 64, 64, 64), ("slow", 64, 64, 64),
-        ("cublas", 32, 64, 96), ("fast", 32, 64, 96), ("slow", 32, 64, 96)]
+        ("cublas", 64, 64, 64),
+        ("fast", 64, 64, 64),
+        ("slow", 64, 64, 64),
+        ("cublas", 32, 64, 96),
+        ("fast", 32, 64, 96),
+        ("slow", 32, 64, 96),
+    ]
     for r, ms in zip(found.records, 2 * [1.0, 2.0, 8.0]):
         assert r.ms == r.ms_p10 == r.ms_p90 == pytest.approx(ms)
         assert r.repeats >= bench.MIN_REPEATS
@@ -122,9 +160,25 @@ def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
     times = bench._rounds(works, lambda: simulated.log.append("flush"), 3, 0)
     head = bench.HEAD_START * ["flush"]
     assert simulated.log == [
-        *head, "flush", "copy", "flush", "nothing", "synchronize",
-        *head, "flush", "nothing", "flush", "copy", "synchronize",
-        *head, "flush", "copy", "flush", "nothing", "synchronize"]
+        *head,
+        "flush",
+        "copy",
+        "flush",
+        "nothing",
+        "synchronize",
+        *head,
+        "flush",
+        "nothing",
+        "flush",
+        "copy",
+        "synchronize",
+        *head,
+        "flush",
+        "copy",
+        "flush",
+        "nothing",
+        "synchronize",
+    ]
     assert [[round(ms, 6) for ms in column] for column in times] == [3 * [1.0], 3 * [0.001]]
 
 
@@ -146,9 +200,8 @@ def test_the_percentiles_are_those_of_the_times():
 def test_a_step_that_is_too_slow_is_left_out_at_that_size(simulated):
     found = run([step(simulated, "slow", 50.0)], [32], max_ms=20)
     assert [r.step for r in found.records] == ["cublas"]
-    assert found.left_out == (
-        "slow at 32 x 32 x 32: one launch takes 50 ms, the limit is 20 ms",)
-    assert simulated.log.count("slow") == 2                 # checked, and timed once
+    assert found.left_out == ("slow at 32 x 32 x 32: one launch takes 50 ms, the limit is 20 ms",)
+    assert simulated.log.count("slow") == 2  # checked, and timed once
 
 
 def test_what_a_step_or_the_gpu_cannot_do_is_left_out(simulated):
@@ -156,8 +209,10 @@ def test_what_a_step_or_the_gpu_cannot_do_is_left_out(simulated):
     newer = step(simulated, "newer", 1.0, compute_capability=(10, 0))
     found = run([multiple, newer], [32, 64])
     assert [(r.step, r.M) for r in found.records] == [("cublas", 32), ("cublas", 64), ("tiled", 64)]
-    assert found.left_out == ("tiled at 32 x 32 x 32: it requires K % 64 == 0",
-                              "newer: it needs compute capability 10.0")
+    assert found.left_out == (
+        "tiled at 32 x 32 x 32: it requires K % 64 == 0",
+        "newer: it needs compute capability 10.0",
+    )
 
 
 def make_nan(C):
@@ -169,7 +224,7 @@ def transpose(C):
 
 
 def one_element(C):
-    C[50, 3] += 5.0                 # not among the rows compared with float64: see below
+    C[50, 3] += 5.0  # not among the rows compared with float64: see below
 
 
 @pytest.mark.parametrize("fault", [make_nan, transpose, one_element])
@@ -194,7 +249,7 @@ def test_an_element_that_is_not_written_is_found(simulated, monkeypatch):
 
 
 def test_cublas_is_checked_too(simulated, monkeypatch):
-    def tf32(A, B, C):                  # products of factors with 11 significant bits
+    def tf32(A, B, C):  # products of factors with 11 significant bits
         A, B = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (A, B))
         C[:] = A @ B
         simulated.run("cublas")
@@ -210,7 +265,7 @@ def test_what_was_measured_is_saved_before_the_next_size(simulated, tmp_path):
     def fail_at_64(M, N, K):
         if M == 64:
             raise KeyboardInterrupt
-        return None
+        return
 
     with pytest.raises(KeyboardInterrupt):
         run([step(simulated, "fast", 2.0, fail_at_64)], [32, 64], output=path)
@@ -220,13 +275,18 @@ def test_what_was_measured_is_saved_before_the_next_size(simulated, tmp_path):
 def test_merge_keeps_what_other_runs_saved(simulated, tmp_path):
     path = tmp_path / "out.json"
     fast, slow = step(simulated, "fast", 2.0), step(simulated, "slow", 8.0)
-    run([fast, slow], [32], output=path, merge=True)            # nothing was there
+    run([fast, slow], [32], output=path, merge=True)  # nothing was there
     simulated.ms["fast"] = 3.0
     found = run([fast], [32, (32, 64, 96)], output=path, merge=True)
     assert [r.step for r in found.records] == 2 * ["cublas", "fast"]
     saved = Results.load(path).records
     assert [(r.step, r.N, round(r.ms)) for r in saved] == [
-        ("cublas", 32, 1), ("fast", 32, 3), ("slow", 32, 8), ("cublas", 64, 1), ("fast", 64, 3)]
+        ("cublas", 32, 1),
+        ("fast", 32, 3),
+        ("slow", 32, 8),
+        ("cublas", 64, 1),
+        ("fast", 64, 3),
+    ]
     run([fast], [32], output=path)
     assert [r.step for r in Results.load(path).records] == ["cublas", "fast"]
 
@@ -271,6 +331,7 @@ def test_command_line(simulated, capsys, monkeypatch, tmp_path):
 
 
 # ---------------------------------------------------------------------- on a GPU
+
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not gpu.available(), reason=f"no GPU: {gpu.why_not()}")

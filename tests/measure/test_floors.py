@@ -6,13 +6,15 @@ import json
 
 import pytest
 
-from kernels import bench, compare, gpu, steps
-from kernels.compare import Floors, Row
-from kernels.records import Record, Results
-from kernels.reference import CheckError
+from kernels.ladder import step as ladder
+from kernels.ladder.reference import CheckError
+from kernels.measure import bench, floors
+from kernels.measure.floors import Floors, Row
+from kernels.measure.records import Record, Results
+from kernels.run import gpu
 
 FLOORS = Floors("Simulated GPU 1", 100, "made up", {"02_naive": 2.0, "03_coalesced": 5.0})
-NAIVE, COALESCED = steps.step(2), steps.step(3)
+NAIVE, COALESCED = ladder.step(2), ladder.step(3)
 
 
 def made_up(*rates, gpu="Simulated GPU 1", left_out=(), recorded=True):
@@ -21,53 +23,61 @@ def made_up(*rates, gpu="Simulated GPU 1", left_out=(), recorded=True):
     for label, rate, N in ((*rate, 100)[:3] for rate in rates):
         ms = 2 * 100 * N * 100 / rate / 1e9
         records.append(Record(label, 100, N, 100, ms, ms, ms, 20))
-    return Results({"gpu": gpu, "date": "2001-02-03"}, 10.0, 500.0, tuple(records), left_out,
-                   recorded)
+    return Results(
+        {"gpu": gpu, "date": "2001-02-03"}, 10.0, 500.0, tuple(records), left_out, recorded
+    )
 
 
 def test_above_at_and_below_the_floor():
     found = made_up(("cublas", 10.0), ("02_naive", 2.0), ("03_coalesced", 4.999))
-    standing = compare.compare(found, [NAIVE, COALESCED], FLOORS)
+    standing = floors.compare(found, [NAIVE, COALESCED], FLOORS)
     naive, coalesced = standing.rows
     assert (naive.step, naive.floor, naive.verdict) == ("02_naive", 2.0, "ok")
     assert naive.tflops == pytest.approx(2) and naive.share_of_cublas == pytest.approx(0.2)
     assert (coalesced.floor, coalesced.verdict, standing.ok) == (5.0, "below", False)
-    assert compare.compare(found, [NAIVE], FLOORS).ok
+    assert floors.compare(found, [NAIVE], FLOORS).ok
     assert Row("x", 2.0, None, 2.0).verdict == "ok"
 
 
 def test_only_a_record_at_the_square_size_counts():
     found = made_up(("02_naive", 3.0, 200))
-    standing = compare.compare(found, [NAIVE], FLOORS)
+    standing = floors.compare(found, [NAIVE], FLOORS)
     assert (standing.rows[0].verdict, standing.ok) == ("no record", False)
 
 
 def test_a_variant_stands_without_a_floor():
     variant = NAIVE.define(BM=32)
-    standing = compare.compare(made_up((variant.label, 0.1)), [variant], FLOORS)
+    standing = floors.compare(made_up((variant.label, 0.1)), [variant], FLOORS)
     assert (standing.rows[0].step, standing.rows[0].verdict) == ("02_naive BM=32", "no floor")
     assert standing.ok
 
 
 def test_it_prints_as_a_table():
-    found = made_up(("cublas", 10.0), ("02_naive", 2.5), left_out=(
-        "03_coalesced at 100 x 100 x 100: it is slow", "04_x: it needs compute capability 10.0"))
-    lines = repr(compare.compare(found, [NAIVE, COALESCED], FLOORS)).splitlines()
+    found = made_up(
+        ("cublas", 10.0),
+        ("02_naive", 2.5),
+        left_out=(
+            "03_coalesced at 100 x 100 x 100: it is slow",
+            "04_x: it needs compute capability 10.0",
+        ),
+    )
+    lines = repr(floors.compare(found, [NAIVE, COALESCED], FLOORS)).splitlines()
     assert lines[0] == "Simulated GPU 1 at 100 x 100 x 100, recorded, not measured now, 2001-02-03"
     assert lines[1] == "floor: made up"
     assert [line.split() for line in lines[3:6]] == [
         ["step", "TFLOPS", "of", "cuBLAS", "floor"],
         ["02_naive", "2.50", "25.0%", "2.00", "ok"],
-        ["03_coalesced", "-", "-", "5.00", "no", "record"]]
+        ["03_coalesced", "-", "-", "5.00", "no", "record"],
+    ]
     assert lines[6:] == ["left out: 03_coalesced at 100 x 100 x 100: it is slow"]
 
 
 def test_the_heading_says_what_was_measured_and_where():
     live = made_up(("02_naive", 3.0), gpu="Simulated GPU 2", recorded=False)
-    heading = compare.compare(live, [NAIVE], FLOORS).heading
+    heading = floors.compare(live, [NAIVE], FLOORS).heading
     assert "Simulated GPU 2 at 100 x 100 x 100, measured, 2001-02-03" in heading
     assert heading.endswith("The floors are of another GPU, Simulated GPU 1.")
-    assert "another GPU" not in compare.compare(made_up(), [], FLOORS).heading
+    assert "another GPU" not in floors.compare(made_up(), [], FLOORS).heading
 
 
 @pytest.fixture
@@ -77,8 +87,13 @@ def run(monkeypatch, capsys):
 
     def run(steps, live=None, output=None, json=False, recorded=False):
         monkeypatch.setattr(Floors, "load", lambda: FLOORS)
-        monkeypatch.setattr(compare, "results", lambda name: made_up(
-            ("cublas", 10.0), ("02_naive", 2.0), ("03_coalesced", 1.0), gpu=name))
+        monkeypatch.setattr(
+            floors,
+            "results",
+            lambda name: made_up(
+                ("cublas", 10.0), ("02_naive", 2.0), ("03_coalesced", 1.0), gpu=name
+            ),
+        )
         monkeypatch.setattr(gpu, "why_not", lambda: None if live else "it is on holiday")
 
         def benchmark(steps, sizes, output, merge):
@@ -89,7 +104,7 @@ def run(monkeypatch, capsys):
             return live
 
         monkeypatch.setattr(bench, "benchmark", benchmark)
-        status = compare.run_cli(steps, recorded, output, output is not None, json)
+        status = floors.run_cli(steps, recorded, output, output is not None, json)
         printed = capsys.readouterr()
         return status, printed.out + printed.err, list(measured)
 
@@ -130,15 +145,20 @@ def test_json(run):
     assert (found["gpu"], found["floors_gpu"], found["size"]) == 2 * ("Simulated GPU 1",) + (100,)
     assert [row["verdict"] for row in found["steps"]] == ["ok", "below"]
     assert found["steps"][0] == {
-        "step": "02_naive", "tflops": pytest.approx(2.0), "share_of_cublas": pytest.approx(0.2),
-        "floor": 2.0, "verdict": "ok"}
+        "step": "02_naive",
+        "tflops": pytest.approx(2.0),
+        "share_of_cublas": pytest.approx(0.2),
+        "floor": 2.0,
+        "verdict": "ok",
+    }
 
 
 # ---------------------------------------------------------------------- the shipped floors
 
+
 def test_the_shipped_floors():
     floors = Floors.load()
     assert floors.size in bench.SIZES and floors.what
-    assert compare.results(floors.gpu).gpu == floors.gpu
+    assert floors.results(floors.gpu).gpu == floors.gpu
     assert all(0 < floor < 1000 for floor in floors.floors.values())
     assert {"02_naive", "03_coalesced"} <= set(floors.floors)

@@ -8,14 +8,20 @@ import sys
 import pytest
 
 import kernels
-from kernels import gpu, profiling
-from kernels.metrics import METRICS
-from kernels.records import FOLDER
+from kernels.instruments.metrics import METRICS
+from kernels.measure import profiling
+from kernels.measure.records import FOLDER
+from kernels.run import gpu
 
-RECORDED = {path: json.loads(path.read_text(encoding="utf-8"))
-            for path in sorted(FOLDER.glob("*_counters.json"))}
-MEASURED = [pytest.param(path, label, id=f"{path.stem}: {label}")
-            for path, recorded in RECORDED.items() for label in recorded["steps"]]
+RECORDED = {
+    path: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(FOLDER.glob("*/counters.json"))
+}
+MEASURED = [
+    pytest.param(path, label, id=f"{path.stem}: {label}")
+    for path, recorded in RECORDED.items()
+    for label in recorded["steps"]
+]
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 
@@ -42,37 +48,40 @@ def test_computed_equals_measured(path, label):
 
 
 def test_the_counters_of_every_step_were_measured():
-    every = {one.label for one in kernels.steps.with_variants(kernels.steps.steps())}
+    every = {one.label for one in kernels.ladder.step.with_variants(kernels.ladder.step.steps())}
     assert RECORDED
     for recorded in RECORDED.values():
         assert every <= set(recorded["steps"])
 
 
-REPORT = '''==PROF== Connected to process 1
+REPORT = """==PROF== Connected to process 1
 printed by the program
 "ID","Process ID","Kernel Name","Grid Size","a.sum","b.sum"
 "","","","","","%"
 "0","1","sgemm","(8, 8, 1)","1,048,576","2.5"
 "1","1","sgemm","(8, 8, 1)","0","3"
 ==PROF== Disconnected
-'''
+"""
 
 
 def test_parse():
     assert profiling.parse(REPORT, ["a.sum", "b.sum", "c.sum"]) == [
         {"name": "sgemm", "a.sum": 1048576, "b.sum": 2.5},
-        {"name": "sgemm", "a.sum": 0, "b.sum": 3}]
+        {"name": "sgemm", "a.sum": 0, "b.sum": 3},
+    ]
     assert profiling.parse("==ERROR==\n", ["a.sum"]) == []
 
 
 @pytest.fixture
 def ncu(tmp_path, monkeypatch):
     """A stand-in for ncu that runs the given Python."""
+
     def make(script: str):
         path = tmp_path / "ncu"
         path.write_text(f"#!{sys.executable}\nimport sys\n{script}\n")
         path.chmod(path.stat().st_mode | stat.S_IEXEC)
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
     return make
 
 
@@ -98,19 +107,24 @@ def test_counters_without_ncu(monkeypatch, tmp_path):
 
 
 def test_profile_keeps_the_least_of_its_launches_and_other_steps(monkeypatch, tmp_path):
-    steps = kernels.steps.steps()[:2]
+    steps = kernels.ladder.step.steps()[:2]
     monkeypatch.setattr(gpu, "require", lambda: None)
     monkeypatch.setattr(profiling, "provenance", lambda: {"gpu": "none"})
     launches = iter(range(100))
-    monkeypatch.setattr(profiling, "counters", lambda command, names: [
-        {"name": "sgemm"} | dict.fromkeys(METRICS, 50 + next(launches))
-        for _ in range(profiling.LAUNCHES)])
+    monkeypatch.setattr(
+        profiling,
+        "counters",
+        lambda command, names: [
+            {"name": "sgemm"} | dict.fromkeys(METRICS, 50 + next(launches))
+            for _ in range(profiling.LAUNCHES)
+        ],
+    )
     output = tmp_path / "counters.json"
     profiling.profile(steps[:1], 64, output)
     found = profiling.profile(steps[1:], 64, output)
     assert json.loads(output.read_text()) == found
     assert [set(found["steps"][step.id].values()) for step in steps] == [{50}, {55}]
-    again = profiling.profile(steps[1:], 128, output)              # another size starts anew
+    again = profiling.profile(steps[1:], 128, output)  # another size starts anew
     assert list(again["steps"]) == [steps[1].id]
 
 
@@ -129,8 +143,11 @@ def test_a_variant_is_launched_and_recorded_by_its_label(monkeypatch, tmp_path):
     assert list(found["steps"]) == ["03_coalesced", "03_coalesced BM=8"]
     assert [command[-2:] for command in commands] == [[label, "64"] for label in found["steps"]]
     launched = []
-    monkeypatch.setattr(kernels.steps.Step, "__call__",
-                        lambda self, *args, device: launched.append((self, device)))
+    monkeypatch.setattr(
+        kernels.ladder.step.Step,
+        "__call__",
+        lambda self, *args, device: launched.append((self, device)),
+    )
     profiling._launch(*commands[1][-2:-1], 64)
     assert launched == profiling.LAUNCHES * [(step.define(BM=8), "gpu")]
 
@@ -144,15 +161,16 @@ def test_the_provenance_is_the_machines_with_the_tools(monkeypatch):
 
 def test_profile_refuses(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(profiling, "provenance", lambda: {})
+    monkeypatch.setattr(profiling, "provenance", dict)
     monkeypatch.setattr(profiling, "counters", lambda command, names: [])
     with pytest.raises(profiling.ProfileError, match="0 launches"):
-        profiling.profile(kernels.steps.steps()[:1], 64, tmp_path / "x.json")
+        profiling.profile(kernels.ladder.step.steps()[:1], 64, tmp_path / "x.json")
     source = kernels.step("03_coalesced").source.replace(
-        "// block:", "// requires: K % 8 == 0\n// block:")
+        "// block:", "// requires: K % 8 == 0\n// block:"
+    )
     (tmp_path / "07_picky.cu").write_text(source)
     with pytest.raises(profiling.ProfileError, match="K % 8 == 0"):
-        profiling.profile(kernels.steps.steps(tmp_path), 63, tmp_path / "x.json")
+        profiling.profile(kernels.ladder.step.steps(tmp_path), 63, tmp_path / "x.json")
 
 
 @pytest.mark.gpu

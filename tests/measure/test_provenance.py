@@ -7,7 +7,8 @@ import types
 
 import pytest
 
-from kernels import gpu, provenance
+from kernels.measure import provenance
+from kernels.run import gpu
 
 
 @pytest.fixture
@@ -18,8 +19,9 @@ def tree(monkeypatch, tmp_path):
 
     def git(*words):
         who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-        done = subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, text=True,
-                              capture_output=True)
+        done = subprocess.run(
+            ["git", *who, *words], cwd=tmp_path, check=True, text=True, capture_output=True
+        )
         return done.stdout.strip()
 
     git("init", "-q")
@@ -47,11 +49,22 @@ def test_the_commit_is_none_outside_git(monkeypatch, tmp_path):
 
 
 def test_the_provenance_names_gpu_software_and_commit(monkeypatch):
-    device = types.SimpleNamespace(name="Simulated GPU 1", compute_capability=(9, 0), driver="1",
-                                   cuda_driver="13.0", nvrtc="13.1")
+    device = types.SimpleNamespace(
+        name="Simulated GPU 1",
+        compute_capability=(9, 0),
+        driver="1",
+        cuda_driver="13.0",
+        nvrtc="13.1",
+    )
     monkeypatch.setattr(gpu, "device", lambda: device)
     monkeypatch.setattr(provenance, "commit", lambda: "abc")
     found = provenance.provenance()
     assert found.pop("date") and found.pop("python")
-    assert found == {"gpu": "Simulated GPU 1", "compute_capability": "9.0", "driver": "1",
-                     "cuda_driver": "13.0", "nvrtc": "13.1", "commit": "abc"}
+    assert found == {
+        "gpu": "Simulated GPU 1",
+        "compute_capability": "9.0",
+        "driver": "1",
+        "cuda_driver": "13.0",
+        "nvrtc": "13.1",
+        "commit": "abc",
+    }

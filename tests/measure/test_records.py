@@ -1,4 +1,5 @@
 """kernels.records. The timings are made up, for a GPU that does not exist."""
+
 from __future__ import annotations
 
 import json
@@ -6,29 +7,36 @@ import types
 
 import pytest
 
-from kernels import bench, records, steps
-from kernels.records import Record, Results
+from kernels.ladder import step as ladder
+from kernels.measure import bench, records
+from kernels.measure.records import Record, Results
 
 PROVENANCE = {"gpu": "Simulated GPU 1", "date": "2001-02-03"}
 
 
 def record(step="02_naive", size=1000, ms=2.0, **changes):
-    return Record(**dict(step=step, M=size, N=size, K=size, ms=ms, ms_p10=0.5 * ms,
-                         ms_p90=2 * ms, repeats=20) | changes)
+    return Record(
+        **dict(step=step, M=size, N=size, K=size, ms=ms, ms_p10=0.5 * ms, ms_p90=2 * ms, repeats=20)
+        | changes
+    )
 
 
 def test_tflops_count_two_operations_per_product():
     r = record(M=10, N=200, K=3000, ms=4.0)
     assert r.tflops == pytest.approx(2 * 10 * 200 * 3000 / 4e-3 / 1e12)
     assert r.gflops == pytest.approx(1000 * r.tflops)
-    assert r.tflops_p10 == pytest.approx(r.tflops / 2)      # slow is 10th percentile of the rate
+    assert r.tflops_p10 == pytest.approx(r.tflops / 2)  # slow is 10th percentile of the rate
     assert r.tflops_p90 == pytest.approx(r.tflops * 2)
 
 
 def test_results_survive_a_file_and_say_that_they_were_recorded(tmp_path):
-    saved = Results(PROVENANCE, 10.0, 200.0,
-                    (record(sm_clock_mhz=1000.0, throttle=("sw_power_cap",)), record(throttle=())),
-                    ("02_naive at 9 x 9 x 9: too slow",))
+    saved = Results(
+        PROVENANCE,
+        10.0,
+        200.0,
+        (record(sm_clock_mhz=1000.0, throttle=("sw_power_cap",)), record(throttle=())),
+        ("02_naive at 9 x 9 x 9: too slow",),
+    )
     path = tmp_path / "new" / "folder" / "r.json"
     saved.save(path)
     loaded = Results.load(path)
@@ -40,8 +48,12 @@ def test_results_survive_a_file_and_say_that_they_were_recorded(tmp_path):
 
 def test_select_and_share_of_cublas():
     step = types.SimpleNamespace(label="02_naive")
-    found = Results(PROVENANCE, 10.0, 200.0, (
-        record(size=2000, ms=16.0), record(size=1000, ms=4.0), record("cublas", ms=1.0)))
+    found = Results(
+        PROVENANCE,
+        10.0,
+        200.0,
+        (record(size=2000, ms=16.0), record(size=1000, ms=4.0), record("cublas", ms=1.0)),
+    )
     assert [r.M for r in found.select(step)] == [1000, 2000]
     assert found.select(step) == found.select("02_naive")
     assert found.select("03") == ()
@@ -50,13 +62,30 @@ def test_select_and_share_of_cublas():
 
 
 def test_results_print_as_a_table():
-    found = Results(PROVENANCE, 65.25, 4321.0, (record(ms=2.0), record("cublas", ms=1.0)),
-                    ("03_x at 1 x 1 x 1: it requires K % 4 == 0",))
+    found = Results(
+        PROVENANCE,
+        65.25,
+        4321.0,
+        (record(ms=2.0), record("cublas", ms=1.0)),
+        ("03_x at 1 x 1 x 1: it requires K % 4 == 0",),
+    )
     lines = repr(found).splitlines()
-    assert lines[0] == ("Simulated GPU 1, measured 2001-02-03: FMA peak 65.2 TFLOPS, "
-                        "copy 4321 GB/s")
-    assert lines[3].split() == ["02_naive", "1000", "x", "1000", "x", "1000", "1", "0.5", "to",
-                                "2", "50.0%"]
+    assert lines[0] == (
+        "Simulated GPU 1, measured 2001-02-03: FMA peak 65.2 TFLOPS, copy 4321 GB/s"
+    )
+    assert lines[3].split() == [
+        "02_naive",
+        "1000",
+        "x",
+        "1000",
+        "x",
+        "1000",
+        "1",
+        "0.5",
+        "to",
+        "2",
+        "50.0%",
+    ]
     assert lines[4].split()[-1] == "100.0%"
     assert lines[-1] == "left out: 03_x at 1 x 1 x 1: it requires K % 4 == 0"
     long = "06_bank_conflicts PAD=1 TRANSPOSED=1"
@@ -64,8 +93,13 @@ def test_results_print_as_a_table():
     assert len({len(line) for line in lines[2:]}) == 1 and lines[4].startswith(f"{long} ")
 
 
-CONDITIONS = PROVENANCE | {"driver": "1", "nvrtc": "13.0", "cublas": "1.2.3", "commit": "old",
-                           "protocol": {"min_repeats": 20}}
+CONDITIONS = PROVENANCE | {
+    "driver": "1",
+    "nvrtc": "13.0",
+    "cublas": "1.2.3",
+    "commit": "old",
+    "protocol": {"min_repeats": 20},
+}
 
 
 def results(*records, left_out=(), fma_peak_tflops=10.0, **changes):
@@ -73,18 +107,41 @@ def results(*records, left_out=(), fma_peak_tflops=10.0, **changes):
 
 
 def test_merging_replaces_what_was_measured_again_and_keeps_the_rest():
-    old = results(record("cublas", 64), record("02_naive", 64, 5.0), record("cublas", 32),
-                  record("02_naive", 32), record("03_x", 64, commit="older"), record("04_y", 64),
-                  left_out=("04_y at 32 x 32 x 32: slow", "02_naive at 8 x 8 x 8: slow",
-                            "05_z: it needs compute capability 10.0"))
-    new = results(record("02_naive", 8), record("02_naive", 64, 3.0), record("cublas", 64, 7.0),
-                  left_out=("04_y at 64 x 64 x 64: slow",), fma_peak_tflops=11.0, commit="new")
+    old = results(
+        record("cublas", 64),
+        record("02_naive", 64, 5.0),
+        record("cublas", 32),
+        record("02_naive", 32),
+        record("03_x", 64, commit="older"),
+        record("04_y", 64),
+        left_out=(
+            "04_y at 32 x 32 x 32: slow",
+            "02_naive at 8 x 8 x 8: slow",
+            "05_z: it needs compute capability 10.0",
+        ),
+    )
+    new = results(
+        record("02_naive", 8),
+        record("02_naive", 64, 3.0),
+        record("cublas", 64, 7.0),
+        left_out=("04_y at 64 x 64 x 64: slow",),
+        fma_peak_tflops=11.0,
+        commit="new",
+    )
     found = new.merged(old)
     assert [(r.step, r.M, r.ms, r.commit) for r in found.records] == [
-        ("02_naive", 8, 2.0, None), ("cublas", 32, 2.0, "old"), ("02_naive", 32, 2.0, "old"),
-        ("cublas", 64, 7.0, None), ("02_naive", 64, 3.0, None), ("03_x", 64, 2.0, "older")]
-    assert found.left_out == ("04_y at 64 x 64 x 64: slow", "04_y at 32 x 32 x 32: slow",
-                              "05_z: it needs compute capability 10.0")
+        ("02_naive", 8, 2.0, None),
+        ("cublas", 32, 2.0, "old"),
+        ("02_naive", 32, 2.0, "old"),
+        ("cublas", 64, 7.0, None),
+        ("02_naive", 64, 3.0, None),
+        ("03_x", 64, 2.0, "older"),
+    ]
+    assert found.left_out == (
+        "04_y at 64 x 64 x 64: slow",
+        "04_y at 32 x 32 x 32: slow",
+        "05_z: it needs compute capability 10.0",
+    )
     assert found.fma_peak_tflops == 11.0 and found.provenance["commit"] == "new"
     assert found.merged(found) == found
 
@@ -120,11 +177,9 @@ def test_recorded_results_are_found_by_the_gpu_name(tmp_path):
 
 
 def test_what_the_repository_records_can_be_read():
-    for path in sorted(records.FOLDER.glob("*.json")):
-        if "fma_peak_tflops" not in path.read_text():
-            continue
+    for path in sorted(records.FOLDER.glob(f"*/{records.TIMINGS}")):
         found = Results.load(path)
-        assert path.stem == records.slug(found.gpu)
+        assert path.parent.name == records.slug(found.gpu)
         for key in ("driver", "cuda_driver", "cublas", "cupy", "nvrtc", "date", "protocol"):
             assert found.provenance[key], key
         for r in found.records:
@@ -134,7 +189,7 @@ def test_what_the_repository_records_can_be_read():
 
 
 def test_every_step_and_variant_is_on_record():
-    every = {one.label for one in steps.with_variants(steps.steps())}
+    every = {one.label for one in ladder.with_variants(ladder.steps())}
     for size in (256, 512, 1024, 4096):
         found = records.results("NVIDIA H200")
         assert every <= {r.step for r in found.records if {r.M, r.N, r.K} == {size}}

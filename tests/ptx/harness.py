@@ -211,7 +211,7 @@ def triples(values: Callable, kinds: str, extra: int = 1200) -> list[tuple]:
 @functools.cache
 def cuda(source: str, names: tuple[str, ...] = (), options: tuple[str, ...] = ()):
     """CUDA C++ compiled to PTX by the project's compiler."""
-    from kernels import build
+    from kernels.run import build
 
     return build.compile(source, "test.cu", options, names)
 

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import kernels
-from kernels import gpu, ptx, steps
-from kernels.build import CompileError
-from kernels.kernel import Kernel
-from kernels.reference import inputs
+from kernels import ptx
+from kernels.ladder import step as ladder
+from kernels.ladder.reference import inputs
+from kernels.run import gpu
+from kernels.run.build import CompileError
+from kernels.run.kernel import Kernel
 
 A, B, C = inputs(6, 5, 4)
 
@@ -127,6 +129,7 @@ class Ran(Exception):
 @pytest.fixture
 def on_gpu(monkeypatch, tmp_path):
     """A step that needs aligned matrices, as a function of the alignment, and a GPU for it."""
+
     def launch(*args):
         raise Ran
 
@@ -138,7 +141,7 @@ def on_gpu(monkeypatch, tmp_path):
         directives = f"// alignment: {alignment}\n// block"
         text = kernels.step("03_coalesced").source.replace("// block", directives)
         (tmp_path / "08_vectors.cu").write_text(text)
-        return steps.step(8, tmp_path)
+        return ladder.step(8, tmp_path)
 
     return step
 
@@ -147,11 +150,17 @@ def on_gpu(monkeypatch, tmp_path):
     ("A", 4, 16), ("B", 8, 16), ("C", 20, 16), ("A", 4, 8),
 ])  # fmt: skip
 def test_cupy_arrays_at_the_wrong_address(on_gpu, wrong, offset, alignment):
-    matrices = [cupy_array(shape, address + (offset if name == wrong else 0)) for
-                name, shape, address in zip("ABC", [(6, 4), (4, 5), (6, 5)], (4096, 8192, 12288))]
-    with pytest.raises(ValueError, match=(
+    matrices = [
+        cupy_array(shape, address + (offset if name == wrong else 0))
+        for name, shape, address in zip("ABC", [(6, 4), (4, 5), (6, 5)], (4096, 8192, 12288))
+    ]
+    with pytest.raises(
+        ValueError,
+        match=(
             rf"^{wrong} is at an address that is no multiple of {alignment} bytes .*, which "
-            rf"08_vectors BM=8 needs: pass a copy, cupy\.array\({wrong}\)$")):
+            rf"08_vectors BM=8 needs: pass a copy, cupy\.array\({wrong}\)$"
+        ),
+    ):
         on_gpu(alignment).define(BM=8)(*matrices)
 
 
@@ -192,7 +201,7 @@ def folder(tmp_path):
 
 
 def test_a_shape_the_step_cannot_do_names_one_that_can(folder, trap):
-    tiled = steps.step("tiled", folder)
+    tiled = ladder.step("tiled", folder)
     with pytest.raises(ValueError) as caught:
         tiled(*inputs(33, 8, 8)[:2])
     assert str(caught.value) == (
@@ -206,7 +215,7 @@ def test_a_shape_no_step_can_do(folder, trap):
     for name in ("04_any", "06_new"):
         (folder / f"{name}.cu").unlink()
     with pytest.raises(ValueError, match="breaks; no step can: pad the matrices with zeros"):
-        steps.step("tiled", folder)(*inputs(33, 8, 8)[:2])
+        ladder.step("tiled", folder)(*inputs(33, 8, 8)[:2])
 
 
 def test_a_gpu_below_the_compute_capability(folder, trap, monkeypatch):
@@ -217,9 +226,9 @@ def test_a_gpu_below_the_compute_capability(folder, trap, monkeypatch):
     monkeypatch.setattr(gpu, "why_not", lambda: None)
     monkeypatch.setattr(gpu, "device", T4)
     with pytest.raises(gpu.NoGPU, match=r"capability 8\.0, and the Tesla T4 has 7\.5"):
-        steps.step("new", folder)(A, B, device="gpu")
+        ladder.step("new", folder)(A, B, device="gpu")
     with pytest.raises(gpu.NoGPU, match=r"capability 8\.0, and the Tesla T4 has 7\.5"):
-        steps.step("new", folder).check(device="gpu")
+        ladder.step("new", folder).check(device="gpu")
 
 
 @pytest.mark.parametrize(
@@ -234,7 +243,7 @@ def test_an_unknown_step(id, nearest):
 
 def test_no_steps_at_all(tmp_path):
     with pytest.raises(ValueError, match="there are no steps in"):
-        steps.step("02", tmp_path)
+        ladder.step("02", tmp_path)
 
 
 def test_overrides():
@@ -247,7 +256,7 @@ def test_overrides():
 
 
 def test_an_override_that_breaks_a_static_assert(folder, trap):
-    step = steps.step("any", folder).define(BM=64, BN=8)
+    step = ladder.step("any", folder).define(BM=64, BN=8)
     with pytest.raises(CompileError) as caught:
         step(A, B)
     line = step.source.splitlines().index(

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from kernels import build
-from kernels.build import CompileError
+from kernels.run import build
+from kernels.run.build import CompileError
 
 GOOD = """
 template <int SIZE>
@@ -160,8 +160,8 @@ def test_a_cubin_is_whole():
     cubin = build.compile(GOOD, "good.cu", names=("fill",), arch="sm_90").cubin
     assert cubin.startswith(b"\x7fELF")
     ends = []
-    for at, sizes in (32, 54), (40, 58):        # of segments and of sections
-        table, = struct.unpack_from("<Q", cubin, at)
+    for at, sizes in (32, 54), (40, 58):  # of segments and of sections
+        (table,) = struct.unpack_from("<Q", cubin, at)
         size, count = struct.unpack_from("<2H", cubin, sizes)
         ends.append(table + size * count)
     assert max(ends) <= len(cubin)

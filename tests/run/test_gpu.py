@@ -1,4 +1,5 @@
 """kernels.gpu: what can be tested without a GPU, then what cannot."""
+
 from __future__ import annotations
 
 import subprocess
@@ -9,10 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels import build, gpu, reference
+from kernels.ladder import reference
+from kernels.run import build, gpu
 
-needs_gpu = [pytest.mark.gpu,
-             pytest.mark.skipif(not gpu.available(), reason=f"no GPU: {gpu.why_not()}")]
+needs_gpu = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not gpu.available(), reason=f"no GPU: {gpu.why_not()}"),
+]
 
 
 @pytest.fixture
@@ -25,16 +29,19 @@ def fresh():
 
 def fake_cupy(monkeypatch, *, driver=13000, nvrtc=(13, 0), devices=1):
     """Put a CuPy in place that only answers these questions. An exception is raised."""
+
     def answer(value):
         def ask():
             if isinstance(value, Exception):
                 raise value
             return value
+
         return ask
 
     cuda = types.ModuleType("cupy.cuda")
-    cuda.runtime = types.SimpleNamespace(driverGetVersion=answer(driver),
-                                         getDeviceCount=answer(devices))
+    cuda.runtime = types.SimpleNamespace(
+        driverGetVersion=answer(driver), getDeviceCount=answer(devices)
+    )
     cuda.nvrtc = types.SimpleNamespace(getVersion=answer(nvrtc))
     cuda.Device = lambda: types.SimpleNamespace(use=lambda: None)
     cupy = types.ModuleType("cupy")
@@ -45,14 +52,20 @@ def fake_cupy(monkeypatch, *, driver=13000, nvrtc=(13, 0), devices=1):
     return cupy
 
 
-@pytest.mark.parametrize("facts, words", [
-    (dict(driver=0), "no NVIDIA driver"),
-    (dict(driver=12040, nvrtc=(13, 0)), "driver is too old: it supports CUDA 12.4, and NVRTC 13.0"),
-    (dict(driver=11080, nvrtc=(12, 9)), "needs a driver for CUDA 12.0 or later"),
-    (dict(devices=0), "sees no GPU"),
-    (dict(devices=RuntimeError("cudaErrorNoDevice: none")), "CUDA reports: cudaErrorNoDevice"),
-    (dict(nvrtc=RuntimeError("libnvrtc.so is missing")), "libnvrtc.so is missing"),
-])
+@pytest.mark.parametrize(
+    "facts, words",
+    [
+        (dict(driver=0), "no NVIDIA driver"),
+        (
+            dict(driver=12040, nvrtc=(13, 0)),
+            "driver is too old: it supports CUDA 12.4, and NVRTC 13.0",
+        ),
+        (dict(driver=11080, nvrtc=(12, 9)), "needs a driver for CUDA 12.0 or later"),
+        (dict(devices=0), "sees no GPU"),
+        (dict(devices=RuntimeError("cudaErrorNoDevice: none")), "CUDA reports: cudaErrorNoDevice"),
+        (dict(nvrtc=RuntimeError("libnvrtc.so is missing")), "libnvrtc.so is missing"),
+    ],
+)
 def test_the_reason_why_there_is_no_gpu(monkeypatch, fresh, facts, words):
     fake_cupy(monkeypatch, **facts)
     assert words in gpu.why_not()
@@ -69,14 +82,14 @@ def test_a_driver_runs_what_a_later_minor_version_compiled(monkeypatch, fresh, d
 
 
 def test_without_cupy_there_is_no_gpu(monkeypatch, fresh):
-    monkeypatch.setitem(sys.modules, "cupy", None)      # makes `import cupy` fail
+    monkeypatch.setitem(sys.modules, "cupy", None)  # makes `import cupy` fail
     assert "CuPy cannot be imported" in gpu.why_not()
     assert not gpu.is_device_array(np.zeros(1))
 
 
 def test_importing_loads_no_cupy():
     code = "import sys, kernels.gpu; assert not {'cupy', 'matplotlib'} & sys.modules.keys()"
-    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=True)
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
 
 
 def test_is_device_array(monkeypatch):
@@ -90,8 +103,13 @@ def test_arch_is_the_newest_that_gpu_and_nvrtc_know(monkeypatch):
     cupy.cuda.nvrtc.getSupportedArchs = lambda: (75, 80, 86, 90, 120)
 
     def arch(major, minor):
-        monkeypatch.setattr(gpu, "device", lambda: types.SimpleNamespace(
-            compute_capability=(major, minor), nvrtc="13.0", name="Some GPU"))
+        monkeypatch.setattr(
+            gpu,
+            "device",
+            lambda: types.SimpleNamespace(
+                compute_capability=(major, minor), nvrtc="13.0", name="Some GPU"
+            ),
+        )
         return gpu.arch()
 
     assert [arch(9, 0), arch(8, 9), arch(7, 5)] == ["sm_90", "sm_86", "sm_75"]
@@ -105,7 +123,8 @@ def test_status_is_that_of_the_gpu_in_use():
     two = one + "00000000:5E:00.0, 580.82.07, [N/A], 0x0000000000001001\n"
     assert gpu._parse_status(one, None) == gpu.Status("580.82.07", 1980.0, ("sw_power_cap",))
     assert gpu._parse_status(two, "0000:5e:00.0") == gpu.Status(
-        "580.82.07", None, ("gpu_idle", "0x1000"))
+        "580.82.07", None, ("gpu_idle", "0x1000")
+    )
     assert gpu._parse_status(two, "0000:00:00.0") == gpu.Status()
     assert gpu._parse_status(two, None) == gpu.Status()
     assert gpu._parse_status("", None) == gpu.Status()
@@ -218,7 +237,7 @@ class TestOnGPU:
         launch("arguments", 1, 1, (out, np.int32(-1), np.float64(2.25), pair))
         assert gpu.to_host(out).tolist() == [-1, 2.25, 3, 4.5]
 
-    @pytest.mark.parametrize("n", [1024, 15 * 1024])        # 4 KiB; 60 KiB, above the default
+    @pytest.mark.parametrize("n", [1024, 15 * 1024])  # 4 KiB; 60 KiB, above the default
     def test_dynamic_shared_memory(self, n):
         if 4 * n > gpu.device().shared_bytes_per_block:
             pytest.skip(f"{gpu.device().name} has less shared memory")
@@ -234,7 +253,7 @@ class TestOnGPU:
             launch("arguments", 1, 4096, (data, np.int32(1), np.float64(1), bytes(8)))
 
     def test_events_time_the_work_between_them(self):
-        launch("spin", 1, 1, (np.int64(0),))        # the first launch also loads the kernel
+        launch("spin", 1, 1, (np.int64(0),))  # the first launch also loads the kernel
         gpu.synchronize()
         marks = []
         for cycles in (0, 10_000_000):
@@ -256,7 +275,7 @@ class TestOnGPU:
         reference.assert_close(gpu.to_host(C), A, B, C0, alpha, beta)
 
     def test_cublas_does_not_use_tf32_when_others_do_and_leaves_their_mode(self):
-        tf32 = 3                                            # CUBLAS_TF32_TENSOR_OP_MATH
+        tf32 = 3  # CUBLAS_TF32_TENSOR_OP_MATH
         A, B, _ = reference.inputs(256, 256, 256)
         C = gpu.empty((256, 256))
         cublas, handle = gpu._cublas()

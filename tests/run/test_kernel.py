@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from kernels import gpu, kernel, ptx
-from kernels.kernel import Kernel, choose_device
+from kernels import ptx
+from kernels.run import gpu, kernel
+from kernels.run.kernel import Kernel, choose_device
 
 SCALARS = """
 struct Pair { int first; float second; };
@@ -110,8 +111,11 @@ def test_an_array_passed_twice_is_one_array(device):
 
 
 def test_options_and_resources():
-    source = 'extern "C" __global__ void f(float* x) { __shared__ float t[N]; ' + """
+    source = (
+        'extern "C" __global__ void f(float* x) { __shared__ float t[N]; '
+        + """
         t[threadIdx.x] = x[threadIdx.x]; __syncthreads(); x[threadIdx.x] = t[N - 1]; }"""
+    )
     assert Kernel(source, "f", ("-DN=32",)).resources().shared == 128
     assert Kernel(source, "f", ["-DN=64"]).resources("sm_75").shared == 256
 

@@ -1,0 +1,1 @@
+"""What listens to the interpreter: traces with their counters, and the sanitizer."""

@@ -1,0 +1,1 @@
+"""Running CUDA C++: compiled by NVRTC, launched on a GPU or in the interpreter."""
