@@ -6,10 +6,11 @@
 // multiple of 4, are read one element at a time.
 // Look at what the guards add to the loop, and to whole tiles. SHIFTED=1 moves the tiles at the
 // edges inwards instead. Elements that two blocks compute are then written twice, which is
-// harmless only as long as beta is 0: do not use it otherwise.
+// harmless only as long as beta is 0; a call with another beta is refused.
 //
 // block: BM // TM * (BN // TN)
 // requires: not SHIFTED or M >= BM and N >= BN
+// requires: not SHIFTED or beta == 0
 
 #ifndef BM
 #define BM 128
