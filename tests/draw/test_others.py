@@ -9,7 +9,7 @@ from drawn import texts
 
 import kernels
 from kernels.draw import PALETTE, explorer, listing, occupancy
-from kernels.draw.explore import WIDGET, controls
+from kernels.draw.explorer import WIDGET, controls
 
 # ---------------------------------------------------------------------- listing
 
