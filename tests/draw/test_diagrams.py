@@ -206,6 +206,16 @@ def test_vectors_are_one_bar_for_each_lane():
     assert "512 bytes asked for, 512 used" in figure.caption
 
 
+@pytest.mark.parametrize("draw", [coalescing, thread_mapping])
+def test_loads_and_stores_of_an_array_are_told_apart(draw):
+    load = access(4 * LANE, 4, "A", "load", space="global")
+    store = access(256 + 8 * (LANE % 16), 8, "A", "store", space="global")
+    both = trace(load, store, load, store, A=(64, 32))
+    for kind, one in (("load", load), ("store", store)):
+        assert draw(both, "A", kind) == draw(trace(one, one, A=(64, 32)), "A", kind)
+    assert draw(both, "A", "load") != draw(both, "A", "store")
+
+
 # ---------------------------------------------------------------------- both
 
 
