@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..instruments.arrays import Shape
 from . import lanes, svg
 from .figure import PALETTE, Figure
 
@@ -26,19 +27,23 @@ class _Owners(NamedTuple):
     lane: np.ndarray
     top: int
     left: int
+    what: str = "element"  # or "component", where accesses take a float4 and its like apart
 
 
 def thread_mapping(
-    trace, array: str = "C", kind: str = "store", index=None, thread: int = 0
+    trace, array: str = "C", kind: str = "store", index=None, thread: int = 0, block=None
 ) -> Figure:
-    """Which lane of which warp stores (or loads) each element of `array`, in the traced block.
+    """Which lane of which warp stores (or loads) each element of `array`, in one block.
 
     trace: a `kernels.trace.Trace`; `array` may lie in shared memory. `index`: of each warp's
     accesses to the array only these, a number or a range of numbers, such as those that load one
-    tile; None for all. The elements are drawn where they lie in the matrix, in a colour for each
-    warp; the elements of a thread are outlined together, those of `thread` filled. Raises
-    ValueError if the block does not touch the array, or `thread` does not.
+    tile; None for all. block: x first, None for the first that the trace kept. The elements are
+    drawn where they lie in the matrix, in a colour for each warp; the elements of a thread are
+    outlined together, those of `thread` filled. An element of a vector type is one, unless an
+    access takes less of it: then each component is. Raises ValueError if the block was not kept
+    or does not touch the array, or `thread` does not.
     """
+    trace = lanes.of_block(trace, block)
     owners = _owners(trace, array, kind, index)
     rows, columns = owners.warp.shape
     cell = min(CELL, WIDEST / columns, HIGHEST / rows)
@@ -80,35 +85,44 @@ def thread_mapping(
 
 
 def _owners(trace, array: str, kind: str, index) -> _Owners:
-    """From the accesses that were kept."""
+    """From the accesses of a trace of one block."""
     of_warp: dict[int, list] = {}
     for access in trace.accesses:
         if (access.array, access.kind) == (array, kind):
             of_warp.setdefault(access.warp, []).append(access)
     if not of_warp:
         raise ValueError(f"block {trace.block} has no {kind}s of {array}")
+    shown = [
+        found[n]
+        for found in of_warp.values()
+        for n in (range(len(found)) if index is None else lanes.chosen(index, len(found)))
+    ]
+    shape = shown[0].shape or Shape((1,), lanes.WORD)  # as WarpAccess.element has it
+    apart = shape.component and min(access.width for access in shown) < shape.element
+    unit = shape.component if apart else shape.element
     item, warp, lane = [], [], []
-    for number, found in of_warp.items():
-        for n in range(len(found)) if index is None else lanes.chosen(index, len(found)):
-            at = np.flatnonzero(found[n].active)
-            wide = lanes.words(found[n])
-            item.append((found[n].offset[at, None] // lanes.WORD + np.arange(wide)).ravel())
-            warp.append(np.full(len(at) * wide, number))
-            lane.append(np.repeat(at, wide))
-    columns = (trace.shapes.get(array) or (0, 1))[-1]
+    for access in shown:
+        at = np.flatnonzero(access.active)
+        low = access.offset[at] // unit
+        many = (access.offset[at] + access.width - 1) // unit - low + 1
+        nth = np.arange(many.sum()) - np.repeat(many.cumsum() - many, many)
+        item.append(np.repeat(low, many) + nth)
+        warp.append(np.full(many.sum(), access.warp))
+        lane.append(np.repeat(at, many))
+    columns = shape.extents[-1] * (shape.element // unit)
     row, column = np.divmod(np.concatenate(item), columns)
     warp, lane = np.concatenate(warp), np.concatenate(lane)
     top, left = int(row.min()), int(column.min())
-    shape = int(row.max()) - top + 1, int(column.max()) - left + 1
+    size = int(row.max()) - top + 1, int(column.max()) - left + 1
 
     def only(values: np.ndarray) -> np.ndarray:
         """Of each element the value, if all that touch it have the same one."""
-        low, high = np.full(shape, np.iinfo(np.int64).max), np.full(shape, NOBODY)
+        low, high = np.full(size, np.iinfo(np.int64).max), np.full(size, NOBODY)
         np.minimum.at(low, (row - top, column - left), values)
         np.maximum.at(high, (row - top, column - left), values)
         return np.where(high == NOBODY, NOBODY, np.where(low == high, high, SEVERAL))
 
-    return _Owners(only(warp), only(lane), top, left)
+    return _Owners(only(warp), only(lane), top, left, "component" if apart else "element")
 
 
 def _areas(inside: np.ndarray, cell: float) -> str:
@@ -226,7 +240,8 @@ def _axes(array: str, owners: _Owners, cell: float) -> list[str]:
         for n, anchor in ends
     ]
     middle = max(LEFT + cell * columns / 2, 90)
-    parts.append(svg.text(middle, TOP - 26, f"column of {array}", text_anchor="middle"))
+    across = "column" if owners.what == "element" else owners.what
+    parts.append(svg.text(middle, TOP - 26, f"{across} of {array}", text_anchor="middle"))
     parts += [
         svg.text(
             LEFT - 8,
@@ -271,17 +286,17 @@ def _legend(owners: _Owners, mine, chosen, warps, trace) -> list:
 def _words(owners: _Owners, trace, array: str, kind: str, warp, mine, thread: int) -> str:
     where = f"block {trace.block[:2]}"
     if warp is None:
-        return f"Every element of {array} here is touched by several warps of {where}"
-    words = f"Warp {warp} of {where} {kind}s {_shape(owners.warp == warp)} of {array}"
+        return f"Every {owners.what} of {array} here is touched by several warps of {where}"
+    words = f"Warp {warp} of {where} {kind}s {_shape(owners.warp == warp, owners.what)} of {array}"
     if mine.sum() > 1:
-        words += f"; thread {thread} {kind}s {_shape(mine)}"
+        words += f"; thread {thread} {kind}s {_shape(mine, owners.what)}"
     return words
 
 
-def _shape(inside: np.ndarray) -> str:
+def _shape(inside: np.ndarray, what: str) -> str:
     rows, columns = (int(inside.any(axis).sum()) for axis in (1, 0))
     if rows == 1:
-        return f"{columns} elements of one row" if columns > 1 else "one element"
+        return f"{columns} {what}s of one row" if columns > 1 else f"one {what}"
     if columns == 1:
-        return f"{rows} elements of one column"
+        return f"{rows} {what}s of one column"
     return f"{rows} rows by {columns} columns"

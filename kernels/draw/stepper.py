@@ -2,7 +2,7 @@
 
 The page gets the first frame, as an <img>, and of the others only what differs from it: the
 numbers of nodes in document order, the attribute, and its value in each frame. The script in
-stepping.js puts the drawing into the page, in the page's colours, with controls. Where scripts do
+stepper.js puts the drawing into the page, in the page's colours, with controls. Where scripts do
 not run (notebooks that are not trusted, some viewers) the <img> remains, dark on white.
 """
 
@@ -23,7 +23,7 @@ from .figure import Figure, data_uri
 
 LARGEST = 60_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
-TEXT, INSIDE = "", "<"  # as stepping.js knows them
+TEXT, INSIDE = "", "<"  # as stepper.js knows them
 
 
 class TooLarge(ValueError):
@@ -54,6 +54,10 @@ class Stepper:
         return Figure(self.frames[index], f"{self.alt} {label}.", f"{label}. {self.caption}")
 
     def _repr_html_(self) -> str:
+        return self._html
+
+    @functools.cached_property
+    def _html(self) -> str:
         arguments = _json(list(self.labels)) + "," + _json(differences(self.frames))
         key = hashlib.sha256((self.frames[0] + arguments).encode()).hexdigest()[:12]
         caption = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
@@ -90,7 +94,7 @@ def stepper(
 
 
 def differences(frames: Sequence[str]) -> list[list]:
-    """What changes between frames, as stepping.js takes it; nodes that change alike are one."""
+    """What changes between frames, as stepper.js takes it; nodes that change alike are one."""
     changes: dict[tuple, list[int]] = {}
     count = itertools.count()
 
@@ -143,6 +147,6 @@ def _json(value) -> str:
 
 @functools.cache
 def _script() -> str:
-    """stepping.js without its comments, indentation and line ends."""
+    """stepper.js without its comments, indentation and line ends."""
     lines = SCRIPT.read_text(encoding="utf-8").splitlines()
     return " ".join(re.sub(r"(^|\s+)//.*", "", line).strip() for line in lines).strip()

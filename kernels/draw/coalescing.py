@@ -10,7 +10,7 @@ from .. import analysis
 from . import lanes, svg
 from .figure import PALETTE, Figure
 from .lanes import CELL, FAINT, WORD, WORDS
-from .stepping import Stepper, TooLarge, stepper
+from .stepper import Stepper, TooLarge, stepper
 
 SECTOR = analysis.SECTOR_BYTES // WORD  # words
 GAP = 4  # pixels between sectors
@@ -32,37 +32,37 @@ class _Touched:
 
 
 def coalescing(
-    trace, array: str, kind: str = "load", warp: int = 0, index=None
+    trace, array: str, kind: str = "load", warp: int = 0, index=None, block=None
 ) -> Figure | Stepper:
     """The memory that a warp's accesses to an array touch, a row for each 128-byte line.
 
-    trace: a `kernels.trace.Trace`; `index` counts this warp's accesses to the array in the
-    traced block: a number draws that one, a range of numbers steps through them, None through
-    the first 32, or 16 if those are too large for a page (and draws it when there is but one).
-    Words that a lane uses carry its number; the rest of their 32-byte sectors is asked for
-    too. When
-    stepping, sectors that an access before has asked for are told apart. Raises ValueError if
-    there is no such access.
+    trace: a `kernels.trace.Trace`; `index` counts this warp's accesses to the array in
+    `block`, x first: a number draws that one, a range of numbers steps through them, None
+    through the first 32, or 16 if those are too large for a page (and draws it when there is but
+    one). block: None for the first that the trace kept. Words that a lane uses, whole or in
+    part, carry its number; the rest of their 32-byte sectors is asked for too. When stepping,
+    sectors that an access before has asked for are told apart. Raises ValueError if there is no
+    such access, or the block was not kept.
     """
-    found = lanes.accesses(trace, array, kind, warp)
+    found = lanes.accesses(lanes.of_block(trace, block), array, kind, warp)
     numbers = lanes.chosen(index, len(found))
     if len(numbers) == 1:
-        return _single(trace, found[numbers[0]], warp)
+        return _single(found[numbers[0]], warp)
     try:
-        return _several(trace, found, numbers, warp)
+        return _several(found, numbers, warp)
     except TooLarge:  # lanes at random, or nearly so
         if index is not None:
             raise
-        return _several(trace, found, numbers[: len(numbers) // 2], warp)
+        return _several(found, numbers[: len(numbers) // 2], warp)
 
 
-def _single(trace, access, warp: int) -> Figure:
+def _single(access, warp: int) -> Figure:
     touched = _touched(access)
-    drawing = _draw(trace, access, touched, touched.lines, _names(trace, [access], [touched]))
-    used = WORD * _words_used(access, touched)
+    drawing = _draw(access, touched, touched.lines, _names([access], [touched]))
+    used = int(np.unique(access.address[access.active]).size) * access.width
     words = (
         f"Warp {warp}, line {access.line}: its {int(access.active.sum())} lanes "
-        f"{access.kind} {lanes.count(used // WORD, 'word')} of {access.array} in "
+        f"{access.kind} {_amount(used, access.width)} of {access.array} in "
         f"{lanes.count(len(touched.sectors), 'sector')} of "
         f"{lanes.count(len(touched.lines), 'cache line')}; "
         f"{analysis.SECTOR_BYTES * len(touched.sectors)} bytes asked for, {used} used"
@@ -70,19 +70,19 @@ def _single(trace, access, warp: int) -> Figure:
     return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
 
 
-def _several(trace, accesses, numbers, warp: int) -> Stepper:
+def _several(accesses, numbers, warp: int) -> Stepper:
     found, total = [accesses[n] for n in numbers], len(accesses)
     touched = [_touched(access) for access in found]
     kind, array = found[0].kind, found[0].array
     union = sorted({line for one in touched for line in one.lines})
-    names = _names(trace, found, touched)
+    names = _names(found, touched)
     height = max(len(one.lines) for one in touched)
     frames, labels = [], []
     before: set[int] = set()
     asked = 0
     for access, one, number in zip(found, touched, numbers):
         rows = union if len(union) <= MOST_ROWS else one.lines + [None] * (height - len(one.lines))
-        frames.append(_draw(trace, access, one, rows, names, before))
+        frames.append(_draw(access, one, rows, names, before))
         new = set(one.sectors) - before
         before |= new
         asked += len(one.sectors)
@@ -116,11 +116,11 @@ def _touched(access) -> _Touched:
     )
 
 
-def _words_used(access, touched: _Touched) -> int:
-    return len({word + n for word in touched.users for n in range(lanes.words(access))})
+def _amount(used: int, width: int) -> str:
+    return lanes.count(used // WORD, "word") if width >= WORD else lanes.count(used, "byte")
 
 
-def _names(trace, found, touched) -> dict[int, str]:
+def _names(found, touched) -> dict[int, str]:
     """Of each line, the element with the lowest address that an access uses."""
     first = {}
     for access, one in zip(found, touched):
@@ -128,10 +128,10 @@ def _names(trace, found, touched) -> dict[int, str]:
             line = word // WORDS
             if line not in first or word < first[line][0]:
                 first[line] = word, access, users[0]
-    return {line: lanes.element(trace, access, lane) for line, (_, access, lane) in first.items()}
+    return {line: lanes.element(access, lane) for line, (_, access, lane) in first.items()}
 
 
-def _draw(trace, access, touched: _Touched, rows, names, before: set[int] | None = None) -> str:
+def _draw(access, touched: _Touched, rows, names, before: set[int] | None = None) -> str:
     """One frame; rows: the lines to draw, None for an empty place at the end."""
     at = {line: TOP + CELL * n for n, line in enumerate(rows) if line is not None}
     wide = lanes.words(access)
@@ -166,8 +166,9 @@ def _draw(trace, access, touched: _Touched, rows, names, before: set[int] | None
         for word, users in sorted(touched.users.items(), key=lambda item: item[1])
     ]
     bottom = TOP + CELL * len(rows)
+    part = "" if access.width >= WORD else ", all or in part"
     legend = [
-        ("used, with its lane (* several)", {"fill": USED}),
+        (f"used{part}, with its lane (* several)", {"fill": USED}),
         ("asked for, not used", {"fill": NEW, "fill_opacity": TINT}),
         ("not touched", {"fill": "currentColor", "fill_opacity": FAINT["stroke_opacity"]}),
     ]

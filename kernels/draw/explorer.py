@@ -10,8 +10,9 @@ import sys
 from collections.abc import Sequence
 
 from ..ladder.step import step as find_step, steps
-from .coalesce import coalescing
-from .shared import banks
+from . import lanes
+from .banks import banks
+from .coalescing import coalescing
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SHAPE = (128, 128, 64)
@@ -114,14 +115,9 @@ def controls(explorer: Explorer):
             return
         kind, array = access.value
         try:
-            found = explorer.trace.find(array, kind, warp.value)
-            of_warp = [
-                a
-                for a in explorer.trace.accesses
-                if (a.array, a.kind, a.warp) == (found.array, found.kind, found.warp)
-            ]
+            found = lanes.accesses(explorer.trace, array, kind, warp.value)
             busy.append(draw)
-            k.max = len(of_warp) - 1
+            k.max = len(found) - 1
             busy.pop()
             view.value = picture(explorer.trace, array, kind, warp.value, k.value)._repr_html_()
             state.value = ""

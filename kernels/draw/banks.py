@@ -5,28 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from .. import analysis
+from ..analysis import BANKS
 from . import lanes, svg
 from .figure import PALETTE, Figure
 from .lanes import CELL, FAINT, WORD
-from .stepping import Stepper, stepper
+from .stepper import Stepper, stepper
 
-BANKS = 32
 LEFT, TOP = 92, 52
 FINE = PALETTE["blue"]
 EXTRA = PALETTE["vermilion"]
 
 
-def banks(trace, array: str, kind: str = "load", warp: int = 0, index=None) -> Figure | Stepper:
+def banks(
+    trace, array: str, kind: str = "load", warp: int = 0, index=None, block=None
+) -> Figure | Stepper:
     """Which lane goes to which of the 32 banks in which wavefront, a row for each wavefront.
 
     trace: a `kernels.trace.Trace` with an array in shared memory; `index` counts this warp's
-    accesses to the array in the traced block: a number draws that one, a range of numbers steps
-    through them, None through the first 32 (and draws it when there is but one). Wavefronts
-    beyond the fewest that could carry the words are in another colour; the caption says how many
-    of them are bank conflicts. Raises ValueError if there is no such access, or the array is not
-    in shared memory.
+    accesses to the array in `block`, x first: a number draws that one, a range of numbers steps
+    through them, None through the first 32 (and draws it when there is but one). block: None for
+    the first that the trace kept. Wavefronts beyond the fewest that could carry the words are in
+    another colour; the caption says how many of them are bank conflicts. Raises ValueError if
+    there is no such access, the block was not kept, or the array is not in shared memory.
     """
-    found = lanes.accesses(trace, array, kind, warp)
+    found = lanes.accesses(lanes.of_block(trace, block), array, kind, warp)
     if found[0].space != "shared":
         raise ValueError(
             f"{array} is in {found[0].space} memory, which has no banks: draw.coalescing shows it"
@@ -38,7 +40,7 @@ def banks(trace, array: str, kind: str = "load", warp: int = 0, index=None) -> F
     total, best = (sum(map(count, shown)) for count in (_count, _ideal))
     frames = [_draw(access, one, rows, total > best) for access, one in zip(shown, served)]
     labels = [
-        f"{kind} {n}, from {_first(trace, access)}: {_verdict(access)}"
+        f"{kind} {n}, from {_first(access)}: {_verdict(access)}"
         for n, access in zip(numbers, shown)
     ]
     conflicts = sum(int(analysis.bank_conflicts(*_lanes(access))) for access in shown)
@@ -84,17 +86,18 @@ def _ideal(access) -> int:
 
 
 def _lanes(access) -> tuple:
-    """What the functions of `analysis.banks` take; an atomic is counted like a store."""
+    """What the functions of `analysis.banks` take; an atomic is counted like a store, and a lane
+    that wants a part of a word wants the word."""
     kind = "load" if access.kind == "load" else "store"
-    return access.address, access.width, access.active, kind
+    return access.address // WORD * WORD, max(access.width, WORD), access.active, kind
 
 
 def _verdict(access) -> str:
     return f"{lanes.count(_count(access), 'wavefront')}, {_ideal(access)} at best"
 
 
-def _first(trace, access) -> str:
-    return lanes.element(trace, access, int(np.flatnonzero(access.active)[0]))
+def _first(access) -> str:
+    return lanes.element(access, int(np.flatnonzero(access.active)[0]))
 
 
 def _draw(access, served, rows: int, conflicts: bool) -> str:
