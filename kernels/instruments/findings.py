@@ -11,7 +11,15 @@ from ..ptx.memory import nearest
 from ..ptx.syntax import Position
 from .arrays import Shape, array_shapes, declarations, demangle, fit, index_text, parameter_names
 
-KINDS = ("out of bounds", "misaligned", "uninitialised", "race", "barrier", "asynchronous copy")
+KINDS = (
+    "out of bounds",
+    "misaligned",
+    "uninitialised",
+    "race",
+    "barrier",
+    "shuffle",
+    "asynchronous copy",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +42,11 @@ class Finding:
         return f"{self.position}: {self.kind}: {self.message}{times}"
 
     __repr__ = __str__
+
+
+def place(instruction) -> Position:
+    """The CUDA line of an instruction; the PTX line if it has none."""
+    return instruction.position or Position("PTX", instruction.line)
 
 
 class Findings:
