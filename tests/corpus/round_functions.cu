@@ -10,8 +10,8 @@ extern "C" __global__ void rounds(const float *x, const double *y, float *f, dou
 {
     int i = threadIdx.x, e; float a = i & 1 ? x[i] : rintf(x[i]) + 0.5f, w; double b = y[i], v;
     f[i] = floorf(a); f[64 + i] = ceilf(a); f[128 + i] = truncf(a); f[192 + i] = rintf(a); f[256 + i] = roundf(a);
-    f[320 + i] = nearbyintf(a); f[384 + i] = modff(a, &w) + 10 * w; f[448 + i] = ldexpf(a, i - 32); f[512 + i] = __saturatef(a);
+    f[320 + i] = nearbyintf(a); f[384 + i] = modff(a, &w); f[384 + i] += 10 * w; f[448 + i] = ldexpf(a, i - 32); f[512 + i] = __saturatef(a);
     g[i] = floor(b); g[64 + i] = ceil(b); g[128 + i] = trunc(b); g[192 + i] = rint(b); g[256 + i] = round(b);
-    g[320 + i] = modf(b, &v) * v; g[384 + i] = frexp(b, &e); g[448 + i] = scalbn(b, -i);
+    g[320 + i] = modf(b, &v); g[320 + i] *= v; g[384 + i] = frexp(b, &e); g[448 + i] = scalbn(b, -i);
     n[i] = e; n[64 + i] = lrintf(a); n[128 + i] = (int)llround(b) + ilogbf(a);
 }
