@@ -13,7 +13,7 @@ extern "C" __global__ void arrive(int* part, int* count, int* sum)
     __syncthreads();
     if (threadIdx.x == 0)
         asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], 1;"
-                     : "=r"(*(int*)&ticket) : "l"(count) : "memory");
+                     : "=r"(ticket) : "l"(count) : "memory");
     __syncthreads();
     if (ticket == 3 && threadIdx.x == 0) {
         int s = 0;

@@ -4,10 +4,8 @@
 // kernel: checked
 // grid: 2
 // block: 50
-// headers: assert.h
 // args: int[100] permutation; out int[100]; int 100
 
-#include <assert.h>
 extern "C" __global__ void checked(const int *p, int *inverse, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

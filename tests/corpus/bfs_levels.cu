@@ -16,7 +16,9 @@ extern "C" __global__ void bfs(const int *offset, const int *edge, int *level, i
         __syncthreads();
         if (v == 0) again = 0;
         __syncthreads();
-        if (depth[v] == d)
+        bool mine = depth[v] == d;
+        __syncthreads();
+        if (mine)
             for (int e = 3 * offset[v]; e < 3 * offset[v + 1]; e++)
                 if (atomicCAS(&depth[edge[e]], -1, d + 1) == -1) again = 1;
         __syncthreads();

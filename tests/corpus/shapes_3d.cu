@@ -12,5 +12,5 @@ extern "C" __global__ void fill(int *a, int *b)
     int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     int i = block * 45 + thread;
     a[i] = blockIdx.z * 100000 + blockIdx.y * 10000 + blockIdx.x * 1000 + threadIdx.z * 100 + threadIdx.y * 10 + threadIdx.x;
-    b[i] = __shfl_down_sync(__activemask(), thread, 1);
+    b[i] = __shfl_sync(__activemask(), thread, 12);
 }

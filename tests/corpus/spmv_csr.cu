@@ -14,6 +14,6 @@ extern "C" __global__ void spmv_csr(int n, const int *ptr, const int *col, const
         float dot = 0;
         int start = ptr[row] * 2 + row % 3, end = ptr[row + 1] * 2 + (row + 1) % 3;
         for (int j = start; j < end; j++) dot += val[j] * x[col[j]];
-        y[row] += dot;
+        y[row] = dot;
     }
 }
