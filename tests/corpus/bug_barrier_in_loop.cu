@@ -4,7 +4,7 @@
 // kernel: loop
 // grid: 1
 // block: 64
-// planted: barrier
+// planted: barrier, race
 // args: int[64] below 5; out int[64]
 
 extern "C" __global__ void loop(const int *n, int *y)
@@ -16,5 +16,7 @@ extern "C" __global__ void loop(const int *n, int *y)
         __syncthreads(); // fault
         sum += s[(t + k) & 63];
     }
-    y[t] = sum;
+    s[t] = sum;
+    __syncthreads(); // fault
+    y[t] = s[63 - t];
 }

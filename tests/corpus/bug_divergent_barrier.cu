@@ -18,4 +18,6 @@ extern "C" __global__ void halves(const int *x, int *y)
     } else {
         y[t] = t;
     }
+    __syncthreads(); // fault
+    y[t] += s[t];
 }
