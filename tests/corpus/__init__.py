@@ -221,7 +221,7 @@ def _elements(kind: str, words: list[str], size: int, dtype: np.dtype, stream) -
         case "permutation":
             return stream.permutation(size).astype(dtype)
         case "below":
-            return (stream.random_sample(size) * numbers[0]).astype(dtype)
+            return np.floor(stream.random_sample(size) * numbers[0]).astype(dtype)
         case "uniform":
             low, high = numbers or (-1, 1)
             return (low + (high - low) * stream.random_sample(size)).astype(dtype)

@@ -124,7 +124,7 @@ def outputs(name: str, path: str) -> None:
         found["outcome"] = "done"
         found["outputs"] = [None if b is None else output(a, b, [r[n] for r in rounds[1:]], case)
                             for n, (a, b) in enumerate(zip(before, rounds[0]))]
-    except Exception as error:                  # a fault on the GPU, or a refused source
+    except (RuntimeError, ValueError, TypeError) as error:      # a fault, or a refused source
         found["outcome"] = f"{type(error).__name__}: {str(error)[:400]}"
     Path(path).write_text(json.dumps(found), encoding="utf-8")
 
