@@ -68,6 +68,14 @@ class Kernel:
         else:
             self._launch(grid, block, values, dynamic_shared)
 
+    def launch(self, grid, block, values, where: str, dynamic_shared: int = 0) -> None:
+        """A call with all decided: `values` as `convert` returns them, `where` "gpu" or
+        "interpreter". NumPy arrays that the kernel only reads may be read-only, or overlap."""
+        if where == "interpreter":
+            ptx.run(self.entry, grid, block, values, dynamic_shared=dynamic_shared)
+        else:
+            self._launch(grid, block, values, dynamic_shared)
+
     def trace(
         self,
         grid: int | Sequence[int],
@@ -158,7 +166,7 @@ class Kernel:
         args = [copies.get(id(v), v) for v in values]
         gpu.launch(cubin, self.symbol, grid, block, args, dynamic_shared)
         for value in values:
-            if isinstance(value, np.ndarray):
+            if isinstance(value, np.ndarray) and value.flags.writeable:
                 np.copyto(value, gpu.to_host(copies[id(value)]))
 
 
