@@ -99,7 +99,7 @@ def test_keys_tell_pictures_apart_and_are_the_same_every_time():
 
     assert key("abc") == key("abc") != key("abd")
     code = (
-        "import sys; sys.path.insert(0, 'tests'); from test_draw_stepper import *; "
+        "import sys; sys.path.insert(0, 'tests/draw'); from test_stepper import *; "
         "print(stepper(FRAMES, 'abc', 'alt')._repr_html_())"
     )
     again = subprocess.run(

@@ -1,5 +1,5 @@
-"""kernels.bench. Every timing here comes from a simulated GPU with a clock of its own; the numbers
-are obviously made up."""
+"""kernels.measure.bench. Every timing here comes from a simulated GPU with a clock of its own; the
+numbers are obviously made up."""
 
 from __future__ import annotations
 
