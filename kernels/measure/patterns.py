@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..analysis import LANES
 from ..instruments.metrics import (
     CONFLICTS,
     KINDS,
@@ -28,7 +29,6 @@ from . import profiling
 from .provenance import provenance
 from .records import write
 
-LANES = 32
 WIDTHS = (4, 8, 16)
 ALL = 2**32 - 1
 UNITS = 256  # addresses lie in this many units of a lane's width
