@@ -20,7 +20,8 @@ from ..instruments.trace import Trace
 from ..measure.bench import benchmark
 from ..measure.records import Results
 from ..run import gpu
-from ..run.kernel import MAX_GRID, Kernel, choose_device
+from ..run.kernel import Kernel, choose_device
+from ..run.limits import MAX_GRID
 from .arguments import MAX_ELEMENTS, require_alignment, separate, shape_of
 from .attempt import Attempt, attempt
 from .check import Report, check
