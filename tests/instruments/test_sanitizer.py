@@ -110,13 +110,16 @@ def test_other_messages():
         "writes out[3], which block (3, 0, 0), thread (0, 0, 0) writes at kernel.cu:4, and blocks "
         "are not ordered"
     )
-    early = only("barrier after an exit")
+    early = only("barrier under an if")
     assert (early.thread, early.other_thread, early.address) == (
         "block (0, 0, 0), thread (0, 0, 0)",
-        "block (0, 0, 0), thread (50, 0, 0)",
+        "block (0, 0, 0), thread (16, 0, 0)",
         None,
     )
-    assert early.message.startswith("50 of 64 threads of the block wait at the barrier, block (0")
+    assert early.message == (
+        "16 of 32 threads of the block wait at the barrier, block (0, 0, 0), thread (16, 0, 0) "
+        "among the others has passed it by and exited"
+    )
     assert (
         "to which block (0, 0, 0), thread (0, 0, 0) has a copy under way since kernel.cu:5"
         in only("copy overwritten in flight").message
