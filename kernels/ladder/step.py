@@ -316,9 +316,7 @@ class Step:
         used = set(Expression(constraint).names)
         asked |= {k: v for k, v in (scalars | self.defines).items() if k in used}
         values = ", ".join(f"{name} = {value}" for name, value in asked.items())
-        others = [
-            one.id for one in steps(self.path.parent) if not one.broken(M, N, K, alpha, beta)
-        ]
+        others = [one.id for one in steps(self.path.parent) if not one.broken(M, N, K, alpha, beta)]
         instead = f"{others[-1]} can" if others else f"no step can: {advice(constraint)}"
         raise ValueError(f"{self.label} requires {constraint}, which {values} breaks; {instead}")
 
