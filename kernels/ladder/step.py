@@ -143,14 +143,14 @@ class Step:
         a matrix of 2**31 elements.
         """
         names = {**self.defines, "M": M, "N": N, "K": K, "alpha": alpha, "beta": beta}
-        for constraint in self._constraints:
-            if not constraint(names):
-                return constraint.text
-        return None
+        if self._everything(names):
+            return None
+        return next(one.text for one in (*self.file.requires, *LIMITS) if not one(names))
 
     @functools.cached_property
-    def _constraints(self) -> tuple[Expression, ...]:
-        return (*self.file.requires, *LIMITS)
+    def _everything(self) -> Expression:
+        """All constraints in one, which a call evaluates."""
+        return Expression(" and ".join(f"({one.text})" for one in (*self.file.requires, *LIMITS)))
 
     def region(self, name: str) -> Code:
         """The lines between `// region: name` and `// endregion`, dedented."""
