@@ -7,7 +7,6 @@ import types
 
 import pytest
 
-from kernels.ladder import step as ladder
 from kernels.measure import bench, records
 from kernels.measure.records import Record, Results
 
