@@ -31,8 +31,9 @@ from pathlib import Path
 import numpy as np
 
 from kernels import build
-from kernels.metrics import METRICS
-from kernels.profiling import parse, provenance
+from kernels.instruments.metrics import METRICS
+from kernels.measure.profiling import parse, tool
+from kernels.measure.provenance import provenance
 
 from . import FOLDER, RECORD, Case, load
 from . import names as all_names
@@ -316,7 +317,7 @@ def main(arguments: list[str]) -> None:
     known = found["kernels"]
     for name in sorted(known.keys() - set(all_names())):
         del known[name]                         # its file is gone
-    found["provenance"] = provenance() | {"what": "outputs, ncu's counters, compute-sanitizer"}
+    found["provenance"] = provenance(**tool()) | {"what": "outputs, ncu's counters, compute-sanitizer"}
     for stage, work in zip(STAGES, (record_outputs, record_counters, record_sanitizer)):
         if stage in chosen.stages:
             work([n for n in names if n in known or stage == "outputs"], known)
