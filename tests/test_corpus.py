@@ -14,11 +14,11 @@ import io
 import json
 import zlib
 
+import corpus
 import numpy as np
 import pytest
 
 import kernels
-from tests import corpus
 
 # (kernel, metric) -> how far the counter may be from the measured one, in parts of it.
 COUNTERS: dict[tuple[str, str], float] = {}
@@ -127,7 +127,7 @@ def test_values_and_printf(name):
     assert printed == (record["printed"] if case.prints else "")
 
 
-@each_correct
+@pytest.mark.parametrize("name", [n for n in CORRECT if n in RECORDS and corpus.load(n).counted])
 def test_counters(name):
     found = interpreted(name)[2]
     wrong = {}
@@ -227,6 +227,7 @@ def test_a_header():
         ("// approximate: 2", "is not as"),
         ("// compare: none for 3", "is not as"),
         ("// output: stdout", "is not printf"),
+        ("// counters: some", "is not none"),
     ],
 )
 def test_a_wrong_header(line, words):

@@ -285,17 +285,20 @@ def record_counters(names: list[str], found: dict) -> None:
                 return {k: v for name in chunk for k, v in work((name,)).items()}
             return {}
         return {
-            name: {
-                m: min(row[m] for row in rows[n * LAUNCHES : (n + 1) * LAUNCHES]) for m in METRICS
-            }
-            for n, name in enumerate(chunk)
+            name: counted(rows[n * LAUNCHES : (n + 1) * LAUNCHES]) for n, name in enumerate(chunk)
         }
 
     # planted kernels are not counted: what a wrong kernel does is nobody's standard
     good = [n for n in names if found[n].get("outcome") == "done" and not load(n).planted]
     for _, result in each("counters", work, chunks(good), 4):
         for name, counters in result.items():
-            found[name]["counters"] = counters
+            found[name] |= counters
+
+
+def counted(rows: list[dict]) -> dict:
+    """The least of each counter, and of those that are not the same in all launches, the most."""
+    least, most = ({m: which(row[m] for row in rows) for m in METRICS} for which in (min, max))
+    return {"counters": least, "varies": {m: most[m] for m in METRICS if most[m] != least[m]}}
 
 
 def record_sanitizer(names: list[str], found: dict) -> None:
