@@ -254,3 +254,46 @@ def test_a_wrong_header(line, words):
 def test_a_wrong_argument(text):
     with pytest.raises(ValueError):
         corpus.argument(text, np.random.RandomState(0))
+
+
+MEMCHECK = """\
+========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 4 bytes
+=========     at add+0x90 in bug.cu:14
+=========     by thread (58,0,0) in block (3,0,0)
+========= Invalid __global__ read of size 4 bytes
+=========     at add+0x90 in bug.cu:14
+========= Program hit cudaErrorLaunchFailure (error 719)
+========= ERROR SUMMARY: 7 errors
+"""
+RACECHECK = """\
+========= COMPUTE-SANITIZER
+========= Error: Race reported between Read access at reverse+0x110 in bug.cu:15
+=========     and Write access at reverse+0x90 in bug.cu:14 [380 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 2 warnings)
+"""
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        (MEMCHECK, (7, 0, ["Invalid __global__ read of size 4 bytes"], [14])),
+        (RACECHECK, (1, 2, ["Error: Race reported between Read access"], [14, 15])),
+        ("========= ERROR SUMMARY: 0 errors", (0, 0, [], [])),
+        ("no summary: it was stopped", (None, 0, [], [])),
+    ],
+)
+def test_what_compute_sanitizer_says(text, found):
+    from corpus.record import verdict
+
+    read = verdict(text, None)
+    assert (read["errors"], read["warnings"], read["says"], read["lines"]) == found
+    assert ("outcome" in read) == (found[0] is None)
+
+
+def test_the_least_of_several_launches():
+    from corpus.record import METRICS, counted
+
+    rows = [dict.fromkeys(METRICS, 3), dict.fromkeys(METRICS, 3) | {METRICS[1]: 5}]
+    assert counted(rows) == {"counters": dict.fromkeys(METRICS, 3), "varies": {METRICS[1]: 5}}
