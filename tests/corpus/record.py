@@ -386,8 +386,26 @@ def main(arguments: list[str]) -> None:
         if stage in chosen.stages:
             work([n for n in names if n in known or stage == "outputs"], known)
             save(chosen.output, found)
-    done = sum(known[n].get("outcome") == "done" for n in names if n in known)
-    print(f"{chosen.output}: {len(known)} kernels, {done} of {len(names)} just run ended well")
+    for name in names:
+        if name in known and (words := doubts(load(name), known[name])):
+            print(f"look at {name}: {words}")
+    print(f"{chosen.output}: {len(known)} kernels, of which {len(names)} were asked for")
+
+
+def doubts(case: Case, record: dict) -> str:
+    """What speaks against a kernel that ought to be correct; nothing for one with a fault."""
+    if case.planted:
+        return ""
+    unsteady = {n for n, x in enumerate(record.get("outputs", ())) if x and not x["steady"]}
+    words = [] if record["outcome"] == "done" else [record["outcome"]]
+    if unsteady - case.not_compared:
+        words.append(f"arguments {sorted(unsteady - case.not_compared)} differ from run to run")
+    if case.counted and record.get("varies"):
+        words.append(f"counters vary: {', '.join(record['varies'])}")
+    for tool, said in record.get("sanitizer", {}).items():
+        if said["errors"] != 0:
+            words.append(f"{tool}: {said['errors']} errors, {said['says']}, lines {said['lines']}")
+    return "; ".join(words)
 
 
 if __name__ == "__main__":
