@@ -14,11 +14,11 @@ import io
 import json
 import zlib
 
+import corpus
 import numpy as np
 import pytest
 
 import kernels
-from tests import corpus
 
 # (kernel, metric) -> how far the counter may be from the measured one, in parts of it.
 COUNTERS: dict[tuple[str, str], float] = {}
@@ -47,8 +47,9 @@ def interpreted(name: str):
     """(arguments after all launches, what was printed, counters of the first launch)."""
     case, kernel, args = corpus.load(name), kernel_of(name), corpus.load(name).arguments()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        traced = kernel.trace(case.grid, case.block, args, keep=(),
-                              dynamic_shared=case.dynamic_shared)
+        traced = kernel.trace(
+            case.grid, case.block, args, keep=(), dynamic_shared=case.dynamic_shared
+        )
         for _ in range(case.launches - 1):
             kernel(case.grid, case.block, args, "interpreter", case.dynamic_shared)
     return args, printed.getvalue(), dict(traced.counters)
@@ -60,26 +61,35 @@ def difference(after: np.ndarray, recorded: dict, bound: tuple[float, str] | Non
         return None
     if "data" not in recorded:
         return "the bits differ from the recorded ones"
-    there = np.frombuffer(zlib.decompress(base64.b64decode(recorded["data"])),
-                          after.dtype).reshape(after.shape)
+    there = np.frombuffer(zlib.decompress(base64.b64decode(recorded["data"])), after.dtype).reshape(
+        after.shape
+    )
     wrong = after.view(f"u{after.itemsize}") != there.view(f"u{after.itemsize}")
     if bound and after.dtype.kind == "f":
         size, unit = bound
         with np.errstate(all="ignore"):
-            unit = {"ulp": np.spacing(np.abs(there)), "relative": np.abs(there),
-                    "absolute": 1.0}[unit]
+            unit = {"ulp": np.spacing(np.abs(there)), "relative": np.abs(there), "absolute": 1.0}[
+                unit
+            ]
             near = np.abs(after.astype("f8") - there) <= size * np.float64(unit)
         wrong &= ~(near | (np.isnan(after) & np.isnan(there)))
     if not wrong.any():
         return None
     at = tuple(int(k) for k in np.argwhere(wrong)[0])
-    return f"{wrong.sum()} of {wrong.size} differ, first {list(at)}: {after[at]!r}, not {there[at]!r}"
+    return (
+        f"{wrong.sum()} of {wrong.size} differ, first {list(at)}: {after[at]!r}, not {there[at]!r}"
+    )
 
 
 def test_every_kernel_is_recorded_as_it_is():
     """Fails until the command that it names has been run on a GPU."""
-    missing = [name for name in corpus.names() if name not in RECORDS or RECORDS[name].get("source")
-               != hashlib.sha256(corpus.load(name).source.encode()).hexdigest()]
+    missing = [
+        name
+        for name in corpus.names()
+        if name not in RECORDS
+        or RECORDS[name].get("source")
+        != hashlib.sha256(corpus.load(name).source.encode()).hexdigest()
+    ]
     names = " ".join(missing) if len(missing) < len(corpus.names()) else ""
     assert missing == [], f"record on a GPU: {corpus.COMMAND} {names}"
 
@@ -99,21 +109,25 @@ def test_what_was_recorded_can_be_compared(name):
     unsteady = [n for n, x in enumerate(record["outputs"]) if x and not x["steady"]]
     assert set(unsteady) <= case.not_compared
     if name not in FALSE_ALARMS:
-        assert {tool: found["errors"] for tool, found in record["sanitizer"].items()} \
-            == dict.fromkeys(record["sanitizer"], 0)
+        assert {
+            tool: found["errors"] for tool, found in record["sanitizer"].items()
+        } == dict.fromkeys(record["sanitizer"], 0)
 
 
 @each_correct
 def test_values_and_printf(name):
     case, record = corpus.load(name), RECORDS[name]
     args, printed, _ = interpreted(name)
-    wrong = {n: words for n, (x, there) in enumerate(zip(args, record["outputs"]))
-             if there and n not in case.not_compared and (words := difference(x, there, case.bound))}
+    wrong = {
+        n: words
+        for n, (x, there) in enumerate(zip(args, record["outputs"]))
+        if there and n not in case.not_compared and (words := difference(x, there, case.bound))
+    }
     assert wrong == {}
     assert printed == (record["printed"] if case.prints else "")
 
 
-@each_correct
+@pytest.mark.parametrize("name", [n for n in CORRECT if n in RECORDS and corpus.load(n).counted])
 def test_counters(name):
     found = interpreted(name)[2]
     wrong = {}
@@ -127,13 +141,17 @@ def test_counters(name):
 def test_findings(name):
     """Nothing in a correct kernel; in a planted one the right kind of fault at a marked line."""
     case = corpus.load(name)
-    found = kernel_of(name).sanitize(case.grid, case.block, case.arguments(), case.dynamic_shared,
-                                     case.unwritten)
+    found = kernel_of(name).sanitize(
+        case.grid, case.block, case.arguments(), case.dynamic_shared, case.unwritten
+    )
     if not case.planted:
         assert found == ()
         return
-    places = [{p.line for p in (f.position, f.other_position) if p} for f in found
-              if f.kind in case.planted]
+    places = [
+        {p.line for p in (f.position, f.other_position) if p}
+        for f in found
+        if f.kind in case.planted
+    ]
     assert any(lines & case.faults for lines in places), found
 
 
@@ -145,9 +163,12 @@ def test_resources_are_the_drivers(name):
 
 # ------------------------------------------------------------- the comparison and the headers
 
+
 def recorded(array: np.ndarray) -> dict:
-    return {"sha256": hashlib.sha256(array.tobytes()).hexdigest(),
-            "data": base64.b64encode(zlib.compress(array.tobytes())).decode()}
+    return {
+        "sha256": hashlib.sha256(array.tobytes()).hexdigest(),
+        "data": base64.b64encode(zlib.compress(array.tobytes())).decode(),
+    }
 
 
 def test_a_wrong_bit_is_seen():
@@ -159,13 +180,16 @@ def test_a_wrong_bit_is_seen():
     assert difference(after, {"sha256": ""}, (1, "ulp")) == "the bits differ from the recorded ones"
 
 
-@pytest.mark.parametrize("bound, near, far", [
-    ((2, "ulp"), 8 + 2 * 2.0**-20, 8 + 3 * 2.0**-20),
-    ((0.25, "absolute"), 8.25, 8.26),
-    ((0.25, "relative"), 10, 10.1),
-    ((0.25, "relative"), 8, np.nan),
-    ((0.25, "absolute"), 8, np.inf),
-])
+@pytest.mark.parametrize(
+    "bound, near, far",
+    [
+        ((2, "ulp"), 8 + 2 * 2.0**-20, 8 + 3 * 2.0**-20),
+        ((0.25, "absolute"), 8.25, 8.26),
+        ((0.25, "relative"), 10, 10.1),
+        ((0.25, "relative"), 8, np.nan),
+        ((0.25, "absolute"), 8, np.inf),
+    ],
+)
 def test_a_bound(bound, near, far):
     there = np.array([np.nan, 8], np.float32)
     assert difference(np.array([-np.nan, near], np.float32), recorded(there), bound) is None
@@ -192,21 +216,84 @@ def test_a_header():
     assert x.tobytes() == case.arguments()[0].tobytes()
 
 
-@pytest.mark.parametrize("line, words", [
-    ("// launch: 2", "is no directive"), ("// launches: 2\n// launches: 3", "given twice"),
-    ("// launches:", "empty"), ("// planted: slip", "is none of"),
-    ("// planted: race", "goes with lines"), ("// approximate: 2", "is not as"),
-    ("// compare: none for 3", "is not as"), ("// output: stdout", "is not printf"),
-])
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("// launch: 2", "is no directive"),
+        ("// launches: 2\n// launches: 3", "given twice"),
+        ("// launches:", "empty"),
+        ("// planted: slip", "is none of"),
+        ("// planted: race", "goes with lines"),
+        ("// approximate: 2", "is not as"),
+        ("// compare: none for 3", "is not as"),
+        ("// output: stdout", "is not printf"),
+        ("// counters: some", "is not none"),
+    ],
+)
 def test_a_wrong_header(line, words):
     with pytest.raises(ValueError, match=f"^f.cu: .*{words}"):
         corpus.parse("f", f"{HEADER}{line}\nvoid f();\n")
 
 
-@pytest.mark.parametrize("text", [
-    "float[4]", "out float[4] uniform", "quad[4] ones", "float[4] uniform 1", "int[4] specials",
-    "float[] ones", "int", "int 1.5", "bytes 0g", "float[4] some", "int[4] below",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "float[4]",
+        "out float[4] uniform",
+        "quad[4] ones",
+        "float[4] uniform 1",
+        "int[4] specials",
+        "float[] ones",
+        "int",
+        "int 1.5",
+        "bytes 0g",
+        "float[4] some",
+        "int[4] below",
+    ],
+)
 def test_a_wrong_argument(text):
     with pytest.raises(ValueError):
         corpus.argument(text, np.random.RandomState(0))
+
+
+MEMCHECK = """\
+========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 4 bytes
+=========     at add+0x90 in bug.cu:14
+=========     by thread (58,0,0) in block (3,0,0)
+========= Invalid __global__ read of size 4 bytes
+=========     at add+0x90 in bug.cu:14
+========= Program hit cudaErrorLaunchFailure (error 719)
+========= ERROR SUMMARY: 7 errors
+"""
+RACECHECK = """\
+========= COMPUTE-SANITIZER
+========= Error: Race reported between Read access at reverse+0x110 in bug.cu:15
+=========     and Write access at reverse+0x90 in bug.cu:14 [380 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 2 warnings)
+"""
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        (MEMCHECK, (7, 0, ["Invalid __global__ read of size 4 bytes"], [14])),
+        (RACECHECK, (1, 2, ["Error: Race reported between Read access"], [14, 15])),
+        ("========= ERROR SUMMARY: 0 errors", (0, 0, [], [])),
+        ("no summary: it was stopped", (None, 0, [], [])),
+    ],
+)
+def test_what_compute_sanitizer_says(text, found):
+    from corpus.record import verdict
+
+    read = verdict(text, None)
+    assert (read["errors"], read["warnings"], read["says"], read["lines"]) == found
+    assert ("outcome" in read) == (found[0] is None)
+
+
+def test_the_least_of_several_launches():
+    from corpus.record import METRICS, counted
+
+    rows = [dict.fromkeys(METRICS, 3), dict.fromkeys(METRICS, 3) | {METRICS[1]: 5}]
+    assert counted(rows) == {"counters": dict.fromkeys(METRICS, 3), "varies": {METRICS[1]: 5}}

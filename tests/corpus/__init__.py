@@ -15,9 +15,10 @@ and where needed
     // dynamic shared: 1024             bytes
     // options: -use_fast_math          words for the compiler
     // launches: 3                      the launch repeated on the same arrays (1 without)
-    // approximate: 2 ulp               or `1e-6 absolute`, `1e-6 relative`: how far floats may be off
+    // approximate: 2 ulp               or `1e-6 absolute`, `1e-6 relative`: how far off
     // compare: none for 2              indices of arguments whose values are not compared
     // output: printf                   what it prints is compared
+    // counters: none                   they hang on chance, as those of a loop that polls
     // planted: race                    a fault is in it: one of these kinds has to be found, with
                                         commas between; values and counters are not compared
     // headers: cuda_fp16.h             headers of the CUDA toolkit that it includes
@@ -62,8 +63,17 @@ TYPES = {
 }  # fmt: skip
 PLANTED = ("out of bounds", "misaligned", "uninitialised", "race", "barrier", "asynchronous copy")
 REQUIRED = ("family", "kernel", "grid", "block", "args")
-OPTIONAL = ("dynamic shared", "options", "launches", "approximate", "compare", "output", "planted",
-            "headers")
+OPTIONAL = (
+    "dynamic shared",
+    "options",
+    "launches",
+    "approximate",
+    "compare",
+    "output",
+    "counters",
+    "planted",
+    "headers",
+)
 ARRAY = re.compile(r"(out )?(\w+)\[(\d+(?:,\d+)*)\](?: (.+))?")
 
 
@@ -86,6 +96,7 @@ class Case:
     bound: tuple[float, str] | None = None
     not_compared: frozenset[int] = frozenset()
     prints: bool = False
+    counted: bool = True
     planted: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     faults: frozenset[int] = field(default=frozenset())
@@ -151,6 +162,8 @@ def _parse(name: str, source: str) -> Case:
         raise ValueError("`planted` goes with lines that end in `// fault`")
     if said.get("output", "printf") != "printf":
         raise ValueError(f"output: {said['output']!r} is not printf")
+    if said.get("counters", "none") != "none":
+        raise ValueError(f"counters: {said['counters']!r} is not none")
     return Case(
         name, header[0], source, said["family"], said["kernel"],
         _numbers(said["grid"]), _numbers(said["block"]), args,
@@ -160,7 +173,7 @@ def _parse(name: str, source: str) -> Case:
         bound=_bound(said["approximate"]) if "approximate" in said else None,
         not_compared=_not_compared(said["compare"], len(args)) if "compare" in said
         else frozenset(),
-        prints="output" in said, planted=planted,
+        prints="output" in said, counted="counters" not in said, planted=planted,
         headers=tuple(said.get("headers", "").split()), faults=faults,
     )  # fmt: skip
 
@@ -208,8 +221,12 @@ def argument(text: str, stream: np.random.RandomState):
 
 def _elements(kind: str, words: list[str], size: int, dtype: np.dtype, stream) -> np.ndarray:
     numbers = [float(word) if dtype.kind == "f" else int(word, 0) for word in words]
-    if len(words) != {"uniform": len(words) and 2, "below": 1, "constant": 1,
-                      "values": max(len(words), 1)}.get(kind, 0):
+    if len(words) != {
+        "uniform": len(words) and 2,
+        "below": 1,
+        "constant": 1,
+        "values": max(len(words), 1),
+    }.get(kind, 0):
         raise ValueError(f"args: {' '.join([kind, *words])!r} has too many numbers, or too few")
     match kind:
         case "zeros" | "ones" | "constant":
@@ -229,8 +246,23 @@ def _elements(kind: str, words: list[str], size: int, dtype: np.dtype, stream) -
             return np.frombuffer(stream.bytes(size * dtype.itemsize), dtype).copy()
         case "specials" if dtype.kind == "f":
             facts = np.finfo(dtype)
-            fixed = [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, facts.tiny, -facts.tiny / 4,
-                     facts.max, facts.min, facts.smallest_subnormal, 0.5, -1.5, 1 + facts.eps]
+            fixed = [
+                0,
+                -0.0,
+                np.inf,
+                -np.inf,
+                np.nan,
+                1,
+                -1,
+                facts.tiny,
+                -facts.tiny / 4,
+                facts.max,
+                facts.min,
+                facts.smallest_subnormal,
+                0.5,
+                -1.5,
+                1 + facts.eps,
+            ]
             array = np.frombuffer(stream.bytes(size * dtype.itemsize), dtype).copy()
             fill = np.arange(size) % 2 == 0
             array[fill] = np.resize(np.array(fixed, dtype), int(fill.sum()))
