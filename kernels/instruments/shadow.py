@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx.memory import UNSIGNED
-
-LANES = 32
+from ..ptx.warp import LANES
 
 
 class Records:
