@@ -28,13 +28,22 @@ from .findings import Finding
 
 
 def sanitize(
-    entry, grid, block, args, *, dynamic_shared: int = 0, uninitialised=(), source: str = ""
+    entry,
+    grid,
+    block,
+    args,
+    *,
+    dynamic_shared: int = 0,
+    uninitialised=(),
+    source: str = "",
+    running=None,
 ) -> tuple[Finding, ...]:
     """Run an entry as `run` does, and report its faults; none for a correct kernel.
 
     uninitialised: which arguments, by index, are arrays whose contents nobody has written yet,
     so that reading an element before the kernel writes it is a fault. source: the CUDA text,
-    from which findings take the names and shapes of arrays. Arrays are written, as by `run`.
+    from which findings take the names and shapes of arrays. running: what else `run` takes, such
+    as step_limit. Arrays are written, as by `run`.
 
     Raises what `run` raises before a kernel starts, TypeError or ValueError for wrong
     `uninitialised`, and PTXError for what stops a run that has no findings.
@@ -42,7 +51,16 @@ def sanitize(
     unwritten = check_uninitialised(uninitialised, args)
     checker = Checker(args, unwritten, source)
     try:
-        run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=checker, tolerant=True)
+        run(
+            entry,
+            grid,
+            block,
+            args,
+            dynamic_shared=dynamic_shared,
+            sink=checker,
+            tolerant=True,
+            **(running or {}),
+        )
     except Deadlock as error:
         checker.findings.add(
             Finding(
