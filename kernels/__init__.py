@@ -23,7 +23,7 @@ _HOME = {  # public name: the module that defines it
     "inputs": "ladder.reference",
     "peers": "measure.records",
     "results": "measure.records",
-    "sgemm": "ladder.step",
+    "sgemm": "ladder.choose",
     "step": "ladder.step",
     "steps": "ladder.step",
     "trace": "instruments.trace",

@@ -70,7 +70,7 @@ class Arrays(NamedTuple):
 def parts_of(event: ptx.Access, folding: Folding | None) -> tuple[Part, ...]:
     """The accesses that the machine makes of this one."""
     own = (Part(0, event.width),)
-    return own if folding is None else folding.parts.get(id(event.instruction), own)
+    return own if folding is None else folding.parts.get(event.instruction.index, own)
 
 
 def first_active(event: ptx.Access) -> int | None:
@@ -97,7 +97,7 @@ class Tally:
 
     def executed(self, event: ptx.Executed) -> None:
         """Multiply-adds of a straight run of instructions."""
-        key = id(event.instructions)
+        key = event.instructions[0].index if event.instructions else -1
         if key not in self.multiply_adds:
             self.multiply_adds[key] = sum(
                 self._multiplies(i) and i.guard is None for i in event.instructions
@@ -113,7 +113,7 @@ class Tally:
         return (
             i.opcode in ("fma", "mad")
             and i.modifiers[-1] == "f32"
-            and (self.folding is None or id(i) not in self.folding.removed)
+            and (self.folding is None or i.index not in self.folding.removed)
         )
 
     def access(self, event: ptx.Access, arrays: Arrays) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ptx import events
+from ..ptx import events, isa
 from ..ptx.memory import distance, nearest
 from ..ptx.syntax import TYPE_BYTES
 from .convergence import Convergence
@@ -457,8 +457,8 @@ def grain(entry) -> int:
     sizes = [
         TYPE_BYTES[i.modifiers[-1]]
         for i in entry.instructions
-        if i.opcode in ("ld", "ldu", "st", "atom", "red")
-        and "param" not in i.modifiers
+        if isa.lookup(i).memory in ("load", "store", "atomic")
+        and isa.space(i) != "param"
         and i.modifiers[-1] in TYPE_BYTES
     ]
     return min([4, *sizes])

@@ -257,13 +257,8 @@ def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
         if space == "global"
         else [a for a in event.allocations[space] if a.size]
     )
-    called = {f"argument {n} ": name for n, name in enumerate(names)}
-    labels = [
-        next(
-            (name for prefix, name in called.items() if a.name.startswith(prefix)), demangle(a.name)
-        )
-        for a in owners
-    ]
+    called = dict(enumerate(names))
+    labels = [called.get(a.argument) or demangle(a.name) for a in owners]
     return Arrays(np.array([a.start for a in owners] or [0]), labels or ["?"])
 
 

@@ -46,18 +46,21 @@ def benchmark(
     max_ms: float = MAX_MS,
     merge: bool = False,
 ) -> Results:
-    """Time steps (or their labels) and cuBLAS on the GPU; a size n stands for n x n x n.
+    """Time steps and cuBLAS on the GPU; a size n stands for n x n x n.
 
     Each result is checked before it is timed. With `output`, what has been measured is saved
     there after every size; with `merge`, what was there of other steps and shapes stays. Raises
-    NoGPU, CheckError for a wrong result, ImportError without cuBLAS, records.MergeError.
+    NoGPU, CheckError for a wrong result, ImportError without cuBLAS, records.MergeError, ValueError
+    for `merge` without an `output` and TypeError for what is no step.
     """
+    if merge and output is None:
+        raise ValueError("merge keeps what `output` holds of other steps: name the file")
+    for step in steps:
+        if isinstance(step, (str, int)):
+            raise TypeError(f"{step!r} is no step: pass kernels.step({step!r})")
     gpu.require()
     from tqdm.auto import tqdm
 
-    from ..ladder.step import step as find
-
-    steps = [find(step) if isinstance(step, (str, int)) else step for step in steps]
     shapes = [
         (size,) * 3 if isinstance(size, (int, np.integer)) else tuple(size)
         for size in (SIZES if sizes is None else sizes)
@@ -68,7 +71,8 @@ def benchmark(
     with tqdm(total=len(shapes) + 1, unit="size", disable=not progress) as bar:
         bar.set_description("measuring the roofs")
         fma_peak_tflops, copy_gbs, empty_launch_us = _measure_roofs(flush)
-        found = Results(_provenance(max_ms, empty_launch_us), fma_peak_tflops, copy_gbs)
+        origin = provenance(**_circumstances(max_ms, empty_launch_us))
+        found = Results(origin, fma_peak_tflops, copy_gbs)
         if earlier is not None:
             found.merged(earlier)  # raises MergeError now rather than after the work
         for shape in shapes:
@@ -114,7 +118,7 @@ def _measure_shape(
         result = gpu.to_host(C)
         expected = result if expected is None else expected
         try:
-            _check(result, expected, host_A, host_B)
+            _require_product(result, expected, host_A, host_B)
         except CheckError as error:
             raise CheckError(f"{name} at {M} x {N} x {K}: {error}") from None
         ((ms,),) = _rounds([launch], flush, 1, 0)
@@ -187,7 +191,7 @@ def _launch_of(step: Any, A: Any, B: Any, C: Any) -> Launch:
     )
 
 
-def _check(C: np.ndarray, cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
+def _require_product(C: np.ndarray, cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
     """Raise CheckError unless C is A B.
 
     Sixteen rows and columns are compared with float64; all elements with cuBLAS, which is
@@ -277,9 +281,10 @@ def _measure_roofs(flush: Launch) -> tuple[float, float, float]:
 # ---------------------------------------------------------------------- provenance
 
 
-def _provenance(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
+def _circumstances(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
+    """What records of timings say besides where they come from."""
     device = gpu.device()
-    return provenance() | {
+    return {
         "multiprocessors": device.multiprocessors,
         "max_sm_clock_mhz": device.clock_mhz,
         "l2_bytes": device.l2_bytes,

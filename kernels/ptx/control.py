@@ -287,7 +287,6 @@ CONTROL = {
     "barrier": barrier,
     **dict.fromkeys(warp.WARP, warp_wide),
 }
-REPEATED = {"bar", "barrier", *warp.WARP}  # lanes that wait may come to these again
 
 
 # -- neither control nor arithmetic -----------------------------------------------------------

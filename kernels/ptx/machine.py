@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import control, memory
+from . import control, flow, isa, memory
 from .access import MEMORY, AsyncCopies
 from .errors import Deadlock, StepLimit, UnknownOpcode
 from .events import Executed, Launched
@@ -96,14 +96,10 @@ class Program:
 def decode(entry: Entry) -> Program:
     """Bind every instruction to its function. Raises UnknownOpcode."""
     slots = Slots(entry)
-    starts = {0, *entry.labels.values()}
-    starts |= {n + 1 for n, i in enumerate(entry.instructions) if i.opcode in control.CONTROL}
-    starts |= {n for n, i in enumerate(entry.instructions) if i.opcode in control.REPEATED}
-    bounds = sorted(n for n in starts if n < len(entry.instructions))
     blocks = {}
-    for start, stop in zip(bounds, bounds[1:] + [len(entry.instructions)]):
+    for start, stop in ((block.start, block.stop) for block in flow.blocks(entry, waits=True)):
         run = entry.instructions[start:stop]
-        if run[-1].opcode in control.CONTROL:
+        if isa.lookup(run[-1]).ends:
             end = bind(run[-1], slots, entry, stop)
             body = run[:-1]
         else:
@@ -326,12 +322,12 @@ def place(entry: Entry, args, guard: int):
                         "part; pass the same array or separate ones"
                     )
             arrays[key] = value
-            buffers.append((f"argument {n} ({param.name})", value))
+            buffers.append((f"argument {n} ({param.name})", value, n))
         position[n] = list(arrays).index(key)
     variables = [v for v in entry.variables if v.space in ("global", "const")]
     for v in variables:
         data = np.frombuffer(bytearray(v.data.ljust(v.size, b"\0")), np.uint8)
-        buffers.append((v.name, data))
+        buffers.append((v.name, data, None))
     heap = memory.global_space(buffers, guard)
     addresses = {n: heap.allocations[at].start for n, at in position.items()}
     return heap, addresses, list(zip(arrays.values(), heap.allocations))

@@ -1,4 +1,4 @@
-"""kernels.gpu: what can be tested without a GPU, then what cannot."""
+"""kernels.run.gpu: what can be tested without a GPU, then what cannot."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_without_cupy_there_is_no_gpu(monkeypatch, fresh):
 
 
 def test_importing_loads_no_cupy():
-    code = "import sys, kernels.gpu; assert not {'cupy', 'matplotlib'} & sys.modules.keys()"
+    code = "import sys, kernels.run.gpu; assert not {'cupy', 'matplotlib'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
 
 
