@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..ptx import isa
 from .facts import facts_of, passed
 from .findings import Finding, place
 from .shadow import LANES
 
-WAITS = {"bar", "barrier", "shfl", "vote", "redux", "match"}
-ENDS = {"ret", "exit", "bra"}
+ENDS = ("jump", "leave")
 
 
 class Convergence:
@@ -20,7 +20,7 @@ class Convergence:
     def __init__(self, launched, words, findings):
         self.entry, self.words, self.findings = launched.entry, words, findings
         self.facts = facts_of(launched.entry)
-        self.watches = any(i.opcode in WAITS for i in launched.entry.instructions)
+        self.watches = any(isa.lookup(i).ends == "wait" for i in launched.entry.instructions)
 
     def begin_chunk(self, blocks, threads: int) -> None:
         self.blocks, self.threads = blocks, threads
@@ -30,7 +30,7 @@ class Convergence:
         if not self.watches:
             return
         for i in reversed(event.instructions):
-            if i.opcode not in ENDS:
+            if isa.lookup(i).ends not in ENDS:
                 mask = True if event.mask is None else event.mask
                 np.copyto(self.at, self.facts.index[id(i)], where=mask)
                 return

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..ptx.syntax import TYPE_BYTES, Address, Entry, Immediate, Instruction, Register, Vector
+from ..ptx import flow, isa
+from ..ptx.syntax import TYPE_BYTES, Entry, Immediate, Instruction, Vector
 
 ALL = (1 << 64) - 1
 LOADS, STORES = {"ld", "ldu"}, {"st"}
@@ -35,71 +36,38 @@ def facts_of(entry: Entry) -> Facts:
 # -- who comes where --------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=256)
-def reachable(entry: Entry, start: int) -> frozenset[int]:
-    """The instructions that a thread can still run once it is at `start`."""
-    found, todo = set(), [start]
-    while todo:
-        n = todo.pop()
-        if n not in found and n < len(entry.instructions):
-            found.add(n)
-            todo.extend(successors(entry, n))
-    return frozenset(found)
+@functools.lru_cache(maxsize=64)
+def graph(entry: Entry):
+    """(the block of each instruction, the blocks, and which may come after which)."""
+    blocks = flow.blocks(entry, waits=True)
+    return (
+        [n for n, block in enumerate(blocks) for _ in block],
+        blocks,
+        flow.successors(entry, blocks),
+    )
 
 
 @functools.lru_cache(maxsize=256)
-def passed(entry: Entry, n: int) -> np.ndarray:
-    """For each instruction, whether a thread that runs it has passed the barrier `n` by: it can
-    be reached from there, and leads no more to it. Leaving does not count."""
-    after = reachable(entry, n + 1)
-    ends = {"ret", "exit", "bra"}
+def passed(entry: Entry, at: int) -> np.ndarray:
+    """For each instruction, whether a thread that runs it has passed by `at`, where threads wait
+    for each other: it can be reached from there, and leads no more to it. Leaving does not
+    count."""
+    block_of, blocks, after = graph(entry)
+    here = block_of[at]
     result = np.zeros(len(entry.instructions) + 1, bool)
-    for m in after:
-        result[m] = entry.instructions[m].opcode not in ends and n not in reachable(entry, m)
+    for n in flow.reached(after[here], after):
+        if here not in flow.reached([n], after):
+            for m in blocks[n]:
+                result[m] = isa.lookup(entry.instructions[m]).ends not in ("jump", "leave")
     return result
-
-
-def successors(entry: Entry, n: int) -> list[int]:
-    i = entry.instructions[n]
-    following = [n + 1]
-    if i.opcode in ("ret", "exit", "trap"):
-        return following if i.guard else []
-    if i.opcode == "bra":
-        return [entry.labels[i.operands[0].name], *(following if i.guard else [])]
-    if i.opcode == "brx":
-        return [entry.labels[name] for name in entry.branch_targets[i.operands[1].name]]
-    return following
 
 
 # -- what becomes of values -------------------------------------------------------------------
 
 
-def registers(operand) -> list[str]:
-    """The registers in an operand."""
-    if isinstance(operand, Vector):
-        return [name for element in operand.elements for name in registers(element)]
-    if isinstance(operand, Address):
-        operand = operand.base
-    return [operand.name.removeprefix("!")] if isinstance(operand, Register) else []
-
-
-def writes(i: Instruction) -> list[str]:
-    """The registers that an instruction defines; its first operand as a rule."""
-    if i.opcode in STORES | {"red", "bra", "ret", "exit", "cp"} or not i.operands:
-        return []
-    return [] if isinstance(i.operands[0], Address) else registers(i.operands[0])
-
-
-def reads(i: Instruction) -> list[str]:
-    """The registers that an instruction makes use of."""
-    sources = i.operands[1:] if writes(i) else i.operands
-    names = [name for operand in sources for name in registers(operand)]
-    return names + ([i.guard.name] if i.guard else [])
-
-
 def loaded_only(instructions) -> frozenset[str]:
-    loaded = {name for i in instructions if i.opcode in LOADS for name in writes(i)}
-    others = {name for i in instructions if i.opcode not in LOADS for name in writes(i)}
+    loaded = {name for i in instructions if i.opcode in LOADS for name in isa.written(i)}
+    others = {name for i in instructions if i.opcode not in LOADS for name in isa.written(i)}
     return frozenset(loaded - others)
 
 
@@ -110,19 +78,21 @@ def guesses(instructions) -> frozenset[int]:
         name
         for i in instructions
         if i.opcode == "atom" and "cas" in i.modifiers
-        for name in registers(i.operands[2])
+        for name in isa.registers_in(i.operands[2])
     }
     while True:
         more = {
             name
             for i in instructions
-            if i.opcode == "mov" and set(writes(i)) & compared
-            for name in registers(i.operands[1])
+            if i.opcode == "mov" and set(isa.written(i)) & compared
+            for name in isa.registers_in(i.operands[1])
         } - compared
         if not more:
             break
         compared |= more
-    return frozenset(id(i) for i in instructions if i.opcode in LOADS and set(writes(i)) & compared)
+    return frozenset(
+        id(i) for i in instructions if i.opcode in LOADS and set(isa.written(i)) & compared
+    )
 
 
 def demanded(instructions) -> dict[str, int]:
@@ -144,26 +114,26 @@ def demands(i: Instruction, of: dict[str, int]):
     if i.guard:
         yield i.guard.name, ALL
     if i.opcode in STORES:
-        for name in registers(i.operands[0]):
+        for name in isa.registers_in(i.operands[0]):
             yield name, ALL
         return
     wanted = 0
-    for name in writes(i):
+    for name in isa.written(i):
         wanted |= of.get(name, 0)
     part = _demand(i, wanted)
     if part is None:
-        for name in reads(i):
+        for name in isa.read(i):
             yield name, ALL
     elif i.opcode == "mov" and any(isinstance(o, Vector) for o in i.operands):
         yield from _split_or_join(i, of)
     else:
-        for name in registers(i.operands[1]):
+        for name in isa.registers_in(i.operands[1]):
             yield name, part
         if i.opcode in ("and", "or", "xor", "selp"):
-            for name in registers(i.operands[2]):
+            for name in isa.registers_in(i.operands[2]):
                 yield name, part
         if i.opcode == "selp":
-            for name in registers(i.operands[3]):
+            for name in isa.registers_in(i.operands[3]):
                 yield name, ALL
 
 
@@ -200,12 +170,12 @@ def _split_or_join(i: Instruction, of: dict[str, int]):
     if isinstance(target, Vector):
         wanted = 0
         for n, part in enumerate(parts.elements):
-            for name in registers(part):
+            for name in isa.registers_in(part):
                 wanted |= (of.get(name, 0) & ((1 << width) - 1)) << (n * width)
-        for name in registers(source):
+        for name in isa.registers_in(source):
             yield name, wanted
     else:
-        wanted = of.get(registers(target)[0], 0)
+        wanted = of.get(isa.registers_in(target)[0], 0)
         for n, part in enumerate(parts.elements):
-            for name in registers(part):
+            for name in isa.registers_in(part):
                 yield name, wanted >> (n * width) & ((1 << width) - 1)

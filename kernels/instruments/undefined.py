@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..ptx import isa
 from ..ptx.syntax import TYPE_BYTES, Vector
-from .facts import LOADS, Facts, reads, registers, writes
+from .facts import LOADS, Facts
 from .shadow import LANES
 
 
@@ -24,7 +25,7 @@ def used_cells(instruction, facts: Facts, width: int, grain: int) -> np.ndarray:
     if instruction.opcode not in LOADS:
         return np.ones(-(-width // grain), bool)
     size, used = element_bytes(instruction), []
-    for name in registers(instruction.operands[0]):
+    for name in isa.registers_in(instruction.operands[0]):
         bits = facts.demanded.get(name, 0)
         used += [bool(bits >> 8 * n & 0xFF) for n in range(size)]
     return np.array(used).reshape(-1, grain).any(1)
@@ -72,7 +73,7 @@ class Padding:
         each = element_bytes(event.instruction) // self.grain
         cells = cells.reshape(-1, lanes.per_lane)
         for n, element in enumerate(elements):
-            for name in registers(element):
+            for name in isa.registers_in(element):
                 yield name, cells[:, n * each : (n + 1) * each]
 
 
@@ -107,33 +108,33 @@ class Strays:
         if stray.any():
             b, t = np.argwhere(stray)[0]
             self.origin = event.instruction, int(lane[b, t])
-        value = self._any(registers(event.instruction.operands[1]))
+        value = self._any(isa.registers_in(event.instruction.operands[1]))
         if value is not None:
             stray |= mask & np.take_along_axis(np.broadcast_to(value, shape), source, 1)
-        self.set(registers(event.instruction.operands[0])[:1], stray, event.mask)
+        self.set(isa.registers_in(event.instruction.operands[0])[:1], stray, event.mask)
 
     def stored(self, event):
         """(B, T) where a store or atomic takes a stray value or address; None if nowhere."""
         if not self.lanes or event.kind == "load":
             return None
         self._follow(event.instruction)
-        return self._any(reads(event.instruction))
+        return self._any(isa.read(event.instruction))
 
     def _follow(self, until) -> None:
         """What the instructions before that one do with stray values."""
         while self.todo and self.todo[-1] is not until:
             i = self.todo.pop()
-            sources = reads(i)
+            sources = isa.read(i)
             if i.opcode == "shfl":
                 continue
             if i.opcode == "selp":  # which one it takes is not known here: it is if both are
-                one, other = (self._any(registers(o)) for o in i.operands[1:3])
+                one, other = (self._any(isa.registers_in(o)) for o in i.operands[1:3])
                 stray = None if one is None or other is None else one & other
             elif i.opcode in LOADS | {"atom", "vote", "redux"}:
                 stray = None
             else:
                 stray = self._any(sources)
-            self.set(writes(i), stray, self.mask, weak=i.guard is not None)
+            self.set(isa.written(i), stray, self.mask, weak=i.guard is not None)
 
     def set(self, targets, stray, mask, weak: bool = False) -> None:
         for name in targets:

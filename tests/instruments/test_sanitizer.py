@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import planted
+import planted_order
 import pytest
-from planted import CORRECT, FAULTY, SWAPPED, Planted
+from planted import SWAPPED, Planted
 
 import kernels
 from kernels.ladder import reference
 from kernels.targets import parse_argument
+
+CORRECT = planted.CORRECT + planted_order.CORRECT
+FAULTY = planted.FAULTY + planted_order.FAULTY
 
 
 def arguments(one: Planted):
