@@ -1,17 +1,20 @@
 """Pictures whose every number counts: a picture that is not what it was has to be looked at.
 
 tests/data/pictures.json has the SHA-256 of each; `python -m tests.draw.test_unchanged` writes it
-again, after the pictures were looked at. Those of Matplotlib depend on its version: test_plots.
+again, after the pictures were looked at. The SVG of a chart depends on the version of Matplotlib:
+its sum is of what Matplotlib is told.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib
 import json
 import sys
 import types
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -19,9 +22,19 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # as conftest.py does, for the command line
 from drawn import LANE, access, trace
 
-from kernels.draw import banks, coalescing, listing, occupancy, thread_mapping
+from kernels.draw import (
+    banks,
+    bars,
+    coalescing,
+    gflops,
+    listing,
+    occupancy,
+    roofline,
+    thread_mapping,
+)
 from kernels.instruments.arrays import Shape
 from kernels.instruments.counting import Cost, Place, SharedCost
+from kernels.measure.records import Record, Results
 
 RECORDED = Path(__file__).parents[1] / "data" / "pictures.json"
 
@@ -95,6 +108,86 @@ def resident(blocks, limit, by):
     )  # fmt: skip
 
 
+# ---------------------------------------------------------------------- charts
+
+
+class Told(NamedTuple):
+    """What Matplotlib is told of a chart, and its words."""
+
+    axes: str
+    alt: str
+    caption: str
+
+
+def told(function, *arguments, **options) -> Told:
+    home = importlib.import_module(function.__module__)
+    own = home.from_matplotlib
+    home.from_matplotlib = lambda fig, alt, caption: Told(described(fig), alt, caption)
+    try:
+        return function(*arguments, **options)
+    finally:
+        home.from_matplotlib = own
+
+
+def described(fig) -> str:
+    """Everything on the axes with its place and style, numbers to five digits."""
+    import matplotlib.pyplot as plt
+
+    (ax,) = fig.axes
+    low, high = ax.get_ylim()
+    ticks = [y for y in ax.yaxis.get_majorticklocs() if low <= y <= high]
+    said = [
+        tuple(fig.get_size_inches()), ax.get_title("left"), ax.get_xlabel(), ax.get_ylabel(),
+        ax.get_xscale(), ax.get_xlim(), ax.get_yscale(), (low, high), ticks,
+        ax.get_xticks(), [t.get_text() for t in ax.get_xticklabels()],
+        [t.get_text() for t in ax.get_yticklabels()] if ax.yaxis_inverted() else "",
+        *((line.get_xydata(), line.get_color(), line.get_linestyle(), line.get_linewidth(),
+           line.get_marker(), line.get_markersize(), line.get_fillstyle(), line.get_clip_on())
+          for line in ax.lines),
+        *((band.get_paths()[0].vertices, band.get_facecolor(), band.get_linewidth())
+          for band in ax.collections),
+        *((bar.get_bbox().get_points(), bar.get_facecolor()) for bar in ax.patches),
+        *((text.get_text(), text.xy, text.xyann, text.get_color(), text.get_ha(), text.get_va(),
+           text.get_annotation_clip()) for text in ax.texts),
+        [(line.get_color(), line.get_alpha(), line.get_linewidth(), line.get_visible())
+         for line in ax.get_ygridlines()[:1]],
+    ]  # fmt: skip
+    plt.close(fig)
+    return "\n".join(map(plain, said))
+
+
+def plain(value) -> str:
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.5g}"
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return f"[{' '.join(map(plain, value))}]"
+    return str(value)
+
+
+def timed(rates, gpu="GPU 1", peak=60.0, recorded=True) -> Results:
+    """{step: {size: TFLOPS}}, made up."""
+    records = [
+        Record(step, n, n, n, ms := 2 * n**3 / rate / 1e9, 0.9 * ms, 1.2 * ms, 20)
+        for step, curve in rates.items()
+        for n, rate in curve.items()
+    ]
+    return Results(
+        {"gpu": gpu, "date": "2001-02-03"}, peak, 4000.0, tuple(records), recorded=recorded
+    )
+
+
+SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
+SLOW = {n: 0.01 * n**0.5 for n in SIZES}
+FAST = {n: 50 * n / (n + 300) for n in SIZES}
+RATES = {
+    "cublas": {n: 51 * n / (n + 200) for n in (*SIZES, 96)},
+    "02_slow": SLOW,
+    "03_fast": FAST,
+    "03_fast PAD=1": {n: 0.98 * rate for n, rate in FAST.items() if n < 4096},
+    "04_odd": {4095: 40.0, 4096: 45.0, 4000: 30.0, 100: 5.0},
+}
+POINTS = [("a", 0.06, 0.2), ("b", 8.0, 20.0), ("c", 9.0, 21.0), ("far", 2000.0, None)]
+
 PICTURES = {
     "mapping 4 x 4": lambda: thread_mapping(tiles(4), thread=37),
     "mapping 8 x 8": lambda: thread_mapping(tiles(8)),
@@ -138,6 +231,15 @@ PICTURES = {
     "occupancy, nothing": lambda: occupancy(
         resident(0, "shared memory", {"blocks": 40, "shared memory": 0})
     ),
+    "gflops": lambda: told(gflops, timed(RATES), list(RATES)[1:]),
+    "gflops, near": lambda: told(gflops, timed(RATES), ["03_fast", "03_fast PAD=1"]),
+    "gflops, live": lambda: told(
+        gflops, timed(RATES), ["03_fast"], timed({"03_fast": {64: 3.0}}, "GPU 2", 20.0, False)
+    ),
+    "gflops, low": lambda: told(gflops, timed({"02_slow": {8: 0.001, 16: 0.3}}), ["02_slow"]),
+    "roofline": lambda: told(roofline, timed(RATES), POINTS),
+    "roofline, numbers": lambda: told(roofline, fma_peak_tflops=15.0, copy_gbs=900.0),
+    "bars": lambda: told(bars, timed(RATES), ["02_slow", "03_fast PAD=1"], 1024),
     "listing": lambda: listing(SOURCE, costs()),
     "listing, lines": lambda: listing(SOURCE, costs(), (7, 7)),
 }
@@ -146,7 +248,11 @@ PICTURES = {
 def content(name: str) -> str:
     """Drawings and words, without the page around them."""
     picture = PICTURES[name]()
-    parts = (getattr(picture, field.name) for field in dataclasses.fields(picture))
+    parts = (
+        picture
+        if isinstance(picture, Told)
+        else [getattr(picture, field.name) for field in dataclasses.fields(picture)]
+    )
     return "\n".join("\n".join(part) if isinstance(part, tuple) else part for part in parts)
 
 
