@@ -11,7 +11,7 @@ import numpy as np
 
 from . import warp
 from .errors import PTXError
-from .events import Arrived, Barrier, Guarded
+from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
 from .memory import LOCAL_WINDOW, SHARED_WINDOW
 
@@ -287,15 +287,24 @@ CONTROL = {
     "barrier": barrier,
     **dict.fromkeys(warp.WARP, warp_wide),
 }
-REPEATED = {"bar", "barrier", *warp.WARP}  # lanes that wait may come to these again
 
 
 # -- neither control nor arithmetic -----------------------------------------------------------
 
 
 def nothing(i, slots):
-    """Fences and hints: threads of a chunk run in lockstep and see each other's stores."""
+    """Hints."""
     return lambda state, mask: None
+
+
+def fence(i, slots):
+    """Threads of a chunk run in lockstep and see each other's stores: only the sink is told."""
+
+    def execute(state, mask):
+        if state.sink is not None:
+            state.sink(Fenced(i, mask, state.blocks, state.shape[1], state.steps))
+
+    return execute
 
 
 def change_window(i, slots):
@@ -323,5 +332,6 @@ def change_window(i, slots):
 SIMPLE = {
     "activemask": warp.active_mask,
     "cvta": change_window,
-    **dict.fromkeys(("membar", "fence", "nanosleep", "prefetch", "prefetchu"), nothing),
+    **dict.fromkeys(("membar", "fence"), fence),
+    **dict.fromkeys(("nanosleep", "prefetch", "prefetchu"), nothing),
 }

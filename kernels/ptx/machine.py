@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import control, memory
+from . import control, flow, isa, memory
 from .access import MEMORY, AsyncCopies
 from .errors import Deadlock, StepLimit, UnknownOpcode
 from .events import Executed, Launched
@@ -96,14 +96,10 @@ class Program:
 def decode(entry: Entry) -> Program:
     """Bind every instruction to its function. Raises UnknownOpcode."""
     slots = Slots(entry)
-    starts = {0, *entry.labels.values()}
-    starts |= {n + 1 for n, i in enumerate(entry.instructions) if i.opcode in control.CONTROL}
-    starts |= {n for n, i in enumerate(entry.instructions) if i.opcode in control.REPEATED}
-    bounds = sorted(n for n in starts if n < len(entry.instructions))
     blocks = {}
-    for start, stop in zip(bounds, bounds[1:] + [len(entry.instructions)]):
+    for start, stop in ((block.start, block.stop) for block in flow.blocks(entry, waits=True)):
         run = entry.instructions[start:stop]
-        if run[-1].opcode in control.CONTROL:
+        if isa.lookup(run[-1]).ends:
             end = bind(run[-1], slots, entry, stop)
             body = run[:-1]
         else:
@@ -190,6 +186,7 @@ def run(
     check_launch(entry, block, args)
     program = decode(entry)
     heap, addresses, arrays = place(entry, args, FAR if tolerant else memory.GUARD)
+    const = memory.Space("const", heap.data, heap.row, heap.allocations)  # the same bytes
     apart = APART if tolerant else 0
     params = np.frombuffer(bytearray(pack_params(entry, args, addresses)), np.uint8)
     shared, shared_size = memory.lay_out(
@@ -228,6 +225,7 @@ def run(
             blocks = np.arange(first, min(first + per_chunk, total))
             spaces = {
                 "global": heap,
+                "const": const,
                 "param": param,
                 "shared": memory.rowed_space("shared", shared, shared_size, (len(blocks), 1)),
                 "local": memory.rowed_space("local", local, local_size, (len(blocks), threads)),
@@ -326,12 +324,12 @@ def place(entry: Entry, args, guard: int):
                         "part; pass the same array or separate ones"
                     )
             arrays[key] = value
-            buffers.append((f"argument {n} ({param.name})", value))
+            buffers.append((f"argument {n} ({param.name})", value, n))
         position[n] = list(arrays).index(key)
     variables = [v for v in entry.variables if v.space in ("global", "const")]
     for v in variables:
         data = np.frombuffer(bytearray(v.data.ljust(v.size, b"\0")), np.uint8)
-        buffers.append((v.name, data))
+        buffers.append((v.name, data, None))
     heap = memory.global_space(buffers, guard)
     addresses = {n: heap.allocations[at].start for n, at in position.items()}
     return heap, addresses, list(zip(arrays.values(), heap.allocations))

@@ -31,6 +31,7 @@ class Allocation:
     start: int
     size: int
     writeable: bool = True
+    argument: int | None = None  # which argument of the launch it is, the first if several
 
     @property
     def end(self) -> int:
@@ -168,15 +169,16 @@ def distance(home: Allocation, address: int, name: str | None = None) -> str:
 _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
-def global_space(buffers: list[tuple[str, np.ndarray]], guard: int = GUARD) -> Space:
-    """Copy the buffers into one arena, unallocated guards between them."""
+def global_space(buffers: list[tuple[str, np.ndarray, int | None]], guard: int = GUARD) -> Space:
+    """Copy the buffers (name, array, which argument) into one arena, unallocated guards between
+    them."""
     allocations, end = [], guard
-    for name, buffer in buffers:
+    for name, buffer, argument in buffers:
         start = -(-end // ALIGNMENT) * ALIGNMENT
-        allocations.append(Allocation(name, start, buffer.nbytes, buffer.flags.writeable))
+        allocations.append(Allocation(name, start, buffer.nbytes, buffer.flags.writeable, argument))
         end = start + buffer.nbytes + guard
     data = np.full(-(-end // 16) * 16, 0xFF, np.uint8)
-    for allocation, (_, buffer) in zip(allocations, buffers):
+    for allocation, (_, buffer, _) in zip(allocations, buffers):
         data[allocation.start : allocation.end] = buffer.reshape(-1).view(np.uint8)
     return Space("global", data, np.zeros((1, 1), np.int64), allocations)
 

@@ -294,7 +294,7 @@ class _Parser:
             elif self.peek(1) == ":":
                 self.label(body)
             else:
-                body.instructions.append(self.instruction())
+                body.instructions.append(self.instruction(len(body.instructions)))
         self.scopes.pop()
         if self.scopes:
             self.hide_labels(body, first)
@@ -338,7 +338,7 @@ class _Parser:
             else:
                 self.integer(), self.integer(), self.integer()
 
-    def instruction(self) -> Instruction:
+    def instruction(self, index: int) -> Instruction:
         line = self.line
         guard, negated = None, False
         if self.accept("@"):
@@ -354,7 +354,7 @@ class _Parser:
             if not self.accept(",") and self.peek() != ";":
                 raise self.error(f"unexpected {self.peek()!r} after an operand")
         return Instruction(
-            opcode, tuple(modifiers), tuple(operands), guard, negated, line, self.position
+            opcode, tuple(modifiers), tuple(operands), guard, negated, line, self.position, index
         )
 
     def register(self, name: str) -> Register:
