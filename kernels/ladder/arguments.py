@@ -65,6 +65,11 @@ def require_alignment(label: str, alignment: int, A, B, C) -> None:
             )
 
 
+def separate(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """B, or a copy if it shares memory with A, which a step allows and a Kernel does not."""
+    return B.copy() if A is not B and np.may_share_memory(A, B) else B
+
+
 def _overlap(x, y) -> bool:
     """Whether two contiguous matrices of one kind share memory."""
     if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):

@@ -22,7 +22,7 @@ from ..measure.records import Results
 from ..run import gpu
 from ..run.kernel import Kernel, choose_device
 from ..run.limits import MAX_GRID
-from .arguments import MAX_ELEMENTS, require_alignment, shape_of
+from .arguments import MAX_ELEMENTS, require_alignment, separate, shape_of
 from .attempt import Attempt, attempt
 from .check import Report, check
 from .expressions import Expression
@@ -194,7 +194,10 @@ class Step:
             C = (np if isinstance(A, np.ndarray) else gpu).empty((M, N), np.float32)
         if M == 0 or N == 0:
             return C
-        require_alignment(self.label, self.alignment, A, B, C)
+        if isinstance(A, np.ndarray):
+            B = separate(A, B)
+        else:
+            require_alignment(self.label, self.alignment, A, B, C)
         alpha = np.float32(alpha)
         if alpha == 0:
             K = 0  # nothing is summed, so nothing is read
