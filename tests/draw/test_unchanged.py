@@ -194,6 +194,12 @@ PICTURES = {
     "mapping of rows": lambda: thread_mapping(line(16)),
     "mapping of columns": lambda: thread_mapping(downwards(), thread=64),
     "mapping of one warp": lambda: thread_mapping(line(1), thread=3),
+    "mapping of two rows": lambda: thread_mapping(
+        trace(
+            *[access(4 * (32 * w + LANE), 4, "C", "store", w, "global") for w in range(2)],
+            C=(16, 16),
+        )
+    ),
     "mapping of several": lambda: thread_mapping(
         trace(
             *[access(4 * (LANE // 2 + 8 * w), 4, "C", "load", w, "global") for w in range(2)],
@@ -238,7 +244,7 @@ PICTURES = {
     ),
     "gflops, low": lambda: told(gflops, timed({"02_slow": {8: 0.001, 16: 0.3}}), ["02_slow"]),
     "roofline": lambda: told(roofline, timed(RATES), POINTS),
-    "roofline, numbers": lambda: told(roofline, fma_peak_tflops=15.0, copy_gbs=900.0),
+    "roofline, numbers": lambda: told(roofline, fma_peak_tflops=14.04, copy_gbs=900.0),
     "bars": lambda: told(bars, timed(RATES), ["02_slow", "03_fast PAD=1"], 1024),
     "listing": lambda: listing(SOURCE, costs()),
     "listing, lines": lambda: listing(SOURCE, costs(), (7, 7)),
