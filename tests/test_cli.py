@@ -81,10 +81,7 @@ def test_a_wrong_step_gives_status_1_and_the_others_are_still_checked(capsys, mo
         (["check", "--device", "tpu"], "invalid choice: 'tpu'"),
         (["bench", "--sizes", "0"], "a size is a whole number from 1 on, not '0'"),
         (["bench", "--sizes", "big"], "a size is a whole number from 1 on, not 'big'"),
-        (
-            ["bench", "--sizes", "8x9"],
-            "a shape is N for M = N = K, MxNxK or M N K, such as 64x64x8, not '8x9'",
-        ),
+        (["bench", "--sizes", "8x9"], "a shape is N for M = N = K, MxNxK or M N K, such as 64x64x8, not '8x9'"),
         (["bench", "--sizes", "8x9x"], "a size is a whole number from 1 on, not ''"),
         (["bench", "--merge"], "--merge goes with --output"),
         (["bench", "--recorded"], "--recorded goes with --compare"),

@@ -116,11 +116,8 @@ def a_read_of_c(A, B, C, beta):
         (written_before_the_start, "one element .*: the step wrote outside B"),
         (an_input_changed, "one tile .*: the step changed A"),
         (the_other_input_changed, "one tile .*: the step changed B"),
-        *(
-            (one_byte(name, end), f"one element .*: the step wrote outside {name}")
-            for name in "ABC"
-            for end in ("first", "before", "after", "last")
-        ),
+        *((one_byte(name, end), f"one element .*: the step wrote outside {name}")
+          for name in "ABC" for end in ("first", "before", "after", "last")),
         (a_read_of_c, "K = 0 .*is nan, expected 0"),
     ],
 )

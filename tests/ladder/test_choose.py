@@ -109,9 +109,7 @@ def test_no_step_can(made):
 def test_a_tall_product_is_refused_in_words():
     """Blocks along the rows of C are 65535 at most, and no step's tile is tall enough."""
     A, B = np.zeros((9_000_000, 1), np.float32), np.zeros((1, 1), np.float32)
-    with pytest.raises(
-        ValueError, match=r"no step can do M = 9000000, N = 1, K = 1: split the mat"
-    ):
+    with pytest.raises(ValueError, match=r"no step can do M = 9000000, N = 1, K = 1: split the mat"):
         kernels.sgemm(A, B, device="interpreter")
 
 

@@ -46,9 +46,7 @@ def test_a_region_in_another_goes_with_it():
     assert "outer_product" in eleven.file.regions
     mine = eleven.edit(region="loop", code="load(0);")
     assert mine.region("loop") == "load(0);" and "outer_product" not in mine.file.regions
-    with pytest.raises(
-        ValueError, match="14_double_buffering edited has no region 'outer_product'"
-    ):
+    with pytest.raises(ValueError, match="14_double_buffering edited has no region 'outer_product'"):
         mine.edit(region="outer_product", code="")
 
 
@@ -64,7 +62,9 @@ def test_what_was_changed_before_stays():
 
 
 def test_directives():
-    mine = SIX.edit(requires=["K % 4 == 0", "beta == 0"], compute_capability="8.0", variant="PAD=3")
+    mine = SIX.edit(
+        requires=["K % 4 == 0", "beta == 0"], compute_capability="8.0", variant="PAD=3"
+    )
     assert mine.requires == ("K % 4 == 0", "beta == 0") and mine.compute_capability == (8, 0)
     assert [one.label for one in mine.variants] == ["06_bank_conflicts edited PAD=3"]
     assert mine.block == SIX.block and mine != SIX.edit(requires=())
@@ -212,9 +212,7 @@ def test_every_goal_has_a_number():
 
 
 def test_the_table():
-    found = Attempt(
-        "x", (Row("right", True, "", "8 cases"), Row("a<b", False, "at most 1", "2\n3"))
-    )
+    found = Attempt("x", (Row("right", True, "", "8 cases"), Row("a<b", False, "at most 1", "2\n3")))
     assert repr(found) == (
         "x: 1 of 2 failed\npassed  right             8 cases\n"
         "FAILED  a<b    at most 1  2\n                          3"
