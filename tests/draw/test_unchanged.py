@@ -196,8 +196,11 @@ PICTURES = {
     "mapping of one warp": lambda: thread_mapping(line(1), thread=3),
     "mapping of two rows": lambda: thread_mapping(
         trace(
-            *[access(4 * (32 * w + LANE), 4, "C", "store", w, "global") for w in range(2)],
-            C=(16, 16),
+            *[
+                access(4 * (48 * (LANE // 16) + 16 * w + LANE % 16), 4, "C", "store", w, "global")
+                for w in range(3)
+            ],
+            C=(2, 48),
         )
     ),
     "mapping of several": lambda: thread_mapping(
