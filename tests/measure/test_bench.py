@@ -185,6 +185,19 @@ def test_the_fma_peak_is_that_of_the_kernel_that_was_launched(simulated):
     assert found.fma_peak_tflops == pytest.approx(operations / 3e-3 / 1e12)
 
 
+def test_an_empty_launch_is_of_one_thread_and_in_microseconds(simulated):
+    simulated.ms["nothing"] = 0.004
+    found = run([], [])
+    shapes = {(grid, block) for symbol, grid, block, _ in simulated.launched if symbol == "nothing"}
+    assert shapes == {((1,), (1,))}
+    assert found.provenance["empty_launch_us"] == pytest.approx(4.0)
+
+
+def test_the_progress_bar_reaches_its_end(simulated, capsys):
+    bench.benchmark([], [32, 64])
+    assert "3/3" in capsys.readouterr().err  # the roofs, and two sizes
+
+
 def test_the_copy_bandwidth_counts_reading_and_writing(simulated):
     simulated.ms["copy"] = 2.0
     found = run([], [])

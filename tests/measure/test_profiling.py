@@ -80,9 +80,21 @@ def ncu(tmp_path, monkeypatch):
 
 
 def test_counters_run_ncu(ncu):
-    ncu(f"assert sys.argv[-2:] == ['-c', 'pass'] and '--csv' in sys.argv; print({REPORT!r})")
-    rows = profiling.run_ncu(["-c", "pass"], "sgemm", ["a.sum"])
+    words = [
+        *("--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
+        *("--kernel-name-base", "function", "--kernel-name", "regex:sgemm"),
+        *("--metrics", "a.sum,b.sum", sys.executable, "-c", "pass"),
+    ]
+    ncu(f"assert sys.argv[1:] == {words!r}, sys.argv; print({REPORT!r})")
+    rows = profiling.run_ncu(["-c", "pass"], "sgemm", ["a.sum", "b.sum"])
     assert [row["a.sum"] for row in rows] == [1048576, 0]
+
+
+def test_the_version_of_ncu(ncu):
+    ncu("print('NVIDIA (R) Nsight Compute\\nCopyright (c)\\nVersion 2025.3.1.0 (build 1)')")
+    assert profiling._ncu_version() == "2025.3.1.0"
+    ncu("print('something else')")
+    assert profiling._ncu_version() is None
 
 
 def test_counters_say_what_ncu_said(ncu):
@@ -120,7 +132,7 @@ def test_profile_keeps_the_least_of_its_launches_and_other_steps(monkeypatch, tm
     output = tmp_path / "counters.json"
     profiling.profile(steps[:1], 64, output)
     found = profiling.profile(steps[1:], 64, output)
-    assert json.loads(output.read_text()) == found
+    assert output.read_text() == json.dumps(found, indent=1, sort_keys=True) + "\n"
     assert [set(found["steps"][step.id].values()) for step in steps] == [{50}, {60}]
     again = profiling.profile(steps[1:], 128, output)  # another size starts anew
     assert list(again["steps"]) == [steps[1].id]
