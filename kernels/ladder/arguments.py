@@ -41,6 +41,14 @@ def shape_of(A, B, C, alpha, beta) -> tuple[int, int, int]:
     return M, N, K
 
 
+def to_read(x: np.ndarray) -> np.ndarray:
+    """A view that cannot be written: it may overlap others of its kind, and a GPU's copy of it
+    is not copied back."""
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
 def alignment_of(A, B, C=None) -> int:
     """The largest power of two, up to 256, that divides the addresses of the matrices on the GPU.
 

@@ -22,7 +22,7 @@ from ..measure.records import Results
 from ..run import gpu
 from ..run.kernel import Kernel, choose_device
 from ..run.limits import MAX_GRID
-from .arguments import MAX_ELEMENTS, require_alignment, shape_of
+from .arguments import MAX_ELEMENTS, require_alignment, shape_of, to_read
 from .attempt import Attempt, attempt
 from .check import Report, check
 from .expressions import Expression
@@ -195,6 +195,8 @@ class Step:
         if M == 0 or N == 0:
             return C
         require_alignment(self.label, self.alignment, A, B, C)
+        if isinstance(A, np.ndarray):
+            A, B = to_read(A), to_read(B)
         alpha = np.float32(alpha)
         if alpha == 0:
             K = 0  # nothing is summed, so nothing is read
