@@ -245,7 +245,8 @@ class Kernel:
             running: dict[str, Any] = {"names": self.parameter_names or None, "progress": tell}
             if "statics" in known:
                 if self._statics is None:
-                    self._statics = ptx.statics(self._module)  # type: ignore[attr-defined]
+                    statics: Callable[[ptx.Module], Any] = vars(ptx)["statics"]
+                    self._statics = statics(self._module)
                 running["statics"] = self._statics
             if step_limit is not None:
                 running["step_limit"] = step_limit
