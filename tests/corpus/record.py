@@ -35,8 +35,7 @@ from kernels.instruments.metrics import METRICS
 from kernels.measure.profiling import parse, tool
 from kernels.measure.provenance import provenance
 
-from . import FOLDER, RECORD, Case, load
-from . import names as all_names
+from . import FOLDER, RECORD, Case, load, names as all_names
 
 ROOT = FOLDER.parent.parent
 ARCH = "sm_90"
