@@ -14,6 +14,8 @@ import numpy as np
 
 from .. import analysis, ptx
 from ..analysis.folding import Folding, Part
+from ..analysis.predication import predicated
+from ..ptx import isa
 from .metrics import CONFLICTS, FFMA, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
 
 PATTERNS = 4096  # remembered at most
@@ -90,12 +92,32 @@ def first_active(event: ptx.Access) -> int | None:
 class Tally:
     """Adds up `counters` by metric and `costs` by place."""
 
-    def __init__(self, folding: Folding | None):
+    def __init__(self, entry: ptx.Entry, folding: Folding | None):
+        self.entry = entry
         self.counters: Counter = Counter()
         self.costs: dict[Place, Cost | SharedCost] = {}
         self.folding = folding
         self.patterns: dict = {}
         self.multiply_adds: dict[int, int] = {}
+        # predicated accesses of shared memory: by index, and for each instruction that warps
+        # come by, how many loads and stores they execute under predicates
+        self.under: set[int] = set()
+        self.passed: dict[int, Counter] = {}
+        if folding is not None:
+            for branch, body in predicated(entry, folding):
+                self._predicate(branch, [entry.instructions[n] for n in body])
+        for i in entry.instructions:
+            if i.guard is not None:
+                self._predicate(i.index, [i])
+
+    def _predicate(self, at: int, body) -> None:
+        """Whoever comes to the instruction `at` executes the body, active or not."""
+        for i in body:
+            kind = isa.lookup(i).memory
+            if isa.space(i) == "shared" and kind in KINDS and isa.lookup(i).kind in KINDS:
+                parts = 1 if self.folding is None else len(self.folding.parts.get(i.index, "1"))
+                self.passed.setdefault(at, Counter())[KINDS[kind]] += parts
+                self.under.add(i.index)
 
     def executed(self, event: ptx.Executed) -> None:
         """Multiply-adds of a straight run of instructions."""
@@ -106,6 +128,9 @@ class Tally:
             )
         if count := self.multiply_adds[key]:
             self.counters[FFMA] += count * _threads(event)
+        for i in event.instructions if self.passed else ():
+            for kind, loads in self.passed.get(i.index, {}).items():
+                self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * _warps(event)
 
     def guarded(self, event: ptx.Guarded) -> None:
         if self._multiplies(event.instruction):
@@ -149,7 +174,9 @@ class Tally:
                 else (REQUESTS, None, None if past_l1 else SECTORS)
             )
             for name, count in zip(names, counts):
-                if name:
+                if name and not (
+                    name is SHARED_INSTRUCTIONS and event.instruction.index in self.under
+                ):
                     self.counters[name.format(KINDS[event.kind])] += count
 
     def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
@@ -187,6 +214,12 @@ def _threads(event) -> int:
     return (
         shape[0] * shape[1] if event.mask is None else int(np.broadcast_to(event.mask, shape).sum())
     )
+
+
+def _warps(event) -> int:
+    """Warps with a thread that takes part."""
+    _, active = analysis.by_warp(0, event.mask, len(event.blocks), event.threads)
+    return int(active.any(-1).sum())
 
 
 def _global(addresses, width: int, active, kind: str) -> tuple[int, ...]:
