@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import analysis, ptx
 from ..analysis.folding import Folding, Part
+from ..analysis.multiply_adds import multiply_adds
 from ..analysis.predication import predicated
 from ..ptx import isa
 from .metrics import CONFLICTS, FFMA, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
@@ -98,7 +99,8 @@ class Tally:
         self.costs: dict[Place, Cost | SharedCost] = {}
         self.folding = folding
         self.patterns: dict = {}
-        self.multiply_adds: dict[int, int] = {}
+        self.multiply_adds = multiply_adds(entry, folding)
+        self.runs: dict[int, int] = {}  # by first instruction: multiply-adds of a straight run
         # predicated accesses of shared memory: by index, and for each instruction that warps
         # come by, how many loads and stores they execute under predicates
         self.under: set[int] = set()
@@ -122,26 +124,19 @@ class Tally:
     def executed(self, event: ptx.Executed) -> None:
         """Multiply-adds of a straight run of instructions."""
         key = event.instructions[0].index if event.instructions else -1
-        if key not in self.multiply_adds:
-            self.multiply_adds[key] = sum(
-                self._multiplies(i) and i.guard is None for i in event.instructions
+        if key not in self.runs:
+            self.runs[key] = sum(
+                self.multiply_adds.get(i.index, 0) for i in event.instructions if i.guard is None
             )
-        if count := self.multiply_adds[key]:
+        if count := self.runs[key]:
             self.counters[FFMA] += count * _threads(event)
         for i in event.instructions if self.passed else ():
             for kind, loads in self.passed.get(i.index, {}).items():
                 self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * _warps(event)
 
     def guarded(self, event: ptx.Guarded) -> None:
-        if self._multiplies(event.instruction):
-            self.counters[FFMA] += _threads(event)
-
-    def _multiplies(self, i: ptx.Instruction) -> bool:
-        return (
-            i.opcode in ("fma", "mad")
-            and i.modifiers[-1] == "f32"
-            and (self.folding is None or i.index not in self.folding.removed)
-        )
+        if count := self.multiply_adds.get(event.instruction.index):
+            self.counters[FFMA] += count * _threads(event)
 
     def access(self, event: ptx.Access, arrays: Arrays) -> None:
         """A load, store or atomic of global memory; a load or store of shared memory.
