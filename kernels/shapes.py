@@ -26,9 +26,7 @@ def size(text: str) -> int:
     return int(text)
 
 
-def split(
-    words: Sequence[str], is_name: Callable[[str], bool]
-) -> tuple[list[str], Shape | None]:
+def split(words: Sequence[str], is_name: Callable[[str], bool]) -> tuple[list[str], Shape | None]:
     """Names, and the shape that follows them if one does. A number that `is_name` is no shape,
     nor one with a leading zero."""
     words = list(words)

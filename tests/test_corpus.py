@@ -47,8 +47,9 @@ def interpreted(name: str):
     """(arguments after all launches, what was printed, counters of the first launch)."""
     case, kernel, args = corpus.load(name), kernel_of(name), corpus.load(name).arguments()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        traced = kernel.trace(case.grid, case.block, args, keep=(),
-                              dynamic_shared=case.dynamic_shared)
+        traced = kernel.trace(
+            case.grid, case.block, args, keep=(), dynamic_shared=case.dynamic_shared
+        )
         for _ in range(case.launches - 1):
             kernel(case.grid, case.block, args, "interpreter", case.dynamic_shared)
     return args, printed.getvalue(), dict(traced.counters)
@@ -60,26 +61,35 @@ def difference(after: np.ndarray, recorded: dict, bound: tuple[float, str] | Non
         return None
     if "data" not in recorded:
         return "the bits differ from the recorded ones"
-    there = np.frombuffer(zlib.decompress(base64.b64decode(recorded["data"])),
-                          after.dtype).reshape(after.shape)
+    there = np.frombuffer(zlib.decompress(base64.b64decode(recorded["data"])), after.dtype).reshape(
+        after.shape
+    )
     wrong = after.view(f"u{after.itemsize}") != there.view(f"u{after.itemsize}")
     if bound and after.dtype.kind == "f":
         size, unit = bound
         with np.errstate(all="ignore"):
-            unit = {"ulp": np.spacing(np.abs(there)), "relative": np.abs(there),
-                    "absolute": 1.0}[unit]
+            unit = {"ulp": np.spacing(np.abs(there)), "relative": np.abs(there), "absolute": 1.0}[
+                unit
+            ]
             near = np.abs(after.astype("f8") - there) <= size * np.float64(unit)
         wrong &= ~(near | (np.isnan(after) & np.isnan(there)))
     if not wrong.any():
         return None
     at = tuple(int(k) for k in np.argwhere(wrong)[0])
-    return f"{wrong.sum()} of {wrong.size} differ, first {list(at)}: {after[at]!r}, not {there[at]!r}"
+    return (
+        f"{wrong.sum()} of {wrong.size} differ, first {list(at)}: {after[at]!r}, not {there[at]!r}"
+    )
 
 
 def test_every_kernel_is_recorded_as_it_is():
     """Fails until the command that it names has been run on a GPU."""
-    missing = [name for name in corpus.names() if name not in RECORDS or RECORDS[name].get("source")
-               != hashlib.sha256(corpus.load(name).source.encode()).hexdigest()]
+    missing = [
+        name
+        for name in corpus.names()
+        if name not in RECORDS
+        or RECORDS[name].get("source")
+        != hashlib.sha256(corpus.load(name).source.encode()).hexdigest()
+    ]
     names = " ".join(missing) if len(missing) < len(corpus.names()) else ""
     assert missing == [], f"record on a GPU: {corpus.COMMAND} {names}"
 
@@ -99,16 +109,20 @@ def test_what_was_recorded_can_be_compared(name):
     unsteady = [n for n, x in enumerate(record["outputs"]) if x and not x["steady"]]
     assert set(unsteady) <= case.not_compared
     if name not in FALSE_ALARMS:
-        assert {tool: found["errors"] for tool, found in record["sanitizer"].items()} \
-            == dict.fromkeys(record["sanitizer"], 0)
+        assert {
+            tool: found["errors"] for tool, found in record["sanitizer"].items()
+        } == dict.fromkeys(record["sanitizer"], 0)
 
 
 @each_correct
 def test_values_and_printf(name):
     case, record = corpus.load(name), RECORDS[name]
     args, printed, _ = interpreted(name)
-    wrong = {n: words for n, (x, there) in enumerate(zip(args, record["outputs"]))
-             if there and n not in case.not_compared and (words := difference(x, there, case.bound))}
+    wrong = {
+        n: words
+        for n, (x, there) in enumerate(zip(args, record["outputs"]))
+        if there and n not in case.not_compared and (words := difference(x, there, case.bound))
+    }
     assert wrong == {}
     assert printed == (record["printed"] if case.prints else "")
 
@@ -127,13 +141,17 @@ def test_counters(name):
 def test_findings(name):
     """Nothing in a correct kernel; in a planted one the right kind of fault at a marked line."""
     case = corpus.load(name)
-    found = kernel_of(name).sanitize(case.grid, case.block, case.arguments(), case.dynamic_shared,
-                                     case.unwritten)
+    found = kernel_of(name).sanitize(
+        case.grid, case.block, case.arguments(), case.dynamic_shared, case.unwritten
+    )
     if not case.planted:
         assert found == ()
         return
-    places = [{p.line for p in (f.position, f.other_position) if p} for f in found
-              if f.kind in case.planted]
+    places = [
+        {p.line for p in (f.position, f.other_position) if p}
+        for f in found
+        if f.kind in case.planted
+    ]
     assert any(lines & case.faults for lines in places), found
 
 
@@ -145,9 +163,12 @@ def test_resources_are_the_drivers(name):
 
 # ------------------------------------------------------------- the comparison and the headers
 
+
 def recorded(array: np.ndarray) -> dict:
-    return {"sha256": hashlib.sha256(array.tobytes()).hexdigest(),
-            "data": base64.b64encode(zlib.compress(array.tobytes())).decode()}
+    return {
+        "sha256": hashlib.sha256(array.tobytes()).hexdigest(),
+        "data": base64.b64encode(zlib.compress(array.tobytes())).decode(),
+    }
 
 
 def test_a_wrong_bit_is_seen():
@@ -159,13 +180,16 @@ def test_a_wrong_bit_is_seen():
     assert difference(after, {"sha256": ""}, (1, "ulp")) == "the bits differ from the recorded ones"
 
 
-@pytest.mark.parametrize("bound, near, far", [
-    ((2, "ulp"), 8 + 2 * 2.0**-20, 8 + 3 * 2.0**-20),
-    ((0.25, "absolute"), 8.25, 8.26),
-    ((0.25, "relative"), 10, 10.1),
-    ((0.25, "relative"), 8, np.nan),
-    ((0.25, "absolute"), 8, np.inf),
-])
+@pytest.mark.parametrize(
+    "bound, near, far",
+    [
+        ((2, "ulp"), 8 + 2 * 2.0**-20, 8 + 3 * 2.0**-20),
+        ((0.25, "absolute"), 8.25, 8.26),
+        ((0.25, "relative"), 10, 10.1),
+        ((0.25, "relative"), 8, np.nan),
+        ((0.25, "absolute"), 8, np.inf),
+    ],
+)
 def test_a_bound(bound, near, far):
     there = np.array([np.nan, 8], np.float32)
     assert difference(np.array([-np.nan, near], np.float32), recorded(there), bound) is None
@@ -192,21 +216,40 @@ def test_a_header():
     assert x.tobytes() == case.arguments()[0].tobytes()
 
 
-@pytest.mark.parametrize("line, words", [
-    ("// launch: 2", "is no directive"), ("// launches: 2\n// launches: 3", "given twice"),
-    ("// launches:", "empty"), ("// planted: slip", "is none of"),
-    ("// planted: race", "goes with lines"), ("// approximate: 2", "is not as"),
-    ("// compare: none for 3", "is not as"), ("// output: stdout", "is not printf"),
-])
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("// launch: 2", "is no directive"),
+        ("// launches: 2\n// launches: 3", "given twice"),
+        ("// launches:", "empty"),
+        ("// planted: slip", "is none of"),
+        ("// planted: race", "goes with lines"),
+        ("// approximate: 2", "is not as"),
+        ("// compare: none for 3", "is not as"),
+        ("// output: stdout", "is not printf"),
+    ],
+)
 def test_a_wrong_header(line, words):
     with pytest.raises(ValueError, match=f"^f.cu: .*{words}"):
         corpus.parse("f", f"{HEADER}{line}\nvoid f();\n")
 
 
-@pytest.mark.parametrize("text", [
-    "float[4]", "out float[4] uniform", "quad[4] ones", "float[4] uniform 1", "int[4] specials",
-    "float[] ones", "int", "int 1.5", "bytes 0g", "float[4] some", "int[4] below",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "float[4]",
+        "out float[4] uniform",
+        "quad[4] ones",
+        "float[4] uniform 1",
+        "int[4] specials",
+        "float[] ones",
+        "int",
+        "int 1.5",
+        "bytes 0g",
+        "float[4] some",
+        "int[4] below",
+    ],
+)
 def test_a_wrong_argument(text):
     with pytest.raises(ValueError):
         corpus.argument(text, np.random.RandomState(0))

@@ -48,15 +48,26 @@ def graph(entry: Entry):
 
 
 @functools.lru_cache(maxsize=256)
+def astray(entry: Entry, at: int) -> np.ndarray:
+    """For each instruction, whether it is off the way to `at`, where threads wait for each
+    other: no way leads there from it. Jumps and exits are on the way."""
+    return _marked(entry, at, set(range(len(graph(entry)[1]))))
+
+
+@functools.lru_cache(maxsize=256)
 def passed(entry: Entry, at: int) -> np.ndarray:
-    """For each instruction, whether a thread that runs it has passed by `at`, where threads wait
-    for each other: it can be reached from there, and leads no more to it. Leaving does not
-    count."""
+    """For each instruction, whether a thread that runs it has passed `at` by: it is astray, and
+    comes after `at` for those who were there."""
+    block_of, _, after = graph(entry)
+    return _marked(entry, at, flow.reached(after[block_of[at]], after))
+
+
+def _marked(entry: Entry, at: int, among: set[int]) -> np.ndarray:
+    """The instructions, but jumps and exits, of those blocks from which no way leads to `at`."""
     block_of, blocks, after = graph(entry)
-    here = block_of[at]
     result = np.zeros(len(entry.instructions) + 1, bool)
-    for n in flow.reached(after[here], after):
-        if here not in flow.reached([n], after):
+    for n in among:
+        if block_of[at] not in flow.reached([n], after):
             for m in blocks[n]:
                 result[m] = isa.lookup(entry.instructions[m]).ends not in ("jump", "leave")
     return result

@@ -281,7 +281,7 @@ class Checker:
             thread = self.words.thread(self.blocks[b], t)
             self.findings.add(
                 Finding(
-                    "shuffle",
+                    "uninitialised",
                     f"{thread} {VERBS[event.kind]} memory at {place(event.instruction)} with a "
                     f"value that comes from a lane which takes no part in this, such as {lane}",
                     place(shuffle),

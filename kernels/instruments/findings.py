@@ -9,7 +9,8 @@ import numpy as np
 
 from ..ptx.memory import nearest
 from ..ptx.syntax import Position
-from .arrays import Shape, array_shapes, declarations, demangle, fit, index_text, parameter_names
+from .arrays import Shape, array_shapes, declarations, demangle, fit, index_text
+from .parameters import parameter_names
 
 KINDS = (
     "out of bounds",
@@ -17,7 +18,6 @@ KINDS = (
     "uninitialised",
     "race",
     "barrier",
-    "shuffle",
     "asynchronous copy",
 )
 

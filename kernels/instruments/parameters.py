@@ -1,4 +1,4 @@
-"""What CUDA source calls the parameters of a kernel, and what it says that their pointers lead to."""
+"""What CUDA source calls a kernel's parameters, and what it says their pointers lead to."""
 
 from __future__ import annotations
 

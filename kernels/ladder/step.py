@@ -20,7 +20,8 @@ from ..instruments.trace import Trace
 from ..measure.bench import benchmark
 from ..measure.records import Results
 from ..run import gpu
-from ..run.kernel import MAX_GRID, Kernel, choose_device
+from ..run.kernel import Kernel, choose_device
+from ..run.limits import MAX_GRID
 from .arguments import MAX_ELEMENTS, require_alignment, shape_of
 from .attempt import Attempt, attempt
 from .check import Report, check
@@ -312,9 +313,7 @@ class Step:
         used = set(Expression(constraint).names)
         asked |= {k: v for k, v in (scalars | self.defines).items() if k in used}
         values = ", ".join(f"{name} = {value}" for name, value in asked.items())
-        others = [
-            one.id for one in steps(self.path.parent) if not one.broken(M, N, K, alpha, beta)
-        ]
+        others = [one.id for one in steps(self.path.parent) if not one.broken(M, N, K, alpha, beta)]
         instead = f"{others[-1]} can" if others else f"no step can: {advice(constraint)}"
         raise ValueError(f"{self.label} requires {constraint}, which {values} breaks; {instead}")
 

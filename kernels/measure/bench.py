@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..ladder.reference import CheckError, assert_close, gamma, inputs
-from ..run import build, gpu
+from ..run import build, cublas, gpu, nvidia_smi
 from .provenance import provenance
 from .records import CUBLAS, Record, Results, results
 
@@ -97,7 +97,7 @@ def _measure_shape(
     M, N, K = shape
     host_A, host_B, _ = inputs(M, N, K)
     A, B, C = gpu.to_device(host_A), gpu.to_device(host_B), gpu.empty((M, N))
-    launches: dict[str, Launch] = {CUBLAS: functools.partial(gpu.cublas_sgemm, A, B, C)}
+    launches: dict[str, Launch] = {CUBLAS: functools.partial(cublas.sgemm, A, B, C)}
     left_out = []
     for step in steps:
         if constraint := step.broken(M, N, K):
@@ -134,7 +134,7 @@ def _measure_shape(
     times = _rounds(works, flush, MIN_REPEATS, MIN_SECONDS * len(works))
     with ThreadPoolExecutor(max_workers=1) as pool:
         # nvidia-smi disturbs timings while it asks: keep the GPU as busy, but do not count
-        sample = pool.submit(gpu.status)
+        sample = pool.submit(nvidia_smi.status)
         _rounds(works, flush, 1, 0, more=lambda: not sample.done())
         status = sample.result()
     records = tuple(_record(name, shape, ms, status) for name, ms in zip(launches, times))
@@ -142,7 +142,7 @@ def _measure_shape(
 
 
 def _record(
-    name: str, shape: tuple[int, int, int], ms: Sequence[float], status: gpu.Status
+    name: str, shape: tuple[int, int, int], ms: Sequence[float], status: nvidia_smi.Status
 ) -> Record:
     p10, median, p90 = (float(x) for x in np.percentile(ms, [10, 50, 90]))
     return Record(name, *shape, median, p10, p90, len(ms), status.sm_clock_mhz, status.throttle)
@@ -182,16 +182,12 @@ def _launch_of(step: Any, A: Any, B: Any, C: Any) -> Launch:
     """One launch of the step for C = A B, with everything that can be prepared, prepared."""
     (M, K), N = A.shape, B.shape[1]
     kernel = step.kernel
-    built = build.compile(
-        kernel.source, kernel.filename, kernel.options, (kernel.name,), gpu.arch()
-    )
+    loaded = gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
     args = (np.int32(M), np.int32(N), np.int32(K), np.float32(1), A, B, np.float32(0), C)
-    return functools.partial(
-        gpu.launch, built.cubin, kernel.symbol, step.grid(M, N), step.block, args
-    )
+    return functools.partial(gpu.launch, loaded, step.grid(M, N), step.block, args)
 
 
-def _require_product(C: np.ndarray, cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
+def _require_product(C: np.ndarray, by_cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
     """Raise CheckError unless C is A B.
 
     Sixteen rows and columns are compared with float64; all elements with cuBLAS, which is
@@ -206,11 +202,11 @@ def _require_product(C: np.ndarray, cublas: np.ndarray, A: np.ndarray, B: np.nda
     bound = np.outer(
         2 * gamma(A.shape[1] + 2) * np.linalg.norm(A, axis=1), np.linalg.norm(B, axis=0)
     )
-    wrong = ~(np.abs(C - cublas) <= bound)  # true for NaN too
+    wrong = ~(np.abs(C - by_cublas) <= bound)  # true for NaN too
     if wrong.any():
         i, j = (int(x) for x in np.argwhere(wrong)[0])
         raise CheckError(
-            f"C[{i}, {j}] is {C[i, j]:.9g}, cuBLAS computes {cublas[i, j]:.9g}; "
+            f"C[{i}, {j}] is {C[i, j]:.9g}, cuBLAS computes {by_cublas[i, j]:.9g}; "
             f"{wrong.sum()} of {wrong.size} elements are wrong"
         )
 
@@ -253,6 +249,7 @@ def _measure_roofs(flush: Launch) -> tuple[float, float, float]:
     """FMA peak in TFLOPS, copy bandwidth in GB/s, and an empty launch in microseconds."""
     names = ("fma_peak", "nothing")
     built = build.compile(_ROOFS, "roofs.cu", (), names, gpu.arch())
+    loaded = {name: gpu.load(built.machine_code, built.lowered[name]) for name in names}
     blocks, threads = _BLOCKS_PER_SM * gpu.device().multiprocessors, 256
     out = gpu.empty(blocks * threads)
     scalars = (np.int32(_TRIPS), np.float32(0.999), np.float32(0.001))
@@ -260,14 +257,13 @@ def _measure_roofs(flush: Launch) -> tuple[float, float, float]:
     works = [
         functools.partial(
             gpu.launch,
-            built.cubin,
-            built.lowered["fma_peak"],
+            loaded["fma_peak"],
             (blocks,),
             (threads,),
             (*scalars, out),
         ),
         functools.partial(gpu.copy, target, source),
-        functools.partial(gpu.launch, built.cubin, built.lowered["nothing"], (1,), (1,), ()),
+        functools.partial(gpu.launch, loaded["nothing"], (1,), (1,), ()),
     ]
     gpu.fill_bytes(source, 0)
     _rounds(works, flush, 1, MIN_SECONDS)
@@ -290,7 +286,7 @@ def _circumstances(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
         "l2_bytes": device.l2_bytes,
         "memory_bytes": device.memory_bytes,
         "cuda_runtime": device.cuda_runtime,
-        "cublas": gpu.cublas_version(),
+        "cublas": cublas.version(),
         "cupy": device.cupy,
         "numpy": np.__version__,
         "empty_launch_us": empty_launch_us,

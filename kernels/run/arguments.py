@@ -86,7 +86,9 @@ def _pointer(scalar: Converter, known: Parameter | None) -> Converter:
         if on_host and not value.flags.writeable:
             return _read_only(value)
         if not contiguous:
-            raise ValueError("is not C-contiguous (a transpose or a slice?): pass a copy in C order")
+            raise ValueError(
+                "is not C-contiguous (a transpose or a slice?): pass a copy in C order"
+            )
         return value.reshape(1) if value.ndim == 0 else value
 
     return convert
@@ -180,14 +182,13 @@ def _float(param: Any, scalar: Any) -> Converter:
         if type(value) is scalar:
             return value
         if not isinstance(value, REAL):
-            raise TypeError(
-                f"is a {type(value).__name__}, but must be a number with a fraction"
-            )
-        if -most <= value <= most:
-            return scalar(value)
+            raise TypeError(f"is a {type(value).__name__}, but must be a number with a fraction")
+        number = float(value)
+        if -most <= number <= most:
+            return scalar(number)
         with np.errstate(over="ignore"):
-            result = scalar(value)
-        if np.isinf(result) and not math.isinf(value):
+            result = scalar(number)
+        if np.isinf(result) and not math.isinf(number):
             raise ValueError(f"{value} is too large for {8 * param.size} bits")
         return result
 

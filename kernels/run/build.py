@@ -16,7 +16,6 @@ from typing import Any
 
 from . import headers, home
 
-
 INCLUDE = Path(__file__).parents[1] / "cuda"
 
 
@@ -36,6 +35,13 @@ class Build:
     cubin: bytes | None
     log: str
     lowered: dict[str, str]
+
+    @property
+    def machine_code(self) -> bytes:
+        """The cubin. Raises ValueError where there is none."""
+        if self.cubin is None:
+            raise ValueError("compute_… gives PTX alone: machine code is for a GPU, such as sm_90")
+        return self.cubin
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,10 @@ def sgemm(A: Any, B: Any, C: Any, alpha: float = 1.0, beta: float = 0.0) -> None
     """
     for name, x in (("A", A), ("B", B), ("C", C)):
         if not (
-            gpu.is_device_array(x) and x.dtype == np.float32 and x.ndim == 2 and x.flags.c_contiguous
+            gpu.is_device_array(x)
+            and x.dtype == np.float32
+            and x.ndim == 2
+            and x.flags.c_contiguous
         ):
             raise ValueError(f"{name} must be a C-contiguous two-dimensional float32 CuPy array")
     (M, K), N = A.shape, B.shape[1]

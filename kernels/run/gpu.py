@@ -1,9 +1,9 @@
 """Everything that needs a CUDA driver: device facts, memory, launches and events.
 
-No other module launches anything (`cublas` asks the library). CuPy is imported inside the functions, so that importing
-this module costs nothing and works on a machine without a GPU. Work is queued on CuPy's
-current stream and device, and the functions return before it is done; `to_host` and
-`synchronize` wait for it.
+No other module launches anything (`cublas` asks that library to). CuPy is imported inside the
+functions, so that importing this module costs nothing and works on a machine without a GPU. Work
+is queued on CuPy's current stream and device, and the functions return before it is done;
+`to_host` and `synchronize` wait for it.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Kernel:
         if where == "gpu":
             self._on_gpu(grid, block, values, dynamic_shared)
         else:
-            self._interpret(ptx.run, grid, block, values, dynamic_shared, step_limit)
+            self._interpret(_run, grid, block, values, dynamic_shared, step_limit)
 
     def trace(
         self,
@@ -182,13 +182,11 @@ class Kernel:
         return build.resources(self._build(arch), self.symbol)
 
     def cubin(self, arch: str = "sm_90") -> bytes:
-        """The machine code for a GPU of compute capability `arch`, as an ELF file."""
-        code = self._build(arch).cubin
-        if code is None:
-            raise ValueError(
-                f"{arch} is not a GPU: there is machine code for sm_90 and the like, PTX for the rest"
-            )
-        return code
+        """The machine code for a GPU of compute capability `arch`, as an ELF file.
+
+        Raises ValueError for "compute_90" and the like, for which there is PTX alone.
+        """
+        return self._build(arch).machine_code
 
     def convert(self, args: Sequence[Any]) -> list[Any]:
         """Check `args` against the kernel's parameters, and convert the numbers.
@@ -198,9 +196,7 @@ class Kernel:
         if not isinstance(args, (tuple, list)):
             raise TypeError(f"args must be a tuple or list, not {type(args).__name__}: (x, n)")
         if len(args) != len(self._converters):
-            raise TypeError(
-                f"{self.name} takes {len(self._converters)} arguments, not {len(args)}"
-            )
+            raise TypeError(f"{self.name} takes {len(self._converters)} arguments, not {len(args)}")
         values: list[Any] = []
         try:
             for convert, value in zip(self._converters, args):
@@ -242,7 +238,7 @@ class Kernel:
         step_limit: int | None,
         **options: Any,
     ) -> Any:
-        """The one place that starts the interpreter: `run` is ptx.run, or passes on what it takes."""
+        """The one place that starts the interpreter: `run` passes `running` on to ptx.run."""
         require_shared(self.entry, self.name, dynamic_shared)
         known = inspect.signature(ptx.run).parameters
         with progress(self.name) as tell:
@@ -260,8 +256,8 @@ class Kernel:
                 block,
                 values,
                 dynamic_shared=dynamic_shared,
+                running=running,
                 **options,
-                **({"running": running} if options else running),
             )
 
     def _on_gpu(
@@ -322,6 +318,10 @@ def choose_device(
         f"this needs a GPU of compute capability {needs}, and the {found.name} has {has}: "
         'pass NumPy arrays and device="interpreter"'
     )
+
+
+def _run(entry: ptx.Entry, *launch: Any, dynamic_shared: int, running: dict[str, Any]) -> None:
+    ptx.run(entry, *launch, dynamic_shared=dynamic_shared, **running)
 
 
 @functools.cache

@@ -6,6 +6,8 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
 from .. import ptx
 
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
@@ -26,18 +28,18 @@ def launch_size(
         raise ValueError(
             f"block {block} has {math.prod(block)} threads; a block has at most {MAX_THREADS}"
         )
-    if dynamic_shared != 0 or isinstance(dynamic_shared, float):
-        try:
-            if operator.index(dynamic_shared) < 0:
-                raise TypeError
-        except TypeError:
-            raise ValueError(
-                f"dynamic_shared must be a number of bytes, not {dynamic_shared!r}"
-            ) from None
+    if not isinstance(dynamic_shared, (int, np.integer)) or dynamic_shared < 0:
+        raise ValueError(f"dynamic_shared must be a number of bytes, not {dynamic_shared!r}")
     return grid, block
 
 
 def _dimensions(name: str, value: Any, limits: tuple[int, int, int]) -> tuple[int, ...]:
+    if type(value) is tuple and 1 <= len(value) <= 3:  # the common case, at little cost
+        for number, limit in zip(value, limits):
+            if type(number) is not int or not 1 <= number <= limit:
+                break
+        else:
+            return value
     try:
         numbers = tuple(map(operator.index, value if isinstance(value, (tuple, list)) else [value]))
     except TypeError:

@@ -62,8 +62,16 @@ TYPES = {
 }  # fmt: skip
 PLANTED = ("out of bounds", "misaligned", "uninitialised", "race", "barrier", "asynchronous copy")
 REQUIRED = ("family", "kernel", "grid", "block", "args")
-OPTIONAL = ("dynamic shared", "options", "launches", "approximate", "compare", "output", "planted",
-            "headers")
+OPTIONAL = (
+    "dynamic shared",
+    "options",
+    "launches",
+    "approximate",
+    "compare",
+    "output",
+    "planted",
+    "headers",
+)
 ARRAY = re.compile(r"(out )?(\w+)\[(\d+(?:,\d+)*)\](?: (.+))?")
 
 
@@ -208,8 +216,12 @@ def argument(text: str, stream: np.random.RandomState):
 
 def _elements(kind: str, words: list[str], size: int, dtype: np.dtype, stream) -> np.ndarray:
     numbers = [float(word) if dtype.kind == "f" else int(word, 0) for word in words]
-    if len(words) != {"uniform": len(words) and 2, "below": 1, "constant": 1,
-                      "values": max(len(words), 1)}.get(kind, 0):
+    if len(words) != {
+        "uniform": len(words) and 2,
+        "below": 1,
+        "constant": 1,
+        "values": max(len(words), 1),
+    }.get(kind, 0):
         raise ValueError(f"args: {' '.join([kind, *words])!r} has too many numbers, or too few")
     match kind:
         case "zeros" | "ones" | "constant":
@@ -229,8 +241,23 @@ def _elements(kind: str, words: list[str], size: int, dtype: np.dtype, stream) -
             return np.frombuffer(stream.bytes(size * dtype.itemsize), dtype).copy()
         case "specials" if dtype.kind == "f":
             facts = np.finfo(dtype)
-            fixed = [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, facts.tiny, -facts.tiny / 4,
-                     facts.max, facts.min, facts.smallest_subnormal, 0.5, -1.5, 1 + facts.eps]
+            fixed = [
+                0,
+                -0.0,
+                np.inf,
+                -np.inf,
+                np.nan,
+                1,
+                -1,
+                facts.tiny,
+                -facts.tiny / 4,
+                facts.max,
+                facts.min,
+                facts.smallest_subnormal,
+                0.5,
+                -1.5,
+                1 + facts.eps,
+            ]
             array = np.frombuffer(stream.bytes(size * dtype.itemsize), dtype).copy()
             fill = np.arange(size) % 2 == 0
             array[fill] = np.resize(np.array(fixed, dtype), int(fill.sum()))

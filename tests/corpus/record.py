@@ -39,32 +39,40 @@ from . import names as all_names
 
 ROOT = FOLDER.parent.parent
 ARCH = "sm_90"
-LAUNCHES = 5                    # under ncu, of which the least counts
-CHUNK = 20                      # kernels in a process
+LAUNCHES = 5  # under ncu, of which the least counts
+CHUNK = 20  # kernels in a process
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 STAGES = ("outputs", "counters", "sanitizer")
-KEPT = 4096                     # bytes of an array whose contents are kept beside their hash
-PATIENCE = 60                   # seconds for a process of one kernel
+KEPT = 4096  # bytes of an array whose contents are kept beside their hash
+PATIENCE = 60  # seconds for a process of one kernel
 
 
 # ---------------------------------------------------------------- in the process that launches
 
+
 def toolkit() -> Path:
     """The folder of the CUDA toolkit's headers."""
     nvcc = shutil.which("nvcc")
-    homes = [os.environ.get("CUDA_PATH"), nvcc and Path(nvcc).resolve().parent.parent,
-             "/usr/local/cuda"]
-    return next(Path(home) / "include" for home in homes
-                if home and (Path(home) / "include/cuda_fp16.h").exists())
+    homes = [
+        os.environ.get("CUDA_PATH"),
+        nvcc and Path(nvcc).resolve().parent.parent,
+        "/usr/local/cuda",
+    ]
+    return next(
+        Path(home) / "include"
+        for home in homes
+        if home and (Path(home) / "include/cuda_fp16.h").exists()
+    )
 
 
 def options(case: Case) -> tuple[str, ...]:
     """Beside those of kernels/build.py: where the headers are that a case asks for."""
     flags = list(case.options)
     if case.headers:
-        flags += [f"--include-path={path}" for path in
-                  (FOLDER / "include", toolkit(), toolkit() / "cccl")]
-    if re.search(r"\bINFINITY\b", case.source):         # NVRTC has no math.h
+        flags += [
+            f"--include-path={path}" for path in (FOLDER / "include", toolkit(), toolkit() / "cccl")
+        ]
+    if re.search(r"\bINFINITY\b", case.source):  # NVRTC has no math.h
         flags.append("-DINFINITY=__int_as_float(0x7f800000)")
     return tuple(flags)
 
@@ -79,7 +87,7 @@ class Launcher:
     def __init__(self, case: Case):
         import cupy
 
-        cupy.cuda.set_allocator(None)           # each array its own cudaMalloc, with its bounds
+        cupy.cuda.set_allocator(None)  # each array its own cudaMalloc, with its bounds
         self.cupy, self.case = cupy, case
         built = compiled(case)
         self.module = cupy.cuda.function.Module()
@@ -96,8 +104,9 @@ class Launcher:
                     there.set(value)
                 placed.append(there)
             else:
-                placed.append(np.frombuffer(value, f"V{len(value)}")
-                              if isinstance(value, bytes) else value)
+                placed.append(
+                    np.frombuffer(value, f"V{len(value)}") if isinstance(value, bytes) else value
+                )
         return placed
 
     def run(self, args: list, launches: int) -> None:
@@ -119,12 +128,18 @@ def outputs(name: str, path: str) -> None:
             found["resources"] = resources(launcher)
             args = launcher.place(before)
             launcher.run(args, case.launches)
-            rounds.append([launcher.cupy.asnumpy(x) if isinstance(b, np.ndarray) else None
-                           for x, b in zip(args, before)])
+            rounds.append(
+                [
+                    launcher.cupy.asnumpy(x) if isinstance(b, np.ndarray) else None
+                    for x, b in zip(args, before)
+                ]
+            )
         found["outcome"] = "done"
-        found["outputs"] = [None if b is None else output(a, b, [r[n] for r in rounds[1:]], case)
-                            for n, (a, b) in enumerate(zip(before, rounds[0]))]
-    except (RuntimeError, ValueError, TypeError) as error:      # a fault, or a refused source
+        found["outputs"] = [
+            None if b is None else output(a, b, [r[n] for r in rounds[1:]], case)
+            for n, (a, b) in enumerate(zip(before, rounds[0]))
+        ]
+    except (RuntimeError, ValueError, TypeError) as error:  # a fault, or a refused source
         found["outcome"] = f"{type(error).__name__}: {str(error)[:400]}"
     Path(path).write_text(json.dumps(found), encoding="utf-8")
 
@@ -141,15 +156,20 @@ def resources(launcher: Launcher) -> dict:
     """What the driver says of a loaded kernel, and what `build.resources` reads from ptxas."""
     from cupy.cuda import driver
 
-    attributes = {"registers": driver.CU_FUNC_ATTRIBUTE_NUM_REGS,
-                  "local": driver.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
-                  "shared": driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES}
+    attributes = {
+        "registers": driver.CU_FUNC_ATTRIBUTE_NUM_REGS,
+        "local": driver.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+        "shared": driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+    }
     built = compiled(launcher.case)
     said = build.resources(built, built.lowered[launcher.case.kernel])
-    return {"driver": {what: driver.funcGetAttribute(number, launcher.function.ptr)
-                       for what, number in attributes.items()},
-            "reported": {"registers": said.registers, "local": said.stack,
-                         "shared": said.shared}}
+    return {
+        "driver": {
+            what: driver.funcGetAttribute(number, launcher.function.ptr)
+            for what, number in attributes.items()
+        },
+        "reported": {"registers": said.registers, "local": said.stack, "shared": said.shared},
+    }
 
 
 def count(names: list[str]) -> None:
@@ -164,8 +184,9 @@ def once(names: list[str]) -> None:
     """What runs under compute-sanitizer."""
     for name in names:
         launcher = Launcher(load(name))
-        launcher.run(launcher.place(launcher.case.arguments(), unwritten=True),
-                     launcher.case.launches)
+        launcher.run(
+            launcher.place(launcher.case.arguments(), unwritten=True), launcher.case.launches
+        )
 
 
 def raw(value) -> bytes:
@@ -178,13 +199,19 @@ def sha256(*parts: bytes) -> str:
 
 # --------------------------------------------------------------------- in the process that asks
 
+
 def child(*words: str, under: tuple[str, ...] = (), patience: float = PATIENCE):
     """Run this module in a process of its own: (exit status or None after `patience` seconds,
     standard output, standard error)."""
     process = subprocess.Popen(
-        [*under, sys.executable, "-m", f"{__package__}.record", *words], cwd=ROOT,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        start_new_session=True)                 # so that what it started can be ended with it
+        [*under, sys.executable, "-m", f"{__package__}.record", *words],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )  # so that what it started can be ended with it
     try:
         printed, errors = process.communicate(timeout=patience)
         return process.returncode, printed, errors
@@ -209,8 +236,11 @@ def record_outputs(names: list[str], found: dict) -> None:
             path = Path(folder) / "found.json"
             status, printed, errors = child("--outputs", name, str(path))
             if not path.exists():
-                return {"outcome": "timed out" if status is None else
-                        f"ended with {status}: {errors[-400:]}"}
+                return {
+                    "outcome": "timed out"
+                    if status is None
+                    else f"ended with {status}: {errors[-400:]}"
+                }
             return json.loads(path.read_text(encoding="utf-8")) | {"printed": printed}
 
     for name, result in each("outputs", work, names, 12):
@@ -224,19 +254,42 @@ def record_counters(names: list[str], found: dict) -> None:
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "ncu.csv"
             status, printed, errors = child(
-                "--count", *chunk, patience=300,
-                under=("ncu", "--csv", "--page", "raw", "--print-units", "base",
-                       "--clock-control", "none", "--kernel-name-base", "function",
-                       "--log-file", str(log), "--metrics", ",".join(METRICS)))
+                "--count",
+                *chunk,
+                patience=300,
+                under=(
+                    "ncu",
+                    "--csv",
+                    "--page",
+                    "raw",
+                    "--print-units",
+                    "base",
+                    "--clock-control",
+                    "none",
+                    "--kernel-name-base",
+                    "function",
+                    "--log-file",
+                    str(log),
+                    "--metrics",
+                    ",".join(METRICS),
+                ),
+            )
             rows = parse(log.read_text(encoding="utf-8")) if log.exists() else []
         if len(rows) != LAUNCHES * len(chunk):
-            print(f"  ncu counted {len(rows)} launches of {len(chunk)} kernels ({status}): "
-                  f"{(printed + errors)[-600:]}", flush=True)
-            if len(chunk) > 1:                  # find the one that spoils it
+            print(
+                f"  ncu counted {len(rows)} launches of {len(chunk)} kernels ({status}): "
+                f"{(printed + errors)[-600:]}",
+                flush=True,
+            )
+            if len(chunk) > 1:  # find the one that spoils it
                 return {k: v for name in chunk for k, v in work((name,)).items()}
             return {}
-        return {name: {m: min(row[m] for row in rows[n * LAUNCHES:(n + 1) * LAUNCHES])
-                       for m in METRICS} for n, name in enumerate(chunk)}
+        return {
+            name: {
+                m: min(row[m] for row in rows[n * LAUNCHES : (n + 1) * LAUNCHES]) for m in METRICS
+            }
+            for n, name in enumerate(chunk)
+        }
 
     # planted kernels are not counted: what a wrong kernel does is nobody's standard
     good = [n for n in names if found[n].get("outcome") == "done" and not load(n).planted]
@@ -249,14 +302,18 @@ def record_sanitizer(names: list[str], found: dict) -> None:
     def work(job: tuple[str, tuple[str, ...]]) -> dict:
         tool, chunk = job
         status, printed, errors = child(
-            "--once", *chunk, patience=PATIENCE * (1 if len(chunk) == 1 else 4),
-            under=("compute-sanitizer", "--tool", tool, "--show-backtrace", "no"))
+            "--once",
+            *chunk,
+            patience=PATIENCE * (1 if len(chunk) == 1 else 4),
+            under=("compute-sanitizer", "--tool", tool, "--show-backtrace", "no"),
+        )
         return verdict(printed + errors, status)
 
     planted = [n for n in names if load(n).planted or found[n].get("outcome") != "done"]
     jobs = [(tool, (name,)) for name in planted for tool in TOOLS]
-    jobs += [(tool, chunk) for chunk in chunks([n for n in names if n not in planted])
-             for tool in TOOLS]
+    jobs += [
+        (tool, chunk) for chunk in chunks([n for n in names if n not in planted]) for tool in TOOLS
+    ]
     while jobs:
         again = []
         for (tool, chunk), result in each("sanitizer", work, jobs, 12):
@@ -273,19 +330,24 @@ def verdict(text: str, status: int | None) -> dict:
     the first words of its reports, and the lines of the source that they name."""
     total = re.search(r"ERROR SUMMARY: (\d+) error", text)
     races = re.search(r"RACECHECK SUMMARY: .*\((\d+) errors?, (\d+) warnings?\)", text)
-    reports = re.findall(r"^========= (?!COMPUTE|ERROR|RACECHECK|Program|Target|\s)(.*)", text,
-                         re.MULTILINE)
+    reports = re.findall(
+        r"^========= (?!COMPUTE|ERROR|RACECHECK|Program|Target|\s)(.*)", text, re.MULTILINE
+    )
     said = sorted({re.sub(r" at \S+\+0x.*", "", report) for report in reports})
     errors = int(races[1]) if races else int(total[1]) if total else None
-    found = {"errors": errors, "warnings": int(races[2]) if races else 0, "says": said[:6],
-             "lines": sorted({int(n) for n in re.findall(r"\.cu:(\d+)", text)})}
+    found = {
+        "errors": errors,
+        "warnings": int(races[2]) if races else 0,
+        "says": said[:6],
+        "lines": sorted({int(n) for n in re.findall(r"\.cu:(\d+)", text)}),
+    }
     if errors is None:
         found["outcome"] = "timed out" if status is None else f"{status}: {text[-300:]}"
     return found
 
 
 def chunks(names: list[str]) -> list[tuple[str, ...]]:
-    return [tuple(names[n:n + CHUNK]) for n in range(0, len(names), CHUNK)]
+    return [tuple(names[n : n + CHUNK]) for n in range(0, len(names), CHUNK)]
 
 
 def save(path: Path, found: dict) -> None:
@@ -315,7 +377,7 @@ def main(arguments: list[str]) -> None:
             found = json.loads(path.read_text(encoding="utf-8"))
     known = found["kernels"]
     for name in sorted(known.keys() - set(all_names())):
-        del known[name]                         # its file is gone
+        del known[name]  # its file is gone
     found["provenance"] = provenance() | {"what": "outputs, ncu's counters, compute-sanitizer"}
     for stage, work in zip(STAGES, (record_outputs, record_counters, record_sanitizer)):
         if stage in chosen.stages:

@@ -14,7 +14,7 @@ from kernels.instruments.metrics import FFMA
 from kernels.ladder.reference import CheckError
 from kernels.measure import bench, records
 from kernels.measure.records import Results
-from kernels.run import gpu
+from kernels.run import cublas, gpu, nvidia_smi
 from kernels.run.kernel import Kernel
 
 # ---------------------------------------------------------------------- the protocol
@@ -42,14 +42,15 @@ class SimulatedGPU:
             "event",
             "elapsed_ms",
             "synchronize",
-            "cublas_sgemm",
+            "load",
             "device",
-            "status",
         ):
             monkeypatch.setattr(gpu, name, getattr(self, name))
         monkeypatch.setattr(gpu, "require", lambda: None)
         monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
-        monkeypatch.setattr(gpu, "cublas_version", lambda: "1.2.3")
+        monkeypatch.setattr(nvidia_smi, "status", self.status)
+        monkeypatch.setattr(cublas, "sgemm", self.cublas_sgemm)
+        monkeypatch.setattr(cublas, "version", lambda: "1.2.3")
         monkeypatch.setattr(bench, "MIN_SECONDS", 0.0)
 
     def run(self, name):
@@ -74,7 +75,7 @@ class SimulatedGPU:
 
     def status(self):
         time.sleep(0.05)  # nvidia-smi takes a while; rounds go on meanwhile
-        return gpu.Status("1", 1234.0, ("sw_power_cap",))
+        return nvidia_smi.Status("1", 1234.0, ("sw_power_cap",))
 
     def empty(self, shape, dtype=np.float32):
         self.empties.append((shape, np.dtype(dtype)))
@@ -109,7 +110,11 @@ class SimulatedGPU:
         C[:] = A @ B
         self.run("cublas")
 
-    def launch(self, cubin, symbol, grid, block, args):
+    def load(self, cubin, symbol):
+        assert cubin.startswith(b"\x7fELF")
+        return symbol
+
+    def launch(self, symbol, grid, block, args):
         self.launched.append((symbol, grid, block, args))
         if len(args) == 8:
             M, N, K, alpha, A, B, beta, C = args
@@ -122,9 +127,7 @@ class SimulatedGPU:
 def step(simulated, name, ms, requires=lambda M, N, K: None, compute_capability=(5, 0)):
     simulated.ms[name] = ms
     source = f'extern "C" __global__ void {name}() {{}}'
-    kernel = types.SimpleNamespace(
-        source=source, filename=f"{name}.cu", options=(), name=name, symbol=name
-    )
+    kernel = Kernel(source, name)
     return types.SimpleNamespace(
         label=name,
         kernel=kernel,
@@ -283,7 +286,7 @@ def test_rounds_go_on_for_the_time_asked_and_while_there_is_more_to_wait_for(sim
 
 
 def test_the_percentiles_are_those_of_the_times():
-    r = bench._record("x", (1, 1, 1), list(range(1, 102)), gpu.Status())
+    r = bench._record("x", (1, 1, 1), list(range(1, 102)), nvidia_smi.Status())
     assert (r.ms_p10, r.ms, r.ms_p90, r.repeats) == (11, 51, 91, 101)
     assert r.sm_clock_mhz is None and r.throttle is None
 
@@ -334,7 +337,7 @@ def test_the_check_allows_another_order_of_summation():
 
 
 def test_an_element_that_is_not_written_is_found(simulated, monkeypatch):
-    monkeypatch.setattr(gpu, "cublas_sgemm", lambda A, B, C: simulated.run("cublas"))
+    monkeypatch.setattr(cublas, "sgemm", lambda A, B, C: simulated.run("cublas"))
     with pytest.raises(CheckError, match="cublas at 64 x 64 x 64.*nan"):
         run([], [64])
 
@@ -345,7 +348,7 @@ def test_cublas_is_checked_too(simulated, monkeypatch):
         C[:] = A @ B
         simulated.run("cublas")
 
-    monkeypatch.setattr(gpu, "cublas_sgemm", tf32)
+    monkeypatch.setattr(cublas, "sgemm", tf32)
     with pytest.raises(CheckError, match=r"cublas at 64 x 64 x 64: C\["):
         run([], [64])
 
@@ -416,7 +419,7 @@ def test_command_line(simulated, capsys, monkeypatch, tmp_path):
         assert bench.run_cli([], [size], path, True, False) == 0
     assert [r.M for r in Results.load(path).records] == [32, 64]
     capsys.readouterr()
-    monkeypatch.setattr(gpu, "cublas_sgemm", lambda A, B, C: None)
+    monkeypatch.setattr(cublas, "sgemm", lambda A, B, C: None)
     assert bench.run_cli([], [32], None, False, False) == 1
     assert "error: cublas at 32" in capsys.readouterr().err
 
