@@ -14,11 +14,11 @@ import io
 import json
 import zlib
 
+import corpus
 import numpy as np
 import pytest
 
 import kernels
-from tests import corpus
 
 # (kernel, metric) -> how far the counter may be from the measured one, in parts of it.
 COUNTERS: dict[tuple[str, str], float] = {}
@@ -127,7 +127,7 @@ def test_values_and_printf(name):
     assert printed == (record["printed"] if case.prints else "")
 
 
-@each_correct
+@pytest.mark.parametrize("name", [n for n in CORRECT if n in RECORDS and corpus.load(n).counted])
 def test_counters(name):
     found = interpreted(name)[2]
     wrong = {}
@@ -227,6 +227,7 @@ def test_a_header():
         ("// approximate: 2", "is not as"),
         ("// compare: none for 3", "is not as"),
         ("// output: stdout", "is not printf"),
+        ("// counters: some", "is not none"),
     ],
 )
 def test_a_wrong_header(line, words):
@@ -253,3 +254,46 @@ def test_a_wrong_header(line, words):
 def test_a_wrong_argument(text):
     with pytest.raises(ValueError):
         corpus.argument(text, np.random.RandomState(0))
+
+
+MEMCHECK = """\
+========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 4 bytes
+=========     at add+0x90 in bug.cu:14
+=========     by thread (58,0,0) in block (3,0,0)
+========= Invalid __global__ read of size 4 bytes
+=========     at add+0x90 in bug.cu:14
+========= Program hit cudaErrorLaunchFailure (error 719)
+========= ERROR SUMMARY: 7 errors
+"""
+RACECHECK = """\
+========= COMPUTE-SANITIZER
+========= Error: Race reported between Read access at reverse+0x110 in bug.cu:15
+=========     and Write access at reverse+0x90 in bug.cu:14 [380 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 2 warnings)
+"""
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        (MEMCHECK, (7, 0, ["Invalid __global__ read of size 4 bytes"], [14])),
+        (RACECHECK, (1, 2, ["Error: Race reported between Read access"], [14, 15])),
+        ("========= ERROR SUMMARY: 0 errors", (0, 0, [], [])),
+        ("no summary: it was stopped", (None, 0, [], [])),
+    ],
+)
+def test_what_compute_sanitizer_says(text, found):
+    from corpus.record import verdict
+
+    read = verdict(text, None)
+    assert (read["errors"], read["warnings"], read["says"], read["lines"]) == found
+    assert ("outcome" in read) == (found[0] is None)
+
+
+def test_the_least_of_several_launches():
+    from corpus.record import METRICS, counted
+
+    rows = [dict.fromkeys(METRICS, 3), dict.fromkeys(METRICS, 3) | {METRICS[1]: 5}]
+    assert counted(rows) == {"counters": dict.fromkeys(METRICS, 3), "varies": {METRICS[1]: 5}}

@@ -53,7 +53,10 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
     """
     text = getattr(source, "source", source).splitlines()
     costs: dict[int, list] = {}
+    file = getattr(getattr(source, "kernel", source), "filename", "").rpartition("/")[2]
     for place, cost in sorted(trace.costs.items()):
+        if file and place.file not in ("", file):  # a header's line
+            continue
         costs.setdefault(place.line, []).append((place, *_measure(cost), cost.requests))
     low, high = lines or _around(text, costs)
     shown = {line: found for line, found in costs.items() if low <= line <= high}

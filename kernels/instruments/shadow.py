@@ -13,8 +13,8 @@ import functools
 import numpy as np
 
 from ..ptx.memory import UNSIGNED
+from ..ptx.warp import LANES
 
-LANES = 32
 STRETCH = 4  # cells that have one mark
 PUT_OFF_BYTES = 1 << 25  # of the addresses of reads that are put off
 

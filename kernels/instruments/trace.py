@@ -16,7 +16,7 @@ from .. import analysis, ptx
 from ..analysis import LANES
 from ..analysis.folding import fold
 from .arrays import Shape, array_shapes, demangle, index_text
-from .counting import Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
+from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
 from .metrics import FFMA, METRICS, REQUESTS, SECTORS
 
 __all__ = [
@@ -51,6 +51,7 @@ class WarpAccess:
     step: int = 0  # PTX instructions that the block had run before
     ptx_line: int = 0
     shape: Shape | None = None
+    file: str = ""  # of the line
 
     @property
     def address(self) -> np.ndarray:
@@ -78,10 +79,11 @@ class WarpAccess:
 
 @dataclass
 class Trace:
-    """`counters` has Nsight Compute's metric names; `costs` is the same for each line and array,
-    a Cost or, of shared memory, a SharedCost; `accesses` are those of block `block` (or what was
-    asked for), in the order of execution; `shapes` are those of the arrays, by name, in words of
-    4 bytes where the source does not tell."""
+    """`counters` has Nsight Compute's metric names; `costs` is the same for each Place, a line and
+    an array: a Cost or, of shared memory, a SharedCost. Loads of constant memory are in neither.
+    `accesses` are those of block `block` (or what was asked for), in the order of execution;
+    `shapes` are those of the arrays, by name, in words of 4 bytes where the source does not
+    tell."""
 
     block: tuple[int, int, int]
     shapes: dict[str, tuple[int, ...]]
@@ -161,9 +163,10 @@ def _table(head: tuple[str, ...], rows: list[tuple]) -> str:
     """Numbers after the requests are per request."""
     if not rows:
         return ""
+    several = len({place.file for place, *_ in rows}) > 1
     cells = [
         (
-            str(place.line),
+            f"{place.file}:{place.line}" if several else str(place.line),
             place.kind,
             place.array,
             str(requests),
@@ -285,8 +288,8 @@ def _kept(
     event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, folding, warps, lines
 ):
     """Yield the WarpAccesses of an event, of the blocks at these places of its chunk."""
-    position = event.instruction.position
-    line = position.line if position else 0
+    where = event.instruction.position or NOWHERE
+    line = where.line
     first = first_active(event)
     if first is None or (lines is not None and line not in lines):
         return
@@ -318,4 +321,5 @@ def _kept(
                     event.step,
                     event.instruction.line,
                     elements.get((event.space, name)),
+                    where.file,
                 )

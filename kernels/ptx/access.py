@@ -70,7 +70,7 @@ def spaces_of(space: str, address, mask, state):
     window where it is."""
     mask = None if mask is None else state.full(mask)
     if space != "generic":
-        yield state.spaces["global" if space == "const" else space], address, mask
+        yield state.spaces[space], address, mask
         return
     windows = {"global": address < memory.SHARED_WINDOW, "local": address >= memory.LOCAL_WINDOW}
     windows["shared"] = ~(windows["global"] | windows["local"])

@@ -186,6 +186,7 @@ def run(
     check_launch(entry, block, args)
     program = decode(entry)
     heap, addresses, arrays = place(entry, args, FAR if tolerant else memory.GUARD)
+    const = memory.Space("const", heap.data, heap.row, heap.allocations)  # the same bytes
     apart = APART if tolerant else 0
     params = np.frombuffer(bytearray(pack_params(entry, args, addresses)), np.uint8)
     shared, shared_size = memory.lay_out(
@@ -224,6 +225,7 @@ def run(
             blocks = np.arange(first, min(first + per_chunk, total))
             spaces = {
                 "global": heap,
+                "const": const,
                 "param": param,
                 "shared": memory.rowed_space("shared", shared, shared_size, (len(blocks), 1)),
                 "local": memory.rowed_space("local", local, local_size, (len(blocks), threads)),

@@ -17,7 +17,11 @@ LANES = 32
 
 def by_warp(x, state, fill=0):
     """(B, T) or what broadcasts to it -> (B, warps, 32), short warps filled up."""
-    blocks, threads = state.shape
+    return in_warps(x, *state.shape, fill)
+
+
+def in_warps(x, blocks: int, threads: int, fill=0):
+    """As `by_warp`, of any chunk of so many blocks of so many threads."""
     warps = -(-threads // LANES)
     padded = np.full((blocks, warps * LANES), fill, x.dtype)
     padded[:, :threads] = x

@@ -15,9 +15,10 @@ and where needed
     // dynamic shared: 1024             bytes
     // options: -use_fast_math          words for the compiler
     // launches: 3                      the launch repeated on the same arrays (1 without)
-    // approximate: 2 ulp               or `1e-6 absolute`, `1e-6 relative`: how far floats may be off
+    // approximate: 2 ulp               or `1e-6 absolute`, `1e-6 relative`: how far off
     // compare: none for 2              indices of arguments whose values are not compared
     // output: printf                   what it prints is compared
+    // counters: none                   they hang on chance, as those of a loop that polls
     // planted: race                    a fault is in it: one of these kinds has to be found, with
                                         commas between; values and counters are not compared
     // headers: cuda_fp16.h             headers of the CUDA toolkit that it includes
@@ -69,6 +70,7 @@ OPTIONAL = (
     "approximate",
     "compare",
     "output",
+    "counters",
     "planted",
     "headers",
 )
@@ -94,6 +96,7 @@ class Case:
     bound: tuple[float, str] | None = None
     not_compared: frozenset[int] = frozenset()
     prints: bool = False
+    counted: bool = True
     planted: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     faults: frozenset[int] = field(default=frozenset())
@@ -159,6 +162,8 @@ def _parse(name: str, source: str) -> Case:
         raise ValueError("`planted` goes with lines that end in `// fault`")
     if said.get("output", "printf") != "printf":
         raise ValueError(f"output: {said['output']!r} is not printf")
+    if said.get("counters", "none") != "none":
+        raise ValueError(f"counters: {said['counters']!r} is not none")
     return Case(
         name, header[0], source, said["family"], said["kernel"],
         _numbers(said["grid"]), _numbers(said["block"]), args,
@@ -168,7 +173,7 @@ def _parse(name: str, source: str) -> Case:
         bound=_bound(said["approximate"]) if "approximate" in said else None,
         not_compared=_not_compared(said["compare"], len(args)) if "compare" in said
         else frozenset(),
-        prints="output" in said, planted=planted,
+        prints="output" in said, counted="counters" not in said, planted=planted,
         headers=tuple(said.get("headers", "").split()), faults=faults,
     )  # fmt: skip
 

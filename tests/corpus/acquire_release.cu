@@ -3,6 +3,7 @@
 // family: memory order
 // kernel: handOver
 // grid: 2
+// counters: none
 // block: 64
 // args: out int[64]; out int[64]; int[1] zeros
 

@@ -4,7 +4,6 @@
 // kernel: dft
 // grid: 2
 // block: 50
-// approximate: 2e-5 absolute
 // args: float[100] uniform; out float[100]; out float[100]; int 100
 
 extern "C" __global__ void dft(const float* x, float* re, float* im, int N)

@@ -4,7 +4,6 @@
 // kernel: fft
 // grid: 2
 // block: 128
-// approximate: 1e-5 absolute
 // args: float[2,256,2] uniform; out float[2,256,2]
 
 extern "C" __global__ void fft(const float2 *in, float2 *out)

@@ -3,6 +3,7 @@
 // family: data structures
 // kernel: hashTable
 // grid: 1
+// counters: none
 // block: 96
 // compare: none for 2
 // args: uint[96] permutation; out uint[96]; uint[256] constant 4294967295; out uint[1]

@@ -3,6 +3,7 @@
 // family: data structures
 // kernel: pushAll
 // grid: 2
+// counters: none
 // block: 40
 // compare: none for 1 2
 // args: int[80] below 1000; int[80] zeros; int[1] constant -1; int[1] zeros; out int[1]

@@ -3,6 +3,7 @@
 // family: lock
 // kernel: ticketed
 // grid: 2
+// counters: none
 // block: 32
 // args: uint[2] zeros; int[1] zeros
 

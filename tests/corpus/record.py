@@ -31,11 +31,11 @@ from pathlib import Path
 import numpy as np
 
 from kernels import build
-from kernels.metrics import METRICS
-from kernels.profiling import parse, provenance
+from kernels.instruments.metrics import METRICS
+from kernels.measure.profiling import parse, tool
+from kernels.measure.provenance import provenance
 
-from . import FOLDER, RECORD, Case, load
-from . import names as all_names
+from . import FOLDER, RECORD, Case, load, names as all_names
 
 ROOT = FOLDER.parent.parent
 ARCH = "sm_90"
@@ -285,17 +285,20 @@ def record_counters(names: list[str], found: dict) -> None:
                 return {k: v for name in chunk for k, v in work((name,)).items()}
             return {}
         return {
-            name: {
-                m: min(row[m] for row in rows[n * LAUNCHES : (n + 1) * LAUNCHES]) for m in METRICS
-            }
-            for n, name in enumerate(chunk)
+            name: counted(rows[n * LAUNCHES : (n + 1) * LAUNCHES]) for n, name in enumerate(chunk)
         }
 
     # planted kernels are not counted: what a wrong kernel does is nobody's standard
     good = [n for n in names if found[n].get("outcome") == "done" and not load(n).planted]
     for _, result in each("counters", work, chunks(good), 4):
         for name, counters in result.items():
-            found[name]["counters"] = counters
+            found[name] |= counters
+
+
+def counted(rows: list[dict]) -> dict:
+    """The least of each counter, and of those that are not the same in all launches, the most."""
+    least, most = ({m: which(row[m] for row in rows) for m in METRICS} for which in (min, max))
+    return {"counters": least, "varies": {m: most[m] for m in METRICS if most[m] != least[m]}}
 
 
 def record_sanitizer(names: list[str], found: dict) -> None:
@@ -378,13 +381,33 @@ def main(arguments: list[str]) -> None:
     known = found["kernels"]
     for name in sorted(known.keys() - set(all_names())):
         del known[name]  # its file is gone
-    found["provenance"] = provenance() | {"what": "outputs, ncu's counters, compute-sanitizer"}
+    found["provenance"] = provenance(**tool()) | {
+        "what": "outputs, ncu's counters, compute-sanitizer"
+    }
     for stage, work in zip(STAGES, (record_outputs, record_counters, record_sanitizer)):
         if stage in chosen.stages:
             work([n for n in names if n in known or stage == "outputs"], known)
             save(chosen.output, found)
-    done = sum(known[n].get("outcome") == "done" for n in names if n in known)
-    print(f"{chosen.output}: {len(known)} kernels, {done} of {len(names)} just run ended well")
+    for name in names:
+        if name in known and (words := doubts(load(name), known[name])):
+            print(f"look at {name}: {words}")
+    print(f"{chosen.output}: {len(known)} kernels, of which {len(names)} were asked for")
+
+
+def doubts(case: Case, record: dict) -> str:
+    """What speaks against a kernel that ought to be correct; nothing for one with a fault."""
+    if case.planted:
+        return ""
+    unsteady = {n for n, x in enumerate(record.get("outputs", ())) if x and not x["steady"]}
+    words = [] if record["outcome"] == "done" else [record["outcome"]]
+    if unsteady - case.not_compared:
+        words.append(f"arguments {sorted(unsteady - case.not_compared)} differ from run to run")
+    if case.counted and record.get("varies"):
+        words.append(f"counters vary: {', '.join(record['varies'])}")
+    for tool, said in record.get("sanitizer", {}).items():
+        if said["errors"] != 0:
+            words.append(f"{tool}: {said['errors']} errors, {said['says']}, lines {said['lines']}")
+    return "; ".join(words)
 
 
 if __name__ == "__main__":

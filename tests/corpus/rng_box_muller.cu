@@ -1,10 +1,9 @@
-// Normal numbers by Box and Muller, with logf, sqrtf and sincosf
+// Normal numbers by Box and Muller, with logf, sqrtf and sincosf: no approximation in them
 //
 // family: random numbers
 // kernel: normals
 // grid: 2
 // block: 64
-// approximate: 5e-6 absolute
 // args: float[256] uniform 0.0001 1; out float[256]
 
 extern "C" __global__ void normals(const float *u, float *z)

@@ -3,6 +3,7 @@
 // family: graph
 // kernel: components
 // grid: 1
+// counters: none
 // block: 60
 // args: int[60,2] below 80; int[80] iota; int 60
 
