@@ -158,14 +158,15 @@ def _demand(i: Instruction, wanted: int) -> int | None:
         return wanted
     if i.opcode == "and":
         return wanted & numbers[0] if len(numbers) == 1 and whole else wanted
-    if i.opcode == "cvt" and len(i.modifiers) == 2 and kind[0] in "us":
+    if i.opcode == "cvt" and len(i.modifiers) == 2 and {m[0] for m in i.modifiers} <= {"u", "s"}:
+        wanted &= (1 << 8 * TYPE_BYTES[i.modifiers[0]]) - 1
         kept = (1 << width) - 1
         sign = 1 << (width - 1) if kind[0] == "s" and wanted & ~kept else 0
         return wanted & kept | sign
     if i.opcode in ("shl", "shr") and len(numbers) == 1 and whole:
-        if i.opcode == "shl":
-            return wanted >> numbers[0]
         mask = (1 << width) - 1
+        if i.opcode == "shl":
+            return (wanted & mask) >> numbers[0]
         moved = (wanted & mask) << numbers[0]
         return moved & mask | ((1 << (width - 1)) if kind[0] == "s" and moved & ~mask else 0)
     if i.opcode == "bfe" and len(numbers) == 2 and whole:

@@ -482,13 +482,22 @@ FAULTY = (
         ("    add(sum, in[blockIdx.x * blockDim.x + threadIdx.x]);",
          "    sum[1 + blockIdx.x * blockDim.x + threadIdx.x] = sum[0]; // other\n"
          "    add(sum, in[blockIdx.x * blockDim.x + threadIdx.x]);"),
-        ("__longlong_as_double(assumed)));", "__longlong_as_double(assumed))); // fault")
+        marked("old = atomicCAS(place, assumed,", "fault")
     ), "total", 3, 64, "double[192] zero:double[193]", "race"),
     small("a guess against a store", edit(
         MAX_FLOAT, marked("int old = *(int*)out;", "other"),
         ("    }\n}", "    }\n    if (threadIdx.x == 7)\n        *out = 5.0f; // fault\n}"),
         ("__float_as_int(value));", "__float_as_int(value)); // fault other")
     ), "largest", 1, 64, "float[64] zero:float[1]", "race"),
+    small("store after a strong read", """\
+extern "C" __global__ void flag(int* place, int* out)
+{
+    if (threadIdx.x == 0)
+        out[0] = *(volatile int*)place; // other
+    if (threadIdx.x == 40)
+        *place = 3; // fault
+}
+""", "flag", 1, 64, "zero:int[1] out:int[1]", "race"),
     small("padding that is used", edit(
         STRUCTS, ("out[t] = box[t ^ 1];",
                   "((int*)out)[t] = ((int*)box)[3 * (t ^ 1)] + 1; // fault")
