@@ -295,10 +295,12 @@ class Checker:
         if not latest.used:
             return
         for table in latest.columns():
-            skip = skip | self.conflict(event, shadow, lanes, table, skip)
+            strong = latest is shadow.strong
+            skip = skip | self.conflict(event, shadow, lanes, table, skip, strong)
 
-    def conflict(self, event, shadow, lanes, table, skip):
-        """Races with the records in the table, but where `skip` is true. Returns where."""
+    def conflict(self, event, shadow, lanes, table, skip, strong: bool = False):
+        """Races with the records in the table (of strong accesses), but where `skip` is true.
+        Returns where."""
         record = table[lanes.cell]
         found = np.zeros(record.size, bool)
         if event.space == "shared":  # rows belong to one block
@@ -320,7 +322,7 @@ class Checker:
             far = np.flatnonzero(~same)
             mine, theirs = lanes.me[at][far], other[far]
             known[far] = self.fences.known(
-                mine // padded, mine % padded, theirs // padded, theirs % padded
+                mine // padded, mine % padded, theirs // padded, theirs % padded, strong
             )
         at = at[stamp > known]
         if at.size:

@@ -35,7 +35,8 @@ def used_by(entry) -> bool:
 
 
 def merge(one: dict | None, other: dict | None) -> dict:
-    """The later stamps of two clocks, block -> (T,) stamps of its threads. Neither is changed."""
+    """The later stamps of two clocks, block -> (T,) stamps of its threads; ~block -> those of
+    their strong accesses. Neither is changed."""
     if not one or not other:
         return one or other or {}
     together = dict(one)
@@ -85,7 +86,7 @@ class Fences:
                 if reads:
                     self._hear(b, t, (space, c), scope)
                 if event.kind != "load":
-                    self._tell(b, t, (space, c), scope, event.kind == "atomic")
+                    self._tell(b, t, (space, c), scope, event.kind == "atomic", stamp)
         if words & ACQUIRES and event.kind != "store":
             for b, t in self._among(self.heard, block, thread):
                 self._rely(b, t, scope)
@@ -114,8 +115,11 @@ class Fences:
 
     # -- what threads know ------------------------------------------------------------------
 
-    def known(self, block, thread, other_block, other_thread):
-        """Up to which stamp threads know others of other blocks; blocks of the grid."""
+    def known(self, block, thread, other_block, other_thread, strong: bool):
+        """Up to which stamp threads know others of other blocks; blocks of the grid. strong: of
+        strong accesses, which are told together with what came before their fence."""
+        if strong:
+            other_block = ~other_block
         result = np.zeros(block.shape, np.int64)
         if not self.foreign and not self.shared:
             return result
@@ -147,7 +151,7 @@ class Fences:
             mine["cta"] = merge(mine.get("cta"), near)
             mine["gpu"] = merge(mine.get("gpu"), far)
 
-    def _tell(self, b: int, t: int, place, scope: str, also: bool) -> None:
+    def _tell(self, b: int, t: int, place, scope: str, also: bool, stamp: int) -> None:
         """also: what was told there before stands, as after an atomic operation."""
         block = int(self.blocks[b])
         for kind, key in (("cta", (*place, block)), ("gpu", place)):
@@ -156,7 +160,9 @@ class Fences:
             row = self.order.tells(kind, b, t)
             clock = {}
             if row is not None:
-                clock = merge(self._clock(block, t), {block: row.copy()})
+                strong = row.copy()
+                strong[t] = stamp
+                clock = merge(self._clock(block, t), {block: row.copy(), ~block: strong})
             if also:
                 clock = merge(self.told.get(key), clock)
             if clock:
@@ -170,7 +176,7 @@ class Fences:
         heard = self.heard.get((block, t), {})
         for kind in ("cta", "gpu") if scope == "gpu" else ("cta",):
             clock = dict(heard.pop(kind, None) or {})
-            row = clock.pop(block, None)
+            row, _ = clock.pop(block, None), clock.pop(~block, None)
             if row is not None:
                 self.order.learn(b, t, row)
             if clock:

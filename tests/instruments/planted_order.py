@@ -354,6 +354,9 @@ CORRECT = (
     small("grid barrier", GRID_BARRIER, "turn", 4, 64,
           "zero:unsigned[1] out:float[256] out:float[256]"),
     small("last block of all", LAST_OF_ALL, "total", 4, 64, TOTAL_ARGS),
+    small("last block of all, which resets the ticket", edit(
+        LAST_OF_ALL, ("        *out = sum;", "        *out = sum;\n        *done = 0;")
+    ), "total", 4, 64, TOTAL_ARGS),
     small("double atomicAdd", ADD_DOUBLE, "total", 3, 64, "double[192] zero:double[1]"),
     small("float atomicMax", MAX_FLOAT, "largest", 3, 64, "float[192] zero:float[1]"),
     small("structs", STRUCTS, "swap", 1, 64, "out:int[192]"),
@@ -472,6 +475,11 @@ FAULTY = (
         LAST_OF_ALL,
         ("    __threadfence();", "    if (threadIdx.x == 0)\n        __threadfence();"),
         marked(LEAVE, "other"), marked(COLLECT, "fault")
+    ), "total", 4, 64, TOTAL_ARGS, "race"),
+    small("last block of all, the ticket reset by every block", edit(
+        LAST_OF_ALL, ("== gridDim.x - 1;", "== gridDim.x - 1; // other"),
+        ("    if (last &&",
+         "    if (threadIdx.x == 1)\n        *done = 0; // fault\n    if (last &&")
     ), "total", 4, 64, TOTAL_ARGS, "race"),
     small("first block, not last", edit(
         LAST_OF_ALL, ("== gridDim.x - 1", "== 0"), marked(LEAVE, "other"),
