@@ -62,13 +62,9 @@ class Checker:
         self.words = Words(event, self.args, self.source)
         self.convergence = Convergence(event, self.words, self.findings)
         shadow = self.shadow("global", 1, self.records.padded, False)
+        homes = event.allocations["global"]
         if self.unwritten:
-            shadow.filled[:] = True
-            for n in self.unwritten:
-                home = allocation_of(n, self.args, event.allocations["global"])
-                shadow.filled[home.start // self.grain : -(-home.end // self.grain)] = False
-        else:
-            shadow.filled = None
+            shadow.empty([allocation_of(n, self.args, homes) for n in self.unwritten])
         self.shadows = {"global": shadow}
         self.fences = Fences() if used_by(event.entry) else None
 
@@ -79,8 +75,12 @@ class Checker:
     def begin_chunk(self, blocks) -> None:
         self.blocks = blocks
         self.order = Order(len(blocks), self.records.padded, self.now())
-        self.shadows["shared"] = self.shadow("shared", len(blocks), LANES, self.flights)
-        self.shadows["local"] = self.shadow("local", len(blocks) * self.threads, 0, False)
+        for space, rows, group, flights in (
+            ("shared", len(blocks), LANES, self.flights),
+            ("local", len(blocks) * self.threads, 0, False),
+        ):
+            self.shadows[space] = self.shadow(space, rows, group, flights)
+            self.shadows[space].empty(self.launch.allocations[space])
         self.convergence.begin_chunk(blocks, self.threads)
         self.padding, self.strays = Padding(self.facts, self.grain), Strays()
         if self.fences:
