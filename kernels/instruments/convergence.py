@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx import isa
-from .facts import astray, facts_of, passed
+from .facts import astray, facts_of, instructions_of, passed
 from .findings import Finding, place
 from .shadow import LANES
 
@@ -19,9 +19,9 @@ class Convergence:
     it ran anything else but its way there."""
 
     def __init__(self, launched, words, findings):
-        self.entry, self.words, self.findings = launched.entry, words, findings
+        self.words, self.findings = words, findings
         self.facts = facts_of(launched.entry)
-        self.watches = any(isa.lookup(i).ends == "wait" for i in launched.entry.instructions)
+        self.watches = any(isa.lookup(i).ends == "wait" for i in instructions_of(launched.entry))
 
     def begin_chunk(self, blocks, threads: int) -> None:
         self.blocks, self.threads = blocks, threads
@@ -33,12 +33,12 @@ class Convergence:
         for i in reversed(event.instructions):
             if isa.lookup(i).ends not in ENDS:
                 mask = True if event.mask is None else event.mask
-                np.copyto(self.at, self.facts.index[id(i)], where=mask)
+                np.copyto(self.at, self.facts.number[id(i)], where=mask)
                 return
 
     def marked(self, table, instruction):
         """Who is, of the threads (B, T), where the table of the instruction says."""
-        return table(self.entry, self.facts.index[id(instruction)])[self.at]
+        return table(self.facts, instruction)[self.at]
 
     def barrier(self, event, mask, going) -> None:
         """`mask` (B, T) wait at a barrier of the whole block, in the blocks of `going`."""

@@ -8,7 +8,7 @@ from ..ptx import events, isa
 from ..ptx.memory import distance, nearest
 from ..ptx.syntax import TYPE_BYTES
 from .convergence import Convergence
-from .facts import facts_of
+from .facts import facts_of, instructions_of
 from .fences import Fences, scope_of, used_by
 from .findings import Finding, Findings, Words, allocation_of, place
 from .order import Order
@@ -55,7 +55,7 @@ class Checker:
         x, y, z = event.block
         self.threads = x * y * z
         self.records = Records(int(np.prod(event.grid)), self.threads)
-        opcodes = {(i.opcode, *i.modifiers[:1]) for i in event.entry.instructions}
+        opcodes = {(i.opcode, *i.modifiers[:1]) for i in instructions_of(event.entry)}
         self.flights = ("cp", "async") in opcodes
         self.grain = grain(event.entry)
         self.facts = facts_of(event.entry)
@@ -82,7 +82,7 @@ class Checker:
             self.shadows[space] = self.shadow(space, rows, group, flights)
             self.shadows[space].empty(self.launch.allocations[space])
         self.convergence.begin_chunk(blocks, self.threads)
-        self.padding, self.strays = Padding(self.facts, self.grain), Strays()
+        self.padding, self.strays = Padding(self.facts, self.grain), Strays(self.facts)
         if self.fences:
             self.fences.begin_chunk(self.order, blocks)
 
@@ -458,7 +458,7 @@ def grain(entry) -> int:
     """The cell size, bytes: the smallest element that the entry loads or stores, at most 4."""
     sizes = [
         TYPE_BYTES[i.modifiers[-1]]
-        for i in entry.instructions
+        for i in instructions_of(entry)
         if isa.lookup(i).memory in ("load", "store", "atomic")
         and isa.space(i) != "param"
         and i.modifiers[-1] in TYPE_BYTES

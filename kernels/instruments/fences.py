@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .facts import instructions_of
+
 SCOPES = {"cta": "cta", "cluster": "cta", "gl": "gpu"}  # others are of the whole GPU
 RELEASES, ACQUIRES = {"release", "acq_rel"}, {"acquire", "acq_rel"}
 FENCES = {"membar", "fence"}
@@ -30,7 +32,8 @@ def scope_of(instruction) -> str:
 def used_by(entry) -> bool:
     """Whether an entry has anything that orders threads through memory."""
     return any(
-        i.opcode in FENCES or (RELEASES | ACQUIRES) & set(i.modifiers) for i in entry.instructions
+        i.opcode in FENCES or (RELEASES | ACQUIRES) & set(i.modifiers)
+        for i in instructions_of(entry)
     )
 
 
