@@ -9,6 +9,7 @@ import numpy as np
 
 from ..run import gpu
 
+FLOAT32 = np.dtype(np.float32)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 REAL: tuple[Any, ...] = (int, float, np.integer, np.floating)
 MAX_ELEMENTS = 2**31  # the kernels index with 32-bit integers
@@ -89,7 +90,7 @@ def _require_matrix(name: str, x: Any) -> None:
             f"{name} must be a NumPy or CuPy array, not {type(x).__name__}: "
             f"np.asarray({name}, dtype=np.float32)"
         )
-    if x.dtype != np.float32:
+    if x.dtype is not FLOAT32 and x.dtype != FLOAT32:
         raise TypeError(f"{name} must be float32, not {x.dtype}: {name}.astype(np.float32)")
     if x.ndim != 2:
         raise ValueError(f"{name} must be a matrix, not of shape {x.shape}")

@@ -144,14 +144,14 @@ class Step:
         a matrix of 2**31 elements.
         """
         names = {**self.defines, "M": M, "N": N, "K": K, "alpha": alpha, "beta": beta}
-        for constraint in self._constraints:
-            if not constraint(names):
-                return constraint.text
-        return None
+        if self._everything(names):
+            return None
+        return next(one.text for one in (*self.file.requires, *LIMITS) if not one(names))
 
     @functools.cached_property
-    def _constraints(self) -> tuple[Expression, ...]:
-        return (*self.file.requires, *LIMITS)
+    def _everything(self) -> Expression:
+        """All constraints in one, which a call evaluates."""
+        return Expression(" and ".join(f"({one.text})" for one in (*self.file.requires, *LIMITS)))
 
     def region(self, name: str) -> Code:
         """The lines between `// region: name` and `// endregion`, dedented."""
@@ -214,9 +214,10 @@ class Step:
             C = (np if isinstance(A, np.ndarray) else gpu).empty((M, N), np.float32)
         if M == 0 or N == 0:
             return C
-        require_alignment(self.label, self.alignment, A, B, C)
         if isinstance(A, np.ndarray):
             A, B = to_read(A), to_read(B)
+        else:
+            require_alignment(self.label, self.alignment, A, B, C)
         factor = np.float32(alpha)
         if factor == 0:
             K = 0  # nothing is summed, so nothing is read
