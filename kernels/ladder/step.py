@@ -214,9 +214,10 @@ class Step:
             C = (np if isinstance(A, np.ndarray) else gpu).empty((M, N), np.float32)
         if M == 0 or N == 0:
             return C
-        require_alignment(self.label, self.alignment, A, B, C)
         if isinstance(A, np.ndarray):
             A, B = to_read(A), to_read(B)
+        else:
+            require_alignment(self.label, self.alignment, A, B, C)
         factor = np.float32(alpha)
         if factor == 0:
             K = 0  # nothing is summed, so nothing is read

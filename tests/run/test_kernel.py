@@ -297,3 +297,23 @@ def test_device_variables_last_as_long_as_the_kernel(device):
     assert counts(one, 3) == [101, 102, 103] and counts(other, 1) == [101]
     one.reset()
     assert counts(one, 1) == [101] and counts(other, 1) == [102]
+
+
+def test_the_interpreter_is_told_what_it_can_be_told(monkeypatch):
+    """Names and statics go to an interpreter that takes them, in a call, a trace and sanitize."""
+    seen = []
+
+    def run(entry, grid, block, args, *, names=None, statics=None, sink=None, **others):
+        seen.append((names, statics, others))
+
+    monkeypatch.setattr(ptx, "run", run)
+    monkeypatch.setattr(ptx, "statics", lambda module: [module], raising=False)
+    found = Kernel(COUNTER, "count")
+    out = np.zeros(1, np.int32)
+    found(1, 1, (out,), "interpreter", step_limit=7)  # not passed: this run takes others only
+    found.trace(1, 1, (out,))
+    assert [names for names, *_ in seen] == [("out",), ("out",)]
+    assert seen[0][1] is seen[1][1] and seen[0][2] == {"dynamic_shared": 0}
+    found.reset()
+    found(1, 1, (out,), "interpreter")
+    assert seen[2][1] is not seen[0][1]

@@ -46,6 +46,14 @@ def test_a_long_run_shows_a_bar_and_leaves_none(monkeypatch):
     assert shown(terminal).endswith("\r") and not shown(terminal).split("\r")[-2].strip()
 
 
+def test_no_bar_for_the_last_block(monkeypatch):
+    terminal = watch(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with progress.progress("f") as tell:
+        tell(5, 5)
+    assert shown(terminal) == ""
+
+
 def test_a_run_that_fails_leaves_none_either(monkeypatch):
     terminal = watch(monkeypatch)
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
