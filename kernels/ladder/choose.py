@@ -65,17 +65,10 @@ def choose(
     able = [one for one in candidates if not broken[one.id]]
     if not able:
         sides = "M = {}, N = {}, K = {}".format(*shape)
-<<<<<<< HEAD
-        last = candidates[-1]
-        constraint = broken[last.id] or ""
-        raise ValueError(
-            f"no step can do {sides}: {advice(constraint)} ({last.label} requires {constraint})"
-=======
         last = max(candidates, key=lambda one: (is_limit(broken[one.id]), one.number))
         raise ValueError(
             f"no step can do {sides}: {advice(broken.values())} "
             f"({last.label} requires {broken[last.id]})"
->>>>>>> ladder
         )
     able = [one for one in able if alignment % one.alignment == 0] or able
     if capability is not None:
