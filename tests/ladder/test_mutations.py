@@ -93,7 +93,7 @@ MUTATIONS = {
     ],
     "10_transposed_tile": [
         *without_barriers(),
-        ("rows that do not start on 16 bytes", "#define PAD 4", "#define PAD 2", MISALIGNED),
+        ("rows that do not start on 16 bytes", "[BM + PAD]", "[BM + PAD + 2]", MISALIGNED),
         ("a column stored twice, another never", "tile_a[a_k + 3]", "tile_a[a_k + 2]", UNWRITTEN),
     ],
     "11_thread_tile_8x8": [
