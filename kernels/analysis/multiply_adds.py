@@ -42,6 +42,8 @@ def _f32(i: Instruction) -> bool:
 
 
 def _own(i: Instruction) -> int:
+    if i.opcode == "div" and i.modifiers[-1:] == ("f64",):
+        return 1  # tests the quotient's size
     if not _f32(i):
         return 0
     if i.opcode in ("fma", "mad"):

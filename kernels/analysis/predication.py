@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from ..ptx import flow, isa
 from ..ptx.syntax import Entry, Immediate, Instruction, Register
-from .dataflow import definitions
+from .dataflow import definitions, users
 from .folding import Folding
 
 LIMITS = {True: (8, 8, 7), False: (6, 5, 5)}  # by divergence: alone, then, else
@@ -50,7 +50,7 @@ def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
     after = flow.successors(entry, blocks)
     before = flow.predecessors(after)
     divergent = _divergent(entry)
-    size = functools.partial(_size, makers=definitions(entry), users=_users(entry), fold=folding)
+    size = functools.partial(_size, makers=definitions(entry), users=users(entry), fold=folding)
     found = []
     for n, block in enumerate(blocks):
         branch = entry.instructions[block.stop - 1]
@@ -96,7 +96,6 @@ def _simple(body: list[Instruction]) -> bool:
 def _divergent(entry: Entry) -> set[str]:
     """Registers in which the lanes of a warp may differ."""
     found, todo = set(), []
-    users = _users(entry)
     for i in entry.instructions:
         row = isa.lookup(i)
         loaded = row.memory in ("load", "atomic") and isa.space(i) not in ("param", "const")
@@ -106,22 +105,13 @@ def _divergent(entry: Entry) -> set[str]:
         name = todo.pop()
         if name not in found:
             found.add(name)
-            for i in users.get(name, ()):
+            for i in users(entry).get(name, ()):
                 todo += isa.written(i)
     return found
 
 
 def _by_lane(name: str) -> bool:
     return name.startswith(DIVERGENT)
-
-
-def _users(entry: Entry) -> dict[str, list[Instruction]]:
-    """By register, the instructions that read it."""
-    found: dict[str, list[Instruction]] = {}
-    for i in entry.instructions:
-        for name in isa.read(i):
-            found.setdefault(name, []).append(i)
-    return found
 
 
 def _size(body: list[Instruction], makers, users, fold: Folding) -> int:
