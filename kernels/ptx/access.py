@@ -1,7 +1,6 @@
 """Instructions that touch memory: ld, st, atom, red and cp.async.
 
-A decoder takes an instruction and the slot table of its entry and returns
-`execute(state, mask)`. PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
+A decoder takes an instruction and its site and returns `execute(state, mask)`. PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ from .events import Access, Fault, Landed
 from .floats import flush_subnormals
 from .forms import DTYPES, Unsupported, bits
 from .integers import low_ones
-from .syntax import Instruction, Vector
+from .syntax import Instruction, Symbol, Vector
 
 SPACES = {"global", "shared", "local", "const", "param"}
+STRONG = {"volatile", "relaxed", "acquire", "mmio"}  # loads that may wait for another thread
 # hints that change nothing about the value: caches, ordering between correct programs' threads
 HINTS = {
     "nc",
@@ -61,6 +61,15 @@ def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set
     return space, kind, lanes, others
 
 
+def param_space(space: str, operand, at) -> str:
+    """Parameters of a kernel lie in one place, those of calls with the threads."""
+    if space != "param":
+        return space
+    if not isinstance(operand.base, Symbol):
+        raise Unsupported("a parameter by an address in a register")
+    return "param" if at.function.is_kernel_param(operand.base.name) else "arguments"
+
+
 def elements(operand) -> tuple:
     return operand.elements if isinstance(operand, Vector) else (operand,)
 
@@ -70,18 +79,18 @@ def spaces_of(space: str, address, mask, state):
     window where it is."""
     mask = None if mask is None else state.full(mask)
     if space != "generic":
-        yield state.spaces["global" if space == "const" else space], address, mask
+        yield state.spaces[space], address, mask
         return
-    windows = {"global": address < memory.SHARED_WINDOW, "local": address >= memory.LOCAL_WINDOW}
-    windows["shared"] = ~(windows["global"] | windows["local"])
-    start = {"global": 0, "shared": memory.SHARED_WINDOW, "local": memory.LOCAL_WINDOW}
-    for name, inside in windows.items():
+    window = memory.window_of(address)
+    for name, number, start in memory.WINDOWS:
+        inside = window == number
         if inside.all():
-            yield state.spaces[name], address - start[name], mask
+            yield state.spaces[name], address - start, mask
         elif inside.any():
             part = np.broadcast_to(inside, state.shape)
             part = part if mask is None else part & mask
-            yield state.spaces[name], address - start[name], part
+            if part.any():
+                yield state.spaces[name], address - start, part
 
 
 def reach(
@@ -119,7 +128,7 @@ def reach(
             )
         )
         mask = state.full(mask) & ~wrong
-    if kind != "load":
+    if kind != "load" and space.read_only:
         space.check_writeable(address, mask, i, state.describe_thread)
     if state.sink is not None:
         state.sink(
@@ -139,8 +148,11 @@ def reach(
     return mask
 
 
-def load(i: Instruction, slots):
+def load(i: Instruction, at):
+    slots = at.slots
     space, kind, lanes, _ = split_modifiers(i, set())
+    space = param_space(space, i.operands[1], at)
+    polls = STRONG & set(i.modifiers)
     size = bits(kind) // 8
     dtype = DTYPES[kind]
     address_of = slots.address(i.operands[1])
@@ -150,6 +162,8 @@ def load(i: Instruction, slots):
 
     def execute(state, mask):
         whole = address_of(state.registers)
+        if polls:
+            state.poll(at.following)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "load", home, address, part, size * lanes)
             for write, value in zip(writers, home.load(address, part, size, lanes)):
@@ -162,9 +176,11 @@ def load(i: Instruction, slots):
     return execute
 
 
-def store(i: Instruction, slots):
+def store(i: Instruction, at):
+    slots = at.slots
     space, kind, lanes, _ = split_modifiers(i, set())
     size = bits(kind) // 8
+    space = param_space(space, i.operands[0], at)
     unsigned = memory.UNSIGNED[size]
     address_of = slots.address(i.operands[0])
     readers = [slots.reader(e, DTYPES[kind]) for e in elements(i.operands[1])]
@@ -176,7 +192,9 @@ def store(i: Instruction, slots):
         values = [read(state.registers).view(unsigned) for read in readers]
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "store", home, address, part, size * lanes, values=values)
-            home.store(address, part, values, size)
+            if not state.careful or home.would_change(address, part, values, size):
+                state.changed = True
+                home.store(address, part, values, size)
 
     return execute
 
@@ -199,7 +217,8 @@ ATOMICS = {
 }
 
 
-def atomic(i: Instruction, slots):
+def atomic(i: Instruction, at):
+    slots = at.slots
     """atom and red. Threads that meet at one address take turns in thread order; a GPU
     takes them in any order, which float sums show in their last bits."""
     space, kind, lanes, given = split_modifiers(i, set(ATOMICS))
@@ -225,7 +244,12 @@ def atomic(i: Instruction, slots):
             function = operation
             if dtype is np.float32 and operation is ATOMICS["add"] and home.name == "global":
                 function = flushing(operation)
-            old = take_turns(home.views[size].view(dtype), index, values, function)
+            view = home.views[size].view(dtype)
+            old = take_turns(view, index, values, function)
+            if (home.views[size][index] != old.view(home.views[size].dtype)).any():
+                state.changed = True
+            else:  # as an attempt to take a lock that another holds
+                state.poll(at.following)
             if write is not None:
                 full = np.zeros(state.shape, dtype)
                 full[active] = old
@@ -258,26 +282,29 @@ def take_turns(view, index, values, operation):
 # -- cp.async: copies that land when they are waited for --------------------------------------
 
 
-def async_copy(i: Instruction, slots):
+def commit_group(i: Instruction, at):
+    return lambda state, mask: state.copies.commit(state.full(mask))
+
+
+def wait_all(i: Instruction, at):
+    def execute(state, mask):
+        state.copies.commit(state.full(mask))
+        state.copies.wait(state.full(mask), 0)
+
+    return execute
+
+
+def wait_group(i: Instruction, at):
+    pending = int(i.operands[0].value)
+    return lambda state, mask: state.copies.wait(state.full(mask), pending)
+
+
+def async_copy(i: Instruction, at):
     """cp.async.{ca,cg}.shared.global [to], [from], size{, source size}: missing bytes are zeros.
 
     The source is read at once and written to shared memory by the wait, so that a kernel which
     forgets to wait computes with what was there before."""
-    words = set(i.modifiers) - {"async"}
-    if "async" not in i.modifiers or "bulk" in words:
-        raise Unsupported(".".join(i.modifiers))
-    if words == {"commit_group"}:
-        return lambda state, mask: state.copies.commit(state.full(mask))
-    if words == {"wait_all"}:
-
-        def wait_all(state, mask):
-            state.copies.commit(state.full(mask))
-            state.copies.wait(state.full(mask), 0)
-
-        return wait_all
-    if words == {"wait_group"}:
-        pending = int(i.operands[0].value)
-        return lambda state, mask: state.copies.wait(state.full(mask), pending)
+    words, slots = set(i.modifiers) - {"async"}, at.slots
     known = {"ca", "cg", "shared", "shared::cta", "global"}
     if {w for w in words if not w.startswith("L2::")} - known or "global" not in words:
         raise Unsupported(".".join(i.modifiers))
@@ -350,4 +377,14 @@ class AsyncCopies:
         self.groups = [group for group in self.groups if group[1].any()]
 
 
-MEMORY = {"ld": load, "ldu": load, "st": store, "atom": atomic, "red": atomic, "cp": async_copy}
+MEMORY = {
+    "ld": load,
+    "ldu": load,
+    "st": store,
+    "atom": atomic,
+    "red": atomic,
+    "cp.async": async_copy,
+    "cp.async.commit_group": commit_group,
+    "cp.async.wait_group": wait_group,
+    "cp.async.wait_all": wait_all,
+}
