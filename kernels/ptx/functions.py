@@ -184,8 +184,7 @@ class Callee:
             layout = state.launch.layout_of(self.function.name, name)
             address = layout.symbols[self.function.name, name] + (depth - 1) * layout.step
             old = state.registers[at]
-            new = np.full((1, 1), address + offset, old.dtype)
-            state.registers[at] = new if mask is None else np.where(mask, new, old)
+            state.registers[at] = merged(mask, np.full((1, 1), address + offset, old.dtype), old)
 
 
 def call(i, at):
@@ -232,7 +231,7 @@ def call(i, at):
         if old is None:
             state.frames[depth] = Frame(site, {})
         else:
-            old.site = site if mask is None else np.where(mask, site, old.site)
+            old.site = merged(mask, site, old.site)
         state.deeper(function.start, mask)
 
     if name is not None:
@@ -262,13 +261,17 @@ def put_aside(state, slots, mask) -> None:
     registers, addresses = slots.frame
     for n in (*registers, *(at for at, *_ in addresses)):
         new = state.registers[n]
-        saved[n] = new if mask is None or n not in saved else np.where(mask, new, saved[n])
+        saved[n] = new if n not in saved else merged(mask, new, saved[n])
+
+
+def merged(mask, new, old):
+    """The new value where the mask is true. The same bits may be there as another type."""
+    return new if mask is None else np.where(mask, new, old.view(new.dtype))
 
 
 def take_back(state, depth: int, mask) -> None:
     for n, value in state.frames[depth].saved.items():
-        old = state.registers[n]
-        state.registers[n] = value if mask is None else np.where(mask, value, old)
+        state.registers[n] = merged(mask, value, state.registers[n])
 
 
 def leave_function(i, at):

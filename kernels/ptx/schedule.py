@@ -204,10 +204,10 @@ def equal(a, b) -> bool:
     """Bit for bit: a NaN equals itself."""
     if a is b:
         return True
-    if a is None or b is None or a.shape != b.shape:
+    if a is None or b is None or (a.shape, a.itemsize) != (b.shape, b.itemsize):
         return False
     unsigned = f"u{a.itemsize}"
-    return a.dtype == b.dtype and bool((a.view(unsigned) == b.view(unsigned)).all())
+    return bool((a.view(unsigned) == b.view(unsigned)).all())
 
 
 def next_place(ready, last: int) -> int:
