@@ -266,16 +266,43 @@ def flushing(operation):
 def take_turns(view, index, values, operation):
     """Apply the operation once per element, in order, to view[index]; returns what each saw.
 
-    Each round serves the first waiting thread of every address, so that rounds are as many as
-    the threads that meet at the busiest one."""
+    Each round serves, at every address, the first waiting thread that changes what is there, and
+    all before it: rounds are as many as the changes at the busiest address."""
+    if operation is ATOMICS["add"] and view.dtype.kind in "iu":
+        return add_up(view, index, values[0])
     old = np.empty(index.shape, view.dtype)
     waiting = np.arange(index.size)
+    bits = memory.UNSIGNED[view.itemsize]
     while waiting.size:
-        _, first = np.unique(index[waiting], return_index=True)
-        now = waiting[first]
-        old[now] = view[index[now]]
-        view[index[now]] = operation(old[now], *(v[now] for v in values))
-        waiting = np.delete(waiting, first)
+        address = index[waiting]
+        seen = view[address]
+        new = operation(seen, *(v[waiting] for v in values)).astype(view.dtype, copy=False)
+        changing = np.flatnonzero(new.view(bits) != seen.view(bits))
+        if not changing.size:
+            old[waiting] = seen
+            break
+        places, first = np.unique(address[changing], return_index=True)
+        first = changing[first]
+        at = np.minimum(np.searchsorted(places, address), places.size - 1)
+        done = (places[at] != address) | (np.arange(waiting.size) <= first[at])
+        old[waiting[done]] = seen[done]
+        view[places] = new[first]
+        waiting = waiting[~done]
+    return old
+
+
+def add_up(view, index, value):
+    """The same for sums of integers, of which the order does not matter but to what each sees."""
+    order = np.argsort(index, kind="stable")
+    address, term = index[order], value[order]
+    after = np.cumsum(term, dtype=view.dtype)
+    starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
+    ends = np.r_[starts[1:], address.size] - 1
+    earlier = np.r_[view.dtype.type(0), after[ends[:-1]]]  # sum of all addresses before
+    count = ends - starts + 1
+    old = np.empty(index.shape, view.dtype)
+    old[order] = view[address] + (after - term - np.repeat(earlier, count))
+    view[address[starts]] += after[ends] - earlier
     return old
 
 

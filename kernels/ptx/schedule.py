@@ -25,7 +25,7 @@ from .errors import Deadlock, Endless, StepLimit
 from .events import Executed
 from .state import State
 
-STEP_LIMIT = 1_300_000  # turns of one basic block: more than a loop of a million
+STEP_LIMIT = 1 << 20  # turns of one basic block: more than a loop of a million
 FAIR_TURNS = 64  # how long places take turns after somebody was impatient
 QUIET = 256  # turns without change after which a waiting chunk makes way for another
 STILL = 4096  # and after which the scheduler looks whether the chunk repeats itself
@@ -190,14 +190,21 @@ class Snapshot:
     def __init__(self, state: State, last: int, quiet: int):
         self.registers, self.ready = list(state.registers), dict(state.ready)
         self.last, self.quiet, self.until = last, quiet, 2 * quiet
-        self.frames = {depth: frame.site for depth, frame in state.frames.items()}
+        self.differs = 0
 
     def same(self, state: State, last: int) -> bool:
         if last != self.last or state.ready.keys() != self.ready.keys():
             return False
         if not all(equal(state.ready[place], mask) for place, mask in self.ready.items()):
             return False
-        return all(map(equal, self.registers, state.registers))
+        n = self.differs  # what was different the last time is likely to be so again
+        if not equal(self.registers[n], state.registers[n]):
+            return False
+        for n, register in enumerate(self.registers):
+            if not equal(register, state.registers[n]):
+                self.differs = n
+                return False
+        return True
 
 
 def equal(a, b) -> bool:
