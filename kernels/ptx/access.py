@@ -65,9 +65,9 @@ def param_space(space: str, operand, at) -> str:
     """Parameters of a kernel lie in one place, those of calls with the threads."""
     if space != "param":
         return space
-    if not isinstance(operand.base, Symbol):
-        raise Unsupported("a parameter by an address in a register")
-    return "param" if at.function.is_kernel_param(operand.base.name) else "arguments"
+    if isinstance(operand.base, Symbol):
+        return "param" if at.function.is_kernel_param(operand.base.name) else "arguments"
+    return "arguments" if at.function.name in at.callees else "param"
 
 
 def elements(operand) -> tuple:

@@ -412,9 +412,15 @@ class _Parser(lexer.Cursor):
         if token == "[":
             self.next()
             base = self.operand()
-            offset = self.offset()
+            found = Address(base, self.offset())
+            if self.peek() != ",":
+                self.expect("]")
+                return found
+            more = []  # [tensor, {coordinates}], as textures and bulk copies have it
+            while self.accept(","):
+                more.append(self.operand())
             self.expect("]")
-            return Address(base, offset)
+            return Vector((found, *more))
         if token == "!":  # a negated predicate operand
             self.next()
             return Register("!" + self.register(self.next()).name)
