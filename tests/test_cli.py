@@ -126,7 +126,7 @@ def test_bench_passes_its_options_on(monkeypatch, tmp_path):
         (ladder.steps(), cli.bench.SIZES, None, False, False),
     ]
     seen.clear()
-    monkeypatch.setattr(cli.compare, "run_cli", lambda *args: seen.append(args) or 1)
+    monkeypatch.setattr(cli.floors, "run_cli", lambda *args: seen.append(args) or 1)
     assert cli.main(["bench", "03", "--compare", "--recorded"]) == 1
     cli.main(["bench", "--compare", "--output", "r", "--merge", "--json"])
     assert seen == [
@@ -162,7 +162,7 @@ def varied(monkeypatch, tmp_path):
 def test_variants(varied, monkeypatch, capsys, named, labels):
     chosen = []
     monkeypatch.setattr(cli.bench, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
-    monkeypatch.setattr(cli.compare, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
+    monkeypatch.setattr(cli.floors, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
     monkeypatch.setattr(
         cli.profiling,
         "profile",

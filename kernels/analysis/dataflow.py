@@ -5,78 +5,38 @@ Both are what ptxas can know without running the kernel, no more: `folding` deci
 
 from __future__ import annotations
 
+from ..ptx import isa
 from ..ptx.memory import lay_out
-from ..ptx.syntax import Address, Entry, Immediate, Instruction, Register, Symbol, Vector
-
-# Instructions that stay whether or not their result is used, and those without a result.
-KEPT = {
-    "st",
-    "red",
-    "atom",
-    "cp",
-    "bar",
-    "barrier",
-    "bra",
-    "brx",
-    "ret",
-    "exit",
-    "trap",
-    "membar",
-    "fence",
-    "shfl",
-    "vote",
-    "redux",
-    "match",
-    "nanosleep",
-    "prefetch",
-    "prefetchu",
-}
-NO_RESULT = KEPT - {"atom", "shfl", "vote", "redux", "match"}
-STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}  # done as written
+from ..ptx.syntax import Entry, Immediate, Instruction, Register, Symbol, Vector
 
 ANY = 12  # log2 of the alignment of what is aligned to whatever matters
 DYNAMIC = 4  # of dynamic shared memory: 16 bytes, whatever the declaration says
 
 
-def registers_in(operand) -> list[str]:
-    if isinstance(operand, Register):
-        return [operand.name.lstrip("!")]
-    if isinstance(operand, Address):
-        return registers_in(operand.base)
-    if isinstance(operand, Vector):
-        return [name for element in operand.elements for name in registers_in(element)]
-    return []
-
-
-def results(i: Instruction) -> list[str]:
-    """The registers that the instruction writes."""
-    return [] if i.opcode in NO_RESULT or not i.operands else registers_in(i.operands[0])
-
-
-def sources(i: Instruction) -> list[str]:
-    """The registers that it reads."""
-    operands = i.operands if i.opcode in NO_RESULT else i.operands[1:]
-    guard = [i.guard.name] if i.guard else []
-    return guard + [name for operand in operands for name in registers_in(operand)]
+def definitions(entry: Entry) -> dict[str, list[Instruction]]:
+    """By register, the instructions that write it."""
+    found: dict[str, list[Instruction]] = {}
+    for i in entry.instructions:
+        for name in isa.written(i):
+            found.setdefault(name, []).append(i)
+    return found
 
 
 def needed(entry: Entry) -> tuple[set[str], set[int]]:
-    """Registers that somebody reads to an end, and the ids of the instructions that compute
+    """Registers that somebody reads to an end, and the indices of the instructions that compute
     nothing else and are left out."""
+    makers = definitions(entry)
+    todo = [i for i in entry.instructions if isa.kept(i)]
+    kept = {i.index for i in todo}
     registers: set[str] = set()
-    waiting = list(entry.instructions)
-    while True:
-        kept = [
-            i
-            for i in waiting
-            if i.opcode in KEPT or STRONG & set(i.modifiers) or not registers.isdisjoint(results(i))
-        ]
-        if not kept:
-            return registers, {id(i) for i in waiting}
-        for i in kept:
-            registers.update(sources(i))
-        chosen = {id(i) for i in kept}
-        waiting = [i for i in waiting if id(i) not in chosen]
+    while todo:
+        for name in isa.read(todo.pop()):
+            if name not in registers:
+                registers.add(name)
+                new = [i for i in makers.get(name, ()) if i.index not in kept]
+                kept.update(i.index for i in new)
+                todo += new
+    return registers, set(range(len(entry.instructions))) - kept
 
 
 class Alignment:
@@ -84,14 +44,12 @@ class Alignment:
 
     A register that is written in several places has the fewest of them. Function parameters,
     loaded values and the addresses of global variables have none. `proven` adds what an access
-    that needs an alignment says of its address.
+    that needs an alignment says of its address. Each register is looked at again only where one
+    that it is made from has changed.
     """
 
     def __init__(self, entry: Entry):
-        self.definitions: dict[str, list[Instruction]] = {}
-        for i in entry.instructions:
-            for name in results(i):
-                self.definitions.setdefault(name, []).append(i)
+        self.definitions = definitions(entry)
         shared, _ = lay_out([v for v in entry.variables if v.space == "shared"])
         self.places = {a.name: a.start for a in shared}  # of static shared arrays
         self.symbols = {
@@ -99,30 +57,52 @@ class Alignment:
         }
         for name in self.symbols:
             del self.places[name]
+        self.users: dict[str, set[str]] = {}  # by register, those that are made from it
+        for name, found in self.definitions.items():
+            for source in {source for i in found for source in isa.read(i)}:
+                self.users.setdefault(source, set()).add(name)
         self.zeros = dict.fromkeys(self.definitions, ANY)
-        changed = True
-        while changed:  # downwards from the best: loops may keep an alignment
-            changed = False
-            for name, found in self.definitions.items():
-                least = min(self._made(i, self._of) for i in found)
-                changed |= least != self.zeros[name]
+        todo = dict.fromkeys(self.definitions)
+        while todo:  # downwards from the best: loops may keep an alignment
+            name = next(iter(todo))
+            del todo[name]
+            least = min(self._made(i, self._of) for i in self.definitions[name])
+            if least != self.zeros[name]:
                 self.zeros[name] = least
+                todo |= dict.fromkeys(self.users.get(name, ()))
 
-    def of(self, name: str, proven: dict[str, int]) -> int:
-        """Zero bits of a register where the registers in `proven` are known to have so many."""
-        found = self.definitions.get(name, [])
-        best = max(self.zeros.get(name, 0), proven.get(name, 0))
-        if len(found) == 1 and not self._given(found[0]):
-            best = max(best, self._made(found[0], lambda operand: self._with(operand, proven)))
-        return best
+    def proven(self, known: dict[str, int], more: dict[str, int]) -> dict[str, int]:
+        """Zero bits of the registers that have more of them than `zeros` tells, where those in
+        `known` have so many (what came out of here before), and those in `more` too."""
+        raised = dict(known)
 
-    def _with(self, operand, proven) -> int:
-        if not isinstance(operand, Register):
-            return self._of(operand)
-        found = self.definitions.get(operand.name, [])
-        if len(found) == 1 and self._given(found[0]):  # read anew from the parameters
-            return self.zeros[operand.name]
-        return self.of(operand.name, proven)
+        def of(operand) -> int:
+            if not isinstance(operand, Register):
+                return self._of(operand)
+            found = self.definitions.get(operand.name, [])
+            zeros = self.zeros.get(operand.name, 0)
+            if len(found) == 1 and self._given(found[0]):  # read anew from the parameters
+                return zeros
+            return raised.get(operand.name, zeros)
+
+        todo = []
+        for name, zeros in more.items():
+            if zeros > self.of(name, raised):
+                raised[name] = zeros
+                todo.append(name)
+        while todo:  # upwards
+            for name in self.users.get(todo.pop(), ()):
+                found = self.definitions[name]
+                if len(found) == 1 and not self._given(found[0]):
+                    zeros = self._made(found[0], of)
+                    if zeros > self.of(name, raised):
+                        raised[name] = zeros
+                        todo.append(name)
+        return raised
+
+    def of(self, name: str, raised: dict[str, int]) -> int:
+        """Zero bits of a register; raised: what `proven` gave."""
+        return raised.get(name, self.zeros.get(name, 0))
 
     def _given(self, i: Instruction) -> bool:
         """A parameter, or its address made global."""

@@ -29,6 +29,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..ptx import flow, isa
 from ..ptx.syntax import (
     TYPE_BYTES,
     Address,
@@ -39,7 +40,7 @@ from ..ptx.syntax import (
     Symbol,
     Vector,
 )
-from .dataflow import ANY, STRONG, Alignment, bits, needed, results
+from .dataflow import ANY, Alignment, bits, needed
 
 WINDOW = 16  # bytes of the widest access
 SPACES = ("global", "shared")
@@ -54,9 +55,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Folding:
-    """`parts`: by id of an instruction that loads or stores, what the machine issues for it; empty
-    if another instruction brings its words. Instructions that are not in it stay as written.
-    `removed`: ids of instructions whose results nobody needs."""
+    """`parts`: by index of an instruction that loads or stores, what the machine issues for it;
+    empty if another instruction brings its words. Instructions that are not in it stay as written.
+    `removed`: indices of instructions whose results nobody needs."""
 
     parts: dict[int, tuple[Part, ...]]
     removed: frozenset[int]
@@ -67,26 +68,39 @@ def fold(entry: Entry) -> Folding:
     """What ptxas makes of the entry's accesses; see above."""
     registers, removed = needed(entry)
     alignment = Alignment(entry)
+    origins = _origins(alignment)
     parts: dict[int, tuple[Part, ...]] = {}
-    blocks = _blocks(entry)
+    blocks = flow.blocks(entry)
     found = [
-        _collect(entry.instructions[start:stop], alignment, registers, removed)
-        for start, stop in blocks
+        _collect([entry.instructions[n] for n in block], alignment, origins, registers, removed)
+        for block in blocks
     ]
-    for own, before in zip(found, _dominators(entry, blocks)):
-        proven: dict[str, int] = {}
-        for n in before:
-            for name, zeros in found[n].proven.items():
-                proven[name] = max(proven.get(name, 0), zeros)
+    for own, raised in zip(found, _proven(entry, blocks, found, alignment)):
         for group in own.groups:
             root = group[0].root
-            zeros = ANY if root is None else alignment.of(root[0], proven)
+            zeros = ANY if root is None else alignment.of(root[0], raised)
             for member, part in _join(group, zeros):
-                parts[id(member.instruction)] = (*parts.get(id(member.instruction), ()), part)
+                at = member.instruction.index
+                parts[at] = (*parts.get(at, ()), part)
             for member in group:
-                parts.setdefault(id(member.instruction), ())
+                parts.setdefault(member.instruction.index, ())
     parts |= dict.fromkeys(removed, ())
     return Folding(parts, frozenset(removed))
+
+
+def _proven(entry: Entry, blocks, found, alignment: Alignment) -> list[dict[str, int]]:
+    """For each block what vector accesses prove there: its own, and those of the blocks that are
+    always run before it."""
+    dominator_of = flow.dominators(flow.successors(entry, blocks))
+    raised: dict[int | None, dict[str, int]] = {None: {}}
+    for n in range(len(blocks)):
+        path = [n]  # dominators may stand after a block, where code is laid out of line
+        while path[-1] not in raised:
+            path.append(dominator_of[path[-1]])
+        for at in reversed(path[:-1]):
+            before, own = raised[dominator_of[at]], found[at].proven
+            raised[at] = alignment.proven(before, own) if own else before
+    return [raised[n] for n in range(len(blocks))]
 
 
 class _Member(NamedTuple):
@@ -108,53 +122,9 @@ class _Found:
     proven: dict[str, int] = field(default_factory=dict)
 
 
-def _blocks(entry: Entry) -> list[tuple[int, int]]:
-    """Straight-line code: from a label that is branched to, or after a branch. Barriers and
-    shuffles do not end it here."""
-    ends = {
-        n + 1
-        for n, i in enumerate(entry.instructions)
-        if i.opcode in ("bra", "brx", "ret", "exit", "trap")
-    }
-    starts = sorted({0, *ends, *(entry.labels[name] for name in _targets(entry))})
-    starts = [n for n in starts if n < len(entry.instructions)]
-    return list(zip(starts, starts[1:] + [len(entry.instructions)]))
-
-
-def _targets(entry: Entry) -> set[str]:
-    names = {i.operands[0].name for i in entry.instructions if i.opcode == "bra"}
-    return names.union(*entry.branch_targets.values()) & set(entry.labels)
-
-
-def _dominators(entry: Entry, blocks) -> list[set[int]]:
-    """For each block, those that are always run before it, and itself."""
-    number = {start: n for n, (start, _) in enumerate(blocks)}
-    into: list[set[int]] = [set() for _ in blocks]
-    for n, (_, stop) in enumerate(blocks):
-        last = entry.instructions[stop - 1]
-        after = []
-        if last.opcode == "bra":
-            after = [entry.labels[last.operands[0].name]]
-        elif last.opcode == "brx":
-            after = [entry.labels[name] for name in entry.branch_targets[last.operands[1].name]]
-        if last.guard is not None or last.opcode not in ("bra", "brx", "ret", "exit", "trap"):
-            after.append(stop)
-        for start in after:
-            if start in number:
-                into[number[start]].add(n)
-    every = set(range(len(blocks)))
-    found = [{0}] + [set(every) for _ in blocks[1:]]
-    changed = True
-    while changed:
-        changed = False
-        for n in range(1, len(blocks)):
-            new = {n} | (set.intersection(*(found[m] for m in into[n])) if into[n] else set())
-            changed |= new != found[n]
-            found[n] = new
-    return found
-
-
-def _collect(instructions, alignment: Alignment, registers: set[str], removed: set[int]) -> _Found:
+def _collect(
+    instructions, alignment: Alignment, origins: dict, registers: set[str], removed: set[int]
+) -> _Found:
     """Walk a block; which accesses could be joined, were their addresses aligned."""
     found = _Found()
     values: dict[str, tuple] = {}  # register -> (root, offset), of this block
@@ -170,18 +140,11 @@ def _collect(instructions, alignment: Alignment, registers: set[str], removed: s
         if isinstance(operand, Immediate):
             return None, operand.value
         if isinstance(operand, Symbol):
-            if operand.name in alignment.places:
-                return None, alignment.places[operand.name] + operand.offset
-            return (operand.name, 0), operand.offset
+            return _symbol(operand, alignment)
         if operand.name in values:
             return values[operand.name]
-        made = alignment.definitions.get(operand.name, ())
-        if len(made) == 1 and operand.name not in version:
-            root, offset = _seen_through(made[0], value) or ((operand.name, 0), 0)
-            # a loop's variable may have had another value where the register was made
-            if root is None or len(alignment.definitions.get(root[0], ())) <= 1:
-                return root, offset
-            return (operand.name, 0), 0
+        if operand.name in origins and operand.name not in version:
+            return origins[operand.name]
         return (operand.name, version.get(operand.name, 0)), 0
 
     def close(space: str, loads_too: bool) -> None:
@@ -190,21 +153,17 @@ def _collect(instructions, alignment: Alignment, registers: set[str], removed: s
             loads[space].clear()
 
     for i in instructions:
-        if i.opcode in ("bar", "barrier", "membar", "fence"):
+        memory = isa.lookup(i).memory
+        if memory == "fence":
             for space in SPACES:
                 close(space, True)
-        elif i.opcode in ("ld", "ldu", "st", "atom", "red", "cp") and id(i) not in removed:
+        elif memory and i.index not in removed:
             member = _member(i, value, registers)
-            touched = [
-                space for space in SPACES if any(m.split("::")[0] == space for m in i.modifiers)
-            ]
-            if "param" in i.modifiers or "local" in i.modifiers or "const" in i.modifiers:
-                touched = []
-            elif not touched:
-                touched = list(SPACES)  # generic, or a wait for asynchronous copies
+            named = isa.spaces(i)
+            touched = SPACES if "generic" in named else [s for s in SPACES if s in named]
             if member is None or len(touched) != 1:
                 for space in touched:
-                    close(space, i.opcode not in ("ld", "ldu") or bool(STRONG & set(i.modifiers)))
+                    close(space, memory != "load" or not isa.STRONG.isdisjoint(i.modifiers))
             else:
                 (space,) = touched
                 _prove(found.proven, member)
@@ -224,13 +183,47 @@ def _collect(instructions, alignment: Alignment, registers: set[str], removed: s
                         loads[space][key] = []
                         found.groups.append(loads[space][key])
                     loads[space][key].append(member)
-        made = _seen_through(i, value) if len(results(i)) == 1 and i.guard is None else None
-        for name in results(i):
+        names = isa.written(i)
+        made = _seen_through(i, value) if len(names) == 1 and i.guard is None else None
+        for name in names:
             version[name] = version.get(name, 0) + 1
             values[name] = made or ((name, version[name]), 0)
             if len(alignment.definitions[name]) == 1 and not made:
                 values[name] = (name, 0), 0
     return found
+
+
+def _origins(alignment: Alignment) -> dict[str, tuple]:
+    """(root, offset) of the registers that are written once, as seen from other blocks."""
+    once = {name: found[0] for name, found in alignment.definitions.items() if len(found) == 1}
+    origins: dict[str, tuple] = {}
+
+    def value(operand):
+        if isinstance(operand, Symbol):
+            return _symbol(operand, alignment)
+        return origins.get(operand.name, ((operand.name, 0), 0))
+
+    def source(name: str):
+        return next((getattr(o, "name", None) for o in once[name].operands[1:2]), None)
+
+    for start in once:
+        path, name = {}, start  # ahead to what it is made from, then back
+        while name in once and name not in origins and name not in path:
+            path[name] = None
+            name = source(name)
+        for name in reversed(path):
+            root, offset = _seen_through(once[name], value) or ((name, 0), 0)
+            # a loop's variable may have had another value where the register was made
+            known = root is None or len(alignment.definitions.get(root[0], ())) <= 1
+            origins[name] = (root, offset) if known else ((name, 0), 0)
+    return origins
+
+
+def _symbol(operand: Symbol, alignment: Alignment) -> tuple:
+    """(root, offset) of a variable's address."""
+    if operand.name in alignment.places:
+        return None, alignment.places[operand.name] + operand.offset
+    return (operand.name, 0), operand.offset
 
 
 def _seen_through(i: Instruction, value):
@@ -257,7 +250,7 @@ def _member(i: Instruction, value, registers: set[str]) -> _Member | None:
     if (
         i.opcode not in ("ld", "ldu", "st")
         or i.guard
-        or STRONG & set(i.modifiers)
+        or not isa.STRONG.isdisjoint(i.modifiers)
         or size not in (4, 8)
     ):
         return None
@@ -267,7 +260,7 @@ def _member(i: Instruction, value, registers: set[str]) -> _Member | None:
     words = tuple(
         offset + size * n
         for n, element in enumerate(elements)
-        if i.opcode == "st" or set(registers) & {getattr(element, "name", None)}
+        if i.opcode == "st" or getattr(element, "name", None) in registers
     )
     return _Member(i, root, offset, size, words, len(elements))
 
@@ -296,7 +289,8 @@ def _join(group: list[_Member], zeros: int):
     for member in alone:
         for part in _parts({word - member.offset for word in member.words}, size, WINDOW, fill):
             yield member, part
-    group = [m for m in group if m not in alone]
+    apart = {m.instruction.index for m in alone}
+    group = [m for m in group if m.instruction.index not in apart]
     owner: dict[int, _Member] = {}
     for member in group:
         for word in member.words:
@@ -310,7 +304,7 @@ def _join(group: list[_Member], zeros: int):
             for word in owner
             if start + part.offset <= word < start + part.offset + part.width
         ]
-        first = min(covered, key=group.index)
+        first = min(covered, key=lambda member: member.instruction.index)
         yield first, Part(start + part.offset - first.offset, part.width)
 
 

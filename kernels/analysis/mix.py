@@ -7,8 +7,10 @@ do not.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from ..ptx import isa
 from .loops import loops, own
 
 CLASSES = (
@@ -24,41 +26,8 @@ CLASSES = (
     "control",
     "other",
 )
-CONTROL = {"bra", "brx", "ret", "exit", "trap", "bar", "barrier"}
-INTEGER_OPS = {
-    "add",
-    "sub",
-    "mul",
-    "mad",
-    "div",
-    "rem",
-    "abs",
-    "neg",
-    "min",
-    "max",
-    "and",
-    "or",
-    "xor",
-    "not",
-    "cnot",
-    "shl",
-    "shr",
-    "shf",
-    "lop3",
-    "prmt",
-    "bfe",
-    "bfi",
-    "bfind",
-    "popc",
-    "clz",
-    "brev",
-    "setp",
-    "set",
-    "selp",
-    "cvt",
-    "cvta",
-}
 SPACES = {"shared", "global", "local"}
+FLOAT = re.compile(r"(f|bf|tf)\d|e\dm\d")  # types
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,19 +101,15 @@ def classify(instruction) -> str:
     conversion of integers, and of predicates, addresses included. "other" is the rest: moves,
     other floating point, loads of parameters, atomics, exchange within a warp.
     """
-    opcode, words = instruction.opcode, instruction.modifiers
-    if opcode == "fma" and words[-1] == "f32":
+    kind, space = isa.lookup(instruction).kind, isa.space(instruction)
+    if instruction.opcode == "fma" and instruction.modifiers[-1] == "f32":
         return "fma"
-    if opcode in ("ld", "st"):
-        space = next((name for word in words if (name := word.split("::")[0]) in SPACES), None)
-        return f"{space} {'load' if opcode == 'ld' else 'store'}" if space else "other"
-    if opcode == "cp" and "async" in words:
-        waits = {"commit_group", "wait_group", "wait_all"} & set(words)
-        return "control" if waits else "async copy"
-    if opcode in CONTROL:
-        return "control"
-    floating = any(word[0] == "f" and word[1:2].isdigit() for word in words)
-    return "integer" if opcode in INTEGER_OPS and not floating else "other"
+    if kind in ("load", "store"):
+        return f"{space} {kind}" if space in SPACES else "other"
+    if kind in ("async copy", "control"):
+        return kind
+    integer = kind == "arithmetic" and not any(map(FLOAT.match, instruction.modifiers))
+    return "integer" if integer else "other"
 
 
 def fma_to_load_share(mix: Mix) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-LANES = 32
+from ..ptx.warp import LANES, in_warps
+
+__all__ = ["LANES", "by_warp"]
 
 
 def by_warp(address, mask, blocks: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
@@ -14,10 +16,8 @@ def by_warp(address, mask, blocks: int, threads: int) -> tuple[np.ndarray, np.nd
     means all. Threads of a block are numbered x first and cut into warps of 32; the lanes that a
     last, short warp lacks take no part.
     """
-    warps = -(-threads // LANES)
-    addresses = np.zeros((blocks, warps * LANES), np.int64)
-    active = np.zeros((blocks, warps * LANES), bool)
-    addresses[:, :threads] = address
-    active[:, :threads] = True if mask is None else mask
-    shape = (blocks, warps, LANES)
-    return addresses.reshape(shape), active.reshape(shape)
+    everybody = np.ones((1, 1), bool)
+    return (
+        in_warps(np.asarray(address, np.int64), blocks, threads),
+        in_warps(everybody if mask is None else mask, blocks, threads, False),
+    )

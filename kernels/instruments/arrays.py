@@ -112,16 +112,6 @@ def declarations(source: str) -> list[tuple[str, Shape]]:
     return found
 
 
-def parameter_names(source: str, kernel: str) -> list[str]:
-    """The names of a kernel's parameters, in order; empty if its definition is not found."""
-    text = strip_comments(source)
-    for match in re.finditer(rf"\b{re.escape(kernel)}\s*\(([^(){{}};]*)\)\s*\{{", text):
-        names = [re.search(r"(\w+)\s*(?:\[\s*\])?\s*$", p) for p in match[1].split(",")]
-        if all(names):
-            return [name[1] for name in names]
-    return []
-
-
 def strip_comments(source: str) -> str:
     """Without comments and with continued lines joined."""
     source = re.sub(r"\\\n", " ", source)

@@ -17,14 +17,16 @@ from ..analysis.folding import Folding, Part
 from .metrics import CONFLICTS, FFMA, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
 
 PATTERNS = 4096  # remembered at most
+NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
 
 
 class Place(NamedTuple):
-    """What a line does: the CUDA line, load or store, and the array by name."""
+    """What a line does: the CUDA line, load or store, the array by name, and the line's file."""
 
     line: int
     kind: str
     array: str
+    file: str = ""
 
 
 class Cost(NamedTuple):
@@ -70,7 +72,7 @@ class Arrays(NamedTuple):
 def parts_of(event: ptx.Access, folding: Folding | None) -> tuple[Part, ...]:
     """The accesses that the machine makes of this one."""
     own = (Part(0, event.width),)
-    return own if folding is None else folding.parts.get(id(event.instruction), own)
+    return own if folding is None else folding.parts.get(event.instruction.index, own)
 
 
 def first_active(event: ptx.Access) -> int | None:
@@ -97,7 +99,7 @@ class Tally:
 
     def executed(self, event: ptx.Executed) -> None:
         """Multiply-adds of a straight run of instructions."""
-        key = id(event.instructions)
+        key = event.instructions[0].index if event.instructions else -1
         if key not in self.multiply_adds:
             self.multiply_adds[key] = sum(
                 self._multiplies(i) and i.guard is None for i in event.instructions
@@ -113,7 +115,7 @@ class Tally:
         return (
             i.opcode in ("fma", "mad")
             and i.modifiers[-1] == "f32"
-            and (self.folding is None or id(i) not in self.folding.removed)
+            and (self.folding is None or i.index not in self.folding.removed)
         )
 
     def access(self, event: ptx.Access, arrays: Arrays) -> None:
@@ -132,8 +134,8 @@ class Tally:
                 _, _, written, _ = self._look_up(event, Part(0, event.width), _global)
                 self.counters[SECTORS.format("ld")] += written
             return
-        line = event.instruction.position.line if event.instruction.position else 0
-        place = Place(line, event.kind, arrays.find(first)[0])
+        where = event.instruction.position or NOWHERE
+        place = Place(where.line, event.kind, arrays.find(first)[0], where.file)
         for part in parts_of(event, self.folding):
             counts = self._look_up(event, part, _shared if event.space == "shared" else _global)
             kind = SharedCost if event.space == "shared" else Cost
@@ -153,14 +155,15 @@ class Tally:
     def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
         """The four numbers of a cost, for all warps of the event."""
         address, mask = event.address, event.mask
+        if mask is not None:  # lanes that take no part may be anywhere
+            address = np.where(mask, address, first_active(event))
         # only a shift by a whole cache line, which is a turn of the banks too, changes nothing
-        address = address - (
-            int(address.flat[0]) // analysis.LINE_BYTES * analysis.LINE_BYTES - part.offset
-        )
-        digest = hashlib.blake2b(address.tobytes(), digest_size=16)
+        address = address + part.offset
+        address = address - int(address.min()) // analysis.LINE_BYTES * analysis.LINE_BYTES
+        digest = hashlib.blake2b(np.ascontiguousarray(address), digest_size=16)
         if mask is not None:
-            digest.update(mask.tobytes())
-        rows = max(len(address), 1 if mask is None else len(mask))  # blocks that differ
+            digest.update(np.ascontiguousarray(mask))
+        rows = len(address)  # blocks that differ
         key = (
             digest.digest(),
             address.shape,

@@ -9,9 +9,18 @@ import numpy as np
 
 from ..ptx.memory import nearest
 from ..ptx.syntax import Position
-from .arrays import Shape, array_shapes, declarations, demangle, fit, index_text, parameter_names
+from .arrays import Shape, array_shapes, declarations, demangle, fit, index_text
+from .parameters import parameter_names
 
-KINDS = ("out of bounds", "misaligned", "uninitialised", "race", "barrier", "asynchronous copy")
+KINDS = (
+    "out of bounds",
+    "misaligned",
+    "uninitialised",
+    "race",
+    "barrier",
+    "shuffle",
+    "asynchronous copy",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +43,11 @@ class Finding:
         return f"{self.position}: {self.kind}: {self.message}{times}"
 
     __repr__ = __str__
+
+
+def place(instruction) -> Position:
+    """The CUDA line of an instruction; the PTX line if it has none."""
+    return instruction.position or Position("PTX", instruction.line)
 
 
 class Findings:
@@ -102,7 +116,7 @@ def allocation_of(n: int, args, allocations):
         and x.nbytes == args[n].nbytes
         and (x is args[n] or x.__array_interface__["data"][0] == data)
     )
-    return next(a for a in allocations if a.name.startswith(f"argument {first} "))
+    return next(a for a in allocations if a.argument == first)
 
 
 def array_names(launched, args, source: str) -> dict[str, tuple[str, Shape | None]]:
@@ -113,9 +127,8 @@ def array_names(launched, args, source: str) -> dict[str, tuple[str, Shape | Non
     declared = [a for space in ("global", "shared", "local") for a in launched.allocations[space]]
     shapes = array_shapes(source, {demangle(a.name): a.size for a in declared})
     for a in declared:
-        argument = re.match(r"argument (\d+) ", a.name)
-        if argument:
-            n = int(argument[1])
+        if a.argument is not None:
+            n = a.argument
             name = called[n] if len(called) == len(args) else f"arg{n}"
             shape = Shape(args[n].shape or (1,), args[n].itemsize)
             names[a.name] = name, shape

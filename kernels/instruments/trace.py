@@ -7,7 +7,7 @@ that a picture can show which lane touched what.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,7 @@ from .. import analysis, ptx
 from ..analysis import LANES
 from ..analysis.folding import fold
 from .arrays import Shape, array_shapes, demangle, index_text
-from .counting import Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
+from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
 from .metrics import FFMA, METRICS, REQUESTS, SECTORS
 
 __all__ = [
@@ -51,6 +51,7 @@ class WarpAccess:
     step: int = 0  # PTX instructions that the block had run before
     ptx_line: int = 0
     shape: Shape | None = None
+    file: str = ""  # of the line
 
     @property
     def address(self) -> np.ndarray:
@@ -78,10 +79,11 @@ class WarpAccess:
 
 @dataclass
 class Trace:
-    """`counters` has Nsight Compute's metric names; `costs` is the same for each line and array,
-    a Cost or, of shared memory, a SharedCost; `accesses` are those of block `block` (or what was
-    asked for), in the order of execution; `shapes` are those of the arrays, by name, in words of
-    4 bytes where the source does not tell."""
+    """`counters` has Nsight Compute's metric names; `costs` is the same for each Place, a line and
+    an array: a Cost or, of shared memory, a SharedCost. Loads of constant memory are in neither.
+    `accesses` are those of block `block` (or what was asked for), in the order of execution;
+    `shapes` are those of the arrays, by name, in words of 4 bytes where the source does not
+    tell."""
 
     block: tuple[int, int, int]
     shapes: dict[str, tuple[int, ...]]
@@ -161,9 +163,10 @@ def _table(head: tuple[str, ...], rows: list[tuple]) -> str:
     """Numbers after the requests are per request."""
     if not rows:
         return ""
+    several = len({place.file for place, *_ in rows}) > 1
     cells = [
         (
-            str(place.line),
+            f"{place.file}:{place.line}" if several else str(place.line),
             place.kind,
             place.array,
             str(requests),
@@ -189,6 +192,7 @@ def trace(
     warps: Collection[int] | None = None,
     lines: Collection[int] | None = None,
     folded: bool = True,
+    running: Mapping[str, object] | None = None,
 ) -> Trace:
     """Run an entry in the interpreter and trace it.
 
@@ -196,6 +200,7 @@ def trace(
     source: the CUDA source, which tells the shapes of its arrays. Counting covers all; kept are
     the accesses of block `keep`, x first, or of several blocks, where given only of these warps
     and CUDA lines. folded: join accesses as ptxas does; False leaves each as the PTX has it.
+    running: what else `ptx.run` takes, such as step_limit.
     Raises ValueError if the grid has no such block, and what `ptx.run` raises.
     """
     several = len(keep) > 0 and isinstance(keep[0], (tuple, list))
@@ -237,7 +242,7 @@ def trace(
                 for name in map(demangle, (a.name for a in event.allocations[space])):
                     shapes.setdefault(name, _extents(elements[space, name]))
 
-    ptx.run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=listen)
+    ptx.run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=listen, **(running or {}))
     return found
 
 
@@ -257,13 +262,8 @@ def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
         if space == "global"
         else [a for a in event.allocations[space] if a.size]
     )
-    called = {f"argument {n} ": name for n, name in enumerate(names)}
-    labels = [
-        next(
-            (name for prefix, name in called.items() if a.name.startswith(prefix)), demangle(a.name)
-        )
-        for a in owners
-    ]
+    called = dict(enumerate(names))
+    labels = [called.get(a.argument) or demangle(a.name) for a in owners]
     return Arrays(np.array([a.start for a in owners] or [0]), labels or ["?"])
 
 
@@ -288,8 +288,8 @@ def _kept(
     event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, folding, warps, lines
 ):
     """Yield the WarpAccesses of an event, of the blocks at these places of its chunk."""
-    position = event.instruction.position
-    line = position.line if position else 0
+    where = event.instruction.position or NOWHERE
+    line = where.line
     first = first_active(event)
     if first is None or (lines is not None and line not in lines):
         return
@@ -321,4 +321,5 @@ def _kept(
                     event.step,
                     event.instruction.line,
                     elements.get((event.space, name)),
+                    where.file,
                 )

@@ -36,37 +36,41 @@ def shape_of(A, B, C, alpha, beta) -> tuple[int, int, int]:
     if not getattr(C.flags, "writeable", True):  # CuPy arrays have no such flag
         raise ValueError("C is read-only, and the result goes there: pass C.copy()")
     for name, x in (("A", A), ("B", B)):
-        if gpu.is_device_array(x) == gpu.is_device_array(C) and np.may_share_memory(x, C):
+        if _overlap(x, C):
             raise ValueError(f"C and {name} overlap in memory: pass a copy of one of them")
     return M, N, K
 
 
-def misaligned(alignment: int, A, B, C=None) -> str | None:
-    """The name of the first matrix on the GPU that is not on a multiple of `alignment` bytes.
+def alignment_of(A, B, C=None) -> int:
+    """The largest power of two, up to 256, that divides the addresses of the matrices on the GPU.
 
     NumPy arrays may lie anywhere: they are copied, to the GPU and into the interpreter's memory
-    alike, and the copies start on multiples of 256 bytes.
+    alike, and the copies start on multiples of 256 bytes, as new matrices on the GPU do.
     """
-    named = zip("ABC", (A, B, C))
-    return next(
-        (name for name, x in named if gpu.is_device_array(x) and x.data.ptr % alignment), None
-    )
+    if isinstance(A, np.ndarray):
+        return 256
+    together = A.data.ptr | B.data.ptr | (0 if C is None else C.data.ptr) | 256
+    return together & -together
 
 
 def require_alignment(label: str, alignment: int, A, B, C) -> None:
-    name = misaligned(alignment, A, B, C)
-    if name is not None:
-        raise ValueError(
-            f"{name} is at an address that is no multiple of {alignment} bytes (a slice?), which "
-            f"{label} needs: pass a copy, cupy.array({name})"
-        )
+    """Raise ValueError for a matrix on the GPU that is not on a multiple of `alignment` bytes."""
+    if alignment_of(A, B, C) % alignment == 0:
+        return
+    for name, x in zip("ABC", (A, B, C)):
+        if x.data.ptr % alignment:
+            raise ValueError(
+                f"{name} is at an address that is no multiple of {alignment} bytes (a slice?), "
+                f"which {label} needs: pass a copy, cupy.array({name})"
+            )
 
 
-def copies_where_needed(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A and B as a Kernel takes its arrays, though a step only reads them: writeable, apart."""
-    if A is not B and np.may_share_memory(A, B):
-        B = B.copy()
-    return tuple(x if x.flags.writeable else x.copy() for x in (A, B))
+def _overlap(x, y) -> bool:
+    """Whether two contiguous matrices of one kind share memory."""
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.may_share_memory(x, y)
+    first, second = x.data.ptr, y.data.ptr
+    return first < second + y.nbytes and second < first + x.nbytes
 
 
 def _require_matrix(name: str, x) -> None:

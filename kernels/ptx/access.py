@@ -1,6 +1,7 @@
 """Instructions that touch memory: ld, st, atom, red and cp.async.
 
-A decoder takes an instruction and its site and returns `execute(state, mask)`. PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
+A decoder takes an instruction and its site and returns `execute(state, mask)`.
+PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
 """
 
 from __future__ import annotations

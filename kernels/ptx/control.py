@@ -11,7 +11,7 @@ import numpy as np
 
 from . import functions, warp
 from .errors import PTXError
-from .events import Arrived, Barrier, Guarded
+from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
 from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOWS, window_of
 
@@ -257,15 +257,24 @@ CONTROL = {
     "barrier": barrier,
     **warp.WARP,
 }
-REPEATED = {"bar", "barrier", *warp.WARP}  # lanes that wait may come to these again
 
 
 # -- neither control nor arithmetic -----------------------------------------------------------
 
 
 def nothing(i, at):
-    """Fences and hints: threads of a chunk run in lockstep and see each other's stores."""
+    """Hints."""
     return lambda state, mask: None
+
+
+def fence(i, at):
+    """Threads of a chunk run in lockstep and see each other's stores: only the sink is told."""
+
+    def execute(state, mask):
+        if state.sink is not None:
+            state.sink(Fenced(i, mask, state.blocks, state.shape[1], state.steps))
+
+    return execute
 
 
 def change_window(i, at):
@@ -318,7 +327,6 @@ SIMPLE = {
     "activemask": warp.active_mask,
     "cvta": change_window,
     "isspacep": is_space,
-    **dict.fromkeys(
-        ("membar", "fence", "nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing
-    ),
+    **dict.fromkeys(("membar", "fence"), fence),
+    **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
 }

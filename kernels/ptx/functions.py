@@ -131,7 +131,9 @@ def lay_out_frames(space: str, entry: Entry, functions, depth: int, again: set, 
             inside, _ = lay_out(variables_of(f, space))
             symbols |= {(f.name, a.name): start + a.start for a in inside}
     if step:
-        allocations += [Allocation(f"stack frame {n}", start + n * step, step) for n in range(depth)]
+        allocations += [
+            Allocation(f"stack frame {n}", start + n * step, step) for n in range(depth)
+        ]
         size = start + depth * step
     return Layout(allocations, size, symbols, step)
 

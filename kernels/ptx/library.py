@@ -19,7 +19,6 @@ from .printf import formatted
 HEAP = 8 << 20  # bytes that malloc gives out at most, the default of cudaLimitMallocHeapSize
 
 
-
 def argument(state, address_of, size: int):
     """The value of an argument for every thread, (B, T) unsigned."""
     address = np.broadcast_to(address_of(state.registers), state.shape)
@@ -63,6 +62,10 @@ class Reader:
         row = int(np.broadcast_to(space.row, self.state.shape)[self.b, self.t])
         return space.data[row + offset : row + offset + size].tobytes()
 
+    def from_address(self, start: int):
+        """A function (offset, size) -> bytes."""
+        return lambda offset, size: self.bytes_at(start + offset, size)
+
     def string_at(self, address: int) -> str:
         space, offset = self.place(address)
         home = space.find(offset)
@@ -95,13 +98,9 @@ def vprintf(i, at, sources, returned):
         values = argument(state, sources[1], 8)
         count = np.zeros(state.shape, np.uint32)
         for b, t in np.argwhere(state.full(mask)).tolist():
-            reader, start = Reader(state, i, b, t), int(values[b, t])
+            reader = Reader(state, i, b, t)
             pattern = reader.string_at(int(template[b, t]))
-            text = formatted(
-                pattern,
-                lambda offset, size: reader.bytes_at(start + offset, size),
-                reader.string_at,
-            )
+            text = formatted(pattern, reader.from_address(int(values[b, t])), reader.string_at)
             state.launch.printer.print(int(state.blocks[b]), text)
             count[b, t] = pattern.replace("%%", "").count("%")
         if returned:
@@ -119,8 +118,7 @@ def assertfail(i, at, sources, returned):
         b, t = np.argwhere(state.full(mask))[0].tolist()
         reader = Reader(state, i, b, t)
         expression, file, line, function = (
-            int(argument(state, source, size)[b, t])
-            for source, size in zip(sources, (8, 8, 4, 8))
+            int(argument(state, source, size)[b, t]) for source, size in zip(sources, (8, 8, 4, 8))
         )
         place = f"{reader.string_at(file)}:{line}"
         raise PTXError(
@@ -134,25 +132,30 @@ def assertfail(i, at, sources, returned):
 
 
 class Heap:
-    """malloc and free in a stretch of global memory: first fit, a guard between blocks."""
+    """malloc and free in a stretch of global memory: behind the last block, or else where the
+    first gap is wide enough."""
 
     def __init__(self, start: int, size: int):
         self.start, self.end = start, start + size
         self.blocks: list[Allocation] = []  # in order
 
     def take(self, size: int) -> Allocation | None:
-        at = self.start
-        for n, block in enumerate(self.blocks):
-            if at + size <= block.start:
-                break
-            at = -(-(block.end + 16) // 16) * 16
-        else:
-            n = len(self.blocks)
+        n = len(self.blocks)
+        at = behind(self.blocks[-1]) if self.blocks else self.start
+        if at + size > self.end:
+            starts = [self.start, *map(behind, self.blocks)]
+            gaps = enumerate(zip(starts, self.blocks))
+            n, at = next(((n, at) for n, (at, b) in gaps if at + size <= b.start), (0, self.end))
         if at + size > self.end:
             return None
         block = Allocation("memory from malloc", at, size)
         self.blocks.insert(n, block)
         return block
+
+
+def behind(block: Allocation) -> int:
+    """Where another block may begin, at a multiple of 16 and not at once."""
+    return -(-(block.end + 16) // 16) * 16
 
 
 def malloc(i, at, sources, returned):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import control, memory
+from . import control, flow, isa, memory
 from .access import MEMORY
 from .errors import ParseError, UnknownOpcode
 from .events import Launched
@@ -35,8 +35,18 @@ from .functions import (
     linked,
     recursive,
 )
-from .launch import APART, FAR, Statics, check_launch, extent, fresh, pack_params, place
-from .launch import resolve, write_back
+from .launch import (
+    APART,
+    FAR,
+    Statics,
+    check_launch,
+    extent,
+    fresh,
+    pack_params,
+    place,
+    resolve,
+    write_back,
+)
 from .library import NEEDS_HEAP, Printer
 from .ops import OPS
 from .registers import Slots, with_clocks
@@ -46,6 +56,7 @@ from .syntax import Entry, Function, Instruction, Vector
 
 CHUNK_THREADS = 16384  # as many as keep the working set in the L2 cache of a core
 DEEP_CHUNK_THREADS = 2048  # with the stacks of recursive functions
+END = -1  # where ret, exit and trap lead, guarded or not
 ADVICE = (
     'what the interpreter lacks runs with device="gpu" on a machine with an NVIDIA GPU; '
     "here, write it in other words"
@@ -120,9 +131,7 @@ def decode(entry: Entry) -> Program:
     for function in (entry, *called):
         starts[function.name] = size
         size += len(function.instructions) + 1  # where labels at the very end lead
-    callees = {
-        f.name: Callee(f, slots.of(f), starts[f.name], f.name in again) for f in called
-    }
+    callees = {f.name: Callee(f, slots.of(f), starts[f.name], f.name in again) for f in called}
     by_address = {addresses[name]: each for name, each in callees.items()}
     link = Linked(callees, by_address, again, [])
     blocks, successors = {}, {}
@@ -143,50 +152,35 @@ def decode_function(entry, function, slots, start: int, link: Linked, blocks, su
     if function.error is not None:
         raise ParseError(f"{demangle(function.name)} could not be read: {function.error}; {ADVICE}")
     code = function.instructions
-    bounds = [0, *function.labels.values()]
-    bounds += [n + 1 for n, i in enumerate(code) if find(control.CONTROL, i)]
-    bounds += [n for n, i in enumerate(code) if find(control.REPEATED, i)]
-    bounds = sorted({n for n in bounds if n < len(code)})
-    for first, stop in zip(bounds, bounds[1:] + [len(code)]):
-        run, site = code[first:stop], Site(slots, function, start, start + stop, link)
-        ends = find(control.CONTROL, run[-1])
-        body = run[:-1] if ends else run
-        end = bind(run[-1], site, entry) if ends else control.go_to(start + stop)
+    for block in flow.blocks(function, waits=True):
+        run, last = code[block.start : block.stop], code[block.stop - 1]
+        site = Site(slots, function, start, start + block.stop, link)
+        if isa.lookup(last).ends:
+            body, end = run[:-1], bind(last, site, entry)
+        else:
+            body, end = run, control.go_to(site.following)
         steps = tuple(bind(i, site, entry, len(run) - n - 1) for n, i in enumerate(body))
-        blocks[start + first] = BasicBlock(run, len(run), steps, end)
-        successors[start + first] = leads_to(run[-1], site)
+        blocks[start + block.start] = BasicBlock(run, len(run), steps, end)
+        after = [start + to for to in flow.targets(function, last)]
+        after += [END] * (isa.lookup(last).ends == "leave")
+        successors[start + block.start] = after + [site.following] * flow.runs_on(last)
     # bodies that do without a ret
     ret = Instruction("ret", (), (), None, False, 0, None)
     end = bind(ret, Site(slots, function, start, start + len(code), link), entry)
     blocks[start + len(code)] = BasicBlock((), 0, (), end)
-    successors[start + len(code)] = []
-
-
-def leads_to(i: Instruction, site: Site) -> list[int]:
-    """Program counters that may follow the last instruction of a block."""
-    if i.opcode == "bra":
-        targets = [site.target(i.operands[0].name)]
-    elif i.opcode == "brx":
-        targets = [site.target(n) for n in site.function.branch_targets[i.operands[1].name]]
-    elif i.opcode in ("ret", "exit", "trap"):
-        targets = []
-    else:
-        return [site.following]
-    return [*targets, site.following] if i.guard else targets
+    successors[start + len(code)] = [END]
 
 
 def endless(successors: dict[int, list[int]]) -> set[int]:
-    """The blocks from which none without a successor can be reached."""
+    """The blocks from which no way leads to END."""
     before: dict[int, list[int]] = {}
     for block, after in successors.items():
         for each in after:
             before.setdefault(each, []).append(block)
-    waiting = [block for block, after in successors.items() if not after]
-    # a guarded ret leads on, too, and is a way out all the same
-    ending, seen = waiting, set(waiting)
-    while ending:
-        ending = [b for each in ending for b in before.get(each, ()) if b not in seen]
-        seen.update(ending)
+    ends, seen = [END], {END}
+    while ends:
+        ends = [b for each in ends for b in before.get(each, ()) if b not in seen]
+        seen.update(ends)
     return successors.keys() - seen
 
 
@@ -275,8 +269,8 @@ def run(
     misaligned, and go on without them; arrays lie farther apart then, so that fewer of the former
     end in another array. statics: the module's variables, which the run changes; fresh ones
     without. write: takes the text of printf, sys.stdout.write without. progress: called with
-    (blocks done, blocks), at most ten times a second. names: a function (space, Allocation,
-    offset) that says what the reader calls that place, or None; errors use it.
+    (blocks done, blocks), at most ten times a second. names: what errors call things, either the
+    arguments' names or a function (space, Allocation, offset) that gives a place's name or None.
 
     Raises ValueError for a launch that a GPU would refuse, and a PTXError for what goes wrong
     while running.
@@ -286,7 +280,7 @@ def run(
     program = decode(entry)
     threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
     statics = fresh(entry.variables) if statics is None else statics
-    names = names or (lambda space, allocation, offset: None)
+    names = namer(names)
     held = place(entry, args, statics, program.heap, FAR if tolerant else memory.GUARD, names)
     apart = APART if tolerant else 0
     shared, shared_size = memory.lay_out(
@@ -318,9 +312,7 @@ def run(
         every = {name: tuple(space.allocations) for name, space in fixed.items()}
         rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
         sink(Launched(entry, grid, block, every | rows))
-    launch = Launch(
-        step_limit, Printer(write), held.heap, (local, arguments), depth, shared_size
-    )
+    launch = Launch(step_limit, Printer(write), held.heap, (local, arguments), depth, shared_size)
     per_chunk = max(1, (DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads)
 
     def begin(first: int, end: int) -> State:
@@ -341,6 +333,19 @@ def run(
         finally:
             launch.printer.flush()
     write_back(held)
+
+
+def namer(names):
+    """The arguments' names as a function of places, as spaces take it."""
+    if callable(names):
+        return names
+    names = names or ()
+
+    def name_of(space: str, allocation: memory.Allocation, offset: int) -> str | None:
+        n = allocation.argument
+        return names[n] if n is not None and n < len(names) else None
+
+    return name_of
 
 
 def rows_of(name: str, layout: Layout, rows: tuple[int, int], names) -> memory.Space:

@@ -34,6 +34,7 @@ from .syntax import (
     Vector,
 )
 
+
 @dataclass
 class _Body:
     """What a body declares and does, while it is being read."""
@@ -390,9 +391,7 @@ class _Parser(lexer.Cursor):
             if not self.accept(",") and self.peek() != ";":
                 raise self.error(f"unexpected {self.peek()!r} after an operand")
         modifiers, operands = tuple(modifiers), tuple(operands)
-        return Instruction(
-            opcode, modifiers, operands, guard, negated, line, self.position, index
-        )
+        return Instruction(opcode, modifiers, operands, guard, negated, line, self.position, index)
 
     def register(self, name: str) -> Register:
         for scope in reversed(self.scopes):

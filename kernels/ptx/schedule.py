@@ -16,6 +16,7 @@ these counts the instructions of a run, which may be as long as it needs.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import deque
 
@@ -52,7 +53,7 @@ def run_chunks(program, begin, total: int, per_chunk: int, threads: int, progres
             state = waiting.popleft()
         alone = fruitless > len(waiting) and (begun == total or len(waiting) + 1 >= room)
         state.unstarted = begun < total
-        turns = Turns(program, state, alone, lambda n=finished: report(n, state))
+        turns = Turns(program, state, alone, functools.partial(report, finished, state))
         if turns.run():
             finished += len(state.blocks)
             fruitless = 0

@@ -111,4 +111,3 @@ class State:
             f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
             f"thread ({t % x}, {t // x % y}, {t // (x * y)})"
         )
-

@@ -67,7 +67,7 @@ class Instruction:
     guard_negated: bool  # … is true (or false)
     line: int  # PTX line, 1-based
     position: Position | None  # CUDA source line, from .loc
-    index: int = 0  # place among the instructions of its function
+    index: int = -1  # in its entry's instructions; the parser sets it
 
     @property
     def text(self) -> str:

@@ -17,7 +17,11 @@ LANES = 32
 
 def by_warp(x, state, fill=0):
     """(B, T) or what broadcasts to it -> (B, warps, 32), short warps filled up."""
-    blocks, threads = state.shape
+    return in_warps(x, *state.shape, fill)
+
+
+def in_warps(x, blocks: int, threads: int, fill=0):
+    """As `by_warp`, of any chunk of so many blocks of so many threads."""
     warps = -(-threads // LANES)
     padded = np.full((blocks, warps * LANES), fill, x.dtype)
     padded[:, :threads] = x
@@ -37,9 +41,10 @@ def ballot(predicate):
     return np.broadcast_to(mask, predicate.shape)
 
 
-def together(exchange, members_of, i: Instruction, at):
+def together(exchange, members_of, i: Instruction, at, sources_of=None):
     """Run `exchange(state, mask, active, members)` for a warp as soon as all lanes that its
-    member mask names, and that have not exited, have come to this instruction."""
+    member mask names, and that have not exited, have come to this instruction. `sources_of`
+    gives the lanes that are read, for the sink."""
 
     def end(state, mask):
         here = at.following - 1 + state.base
@@ -59,7 +64,13 @@ def together(exchange, members_of, i: Instruction, at):
         if state.sink is not None:
             state.sink(
                 WarpSync(
-                    i, by_thread(members, state), mask, state.blocks, state.shape[1], state.steps
+                    i,
+                    by_thread(members, state),
+                    mask,
+                    state.blocks,
+                    state.shape[1],
+                    state.steps,
+                    by_thread(sources_of(state)[0], state) if sources_of else None,
                 )
             )
         exchange(state, mask, active, members)
@@ -80,8 +91,9 @@ def shuffle(i: Instruction, at):
     readers = [at.slots.reader(operand, np.uint32) for operand in i.operands[1:4]]
     members_of = at.slots.reader(i.operands[4], np.uint32)
 
-    def exchange(state, mask, active, members):
-        value, shift, clamp = (by_warp(read(state.registers), state) for read in readers)
+    def sources_of(state):
+        """The lane that each reads, and whether it is in the lane's segment."""
+        shift, clamp = (by_warp(read(state.registers), state) for read in readers[1:])
         lane = np.arange(LANES, dtype=np.int64)
         shift = (shift & np.uint32(31)).astype(np.int64)
         limit = (clamp & np.uint32(31)).astype(np.int64)
@@ -95,13 +107,17 @@ def shuffle(i: Instruction, at):
             "idx": first | (shift & ~segment),
         }[mode]
         valid = source >= last if mode == "up" else source <= last
-        source = np.where(valid, source, lane)
+        return np.where(valid, source, lane), valid
+
+    def exchange(state, mask, active, members):
+        value = by_warp(readers[0](state.registers), state)
+        source, valid = sources_of(state)
         result = np.take_along_axis(value, source, axis=-1)
         write(state.registers, by_thread(result, state), mask)
         if write_valid is not None:
             write_valid(state.registers, by_thread(valid, state), mask)
 
-    return together(exchange, members_of, i, at)
+    return together(exchange, members_of, i, at, sources_of)
 
 
 def vote(i: Instruction, at):
@@ -188,5 +204,4 @@ WARP = {
     "vote": vote,
     "redux": reduce,
     "bar.warp": barrier,
-    "barrier.warp": barrier,
 }

@@ -55,7 +55,7 @@ def parts(body, declarations=".shared .align 4 .b8 s[8192];", before=""):
     entry = ptx.parse(text).entries["k"]
     folding = fold(entry)
     touched = [i for i in entry.instructions[6:-5] if i.opcode in ("ld", "st")]
-    return [folding.parts.get(id(i)) for i in touched]
+    return [folding.parts.get(i.index) for i in touched]
 
 
 def loads(*offsets, base="%r16"):

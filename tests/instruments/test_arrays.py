@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kernels.instruments.arrays import Shape, array_shapes, demangle, index_text, parameter_names
+from kernels.instruments.arrays import Shape, array_shapes, demangle, index_text
+from kernels.instruments.parameters import parameter_names
 
 SOURCE = """\
 #ifndef BM

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import planted
+import planted_order
 import pytest
-from planted import CORRECT, FAULTY, SWAPPED, Planted
+from planted import SWAPPED, Planted
 
 import kernels
 from kernels.ladder import reference
 from kernels.targets import parse_argument
+
+CORRECT = planted.CORRECT + planted_order.CORRECT
+FAULTY = planted.FAULTY + planted_order.FAULTY
 
 
 def arguments(one: Planted):
@@ -110,13 +114,16 @@ def test_other_messages():
         "writes out[3], which block (3, 0, 0), thread (0, 0, 0) writes at kernel.cu:4, and blocks "
         "are not ordered"
     )
-    early = only("barrier after an exit")
+    early = only("barrier under an if")
     assert (early.thread, early.other_thread, early.address) == (
         "block (0, 0, 0), thread (0, 0, 0)",
-        "block (0, 0, 0), thread (50, 0, 0)",
+        "block (0, 0, 0), thread (16, 0, 0)",
         None,
     )
-    assert early.message.startswith("50 of 64 threads of the block wait at the barrier, block (0")
+    assert early.message == (
+        "16 of 32 threads of the block wait at the barrier, block (0, 0, 0), thread (16, 0, 0) "
+        "among the others has passed it by and exited"
+    )
     assert (
         "to which block (0, 0, 0), thread (0, 0, 0) has a copy under way since kernel.cu:5"
         in only("copy overwritten in flight").message

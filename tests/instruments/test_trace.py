@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kernels
+from kernels import ptx
 from kernels.instruments import trace as tracing
 
 LOADS = tracing.REQUESTS.format("ld"), tracing.SECTORS.format("ld")
@@ -52,8 +53,8 @@ def test_costs_name_line_and_array():
     line = 1 + STRIDED.split("\n").index("        out[i] = in[i * stride] * 2.0f;")
     costs = strided(64, 8).costs
     assert costs == {
-        (line, "load", "in"): (2, 2 * 8, 2 * 32, 2 * 4),
-        (line, "store", "out"): (2, 2, 8, 8),
+        (line, "load", "in", "kernel.cu"): (2, 2 * 8, 2 * 32, 2 * 4),
+        (line, "store", "out", "kernel.cu"): (2, 2, 8, 8),
     }
 
 
@@ -159,7 +160,7 @@ def test_bank_conflicts_of_a_transpose(pad, wavefronts):
     }
     for name, counts in expected.items():
         assert tuple(found.counters[name.format(op)] for op in ("ld", "st")) == counts, name
-    place = tracing.Place(line_of("tile[x][row]"), "load", "tile")
+    place = tracing.Place(line_of("tile[x][row]"), "load", "tile", "kernel.cu")
     assert found.costs[place] == tracing.SharedCost(
         requests, wavefronts * requests, (wavefronts - 1) * requests, requests
     )
@@ -337,3 +338,163 @@ def test_counters_per_multiply_add():
     trace.counters[tracing.FFMA] = 0
     with pytest.raises(ValueError, match="no multiply-add"):
         trace.per_fma(tracing.REQUESTS.format("ld"))
+
+
+SHARED_LOADS = tuple(
+    name.format("ld")
+    for name in (
+        "smsp__inst_executed_op_shared_{}.sum",
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum",
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum",
+    )
+)
+
+REVERSED = """
+extern "C" __global__ void reversed(int last, const float* in, float* out)
+{
+    __shared__ float s[64];
+    s[threadIdx.x] = in[last - threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize("last", [63, 64, 70])
+def test_lanes_below_the_first_count(last):
+    """Addresses that fall from lane to lane: each warp takes 4 sectors, or 5 across a border."""
+    args = last, np.arange(128, dtype=np.float32), np.zeros(64, np.float32)
+    found = kernels.Kernel(REVERSED, "reversed").trace(1, 64, args, names=("last", "in", "out"))
+    np.testing.assert_array_equal(args[2], args[1][last - 63 : last + 1])
+    assert [found.counters[name] for name in SHARED_LOADS] == [2, 2, 0]
+    across = last % 8 != 7
+    assert [found.counters[name] for name in LOADS] == [2, 2 * (4 + across)]
+    cost = next(cost for place, cost in found.costs.items() if place.array == "in")
+    assert cost.lines == {63: 2, 64: 4, 70: 4}[last] and cost.ideal == 8
+
+
+MASKED = """
+extern "C" __global__ void masked(int from, int mask, float* out)
+{
+    if (threadIdx.x >= from && (threadIdx.x & mask) == 0) out[threadIdx.x] = 1;
+}
+"""
+
+
+TURNS = """
+extern "C" __global__ void turns(float* out)
+{
+#pragma unroll 1
+    for (int n = 0; n < 3; ++n)
+        if (threadIdx.x < (n == 1 ? 48 : 32)) atomicAdd(out, 1.0f);
+}
+"""
+
+
+def test_the_pattern_has_the_mask_in_it():
+    """One address under several masks, in one run: 1, 2 and 1 warps."""
+    kernel = kernels.Kernel(TURNS, "turns")
+    found = kernel.trace(1, 64, (np.zeros(1, np.float32),))
+    (cost,) = found.costs.values()
+    assert cost == (4, 4, 4, 4)
+
+
+@pytest.mark.parametrize("first, mask, sectors", [(0, 7, 4), (9, 0, 3), (31, 0, 1), (8, 15, 1)])
+def test_only_active_lanes_count_wherever_the_others_are(first, mask, sectors):
+    found = kernels.Kernel(MASKED, "masked").trace(1, 32, (first, mask, np.zeros(32, np.float32)))
+    assert [found.counters[name] for name in STORES] == [1, sectors]
+
+
+CONSTANT = """
+__constant__ float table[64];
+extern "C" __global__ void constant(const float* in, float* out)
+{
+    out[threadIdx.x] = in[threadIdx.x] + table[3] + table[threadIdx.x ^ 5];
+}
+"""
+
+
+def test_constant_memory_is_not_global():
+    args = np.ones(64, np.float32), np.zeros(64, np.float32)
+    kernel = kernels.Kernel(CONSTANT, "constant")
+    spaces = []
+    ptx.run(
+        kernel.entry, 1, 64, args,
+        sink=lambda e: spaces.append(e.space) if isinstance(e, ptx.Access) else None,
+    )  # fmt: skip
+    assert spaces.count("const") == 2 and spaces.count("global") == 2
+    found = kernel.trace(1, 64, args, names=("in", "out"))
+    assert [found.counters[name] for name in LOADS] == [2, 8]
+    assert {place.array for place in found.costs} == {"in", "out"}
+
+
+HEADER = """
+#line 4 "twice.h"
+__device__ float twice(const float* x) { return 2 * x[32 * threadIdx.x]; }
+#line 1 "kernel.cu"
+extern "C" __global__ void included(const float* in, float* out)
+{
+
+    out[threadIdx.x] = twice(in) + in[threadIdx.x];
+}
+"""
+
+
+def test_a_line_of_a_header_is_not_that_of_the_kernel():
+    args = np.ones(1024, np.float32), np.zeros(32, np.float32)
+    found = kernels.Kernel(HEADER, "included").trace(1, 32, args, names=("in", "out"))
+    loads = {p: c.sectors for p, c in found.costs.items() if p.kind == "load"}
+    assert loads == {(4, "load", "in", "twice.h"): 32, (4, "load", "in", "kernel.cu"): 4}
+    assert "twice.h:4" in str(found) and "kernel.cu:4" in str(found)
+    assert {a.file for a in found.accesses} == {"twice.h", "kernel.cu"}
+
+
+WHERE = """
+extern "C" __global__ void where(float* out)
+{
+    int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    out[32 * block + threadIdx.x] = block;
+}
+"""
+
+
+@pytest.mark.parametrize("block", [(1, 2, 0), (0, 1, 3), (1, 0, 2)])
+def test_blocks_are_numbered_along_all_axes(block):
+    grid = 2, 3, 4
+    number = block[0] + 2 * (block[1] + 3 * block[2])
+    out = np.zeros(32 * 24, np.float32)
+    found = kernels.Kernel(WHERE, "where").trace(grid, 32, (out,), keep=block, names=("out",))
+    access = found.find("out", "store")
+    assert access.block == found.block == block
+    np.testing.assert_array_equal(access.offset, 4 * (32 * number + np.arange(32)))
+
+
+def test_find_looks_in_the_block_of_the_trace_alone():
+    out = np.zeros(32 * 24, np.float32)
+    keep = [(1, 1, 1), (0, 0, 0), (1, 2, 3)]
+    found = kernels.Kernel(WHERE, "where").trace((2, 3, 4), 32, (out,), keep=keep, names=("out",))
+    assert [a.block for a in found.accesses] == [(0, 0, 0), (1, 1, 1), (1, 2, 3)]
+    assert found.find("out", "store").block == (1, 1, 1)
+    with pytest.raises(ValueError, match="1 stores"):
+        found.find("out", "store", index=1)
+
+
+NARROW = """
+extern "C" __global__ void narrow(const ELEMENT* in, ELEMENT* out)
+{
+    out[threadIdx.x] = in[STRIDE * threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "kind, stride, sectors, ideal",
+    [("char", 1, 1, 1), ("char", 8, 8, 1), ("short", 1, 2, 2), ("short", 4, 8, 2)],
+)
+def test_the_fewest_sectors_of_elements_narrower_than_a_word(kind, stride, sectors, ideal):
+    dtype = {"char": np.int8, "short": np.int16}[kind]
+    kernel = kernels.Kernel(NARROW, "narrow", (f"-DELEMENT={kind}", f"-DSTRIDE={stride}"))
+    args = np.zeros(32 * stride, dtype), np.zeros(32, dtype)
+    found = kernel.trace(1, 32, args, names=("in", "out"))
+    cost = next(cost for place, cost in found.costs.items() if place.kind == "load")
+    assert (cost.sectors, cost.ideal) == (sectors, ideal)

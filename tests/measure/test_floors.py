@@ -1,4 +1,4 @@
-"""kernels.compare. The timings are made up, for GPUs that do not exist."""
+"""kernels.measure.floors. The timings are made up, for GPUs that do not exist."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ def test_json(run):
 
 
 def test_the_shipped_floors():
-    floors = Floors.load()
-    assert floors.size in bench.SIZES and floors.what
-    assert floors.results(floors.gpu).gpu == floors.gpu
-    assert all(0 < floor < 1000 for floor in floors.floors.values())
-    assert {"02_naive", "03_coalesced"} <= set(floors.floors)
+    shipped = Floors.load()
+    assert shipped.size in bench.SIZES and shipped.what
+    assert floors.results(shipped.gpu).gpu == shipped.gpu
+    assert all(0 < floor < 1000 for floor in shipped.floors.values())
+    assert {"02_naive", "03_coalesced"} <= set(shipped.floors)

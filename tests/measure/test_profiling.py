@@ -110,20 +110,24 @@ def test_profile_keeps_the_least_of_its_launches_and_other_steps(monkeypatch, tm
     steps = kernels.ladder.step.steps()[:2]
     monkeypatch.setattr(gpu, "require", lambda: None)
     monkeypatch.setattr(profiling, "provenance", lambda: {"gpu": "none"})
-    launches = iter(range(100))
-    monkeypatch.setattr(
-        profiling,
-        "counters",
-        lambda command, names: [
-            {"name": "sgemm"} | dict.fromkeys(METRICS, 50 + next(launches))
-            for _ in range(profiling.LAUNCHES)
-        ],
-    )
+    order = 3, 0, 4, 1, 2  # neither the first launch nor the last is the least
+    assert len(order) == profiling.LAUNCHES
+    least = iter((50, 60, 70))
+
+    def counters(command, names):
+        base = next(least)
+        return [
+            {"name": "sgemm"}
+            | {m: base + order[(n + at) % 5] for at, m in enumerate(METRICS)}  # each its own
+            for n in range(profiling.LAUNCHES)
+        ]
+
+    monkeypatch.setattr(profiling, "counters", counters)
     output = tmp_path / "counters.json"
     profiling.profile(steps[:1], 64, output)
     found = profiling.profile(steps[1:], 64, output)
     assert json.loads(output.read_text()) == found
-    assert [set(found["steps"][step.id].values()) for step in steps] == [{50}, {55}]
+    assert [set(found["steps"][step.id].values()) for step in steps] == [{50}, {60}]
     again = profiling.profile(steps[1:], 128, output)  # another size starts anew
     assert list(again["steps"]) == [steps[1].id]
 

@@ -1,4 +1,4 @@
-"""kernels.records. The timings are made up, for a GPU that does not exist."""
+"""kernels.measure.records. The timings are made up, for a GPU that does not exist."""
 
 from __future__ import annotations
 
@@ -166,8 +166,7 @@ def test_records_of_other_circumstances_are_not_merged(change, message):
 
 
 def test_recorded_results_are_found_by_the_gpu_name(tmp_path):
-    Results(PROVENANCE, 10.0, 200.0).save(tmp_path / "simulated_gpu_1.json")
-    (tmp_path / "bits.json").write_text('{"02_naive": {}}')
+    Results(PROVENANCE, 10.0, 200.0).save(tmp_path / "simulated_gpu_1" / records.TIMINGS)
     assert records.slug("NVIDIA GeForce RTX 4090 (24 GB)") == "nvidia_geforce_rtx_4090_24_gb"
     assert records.results("Simulated GPU 1", tmp_path).gpu == "Simulated GPU 1"
     with pytest.raises(ValueError, match="nothing is recorded for 'Abacus'; recorded: Simulated"):

@@ -13,7 +13,8 @@ extern "C" __global__ void k(const char* text, double x, long long n)
         -3, 7u, 8, -42, 5, 6, 255, 255, 8, 'z');
     if (threadIdx.x == 1) printf("%f %.2e %G %g %a %10.3f|%-9.1f|%s|%.2s|%*d|%.*f\n",
         x, x, x * 1e10, x, x, x, x, "word", "word", 6, 12, 3, x);
-    if (threadIdx.x == 0) printf("%lld %llu %ld %zu %hd %p\n", n, n, (long)n, (size_t)9, 3, (void*)16);
+    if (threadIdx.x == 0)
+        printf("%lld %llu %ld %zu %hd %p\n", n, n, (long)n, (size_t)9, 3, (void*)16);
 }"""
 
 
@@ -34,7 +35,9 @@ def test_every_conversion_is_that_of_c():
     )
 
 
-@pytest.mark.parametrize("value, expected", [(float("inf"), "  inf inf -inf"), (-0.0, " -0.0 -0 0")])
+@pytest.mark.parametrize(
+    "value, expected", [(float("inf"), "  inf inf -inf"), (-0.0, " -0.0 -0 0")]
+)
 def test_unusual_numbers(value, expected):
     source = r"""
 extern "C" __global__ void k(double x) { printf("%5.1f %g %g", x, x, -x); }"""
@@ -49,9 +52,7 @@ extern "C" __global__ void k()
         if (threadIdx.x % 2 == blockIdx.x) printf("%d.%d.%d ", blockIdx.x, i, threadIdx.x);
 }"""
     run_cuda(source, "k", 2, 4, [])
-    assert capsys.readouterr().out == (
-        "0.0.0 0.0.2 0.1.0 0.1.2 1.0.1 1.0.3 1.1.1 1.1.3 "
-    )
+    assert capsys.readouterr().out == ("0.0.0 0.0.2 0.1.0 0.1.2 1.0.1 1.0.3 1.1.1 1.1.3 ")
 
 
 def test_what_was_printed_before_an_error_is_shown():
@@ -105,8 +106,9 @@ extern "C" __global__ void much(int* out) { out[0] = malloc(1 << 30) == nullptr;
 
 
 def test_the_heap_gives_takes_and_checks():
-    from kernels import ptx
     from harness import cuda
+
+    from kernels import ptx
 
     module = ptx.parse(cuda(MALLOC).ptx)
     keep, out = ptx.statics(module), np.zeros(40, np.int32)

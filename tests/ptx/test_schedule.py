@@ -112,7 +112,10 @@ ENDLESS = {
     "always true": ("for (unsigned i = n; i >= 0; --i) x[0] = i;", "no way leads"),
     "barriers": ("while (true) __syncthreads();", "no way leads"),
     "the same store": ("for (int i = 0; i < n;) x[i] = 3;", "end"),
-    "nothing changes": ('for (int i = 0; i < n;) asm volatile("mov.u32 %0, 1;" : "=r"(i));', "nothing changes"),
+    "nothing changes": (
+        'for (int i = 0; i < n;) asm volatile("mov.u32 %0, 1;" : "=r"(i));',
+        "nothing changes",
+    ),
 }
 
 
@@ -171,9 +174,7 @@ def test_progress_counts_blocks_to_the_end(monkeypatch):
     told = []
     monkeypatch.setattr("kernels.ptx.machine.CHUNK_THREADS", 64)
     x = np.zeros(32, np.uint32)
-    run_cuda(
-        COUNT, "k", 20, 32, [x, np.uint32(300)], progress=lambda done, total: told.append((done, total))
-    )  # fmt: skip
+    run_cuda(COUNT, "k", 20, 32, [x, np.uint32(300)], progress=lambda *share: told.append(share))
     assert told[-1] == (20, 20) and told == sorted(told)
 
 
@@ -194,3 +195,19 @@ extern "C" __global__ void k(long long* out, unsigned* where)
     run_cuda(source, "k", 140, 1, [out, where])
     assert out[0] > 0 and out[1] == 2
     assert where.tolist() == [n % 132 + 32000 for n in range(140)]
+
+
+def test_a_loop_that_a_guarded_return_leaves_has_a_way_out():
+    from harness import run_body
+
+    body = """
+    .reg .b32 %n;
+    .reg .pred %p;
+    mov.u32 %n, 0;
+AGAIN:
+    add.u32 %n, %n, 1;
+    setp.eq.u32 %p, %n, 9000;
+    @%p ret;
+    bra AGAIN;
+    """
+    run_body(body, "", 1, 33, [])

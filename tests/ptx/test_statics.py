@@ -77,13 +77,13 @@ extern "C" __global__ void k(float* out)
             return f"out[{offset // 4}]" if allocation.argument == 0 else None
         return f"tile[{offset // 20}][{offset // 4 % 5}]" if space == "shared" else None
 
-    for size, threads, expected in ((9, 4, "tile"), (2, 3, "out")):
+    for size, threads, expected in ((9, 5, "tile[4][0]"), (2, 3, "out[2]")):
         with pytest.raises(ptx.MemoryFault) as caught:
-            run_cuda(source, "k", 1, 5 if expected == "tile" else 3,
-                     [np.zeros(size, np.float32)], names=names)  # fmt: skip
+            run_cuda(source, "k", 1, threads, [np.zeros(size, np.float32)], names=names)
         message = str(caught.value)
-        assert f"{expected}[" in message and "param" not in message and "_ZZ" not in message
-    assert "out[2]" in message
+        assert expected in message and "param" not in message and "_ZZ" not in message
+    with pytest.raises(ptx.MemoryFault, match="past the end of out ") as caught:
+        run_cuda(source, "k", 1, 3, [np.zeros(2, np.float32)], names=("out",))
 
 
 def test_addresses_know_their_space():
@@ -186,7 +186,7 @@ def test_the_first_line_of_a_kernel_has_no_line_of_the_one_before():
     from kernels import ptx
 
     text = (
-        entry('.loc 1 7 3\n.reg .b32 %x; mov.u32 %x, 1;', name="first")
+        entry(".loc 1 7 3\n.reg .b32 %x; mov.u32 %x, 1;", name="first")
         + entry(".reg .b32 %x; mov.u32 %x, 1;", name="second").split("64\n", 1)[1]
         + '.file 1 "a.cu"\n'
     )

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from kernels import ptx
-from kernels.run import gpu, kernel
+from kernels.run import gpu
+from kernels.run.arguments import Declared, converter
 from kernels.run.kernel import Kernel, choose_device
 
 SCALARS = """
@@ -120,15 +121,10 @@ def test_options_and_resources():
     assert Kernel(source, "f", ["-DN=64"]).resources("sm_75").shared == 256
 
 
-class Param:
-    def __init__(self, type, size):
-        self.type, self.size = type, size
-
-
 def test_what_ptx_declares_without_a_type_is_taken_by_size():
     # compilers later than CUDA 12 may write .b32 for every 32-bit parameter
     def convert(value, type, size):
-        return kernel._convert(value, Param(type, size))
+        return converter(Declared(type, size))(value)
 
     assert convert(np.float32(1), "b32", 4).tobytes() == np.float32(1).tobytes()
     assert convert(np.zeros(3), "b64", 8).tolist() == [0, 0, 0]
@@ -150,12 +146,14 @@ class FakeGPU:
 
     name = "Fake T4"
     compute_capability = (7, 5)
+    number = 0
 
     def __init__(self, monkeypatch):
-        self.launches = []
-        for name in ("available", "device", "arch", "launch"):
+        self.launches, self.loads = [], []
+        for name in ("available", "device", "arch", "load", "launch"):
             monkeypatch.setattr(gpu, name, getattr(self, name))
         monkeypatch.setattr(gpu, "require", lambda: None)
+        monkeypatch.setattr(gpu, "current", lambda: self.number)
         monkeypatch.setattr(gpu, "to_device", lambda x: x.copy())
         monkeypatch.setattr(gpu, "to_host", lambda x: x)
 
@@ -168,8 +166,12 @@ class FakeGPU:
     def arch(self):
         return "sm_75"
 
-    def launch(self, cubin, symbol, grid, block, args, dynamic_shared):
+    def load(self, cubin, symbol):
         assert cubin.startswith(b"\x7fELF")
+        self.loads.append(symbol)
+        return symbol
+
+    def launch(self, symbol, grid, block, args, dynamic_shared):
         self.launches.append((symbol, grid, block, dynamic_shared))
         args[0][:] *= 2
 

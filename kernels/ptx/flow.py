@@ -1,0 +1,151 @@
+"""Where control goes: basic blocks, what follows and precedes them, dominators, jumps back.
+
+Blocks are ranges of instruction indices and are known by their number, in order of the code.
+A. Aho, M. Lam, R. Sethi, J. Ullman, Compilers: Principles, Techniques, and Tools, 2nd ed., 2006,
+sections 8.4 (basic blocks) and 9.6 (dominators, back edges).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+from . import isa
+from .syntax import Entry, Instruction
+
+Graph = Sequence[Sequence[int]]  # for each block, numbers of others
+
+
+def targets(entry: Entry, i: Instruction) -> list[int]:
+    """Where a jump goes to, as indices of instructions; the end of the code is one more. Labels
+    that are not there are left out: the decoder says so, with the line."""
+    if isa.lookup(i).ends != "jump":
+        return []
+    name = i.operands[-1].name
+    names = entry.branch_targets.get(name, ()) if i.opcode == "brx" else (name,)
+    return [entry.labels[each] for each in names if each in entry.labels]
+
+
+def runs_on(i: Instruction) -> bool:
+    """Whether the instruction after it may come next."""
+    return i.guard is not None or isa.lookup(i).ends not in ("jump", "leave")
+
+
+def blocks(entry: Entry, waits: bool = False) -> list[range]:
+    """Straight-line code: it begins where somebody jumps to and after a jump, a call or an exit.
+
+    waits: instructions that wait for other threads make a block of their own. Labels that nobody
+    jumps to begin none. An empty entry has no block."""
+    starts = {0}
+    for n, i in enumerate(entry.instructions):
+        ends = isa.lookup(i).ends
+        if ends == "wait":
+            starts.update((n, n + 1) if waits else ())
+        elif ends:
+            starts.add(n + 1)
+            starts.update(targets(entry, i))
+    total = len(entry.instructions)
+    bounds = [*sorted(n for n in starts if n < total), total]
+    return [range(start, stop) for start, stop in itertools.pairwise(bounds)]
+
+
+def successors(entry: Entry, blocks: Sequence[range]) -> list[list[int]]:
+    """For each block the numbers of those that may come next, each once: where it jumps to, then
+    what follows it. The end of the code is no block. A call comes back."""
+    number = {block.start: n for n, block in enumerate(blocks)}
+    after = []
+    for block in blocks:
+        last = entry.instructions[block.stop - 1]
+        ways = targets(entry, last) + [block.stop] * runs_on(last)
+        after.append(list(dict.fromkeys(number[to] for to in ways if to in number)))
+    return after
+
+
+def predecessors(after: Graph) -> list[list[int]]:
+    """For each block those that it may come after; only blocks that block 0 reaches count."""
+    before: list[list[int]] = [[] for _ in after]
+    for n in sorted(reached([0], after)) if after else ():
+        for to in after[n]:
+            before[to].append(n)
+    return before
+
+
+def reached(starts: Iterable[int], after: Graph, seen: Iterable[int] = ()) -> set[int]:
+    """What can be reached, `seen` and the starts included, without passing through `seen`."""
+    seen, todo = set(seen), list(starts)
+    while todo:
+        n = todo.pop()
+        if n not in seen:
+            seen.add(n)
+            todo += after[n]
+    return seen
+
+
+def dominators(after: Graph) -> list[int | None]:
+    """For each block the last one that every way to it from block 0 passes before it; None for
+    block 0 and for those that nothing reaches.
+
+    K. Cooper, T. Harvey, K. Kennedy, A Simple, Fast Dominance Algorithm, Rice University, 2001.
+    """
+    if not after:
+        return []
+    order = _postorder(after)
+    rank = {n: at for at, n in enumerate(order)}
+    before = predecessors(after)
+    found: list[int | None] = [None] * len(after)
+    found[0] = 0
+    changed = True
+    while changed:
+        changed = False
+        for n in reversed(order[:-1]):  # block 0 is last
+            new = None
+            for other in before[n]:
+                if found[other] is not None:
+                    new = other if new is None else _meet(new, other, found, rank)
+            changed |= new != found[n]
+            found[n] = new
+    found[0] = None
+    return found
+
+
+def _meet(a: int, b: int, found, rank) -> int:
+    while a != b:
+        if rank[a] < rank[b]:
+            a = found[a]
+        else:
+            b = found[b]
+    return a
+
+
+def _postorder(after: Graph) -> list[int]:
+    """The blocks that block 0 reaches, each after those that are reached from it."""
+    order, seen, path = [], {0}, [(0, iter(after[0]))]
+    while path:
+        n, ways = path[-1]
+        following = next((to for to in ways if to not in seen), None)
+        if following is None:
+            order.append(n)
+            path.pop()
+        else:
+            seen.add(following)
+            path.append((following, iter(after[following])))
+    return order
+
+
+def dominates(dominator_of: Sequence[int | None], a: int, b: int) -> bool:
+    """Whether every way to block b passes block a; a block dominates itself."""
+    at: int | None = b
+    while at is not None and at != a:
+        at = dominator_of[at]
+    return at == a
+
+
+def back_edges(after: Graph) -> list[tuple[int, int]]:
+    """The jumps back (from, to), where every way to the first passes the second: loops."""
+    dominator_of = dominators(after)
+    return [
+        (n, to)
+        for n in (sorted(reached([0], after)) if after else ())
+        for to in after[n]
+        if dominates(dominator_of, to, n)
+    ]
