@@ -382,7 +382,7 @@ class AsyncCopies:
         self.open.append((write, threads))
 
     def commit(self, threads) -> None:
-        mine = [(write, owners & threads) for write, owners in self.open]
+        mine = self.open  # of other threads too, which the group does not have
         self.open = [
             (write, owners & ~threads) for write, owners in self.open if (owners & ~threads).any()
         ]

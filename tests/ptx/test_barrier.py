@@ -381,22 +381,9 @@ def test_arrivals_of_one_block_do_not_count_for_another_nor_twice():
     mov.u32 %sum, 0;
     setp.ge.u32 %q, %t, 32;
     setp.eq.u32 %late, %b, 1;
-    @%q bra CONSUME;
-PRODUCE:
-    st.shared.u32 [box], %n;
-    bar.arrive 1, 64;
-    bar.sync 2, 64;
-    add.u32 %n, %n, 1;
-    setp.lt.u32 %q, %n, 3;
     @%q bra PRODUCE;
-    ret;
 CONSUME:
-    mov.u32 %x, 0;
-    @!%late bra NEXT;
-DELAY:
-    add.u32 %x, %x, 1;
-    setp.lt.u32 %q, %x, 50;
-    @%q bra DELAY;
+    @%late bra DELAY;
 NEXT:
     bar.sync 1, 64;
     ld.shared.u32 %x, [box];
@@ -406,9 +393,20 @@ NEXT:
     setp.lt.u32 %q, %n, 3;
     @%q bra CONSUME;
     mad.lo.u32 %b, %b, 32, %t;
-    sub.u32 %b, %b, 32;
     mad.wide.u32 %p, %b, 4, %p;
     st.global.u32 [%p], %sum;
+    ret;
+PRODUCE:
+    st.shared.u32 [box], %n;
+    bar.arrive 1, 64;
+    bar.sync 2, 64;
+    add.u32 %n, %n, 1;
+    setp.lt.u32 %q, %n, 3;
+    @%q bra PRODUCE;
+    ret;
+DELAY:
+    mov.u32 %x, 0;
+    bra NEXT;
     """
     out = np.full(96, 9999, np.uint32)
     run_body(body, "u64 out", 3, 64, [out])

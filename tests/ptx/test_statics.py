@@ -10,7 +10,9 @@ COUNTER = """
 __device__ int launches = 100;
 __device__ int* where = &launches;
 __constant__ float scale[4] = {1, 2, 3, 4};
+__device__ int second = 5;
 extern "C" __global__ void k(int* out) { out[0] = ++launches; }
+extern "C" __global__ void turn() { where = &second; }
 extern "C" __global__ void other(long long* out)
 {
     out[0] = (*where += 1000);
@@ -34,6 +36,9 @@ def test_variables_live_as_long_as_their_statics():
     ptx.run(module.entries["other"], 1, 1, [second], statics=keep, tolerant=True, sink=len_of)
     assert (first[0], second[0]) == (1103, 2103)
     assert first[1] == second[1]  # the address does not change
+    ptx.run(module.entries["turn"], 1, 1, [], statics=keep)
+    ptx.run(module.entries["other"], 1, 1, [first], statics=keep)
+    assert first[0] == 1005
 
 
 def len_of(event):
