@@ -1,7 +1,7 @@
 """Instructions that touch memory: ld, st, atom, red and cp.async.
 
-A decoder takes an instruction and the slot table of its entry and returns
-`execute(state, mask)`. PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
+A decoder takes an instruction and its site and returns `execute(state, mask)`.
+PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from .events import Access, Fault, Landed
 from .floats import flush_subnormals
 from .forms import DTYPES, Unsupported, bits
 from .integers import low_ones
-from .syntax import Instruction, Vector
+from .syntax import Instruction, Symbol, Vector
 
 SPACES = {"global", "shared", "local", "const", "param"}
+STRONG = {"volatile", "relaxed", "acquire", "mmio"}  # loads that may wait for another thread
 # hints that change nothing about the value: caches, ordering between correct programs' threads
 HINTS = {
     "nc",
@@ -61,6 +62,15 @@ def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set
     return space, kind, lanes, others
 
 
+def param_space(space: str, operand, at) -> str:
+    """Parameters of a kernel lie in one place, those of calls with the threads."""
+    if space != "param":
+        return space
+    if isinstance(operand.base, Symbol):
+        return "param" if at.function.is_kernel_param(operand.base.name) else "arguments"
+    return "arguments" if at.function.name in at.callees else "param"
+
+
 def elements(operand) -> tuple:
     return operand.elements if isinstance(operand, Vector) else (operand,)
 
@@ -72,16 +82,16 @@ def spaces_of(space: str, address, mask, state):
     if space != "generic":
         yield state.spaces[space], address, mask
         return
-    windows = {"global": address < memory.SHARED_WINDOW, "local": address >= memory.LOCAL_WINDOW}
-    windows["shared"] = ~(windows["global"] | windows["local"])
-    start = {"global": 0, "shared": memory.SHARED_WINDOW, "local": memory.LOCAL_WINDOW}
-    for name, inside in windows.items():
+    window = memory.window_of(address)
+    for name, number, start in memory.WINDOWS:
+        inside = window == number
         if inside.all():
-            yield state.spaces[name], address - start[name], mask
+            yield state.spaces[name], address - start, mask
         elif inside.any():
             part = np.broadcast_to(inside, state.shape)
             part = part if mask is None else part & mask
-            yield state.spaces[name], address - start[name], part
+            if part.any():
+                yield state.spaces[name], address - start, part
 
 
 def reach(
@@ -119,7 +129,7 @@ def reach(
             )
         )
         mask = state.full(mask) & ~wrong
-    if kind != "load":
+    if kind != "load" and space.read_only:
         space.check_writeable(address, mask, i, state.describe_thread)
     if state.sink is not None:
         state.sink(
@@ -139,8 +149,11 @@ def reach(
     return mask
 
 
-def load(i: Instruction, slots):
+def load(i: Instruction, at):
+    slots = at.slots
     space, kind, lanes, _ = split_modifiers(i, set())
+    space = param_space(space, i.operands[1], at)
+    polls = STRONG & set(i.modifiers)
     size = bits(kind) // 8
     dtype = DTYPES[kind]
     address_of = slots.address(i.operands[1])
@@ -150,6 +163,8 @@ def load(i: Instruction, slots):
 
     def execute(state, mask):
         whole = address_of(state.registers)
+        if polls:
+            state.poll(at.following)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "load", home, address, part, size * lanes)
             for write, value in zip(writers, home.load(address, part, size, lanes)):
@@ -162,9 +177,11 @@ def load(i: Instruction, slots):
     return execute
 
 
-def store(i: Instruction, slots):
+def store(i: Instruction, at):
+    slots = at.slots
     space, kind, lanes, _ = split_modifiers(i, set())
     size = bits(kind) // 8
+    space = param_space(space, i.operands[0], at)
     unsigned = memory.UNSIGNED[size]
     address_of = slots.address(i.operands[0])
     readers = [slots.reader(e, DTYPES[kind]) for e in elements(i.operands[1])]
@@ -176,7 +193,9 @@ def store(i: Instruction, slots):
         values = [read(state.registers).view(unsigned) for read in readers]
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "store", home, address, part, size * lanes, values=values)
-            home.store(address, part, values, size)
+            if not state.careful or home.would_change(address, part, values, size):
+                state.changed = True
+                home.store(address, part, values, size)
 
     return execute
 
@@ -199,7 +218,8 @@ ATOMICS = {
 }
 
 
-def atomic(i: Instruction, slots):
+def atomic(i: Instruction, at):
+    slots = at.slots
     """atom and red. Threads that meet at one address take turns in thread order; a GPU
     takes them in any order, which float sums show in their last bits."""
     space, kind, lanes, given = split_modifiers(i, set(ATOMICS))
@@ -225,7 +245,12 @@ def atomic(i: Instruction, slots):
             function = operation
             if dtype is np.float32 and operation is ATOMICS["add"] and home.name == "global":
                 function = flushing(operation)
-            old = take_turns(home.views[size].view(dtype), index, values, function)
+            view = home.views[size].view(dtype)
+            old = take_turns(view, index, values, function)
+            if (home.views[size][index] != old.view(home.views[size].dtype)).any():
+                state.changed = True
+            else:  # as an attempt to take a lock that another holds
+                state.poll(at.following)
             if write is not None:
                 full = np.zeros(state.shape, dtype)
                 full[active] = old
@@ -242,42 +267,72 @@ def flushing(operation):
 def take_turns(view, index, values, operation):
     """Apply the operation once per element, in order, to view[index]; returns what each saw.
 
-    Each round serves the first waiting thread of every address, so that rounds are as many as
-    the threads that meet at the busiest one."""
+    Each round serves, at every address, the first waiting thread that changes what is there, and
+    all before it: rounds are as many as the changes at the busiest address."""
+    if operation is ATOMICS["add"] and view.dtype.kind in "iu":
+        return add_up(view, index, values[0])
     old = np.empty(index.shape, view.dtype)
     waiting = np.arange(index.size)
+    bits = memory.UNSIGNED[view.itemsize]
     while waiting.size:
-        _, first = np.unique(index[waiting], return_index=True)
-        now = waiting[first]
-        old[now] = view[index[now]]
-        view[index[now]] = operation(old[now], *(v[now] for v in values))
-        waiting = np.delete(waiting, first)
+        address = index[waiting]
+        seen = view[address]
+        new = operation(seen, *(v[waiting] for v in values)).astype(view.dtype, copy=False)
+        changing = np.flatnonzero(new.view(bits) != seen.view(bits))
+        if not changing.size:
+            old[waiting] = seen
+            break
+        places, first = np.unique(address[changing], return_index=True)
+        first = changing[first]
+        at = np.minimum(np.searchsorted(places, address), places.size - 1)
+        done = (places[at] != address) | (np.arange(waiting.size) <= first[at])
+        old[waiting[done]] = seen[done]
+        view[places] = new[first]
+        waiting = waiting[~done]
+    return old
+
+
+def add_up(view, index, value):
+    """The same for sums of integers, of which the order does not matter but to what each sees."""
+    order = np.argsort(index, kind="stable")
+    address, term = index[order], value[order]
+    after = np.cumsum(term, dtype=view.dtype)
+    starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
+    ends = np.r_[starts[1:], address.size] - 1
+    earlier = np.r_[view.dtype.type(0), after[ends[:-1]]]  # sum of all addresses before
+    count = ends - starts + 1
+    old = np.empty(index.shape, view.dtype)
+    old[order] = view[address] + (after - term - np.repeat(earlier, count))
+    view[address[starts]] += after[ends] - earlier
     return old
 
 
 # -- cp.async: copies that land when they are waited for --------------------------------------
 
 
-def async_copy(i: Instruction, slots):
+def commit_group(i: Instruction, at):
+    return lambda state, mask: state.copies.commit(state.full(mask))
+
+
+def wait_all(i: Instruction, at):
+    def execute(state, mask):
+        state.copies.commit(state.full(mask))
+        state.copies.wait(state.full(mask), 0)
+
+    return execute
+
+
+def wait_group(i: Instruction, at):
+    pending = int(i.operands[0].value)
+    return lambda state, mask: state.copies.wait(state.full(mask), pending)
+
+
+def async_copy(i: Instruction, at):
     """cp.async.{ca,cg}.shared.global [to], [from], size{, source size}: missing bytes are zeros.
 
     The source is read at once and written to shared memory by the wait, so that a kernel which
     forgets to wait computes with what was there before."""
-    words = set(i.modifiers) - {"async"}
-    if "async" not in i.modifiers or "bulk" in words:
-        raise Unsupported(".".join(i.modifiers))
-    if words == {"commit_group"}:
-        return lambda state, mask: state.copies.commit(state.full(mask))
-    if words == {"wait_all"}:
-
-        def wait_all(state, mask):
-            state.copies.commit(state.full(mask))
-            state.copies.wait(state.full(mask), 0)
-
-        return wait_all
-    if words == {"wait_group"}:
-        pending = int(i.operands[0].value)
-        return lambda state, mask: state.copies.wait(state.full(mask), pending)
+    words, slots = set(i.modifiers) - {"async"}, at.slots
     known = {"ca", "cg", "shared", "shared::cta", "global"}
     if {w for w in words if not w.startswith("L2::")} - known or "global" not in words:
         raise Unsupported(".".join(i.modifiers))
@@ -327,7 +382,7 @@ class AsyncCopies:
         self.open.append((write, threads))
 
     def commit(self, threads) -> None:
-        mine = [(write, owners & threads) for write, owners in self.open]
+        mine = self.open  # of other threads too, which the group does not have
         self.open = [
             (write, owners & ~threads) for write, owners in self.open if (owners & ~threads).any()
         ]
@@ -350,4 +405,14 @@ class AsyncCopies:
         self.groups = [group for group in self.groups if group[1].any()]
 
 
-MEMORY = {"ld": load, "ldu": load, "st": store, "atom": atomic, "red": atomic, "cp": async_copy}
+MEMORY = {
+    "ld": load,
+    "ldu": load,
+    "st": store,
+    "atom": atomic,
+    "red": atomic,
+    "cp.async": async_copy,
+    "cp.async.commit_group": commit_group,
+    "cp.async.wait_group": wait_group,
+    "cp.async.wait_all": wait_all,
+}

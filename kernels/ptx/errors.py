@@ -52,4 +52,8 @@ class Deadlock(PTXError):
 
 
 class StepLimit(PTXError):
-    """The run took more steps than allowed, as an endless loop does."""
+    """The run does not come to an end, as far as can be told."""
+
+
+class Endless(StepLimit, Deadlock):
+    """Threads go round in a loop that nobody is left to end."""

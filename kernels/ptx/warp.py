@@ -41,13 +41,15 @@ def ballot(predicate):
     return np.broadcast_to(mask, predicate.shape)
 
 
-def together(exchange, members_of, i: Instruction, following: int, sources_of=None):
+def together(exchange, members_of, i: Instruction, at, sources_of=None):
     """Run `exchange(state, mask, active, members)` for a warp as soon as all lanes that its
     member mask names, and that have not exited, have come to this instruction. `sources_of`
     gives the lanes that are read, for the sink."""
-    here = following - 1
 
     def end(state, mask):
+        here = at.following - 1 + state.base
+        if here in state.gathering:
+            mask = state.full(mask) | state.gathering.pop(here)[0]
         mask = None if mask is None else state.full(mask)
         active = by_warp(state.full(mask), state, False)
         members = by_warp(members_of(state.registers), state)
@@ -72,22 +74,22 @@ def together(exchange, members_of, i: Instruction, following: int, sources_of=No
                 )
             )
         exchange(state, mask, active, members)
-        state.go(following, mask)
+        state.go(at.following, mask)
 
     return end
 
 
-def shuffle(i: Instruction, slots, following: int):
+def shuffle(i: Instruction, at):
     if i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[2] != "b32":
         raise Unsupported(".".join(i.modifiers))
     mode = i.modifiers[1]
     if mode not in ("up", "down", "bfly", "idx"):
         raise Unsupported(f".{mode}")
     target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
-    write = slots.writer(target[0], np.uint32)
-    write_valid = slots.writer(target[1], np.bool_) if len(target) > 1 else None
-    readers = [slots.reader(operand, np.uint32) for operand in i.operands[1:4]]
-    members_of = slots.reader(i.operands[4], np.uint32)
+    write = at.slots.writer(target[0], np.uint32)
+    write_valid = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
+    readers = [at.slots.reader(operand, np.uint32) for operand in i.operands[1:4]]
+    members_of = at.slots.reader(i.operands[4], np.uint32)
 
     def sources_of(state):
         """The lane that each reads, and whether it is in the lane's segment."""
@@ -115,18 +117,18 @@ def shuffle(i: Instruction, slots, following: int):
         if write_valid is not None:
             write_valid(state.registers, by_thread(valid, state), mask)
 
-    return together(exchange, members_of, i, following, sources_of)
+    return together(exchange, members_of, i, at, sources_of)
 
 
-def vote(i: Instruction, slots, following: int):
+def vote(i: Instruction, at):
     if i.modifiers[0] != "sync" or len(i.modifiers) != 3:
         raise Unsupported(".".join(i.modifiers))
     mode = i.modifiers[1]
     if mode not in ("all", "any", "uni", "ballot"):
         raise Unsupported(f".{mode}")
-    write = slots.writer(i.operands[0], np.uint32 if mode == "ballot" else np.bool_)
-    predicate_of = slots.reader(i.operands[1], np.bool_)
-    members_of = slots.reader(i.operands[2], np.uint32)
+    write = at.slots.writer(i.operands[0], np.uint32 if mode == "ballot" else np.bool_)
+    predicate_of = at.slots.reader(i.operands[1], np.bool_)
+    members_of = at.slots.reader(i.operands[2], np.uint32)
 
     def exchange(state, mask, active, members):
         taking_part = ballot(active) & members
@@ -139,11 +141,11 @@ def vote(i: Instruction, slots, following: int):
         }[mode]
         write(state.registers, by_thread(result, state), mask)
 
-    return together(exchange, members_of, i, following)
+    return together(exchange, members_of, i, at)
 
 
-def active_mask(i: Instruction, slots):
-    write = slots.writer(i.operands[0], np.uint32)
+def active_mask(i: Instruction, at):
+    write = at.slots.writer(i.operands[0], np.uint32)
 
     def execute(state, mask):
         lanes = ballot(by_warp(state.full(mask), state, False))
@@ -162,7 +164,7 @@ REDUCTIONS = {
 }
 
 
-def reduce(i: Instruction, slots, following: int):
+def reduce(i: Instruction, at):
     """redux.sync: one integer for all the lanes of the member mask."""
     if (
         i.modifiers[0] != "sync"
@@ -180,21 +182,26 @@ def reduce(i: Instruction, slots, following: int):
         "min": np.iinfo(dtype).max,
         "max": np.iinfo(dtype).min,
     }[i.modifiers[1]]
-    write = slots.writer(i.operands[0], dtype)
-    value_of = slots.reader(i.operands[1], dtype)
-    members_of = slots.reader(i.operands[2], np.uint32)
+    write = at.slots.writer(i.operands[0], dtype)
+    value_of = at.slots.reader(i.operands[1], dtype)
+    members_of = at.slots.reader(i.operands[2], np.uint32)
 
     def exchange(state, mask, active, members):
         value = np.where(active, by_warp(value_of(state.registers), state), dtype(neutral))
         result = function.reduce(value, axis=-1, keepdims=True, dtype=dtype)
         write(state.registers, by_thread(np.broadcast_to(result, value.shape), state), mask)
 
-    return together(exchange, members_of, i, following)
+    return together(exchange, members_of, i, at)
 
 
-def barrier(i: Instruction, slots, following: int):
+def barrier(i: Instruction, at):
     """bar.warp.sync: nothing to exchange."""
-    return together(lambda *_: None, slots.reader(i.operands[0], np.uint32), i, following)
+    return together(lambda *_: None, at.slots.reader(i.operands[0], np.uint32), i, at)
 
 
-WARP = {"shfl": shuffle, "vote": vote, "redux": reduce}
+WARP = {
+    "shfl": shuffle,
+    "vote": vote,
+    "redux": reduce,
+    "bar.warp": barrier,
+}
