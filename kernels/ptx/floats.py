@@ -14,6 +14,22 @@ LEAST_NORMAL = np.finfo(np.float32).tiny
 _LOW_28 = np.uint64((1 << 28) - 1)
 
 
+NAN = {  # what an operation gives that has no number for its result, on an H200
+    np.dtype(np.float16): np.uint16(0x7FFF).view(np.float16),
+    np.dtype(np.float32): np.uint32(0x7FFFFFFF).view(np.float32),
+    np.dtype(np.float64): np.uint64(0xFFF8000000000000).view(np.float64),
+}
+
+
+def one_nan(x):
+    """The result of an operation: whatever NaN NumPy made of it, the GPU's."""
+    if x.size:
+        least = x.min()  # a NaN if there is one, and much faster than isnan
+        if least != least:
+            return np.where(np.isnan(x), NAN[x.dtype], x)
+    return x
+
+
 def fma32(a, b, c):
     """a * b + c in float32, rounded once.
 
@@ -28,7 +44,8 @@ def fma32(a, b, c):
     if suspect.size and not suspect.min():
         where = np.nonzero(suspect == 0)
         a, b, c = (np.broadcast_to(x, s.shape)[where].astype(np.float64) for x in (a, b, c))
-        s[where] = _to_odd(s[where], _sum_error(a * b, c, s[where]))
+        s[where] = to_odd(s[where], error_of_sum(a * b, c, s[where]))
+        return one_nan(s.astype(np.float32))  # every NaN is among the suspects
     return s.astype(np.float32)
 
 
@@ -39,7 +56,7 @@ def directed(rounding: str):
         a, b, c = (x.astype(np.float64) for x in (a, b, c))
         product = a * b
         s = product + c
-        exact = _to_odd(s, _sum_error(product, c, s))  # not a float32 unless the value is
+        exact = to_odd(s, error_of_sum(product, c, s))  # not a float32 unless the value is
         nearest = exact.astype(np.float32)
         if rounding == "rm":  # a sum that cancels is -0, but +0 + +0 stays +0
             positive = ~(np.signbit(product) | np.signbit(c))
@@ -65,7 +82,7 @@ def fma64(a, b, c):
     low = _product_error(a, b, product)
     t = c + low
     v = product + t
-    z = _sum_to_odd(_sum_error(c, low, t), _sum_error(product, t, v))
+    z = _sum_to_odd(error_of_sum(c, low, t), error_of_sum(product, t, v))
     result = v + z
     size = np.abs(product)
     near_limits = (
@@ -101,7 +118,7 @@ def _fma_exact(a, b, c) -> float:
         return float("inf") if exact > 0 else float("-inf")
 
 
-def _sum_error(a, b, s):
+def error_of_sum(a, b, s):
     """The exact a + b - s, for s = fl(a + b) (Knuth's TwoSum)."""
     bb = s - a
     return (a - (s - bb)) + (b - bb)
@@ -119,7 +136,7 @@ def _product_error(a, b, p):
     return ((ah * bh - p) + ah * bl + al * bh) + al * bl
 
 
-def _to_odd(s, error):
+def to_odd(s, error):
     """fl(a + b) and its error -> a + b rounded to odd: where it was inexact, the neighbour of
     the exact value whose last bit is set."""
     even = (s.view(np.uint64) & np.uint64(1)) == 0
@@ -130,7 +147,7 @@ def _to_odd(s, error):
 
 def _sum_to_odd(a, b):
     s = a + b
-    return _to_odd(s, _sum_error(a, b, s))
+    return to_odd(s, error_of_sum(a, b, s))
 
 
 def minimum(a, b):

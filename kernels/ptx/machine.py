@@ -20,6 +20,7 @@ from . import control, memory
 from .access import MEMORY, AsyncCopies
 from .errors import Deadlock, StepLimit, UnknownOpcode
 from .events import Executed, Launched
+from .explicit import explicit
 from .forms import Unsupported
 from .ops import OPS
 from .registers import Slots
@@ -95,7 +96,8 @@ class Program:
 @functools.lru_cache(maxsize=64)
 def decode(entry: Entry) -> Program:
     """Bind every instruction to its function. Raises UnknownOpcode."""
-    slots = Slots(entry)
+    code = explicit(entry)
+    slots = Slots(code)
     starts = {0, *entry.labels.values()}
     starts |= {n + 1 for n, i in enumerate(entry.instructions) if i.opcode in control.CONTROL}
     starts |= {n for n, i in enumerate(entry.instructions) if i.opcode in control.REPEATED}
@@ -105,10 +107,10 @@ def decode(entry: Entry) -> Program:
         run = entry.instructions[start:stop]
         if run[-1].opcode in control.CONTROL:
             end = bind(run[-1], slots, entry, stop)
-            body = run[:-1]
+            body = code.instructions[start : stop - 1]
         else:
             end = control.go_to(stop)
-            body = run
+            body = code.instructions[start:stop]
         blocks[start] = BasicBlock(run, tuple(bind(i, slots, entry, stop) for i in body), end)
     # where labels at the very end lead, and bodies that do without a ret
     blocks[len(entry.instructions)] = BasicBlock((), (), control.exit_threads)

@@ -10,19 +10,26 @@ A modifier that an opcode does not list raises `Unsupported`: never a wrong answ
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from . import floats, integers
+from .approximate import approximate, division
 from .comparison import COMPARE
+from .convert import cvt
 from .forms import BITS, DTYPES, FLOATS, INTEGERS, Op, Unsupported, bits, modifiers_of
+from .half import KINDS as HALVES, compared, half_op
+from .packed import PACKED, two_in_a_word
+from .rounding import directed64, narrow, quotient32, root32
 from .syntax import Instruction, Vector
 
 # -- builders: how a NumPy function becomes an opcode -----------------------------------------
 
 
 def with_float_flags(function: Callable, flags: set[str], exact: Callable | None = None):
-    """Apply `.ftz` (subnormals are zeros, in and out) and `.sat` (clamp to [0, 1], NaN to 0).
+    """Apply `.ftz` (subnormals are zeros, in and out) and `.sat` (clamp to [0, 1], NaN to 0);
+    a NaN becomes the one that the GPU gives.
 
     `exact` is the function in float64, as far as it rounds there otherwise than `function`."""
 
@@ -39,9 +46,11 @@ def with_float_flags(function: Callable, flags: set[str], exact: Callable | None
             result = floats.flush_subnormals(result)
         if "sat" in flags:
             result = np.fmin(np.fmax(result, result.dtype.type(0)), result.dtype.type(1))
-        return result
+        return floats.one_nan(result)
 
-    return run if flags & {"ftz", "sat"} else function
+    if flags & {"ftz", "sat"}:
+        return run
+    return lambda *arrays: floats.one_nan(function(*arrays))
 
 
 def float_op(function: Callable, count: int, types=FLOATS, flags="rn ftz sat"):
@@ -49,7 +58,7 @@ def float_op(function: Callable, count: int, types=FLOATS, flags="rn ftz sat"):
 
     def build(i):
         kind, given = modifiers_of(i, types, flags)
-        if kind == "f64" and given - {"rn"}:  # approximate float64 has rules of its own
+        if kind == "f64" and given - {"rn"}:
             raise Unsupported(".".join(i.modifiers))
         dtype = DTYPES[kind]
         return Op(with_float_flags(function, given), (dtype,) * count, dtype)
@@ -61,9 +70,12 @@ def rounded_op(nearest: Callable, as_fma: Callable, count: int):
     """add, sub, mul, fma: `.rn` as NumPy does it, other roundings of float32 by way of fma."""
 
     def build(i):
-        if i.modifiers[-1] == "f64":
-            return float_op(nearest, count)(i)
         rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
+        if i.modifiers[-1] == "f64":
+            modifiers_of(i, {"f64"}, rounding)
+            opcode = "fma" if i.opcode in ("mad", "contracted") else i.opcode
+            function = nearest if rounding == "rn" else directed64(opcode, rounding)
+            return Op(with_float_flags(function, set()), (np.float64,) * count, np.float64)
         _, flags = modifiers_of(i, {"f32"}, f"{rounding} ftz sat")
         function = nearest
         if rounding != "rn":
@@ -74,7 +86,54 @@ def rounded_op(nearest: Callable, as_fma: Callable, count: int):
             a, b, c = as_fma(*x)
             return a * b + c
 
+        if function is floats.fma32 and not flags - {"rn"}:  # it has the right NaN itself
+            return Op(function, (np.float32,) * count, np.float32)
         return Op(with_float_flags(function, flags, exact), (np.float32,) * count, np.float32)
+
+    return build
+
+
+def quotient_op(nearest: Callable, to_odd: Callable, count: int):
+    """div, rcp and sqrt in all roundings; `to_odd` gives float64 of float32, rounded to odd."""
+
+    def build(i):
+        if "approx" in i.modifiers:
+            return approximate(i)
+        rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
+        kind, flags = modifiers_of(i, FLOATS, f"{rounding} ftz")
+        function, dtype = nearest, DTYPES[kind]
+        if kind == "f64" and "ftz" in flags:
+            raise Unsupported(".".join(i.modifiers))
+        if rounding != "rn" and kind == "f64":
+            function = directed64(i.opcode, rounding)
+        elif rounding != "rn":
+            function = lambda *x: narrow(to_odd(*x), "f32", rounding).astype(np.float32)
+        exact = to_odd if kind == "f32" else None
+        return Op(with_float_flags(function, flags, exact), (dtype,) * count, dtype)
+
+    return build
+
+
+def extreme_op(function: Callable):
+    """min and max of floats: `.NaN` lets a NaN win, `.xorsign.abs` compares magnitudes and gives
+    the result the product of the signs."""
+
+    def build(i):
+        kind, flags = modifiers_of(i, FLOATS, "ftz NaN xorsign abs")
+        if kind == "f64" and flags:
+            raise Unsupported(".".join(i.modifiers))
+
+        def run(a, b):
+            x, y = (np.abs(a), np.abs(b)) if "xorsign" in flags else (a, b)
+            result = function(x, y)
+            if "NaN" in flags:
+                result = np.where(np.isnan(a) | np.isnan(b), floats.NAN[a.dtype], result)
+            if "xorsign" in flags:
+                result = np.where(np.signbit(a) ^ np.signbit(b), -result, result)
+            return result
+
+        dtype = DTYPES[kind]
+        return Op(with_float_flags(run, flags & {"ftz"}), (dtype, dtype), dtype)
 
     return build
 
@@ -85,10 +144,28 @@ def number_op(integer: Callable, floating: Callable | None, count: int):
     def build(i):
         if floating and i.modifiers[-1] in FLOATS:
             return floating(i)
-        kind, _ = modifiers_of(i, INTEGERS)
+        if floating and i.modifiers[-1] in HALVES:
+            return half_op(i.opcode)(i)
+        if "cc" in i.modifiers:
+            return with_carry(i)
+        if {"s16x2", "u16x2"} & set(i.modifiers):
+            return two_in_a_word(i)
+        kind, flags = modifiers_of(i, INTEGERS, "sat relu")
+        if "sat" in flags and kind == "s32" and i.opcode in ("add", "sub"):
+            return Op(saturated(integer), (np.int32,) * count, np.int32)
+        if "relu" in flags and kind == "s32" and i.opcode in ("min", "max"):
+            return Op(lambda a, b: np.maximum(integer(a, b), 0), (np.int32,) * count, np.int32)
+        if flags:
+            raise Unsupported(".".join(i.modifiers))
         return Op(integer, (DTYPES[kind],) * count, DTYPES[kind])
 
     return build
+
+
+def saturated(function: Callable):
+    """add.sat and sub.sat: clamped to the range of int32."""
+    wide = lambda x: x.astype(np.int64)
+    return lambda a, b: np.clip(function(wide(a), wide(b)), -(2**31), 2**31 - 1).astype(np.int32)
 
 
 def bit_op(function: Callable, count: int, types=BITS | {"pred"}):
@@ -120,6 +197,8 @@ def product(i: Instruction) -> tuple[Callable, type, type]:
 def mul(i):
     if i.modifiers[-1] in FLOATS:
         return MULTIPLY(i)
+    if i.modifiers[-1] in HALVES:
+        return half_op("mul")(i)
     function, dtype, result = product(i)
     return Op(function, (dtype, dtype), result)
 
@@ -127,8 +206,70 @@ def mul(i):
 def mad(i):
     if i.modifiers[-1] in FLOATS:
         return fma(i)
+    if "cc" in i.modifiers:
+        return with_carry(i)
+    if i.modifiers[:2] == ("hi", "sat"):
+        function, dtype, _ = product(replace(i, modifiers=("hi", i.modifiers[-1])))
+        return Op(lambda a, b, c: saturated(np.add)(function(a, b), c), (dtype,) * 3, dtype)
     function, dtype, result = product(i)
     return Op(lambda a, b, c: function(a, b) + c, (dtype, dtype, result), result)
+
+
+def with_carry(i):
+    """add, sub, mad with `.cc`, and addc, subc, madc: the flag is an operand (`explicit`)."""
+    words = tuple(m for m in i.modifiers if m != "cc")
+    kind = words[-1]
+    if kind not in ("u32", "s32", "u64", "s64"):
+        raise Unsupported(".".join(i.modifiers))
+    plain, reads = i.opcode.removesuffix("c"), i.opcode.endswith("c")
+    unsigned, sets = DTYPES[f"u{kind[1:]}"], "cc" in i.modifiers
+    function = integers.subtract_with_borrow if plain == "sub" else integers.add_with_carry
+    count = 2
+    if plain == "mad":
+        multiply, dtype, _ = product(replace(i, modifiers=words))
+        count = 3
+    elif len(words) > 1:
+        raise Unsupported(".".join(i.modifiers))
+
+    def run(*x):
+        flag = x[count] if reads else unsigned(0)
+        a, b = x[:2]
+        if plain == "mad":
+            a, b = multiply(a.view(dtype), b.view(dtype)).view(unsigned), x[2]
+        result = function(a, b, flag)
+        return result if sets else result[0]
+
+    return Op(run, (unsigned,) * (count + reads), unsigned)
+
+
+def mul24(i):
+    kind, flags = modifiers_of(i, {"u32", "s32"}, "lo hi")
+    if len(flags) != 1:
+        raise Unsupported(".".join(i.modifiers))
+    high, dtype = "hi" in flags, DTYPES[kind]
+    if i.opcode == "mul24":
+        return Op(lambda a, b: integers.multiply_24(a, b, high), (dtype,) * 2, dtype)
+    return Op(lambda a, b, c: integers.multiply_24(a, b, high) + c, (dtype,) * 3, dtype)
+
+
+def by_mode(function: Callable, types: set[str]):
+    """szext and bmsk: `.clamp` or `.wrap`."""
+
+    def build(i):
+        kind, flags = modifiers_of(i, types, "clamp wrap")
+        if len(flags) != 1:
+            raise Unsupported(".".join(i.modifiers))
+        return Op(lambda a, b: function(a, b, "wrap" in flags, kind), (np.uint32,) * 2, np.uint32)
+
+    return build
+
+
+def prmt(i):
+    mode = i.modifiers[1] if len(i.modifiers) > 1 else None
+    if i.modifiers[:1] != ("b32",) or (mode and mode not in integers.SELECTORS):
+        raise Unsupported(".".join(i.modifiers))
+    function = integers.permute_by(mode) if mode else integers.permute_bytes
+    return Op(function, (np.uint32,) * 3, np.uint32)
 
 
 def shift(function: Callable, types: set[str]):
@@ -194,21 +335,57 @@ MULTIPLY = rounded_op(np.multiply, lambda a, b: (a, b, np.copysign(np.float32(0)
 
 
 def fma(i):
-    if i.modifiers[-1] == "f64":
-        return float_op(floats.fma64, 3)(i)
-    return rounded_op(floats.fma32, lambda a, b, c: (a, b, c), 3)(i)
+    if i.modifiers[-1] in HALVES:
+        return half_op("fma")(i)
+    nearest = floats.fma64 if i.modifiers[-1] == "f64" else floats.fma32
+    return rounded_op(nearest, lambda a, b, c: (a, b, c), 3)(i)
+
+
+def contracted(i):
+    """A product and the sum that took it in (`contraction`): fma with signs."""
+    words = tuple(m for m in i.modifiers if m[0] != "-")
+    packed = words[-1].endswith("x2")
+    op = fma(replace(i, opcode="fma", modifiers=words))
+    if "-product" not in i.modifiers and "-addend" not in i.modifiers:
+        return op
+    change = np.negative
+    if words[-1] in HALVES:
+        sign = op.result(0x80008000 if packed else 0x8000)
+        change = lambda x: x ^ sign
+    if "-product" not in i.modifiers:
+        function = lambda a, b, c: op.function(a, b, change(c))
+    elif "-addend" not in i.modifiers:
+        function = lambda a, b, c: op.function(change(a), b, c)
+    else:
+        function = lambda a, b, c: op.function(change(a), b, change(c))
+    return Op(function, op.sources, op.result)
+
+
+def hold(i):
+    """What stands where a product was that is computed with its sum: its factors, if they may
+    change before that, and itself, if another sum needs it."""
+    kept = len(i.operands[0].elements)
+    if not kept:
+        return Op(lambda: (), (), np.uint32)
+    multiply = mul(replace(i, opcode="mul"))
+    function = (lambda a, b: (a, b)) if kept == 2 else lambda a, b: (a, b, multiply.function(a, b))
+    return Op(function, multiply.sources, multiply.result)
 
 
 def div(i):
+    if {"full", "approx"} & set(i.modifiers):
+        return division(i)
     if i.modifiers[-1] in FLOATS:
-        return float_op(np.divide, 2, flags="rn full approx ftz")(i)
+        return quotient_op(np.divide, quotient32, 2)(i)
     return number_op(integers.divide, None, 2)(i)
 
 
 def sign_op(floating: Callable, integer: Callable):
-    """abs and neg. `.ftz` aside, they only touch the sign bit."""
+    """abs and neg. `.ftz` and NaN aside, they only touch the sign bit."""
 
     def build(i):
+        if i.modifiers[-1] in HALVES:
+            return half_op(i.opcode)(i)
         if i.modifiers[-1] in FLOATS:
             return float_op(floating, 1, flags="ftz")(i)
         kind, _ = modifiers_of(i, {"s16", "s32", "s64"})
@@ -217,62 +394,15 @@ def sign_op(floating: Callable, integer: Callable):
     return build
 
 
-APPROXIMATE = "approx ftz"  # results of these may differ from a GPU's in the last bits
+def copysign(i):
+    """The magnitude of b with the sign of a; a NaN keeps its bits."""
+    kind, _ = modifiers_of(i, FLOATS)
+    return Op(lambda a, b: np.copysign(b, a), (DTYPES[kind],) * 2, DTYPES[kind])
 
 
-# -- conversion ---------------------------------------------------------------------------
-
-INTEGER_ROUNDING = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
-
-
-def cvt(i):
-    *flags, result, source = i.modifiers
-    flags = set(flags)
-    if (result, source) == ("tf32", "f32") and flags == {"rna"}:
-        return Op(floats.to_tf32, (np.float32,), np.uint32)
-    known = DTYPES.keys() - {"pred"} - {"b8", "b16", "b32", "b64"}
-    roundings = flags & INTEGER_ROUNDING.keys()
-    if (
-        not {result, source} <= known
-        or flags - {"rn", "ftz", "sat"} - roundings
-        or len(roundings) > 1
-    ):
-        raise Unsupported(".".join(i.modifiers))
-    from_dtype, to_dtype = DTYPES[source], DTYPES[result]
-    rounding = INTEGER_ROUNDING[roundings.pop()] if roundings else None
-    if source[0] == "f" and result[0] != "f":
-        if rounding is None:
-            raise Unsupported(".".join(i.modifiers))
-        convert = lambda x: floats.to_integer(x, to_dtype, rounding)
-    elif source[0] == "f" and rounding:
-        convert = lambda x: rounding(x).astype(to_dtype)
-    elif "sat" in flags and result[0] != "f":
-        convert = saturate(from_dtype, to_dtype)
-        flags = set()
-    else:
-        convert = lambda x: x.astype(to_dtype)
-    return Op(convert_with_flags(convert, flags, from_dtype, to_dtype), (from_dtype,), to_dtype)
-
-
-def convert_with_flags(convert, flags, from_dtype, to_dtype):
-    def run(x):
-        if "ftz" in flags and from_dtype is np.float32:
-            x = floats.flush_subnormals(x)
-        result = convert(x)
-        if "ftz" in flags and to_dtype is np.float32:
-            result = floats.flush_subnormals(result)
-        if "sat" in flags and np.issubdtype(to_dtype, np.floating):
-            result = np.fmin(np.fmax(result, to_dtype(0)), to_dtype(1))
-        return result
-
-    return run if flags & {"ftz", "sat"} else convert
-
-
-def saturate(from_dtype, to_dtype):
-    """Integer to integer, clamped to the result's range."""
-    source, target = np.iinfo(from_dtype), np.iinfo(to_dtype)
-    low, high = max(source.min, target.min), min(source.max, target.max)
-    return lambda x: np.clip(x, from_dtype(low), from_dtype(high)).astype(to_dtype)
+def comparing(build: Callable):
+    """setp and set, also of the half types."""
+    return lambda i: compared(i) if i.modifiers[-1] in HALVES else build(i)
 
 
 def mov(i):
@@ -315,17 +445,16 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "rem": number_op(integers.remainder, None, 2),
     "abs": sign_op(np.abs, np.abs),
     "neg": sign_op(np.negative, np.negative),
-    "min": number_op(np.minimum, float_op(floats.minimum, 2, flags="ftz"), 2),
-    "max": number_op(np.maximum, float_op(floats.maximum, 2, flags="ftz"), 2),
-    "sqrt": float_op(np.sqrt, 1, flags="rn approx ftz"),
-    "rcp": float_op(np.reciprocal, 1, flags="rn approx ftz"),
-    "rsqrt": float_op(lambda x: 1 / np.sqrt(x), 1, flags=APPROXIMATE),
-    "ex2": float_op(np.exp2, 1, types={"f32"}, flags=APPROXIMATE),
-    "lg2": float_op(np.log2, 1, types={"f32"}, flags=APPROXIMATE),
-    "sin": float_op(np.sin, 1, types={"f32"}, flags=APPROXIMATE),
-    "cos": float_op(np.cos, 1, types={"f32"}, flags=APPROXIMATE),
-    "tanh": float_op(np.tanh, 1, types={"f32"}, flags=APPROXIMATE),
-    "copysign": float_op(lambda a, b: np.copysign(b, a), 2, flags=""),
+    "min": number_op(np.minimum, extreme_op(floats.minimum), 2),
+    "max": number_op(np.maximum, extreme_op(floats.maximum), 2),
+    "sqrt": quotient_op(np.sqrt, root32, 1),
+    "rcp": quotient_op(np.reciprocal, lambda x: quotient32(ONE, x), 1),
+    **dict.fromkeys(("rsqrt", "lg2", "sin", "cos"), approximate),
+    "ex2": lambda i: half_op("ex2")(i) if i.modifiers[-1] in HALVES else approximate(i),
+    "tanh": lambda i: half_op("tanh")(i) if i.modifiers[-1] in HALVES else approximate(i),
+    "copysign": copysign,
+    "contracted": contracted,
+    "hold": hold,
     "and": bit_op(np.bitwise_and, 2),
     "or": bit_op(np.bitwise_or, 2),
     "xor": bit_op(np.bitwise_xor, 2),
@@ -335,14 +464,26 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "shr": shift(integers.shift_right, BITS | INTEGERS),
     "shf": shf,
     "lop3": lop3,
-    "prmt": bit_op(integers.permute_bytes, 3, {"b32"}),
+    "prmt": prmt,
     "bfe": bfe,
     "bfi": bfi,
     "bfind": bfind,
     "popc": count_op(np.bitwise_count),
     "clz": count_op(integers.leading_zeros),
     "brev": bit_op(integers.reverse_bits, 1, {"b32", "b64"}),
+    "sad": number_op(integers.absolute_difference, None, 3),
+    "mul24": mul24,
+    "mad24": mul24,
+    **dict.fromkeys(("addc", "subc", "madc"), with_carry),
+    "fns": bit_op(integers.find_nth_set, 3, {"b32"}),
+    "szext": by_mode(
+        lambda a, b, wrap, kind: integers.extend(a, b, wrap, kind == "s32"), {"u32", "s32"}
+    ),
+    "bmsk": by_mode(lambda a, b, wrap, _: integers.bit_mask(a, b, wrap), {"b32"}),
     "cvt": cvt,
     "mov": mov,
+    **PACKED,
     **COMPARE,
+    "setp": comparing(COMPARE["setp"]),
+    "set": comparing(COMPARE["set"]),
 }
