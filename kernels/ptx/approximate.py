@@ -53,21 +53,30 @@ def divide(a, b, full: bool, ftz: bool):
     return (a * scale) * reciprocal(b * scale)
 
 
-def turns(x):
-    """x / (2 pi) in float32, rounded towards zero, then its fraction as float64."""
+def wave(x, quarters: int):
+    """sin(x + quarters * pi / 2) as MUFU.SIN and MUFU.COS come to it.
+
+    ptxas turns the angle into turns, in float32 rounded towards zero; the unit cuts these to 25
+    bits after the point, so that angles below 2**-25 turns have a sine of 0, and reads odd
+    quarters backwards by inverting the 23 bits below the quarter."""
     exact = x.astype(np.float64) * np.float64(TURNS)
     r = exact.astype(np.float32)
     r = np.where(np.abs(r) > np.abs(exact), np.nextafter(r, np.float32(0)), r).astype(np.float64)
-    return r - np.rint(r)
+    finite = np.isfinite(r)
+    n = (np.fmod(np.abs(np.where(finite, r, 0.0)), 1.0) * 2.0**25).astype(np.int64)
+    n += quarters << 23
+    within = np.where(n >> 23 & 1, ~n, n) & ((1 << 23) - 1)
+    y = np.sin(2 * np.pi * 2.0**-25 * within)
+    negative = (n >> 24 & 1).astype(bool) ^ (np.signbit(r) & (quarters == 0))
+    return np.where(finite, np.where(negative, -y, y), np.nan).astype(np.float32)
 
 
 def sine(x):
-    y = np.sin(2 * np.pi * turns(x)).astype(np.float32)
-    return np.where(y == 0, np.copysign(y, x), y)
+    return wave(x, 0)
 
 
 def cosine(x):
-    return np.cos(2 * np.pi * turns(x)).astype(np.float32)
+    return wave(x, 1)
 
 
 def upper_word(x):
@@ -85,7 +94,8 @@ def by_upper_word(function):
         result = function(x)
         bits = result.view(np.uint64) + np.uint64(0x80000000)  # to the nearest upper word
         result = np.where(np.isfinite(result), upper_word(bits.view(np.float64)), result)
-        return floats.one_nan(np.where(np.abs(result) < least, np.copysign(0.0, result), result))
+        result = np.where(np.abs(result) < least, np.copysign(0.0, result), result)
+        return floats.payload(result, x)
 
     return run
 
@@ -112,7 +122,7 @@ FUNCTIONS = {
 DOUBLE = {
     ("rcp", True): by_upper_word(np.reciprocal),
     ("rsqrt", True): by_upper_word(inverse_root),
-    ("rsqrt", False): lambda x: floats.one_nan(inverse_root(x)),
+    ("rsqrt", False): lambda x: floats.payload(inverse_root(x), x),
 }
 
 

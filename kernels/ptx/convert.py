@@ -80,7 +80,7 @@ def writer(kind: str, mode: str, others: set[str]):
         if kind in ("f16", "bf16"):
             return half.pack(x, kind, mode)
         if kind == "f64":
-            return floats.one_nan(x)
+            return x
         result = floats.one_nan(
             (x if mode == "rn" and kind == "f32" else narrow(x, kind, mode)).astype(np.float32)
         )
@@ -104,9 +104,41 @@ def between_floats(source: str, result: str, how: str, others: set[str], integra
     read = reader(source, "ftz" in others)
     write = writer(result, "rn" if integral else how, others)
     rounding = TO_INTEGER[how] if integral else lambda x: x
-    return Op(
-        lambda x: write(rounding(read(x).astype(np.float64))), (bits_of(source),), RESULT[result]
-    )
+    dtype = bits_of(source)
+    if (source, result) == ("bf16", "f32") and not others:  # NaNs and all
+        return Op(
+            lambda x: (x.astype(np.uint32) << np.uint32(16)).view(np.float32), (dtype,), np.float32
+        )
+    carries = ("f64" in (source, result) or result == "tf32") and not others & {"sat", "relu"}
+
+    if not carries:
+        return Op(lambda x: write(rounding(read(x).astype(np.float64))), (dtype,), RESULT[result])
+
+    def with_nan(x):
+        value = read(x).astype(np.float64)
+        bits = write(rounding(value))
+        if not floats.has_nan(value):
+            return bits
+        unsigned = f"u{bits.dtype.itemsize}"
+        chosen = np.where(np.isnan(value), nan_like(value, x, result, how), bits.view(unsigned))
+        return chosen.astype(unsigned).view(bits.dtype)
+
+    return Op(with_nan, (dtype,), RESULT[result])
+
+
+def nan_like(value, x, result: str, how: str):
+    """The bits of a NaN of x, which `value` is in float64, in the result's format: with f64 on one
+    side the sign and as much of the payload as there is room for, made quiet."""
+    if result == "tf32":
+        return x.view(np.uint32) & np.uint32(0xFFFFE000) if how == "rna" else np.uint32(0x7FFFE000)
+    bits = value.view(np.uint64) | floats.QUIET
+    if result == "f64":
+        return bits
+    fraction, width = {"f16": (10, 16), "bf16": (7, 16), "f32": (23, 32)}[result]
+    sign = bits >> np.uint64(63) << np.uint64(width - 1)
+    rest = bits >> np.uint64(52 - fraction) & np.uint64((1 << width - 1) - 1)
+    exponent = np.uint64(((1 << width - 1 - fraction) - 1) << fraction)
+    return sign | exponent | rest & np.uint64((1 << fraction) - 1)
 
 
 def from_integer(source: str, result: str, mode: str, others: set[str]):

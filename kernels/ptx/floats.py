@@ -14,20 +14,30 @@ LEAST_NORMAL = np.finfo(np.float32).tiny
 _LOW_28 = np.uint64((1 << 28) - 1)
 
 
-NAN = {  # what an operation gives that has no number for its result, on an H200
-    np.dtype(np.float16): np.uint16(0x7FFF).view(np.float16),
-    np.dtype(np.float32): np.uint32(0x7FFFFFFF).view(np.float32),
-    np.dtype(np.float64): np.uint64(0xFFF8000000000000).view(np.float64),
-}
+NAN = np.uint32(0x7FFFFFFF).view(np.float32)  # of every float32 operation without a number to give
+NAN_64 = np.uint64(0xFFF8000000000000).view(np.float64)  # of one whose operands are numbers
+QUIET = np.uint64(1 << 51)
+
+
+def has_nan(x) -> bool:
+    least = x.min() if x.size else 0  # a NaN if there is one, and much faster than isnan
+    return least != least
 
 
 def one_nan(x):
-    """The result of an operation: whatever NaN NumPy made of it, the GPU's."""
-    if x.size:
-        least = x.min()  # a NaN if there is one, and much faster than isnan
-        if least != least:
-            return np.where(np.isnan(x), NAN[x.dtype], x)
-    return x
+    """The result of a float32 operation: whatever NaN NumPy made of it, the GPU's."""
+    return np.where(np.isnan(x), NAN, x) if has_nan(x) else x
+
+
+def payload(result, *operands):
+    """The result of a float64 operation: a NaN has the bits of the first of the operands that is
+    one, made quiet, as on an H200 (the probe's data are in the tests)."""
+    if not has_nan(result):
+        return result
+    bits = np.full(result.shape, NAN_64.view(np.uint64))
+    for x in reversed(operands):
+        bits = np.where(np.isnan(x), x.view(np.uint64) | QUIET, bits)
+    return np.where(np.isnan(result), bits.view(np.float64), result)
 
 
 def fma32(a, b, c):

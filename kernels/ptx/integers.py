@@ -31,8 +31,8 @@ def divide(a, b):
 
 
 def remainder(a, b):
-    """Remainder with the sign of the dividend; by zero it gives the dividend."""
-    return np.where(b == 0, a, a - divide(a, b) * b)
+    """Remainder with the sign of the dividend; by zero it gives all ones, as an H200 does."""
+    return np.where(b == 0, ~b, a - divide(a, b) * b)
 
 
 def multiply_wide(a, b):
@@ -179,6 +179,7 @@ def find_nth_set(mask, base, offset):
     offset; offset 0 asks for bit `base` itself. All ones if there is none."""
     lanes = np.arange(32, dtype=np.int64)
     mask, base, offset = (np.asarray(x)[..., None] for x in (mask, base, offset))
+    offset = offset.view(np.int32)
     bits = (mask >> lanes.astype(np.uint32) & np.uint32(1)).astype(bool)
     base, offset = base.astype(np.int64), offset.astype(np.int64)
     ahead = np.where(offset > 0, lanes >= base, lanes <= base) & bits
@@ -240,8 +241,7 @@ def add_with_carry(a, b, carry):
     return total, ((s < a) | (total < s)).astype(a.dtype)
 
 
-def subtract_with_borrow(a, b, borrow):
-    """Unsigned (difference, borrow out)."""
-    d = a - b
-    total = d - borrow
-    return total, ((a < b) | (d < borrow)).astype(a.dtype)
+def subtract_with_carry(a, b, carry):
+    """Unsigned (a + ~b + carry, carry out): on the hardware the flag says that nothing was
+    borrowed, whatever the PTX ISA calls it; a following `addc` shows it."""
+    return add_with_carry(a, ~b, carry)

@@ -27,8 +27,17 @@ from .syntax import Instruction, Vector
 # -- builders: how a NumPy function becomes an opcode -----------------------------------------
 
 
+def with_payload(function: Callable, order: tuple[int, ...]) -> Callable:
+    """A float64 operation; `order`: which operand's NaN is the result, if several are."""
+    return lambda *x: floats.payload(function(*x), *(x[n] for n in order))
+
+
+FIRST_NAN = {"fma": (1, 2, 0), "add": (1, 0), "sub": (1, 0), "mul": (1, 0), "div": (0, 1)}
+FIRST_NAN |= {"min": (1, 0), "max": (1, 0)} | dict.fromkeys(("mad", "contracted"), (1, 2, 0))
+
+
 def with_float_flags(function: Callable, flags: set[str], exact: Callable | None = None):
-    """Apply `.ftz` (subnormals are zeros, in and out) and `.sat` (clamp to [0, 1], NaN to 0);
+    """Of float32: apply `.ftz` (subnormals are zeros, in and out) and `.sat` (clamp to [0, 1], NaN to 0);
     a NaN becomes the one that the GPU gives.
 
     `exact` is the function in float64, as far as it rounds there otherwise than `function`."""
@@ -61,6 +70,8 @@ def float_op(function: Callable, count: int, types=FLOATS, flags="rn ftz sat"):
         if kind == "f64" and given - {"rn"}:
             raise Unsupported(".".join(i.modifiers))
         dtype = DTYPES[kind]
+        if kind == "f64":
+            return Op(with_payload(function, (0,)), (dtype,) * count, dtype)
         return Op(with_float_flags(function, given), (dtype,) * count, dtype)
 
     return build
@@ -75,7 +86,8 @@ def rounded_op(nearest: Callable, as_fma: Callable, count: int):
             modifiers_of(i, {"f64"}, rounding)
             opcode = "fma" if i.opcode in ("mad", "contracted") else i.opcode
             function = nearest if rounding == "rn" else directed64(opcode, rounding)
-            return Op(with_float_flags(function, set()), (np.float64,) * count, np.float64)
+            function = with_payload(function, FIRST_NAN[opcode])
+            return Op(function, (np.float64,) * count, np.float64)
         _, flags = modifiers_of(i, {"f32"}, f"{rounding} ftz sat")
         function = nearest
         if rounding != "rn":
@@ -108,8 +120,10 @@ def quotient_op(nearest: Callable, to_odd: Callable, count: int):
             function = directed64(i.opcode, rounding)
         elif rounding != "rn":
             function = lambda *x: narrow(to_odd(*x), "f32", rounding).astype(np.float32)
-        exact = to_odd if kind == "f32" else None
-        return Op(with_float_flags(function, flags, exact), (dtype,) * count, dtype)
+        if kind == "f64":
+            function = with_payload(function, FIRST_NAN.get(i.opcode, (0,)))
+            return Op(function, (dtype,) * count, dtype)
+        return Op(with_float_flags(function, flags, to_odd), (dtype,) * count, dtype)
 
     return build
 
@@ -127,12 +141,14 @@ def extreme_op(function: Callable):
             x, y = (np.abs(a), np.abs(b)) if "xorsign" in flags else (a, b)
             result = function(x, y)
             if "NaN" in flags:
-                result = np.where(np.isnan(a) | np.isnan(b), floats.NAN[a.dtype], result)
+                result = np.where(np.isnan(a) | np.isnan(b), floats.NAN, result)
             if "xorsign" in flags:
                 result = np.where(np.signbit(a) ^ np.signbit(b), -result, result)
             return result
 
         dtype = DTYPES[kind]
+        if kind == "f64":
+            return Op(with_payload(function, FIRST_NAN[i.opcode]), (dtype, dtype), dtype)
         return Op(with_float_flags(run, flags & {"ftz"}), (dtype, dtype), dtype)
 
     return build
@@ -150,6 +166,9 @@ def number_op(integer: Callable, floating: Callable | None, count: int):
             return with_carry(i)
         if {"s16x2", "u16x2"} & set(i.modifiers):
             return two_in_a_word(i)
+        words = i.modifiers
+        if words[-1] == "relu":  # max.s32.relu
+            i = replace(i, modifiers=("relu", *words[:-1]))
         kind, flags = modifiers_of(i, INTEGERS, "sat relu")
         if "sat" in flags and kind == "s32" and i.opcode in ("add", "sub"):
             return Op(saturated(integer), (np.int32,) * count, np.int32)
@@ -223,7 +242,7 @@ def with_carry(i):
         raise Unsupported(".".join(i.modifiers))
     plain, reads = i.opcode.removesuffix("c"), i.opcode.endswith("c")
     unsigned, sets = DTYPES[f"u{kind[1:]}"], "cc" in i.modifiers
-    function = integers.subtract_with_borrow if plain == "sub" else integers.add_with_carry
+    function = integers.subtract_with_carry if plain == "sub" else integers.add_with_carry
     count = 2
     if plain == "mad":
         multiply, dtype, _ = product(replace(i, modifiers=words))
@@ -232,7 +251,7 @@ def with_carry(i):
         raise Unsupported(".".join(i.modifiers))
 
     def run(*x):
-        flag = x[count] if reads else unsigned(0)
+        flag = x[count] if reads else unsigned(plain == "sub")
         a, b = x[:2]
         if plain == "mad":
             a, b = multiply(a.view(dtype), b.view(dtype)).view(unsigned), x[2]
@@ -349,6 +368,8 @@ def contracted(i):
     if "-product" not in i.modifiers and "-addend" not in i.modifiers:
         return op
     change = np.negative
+    if words[-1] == "f64":  # a NaN keeps its sign
+        change = lambda x: np.where(np.isnan(x), x, -x)
     if words[-1] in HALVES:
         sign = op.result(0x80008000 if packed else 0x8000)
         change = lambda x: x ^ sign

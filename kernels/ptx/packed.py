@@ -138,7 +138,7 @@ def scalar_video(i: Instruction) -> Op:
 
     def run(a, b, c=None):
         x = action(fields(a, 32, signed_type(a_type))[0], fields(b, 32, signed_type(b_type))[0])
-        if saturated:
+        if saturated and (i.opcode != "vadd" or "s32" in words):  # an H200 lets vadd.u32 wrap
             x = clamp(x, 32, signed_type(d_type))
         result = word([x], 32)
         if second == "add":
