@@ -42,15 +42,17 @@ def reciprocal(x):
     return floats.flush_subnormals(np.reciprocal(floats.flush_subnormals(x)))
 
 
-def divide(a, b, full: bool, ftz: bool):
-    """a / b as a * (1 / b), after scaling both away from the ends of the range where ptxas does.
+def factors(a, b, full: bool, ftz: bool):
+    """a / b as two factors: a and 1 / b, both scaled away from the ends of the range as ptxas does.
 
     Without `full`, a divisor above 2**126 has a subnormal reciprocal, which is 0."""
+    if ftz:
+        a, b = floats.flush_subnormals(a), floats.flush_subnormals(b)
     size = np.abs(b)
     scale = np.where(size > 2.0**126, np.float32(0.25), np.float32(1)) if full else np.float32(1)
     if not ftz:
         scale = np.where(size < floats.LEAST_NORMAL, np.float32(2.0**24), scale)
-    return (a * scale) * reciprocal(b * scale)
+    return a * scale, reciprocal(b * scale)
 
 
 def wave(x, quarters: int):
@@ -143,16 +145,18 @@ def approximate(i):
 
 
 def division(i):
-    """div.approx and div.full."""
+    """div.approx and div.full; `hold.div` is one whose product a sum takes in (`contraction`)."""
     kind, flags = modifiers_of(i, {"f32"}, "approx full ftz")
     if len(flags & {"approx", "full"}) != 1:
         raise Unsupported(".".join(i.modifiers))
     full, ftz = "full" in flags, "ftz" in flags
 
     def run(a, b):
-        if ftz:
-            a, b = floats.flush_subnormals(a), floats.flush_subnormals(b)
-        result = floats.one_nan(divide(a, b, full, ftz))
+        x, y = factors(a, b, full, ftz)
+        result = floats.one_nan(x * y)
         return floats.flush_subnormals(result) if ftz else result
 
-    return Op(run, (np.float32, np.float32), np.float32)
+    def held(a, b):
+        return (*factors(a, b, full, ftz), run(a, b))
+
+    return Op(held if i.opcode == "hold.div" else run, (np.float32, np.float32), np.float32)

@@ -10,6 +10,7 @@ What ptxas 12.8 and 13.0 do for sm_90 was read from their machine code; the case
   as the sum, and if *every* use of it is an operand of such a sum. `neg` and `mov` in between
   are looked through. Any other use (a store, a comparison, a factor, an addend of `fma`, a phi)
   keeps it, and then none of its sums is fused; so does a sum of the product with itself.
+  `div.approx` and `div.full` end in such a product, of the dividend and a reciprocal.
 - It may go from a block into one that it dominates, also deeper into loops, but not out of one.
 - Sums are taken in program order. The other operand of a sum that took a product in is now an
   addend of an fma, so that the product there, if it is one, stays.
@@ -98,13 +99,12 @@ def _plan(entry: Entry, behind, products) -> tuple[dict[int, int], dict[str, lis
 
 
 def is_product(i: Instruction) -> bool:
+    """A mul, or a div that is one by an approximate reciprocal."""
+    flags = set(i.modifiers[:-1]) - {"ftz"}
     return (
-        i.opcode == "mul"
-        and i.guard is None
-        and i.modifiers[-1] in TYPES
-        and set(i.modifiers[:-1]) <= {"ftz"}
-        and isinstance(i.operands[0], Register)
-    )
+        (i.opcode == "mul" and not flags)
+        or (i.opcode == "div" and len(flags) == 1 and flags <= {"approx", "full"})
+    ) and (i.guard is None and i.modifiers[-1] in TYPES and isinstance(i.operands[0], Register))
 
 
 def is_sum(i: Instruction) -> bool:
@@ -182,11 +182,13 @@ def contract(entry: Entry) -> Entry:
         i = code[m]
         product, *factors[m] = i.operands
         needed = any(found.get(n) != m for n in uses[product.name])
-        if any(isinstance(x, Register) and times[x.name] != 1 for x in factors[m]):
+        changing = any(isinstance(x, Register) and times[x.name] != 1 for x in factors[m])
+        if changing or i.opcode == "div":
             kept = [Register(f"{product.name}.factor{k}") for k in range(2)]
             registers |= dict.fromkeys((r.name for r in kept), registers[product.name])
             target = Vector((*kept, product) if needed else tuple(kept))
-            changed[m] = replace(i, opcode="hold", operands=(target, *factors[m]))
+            opcode = "hold" if i.opcode == "mul" else "hold.div"
+            changed[m] = replace(i, opcode=opcode, operands=(target, *factors[m]))
             factors[m] = kept
         elif not needed:
             changed[m] = replace(i, opcode="hold", operands=(Vector(()),))

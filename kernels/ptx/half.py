@@ -130,7 +130,7 @@ def by_halves(function):
 
 
 def compared(i):
-    """setp and set of half types: `.lt.ftz.f16x2`, `.eq.u32.f16x2`, `.eq.f16.f16`, `.eq.and.f16`."""
+    """setp and set of half types: `.lt.ftz.f16x2`, `.eq.u32.f16x2`, `.eq.f16.f16`."""
     name, *middle, kind = i.modifiers
     one = kind.removesuffix("x2")
     flags, compare = set(middle), FLOAT_COMPARE.get(name)

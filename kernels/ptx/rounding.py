@@ -1,4 +1,4 @@
-"""Rounding to any format in any direction, and float64 operations rounded otherwise than to nearest.
+"""Rounding to any format in any direction, and float64 operations not rounded to nearest.
 
 The modes are PTX's: rn (to nearest, ties to even), rz (towards zero), rm (down), rp (up),
 rna (to nearest, ties away from zero).
@@ -72,7 +72,8 @@ def _step(nearest, error, mode: str):
 def one_by_one(exact, nearest, mode: str):
     """A float64 operation in another mode than rn, from rational arithmetic on each element.
 
-    `exact` takes the operands as Fractions, and the nearest float64, to the sign of what that misses."""
+    `exact` takes the operands as Fractions, and the nearest float64, to the sign of what that
+    misses."""
 
     def run(*arrays):
         arrays = np.broadcast_arrays(*arrays)
