@@ -6,6 +6,7 @@ meaning.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 from .contraction import contract
@@ -16,8 +17,9 @@ SETS = {"add", "sub", "mad", "addc", "subc", "madc"}  # with .cc
 READS = {"addc", "subc", "madc"}
 
 
+@functools.lru_cache(maxsize=64)
 def explicit(entry: Entry) -> Entry:
-    """The entry as it is decoded."""
+    """The entry as it is decoded; the same one for the same entry."""
     return contract(carry(entry))
 
 

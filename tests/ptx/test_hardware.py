@@ -42,10 +42,14 @@ def run(case: dict) -> list[tuple[tuple, tuple, tuple]]:
     return [(o, g, row[count:]) for o, g, row in zip(operands, got, rows)]
 
 
+def hexadecimal(numbers: tuple) -> str:
+    return " ".join(map(hex, numbers))
+
+
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_bits_of_an_h200(family):
     wrong = [
-        f"{name}: {[hex(x) for x in operands]} -> {[hex(x) for x in got]}, GPU {[hex(x) for x in want]}"
+        f"{name}: {hexadecimal(operands)} -> {hexadecimal(got)}, GPU {hexadecimal(want)}"
         for name in FAMILIES[family]
         if not is_approximate(name)
         for operands, got, want in run(DATA["operations"][name])
