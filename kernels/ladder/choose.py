@@ -11,7 +11,7 @@ from ..measure.records import Record, Results, results
 from ..run import gpu
 from ..run.kernel import choose_device
 from .arguments import alignment_of, shape_of
-from .step import Step, advice, steps
+from .step import Step, advice, is_limit, steps
 
 RECORDED_ON = "NVIDIA H200"  # the records that choose
 
@@ -65,10 +65,10 @@ def choose(
     able = [one for one in candidates if not broken[one.id]]
     if not able:
         sides = "M = {}, N = {}, K = {}".format(*shape)
-        last = candidates[-1]
-        constraint = broken[last.id] or ""
+        last = max(candidates, key=lambda one: (is_limit(broken[one.id]), one.number))
         raise ValueError(
-            f"no step can do {sides}: {advice(constraint)} ({last.label} requires {constraint})"
+            f"no step can do {sides}: {advice(broken.values())} "
+            f"({last.label} requires {broken[last.id]})"
         )
     able = [one for one in able if alignment % one.alignment == 0] or able
     if capability is not None:

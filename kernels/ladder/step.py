@@ -337,15 +337,21 @@ class Step:
         used = set(Expression(constraint).names)
         asked |= {k: v for k, v in (scalars | self.defines).items() if k in used}
         values = ", ".join(f"{name} = {value}" for name, value in asked.items())
-        others = [one.id for one in steps(self.path.parent) if not one.broken(M, N, K, alpha, beta)]
-        instead = f"{others[-1]} can" if others else f"no step can: {advice(constraint)}"
+        broken = {one.id: one.broken(M, N, K, alpha, beta) for one in steps(self.path.parent)}
+        others = [id for id, reason in broken.items() if reason is None]
+        instead = f"{others[-1]} can" if others else f"no step can: {advice(broken.values())}"
         raise ValueError(f"{self.label} requires {constraint}, which {values} breaks; {instead}")
 
 
-def advice(constraint: str) -> str:
-    """What to do about a product that no step can do, since all break constraints like this."""
-    limits = [limit.text for limit in LIMITS]
-    return "split the matrices" if constraint in limits else "pad the matrices with zeros"
+def is_limit(constraint: str | None) -> bool:
+    """Whether this is one of what no launch can do, whatever the step."""
+    return any(constraint == limit.text for limit in LIMITS)
+
+
+def advice(broken: Iterable[str | None]) -> str:
+    """What to do about a product that no step can do, given what it breaks of each."""
+    split = any(is_limit(constraint) for constraint in broken)
+    return "split the matrices" if split else "pad the matrices with zeros"
 
 
 def steps(folder: Path = FOLDER) -> tuple[Step, ...]:

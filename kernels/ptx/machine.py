@@ -18,7 +18,7 @@ import numpy as np
 
 from . import control, flow, isa, memory
 from .access import MEMORY, AsyncCopies
-from .errors import Deadlock, StepLimit, UnknownOpcode
+from .errors import Deadlock, StepLimit, UnknownOpcode, thread_name
 from .events import Executed, Launched
 from .forms import Unsupported
 from .ops import OPS
@@ -68,13 +68,7 @@ class State:
         self.ready[pc] = None if mask is None or mask.all() else mask
 
     def describe_thread(self, b: int, t: int) -> str:
-        x, y, _ = self.block
-        i, j, _ = self.grid
-        n = int(self.blocks[b])
-        return (
-            f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
-            f"thread ({t % x}, {t // x % y}, {t // (x * y)})"
-        )
+        return thread_name(self.blocks[b], t, self.grid, self.block)
 
 
 @dataclass(frozen=True)

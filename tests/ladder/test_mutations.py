@@ -9,11 +9,13 @@ is asked about those, to save time, and one test shows that check passes.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from kernels import ptx
+from kernels.__main__ import BITS
 from kernels.ladder import step as ladder
 from kernels.ladder.reference import CheckError
 
@@ -240,8 +242,9 @@ def test_a_step_as_it_is_passes(one):
     assert findings(one) == set() and passes(one)
 
 
-def test_every_step_has_mutations():
-    counts = {one.id: 0 for one in ladder.steps()}
+def test_every_step_on_record_has_mutations():
+    counts = {label: 0 for label in json.loads(BITS.read_text()) if " " not in label}
     for label, mutations in MUTATIONS.items():
-        counts[label.split()[0]] += len(mutations)
+        id = label.split()[0]
+        counts[id] = counts.get(id, 0) + len(mutations)
     assert all(count >= (3 if int(id[:2]) >= 5 else 1) for id, count in counts.items()), counts
