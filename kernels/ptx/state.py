@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import memory
-from .access import AsyncCopies
+from .copies import AsyncCopies
 from .functions import Frame, Layout
 from .library import Heap, Printer
 
