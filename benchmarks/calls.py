@@ -45,12 +45,6 @@ class Array:
         self.data = types.SimpleNamespace(ptr=address)
         self.flags = types.SimpleNamespace(c_contiguous=True)
 
-    def __array_function__(self, function, kinds, args, options):
-        """np.may_share_memory, of two of them."""
-        x, y = args
-        starts = x.data.ptr, y.data.ptr
-        return max(starts) < min(starts[0] + x.nbytes, starts[1] + y.nbytes)
-
 
 def no_launch(grid, block, args, dynamic_shared) -> None:
     """In place of the driver's launch."""
@@ -81,7 +75,12 @@ def calls(array: Callable[[tuple[int, ...], int], object]) -> dict[str, Callable
     x, y = array((SIDE * SIDE,), 1), array((SIDE * SIDE,), 2)
     A, B, C = (array((SIDE, SIDE), n) for n in (3, 4, 5))
     simple, best = kernels.step(3), kernels.steps()[-1]
+    loaded = gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
+    values = kernel.convert((x, y, SIDE * SIDE, 2.0))
     return {
+        "of which CuPy and the driver: gpu.launch": lambda: gpu.launch(
+            loaded, (16,), (256,), values
+        ),
         "Kernel: kernel(grid, block, (x, y, n, a))": lambda: kernel(
             (16,), (256,), (x, y, SIDE * SIDE, 2.0)
         ),
@@ -91,7 +90,7 @@ def calls(array: Callable[[tuple[int, ...], int], object]) -> dict[str, Callable
     }
 
 
-def median_us(call: Callable[[], object], repeat: int) -> float:
+def median_us(call: Callable[[], object], repeat: int, settle: Callable[[], object]) -> float:
     for _ in range(20):
         call()
     times = []
@@ -99,34 +98,30 @@ def median_us(call: Callable[[], object], repeat: int) -> float:
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
-        if n % 100 == 99 and gpu.why_not() is None and "cupy" in sys.modules:
-            settle()
+        if n % 10 == 0:
+            settle()  # so that the queue of the GPU is never full
     return 1e6 * statistics.median(times)
 
 
-def settle() -> None:
-    """Let a real GPU catch up, so that its queue is never full."""
-    with contextlib.suppress(Exception):
-        gpu.synchronize()
+def measured(array: Callable, repeat: int, settle: Callable[[], object]) -> dict[str, float]:
+    return {name: median_us(call, repeat, settle) for name, call in calls(array).items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeat", type=int, default=2000)
     repeat = parser.parse_args().repeat
-    real = gpu.available()
-    if real:
+    if gpu.available():
         import cupy
 
-        where, place = gpu.device().name, contextlib.nullcontext()
-        made = calls(lambda shape, n: cupy.zeros(shape, cupy.float32))
+        where = gpu.device().name
+        rows = measured(lambda shape, n: cupy.zeros(shape, cupy.float32), repeat, gpu.synchronize)
     else:
-        where, place = "no GPU: arrays and launch are stubs", stubbed()
-        made = calls(lambda shape, n: Array(shape, n << 24))
-    with place:
-        rows = [(name, median_us(call, repeat)) for name, call in made.items()]
+        where = "no GPU: arrays and launch are stubs"
+        with stubbed():
+            rows = measured(lambda shape, n: Array(shape, n << 24), repeat, lambda: None)
     print(f"us per call, median of {repeat} ({where})")
-    for name, cost in rows:
+    for name, cost in rows.items():
         print(f"{cost:8.1f}  {name}")
 
 

@@ -5,6 +5,8 @@ Both are what ptxas can know without running the kernel, no more: `folding` deci
 
 from __future__ import annotations
 
+import functools
+
 from ..ptx import isa
 from ..ptx.memory import lay_out
 from ..ptx.syntax import Entry, Immediate, Instruction, Register, Symbol, Vector
@@ -13,11 +15,22 @@ ANY = 12  # log2 of the alignment of what is aligned to whatever matters
 DYNAMIC = 4  # of dynamic shared memory: 16 bytes, whatever the declaration says
 
 
+@functools.lru_cache(maxsize=16)
 def definitions(entry: Entry) -> dict[str, list[Instruction]]:
     """By register, the instructions that write it."""
     found: dict[str, list[Instruction]] = {}
     for i in entry.instructions:
         for name in isa.written(i):
+            found.setdefault(name, []).append(i)
+    return found
+
+
+@functools.lru_cache(maxsize=16)
+def users(entry: Entry) -> dict[str, list[Instruction]]:
+    """By register, the instructions that read it."""
+    found: dict[str, list[Instruction]] = {}
+    for i in entry.instructions:
+        for name in isa.read(i):
             found.setdefault(name, []).append(i)
     return found
 
@@ -57,10 +70,14 @@ class Alignment:
         }
         for name in self.symbols:
             del self.places[name]
-        self.users: dict[str, set[str]] = {}  # by register, those that are made from it
+        made: dict[int, list[str]] = {}
         for name, found in self.definitions.items():
-            for source in {source for i in found for source in isa.read(i)}:
-                self.users.setdefault(source, set()).add(name)
+            for i in found:
+                made.setdefault(i.index, []).append(name)
+        self.users = {  # by register, those that are made from it
+            name: {result for i in found for result in made.get(i.index, ())}
+            for name, found in users(entry).items()
+        }
         self.zeros = dict.fromkeys(self.definitions, ANY)
         todo = dict.fromkeys(self.definitions)
         while todo:  # downwards from the best: loops may keep an alignment

@@ -37,8 +37,7 @@
 
 static_assert(BM == BK && BN == BK, "every thread copies one element of either tile");
 static_assert(BM * BN <= 1024, "a block has at most 1024 threads");
-static_assert(PAD >= 0, "a row is as long as the tile or longer");
-static_assert(!SWIZZLE || (BK & (BK - 1)) == 0, "an XOR stays in a row of a power of two");
+static_assert(PAD >= 0 && (!SWIZZLE || (BK & (BK - 1)) == 0), "swizzled or not, k fits a row");
 
 // region: layout
 #if TRANSPOSED

@@ -35,15 +35,15 @@
 #endif
 
 
+static_assert(BM % TM == 0, "threads divide the tile evenly");
+static_assert(BM / TM * BN <= 1024, "a block has at most 1024 threads");
+static_assert(BK == BN, "a row of threads copies a row of either tile");
+static_assert(TM <= BM && BK % (BM / TM) == 0, "every thread copies as many elements");
+
 // region: rows
 #define ROWS (BM / TM)  // of threads
 #define ROW(i) (STRIDED ? row + (i) * ROWS : row * TM + (i))
 // endregion
-
-static_assert(BM % TM == 0, "threads divide the tile evenly");
-static_assert(ROWS * BN <= 1024, "a block has at most 1024 threads");
-static_assert(BK == BN, "a row of threads copies a row of either tile");
-static_assert(ROWS > 0 && BK % ROWS == 0, "every thread copies as many elements");
 
 extern "C" __global__ void __launch_bounds__(ROWS * BN)
 sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx import isa
-from .facts import facts_of, passed
+from .facts import astray, facts_of, instructions_of, passed
 from .findings import Finding, place
 from .shadow import LANES
 
@@ -13,14 +13,15 @@ ENDS = ("jump", "leave")
 
 
 class Convergence:
-    """Finds threads that pass by where others wait for them. A thread that has exited is not
-    waited for, and is at fault only if it passed the place by before: if it ran what comes after
-    it, with no way back. An early `return` is none of that."""
+    """Finds threads that do not come where others wait for them. One that has exited is not
+    waited for, and an early `return` is no fault. But a thread has passed a barrier by if it ran
+    what comes after that, with no way back; and a lane that a member mask names has to come if
+    it ran anything else but its way there."""
 
     def __init__(self, launched, words, findings):
-        self.entry, self.words, self.findings = launched.entry, words, findings
+        self.words, self.findings = words, findings
         self.facts = facts_of(launched.entry)
-        self.watches = any(isa.lookup(i).ends == "wait" for i in launched.entry.instructions)
+        self.watches = any(isa.lookup(i).ends == "wait" for i in instructions_of(launched.entry))
 
     def begin_chunk(self, blocks, threads: int) -> None:
         self.blocks, self.threads = blocks, threads
@@ -32,18 +33,18 @@ class Convergence:
         for i in reversed(event.instructions):
             if isa.lookup(i).ends not in ENDS:
                 mask = True if event.mask is None else event.mask
-                np.copyto(self.at, self.facts.index[id(i)], where=mask)
+                np.copyto(self.at, self.facts.number[id(i)], where=mask)
                 return
 
-    def passed_by(self, instruction):
-        """Who has passed an instruction by: (B, T)."""
-        return passed(self.entry, self.facts.index[id(instruction)])[self.at]
+    def marked(self, table, instruction):
+        """Who is, of the threads (B, T), where the table of the instruction says."""
+        return table(self.facts, instruction)[self.at]
 
     def barrier(self, event, mask, going) -> None:
         """`mask` (B, T) wait at a barrier of the whole block, in the blocks of `going`."""
         missing = ~mask & going[:, None]
         if missing.any():
-            missing &= self.passed_by(event.instruction)
+            missing &= self.marked(passed, event.instruction)
         if missing.any():
             b, t = np.argwhere(missing)[0]
             self._astray(
@@ -99,7 +100,7 @@ class Convergence:
         named = named[:, : self.threads] >> lane.astype(np.uint32) & np.uint32(1)
         missing = (named == 1) & ~active
         if missing.any():
-            missing &= self.passed_by(event.instruction)
+            missing &= self.marked(astray, event.instruction)
         if missing.any():
             b, t = np.argwhere(missing)[0]
             first = t // LANES * LANES

@@ -14,6 +14,9 @@ import numpy as np
 
 from .. import analysis, ptx
 from ..analysis.folding import Folding, Part
+from ..analysis.multiply_adds import multiply_adds
+from ..analysis.predication import predicated
+from ..ptx import isa
 from .metrics import CONFLICTS, FFMA, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
 
 PATTERNS = 4096  # remembered at most
@@ -90,33 +93,50 @@ def first_active(event: ptx.Access) -> int | None:
 class Tally:
     """Adds up `counters` by metric and `costs` by place."""
 
-    def __init__(self, folding: Folding | None):
+    def __init__(self, entry: ptx.Entry, folding: Folding | None):
+        self.entry = entry
         self.counters: Counter = Counter()
         self.costs: dict[Place, Cost | SharedCost] = {}
         self.folding = folding
         self.patterns: dict = {}
-        self.multiply_adds: dict[int, int] = {}
+        self.multiply_adds = multiply_adds(entry, folding)
+        self.runs: dict[int, int] = {}  # by first instruction: multiply-adds of a straight run
+        # predicated accesses of shared memory: by index, and for each instruction that warps
+        # come by, how many loads and stores they execute under predicates
+        self.under: set[int] = set()
+        self.passed: dict[int, Counter] = {}
+        if folding is not None:
+            for branch, body in predicated(entry, folding):
+                self._predicate(branch, [entry.instructions[n] for n in body])
+        for i in entry.instructions:
+            if i.guard is not None:
+                self._predicate(i.index, [i])
+
+    def _predicate(self, at: int, body) -> None:
+        """Whoever comes to the instruction `at` executes the body, active or not."""
+        for i in body:
+            kind = isa.lookup(i).memory
+            if isa.space(i) == "shared" and kind in KINDS and isa.lookup(i).kind in KINDS:
+                parts = 1 if self.folding is None else len(self.folding.parts.get(i.index, "1"))
+                self.passed.setdefault(at, Counter())[KINDS[kind]] += parts
+                self.under.add(i.index)
 
     def executed(self, event: ptx.Executed) -> None:
         """Multiply-adds of a straight run of instructions."""
         key = event.instructions[0].index if event.instructions else -1
-        if key not in self.multiply_adds:
-            self.multiply_adds[key] = sum(
-                self._multiplies(i) and i.guard is None for i in event.instructions
+        if key not in self.runs:
+            self.runs[key] = sum(
+                self.multiply_adds.get(i.index, 0) for i in event.instructions if i.guard is None
             )
-        if count := self.multiply_adds[key]:
+        if count := self.runs[key]:
             self.counters[FFMA] += count * _threads(event)
+        for i in event.instructions if self.passed else ():
+            for kind, loads in self.passed.get(i.index, {}).items():
+                self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * _warps(event)
 
     def guarded(self, event: ptx.Guarded) -> None:
-        if self._multiplies(event.instruction):
-            self.counters[FFMA] += _threads(event)
-
-    def _multiplies(self, i: ptx.Instruction) -> bool:
-        return (
-            i.opcode in ("fma", "mad")
-            and i.modifiers[-1] == "f32"
-            and (self.folding is None or i.index not in self.folding.removed)
-        )
+        if count := self.multiply_adds.get(event.instruction.index):
+            self.counters[FFMA] += count * _threads(event)
 
     def access(self, event: ptx.Access, arrays: Arrays) -> None:
         """A load, store or atomic of global memory; a load or store of shared memory.
@@ -149,7 +169,9 @@ class Tally:
                 else (REQUESTS, None, None if past_l1 else SECTORS)
             )
             for name, count in zip(names, counts):
-                if name:
+                if name and not (
+                    name is SHARED_INSTRUCTIONS and event.instruction.index in self.under
+                ):
                     self.counters[name.format(KINDS[event.kind])] += count
 
     def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
@@ -187,6 +209,12 @@ def _threads(event) -> int:
     return (
         shape[0] * shape[1] if event.mask is None else int(np.broadcast_to(event.mask, shape).sum())
     )
+
+
+def _warps(event) -> int:
+    """Warps with a thread that takes part."""
+    _, active = analysis.by_warp(0, event.mask, len(event.blocks), event.threads)
+    return int(active.any(-1).sum())
 
 
 def _global(addresses, width: int, active, kind: str) -> tuple[int, ...]:

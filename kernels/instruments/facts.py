@@ -15,22 +15,40 @@ LOADS, STORES = {"ld", "ldu"}, {"st"}
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    index: dict[int, int]  # id of an instruction -> its place
+class Part:
+    """The entry, or a function that it may call: registers are its own."""
+
+    code: Entry
+    first: int  # the number of its first instruction, counted through all parts
     demanded: dict[str, int]  # register -> the bits that anything but a copy makes use of
     carried: frozenset[str]  # registers that only loads define
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    number: dict[int, int]  # id of an instruction -> its number, counted through all parts
+    part: dict[int, Part]  # id of an instruction -> where it stands
     guesses: frozenset[int]  # loads, by id, whose value is what a compare-and-swap compares with
+
+
+def codes(entry: Entry) -> list:
+    """The entry and the functions that it may call."""
+    return [entry, *getattr(entry, "functions", {}).values()]
+
+
+def instructions_of(entry: Entry) -> list[Instruction]:
+    return [i for code in codes(entry) for i in code.instructions]
 
 
 @functools.lru_cache(maxsize=64)
 def facts_of(entry: Entry) -> Facts:
-    instructions = entry.instructions
-    return Facts(
-        {id(i): n for n, i in enumerate(instructions)},
-        demanded(instructions),
-        loaded_only(instructions),
-        guesses(instructions),
-    )
+    number, part, found = {}, {}, set()
+    for code in codes(entry):
+        known = Part(code, len(number), demanded(code.instructions), loaded_only(code.instructions))
+        for i in code.instructions:
+            number[id(i)], part[id(i)] = len(number), known
+        found |= guesses(code.instructions)
+    return Facts(number, part, frozenset(found))
 
 
 # -- who comes where --------------------------------------------------------------------------
@@ -47,18 +65,30 @@ def graph(entry: Entry):
     )
 
 
+def astray(facts: Facts, at: Instruction) -> np.ndarray:
+    """For each instruction, whether it is off the way to `at`, where threads wait for each
+    other: no way leads there from it. Jumps and exits are on the way, and so is what stands in
+    another function."""
+    return _marked(facts, at, False)
+
+
+def passed(facts: Facts, at: Instruction) -> np.ndarray:
+    """For each instruction, whether a thread that runs it has passed `at` by: it is astray, and
+    comes after `at` for those who were there."""
+    return _marked(facts, at, True)
+
+
 @functools.lru_cache(maxsize=256)
-def passed(entry: Entry, at: int) -> np.ndarray:
-    """For each instruction, whether a thread that runs it has passed by `at`, where threads wait
-    for each other: it can be reached from there, and leads no more to it. Leaving does not
-    count."""
-    block_of, blocks, after = graph(entry)
-    here = block_of[at]
-    result = np.zeros(len(entry.instructions) + 1, bool)
-    for n in flow.reached(after[here], after):
+def _marked(facts: Facts, at: Instruction, after_it: bool) -> np.ndarray:
+    part = facts.part[id(at)]
+    block_of, blocks, after = graph(part.code)
+    here = block_of[facts.number[id(at)] - part.first]
+    result = np.zeros(len(facts.number) + 1, bool)
+    for n in flow.reached(after[here], after) if after_it else range(len(blocks)):
         if here not in flow.reached([n], after):
             for m in blocks[n]:
-                result[m] = isa.lookup(entry.instructions[m]).ends not in ("jump", "leave")
+                ends = isa.lookup(part.code.instructions[m]).ends
+                result[part.first + m] = ends not in ("jump", "leave")
     return result
 
 
@@ -147,14 +177,15 @@ def _demand(i: Instruction, wanted: int) -> int | None:
         return wanted
     if i.opcode == "and":
         return wanted & numbers[0] if len(numbers) == 1 and whole else wanted
-    if i.opcode == "cvt" and len(i.modifiers) == 2 and kind[0] in "us":
+    if i.opcode == "cvt" and len(i.modifiers) == 2 and {m[0] for m in i.modifiers} <= {"u", "s"}:
+        wanted &= (1 << 8 * TYPE_BYTES[i.modifiers[0]]) - 1
         kept = (1 << width) - 1
         sign = 1 << (width - 1) if kind[0] == "s" and wanted & ~kept else 0
         return wanted & kept | sign
     if i.opcode in ("shl", "shr") and len(numbers) == 1 and whole:
-        if i.opcode == "shl":
-            return wanted >> numbers[0]
         mask = (1 << width) - 1
+        if i.opcode == "shl":
+            return (wanted & mask) >> numbers[0]
         moved = (wanted & mask) << numbers[0]
         return moved & mask | ((1 << (width - 1)) if kind[0] == "s" and moved & ~mask else 0)
     if i.opcode == "bfe" and len(numbers) == 2 and whole:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx import events, isa
-from ..ptx.memory import distance, nearest
 from ..ptx.syntax import TYPE_BYTES
 from .convergence import Convergence
-from .facts import facts_of
+from .facts import facts_of, instructions_of
 from .fences import Fences, scope_of, used_by
 from .findings import Finding, Findings, Words, allocation_of, place
 from .order import Order
+from .reports import VERBS, Reports
 from .shadow import LANES, Lanes, Latest, Records, Shadow
 from .undefined import Padding, Strays, used_cells
 
 STRONG = {"relaxed", "acquire", "release", "acq_rel"}
-VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
-class Checker:
+class Checker(Reports):
     """The sink of a tolerant run: `run(…, sink=Checker(args, set(), source), tolerant=True)`;
     then `findings`."""
 
@@ -55,20 +54,16 @@ class Checker:
         x, y, z = event.block
         self.threads = x * y * z
         self.records = Records(int(np.prod(event.grid)), self.threads)
-        opcodes = {(i.opcode, *i.modifiers[:1]) for i in event.entry.instructions}
+        opcodes = {(i.opcode, *i.modifiers[:1]) for i in instructions_of(event.entry)}
         self.flights = ("cp", "async") in opcodes
         self.grain = grain(event.entry)
         self.facts = facts_of(event.entry)
         self.words = Words(event, self.args, self.source)
         self.convergence = Convergence(event, self.words, self.findings)
         shadow = self.shadow("global", 1, self.records.padded, False)
+        homes = event.allocations["global"]
         if self.unwritten:
-            shadow.filled[:] = True
-            for n in self.unwritten:
-                home = allocation_of(n, self.args, event.allocations["global"])
-                shadow.filled[home.start // self.grain : -(-home.end // self.grain)] = False
-        else:
-            shadow.filled = None
+            shadow.empty([allocation_of(n, self.args, homes) for n in self.unwritten])
         self.shadows = {"global": shadow}
         self.fences = Fences() if used_by(event.entry) else None
 
@@ -79,10 +74,14 @@ class Checker:
     def begin_chunk(self, blocks) -> None:
         self.blocks = blocks
         self.order = Order(len(blocks), self.records.padded, self.now())
-        self.shadows["shared"] = self.shadow("shared", len(blocks), LANES, self.flights)
-        self.shadows["local"] = self.shadow("local", len(blocks) * self.threads, 0, False)
+        for space, rows, group, flights in (
+            ("shared", len(blocks), LANES, self.flights),
+            ("local", len(blocks) * self.threads, 0, False),
+        ):
+            self.shadows[space] = self.shadow(space, rows, group, flights)
+            self.shadows[space].empty(self.launch.allocations[space])
         self.convergence.begin_chunk(blocks, self.threads)
-        self.padding, self.strays = Padding(self.facts, self.grain), Strays()
+        self.padding, self.strays = Padding(self.facts, self.grain), Strays(self.facts)
         if self.fences:
             self.fences.begin_chunk(self.order, blocks)
 
@@ -267,38 +266,16 @@ class Checker:
                 name,
             )
 
-    def stray(self, event) -> None:
-        """A store of what a shuffle took from a lane that was not there."""
-        bad = self.strays.stored(event)
-        if bad is None:
-            return
-        shuffle, lane = self.strays.origin
-        bad = np.broadcast_to(bad, (len(self.blocks), self.threads))
-        if event.mask is not None:
-            bad = bad & event.mask
-        if bad.any():
-            b, t = np.argwhere(bad)[0]
-            thread = self.words.thread(self.blocks[b], t)
-            self.findings.add(
-                Finding(
-                    "shuffle",
-                    f"{thread} {VERBS[event.kind]} memory at {place(event.instruction)} with a "
-                    f"value that comes from a lane which takes no part in this, such as {lane}",
-                    place(shuffle),
-                    thread,
-                    other_position=place(event.instruction),
-                    count=int(bad.sum()),
-                )
-            )
-
     def conflicts(self, event, shadow, lanes, latest: Latest, skip) -> None:
         if not latest.used:
             return
         for table in latest.columns():
-            skip = skip | self.conflict(event, shadow, lanes, table, skip)
+            strong = latest is shadow.strong
+            skip = skip | self.conflict(event, shadow, lanes, table, skip, strong)
 
-    def conflict(self, event, shadow, lanes, table, skip):
-        """Races with the records in the table, but where `skip` is true. Returns where."""
+    def conflict(self, event, shadow, lanes, table, skip, strong: bool = False):
+        """Races with the records in the table (of strong accesses), but where `skip` is true.
+        Returns where."""
         record = table[lanes.cell]
         found = np.zeros(record.size, bool)
         if event.space == "shared":  # rows belong to one block
@@ -320,86 +297,13 @@ class Checker:
             far = np.flatnonzero(~same)
             mine, theirs = lanes.me[at][far], other[far]
             known[far] = self.fences.known(
-                mine // padded, mine % padded, theirs // padded, theirs % padded
+                mine // padded, mine % padded, theirs // padded, theirs % padded, strong
             )
         at = at[stamp > known]
         if at.size:
             found[at] = True
             self.race(event, lanes, at, record[at])
         return found
-
-    def race(self, event, lanes, where, records) -> None:
-        for at, other in self.each_place(where, records):
-            verb, (_, kind) = VERBS[event.kind], self.stamps[self.records.stamp(other)]
-            blocks = (
-                self.records.thread(other) // self.records.padded != self.blocks[lanes.block[at[0]]]
-            )
-            between = "and blocks are not ordered" if blocks else "with no barrier in between"
-            self.two(
-                event,
-                lanes,
-                at,
-                other,
-                "race",
-                f"{{thread}} {verb} {{address}}, which {{them}} {VERBS[kind]} at {{there}}, "
-                f"{between}",
-                "-".join(sorted((VERBS[kind], verb))),
-            )
-
-    def each_place(self, where, records):
-        """(indices, a record) for each instruction among the records, in order of the run."""
-        if where.size == 0:
-            return
-        stamps = self.records.stamp(records)
-        for stamp in np.unique(stamps):
-            these = np.flatnonzero(stamps == stamp)
-            yield where[these], records[these[0]]
-
-    def two(self, event, lanes, where, other, kind: str, sentence: str, what: str = "") -> None:
-        """A finding that involves two accesses, of the lanes `where` and of a record."""
-        at = where[0]
-        name, address = self.words.locate(event.space, lanes.address[at])
-        thread = self.words.thread(self.blocks[lanes.block[at]], lanes.thread[at])
-        number = self.records.thread(other)
-        them = self.words.thread(number // self.records.padded, number % self.records.padded)
-        instruction, _ = self.stamps[self.records.stamp(other)]
-        there = place(instruction)
-        text = sentence.format(thread=thread, address=address, them=them, there=there)
-        self.findings.add(
-            Finding(
-                kind, text, place(event.instruction), thread, address, there, them, int(where.size)
-            ),
-            name + what,
-        )
-
-    def fault(self, event) -> None:
-        address = np.broadcast_to(event.address, event.mask.shape)
-        homes = self.launch.allocations[event.space if event.space != "const" else "global"]
-        inside = np.zeros(address.shape, bool)
-        for a in homes:
-            inside |= (address >= a.start) & (address < a.end)
-        odd = inside & (address % event.align != 0)
-        for kind, wrong in (("misaligned", event.mask & odd), ("out of bounds", event.mask & ~odd)):
-            if not wrong.any():
-                continue
-            b, t = np.argwhere(wrong)[0]
-            home = nearest(homes, int(address[b, t]))
-            name, text = self.words.locate(event.space, address[b, t])
-            thread = self.words.thread(self.blocks[b], t)
-            how = (
-                f"{thread} {VERBS[event.kind]} {event.width} bytes at {text} in {event.space} "
-                "memory, "
-            )
-            if kind == "misaligned":
-                how += f"which is not a multiple of {event.align} bytes"
-            elif home is None:
-                how += f"where there is no allocation: address {int(address[b, t]):#x}"
-            else:
-                how += distance(home, int(address[b, t]), name)
-            self.findings.add(
-                Finding(kind, how, place(event.instruction), thread, text, count=int(wrong.sum())),
-                name,
-            )
 
     # -- barriers ---------------------------------------------------------------------------
 
@@ -456,7 +360,7 @@ def grain(entry) -> int:
     """The cell size, bytes: the smallest element that the entry loads or stores, at most 4."""
     sizes = [
         TYPE_BYTES[i.modifiers[-1]]
-        for i in entry.instructions
+        for i in instructions_of(entry)
         if isa.lookup(i).memory in ("load", "store", "atomic")
         and isa.space(i) != "param"
         and i.modifiers[-1] in TYPE_BYTES

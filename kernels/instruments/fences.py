@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .facts import instructions_of
+
 SCOPES = {"cta": "cta", "cluster": "cta", "gl": "gpu"}  # others are of the whole GPU
 RELEASES, ACQUIRES = {"release", "acq_rel"}, {"acquire", "acq_rel"}
 FENCES = {"membar", "fence"}
@@ -30,12 +32,14 @@ def scope_of(instruction) -> str:
 def used_by(entry) -> bool:
     """Whether an entry has anything that orders threads through memory."""
     return any(
-        i.opcode in FENCES or (RELEASES | ACQUIRES) & set(i.modifiers) for i in entry.instructions
+        i.opcode in FENCES or (RELEASES | ACQUIRES) & set(i.modifiers)
+        for i in instructions_of(entry)
     )
 
 
 def merge(one: dict | None, other: dict | None) -> dict:
-    """The later stamps of two clocks, block -> (T,) stamps of its threads. Neither is changed."""
+    """The later stamps of two clocks, block -> (T,) stamps of its threads; ~block -> those of
+    their strong accesses. Neither is changed."""
     if not one or not other:
         return one or other or {}
     together = dict(one)
@@ -85,7 +89,7 @@ class Fences:
                 if reads:
                     self._hear(b, t, (space, c), scope)
                 if event.kind != "load":
-                    self._tell(b, t, (space, c), scope, event.kind == "atomic")
+                    self._tell(b, t, (space, c), scope, event.kind == "atomic", stamp)
         if words & ACQUIRES and event.kind != "store":
             for b, t in self._among(self.heard, block, thread):
                 self._rely(b, t, scope)
@@ -114,8 +118,11 @@ class Fences:
 
     # -- what threads know ------------------------------------------------------------------
 
-    def known(self, block, thread, other_block, other_thread):
-        """Up to which stamp threads know others of other blocks; blocks of the grid."""
+    def known(self, block, thread, other_block, other_thread, strong: bool):
+        """Up to which stamp threads know others of other blocks; blocks of the grid. strong: of
+        strong accesses, which are told together with what came before their fence."""
+        if strong:
+            other_block = ~other_block
         result = np.zeros(block.shape, np.int64)
         if not self.foreign and not self.shared:
             return result
@@ -147,7 +154,7 @@ class Fences:
             mine["cta"] = merge(mine.get("cta"), near)
             mine["gpu"] = merge(mine.get("gpu"), far)
 
-    def _tell(self, b: int, t: int, place, scope: str, also: bool) -> None:
+    def _tell(self, b: int, t: int, place, scope: str, also: bool, stamp: int) -> None:
         """also: what was told there before stands, as after an atomic operation."""
         block = int(self.blocks[b])
         for kind, key in (("cta", (*place, block)), ("gpu", place)):
@@ -156,7 +163,9 @@ class Fences:
             row = self.order.tells(kind, b, t)
             clock = {}
             if row is not None:
-                clock = merge(self._clock(block, t), {block: row.copy()})
+                strong = row.copy()
+                strong[t] = stamp
+                clock = merge(self._clock(block, t), {block: row.copy(), ~block: strong})
             if also:
                 clock = merge(self.told.get(key), clock)
             if clock:
@@ -170,7 +179,7 @@ class Fences:
         heard = self.heard.get((block, t), {})
         for kind in ("cta", "gpu") if scope == "gpu" else ("cta",):
             clock = dict(heard.pop(kind, None) or {})
-            row = clock.pop(block, None)
+            row, _ = clock.pop(block, None), clock.pop(~block, None)
             if row is not None:
                 self.order.learn(b, t, row)
             if clock:

@@ -46,8 +46,8 @@ def sanitize(
 
     uninitialised: which arguments, by index, are arrays whose contents nobody has written yet,
     so that reading an element before the kernel writes it is a fault. source: the CUDA text,
-    from which findings take the names and shapes of arrays. running: what else `run` takes.
-    Arrays are written, as by `run`.
+    from which findings take the names and shapes of arrays. running: what else `run` takes, such
+    as step_limit. Arrays are written, as by `run`.
 
     Raises what `run` raises before a kernel starts, TypeError or ValueError for wrong
     `uninitialised`, and PTXError for what stops a run that has no findings.
@@ -55,8 +55,16 @@ def sanitize(
     unwritten = check_uninitialised(uninitialised, args)
     checker = Checker(args, unwritten, source)
     try:
-        options = {"dynamic_shared": dynamic_shared, **(running or {})}
-        run(entry, grid, block, args, sink=checker, tolerant=True, **options)
+        run(
+            entry,
+            grid,
+            block,
+            args,
+            dynamic_shared=dynamic_shared,
+            sink=checker,
+            tolerant=True,
+            **(running or {}),
+        )
     except Deadlock as error:
         checker.findings.add(
             Finding(

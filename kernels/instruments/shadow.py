@@ -77,13 +77,9 @@ class Shadow:
     def __init__(self, records: Records, rows: int, allocations, grain: int, group: int, flights):
         self.records, self.grain = records, grain
         self.cells = -(-max((a.end for a in allocations), default=0) // grain)
-        total = rows * self.cells
-        self.filled: np.ndarray | None = np.zeros(total, bool)  # None: everything is
+        self.shape, total = (rows, self.cells), rows * self.cells
+        self.filled: np.ndarray | None = None  # everything is
         self.full = np.zeros(self.cells // STRETCH + 1, bool)  # stretches known to be filled
-        used = np.zeros(self.cells, bool)
-        for a in allocations:
-            used[a.start // grain : -(-a.end // grain)] = True
-        self.filled.reshape(rows, self.cells)[:, ~used] = True
         if group:  # others can reach it too
             self.written = np.zeros(total, np.int64)
             self.value = np.zeros(total, UNSIGNED[grain])
@@ -95,6 +91,14 @@ class Shadow:
             self.read_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
             self.put_off: list[tuple] = []  # (event, stamp)
             self.put_off_bytes = 0
+
+    def empty(self, allocations) -> None:
+        """Nobody has written to these."""
+        if self.filled is None:
+            self.filled = np.ones(self.shape, bool).ravel()
+        rows = self.filled.reshape(self.shape)
+        for a in allocations:
+            rows[:, a.start // self.grain : -(-a.end // self.grain)] = False
 
     def stretches(self, event) -> slice:
         """Where an event with active lanes is, in all rows together."""
@@ -119,7 +123,7 @@ class Shadow:
         return self.flying is None or not self._there(self.flying, where).any()
 
     def _there(self, table, where: slice):
-        rows = table.reshape(-1, self.cells)
+        rows = table.reshape(self.shape)
         return rows[:, where.start * STRETCH : where.stop * STRETCH]
 
     def put_off_read(self, event, where: slice, stamp: int) -> None:

@@ -210,7 +210,7 @@ def trace(
     names = names or [f"arg{n}" for n in range(len(args))]
     shapes = {name: x.shape for name, x in zip(names, args) if isinstance(x, np.ndarray)}
     folding = fold(entry) if folded else None
-    tally = Tally(folding)
+    tally = Tally(entry, folding)
     found = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
     tally.counters.update(dict.fromkeys(METRICS, 0))
     arrays: dict[str, Arrays] = {}

@@ -26,7 +26,7 @@ def used_cells(instruction, facts: Facts, width: int, grain: int) -> np.ndarray:
         return np.ones(-(-width // grain), bool)
     size, used = element_bytes(instruction), []
     for name in isa.registers_in(instruction.operands[0]):
-        bits = facts.demanded.get(name, 0)
+        bits = facts.part[id(instruction)].demanded.get(name, 0)
         used += [bool(bits >> 8 * n & 0xFF) for n in range(size)]
     return np.array(used).reshape(-1, grain).any(1)
 
@@ -36,24 +36,27 @@ class Padding:
 
     def __init__(self, facts: Facts, grain: int):
         self.facts, self.grain = facts, grain
-        self.cells: dict[str, np.ndarray] = {}  # register -> (B, T, cells), true: undefined
+        self.cells: dict[
+            tuple, np.ndarray
+        ] = {}  # (part, register) -> (B, T, cells), true: undefined
 
     def loaded(self, event, lanes, undefined) -> None:
         """`undefined`: for each cell of the lanes."""
         if event.instruction.opcode not in LOADS or not (self.cells or undefined.any()):
             return
         for name, mine in self._of(event, event.instruction.operands[0], lanes, undefined):
-            if name in self.facts.carried:
-                table = self.cells.get(name)
+            part = self.facts.part[id(event.instruction)]
+            if name in part.carried:
+                table = self.cells.get((part, name))
                 if table is None:
                     if not mine.any():
                         continue
                     shape = len(event.blocks), event.threads, mine.shape[1]
-                    table = self.cells[name] = np.zeros(shape, bool)
+                    table = self.cells[part, name] = np.zeros(shape, bool)
                 first = slice(None, None, lanes.per_lane)
                 table[lanes.block[first], lanes.thread[first]] = mine
                 if not table.any():
-                    del self.cells[name]
+                    del self.cells[part, name]
 
     def stored(self, event, lanes):
         """Which cells of the lanes a store fills."""
@@ -62,8 +65,9 @@ class Padding:
             first = slice(None, None, lanes.per_lane)
             operand = event.instruction.operands[1]
             for name, filled in self._of(event, operand, lanes, result):
-                if name in self.cells:
-                    mine = self.cells[name][lanes.block[first], lanes.thread[first]]
+                key = self.facts.part[id(event.instruction)], name
+                if key in self.cells:
+                    mine = self.cells[key][lanes.block[first], lanes.thread[first]]
                     filled &= ~mine[:, : filled.shape[1]]
         return result
 
@@ -83,8 +87,9 @@ class Strays:
     A straight run of instructions is told of before it runs, so it is followed only up to what
     is heard next: `todo`."""
 
-    def __init__(self):
-        self.lanes: dict[str, np.ndarray] = {}  # register -> (B, T)
+    def __init__(self, facts: Facts):
+        self.facts = facts
+        self.lanes: dict[tuple, np.ndarray] = {}  # (part, register) -> (B, T)
         self.origin: tuple = ()  # (the last such shuffle, the lane)
         self.todo: list = []
         self.mask = None
@@ -108,17 +113,18 @@ class Strays:
         if stray.any():
             b, t = np.argwhere(stray)[0]
             self.origin = event.instruction, int(lane[b, t])
-        value = self._any(isa.registers_in(event.instruction.operands[1]))
+        value = self._any(event.instruction, isa.registers_in(event.instruction.operands[1]))
         if value is not None:
             stray |= mask & np.take_along_axis(np.broadcast_to(value, shape), source, 1)
-        self.set(isa.registers_in(event.instruction.operands[0])[:1], stray, event.mask)
+        target = isa.registers_in(event.instruction.operands[0])[:1]
+        self.set(event.instruction, target, stray, event.mask)
 
     def stored(self, event):
         """(B, T) where a store or atomic takes a stray value or address; None if nowhere."""
         if not self.lanes or event.kind == "load":
             return None
         self._follow(event.instruction)
-        return self._any(isa.read(event.instruction))
+        return self._any(event.instruction, isa.read(event.instruction))
 
     def _follow(self, until) -> None:
         """What the instructions before that one do with stray values."""
@@ -128,16 +134,16 @@ class Strays:
             if i.opcode == "shfl":
                 continue
             if i.opcode == "selp":  # which one it takes is not known here: it is if both are
-                one, other = (self._any(isa.registers_in(o)) for o in i.operands[1:3])
+                one, other = (self._any(i, isa.registers_in(o)) for o in i.operands[1:3])
                 stray = None if one is None or other is None else one & other
             elif i.opcode in LOADS | {"atom", "vote", "redux"}:
                 stray = None
             else:
-                stray = self._any(sources)
-            self.set(isa.written(i), stray, self.mask, weak=i.guard is not None)
+                stray = self._any(i, sources)
+            self.set(i, isa.written(i), stray, self.mask, weak=i.guard is not None)
 
-    def set(self, targets, stray, mask, weak: bool = False) -> None:
-        for name in targets:
+    def set(self, i, targets, stray, mask, weak: bool = False) -> None:
+        for name in ((self.facts.part[id(i)], target) for target in targets):
             before = self.lanes.get(name)
             if before is None and stray is None:
                 continue
@@ -151,6 +157,7 @@ class Strays:
             else:
                 self.lanes.pop(name, None)
 
-    def _any(self, names):
-        found = [self.lanes[name] for name in names if name in self.lanes]
+    def _any(self, i, names):
+        keys = [(self.facts.part[id(i)], name) for name in names]
+        found = [self.lanes[key] for key in keys if key in self.lanes]
         return np.logical_or.reduce(found) if found else None

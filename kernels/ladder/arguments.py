@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..run import gpu
 
+FLOAT32 = np.dtype(np.float32)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+REAL: tuple[Any, ...] = (int, float, np.integer, np.floating)
 MAX_ELEMENTS = 2**31  # the kernels index with 32-bit integers
 
 
-def shape_of(A, B, C, alpha, beta) -> tuple[int, int, int]:
+def shape_of(A: Any, B: Any, C: Any, alpha: Any, beta: Any) -> tuple[int, int, int]:
     """M, N, K of the product; raises TypeError or ValueError for what no step can take."""
     _require_matrix("A", A)
     _require_matrix("B", B)
@@ -41,7 +44,15 @@ def shape_of(A, B, C, alpha, beta) -> tuple[int, int, int]:
     return M, N, K
 
 
-def alignment_of(A, B, C=None) -> int:
+def to_read(x: np.ndarray) -> np.ndarray:
+    """A view that cannot be written: it may overlap others of its kind, and a GPU's copy of it
+    is not copied back."""
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
+def alignment_of(A: Any, B: Any, C: Any = None) -> int:
     """The largest power of two, up to 256, that divides the addresses of the matrices on the GPU.
 
     NumPy arrays may lie anywhere: they are copied, to the GPU and into the interpreter's memory
@@ -53,7 +64,7 @@ def alignment_of(A, B, C=None) -> int:
     return together & -together
 
 
-def require_alignment(label: str, alignment: int, A, B, C) -> None:
+def require_alignment(label: str, alignment: int, A: Any, B: Any, C: Any) -> None:
     """Raise ValueError for a matrix on the GPU that is not on a multiple of `alignment` bytes."""
     if alignment_of(A, B, C) % alignment == 0:
         return
@@ -65,7 +76,7 @@ def require_alignment(label: str, alignment: int, A, B, C) -> None:
             )
 
 
-def _overlap(x, y) -> bool:
+def _overlap(x: Any, y: Any) -> bool:
     """Whether two contiguous matrices of one kind share memory."""
     if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
         return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.may_share_memory(x, y)
@@ -73,13 +84,13 @@ def _overlap(x, y) -> bool:
     return first < second + y.nbytes and second < first + x.nbytes
 
 
-def _require_matrix(name: str, x) -> None:
+def _require_matrix(name: str, x: Any) -> None:
     if not isinstance(x, np.ndarray) and not gpu.is_device_array(x):
         raise TypeError(
             f"{name} must be a NumPy or CuPy array, not {type(x).__name__}: "
             f"np.asarray({name}, dtype=np.float32)"
         )
-    if x.dtype != np.float32:
+    if x.dtype is not FLOAT32 and x.dtype != FLOAT32:
         raise TypeError(f"{name} must be float32, not {x.dtype}: {name}.astype(np.float32)")
     if x.ndim != 2:
         raise ValueError(f"{name} must be a matrix, not of shape {x.shape}")
@@ -91,8 +102,8 @@ def _require_matrix(name: str, x) -> None:
         raise ValueError(f"{name} has {x.size} elements; steps index with 32 bits: below 2**31")
 
 
-def _require_float32(name: str, x) -> None:
-    if not isinstance(x, (int, float, np.integer, np.floating)):
+def _require_float32(name: str, x: Any) -> None:
+    if not isinstance(x, REAL):
         raise TypeError(f"{name} must be a number, not {type(x).__name__}")
     if FLOAT32_MAX < abs(x) < math.inf:
         raise ValueError(f"{name} = {x} is too large for float32")

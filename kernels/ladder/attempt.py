@@ -152,7 +152,7 @@ class Attempt:
         return row.what, row.goal, row.found
 
 
-def attempt(step, shape: tuple[int, int, int] | None, goals: Mapping[str, Any]) -> Attempt:
+def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, Any]) -> Attempt:
     """Check, sanitize, trace and weigh a step: see `Step.attempt`."""
     bounds = {name: _bounds(name, goal) for name, goal in goals.items()}
     rows: list[Row] = []
@@ -209,13 +209,13 @@ def _bounds(name: str, goal: Any) -> tuple[float | None, float]:
     )
 
 
-def _clean(step, shape: tuple[int, int, int]) -> None:
+def _clean(step: Any, shape: tuple[int, int, int]) -> None:
     """Raises CheckError with what `sanitize` finds."""
     if found := step.sanitize(*shape):
         raise CheckError("\n".join(str(finding) for finding in found[:3]))
 
 
-def _small(step) -> tuple[int, int, int]:
+def _small(step: Any) -> tuple[int, int, int]:
     """Two tiles along M and N and four along K, or another small shape that the step can do."""
     m, n, k = (step.defines.get(name, 8) for name in ("BM", "BN", "BK"))
     candidates = ((2 * m, 2 * n, 4 * k), (m, n, k), (67, 71, 73))

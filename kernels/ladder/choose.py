@@ -5,17 +5,20 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import Any
 
-from ..measure.records import Results, results
+from ..measure.records import Record, Results, results
 from ..run import gpu
 from ..run.kernel import choose_device
 from .arguments import alignment_of, shape_of
-from .step import Step, advice, steps
+from .step import Step, advice, is_limit, steps
 
 RECORDED_ON = "NVIDIA H200"  # the records that choose
 
 
-def sgemm(A, B, C=None, alpha: float = 1, beta: float = 0, device: str = "auto"):
+def sgemm(
+    A: Any, B: Any, C: Any = None, alpha: float = 1, beta: float = 0, device: str = "auto"
+) -> Any:
     """`Step.__call__` with the best step for this device and shape.
 
     That is the one with the highest rate on record near this shape, of those that can do it. A
@@ -31,7 +34,15 @@ def sgemm(A, B, C=None, alpha: float = 1, beta: float = 0, device: str = "auto")
 
 
 @functools.lru_cache(maxsize=4096)
-def _remembered(M, N, K, alpha, beta, alignment, capability) -> Step:
+def _remembered(
+    M: int,
+    N: int,
+    K: int,
+    alpha: float,
+    beta: float,
+    alignment: int,
+    capability: tuple[int, int] | None,
+) -> Step:
     return choose(steps(), _timings(), (M, N, K), alpha, beta, alignment, capability)
 
 
@@ -54,9 +65,9 @@ def choose(
     able = [one for one in candidates if not broken[one.id]]
     if not able:
         sides = "M = {}, N = {}, K = {}".format(*shape)
-        last = candidates[-1]
+        last = max(candidates, key=lambda one: (is_limit(broken[one.id]), one.number))
         raise ValueError(
-            f"no step can do {sides}: {advice(broken[last.id])} "
+            f"no step can do {sides}: {advice(broken.values())} "
             f"({last.label} requires {broken[last.id]})"
         )
     able = [one for one in able if alignment % one.alignment == 0] or able
@@ -73,7 +84,7 @@ def rate_near(timings: Results, one: Step, shape: tuple[int, int, int]) -> float
     blocks with a long K says little about a square one with as many multiply-adds.
     """
 
-    def distance(record) -> float:
+    def distance(record: Record) -> float:
         sides = zip((record.M, record.N, record.K), shape)
         return sum(abs(math.log(side / max(wanted, 1))) for side, wanted in sides)
 

@@ -31,8 +31,8 @@ class Expression:
     def __init__(self, text: str, known: Collection[str] | None = None):
         self.text = text
         self._code, self.names = _parse(text)
-        for name in self.names if known is not None else ():
-            if name not in known:
+        for name in self.names:
+            if known is not None and name not in known:
                 raise ValueError(f"{text!r} has the name {name}; known are {', '.join(known)}")
 
     def __call__(self, values: Mapping[str, Any]) -> Any:

@@ -15,9 +15,10 @@ from __future__ import annotations
 import difflib
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from .expressions import Expression
 
@@ -73,14 +74,14 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
     for name in given:
         if name not in DIRECTIVES:
             raise ValueError(f"there is no directive {name!r}; there are {', '.join(DIRECTIVES)}")
-    comment = re.match(r"(?://.*\n)*", text)[0]
+    comment = "".join(re.findall(r"\A(?://.*\n)*", text))
     header = re.sub(r"^// ?", "", comment, flags=re.MULTILINE)
     defines = _defaults(path.name, text)
     found = _directives(path.name, header)
     for name, values in given.items():
         found[name] = [("given", value) for value in values]
 
-    def each(name: str, read) -> list:
+    def each(name: str, read: Callable[[str], Any]) -> list[Any]:
         results = []
         for line, value in found[name]:
             try:

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from ..measure.records import Results
 from ..run import gpu
 from ..run.kernel import Kernel, choose_device
 from ..run.limits import MAX_GRID
-from .arguments import MAX_ELEMENTS, require_alignment, shape_of
+from .arguments import MAX_ELEMENTS, require_alignment, shape_of, to_read
 from .attempt import Attempt, attempt
 from .check import Report, check
 from .expressions import Expression
@@ -143,14 +144,14 @@ class Step:
         a matrix of 2**31 elements.
         """
         names = {**self.defines, "M": M, "N": N, "K": K, "alpha": alpha, "beta": beta}
-        for constraint in self._constraints:
-            if not constraint(names):
-                return constraint.text
-        return None
+        if self._everything(names):
+            return None
+        return next(one.text for one in (*self.file.requires, *LIMITS) if not one(names))
 
     @functools.cached_property
-    def _constraints(self) -> tuple[Expression, ...]:
-        return (*self.file.requires, *LIMITS)
+    def _everything(self) -> Expression:
+        """All constraints in one, which a call evaluates."""
+        return Expression(" and ".join(f"({one.text})" for one in (*self.file.requires, *LIMITS)))
 
     def region(self, name: str) -> Code:
         """The lines between `// region: name` and `// endregion`, dedented."""
@@ -173,7 +174,15 @@ class Step:
         hunks = re.compile(r"(?<=^@@ )-(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?)")
         return Diff("\n".join(hunks.sub(in_file, line) for line in lines))
 
-    def __call__(self, A, B, C=None, alpha: float = 1, beta: float = 0, device: str = "auto"):
+    def __call__(
+        self,
+        A: Any,
+        B: Any,
+        C: Any = None,
+        alpha: float = 1,
+        beta: float = 0,
+        device: str = "auto",
+    ) -> Any:
         """C = alpha A B + beta C for float32 matrices A (M, K), B (K, N), C (M, N), C-contiguous.
 
         NumPy arrays give a NumPy array, CuPy arrays a CuPy array. A given `C` is updated in
@@ -188,18 +197,32 @@ class Step:
         where = choose_device(device, matrices, self.compute_capability)
         return self.run(M, N, K, A, B, C, alpha, beta, where)
 
-    def run(self, M: int, N: int, K: int, A, B, C, alpha: float, beta: float, where: str):
+    def run(
+        self,
+        M: int,
+        N: int,
+        K: int,
+        A: Any,
+        B: Any,
+        C: Any,
+        alpha: float,
+        beta: float,
+        where: str,
+    ) -> Any:
         """What a call does once it knows that the step can do the product, and where."""
         if C is None:
             C = (np if isinstance(A, np.ndarray) else gpu).empty((M, N), np.float32)
         if M == 0 or N == 0:
             return C
-        require_alignment(self.label, self.alignment, A, B, C)
-        alpha = np.float32(alpha)
-        if alpha == 0:
+        if isinstance(A, np.ndarray):
+            A, B = to_read(A), to_read(B)
+        else:
+            require_alignment(self.label, self.alignment, A, B, C)
+        factor = np.float32(alpha)
+        if factor == 0:
             K = 0  # nothing is summed, so nothing is read
         scalars = np.int32(M), np.int32(N), np.int32(K)
-        values = (*scalars, alpha, A, B, np.float32(beta), C)
+        values = (*scalars, factor, A, B, np.float32(beta), C)
         self.kernel.launch(self.grid(M, N), self.block, values, where)
         return C
 
@@ -207,7 +230,7 @@ class Step:
         """Run the step on hard cases; returns a report, raises CheckError on a wrong result."""
         return check(self, device)
 
-    def trace(self, M: int, N: int, K: int, keep: Sequence = (0, 0), **limits) -> Trace:
+    def trace(self, M: int, N: int, K: int, keep: Sequence[Any] = (0, 0), **limits: Any) -> Trace:
         """Run C = A B of random matrices in the interpreter and return what it did to memory.
 
         `keep` is the block, column of blocks first, whose accesses are kept one by one, or a
@@ -240,7 +263,7 @@ class Step:
             )
         return merged(found)
 
-    def benchmark(self, sizes=None, **options) -> Results:
+    def benchmark(self, sizes: Any = None, **options: Any) -> Results:
         """Time the step on the GPU, with cuBLAS beside it: see `bench.benchmark`."""
         return benchmark((self,), sizes, **options)
 
@@ -272,10 +295,11 @@ class Step:
             raise ValueError("region and code go together: which lines, and what stands there")
         if region is not None and source is not None:
             raise ValueError("give either a region and its code, or a whole source")
+        given: dict[str, Sequence[str]]
         given = {name.replace("_", " "): _lines(value) for name, value in directives.items()}
         if source is None:
             text = self.source
-            if region is not None:
+            if region is not None and code is not None:
                 self.region(region)  # raises ValueError if there is none
                 text = _replaced(text, region, code)
             given = {**self.file.given, **given}
@@ -290,7 +314,7 @@ class Step:
             **{name: value for name, value in changed.items() if name in edited.defines}
         )
 
-    def attempt(self, shape: tuple[int, int, int] | None = None, **goals) -> Attempt:
+    def attempt(self, shape: tuple[int, int, int] | None = None, **goals: Any) -> Attempt:
         """Whether the kernel is right, clean and as cheap as you meant: a table, never an error.
 
             mine.attempt(wavefronts_per_fma=1.5, shared_bytes=(0, 16384))
@@ -308,20 +332,26 @@ class Step:
         constraint = self.broken(M, N, K, alpha, beta)
         if constraint is None:
             return
-        asked = {"M": M, "N": N, "K": K}
+        asked: dict[str, float] = {"M": M, "N": N, "K": K}
         scalars = {"alpha": alpha, "beta": beta}
         used = set(Expression(constraint).names)
         asked |= {k: v for k, v in (scalars | self.defines).items() if k in used}
         values = ", ".join(f"{name} = {value}" for name, value in asked.items())
-        others = [one.id for one in steps(self.path.parent) if not one.broken(M, N, K, alpha, beta)]
-        instead = f"{others[-1]} can" if others else f"no step can: {advice(constraint)}"
+        broken = {one.id: one.broken(M, N, K, alpha, beta) for one in steps(self.path.parent)}
+        others = [id for id, reason in broken.items() if reason is None]
+        instead = f"{others[-1]} can" if others else f"no step can: {advice(broken.values())}"
         raise ValueError(f"{self.label} requires {constraint}, which {values} breaks; {instead}")
 
 
-def advice(constraint: str) -> str:
-    """What to do about a product that no step can do, since all break constraints like this."""
-    limits = [limit.text for limit in LIMITS]
-    return "split the matrices" if constraint in limits else "pad the matrices with zeros"
+def is_limit(constraint: str | None) -> bool:
+    """Whether this is one of what no launch can do, whatever the step."""
+    return any(constraint == limit.text for limit in LIMITS)
+
+
+def advice(broken: Iterable[str | None]) -> str:
+    """What to do about a product that no step can do, given what it breaks of each."""
+    split = any(is_limit(constraint) for constraint in broken)
+    return "split the matrices" if split else "pad the matrices with zeros"
 
 
 def steps(folder: Path = FOLDER) -> tuple[Step, ...]:
@@ -344,7 +374,7 @@ def step(id: str | int, folder: Path = FOLDER) -> Step:
     """
     if isinstance(id, str) and len(words := id.split()) > 1:
         return step(words[0], folder).define(**assignments(words[1:]))
-    found = {}
+    found: dict[str, Step] = {}
     for one in steps(folder):
         number, _, name = one.id.partition("_")
         found |= dict.fromkeys((one.id, name, number, str(one.number)), one)
@@ -370,7 +400,8 @@ def _replaced(text: str, region: str, code: str) -> str:
     """The text with other lines in a region, indented as its marker is."""
     lines = text.splitlines()
     first, end = lines_of_region(text, region)
-    margin = re.match(r"\s*", lines[first - 1])[0]
+    marker = lines[first - 1]
+    margin = marker[: len(marker) - len(marker.lstrip())]
     new = textwrap.indent(textwrap.dedent(code).strip("\n"), margin).splitlines()
     return "\n".join([*lines[:first], *new, *lines[end:]]) + "\n"
 

@@ -131,6 +131,8 @@ def tool() -> dict[str, str | None]:
 
 
 def _ncu_version() -> str | None:
+    if shutil.which("ncu") is None:
+        return None  # `run_ncu` says so
     answer = subprocess.run(["ncu", "--version"], capture_output=True, text=True)
     words = [line for line in answer.stdout.splitlines() if line.startswith("Version")]
     return words[0].split()[1] if words else None

@@ -6,11 +6,12 @@ PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from . import memory
+from . import atomics, memory
 from .events import Access, Fault
-from .floats import flush_subnormals
 from .forms import DTYPES, Unsupported, bits
 from .syntax import Instruction, Symbol, Vector
 
@@ -199,111 +200,55 @@ def store(i: Instruction, at):
     return execute
 
 
-def _compare_and_swap(old, compare, new):
-    return np.where(old == compare, new, old)
-
-
-ATOMICS = {
-    "add": lambda old, x: old + x,
-    "min": np.minimum,
-    "max": np.maximum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "exch": lambda old, x: x,
-    "cas": _compare_and_swap,
-    "inc": lambda old, x: np.where(old >= x, old.dtype.type(0), old + old.dtype.type(1)),
-    "dec": lambda old, x: np.where((old == 0) | (old > x), x, old - old.dtype.type(1)),
-}
-
-
 def atomic(i: Instruction, at):
     slots = at.slots
     """atom and red. Threads that meet at one address take turns in thread order; a GPU
-    takes them in any order, which float sums show in their last bits."""
-    space, kind, lanes, given = split_modifiers(i, set(ATOMICS))
-    if len(given) != 1 or lanes != 1 or (kind[0] == "f" and given - {"add", "exch"}):
+    takes them in any order, which float sums show in their last bits. A vector is that many
+    atomic operations."""
+    packed = next((word for word in i.modifiers if word in atomics.HALVES), None)
+    words = [f"b{8 * atomics.HALVES[word]}" if word == packed else word for word in i.modifiers]
+    space, kind, lanes, given = split_modifiers(
+        replace(i, modifiers=tuple(words)), set(atomics.ATOMICS)
+    )
+    if len(given) != 1:
         raise Unsupported(".".join(i.modifiers))
-    operation = ATOMICS[given.pop()]
+    operation_in = atomics.operation(given.pop(), packed or kind, lanes)
     dtype, size = DTYPES[kind], bits(kind) // 8
     operands = list(i.operands)
-    target = operands.pop(0) if i.opcode == "atom" else None
+    target = elements(operands.pop(0)) if i.opcode == "atom" else ()
     address_of = slots.address(operands[0])
-    readers = [slots.reader(operand, dtype) for operand in operands[1:]]
-    write = slots.writer(target, dtype) if target is not None else None
+    columns = [[slots.reader(x, dtype) for x in elements(operand)] for operand in operands[1:]]
+    if any(len(column) != lanes for column in columns):
+        raise Unsupported("a vector of another length")
+    writers = [slots.writer(x, dtype) for x in target]
 
     def execute(state, mask):
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
-            part = reach(i, state, "atomic", home, address, part, size)
+            part = reach(i, state, "atomic", home, address, part, size * lanes)
             active = np.ones(state.shape, bool) if part is None else part
             index = np.broadcast_to((address // size) + home.rows[size], state.shape)[active]
-            values = [
-                np.broadcast_to(read(state.registers), state.shape)[active] for read in readers
-            ]
-            function = operation
-            if dtype is np.float32 and operation is ATOMICS["add"] and home.name == "global":
-                function = flushing(operation)
-            view = home.views[size].view(dtype)
-            old = take_turns(view, index, values, function)
-            if (home.views[size][index] != old.view(home.views[size].dtype)).any():
+            function = operation_in(home.name)
+            unsigned = home.views[size]
+            changed = False
+            for lane in range(lanes):
+                values = [
+                    np.broadcast_to(column[lane](state.registers), state.shape)[active]
+                    for column in columns
+                ]
+                here = index + lane
+                old = atomics.take_turns(unsigned.view(dtype), here, values, function)
+                changed |= bool((unsigned[here] != old.view(unsigned.dtype)).any())
+                if writers:
+                    full = np.zeros(state.shape, dtype)
+                    full[active] = old
+                    writers[lane](state.registers, full, part)
+            if changed:
                 state.changed = True
             else:  # as an attempt to take a lock that another holds
                 state.poll(at.following)
-            if write is not None:
-                full = np.zeros(state.shape, dtype)
-                full[active] = old
-                write(state.registers, full, part)
 
     return execute
-
-
-def flushing(operation):
-    """PTX ISA: in global memory, atomic addition of f32 takes subnormals for zeros."""
-    return lambda *x: flush_subnormals(operation(*map(flush_subnormals, x)))
-
-
-def take_turns(view, index, values, operation):
-    """Apply the operation once per element, in order, to view[index]; returns what each saw.
-
-    Each round serves, at every address, the first waiting thread that changes what is there, and
-    all before it: rounds are as many as the changes at the busiest address."""
-    if operation is ATOMICS["add"] and view.dtype.kind in "iu":
-        return add_up(view, index, values[0])
-    old = np.empty(index.shape, view.dtype)
-    waiting = np.arange(index.size)
-    bits = memory.UNSIGNED[view.itemsize]
-    while waiting.size:
-        address = index[waiting]
-        seen = view[address]
-        new = operation(seen, *(v[waiting] for v in values)).astype(view.dtype, copy=False)
-        changing = np.flatnonzero(new.view(bits) != seen.view(bits))
-        if not changing.size:
-            old[waiting] = seen
-            break
-        places, first = np.unique(address[changing], return_index=True)
-        first = changing[first]
-        at = np.minimum(np.searchsorted(places, address), places.size - 1)
-        done = (places[at] != address) | (np.arange(waiting.size) <= first[at])
-        old[waiting[done]] = seen[done]
-        view[places] = new[first]
-        waiting = waiting[~done]
-    return old
-
-
-def add_up(view, index, value):
-    """The same for sums of integers, of which the order does not matter but to what each sees."""
-    order = np.argsort(index, kind="stable")
-    address, term = index[order], value[order]
-    after = np.cumsum(term, dtype=view.dtype)
-    starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
-    ends = np.r_[starts[1:], address.size] - 1
-    earlier = np.r_[view.dtype.type(0), after[ends[:-1]]]  # sum of all addresses before
-    count = ends - starts + 1
-    old = np.empty(index.shape, view.dtype)
-    old[order] = view[address] + (after - term - np.repeat(earlier, count))
-    view[address[starts]] += after[ends] - earlier
-    return old
 
 
 MEMORY = {

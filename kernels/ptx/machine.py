@@ -22,6 +22,7 @@ from .access import MEMORY
 from .copies import COPIES
 from .errors import ParseError, UnknownOpcode
 from .events import Launched
+from .explicit import explicit
 from .forms import Unsupported
 from .functions import (
     Callee,
@@ -127,12 +128,14 @@ def decode(entry: Entry) -> Program:
     called = linked(entry)
     again, addresses = recursive(called), function_addresses(entry.functions)
     names = {v.name for v in entry.variables} | {p.name for p in entry.params} | set(addresses)
-    slots = Slots(entry, names)
+    slots = Slots(explicit(entry), names)
     starts, size = {}, 0
     for function in (entry, *called):
         starts[function.name] = size
         size += len(function.instructions) + 1  # where labels at the very end lead
-    callees = {f.name: Callee(f, slots.of(f), starts[f.name], f.name in again) for f in called}
+    callees = {
+        f.name: Callee(f, slots.of(explicit(f)), starts[f.name], f.name in again) for f in called
+    }
     by_address = {addresses[name]: each for name, each in callees.items()}
     link = Linked(callees, by_address, again, [])
     blocks, successors = {}, {}
@@ -152,14 +155,15 @@ def decode_function(entry, function, slots, start: int, link: Linked, blocks, su
     """Add the basic blocks of a function, and where each may lead."""
     if function.error is not None:
         raise ParseError(f"{demangle(function.name)} could not be read: {function.error}; {ADVICE}")
-    code = function.instructions
+    code, written = function.instructions, explicit(function).instructions
     for block in flow.blocks(function, waits=True):
         run, last = code[block.start : block.stop], code[block.stop - 1]
         site = Site(slots, function, start, start + block.stop, link)
         if isa.lookup(last).ends:
-            body, end = run[:-1], bind(last, site, entry)
+            end = bind(last, site, entry)
         else:
-            body, end = run, control.go_to(site.following)
+            end = control.go_to(site.following)
+        body = written[block.start : block.stop - bool(isa.lookup(last).ends)]
         steps = tuple(bind(i, site, entry, len(run) - n - 1) for n, i in enumerate(body))
         blocks[start + block.start] = BasicBlock(run, len(run), steps, end)
         after = [start + to for to in flow.targets(function, last)]

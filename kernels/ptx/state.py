@@ -8,6 +8,7 @@ import numpy as np
 
 from . import memory
 from .copies import AsyncCopies
+from .errors import thread_name
 from .functions import Frame, Layout
 from .library import Heap, Printer
 
@@ -104,10 +105,4 @@ class State:
         return self.describe_thread(*np.argwhere(self.full(mask))[0].tolist())
 
     def describe_thread(self, b: int, t: int) -> str:
-        x, y, _ = self.block
-        i, j, _ = self.grid
-        n = int(self.blocks[b])
-        return (
-            f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
-            f"thread ({t % x}, {t // x % y}, {t // (x * y)})"
-        )
+        return thread_name(self.blocks[b], t, self.grid, self.block)

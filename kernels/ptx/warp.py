@@ -1,4 +1,5 @@
-"""Instructions by which the lanes of a warp talk: shfl, vote, redux, bar.warp, activemask.
+"""Instructions by which the lanes of a warp talk: shfl, vote, redux, match, elect, bar.warp,
+activemask.
 
 All but activemask wait until the lanes of their member mask are there. PTX ISA, chapter 9.7.9.6
 (shfl.sync) and 9.7.13 (bar.warp.sync, vote.sync, redux.sync, activemask).
@@ -194,6 +195,56 @@ def reduce(i: Instruction, at):
     return together(exchange, members_of, i, at)
 
 
+def match(i: Instruction, at):
+    """match.any: the lanes of the member mask with the same value. match.all: all of them, and
+    whether they agree, else none."""
+    if i.modifiers[:1] != ("sync",) and i.modifiers[1:2] != ("sync",):
+        raise Unsupported(".".join(i.modifiers))
+    mode, kind = next((m for m in i.modifiers if m in ("any", "all")), ""), i.modifiers[-1]
+    if not mode or kind not in ("b32", "b64") or len(i.modifiers) != 3:
+        raise Unsupported(".".join(i.modifiers))
+    target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
+    write = at.slots.writer(target[0], np.uint32)
+    write_agreed = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
+    value_of = at.slots.reader(i.operands[1], DTYPES[kind])
+    members_of = at.slots.reader(i.operands[2], np.uint32)
+
+    def exchange(state, mask, active, members):
+        value = by_warp(np.broadcast_to(value_of(state.registers), state.shape), state)
+        taking_part = ballot(active) & members
+        weights = np.uint32(1) << np.arange(LANES, dtype=np.uint32)
+        same = value[..., :, None] == value[..., None, :]
+        result = np.where(same, weights, np.uint32(0)).sum(-1, dtype=np.uint32) & taking_part
+        if mode == "all":
+            agreed = result == taking_part
+            result = np.where(agreed, taking_part, np.uint32(0))
+            if write_agreed is not None:
+                write_agreed(state.registers, by_thread(agreed, state), mask)
+        write(state.registers, by_thread(result, state), mask)
+
+    return together(exchange, members_of, i, at)
+
+
+def elect(i: Instruction, at):
+    """elect.sync d|p, members: the lowest of them is the leader, whose number is d."""
+    if i.modifiers != ("sync",):
+        raise Unsupported(".".join(i.modifiers))
+    lane_target, leads_target = i.operands[0].elements
+    write_lane = at.slots.writer(lane_target, np.uint32)
+    write_leads = at.slots.writer(leads_target, np.bool_)
+    members_of = at.slots.reader(i.operands[1], np.uint32)
+
+    def exchange(state, mask, active, members):
+        taking_part = ballot(active) & members
+        lowest = np.bitwise_count((taking_part & (~taking_part + np.uint32(1))) - np.uint32(1))
+        lowest = lowest.astype(np.uint32)
+        leads = lowest == np.arange(LANES, dtype=np.uint32)
+        write_lane(state.registers, by_thread(lowest, state), mask)
+        write_leads(state.registers, by_thread(leads, state), mask)
+
+    return together(exchange, members_of, i, at)
+
+
 def barrier(i: Instruction, at):
     """bar.warp.sync: nothing to exchange."""
     return together(lambda *_: None, at.slots.reader(i.operands[0], np.uint32), i, at)
@@ -203,5 +254,7 @@ WARP = {
     "shfl": shuffle,
     "vote": vote,
     "redux": reduce,
+    "match": match,
+    "elect": elect,
     "bar.warp": barrier,
 }

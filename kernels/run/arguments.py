@@ -201,11 +201,13 @@ def place_of(array: np.ndarray) -> tuple[Any, ...]:
 
 
 def require_apart(values: Sequence[Any], called: Sequence[str]) -> None:
-    """Raise ValueError for NumPy arrays that overlap in part: each is copied, and copied back."""
+    """Raise ValueError for NumPy arrays that overlap in part, unless both are read-only: each is
+    copied, and copied back."""
     arrays = [(n, x) for n, x in enumerate(values) if isinstance(x, np.ndarray) and x.nbytes]
     for position, (i, x) in enumerate(arrays):
         for j, y in arrays[position + 1 :]:
-            if np.may_share_memory(x, y) and place_of(x) != place_of(y):
+            written = x.flags.writeable or y.flags.writeable
+            if written and np.may_share_memory(x, y) and place_of(x) != place_of(y):
                 raise ValueError(
                     f"{called[i]} and {called[j]} overlap in memory: pass the same array or a copy"
                 )

@@ -52,7 +52,7 @@ class Kernel:
             known = []  # the source was not understood
         self.parameter_names = tuple(one.name for one in known)
         self._converters = tuple(
-            converter(*pair) for pair in zip(params, known or [None] * len(params))
+            converter(p, known[n] if known else None) for n, p in enumerate(params)
         )
         self._called = tuple(
             f"args[{n}] of {name} ({f'{known[n].text} {known[n].name}' if known else f'.{p.type}'})"
@@ -245,7 +245,8 @@ class Kernel:
             running: dict[str, Any] = {"names": self.parameter_names or None, "progress": tell}
             if "statics" in known:
                 if self._statics is None:
-                    self._statics = ptx.statics(self._module)
+                    statics: Callable[[ptx.Module], Any] = vars(ptx)["statics"]
+                    self._statics = statics(self._module)
                 running["statics"] = self._statics
             if step_limit is not None:
                 running["step_limit"] = step_limit

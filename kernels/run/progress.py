@@ -27,7 +27,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
                 return
             from tqdm.auto import tqdm
 
-            bar = tqdm(total=total, desc=what, unit="block", leave=False)
+            bar = tqdm(total=total, initial=done, desc=what, unit="block", leave=False)
         bar.update(done - bar.n)
 
     try:

@@ -109,6 +109,13 @@ def test_what_may_stand_between(between, joined):
     ("mad.lo.s32 %r20, %r8, 12, %r9;", False),
     ("and.b32 %r19, %r8, 112; add.s32 %r20, %r9, %r19;", True),
     ("shl.b32 %r18, %r8, 4; shr.u32 %r19, %r18, 2; add.s32 %r20, %r9, %r19;", False),
+    ("shl.b32 %r18, %r8, 5; shr.u32 %r19, %r18, 2; add.s32 %r20, %r9, %r19;", True),
+    ("shl.b32 %r18, %r8, 5; shr.u32 %r19, %r18, %r8; add.s32 %r20, %r9, %r19;", False),
+    ("shl.b32 %r18, %r8, 3; shl.b32 %r19, %r18, %r8; add.s32 %r20, %r9, %r19;", True),
+    ("shl.b32 %r18, %r8, 2; shl.b32 %r19, %r18, %r8; add.s32 %r20, %r9, %r19;", False),
+    ("mul.hi.s32 %r19, %r16, 16; add.s32 %r20, %r9, %r19;", False),
+    ("sub.s32 %r20, %r16, 8;", True),
+    ("sub.s32 %r20, %r16, 12;", False),
     ("add.s32 %r20, %r16, 8;", True),
     ("add.s32 %r20, %r16, 4;", False),
     ("mov.u32 %r20, %r16;", True),
@@ -172,3 +179,84 @@ def test_pointers_among_the_arguments_join_nothing():
             found = fold(step.kernel.entry)
             assert not found.removed
             assert set(found.parts.values()) == {(Part(0, 4),)}
+
+
+def test_pairs_of_a_base_that_is_certain_to_8_bytes_only():
+    """Four words in a row stay two pairs; an 8-byte boundary is not a 16-byte one."""
+    base = "shl.b32 %r19, %r8, 3; add.s32 %r20, %r9, %r19;"
+    found = parts(base + loads(0, 4, 8, 12, base="%r20"))
+    assert found == [(Part(0, 8),), (), (Part(0, 8),), ()]
+    assert parts(base + loads(0, 8, 12, base="%r20")) == [(Part(0, 4),), (Part(0, 8),), ()]
+
+
+@pytest.mark.parametrize("shift, joined", [(4, [(Part(0, 16),), ()]), (3, [(Part(0, 8),)] * 2)])
+def test_pairs_of_8_bytes_need_16(shift, joined):
+    base = f"shl.b32 %r19, %r8, {shift}; add.s32 %r20, %r9, %r19;"
+    found = parts(
+        base + "ld.shared.f64 %fd1, [%r20]; ld.shared.f64 %fd2, [%r20+8];"
+        "st.global.f64 [%rd1+64], %fd1; st.global.f64 [%rd1+80], %fd2;",
+        ".reg .f64 %fd<9>; .shared .align 16 .b8 s[8192];",
+    )
+    assert found[:2] == joined
+
+
+LOOP = """
+    mov.u32 %r20, %r16;
+    mov.u32 %r21, 0;
+L:
+    {before}
+    ld.shared.f32 %f1, [%r20];
+    {between}
+    ld.shared.f32 %f2, [{second}];
+    add.s32 %r20, %r20, {step};
+    add.s32 %r21, %r21, 1;
+    setp.lt.s32 %p1, %r21, %r8;
+    @%p1 bra L;
+"""
+
+
+@pytest.mark.parametrize("before, between, second, step, joined", [
+    ("", "", "%r20+4", 16, True),
+    ("", "", "%r20+4", 8, True),
+    ("", "", "%r20+4", 4, False),                            # aligned on the first turn only
+    ("", "add.s32 %r20, %r20, 16;", "%r20+4", 16, False),    # not the same value of it any more
+    ("", "add.s32 %r20, %r20, 16;", "%r20+-12", 16, True),   # seen through
+    ("add.s32 %r22, %r20, 4;", "", "%r22", 16, True),
+    ("add.s32 %r22, %r20, 4;", "add.s32 %r20, %r20, 32;", "%r22", 16, True),
+])  # fmt: skip
+def test_the_base_may_be_a_variable_of_a_loop(before, between, second, step, joined):
+    text = LOOP.format(before=before, between=between, second=second, step=step)
+    assert (() in parts(text)) == joined
+
+
+def test_what_was_made_from_a_variable_of_a_loop_before_it_is_another_base():
+    """%r22 is 4 past the first value of %r20, not past that of the turn."""
+    made = "mov.u32 %r20, %r16; add.s32 %r22, %r20, 4; mov.u32 %r21, 0;"
+    text = made + LOOP.partition("L:")[2].join(["L:", ""]).format(
+        before="", between="", second="%r22", step=16
+    )
+    assert () not in parts(text)
+
+
+def test_facts_about_long_chains_of_registers():
+    """Thousands of additions one after the other, over many blocks."""
+    jump = "setp.eq.s32 %p1, %r8, 3; @%p1 bra L{n}; bar.sync 0; L{n}:"
+    names = "".join(f".reg .b32 %c{n};" for n in range(3000))
+    body = "mov.u32 %c0, %r16;" + "".join(
+        f"add.s32 %c{n}, %c{n - 1}, 16;" + (jump.format(n=n) if n % 10 == 0 else "")
+        for n in range(1, 3000)
+    )
+    found = parts(body + loads(0, 4, base="%c2999"), names + ".shared .align 4 .b8 s[8192];")
+    assert found == [(Part(0, 8),), ()]
+
+
+def test_what_the_table_of_opcodes_does_not_know_is_not_removed():
+    text = """.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p) {
+    .reg .b32 %r<9>; .shared .align 16 .b8 s[64];
+    mov.u32 %r1, s; mov.u32 %r2, 7; mov.u32 %r3, 8;
+    stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2};
+    mbarrier.init.shared.b64 [%r1], 1;
+    frobnicate.b32 %r4, %r3;
+    add.s32 %r5, %r4, 1;
+    ret; }"""
+    assert fold(ptx.parse(text).entries["k"]).removed == {6}

@@ -32,7 +32,7 @@ import numpy as np
 
 from kernels import build
 from kernels.instruments.metrics import METRICS
-from kernels.measure.profiling import parse, tool
+from kernels.measure import profiling
 from kernels.measure.provenance import provenance
 
 from . import FOLDER, RECORD, Case, load, names as all_names
@@ -274,7 +274,7 @@ def record_counters(names: list[str], found: dict) -> None:
                     ",".join(METRICS),
                 ),
             )
-            rows = parse(log.read_text(encoding="utf-8")) if log.exists() else []
+            rows = profiling.parse(log.read_text(encoding="utf-8")) if log.exists() else []
         if len(rows) != LAUNCHES * len(chunk):
             print(
                 f"  ncu counted {len(rows)} launches of {len(chunk)} kernels ({status}): "
@@ -361,11 +361,14 @@ def save(path: Path, found: dict) -> None:
 
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--outputs"]:
-        return outputs(*arguments[1:])
+        outputs(*arguments[1:])
+        return
     if arguments[:1] == ["--count"]:
-        return count(arguments[1:])
+        count(arguments[1:])
+        return
     if arguments[:1] == ["--once"]:
-        return once(arguments[1:])
+        once(arguments[1:])
+        return
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="kernels (all if none)")
     parser.add_argument("--output", type=Path, default=RECORD, metavar="FILE")
@@ -381,7 +384,7 @@ def main(arguments: list[str]) -> None:
     known = found["kernels"]
     for name in sorted(known.keys() - set(all_names())):
         del known[name]  # its file is gone
-    found["provenance"] = provenance(**tool()) | {
+    found["provenance"] = provenance(**profiling.tool()) | {
         "what": "outputs, ncu's counters, compute-sanitizer"
     }
     for stage, work in zip(STAGES, (record_outputs, record_counters, record_sanitizer)):

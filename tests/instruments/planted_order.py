@@ -117,7 +117,8 @@ extern "C" __global__ void message(int* out)
     } else {
         int seen;
         do
-            asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(seen) : "r"(place) : "memory");
+            asm volatile("ld.acquire.cta.shared.u32 %0, [%1];"
+                         : "=r"(seen) : "r"(place) : "memory");
         while (seen == 0);
         out[threadIdx.x - 32] = data[63 - threadIdx.x];
     }
@@ -195,7 +196,8 @@ __device__ double add(double* address, double value)
     unsigned long long old = *place, assumed;
     do {
         assumed = old;
-        old = atomicCAS(place, assumed, __double_as_longlong(value + __longlong_as_double(assumed)));
+        old = atomicCAS(place, assumed,
+                        __double_as_longlong(value + __longlong_as_double(assumed)));
     } while (assumed != old);
     return __longlong_as_double(old);
 }
@@ -352,6 +354,9 @@ CORRECT = (
     small("grid barrier", GRID_BARRIER, "turn", 4, 64,
           "zero:unsigned[1] out:float[256] out:float[256]"),
     small("last block of all", LAST_OF_ALL, "total", 4, 64, TOTAL_ARGS),
+    small("last block of all, which resets the ticket", edit(
+        LAST_OF_ALL, ("        *out = sum;", "        *out = sum;\n        *done = 0;")
+    ), "total", 4, 64, TOTAL_ARGS),
     small("double atomicAdd", ADD_DOUBLE, "total", 3, 64, "double[192] zero:double[1]"),
     small("float atomicMax", MAX_FLOAT, "largest", 3, 64, "float[192] zero:float[1]"),
     small("structs", STRUCTS, "swap", 1, 64, "out:int[192]"),
@@ -467,8 +472,14 @@ FAULTY = (
         marked(COLLECT, "fault")
     ), "total", 4, 64, TOTAL_ARGS, "race"),
     small("last block of all, fence of one thread before the barrier", edit(
-        LAST_OF_ALL, ("    __threadfence();", "    if (threadIdx.x == 0)\n        __threadfence();"),
+        LAST_OF_ALL,
+        ("    __threadfence();", "    if (threadIdx.x == 0)\n        __threadfence();"),
         marked(LEAVE, "other"), marked(COLLECT, "fault")
+    ), "total", 4, 64, TOTAL_ARGS, "race"),
+    small("last block of all, the ticket reset by every block", edit(
+        LAST_OF_ALL, ("== gridDim.x - 1;", "== gridDim.x - 1; // other"),
+        ("    if (last &&",
+         "    if (threadIdx.x == 1)\n        *done = 0; // fault\n    if (last &&")
     ), "total", 4, 64, TOTAL_ARGS, "race"),
     small("first block, not last", edit(
         LAST_OF_ALL, ("== gridDim.x - 1", "== 0"), marked(LEAVE, "other"),
@@ -479,13 +490,22 @@ FAULTY = (
         ("    add(sum, in[blockIdx.x * blockDim.x + threadIdx.x]);",
          "    sum[1 + blockIdx.x * blockDim.x + threadIdx.x] = sum[0]; // other\n"
          "    add(sum, in[blockIdx.x * blockDim.x + threadIdx.x]);"),
-        ("__longlong_as_double(assumed)));", "__longlong_as_double(assumed))); // fault")
+        marked("old = atomicCAS(place, assumed,", "fault")
     ), "total", 3, 64, "double[192] zero:double[193]", "race"),
     small("a guess against a store", edit(
         MAX_FLOAT, marked("int old = *(int*)out;", "other"),
         ("    }\n}", "    }\n    if (threadIdx.x == 7)\n        *out = 5.0f; // fault\n}"),
         ("__float_as_int(value));", "__float_as_int(value)); // fault other")
     ), "largest", 1, 64, "float[64] zero:float[1]", "race"),
+    small("store after a strong read", """\
+extern "C" __global__ void flag(int* place, int* out)
+{
+    if (threadIdx.x == 0)
+        out[0] = *(volatile int*)place; // other
+    if (threadIdx.x == 40)
+        *place = 3; // fault
+}
+""", "flag", 1, 64, "zero:int[1] out:int[1]", "race"),
     small("padding that is used", edit(
         STRUCTS, ("out[t] = box[t ^ 1];",
                   "((int*)out)[t] = ((int*)box)[3 * (t ^ 1)] + 1; // fault")
@@ -508,6 +528,10 @@ FAULTY = (
     small("vote of all in a branch", edit(
         BRANCH, (XOR, "x += __any_sync(0xffffffff, x > 0.5f); // fault")
     ), "branch", 1, 64, "float[64] out:float[64]", "barrier"),
+    small("vote of some who return", edit(
+        BRANCH, (XOR, "out[threadIdx.x] = __ballot_sync(0xffffffff, x > 0.5f); // fault\n    else"),
+        ("16)", "16 && x > 0.0f)")
+    ), "branch", 1, 64, "float[64] out:float[64]", "barrier"),
     small("__syncwarp of all in a branch", edit(
         BRANCH, ("        " + XOR, "        { x += 1.0f; __syncwarp(); out[64 + threadIdx.x] = x; }"
                  " // fault")
@@ -515,20 +539,20 @@ FAULTY = (
     small("a lane outside its mask", edit(
         BRANCH, ("0x0000ffff", "0x000000ff"), ("x, 8);", "x, 4); // fault"),
         marked("out[threadIdx.x] = x;", "other")
-    ), "branch", 1, 64, "float[64] out:float[64]", "barrier", "shuffle"),
+    ), "branch", 1, 64, "float[64] out:float[64]", "barrier", "uninitialised"),
     small("shuffle from an inactive lane", edit(
         BRANCH, ("x, 8);", "x, 16); // fault"), marked("out[threadIdx.x] = x;", "other")
-    ), "branch", 1, 64, "float[64] out:float[64]", "shuffle"),
+    ), "branch", 1, 64, "float[64] out:float[64]", "uninitialised"),
     small("tree of too many steps", edit(
         TREE, ("step = 4", "step = 8"), marked(TREE_STEP, "fault"),
         ("            *out = sum;", "            *out = sum; // other")
-    ), "tree", 1, 256, "float[256] out:float[1]", "shuffle"),
+    ), "tree", 1, 256, "float[256] out:float[1]", "uninitialised"),
     small("short block, full tree", edit(
         SHORT_BLOCK, ("blockDim.x / 2", "16"), ("sum, step);", "sum, step); // fault"),
         marked("*out = sum;", "other")
-    ), "tree", 1, 16, "float[256] out:float[1]", "shuffle"),
+    ), "tree", 1, 16, "float[256] out:float[1]", "uninitialised"),
     small("reduction after an exit", edit(
         SCAN, ("__shfl_up_sync", "__shfl_down_sync"), ("sum, step);", "sum, step); // fault"),
         ("        if (lane >= step)\n    ", ""), marked("out[i] = sum;", "other")
-    ), "scan", 1, 64, "50 float[64] out:float[64]", "shuffle"),
+    ), "scan", 1, 64, "50 float[64] out:float[64]", "uninitialised"),
 )  # fmt: skip

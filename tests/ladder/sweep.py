@@ -1,7 +1,7 @@
 """Tile sizes of every kind: each is refused in words, or right.
 
-`test_defines.py` tries a few; `python -m tests.ladder.sweep --seconds 600 [STEP …]` tries each value
-of each define alone, then random ones together, and prints what is neither refused nor right.
+`test_defines.py` tries a few; `python -m tests.ladder.sweep --seconds 600 [STEP …]` tries each
+value of each define alone, then random ones together, and prints what is neither refused nor right.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import types
 import numpy as np
 import pytest
 
+import kernels
 from kernels.instruments.metrics import FFMA
 from kernels.ladder.reference import CheckError
 from kernels.measure import bench, records
@@ -184,6 +185,19 @@ def test_the_fma_peak_is_that_of_the_kernel_that_was_launched(simulated):
     assert found.fma_peak_tflops == pytest.approx(operations / 3e-3 / 1e12)
 
 
+def test_an_empty_launch_is_of_one_thread_and_in_microseconds(simulated):
+    simulated.ms["nothing"] = 0.004
+    found = run([], [])
+    shapes = {(grid, block) for symbol, grid, block, _ in simulated.launched if symbol == "nothing"}
+    assert shapes == {((1,), (1,))}
+    assert found.provenance["empty_launch_us"] == pytest.approx(4.0)
+
+
+def test_the_progress_bar_reaches_its_end(simulated, capsys):
+    bench.benchmark([], [32, 64])
+    assert "3/3" in capsys.readouterr().err  # the roofs, and two sizes
+
+
 def test_the_copy_bandwidth_counts_reading_and_writing(simulated):
     simulated.ms["copy"] = 2.0
     found = run([], [])
@@ -226,7 +240,7 @@ def test_sixteen_rows_and_columns_from_everywhere_are_compared_with_float64(monk
     monkeypatch.setattr(bench, "assert_close", lambda *parts: seen.append(parts))
     for M, N, K in ((200, 150, 7), (5, 40, 3)):
         A, B, _ = bench.inputs(M, N, K)
-        bench._check(A @ B, A @ B, A, B)
+        bench._require_product(A @ B, A @ B, A, B)
         C, rows, columns = seen.pop()
         of_row = [int(np.flatnonzero((A == row).all(1))[0]) for row in rows]
         of_column = [int(np.flatnonzero((B.T == column).all(1))[0]) for column in columns.T]
@@ -243,10 +257,10 @@ def test_what_differs_from_cublas_by_more_than_the_bound_is_wrong():
     C[40, 21] += 0.9 * bound
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bench, "assert_close", lambda *parts: None)
-        bench._check(C, A @ B, A, B)
+        bench._require_product(C, A @ B, A, B)
         C[40, 21] += 0.3 * bound
         with pytest.raises(CheckError, match=r"C\[40, 21\] is .*; 1 of 3072 elements are wrong"):
-            bench._check(C, A @ B, A, B)
+            bench._require_product(C, A @ B, A, B)
 
 
 def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
@@ -333,7 +347,7 @@ def test_the_check_allows_another_order_of_summation():
     A, B, _ = bench.inputs(100, 90, 300)
     backwards = np.ascontiguousarray(A[:, ::-1]) @ np.ascontiguousarray(B[::-1])
     assert (backwards != A @ B).any()
-    bench._check(backwards, A @ B, A, B)
+    bench._require_product(backwards, A @ B, A, B)
 
 
 def test_an_element_that_is_not_written_is_found(simulated, monkeypatch):
@@ -402,6 +416,33 @@ def test_a_variant_is_timed_under_its_label(simulated):
     assert [r.step for r in found.records] == ["cublas", "fast", "fast PAD=1"]
 
 
+def test_merging_needs_a_file(simulated):
+    with pytest.raises(ValueError, match="merge keeps what `output` holds .*: name the file"):
+        run([step(simulated, "fast", 2.0)], [32], merge=True)
+    assert simulated.log == []
+
+
+@pytest.mark.parametrize("what", ["02_naive", 2])
+def test_a_name_is_no_step(simulated, what):
+    with pytest.raises(TypeError, match=f"{what!r} is no step: pass kernels.step\\({what!r}\\)"):
+        run([what], [32])
+
+
+def test_a_matrix_that_no_step_can_index_is_left_out(simulated, monkeypatch):
+    monkeypatch.setattr(bench, "inputs", lambda M, N, K: ones(M, N, K))
+
+    def ones(M, N, K):
+        return np.ones((M, K), np.float32), np.ones((K, N), np.float32), None
+
+    monkeypatch.setattr(bench, "_require_product", lambda *args: None)
+    real = kernels.step(3)
+    found = run([real], [(65535 * 16 + 1, 1, 1)])
+    assert [r.step for r in found.records] == ["cublas"]
+    assert found.left_out == (
+        "03_coalesced at 1048561 x 1 x 1: it requires (M + BM - 1) // BM <= 65535",
+    )
+
+
 def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch):
     monkeypatch.setattr(gpu, "why_not", lambda: "it is on holiday")
     with pytest.raises(gpu.NoGPU, match="on holiday"):
@@ -431,7 +472,7 @@ def test_command_line(simulated, capsys, monkeypatch, tmp_path):
 @pytest.mark.skipif(not gpu.available(), reason=f"no GPU: {gpu.why_not()}")
 def test_benchmark_on_the_gpu(tmp_path):
     path = tmp_path / "out.json"
-    found = run(["02_naive", "03_coalesced"], [128], output=path)
+    found = run([kernels.step(2), kernels.step(3)], [128], output=path)
     assert Results.load(path) == found
     assert [r.step for r in found.records] == ["cublas", "02_naive", "03_coalesced"]
     assert found.fma_peak_tflops > 0 and found.copy_gbs > 0

@@ -63,7 +63,7 @@ def test_measure_pairs_rows_with_patterns(monkeypatch):
         ]
 
     monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(profiling, "counters", counters)
+    monkeypatch.setattr(profiling, "run_ncu", counters)
     found = patterns.measure("shared", "load")
     assert asked == [(["--launch", "shared", "load"], "shared_load")]
     assert found == {p: [10 * n, 10 * n + 1, 10 * n + 2] for n, p in enumerate(CASES)}
@@ -73,7 +73,7 @@ def test_measure_pairs_rows_with_patterns(monkeypatch):
 
 def test_main_measures_everything_and_launches_every_case(monkeypatch, tmp_path):
     monkeypatch.setattr(patterns, "measure", lambda space, kind: {CASES[0]: [1, 2, 3]})
-    monkeypatch.setattr(profiling, "provenance", lambda: {"gpu": "none"})
+    monkeypatch.setattr(patterns, "provenance", lambda **more: {"gpu": "none"})
     patterns.main([str(tmp_path / "out.json")])
     saved = json.loads((tmp_path / "out.json").read_text())
     assert list(saved["metrics"]) == ["shared load", "shared store", "global load", "global store"]

@@ -332,6 +332,7 @@ def test_arguments_of_a_kernel(f, trap, args, error, message):
     "grid, block, error, message",
     [
         (0, 8, ValueError, "grid.x is 0; CUDA allows 1 to 2147483647"),
+        ((4, 0), 8, ValueError, "grid.y is 0; CUDA allows 1 to 65535"),
         ((1, 65536), 8, ValueError, "grid.y is 65536; CUDA allows 1 to 65535"),
         (1, (8, 8, 65), ValueError, "block.z is 65; CUDA allows 1 to 64"),
         (1, (32, 33), ValueError, r"block \(32, 33\) has 1056 threads; .* at most 1024"),
@@ -385,3 +386,33 @@ def test_an_endless_loop():
 }"""
     with pytest.raises(ptx.StepLimit, match=r"kernel\.cu:3"):
         Kernel(source, "forever")(1, 32, (np.zeros(1, np.int32),), "interpreter", step_limit=10_000)
+
+
+# ------------------------------------------------------------------- CuPy arrays without a GPU
+
+
+@pytest.mark.parametrize("address, overlaps", [(4096 + 4 * 23, True), (4096 + 4 * 24, False)])
+def test_cupy_matrices_that_overlap(on_gpu, address, overlaps):
+    """A is 6 x 4 from 4096 on; C starts at its last element, or after it."""
+    matrices = cupy_array((6, 4)), cupy_array((4, 5), 8192), cupy_array((6, 5), address)
+    if overlaps:
+        with pytest.raises(ValueError, match="C and A overlap in memory"):
+            on_gpu(4)(*matrices)
+    else:
+        with pytest.raises(Ran):
+            on_gpu(4)(*matrices)
+
+
+def test_cupy_arrays_on_a_gpu_that_is_too_old(folder, trap, monkeypatch):
+    """The interpreter cannot take them, so it is an error under device="auto" too."""
+    old = type("T4", (), {"name": "Tesla T4", "compute_capability": (7, 5)})
+    monkeypatch.setattr(gpu, "why_not", lambda: None)
+    monkeypatch.setattr(gpu, "device", old)
+    with pytest.raises(gpu.NoGPU, match=r"capability 8\.0, and the Tesla T4 has 7\.5"):
+        ladder.step("new", folder)(cupy_array((6, 4)), cupy_array((4, 5), 8192))
+
+
+@pytest.mark.parametrize("way", ["trace", "sanitize"])
+def test_cupy_arrays_are_not_for_the_instruments(f, trap, way):
+    with pytest.raises(TypeError, match="the interpreter takes NumPy arrays, not CuPy"):
+        getattr(f, way)(1, 8, (cupy_array((8,)), 8, 1))
