@@ -19,6 +19,7 @@ import numpy as np
 
 from . import control, flow, isa, memory
 from .access import MEMORY
+from .copies import COPIES
 from .errors import ParseError, UnknownOpcode
 from .events import Launched
 from .explicit import explicit
@@ -245,7 +246,7 @@ def compute(i: Instruction, at: Site):
     return execute
 
 
-DECODERS = {**dict.fromkeys(OPS, compute), **MEMORY, **control.SIMPLE}
+DECODERS = {**dict.fromkeys(OPS, compute), **MEMORY, **COPIES, **control.SIMPLE}
 
 
 def run(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import memory
-from .access import AsyncCopies
+from .copies import AsyncCopies
 from .errors import thread_name
 from .functions import Frame, Layout
 from .library import Heap, Printer
