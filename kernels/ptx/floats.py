@@ -31,7 +31,7 @@ def one_nan(x):
 
 def payload(result, *operands):
     """The result of a float64 operation: a NaN has the bits of the first of the operands that is
-    one, made quiet, as on an H200 (the probe's data are in the tests)."""
+    one, made quiet, as on an H200 (`tests/data/nvidia_h200_arithmetic.json`)."""
     if not has_nan(result):
         return result
     bits = np.full(result.shape, NAN_64.view(np.uint64))
