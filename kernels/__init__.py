@@ -13,6 +13,7 @@ Names are loaded when first used: importing this package takes no time and loads
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 _HOME = {  # public name: the module that defines it
     "CheckError": "ladder.reference",
@@ -23,7 +24,7 @@ _HOME = {  # public name: the module that defines it
     "inputs": "ladder.reference",
     "peers": "measure.records",
     "results": "measure.records",
-    "sgemm": "ladder.step",
+    "sgemm": "ladder.choose",
     "step": "ladder.step",
     "steps": "ladder.step",
     "trace": "instruments.trace",
@@ -45,7 +46,7 @@ _MODULES = {  # public name: the module or folder that it stands for
 __all__ = sorted([*_HOME, *_MODULES])
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{_MODULES[name]}")
     if name in _HOME:

@@ -1,4 +1,4 @@
-"""The command line: python -m kernels list, check, trace, sanitize, bench, profile, bits."""
+"""The command line: python -m kernels list, check, run, trace, sanitize, bench, profile, bits."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 import sys
 from pathlib import Path
 
-from . import ptx, targets
+from . import ptx, shapes, targets
 from .ladder.check import check, digest
-from .ladder.reference import CheckError
+from .ladder.reference import CheckError, inputs
 from .ladder.step import Step, step, steps, with_variants
 from .measure import bench, floors, profiling
 from .measure.records import MergeError, write
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         "--sizes",
         nargs="+",
         type=_shape,
-        metavar="N",
+        metavar="SHAPE",
         help="N for M = N = K, or 1000x1003x997; default: " + " ".join(map(str, bench.SIZES)),
     )
     timing.add_argument("--output", type=Path, metavar="PATH", help="save the records here")
@@ -103,20 +103,28 @@ def _parser() -> argparse.ArgumentParser:
     tracing = command(
         _trace, "trace", "count what a step does to memory, line by line", takes_steps=False
     )
-    tracing.add_argument("step", type=_step, metavar="STEP", help="03_coalesced, 03 or '03 BM=8'")
-    for name in "MNK":
-        tracing.add_argument(name, type=_size, help=f"{name} of the product; 256, say")
+    running = command(
+        _run, "run", "launch a step, for profilers and debuggers to watch", takes_steps=False
+    )
+    running.add_argument("--times", type=_size, default=1, metavar="N", help="launches; default: 1")
+    running.add_argument(
+        "--device", choices=DEVICES, default="auto", help="default: the GPU if there is one"
+    )
+    for one in (tracing, running):
+        one.add_argument("step", type=_step, metavar="STEP", help="03_coalesced, 03 or '03 BM=8'")
+        one.add_argument("shape", nargs="+", metavar="SHAPE", help=shapes.FORMS)
+        one.set_defaults(parser=one)
     measuring = command(
         _profile, "profile", "count the same on the GPU, with Nsight Compute's ncu, and save it"
     )
     measuring.add_argument(
-        "--size", type=_size, default=256, metavar="N", help="M = N = K; default: 256"
+        "--size", type=_cube, default=256, metavar="N", help="of M = N = K; default: 256"
     )
     measuring.add_argument(
         "--output",
         type=Path,
         metavar="PATH",
-        help="save the counters here; default: kernels/results/GPU_counters.json",
+        help="save the counters here; default: kernels/results/GPU/counters.json",
     )
     for one in (checking, timing, measuring):
         one.add_argument(
@@ -138,17 +146,27 @@ def _step(text: str) -> Step:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _shape(text: str) -> int | shapes.Shape:
+    try:
+        found = shapes.shape(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return found if "x" in text else found[0]
+
+
 def _size(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"a size is a whole number from 1 on, not {text!r}")
-    return int(text)
+    try:
+        return shapes.size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _shape(text: str) -> int | tuple[int, ...]:
-    numbers = tuple(_size(number) for number in text.split("x"))
-    if len(numbers) not in (1, 3):
-        raise argparse.ArgumentTypeError(f"a shape is N or MxNxK, such as 64x64x8, not {text!r}")
-    return numbers if len(numbers) == 3 else numbers[0]
+def _cube(text: str) -> int:
+    found = _shape(text)
+    sides = {found} if isinstance(found, int) else set(found)
+    if len(sides) > 1:
+        raise argparse.ArgumentTypeError(f"counters are recorded for M = N = K, not {text!r}")
+    return sides.pop()
 
 
 def _chosen(options: argparse.Namespace) -> tuple[Step, ...]:
@@ -219,11 +237,26 @@ def _bench(options: argparse.Namespace) -> int:
     return bench.run_cli(_chosen(options), options.sizes or bench.SIZES, *saving)
 
 
-def _trace(options: argparse.Namespace) -> int:
-    shape = options.M, options.N, options.K
+def _product(options: argparse.Namespace) -> shapes.Shape:
+    """The shape that was asked for; ends the program if it is none, or the step cannot do it."""
+    try:
+        shape = shapes.shape(options.shape)
+    except ValueError as error:
+        options.parser.error(str(error))
     if constraint := options.step.broken(*shape):
-        print(f"error: {options.step.label} requires {constraint}", file=sys.stderr)
-        return 2
+        options.parser.error(f"{options.step.label} requires {constraint}")
+    return shape
+
+
+def _run(options: argparse.Namespace) -> int:
+    A, B, _ = inputs(*_product(options))
+    for _ in range(options.times):
+        options.step(A, B, device=options.device)
+    return 0
+
+
+def _trace(options: argparse.Namespace) -> int:
+    shape = _product(options)
     found = options.step.trace(*shape)
     if options.json:
         print(json.dumps(found.to_json(), indent=2))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from . import shapes as command_line
 from .ladder.step import Step, assignments, step, steps, with_variants
 from .run.build import CompileError
 from .run.kernel import Kernel
@@ -115,12 +116,16 @@ def _plan(options):
 
 
 def split_shape(words: list[str]) -> tuple[list[str], tuple[int, int, int] | None]:
-    """Names of steps, and M, N, K where the last three words are numbers (without a leading
-    zero: 03 is a step)."""
-    last = words[-3:]
-    if len(last) == 3 and all(re.fullmatch(r"[1-9]\d*", word) for word in last):
-        return words[:-3], tuple(map(int, last))
-    return words, None
+    """Names of steps, and M, N, K where N, MxNxK or M N K follow them (03 is a step)."""
+    return command_line.split(words, _names_a_step)
+
+
+def _names_a_step(word: str) -> bool:
+    try:
+        step(word)
+    except ValueError:
+        return False
+    return True
 
 
 def shapes(one: Step) -> list[tuple[int, int, int]]:

@@ -9,7 +9,7 @@ import pytest
 
 # The helpers beside the tests can be imported from every folder of tests.
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = map(str, (HERE, HERE / "draw", HERE / "ptx"))
+sys.path[:0] = map(str, (HERE, HERE / "draw", HERE / "ladder", HERE / "ptx"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

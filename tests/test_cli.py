@@ -1,6 +1,7 @@
 """The command line: what it prints, and its exit status."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,7 +81,10 @@ def test_a_wrong_step_gives_status_1_and_the_others_are_still_checked(capsys, mo
         (["check", "--device", "tpu"], "invalid choice: 'tpu'"),
         (["bench", "--sizes", "0"], "a size is a whole number from 1 on, not '0'"),
         (["bench", "--sizes", "big"], "a size is a whole number from 1 on, not 'big'"),
-        (["bench", "--sizes", "8x9"], "a shape is N or MxNxK, such as 64x64x8, not '8x9'"),
+        (
+            ["bench", "--sizes", "8x9"],
+            "a shape is N for M = N = K, MxNxK or M N K, such as 64x64x8, not '8x9'",
+        ),
         (["bench", "--sizes", "8x9x"], "a size is a whole number from 1 on, not ''"),
         (["bench", "--merge"], "--merge goes with --output"),
         (["bench", "--recorded"], "--recorded goes with --compare"),
@@ -126,7 +130,7 @@ def test_bench_passes_its_options_on(monkeypatch, tmp_path):
         (ladder.steps(), cli.bench.SIZES, None, False, False),
     ]
     seen.clear()
-    monkeypatch.setattr(cli.compare, "run_cli", lambda *args: seen.append(args) or 1)
+    monkeypatch.setattr(cli.floors, "run_cli", lambda *args: seen.append(args) or 1)
     assert cli.main(["bench", "03", "--compare", "--recorded"]) == 1
     cli.main(["bench", "--compare", "--output", "r", "--merge", "--json"])
     assert seen == [
@@ -162,7 +166,7 @@ def varied(monkeypatch, tmp_path):
 def test_variants(varied, monkeypatch, capsys, named, labels):
     chosen = []
     monkeypatch.setattr(cli.bench, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
-    monkeypatch.setattr(cli.compare, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
+    monkeypatch.setattr(cli.floors, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
     monkeypatch.setattr(
         cli.profiling,
         "profile",
@@ -243,10 +247,68 @@ def test_trace(capsys):
     assert {cost["array"] for cost in found["costs"]} == {"A", "B", "C"}
 
 
-def test_trace_of_a_shape_the_step_cannot_do(capsys, monkeypatch):
-    monkeypatch.setattr(ladder.Step, "broken", lambda self, M, N, K: "K % 8 == 0")
-    assert cli.main(["trace", "03", "32", "64", "7"]) == 2
-    assert "requires K % 8 == 0" in capsys.readouterr().err
+COMMANDS = ["trace", "run"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_shape_that_the_step_cannot_do(capsys, command):
+    with pytest.raises(SystemExit) as caught:
+        cli.main([command, "05", "32", "64", "7"])
+    assert caught.value.code == 2
+    assert "05_shared_tiling requires K % BK == 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words, shape", [
+    (["16"], (16, 16, 16)), (["16x8x4"], (16, 8, 4)), (["16", "8", "4"], (16, 8, 4)),
+])  # fmt: skip
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_shape_is_written_in_one_of_three_ways(monkeypatch, capsys, command, words, shape):
+    seen = []
+
+    def call(self, A, B, device):
+        seen.append((A.shape[0], B.shape[1], A.shape[1]))
+
+    def trace(self, *sides):
+        seen.append(sides)
+        return real(self, 1, 1, 1)
+
+    real = ladder.Step.trace
+    monkeypatch.setattr(ladder.Step, "__call__", call)
+    monkeypatch.setattr(ladder.Step, "trace", trace)
+    assert cli.main([command, "03", *words]) == 0
+    assert seen == [shape]
+
+
+@pytest.mark.parametrize("words", [["16", "8"], ["16x8"], ["0"], ["16x8x4", "3", "4"], ["1.5"]])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_no_shape(capsys, command, words):
+    with pytest.raises(SystemExit) as caught:
+        cli.main([command, "03", *words])
+    assert caught.value.code == 2
+    assert re.search("a (shape|size) is ", capsys.readouterr().err)
+
+
+def test_run(monkeypatch, capsys):
+    launched = []
+    monkeypatch.setattr(
+        ladder.Step, "__call__", lambda self, A, B, device: launched.append((self, device))
+    )
+    assert cli.main(["run", "03 BM=8", "64x32x16", "--times", "3", "--device", "gpu"]) == 0
+    assert launched == 3 * [(ladder.step("03 BM=8"), "gpu")]
+    assert cli.main(["run", "03", "8"]) == 0 and launched[-1] == (ladder.step(3), "auto")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("text, size", [("64", 64), ("64x64x64", 64)])
+def test_counters_are_of_a_cube(monkeypatch, capsys, text, size):
+    sizes = []
+    monkeypatch.setattr(
+        cli.profiling, "profile", lambda steps, size, output: sizes.append(size) or {"steps": {}}
+    )
+    assert cli.main(["profile", "02", "--size", text, "--json"]) == 0 and sizes == [size]
+    with pytest.raises(SystemExit):
+        cli.main(["profile", "02", "--size", "64x64x8"])
+    assert "counters are recorded for M = N = K, not '64x64x8'" in capsys.readouterr().err
 
 
 def test_profile(capsys, monkeypatch):

@@ -118,6 +118,15 @@ def test_a_step_with_findings_gives_status_1(capsys, monkeypatch, broken):
     assert line.startswith("  04_broken.cu:") and ": uninitialised: block (0, 0, 0)" in line
 
 
+def test_findings_of_any_step_give_status_1(capsys, monkeypatch, broken):
+    (broken / "05_fine.cu").write_text(kernels.step("03_coalesced").source)
+    monkeypatch.setattr(targets, "step", lambda name: ladder.step(name, broken))
+    for names in (["04", "05"], ["05", "04"]):
+        assert cli.main(["sanitize", *names, "32", "64", "8"]) == 1
+        assert "no findings" in capsys.readouterr().out
+    assert cli.main(["sanitize", "05", "32", "64", "8"]) == 0
+
+
 def test_a_file(capsys, stray):
     assert cli.main(["sanitize", *stray, "-D", "EXTRA=0", "-D", "MORE=0"]) == 0
     assert capsys.readouterr().out == "stray.cu twice: no findings\n"

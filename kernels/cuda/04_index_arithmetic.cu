@@ -24,6 +24,8 @@
 #define HOIST 1
 #endif
 
+static_assert(BM * BN <= 1024, "a block has at most 1024 threads");
+
 extern "C" __global__ void __launch_bounds__(BM * BN)
 sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)
 {

@@ -23,6 +23,7 @@
 #endif
 
 static_assert(BM == BK && BN == BK, "every thread copies one element of either tile");
+static_assert(BM * BN <= 1024, "a block has at most 1024 threads");
 
 extern "C" __global__ void __launch_bounds__(BM * BN)
 sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)

@@ -36,6 +36,8 @@
 #endif
 
 static_assert(BM == BK && BN == BK, "every thread copies one element of either tile");
+static_assert(BM * BN <= 1024, "a block has at most 1024 threads");
+static_assert(PAD >= 0 && (!SWIZZLE || (BK & (BK - 1)) == 0), "swizzled or not, k fits a row");
 
 // region: layout
 #if TRANSPOSED
@@ -52,6 +54,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     __shared__ float tile_a[BM][BK];
     __shared__ float tile_b[BN][BK + PAD];
     // endregion
+    static_assert(sizeof(tile_a) + sizeof(tile_b) <= 48 * 1024, "a block may share 48 KiB");
 
     // region: mapping
     A += blockIdx.y * BM * K;

@@ -34,8 +34,11 @@
 #define STRIDED 0
 #endif
 
+
+static_assert(BM % TM == 0, "threads divide the tile evenly");
+static_assert(BM / TM * BN <= 1024, "a block has at most 1024 threads");
 static_assert(BK == BN, "a row of threads copies a row of either tile");
-static_assert(BK % (BM / TM) == 0, "every thread copies as many elements");
+static_assert(TM <= BM && BK % (BM / TM) == 0, "every thread copies as many elements");
 
 // region: rows
 #define ROWS (BM / TM)  // of threads
@@ -49,6 +52,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     __shared__ float tile_a[BM][BK];
     __shared__ float tile_b[BK][BN];
     // endregion
+    static_assert(sizeof(tile_a) + sizeof(tile_b) <= 48 * 1024, "a block may share 48 KiB");
 
     // region: mapping
     A += blockIdx.y * BM * K;

@@ -32,7 +32,11 @@
 #define COPY_B (4 * THREADS / BN)  // and of tile_b
 #define FLOAT4(x) (*(float4*)&(x))
 
-static_assert(BM % COPY_A == 0 && BK % COPY_B == 0, "every thread copies as many float4");
+static_assert(BM % TM == 0, "threads divide the tile evenly");
+static_assert(THREADS <= 1024, "a block has at most 1024 threads");
+static_assert(BK % 4 == 0 && BN % 4 == 0, "float4 lie on 16 bytes");
+static_assert(THREADS > 0 && COPY_A * BK == 4 * THREADS && COPY_B * BN == 4 * THREADS &&
+              BM % COPY_A == 0 && BK % COPY_B == 0, "every thread copies as many float4");
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)
@@ -41,6 +45,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     __shared__ __align__(16) float tile_a[BM][BK];
     __shared__ __align__(16) float tile_b[BK][BN];
     // endregion
+    static_assert(sizeof(tile_a) + sizeof(tile_b) <= 48 * 1024, "a block may share 48 KiB");
 
     // region: mapping
     A += blockIdx.y * BM * K;

@@ -58,7 +58,13 @@
 #define COL(j) (SPLIT ? col * 4 + (j) / 4 * (BN / TN * 4) + (j) % 4 : col * TN + (j))
 // endregion
 
-static_assert(BM % COPY_A == 0 && BK % COPY_B == 0, "every thread copies as many float4");
+static_assert(BM % TM == 0 && BN % TN == 0, "threads divide the tile evenly");
+static_assert(THREADS <= 1024, "a block has at most 1024 threads");
+static_assert(BK % 4 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 lie on 16 bytes");
+static_assert(PAD >= 0 && PAD % 4 == 0, "so do the rows of tile_a");
+static_assert(THREADS > 0 && COPY_A * BK == 4 * THREADS && COPY_B * BN == 4 * THREADS &&
+              BM % COPY_A == 0 && BK % COPY_B == 0, "every thread copies as many float4");
+static_assert(BLOCKS > 0, "an SM holds a block at least");
 
 constexpr int unroll = UNROLL;  // not every compiler expands macros in a pragma
 
@@ -69,6 +75,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     __shared__ __align__(16) float tile_a[BK][BM + PAD];
     __shared__ __align__(16) float tile_b[BK][BN];
     // endregion
+    static_assert(sizeof(tile_a) + sizeof(tile_b) <= 48 * 1024, "a block may share 48 KiB");
 
     // region: mapping
     A += blockIdx.y * BM * K;

@@ -51,14 +51,22 @@
 #define LANES_N (WN / TN)  // lanes of a warp side by side
 #define FLOAT4(x) (*(float4*)&(x))
 
-static_assert(WM / TM * LANES_N == 32, "a warp has 32 lanes");
-
 // region: places
 #define ROW(i) (row + (i) / 4 * (WM / TM * 4) + (i) % 4)
 #define COL(j) (col + (j) / 4 * (WN / TN * 4) + (j) % 4)
 // endregion
 
-static_assert(BM % COPY_A == 0 && BK % COPY_B == 0, "every thread copies as many float4");
+static_assert(BM % WM == 0 && BN % WN == 0, "warps divide the tile evenly");
+static_assert(WM % TM == 0 && WN % TN == 0, "threads divide the tile evenly");
+static_assert(WM / TM * LANES_N == 32, "a warp has 32 lanes");
+static_assert(WM / TM % 2 == 0, "quads have two rows");
+static_assert(THREADS <= 1024, "a block has at most 1024 threads");
+static_assert(BK % 4 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 lie on 16 bytes");
+static_assert(PAD >= 0 && PAD % 4 == 0, "so do the rows of tile_a");
+static_assert(THREADS > 0 && COPY_A * BK == 4 * THREADS && COPY_B * BN == 4 * THREADS &&
+              BM % COPY_A == 0 && BK % COPY_B == 0, "every thread copies as many float4");
+static_assert(BLOCKS > 0, "an SM holds a block at least");
+static_assert(BUFFERS > 0, "there is a buffer at least");
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)
@@ -67,6 +75,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     __shared__ __align__(16) float tile_a[BUFFERS][BK][BM + PAD];
     __shared__ __align__(16) float tile_b[BUFFERS][BK][BN];
     // endregion
+    static_assert(sizeof(tile_a) + sizeof(tile_b) <= 48 * 1024, "a block may share 48 KiB");
 
     // region: mapping
     A += blockIdx.y * BM * K;

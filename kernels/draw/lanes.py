@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from ..analysis import BANK_BYTES, LANES, LINE_BYTES
 from . import svg
 
 CELL = 18  # pixels
-WORD = 4  # bytes of a cell
-WORDS = 32  # cells of a row
-LANES = 32
+WORD = BANK_BYTES  # bytes of a cell
+WORDS = LINE_BYTES // WORD  # cells of a row
 MOST = 32  # accesses to step through unless a range is given
 FAINT = {"stroke": "currentColor", "stroke_opacity": 0.13}
 # A line of this width, dashed, is a row of squares.
@@ -30,8 +30,25 @@ class Mark(NamedTuple):
     fill: str
 
 
+def of_block(trace, block: Sequence[int] | None = None):
+    """The trace with the accesses of one block, x first: of None its own, the first of those kept.
+
+    Raises ValueError if no access of that block was kept.
+    """
+    kept = sorted({access.block for access in trace.accesses})
+    number = trace.block if block is None else (*(int(n) for n in block), 0, 0)[:3]
+    if number not in (trace.block, *kept):
+        raise ValueError(
+            f"no access of block {number} was kept, only those of "
+            f"{', '.join(map(str, kept)) or trace.block}: trace it with keep={number}"
+        )
+    found = [access for access in trace.accesses if access.block == number]
+    return replace(trace, block=number, accesses=found)
+
+
 def accesses(trace, array: str, kind: str, warp: int) -> list:
-    """All of one warp, in order. Raises ValueError if there is none."""
+    """All of one warp, in order; `trace` as `of_block` gives it. Raises ValueError if there is
+    none."""
     trace.find(array, kind, warp)
     return [a for a in trace.accesses if (a.array, a.kind, a.warp) == (array, kind, warp)]
 
@@ -88,17 +105,10 @@ def words(access) -> int:
     return max(access.width // WORD, 1)
 
 
-def element(trace, access, lane: int) -> str:
-    """What a lane accesses: `A[3, 0]`, in shared memory `tile[3][0]`."""
-    offset = int(access.offset[lane])
-    shape = trace.shapes.get(access.array, ())
-    item = offset // WORD
-    if not shape or offset % WORD or item >= math.prod(shape):
-        return f"{access.array} + {offset} bytes"
-    index = [str(int(i)) for i in np.unravel_index(item, shape)]
-    return access.array + (
-        f"[{', '.join(index)}]" if access.space == "global" else "".join(f"[{i}]" for i in index)
-    )
+def element(access, lane: int) -> str:
+    """What a lane accesses, as its source writes it: `tile[3][0]`, of a NumPy array `A[3, 0]`."""
+    text = access.element(lane)
+    return text.replace("][", ", ") if access.space == "global" else text
 
 
 def count(n: int, what: str) -> str:

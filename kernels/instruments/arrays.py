@@ -6,6 +6,7 @@ The PTX has the names of arrays and their sizes; extents and element types stand
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 import re
@@ -26,6 +27,10 @@ DECLARATION = re.compile(
 )
 
 
+# after a name: the end of a nested one, the second of that name in a function, the compiler's own
+SUFFIX = r"E?(_\d+|__\d+_)?(_?\$_\d+)*"
+
+
 class Shape(NamedTuple):
     """An array's extents, outermost first, and what an element is."""
 
@@ -42,9 +47,9 @@ def demangle(symbol: str) -> str:
     if not symbol.startswith("_Z"):
         return symbol
     before = "(?<=E)" if symbol.startswith("_ZZ") else r"(?<!\d)"  # a function's name, E, ours
-    for match in re.finditer(rf"{before}(?=(\d+)([A-Za-z_]\w*))", symbol):
+    for match in re.finditer(rf"{before}(?=(\d+)([A-Za-z_][\w$]*))", symbol):
         length, rest = int(match[1]), match[2]
-        if len(rest) >= length and re.fullmatch(r"E?(_\d+|__\d+_)?", rest[length:]):
+        if len(rest) >= length and re.fullmatch(SUFFIX, rest[length:]):
             return rest[:length]
     return symbol
 
@@ -93,6 +98,7 @@ def fit(shape: Shape, size: int) -> Shape | None:
     return shape._replace(extents=(count, *inner)) if not rest and outer in (None, count) else None
 
 
+@functools.lru_cache(maxsize=16)
 def declarations(source: str) -> list[tuple[str, Shape]]:
     """The arrays that the source declares, in order; extents that are not understood are None."""
     text = strip_comments(source)
@@ -110,16 +116,6 @@ def declarations(source: str) -> list[tuple[str, Shape]]:
                 )
             )
     return found
-
-
-def parameter_names(source: str, kernel: str) -> list[str]:
-    """The names of a kernel's parameters, in order; empty if its definition is not found."""
-    text = strip_comments(source)
-    for match in re.finditer(rf"\b{re.escape(kernel)}\s*\(([^(){{}};]*)\)\s*\{{", text):
-        names = [re.search(r"(\w+)\s*(?:\[\s*\])?\s*$", p) for p in match[1].split(",")]
-        if all(names):
-            return [name[1] for name in names]
-    return []
 
 
 def strip_comments(source: str) -> str:

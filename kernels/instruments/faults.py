@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx import events, isa
-from ..ptx.memory import distance, nearest
-from ..ptx.syntax import TYPE_BYTES, Position
-from .findings import Finding, Findings, Words, allocation_of
-from .order import Fences, Order
+from ..ptx.syntax import TYPE_BYTES
+from .convergence import Convergence
+from .facts import facts_of, instructions_of
+from .fences import Fences, scope_of, used_by
+from .findings import Finding, Findings, Words, allocation_of, place
+from .order import Order
+from .reports import VERBS, Reports
 from .shadow import LANES, Lanes, Latest, Records, Shadow
+from .undefined import Padding, Strays, used_cells
 
 STRONG = {"relaxed", "acquire", "release", "acq_rel"}
-VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
-class Checker:
+class Checker(Reports):
     """The sink of a tolerant run: `run(…, sink=Checker(args, set(), source), tolerant=True)`;
     then `findings`."""
 
@@ -32,6 +35,8 @@ class Checker:
             events.Barrier: self.barrier,
             events.Arrived: self.arrived,
             events.WarpSync: self.warp_sync,
+            events.Fenced: self.fenced,
+            events.Executed: self.executed,
         }
 
     def __call__(self, event) -> None:
@@ -49,36 +54,44 @@ class Checker:
         x, y, z = event.block
         self.threads = x * y * z
         self.records = Records(int(np.prod(event.grid)), self.threads)
-        opcodes = {(i.opcode, *i.modifiers[:1]) for i in event.entry.instructions}
+        opcodes = {(i.opcode, *i.modifiers[:1]) for i in instructions_of(event.entry)}
         self.flights = ("cp", "async") in opcodes
         self.grain = grain(event.entry)
-        self.sizes = {
-            space: max((a.end for a in allocations), default=0)
-            for space, allocations in event.allocations.items()
-        }
+        self.facts = facts_of(event.entry)
         self.words = Words(event, self.args, self.source)
-        shadow = Shadow(
-            self.records, 1, self.sizes["global"], self.grain, self.records.padded, False
-        )
+        self.convergence = Convergence(event, self.words, self.findings)
+        shadow = self.shadow("global", 1, self.records.padded, False)
+        homes = event.allocations["global"]
         if self.unwritten:
-            shadow.filled[:] = True
-            for n in self.unwritten:
-                home = allocation_of(n, self.args, event.allocations["global"])
-                shadow.filled[home.start // self.grain : -(-home.end // self.grain)] = False
-        else:
-            shadow.filled = None
+            shadow.empty([allocation_of(n, self.args, homes) for n in self.unwritten])
         self.shadows = {"global": shadow}
-        self.fences = Fences(event) if {"membar", "fence"} & {o for o, *_ in opcodes} else None
+        self.fences = Fences() if used_by(event.entry) else None
+
+    def shadow(self, space: str, rows: int, group: int, flights: bool) -> Shadow:
+        allocations = self.launch.allocations[space]
+        return Shadow(self.records, rows, allocations, self.grain, group, flights)
 
     def begin_chunk(self, blocks) -> None:
         self.blocks = blocks
-        self.order = Order(len(blocks), self.records.padded, len(self.stamps) - 1)
-        self.shadows["shared"] = Shadow(
-            self.records, len(blocks), self.sizes["shared"], self.grain, LANES, self.flights
-        )
-        self.shadows["local"] = Shadow(
-            self.records, len(blocks) * self.threads, self.sizes["local"], self.grain, 0, False
-        )
+        self.order = Order(len(blocks), self.records.padded, self.now())
+        for space, rows, group, flights in (
+            ("shared", len(blocks), LANES, self.flights),
+            ("local", len(blocks) * self.threads, 0, False),
+        ):
+            self.shadows[space] = self.shadow(space, rows, group, flights)
+            self.shadows[space].empty(self.launch.allocations[space])
+        self.convergence.begin_chunk(blocks, self.threads)
+        self.padding, self.strays = Padding(self.facts, self.grain), Strays(self.facts)
+        if self.fences:
+            self.fences.begin_chunk(self.order, blocks)
+
+    def now(self) -> int:
+        """The latest stamp."""
+        return len(self.stamps) - 1
+
+    def executed(self, event) -> None:
+        self.convergence.executed(event)
+        self.strays.begin(event)
 
     # -- accesses ---------------------------------------------------------------------------
 
@@ -86,33 +99,60 @@ class Checker:
         if event.space not in self.shadows:
             return
         shadow = self.shadows[event.space]
-        lanes = Lanes(event, shadow, event.space)
-        if lanes.cell.size == 0:
+        if event.mask is not None and not event.mask.any():
             return
+        self.stray(event)
         if event.space == "local":
-            self.private(event, shadow, lanes)
+            self.private(event, shadow)
             return
-        lanes.me = self.blocks[lanes.block] * self.records.padded + lanes.thread
-        strong = is_strong(event)
+        strong = is_strong(event) or id(event.instruction) in self.facts.guesses
+        where = shadow.stretches(event)
+        since = int(self.order.base.min()) if event.space == "shared" else 0
+        if event.kind == "load":
+            calm = not strong and shadow.is_calm(where, since) and shadow.is_filled(where)
+            if calm and not self.padding.cells:
+                self.stamps.append((event.instruction, "load"))
+                shadow.put_off_read(event, where, self.now())
+                return
+            shadow.catch_up(event.space)
+        else:
+            if (shadow.read_mark[where] > since).any():
+                shadow.catch_up(event.space)
+            shadow.write_mark[where] = len(self.stamps)  # the stamp that it will have
+        lanes = Lanes(event, shadow, event.space)
         if event.kind != "load" and event.instruction.opcode == "cp":
             self.issue(event, shadow, lanes)
         elif event.kind == "store":
             self.write(event, shadow, lanes, strong)
         else:
             self.read(event, shadow, lanes, strong)
-        if strong and self.fences and event.space == "global":
-            self.fences.meet(event, lanes, self.blocks, len(self.stamps) - 1)
+        if strong and self.fences:
+            one = slice(None, None, lanes.per_lane)
+            cell, block, thread = lanes.cell[one], lanes.block[one], lanes.thread[one]
+            self.fences.meet(event, event.space, cell, block, thread, self.now())
 
-    def private(self, event, shadow, lanes) -> None:
+    def private(self, event, shadow) -> None:
+        if event.kind == "load" and not self.padding.cells:
+            if shadow.is_filled(shadow.stretches(event)):
+                return
+        lanes = Lanes(event, shadow, event.space)
         if event.kind != "store":
             self.unfilled(event, shadow, lanes, np.zeros(lanes.cell.size, bool))
         if event.kind != "load":
-            shadow.filled[lanes.cell] = True
+            self.fill(event, shadow, lanes)
+
+    def fill(self, event, shadow, lanes) -> None:
+        """A store, or an atomic operation, fills cells, unless with what nobody has written."""
+        if shadow.filled is not None:
+            filled = self.padding.stored(event, lanes)
+            shadow.filled[lanes.cell] = filled
+            if not filled.all():
+                shadow.full[:] = False
 
     def stamp(self, instruction, kind: str, lanes):
         """The records of a new stamp."""
         self.stamps.append((instruction, kind))
-        return self.records.pack(len(self.stamps) - 1, lanes.me)
+        return self.records.pack(self.now(), lanes.me)
 
     def read(self, event, shadow, lanes, strong: bool) -> None:
         """A load, or an atomic operation, which also writes."""
@@ -127,8 +167,7 @@ class Checker:
         else:
             self.conflicts(event, shadow, lanes, shadow.readers, early)
             shadow.strong.add(lanes.cell, record)
-            if shadow.filled is not None:
-                shadow.filled[lanes.cell] = True
+            self.fill(event, shadow, lanes)
 
     def write(self, event, shadow, lanes, strong: bool) -> None:
         record = self.stamp(event.instruction, event.kind, lanes)
@@ -138,8 +177,7 @@ class Checker:
             event, shadow, lanes, shadow.written, early | (value == shadow.value[lanes.cell])
         )
         self.conflicts(event, shadow, lanes, shadow.readers, early)
-        if shadow.filled is not None:
-            shadow.filled[lanes.cell] = True
+        self.fill(event, shadow, lanes)
         shadow.value[lanes.cell] = value
         if strong:
             shadow.strong.add(lanes.cell, record)
@@ -171,7 +209,8 @@ class Checker:
     def landed(self, event) -> None:
         shadow = self.shadows["shared"]
         lanes = Lanes(event, shadow, "shared")
-        lanes.me = self.blocks[lanes.block] * self.records.padded + lanes.thread
+        shadow.catch_up("shared")
+        shadow.write_mark[shadow.stretches(event)] = len(self.stamps)
         record = self.stamp(event.instruction, "store", lanes)
         mine = self.records.thread(shadow.flying[lanes.cell]) == lanes.me
         shadow.flying[lanes.cell[mine]] = 0
@@ -200,9 +239,17 @@ class Checker:
     # -- what is wrong ----------------------------------------------------------------------
 
     def unfilled(self, event, shadow, lanes, early) -> None:
+        """A load of what nobody has written: at fault where it is used for more than a copy,
+        and where no part of what a lane loads has been written."""
         if shadow.filled is None:
             return
-        where = np.flatnonzero(~(shadow.filled[lanes.cell] | early))
+        undefined = ~(shadow.filled[lanes.cell] | early)
+        self.padding.loaded(event, lanes, undefined)
+        if not undefined.any():
+            return
+        by_lane = undefined.reshape(-1, lanes.per_lane)
+        used = used_cells(event.instruction, self.facts, event.width, self.grain)
+        where = np.flatnonzero(by_lane & (used | by_lane.all(1)[:, None]))
         if where.size:
             at = where[0]
             name, address = self.words.locate(event.space, lanes.address[at])
@@ -223,10 +270,12 @@ class Checker:
         if not latest.used:
             return
         for table in latest.columns():
-            skip = skip | self.conflict(event, shadow, lanes, table, skip)
+            strong = latest is shadow.strong
+            skip = skip | self.conflict(event, shadow, lanes, table, skip, strong)
 
-    def conflict(self, event, shadow, lanes, table, skip):
-        """Races with the records in the table, but where `skip` is true. Returns where."""
+    def conflict(self, event, shadow, lanes, table, skip, strong: bool = False):
+        """Races with the records in the table (of strong accesses), but where `skip` is true.
+        Returns where."""
         record = table[lanes.cell]
         found = np.zeros(record.size, bool)
         if event.space == "shared":  # rows belong to one block
@@ -243,90 +292,18 @@ class Checker:
         padded = self.records.padded
         same = other // padded == self.blocks[lanes.block[at]]
         known = self.order.knows(lanes.block[at], lanes.thread[at], other % padded)
-        if self.fences:
-            known = np.where(
-                same, known, self.fences.known(lanes.me[at] // padded, other // padded)
+        known = np.where(same, known, 0)
+        if self.fences and not same.all():
+            far = np.flatnonzero(~same)
+            mine, theirs = lanes.me[at][far], other[far]
+            known[far] = self.fences.known(
+                mine // padded, mine % padded, theirs // padded, theirs % padded, strong
             )
-        else:
-            known = np.where(same, known, 0)
         at = at[stamp > known]
         if at.size:
             found[at] = True
             self.race(event, lanes, at, record[at])
         return found
-
-    def race(self, event, lanes, where, records) -> None:
-        for at, other in self.each_place(where, records):
-            verb, (_, kind) = VERBS[event.kind], self.stamps[self.records.stamp(other)]
-            blocks = (
-                self.records.thread(other) // self.records.padded != self.blocks[lanes.block[at[0]]]
-            )
-            between = "and blocks are not ordered" if blocks else "with no barrier in between"
-            self.two(
-                event,
-                lanes,
-                at,
-                other,
-                "race",
-                f"{{thread}} {verb} {{address}}, which {{them}} {VERBS[kind]} at {{there}}, "
-                f"{between}",
-                "-".join(sorted((VERBS[kind], verb))),
-            )
-
-    def each_place(self, where, records):
-        """(indices, a record) for each instruction among the records, in order of the run."""
-        if where.size == 0:
-            return
-        stamps = self.records.stamp(records)
-        for stamp in np.unique(stamps):
-            these = np.flatnonzero(stamps == stamp)
-            yield where[these], records[these[0]]
-
-    def two(self, event, lanes, where, other, kind: str, sentence: str, what: str = "") -> None:
-        """A finding that involves two accesses, of the lanes `where` and of a record."""
-        at = where[0]
-        name, address = self.words.locate(event.space, lanes.address[at])
-        thread = self.words.thread(self.blocks[lanes.block[at]], lanes.thread[at])
-        number = self.records.thread(other)
-        them = self.words.thread(number // self.records.padded, number % self.records.padded)
-        instruction, _ = self.stamps[self.records.stamp(other)]
-        there = place(instruction)
-        text = sentence.format(thread=thread, address=address, them=them, there=there)
-        self.findings.add(
-            Finding(
-                kind, text, place(event.instruction), thread, address, there, them, int(where.size)
-            ),
-            name + what,
-        )
-
-    def fault(self, event) -> None:
-        address = np.broadcast_to(event.address, event.mask.shape)
-        homes = self.launch.allocations[event.space if event.space != "const" else "global"]
-        inside = np.zeros(address.shape, bool)
-        for a in homes:
-            inside |= (address >= a.start) & (address < a.end)
-        odd = inside & (address % event.align != 0)
-        for kind, wrong in (("misaligned", event.mask & odd), ("out of bounds", event.mask & ~odd)):
-            if not wrong.any():
-                continue
-            b, t = np.argwhere(wrong)[0]
-            home = nearest(homes, int(address[b, t]))
-            name, text = self.words.locate(event.space, address[b, t])
-            thread = self.words.thread(self.blocks[b], t)
-            how = (
-                f"{thread} {VERBS[event.kind]} {event.width} bytes at {text} in {event.space} "
-                "memory, "
-            )
-            if kind == "misaligned":
-                how += f"which is not a multiple of {event.align} bytes"
-            elif home is None:
-                how += f"where there is no allocation: address {int(address[b, t]):#x}"
-            else:
-                how += distance(home, int(address[b, t]), name)
-            self.findings.add(
-                Finding(kind, how, place(event.instruction), thread, text, count=int(wrong.sum())),
-                name,
-            )
 
     # -- barriers ---------------------------------------------------------------------------
 
@@ -337,70 +314,43 @@ class Checker:
         return full
 
     def barrier(self, event) -> None:
-        now = len(self.stamps) - 1
         mask = np.broadcast_to(
             True if event.mask is None else event.mask, (len(self.blocks), self.threads)
         )
         going = mask.any(1)
         if event.count is not None and not mask[going].all():  # the others may have arrived
-            self.order.some_wait(event.number, self.padded(mask), now)
+            padded = self.padded(event.mask)
+            if self.fences:
+                self.fences.gather(np.where(padded, 0, -1))
+            self.order.some_wait(event.number, padded, self.now())
             return
-        self.order.all_wait(going, now)
-        self.divergence(event, mask, going)
-
-    def divergence(self, event, mask, going) -> None:
-        missing = ~mask & going[:, None]
-        if missing.any():
-            b, t = np.argwhere(missing)[0]
-            self.astray(
-                event.instruction,
-                b,
-                int(np.argmax(mask[b])),
-                t,
-                None,
-                f"{int(mask[b].sum())} of {self.threads} threads of the block wait at the "
-                "barrier, {them} among the others has exited without reaching it",
-                int(missing.any(1).sum()),
-            )
-        if len(event.waited) > 1:
-            counts = np.stack([where.sum(1) for _, where in event.waited])
-            for b in np.flatnonzero((counts > 0).sum(0) > 1)[:1]:
-                here, there = np.flatnonzero(counts[:, b])[:2]
-                (instruction, one), (other, two) = event.waited[here], event.waited[there]
-                self.astray(
-                    instruction,
-                    b,
-                    int(np.argmax(one[b])),
-                    int(np.argmax(two[b])),
-                    other,
-                    f"{int(one[b].sum())} of {self.threads} threads of the block wait "
-                    f"here, {{them}} among the others at {place(other)}",
-                    int(((counts > 0).sum(0) > 1).sum()),
-                )
-
-    def astray(self, instruction, b, t, other_t, other, sentence: str, count: int) -> None:
-        thread = self.words.thread(self.blocks[b], t)
-        them = self.words.thread(self.blocks[b], other_t)
-        self.findings.add(
-            Finding(
-                "barrier",
-                sentence.format(them=them),
-                place(instruction),
-                thread,
-                None,
-                other and place(other),
-                them,
-                count,
-            )
-        )
+        if self.fences:
+            self.fences.gather_block(going)
+        self.order.all_wait(going, self.now())
+        self.shadows["shared"].forget(int(self.order.base.min()))
+        self.convergence.barrier(event, mask, going)
 
     def arrived(self, event) -> None:
-        self.order.arrive(event.number, self.padded(event.mask), len(self.stamps) - 1)
+        self.order.arrive(event.number, self.padded(event.mask), self.now())
 
     def warp_sync(self, event) -> None:
         members = np.zeros((len(self.blocks), self.records.padded), np.uint32)
         members[:, : self.threads] = event.members
-        self.order.lanes_wait(members, self.padded(event.mask), len(self.stamps) - 1)
+        mask = self.padded(event.mask)
+        if self.fences:
+            warp = np.arange(self.records.padded) // LANES << 32
+            self.fences.gather(np.where(mask, warp | members, -1))
+        self.order.lanes_wait(members, mask, self.now())
+        self.convergence.lanes(event)
+        if event.sources is not None:
+            self.strays.shuffled(event)
+
+    def fenced(self, event) -> None:
+        words = set(event.instruction.modifiers)
+        if self.fences and "proxy" not in {word.split("::")[0] for word in words}:
+            block, thread = np.nonzero(self.padded(event.mask))
+            scope = scope_of(event.instruction)
+            self.fences.fence(scope, block, thread, self.now())
 
 
 # -- of a launch ------------------------------------------------------------------------------
@@ -410,7 +360,7 @@ def grain(entry) -> int:
     """The cell size, bytes: the smallest element that the entry loads or stores, at most 4."""
     sizes = [
         TYPE_BYTES[i.modifiers[-1]]
-        for i in entry.instructions
+        for i in instructions_of(entry)
         if isa.lookup(i).memory in ("load", "store", "atomic")
         and isa.space(i) != "param"
         and i.modifiers[-1] in TYPE_BYTES
@@ -425,7 +375,3 @@ def is_strong(event) -> bool:
         or words & STRONG
         or ("volatile" in words and event.space == "global")
     )
-
-
-def place(instruction) -> Position:
-    return instruction.position or Position("PTX", instruction.line)

@@ -7,11 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..ptx.errors import thread_name
 from ..ptx.memory import nearest
 from ..ptx.syntax import Position
-from .arrays import Shape, array_shapes, declarations, demangle, fit, index_text, parameter_names
+from .arrays import Shape, array_shapes, declarations, demangle, fit, index_text
+from .parameters import parameter_names
 
-KINDS = ("out of bounds", "misaligned", "uninitialised", "race", "barrier", "asynchronous copy")
+KINDS = (
+    "out of bounds",
+    "misaligned",
+    "uninitialised",
+    "race",
+    "barrier",
+    "asynchronous copy",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +43,11 @@ class Finding:
         return f"{self.position}: {self.kind}: {self.message}{times}"
 
     __repr__ = __str__
+
+
+def place(instruction) -> Position:
+    """The CUDA line of an instruction; the PTX line if it has none."""
+    return instruction.position or Position("PTX", instruction.line)
 
 
 class Findings:
@@ -83,13 +97,7 @@ class Words:
         return name, index_text(name, int(address) - home.start, shape)
 
     def thread(self, block, thread) -> str:
-        x, y, _ = self.launch.block
-        i, j, _ = self.launch.grid
-        n, t = int(block), int(thread)
-        return (
-            f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
-            f"thread ({t % x}, {t // x % y}, {t // (x * y)})"
-        )
+        return thread_name(block, thread, self.launch.grid, self.launch.block)
 
 
 def allocation_of(n: int, args, allocations):
@@ -111,7 +119,7 @@ def array_names(launched, args, source: str) -> dict[str, tuple[str, Shape | Non
     called = parameter_names(source, kernel) if source else []
     names = {}
     declared = [a for space in ("global", "shared", "local") for a in launched.allocations[space]]
-    shapes = array_shapes(source, {demangle(a.name): a.size for a in declared})
+    named = [demangle(a.name) for a in declared]
     for a in declared:
         if a.argument is not None:
             n = a.argument
@@ -119,10 +127,10 @@ def array_names(launched, args, source: str) -> dict[str, tuple[str, Shape | Non
             shape = Shape(args[n].shape or (1,), args[n].itemsize)
             names[a.name] = name, shape
         elif a.name.startswith("__local_depot"):  # all that has an address, in one piece
-            names[a.name] = only_array(source, a.size, shapes)
+            names[a.name] = only_array(source, a.size, named)
         else:
             name = demangle(a.name)
-            names[a.name] = name, shapes.get(name)
+            names[a.name] = name, array_shapes(source, {name: a.size}).get(name)
     return names
 
 

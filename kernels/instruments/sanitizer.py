@@ -6,13 +6,17 @@ between (see `shadow`). The kinds of findings are those of NVIDIA's compute-sani
 initcheck, racecheck, synccheck), with these choices:
 
 - An atomic or strong access (atom, red, relaxed, acquire, release; volatile in global memory)
-  does not race with another. Fences together with such accesses order blocks.
+  does not race with another. Fences together with such accesses order threads (see `fences`).
+- A plain load whose value goes to a compare-and-swap, as what that expects, counts as strong.
 - Threads that write the value which is there already, or the same one in one instruction, do
   not race; racecheck gives that its lowest level, which it does not print unless asked to.
 - Lanes of a warp are ordered by __syncwarp, and by the shuffles, votes and reductions that wait
   for them; without, they race like other threads.
-- A barrier of the block is to be reached by all its threads, at one place; a thread that has
-  exited has not reached it.
+- A barrier of the block is to be reached by all its threads, at one place, and a shuffle or vote
+  by all lanes of its member mask. Threads that have left the kernel need not come, unless they
+  passed the place by (see `convergence`).
+- Bytes that nobody wrote may be copied together with others, as the padding of a struct is; and
+  a lane may shuffle from one that is not there, if it stores nothing made of it (see `undefined`).
 - Blocks are not ordered, whatever the order in which they run.
 """
 
@@ -28,13 +32,22 @@ from .findings import Finding
 
 
 def sanitize(
-    entry, grid, block, args, *, dynamic_shared: int = 0, uninitialised=(), source: str = ""
+    entry,
+    grid,
+    block,
+    args,
+    *,
+    dynamic_shared: int = 0,
+    uninitialised=(),
+    source: str = "",
+    running: dict | None = None,
 ) -> tuple[Finding, ...]:
     """Run an entry as `run` does, and report its faults; none for a correct kernel.
 
     uninitialised: which arguments, by index, are arrays whose contents nobody has written yet,
     so that reading an element before the kernel writes it is a fault. source: the CUDA text,
-    from which findings take the names and shapes of arrays. Arrays are written, as by `run`.
+    from which findings take the names and shapes of arrays. running: what else `run` takes, such
+    as step_limit. Arrays are written, as by `run`.
 
     Raises what `run` raises before a kernel starts, TypeError or ValueError for wrong
     `uninitialised`, and PTXError for what stops a run that has no findings.
@@ -42,7 +55,16 @@ def sanitize(
     unwritten = check_uninitialised(uninitialised, args)
     checker = Checker(args, unwritten, source)
     try:
-        run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=checker, tolerant=True)
+        run(
+            entry,
+            grid,
+            block,
+            args,
+            dynamic_shared=dynamic_shared,
+            sink=checker,
+            tolerant=True,
+            **(running or {}),
+        )
     except Deadlock as error:
         checker.findings.add(
             Finding(

@@ -8,10 +8,15 @@ records where others keep clocks of all threads.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ..ptx.memory import UNSIGNED
 from ..ptx.warp import LANES
+
+STRETCH = 4  # cells that have one mark
+PUT_OFF_BYTES = 1 << 25  # of the addresses of reads that are put off
 
 
 class Records:
@@ -63,12 +68,18 @@ class Latest:
 
 
 class Shadow:
-    """The shadow of one space: cells of `grain` bytes, in rows of `cells`."""
+    """The shadow of one space: cells of `grain` bytes, in rows of `cells`.
 
-    def __init__(self, records: Records, rows: int, size: int, grain: int, group: int, flights):
-        self.grain, self.cells = grain, -(-size // grain)
-        total = rows * self.cells
-        self.filled: np.ndarray | None = np.zeros(total, bool)  # None: everything is
+    Marks tell of each stretch of a row when any row was last written and read there. Where
+    nothing was written since the last barrier a read cannot race, and it is put off: remembered,
+    and entered into `readers` only when somebody writes there before the next barrier."""
+
+    def __init__(self, records: Records, rows: int, allocations, grain: int, group: int, flights):
+        self.records, self.grain = records, grain
+        self.cells = -(-max((a.end for a in allocations), default=0) // grain)
+        self.shape, total = (rows, self.cells), rows * self.cells
+        self.filled: np.ndarray | None = None  # everything is
+        self.full = np.zeros(self.cells // STRETCH + 1, bool)  # stretches known to be filled
         if group:  # others can reach it too
             self.written = np.zeros(total, np.int64)
             self.value = np.zeros(total, UNSIGNED[grain])
@@ -76,6 +87,64 @@ class Shadow:
             self.readers = Latest(records, total, group)
             self.strong_readers = Latest(records, total, group)
             self.flying = np.zeros(total, np.int64) if flights else None
+            self.write_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
+            self.read_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
+            self.put_off: list[tuple] = []  # (event, stamp)
+            self.put_off_bytes = 0
+
+    def empty(self, allocations) -> None:
+        """Nobody has written to these."""
+        if self.filled is None:
+            self.filled = np.ones(self.shape, bool).ravel()
+        rows = self.filled.reshape(self.shape)
+        for a in allocations:
+            rows[:, a.start // self.grain : -(-a.end // self.grain)] = False
+
+    def stretches(self, event) -> slice:
+        """Where an event with active lanes is, in all rows together."""
+        address = event.address
+        if event.mask is not None:
+            address = np.broadcast_to(address, event.mask.shape)[event.mask]
+        bytes_of = STRETCH * self.grain
+        first, last = int(address.min()), int(address.max()) + event.width - 1
+        return slice(first // bytes_of, last // bytes_of + 1)
+
+    def is_filled(self, where: slice) -> bool:
+        if self.filled is None or self.full[where].all():
+            return True
+        full = bool(self._there(self.filled, where).all())
+        self.full[where] = full
+        return full
+
+    def is_calm(self, where: slice, since: int) -> bool:
+        """Whether nothing was written there after that stamp, and no copy is under way."""
+        if (self.write_mark[where] > since).any():
+            return False
+        return self.flying is None or not self._there(self.flying, where).any()
+
+    def _there(self, table, where: slice):
+        rows = table.reshape(self.shape)
+        return rows[:, where.start * STRETCH : where.stop * STRETCH]
+
+    def put_off_read(self, event, where: slice, stamp: int) -> None:
+        self.read_mark[where] = stamp
+        self.put_off.append((event, stamp))
+        self.put_off_bytes += event.address.nbytes
+        if self.put_off_bytes > PUT_OFF_BYTES:
+            self.catch_up(event.space)
+
+    def catch_up(self, space: str) -> None:
+        """Enter the reads that were put off."""
+        for event, stamp in self.put_off:
+            lanes = Lanes(event, self, space)
+            self.readers.add(lanes.cell, self.records.pack(stamp, lanes.me))
+        self.forget(np.inf)
+
+    def forget(self, stamp) -> None:
+        """Reads up to that stamp race with nothing any more, or are entered."""
+        if self.put_off:
+            self.put_off = [one for one in self.put_off if one[1] > stamp]
+            self.put_off_bytes = sum(event.address.nbytes for event, _ in self.put_off)
 
 
 class Lanes:
@@ -83,18 +152,40 @@ class Lanes:
 
     def __init__(self, event, shadow: Shadow, space: str):
         shape = len(event.blocks), event.threads
-        mask = np.ones(shape, bool) if event.mask is None else np.broadcast_to(event.mask, shape)
-        self.mask = mask
-        block, thread = np.nonzero(mask)
-        address = np.broadcast_to(event.address, shape)[mask]
-        per_lane = -(-event.width // shadow.grain)
-        row = {"global": 0, "shared": block, "local": block * event.threads + thread}[space]
-        first = row * shadow.cells + address // shadow.grain
-        self.cell = (first[:, None] + np.arange(per_lane)).ravel()
-        self.address = (address[:, None] + shadow.grain * np.arange(per_lane)).ravel()
+        self.mask = mask = None if event.mask is None else np.broadcast_to(event.mask, shape)
+        if mask is None:
+            block, thread = everybody(*shape)
+            address = np.broadcast_to(event.address, shape).ravel()
+        else:
+            block, thread = np.nonzero(mask)
+            address = np.broadcast_to(event.address, shape)[mask]
+        self.per_lane = per_lane = -(-event.width // shadow.grain)
+        first = address // shadow.grain
+        if space != "global":
+            row = block if space == "shared" else block * event.threads + thread
+            first += row * shadow.cells
+        me = event.blocks[block] * shadow.records.padded + thread
+        if per_lane == 1:
+            self.cell, self.address, self.block, self.thread = first, address, block, thread
+            self.me = me
+            return
+        steps = np.arange(per_lane)
+        self.cell = (first[:, None] + steps).ravel()
+        self.address = (address[:, None] + shadow.grain * steps).ravel()
         self.block, self.thread = np.repeat(block, per_lane), np.repeat(thread, per_lane)
+        self.me = np.repeat(me, per_lane)
 
     def values(self, event, grain: int):
         """What each cell gets, unsigned."""
-        stack = [np.broadcast_to(v, self.mask.shape)[self.mask] for v in event.values]
+        shape = len(event.blocks), event.threads
+        mask = np.ones(shape, bool) if self.mask is None else self.mask
+        stack = [np.broadcast_to(v, shape)[mask] for v in event.values]
         return np.ascontiguousarray(np.stack(stack, 1)).view(UNSIGNED[grain]).ravel()
+
+
+@functools.lru_cache(maxsize=8)
+def everybody(blocks: int, threads: int):
+    """The block and thread of each lane of a chunk, flat."""
+    block, thread = np.divmod(np.arange(blocks * threads), threads)
+    block.flags.writeable = thread.flags.writeable = False
+    return block, thread

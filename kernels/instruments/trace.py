@@ -7,7 +7,7 @@ that a picture can show which lane touched what.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -192,6 +192,7 @@ def trace(
     warps: Collection[int] | None = None,
     lines: Collection[int] | None = None,
     folded: bool = True,
+    running: Mapping[str, object] | None = None,
 ) -> Trace:
     """Run an entry in the interpreter and trace it.
 
@@ -199,6 +200,7 @@ def trace(
     source: the CUDA source, which tells the shapes of its arrays. Counting covers all; kept are
     the accesses of block `keep`, x first, or of several blocks, where given only of these warps
     and CUDA lines. folded: join accesses as ptxas does; False leaves each as the PTX has it.
+    running: what else `ptx.run` takes, such as step_limit.
     Raises ValueError if the grid has no such block, and what `ptx.run` raises.
     """
     several = len(keep) > 0 and isinstance(keep[0], (tuple, list))
@@ -240,7 +242,7 @@ def trace(
                 for name in map(demangle, (a.name for a in event.allocations[space])):
                     shapes.setdefault(name, _extents(elements[space, name]))
 
-    ptx.run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=listen)
+    ptx.run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=listen, **(running or {}))
     return found
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..run import gpu
 
+FLOAT32 = np.dtype(np.float32)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+REAL: tuple[Any, ...] = (int, float, np.integer, np.floating)
 MAX_ELEMENTS = 2**31  # the kernels index with 32-bit integers
 
 
-def shape_of(A, B, C, alpha, beta) -> tuple[int, int, int]:
+def shape_of(A: Any, B: Any, C: Any, alpha: Any, beta: Any) -> tuple[int, int, int]:
     """M, N, K of the product; raises TypeError or ValueError for what no step can take."""
     _require_matrix("A", A)
     _require_matrix("B", B)
@@ -36,46 +39,58 @@ def shape_of(A, B, C, alpha, beta) -> tuple[int, int, int]:
     if not getattr(C.flags, "writeable", True):  # CuPy arrays have no such flag
         raise ValueError("C is read-only, and the result goes there: pass C.copy()")
     for name, x in (("A", A), ("B", B)):
-        if gpu.is_device_array(x) == gpu.is_device_array(C) and np.may_share_memory(x, C):
+        if _overlap(x, C):
             raise ValueError(f"C and {name} overlap in memory: pass a copy of one of them")
     return M, N, K
 
 
-def misaligned(alignment: int, A, B, C=None) -> str | None:
-    """The name of the first matrix on the GPU that is not on a multiple of `alignment` bytes.
+def to_read(x: np.ndarray) -> np.ndarray:
+    """A view that cannot be written: it may overlap others of its kind, and a GPU's copy of it
+    is not copied back."""
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
+def alignment_of(A: Any, B: Any, C: Any = None) -> int:
+    """The largest power of two, up to 256, that divides the addresses of the matrices on the GPU.
 
     NumPy arrays may lie anywhere: they are copied, to the GPU and into the interpreter's memory
-    alike, and the copies start on multiples of 256 bytes.
+    alike, and the copies start on multiples of 256 bytes, as new matrices on the GPU do.
     """
-    named = zip("ABC", (A, B, C))
-    return next(
-        (name for name, x in named if gpu.is_device_array(x) and x.data.ptr % alignment), None
-    )
+    if isinstance(A, np.ndarray):
+        return 256
+    together = A.data.ptr | B.data.ptr | (0 if C is None else C.data.ptr) | 256
+    return together & -together
 
 
-def require_alignment(label: str, alignment: int, A, B, C) -> None:
-    name = misaligned(alignment, A, B, C)
-    if name is not None:
-        raise ValueError(
-            f"{name} is at an address that is no multiple of {alignment} bytes (a slice?), which "
-            f"{label} needs: pass a copy, cupy.array({name})"
-        )
+def require_alignment(label: str, alignment: int, A: Any, B: Any, C: Any) -> None:
+    """Raise ValueError for a matrix on the GPU that is not on a multiple of `alignment` bytes."""
+    if alignment_of(A, B, C) % alignment == 0:
+        return
+    for name, x in zip("ABC", (A, B, C)):
+        if x.data.ptr % alignment:
+            raise ValueError(
+                f"{name} is at an address that is no multiple of {alignment} bytes (a slice?), "
+                f"which {label} needs: pass a copy, cupy.array({name})"
+            )
 
 
-def copies_where_needed(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A and B as a Kernel takes its arrays, though a step only reads them: writeable, apart."""
-    if A is not B and np.may_share_memory(A, B):
-        B = B.copy()
-    return tuple(x if x.flags.writeable else x.copy() for x in (A, B))
+def _overlap(x: Any, y: Any) -> bool:
+    """Whether two contiguous matrices of one kind share memory."""
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.may_share_memory(x, y)
+    first, second = x.data.ptr, y.data.ptr
+    return first < second + y.nbytes and second < first + x.nbytes
 
 
-def _require_matrix(name: str, x) -> None:
+def _require_matrix(name: str, x: Any) -> None:
     if not isinstance(x, np.ndarray) and not gpu.is_device_array(x):
         raise TypeError(
             f"{name} must be a NumPy or CuPy array, not {type(x).__name__}: "
             f"np.asarray({name}, dtype=np.float32)"
         )
-    if x.dtype != np.float32:
+    if x.dtype is not FLOAT32 and x.dtype != FLOAT32:
         raise TypeError(f"{name} must be float32, not {x.dtype}: {name}.astype(np.float32)")
     if x.ndim != 2:
         raise ValueError(f"{name} must be a matrix, not of shape {x.shape}")
@@ -87,8 +102,8 @@ def _require_matrix(name: str, x) -> None:
         raise ValueError(f"{name} has {x.size} elements; steps index with 32 bits: below 2**31")
 
 
-def _require_float32(name: str, x) -> None:
-    if not isinstance(x, (int, float, np.integer, np.floating)):
+def _require_float32(name: str, x: Any) -> None:
+    if not isinstance(x, REAL):
         raise TypeError(f"{name} must be a number, not {type(x).__name__}")
     if FLOAT32_MAX < abs(x) < math.inf:
         raise ValueError(f"{name} = {x} is too large for float32")

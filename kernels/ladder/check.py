@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import html
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Report:
         )
 
 
-def cases(step) -> tuple[Case, ...]:
+def cases(step: Any) -> tuple[Case, ...]:
     """The cases that the step declares it can do, small ones first.
 
     A loop that loads ahead has a start and an end of its own: hence one, two and three tiles
@@ -96,10 +96,10 @@ def cases(step) -> tuple[Case, ...]:
         Case("K = 0, beta", m, n, 0, 1.7, -0.3),
         Case("alpha = 0, NaN in A and B", m, n, k, 0, -0.3),
     )
-    return tuple(case for case in candidates if step.broken(case.M, case.N, case.K) is None)
+    return tuple(case for case in candidates if step.broken(*case[1:]) is None)
 
 
-def check(step, device: str = "auto") -> Report:
+def check(step: Any, device: str = "auto") -> Report:
     """Run `step` on its cases. Raises CheckError, naming case and element, at the first failure.
 
     The report does not depend on the device as long as the bits agree.
@@ -110,14 +110,14 @@ def check(step, device: str = "auto") -> Report:
     return Report(f"{step.id} ({values}): every element is within its error bound", rows)
 
 
-def digest(step, M: int, N: int, K: int, device: str = "auto") -> str:
+def digest(step: Any, M: int, N: int, K: int, device: str = "auto") -> str:
     """SHA-256, in hexadecimal, of the bytes of C = A B for `reference.inputs(M, N, K)`."""
     A, B, _ = inputs(M, N, K)
     where = choose_device(device, (), step.compute_capability)
     return hashlib.sha256(step(A, B, device=where).tobytes()).hexdigest()
 
 
-def _run(step, case: Case, where: str) -> float:
+def _run(step: Any, case: Case, where: str) -> float:
     """The worst error of one case, as a fraction of the bound."""
     label = f"{step.label}, {case.name} (M = {case.M}, N = {case.N}, K = {case.K})"
     A, B, C = inputs(case.M, case.N, case.K)
@@ -143,7 +143,7 @@ def _run(step, case: Case, where: str) -> float:
         raise CheckError(f"{label}: {error}") from None
 
 
-def _guarded(matrix: np.ndarray, where: str):
+def _guarded(matrix: np.ndarray, where: str) -> tuple[Any, Any]:
     """A buffer on the device that holds `matrix` between guard bands, and the matrix in it."""
     buffer = np.full(matrix.nbytes + 2 * GUARD, GUARD_BYTE, np.uint8)
     inside = slice(GUARD, GUARD + matrix.nbytes)

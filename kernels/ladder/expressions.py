@@ -1,56 +1,78 @@
-"""Integer expressions in Python's syntax, as steps declare them, evaluated but never run."""
+"""Expressions in Python's syntax, as steps declare them: read and checked once, then evaluated."""
 
 from __future__ import annotations
 
 import ast
-import operator
-from itertools import pairwise
+import functools
+from collections.abc import Collection, Mapping
+from types import CodeType
+from typing import Any
 
-OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.USub: operator.neg,
-    ast.Not: operator.not_,
-    ast.And: all,
-    ast.Or: any,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
+ALLOWED = (
+    ast.Expression,
+    ast.Name,
+    ast.Load,
+    ast.Tuple,
+    *(ast.UnaryOp, ast.USub, ast.Not),
+    *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod),
+    *(ast.BoolOp, ast.And, ast.Or),
+    *(ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
+)
 
 
-def evaluate(expression: str, names: dict[str, int]) -> int | bool | tuple[int, ...]:
-    """The value of `expression` with the given names; raises ValueError if it is anything else."""
+class Expression:
+    """An expression on numbers: call it with their values by name.
 
-    def value(node):
-        match node:
-            case ast.Constant(value=int(number)):
-                return number
-            case ast.Name(id=name):
-                return names[name]
-            case ast.Tuple(elts=parts):
-                return tuple(value(part) for part in parts)
-            case ast.UnaryOp(op=op, operand=operand):
-                return OPERATORS[type(op)](value(operand))
-            case ast.BinOp(left=left, op=op, right=right):
-                return OPERATORS[type(op)](value(left), value(right))
-            case ast.BoolOp(op=op, values=parts):
-                return OPERATORS[type(op)](value(part) for part in parts)
-            case ast.Compare(left=first, ops=ops, comparators=others):
-                terms = [value(part) for part in (first, *others)]
-                return all(OPERATORS[type(op)](*ab) for op, ab in zip(ops, pairwise(terms)))
-        raise KeyError(ast.unparse(node))
+    Raises ValueError at once for anything but whole numbers, names and + - * // % == != < <= > >=
+    and or not, and for a name that is not one of `known` (None: any); and when called, for a name
+    without a value and a division by zero. `text` is as given, `names` are those it uses.
+    """
 
+    def __init__(self, text: str, known: Collection[str] | None = None):
+        self.text = text
+        self._code, self.names = _parse(text)
+        for name in self.names:
+            if known is not None and name not in known:
+                raise ValueError(f"{text!r} has the name {name}; known are {', '.join(known)}")
+
+    def __call__(self, values: Mapping[str, Any]) -> Any:
+        try:
+            return eval(self._code, NOTHING, values)  # names and operators: see _parse
+        except (NameError, ZeroDivisionError) as error:
+            raise _wrong(self.text, error, values) from None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+
+NOTHING: dict[str, Any] = {"__builtins__": {}}
+
+
+@functools.cache
+def _parse(text: str) -> tuple[CodeType, tuple[str, ...]]:
+    """The code of an expression, which holds nothing but what is allowed, and its names."""
     try:
-        return value(ast.parse(expression, mode="eval").body)
-    except (KeyError, SyntaxError, ZeroDivisionError) as error:
-        raise ValueError(
-            f"cannot evaluate {expression!r} ({error}): it takes whole numbers, the names "
-            f"{', '.join(names)}, and + - * // % == != < <= > >= and or not"
-        ) from None
+        tree = ast.parse(text.strip(), mode="eval")
+    except SyntaxError as error:
+        raise _wrong(text, error) from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            continue
+        if not isinstance(node, ALLOWED):
+            raise _wrong(text, ast.unparse(node))
+    names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return compile(tree, "<expression>", "eval"), tuple(dict.fromkeys(names))
+
+
+def _wrong(text: str, reason: object, values: Mapping[str, Any] | None = None) -> ValueError:
+    names = f"the names {', '.join(values)}" if values else "names"
+    return ValueError(
+        f"cannot evaluate {text!r} ({reason}): it takes whole numbers, {names}, "
+        "and + - * // % == != < <= > >= and or not"
+    )

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..ladder.reference import CheckError, assert_close, gamma, inputs
-from ..run import build, gpu
+from ..run import build, cublas, gpu, nvidia_smi
 from .provenance import provenance
 from .records import CUBLAS, Record, Results, results
 
@@ -46,18 +46,21 @@ def benchmark(
     max_ms: float = MAX_MS,
     merge: bool = False,
 ) -> Results:
-    """Time steps (or their labels) and cuBLAS on the GPU; a size n stands for n x n x n.
+    """Time steps and cuBLAS on the GPU; a size n stands for n x n x n.
 
     Each result is checked before it is timed. With `output`, what has been measured is saved
     there after every size; with `merge`, what was there of other steps and shapes stays. Raises
-    NoGPU, CheckError for a wrong result, ImportError without cuBLAS, records.MergeError.
+    NoGPU, CheckError for a wrong result, ImportError without cuBLAS, records.MergeError, ValueError
+    for `merge` without an `output` and TypeError for what is no step.
     """
+    if merge and output is None:
+        raise ValueError("merge keeps what `output` holds of other steps: name the file")
+    for step in steps:
+        if isinstance(step, (str, int)):
+            raise TypeError(f"{step!r} is no step: pass kernels.step({step!r})")
     gpu.require()
     from tqdm.auto import tqdm
 
-    from ..ladder.step import step as find
-
-    steps = [find(step) if isinstance(step, (str, int)) else step for step in steps]
     shapes = [
         (size,) * 3 if isinstance(size, (int, np.integer)) else tuple(size)
         for size in (SIZES if sizes is None else sizes)
@@ -68,7 +71,8 @@ def benchmark(
     with tqdm(total=len(shapes) + 1, unit="size", disable=not progress) as bar:
         bar.set_description("measuring the roofs")
         fma_peak_tflops, copy_gbs, empty_launch_us = _measure_roofs(flush)
-        found = Results(_provenance(max_ms, empty_launch_us), fma_peak_tflops, copy_gbs)
+        origin = provenance(**_circumstances(max_ms, empty_launch_us))
+        found = Results(origin, fma_peak_tflops, copy_gbs)
         if earlier is not None:
             found.merged(earlier)  # raises MergeError now rather than after the work
         for shape in shapes:
@@ -93,7 +97,7 @@ def _measure_shape(
     M, N, K = shape
     host_A, host_B, _ = inputs(M, N, K)
     A, B, C = gpu.to_device(host_A), gpu.to_device(host_B), gpu.empty((M, N))
-    launches: dict[str, Launch] = {CUBLAS: functools.partial(gpu.cublas_sgemm, A, B, C)}
+    launches: dict[str, Launch] = {CUBLAS: functools.partial(cublas.sgemm, A, B, C)}
     left_out = []
     for step in steps:
         if constraint := step.broken(M, N, K):
@@ -114,7 +118,7 @@ def _measure_shape(
         result = gpu.to_host(C)
         expected = result if expected is None else expected
         try:
-            _check(result, expected, host_A, host_B)
+            _require_product(result, expected, host_A, host_B)
         except CheckError as error:
             raise CheckError(f"{name} at {M} x {N} x {K}: {error}") from None
         ((ms,),) = _rounds([launch], flush, 1, 0)
@@ -130,7 +134,7 @@ def _measure_shape(
     times = _rounds(works, flush, MIN_REPEATS, MIN_SECONDS * len(works))
     with ThreadPoolExecutor(max_workers=1) as pool:
         # nvidia-smi disturbs timings while it asks: keep the GPU as busy, but do not count
-        sample = pool.submit(gpu.status)
+        sample = pool.submit(nvidia_smi.status)
         _rounds(works, flush, 1, 0, more=lambda: not sample.done())
         status = sample.result()
     records = tuple(_record(name, shape, ms, status) for name, ms in zip(launches, times))
@@ -138,7 +142,7 @@ def _measure_shape(
 
 
 def _record(
-    name: str, shape: tuple[int, int, int], ms: Sequence[float], status: gpu.Status
+    name: str, shape: tuple[int, int, int], ms: Sequence[float], status: nvidia_smi.Status
 ) -> Record:
     p10, median, p90 = (float(x) for x in np.percentile(ms, [10, 50, 90]))
     return Record(name, *shape, median, p10, p90, len(ms), status.sm_clock_mhz, status.throttle)
@@ -178,16 +182,12 @@ def _launch_of(step: Any, A: Any, B: Any, C: Any) -> Launch:
     """One launch of the step for C = A B, with everything that can be prepared, prepared."""
     (M, K), N = A.shape, B.shape[1]
     kernel = step.kernel
-    built = build.compile(
-        kernel.source, kernel.filename, kernel.options, (kernel.name,), gpu.arch()
-    )
+    loaded = gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
     args = (np.int32(M), np.int32(N), np.int32(K), np.float32(1), A, B, np.float32(0), C)
-    return functools.partial(
-        gpu.launch, built.cubin, kernel.symbol, step.grid(M, N), step.block, args
-    )
+    return functools.partial(gpu.launch, loaded, step.grid(M, N), step.block, args)
 
 
-def _check(C: np.ndarray, cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
+def _require_product(C: np.ndarray, by_cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
     """Raise CheckError unless C is A B.
 
     Sixteen rows and columns are compared with float64; all elements with cuBLAS, which is
@@ -202,11 +202,11 @@ def _check(C: np.ndarray, cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> N
     bound = np.outer(
         2 * gamma(A.shape[1] + 2) * np.linalg.norm(A, axis=1), np.linalg.norm(B, axis=0)
     )
-    wrong = ~(np.abs(C - cublas) <= bound)  # true for NaN too
+    wrong = ~(np.abs(C - by_cublas) <= bound)  # true for NaN too
     if wrong.any():
         i, j = (int(x) for x in np.argwhere(wrong)[0])
         raise CheckError(
-            f"C[{i}, {j}] is {C[i, j]:.9g}, cuBLAS computes {cublas[i, j]:.9g}; "
+            f"C[{i}, {j}] is {C[i, j]:.9g}, cuBLAS computes {by_cublas[i, j]:.9g}; "
             f"{wrong.sum()} of {wrong.size} elements are wrong"
         )
 
@@ -249,6 +249,7 @@ def _measure_roofs(flush: Launch) -> tuple[float, float, float]:
     """FMA peak in TFLOPS, copy bandwidth in GB/s, and an empty launch in microseconds."""
     names = ("fma_peak", "nothing")
     built = build.compile(_ROOFS, "roofs.cu", (), names, gpu.arch())
+    loaded = {name: gpu.load(built.machine_code, built.lowered[name]) for name in names}
     blocks, threads = _BLOCKS_PER_SM * gpu.device().multiprocessors, 256
     out = gpu.empty(blocks * threads)
     scalars = (np.int32(_TRIPS), np.float32(0.999), np.float32(0.001))
@@ -256,14 +257,13 @@ def _measure_roofs(flush: Launch) -> tuple[float, float, float]:
     works = [
         functools.partial(
             gpu.launch,
-            built.cubin,
-            built.lowered["fma_peak"],
+            loaded["fma_peak"],
             (blocks,),
             (threads,),
             (*scalars, out),
         ),
         functools.partial(gpu.copy, target, source),
-        functools.partial(gpu.launch, built.cubin, built.lowered["nothing"], (1,), (1,), ()),
+        functools.partial(gpu.launch, loaded["nothing"], (1,), (1,), ()),
     ]
     gpu.fill_bytes(source, 0)
     _rounds(works, flush, 1, MIN_SECONDS)
@@ -277,15 +277,16 @@ def _measure_roofs(flush: Launch) -> tuple[float, float, float]:
 # ---------------------------------------------------------------------- provenance
 
 
-def _provenance(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
+def _circumstances(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
+    """What records of timings say besides where they come from."""
     device = gpu.device()
-    return provenance() | {
+    return {
         "multiprocessors": device.multiprocessors,
         "max_sm_clock_mhz": device.clock_mhz,
         "l2_bytes": device.l2_bytes,
         "memory_bytes": device.memory_bytes,
         "cuda_runtime": device.cuda_runtime,
-        "cublas": gpu.cublas_version(),
+        "cublas": cublas.version(),
         "cupy": device.cupy,
         "numpy": np.__version__,
         "empty_launch_us": empty_launch_us,

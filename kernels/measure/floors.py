@@ -114,7 +114,7 @@ class Standing:
         )
 
 
-def compare(found: Results, steps: Sequence[Any], floors: Floors) -> Standing:
+def standing(found: Results, steps: Sequence[Any], floors: Floors) -> Standing:
     """Each of the steps in the results, beside its floor."""
     rows = []
     for step in steps:
@@ -147,6 +147,6 @@ def run_cli(
     except CheckError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    standing = compare(found, steps, floors)
-    print(standing.to_json() if as_json else standing)
-    return 0 if standing.ok else 1
+    table = standing(found, steps, floors)
+    print(table.to_json() if as_json else table)
+    return 0 if table.ok else 1

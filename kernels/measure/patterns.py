@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..analysis import LANES
 from ..instruments.metrics import (
     CONFLICTS,
     KINDS,
@@ -25,9 +26,9 @@ from ..instruments.metrics import (
 from ..run import gpu
 from ..run.kernel import Kernel
 from . import profiling
+from .provenance import provenance
 from .records import write
 
-LANES = 32
 WIDTHS = (4, 8, 16)
 ALL = 2**32 - 1
 UNITS = 256  # addresses lie in this many units of a lane's width
@@ -208,10 +209,10 @@ def launch(space: str, kind: str) -> None:
 
 
 def measure(space: str, kind: str) -> dict[Pattern, list[int]]:
-    """Run the cases under ncu; what it counts of METRICS. Raises what profiling.counters does."""
+    """Run the cases under ncu; what it counts of METRICS. Raises what profiling.run_ncu does."""
     gpu.require()
     metrics = [name.format(KINDS[kind]) for name in METRICS[space]]
-    rows = profiling.counters(
+    rows = profiling.run_ncu(
         ["-m", "kernels.measure.patterns", "--launch", space, kind], f"{space}_{kind}", metrics
     )
     expected = list(cases())
@@ -252,7 +253,7 @@ def main(arguments: list[str]) -> None:
     for space in METRICS:
         for kind in KINDS:
             counts[f"{space} {kind}"] = measure(space, kind)
-            text = to_json(counts, profiling.provenance())
+            text = to_json(counts, provenance(**profiling.tool()))
             write(Path(arguments[0]), text)
 
 

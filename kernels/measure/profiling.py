@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..instruments.metrics import METRICS
 from ..run import gpu
-from .provenance import provenance as machine
+from .provenance import provenance
 from .records import counters_path, write
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ class ProfileError(RuntimeError):
     """ncu failed, or counted something else than was asked for."""
 
 
-def counters(
+def run_ncu(
     command: Sequence[str], kernels: str, metrics: Sequence[str] = METRICS, timeout: float = 1200
 ) -> list[dict[str, float]]:
     """Run a Python command line (`["-m", "module", ...]`) under ncu.
@@ -104,11 +104,11 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
     in at that moment (arbitration); so the least of 5 launches is kept.
     Returns {"provenance": …, "size": …, "steps": {label: {metric: count}}} and, with `output`,
     saves that after every step; counts that were there of other steps stay. Raises gpu.NoGPU,
-    ProfileError for a shape that a step cannot do, and what `counters` raises.
+    ProfileError for a shape that a step cannot do, and what `run_ncu` raises.
     """
     gpu.require()
     output = output or counters_path(gpu.device().name)
-    found = {"provenance": provenance(), "size": size, "steps": {}}
+    found = {"provenance": provenance(**tool()), "size": size, "steps": {}}
     if output.exists():
         before = json.loads(output.read_text(encoding="utf-8"))
         if before["size"] == size:
@@ -116,7 +116,8 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
     for step in steps:
         if constraint := step.broken(size, size, size):
             raise ProfileError(f"{step.label} requires {constraint}, which {size} breaks")
-        rows = counters(["-m", __name__, step.label, str(size)], f"^{KERNEL}$")
+        command = ["-m", "kernels", "run", step.label, str(size), "--times", str(LAUNCHES)]
+        rows = run_ncu([*command, "--device", "gpu"], f"^{KERNEL}$")
         if len(rows) != LAUNCHES:
             raise ProfileError(f"{len(rows)} launches of {KERNEL} counted, not {LAUNCHES}")
         found["steps"][step.label] = {m: min(row[m] for row in rows) for m in METRICS}
@@ -124,28 +125,14 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
     return found
 
 
-def provenance() -> dict:
-    return machine() | {
-        "ncu": _ncu_version(),
-        "what": "Nsight Compute, --clock-control none",
-    }
+def tool() -> dict[str, str | None]:
+    """What records of counters say besides where they come from."""
+    return {"ncu": _ncu_version(), "what": "Nsight Compute, --clock-control none"}
 
 
 def _ncu_version() -> str | None:
+    if shutil.which("ncu") is None:
+        return None  # `run_ncu` says so
     answer = subprocess.run(["ncu", "--version"], capture_output=True, text=True)
     words = [line for line in answer.stdout.splitlines() if line.startswith("Version")]
     return words[0].split()[1] if words else None
-
-
-def _launch(label: str, size: int) -> None:
-    """What runs under ncu: one step."""
-    from ..ladder.reference import inputs
-    from ..ladder.step import step
-
-    A, B, _ = inputs(size, size, size)
-    for _ in range(LAUNCHES):
-        step(label)(A, B, device="gpu")
-
-
-if __name__ == "__main__":
-    _launch(sys.argv[1], int(sys.argv[2]))

@@ -11,8 +11,9 @@ from typing import Any
 from ..run import gpu
 
 
-def provenance() -> dict[str, Any]:
-    """The current GPU, driver and compiler, today's date and this tree's commit. Raises NoGPU."""
+def provenance(**more: Any) -> dict[str, Any]:
+    """The current GPU, driver and compiler, today's date and this tree's commit, and `more`, what
+    a kind of record says besides. Raises NoGPU."""
     device = gpu.device()
     return {
         "gpu": device.name,
@@ -23,6 +24,7 @@ def provenance() -> dict[str, Any]:
         "python": platform.python_version(),
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit(),
+        **more,
     }
 
 

@@ -201,26 +201,33 @@ def slug(gpu_name: str) -> str:
 
 def results(gpu_name: str, folder: Path = FOLDER) -> Results:
     """The recorded results of a GPU, such as "NVIDIA H200". Raises ValueError if there are none."""
-    path = folder / slug(gpu_name) / TIMINGS
-    if path.is_file():
-        return Results.load(path)
-    names = [Results.load(p).gpu for p in sorted(folder.glob(f"*/{TIMINGS}"))]
-    raise ValueError(
-        f"nothing is recorded for {gpu_name!r}; recorded: " + (", ".join(names) or "nothing yet")
-    )
+    return Results.load(_recorded(gpu_name, TIMINGS, folder))
+
+
+def counters(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """What Nsight Compute counted on a GPU, such as "NVIDIA H200".
+
+    {"size": M = N = K, "steps": {label: {metric: count}}, "provenance": …}, with the metrics'
+    names as `Trace.counters` has them. Raises ValueError if there is no such record.
+    """
+    path = _recorded(gpu_name, COUNTERS, folder)
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def counters_path(gpu_name: str, folder: Path = FOLDER) -> Path:
     return folder / slug(gpu_name) / COUNTERS
 
 
-def counters(gpu_name: str) -> dict[str, Any]:
-    """What Nsight Compute counted on a GPU, such as "NVIDIA H200".
-
-    {"size": M = N = K, "steps": {label: {metric: count}}, "provenance": …}. Raises OSError if
-    there is no such record.
-    """
-    return json.loads(counters_path(gpu_name).read_text(encoding="utf-8"))
+def _recorded(gpu_name: str, name: str, folder: Path) -> Path:
+    """The file of a GPU's record; raises ValueError, with the GPUs that have one, without it."""
+    path = folder / slug(gpu_name) / name
+    if path.is_file():
+        return path
+    others = sorted(folder.glob(f"*/{name}"))
+    known = (json.loads(p.read_text(encoding="utf-8"))["provenance"]["gpu"] for p in others)
+    raise ValueError(
+        f"nothing is recorded for {gpu_name!r}; recorded: " + (", ".join(known) or "nothing yet")
+    )
 
 
 def peers() -> dict[str, Any]:

@@ -6,18 +6,21 @@
 It needs NumPy and nothing of the rest of the project.
 """
 
-from .errors import Deadlock, MemoryFault, ParseError, PTXError, StepLimit, UnknownOpcode
+from .errors import Deadlock, Endless, MemoryFault, ParseError, PTXError, StepLimit, UnknownOpcode
 from .events import Access, Barrier, Executed, Guarded, Launched
+from .launch import Statics, statics
 from .machine import decode, run
 from .parser import parse
-from .syntax import Entry, Instruction, Module, Param, Position
+from .syntax import Entry, Function, Instruction, Module, Param, Position
 
 __all__ = [
     "Access",
     "Barrier",
     "Deadlock",
+    "Endless",
     "Entry",
     "Executed",
+    "Function",
     "Guarded",
     "Instruction",
     "Launched",
@@ -27,9 +30,11 @@ __all__ = [
     "Param",
     "ParseError",
     "Position",
+    "Statics",
     "StepLimit",
     "UnknownOpcode",
     "decode",
     "parse",
     "run",
+    "statics",
 ]

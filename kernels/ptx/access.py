@@ -1,21 +1,23 @@
 """Instructions that touch memory: ld, st, atom, red and cp.async.
 
-A decoder takes an instruction and the slot table of its entry and returns
-`execute(state, mask)`. PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
+A decoder takes an instruction and its site and returns `execute(state, mask)`.
+PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from . import memory
+from . import atomics, memory
 from .events import Access, Fault, Landed
-from .floats import flush_subnormals
 from .forms import DTYPES, Unsupported, bits
 from .integers import low_ones
-from .syntax import Instruction, Vector
+from .syntax import Instruction, Symbol, Vector
 
 SPACES = {"global", "shared", "local", "const", "param"}
+STRONG = {"volatile", "relaxed", "acquire", "mmio"}  # loads that may wait for another thread
 # hints that change nothing about the value: caches, ordering between correct programs' threads
 HINTS = {
     "nc",
@@ -61,6 +63,15 @@ def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set
     return space, kind, lanes, others
 
 
+def param_space(space: str, operand, at) -> str:
+    """Parameters of a kernel lie in one place, those of calls with the threads."""
+    if space != "param":
+        return space
+    if isinstance(operand.base, Symbol):
+        return "param" if at.function.is_kernel_param(operand.base.name) else "arguments"
+    return "arguments" if at.function.name in at.callees else "param"
+
+
 def elements(operand) -> tuple:
     return operand.elements if isinstance(operand, Vector) else (operand,)
 
@@ -72,16 +83,16 @@ def spaces_of(space: str, address, mask, state):
     if space != "generic":
         yield state.spaces[space], address, mask
         return
-    windows = {"global": address < memory.SHARED_WINDOW, "local": address >= memory.LOCAL_WINDOW}
-    windows["shared"] = ~(windows["global"] | windows["local"])
-    start = {"global": 0, "shared": memory.SHARED_WINDOW, "local": memory.LOCAL_WINDOW}
-    for name, inside in windows.items():
+    window = memory.window_of(address)
+    for name, number, start in memory.WINDOWS:
+        inside = window == number
         if inside.all():
-            yield state.spaces[name], address - start[name], mask
+            yield state.spaces[name], address - start, mask
         elif inside.any():
             part = np.broadcast_to(inside, state.shape)
             part = part if mask is None else part & mask
-            yield state.spaces[name], address - start[name], part
+            if part.any():
+                yield state.spaces[name], address - start, part
 
 
 def reach(
@@ -119,7 +130,7 @@ def reach(
             )
         )
         mask = state.full(mask) & ~wrong
-    if kind != "load":
+    if kind != "load" and space.read_only:
         space.check_writeable(address, mask, i, state.describe_thread)
     if state.sink is not None:
         state.sink(
@@ -139,8 +150,11 @@ def reach(
     return mask
 
 
-def load(i: Instruction, slots):
+def load(i: Instruction, at):
+    slots = at.slots
     space, kind, lanes, _ = split_modifiers(i, set())
+    space = param_space(space, i.operands[1], at)
+    polls = STRONG & set(i.modifiers)
     size = bits(kind) // 8
     dtype = DTYPES[kind]
     address_of = slots.address(i.operands[1])
@@ -150,6 +164,8 @@ def load(i: Instruction, slots):
 
     def execute(state, mask):
         whole = address_of(state.registers)
+        if polls:
+            state.poll(at.following)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "load", home, address, part, size * lanes)
             for write, value in zip(writers, home.load(address, part, size, lanes)):
@@ -162,9 +178,11 @@ def load(i: Instruction, slots):
     return execute
 
 
-def store(i: Instruction, slots):
+def store(i: Instruction, at):
+    slots = at.slots
     space, kind, lanes, _ = split_modifiers(i, set())
     size = bits(kind) // 8
+    space = param_space(space, i.operands[0], at)
     unsigned = memory.UNSIGNED[size]
     address_of = slots.address(i.operands[0])
     readers = [slots.reader(e, DTYPES[kind]) for e in elements(i.operands[1])]
@@ -176,108 +194,90 @@ def store(i: Instruction, slots):
         values = [read(state.registers).view(unsigned) for read in readers]
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "store", home, address, part, size * lanes, values=values)
-            home.store(address, part, values, size)
+            if not state.careful or home.would_change(address, part, values, size):
+                state.changed = True
+                home.store(address, part, values, size)
 
     return execute
 
 
-def _compare_and_swap(old, compare, new):
-    return np.where(old == compare, new, old)
-
-
-ATOMICS = {
-    "add": lambda old, x: old + x,
-    "min": np.minimum,
-    "max": np.maximum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "exch": lambda old, x: x,
-    "cas": _compare_and_swap,
-    "inc": lambda old, x: np.where(old >= x, old.dtype.type(0), old + old.dtype.type(1)),
-    "dec": lambda old, x: np.where((old == 0) | (old > x), x, old - old.dtype.type(1)),
-}
-
-
-def atomic(i: Instruction, slots):
+def atomic(i: Instruction, at):
+    slots = at.slots
     """atom and red. Threads that meet at one address take turns in thread order; a GPU
-    takes them in any order, which float sums show in their last bits."""
-    space, kind, lanes, given = split_modifiers(i, set(ATOMICS))
-    if len(given) != 1 or lanes != 1 or (kind[0] == "f" and given - {"add", "exch"}):
+    takes them in any order, which float sums show in their last bits. A vector is that many
+    atomic operations."""
+    packed = next((word for word in i.modifiers if word in atomics.HALVES), None)
+    words = [f"b{8 * atomics.HALVES[word]}" if word == packed else word for word in i.modifiers]
+    space, kind, lanes, given = split_modifiers(
+        replace(i, modifiers=tuple(words)), set(atomics.ATOMICS)
+    )
+    if len(given) != 1:
         raise Unsupported(".".join(i.modifiers))
-    operation = ATOMICS[given.pop()]
+    operation_in = atomics.operation(given.pop(), packed or kind, lanes)
     dtype, size = DTYPES[kind], bits(kind) // 8
     operands = list(i.operands)
-    target = operands.pop(0) if i.opcode == "atom" else None
+    target = elements(operands.pop(0)) if i.opcode == "atom" else ()
     address_of = slots.address(operands[0])
-    readers = [slots.reader(operand, dtype) for operand in operands[1:]]
-    write = slots.writer(target, dtype) if target is not None else None
+    columns = [[slots.reader(x, dtype) for x in elements(operand)] for operand in operands[1:]]
+    if any(len(column) != lanes for column in columns):
+        raise Unsupported("a vector of another length")
+    writers = [slots.writer(x, dtype) for x in target]
 
     def execute(state, mask):
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
-            part = reach(i, state, "atomic", home, address, part, size)
+            part = reach(i, state, "atomic", home, address, part, size * lanes)
             active = np.ones(state.shape, bool) if part is None else part
             index = np.broadcast_to((address // size) + home.rows[size], state.shape)[active]
-            values = [
-                np.broadcast_to(read(state.registers), state.shape)[active] for read in readers
-            ]
-            function = operation
-            if dtype is np.float32 and operation is ATOMICS["add"] and home.name == "global":
-                function = flushing(operation)
-            old = take_turns(home.views[size].view(dtype), index, values, function)
-            if write is not None:
-                full = np.zeros(state.shape, dtype)
-                full[active] = old
-                write(state.registers, full, part)
+            function = operation_in(home.name)
+            unsigned = home.views[size]
+            changed = False
+            for lane in range(lanes):
+                values = [
+                    np.broadcast_to(column[lane](state.registers), state.shape)[active]
+                    for column in columns
+                ]
+                here = index + lane
+                old = atomics.take_turns(unsigned.view(dtype), here, values, function)
+                changed |= bool((unsigned[here] != old.view(unsigned.dtype)).any())
+                if writers:
+                    full = np.zeros(state.shape, dtype)
+                    full[active] = old
+                    writers[lane](state.registers, full, part)
+            if changed:
+                state.changed = True
+            else:  # as an attempt to take a lock that another holds
+                state.poll(at.following)
 
     return execute
-
-
-def flushing(operation):
-    """PTX ISA: in global memory, atomic addition of f32 takes subnormals for zeros."""
-    return lambda *x: flush_subnormals(operation(*map(flush_subnormals, x)))
-
-
-def take_turns(view, index, values, operation):
-    """Apply the operation once per element, in order, to view[index]; returns what each saw.
-
-    Each round serves the first waiting thread of every address, so that rounds are as many as
-    the threads that meet at the busiest one."""
-    old = np.empty(index.shape, view.dtype)
-    waiting = np.arange(index.size)
-    while waiting.size:
-        _, first = np.unique(index[waiting], return_index=True)
-        now = waiting[first]
-        old[now] = view[index[now]]
-        view[index[now]] = operation(old[now], *(v[now] for v in values))
-        waiting = np.delete(waiting, first)
-    return old
 
 
 # -- cp.async: copies that land when they are waited for --------------------------------------
 
 
-def async_copy(i: Instruction, slots):
+def commit_group(i: Instruction, at):
+    return lambda state, mask: state.copies.commit(state.full(mask))
+
+
+def wait_all(i: Instruction, at):
+    def execute(state, mask):
+        state.copies.commit(state.full(mask))
+        state.copies.wait(state.full(mask), 0)
+
+    return execute
+
+
+def wait_group(i: Instruction, at):
+    pending = int(i.operands[0].value)
+    return lambda state, mask: state.copies.wait(state.full(mask), pending)
+
+
+def async_copy(i: Instruction, at):
     """cp.async.{ca,cg}.shared.global [to], [from], size{, source size}: missing bytes are zeros.
 
     The source is read at once and written to shared memory by the wait, so that a kernel which
     forgets to wait computes with what was there before."""
-    words = set(i.modifiers) - {"async"}
-    if "async" not in i.modifiers or "bulk" in words:
-        raise Unsupported(".".join(i.modifiers))
-    if words == {"commit_group"}:
-        return lambda state, mask: state.copies.commit(state.full(mask))
-    if words == {"wait_all"}:
-
-        def wait_all(state, mask):
-            state.copies.commit(state.full(mask))
-            state.copies.wait(state.full(mask), 0)
-
-        return wait_all
-    if words == {"wait_group"}:
-        pending = int(i.operands[0].value)
-        return lambda state, mask: state.copies.wait(state.full(mask), pending)
+    words, slots = set(i.modifiers) - {"async"}, at.slots
     known = {"ca", "cg", "shared", "shared::cta", "global"}
     if {w for w in words if not w.startswith("L2::")} - known or "global" not in words:
         raise Unsupported(".".join(i.modifiers))
@@ -327,7 +327,7 @@ class AsyncCopies:
         self.open.append((write, threads))
 
     def commit(self, threads) -> None:
-        mine = [(write, owners & threads) for write, owners in self.open]
+        mine = self.open  # of other threads too, which the group does not have
         self.open = [
             (write, owners & ~threads) for write, owners in self.open if (owners & ~threads).any()
         ]
@@ -350,4 +350,14 @@ class AsyncCopies:
         self.groups = [group for group in self.groups if group[1].any()]
 
 
-MEMORY = {"ld": load, "ldu": load, "st": store, "atom": atomic, "red": atomic, "cp": async_copy}
+MEMORY = {
+    "ld": load,
+    "ldu": load,
+    "st": store,
+    "atom": atomic,
+    "red": atomic,
+    "cp.async": async_copy,
+    "cp.async.commit_group": commit_group,
+    "cp.async.wait_group": wait_group,
+    "cp.async.wait_all": wait_all,
+}

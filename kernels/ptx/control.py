@@ -1,7 +1,7 @@
 """Control flow: branches, exits and barriers; and the instructions that change nothing here.
 
-A decoder takes (instruction, slots, entry, index of the following instruction) and returns
-`end(state, mask)`, which says where the threads of the mask go on.
+A decoder takes an instruction and its site and returns `end(state, mask)`, which says where the
+threads of the mask go on; those that a guard holds back are no concern of it.
 PTX ISA, chapters 9.7.12 (control flow) and 9.7.13.1 (barriers).
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import warp
+from . import functions, warp
 from .errors import PTXError
-from .events import Arrived, Barrier, Guarded
+from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
-from .memory import LOCAL_WINDOW, SHARED_WINDOW
+from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOWS, window_of
 
 
 def guarded(execute, predicate_of, i):
@@ -25,6 +25,19 @@ def guarded(execute, predicate_of, i):
             if state.sink is not None:
                 state.sink(Guarded(i, taken, state.blocks, state.shape[1], state.steps))
             execute(state, taken)
+
+    return run
+
+
+def guarded_end(end, predicate_of, following: int):
+    """The same for an instruction that says where threads go on."""
+
+    def run(state, mask):
+        taken, left = split(predicate_of(state.registers), mask)
+        if left is not False:
+            state.go(following, left)
+        if taken is not False:
+            end(state, taken)
 
     return run
 
@@ -49,41 +62,30 @@ def go_to(target: int):
 
 
 def exit_threads(state, mask):
+    state.changed = True
     if mask is None:
         state.alive[:] = False
     else:
         state.alive &= ~mask
     for number in list(state.waiting):  # those who wait need not wait for these any more
         release(state, number)
-    for pc, (waiting, _) in state.gathering.items():
-        state.go(pc, waiting)
+    for place, (waiting, _) in state.gathering.items():
+        state.resume(place, waiting)
     state.gathering.clear()
 
 
-def branch(i, slots, entry, following):
+def branch(i, at):
     if set(i.modifiers) - {"uni"}:
         raise Unsupported(".".join(i.modifiers))
-    target = entry.labels[i.operands[0].name]
-    if i.guard is None:
-        return go_to(target)
-    predicate_of = slots.guard(i)
-
-    def end(state, mask):
-        taken, left = split(predicate_of(state.registers), mask)
-        if taken is not False:
-            state.go(target, taken)
-        if left is not False:
-            state.go(following, left)
-
-    return end
+    return go_to(at.target(i.operands[0].name))
 
 
-def indexed_branch(i, slots, entry, following):
+def indexed_branch(i, at):
     """brx.idx index, list of labels: how a switch compiles."""
-    if i.modifiers[0] != "idx" or i.guard is not None:
+    if set(i.modifiers) - {"idx", "uni"}:
         raise Unsupported(".".join(i.modifiers))
-    index_of = slots.reader(i.operands[0], np.uint32)
-    targets = [entry.labels[name] for name in entry.branch_targets[i.operands[1].name]]
+    index_of = at.slots.reader(i.operands[0], np.uint32)
+    targets = [at.target(name) for name in at.function.branch_targets[i.operands[1].name]]
 
     def end(state, mask):
         index = np.broadcast_to(index_of(state.registers), state.shape)
@@ -103,36 +105,22 @@ def indexed_branch(i, slots, entry, following):
     return end
 
 
-def leave(i, slots, entry, following):
-    """ret and exit; a thread that leaves the entry is done."""
+def leave(i, at):
+    """ret: back from a function, or, in a kernel, the end of the thread."""
     if i.modifiers and i.modifiers != ("uni",):
         raise Unsupported(".".join(i.modifiers))
-    if i.guard is None:
-        return exit_threads
-    predicate_of = slots.guard(i)
+    return functions.leave_function(i, at) if at.function.name in at.callees else exit_threads
 
+
+def leave_kernel(i, at):
+    if i.modifiers:
+        raise Unsupported(".".join(i.modifiers))
+    return exit_threads
+
+
+def trap(i, at):
     def end(state, mask):
-        leaving, left = split(predicate_of(state.registers), mask)
-        if left is not False:
-            state.go(following, left)
-        if leaving is not False:
-            exit_threads(state, leaving)
-
-    return end
-
-
-def trap(i, slots, entry, following):
-    predicate_of = slots.guard(i) if i.guard else None
-
-    def end(state, mask):
-        taken = mask
-        if predicate_of is not None:
-            taken, left = split(predicate_of(state.registers), mask)
-            if left is not False:
-                state.go(following, left)
-        if taken is not False:
-            b, t = np.argwhere(state.full(taken))[0]
-            raise PTXError("the kernel trapped", instruction=i, thread=state.describe_thread(b, t))
+        raise PTXError("the kernel trapped", instruction=i, thread=state.first_thread(mask))
 
     return end
 
@@ -140,21 +128,20 @@ def trap(i, slots, entry, following):
 # -- barriers ---------------------------------------------------------------------------------
 
 
-def barrier(i, slots, entry, following):
+BARRIER_WORDS = {
+    "sync", "arrive", "red", "aligned", "cta", "popc", "and", "or", "u32", "pred",
+}  # fmt: skip
+
+
+def barrier(i, at):
     """bar.sync, bar.arrive, bar.red: threads of a block wait for each other.
 
     A barrier completes when all threads of the block that have not exited are there, or as many
     as its thread count says."""
-    if i.modifiers[:1] == ("warp",):
-        return warp_wide(i, slots, entry, following)
+    slots, following = at.slots, at.following
     kind = next((m for m in i.modifiers if m in ("sync", "arrive", "red")), None)
-    if (
-        kind is None
-        or set(i.modifiers)
-        - {"sync", "arrive", "red", "aligned", "cta", "popc", "and", "or", "u32", "pred"}
-        or i.guard is not None
-    ):
-        raise Unsupported(".".join(i.modifiers) + (" under a guard" if i.guard else ""))
+    if kind is None or set(i.modifiers) - BARRIER_WORDS:
+        raise Unsupported(".".join(i.modifiers))
     operands, combine = list(i.operands), None
     if kind == "red":
         combine = reduction(i, slots, operands)
@@ -174,6 +161,7 @@ def barrier(i, slots, entry, following):
             state.go(following, mask)
             return
         here = state.full(mask)
+        state.changed = True
         if kind == "arrive":
             state.arrived.setdefault(number, np.zeros(len(here), np.int64))
             state.arrived[number] += here.sum(1)
@@ -181,10 +169,10 @@ def barrier(i, slots, entry, following):
                 state.sink(Arrived(i, number, mask, state.blocks, state.shape[1], state.steps))
             state.go(following, mask)
         else:
-            groups = state.waiting.setdefault(number, {})
-            if following in groups:
-                here = here | groups[following][0]
-            groups[following] = (here, i, combine, count)
+            groups, place = state.waiting.setdefault(number, {}), following + state.base
+            if place in groups:
+                here = here | groups[place][0]
+            groups[place] = (here, i, combine, count)
         release(state, number)
 
     return end
@@ -212,14 +200,15 @@ def release(state, number: int) -> None:
         return
     going = here & done[:, None]
     waited = tuple((i, mask & going) for mask, i, *_ in groups.values() if (mask & going).any())
-    for pc, (mask, i, combine, _) in list(groups.items()):
+    for place, (mask, i, combine, _) in list(groups.items()):
         if combine is not None:
             combine(state, going)
-        state.go(pc, mask & going)
+        if (mask & going).any():
+            state.resume(place, mask & going)
         left = mask & ~going
-        groups.pop(pc)
+        groups.pop(place)
         if left.any():
-            groups[pc] = (left, i, combine, count)
+            groups[place] = (left, i, combine, count)
     announce(state, waited[0][0], number, None if going.all() else going, count, waited)
     if not groups:
         del state.waiting[number]
@@ -257,54 +246,46 @@ def reduction(i, slots, operands: list):
     return combine
 
 
-def warp_wide(i, slots, entry, following):
-    """shfl, vote, redux, bar.warp.sync: the lanes of a warp wait for each other."""
-    decode = warp.barrier if i.opcode in ("bar", "barrier") else warp.WARP[i.opcode]
-    run = decode(i, slots, following)
-    predicate_of = slots.guard(i) if i.guard else None
-
-    def end(state, mask):
-        if predicate_of is not None:
-            mask, left = split(predicate_of(state.registers), mask)
-            if left is not False:
-                state.go(following, left)
-            if mask is False:
-                return
-        if following - 1 in state.gathering:
-            mask = state.full(mask) | state.gathering.pop(following - 1)[0]
-        run(state, mask)
-
-    return end
-
-
 CONTROL = {
     "bra": branch,
     "brx": indexed_branch,
+    "call": functions.call,
     "ret": leave,
-    "exit": leave,
+    "exit": leave_kernel,
     "trap": trap,
     "bar": barrier,
     "barrier": barrier,
-    **dict.fromkeys(warp.WARP, warp_wide),
+    **warp.WARP,
 }
 
 
 # -- neither control nor arithmetic -----------------------------------------------------------
 
 
-def nothing(i, slots):
-    """Fences and hints: threads of a chunk run in lockstep and see each other's stores."""
+def nothing(i, at):
+    """Hints."""
     return lambda state, mask: None
 
 
-def change_window(i, slots):
+def fence(i, at):
+    """Threads of a chunk run in lockstep and see each other's stores: only the sink is told."""
+
+    def execute(state, mask):
+        if state.sink is not None:
+            state.sink(Fenced(i, mask, state.blocks, state.shape[1], state.steps))
+
+    return execute
+
+
+def change_window(i, at):
     """cvta: between a space's own addresses and generic ones."""
-    to = i.modifiers[0] == "to"
+    slots, to = at.slots, i.modifiers[0] == "to"
     space, kind = i.modifiers[-2:]
     start = {
         "global": 0,
         "const": 0,
-        "param": 0,
+        "param": PARAM_WINDOW,
+        "param::entry": PARAM_WINDOW,
         "shared": SHARED_WINDOW,
         "shared::cta": SHARED_WINDOW,
         "local": LOCAL_WINDOW,
@@ -319,8 +300,33 @@ def change_window(i, slots):
     return lambda state, mask: write(state.registers, read(state.registers) + shift, mask)
 
 
+def is_space(i, at):
+    """isspacep.space p, address: whether a generic address lies in a space."""
+    (space,) = i.modifiers
+    space = {"shared::cta": "shared", "shared::cluster": "shared", "param::entry": "param"}.get(
+        space, space
+    )
+    numbers = {name: number for name, number, _ in WINDOWS}
+    address_of = at.slots.address(i.operands[1])
+    write = at.slots.writer(i.operands[0], np.bool_)
+
+    def execute(state, mask):
+        address = address_of(state.registers)
+        inside = window_of(address) == numbers["global" if space == "const" else space]
+        if space in ("global", "const"):
+            constant = np.zeros(address.shape, bool)
+            for a in state.spaces["const"].allocations:
+                constant |= (address >= a.start) & (address < a.end)
+            inside &= constant if space == "const" else ~constant
+        write(state.registers, inside, mask)
+
+    return execute
+
+
 SIMPLE = {
     "activemask": warp.active_mask,
     "cvta": change_window,
-    **dict.fromkeys(("membar", "fence", "nanosleep", "prefetch", "prefetchu"), nothing),
+    "isspacep": is_space,
+    **dict.fromkeys(("membar", "fence"), fence),
+    **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
 }

@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 
+def thread_name(number: int, thread: int, grid, block) -> str:
+    """The coordinates of a thread, given the linear numbers of its block and of itself."""
+    x, y, _ = block
+    i, j, _ = grid
+    n, t = int(number), int(thread)
+    return (
+        f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
+        f"thread ({t % x}, {t // x % y}, {t // (x * y)})"
+    )
+
+
 class PTXError(RuntimeError):
     """Base of all errors of the interpreter.
 
@@ -41,4 +52,8 @@ class Deadlock(PTXError):
 
 
 class StepLimit(PTXError):
-    """The run took more steps than allowed, as an endless loop does."""
+    """The run does not come to an end, as far as can be told."""
+
+
+class Endless(StepLimit, Deadlock):
+    """Threads go round in a loop that nobody is left to end."""

@@ -123,6 +123,17 @@ class Arrived:
 
 
 @dataclass(frozen=True)
+class Fenced:
+    """membar or fence: the threads of the mask have passed it."""
+
+    instruction: Instruction
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
 class WarpSync:
     """shfl, vote, redux or bar.warp.sync: lanes have waited for those of their member mask."""
 
@@ -132,3 +143,4 @@ class WarpSync:
     blocks: np.ndarray
     threads: int
     step: int
+    sources: np.ndarray | None = None  # of shfl: the lane that each reads, (B, T)

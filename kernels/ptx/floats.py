@@ -14,6 +14,32 @@ LEAST_NORMAL = np.finfo(np.float32).tiny
 _LOW_28 = np.uint64((1 << 28) - 1)
 
 
+NAN = np.uint32(0x7FFFFFFF).view(np.float32)  # of every float32 operation without a number to give
+NAN_64 = np.uint64(0xFFF8000000000000).view(np.float64)  # of one whose operands are numbers
+QUIET = np.uint64(1 << 51)
+
+
+def has_nan(x) -> bool:
+    least = x.min() if x.size else 0  # a NaN if there is one, and much faster than isnan
+    return least != least
+
+
+def one_nan(x):
+    """The result of a float32 operation: whatever NaN NumPy made of it, the GPU's."""
+    return np.where(np.isnan(x), NAN, x) if has_nan(x) else x
+
+
+def payload(result, *operands):
+    """The result of a float64 operation: a NaN has the bits of the first of the operands that is
+    one, made quiet, as on an H200 (the probe's data are in the tests)."""
+    if not has_nan(result):
+        return result
+    bits = np.full(result.shape, NAN_64.view(np.uint64))
+    for x in reversed(operands):
+        bits = np.where(np.isnan(x), x.view(np.uint64) | QUIET, bits)
+    return np.where(np.isnan(result), bits.view(np.float64), result)
+
+
 def fma32(a, b, c):
     """a * b + c in float32, rounded once.
 
@@ -28,7 +54,8 @@ def fma32(a, b, c):
     if suspect.size and not suspect.min():
         where = np.nonzero(suspect == 0)
         a, b, c = (np.broadcast_to(x, s.shape)[where].astype(np.float64) for x in (a, b, c))
-        s[where] = _to_odd(s[where], _sum_error(a * b, c, s[where]))
+        s[where] = to_odd(s[where], error_of_sum(a * b, c, s[where]))
+        return one_nan(s.astype(np.float32))  # every NaN is among the suspects
     return s.astype(np.float32)
 
 
@@ -39,7 +66,7 @@ def directed(rounding: str):
         a, b, c = (x.astype(np.float64) for x in (a, b, c))
         product = a * b
         s = product + c
-        exact = _to_odd(s, _sum_error(product, c, s))  # not a float32 unless the value is
+        exact = to_odd(s, error_of_sum(product, c, s))  # not a float32 unless the value is
         nearest = exact.astype(np.float32)
         if rounding == "rm":  # a sum that cancels is -0, but +0 + +0 stays +0
             positive = ~(np.signbit(product) | np.signbit(c))
@@ -65,7 +92,7 @@ def fma64(a, b, c):
     low = _product_error(a, b, product)
     t = c + low
     v = product + t
-    z = _sum_to_odd(_sum_error(c, low, t), _sum_error(product, t, v))
+    z = _sum_to_odd(error_of_sum(c, low, t), error_of_sum(product, t, v))
     result = v + z
     size = np.abs(product)
     near_limits = (
@@ -101,7 +128,7 @@ def _fma_exact(a, b, c) -> float:
         return float("inf") if exact > 0 else float("-inf")
 
 
-def _sum_error(a, b, s):
+def error_of_sum(a, b, s):
     """The exact a + b - s, for s = fl(a + b) (Knuth's TwoSum)."""
     bb = s - a
     return (a - (s - bb)) + (b - bb)
@@ -119,7 +146,7 @@ def _product_error(a, b, p):
     return ((ah * bh - p) + ah * bl + al * bh) + al * bl
 
 
-def _to_odd(s, error):
+def to_odd(s, error):
     """fl(a + b) and its error -> a + b rounded to odd: where it was inexact, the neighbour of
     the exact value whose last bit is set."""
     even = (s.view(np.uint64) & np.uint64(1)) == 0
@@ -130,7 +157,7 @@ def _to_odd(s, error):
 
 def _sum_to_odd(a, b):
     s = a + b
-    return _to_odd(s, _sum_error(a, b, s))
+    return to_odd(s, error_of_sum(a, b, s))
 
 
 def minimum(a, b):

@@ -1,80 +1,67 @@
-"""The machine: decode an entry once, then run all threads of a chunk of blocks together.
+"""The machine: decode a kernel once, then run all threads of a chunk of blocks together.
 
 A register is one NumPy array of shape (blocks, threads), or of length 1 along an axis on which
 it does not vary: a loop counter is (1, 1), an offset made from threadIdx is (1, threads), and
 NumPy's broadcasting does the rest. The uniform datapath of the hardware has the same idea.
 
-Threads that diverge wait in `State.ready`, a mask for each program counter; the lowest program
-counter runs first, so that they meet again where the paths join. Masks broadcast like registers;
-None stands for all threads.
+Threads that diverge wait in `State.ready`, a mask for each place; the lowest program counter runs
+first, so that they meet again where the paths join (see `schedule`). Masks broadcast like
+registers; None stands for all threads.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from . import control, flow, isa, memory
-from .access import MEMORY, AsyncCopies
-from .errors import Deadlock, StepLimit, UnknownOpcode
-from .events import Executed, Launched
+from .access import MEMORY
+from .errors import ParseError, UnknownOpcode
+from .events import Launched
+from .explicit import explicit
 from .forms import Unsupported
+from .functions import (
+    Callee,
+    Layout,
+    Return,
+    callee,
+    deepest,
+    demangle,
+    finish,
+    function_addresses,
+    lay_out_frames,
+    linked,
+    recursive,
+)
+from .launch import (
+    APART,
+    FAR,
+    Statics,
+    check_launch,
+    extent,
+    fresh,
+    pack_params,
+    place,
+    resolve,
+    write_back,
+)
+from .library import NEEDS_HEAP, Printer
 from .ops import OPS
-from .registers import Slots
-from .syntax import Entry, Instruction, Vector
+from .registers import Slots, with_clocks
+from .schedule import STEP_LIMIT, run_chunks
+from .state import Launch, State
+from .syntax import Entry, Function, Instruction, Vector
 
 CHUNK_THREADS = 16384  # as many as keep the working set in the L2 cache of a core
-MAX_THREADS = 1024  # of a block, on every GPU to date
-STEP_LIMIT = 5_000_000
-FAR, APART = 1 << 20, 256  # bytes between the arrays of a tolerant run: global, other spaces
-PATIENCE = 1024  # turns of the lowest program counter before another has one
-SIMPLE = MEMORY | control.SIMPLE  # decoders that take (instruction, slots)
-
-
-@dataclass
-class State:
-    """All that changes while a chunk runs."""
-
-    registers: list[np.ndarray]
-    spaces: dict[str, memory.Space]
-    blocks: np.ndarray  # (B,) linear block numbers
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    sink: object = None
-    tolerant: bool = False
-    steps: int = 0  # instructions run
-    ready: dict[int, np.ndarray | None] = field(default_factory=lambda: {0: None})
-    waiting: dict[int, dict] = field(default_factory=dict)  # barrier -> {pc: mask}
-    arrived: dict[int, np.ndarray] = field(default_factory=dict)  # bar.arrive counts (B,)
-    gathering: dict[int, tuple] = field(default_factory=dict)  # pc of a warp-wide instruction
-    # -> (mask of the lanes that wait, instruction)
-    copies: AsyncCopies = field(default_factory=AsyncCopies)
-
-    def __post_init__(self):
-        x, y, z = self.block
-        self.shape = (len(self.blocks), x * y * z)
-        self.alive = np.ones(self.shape, bool)
-
-    def full(self, mask) -> np.ndarray:
-        """The mask as an array (B, T)."""
-        return np.ones(self.shape, bool) if mask is None else np.broadcast_to(mask, self.shape)
-
-    def go(self, pc: int, mask) -> None:
-        """Let the threads of the mask continue at pc, with those that are there already."""
-        if pc in self.ready and mask is not None:
-            mask = self.ready[pc] | mask
-        self.ready[pc] = None if mask is None or mask.all() else mask
-
-    def describe_thread(self, b: int, t: int) -> str:
-        x, y, _ = self.block
-        i, j, _ = self.grid
-        n = int(self.blocks[b])
-        return (
-            f"block ({n % i}, {n // i % j}, {n // (i * j)}), "
-            f"thread ({t % x}, {t // x % y}, {t // (x * y)})"
-        )
+DEEP_CHUNK_THREADS = 2048  # with the stacks of recursive functions
+END = -1  # where ret, exit and trap lead, guarded or not
+ADVICE = (
+    'what the interpreter lacks runs with device="gpu" on a machine with an NVIDIA GPU; '
+    "here, write it in other words"
+)
 
 
 @dataclass(frozen=True)
@@ -82,58 +69,157 @@ class BasicBlock:
     """Straight-line code: steps that do not jump, then one that decides where to go."""
 
     instructions: tuple[Instruction, ...]
+    count: int
     steps: tuple
     end: object
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    blocks: dict[int, BasicBlock]  # by the index of the first instruction
+    blocks: dict[int, BasicBlock]  # by the program counter of the first instruction
     slots: Slots
+    size: int  # program counters
+    functions: list[Function]
+    again: set[str]  # names of those that are recursive
+    endless: set[int]  # blocks from which no way leads to the end
+    heap: bool  # malloc or free is called
+
+
+@dataclass(eq=False)
+class Linked:
+    """What the functions of a program know of each other."""
+
+    callees: dict[str, Callee]
+    by_address: dict[int, Callee]
+    again: set[str]
+    returns: list[Return]
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an instruction stands, for the function that decodes it."""
+
+    slots: Slots
+    function: Function
+    start: int  # program counter of the function
+    following: int  # and of what comes after the instruction
+    linked: Linked
+
+    callees = property(lambda self: self.linked.callees)
+    by_address = property(lambda self: self.linked.by_address)
+    returns = property(lambda self: self.linked.returns)
+    recursive = property(lambda self: self.function.name in self.linked.again)
+
+    def target(self, label: str) -> int:
+        if label not in self.function.labels:
+            raise Unsupported(f"there is no label {label}")
+        return self.start + self.function.labels[label]
+
+    def new_return(self, returned) -> int:
+        """The number of a call, by which its threads find back."""
+        self.returns.append(Return(self.following, finish(returned, self.recursive)))
+        return len(self.returns) - 1
 
 
 @functools.lru_cache(maxsize=64)
 def decode(entry: Entry) -> Program:
-    """Bind every instruction to its function. Raises UnknownOpcode."""
-    slots = Slots(entry)
-    blocks = {}
-    for start, stop in ((block.start, block.stop) for block in flow.blocks(entry, waits=True)):
-        run = entry.instructions[start:stop]
-        if isa.lookup(run[-1]).ends:
-            end = bind(run[-1], slots, entry, stop)
-            body = run[:-1]
+    """Bind every instruction to its function. Raises UnknownOpcode or ParseError."""
+    called = linked(entry)
+    again, addresses = recursive(called), function_addresses(entry.functions)
+    names = {v.name for v in entry.variables} | {p.name for p in entry.params} | set(addresses)
+    slots = Slots(explicit(entry), names)
+    starts, size = {}, 0
+    for function in (entry, *called):
+        starts[function.name] = size
+        size += len(function.instructions) + 1  # where labels at the very end lead
+    callees = {
+        f.name: Callee(f, slots.of(explicit(f)), starts[f.name], f.name in again) for f in called
+    }
+    by_address = {addresses[name]: each for name, each in callees.items()}
+    link = Linked(callees, by_address, again, [])
+    blocks, successors = {}, {}
+    for function in (entry, *called):
+        view = slots if function is entry else callees[function.name].slots
+        decode_function(entry, function, view, starts[function.name], link, blocks, successors)
+    heap = any(
+        callee(i) in NEEDS_HEAP
+        for f in (entry, *called)
+        for i in f.instructions
+        if i.opcode == "call"
+    )
+    return Program(blocks, slots, size, called, again, endless(successors), heap)
+
+
+def decode_function(entry, function, slots, start: int, link: Linked, blocks, successors) -> None:
+    """Add the basic blocks of a function, and where each may lead."""
+    if function.error is not None:
+        raise ParseError(f"{demangle(function.name)} could not be read: {function.error}; {ADVICE}")
+    code, written = function.instructions, explicit(function).instructions
+    for block in flow.blocks(function, waits=True):
+        run, last = code[block.start : block.stop], code[block.stop - 1]
+        site = Site(slots, function, start, start + block.stop, link)
+        if isa.lookup(last).ends:
+            end = bind(last, site, entry)
         else:
-            end = control.go_to(stop)
-            body = run
-        blocks[start] = BasicBlock(run, tuple(bind(i, slots, entry, stop) for i in body), end)
-    # where labels at the very end lead, and bodies that do without a ret
-    blocks[len(entry.instructions)] = BasicBlock((), (), control.exit_threads)
-    return Program(blocks, slots)
+            end = control.go_to(site.following)
+        body = written[block.start : block.stop - bool(isa.lookup(last).ends)]
+        steps = tuple(bind(i, site, entry, len(run) - n - 1) for n, i in enumerate(body))
+        blocks[start + block.start] = BasicBlock(run, len(run), steps, end)
+        after = [start + to for to in flow.targets(function, last)]
+        after += [END] * (isa.lookup(last).ends == "leave")
+        successors[start + block.start] = after + [site.following] * flow.runs_on(last)
+    # bodies that do without a ret
+    ret = Instruction("ret", (), (), None, False, 0, None)
+    end = bind(ret, Site(slots, function, start, start + len(code), link), entry)
+    blocks[start + len(code)] = BasicBlock((), 0, (), end)
+    successors[start + len(code)] = [END]
 
 
-def bind(i: Instruction, slots: Slots, entry: Entry, following: int):
+def endless(successors: dict[int, list[int]]) -> set[int]:
+    """The blocks from which no way leads to END."""
+    before: dict[int, list[int]] = {}
+    for block, after in successors.items():
+        for each in after:
+            before.setdefault(each, []).append(block)
+    ends, seen = [END], {END}
+    while ends:
+        ends = [b for each in ends for b in before.get(each, ()) if b not in seen]
+        seen.update(ends)
+    return successors.keys() - seen
+
+
+def find(table: dict | set, i: Instruction):
+    """The entry of a table with the longest name that the instruction's begins with."""
+    for count in range(len(i.modifiers), -1, -1):
+        name = ".".join((i.opcode, *i.modifiers[:count]))
+        if name in table:
+            return table[name] if isinstance(table, dict) else name
+    return None
+
+
+def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Callable:
     """The function `(state, mask)` that runs this instruction."""
     try:
-        if i.opcode in control.CONTROL:
-            return control.CONTROL[i.opcode](i, slots, entry, following)
-        if i.opcode in OPS:
-            execute = compute(i, slots)
-        elif i.opcode in SIMPLE:
-            execute = SIMPLE[i.opcode](i, slots)
-        elif i.opcode == "call":
-            raise Unsupported("a function that was not inlined, such as printf")
-        else:
+        ends = find(control.CONTROL, i)
+        if ends:
+            end = ends(i, site)
+            return control.guarded_end(end, site.slots.guard(i), site.following) if i.guard else end
+        decoder = find(DECODERS, i)
+        if decoder is None:
             raise Unsupported(i.opcode)
-        return control.guarded(execute, slots.guard(i), i) if i.guard else execute
-    except (Unsupported, IndexError, KeyError) as reason:
+        execute = with_clocks(decoder(i, site), i, site.slots, before_end)
+        return control.guarded(execute, site.slots.guard(i), i) if i.guard else execute
+    except (Unsupported, IndexError, KeyError, AttributeError) as reason:
+        why = next((str(e) for name, e in entry.unread.items() if name in str(reason)), reason)
+        where = f" in {demangle(site.function.name)}" if site.function is not entry else ""
         raise UnknownOpcode(
-            f"the interpreter does not know {i.text!r} ({reason})", instruction=i
+            f"the interpreter does not know {i.text!r}{where} ({why}): {ADVICE}", instruction=i
         ) from None
 
 
-def compute(i: Instruction, slots: Slots):
+def compute(i: Instruction, at: Site):
     """An instruction that only computes: registers in, registers out."""
-    op = OPS[i.opcode](i)
+    slots, op = at.slots, OPS[i.opcode](i)
     target, *sources = i.operands
     if len(sources) == 1 and isinstance(sources[0], Vector):
         sources = sources[0].elements
@@ -159,6 +245,9 @@ def compute(i: Instruction, slots: Slots):
     return execute
 
 
+DECODERS = {**dict.fromkeys(OPS, compute), **MEMORY, **control.SIMPLE}
+
+
 def run(
     entry: Entry,
     grid,
@@ -169,184 +258,99 @@ def run(
     sink=None,
     step_limit: int = STEP_LIMIT,
     tolerant: bool = False,
+    statics: Statics | None = None,
+    write=None,
+    progress=None,
+    names=None,
 ) -> None:
     """Run an entry for a grid of blocks.
 
     grid, block: 1 to 3 ints, x first. args, one per parameter: a C-contiguous NumPy array for a
     pointer (what the kernel stores is written back into it), a NumPy scalar of the parameter's
     size for a value, bytes for a struct. dynamic_shared: bytes. sink: called with every event
-    (see `events`). step_limit: instructions that a chunk of blocks may run. tolerant: with a
-    sink, tell it of accesses that are out of bounds or misaligned, and go on without them;
-    arrays lie farther apart then, so that fewer of the former end in another array.
+    (see `events`). step_limit: how often the threads of a chunk may pass one place of the program
+    (see `schedule`). tolerant: with a sink, tell it of accesses that are out of bounds or
+    misaligned, and go on without them; arrays lie farther apart then, so that fewer of the former
+    end in another array. statics: the module's variables, which the run changes; fresh ones
+    without. write: takes the text of printf, sys.stdout.write without. progress: called with
+    (blocks done, blocks), at most ten times a second. names: what errors call things, either the
+    arguments' names or a function (space, Allocation, offset) that gives a place's name or None.
 
     Raises ValueError for a launch that a GPU would refuse, and a PTXError for what goes wrong
     while running.
     """
     grid, block = extent("grid", grid), extent("block", block)
-    check_launch(entry, block, args)
+    check_launch(entry, block, args, dynamic_shared)
     program = decode(entry)
-    heap, addresses, arrays = place(entry, args, FAR if tolerant else memory.GUARD)
-    const = memory.Space("const", heap.data, heap.row, heap.allocations)  # the same bytes
+    threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
+    statics = fresh(entry.variables) if statics is None else statics
+    names = namer(names)
+    held = place(entry, args, statics, program.heap, FAR if tolerant else memory.GUARD, names)
     apart = APART if tolerant else 0
-    params = np.frombuffer(bytearray(pack_params(entry, args, addresses)), np.uint8)
     shared, shared_size = memory.lay_out(
         [v for v in entry.variables if v.space == "shared"], dynamic_shared, apart
     )
-    local, local_size = memory.lay_out(
-        [v for v in entry.variables if v.space == "local"], guard=apart
+    depth = deepest(program.functions, program.again)
+    local, arguments = (
+        lay_out_frames(space, entry, program.functions, depth, program.again, apart)
+        for space in ("local", "param")
     )
-    symbols = {a.name: a.start for a in (*heap.allocations, *shared, *local)}
-    symbols |= {p.name: p.offset for p in entry.params}
+    symbols = held.starts | {a.name: a.start for a in shared}
+    symbols |= {(entry.name, p.name): p.offset for p in entry.params}
+    symbols |= function_addresses(entry.functions) | local.symbols | arguments.symbols
+    resolve(entry, statics, symbols, held.space.data)
     param = memory.Space(
         "param",
-        params,
+        np.frombuffer(bytearray(pack_params(entry, args, held.starts)), np.uint8),
         np.zeros((1, 1), np.int64),
-        [memory.Allocation(p.name, p.offset, p.size) for p in entry.params],
+        [memory.Allocation(p.name, p.offset, p.size, False) for p in entry.params],
     )
+    fixed = {
+        "global": held.space,
+        "const": memory.constants(
+            held.space, {v.name for v in entry.variables if v.space == "const"}
+        ),
+        "param": param,
+    }
     if sink is not None:
-        sink(
-            Launched(
-                entry,
-                grid,
-                block,
-                {
-                    "global": tuple(heap.allocations),
-                    "param": tuple(param.allocations),
-                    "shared": tuple(shared),
-                    "local": tuple(local),
-                },
-            )
-        )
-    threads = block[0] * block[1] * block[2]
-    total = grid[0] * grid[1] * grid[2]
-    per_chunk = max(1, CHUNK_THREADS // threads)
+        every = {name: tuple(space.allocations) for name, space in fixed.items()}
+        rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
+        sink(Launched(entry, grid, block, every | rows))
+    launch = Launch(step_limit, Printer(write), held.heap, (local, arguments), depth, shared_size)
+    per_chunk = max(1, (DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads)
+
+    def begin(first: int, end: int) -> State:
+        rows = (end - first, threads)
+        spaces = fixed | {
+            "shared": memory.rowed_space("shared", shared, shared_size, (rows[0], 1), names),
+            "local": rows_of("local", local, rows, names),
+            "arguments": rows_of("param", arguments, rows, names),
+        }
+        blocks = np.arange(first, end)
+        state = State([], spaces, blocks, grid, block, launch, program.size, sink, tolerant)
+        state.registers = program.slots.initial(state, symbols, dynamic_shared)
+        return state
+
     with np.errstate(all="ignore"):  # IEEE says what happens; PTX does not warn
-        for first in range(0, total, per_chunk):
-            blocks = np.arange(first, min(first + per_chunk, total))
-            spaces = {
-                "global": heap,
-                "const": const,
-                "param": param,
-                "shared": memory.rowed_space("shared", shared, shared_size, (len(blocks), 1)),
-                "local": memory.rowed_space("local", local, local_size, (len(blocks), threads)),
-            }
-            state = State([], spaces, blocks, grid, block, sink, tolerant)
-            state.registers = program.slots.initial(state, symbols, dynamic_shared)
-            run_chunk(program, state, step_limit)
-    for array, allocation in arrays:
-        if allocation.writeable:
-            array.view(np.uint8).reshape(-1)[:] = heap.data[allocation.start : allocation.end]
+        try:
+            run_chunks(program, begin, total, per_chunk, threads, progress)
+        finally:
+            launch.printer.flush()
+    write_back(held)
 
 
-def run_chunk(program: Program, state: State, step_limit: int) -> None:
-    """The loop: lowest program counter first. At times it is another's turn, or threads that spin
-    until another thread signals would wait for ever."""
-    turn = 0
-    while state.ready:
-        turn += 1
-        pc = min(state.ready)
-        if turn % PATIENCE == 0:
-            pc = sorted(state.ready)[turn // PATIENCE % len(state.ready)]
-        mask = state.ready.pop(pc)
-        block = program.blocks[pc]
-        if state.sink is not None:
-            state.sink(
-                Executed(block.instructions, state.blocks, state.shape[1], mask, state.steps)
-            )
-        state.steps += len(block.instructions)
-        if state.steps > step_limit:
-            b, t = np.argwhere(state.full(mask))[0]
-            raise StepLimit(
-                f"still running after {step_limit} instructions: an endless loop? "
-                "(step_limit= raises the limit)",
-                instruction=block.instructions[-1],
-                thread=state.describe_thread(b, t),
-            )
-        for step in block.steps:
-            step(state, mask)
-        block.end(state, mask)
-    for waiting, instruction in state.gathering.values():
-        b, t = np.argwhere(waiting)[0]
-        raise Deadlock(
-            "the member mask names lanes that never come here",
-            instruction=instruction,
-            thread=state.describe_thread(b, t),
-        )
-    for number, groups in state.waiting.items():
-        for mask, instruction, *_ in groups.values():
-            b, t = np.argwhere(mask)[0]
-            raise Deadlock(
-                f"barrier {number} is never completed: {int(mask[b].sum())} threads of the block "
-                f"wait, {int(state.alive[b].sum())} have not exited",
-                instruction=instruction,
-                thread=state.describe_thread(b, t),
-            )
+def namer(names):
+    """The arguments' names as a function of places, as spaces take it."""
+    if callable(names):
+        return names
+    names = names or ()
+
+    def name_of(space: str, allocation: memory.Allocation, offset: int) -> str | None:
+        n = allocation.argument
+        return names[n] if n is not None and n < len(names) else None
+
+    return name_of
 
 
-def extent(name: str, size) -> tuple[int, int, int]:
-    """1 to 3 ints -> 3."""
-    size = (size,) if isinstance(size, (int, np.integer)) else tuple(size)
-    if not 1 <= len(size) <= 3 or not all(isinstance(n, (int, np.integer)) and n > 0 for n in size):
-        raise ValueError(f"{name} must be 1 to 3 positive integers, not {size}")
-    return tuple(int(n) for n in (*size, 1, 1)[:3])
-
-
-def check_launch(entry: Entry, block, args) -> None:
-    threads = block[0] * block[1] * block[2]
-    limit = MAX_THREADS
-    for name in ("maxntid", "reqntid"):
-        if name in entry.attributes:
-            limit = min(limit, int(np.prod(entry.attributes[name])))
-    if threads > limit:
-        raise ValueError(
-            f"a block of {threads} threads is more than the {limit} that "
-            f"{entry.name} may be launched with"
-        )
-    if len(args) != len(entry.params):
-        raise ValueError(f"{entry.name} takes {len(entry.params)} arguments, {len(args)} given")
-
-
-def place(entry: Entry, args, guard: int):
-    """Put arrays and module variables into global memory.
-
-    Returns the space, the address of each array argument by position, and (array, allocation)
-    pairs."""
-    buffers, position, arrays = [], {}, {}
-    for n, (param, value) in enumerate(zip(entry.params, args)):
-        if not isinstance(value, np.ndarray):
-            continue
-        key = (value.__array_interface__["data"][0], value.nbytes) if value.nbytes else id(value)
-        if key not in arrays:
-            for other in arrays.values():
-                if np.may_share_memory(value, other):
-                    raise ValueError(
-                        f"argument {n} of {entry.name} overlaps another array in "
-                        "part; pass the same array or separate ones"
-                    )
-            arrays[key] = value
-            buffers.append((f"argument {n} ({param.name})", value, n))
-        position[n] = list(arrays).index(key)
-    variables = [v for v in entry.variables if v.space in ("global", "const")]
-    for v in variables:
-        data = np.frombuffer(bytearray(v.data.ljust(v.size, b"\0")), np.uint8)
-        buffers.append((v.name, data, None))
-    heap = memory.global_space(buffers, guard)
-    addresses = {n: heap.allocations[at].start for n, at in position.items()}
-    return heap, addresses, list(zip(arrays.values(), heap.allocations))
-
-
-def pack_params(entry: Entry, args, addresses: dict[int, int]) -> bytes:
-    """The parameter space: every value at its offset."""
-    size = max((p.offset + p.size for p in entry.params), default=0)
-    data = bytearray(-(-max(size, 1) // 16) * 16)
-    for n, (param, value) in enumerate(zip(entry.params, args)):
-        if n in addresses:
-            value = np.uint64(addresses[n])
-        raw = bytes(value) if isinstance(value, (bytes, bytearray)) else np.asarray(value).tobytes()
-        if len(raw) != param.size:
-            raise ValueError(
-                f"argument {n} of {entry.name} has {len(raw)} bytes; the parameter "
-                f"is .{param.type} with {param.size}"
-            )
-        data[param.offset : param.offset + param.size] = raw
-    return bytes(data)
+def rows_of(name: str, layout: Layout, rows: tuple[int, int], names) -> memory.Space:
+    return memory.rowed_space(name, layout.allocations, layout.size, rows, names)

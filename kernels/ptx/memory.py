@@ -10,6 +10,7 @@ Memory that nobody wrote reads as 0xFF: NaN for floats, so a missing store shows
 from __future__ import annotations
 
 import bisect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,8 +20,18 @@ from .errors import MemoryFault
 ALIGNMENT = 256  # of global allocations, as cudaMalloc gives at least
 GUARD = 4096  # unallocated bytes around each of them
 SHARED_WINDOW = 1 << 40  # where generic addresses of shared memory start
-LOCAL_WINDOW = 1 << 41
-WINDOW = 1 << 40  # and how far they reach
+LOCAL_WINDOW = 2 << 40
+PARAM_WINDOW = 3 << 40
+FUNCTION_WINDOW = 4 << 40  # addresses of functions, which no load reaches
+FUNCTION_STEP = 16
+
+# of generic addresses: space, its number, where it starts
+WINDOWS = (
+    ("global", 0, 0),
+    ("shared", 1, SHARED_WINDOW),
+    ("local", 2, LOCAL_WINDOW),
+    ("param", 3, PARAM_WINDOW),
+)
 
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -31,7 +42,7 @@ class Allocation:
     start: int
     size: int
     writeable: bool = True
-    argument: int | None = None  # which argument of the launch it is, the first if several
+    argument: int | None = None  # which argument of the kernel it is
 
     @property
     def end(self) -> int:
@@ -46,13 +57,20 @@ class Space:
     data: np.ndarray
     row: np.ndarray
     allocations: list[Allocation]
+    names: Callable[[str, Allocation, int], str | None] = lambda *_: None
     views: dict[int, np.ndarray] = field(init=False)
     rows: dict[int, np.ndarray] = field(init=False)
 
     def __post_init__(self):
         self.views = {size: self.data.view(dtype) for size, dtype in UNSIGNED.items()}
         self.rows = {size: self.row // size for size in UNSIGNED}
+        self.know()
+
+    def know(self) -> None:
+        """To be called when the allocations change."""
         self.starts = [a.start for a in self.allocations]
+        self.read_only = [a for a in self.allocations if not a.writeable]
+        self._bounds = None  # starts and ends as arrays, once they are needed
 
     def load(self, address, mask, size: int, count: int):
         """`count` values of `size` bytes from each address -> list of unsigned arrays.
@@ -78,6 +96,23 @@ class Space:
                 index = np.broadcast_to(index, np.broadcast_shapes(index.shape, value.shape))
             view[n:][index] = value
 
+    def would_change(self, address, mask, values, size: int) -> bool:
+        """Whether a store of these values leaves any byte different."""
+        index, view = self._index(address, mask, size), self.views[size]
+        for n, value in enumerate(values):
+            if mask is not None:
+                value = np.broadcast_to(value, mask.shape)[mask]
+            if (view[index + n] != value).any():
+                return True
+        return False
+
+    def copy(self, source, target, mask, size: int, count: int) -> None:
+        """`count` words of `size` bytes from one address of a row to another."""
+        view = self.views[size]
+        source, target = self._index(source, mask, size), self._index(target, mask, size)
+        for n in range(count):
+            view[target + n] = view[source + n]
+
     def _index(self, address, mask, size: int):
         index = address >> _SHIFT[size]
         if self.row.size > 1:
@@ -102,15 +137,17 @@ class Space:
 
     def check_writeable(self, address, mask, instruction, describe_thread) -> None:
         """Raise a MemoryFault for a store to a read-only allocation."""
-        for a in self.allocations:
-            if not a.writeable:
-                hit = (address >= a.start) & (address < a.end) & (True if mask is None else mask)
-                if hit.any():
-                    raise MemoryFault(
-                        f"store to {a.name}, which is read-only",
-                        instruction=instruction,
-                        thread=describe_thread(*np.argwhere(hit)[0]),
-                    )
+        for a in self.read_only:
+            hit = (address >= a.start) & (address < a.end) & (True if mask is None else mask)
+            if hit.any():
+                where = np.argwhere(hit)[0]
+                bad = int(np.broadcast_to(address, hit.shape)[tuple(where)])
+                raise MemoryFault(
+                    f"store to {self.named(a, bad)}, which is read-only: pass a copy that may "
+                    "be written",
+                    instruction=instruction,
+                    thread=describe_thread(*where),
+                )
 
     def find(self, address: int) -> Allocation | None:
         at = bisect.bisect_right(self.starts, address) - 1
@@ -119,8 +156,9 @@ class Space:
     def _allocated(self, address, width: int):
         if not self.allocations:
             return np.zeros(address.shape, bool)
-        starts = np.array(self.starts)
-        ends = np.array([a.end for a in self.allocations])
+        if self._bounds is None:
+            self._bounds = np.array(self.starts), np.array([a.end for a in self.allocations])
+        starts, ends = self._bounds
         at = np.maximum(np.searchsorted(starts, address, "right") - 1, 0)
         return (address >= starts[at]) & (address + width <= ends[at])
 
@@ -144,7 +182,17 @@ class Space:
         home = nearest(self.allocations, address)
         if home is None:
             return f"address {address:#x}; there is no {self.name} allocation"
-        return f"address {address:#x}, {distance(home, address)}"
+        return f"address {address:#x}, {distance(home, address, self.named(home, address))}"
+
+    def named(self, home: Allocation, address: int) -> str:
+        """What a reader calls the place, as far as `run` was told, or the allocation's name."""
+        return self.names(self.name, home, address - home.start) or home.name
+
+
+def constants(home: Space, variables: set[str]) -> Space:
+    """The constant variables, which lie in global memory, as a space with bounds of its own."""
+    found = [a for a in home.allocations if a.name in variables]
+    return Space("const", home.data, home.row, found, home.names)
 
 
 def nearest(allocations, address: int) -> Allocation | None:
@@ -152,6 +200,12 @@ def nearest(allocations, address: int) -> Allocation | None:
     return min(
         allocations, default=None, key=lambda a: max(a.start - address, address - a.end + 1, 0)
     )
+
+
+def window_of(address):
+    """Which of the WINDOWS a generic address lies in; a wild one counts as global."""
+    window = address >> 40
+    return np.where((window < 0) | (window > 3), 0, window)
 
 
 def distance(home: Allocation, address: int, name: str | None = None) -> str:
@@ -169,28 +223,37 @@ def distance(home: Allocation, address: int, name: str | None = None) -> str:
 _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
-def global_space(buffers: list[tuple[str, np.ndarray, int | None]], guard: int = GUARD) -> Space:
-    """Copy the buffers (name, array, which argument) into one arena, unallocated guards between
-    them."""
-    allocations, end = [], guard
-    for name, buffer, argument in buffers:
-        start = -(-end // ALIGNMENT) * ALIGNMENT
-        allocations.append(Allocation(name, start, buffer.nbytes, buffer.flags.writeable, argument))
+def global_space(
+    buffers: list[tuple[str | None, int | None, np.ndarray, int]], names=lambda *_: None
+) -> tuple[Space, list[int]]:
+    """Copy the buffers (a name, which argument it is, the array, unallocated bytes behind it) into
+    one arena. One without a name is no allocation. Also returns where each one starts."""
+    allocations, starts, end = [], [], GUARD
+    for name, argument, buffer, guard in buffers:
+        start = -(-(end + guard - GUARD) // ALIGNMENT) * ALIGNMENT
+        starts.append(start)
+        if name is not None:
+            writeable = buffer.flags.writeable
+            allocations.append(Allocation(name, start, buffer.nbytes, writeable, argument))
         end = start + buffer.nbytes + guard
     data = np.full(-(-end // 16) * 16, 0xFF, np.uint8)
-    for allocation, (_, buffer, _) in zip(allocations, buffers):
-        data[allocation.start : allocation.end] = buffer.reshape(-1).view(np.uint8)
-    return Space("global", data, np.zeros((1, 1), np.int64), allocations)
+    for start, (_, _, buffer, _) in zip(starts, buffers):
+        data[start : start + buffer.nbytes] = buffer.reshape(-1).view(np.uint8)
+    return Space("global", data, np.zeros((1, 1), np.int64), allocations, names), starts
 
 
 def rowed_space(
-    name: str, allocations: list[Allocation], size: int, rows: tuple[int, int]
+    name: str,
+    allocations: list[Allocation],
+    size: int,
+    rows: tuple[int, int],
+    names=lambda *_: None,
 ) -> Space:
     """A space with one row of `size` bytes for each of rows[0] * rows[1] owners."""
     stride = -(-size // 16) * 16
     count = rows[0] * rows[1]
     row = (np.arange(count, dtype=np.int64) * stride).reshape(rows)
-    return Space(name, np.full(max(count * stride, 16), 0xFF, np.uint8), row, allocations)
+    return Space(name, np.full(max(count * stride, 16), 0xFF, np.uint8), row, allocations, names)
 
 
 def lay_out(variables, dynamic: int = 0, guard: int = 0) -> tuple[list[Allocation], int]:

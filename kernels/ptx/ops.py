@@ -10,73 +10,33 @@ A modifier that an opcode does not list raises `Unsupported`: never a wrong answ
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from . import floats, integers
+from .approximate import approximate, division
 from .comparison import COMPARE
+from .convert import cvt
+from .float_ops import (
+    ADD,
+    DIVIDE,
+    MULTIPLY,
+    RECIPROCAL,
+    ROOT,
+    SUBTRACT,
+    contracted,
+    copysign,
+    extreme_op,
+    fma,
+    sign_op,
+)
 from .forms import BITS, DTYPES, FLOATS, INTEGERS, Op, Unsupported, bits, modifiers_of
+from .half import KINDS as HALVES, compared, half_op
+from .packed import PACKED, two_in_a_word
 from .syntax import Instruction, Vector
 
 # -- builders: how a NumPy function becomes an opcode -----------------------------------------
-
-
-def with_float_flags(function: Callable, flags: set[str], exact: Callable | None = None):
-    """Apply `.ftz` (subnormals are zeros, in and out) and `.sat` (clamp to [0, 1], NaN to 0).
-
-    `exact` is the function in float64, as far as it rounds there otherwise than `function`."""
-
-    def run(*arrays):
-        if "ftz" in flags:
-            arrays = [floats.flush_subnormals(x) for x in arrays]
-        result = function(*arrays)
-        if "ftz" in flags:
-            # the smallest normal number may be a subnormal rounded up, and is then flushed too
-            least = np.abs(result) == floats.LEAST_NORMAL
-            if least.any():
-                size = np.abs((exact or function)(*(x.astype(np.float64) for x in arrays)))
-                result = np.where(least & (size < floats.LEAST_NORMAL), result * 0, result)
-            result = floats.flush_subnormals(result)
-        if "sat" in flags:
-            result = np.fmin(np.fmax(result, result.dtype.type(0)), result.dtype.type(1))
-        return result
-
-    return run if flags & {"ftz", "sat"} else function
-
-
-def float_op(function: Callable, count: int, types=FLOATS, flags="rn ftz sat"):
-    """A float-only opcode."""
-
-    def build(i):
-        kind, given = modifiers_of(i, types, flags)
-        if kind == "f64" and given - {"rn"}:  # approximate float64 has rules of its own
-            raise Unsupported(".".join(i.modifiers))
-        dtype = DTYPES[kind]
-        return Op(with_float_flags(function, given), (dtype,) * count, dtype)
-
-    return build
-
-
-def rounded_op(nearest: Callable, as_fma: Callable, count: int):
-    """add, sub, mul, fma: `.rn` as NumPy does it, other roundings of float32 by way of fma."""
-
-    def build(i):
-        if i.modifiers[-1] == "f64":
-            return float_op(nearest, count)(i)
-        rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
-        _, flags = modifiers_of(i, {"f32"}, f"{rounding} ftz sat")
-        function = nearest
-        if rounding != "rn":
-            directed = floats.directed(rounding)
-            function = lambda *x: directed(*as_fma(*x))
-
-        def exact(*x):
-            a, b, c = as_fma(*x)
-            return a * b + c
-
-        return Op(with_float_flags(function, flags, exact), (np.float32,) * count, np.float32)
-
-    return build
 
 
 def number_op(integer: Callable, floating: Callable | None, count: int):
@@ -85,10 +45,31 @@ def number_op(integer: Callable, floating: Callable | None, count: int):
     def build(i):
         if floating and i.modifiers[-1] in FLOATS:
             return floating(i)
-        kind, _ = modifiers_of(i, INTEGERS)
+        if floating and i.modifiers[-1] in HALVES:
+            return half_op(i.opcode)(i)
+        if "cc" in i.modifiers:
+            return with_carry(i)
+        if {"s16x2", "u16x2"} & set(i.modifiers):
+            return two_in_a_word(i)
+        words = i.modifiers
+        if words[-1] == "relu":  # max.s32.relu
+            i = replace(i, modifiers=("relu", *words[:-1]))
+        kind, flags = modifiers_of(i, INTEGERS, "sat relu")
+        if "sat" in flags and kind == "s32" and i.opcode in ("add", "sub"):
+            return Op(saturated(integer), (np.int32,) * count, np.int32)
+        if "relu" in flags and kind == "s32" and i.opcode in ("min", "max"):
+            return Op(lambda a, b: np.maximum(integer(a, b), 0), (np.int32,) * count, np.int32)
+        if flags:
+            raise Unsupported(".".join(i.modifiers))
         return Op(integer, (DTYPES[kind],) * count, DTYPES[kind])
 
     return build
+
+
+def saturated(function: Callable):
+    """add.sat and sub.sat: clamped to the range of int32."""
+    wide = lambda x: x.astype(np.int64)
+    return lambda a, b: np.clip(function(wide(a), wide(b)), -(2**31), 2**31 - 1).astype(np.int32)
 
 
 def bit_op(function: Callable, count: int, types=BITS | {"pred"}):
@@ -120,6 +101,8 @@ def product(i: Instruction) -> tuple[Callable, type, type]:
 def mul(i):
     if i.modifiers[-1] in FLOATS:
         return MULTIPLY(i)
+    if i.modifiers[-1] in HALVES:
+        return half_op("mul")(i)
     function, dtype, result = product(i)
     return Op(function, (dtype, dtype), result)
 
@@ -127,8 +110,70 @@ def mul(i):
 def mad(i):
     if i.modifiers[-1] in FLOATS:
         return fma(i)
+    if "cc" in i.modifiers:
+        return with_carry(i)
+    if i.modifiers[:2] == ("hi", "sat"):
+        function, dtype, _ = product(replace(i, modifiers=("hi", i.modifiers[-1])))
+        return Op(lambda a, b, c: saturated(np.add)(function(a, b), c), (dtype,) * 3, dtype)
     function, dtype, result = product(i)
     return Op(lambda a, b, c: function(a, b) + c, (dtype, dtype, result), result)
+
+
+def with_carry(i):
+    """add, sub, mad with `.cc`, and addc, subc, madc: the flag is an operand (`explicit`)."""
+    words = tuple(m for m in i.modifiers if m != "cc")
+    kind = words[-1]
+    if kind not in ("u32", "s32", "u64", "s64"):
+        raise Unsupported(".".join(i.modifiers))
+    plain, reads = i.opcode.removesuffix("c"), i.opcode.endswith("c")
+    unsigned, sets = DTYPES[f"u{kind[1:]}"], "cc" in i.modifiers
+    function = integers.subtract_with_carry if plain == "sub" else integers.add_with_carry
+    count = 2
+    if plain == "mad":
+        multiply, dtype, _ = product(replace(i, modifiers=words))
+        count = 3
+    elif len(words) > 1:
+        raise Unsupported(".".join(i.modifiers))
+
+    def run(*x):
+        flag = x[count] if reads else unsigned(plain == "sub")
+        a, b = x[:2]
+        if plain == "mad":
+            a, b = multiply(a.view(dtype), b.view(dtype)).view(unsigned), x[2]
+        result = function(a, b, flag)
+        return result if sets else result[0]
+
+    return Op(run, (unsigned,) * (count + reads), unsigned)
+
+
+def mul24(i):
+    kind, flags = modifiers_of(i, {"u32", "s32"}, "lo hi")
+    if len(flags) != 1:
+        raise Unsupported(".".join(i.modifiers))
+    high, dtype = "hi" in flags, DTYPES[kind]
+    if i.opcode == "mul24":
+        return Op(lambda a, b: integers.multiply_24(a, b, high), (dtype,) * 2, dtype)
+    return Op(lambda a, b, c: integers.multiply_24(a, b, high) + c, (dtype,) * 3, dtype)
+
+
+def by_mode(function: Callable, types: set[str]):
+    """szext and bmsk: `.clamp` or `.wrap`."""
+
+    def build(i):
+        kind, flags = modifiers_of(i, types, "clamp wrap")
+        if len(flags) != 1:
+            raise Unsupported(".".join(i.modifiers))
+        return Op(lambda a, b: function(a, b, "wrap" in flags, kind), (np.uint32,) * 2, np.uint32)
+
+    return build
+
+
+def prmt(i):
+    mode = i.modifiers[1] if len(i.modifiers) > 1 else None
+    if i.modifiers[:1] != ("b32",) or (mode and mode not in integers.SELECTORS):
+        raise Unsupported(".".join(i.modifiers))
+    function = integers.permute_by(mode) if mode else integers.permute_bytes
+    return Op(function, (np.uint32,) * 3, np.uint32)
 
 
 def shift(function: Callable, types: set[str]):
@@ -184,95 +229,28 @@ def count_op(function: Callable):
     return build
 
 
-# -- floats -----------------------------------------------------------------------------------
-
-ONE = np.ones((1, 1), np.float32)
-
-ADD = rounded_op(np.add, lambda a, b: (a, ONE, b), 2)
-SUBTRACT = rounded_op(np.subtract, lambda a, b: (a, ONE, -b), 2)
-MULTIPLY = rounded_op(np.multiply, lambda a, b: (a, b, np.copysign(np.float32(0), a * b)), 2)
-
-
-def fma(i):
-    if i.modifiers[-1] == "f64":
-        return float_op(floats.fma64, 3)(i)
-    return rounded_op(floats.fma32, lambda a, b, c: (a, b, c), 3)(i)
+def hold(i):
+    """What stands where a product was that is computed with its sum: its factors, if they may
+    change before that, and itself, if another sum needs it."""
+    kept = len(i.operands[0].elements)
+    if not kept:
+        return Op(lambda: (), (), np.uint32)
+    multiply = mul(replace(i, opcode="mul"))
+    function = (lambda a, b: (a, b)) if kept == 2 else lambda a, b: (a, b, multiply.function(a, b))
+    return Op(function, multiply.sources, multiply.result)
 
 
 def div(i):
+    if {"full", "approx"} & set(i.modifiers):
+        return division(i)
     if i.modifiers[-1] in FLOATS:
-        return float_op(np.divide, 2, flags="rn full approx ftz")(i)
+        return DIVIDE(i)
     return number_op(integers.divide, None, 2)(i)
 
 
-def sign_op(floating: Callable, integer: Callable):
-    """abs and neg. `.ftz` aside, they only touch the sign bit."""
-
-    def build(i):
-        if i.modifiers[-1] in FLOATS:
-            return float_op(floating, 1, flags="ftz")(i)
-        kind, _ = modifiers_of(i, {"s16", "s32", "s64"})
-        return Op(integer, (DTYPES[kind],), DTYPES[kind])
-
-    return build
-
-
-APPROXIMATE = "approx ftz"  # results of these may differ from a GPU's in the last bits
-
-
-# -- conversion ---------------------------------------------------------------------------
-
-INTEGER_ROUNDING = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
-
-
-def cvt(i):
-    *flags, result, source = i.modifiers
-    flags = set(flags)
-    if (result, source) == ("tf32", "f32") and flags == {"rna"}:
-        return Op(floats.to_tf32, (np.float32,), np.uint32)
-    known = DTYPES.keys() - {"pred"} - {"b8", "b16", "b32", "b64"}
-    roundings = flags & INTEGER_ROUNDING.keys()
-    if (
-        not {result, source} <= known
-        or flags - {"rn", "ftz", "sat"} - roundings
-        or len(roundings) > 1
-    ):
-        raise Unsupported(".".join(i.modifiers))
-    from_dtype, to_dtype = DTYPES[source], DTYPES[result]
-    rounding = INTEGER_ROUNDING[roundings.pop()] if roundings else None
-    if source[0] == "f" and result[0] != "f":
-        if rounding is None:
-            raise Unsupported(".".join(i.modifiers))
-        convert = lambda x: floats.to_integer(x, to_dtype, rounding)
-    elif source[0] == "f" and rounding:
-        convert = lambda x: rounding(x).astype(to_dtype)
-    elif "sat" in flags and result[0] != "f":
-        convert = saturate(from_dtype, to_dtype)
-        flags = set()
-    else:
-        convert = lambda x: x.astype(to_dtype)
-    return Op(convert_with_flags(convert, flags, from_dtype, to_dtype), (from_dtype,), to_dtype)
-
-
-def convert_with_flags(convert, flags, from_dtype, to_dtype):
-    def run(x):
-        if "ftz" in flags and from_dtype is np.float32:
-            x = floats.flush_subnormals(x)
-        result = convert(x)
-        if "ftz" in flags and to_dtype is np.float32:
-            result = floats.flush_subnormals(result)
-        if "sat" in flags and np.issubdtype(to_dtype, np.floating):
-            result = np.fmin(np.fmax(result, to_dtype(0)), to_dtype(1))
-        return result
-
-    return run if flags & {"ftz", "sat"} else convert
-
-
-def saturate(from_dtype, to_dtype):
-    """Integer to integer, clamped to the result's range."""
-    source, target = np.iinfo(from_dtype), np.iinfo(to_dtype)
-    low, high = max(source.min, target.min), min(source.max, target.max)
-    return lambda x: np.clip(x, from_dtype(low), from_dtype(high)).astype(to_dtype)
+def comparing(build: Callable):
+    """setp and set, also of the half types."""
+    return lambda i: compared(i) if i.modifiers[-1] in HALVES else build(i)
 
 
 def mov(i):
@@ -315,17 +293,17 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "rem": number_op(integers.remainder, None, 2),
     "abs": sign_op(np.abs, np.abs),
     "neg": sign_op(np.negative, np.negative),
-    "min": number_op(np.minimum, float_op(floats.minimum, 2, flags="ftz"), 2),
-    "max": number_op(np.maximum, float_op(floats.maximum, 2, flags="ftz"), 2),
-    "sqrt": float_op(np.sqrt, 1, flags="rn approx ftz"),
-    "rcp": float_op(np.reciprocal, 1, flags="rn approx ftz"),
-    "rsqrt": float_op(lambda x: 1 / np.sqrt(x), 1, flags=APPROXIMATE),
-    "ex2": float_op(np.exp2, 1, types={"f32"}, flags=APPROXIMATE),
-    "lg2": float_op(np.log2, 1, types={"f32"}, flags=APPROXIMATE),
-    "sin": float_op(np.sin, 1, types={"f32"}, flags=APPROXIMATE),
-    "cos": float_op(np.cos, 1, types={"f32"}, flags=APPROXIMATE),
-    "tanh": float_op(np.tanh, 1, types={"f32"}, flags=APPROXIMATE),
-    "copysign": float_op(lambda a, b: np.copysign(b, a), 2, flags=""),
+    "min": number_op(np.minimum, extreme_op(floats.minimum), 2),
+    "max": number_op(np.maximum, extreme_op(floats.maximum), 2),
+    "sqrt": ROOT,
+    "rcp": RECIPROCAL,
+    **dict.fromkeys(("rsqrt", "lg2", "sin", "cos"), approximate),
+    "ex2": lambda i: half_op("ex2")(i) if i.modifiers[-1] in HALVES else approximate(i),
+    "tanh": lambda i: half_op("tanh")(i) if i.modifiers[-1] in HALVES else approximate(i),
+    "copysign": copysign,
+    "contracted": contracted,
+    "hold": hold,
+    "hold.div": division,
     "and": bit_op(np.bitwise_and, 2),
     "or": bit_op(np.bitwise_or, 2),
     "xor": bit_op(np.bitwise_xor, 2),
@@ -335,14 +313,26 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "shr": shift(integers.shift_right, BITS | INTEGERS),
     "shf": shf,
     "lop3": lop3,
-    "prmt": bit_op(integers.permute_bytes, 3, {"b32"}),
+    "prmt": prmt,
     "bfe": bfe,
     "bfi": bfi,
     "bfind": bfind,
     "popc": count_op(np.bitwise_count),
     "clz": count_op(integers.leading_zeros),
     "brev": bit_op(integers.reverse_bits, 1, {"b32", "b64"}),
+    "sad": number_op(integers.absolute_difference, None, 3),
+    "mul24": mul24,
+    "mad24": mul24,
+    **dict.fromkeys(("addc", "subc", "madc"), with_carry),
+    "fns": bit_op(integers.find_nth_set, 3, {"b32"}),
+    "szext": by_mode(
+        lambda a, b, wrap, kind: integers.extend(a, b, wrap, kind == "s32"), {"u32", "s32"}
+    ),
+    "bmsk": by_mode(lambda a, b, wrap, _: integers.bit_mask(a, b, wrap), {"b32"}),
     "cvt": cvt,
     "mov": mov,
+    **PACKED,
     **COMPARE,
+    "setp": comparing(COMPARE["setp"]),
+    "set": comparing(COMPARE["set"]),
 }

@@ -1,8 +1,11 @@
-"""PTX text -> entries with their instructions.
+"""PTX text -> kernels and functions with their instructions.
 
-The grammar is the part of the PTX ISA that NVRTC writes, inline assembly included:
-module variables, entries with parameters, register, shared and local declarations,
-`.loc` line information, labels, nested scopes and instructions.
+The grammar is the part of the PTX ISA that NVRTC writes, inline assembly included: module
+variables, entries and functions with parameters, register, shared and local declarations,
+`.loc` line information, labels, nested scopes, calls and instructions.
+
+What cannot be read does not stand in the way of the rest: a kernel or function keeps the error
+that its body gave, a declaration's is kept by name, and they are raised where they are used.
 Reference: "Parallel Thread Execution ISA", chapters 4 (syntax), 5 (state spaces) and 11.
 """
 
@@ -12,32 +15,23 @@ import re
 import struct
 from dataclasses import dataclass, field, replace
 
+from . import lexer
 from .errors import ParseError
 from .syntax import (
     TYPE_BYTES,
     Address,
     Entry,
+    Function,
     Immediate,
     Instruction,
     Module,
     Param,
     Position,
     Register,
+    Relocation,
     Symbol,
     Variable,
     Vector,
-)
-
-_TOKEN = re.compile(
-    r"""
-    (?P<skip>  \s+ | //[^\n]* | /\*.*?\*/ )
-  | (?P<string> "[^"]*" )
-  | (?P<number> 0[fF][0-9a-fA-F]{8} | 0[dD][0-9a-fA-F]{16} | 0[xX][0-9a-fA-F]+U? | 0[bB][01]+U?
-              | \d+\.\d*(?:[eE][-+]?\d+)? | \d+U? )
-  | (?P<word>  [.%$A-Za-z_] (?: [\w$.%] | :: )* )
-  | (?P<punctuation> [-+!{}()\[\],;:|<>=@] )
-""",
-    re.VERBOSE | re.DOTALL,
 )
 
 
@@ -53,115 +47,115 @@ class _Body:
 
 
 def parse(text: str) -> Module:
-    """Read a PTX module. Raises ParseError with the line that could not be read."""
+    """Read a PTX module. Raises ParseError with the line that could not be read if that leaves
+    no kernel; an unreadable kernel among others raises when it is run."""
     return _Parser(text).module()
 
 
-class _Parser:
+class _Parser(lexer.Cursor):
     def __init__(self, text: str):
-        self.tokens = list(_tokenize(text))
-        self.at = 0
+        super().__init__(text)
         # .file directives stand at the end of the text but are needed from the first .loc on
         files = re.findall(r'^\s*\.file\s+(\d+)\s+"(?:[^"]*/)?([^"/]*)"', text, re.MULTILINE)
         self.files = {int(number): name for number, name in files}  # without folders
-        self.position: Position | None = None
-        self.globals: list[Variable] = []
+        self.variables: dict[str, Variable] = {}  # of the module
+        self.entries: dict[str, Entry] = {}
+        self.functions: dict[str, Function] = {}
+        self.unread: dict[str, ParseError] = {}
         self.scopes: list[dict[str, str]] = []  # declared register -> its unique name
+        self.locals: list[dict[str, str]] = []  # and declared variable, beside it
         self.scope_count = 0
-
-    # -- tokens ---------------------------------------------------------------------------
-
-    def peek(self, ahead: int = 0) -> str:
-        index = self.at + ahead
-        return self.tokens[index][0] if index < len(self.tokens) else ""
-
-    @property
-    def line(self) -> int:
-        return self.tokens[min(self.at, len(self.tokens) - 1)][1]
-
-    def next(self) -> str:
-        token = self.peek()
-        self.at += 1
-        return token
-
-    def accept(self, token: str) -> bool:
-        if self.peek() == token:
-            self.at += 1
-            return True
-        return False
-
-    def expect(self, token: str) -> None:
-        if not self.accept(token):
-            raise self.error(f"expected {token!r}, found {self.peek()!r}")
-
-    def error(self, what: str) -> ParseError:
-        return ParseError(f"PTX line {self.line}: {what}")
-
-    def integer(self) -> int:
-        negative = self.accept("-")
-        token = self.next()
-        try:
-            value = _integer(token)
-        except ValueError:
-            raise self.error(f"expected an integer, found {token!r}") from None
-        return -value if negative else value
-
-    def skip_braces(self) -> None:
-        self.expect("{")
-        depth = 1
-        while depth:
-            token = self.next()
-            if not token:
-                raise self.error("a '{' is never closed")
-            depth += (token == "{") - (token == "}")
 
     # -- module level ---------------------------------------------------------------------
 
     def module(self) -> Module:
-        entries = {}
+        first = None
         while self.peek():
-            token = self.next()
-            if token in (".version", ".address_size"):
-                self.next()
-            elif token == ".target":
-                self.next()
-                while self.accept(","):
-                    self.next()
-            elif token == ".file":
-                self.next(), self.next()
-                while self.accept(","):
-                    self.next()
-            elif token == ".section":
-                self.next()
-                self.skip_braces()
-            elif token in (".visible", ".extern", ".weak", ".common"):
-                continue
-            elif token == ".entry":
-                entry = self.entry()
-                entries[entry.name] = entry
-            elif token == ".func":
-                self.function()
-            elif token in (".global", ".const", ".shared"):
-                self.globals.append(self.variable(token[1:]))
-            elif token == ".pragma":
-                while self.next() != ";":
-                    pass
-            else:
-                raise self.error(f"unexpected {token!r} at module level")
-        return Module(entries)
+            start = self.at
+            try:
+                self.statement()
+            except ParseError as error:
+                first = first or error
+                self.recover(start, error)
+        if first and not self.entries:
+            raise first
+        module = tuple(v for v in self.variables.values() if v.space in ("global", "const"))
+        for name, entry in self.entries.items():
+            variables = (*module, *self.shared_of(entry), *entry.variables)
+            self.entries[name] = replace(
+                entry, variables=variables, functions=self.functions, unread=self.unread
+            )
+        return Module(self.entries, self.functions, module, self.unread)
 
-    def function(self) -> None:
-        """Skip a device function; a call to one is an unknown opcode when it is decoded."""
-        while self.peek() not in (";", "{"):
+    def statement(self) -> None:
+        token = self.next()
+        if token in (".version", ".address_size"):
             self.next()
-        if not self.accept(";"):
+        elif token == ".target":
+            self.next()
+            while self.accept(","):
+                self.next()
+        elif token == ".file":
+            self.next(), self.next()
+            while self.accept(","):
+                self.next()
+        elif token == ".section":
+            self.next()
             self.skip_braces()
+        elif token in (".visible", ".extern", ".weak", ".common"):
+            pass
+        elif token == ".entry":
+            entry = self.function(Entry, ())
+            self.entries[entry.name] = entry
+        elif token == ".func":
+            self.position = None
+            function = self.function(Function, self.params() if self.peek() == "(" else ())
+            if function.instructions or function.name not in self.functions:  # else declared again
+                self.functions[function.name] = function
+        elif token in (".global", ".const", ".shared"):
+            variable = self.variable(token[1:])
+            self.variables[variable.name] = variable
+        elif token == ".pragma":
+            self.skip_until(";")
+            self.next()
+        else:
+            self.at -= 1
+            raise self.error(f"unexpected {token!r} at module level")
 
-    def entry(self) -> Entry:
+    def recover(self, start: int, error: ParseError) -> None:
+        """Pass over a statement, and keep the error for whoever uses a name of it."""
+        self.at = start
+        while self.peek() not in (";", "{", "=", ""):
+            token = self.next()
+            if token[0] not in ".%" and not token[0].isdigit():
+                self.unread.setdefault(token, error)
+        while self.peek() not in (";", "{", ""):
+            self.next()
+        if self.peek() == "{":
+            self.skip_braces()
+        self.accept(";")
+
+    def shared_of(self, entry: Entry) -> list[Variable]:
+        """The module's shared variables that the entry or what it can call mentions."""
+        waiting, seen = [entry], {entry.name}
+        while waiting:
+            names = set().union(*(symbols_in(i.operands) for i in waiting.pop().instructions))
+            waiting += [self.functions[n] for n in (names - seen) & self.functions.keys()]
+            waiting += [
+                self.functions[r.symbol]
+                for n in (names - seen) & self.variables.keys()
+                for r in self.variables[n].relocations
+                if r.symbol in self.functions and r.symbol not in seen
+            ]
+            seen |= names | {f.name for f in waiting}
+        return [v for v in self.variables.values() if v.space == "shared" and v.name in seen]
+
+    def function(self, kind: type, results: tuple[Param, ...]):
+        """An entry or a function; a function may be declared alone, without a body."""
         name = self.next()
         params = self.params() if self.peek() == "(" else ()
         attributes = {}
-        while self.peek() != "{":
+        while self.peek() not in ("{", ";"):
             directive = self.next()
             if not directive.startswith("."):
                 raise self.error(f"unexpected {directive!r} before the body of {name}")
@@ -170,25 +164,34 @@ class _Parser:
                 values.append(self.integer())
                 self.accept(",")
             attributes[directive[1:]] = tuple(values)
-        body = _Body()
+        body, start, error = _Body(), self.at, None
         self.position = None
-        self.scope(body)
-        return Entry(
+        self.scopes, self.locals = [], []
+        if not self.accept(";"):
+            try:
+                self.scope(body)
+            except ParseError as reason:
+                body, error = _Body(), reason
+                self.at = start
+                self.skip_braces()
+        return kind(
             name,
             params,
             body.registers,
-            tuple(self.globals + body.variables),
+            tuple(body.variables),
             tuple(body.instructions),
             body.labels,
             body.branch_targets,
             attributes,
+            results,
+            error,
         )
 
     def params(self) -> tuple[Param, ...]:
         self.expect("(")
         params, end = [], 0
         while not self.accept(")"):
-            self.expect(".param")
+            self.expect(".param")  # the ABI's; a .func of registers is not compiled from C++
             variable = self.declarator("param", *self.type_and_align())
             offset = -(-end // variable.align) * variable.align
             params.append(
@@ -211,7 +214,10 @@ class _Parser:
                 lanes = int(word[1])
             elif word in TYPE_BYTES:
                 kind = word
-            elif word not in ("ptr", "global", "shared", "const", "local", "attribute"):
+            elif word == "attribute":
+                self.skip_until(")")
+                self.next()
+            elif word not in ("ptr", "global", "shared", "const", "local"):
                 raise self.error(f"unexpected .{word} in a declaration")
         if not kind:
             raise self.error("a declaration without a type")
@@ -219,33 +225,64 @@ class _Parser:
 
     def declarator(self, space: str, kind: str, align: int, lanes: int) -> Variable:
         name = self.next()
-        count = lanes
+        count, open_ended = lanes, False
         while self.accept("["):
-            count *= 0 if self.peek() == "]" else self.integer()
+            open_ended |= self.peek() == "]"
+            count *= 1 if self.peek() == "]" else self.integer()
             self.expect("]")
-        data = self.initializer(kind) if self.accept("=") else b""
-        return Variable(name, space, kind, align, count * TYPE_BYTES[kind], data)
+        data, relocations = b"", []
+        if self.accept("="):
+            data = self.initializer(kind, relocations, 0)
+        size = len(data) if open_ended else count * TYPE_BYTES[kind]
+        return Variable(name, space, kind, align, size, data, tuple(relocations))
 
     def variable(self, space: str) -> Variable:
         variable = self.declarator(space, *self.type_and_align())
         self.expect(";")
         return variable
 
-    def initializer(self, kind: str) -> bytes:
+    def local_variable(self, space: str) -> Variable:
+        """A variable of a body; in a nested scope it hides the outer ones of that name."""
+        variable = self.variable(space)
+        if len(self.scopes) > 1:
+            unique = f"{variable.name}@{self.scope_count}"
+            self.locals[-1][variable.name] = unique
+            variable = replace(variable, name=unique)
+        return variable
+
+    def initializer(self, kind: str, relocations: list[Relocation], offset: int) -> bytes:
         if self.accept("{"):
-            parts = []
+            data = b""
             while not self.accept("}"):
-                parts.append(self.initializer(kind))
+                data += self.initializer(kind, relocations, offset + len(data))
                 self.accept(",")
-            return b"".join(parts)
-        operand = self.operand()
-        if not isinstance(operand, Immediate):
-            raise self.error("only literals can initialise a variable")
+            return data
         size = TYPE_BYTES[kind]
-        if operand.bits is None and kind[0] == "f":
-            return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], operand.value)
-        bits = operand.value if operand.bits is None else operand.bits
+        if self.peek()[:1] == '"':
+            return self.next()[1:-1].encode() + b"\0"
+        if self.peek(1) == "(" or self.peek()[:1].isalpha() or self.peek()[:1] in "_$%":
+            relocations.append(self.relocation(offset, size))
+            return bytes(size)
+        value = self.literal()
+        if value.bits is None and kind[0] == "f":
+            return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], value.value)
+        bits = value.value if value.bits is None else value.bits
+        if not isinstance(bits, int):
+            raise self.error(f"a float cannot initialise .{kind}")
         return (bits & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+    def relocation(self, offset: int, size: int) -> Relocation:
+        """`symbol+4`, `generic(symbol)+4` or, of a byte of an address, `0xFF00(symbol)`."""
+        mask = (1 << 64) - 1
+        if self.peek(1) == "(":
+            word = self.next()
+            if word != "generic":
+                mask = lexer.integer(word)
+            self.expect("(")
+            inner = self.relocation(offset, size)
+            self.expect(")")
+            return replace(inner, addend=inner.addend + self.offset(), mask=mask & inner.mask)
+        return Relocation(offset, size, self.next(), self.offset())
 
     def declare_registers(self, body: _Body) -> None:
         self.expect(".reg")
@@ -272,6 +309,7 @@ class _Parser:
         self.expect("{")
         self.scope_count += 1
         self.scopes.append({})
+        self.locals.append({})
         first, outer_labels = len(body.instructions), body.labels
         body.labels = {}
         while not self.accept("}"):
@@ -284,18 +322,17 @@ class _Parser:
                 self.loc()
             elif token == ".reg":
                 self.declare_registers(body)
-            elif token in (".shared", ".local"):
-                body.variables.append(self.variable(self.next()[1:]))
-            elif token == ".param":  # of a call, which is refused by name later
-                self.variable(self.next()[1:])
+            elif token in (".shared", ".local", ".param"):  # .param: of a call
+                body.variables.append(self.local_variable(self.next()[1:]))
             elif token == ".pragma":
-                while self.next() != ";":
-                    pass
+                self.skip_until(";")
+                self.next()
             elif self.peek(1) == ":":
                 self.label(body)
             else:
                 body.instructions.append(self.instruction(len(body.instructions)))
         self.scopes.pop()
+        self.locals.pop()
         if self.scopes:
             self.hide_labels(body, first)
         body.labels = outer_labels | body.labels
@@ -320,9 +357,9 @@ class _Parser:
                 targets.append(self.next())
             self.expect(";")
             body.branch_targets[name] = tuple(targets)
-        elif self.accept(".callprototype"):  # of an indirect call
-            while self.next() != ";":
-                pass
+        elif self.accept(".callprototype") or self.accept(".calltargets"):  # of indirect calls
+            self.skip_until(";")
+            self.next()
         else:
             body.labels[name] = len(body.instructions)
 
@@ -353,9 +390,8 @@ class _Parser:
             operands.append(operand)
             if not self.accept(",") and self.peek() != ";":
                 raise self.error(f"unexpected {self.peek()!r} after an operand")
-        return Instruction(
-            opcode, tuple(modifiers), tuple(operands), guard, negated, line, self.position, index
-        )
+        modifiers, operands = tuple(modifiers), tuple(operands)
+        return Instruction(opcode, modifiers, operands, guard, negated, line, self.position, index)
 
     def register(self, name: str) -> Register:
         for scope in reversed(self.scopes):
@@ -375,9 +411,15 @@ class _Parser:
         if token == "[":
             self.next()
             base = self.operand()
-            offset = self.offset()
+            found = Address(base, self.offset())
+            if self.peek() != ",":
+                self.expect("]")
+                return found
+            more = []  # [tensor, {coordinates}], as textures and bulk copies have it
+            while self.accept(","):
+                more.append(self.operand())
             self.expect("]")
-            return Address(base, offset)
+            return Vector((found, *more))
         if token == "!":  # a negated predicate operand
             self.next()
             return Register("!" + self.register(self.next()).name)
@@ -386,7 +428,12 @@ class _Parser:
         self.next()
         if token.startswith("%") or any(token in scope for scope in self.scopes):
             return self.register(token)
-        return Symbol(token, self.offset())
+        if not (token[0].isalpha() or token[0] in "_$"):
+            raise self.error(f"expected an operand, found {token!r}")
+        return Symbol(self.local(token), self.offset())
+
+    def local(self, name: str) -> str:
+        return next((scope[name] for scope in reversed(self.locals) if name in scope), name)
 
     def offset(self) -> int:
         if self.accept("+"):
@@ -403,25 +450,19 @@ class _Parser:
             bits = int(token[2:], 16)
             return Immediate(struct.unpack("<d", struct.pack("<Q", bits))[0], bits)
         try:
-            return Immediate(sign * (float(token) if "." in token else _integer(token)))
+            return Immediate(sign * (float(token) if "." in token else lexer.integer(token)))
         except ValueError:
             raise self.error(f"expected a literal, found {token!r}") from None
 
 
-def _integer(token: str) -> int:
-    """A literal in base 10, 16 (0x), 2 (0b) or 8 (a leading 0)."""
-    digits = token.rstrip("U")
-    return int(digits, 8 if digits[0] == "0" and digits.isdigit() else 0)
-
-
-def _tokenize(text: str):
-    """Yield (token, line)."""
-    at, line = 0, 1
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise ParseError(f"PTX line {line}: cannot read {text[at : at + 20]!r}")
-        if match.lastgroup != "skip":
-            yield match.group(), line
-        line += match.group().count("\n")
-        at = match.end()
+def symbols_in(operands) -> set[str]:
+    """The names that operands mention."""
+    found = set()
+    for operand in operands:
+        if isinstance(operand, Vector):
+            found |= symbols_in(operand.elements)
+        elif isinstance(operand, Address):
+            found |= symbols_in([operand.base])
+        elif isinstance(operand, Symbol):
+            found.add(operand.name)
+    return found

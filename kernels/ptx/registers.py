@@ -2,33 +2,66 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Container
+
 import numpy as np
 
 from .forms import Unsupported
 from .memory import UNSIGNED
-from .syntax import TYPE_BYTES, Address, Entry, Immediate, Register, Symbol
+from .syntax import TYPE_BYTES, Address, Function, Immediate, Register, Symbol
 
 
-class Slots:
-    """The register table of an entry.
+class _Table:
+    """Slots by key: (function name, register or symbol), or what all functions share."""
 
-    `reader` and `writer` turn an operand into a function of the list of arrays; `initial` makes
-    that list for a chunk. Literals and addresses are slots too, so that reading is one thing.
-    """
-
-    def __init__(self, entry: Entry):
-        self.entry = entry
-        self.index: dict = {}  # Register name, or (literal or symbol, type) -> slot
+    def __init__(self):
+        self.index: dict[tuple, int] = {}
         self.makers: list = []  # slot -> function (state, symbols, dynamic) -> array
 
-    def slot(self, key, maker) -> int:
+    def slot(self, key: tuple, maker) -> int:
         if key not in self.index:
             self.index[key] = len(self.makers)
             self.makers.append(maker)
         return self.index[key]
 
-    def initial(self, state, symbols: dict[str, int], dynamic_shared: int) -> list[np.ndarray]:
-        return [make(state, symbols, dynamic_shared) for make in self.makers]
+
+class Slots:
+    """The register table of a program, seen from one of its functions.
+
+    `reader` and `writer` turn an operand into a function of the list of arrays; `initial` makes
+    that list for a chunk. Literals and addresses are slots too, so that reading is one thing.
+    `of` is the same table seen from another function, which has its own registers.
+    """
+
+    def __init__(self, function: Function, addresses: Container[str], table: _Table | None = None):
+        self.function = function
+        self.table = table or _Table()
+        self.addresses = addresses  # names of symbols that every function can take
+        self.own = {v.name for v in function.variables if v.space in ("local", "param")}
+        self.own |= {p.name for p in (*function.params, *function.results)}
+
+    def of(self, function: Function) -> Slots:
+        return Slots(function, self.addresses, self.table)
+
+    def slot(self, key, maker) -> int:
+        return self.table.slot(key, maker)
+
+    def initial(self, state, symbols: dict, dynamic_shared: int) -> list[np.ndarray]:
+        return [make(state, symbols, dynamic_shared) for make in self.table.makers]
+
+    @functools.cached_property
+    def frame(self) -> tuple[list[int], list[tuple[int, str, int]]]:
+        """What a recursive call must keep: the slots of the function's registers and, as (slot,
+        name, offset), of the addresses in its frame."""
+        registers, addresses = [], []
+        for key, at in self.table.index.items():
+            if key[0] == self.function.name:
+                if isinstance(key[1], Symbol):
+                    addresses.append((at, key[1].name, key[1].offset))
+                else:
+                    registers.append(at)
+        return registers, addresses
 
     # -- reading --------------------------------------------------------------------------
 
@@ -37,15 +70,10 @@ class Slots:
         dtype = np.dtype(dtype)
         if isinstance(operand, Immediate):
             value = literal(operand, dtype)
-            at = self.slot((operand, dtype), lambda *_: value)
+            at = self.slot((None, operand, dtype), lambda *_: value)
             return lambda registers: registers[at]
         if isinstance(operand, Symbol):
-            at = self.slot(
-                (operand, dtype),
-                lambda state, symbols, _: np.full(
-                    (1, 1), symbols[operand.name] + operand.offset, dtype
-                ),
-            )
+            at = self.symbol(operand, dtype)
             return lambda registers: registers[at]
         if not isinstance(operand, Register):
             raise Unsupported("an operand of this form")
@@ -59,6 +87,19 @@ class Slots:
             raise Unsupported(f"{operand.name} is narrower than the operation")
         whole, low = UNSIGNED[size], UNSIGNED[dtype.itemsize]
         return lambda registers: registers[at].view(whole).astype(low).view(dtype)
+
+    def symbol(self, operand: Symbol, dtype) -> int:
+        """The slot of a variable's or function's address."""
+        if operand.name == "WARP_SZ":
+            return self.slot(("WARP_SZ", dtype), lambda *_: np.full((1, 1), 32, dtype))
+        name = (self.function.name, operand.name) if operand.name in self.own else operand.name
+        if name == operand.name and name not in self.addresses:
+            raise Unsupported(f"{name} is not declared")
+        key = (self.function.name if name != operand.name else None, operand, dtype)
+        return self.slot(
+            key,
+            lambda state, symbols, _: np.full((1, 1), symbols[name] + operand.offset, dtype),
+        )
 
     def address(self, operand):
         """A function registers -> int64 byte addresses."""
@@ -108,17 +149,19 @@ class Slots:
 
     def register(self, name: str) -> tuple[int, int]:
         """(slot, bytes) of a declared or special register."""
-        if name in self.entry.registers:
-            kind = self.entry.registers[name]
+        if name in self.function.registers:
+            kind = self.function.registers[name]
             size = TYPE_BYTES[kind]
             dtype = np.bool_ if kind == "pred" else UNSIGNED.get(size)
             if dtype is None:
                 raise Unsupported(f"a register of type .{kind}")
-            return self.slot(name, lambda *_: np.zeros((1, 1), dtype)), size
+            return self.slot((self.function.name, name), lambda *_: np.zeros((1, 1), dtype)), size
         if name in SPECIAL:
-            return self.slot(name, SPECIAL[name]), 4
+            return self.slot(("", name), SPECIAL[name]), 4
         if name in SPECIAL_64:
-            return self.slot(name, SPECIAL_64[name]), 8
+            return self.slot(("", name), SPECIAL_64[name]), 8
+        if name in SPECIAL_PREDICATES:
+            return self.slot(("", name), SPECIAL_PREDICATES[name]), 1
         raise Unsupported(f"register {name}")
 
 
@@ -136,6 +179,9 @@ def literal(operand: Immediate, dtype: np.dtype) -> np.ndarray:
 
 
 # -- special registers, PTX ISA chapter 10 ----------------------------------------------------
+
+
+SMS = 132  # multiprocessors of an H200
 
 
 def uniform(value):
@@ -190,8 +236,54 @@ SPECIAL = {
         None, :
     ],
     "%nwarpid": lambda state, *_: uniform(-(-state.shape[1] // 32)),
+    # blocks go round the multiprocessors of a GPU with 132 of them
+    "%smid": lambda state, *_: (state.blocks % SMS).astype(np.uint32)[:, None],
+    "%nsmid": lambda *_: uniform(SMS),
     "%dynamic_smem_size": lambda state, symbols, dynamic: uniform(dynamic),
+    "%total_smem_size": lambda state, *_: uniform(state.launch.shared_size),
+    # every block is a cluster of its own
+    **{f"%cluster_ctaid.{axis}": lambda *_: uniform(0) for axis in "xyz"},
+    **{f"%cluster_nctaid.{axis}": lambda *_: uniform(1) for axis in "xyz"},
+    **{f"%clusterid.{axis}": block_index(n) for n, axis in enumerate("xyz")},
+    **{
+        f"%nclusterid.{axis}": lambda state, *_, n=n: uniform(state.grid[n])
+        for n, axis in enumerate("xyz")
+    },
+    "%cluster_ctarank": lambda *_: uniform(0),
+    "%cluster_nctarank": lambda *_: uniform(1),
+    **{f"%envreg{n}": lambda *_: uniform(0) for n in range(32)},
+    "%clock": lambda *_: uniform(0),  # refreshed wherever it is read
+    "%clock_hi": lambda *_: uniform(0),
+    "%globaltimer_lo": lambda *_: uniform(0),
+    "%globaltimer_hi": lambda *_: uniform(0),
 }
 SPECIAL_64 = {
     "%gridid": lambda *_: np.zeros((1, 1), np.uint64),
+    "%clock64": lambda *_: np.zeros((1, 1), np.uint64),
+    "%globaltimer": lambda *_: np.zeros((1, 1), np.uint64),
 }
+SPECIAL_PREDICATES = {"%is_explicit_cluster": lambda *_: np.zeros((1, 1), np.bool_)}
+CLOCKS = {
+    "%clock": lambda ticks: np.full((1, 1), ticks & 0xFFFFFFFF, np.uint32),
+    "%clock_hi": lambda ticks: np.full((1, 1), ticks >> 32, np.uint32),
+    "%clock64": lambda ticks: np.full((1, 1), ticks, np.uint64),
+    "%globaltimer": lambda ticks: np.full((1, 1), ticks, np.uint64),
+    "%globaltimer_lo": lambda ticks: np.full((1, 1), ticks & 0xFFFFFFFF, np.uint32),
+    "%globaltimer_hi": lambda ticks: np.full((1, 1), ticks >> 32, np.uint32),
+}
+
+
+def with_clocks(execute, i, slots: Slots, before_end: int):
+    """An instruction that reads a clock: instructions run so far, this one counted. The block
+    that it stands in has been counted whole, `before_end` instructions too many."""
+    read = {o.name for o in i.operands if isinstance(o, Register) and o.name in CLOCKS}
+    if not read:
+        return execute
+    tables = [(slots.register(name)[0], CLOCKS[name]) for name in sorted(read)]
+
+    def run(state, mask):
+        for at, ticks in tables:
+            state.registers[at] = ticks(state.earlier + state.steps - before_end)
+        execute(state, mask)
+
+    return run

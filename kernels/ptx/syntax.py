@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TYPE_BYTES = {
     "pred": 1,
@@ -75,6 +75,18 @@ class Instruction:
 
 
 @dataclass(frozen=True)
+class Relocation:
+    """Bytes of a variable that hold an address: `size` bytes at `offset` are the address of
+    `symbol` plus `addend`, of which `mask` is kept and shifted down to bit 0."""
+
+    offset: int
+    size: int
+    symbol: str
+    addend: int = 0
+    mask: int = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
 class Variable:
     """A declared variable: `size` bytes in `space`, with `data` where it is initialised."""
 
@@ -84,6 +96,7 @@ class Variable:
     align: int
     size: int  # 0: extern, sized at launch
     data: bytes = b""
+    relocations: tuple[Relocation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,17 +109,41 @@ class Param:
 
 
 @dataclass(frozen=True, eq=False)  # compared and cached by identity
-class Entry:
+class Function:
+    """A .func, or, as an Entry, a kernel. `error` says why the body could not be read."""
+
     name: str
     params: tuple[Param, ...]
     registers: dict[str, str]  # name -> type
-    variables: tuple[Variable, ...]  # shared and local, and the module's
+    variables: tuple[Variable, ...]  # its own: shared, local and, for calls, param
     instructions: tuple[Instruction, ...]
     labels: dict[str, int]  # name -> index of the instruction it stands before
     branch_targets: dict[str, tuple[str, ...]]
     attributes: dict[str, tuple[int, ...]]  # maxntid and the like
+    results: tuple[Param, ...] = ()  # of a .func
+    error: Exception | None = None
+
+    def is_kernel_param(self, name: str) -> bool:
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class Entry(Function):
+    """A kernel; its variables are also those of the module that it can reach."""
+
+    functions: dict[str, Function] = field(default_factory=dict)  # those of the module
+    unread: dict[str, Exception] = field(default_factory=dict)  # declared names -> why not
+
+    def is_kernel_param(self, name: str) -> bool:
+        return any(p.name == name for p in self.params)
 
 
 @dataclass(frozen=True, eq=False)
 class Module:
+    """`variables` are those in global and constant memory; `unread` has an error for each
+    declared name that the parser could not read, raised when a kernel that uses it is run."""
+
     entries: dict[str, Entry]
+    functions: dict[str, Function] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()
+    unread: dict[str, Exception] = field(default_factory=dict)

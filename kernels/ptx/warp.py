@@ -1,4 +1,5 @@
-"""Instructions by which the lanes of a warp talk: shfl, vote, redux, bar.warp, activemask.
+"""Instructions by which the lanes of a warp talk: shfl, vote, redux, match, elect, bar.warp,
+activemask.
 
 All but activemask wait until the lanes of their member mask are there. PTX ISA, chapter 9.7.9.6
 (shfl.sync) and 9.7.13 (bar.warp.sync, vote.sync, redux.sync, activemask).
@@ -41,12 +42,15 @@ def ballot(predicate):
     return np.broadcast_to(mask, predicate.shape)
 
 
-def together(exchange, members_of, i: Instruction, following: int):
+def together(exchange, members_of, i: Instruction, at, sources_of=None):
     """Run `exchange(state, mask, active, members)` for a warp as soon as all lanes that its
-    member mask names, and that have not exited, have come to this instruction."""
-    here = following - 1
+    member mask names, and that have not exited, have come to this instruction. `sources_of`
+    gives the lanes that are read, for the sink."""
 
     def end(state, mask):
+        here = at.following - 1 + state.base
+        if here in state.gathering:
+            mask = state.full(mask) | state.gathering.pop(here)[0]
         mask = None if mask is None else state.full(mask)
         active = by_warp(state.full(mask), state, False)
         members = by_warp(members_of(state.registers), state)
@@ -61,29 +65,36 @@ def together(exchange, members_of, i: Instruction, following: int):
         if state.sink is not None:
             state.sink(
                 WarpSync(
-                    i, by_thread(members, state), mask, state.blocks, state.shape[1], state.steps
+                    i,
+                    by_thread(members, state),
+                    mask,
+                    state.blocks,
+                    state.shape[1],
+                    state.steps,
+                    by_thread(sources_of(state)[0], state) if sources_of else None,
                 )
             )
         exchange(state, mask, active, members)
-        state.go(following, mask)
+        state.go(at.following, mask)
 
     return end
 
 
-def shuffle(i: Instruction, slots, following: int):
+def shuffle(i: Instruction, at):
     if i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[2] != "b32":
         raise Unsupported(".".join(i.modifiers))
     mode = i.modifiers[1]
     if mode not in ("up", "down", "bfly", "idx"):
         raise Unsupported(f".{mode}")
     target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
-    write = slots.writer(target[0], np.uint32)
-    write_valid = slots.writer(target[1], np.bool_) if len(target) > 1 else None
-    readers = [slots.reader(operand, np.uint32) for operand in i.operands[1:4]]
-    members_of = slots.reader(i.operands[4], np.uint32)
+    write = at.slots.writer(target[0], np.uint32)
+    write_valid = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
+    readers = [at.slots.reader(operand, np.uint32) for operand in i.operands[1:4]]
+    members_of = at.slots.reader(i.operands[4], np.uint32)
 
-    def exchange(state, mask, active, members):
-        value, shift, clamp = (by_warp(read(state.registers), state) for read in readers)
+    def sources_of(state):
+        """The lane that each reads, and whether it is in the lane's segment."""
+        shift, clamp = (by_warp(read(state.registers), state) for read in readers[1:])
         lane = np.arange(LANES, dtype=np.int64)
         shift = (shift & np.uint32(31)).astype(np.int64)
         limit = (clamp & np.uint32(31)).astype(np.int64)
@@ -97,24 +108,28 @@ def shuffle(i: Instruction, slots, following: int):
             "idx": first | (shift & ~segment),
         }[mode]
         valid = source >= last if mode == "up" else source <= last
-        source = np.where(valid, source, lane)
+        return np.where(valid, source, lane), valid
+
+    def exchange(state, mask, active, members):
+        value = by_warp(readers[0](state.registers), state)
+        source, valid = sources_of(state)
         result = np.take_along_axis(value, source, axis=-1)
         write(state.registers, by_thread(result, state), mask)
         if write_valid is not None:
             write_valid(state.registers, by_thread(valid, state), mask)
 
-    return together(exchange, members_of, i, following)
+    return together(exchange, members_of, i, at, sources_of)
 
 
-def vote(i: Instruction, slots, following: int):
+def vote(i: Instruction, at):
     if i.modifiers[0] != "sync" or len(i.modifiers) != 3:
         raise Unsupported(".".join(i.modifiers))
     mode = i.modifiers[1]
     if mode not in ("all", "any", "uni", "ballot"):
         raise Unsupported(f".{mode}")
-    write = slots.writer(i.operands[0], np.uint32 if mode == "ballot" else np.bool_)
-    predicate_of = slots.reader(i.operands[1], np.bool_)
-    members_of = slots.reader(i.operands[2], np.uint32)
+    write = at.slots.writer(i.operands[0], np.uint32 if mode == "ballot" else np.bool_)
+    predicate_of = at.slots.reader(i.operands[1], np.bool_)
+    members_of = at.slots.reader(i.operands[2], np.uint32)
 
     def exchange(state, mask, active, members):
         taking_part = ballot(active) & members
@@ -127,11 +142,11 @@ def vote(i: Instruction, slots, following: int):
         }[mode]
         write(state.registers, by_thread(result, state), mask)
 
-    return together(exchange, members_of, i, following)
+    return together(exchange, members_of, i, at)
 
 
-def active_mask(i: Instruction, slots):
-    write = slots.writer(i.operands[0], np.uint32)
+def active_mask(i: Instruction, at):
+    write = at.slots.writer(i.operands[0], np.uint32)
 
     def execute(state, mask):
         lanes = ballot(by_warp(state.full(mask), state, False))
@@ -150,7 +165,7 @@ REDUCTIONS = {
 }
 
 
-def reduce(i: Instruction, slots, following: int):
+def reduce(i: Instruction, at):
     """redux.sync: one integer for all the lanes of the member mask."""
     if (
         i.modifiers[0] != "sync"
@@ -168,21 +183,78 @@ def reduce(i: Instruction, slots, following: int):
         "min": np.iinfo(dtype).max,
         "max": np.iinfo(dtype).min,
     }[i.modifiers[1]]
-    write = slots.writer(i.operands[0], dtype)
-    value_of = slots.reader(i.operands[1], dtype)
-    members_of = slots.reader(i.operands[2], np.uint32)
+    write = at.slots.writer(i.operands[0], dtype)
+    value_of = at.slots.reader(i.operands[1], dtype)
+    members_of = at.slots.reader(i.operands[2], np.uint32)
 
     def exchange(state, mask, active, members):
         value = np.where(active, by_warp(value_of(state.registers), state), dtype(neutral))
         result = function.reduce(value, axis=-1, keepdims=True, dtype=dtype)
         write(state.registers, by_thread(np.broadcast_to(result, value.shape), state), mask)
 
-    return together(exchange, members_of, i, following)
+    return together(exchange, members_of, i, at)
 
 
-def barrier(i: Instruction, slots, following: int):
+def match(i: Instruction, at):
+    """match.any: the lanes of the member mask with the same value. match.all: all of them, and
+    whether they agree, else none."""
+    if i.modifiers[:1] != ("sync",) and i.modifiers[1:2] != ("sync",):
+        raise Unsupported(".".join(i.modifiers))
+    mode, kind = next((m for m in i.modifiers if m in ("any", "all")), ""), i.modifiers[-1]
+    if not mode or kind not in ("b32", "b64") or len(i.modifiers) != 3:
+        raise Unsupported(".".join(i.modifiers))
+    target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
+    write = at.slots.writer(target[0], np.uint32)
+    write_agreed = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
+    value_of = at.slots.reader(i.operands[1], DTYPES[kind])
+    members_of = at.slots.reader(i.operands[2], np.uint32)
+
+    def exchange(state, mask, active, members):
+        value = by_warp(np.broadcast_to(value_of(state.registers), state.shape), state)
+        taking_part = ballot(active) & members
+        weights = np.uint32(1) << np.arange(LANES, dtype=np.uint32)
+        same = value[..., :, None] == value[..., None, :]
+        result = np.where(same, weights, np.uint32(0)).sum(-1, dtype=np.uint32) & taking_part
+        if mode == "all":
+            agreed = result == taking_part
+            result = np.where(agreed, taking_part, np.uint32(0))
+            if write_agreed is not None:
+                write_agreed(state.registers, by_thread(agreed, state), mask)
+        write(state.registers, by_thread(result, state), mask)
+
+    return together(exchange, members_of, i, at)
+
+
+def elect(i: Instruction, at):
+    """elect.sync d|p, members: the lowest of them is the leader, whose number is d."""
+    if i.modifiers != ("sync",):
+        raise Unsupported(".".join(i.modifiers))
+    lane_target, leads_target = i.operands[0].elements
+    write_lane = at.slots.writer(lane_target, np.uint32)
+    write_leads = at.slots.writer(leads_target, np.bool_)
+    members_of = at.slots.reader(i.operands[1], np.uint32)
+
+    def exchange(state, mask, active, members):
+        taking_part = ballot(active) & members
+        lowest = np.bitwise_count((taking_part & (~taking_part + np.uint32(1))) - np.uint32(1))
+        lowest = lowest.astype(np.uint32)
+        leads = lowest == np.arange(LANES, dtype=np.uint32)
+        write_lane(state.registers, by_thread(lowest, state), mask)
+        write_leads(state.registers, by_thread(leads, state), mask)
+
+    return together(exchange, members_of, i, at)
+
+
+def barrier(i: Instruction, at):
     """bar.warp.sync: nothing to exchange."""
-    return together(lambda *_: None, slots.reader(i.operands[0], np.uint32), i, following)
+    return together(lambda *_: None, at.slots.reader(i.operands[0], np.uint32), i, at)
 
 
-WARP = {"shfl": shuffle, "vote": vote, "redux": reduce}
+WARP = {
+    "shfl": shuffle,
+    "vote": vote,
+    "redux": reduce,
+    "match": match,
+    "elect": elect,
+    "bar.warp": barrier,
+}

@@ -9,8 +9,12 @@ from __future__ import annotations
 import functools
 import re
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from . import headers, home
 
 INCLUDE = Path(__file__).parents[1] / "cuda"
 
@@ -32,13 +36,21 @@ class Build:
     log: str
     lowered: dict[str, str]
 
+    @property
+    def machine_code(self) -> bytes:
+        """The cubin. Raises ValueError where there is none."""
+        if self.cubin is None:
+            raise ValueError("compute_… gives PTX alone: machine code is for a GPU, such as sm_90")
+        return self.cubin
+
 
 @dataclass(frozen=True)
 class Resources:
     """What one thread or block of a kernel takes: registers per thread, the others in bytes.
 
     `stack`, `spill_stores` and `spill_loads` are per thread, `shared` (static) per block.
-    `barriers` is how many barriers a block has; `__syncthreads()` alone is one.
+    `barriers` is how many barriers a block has; `__syncthreads()` alone is one. They are what
+    ptxas says: for a recursive kernel, whose stack it cannot bound, the driver may say otherwise.
     """
 
     registers: int
@@ -46,7 +58,6 @@ class Resources:
     spill_stores: int
     spill_loads: int
     shared: int
-    constant: int
     barriers: int = 0
 
 
@@ -62,13 +73,16 @@ def compile(
 
     `arch` "compute_90" gives PTX, "sm_90" also a cubin. `names` are the kernels wanted:
     extern "C" symbols or C++ name expressions such as "gemm<4, 8>". Headers are looked for
-    in `kernels/cuda`. Raises CompileError with the compiler's own lines.
+    in `kernels/cuda` and where `headers.folders` says. Raises CompileError with the compiler's
+    own lines.
     """
     nvrtc = _nvrtc()
-    flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-I{INCLUDE}"]
+    version = nvrtc.getVersion()
+    flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-include={headers.PRELUDE}"]
+    flags += [f"-I{folder}" for folder in (INCLUDE, *headers.folders(version[0]))]
     if arch.startswith("sm_"):
         flags.append("--ptxas-options=-v")
-        if nvrtc.getVersion() >= (12, 9):  # a cached cubin comes without the ptxas report
+        if version >= (12, 9):  # a cached cubin comes without the ptxas report
             flags.append("--no-cache")
     program = nvrtc.createProgram(source, filename, (), ())
     try:
@@ -78,7 +92,8 @@ def compile(
             nvrtc.compileProgram(program, (*flags, *options))
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program) or str(error)
-            raise CompileError(_explain(log, filename, options, arch)) from None
+            advice = _missing_headers(log, "{}.{}".format(*version))
+            raise CompileError(_explain(log, filename, options, arch) + advice) from None
         return Build(
             ptx=nvrtc.getPTX(program).decode(),
             cubin=_whole(nvrtc.getCUBIN(program)) if arch.startswith("sm_") else None,
@@ -105,7 +120,6 @@ def resources(build: Build, symbol: str) -> Resources:
         spill_stores=total(r"(\d+) bytes spill stores"),
         spill_loads=total(r"(\d+) bytes spill loads"),
         shared=total(r"(\d+) bytes smem"),
-        constant=total(r"(\d+) bytes cmem"),
         barriers=total(r"used (\d+) barriers"),
     )
 
@@ -124,8 +138,17 @@ def _whole(cubin: bytes) -> bytes:
     return cubin.ljust(max(ends), b"\0")
 
 
-def _nvrtc():
+def preamble(options: Iterable[str]) -> str:
+    """The `-D` options as the lines of source that they stand for."""
+    defined = [option[2:].strip() for option in options if option.startswith("-D")]
+    return "".join(
+        f"#define {text.replace('=', ' ', 1) if '=' in text else text + ' 1'}\n" for text in defined
+    )
+
+
+def _nvrtc() -> Any:
     try:
+        home.prepare()
         from cupy.cuda import nvrtc
 
         nvrtc.getVersion()
@@ -135,6 +158,13 @@ def _nvrtc():
             "pip install -r requirements.txt"
         ) from error
     return nvrtc
+
+
+def _missing_headers(log: str, version: str) -> str:
+    """What to do about the headers that a compiler log says are not there: a line for each."""
+    missing = re.findall(r'(?:cannot|could not) open source file "([^"]+)"', log)
+    advice = (headers.advice(name, version) for name in dict.fromkeys(missing))
+    return "".join(f"\n{line}" for line in advice if line)
 
 
 def _explain(log: str, filename: str, options: tuple[str, ...], arch: str) -> str:

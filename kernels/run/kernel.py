@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 import functools
-import math
-import operator
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from .. import ptx
 from ..instruments import trace
 from ..instruments.findings import Finding
+from ..instruments.parameters import parameters
 from ..instruments.sanitizer import sanitize
 from . import build, gpu
+from .arguments import converter, declared, place_of, require_apart
+from .limits import launch_size, require_shared
+from .progress import progress
 
 DEVICES = ("auto", "gpu", "interpreter")
-MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_BLOCK = (1024, 1024, 64)
-MAX_THREADS = 1024  # of a block
+Size = int | Sequence[int]  # of a grid or a block: 1 to 3 numbers, x first
 
 
 class Kernel:
     """A CUDA C++ kernel, as in `cupy.RawKernel`, that also runs without a GPU.
 
     `name` is an extern "C" symbol or a C++ name expression, such as "gemm<4, 8>". `options` go
-    to the compiler (`-DBM=16`); `filename` is what its messages call the source. Compiles at
+    to the compiler (`["-DBM=16"]`); `filename` is what its messages call the source. Compiles at
     once: raises build.CompileError with file, line and the compiler's words.
+
+    `__device__` variables keep their values from launch to launch, on each device and in the
+    interpreter apart; `reset` gives them those of the source. Two Kernels share none.
     """
 
     def __init__(
         self, source: str, name: str, options: Sequence[str] = (), filename: str = "kernel.cu"
     ):
+        if isinstance(options, str):
+            raise TypeError(f"options must be a list of strings: [{options!r}]")
         self.source = source
         self.name = name
         self.options = tuple(options)
@@ -39,65 +46,119 @@ class Kernel:
         built = self._build("compute_90")
         self.ptx = built.ptx
         self.symbol = built.lowered[name]
-        self.entry = _parse(built.ptx).entries[self.symbol]
+        known = parameters(self._defined(), name)
+        params = declared(self.ptx, self.symbol)
+        if len(known) != len(params):
+            known = []  # the source was not understood
+        self.parameter_names = tuple(one.name for one in known)
+        self._converters = tuple(
+            converter(p, known[n] if known else None) for n, p in enumerate(params)
+        )
+        self._called = tuple(
+            f"args[{n}] of {name} ({f'{known[n].text} {known[n].name}' if known else f'.{p.type}'})"
+            for n, p in enumerate(params)
+        )
+        self._loaded: dict[int, gpu.Loaded] = {}
+        self._statics: Any = None
 
     def __repr__(self) -> str:
         return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + ">"
 
+    @functools.cached_property
+    def entry(self) -> ptx.Entry:
+        """The kernel as the interpreter reads it; raises ptx.ParseError."""
+        return self._module.entries[self.symbol]
+
+    @property
+    def _module(self) -> ptx.Module:
+        try:
+            return _parse(self.ptx)
+        except ptx.ParseError as error:
+            raise ptx.ParseError(
+                f'{error}\nThe interpreter cannot run {self.name}; with a GPU, device="gpu" does.'
+            ) from None
+
     def __call__(
         self,
-        grid: int | Sequence[int],
-        block: int | Sequence[int],
-        args: Sequence,
+        grid: Size,
+        block: Size,
+        args: Sequence[Any],
         device: str = "auto",
         dynamic_shared: int = 0,
+        step_limit: int | None = None,
     ) -> None:
         """Run the kernel on `grid` blocks of `block` threads (1 to 3 numbers each).
 
-        `args` are NumPy arrays, written in place; CuPy arrays, which need the GPU; numbers; and
-        bytes for structs passed by value. `device` "auto" takes the GPU if there is one.
-        `dynamic_shared` is in bytes. Raises TypeError or ValueError for arguments that do not
-        fit the kernel, gpu.NoGPU without a GPU, ptx.PTXError when it goes wrong in the
-        interpreter.
+        `args` are NumPy arrays, written in place (unless they are read-only: a GPU works on a
+        copy of those, and in the interpreter a store to one is an error); CuPy arrays, which need
+        the GPU; numbers; and bytes for structs passed by value. `device` "auto" takes the GPU if
+        there is one. `dynamic_shared` is in bytes. `step_limit`: the instructions after which the
+        interpreter takes a loop for endless.
+
+        Raises TypeError or ValueError for arguments that do not fit the kernel, gpu.NoGPU without
+        a GPU, ptx.PTXError when it goes wrong in the interpreter.
         """
-        grid, block = _launch_size(grid, block, dynamic_shared)
+        grid, block = launch_size(grid, block, dynamic_shared)
         values = self.convert(args)
         where = choose_device(device, values)
-        if where == "interpreter":
-            ptx.run(self.entry, grid, block, values, dynamic_shared=dynamic_shared)
+        self.launch(grid, block, values, where, dynamic_shared, step_limit)
+
+    def launch(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        values: Sequence[Any],
+        where: str,
+        dynamic_shared: int = 0,
+        step_limit: int | None = None,
+    ) -> None:
+        """`__call__` for those who have checked everything themselves.
+
+        `values` are what `convert` gives: NumPy scalars of the parameters' very types, bytes, and
+        C-contiguous arrays, CuPy's only on the GPU; `where` is "gpu" or "interpreter".
+        """
+        if where == "gpu":
+            self._on_gpu(grid, block, values, dynamic_shared)
         else:
-            self._launch(grid, block, values, dynamic_shared)
+            self._interpret(_run, grid, block, values, dynamic_shared, step_limit)
 
     def trace(
         self,
-        grid: int | Sequence[int],
-        block: int | Sequence[int],
-        args: Sequence,
+        grid: Size,
+        block: Size,
+        args: Sequence[Any],
         names: Sequence[str] = (),
         dynamic_shared: int = 0,
-        keep: Sequence = (0, 0, 0),
-        **limits,
+        keep: Sequence[Any] = (0, 0, 0),
+        step_limit: int | None = None,
+        **limits: Any,
     ) -> trace.Trace:
         """Run the kernel in the interpreter, and count and keep its memory accesses.
 
-        `names` are the arguments' names in the result ("arg0", "arg1", … without), `keep` is the
-        block, x first, whose accesses are kept one by one, or a list of blocks; `limits`
-        (`warps`, `lines`, `folded`) as for `trace.trace`. Arrays are written, as by a call.
+        `names` are the arguments' names in the result (without, those of the source), `keep` is
+        the block, x first, whose accesses are kept one by one, or a list of blocks; `limits`
+        (`warps`, `lines`, `folded`) as for `trace.trace`. Arrays are written, as by a call, and
+        what a call raises is raised.
         """
-        values = self.convert(args)
-        defines = [o[2:].replace("=", " ", 1) for o in self.options if o.startswith("-D")]
-        source = "".join(f"#define {define}\n" for define in defines) + self.source
-        return trace.trace(
-            self.entry, grid, block, values, names, dynamic_shared, keep, source, **limits
+        found: trace.Trace = self._instrumented(
+            trace.trace,
+            (grid, block, args),
+            dynamic_shared,
+            step_limit,
+            names=names or self.parameter_names,
+            keep=keep,
+            **limits,
         )
+        return found
 
     def sanitize(
         self,
-        grid: int | Sequence[int],
-        block: int | Sequence[int],
-        args: Sequence,
+        grid: Size,
+        block: Size,
+        args: Sequence[Any],
         dynamic_shared: int = 0,
         uninitialised: Sequence[int] = (),
+        step_limit: int | None = None,
     ) -> tuple[Finding, ...]:
         """Run the kernel in the interpreter and report its memory and barrier faults.
 
@@ -106,64 +167,126 @@ class Kernel:
         `uninitialised` are the indices of `args` whose contents count as not written yet. Arrays
         are written, as by a call. Raises as a call does, but faults are findings, not errors.
         """
-        grid, block = _launch_size(grid, block, dynamic_shared)
-        values = self.convert(args)
-        choose_device("interpreter", values)
-        defined = [
-            o.removeprefix("-D").replace("=", " ", 1) for o in self.options if o.startswith("-D")
-        ]
-        source = "".join(f"#define {text}\n" for text in defined) + self.source
-        return sanitize(
-            self.entry,
-            grid,
-            block,
-            values,
-            dynamic_shared=dynamic_shared,
-            uninitialised=uninitialised,
-            source=source,
+        found: tuple[Finding, ...] = self._instrumented(
+            sanitize, (grid, block, args), dynamic_shared, step_limit, uninitialised=uninitialised
         )
+        return found
+
+    def reset(self) -> None:
+        """Give the `__device__` variables the values of the source again, on every device."""
+        self._loaded.clear()
+        self._statics = None
 
     def resources(self, arch: str = "sm_90") -> build.Resources:
         """Registers, stack, spills and shared memory on a GPU of compute capability `arch`."""
         return build.resources(self._build(arch), self.symbol)
 
     def cubin(self, arch: str = "sm_90") -> bytes:
-        """The machine code for a GPU of compute capability `arch`, as an ELF file."""
-        return self._build(arch).cubin
+        """The machine code for a GPU of compute capability `arch`, as an ELF file.
 
-    def convert(self, args: Sequence) -> list:
-        """Check `args` against the parameters that the PTX declares, and convert the numbers."""
+        Raises ValueError for "compute_90" and the like, for which there is PTX alone.
+        """
+        return self._build(arch).machine_code
+
+    def convert(self, args: Sequence[Any]) -> list[Any]:
+        """Check `args` against the kernel's parameters, and convert the numbers.
+
+        Raises TypeError, ValueError or OverflowError, naming the argument as the source does.
+        """
         if not isinstance(args, (tuple, list)):
             raise TypeError(f"args must be a tuple or list, not {type(args).__name__}: (x, n)")
-        params = self.entry.params
-        if len(args) != len(params):
-            raise TypeError(f"{self.name} takes {len(params)} arguments, not {len(args)}")
-        values = []
-        for index, (value, param) in enumerate(zip(args, params)):
-            try:
-                values.append(_convert(value, param))
-            except (TypeError, ValueError, OverflowError) as error:
-                message = f"args[{index}] of {self.name} (.{param.type}): {error}"
-                raise type(error)(message) from None
-        _reject_overlaps(values)
+        if len(args) != len(self._converters):
+            raise TypeError(f"{self.name} takes {len(self._converters)} arguments, not {len(args)}")
+        values: list[Any] = []
+        try:
+            for convert, value in zip(self._converters, args):
+                values.append(convert(value))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise type(error)(f"{self._called[len(values)]}: {error}") from None
+        require_apart(values, self._called)
         return values
 
     def _build(self, arch: str) -> build.Build:
         return build.compile(self.source, self.filename, self.options, (self.name,), arch)
 
-    def _launch(self, grid, block, values, dynamic_shared) -> None:
-        cubin = self._build(gpu.arch()).cubin
-        # by id: an array passed twice stays one array on the GPU
-        copies = {id(v): gpu.to_device(v) for v in values if isinstance(v, np.ndarray)}
-        args = [copies.get(id(v), v) for v in values]
-        gpu.launch(cubin, self.symbol, grid, block, args, dynamic_shared)
-        for value in values:
-            if isinstance(value, np.ndarray):
-                np.copyto(value, gpu.to_host(copies[id(value)]))
+    def _defined(self) -> str:
+        """The source with the options' definitions before it, from which names are read."""
+        return build.preamble(self.options) + self.source
+
+    def _instrumented(
+        self,
+        run: Callable[..., Any],
+        launch: tuple[Size, Size, Sequence[Any]],
+        dynamic_shared: int,
+        step_limit: int | None,
+        **options: Any,
+    ) -> Any:
+        """A run with something that listens, refused for the reasons that a call is refused for."""
+        grid, block = launch_size(*launch[:2], dynamic_shared)
+        values = self.convert(launch[2])
+        choose_device("interpreter", values)
+        options["source"] = self._defined()
+        return self._interpret(run, grid, block, values, dynamic_shared, step_limit, **options)
+
+    def _interpret(
+        self,
+        run: Callable[..., Any],
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        values: Sequence[Any],
+        dynamic_shared: int,
+        step_limit: int | None,
+        **options: Any,
+    ) -> Any:
+        """The one place that starts the interpreter: `run` passes `running` on to ptx.run."""
+        require_shared(self.entry, self.name, dynamic_shared)
+        known = inspect.signature(ptx.run).parameters
+        with progress(self.name) as tell:
+            running: dict[str, Any] = {"names": self.parameter_names or None, "progress": tell}
+            if "statics" in known:
+                if self._statics is None:
+                    statics: Callable[[ptx.Module], Any] = vars(ptx)["statics"]
+                    self._statics = statics(self._module)
+                running["statics"] = self._statics
+            if step_limit is not None:
+                running["step_limit"] = step_limit
+            running = {name: value for name, value in running.items() if name in known}
+            return run(
+                self.entry,
+                grid,
+                block,
+                values,
+                dynamic_shared=dynamic_shared,
+                running=running,
+                **options,
+            )
+
+    def _on_gpu(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        values: Sequence[Any],
+        dynamic_shared: int,
+    ) -> None:
+        number = gpu.current()
+        loaded = self._loaded.get(number)
+        if loaded is None:
+            loaded = self._loaded[number] = gpu.load(self.cubin(gpu.arch()), self.symbol)
+        host = [x for x in values if isinstance(x, np.ndarray)]
+        if not host:
+            gpu.launch(loaded, grid, block, values, dynamic_shared)
+            return
+        # by place: an array passed twice stays one array on the GPU
+        there = {place_of(x): gpu.to_device(x) for x in host}
+        args = [there[place_of(x)] if isinstance(x, np.ndarray) else x for x in values]
+        gpu.launch(loaded, grid, block, args, dynamic_shared)
+        for x in host:
+            if x.flags.writeable:
+                np.copyto(x, gpu.to_host(there[place_of(x)]))
 
 
 def choose_device(
-    device: str, arrays: Sequence, compute_capability: tuple[int, int] = (0, 0)
+    device: str, arrays: Sequence[Any], compute_capability: tuple[int, int] = (0, 0)
 ) -> str:
     """Decide on "gpu" or "interpreter", given the arguments and the capability that is needed.
 
@@ -171,14 +294,21 @@ def choose_device(
     """
     if device not in DEVICES:
         raise ValueError(f"device must be one of {', '.join(DEVICES)}, not {device!r}")
-    on_gpu = any(gpu.is_device_array(x) for x in arrays)
-    if on_gpu and any(isinstance(x, np.ndarray) for x in arrays):
+    on_gpu = on_host = False
+    for x in arrays:
+        if isinstance(x, np.ndarray):
+            on_host = True
+        elif not isinstance(x, np.generic) and gpu.is_device_array(x):
+            on_gpu = True
+    if on_gpu and on_host:
         raise TypeError("NumPy and CuPy arrays are mixed: pass one kind (cupy.asarray(x))")
     if on_gpu and device == "interpreter":
         raise TypeError("the interpreter takes NumPy arrays, not CuPy: pass cupy.asnumpy(x)")
     if device == "interpreter" or not (on_gpu or device == "gpu" or gpu.available()):
         return "interpreter"
     gpu.require()
+    if compute_capability == (0, 0):
+        return "gpu"
     found = gpu.device()
     if found.compute_capability >= compute_capability:
         return "gpu"
@@ -191,99 +321,10 @@ def choose_device(
     )
 
 
+def _run(entry: ptx.Entry, *launch: Any, dynamic_shared: int, running: dict[str, Any]) -> None:
+    ptx.run(entry, *launch, dynamic_shared=dynamic_shared, **running)
+
+
 @functools.cache
 def _parse(text: str) -> ptx.Module:
     return ptx.parse(text)
-
-
-def _launch_size(grid, block, dynamic_shared) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Grid and block as tuples; raises TypeError or ValueError for what no launch can have."""
-    grid = _dimensions("grid", grid, MAX_GRID)
-    block = _dimensions("block", block, MAX_BLOCK)
-    if math.prod(block) > MAX_THREADS:
-        raise ValueError(
-            f"block {block} has {math.prod(block)} threads; a block has at most {MAX_THREADS}"
-        )
-    if not isinstance(dynamic_shared, (int, np.integer)) or dynamic_shared < 0:
-        raise ValueError(f"dynamic_shared must be a number of bytes, not {dynamic_shared!r}")
-    return grid, block
-
-
-def _dimensions(name: str, value, limits: tuple[int, int, int]) -> tuple[int, ...]:
-    try:
-        numbers = tuple(map(operator.index, value if isinstance(value, (tuple, list)) else [value]))
-    except TypeError:
-        raise TypeError(f"{name} must be 1 to 3 whole numbers, not {value!r}") from None
-    if not 1 <= len(numbers) <= 3:
-        raise ValueError(f"{name} must be 1 to 3 numbers, not {len(numbers)}: {value!r}")
-    for axis, number, limit in zip("xyz", numbers, limits):
-        if not 1 <= number <= limit:
-            raise ValueError(f"{name}.{axis} is {number}; CUDA allows 1 to {limit}")
-    return numbers
-
-
-def _reject_overlaps(args: Sequence) -> None:
-    arrays = [(i, x) for i, x in enumerate(args) if isinstance(x, np.ndarray)]
-    for position, (i, x) in enumerate(arrays):
-        for j, y in arrays[position + 1 :]:
-            if x is not y and np.may_share_memory(x, y):
-                raise ValueError(
-                    f"args[{i}] and args[{j}] overlap in memory: pass the same array or a copy"
-                )
-
-
-def _convert(value, param):
-    """One argument as the interpreter and the driver take it."""
-    kind = param.type[0]  # u, s, f or b, as in PTX
-    if isinstance(value, np.ndarray) or gpu.is_device_array(value):
-        if kind == "f" or param.size != 8:
-            raise TypeError("is an array, but the kernel takes a value here, not a pointer")
-        return _array(value)
-    if kind == "b":
-        return _bytes(value, param)
-    if isinstance(value, (bool, np.bool_, int, np.integer)) and kind in "us":
-        return _integer(int(value), param)
-    if isinstance(value, (bool, np.bool_, int, np.integer, float, np.floating)) and kind == "f":
-        return _float(value, param)
-    wanted = "a number with a fraction" if kind == "f" else "a whole number"
-    pointer = " or, for a pointer, a NumPy array" if kind != "f" and param.size == 8 else ""
-    raise TypeError(f"is a {type(value).__name__}, but must be {wanted}{pointer}")
-
-
-def _array(value):
-    if value.dtype.kind not in "biufcV" or value.dtype.hasobject:
-        raise TypeError(f"has dtype {value.dtype}, which a kernel cannot read")
-    if not value.flags.c_contiguous:
-        raise ValueError("is not C-contiguous (a transpose or a slice?): pass a copy in C order")
-    if not getattr(value.flags, "writeable", True):  # CuPy arrays have no such flag
-        raise ValueError("is read-only, and kernels work in place: pass x.copy()")
-    return value
-
-
-def _bytes(value, param):
-    """A struct (.b8), or a value that the PTX declares without a type: the size must be exact."""
-    size = param.size
-    if not isinstance(value, (bytes, np.generic)):
-        raise TypeError(
-            f"is a {type(value).__name__}, but must be bytes or a NumPy scalar of {size} bytes"
-        )
-    data = value if isinstance(value, bytes) else value.tobytes()
-    if len(data) != size:
-        raise ValueError(f"has {len(data)} bytes, but the kernel takes {size}")
-    return data if param.type == "b8" else np.frombuffer(data, f"u{param.size}")[0]
-
-
-def _integer(value: int, param):
-    bits = 8 * param.size
-    if not -(2 ** (bits - 1)) <= value < 2**bits:
-        raise ValueError(f"{value} does not fit in {bits} bits")
-    dtype = np.dtype(f"{'i' if param.type[0] == 's' else 'u'}{param.size}")
-    return np.frombuffer((value % 2**bits).to_bytes(param.size, "little"), dtype)[0]
-
-
-def _float(value, param):
-    with np.errstate(over="ignore"):
-        result = np.dtype(f"f{param.size}").type(value)
-    if np.isinf(result) and not math.isinf(value):
-        raise ValueError(f"{value} is too large for {8 * param.size} bits")
-    return result

@@ -199,20 +199,21 @@ NAMES = [
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", NAMES)
 def test_blocks_are_those_of_the_driver(name):
-    from cupy.cuda import driver, runtime
+    from cupy.cuda import driver
 
     capability = "{}.{}".format(*gpu.device().compute_capability)
     if capability not in SMS:
         pytest.skip(f"compute capability {capability} is not in the table")
     kernel = kernels.Kernel(SHARED, name)
     resources = kernel.resources(gpu.arch())
-    function = gpu._function(kernel._build(gpu.arch()).cubin, kernel.symbol, runtime.getDevice())
+    loaded = gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
+    function = loaded.function
     assert (
         driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, function.ptr)
         == resources.registers
     )
     most = SMS[capability].shared_block - resources.shared
-    gpu._allow_dynamic_shared(function, kernel.symbol, most)
+    gpu._allow_dynamic_shared(loaded, most)
     for threads in (32, 64, 100, 128, 256, 384, 512, 768, 1024):
         for dynamic in (0, 1, 3000, 10_000, 40_000, most):
             blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(

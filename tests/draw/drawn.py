@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-import types
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 
-from kernels.instruments.trace import Trace
+from kernels.instruments.arrays import Shape
+from kernels.instruments.trace import Trace, WarpAccess
 
 LANE = np.arange(32)
 
 
-def access(offset, width=4, array="tile", kind="load", warp=0, space="shared", line=7, active=None):
+def access(
+    offset,
+    width=4,
+    array="tile",
+    kind="load",
+    warp=0,
+    space="shared",
+    line=7,
+    active=None,
+    block=(0, 0, 0),
+    start=0,
+):
     """One access of a warp; offset: bytes, for each lane."""
     offset = np.broadcast_to(offset, 32).astype(np.int64)
     active = np.ones(32, bool) if active is None else np.asarray(active)
-    return types.SimpleNamespace(
-        block=(0, 0, 0),
-        line=line,
-        kind=kind,
-        space=space,
-        array=array,
-        width=width,
-        offset=offset,
-        active=active,
-        warp=warp,
-        start=0,
-        address=offset,
-    )
+    return WarpAccess(line, kind, space, array, width, offset, active, warp, start, block)
 
 
 def trace(*accesses, **shapes):
-    made = Trace((0, 0, 0), shapes)
-    made.accesses += accesses
+    """shapes: of arrays by name, extents of 4-byte elements or a Shape."""
+    shapes = {
+        name: shape if isinstance(shape, Shape) else Shape(shape, 4)
+        for name, shape in shapes.items()
+    }
+    made = Trace(accesses[0].block, {name: shape.extents for name, shape in shapes.items()})
+    made.accesses += [replace(one, shape=shapes.get(one.array)) for one in accesses]
     return made
 
 

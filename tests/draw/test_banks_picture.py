@@ -54,6 +54,13 @@ def test_vectors_cover_four_banks_and_name_the_lanes_that_share_them():
     assert len(bars(apart, PALETTE["vermilion"])) == 28
 
 
+def test_loads_and_stores_are_told_apart_and_counted_as_such():
+    load, store = (access(8 * (LANE // 2), 8, kind=kind) for kind in ("load", "store"))
+    both = trace(load, store, tile=(32,))
+    assert "load 0, from tile[0]: 1 wavefront, 1 at best" in banks(both, "tile").caption
+    assert "store 0, from tile[0]: 2 wavefronts, 2 at best" in banks(both, "tile", "store").caption
+
+
 def test_inactive_lanes_are_not_drawn():
     figure = banks(trace(access(4 * LANE, active=LANE < 5), tile=(32,)), "tile")
     assert len(bars(figure, PALETTE["blue"])) == 5

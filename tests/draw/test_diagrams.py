@@ -9,7 +9,7 @@ from drawn import LANE, access, bars, elements, texts, trace
 
 import kernels
 from kernels.draw import PALETTE, coalescing, thread_mapping
-from kernels.draw.mapping import COLOURS, TINT
+from kernels.draw.thread_mapping import COLOURS, TINT
 
 
 @pytest.fixture(scope="module")
@@ -64,15 +64,15 @@ def test_mapping_names_warps_and_the_order_of_lanes(traces):
 
 def outer_product(T):
     """Stores of a 128 x 128 tile, T x T elements for each thread, in vectors of four."""
-    made = trace(C=(256, 512))
+    made = []
     across = 128 // T
     for warp in range(across * across // 32):
         row, column = np.divmod(32 * warp + LANE, across)
         for i in range(T):
             for j in range(0, T, 4):
                 item = (T * row + i) * 512 + T * column + j
-                made.accesses.append(access(4 * item, 16, "C", "store", warp, "global"))
-    return made
+                made.append(access(4 * item, 16, "C", "store", warp, "global"))
+    return trace(*made, C=(256, 512))
 
 
 @pytest.mark.parametrize("T", [4, 8])
@@ -99,16 +99,15 @@ def test_mapping_outlines_every_thread_tile():
 
 
 def test_mapping_of_loads_of_a_tile_and_through_shared_memory():
-    made = trace(A=(128, 64), tile=(8, 128))
+    made = []
     for warp in range(8):
         row, part = np.divmod(32 * warp + LANE, 2)
         for k in range(0, 64, 8):
-            made.accesses.append(
-                access(4 * (64 * row + k + 4 * part), 16, "A", "load", warp, "global")
-            )
-            made.accesses += [
+            made.append(access(4 * (64 * row + k + 4 * part), 16, "A", "load", warp, "global"))
+            made += [
                 access(4 * (128 * (4 * part + i) + row), 4, "tile", "store", warp) for i in range(4)
             ]
+    made = trace(*made, A=(128, 64), tile=(8, 128))
     tile = thread_mapping(made, "A", "load", index=0)
     assert "Warp 0 of block (0, 0) loads 16 rows by 8 columns of A" in tile.caption
     assert "thread 0 loads 4 elements of one row" in tile.caption
@@ -205,6 +204,16 @@ def test_vectors_are_one_bar_for_each_lane():
     assert len(bars(figure, PALETTE["blue"])) == 32
     assert {width for _, _, width in bars(figure, PALETTE["blue"])} == {4 * 18 - 1}
     assert "512 bytes asked for, 512 used" in figure.caption
+
+
+@pytest.mark.parametrize("draw", [coalescing, thread_mapping])
+def test_loads_and_stores_of_an_array_are_told_apart(draw):
+    load = access(4 * LANE, 4, "A", "load", space="global")
+    store = access(256 + 8 * (LANE % 16), 8, "A", "store", space="global")
+    both = trace(load, store, load, store, A=(64, 32))
+    for kind, one in (("load", load), ("store", store)):
+        assert draw(both, "A", kind) == draw(trace(one, one, A=(64, 32)), "A", kind)
+    assert draw(both, "A", "load") != draw(both, "A", "store")
 
 
 # ---------------------------------------------------------------------- both

@@ -9,7 +9,7 @@ from drawn import texts
 
 import kernels
 from kernels.draw import PALETTE, explorer, listing, occupancy
-from kernels.draw.explore import WIDGET, controls
+from kernels.draw.explorer import WIDGET, controls
 
 # ---------------------------------------------------------------------- listing
 
@@ -99,6 +99,32 @@ def test_listing_of_another_source_is_refused(naive):
         listing("one line", naive[1])
     with pytest.raises(ValueError, match="no memory access was traced on lines 1 to 3"):
         listing(*naive, lines=(1, 3))
+
+
+HEADERS = """int before;
+
+extern "C"
+__global__ void
+f(float* x,
+  float* y)
+{
+    x[0] = y[0];
+}
+
+__device__ int after() { return 1; }
+"""
+
+
+def test_listing_begins_with_the_first_line_of_a_header_of_several():
+    cost = types.SimpleNamespace(requests=1, sectors=4, ideal=4)
+    place = types.SimpleNamespace(line=8, kind="load", array="y")
+    trace = types.SimpleNamespace(costs={Sortable(place): cost})
+    shown = listing(HEADERS, trace)
+    numbers = [int(n) for n in re.findall(r'<span style="opacity:.7">\s*(\d+)</span>', shown.body)]
+    assert numbers == list(range(3, 10))
+    template = HEADERS.replace('extern "C"', "template <int N>")
+    numbers = re.findall(r'<span style="opacity:.7">\s*(\d+)</span>', listing(template, trace).body)
+    assert numbers[0] == "3" and numbers[-1] == "9"
 
 
 # ---------------------------------------------------------------------- occupancy
@@ -200,7 +226,7 @@ def test_explorer_traces_again(explored):
     BM.value = 16  # a warp covers 16 rows of two columns
     assert "16 words of A in 16 sectors" in view.value and warp.max == 7
     BM.value = 0
-    assert "ZeroDivisionError" in state.value
+    assert "BM is a size, 1 at least, not 0" in state.value
     BM.value = 16
     assert state.value == ""
     access.value = "store", "C"

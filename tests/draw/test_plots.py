@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import re
 import types
@@ -200,3 +201,74 @@ def test_bars_put_the_defines_below_the_name():
 
 def test_roofline_names_its_bytes():
     assert "FLOP per byte of sectors" in texts(roofline(made_up(RATES), bytes_of="sectors"))
+
+
+# ---------------------------------------------------------------------- what Matplotlib is told
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The axes of a figure before it becomes SVG."""
+
+    def draw(function, *arguments, **options):
+        kept = []
+        home = importlib.import_module(function.__module__)
+        keep = lambda fig, alt, caption: kept.append(fig)
+        with monkeypatch.context() as patch:
+            patch.setattr(home, "from_matplotlib", keep)
+            function(*arguments, **options)
+        return kept[0].axes[0]
+
+    return draw
+
+
+def test_gflops_draws_the_medians_in_a_band_of_percentiles(drawn):
+    ax = drawn(gflops, made_up(RATES), ["02_fast"])
+    blue = matplotlib_colour(PALETTE["blue"])
+    (band,) = [c for c in ax.collections if tuple(c.get_facecolor()[0][:3]) == blue]
+    corners = {(round(float(x)), round(float(y), 6)) for x, y in band.get_paths()[0].vertices}
+    rates = {64: 3.0, 256: 6.0}
+    assert corners == {
+        (n, round(rate / spread, 6)) for n, rate in rates.items() for spread in (0.9, 1.1)
+    }
+    (curve,) = [line for line in ax.lines if line.get_color() == PALETTE["blue"]]
+    assert dict(zip(curve.get_xdata(), curve.get_ydata())) == pytest.approx(rates)
+    assert curve.get_linestyle() == "-" and curve.get_marker() == "o"
+    peaks = [line for line in ax.lines if list(line.get_ydata()) == [10.0, 10.0]]
+    assert len(peaks) == 1 and len(ax.collections) == 2  # bands: of the step, and of cuBLAS
+
+
+def matplotlib_colour(name):
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(name)
+
+
+def test_bars_are_medians_with_a_mark_from_the_10th_to_the_90th_percentile(drawn):
+    ax = drawn(bars, made_up(RATES), ["02_fast"], 256)
+    assert [(p.get_width(), p.get_y() + p.get_height() / 2) for p in ax.patches] == [
+        (pytest.approx(6.0), pytest.approx(0)),
+        (pytest.approx(8.0), pytest.approx(1)),
+    ]
+    marks = [(list(line.get_xdata()), list(line.get_ydata())) for line in ax.lines]
+    assert marks[:2] == [
+        (pytest.approx([6 / 1.1, 6 / 0.9]), [0, 0]),
+        (pytest.approx([8 / 1.1, 8 / 0.9]), [1, 1]),
+    ]
+    assert marks[2][0] == [10.0, 10.0] and ax.get_xlim() == (0, 10.0)  # the peak
+
+
+def test_roofline_draws_the_roof_and_its_points(drawn):
+    ax = drawn(roofline, made_up(RATES), [("measured", 2.0, 0.5), ("possible", 1000.0, None)])
+    roof, *others = ax.lines
+    x, y = roof.get_xdata(), roof.get_ydata()
+    assert (x[1], y[1], y[2]) == (20.0, 10.0, 10.0)
+    assert y[0] / x[0] == pytest.approx(0.5)  # TFLOPS for each FLOP per byte: 500 GB/s
+    points = {
+        (line.get_xdata()[0], line.get_ydata()[0]): line.get_fillstyle()
+        for line in others
+        if line.get_marker() == "o"
+    }
+    assert points == {(2.0, 0.5): "full", (1000.0, 10.0): "none"}
+    low, high = ax.get_xlim()
+    assert low < 1 and high > 2000

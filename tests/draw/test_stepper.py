@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kernels.draw import Figure, Stepper, stepper
-from kernels.draw.stepping import differences
+from kernels.draw.stepper import differences
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,8 +99,7 @@ def test_keys_tell_pictures_apart_and_are_the_same_every_time():
 
     assert key("abc") == key("abc") != key("abd")
     code = (
-        "import sys; sys.path.insert(0, 'tests'); from test_draw_stepper import *; "
-        "print(stepper(FRAMES, 'abc', 'alt')._repr_html_())"
+        "from tests.draw.test_stepper import *; print(stepper(FRAMES, 'abc', 'alt')._repr_html_())"
     )
     again = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

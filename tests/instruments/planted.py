@@ -332,6 +332,24 @@ CORRECT = (
     ),
     small("vectors", VECTORS, "scale", 2, 64, "512 2.0 float[512] out:float[512]"),
     small("local", LOCAL, "pick", 1, 64, "20 int[64] out:int[64]"),
+    small(
+        "barrier after an exit",
+        """\
+extern "C" __global__ void early(int n, const float* in, float* out)
+{
+    __shared__ float box[64];
+    if (threadIdx.x >= n)
+        return;
+    box[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = box[n - 1 - threadIdx.x];
+}
+""",
+        "early",
+        1,
+        64,
+        "50 float[256] out:float[256]",
+    ),
 )
 
 FAULTY = (
@@ -439,25 +457,6 @@ extern "C" __global__ void half(int n, const float* in, float* out)
         1,
         32,
         VECTOR,
-        "barrier",
-    ),
-    small(
-        "barrier after an exit",
-        """\
-extern "C" __global__ void early(int n, const float* in, float* out)
-{
-    __shared__ float box[64];
-    if (threadIdx.x >= n)
-        return;
-    box[threadIdx.x] = in[threadIdx.x];
-    __syncthreads(); // fault
-    out[threadIdx.x] = box[n - 1 - threadIdx.x];
-}
-""",
-        "early",
-        1,
-        64,
-        "50 float[256] out:float[256]",
         "barrier",
     ),
     sgemm(

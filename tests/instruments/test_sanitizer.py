@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import planted
+import planted_order
 import pytest
-from planted import CORRECT, FAULTY, SWAPPED, Planted
+from planted import SWAPPED, Planted
 
 import kernels
 from kernels.ladder import reference
 from kernels.targets import parse_argument
+
+CORRECT = planted.CORRECT + planted_order.CORRECT
+FAULTY = planted.FAULTY + planted_order.FAULTY
 
 
 def arguments(one: Planted):
@@ -110,13 +114,16 @@ def test_other_messages():
         "writes out[3], which block (3, 0, 0), thread (0, 0, 0) writes at kernel.cu:4, and blocks "
         "are not ordered"
     )
-    early = only("barrier after an exit")
+    early = only("barrier under an if")
     assert (early.thread, early.other_thread, early.address) == (
         "block (0, 0, 0), thread (0, 0, 0)",
-        "block (0, 0, 0), thread (50, 0, 0)",
+        "block (0, 0, 0), thread (16, 0, 0)",
         None,
     )
-    assert early.message.startswith("50 of 64 threads of the block wait at the barrier, block (0")
+    assert early.message == (
+        "16 of 32 threads of the block wait at the barrier, block (0, 0, 0), thread (16, 0, 0) "
+        "among the others has passed it by and exited"
+    )
     assert (
         "to which block (0, 0, 0), thread (0, 0, 0) has a copy under way since kernel.cu:5"
         in only("copy overwritten in flight").message
@@ -431,3 +438,110 @@ def test_bodies(name):
     assert races == ([lines] if lines else []), found
     if not lines:
         assert found == ()
+
+
+def test_arrays_of_one_name_have_shapes_of_their_own():
+    source = """\
+extern "C" __global__ void f(int* out)
+{
+    {
+        __shared__ int s[4];
+        s[threadIdx.x] = 1;
+        __syncthreads();
+        out[0] = s[1];
+    }
+    {
+        __shared__ double s[4][2];
+        s[threadIdx.x][1] = 2;
+        __syncthreads();
+        out[1] = s[1][1];
+    }
+}
+"""
+    found = kernels.Kernel(source, "f").sanitize(1, 6, [np.zeros(2, np.int32)])
+    bad = {f.position.line: f.address for f in found if f.kind == "out of bounds"}
+    assert bad == {5: "s[4]", 11: "s[4][1]"}
+
+
+def test_findings_of_several_runs():
+    """Equal ones are one, with their counts added; arrays on the same lines are told apart."""
+    from kernels.instruments.findings import Finding, merged
+    from kernels.ptx.syntax import Position
+
+    one = Finding("race", "", Position("a.cu", 4), None, "tile_a[3]", Position("a.cu", 7))
+    turned = Finding("race", "", Position("a.cu", 7), None, "tile_a[5]", Position("a.cu", 4))
+    other = Finding("race", "", Position("a.cu", 4), None, "tile_b[3]", Position("a.cu", 7))
+    first, second = merged([one, other, turned])
+    assert (first.address, first.count) == ("tile_a[3]", 2)
+    assert (second.address, second.count) == ("tile_b[3]", 1)
+
+
+def test_the_lanes_that_do_not_come_are_named():
+    finding = only("full mask in a branch")
+    assert finding.message == (
+        "the member mask 0xffffffff names lanes that do not come here: "
+        + ", ".join(map(str, range(16, 32)))
+    )
+    assert finding.thread == "block (0, 0, 0), thread (0, 0, 0)" and finding.count == 32
+    assert only("tree of too many steps").message.endswith(
+        "with a value that comes from a lane which takes no part in this, such as 8"
+    )
+
+
+def test_faults_in_functions_have_their_own_lines():
+    source = """\
+struct Tile { float at[8]; };
+__device__ float& element(Tile& tile, int i)
+{
+    return tile.at[i];
+}
+__device__ void put(Tile& tile, int i, float x)
+{
+    element(tile, i) = x;
+}
+extern "C" __global__ void f(float* out)
+{
+    __shared__ Tile tile;
+    put(tile, threadIdx.x, 1.0f);
+    __syncthreads();
+    out[threadIdx.x] = element(tile, 7 - threadIdx.x);
+}
+"""
+    found = kernels.Kernel(source, "f").sanitize(1, 9, [np.zeros(9, np.float32)])
+    assert {(f.kind, f.position.line) for f in found} == {
+        ("out of bounds", 8),
+        ("out of bounds", 15),
+    }
+
+
+DEMANDS = {
+    # what is done with the loaded %r1, and the bytes of it that count as used
+    "st.global.u32 [%rd1], %r1;": 0,
+    "mov.u32 %r2, %r1;\nst.global.u32 [%rd1], %r2;": 0,
+    "add.u32 %r2, %r1, 1;\nst.global.u32 [%rd1], %r2;": 0b1111,
+    "and.b32 %r2, %r1, 255;\nadd.u32 %r3, %r2, 1;": 0b0001,
+    "shr.u32 %r2, %r1, 24;\nadd.u32 %r3, %r2, 1;": 0b1000,
+    "shl.b32 %r2, %r1, 16;\nadd.u32 %r3, %r2, 1;": 0b0011,
+    "cvt.u16.u32 %rs1, %r1;\nadd.u16 %rs2, %rs1, 1;": 0b0011,
+    "cvt.s32.s8 %r2, %r1;\nadd.u32 %r3, %r2, 1;": 0b0001,
+    "bfe.u32 %r2, %r1, 8, 8;\nadd.u32 %r3, %r2, 1;": 0b0010,
+    "mov.b32 {%rs1, %rs2}, %r1;\nadd.u16 %rs3, %rs2, 1;": 0b1100,
+    "mov.b64 %rd2, {%r2, %r1};\nshr.u64 %rd3, %rd2, 56;\nadd.u64 %rd4, %rd3, 1;": 0b1000,
+    "setp.eq.u32 %p1, %r1, 0;": 0b1111,
+    "st.global.u32 [%rd1+4], %r1;\nld.global.u32 %r2, [%rd1];\n@%p1 add.u32 %r2, %r1, 1;": 0b1111,
+}
+
+
+@pytest.mark.parametrize("text", DEMANDS)
+def test_bytes_that_are_used(text):
+    from kernels.instruments.facts import facts_of
+    from kernels.instruments.undefined import used_cells
+
+    source = (
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 p) {\n"
+        ".reg .b64 %rd<9>;\n.reg .b32 %r<9>;\n.reg .b16 %rs<9>;\n.reg .pred %p<2>;\n"
+        f"ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\n{text}\nret;\n}}\n"
+    )
+    entry = kernels.ptx.parse(source).entries["f"]
+    used = used_cells(entry.instructions[1], facts_of(entry), 4, 1)
+    assert sum(1 << n for n in np.flatnonzero(used)) == DEMANDS[text]

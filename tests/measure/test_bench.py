@@ -1,5 +1,5 @@
-"""kernels.bench. Every timing here comes from a simulated GPU with a clock of its own; the numbers
-are obviously made up."""
+"""kernels.measure.bench. Every timing here comes from a simulated GPU with a clock of its own; the
+numbers are obviously made up."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import types
 import numpy as np
 import pytest
 
+import kernels
+from kernels.instruments.metrics import FFMA
 from kernels.ladder.reference import CheckError
 from kernels.measure import bench, records
 from kernels.measure.records import Results
-from kernels.run import gpu
+from kernels.run import cublas, gpu, nvidia_smi
+from kernels.run.kernel import Kernel
 
 # ---------------------------------------------------------------------- the protocol
 
@@ -24,6 +27,10 @@ class SimulatedGPU:
     def __init__(self, monkeypatch):
         self.clock = 0.0  # milliseconds
         self.log = []
+        self.empties = []  # (shape, dtype) of what was asked for
+        self.launched = []  # (symbol, grid, block, arguments)
+        self.copied = []  # bytes
+        self.l2_bytes = 2**10
         self.ms = {"cublas": 1.0, "copy": 1.0, "fma_peak": 1.0, "nothing": 0.001}
         self.wrong = lambda name, C: None
         for name in (
@@ -36,14 +43,15 @@ class SimulatedGPU:
             "event",
             "elapsed_ms",
             "synchronize",
-            "cublas_sgemm",
+            "load",
             "device",
-            "status",
         ):
             monkeypatch.setattr(gpu, name, getattr(self, name))
         monkeypatch.setattr(gpu, "require", lambda: None)
         monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
-        monkeypatch.setattr(gpu, "cublas_version", lambda: "1.2.3")
+        monkeypatch.setattr(nvidia_smi, "status", self.status)
+        monkeypatch.setattr(cublas, "sgemm", self.cublas_sgemm)
+        monkeypatch.setattr(cublas, "version", lambda: "1.2.3")
         monkeypatch.setattr(bench, "MIN_SECONDS", 0.0)
 
     def run(self, name):
@@ -56,7 +64,7 @@ class SimulatedGPU:
             (9, 0),
             1,
             1000.0,
-            2**10,
+            self.l2_bytes,
             2**30,
             2**16,
             "1",
@@ -68,9 +76,10 @@ class SimulatedGPU:
 
     def status(self):
         time.sleep(0.05)  # nvidia-smi takes a while; rounds go on meanwhile
-        return gpu.Status("1", 1234.0, ("sw_power_cap",))
+        return nvidia_smi.Status("1", 1234.0, ("sw_power_cap",))
 
     def empty(self, shape, dtype=np.float32):
+        self.empties.append((shape, np.dtype(dtype)))
         # The buffers of the roofs are as large as a GPU's memory; one byte will do here.
         return np.zeros(1 if isinstance(shape, int) else shape, dtype)
 
@@ -86,6 +95,7 @@ class SimulatedGPU:
             self.log.append("flush")
 
     def copy(self, target, source):
+        self.copied.append(source.nbytes)
         self.run("copy")
 
     def event(self):
@@ -101,7 +111,12 @@ class SimulatedGPU:
         C[:] = A @ B
         self.run("cublas")
 
-    def launch(self, cubin, symbol, grid, block, args):
+    def load(self, cubin, symbol):
+        assert cubin.startswith(b"\x7fELF")
+        return symbol
+
+    def launch(self, symbol, grid, block, args):
+        self.launched.append((symbol, grid, block, args))
         if len(args) == 8:
             M, N, K, alpha, A, B, beta, C = args
             assert (M, K) == A.shape and (K, N) == B.shape and (alpha, beta) == (1, 0)
@@ -113,9 +128,7 @@ class SimulatedGPU:
 def step(simulated, name, ms, requires=lambda M, N, K: None, compute_capability=(5, 0)):
     simulated.ms[name] = ms
     source = f'extern "C" __global__ void {name}() {{}}'
-    kernel = types.SimpleNamespace(
-        source=source, filename=f"{name}.cu", options=(), name=name, symbol=name
-    )
+    kernel = Kernel(source, name)
     return types.SimpleNamespace(
         label=name,
         kernel=kernel,
@@ -155,6 +168,101 @@ def test_benchmark_measures_what_the_clock_says(simulated):
     assert found.provenance["protocol"]["max_ms_per_launch"] == bench.MAX_MS
 
 
+def test_the_fma_peak_is_that_of_the_kernel_that_was_launched(simulated):
+    """A multiply-add is two operations; how many a thread does is what the interpreter counts."""
+    simulated.ms["fma_peak"] = 3.0
+    found = run([], [])
+    (grid,), (threads,), (trips, a, b, out) = next(
+        rest for symbol, *rest in simulated.launched if symbol == "fma_peak"
+    )
+    a_block = Kernel(bench._ROOFS, "fma_peak").trace(1, 32, (2, a, b, np.zeros(32, np.float32)))
+    each = a_block.counters[FFMA] / 32 / 2  # for each thread and trip
+    assert each == 512 and grid * threads >= 8 * 256
+    assert (grid * threads,) == next(
+        (shape,) for shape, dtype in simulated.empties if dtype == np.float32
+    )
+    operations = 2 * each * int(trips) * grid * threads
+    assert found.fma_peak_tflops == pytest.approx(operations / 3e-3 / 1e12)
+
+
+def test_an_empty_launch_is_of_one_thread_and_in_microseconds(simulated):
+    simulated.ms["nothing"] = 0.004
+    found = run([], [])
+    shapes = {(grid, block) for symbol, grid, block, _ in simulated.launched if symbol == "nothing"}
+    assert shapes == {((1,), (1,))}
+    assert found.provenance["empty_launch_us"] == pytest.approx(4.0)
+
+
+def test_the_progress_bar_reaches_its_end(simulated, capsys):
+    bench.benchmark([], [32, 64])
+    assert "3/3" in capsys.readouterr().err  # the roofs, and two sizes
+
+
+def test_the_copy_bandwidth_counts_reading_and_writing(simulated):
+    simulated.ms["copy"] = 2.0
+    found = run([], [])
+    (size,) = set(simulated.copied)
+    assert found.copy_gbs == pytest.approx(2 * size / 2e-3 / 1e9)
+    assert simulated.empties.count((2**28, np.float32)) == 2  # 1 GiB each, far beyond any L2
+
+
+@pytest.mark.parametrize("l2_bytes, flushed", [(2**10, 2**28), (50 * 2**20, 2**28), (2**28, 2**30)])
+def test_a_flush_writes_four_times_the_l2(simulated, l2_bytes, flushed):
+    simulated.l2_bytes = l2_bytes
+    found = run([], [])
+    assert simulated.empties[0] == (flushed, np.uint8)
+    assert found.provenance["protocol"]["flush_bytes_before_each_launch"] == flushed
+
+
+def test_a_gpu_that_was_idle_is_warmed_up_before_it_is_timed(simulated, monkeypatch):
+    """Its clock is low for a while: none of the launches that count may be among the first."""
+    rounds, calls = bench._rounds, []
+
+    def recorded(works, flush, repeats, seconds, more=lambda: False):
+        times = rounds(works, flush, repeats, seconds, more)
+        calls.append((len(works), repeats, seconds, times))
+        return times
+
+    monkeypatch.setattr(bench, "_rounds", recorded)
+    monkeypatch.setattr(bench, "MIN_SECONDS", 0.01)
+    monkeypatch.setattr(bench, "MIN_REPEATS", 4)
+    run([step(simulated, "fast", 2.0)], [32])
+    timed = [n for n, (_, repeats, _, _) in enumerate(calls) if repeats == 4]
+    assert [calls[n][0] for n in timed] == [3, 2]  # the roofs; cuBLAS and the step
+    for n in timed:
+        works, repeats, seconds, times = calls[n - 1]
+        assert works == calls[n][0] and repeats == 1 and seconds == 0.01
+    assert calls[timed[0]][2] == 0.01 and calls[timed[1]][2] == 2 * 0.01  # for each of the two
+
+
+def test_sixteen_rows_and_columns_from_everywhere_are_compared_with_float64(monkeypatch):
+    seen = []
+    monkeypatch.setattr(bench, "assert_close", lambda *parts: seen.append(parts))
+    for M, N, K in ((200, 150, 7), (5, 40, 3)):
+        A, B, _ = bench.inputs(M, N, K)
+        bench._require_product(A @ B, A @ B, A, B)
+        C, rows, columns = seen.pop()
+        of_row = [int(np.flatnonzero((A == row).all(1))[0]) for row in rows]
+        of_column = [int(np.flatnonzero((B.T == column).all(1))[0]) for column in columns.T]
+        assert len(set(of_row)) == min(M, 16) and len(set(of_column)) == min(N, 16)
+        np.testing.assert_array_equal(C, (A @ B)[np.ix_(of_row, of_column)])
+        assert max(of_row) >= M // 2 and max(of_column) >= N // 2
+        assert min(of_row) < M // 2 and min(of_column) < N // 2
+
+
+def test_what_differs_from_cublas_by_more_than_the_bound_is_wrong():
+    A, B, _ = bench.inputs(64, 48, 33)
+    C = A @ B
+    bound = 2 * bench.gamma(35) * np.linalg.norm(A[40]) * np.linalg.norm(B[:, 21])
+    C[40, 21] += 0.9 * bound
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench, "assert_close", lambda *parts: None)
+        bench._require_product(C, A @ B, A, B)
+        C[40, 21] += 0.3 * bound
+        with pytest.raises(CheckError, match=r"C\[40, 21\] is .*; 1 of 3072 elements are wrong"):
+            bench._require_product(C, A @ B, A, B)
+
+
 def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
     works = [lambda: simulated.run("copy"), lambda: simulated.run("nothing")]
     times = bench._rounds(works, lambda: simulated.log.append("flush"), 3, 0)
@@ -192,7 +300,7 @@ def test_rounds_go_on_for_the_time_asked_and_while_there_is_more_to_wait_for(sim
 
 
 def test_the_percentiles_are_those_of_the_times():
-    r = bench._record("x", (1, 1, 1), list(range(1, 102)), gpu.Status())
+    r = bench._record("x", (1, 1, 1), list(range(1, 102)), nvidia_smi.Status())
     assert (r.ms_p10, r.ms, r.ms_p90, r.repeats) == (11, 51, 91, 101)
     assert r.sm_clock_mhz is None and r.throttle is None
 
@@ -239,11 +347,11 @@ def test_the_check_allows_another_order_of_summation():
     A, B, _ = bench.inputs(100, 90, 300)
     backwards = np.ascontiguousarray(A[:, ::-1]) @ np.ascontiguousarray(B[::-1])
     assert (backwards != A @ B).any()
-    bench._check(backwards, A @ B, A, B)
+    bench._require_product(backwards, A @ B, A, B)
 
 
 def test_an_element_that_is_not_written_is_found(simulated, monkeypatch):
-    monkeypatch.setattr(gpu, "cublas_sgemm", lambda A, B, C: simulated.run("cublas"))
+    monkeypatch.setattr(cublas, "sgemm", lambda A, B, C: simulated.run("cublas"))
     with pytest.raises(CheckError, match="cublas at 64 x 64 x 64.*nan"):
         run([], [64])
 
@@ -254,7 +362,7 @@ def test_cublas_is_checked_too(simulated, monkeypatch):
         C[:] = A @ B
         simulated.run("cublas")
 
-    monkeypatch.setattr(gpu, "cublas_sgemm", tf32)
+    monkeypatch.setattr(cublas, "sgemm", tf32)
     with pytest.raises(CheckError, match=r"cublas at 64 x 64 x 64: C\["):
         run([], [64])
 
@@ -308,6 +416,33 @@ def test_a_variant_is_timed_under_its_label(simulated):
     assert [r.step for r in found.records] == ["cublas", "fast", "fast PAD=1"]
 
 
+def test_merging_needs_a_file(simulated):
+    with pytest.raises(ValueError, match="merge keeps what `output` holds .*: name the file"):
+        run([step(simulated, "fast", 2.0)], [32], merge=True)
+    assert simulated.log == []
+
+
+@pytest.mark.parametrize("what", ["02_naive", 2])
+def test_a_name_is_no_step(simulated, what):
+    with pytest.raises(TypeError, match=f"{what!r} is no step: pass kernels.step\\({what!r}\\)"):
+        run([what], [32])
+
+
+def test_a_matrix_that_no_step_can_index_is_left_out(simulated, monkeypatch):
+    monkeypatch.setattr(bench, "inputs", lambda M, N, K: ones(M, N, K))
+
+    def ones(M, N, K):
+        return np.ones((M, K), np.float32), np.ones((K, N), np.float32), None
+
+    monkeypatch.setattr(bench, "_require_product", lambda *args: None)
+    real = kernels.step(3)
+    found = run([real], [(65535 * 16 + 1, 1, 1)])
+    assert [r.step for r in found.records] == ["cublas"]
+    assert found.left_out == (
+        "03_coalesced at 1048561 x 1 x 1: it requires (M + BM - 1) // BM <= 65535",
+    )
+
+
 def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch):
     monkeypatch.setattr(gpu, "why_not", lambda: "it is on holiday")
     with pytest.raises(gpu.NoGPU, match="on holiday"):
@@ -325,7 +460,7 @@ def test_command_line(simulated, capsys, monkeypatch, tmp_path):
         assert bench.run_cli([], [size], path, True, False) == 0
     assert [r.M for r in Results.load(path).records] == [32, 64]
     capsys.readouterr()
-    monkeypatch.setattr(gpu, "cublas_sgemm", lambda A, B, C: None)
+    monkeypatch.setattr(cublas, "sgemm", lambda A, B, C: None)
     assert bench.run_cli([], [32], None, False, False) == 1
     assert "error: cublas at 32" in capsys.readouterr().err
 
@@ -337,7 +472,7 @@ def test_command_line(simulated, capsys, monkeypatch, tmp_path):
 @pytest.mark.skipif(not gpu.available(), reason=f"no GPU: {gpu.why_not()}")
 def test_benchmark_on_the_gpu(tmp_path):
     path = tmp_path / "out.json"
-    found = run(["02_naive", "03_coalesced"], [128], output=path)
+    found = run([kernels.step(2), kernels.step(3)], [128], output=path)
     assert Results.load(path) == found
     assert [r.step for r in found.records] == ["cublas", "02_naive", "03_coalesced"]
     assert found.fma_peak_tflops > 0 and found.copy_gbs > 0

@@ -1,4 +1,4 @@
-"""kernels.compare. The timings are made up, for GPUs that do not exist."""
+"""kernels.measure.floors. The timings are made up, for GPUs that do not exist."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def made_up(*rates, gpu="Simulated GPU 1", left_out=(), recorded=True):
 
 def test_above_at_and_below_the_floor():
     found = made_up(("cublas", 10.0), ("02_naive", 2.0), ("03_coalesced", 4.999))
-    standing = floors.compare(found, [NAIVE, COALESCED], FLOORS)
+    standing = floors.standing(found, [NAIVE, COALESCED], FLOORS)
     naive, coalesced = standing.rows
     assert (naive.step, naive.floor, naive.verdict) == ("02_naive", 2.0, "ok")
     assert naive.tflops == pytest.approx(2) and naive.share_of_cublas == pytest.approx(0.2)
     assert (coalesced.floor, coalesced.verdict, standing.ok) == (5.0, "below", False)
-    assert floors.compare(found, [NAIVE], FLOORS).ok
+    assert floors.standing(found, [NAIVE], FLOORS).ok
     assert Row("x", 2.0, None, 2.0).verdict == "ok"
 
 
 def test_only_a_record_at_the_square_size_counts():
     found = made_up(("02_naive", 3.0, 200))
-    standing = floors.compare(found, [NAIVE], FLOORS)
+    standing = floors.standing(found, [NAIVE], FLOORS)
     assert (standing.rows[0].verdict, standing.ok) == ("no record", False)
 
 
 def test_a_variant_stands_without_a_floor():
     variant = NAIVE.define(BM=32)
-    standing = floors.compare(made_up((variant.label, 0.1)), [variant], FLOORS)
+    standing = floors.standing(made_up((variant.label, 0.1)), [variant], FLOORS)
     assert (standing.rows[0].step, standing.rows[0].verdict) == ("02_naive BM=32", "no floor")
     assert standing.ok
 
@@ -61,7 +61,7 @@ def test_it_prints_as_a_table():
             "04_x: it needs compute capability 10.0",
         ),
     )
-    lines = repr(floors.compare(found, [NAIVE, COALESCED], FLOORS)).splitlines()
+    lines = repr(floors.standing(found, [NAIVE, COALESCED], FLOORS)).splitlines()
     assert lines[0] == "Simulated GPU 1 at 100 x 100 x 100, recorded, not measured now, 2001-02-03"
     assert lines[1] == "floor: made up"
     assert [line.split() for line in lines[3:6]] == [
@@ -74,10 +74,10 @@ def test_it_prints_as_a_table():
 
 def test_the_heading_says_what_was_measured_and_where():
     live = made_up(("02_naive", 3.0), gpu="Simulated GPU 2", recorded=False)
-    heading = floors.compare(live, [NAIVE], FLOORS).heading
+    heading = floors.standing(live, [NAIVE], FLOORS).heading
     assert "Simulated GPU 2 at 100 x 100 x 100, measured, 2001-02-03" in heading
     assert heading.endswith("The floors are of another GPU, Simulated GPU 1.")
-    assert "another GPU" not in floors.compare(made_up(), [], FLOORS).heading
+    assert "another GPU" not in floors.standing(made_up(), [], FLOORS).heading
 
 
 @pytest.fixture
@@ -157,8 +157,8 @@ def test_json(run):
 
 
 def test_the_shipped_floors():
-    floors = Floors.load()
-    assert floors.size in bench.SIZES and floors.what
-    assert floors.results(floors.gpu).gpu == floors.gpu
-    assert all(0 < floor < 1000 for floor in floors.floors.values())
-    assert {"02_naive", "03_coalesced"} <= set(floors.floors)
+    shipped = Floors.load()
+    assert shipped.size in bench.SIZES and shipped.what
+    assert floors.results(shipped.gpu).gpu == shipped.gpu
+    assert all(0 < floor < 1000 for floor in shipped.floors.values())
+    assert {"02_naive", "03_coalesced"} <= set(shipped.floors)

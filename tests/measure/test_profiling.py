@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import kernels
+from kernels import __main__ as cli
 from kernels.instruments.metrics import METRICS
 from kernels.measure import profiling
 from kernels.measure.records import FOLDER
@@ -47,13 +48,6 @@ def test_computed_equals_measured(path, label):
     assert measured == {metric: computed[metric] for metric in measured}
 
 
-def test_the_counters_of_every_step_were_measured():
-    every = {one.label for one in kernels.ladder.step.with_variants(kernels.ladder.step.steps())}
-    assert RECORDED
-    for recorded in RECORDED.values():
-        assert every <= set(recorded["steps"])
-
-
 REPORT = """==PROF== Connected to process 1
 printed by the program
 "ID","Process ID","Kernel Name","Grid Size","a.sum","b.sum"
@@ -86,51 +80,67 @@ def ncu(tmp_path, monkeypatch):
 
 
 def test_counters_run_ncu(ncu):
-    ncu(f"assert sys.argv[-2:] == ['-c', 'pass'] and '--csv' in sys.argv; print({REPORT!r})")
-    rows = profiling.counters(["-c", "pass"], "sgemm", ["a.sum"])
+    words = [
+        *("--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
+        *("--kernel-name-base", "function", "--kernel-name", "regex:sgemm"),
+        *("--metrics", "a.sum,b.sum", sys.executable, "-c", "pass"),
+    ]
+    ncu(f"assert sys.argv[1:] == {words!r}, sys.argv; print({REPORT!r})")
+    rows = profiling.run_ncu(["-c", "pass"], "sgemm", ["a.sum", "b.sum"])
     assert [row["a.sum"] for row in rows] == [1048576, 0]
+
+
+def test_the_version_of_ncu(ncu):
+    ncu("print('NVIDIA (R) Nsight Compute\\nCopyright (c)\\nVersion 2025.3.1.0 (build 1)')")
+    assert profiling._ncu_version() == "2025.3.1.0"
+    ncu("print('something else')")
+    assert profiling._ncu_version() is None
 
 
 def test_counters_say_what_ncu_said(ncu):
     ncu("print('==ERROR== no permission'); sys.exit(1)")
     with pytest.raises(profiling.ProfileError, match="no permission"):
-        profiling.counters(["-c", ""], "sgemm")
+        profiling.run_ncu(["-c", ""], "sgemm")
     ncu("print('==WARNING== No kernels were profiled.')")
     with pytest.raises(profiling.ProfileError, match="No kernels"):
-        profiling.counters(["-c", ""], "sgemm")
+        profiling.run_ncu(["-c", ""], "sgemm")
 
 
 def test_counters_without_ncu(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(OSError, match="ncu"):
-        profiling.counters(["-c", ""], "sgemm")
+        profiling.run_ncu(["-c", ""], "sgemm")
 
 
 def test_profile_keeps_the_least_of_its_launches_and_other_steps(monkeypatch, tmp_path):
     steps = kernels.ladder.step.steps()[:2]
     monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(profiling, "provenance", lambda: {"gpu": "none"})
-    launches = iter(range(100))
-    monkeypatch.setattr(
-        profiling,
-        "counters",
-        lambda command, names: [
-            {"name": "sgemm"} | dict.fromkeys(METRICS, 50 + next(launches))
-            for _ in range(profiling.LAUNCHES)
-        ],
-    )
+    monkeypatch.setattr(profiling, "provenance", lambda **more: {"gpu": "none"})
+    order = 3, 0, 4, 1, 2  # neither the first launch nor the last is the least
+    assert len(order) == profiling.LAUNCHES
+    least = iter((50, 60, 70))
+
+    def counters(command, names):
+        base = next(least)
+        return [
+            {"name": "sgemm"}
+            | {m: base + order[(n + at) % 5] for at, m in enumerate(METRICS)}  # each its own
+            for n in range(profiling.LAUNCHES)
+        ]
+
+    monkeypatch.setattr(profiling, "run_ncu", counters)
     output = tmp_path / "counters.json"
     profiling.profile(steps[:1], 64, output)
     found = profiling.profile(steps[1:], 64, output)
-    assert json.loads(output.read_text()) == found
-    assert [set(found["steps"][step.id].values()) for step in steps] == [{50}, {55}]
+    assert output.read_text() == json.dumps(found, indent=1, sort_keys=True) + "\n"
+    assert [set(found["steps"][step.id].values()) for step in steps] == [{50}, {60}]
     again = profiling.profile(steps[1:], 128, output)  # another size starts anew
     assert list(again["steps"]) == [steps[1].id]
 
 
 def test_a_variant_is_launched_and_recorded_by_its_label(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(profiling, "provenance", lambda: {"gpu": "none"})
+    monkeypatch.setattr(profiling, "provenance", lambda **more: {"gpu": "none"})
     step = kernels.step("03_coalesced")
     commands = []
 
@@ -138,31 +148,35 @@ def test_a_variant_is_launched_and_recorded_by_its_label(monkeypatch, tmp_path):
         commands.append(command)
         return profiling.LAUNCHES * [{"name": "sgemm"} | dict.fromkeys(METRICS, 7)]
 
-    monkeypatch.setattr(profiling, "counters", counters)
+    monkeypatch.setattr(profiling, "run_ncu", counters)
     found = profiling.profile([step, step.define(BM=8)], 64, tmp_path / "x.json")
     assert list(found["steps"]) == ["03_coalesced", "03_coalesced BM=8"]
-    assert [command[-2:] for command in commands] == [[label, "64"] for label in found["steps"]]
+    assert [command[3] for command in commands] == list(found["steps"])
     launched = []
     monkeypatch.setattr(
         kernels.ladder.step.Step,
         "__call__",
-        lambda self, *args, device: launched.append((self, device)),
+        lambda self, A, B, device: launched.append((self, device, A.shape)),
     )
-    profiling._launch(*commands[1][-2:-1], 64)
-    assert launched == profiling.LAUNCHES * [(step.define(BM=8), "gpu")]
+    assert commands[1][:2] == ["-m", "kernels"]
+    assert cli.main(commands[1][2:]) == 0
+    assert launched == profiling.LAUNCHES * [(step.define(BM=8), "gpu", (64, 64))]
 
 
-def test_the_provenance_is_the_machines_with_the_tools(monkeypatch):
-    monkeypatch.setattr(profiling, "machine", lambda: {"gpu": "x", "commit": "abc"})
+def test_the_provenance_is_the_machines_with_the_tools(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu, "require", lambda: None)
+    monkeypatch.setattr(profiling, "provenance", lambda **more: {"gpu": "x"} | more)
     monkeypatch.setattr(profiling, "_ncu_version", lambda: "1.2")
-    found = profiling.provenance()
-    assert (found["gpu"], found["commit"], found["ncu"]) == ("x", "abc", "1.2")
+    launches = profiling.LAUNCHES * [{"name": "sgemm"} | dict.fromkeys(METRICS, 7)]
+    monkeypatch.setattr(profiling, "run_ncu", lambda command, names: launches)
+    found = profiling.profile([kernels.step(3)], 64, tmp_path / "x.json")["provenance"]
+    assert (found["gpu"], found["ncu"]) == ("x", "1.2") and "Nsight" in found["what"]
 
 
 def test_profile_refuses(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(profiling, "provenance", dict)
-    monkeypatch.setattr(profiling, "counters", lambda command, names: [])
+    monkeypatch.setattr(profiling, "provenance", lambda **more: {})
+    monkeypatch.setattr(profiling, "run_ncu", lambda command, names: [])
     with pytest.raises(profiling.ProfileError, match="0 launches"):
         profiling.profile(kernels.ladder.step.steps()[:1], 64, tmp_path / "x.json")
     source = kernels.step("03_coalesced").source.replace(

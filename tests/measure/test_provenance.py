@@ -1,4 +1,4 @@
-"""kernels.provenance: what the machine and the tree are called in records."""
+"""kernels.measure.provenance: what the machine and the tree are called in records."""
 
 from __future__ import annotations
 

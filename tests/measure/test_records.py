@@ -1,4 +1,4 @@
-"""kernels.records. The timings are made up, for a GPU that does not exist."""
+"""kernels.measure.records. The timings are made up, for a GPU that does not exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import types
 
 import pytest
 
-from kernels.ladder import step as ladder
 from kernels.measure import bench, records
 from kernels.measure.records import Record, Results
 
@@ -166,14 +165,51 @@ def test_records_of_other_circumstances_are_not_merged(change, message):
 
 
 def test_recorded_results_are_found_by_the_gpu_name(tmp_path):
-    Results(PROVENANCE, 10.0, 200.0).save(tmp_path / "simulated_gpu_1.json")
-    (tmp_path / "bits.json").write_text('{"02_naive": {}}')
+    Results(PROVENANCE, 10.0, 200.0).save(tmp_path / "simulated_gpu_1" / "timings.json")
     assert records.slug("NVIDIA GeForce RTX 4090 (24 GB)") == "nvidia_geforce_rtx_4090_24_gb"
     assert records.results("Simulated GPU 1", tmp_path).gpu == "Simulated GPU 1"
-    with pytest.raises(ValueError, match="nothing is recorded for 'Abacus'; recorded: Simulated"):
-        records.results("Abacus", tmp_path)
+    for name in ("Abacus", "Simulated GPU 1 peers"):
+        with pytest.raises(ValueError, match=f"nothing is recorded for '{name}'; recorded: Simul"):
+            records.results(name, tmp_path)
     with pytest.raises(ValueError, match="recorded: nothing yet"):
         records.results("Abacus", tmp_path / "none")
+
+
+def test_recorded_counters_are_found_by_the_gpu_name(tmp_path):
+    with pytest.raises(ValueError, match="nothing is recorded for 'x'; recorded: nothing yet"):
+        records.counters("x", tmp_path)
+    path = records.counters_path("Simulated GPU 1", tmp_path)
+    records.write(path, json.dumps({"provenance": PROVENANCE, "size": 8, "steps": {}}))
+    assert records.counters("Simulated GPU 1", tmp_path)["size"] == 8
+    with pytest.raises(ValueError, match="nothing is recorded for 'x'; recorded: Simulated GPU 1"):
+        records.counters("x", tmp_path)
+    for name in ("H200 peers", "x"):
+        for read in (records.counters, records.results):
+            with pytest.raises(ValueError, match=f"'{name}'; recorded: NVIDIA H200"):
+                read(name)
+
+
+def test_a_record_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "new" / "r.json"
+    records.write(path, "old")
+    real = records.os.replace
+
+    def replace(part, there):
+        assert path.read_text() == "old"  # all is written before anything is replaced
+        assert part.read_text() == "new" and part.parent == path.parent
+        real(part, there)
+
+    monkeypatch.setattr(records.os, "replace", replace)
+    records.write(path, "new")
+    assert path.read_text() == "new" and [p.name for p in path.parent.iterdir()] == ["r.json"]
+
+    def fail(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(records.os, "replace", fail)
+    with pytest.raises(KeyboardInterrupt):
+        records.write(path, "newer")
+    assert path.read_text() == "new"
 
 
 def test_what_the_repository_records_can_be_read():
@@ -186,13 +222,6 @@ def test_what_the_repository_records_can_be_read():
             assert 0 < r.ms_p10 <= r.ms <= r.ms_p90 and r.repeats >= bench.MIN_REPEATS
             assert r.tflops < 1.05 * found.fma_peak_tflops
             assert found.share_of_cublas(r) is not None
-
-
-def test_every_step_and_variant_is_on_record():
-    every = {one.label for one in ladder.with_variants(ladder.steps())}
-    for size in (256, 512, 1024, 4096):
-        found = records.results("NVIDIA H200")
-        assert every <= {r.step for r in found.records if {r.M, r.N, r.K} == {size}}
 
 
 def test_find_and_at():

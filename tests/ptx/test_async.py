@@ -140,3 +140,45 @@ COMMIT:
         for row in range(rounds):
             total = 3 * total + (row * threads + (t ^ 31)) ** 2 % 97
         assert int(target[t]) == total
+
+
+@pytest.mark.parametrize("kept", [0, 1, 5, 7, 8, 13])
+def test_a_partial_copy_reads_only_the_bytes_that_it_keeps(kept):
+    """The last bytes of an array may be copied to a wider slot; one byte more is a fault."""
+    from kernels import ptx
+
+    body = (
+        ".shared .align 16 .b8 box[16]; .reg .b32 %n; .reg .b64 %g; ld.param.u64 %g, [source];"
+        "ld.param.u32 %n, [count]; cp.async.ca.shared.global [box], [%g], 16, %n;"
+        "cp.async.wait_all;"
+    )
+    source = np.ones(kept, np.uint8)
+    run_body(body, "u64 source, u32 count", 1, 1, [source, np.uint32(kept)])
+    with pytest.raises(ptx.MemoryFault, match=f"{kept + 1}-byte access"):
+        run_body(body, "u64 source, u32 count", 1, 1, [source, np.uint32(kept + 1)])
+
+
+def test_a_group_of_some_threads_holds_only_their_copies():
+    """Odd threads commit twice: for them the copy is the older of two groups, and
+    wait_group 1 lands it; for even threads it is the newest, and does not land."""
+    copy = """cp.async.ca.shared.global [%s], [%g], 4;
+    cp.async.commit_group;
+    and.b32 %n, %t, 1;
+    setp.eq.u32 %p, %n, 1;
+    @%p cp.async.commit_group;"""
+    source, target = copied(copy, "cp.async.wait_group 1;")
+    for t, start in enumerate(range(0, len(source), 16)):
+        landed = source[start : start + 4] if t % 2 else b"\xa5" * 4
+        assert target[start : start + 4] == landed
+
+
+def test_what_some_threads_commit_leaves_the_others_copies_open():
+    copy = """cp.async.ca.shared.global [%s], [%g], 4;
+    and.b32 %n, %t, 1;
+    setp.eq.u32 %p, %n, 1;
+    @%p cp.async.commit_group;
+    cp.async.wait_group 0;"""
+    source, target = copied(copy, "")
+    for t, start in enumerate(range(0, len(source), 16)):
+        landed = source[start : start + 4] if t % 2 else b"\xa5" * 4
+        assert target[start : start + 4] == landed

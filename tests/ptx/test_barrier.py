@@ -365,3 +365,49 @@ SPIN:
     counter = np.zeros(1, np.uint32)
     run_body(body, "u64 counter", 6, 1, [counter], step_limit=50_000)
     assert counter.tolist() == [6]
+
+
+def test_arrivals_of_one_block_do_not_count_for_another_nor_twice():
+    """Block 1 comes late to the first round; its arrivals must stay when block 0's are used up."""
+    body = """
+    .shared .align 4 .u32 box;
+    .reg .b32 %t, %b, %n, %x, %sum;
+    .reg .b64 %p;
+    .reg .pred %q, %late;
+    ld.param.u64 %p, [out];
+    mov.u32 %t, %tid.x;
+    mov.u32 %b, %ctaid.x;
+    mov.u32 %n, 0;
+    mov.u32 %sum, 0;
+    setp.ge.u32 %q, %t, 32;
+    setp.eq.u32 %late, %b, 1;
+    @%q bra PRODUCE;
+CONSUME:
+    @%late bra DELAY;
+NEXT:
+    bar.sync 1, 64;
+    ld.shared.u32 %x, [box];
+    mad.lo.u32 %sum, %sum, 10, %x;
+    bar.sync 2, 64;
+    add.u32 %n, %n, 1;
+    setp.lt.u32 %q, %n, 3;
+    @%q bra CONSUME;
+    mad.lo.u32 %b, %b, 32, %t;
+    mad.wide.u32 %p, %b, 4, %p;
+    st.global.u32 [%p], %sum;
+    ret;
+PRODUCE:
+    st.shared.u32 [box], %n;
+    bar.arrive 1, 64;
+    bar.sync 2, 64;
+    add.u32 %n, %n, 1;
+    setp.lt.u32 %q, %n, 3;
+    @%q bra PRODUCE;
+    ret;
+DELAY:
+    mov.u32 %x, 0;
+    bra NEXT;
+    """
+    out = np.full(96, 9999, np.uint32)
+    run_body(body, "u64 out", 3, 64, [out])
+    assert out.tolist() == [12] * 96

@@ -101,8 +101,8 @@ ptxas info    : Used 10 registers
 
 def test_the_wording_of_other_ptxas_versions():
     built = build.Build("", b"", LOG, {})
-    assert build.resources(built, "f") == build.Resources(40, 8, 16, 24, 256, 412, 1)
-    assert build.resources(built, "g") == build.Resources(10, 0, 0, 0, 0, 0)
+    assert build.resources(built, "f") == build.Resources(40, 8, 16, 24, 256, 1)
+    assert build.resources(built, "g") == build.Resources(10, 0, 0, 0, 0)
 
 
 def test_syntax_error_names_file_line_and_source():
@@ -165,3 +165,32 @@ def test_a_cubin_is_whole():
         size, count = struct.unpack_from("<2H", cubin, sizes)
         ends.append(table + size * count)
     assert max(ends) <= len(cubin)
+
+
+class Recorded:
+    """NVRTC, with the options of each compilation kept."""
+
+    def __init__(self, nvrtc, version):
+        self.nvrtc, self.version, self.options = nvrtc, version, []
+
+    def __getattr__(self, name):
+        return getattr(self.nvrtc, name)
+
+    def getVersion(self):
+        return self.version
+
+    def compileProgram(self, program, options):
+        self.options.append(options)
+        self.nvrtc.compileProgram(program, [o for o in options if o != "--no-cache"])
+
+
+@pytest.mark.parametrize("version, arch, wanted", [
+    ((12, 9), "sm_90", True), ((12, 9), "compute_90", False), ((12, 8), "sm_90", False),
+])  # fmt: skip
+def test_no_cubin_of_nvrtcs_cache(monkeypatch, version, arch, wanted):
+    """From 12.9 on NVRTC keeps cubins, and what it kept comes without the ptxas report."""
+    nvrtc = Recorded(build._nvrtc(), version)
+    monkeypatch.setattr(build, "_nvrtc", lambda: nvrtc)
+    build.compile.__wrapped__(GOOD, "again.cu", names=("fill",), arch=arch)
+    (options,) = nvrtc.options
+    assert ("--no-cache" in options) is wanted

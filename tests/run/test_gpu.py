@@ -1,4 +1,4 @@
-"""kernels.gpu: what can be tested without a GPU, then what cannot."""
+"""kernels.run.gpu: what can be tested without a GPU, then what cannot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kernels.ladder import reference
-from kernels.run import build, gpu
+from kernels.run import build, cublas, gpu, nvidia_smi
 
 needs_gpu = [
     pytest.mark.gpu,
@@ -88,7 +88,7 @@ def test_without_cupy_there_is_no_gpu(monkeypatch, fresh):
 
 
 def test_importing_loads_no_cupy():
-    code = "import sys, kernels.gpu; assert not {'cupy', 'matplotlib'} & sys.modules.keys()"
+    code = "import sys, kernels.run.gpu; assert not {'cupy', 'matplotlib'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
 
 
@@ -121,15 +121,17 @@ def test_arch_is_the_newest_that_gpu_and_nvrtc_know(monkeypatch):
 def test_status_is_that_of_the_gpu_in_use():
     one = "00000000:3B:00.0, 580.82.07, 1980, 0x0000000000000004\n"
     two = one + "00000000:5E:00.0, 580.82.07, [N/A], 0x0000000000001001\n"
-    assert gpu._parse_status(one, None) == gpu.Status("580.82.07", 1980.0, ("sw_power_cap",))
-    assert gpu._parse_status(two, "0000:5e:00.0") == gpu.Status(
+    assert nvidia_smi._parse_status(one, None) == nvidia_smi.Status(
+        "580.82.07", 1980.0, ("sw_power_cap",)
+    )
+    assert nvidia_smi._parse_status(two, "0000:5e:00.0") == nvidia_smi.Status(
         "580.82.07", None, ("gpu_idle", "0x1000")
     )
-    assert gpu._parse_status(two, "0000:00:00.0") == gpu.Status()
-    assert gpu._parse_status(two, None) == gpu.Status()
-    assert gpu._parse_status("", None) == gpu.Status()
-    assert gpu._parse_status("a, b, 1, 0x0", None).throttle == ()
-    assert gpu._parse_status("a, b, 1, [N/A]", None).throttle is None
+    assert nvidia_smi._parse_status(two, "0000:00:00.0") == nvidia_smi.Status()
+    assert nvidia_smi._parse_status(two, None) == nvidia_smi.Status()
+    assert nvidia_smi._parse_status("", None) == nvidia_smi.Status()
+    assert nvidia_smi._parse_status("a, b, 1, 0x0", None).throttle == ()
+    assert nvidia_smi._parse_status("a, b, 1, [N/A]", None).throttle is None
 
 
 def test_status_asks_an_old_driver_by_the_old_name(monkeypatch):
@@ -137,42 +139,29 @@ def test_status_asks_an_old_driver_by_the_old_name(monkeypatch):
         old = "clocks_throttle_reasons.active" in command[1]
         return types.SimpleNamespace(returncode=0 if old else 2, stdout="0, 525.1, 1590, 0x1\n")
 
-    monkeypatch.setattr(gpu.subprocess, "run", run)
-    assert gpu.status() == gpu.Status("525.1", 1590.0, ("gpu_idle",))
+    monkeypatch.setattr(nvidia_smi.subprocess, "run", run)
+    assert nvidia_smi.status() == nvidia_smi.Status("525.1", 1590.0, ("gpu_idle",))
 
 
 def test_status_without_nvidia_smi_is_empty(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert gpu.status() == gpu.Status()
+    assert nvidia_smi.status() == nvidia_smi.Status()
 
 
-@pytest.mark.parametrize("bad", [0, (4, 0), (1, 1, 1, 1), ()])
-def test_grid_and_block_must_be_positive(bad):
-    with pytest.raises(ValueError, match="grid must be 1 to 3 positive ints"):
-        gpu._dimensions("grid", bad)
-
-
-def test_dimensions_and_arguments_as_the_driver_wants_them():
-    assert gpu._dimensions("grid", 7) == (7,)
-    assert gpu._dimensions("grid", (np.int64(7), 2)) == (7, 2)
-    struct = gpu._argument(0, b"\x01\x02\x03\x04\x05")
+def test_arguments_as_the_driver_wants_them():
+    struct = gpu._argument(b"\x01\x02\x03\x04\x05")
     assert struct.size == 1 and struct.tobytes() == b"\x01\x02\x03\x04\x05"
-    assert gpu._argument(0, np.float32(2)) is not None
-    with pytest.raises(TypeError, match="argument 3 must be .* not ndarray"):
-        gpu._argument(3, np.zeros(4))
-    with pytest.raises(TypeError, match="not int"):
-        gpu._argument(0, 1)
 
 
 def test_cublas_takes_only_what_it_can_read():
     A = np.zeros((2, 2), np.float32)
     with pytest.raises(ValueError, match="A must be .* CuPy array"):
-        gpu.cublas_sgemm(A, A, A)
+        cublas.sgemm(A, A, A)
 
 
 def test_cublas_version():
-    assert gpu._cublas_version(130002) == "13.0.2"
-    assert gpu._cublas_version(120905) == "12.9.5"
+    assert cublas._words(130002) == "13.0.2"
+    assert cublas._words(120905) == "12.9.5"
 
 
 # ---------------------------------------------------------------------- on a GPU
@@ -203,7 +192,8 @@ extern "C" __global__ void spin(long long cycles)
 def launch(symbol, grid, block, args, dynamic_shared=0):
     names = ("arguments", "reverse", "spin")
     built = build.compile(SOURCE, "test.cu", (), names, gpu.arch())
-    gpu.launch(built.cubin, built.lowered[symbol], grid, block, args, dynamic_shared)
+    loaded = gpu.load(built.machine_code, built.lowered[symbol])
+    gpu.launch(loaded, (grid,), (block,), args, dynamic_shared)
 
 
 class TestOnGPU:
@@ -271,28 +261,28 @@ class TestOnGPU:
     def test_cublas_is_row_major_fp32(self, shape, alpha, beta):
         A, B, C0 = reference.inputs(*shape)
         C = gpu.to_device(C0)
-        gpu.cublas_sgemm(gpu.to_device(A), gpu.to_device(B), C, alpha, beta)
+        cublas.sgemm(gpu.to_device(A), gpu.to_device(B), C, alpha, beta)
         reference.assert_close(gpu.to_host(C), A, B, C0, alpha, beta)
 
     def test_cublas_does_not_use_tf32_when_others_do_and_leaves_their_mode(self):
         tf32 = 3  # CUBLAS_TF32_TENSOR_OP_MATH
         A, B, _ = reference.inputs(256, 256, 256)
         C = gpu.empty((256, 256))
-        cublas, handle = gpu._cublas()
-        before = cublas.getMathMode(handle)
-        cublas.setMathMode(handle, tf32)
+        library, handle = cublas._cublas()
+        before = library.getMathMode(handle)
+        library.setMathMode(handle, tf32)
         try:
-            gpu.cublas_sgemm(gpu.to_device(A), gpu.to_device(B), C)
-            assert cublas.getMathMode(handle) == tf32
+            cublas.sgemm(gpu.to_device(A), gpu.to_device(B), C)
+            assert library.getMathMode(handle) == tf32
         finally:
-            cublas.setMathMode(handle, before)
+            library.setMathMode(handle, before)
         reference.assert_close(gpu.to_host(C), A, B)
 
     def test_cublas_refuses_other_arrays(self):
         A = gpu.empty((4, 4))
         with pytest.raises(ValueError, match="shapes do not fit"):
-            gpu.cublas_sgemm(A, A, gpu.empty((4, 5)))
+            cublas.sgemm(A, A, gpu.empty((4, 5)))
         with pytest.raises(ValueError, match="B must be"):
-            gpu.cublas_sgemm(A, A.T, A)
+            cublas.sgemm(A, A.T, A)
         with pytest.raises(ValueError, match="C must be"):
-            gpu.cublas_sgemm(A, A, gpu.empty((4, 4), np.float64))
+            cublas.sgemm(A, A, gpu.empty((4, 4), np.float64))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from kernels import ptx
-from kernels.run import gpu, kernel
+from kernels.run import gpu
+from kernels.run.arguments import Declared, converter
 from kernels.run.kernel import Kernel, choose_device
 
 SCALARS = """
@@ -120,15 +121,10 @@ def test_options_and_resources():
     assert Kernel(source, "f", ["-DN=64"]).resources("sm_75").shared == 256
 
 
-class Param:
-    def __init__(self, type, size):
-        self.type, self.size = type, size
-
-
 def test_what_ptx_declares_without_a_type_is_taken_by_size():
     # compilers later than CUDA 12 may write .b32 for every 32-bit parameter
     def convert(value, type, size):
-        return kernel._convert(value, Param(type, size))
+        return converter(Declared(type, size))(value)
 
     assert convert(np.float32(1), "b32", 4).tobytes() == np.float32(1).tobytes()
     assert convert(np.zeros(3), "b64", 8).tolist() == [0, 0, 0]
@@ -150,12 +146,14 @@ class FakeGPU:
 
     name = "Fake T4"
     compute_capability = (7, 5)
+    number = 0
 
     def __init__(self, monkeypatch):
-        self.launches = []
-        for name in ("available", "device", "arch", "launch"):
+        self.launches, self.loads = [], []
+        for name in ("available", "device", "arch", "load", "launch"):
             monkeypatch.setattr(gpu, name, getattr(self, name))
         monkeypatch.setattr(gpu, "require", lambda: None)
+        monkeypatch.setattr(gpu, "current", lambda: self.number)
         monkeypatch.setattr(gpu, "to_device", lambda x: x.copy())
         monkeypatch.setattr(gpu, "to_host", lambda x: x)
 
@@ -168,8 +166,12 @@ class FakeGPU:
     def arch(self):
         return "sm_75"
 
-    def launch(self, cubin, symbol, grid, block, args, dynamic_shared):
+    def load(self, cubin, symbol):
         assert cubin.startswith(b"\x7fELF")
+        self.loads.append(symbol)
+        return symbol
+
+    def launch(self, symbol, grid, block, args, dynamic_shared):
         self.launches.append((symbol, grid, block, dynamic_shared))
         args[0][:] *= 2
 
@@ -209,3 +211,109 @@ def test_a_fault_names_the_line():
 }"""
     with pytest.raises(ptx.MemoryFault, match=r"kernel\.cu:3"):
         Kernel(source, "f")(1, 32, (np.zeros(32, np.float32),), device="interpreter")
+
+
+# ------------------------------------------------------- what stays, and what never reaches a run
+
+COUNTER = """__device__ int launches = 100;
+extern "C" __global__ void count(int* out) { *out = ++launches; }"""
+
+
+def test_options_are_a_list():
+    with pytest.raises(TypeError, match=r"a list of strings: \['-use_fast_math'\]"):
+        Kernel(COUNTER, "count", "-use_fast_math")
+
+
+def test_machine_code_of_no_gpu():
+    with pytest.raises(ValueError, match="PTX alone: machine code is for a GPU, such as sm_90"):
+        Kernel(COUNTER, "count").cubin("compute_90")
+
+
+def test_a_trace_has_the_names_of_the_source():
+    source = 'extern "C" __global__ void f(const float* from, float* to) { *to = *from; }'
+    arrays = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    found = Kernel(source, "f")
+    assert found.parameter_names == ("from", "to")
+    assert {p.array for p in found.trace(1, 1, arrays).costs} == {"from", "to"}
+    assert {p.array for p in found.trace(1, 1, arrays, ["a", "b"]).costs} == {"a", "b"}
+
+
+def test_what_the_interpreter_cannot_read_still_runs_on_a_gpu(monkeypatch):
+    def parse(text):
+        raise ptx.ParseError("PTX line 7: something new")
+
+    monkeypatch.setattr(ptx, "parse", parse)
+    found = Kernel(TEMPLATE, "scale<short, 7>")  # whose PTX no other test has parsed
+    x = np.arange(4, dtype=np.int16)
+    with pytest.raises(ptx.ParseError, match=r"something new\n.*cannot run scale.*device=\"gpu\""):
+        found(1, 32, (x, 4), device="interpreter")
+    fake = FakeGPU(monkeypatch)
+    found(1, 32, (x, 4), device="gpu")
+    assert len(fake.launches) == 1 and x.tolist() == [0, 2, 4, 6]
+    with pytest.raises(TypeError, match=r"args\[1\] of scale<short, 7> \(int n\)"):
+        found(1, 32, (x, 4.5))
+
+
+def test_read_only_arrays_go_to_the_gpu_and_not_back(monkeypatch):
+    FakeGPU(monkeypatch)
+    x = np.arange(4, dtype=np.float32)
+    x.flags.writeable = False
+    Kernel(TEMPLATE, "scale<float, 2>")(1, 32, (x, 4), "gpu")
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+def test_each_kernel_has_its_module_on_each_gpu_until_it_is_reset(monkeypatch):
+    fake = FakeGPU(monkeypatch)
+    one, other = (Kernel(COUNTER, "count") for _ in range(2))
+    x = np.zeros(1, np.int32)
+    for found in (one, one, other):
+        found(1, 1, (x,), "gpu")
+    assert len(fake.loads) == 2
+    fake.number = 1
+    one(1, 1, (x,), "gpu")
+    assert len(fake.loads) == 3
+    fake.number = 0
+    one(1, 1, (x,), "gpu")
+    assert len(fake.loads) == 3
+    one.reset()
+    one(1, 1, (x,), "gpu")
+    assert len(fake.loads) == 4
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_device_variables_last_as_long_as_the_kernel(device):
+    if device == "interpreter" and not hasattr(ptx, "statics"):
+        pytest.skip("this interpreter starts each launch with new variables")
+    one, other = (Kernel(COUNTER, "count") for _ in range(2))
+    out = np.zeros(1, np.int32)
+
+    def counts(kernel, times):
+        found = []
+        for _ in range(times):
+            kernel(1, 1, (out,), device)
+            found.append(int(out[0]))
+        return found
+
+    assert counts(one, 3) == [101, 102, 103] and counts(other, 1) == [101]
+    one.reset()
+    assert counts(one, 1) == [101] and counts(other, 1) == [102]
+
+
+def test_the_interpreter_is_told_what_it_can_be_told(monkeypatch):
+    """Names and statics go to an interpreter that takes them, in a call, a trace and sanitize."""
+    seen = []
+
+    def run(entry, grid, block, args, *, names=None, statics=None, sink=None, **others):
+        seen.append((names, statics, others))
+
+    monkeypatch.setattr(ptx, "run", run)
+    monkeypatch.setattr(ptx, "statics", lambda module: [module], raising=False)
+    found = Kernel(COUNTER, "count")
+    out = np.zeros(1, np.int32)
+    found(1, 1, (out,), "interpreter", step_limit=7)  # not passed: this run takes others only
+    found.trace(1, 1, (out,))
+    assert [names for names, *_ in seen] == [("out",), ("out",)]
+    assert seen[0][1] is seen[1][1] and seen[0][2] == {"dynamic_shared": 0}
+    found.reset()
+    found(1, 1, (out,), "interpreter")
+    assert seen[2][1] is not seen[0][1]

@@ -1,0 +1,129 @@
+"""What a call costs in Python: a Kernel, a step and `sgemm`, on arrays that are on the GPU.
+
+    python benchmarks/calls.py [--repeat 2000]
+
+Without a GPU the driver's launch does nothing and a class of a few lines stands for CuPy's arrays,
+so that what is timed is this project's own Python. With one, the launches are real, of matrices so
+small that the GPU is done before the next call. Prints the median of each, in microseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import kernels
+from kernels.run import gpu
+
+SIDE = 64  # of the matrices
+SCALE = """extern "C" __global__ void scale(float* x, const float* y, int n, float a)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] = a * y[i];
+}"""
+
+
+class Array:
+    """What the calls look at of a CuPy array; `data` is the pointer."""
+
+    def __init__(self, shape: tuple[int, ...], address: int = 4096):
+        self.shape, self.ndim, self.size = shape, len(shape), int(np.prod(shape))
+        self.dtype = np.dtype(np.float32)
+        self.nbytes = 4 * self.size
+        self.data = types.SimpleNamespace(ptr=address)
+        self.flags = types.SimpleNamespace(c_contiguous=True)
+
+
+def no_launch(grid, block, args, dynamic_shared) -> None:
+    """In place of the driver's launch."""
+
+
+@contextlib.contextmanager
+def stubbed() -> Iterator[None]:
+    """A GPU of compute capability 9.0 that does nothing."""
+    device = types.SimpleNamespace(compute_capability=(9, 0), name="stub")
+    loaded = gpu.Loaded("stub", no_launch)
+    with contextlib.ExitStack() as stack:
+        for name, stub in {
+            "is_device_array": lambda x: isinstance(x, Array),
+            "why_not": lambda: None,
+            "device": lambda: device,
+            "arch": lambda: "sm_90",
+            "current": lambda: 0,
+            "load": lambda cubin, symbol: loaded,
+            "empty": lambda shape, dtype: Array(shape),
+        }.items():
+            stack.enter_context(mock.patch.object(gpu, name, stub))
+        yield
+
+
+def calls(array: Callable[[tuple[int, ...], int], object]) -> dict[str, Callable[[], object]]:
+    """Each call to time, with arrays that `array` makes at different addresses."""
+    kernel = kernels.Kernel(SCALE, "scale")
+    x, y = array((SIDE * SIDE,), 1), array((SIDE * SIDE,), 2)
+    A, B, C = (array((SIDE, SIDE), n) for n in (3, 4, 5))
+    simple, best = kernels.step(3), kernels.steps()[-1]
+    loaded = gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
+    values = kernel.convert((x, y, SIDE * SIDE, 2.0))
+    return {
+        "of which CuPy and the driver: gpu.launch": lambda: gpu.launch(
+            loaded, (16,), (256,), values
+        ),
+        "Kernel: kernel(grid, block, (x, y, n, a))": lambda: kernel(
+            (16,), (256,), (x, y, SIDE * SIDE, 2.0)
+        ),
+        f"Step: {simple.id}(A, B, C)": lambda: simple(A, B, C),
+        f"Step: {best.id}(A, B, C)": lambda: best(A, B, C),
+        "kernels.sgemm(A, B, C)": lambda: kernels.sgemm(A, B, C),
+    }
+
+
+def median_us(call: Callable[[], object], repeat: int, settle: Callable[[], object]) -> float:
+    for _ in range(20):
+        call()
+    times = []
+    for n in range(repeat):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+        if n % 10 == 0:
+            settle()  # so that the queue of the GPU is never full
+    return 1e6 * statistics.median(times)
+
+
+def measured(array: Callable, repeat: int, settle: Callable[[], object]) -> dict[str, float]:
+    return {name: median_us(call, repeat, settle) for name, call in calls(array).items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--repeat", type=int, default=2000)
+    repeat = parser.parse_args().repeat
+    if gpu.available():
+        import cupy
+
+        where = gpu.device().name
+        rows = measured(lambda shape, n: cupy.zeros(shape, cupy.float32), repeat, gpu.synchronize)
+    else:
+        where = "no GPU: arrays and launch are stubs"
+        with stubbed():
+            rows = measured(lambda shape, n: Array(shape, n << 24), repeat, lambda: None)
+    print(f"us per call, median of {repeat} ({where})")
+    for name, cost in rows.items():
+        print(f"{cost:8.1f}  {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""What the loads or stores of a warp ask memory for: lanes, sectors and cache lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import analysis
+from . import lanes, svg
+from .figure import PALETTE, Figure
+from .lanes import CELL, FAINT, WORD, WORDS
+from .stepper import Stepper, TooLarge, stepper
+
+SECTOR = analysis.SECTOR_BYTES // WORD  # words
+GAP = 4  # pixels between sectors
+LEFT, TOP = 92, 30
+MOST_ROWS = 40  # of lines that all frames show
+USED = PALETTE["blue"]
+NEW = PALETTE["vermilion"]
+BEFORE = PALETTE["green"]
+TINT = 0.35
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """One access: (first word, number of words) -> lanes; the sectors and lines they lie in."""
+
+    users: dict[int, list[int]]
+    sectors: list[int]
+    lines: list[int]
+
+
+def coalescing(
+    trace, array: str, kind: str = "load", warp: int = 0, index=None, block=None
+) -> Figure | Stepper:
+    """The memory that a warp's accesses to an array touch, a row for each 128-byte line.
+
+    trace: a `kernels.trace.Trace`; `index` counts this warp's accesses to the array in
+    `block`, x first: a number draws that one, a range of numbers steps through them, None
+    through the first 32, or 16 if those are too large for a page (and draws it when there is but
+    one). block: None for the first that the trace kept. Words that a lane uses, whole or in
+    part, carry its number; the rest of their 32-byte sectors is asked for too. When stepping,
+    sectors that an access before has asked for are told apart. Raises ValueError if there is no
+    such access, or the block was not kept.
+    """
+    found = lanes.accesses(lanes.of_block(trace, block), array, kind, warp)
+    numbers = lanes.chosen(index, len(found))
+    if len(numbers) == 1:
+        return _single(found[numbers[0]], warp)
+    try:
+        return _several(found, numbers, warp)
+    except TooLarge:  # lanes at random, or nearly so
+        if index is not None:
+            raise
+        return _several(found, numbers[: len(numbers) // 2], warp)
+
+
+def _single(access, warp: int) -> Figure:
+    touched = _touched(access)
+    drawing = _draw(access, touched, touched.lines, _names([access], [touched]))
+    used = int(np.unique(access.address[access.active]).size) * access.width
+    words = (
+        f"Warp {warp}, line {access.line}: its {int(access.active.sum())} lanes "
+        f"{access.kind} {_amount(used, access.width)} of {access.array} in "
+        f"{lanes.count(len(touched.sectors), 'sector')} of "
+        f"{lanes.count(len(touched.lines), 'cache line')}; "
+        f"{analysis.SECTOR_BYTES * len(touched.sectors)} bytes asked for, {used} used"
+    )
+    return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
+
+
+def _several(accesses, numbers, warp: int) -> Stepper:
+    found, total = [accesses[n] for n in numbers], len(accesses)
+    touched = [_touched(access) for access in found]
+    kind, array = found[0].kind, found[0].array
+    union = sorted({line for one in touched for line in one.lines})
+    names = _names(found, touched)
+    height = max(len(one.lines) for one in touched)
+    frames, labels = [], []
+    before: set[int] = set()
+    asked = 0
+    for access, one, number in zip(found, touched, numbers):
+        rows = union if len(union) <= MOST_ROWS else one.lines + [None] * (height - len(one.lines))
+        frames.append(_draw(access, one, rows, names, before))
+        new = set(one.sectors) - before
+        before |= new
+        asked += len(one.sectors)
+        labels.append(
+            f"{kind} {number}: {lanes.count(len(one.sectors), 'sector')}, "
+            f"{len(new) or 'none'} new; so far {asked} asked for, "
+            f"{len(before)} different"
+        )
+    shown = f"{len(numbers)} of the {total}" if len(numbers) < total else f"the {total}"
+    words = f"Warp {warp}, {shown} {kind}s of {array}"
+    each = sorted({len(one.sectors) for one in touched})
+    span = " to ".join(str(n) for n in sorted({each[0], each[-1]}))
+    text = (
+        f"{words}, one at a time: {asked} sectors asked for, {len(before)} different, "
+        f"{span} by each {kind}"
+    )
+    return stepper(
+        frames,
+        labels,
+        f"Coalescing, step by step. {text}.",
+        f"{text}. What is green was asked for before, and costs less if a cache still has it.",
+    )
+
+
+def _touched(access) -> _Touched:
+    users: dict[int, list[int]] = {}
+    for lane in np.flatnonzero(access.active):
+        users.setdefault(int(access.address[lane]) // WORD, []).append(int(lane))
+    return _Touched(
+        users, sorted({word // SECTOR for word in users}), sorted({word // WORDS for word in users})
+    )
+
+
+def _amount(used: int, width: int) -> str:
+    return lanes.count(used // WORD, "word") if width >= WORD else lanes.count(used, "byte")
+
+
+def _names(found, touched) -> dict[int, str]:
+    """Of each line, the element with the lowest address that an access uses."""
+    first = {}
+    for access, one in zip(found, touched):
+        for word, users in one.users.items():
+            line = word // WORDS
+            if line not in first or word < first[line][0]:
+                first[line] = word, access, users[0]
+    return {line: lanes.element(access, lane) for line, (_, access, lane) in first.items()}
+
+
+def _draw(access, touched: _Touched, rows, names, before: set[int] | None = None) -> str:
+    """One frame; rows: the lines to draw, None for an empty place at the end."""
+    at = {line: TOP + CELL * n for n, line in enumerate(rows) if line is not None}
+    wide = lanes.words(access)
+
+    def x(word: int) -> int:
+        return LEFT + CELL * (word % WORDS) + GAP * (word % WORDS // SECTOR)
+
+    heads = [
+        svg.text(x(SECTOR * n) + 4 * CELL, TOP - 10, f"sector {n}", text_anchor="middle")
+        for n in range(WORDS // SECTOR)
+    ]
+    labels = [
+        svg.text(
+            LEFT - 8,
+            TOP + CELL * n + CELL - 5,
+            names.get(line, ""),
+            text_anchor="end",
+            font_size=_size(names.values()),
+        )
+        for n, line in enumerate(rows)
+    ]
+    corners = [(x(SECTOR * n), TOP + CELL * row) for row in range(len(rows)) for n in range(4)]
+    now = set(touched.sectors)
+    tints = []
+    for row, line in enumerate(rows):
+        for n in range(4):
+            sector = None if line is None else 4 * line + n
+            colour = BEFORE if before and sector in before else NEW if sector in now else "none"
+            tints.append(lanes.squares([(x(SECTOR * n), TOP + CELL * row)], SECTOR, stroke=colour))
+    marks = [
+        lanes.Mark(x(word), at[word // WORDS], wide, lanes.label(users, wide), USED)
+        for word, users in sorted(touched.users.items(), key=lambda item: item[1])
+    ]
+    bottom = TOP + CELL * len(rows)
+    part = "" if access.width >= WORD else ", all or in part"
+    legend = [
+        (f"used{part}, with its lane (* several)", {"fill": USED}),
+        ("asked for, not used", {"fill": NEW, "fill_opacity": TINT}),
+        ("not touched", {"fill": "currentColor", "fill_opacity": FAINT["stroke_opacity"]}),
+    ]
+    if before is not None:
+        legend.insert(2, ("asked for before", {"fill": BEFORE, "fill_opacity": TINT}))
+        legend[1] = ("asked for too", legend[1][1])
+    return svg.document(
+        x(WORDS - 1) + CELL + 8,
+        bottom + 34,
+        *heads,
+        *labels,
+        lanes.squares(corners, SECTOR, **lanes.SQUARES, **FAINT),
+        svg.tag("g", *tints, **lanes.SQUARES, stroke_opacity=TINT),
+        lanes.marks(marks, USED),
+        svg.legend(LEFT, bottom + 26, legend),
+    )
+
+
+def _size(names) -> int:
+    """Of the font of the names of rows, that they may fit."""
+    return 12 if max(map(len, names)) <= 11 else 11

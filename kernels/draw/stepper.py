@@ -1,0 +1,152 @@
+"""Several pictures in one place, to step through: HTML that needs no kernel and no network.
+
+The page gets the first frame, as an <img>, and of the others only what differs from it: the
+numbers of nodes in document order, the attribute, and its value in each frame. The script in
+stepper.js puts the drawing into the page, in the page's colours, with controls. Where scripts do
+not run (notebooks that are not trusted, some viewers) the <img> remains, dark on white.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import html
+import itertools
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .figure import Figure, data_uri
+
+LARGEST = 60_000  # bytes of HTML
+SCRIPT = Path(__file__).with_suffix(".js")
+TEXT, INSIDE = "", "<"  # as stepper.js knows them
+
+
+class TooLarge(ValueError):
+    """The frames take more than 60 kB of HTML."""
+
+
+@dataclass(frozen=True, repr=False)
+class Stepper:
+    """Frames (<svg> elements as in Figure) with a label each; notebooks show it as HTML.
+
+    It is moved with the mouse, or by arrows, Page up and down, Home and End when it has the focus.
+    """
+
+    frames: tuple[str, ...]
+    labels: tuple[str, ...]
+    alt: str
+    caption: str
+
+    def __repr__(self) -> str:
+        return f"<Stepper of {len(self.frames)}: {self.alt}>"
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __getitem__(self, index: int) -> Figure:
+        """One frame by itself, its label in front of the caption."""
+        label = self.labels[index]
+        return Figure(self.frames[index], f"{self.alt} {label}.", f"{label}. {self.caption}")
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    @functools.cached_property
+    def _html(self) -> str:
+        arguments = _json(list(self.labels)) + "," + _json(differences(self.frames))
+        key = hashlib.sha256((self.frames[0] + arguments).encode()).hexdigest()[:12]
+        caption = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
+        return (
+            '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
+            f'<div data-stepper="{key}"><img alt="{html.escape(self.alt, quote=True)}" '
+            f'src="{data_uri(self.frames[0])}" style="max-width:100%"></div>{caption}'
+            f'<script>({_script()})("{key}",{arguments})</script></figure>'
+        )
+
+
+def stepper(
+    frames: Sequence[Figure | str], labels: Sequence[str], alt: str, caption: str = ""
+) -> Stepper:
+    """A Stepper through `frames`: Figures or <svg> elements with xmlns, best of like structure.
+
+    labels: what each frame shows, in a few words; alt: what all of them show. Raises ValueError
+    unless there is a label for each frame and at least one, and if the HTML is larger than 60 kB
+    (TooLarge).
+    """
+    svgs = tuple(getattr(frame, "svg", frame) for frame in frames)
+    if not svgs or len(svgs) != len(labels):
+        raise ValueError(
+            f"there are {len(svgs)} frames and {len(labels)} labels: "
+            "one label for each frame, and at least one frame"
+        )
+    made = Stepper(svgs, tuple(labels), alt, caption)
+    size = len(made._repr_html_().encode())
+    if size > LARGEST:
+        raise TooLarge(
+            f"{len(svgs)} frames take {size} bytes of HTML, more than {LARGEST}: show fewer"
+        )
+    return made
+
+
+def differences(frames: Sequence[str]) -> list[list]:
+    """What changes between frames, as stepper.js takes it; nodes that change alike are one."""
+    changes: dict[tuple, list[int]] = {}
+    count = itertools.count()
+
+    def note(node: int, name: str, values: list) -> None:
+        if len(set(values)) > 1:
+            changes.setdefault((name, *values), []).append(node)
+
+    def walk(nodes: Sequence[ET.Element]) -> None:
+        first, number = nodes[0], next(count)
+        for name in sorted({name for node in nodes for name in node.attrib}):
+            note(number, name.rpartition("}")[2], [node.get(name) for node in nodes])
+        if len({tuple(child.tag for child in node) for node in nodes}) > 1:
+            note(number, INSIDE, [_inside(node) for node in nodes])
+            for _ in range(sum(1 for _ in first.iter()) - 1):
+                next(count)
+        elif len(first):
+            for children in zip(*nodes):
+                walk(children)
+        else:
+            note(number, TEXT, [node.text or "" for node in nodes])
+
+    walk([ET.fromstring(svg) for svg in frames])
+    return [[nodes, name, *_values(values)] for (name, *values), nodes in changes.items()]
+
+
+def _inside(node: ET.Element) -> str:
+    text = "".join(ET.tostring(child, encoding="unicode") for child in node)
+    return re.sub(r' xmlns:ns0="[^"]*"', "", text).replace("<ns0:", "<").replace("</ns0:", "</")
+
+
+def _values(values: list) -> list:
+    """[values] or [distinct values, order], whichever is shorter; numbers as numbers."""
+    values = [_number(value) for value in values]
+    distinct = list(dict.fromkeys(values))
+    indexed = [distinct, [distinct.index(value) for value in values]]
+    return min([values], indexed, key=lambda form: len(_json(form)))
+
+
+def _number(value):
+    try:
+        return int(value) if str(int(value)) == value else value
+    except (TypeError, ValueError):
+        return value
+
+
+def _json(value) -> str:
+    """JSON that can stand in a <script>."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
+
+
+@functools.cache
+def _script() -> str:
+    """stepper.js without its comments, indentation and line ends."""
+    lines = SCRIPT.read_text(encoding="utf-8").splitlines()
+    return " ".join(re.sub(r"(^|\s+)//.*", "", line).strip() for line in lines).strip()

@@ -1,0 +1,127 @@
+"""What CUDA source calls a kernel's parameters, and what it says their pointers lead to."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from .arrays import strip_comments
+
+QUALIFIERS = re.compile(
+    r"\b(const|volatile|restrict|__restrict__|__restrict|__grid_constant__|struct|register)\b"
+    r"|\[\[\w+\]\]"
+)
+INTEGER_WORDS = {"signed", "unsigned", "char", "short", "int", "long"}
+ELEMENTS = {  # name -> kind and bytes; of a vector, those of one component
+    "float": ("float", 4), "double": ("float", 8), "bool": ("int", 1),
+    "half": ("half", 2), "__half": ("half", 2), "half2": ("half", 2), "__half2": ("half", 2),
+    "__nv_bfloat16": ("bfloat16", 2), "nv_bfloat16": ("bfloat16", 2),
+    "__nv_bfloat162": ("bfloat16", 2), "nv_bfloat162": ("bfloat16", 2),
+    "size_t": ("int", 8), "ptrdiff_t": ("int", 8), "intptr_t": ("int", 8), "uintptr_t": ("int", 8),
+    "ushort": ("int", 2), "uint": ("int", 4), "ulong": ("int", np.dtype("l").itemsize),
+    **{f"{u}int{8 * n}_t": ("int", n) for u in ("", "u") for n in (1, 2, 4, 8)},
+    **{
+        f"{u}{name}{n or ''}": (kind, size)
+        for name, kind, size in (
+            ("char", "int", 1), ("short", "int", 2), ("int", "int", 4), ("longlong", "int", 8),
+            ("float", "float", 4), ("double", "float", 8),
+        )
+        for u in (("", "u") if kind == "int" else ("",))
+        for n in (1, 2, 3, 4)
+    },
+}  # fmt: skip
+
+
+class Parameter(NamedTuple):
+    """`element`: the kind ("int", "float", "half", "bfloat16") and the bytes of what a pointer
+    leads to (of a component, if that is a vector); None where the source does not tell."""
+
+    name: str
+    text: str  # the type as the source has it, "const float*"
+    element: tuple[str, int] | None
+
+
+def parameters(source: str, kernel: str) -> list[Parameter]:
+    """A kernel's parameters, in order; empty if its definition is not found, or found twice with
+    different parameters. `kernel` may be a name expression such as "math::gemm<4, 8>"."""
+    text = strip_comments(source)
+    own = re.escape(kernel.partition("<")[0].rpartition("::")[2].strip())
+    found = {
+        re.sub(r"\s+", " ", match[1]).strip()
+        for match in re.finditer(rf"\b{own}\s*\(([^(){{}};]*)\)\s*\{{", text)
+    }
+    if len(found) != 1:
+        return []
+    aliases = _aliases(text)
+    every = [_parameter(part, aliases) for part in _split(found.pop())]
+    return [one for one in every if one] if all(every) else []
+
+
+def parameter_names(source: str, kernel: str) -> list[str]:
+    """The names of a kernel's parameters, in order; empty if its definition is not found."""
+    return [one.name for one in parameters(source, kernel)]
+
+
+def _split(text: str) -> list[str]:
+    """At the commas that are not in a template's <…>."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "<") - (character == ">")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip() not in ("", "void")]
+
+
+def _parameter(text: str, aliases: dict[str, str | None]) -> Parameter | None:
+    match = re.search(r"(\w+)\s*((?:\[[^\]]*\]\s*)*)(?:=.*)?$", text)
+    if match is None:
+        return None
+    declared = text[: match.start()].strip() + "*" * match[2].count("[")
+    bare = re.sub(r"\s+", " ", declared)
+    return Parameter(match[1], re.sub(r" ?\*", "*", bare), _element(declared, aliases))
+
+
+def _element(declared: str, aliases: dict[str, str | None]) -> tuple[str, int] | None:
+    """What a type points to, if it is a pointer to something of known size."""
+    stars = 0
+    for _ in range(8):  # aliases of aliases
+        stars += declared.count("*")
+        words = QUALIFIERS.sub(" ", declared).replace("*", " ").replace("&", " ").split()
+        base = " ".join(words).removeprefix("std::").removeprefix("cuda::std::")
+        if base not in aliases:
+            break
+        replacement = aliases[base]
+        if replacement is None:
+            return None
+        declared = replacement
+    if stars != 1:
+        return None
+    if words and set(words) <= INTEGER_WORDS:
+        return "int", _integer_bytes(words)
+    return ELEMENTS.get(base)
+
+
+def _integer_bytes(words: list[str]) -> int:
+    if "char" in words or "short" in words:
+        return 1 if "char" in words else 2
+    return {0: 4, 1: np.dtype("l").itemsize}.get(words.count("long"), 8)
+
+
+def _aliases(text: str) -> dict[str, str | None]:
+    """The names that the source gives to types; None for those of template parameters, and for
+    names that have more than one meaning."""
+    found: dict[str, set[str]] = {}
+    for pattern, name, meaning in (
+        (r"\btypedef\s+([\w\s:*]+?)\s*\b(\w+)\s*;", 2, 1),
+        (r"\busing\s+(\w+)\s*=\s*([\w\s:*]+?)\s*;", 1, 2),
+        (r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([\w \t:*]+?)[ \t]*$", 1, 2),
+    ):
+        for match in re.finditer(pattern, text, re.MULTILINE):
+            found.setdefault(match[name], set()).add(match[meaning])
+    aliases = {name: next(iter(each)) if len(each) == 1 else None for name, each in found.items()}
+    generic = re.findall(r"\b(?:typename|class)\s*(?:\.\.\.)?\s*(\w+)", text)
+    return aliases | dict.fromkeys(generic)

@@ -1,0 +1,227 @@
+"""Whether a reader's own kernel reaches its goals: a table, whatever the kernel does."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+from ..instruments.metrics import (
+    CONFLICTS,
+    FFMA,
+    KINDS,
+    REQUESTS,
+    SECTORS,
+    SHARED_INSTRUCTIONS,
+    WAVEFRONTS,
+)
+from ..instruments.trace import Trace
+from ..ptx.errors import PTXError
+from ..run.build import CompileError, Resources
+from .check import check
+from .reference import CheckError
+
+FAULTS = (
+    CompileError,
+    CheckError,
+    PTXError,
+    ValueError,
+    TypeError,
+)  # what a kernel may be guilty of
+MOST_SHOWN = 400  # characters of a message
+
+
+def _sum(trace: Trace, metric: str) -> int:
+    """Of loads and stores."""
+    return sum(trace.counters[metric.format(kind)] for kind in KINDS.values())
+
+
+def _each(trace: Trace, metric: str, of: str) -> float:
+    whole = _sum(trace, of)
+    if not whole:
+        raise ValueError("there is no such access to divide by")
+    return _sum(trace, metric) / whole
+
+
+def _per_fma(trace: Trace, *metrics: str) -> float:
+    return sum(trace.per_fma(metric) for metric in metrics)
+
+
+BOTH = tuple(WAVEFRONTS.format(kind) for kind in KINDS.values())
+
+# Goals by name: what is counted, and how it is found from the trace and the compiler's report.
+GOALS: dict[str, tuple[str, Callable[[Trace, Resources], float]]] = {
+    "wavefronts_per_fma": (
+        "wavefronts of shared loads and stores for each multiply-add of a warp",
+        lambda trace, _: _per_fma(trace, *BOTH),
+    ),
+    "load_wavefronts_per_fma": (
+        "wavefronts of shared loads for each multiply-add of a warp",
+        lambda trace, _: _per_fma(trace, BOTH[0]),
+    ),
+    "wavefronts": ("wavefronts of shared memory", lambda trace, _: _sum(trace, WAVEFRONTS)),
+    "conflicts": ("bank conflicts", lambda trace, _: _sum(trace, CONFLICTS)),
+    "wavefronts_per_access": (
+        "wavefronts for each access of a warp to shared memory",
+        lambda trace, _: _each(trace, WAVEFRONTS, SHARED_INSTRUCTIONS),
+    ),
+    "shared_accesses": (
+        "accesses of warps to shared memory",
+        lambda trace, _: _sum(trace, SHARED_INSTRUCTIONS),
+    ),
+    "requests": ("accesses of warps to global memory", lambda trace, _: _sum(trace, REQUESTS)),
+    "sectors": ("sectors of global memory", lambda trace, _: _sum(trace, SECTORS)),
+    "sectors_per_request": (
+        "sectors for each access of a warp to global memory",
+        lambda trace, _: _each(trace, SECTORS, REQUESTS),
+    ),
+    "multiply_adds": ("multiply-adds of threads", lambda trace, _: trace.counters[FFMA]),
+    "shared_bytes": ("bytes of shared memory of a block", lambda _, used: used.shared),
+    "registers": ("registers of a thread", lambda _, used: used.registers),
+    "stack": ("bytes of local memory of a thread", lambda _, used: used.stack),
+    "spills": (
+        "bytes that a thread spills",
+        lambda _, used: used.spill_stores + used.spill_loads,
+    ),
+}
+
+
+class Row(NamedTuple):
+    """One demand on a kernel: whether it is met, and the number or the reason."""
+
+    what: str
+    passed: bool
+    goal: str  # "" where there is no number to reach
+    found: str
+
+
+@dataclass(frozen=True, repr=False)
+class Attempt:
+    """What came of a kernel of your own: a row for each demand. Prints as a table."""
+
+    label: str
+    rows: tuple[Row, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all is met."""
+        return all(row.passed for row in self.rows)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    @property
+    def title(self) -> str:
+        missed = sum(not row.passed for row in self.rows)
+        return f"{self.label}: " + (f"{missed} of {len(self.rows)} failed" if missed else "passed")
+
+    def __repr__(self) -> str:
+        cells = [("passed" if row.passed else "FAILED", *self._cells(row)) for row in self.rows]
+        widths = [max(map(len, column)) for column in list(zip(*cells))[:3]]
+        lines = []
+        for cell in cells:
+            *short, found = cell
+            margin = "\n" + " " * (sum(widths) + 2 * len(widths))
+            line = "  ".join(x.ljust(width) for x, width in zip(short, widths))
+            lines.append(f"{line}  {found.replace(chr(10), margin)}".rstrip())
+        return "\n".join([self.title, *lines])
+
+    def _repr_html_(self) -> str:
+        style = "text-align:left;vertical-align:top;padding-left:1em"
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f'<td style="{style};white-space:pre-wrap">{html.escape(cell)}</td>'
+                for cell in ("✓ passed" if row.passed else "✗ failed", *self._cells(row))
+            )
+            + "</tr>"
+            for row in self.rows
+        )
+        head = "".join(
+            f'<th style="{style}">{word}</th>' for word in ("", "what", "goal", "reached")
+        )
+        return (
+            f"<table><caption>{html.escape(self.title)}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    @staticmethod
+    def _cells(row: Row) -> tuple[str, str, str]:
+        return row.what, row.goal, row.found
+
+
+def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, Any]) -> Attempt:
+    """Check, sanitize, trace and weigh a step: see `Step.attempt`."""
+    bounds = {name: _bounds(name, goal) for name, goal in goals.items()}
+    rows: list[Row] = []
+
+    def run(what: str, work: Callable[[], Any], words: Callable[[Any], str]) -> Any:
+        try:
+            result = work()
+        except FAULTS as error:
+            rows.append(Row(what, False, "", _short(error)))
+            return None
+        rows.append(Row(what, True, "", words(result)))
+        return result
+
+    used = run("compiles", lambda: step.kernel.resources(), lambda _: "")
+    if used is None:
+        missed = ["right", "clean", *goals]
+        return Attempt(step.label, (*rows, *(Row(name, False, "", "not run") for name in missed)))
+    run("right", lambda: check(step, "interpreter"), lambda report: f"{len(report.rows)} cases")
+    shape = shape or _small(step)
+    sides = "M = {}, N = {}, K = {}".format(*shape)
+    run("clean", lambda: _clean(step, shape), lambda _: sides)
+    if not goals:
+        return Attempt(step.label, tuple(rows))
+    try:
+        trace = step.trace(*shape)
+    except FAULTS as error:
+        reason = _short(error)
+        return Attempt(step.label, (*rows, *(Row(name, False, "", reason) for name in goals)))
+    for name, (least, most) in bounds.items():
+        goal = f"at most {most:g}" if least is None else f"{least:g} to {most:g}"
+        try:
+            found = GOALS[name][1](trace, used)
+        except ValueError as error:
+            rows.append(Row(name, False, goal, _short(error)))
+            continue
+        passed = found <= most and (least is None or found >= least)
+        rows.append(Row(name, passed, goal, f"{found:.6g} {GOALS[name][0]}"))
+    return Attempt(step.label, tuple(rows))
+
+
+def _bounds(name: str, goal: Any) -> tuple[float | None, float]:
+    """The least, if there is one, and the most. Raises ValueError for what is no goal."""
+    if name not in GOALS:
+        listed = "".join(f"\n  {known}: {what}" for known, (what, _) in GOALS.items())
+        raise ValueError(f"there is no goal {name!r}; there are{listed}")
+    if isinstance(goal, Real):
+        return None, float(goal)
+    if isinstance(goal, (tuple, list)) and len(goal) == 2:
+        least, most = goal
+        if isinstance(least, Real) and isinstance(most, Real) and least <= most:
+            return float(least), float(most)
+    raise ValueError(
+        f"{name} is the most that is allowed, a number, or (least, most), not {goal!r}"
+    )
+
+
+def _clean(step: Any, shape: tuple[int, int, int]) -> None:
+    """Raises CheckError with what `sanitize` finds."""
+    if found := step.sanitize(*shape):
+        raise CheckError("\n".join(str(finding) for finding in found[:3]))
+
+
+def _small(step: Any) -> tuple[int, int, int]:
+    """Two tiles along M and N and four along K, or another small shape that the step can do."""
+    m, n, k = (step.defines.get(name, 8) for name in ("BM", "BN", "BK"))
+    candidates = ((2 * m, 2 * n, 4 * k), (m, n, k), (67, 71, 73))
+    return next((shape for shape in candidates if not step.broken(*shape)), candidates[0])
+
+
+def _short(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN].rstrip() + " …"

@@ -1,0 +1,233 @@
+"""A step's file, read once: tile sizes, directives, regions.
+
+Tile sizes are the file's `#ifndef BM` / `#define BM 32` defaults. The comment that opens the file
+ends with directives, a line each, whose expressions are Python's on numbers:
+
+    // block: (BN, BM)             threads of a block, 1 to 3 numbers
+    // requires: K % BK == 0       what must hold of M, N, K, alpha and beta; any number of them
+    // alignment: 16               bytes that divide the addresses of A, B and C; 4 when not given
+    // compute capability: 8.0     the oldest GPU that runs it; 5.0 when not given
+    // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .expressions import Expression
+
+DIRECTIVES = ("block", "requires", "alignment", "compute capability", "variant")
+REPEATED = ("requires", "variant")  # those that may stand there several times
+ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
+SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
+
+
+class Code(str):
+    """Source text, or a diff of it, that a notebook shows with its syntax in colour."""
+
+    language = "cpp"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        return f"```{self.language}\n{self}\n```"
+
+
+class Diff(Code):
+    language = "diff"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a step's file says. Two are the same if path, text and directives are."""
+
+    path: Path
+    text: str
+    header: str = field(compare=False)  # the comment that opens the file, without the slashes
+    defines: Mapping[str, int] = field(compare=False)  # names and defaults
+    block: Expression
+    requires: tuple[Expression, ...]
+    alignment: int  # in bytes
+    compute_capability: tuple[int, int]
+    variants: tuple[dict[str, int], ...] = field(compare=False)  # the defines that each changes
+    regions: Mapping[str, Code] = field(compare=False)  # the lines of each, dedented
+    given: Mapping[str, Sequence[str]] = field(compare=False)  # directives not from the file
+
+    @property
+    def title(self) -> str:
+        return self.header.partition("\n")[0]
+
+
+def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = None) -> Source:
+    """Read a step's file. Raises ValueError, with file and line, for what it does not understand.
+
+    `given` has values of directives, by name, that stand in place of those in the file.
+    """
+    given = given or {}
+    for name in given:
+        if name not in DIRECTIVES:
+            raise ValueError(f"there is no directive {name!r}; there are {', '.join(DIRECTIVES)}")
+    comment = "".join(re.findall(r"\A(?://.*\n)*", text))
+    header = re.sub(r"^// ?", "", comment, flags=re.MULTILINE)
+    defines = _defaults(path.name, text)
+    found = _directives(path.name, header)
+    for name, values in given.items():
+        found[name] = [("given", value) for value in values]
+
+    def each(name: str, read: Callable[[str], Any]) -> list[Any]:
+        results = []
+        for line, value in found[name]:
+            try:
+                results.append(read(value))
+            except ValueError as error:
+                raise ValueError(f"{path.name}:{line}: {name}: {error}") from None
+        return results
+
+    block = each("block", lambda value: Expression(value, tuple(defines)))
+    if not block:
+        raise ValueError(f"{path.name} lacks a line such as '// block: (BN, BM)'")
+    return Source(
+        path,
+        text,
+        header,
+        defines,
+        block[0],
+        tuple(each("requires", lambda value: Expression(value, (*ARGUMENTS, *defines)))),
+        (each("alignment", _alignment) or [4])[0],
+        (each("compute capability", _compute_capability) or [(5, 0)])[0],
+        tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
+        _regions(path.name, text),
+        given,
+    )
+
+
+def known(step: str, defines: Mapping[str, int], changes: dict[str, int]) -> dict[str, int]:
+    """The changes, if a step with these defines can have them; else raises ValueError."""
+    for name, value in changes.items():
+        if name not in defines:
+            raise ValueError(f"{step} has no define {name!r}; it has {', '.join(defines)}")
+        if name in SIZES and value < 1:
+            raise ValueError(f"{name} is a size, 1 at least, not {value}")
+    return changes
+
+
+def assignments(words: Sequence[str]) -> dict[str, int]:
+    """["PAD=1", "BK=16"] -> {"PAD": 1, "BK": 16}. Raises ValueError for anything else."""
+    found = {}
+    for word in words:
+        match = re.fullmatch(r"(\w+)=(-?\d+)", word)
+        if match is None:
+            raise ValueError(f"a define of a step is NAME=NUMBER, not {word!r}")
+        found[match[1]] = int(match[2])
+    return found
+
+
+def _directives(filename: str, header: str) -> dict[str, list[tuple[int | str, str]]]:
+    """The values of each directive with their lines.
+
+    From the first one on, every line has to be one; and before, a line of one or two small words
+    and a colon, or one that is nearly a directive's name, is one that nobody would read.
+    """
+    found: dict[str, list[tuple[int | str, str]]] = {name: [] for name in DIRECTIVES}
+    lines = header.splitlines()[1:]  # the first is the title
+    for number, line in enumerate(lines, start=2):
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if colon and name in found:
+            found[name].append((number, value))
+            if len(found[name]) > 1 and name not in REPEATED:
+                raise ValueError(f"{filename}:{number}: a second line '{name}:'")
+            continue
+        begun = any(found.values()) and line.strip()
+        if begun or (colon and (re.fullmatch(r"[a-z]+( [a-z]+)?", name) or _nearest(name, 0.8))):
+            raise ValueError(
+                f"{filename}:{number}: there is no directive {line.strip()!r}; the nearest is "
+                f"'{_nearest(name, 0)}:', of {', '.join(DIRECTIVES)}"
+            )
+    return found
+
+
+def _nearest(name: str, cutoff: float) -> str | None:
+    matches = difflib.get_close_matches(name.lower(), DIRECTIVES, n=1, cutoff=cutoff)
+    return matches[0] if matches else None
+
+
+def _alignment(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise ValueError(f"it is a number of bytes, not {text!r}")
+    return int(text)
+
+
+def _compute_capability(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)(?:\.(\d))?", text)
+    if match is None:
+        raise ValueError(f"it is a number such as 8.0, not {text!r}")
+    return int(match[1]), int(match[2] or 0)
+
+
+def _defaults(filename: str, source: str) -> dict[str, int]:
+    """The defines that a step's file declares, with the values it gives them."""
+    defines = {}
+    for name, value in re.findall(r"^#ifndef (\w+)\n#define \1\b(.*)", source, re.MULTILINE):
+        try:
+            defines[name] = int(value.partition("//")[0])
+        except ValueError:
+            raise ValueError(f"{filename}: {name} must be a whole number, not {value!r}") from None
+    for name in ("BM", "BN"):
+        if name not in defines:
+            raise ValueError(
+                f"{filename} lacks '#ifndef {name}' and '#define {name} 32' on two lines: a step "
+                "names the tile of C that a block computes, BM x BN"
+            )
+    try:
+        known(filename, defines, defines)
+    except ValueError as error:
+        raise ValueError(f"{filename}: {error}") from None
+    return defines
+
+
+def _regions(filename: str, source: str) -> dict[str, Code]:
+    regions: dict[str, list[str]] = {}
+    open_regions: list[str] = []
+    for number, line in enumerate(source.splitlines(), start=1):
+        marker = region_marker(line)
+        if marker is None:
+            for name in open_regions:
+                regions[name].append(line)
+        elif marker:
+            regions[marker] = []
+            open_regions.append(marker)
+        elif open_regions:
+            open_regions.pop()
+        else:
+            raise ValueError(f"{filename}:{number}: // endregion without a // region")
+    if open_regions:
+        raise ValueError(f"{filename}: region {open_regions[-1]} has no // endregion")
+    return {name: Code(textwrap.dedent("\n".join(lines))) for name, lines in regions.items()}
+
+
+def region_marker(line: str) -> str | None:
+    """The name in a line `// region: name`, "" for `// endregion`, None for any other line."""
+    match = re.fullmatch(r"\s*// (?:region: (\w+)|endregion)\s*", line)
+    return match and (match[1] or "")
+
+
+def lines_of_region(text: str, name: str) -> tuple[int, int]:
+    """The lines of a region of a file that `parse` accepts: the first, and the one after the last,
+    counted from 0."""
+    depth, first = 0, None
+    for number, line in enumerate(text.splitlines()):
+        marker = region_marker(line)
+        if marker == name:
+            first, depth = number + 1, 0
+        elif first is not None and marker is not None:
+            if marker == "" and depth == 0:
+                return first, number
+            depth += 1 if marker else -1
+    raise ValueError(f"no region {name!r}")

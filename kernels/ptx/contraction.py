@@ -1,0 +1,216 @@
+"""Contraction: which products are taken into a following sum, and round only with it.
+
+NVRTC writes most multiply-adds as `fma.rn` itself. It leaves some as `mul` and `add` or `sub`
+without a rounding mode (x - a * b, products with several uses), and PTX lets ptxas fuse these
+(PTX ISA, chapter 9.7.3, add: "an add instruction with no rounding modifier ... may be optimized").
+What ptxas 12.8 and 13.0 do for sm_90 was read from their machine code; the cases are
+`tests/data/contraction.json`. The rule, which all of them follow:
+
+- A product can go if `mul` has no rounding mode and no `.sat`, no guard, the same type and `.ftz`
+  as the sum, and if *every* use of it is an operand of such a sum. `neg` and `mov` in between
+  are looked through. Any other use (a store, a comparison, a factor, an addend of `fma`, a phi)
+  keeps it, and then none of its sums is fused; so does a sum of the product with itself.
+  `div.approx` and `div.full` end in such a product, of the dividend and a reciprocal.
+- It may go from a block into one that it dominates, also deeper into loops, but not out of one.
+- Sums are taken in program order. The other operand of a sum that took a product in is now an
+  addend of an fma, so that the product there, if it is one, stays.
+- Of two products that could go, the one with fewer uses goes; of two with as many, the first
+  operand. A product with several uses stays if one of its sums has another product, used
+  only there: that sum would take the other.
+
+Open: ptxas unrolls loops, and where a product is carried around one (`p *= q`) or leaves it, it
+fuses in some of the copies and not in others; here these stay unfused. Registers that hand-written
+PTX assigns more than once are not followed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from .syntax import Entry, Instruction, Register, Vector
+
+TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
+
+
+def fused(entry: Entry) -> dict[int, int]:
+    """Index of each add or sub that ptxas makes an fma -> index of the mul that it takes in."""
+    return _plan(entry, *_products(entry))[0]
+
+
+def _products(entry: Entry) -> tuple[dict[str, str], dict[str, int]]:
+    """(register -> the product it holds, perhaps negated; product's register -> its mul).
+    A register that is assigned more than once holds none."""
+    code = entry.instructions
+    times = assignments(code)
+    products = {
+        i.operands[0].name: n
+        for n, i in enumerate(code)
+        if is_product(i) and times[i.operands[0].name] == 1
+    }
+    behind = {name: name for name in products}
+    for i in code if products else ():
+        if i.opcode in ("neg", "mov") and i.guard is None and isinstance(i.operands[0], Register):
+            product = _product_of(i.operands[1], behind)
+            if product and times[i.operands[0].name] == 1:
+                if i.opcode == "mov" or _form(i) == _form(code[products[product]]):
+                    behind[i.operands[0].name] = product
+    return behind, products
+
+
+def _plan(entry: Entry, behind, products) -> tuple[dict[int, int], dict[str, list]]:
+    """(sum -> the mul it takes in, product's register -> its sums, None for another use)."""
+    code, loops, uses = entry.instructions, _loops(entry), defaultdict(list)
+    for n, i in enumerate(code if products else ()):
+        for product in {behind[name] for name in _registers(i) if name in behind}:
+            m = products[product]
+            if n == m or _passes_on(i, behind):
+                continue
+            terms = [_product_of(x, behind) for x in i.operands[1:3]]
+            fits = (
+                is_sum(i)
+                and _form(i) == _form(code[m])
+                and terms.count(product) == 1
+                and m < n
+                and all(n in loop for loop in loops if m in loop)
+            )
+            uses[product].append(n if fits else None)
+    able = {p for p in products if None not in uses[p]}
+    found: dict[int, int] = {}
+
+    def partners(product: str, n: int) -> list[str]:
+        terms = [_product_of(x, behind) for x in code[n].operands[1:]]
+        return [p for p in terms if p in able and p != product]
+
+    def can_go(product: str) -> bool:
+        m, sums = products[product], uses[product]
+        if any(found.get(n, m) != m for n in sums):
+            return False
+        return len(sums) == 1 or not any(
+            len(uses[p]) == 1 for n in sums if n not in found for p in partners(product, n)
+        )
+
+    for n in sorted({n for p in able for n in uses[p]}):
+        terms = [_product_of(x, behind) for x in code[n].operands[1:]]
+        candidates = [p for p in terms if p in able and can_go(p)]
+        if candidates:
+            found[n] = products[min(candidates, key=lambda p: len(uses[p]))]
+    return found, uses
+
+
+def is_product(i: Instruction) -> bool:
+    """A mul, or a div that is one by an approximate reciprocal."""
+    flags = set(i.modifiers[:-1]) - {"ftz"}
+    return (
+        (i.opcode == "mul" and not flags)
+        or (i.opcode == "div" and len(flags) == 1 and flags <= {"approx", "full"})
+    ) and (i.guard is None and i.modifiers[-1] in TYPES and isinstance(i.operands[0], Register))
+
+
+def is_sum(i: Instruction) -> bool:
+    return (
+        i.opcode in ("add", "sub")
+        and i.modifiers[-1] in TYPES
+        and set(i.modifiers[:-1]) <= {"ftz", "sat"}
+    )
+
+
+def _form(i: Instruction) -> tuple[str, bool]:
+    return i.modifiers[-1], "ftz" in i.modifiers
+
+
+def _registers(i: Instruction):
+    """The names of all registers that an instruction mentions."""
+    for operand in (*i.operands, i.guard):
+        for x in operand.elements if isinstance(operand, Vector) else (operand,):
+            x = getattr(x, "base", x)  # of an address
+            if isinstance(x, Register):
+                yield x.name
+
+
+def _passes_on(i: Instruction, behind) -> bool:
+    """neg or mov of a product into a register that `behind` knows."""
+    return (
+        i.opcode in ("neg", "mov")
+        and isinstance(i.operands[0], Register)
+        and i.operands[0].name in behind
+        and _product_of(i.operands[1], behind) == behind[i.operands[0].name]
+    )
+
+
+def assignments(code) -> dict[str, int]:
+    """How often each register stands where results do (or where a store has its address)."""
+    times: dict[str, int] = defaultdict(int)
+    for i in code:
+        if i.operands:
+            first = i.operands[0]
+            for x in first.elements if isinstance(first, Vector) else (first,):
+                if isinstance(x, Register):
+                    times[x.name] += 1
+    return times
+
+
+def _product_of(operand, behind) -> str | None:
+    return behind.get(operand.name) if isinstance(operand, Register) else None
+
+
+def _loops(entry: Entry) -> list[range]:
+    """The instructions between the target of a backward branch and the branch."""
+    return [
+        range(entry.labels[i.operands[0].name], n + 1)
+        for n, i in enumerate(entry.instructions)
+        if i.opcode == "bra" and entry.labels.get(i.operands[0].name, n + 1) <= n
+    ]
+
+
+# -- an entry in which fused pairs are one instruction -----------------------------------------
+
+
+def contract(entry: Entry) -> Entry:
+    """The entry with every fused sum as one instruction, `contracted`, that rounds once.
+
+    A product that all its sums took in is not computed. What stands in its place is `hold`, which
+    keeps the factors if something may assign them before the sum, else nothing. Length, labels
+    and lines are those of the entry, so that indices and events mean what they did."""
+    code, behind, products = entry.instructions, *_products(entry)
+    found, uses = _plan(entry, behind, products)
+    if not found:
+        return entry
+    changed, registers, factors = list(code), dict(entry.registers), {}
+    times = assignments(code)
+    for m in set(found.values()):
+        i = code[m]
+        product, *factors[m] = i.operands
+        needed = any(found.get(n) != m for n in uses[product.name])
+        changing = any(isinstance(x, Register) and times[x.name] != 1 for x in factors[m])
+        if changing or i.opcode == "div":
+            kept = [Register(f"{product.name}.factor{k}") for k in range(2)]
+            registers |= dict.fromkeys((r.name for r in kept), registers[product.name])
+            target = Vector((*kept, product) if needed else tuple(kept))
+            opcode = "hold" if i.opcode == "mul" else "hold.div"
+            changed[m] = replace(i, opcode=opcode, operands=(target, *factors[m]))
+            factors[m] = kept
+        elif not needed:
+            changed[m] = replace(i, opcode="hold", operands=(Vector(()),))
+    for n, m in found.items():
+        i = code[n]
+        target, *terms = i.operands
+        name = code[m].operands[0].name
+        k = [_product_of(x, behind) for x in terms].index(name)
+        negate = _negations(terms[k], code, behind) + (i.opcode == "sub" and k == 1)
+        signs = ["-product"] * (negate % 2) + ["-addend"] * (i.opcode == "sub" and k == 0)
+        operands = (target, *factors[m], terms[1 - k])
+        changed[n] = replace(
+            i, opcode="contracted", modifiers=("rn", *signs, *i.modifiers), operands=operands
+        )
+    return replace(entry, instructions=tuple(changed), registers=registers)
+
+
+def _negations(operand: Register, code, behind) -> int:
+    """How many `neg` lie between a product and the operand that holds it."""
+    made = {i.operands[0].name: i for i in code if _passes_on(i, behind)}
+    count = 0
+    while operand.name in made:
+        count += made[operand.name].opcode == "neg"
+        operand = made[operand.name].operands[1]
+    return count

@@ -1,0 +1,42 @@
+"""An entry with what PTX leaves unsaid written out: the carry flag, and fused multiply-adds.
+
+The instructions stay as many and where they are, so that labels, lines and indices keep their
+meaning.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+from .contraction import contract
+from .syntax import Entry, Instruction, Register, Vector
+
+CARRY = Register("%CC.CF")
+SETS = {"add", "sub", "mad", "addc", "subc", "madc"}  # with .cc
+READS = {"addc", "subc", "madc"}
+
+
+@functools.lru_cache(maxsize=64)
+def explicit(entry: Entry) -> Entry:
+    """The entry as it is decoded; the same one for the same entry."""
+    return contract(carry(entry))
+
+
+def carry(entry: Entry) -> Entry:
+    """`add.cc d, a, b` -> `add.cc {d, %CC.CF}, a, b`; `addc d, a, b` -> `addc d, a, b, %CC.CF`."""
+    code = tuple(_with_carry(i) for i in entry.instructions)
+    if all(new is old for new, old in zip(code, entry.instructions)):
+        return entry
+    return replace(entry, instructions=code, registers={**entry.registers, CARRY.name: "b64"})
+
+
+def _with_carry(i: Instruction) -> Instruction:
+    if i.opcode not in READS and not (i.opcode in SETS and "cc" in i.modifiers):
+        return i
+    target, *sources = i.operands
+    if "cc" in i.modifiers:
+        target = Vector((target, CARRY))
+    if i.opcode in READS:
+        sources.append(CARRY)
+    return replace(i, operands=(target, *sources))

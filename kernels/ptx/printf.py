@@ -1,0 +1,114 @@
+"""What the device's printf writes: a format of C and the bytes of the arguments -> text.
+
+CUDA C++ Programming Guide, "Formatted Output": the arguments lie one after another, each at a
+multiple of its size; float is passed as double and everything below int as int.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+_SPECIFIER = re.compile(
+    r"%(?P<flags>[-+ #0]*)(?P<width>\d+|\*)?(?:\.(?P<precision>\d+|\*)?(?P<dot>))?"
+    r"(?P<length>hh|h|ll|l|j|z|t|L)?(?P<kind>[diouxXcsfFeEgGaAp%])"
+)
+LONG = ("l", "ll", "j", "z", "t")
+
+
+def formatted(template: str, arguments, string_at) -> str:
+    """`arguments(offset, size)` gives bytes of the arguments, `string_at(address)` a C string."""
+    offset = 0
+
+    def take(kind: str):
+        nonlocal offset
+        size = struct.calcsize(kind)
+        offset = -(-offset // size) * size
+        (value,) = struct.unpack("<" + kind, arguments(offset, size))
+        offset += size
+        return value
+
+    def replaced(match) -> str:
+        kind, flags = match["kind"], match["flags"]
+        if kind == "%":
+            return "%"
+        width = take("i") if match["width"] == "*" else int(match["width"] or 0)
+        if width < 0:
+            flags, width = flags + "-", -width
+        precision = None
+        if match["dot"] is not None:
+            precision = take("i") if match["precision"] == "*" else int(match["precision"] or 0)
+            precision = None if precision < 0 else precision
+        wide = match["length"] in LONG
+        if kind in "di":
+            digits = number(take("q" if wide else "i"), "d", flags, precision)
+        elif kind in "ouxX":
+            digits = number(take("Q" if wide else "I"), kind.replace("u", "d"), flags, precision)
+        elif kind == "c":
+            digits = chr(take("i") & 0xFF)
+        elif kind == "s":
+            digits = string_at(take("Q"))[:precision]
+        elif kind == "p":
+            digits = f"{take('Q'):#x}"
+        else:
+            digits = real(take("d"), kind, flags, precision)
+        return padded(digits, kind, flags, width, precision)
+
+    return _SPECIFIER.sub(replaced, template)
+
+
+def number(value: int, kind: str, flags: str, precision: int | None) -> str:
+    """An integer; the precision is its least count of digits."""
+    digits = f"{abs(value):{kind}}".rjust(precision or 0, "0")
+    if precision == 0 and value == 0:
+        digits = ""
+    if "#" in flags and kind in "xX" and value:
+        digits = "0" + kind + digits
+    elif "#" in flags and kind == "o" and not digits.startswith("0"):
+        digits = "0" + digits
+    return sign(value < 0, flags if kind == "d" else "") + digits
+
+
+def real(value: float, kind: str, flags: str, precision: int | None) -> str:
+    if kind in "aA":
+        digits = hexadecimal(abs(value), precision)
+    else:
+        alternate = "#" if "#" in flags else ""
+        digits = f"%{alternate}.{6 if precision is None else precision}{kind}" % abs(value)
+    digits = digits.upper() if kind.isupper() else digits
+    negative = struct.pack("<d", value)[7] & 0x80 != 0
+    return sign(negative, flags) + digits
+
+
+def hexadecimal(value: float, precision: int | None) -> str:
+    """%a: 0x1.8p+1; Python's hex keeps zeros at the end that C leaves out."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return f"{value:f}"
+    head, _, exponent = value.hex().partition("p")
+    whole, _, fraction = head.removeprefix("0x").partition(".")
+    if precision is None:
+        fraction = fraction.rstrip("0")
+    else:
+        kept = int(whole + fraction.ljust(13, "0"), 16)
+        unit = 1 << 4 * (13 - precision) if precision < 13 else 1
+        kept = (kept + unit // 2 - (1 - kept // unit % 2 if unit > 1 else 0)) // unit
+        digits = f"{kept:x}".rjust(min(precision, 13) + 1, "0")
+        split = len(digits) - min(precision, 13)
+        whole, fraction = digits[:split], digits[split:].ljust(precision, "0")
+    return f"0x{whole}{'.' + fraction if fraction else ''}p{int(exponent):+d}"
+
+
+def sign(negative: bool, flags: str) -> str:
+    return "-" if negative else "+" if "+" in flags else " " if " " in flags else ""
+
+
+def padded(text: str, kind: str, flags: str, width: int, precision: int | None) -> str:
+    if "-" in flags:
+        return text.ljust(width)
+    zeros = "0" in flags and kind not in "csp" and text[-1:].isalnum()
+    if not zeros or text.endswith(("nan", "inf", "NAN", "INF")):
+        return text.rjust(width)
+    if kind in "diouxX" and precision is not None:
+        return text.rjust(width)
+    head = re.match(r"[-+ ]?(0[xX])?", text).group()
+    return head + text[len(head) :].rjust(width - len(head), "0")

@@ -1,0 +1,108 @@
+"""What changes while a chunk of blocks runs, and what all chunks of a launch share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import memory
+from .access import AsyncCopies
+from .errors import thread_name
+from .functions import Frame, Layout
+from .library import Heap, Printer
+
+PATIENCE = 4  # looks at memory that nobody changes before it is others' turn
+
+
+@dataclass
+class Launch:
+    """What the chunks of a launch share."""
+
+    step_limit: int
+    printer: Printer
+    heap: Heap | None
+    layouts: tuple[Layout, Layout]  # of local memory, and of the parameters of calls
+    depth: int  # calls within calls that there is room for
+    shared_size: int  # bytes for a block
+    steps: int = 0  # instructions run by all chunks
+
+    def layout_of(self, function: str, name: str) -> Layout:
+        return next(each for each in self.layouts if (function, name) in each.symbols)
+
+
+@dataclass
+class State:
+    """All that changes while a chunk runs.
+
+    A place is a program counter and a depth in one number: the program counter, less the
+    program's size for each call that the threads are within. The lowest is the deepest."""
+
+    registers: list[np.ndarray]
+    spaces: dict[str, memory.Space]
+    blocks: np.ndarray  # (B,) linear block numbers
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    launch: Launch
+    size: int  # of the program
+    sink: object = None
+    tolerant: bool = False
+    steps: int = 0  # instructions run
+    earlier: int = 0  # and those that other chunks had run when this one last came on
+    ready: dict[int, np.ndarray | None] = field(default_factory=lambda: {0: None})
+    base: int = 0  # place, less program counter, of the threads that run
+    frames: dict[int, Frame] = field(default_factory=dict)
+    waiting: dict[int, dict] = field(default_factory=dict)  # barrier -> {place: mask}
+    arrived: dict[int, np.ndarray] = field(default_factory=dict)  # bar.arrive counts (B,)
+    gathering: dict[int, tuple] = field(default_factory=dict)  # place of a warp-wide instruction
+    # -> (mask of the lanes that wait, instruction)
+    copies: AsyncCopies = field(default_factory=AsyncCopies)
+    # how the run gets on, for the scheduler
+    changed: bool = False  # memory, or who is there, has changed in this turn
+    careful: bool = False  # a store of what is there already does not count as a change
+    polls: dict[int, int] = field(default_factory=dict)  # looks at memory since it last changed
+    impatient: bool = False  # one of them has looked several times
+    unstarted: bool = False  # blocks wait for room that this chunk does not give up
+
+    def __post_init__(self):
+        x, y, z = self.block
+        self.shape = (len(self.blocks), x * y * z)
+        self.alive = np.ones(self.shape, bool)
+        self.visits = [0] * self.size  # turns of each basic block
+
+    @property
+    def depth(self) -> int:
+        return -self.base // self.size
+
+    def full(self, mask) -> np.ndarray:
+        """The mask as an array (B, T)."""
+        return np.ones(self.shape, bool) if mask is None else np.broadcast_to(mask, self.shape)
+
+    def go(self, pc: int, mask) -> None:
+        """Let the threads of the mask, which run, continue at pc."""
+        self.resume(pc + self.base, mask)
+
+    def deeper(self, pc: int, mask) -> None:
+        self.resume(pc + self.base - self.size, mask)
+
+    def shallower(self, pc: int, mask) -> None:
+        self.resume(pc + self.base + self.size, mask)
+
+    def resume(self, place: int, mask) -> None:
+        """Let the threads of the mask continue at a place, with those that are there already."""
+        if place in self.ready and mask is not None:
+            mask = self.ready[place] | mask
+        self.ready[place] = None if mask is None or mask.all() else mask
+
+    def poll(self, pc: int) -> None:
+        """Threads look at what another may change: a strong load, an atomic that did nothing."""
+        count = self.polls.get(pc, 0) + 1
+        self.polls[pc] = count
+        if count >= PATIENCE:
+            self.impatient = True
+
+    def first_thread(self, mask) -> str:
+        return self.describe_thread(*np.argwhere(self.full(mask))[0].tolist())
+
+    def describe_thread(self, b: int, t: int) -> str:
+        return thread_name(self.blocks[b], t, self.grid, self.block)

@@ -1,0 +1,1 @@
+#pragma once  // NVRTC has bool, true and false built in

@@ -1,0 +1,1 @@
+#pragma once  // NVRTC has size_t and ptrdiff_t built in

@@ -1,0 +1,1 @@
+#pragma once  // NVRTC has malloc, free and abs built in

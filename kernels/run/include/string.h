@@ -1,0 +1,1 @@
+#pragma once  // NVRTC has memcpy and memset built in

@@ -1,0 +1,417 @@
+"""Record what an NVIDIA GPU makes of the corpus: `python -m tests.corpus.record [NAME …]`.
+
+Needs CuPy, and ncu and compute-sanitizer on the PATH. For each kernel: the arrays it leaves and
+what it prints, the driver's resources beside those that ptxas reports, ncu's counters, and the
+verdicts of compute-sanitizer's tools. It is saved after each stage; kernels that are not named
+stay as they are. The source is compiled as kernels/build.py does it (CuPy's own compilation adds
+-ftz=true), and launched by CuPy, so that the record owes nothing to the project's interpreter.
+
+A kernel that faults or hangs ends only its own process: outputs are taken one process a kernel,
+and only what ended well goes on to be counted. Correct kernels are sanitized many to a process,
+and one by one where a tool says anything of such a process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import zlib
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+import numpy as np
+
+from kernels import build
+from kernels.instruments.metrics import METRICS
+from kernels.measure import profiling
+from kernels.measure.provenance import provenance
+
+from . import FOLDER, RECORD, Case, load, names as all_names
+
+ROOT = FOLDER.parent.parent
+ARCH = "sm_90"
+LAUNCHES = 5  # under ncu, of which the least counts
+CHUNK = 20  # kernels in a process
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+STAGES = ("outputs", "counters", "sanitizer")
+KEPT = 4096  # bytes of an array whose contents are kept beside their hash
+PATIENCE = 60  # seconds for a process of one kernel
+
+
+# ---------------------------------------------------------------- in the process that launches
+
+
+def toolkit() -> Path:
+    """The folder of the CUDA toolkit's headers."""
+    nvcc = shutil.which("nvcc")
+    homes = [
+        os.environ.get("CUDA_PATH"),
+        nvcc and Path(nvcc).resolve().parent.parent,
+        "/usr/local/cuda",
+    ]
+    return next(
+        Path(home) / "include"
+        for home in homes
+        if home and (Path(home) / "include/cuda_fp16.h").exists()
+    )
+
+
+def options(case: Case) -> tuple[str, ...]:
+    """Beside those of kernels/build.py: where the headers are that a case asks for."""
+    flags = list(case.options)
+    if case.headers:
+        flags += [
+            f"--include-path={path}" for path in (FOLDER / "include", toolkit(), toolkit() / "cccl")
+        ]
+    if re.search(r"\bINFINITY\b", case.source):  # NVRTC has no math.h
+        flags.append("-DINFINITY=__int_as_float(0x7f800000)")
+    return tuple(flags)
+
+
+def compiled(case: Case) -> build.Build:
+    return build.compile(case.source, case.filename, options(case), (case.kernel,), ARCH)
+
+
+class Launcher:
+    """A case on the GPU: the module loaded anew, arguments as fresh as asked for."""
+
+    def __init__(self, case: Case):
+        import cupy
+
+        cupy.cuda.set_allocator(None)  # each array its own cudaMalloc, with its bounds
+        self.cupy, self.case = cupy, case
+        built = compiled(case)
+        self.module = cupy.cuda.function.Module()
+        self.module.load(built.cubin)
+        self.function = self.module.get_function(built.lowered[case.kernel])
+
+    def place(self, values: list, unwritten: bool = False) -> list:
+        """The arguments on the GPU; unwritten: `out` arrays as cudaMalloc gives them."""
+        placed = []
+        for n, value in enumerate(values):
+            if isinstance(value, np.ndarray):
+                there = self.cupy.empty(value.shape, value.dtype)
+                if not (unwritten and n in self.case.unwritten):
+                    there.set(value)
+                placed.append(there)
+            else:
+                placed.append(
+                    np.frombuffer(value, f"V{len(value)}") if isinstance(value, bytes) else value
+                )
+        return placed
+
+    def run(self, args: list, launches: int) -> None:
+        words = [x.data if isinstance(x, self.cupy.ndarray) else x for x in args]
+        for _ in range(launches):
+            self.function(self.case.grid, self.case.block, words, self.case.dynamic_shared)
+            self.cupy.cuda.runtime.deviceSynchronize()
+
+
+def outputs(name: str, path: str) -> None:
+    """Run a case, twice if it prints nothing, and write what came out to `path` as JSON."""
+    case = load(name)
+    before = case.arguments()
+    found = {"source": sha256(case.source.encode()), "inputs": sha256(*map(raw, before))}
+    rounds = []
+    try:
+        for _ in range(1 if case.prints else 2):
+            launcher = Launcher(case)
+            found["resources"] = resources(launcher)
+            args = launcher.place(before)
+            launcher.run(args, case.launches)
+            rounds.append(
+                [
+                    launcher.cupy.asnumpy(x) if isinstance(b, np.ndarray) else None
+                    for x, b in zip(args, before)
+                ]
+            )
+        found["outcome"] = "done"
+        found["outputs"] = [
+            None if b is None else output(a, b, [r[n] for r in rounds[1:]], case)
+            for n, (a, b) in enumerate(zip(before, rounds[0]))
+        ]
+    except (RuntimeError, ValueError, TypeError) as error:  # a fault, or a refused source
+        found["outcome"] = f"{type(error).__name__}: {str(error)[:400]}"
+    Path(path).write_text(json.dumps(found), encoding="utf-8")
+
+
+def output(before: np.ndarray, after: np.ndarray, again: list, case: Case) -> dict:
+    """What is kept of an array. `steady`: the same bits in a second run."""
+    found = {"sha256": sha256(raw(after)), "steady": all(raw(x) == raw(after) for x in again)}
+    if raw(before) != raw(after) and (case.bound or after.nbytes <= KEPT):
+        found["data"] = base64.b64encode(zlib.compress(raw(after), 9)).decode()
+    return found
+
+
+def resources(launcher: Launcher) -> dict:
+    """What the driver says of a loaded kernel, and what `build.resources` reads from ptxas."""
+    from cupy.cuda import driver
+
+    attributes = {
+        "registers": driver.CU_FUNC_ATTRIBUTE_NUM_REGS,
+        "local": driver.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+        "shared": driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+    }
+    built = compiled(launcher.case)
+    said = build.resources(built, built.lowered[launcher.case.kernel])
+    return {
+        "driver": {
+            what: driver.funcGetAttribute(number, launcher.function.ptr)
+            for what, number in attributes.items()
+        },
+        "reported": {"registers": said.registers, "local": said.stack, "shared": said.shared},
+    }
+
+
+def count(names: list[str]) -> None:
+    """What runs under ncu."""
+    for name in names:
+        launcher = Launcher(load(name))
+        for _ in range(LAUNCHES):
+            launcher.run(launcher.place(launcher.case.arguments()), 1)
+
+
+def once(names: list[str]) -> None:
+    """What runs under compute-sanitizer."""
+    for name in names:
+        launcher = Launcher(load(name))
+        launcher.run(
+            launcher.place(launcher.case.arguments(), unwritten=True), launcher.case.launches
+        )
+
+
+def raw(value) -> bytes:
+    return value if isinstance(value, bytes) else value.tobytes()
+
+
+def sha256(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+# --------------------------------------------------------------------- in the process that asks
+
+
+def child(*words: str, under: tuple[str, ...] = (), patience: float = PATIENCE):
+    """Run this module in a process of its own: (exit status or None after `patience` seconds,
+    standard output, standard error)."""
+    process = subprocess.Popen(
+        [*under, sys.executable, "-m", f"{__package__}.record", *words],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )  # so that what it started can be ended with it
+    try:
+        printed, errors = process.communicate(timeout=patience)
+        return process.returncode, printed, errors
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        printed, errors = process.communicate()
+        return None, printed, errors
+
+
+def each(label: str, work, items: list, workers: int):
+    """Yield (item, work(item)) as they are done, and print how far it is."""
+    with ThreadPoolExecutor(workers) as pool:
+        pending = {pool.submit(work, item): item for item in items}
+        for n, done in enumerate(as_completed(pending), 1):
+            print(f"{label} {n}/{len(items)}", pending[done], flush=True)
+            yield pending[done], done.result()
+
+
+def record_outputs(names: list[str], found: dict) -> None:
+    def work(name: str) -> dict:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "found.json"
+            status, printed, errors = child("--outputs", name, str(path))
+            if not path.exists():
+                return {
+                    "outcome": "timed out"
+                    if status is None
+                    else f"ended with {status}: {errors[-400:]}"
+                }
+            return json.loads(path.read_text(encoding="utf-8")) | {"printed": printed}
+
+    for name, result in each("outputs", work, names, 12):
+        found[name] = result
+        if result["outcome"] != "done":
+            print(f"  {name}: {result['outcome'][:200]}", flush=True)
+
+
+def record_counters(names: list[str], found: dict) -> None:
+    def work(chunk: tuple[str, ...]) -> dict[str, dict]:
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "ncu.csv"
+            status, printed, errors = child(
+                "--count",
+                *chunk,
+                patience=300,
+                under=(
+                    "ncu",
+                    "--csv",
+                    "--page",
+                    "raw",
+                    "--print-units",
+                    "base",
+                    "--clock-control",
+                    "none",
+                    "--kernel-name-base",
+                    "function",
+                    "--log-file",
+                    str(log),
+                    "--metrics",
+                    ",".join(METRICS),
+                ),
+            )
+            rows = profiling.parse(log.read_text(encoding="utf-8")) if log.exists() else []
+        if len(rows) != LAUNCHES * len(chunk):
+            print(
+                f"  ncu counted {len(rows)} launches of {len(chunk)} kernels ({status}): "
+                f"{(printed + errors)[-600:]}",
+                flush=True,
+            )
+            if len(chunk) > 1:  # find the one that spoils it
+                return {k: v for name in chunk for k, v in work((name,)).items()}
+            return {}
+        return {
+            name: counted(rows[n * LAUNCHES : (n + 1) * LAUNCHES]) for n, name in enumerate(chunk)
+        }
+
+    # planted kernels are not counted: what a wrong kernel does is nobody's standard
+    good = [n for n in names if found[n].get("outcome") == "done" and not load(n).planted]
+    for _, result in each("counters", work, chunks(good), 4):
+        for name, counters in result.items():
+            found[name] |= counters
+
+
+def counted(rows: list[dict]) -> dict:
+    """The least of each counter, and of those that are not the same in all launches, the most."""
+    least, most = ({m: which(row[m] for row in rows) for m in METRICS} for which in (min, max))
+    return {"counters": least, "varies": {m: most[m] for m in METRICS if most[m] != least[m]}}
+
+
+def record_sanitizer(names: list[str], found: dict) -> None:
+    def work(job: tuple[str, tuple[str, ...]]) -> dict:
+        tool, chunk = job
+        status, printed, errors = child(
+            "--once",
+            *chunk,
+            patience=PATIENCE * (1 if len(chunk) == 1 else 4),
+            under=("compute-sanitizer", "--tool", tool, "--show-backtrace", "no"),
+        )
+        return verdict(printed + errors, status)
+
+    planted = [n for n in names if load(n).planted or found[n].get("outcome") != "done"]
+    jobs = [(tool, (name,)) for name in planted for tool in TOOLS]
+    jobs += [
+        (tool, chunk) for chunk in chunks([n for n in names if n not in planted]) for tool in TOOLS
+    ]
+    while jobs:
+        again = []
+        for (tool, chunk), result in each("sanitizer", work, jobs, 12):
+            if len(chunk) > 1 and (result["errors"] != 0 or result["warnings"]):
+                again += [(tool, (name,)) for name in chunk]
+            else:
+                for name in chunk:
+                    found[name].setdefault("sanitizer", {})[tool] = result
+        jobs = again
+
+
+def verdict(text: str, status: int | None) -> dict:
+    """Errors and warnings as compute-sanitizer counts them (None: it did not come to an end),
+    the first words of its reports, and the lines of the source that they name."""
+    total = re.search(r"ERROR SUMMARY: (\d+) error", text)
+    races = re.search(r"RACECHECK SUMMARY: .*\((\d+) errors?, (\d+) warnings?\)", text)
+    reports = re.findall(
+        r"^========= (?!COMPUTE|ERROR|RACECHECK|Program|Target|\s)(.*)", text, re.MULTILINE
+    )
+    said = sorted({re.sub(r" at \S+\+0x.*", "", report) for report in reports})
+    errors = int(races[1]) if races else int(total[1]) if total else None
+    found = {
+        "errors": errors,
+        "warnings": int(races[2]) if races else 0,
+        "says": said[:6],
+        "lines": sorted({int(n) for n in re.findall(r"\.cu:(\d+)", text)}),
+    }
+    if errors is None:
+        found["outcome"] = "timed out" if status is None else f"{status}: {text[-300:]}"
+    return found
+
+
+def chunks(names: list[str]) -> list[tuple[str, ...]]:
+    return [tuple(names[n : n + CHUNK]) for n in range(0, len(names), CHUNK)]
+
+
+def save(path: Path, found: dict) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["--outputs"]:
+        outputs(*arguments[1:])
+        return
+    if arguments[:1] == ["--count"]:
+        count(arguments[1:])
+        return
+    if arguments[:1] == ["--once"]:
+        once(arguments[1:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="kernels (all if none)")
+    parser.add_argument("--output", type=Path, default=RECORD, metavar="FILE")
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
+    chosen = parser.parse_args(arguments)
+    names = chosen.names or all_names()
+    for name in names:
+        load(name)
+    found = {"kernels": {}}
+    for path in (RECORD, chosen.output):
+        if path.exists():
+            found = json.loads(path.read_text(encoding="utf-8"))
+    known = found["kernels"]
+    for name in sorted(known.keys() - set(all_names())):
+        del known[name]  # its file is gone
+    found["provenance"] = provenance(**profiling.tool()) | {
+        "what": "outputs, ncu's counters, compute-sanitizer"
+    }
+    for stage, work in zip(STAGES, (record_outputs, record_counters, record_sanitizer)):
+        if stage in chosen.stages:
+            work([n for n in names if n in known or stage == "outputs"], known)
+            save(chosen.output, found)
+    for name in names:
+        if name in known and (words := doubts(load(name), known[name])):
+            print(f"look at {name}: {words}")
+    print(f"{chosen.output}: {len(known)} kernels, of which {len(names)} were asked for")
+
+
+def doubts(case: Case, record: dict) -> str:
+    """What speaks against a kernel that ought to be correct; nothing for one with a fault."""
+    if case.planted:
+        return ""
+    unsteady = {n for n, x in enumerate(record.get("outputs", ())) if x and not x["steady"]}
+    words = [] if record["outcome"] == "done" else [record["outcome"]]
+    if unsteady - case.not_compared:
+        words.append(f"arguments {sorted(unsteady - case.not_compared)} differ from run to run")
+    if case.counted and record.get("varies"):
+        words.append(f"counters vary: {', '.join(record['varies'])}")
+    for tool, said in record.get("sanitizer", {}).items():
+        if said["errors"] != 0:
+            words.append(f"{tool}: {said['errors']} errors, {said['says']}, lines {said['lines']}")
+    return "; ".join(words)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

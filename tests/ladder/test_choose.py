@@ -1,0 +1,208 @@
+"""The best step: what the records, the shape, the addresses and the GPU say."""
+
+import numpy as np
+import pytest
+
+import kernels
+from kernels.ladder import choose as module, step as ladder
+from kernels.ladder.choose import choose, rate_near, sgemm
+from kernels.ladder.reference import assert_close, inputs
+from kernels.measure.records import Record, Results
+from kernels.run import gpu
+
+STEP = """// {title}
+//
+// block: 32
+{directives}
+#ifndef BM
+#define BM 16
+#endif
+#ifndef BN
+#define BN 8
+#endif
+"""
+
+
+def record(label, tflops, M, N, K):
+    return Record(label, M, N, K, 2 * M * N * K / tflops / 1e9, 0, 0, 20)
+
+
+def results(*records):
+    return Results({}, 1.0, 1.0, tuple(record(*one) for one in records))
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Steps from directives, numbered from 2 on."""
+
+    def make(*directives):
+        for number, text in enumerate(directives, start=2):
+            lines = "".join(f"// {line}\n" for line in text.splitlines())
+            path = tmp_path / f"{number:02}_made.cu"
+            path.write_text(STEP.format(title=path.stem, directives=lines))
+        return ladder.steps(tmp_path)
+
+    return make
+
+
+def test_the_fastest_near_the_shape(made):
+    one, two = made("", "")
+    found = results(
+        *(("02_made", 3.0, 64, 64, 64), ("02_made", 1.0, 512, 512, 512)),
+        *(("03_made", 2.0, 64, 64, 64), ("03_made", 9.0, 512, 512, 512)),
+    )
+    assert choose((one, two), found, (70, 60, 64)) is one
+    assert choose((one, two), found, (500, 512, 600)) is two
+    assert rate_near(found, two, (100, 100, 100)) == pytest.approx(2.0)
+
+
+def test_shapes_are_compared_by_their_sides(made):
+    """A thin product with as many multiply-adds as a cube says little about the cube."""
+    (one,) = made("")
+    found = results(("02_made", 1.0, 64, 64, 4096), ("02_made", 2.0, 512, 512, 512))
+    assert rate_near(found, one, (256, 256, 256)) == pytest.approx(2.0)
+    assert rate_near(found, one, (64, 64, 2048)) == pytest.approx(1.0)
+
+
+def test_a_step_without_a_record_is_taken_only_where_no_other_can(made):
+    slow, whole, new, newer = made("", "requires: K % 8 == 0", "", "requires: N == 1")
+    found = results(("02_made", 0.001, 64, 64, 64), ("03_made", 1.0, 64, 64, 64))
+    assert choose((slow, whole, new), found, (64, 64, 64)) is whole
+    assert choose((slow, whole, new), found, (64, 64, 63)) is slow
+    assert choose((whole, new), found, (64, 64, 63)) is new
+    assert choose((whole, new, newer), found, (64, 1, 63)) is newer  # the highest of those
+
+
+def test_constraints_and_scalars(made):
+    plain, zero = made("", "requires: beta == 0\nrequires: M % BM == 0")
+    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
+    assert choose((plain, zero), found, (64, 64, 64)) is zero
+    assert choose((plain, zero), found, (64, 64, 64), 1, 0.5) is plain
+    assert choose((plain, zero), found, (63, 64, 64)) is plain
+
+
+def test_alignment(made):
+    plain, wide = made("", "alignment: 16")
+    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
+    for alignment, best in ((256, wide), (16, wide), (8, plain), (4, plain)):
+        assert choose((plain, wide), found, (64, 64, 64), alignment=alignment) is best
+    assert choose((wide,), found, (64, 64, 64), alignment=4) is wide  # which says what it needs
+
+
+def test_compute_capability(made):
+    old, new = made("", "compute capability: 8.0")
+    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
+    for capability, best in ((None, new), ((8, 0), new), ((9, 0), new), ((7, 5), old)):
+        assert choose((old, new), found, (64, 64, 64), capability=capability) is best
+    assert choose((new,), found, (64, 64, 64), capability=(7, 5)) is new  # which says what it needs
+
+
+def test_no_step_can(made):
+    steps = made("requires: K >= 2", "requires: M % BM == 0")
+    with pytest.raises(ValueError, match=r"no step can do M = 17, N = 8, K = 1: pad the matrices wi"
+                       r".* \(03_made requires M % BM == 0\)"):  # fmt: skip
+        choose(steps, results(), (17, 8, 1))
+    with pytest.raises(ValueError, match="K = 1: split the matrices"):
+        choose(steps[1:], results(), (16 * 65536, 1, 1))
+
+
+def test_a_tall_product_is_refused_in_words():
+    """Blocks along the rows of C are 65535 at most, and no step's tile is tall enough."""
+    A, B = np.zeros((9_000_000, 1), np.float32), np.zeros((1, 1), np.float32)
+    with pytest.raises(
+        ValueError, match=r"no step can do M = 9000000, N = 1, K = 1: split the mat"
+    ):
+        kernels.sgemm(A, B, device="interpreter")
+
+
+# ------------------------------------------------------------------------ sgemm itself
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """The steps that sgemm runs, without running them."""
+    found = []
+    monkeypatch.setattr(ladder.Step, "run", lambda self, *args: found.append((self, args)))
+    module._remembered.cache_clear()
+    yield found
+    module._remembered.cache_clear()
+
+
+def test_sgemm_is_right():
+    A, B, C = inputs(33, 20, 10)
+    assert_close(kernels.sgemm(A, B, device="interpreter"), A, B)
+    before = C.copy()
+    assert kernels.sgemm(A, B, C, 2, 0.5, device="interpreter") is C
+    assert_close(C, A, B, before, 2, 0.5)
+
+
+def test_sgemm_takes_what_choose_says_and_remembers_it(called, made, monkeypatch):
+    steps = made("", "requires: K % 8 == 0\nrequires: beta == 0")
+    asked = []
+    monkeypatch.setattr(module, "steps", lambda: asked.append(1) or steps)
+    monkeypatch.setattr(
+        module, "_timings", lambda: results(("02_made", 1.0, 8, 8, 8), ("03_made", 2.0, 8, 8, 8))
+    )
+    A, B, C = inputs(16, 8, 8)
+    for _ in range(3):
+        sgemm(A, B, device="interpreter")
+    sgemm(A, B, C, beta=1, device="interpreter")
+    sgemm(A[:, :7].copy(), B[:7], device="interpreter")
+    assert [one.id for one, _ in called] == 3 * ["03_made"] + 2 * ["02_made"]
+    assert len(asked) == 3
+    M, N, K, *_, alpha, beta, where = called[3][1]
+    assert (M, N, K, alpha, beta, where) == (16, 8, 8, 1, 1, "interpreter")
+
+
+def cupy_array(shape, address):
+    """A CuPy array that stands at an address; nothing may touch its memory."""
+    cupy = pytest.importorskip("cupy")
+    size = 4 * shape[0] * shape[1]
+    memory = cupy.cuda.UnownedMemory(address, size, owner=None, device_id=0)
+    return cupy.ndarray(shape, np.float32, cupy.cuda.MemoryPointer(memory, 0))
+
+
+@pytest.fixture
+def on_gpu(called, made, monkeypatch):
+    """Three steps, the faster the more they need, and a GPU of a given compute capability."""
+    steps = made("", "alignment: 16", "alignment: 16\ncompute capability: 8.0")
+    monkeypatch.setattr(module, "steps", lambda: steps)
+    rates = [(one.id, float(one.number), 8, 8, 8) for one in steps]
+    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
+    monkeypatch.setattr(gpu, "why_not", lambda: None)
+    found = type("Device", (), {"compute_capability": (9, 0), "name": "Simulated GPU 1"})
+    monkeypatch.setattr(gpu, "device", lambda: found)
+    return found
+
+
+@pytest.mark.parametrize("moved, best", [
+    ("", "04_made"), ("A", "02_made"), ("B", "02_made"), ("C", "02_made"),
+])  # fmt: skip
+def test_sgemm_looks_at_the_address_of_each_matrix(on_gpu, called, moved, best):
+    A, B, C = (
+        cupy_array((8, 8), address + 4 * (name == moved))
+        for name, address in zip("ABC", (4096, 8192, 12288))
+    )
+    sgemm(A, B, C)
+    assert [(one.id, args[-1]) for one, args in called] == [(best, "gpu")]
+
+
+def test_sgemm_looks_at_the_compute_capability(on_gpu, called):
+    matrices = [cupy_array((8, 8), address) for address in (4096, 8192, 12288)]
+    for capability, best in (((7, 5), "03_made"), ((8, 0), "04_made")):
+        on_gpu.compute_capability = capability
+        sgemm(*matrices)
+        assert called[-1][0].id == best
+
+
+# ------------------------------------------------------------------------ the shipped records
+
+
+@pytest.mark.parametrize("shape", [(4096, 4096, 4096), (1024, 1024, 1024), (1023, 1023, 1023),
+                                   (4097, 4097, 4097), (256, 256, 16384)])  # fmt: skip
+def test_the_choice_is_the_best_on_record(shape):
+    timings = kernels.results(module.RECORDED_ON)
+    best = choose(ladder.steps(), timings, shape)
+    able = [one for one in ladder.steps() if not one.broken(*shape) and timings.select(one)]
+    assert best in able
+    assert rate_near(timings, best, shape) == max(rate_near(timings, one, shape) for one in able)
