@@ -15,7 +15,6 @@ from ..ptx.contraction import fused
 from ..ptx.syntax import Entry, Instruction
 from .folding import Folding
 
-
 EXPANSIONS = {"div": 5, "sqrt": 2, "rcp": 2}  # with .rn
 
 
