@@ -143,9 +143,7 @@ def _collect(
             return _symbol(operand, alignment)
         if operand.name in values:
             return values[operand.name]
-        if operand.name in origins and operand.name not in version:
-            return origins[operand.name]
-        return (operand.name, version.get(operand.name, 0)), 0
+        return origins.get(operand.name, ((operand.name, 0), 0))
 
     def close(space: str, loads_too: bool) -> None:
         stores.pop(space, None)

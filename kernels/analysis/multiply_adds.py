@@ -11,16 +11,9 @@ thread and division, 5 for a reciprocal, 3 for a square root; or 2 fewer of the 
 
 from __future__ import annotations
 
+from ..ptx.contraction import fused
 from ..ptx.syntax import Entry, Instruction
 from .folding import Folding
-
-try:
-    from ..ptx.contraction import fused
-except ImportError:  # the interpreter rounds each product and sum
-
-    def fused(entry: Entry) -> dict[int, int]:
-        return {}
-
 
 EXPANSIONS = {"div": 5, "sqrt": 2, "rcp": 2}  # with .rn
 

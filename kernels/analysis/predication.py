@@ -10,8 +10,9 @@ of it:
 - The body is straight-line code that ends where the branch leads to, or a body and an else of
   that kind. A branch to the end of the kernel becomes a predicated exit, and stays one.
 - It has at most 8 machine instructions where lanes may differ in the condition, 6 where the whole
-  grid or block has one (from parameters, constants and block indices). With an else, at most 8
-  and 7, or 5 and 5. Loads, stores and arithmetic count alike.
+  block has one (made of parameters, block indices, and what is loaded from such addresses). With
+  an else, at most 8 and 7, or 5 and 5. Loads, stores and arithmetic count alike. Where only the
+  else is short, it may become predicates alone; that is not modelled.
 - It has no barrier, fence, shuffle, vote, atomic, asynchronous copy or call, nothing that is
   predicated already (so of nested branches only the inner one goes), and nothing that becomes a
   loop or a call in machine code: division, remainder, and square roots and reciprocals that round.
@@ -47,7 +48,7 @@ class Predicated(NamedTuple):
 def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
     """The branches of the entry that ptxas turns into predicates; see above."""
     blocks = flow.blocks(entry)
-    after = flow.successors(entry, blocks)
+    after = _without_jumps(entry, blocks)
     before = flow.predecessors(after)
     divergent = _divergent(entry)
     size = functools.partial(_size, makers=definitions(entry), users=users(entry), fold=folding)
@@ -56,14 +57,15 @@ def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
         branch = entry.instructions[block.stop - 1]
         if branch.opcode != "bra" or branch.guard is None or len(after[n]) != 2:
             continue
-        target, following = after[n]
+        first, second = sorted(after[n])
         alone, then, other = LIMITS[branch.guard.name in divergent]
-        bodies = [(following, alone)]
-        if after[following] != [target]:  # no `if` without else
-            if not after[following] or after[following] != after[target]:
-                continue
-            bodies = [(following, then), (target, other)]
-        elif _leaves(entry, blocks[target]):
+        if after[first] == [second]:
+            bodies = [(first, alone)]
+        elif len(after[first]) == 1 and after[first] == after[second]:
+            bodies = [(first, then), (second, other)]
+        else:
+            continue
+        if _leaves(entry, blocks[after[first][0]]):
             continue
         inside = [[entry.instructions[k] for k in blocks[m]] for m, _ in bodies]
         if all(
@@ -72,6 +74,22 @@ def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
         ):
             found.append(Predicated(branch.index, tuple(i.index for body in inside for i in body)))
     return found
+
+
+def _without_jumps(entry: Entry, blocks) -> list[list[int]]:
+    """What follows each block, blocks that only jump on being passed over."""
+    after = flow.successors(entry, blocks)
+
+    def end(n: int) -> int:
+        seen = {n}
+        while len(blocks[n]) == 1 and len(after[n]) == 1:
+            if entry.instructions[blocks[n].start].opcode != "bra" or after[n][0] in seen:
+                break
+            n = after[n][0]
+            seen.add(n)
+        return n
+
+    return [list(dict.fromkeys(map(end, ways))) for ways in after]
 
 
 def _leaves(entry: Entry, block: range) -> bool:
@@ -98,8 +116,7 @@ def _divergent(entry: Entry) -> set[str]:
     found, todo = set(), []
     for i in entry.instructions:
         row = isa.lookup(i)
-        loaded = row.memory in ("load", "atomic") and isa.space(i) not in ("param", "const")
-        if loaded or row.kind == "exchange" or any(map(_by_lane, isa.read(i))):
+        if row.kind in ("atomic", "exchange") or any(map(_by_lane, isa.read(i))):
             todo += isa.written(i)
     while todo:
         name = todo.pop()

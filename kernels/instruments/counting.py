@@ -2,6 +2,12 @@
 
 Loads and stores are first joined as ptxas joins them (`analysis.folding`). Costs depend on a
 warp's addresses only through their distances, so that a pattern that comes again is looked up.
+
+A warp makes no request and takes no wavefront where none of its lanes is active; of predicated
+accesses to shared memory it counts as an instruction all the same (`analysis.predication`). Not
+modelled, and so counted differently: stores that ptxas drops because others overwrite them, or
+makes one of at the end of several branches; joins across loops that ptxas unrolls itself, and of
+elements narrower than 4 bytes.
 """
 
 from __future__ import annotations
