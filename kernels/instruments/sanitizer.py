@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ptx.errors import Deadlock, PTXError
+from ..ptx.errors import Deadlock, PTXError, StepLimit
 from ..ptx.machine import run
 from ..ptx.syntax import Position
 from .faults import Checker
@@ -65,6 +65,9 @@ def sanitize(
             tolerant=True,
             **(running or {}),
         )
+    except StepLimit:  # an endless loop, maybe for what was found before; some are Deadlocks too
+        if not checker.findings:
+            raise
     except Deadlock as error:
         checker.findings.add(
             Finding(
@@ -74,7 +77,7 @@ def sanitize(
                 error.thread,
             )
         )
-    except PTXError:  # an endless loop or a trap, maybe for what was found before
+    except PTXError:  # a trap, maybe for what was found before
         if not checker.findings:
             raise
     return tuple(checker.findings)

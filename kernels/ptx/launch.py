@@ -110,7 +110,8 @@ def place(entry: Entry, args, static: Statics, needs_heap: bool, guard: int, nam
         key = (value.__array_interface__["data"][0], value.nbytes) if value.nbytes else id(value)
         if key not in arrays:
             for other in arrays.values():
-                if np.may_share_memory(value, other):
+                written = value.flags.writeable or other.flags.writeable
+                if written and np.may_share_memory(value, other):
                     raise ValueError(
                         f"argument {n} of {entry.name} overlaps another array in "
                         "part; pass the same array or separate ones"

@@ -92,8 +92,8 @@ class Kernel:
         `args` are NumPy arrays, written in place (unless they are read-only: a GPU works on a
         copy of those, and in the interpreter a store to one is an error); CuPy arrays, which need
         the GPU; numbers; and bytes for structs passed by value. `device` "auto" takes the GPU if
-        there is one. `dynamic_shared` is in bytes. `step_limit`: the instructions after which the
-        interpreter takes a loop for endless.
+        there is one. `dynamic_shared` is in bytes. `step_limit`: how often a place in the
+        code is passed before the interpreter takes a loop for endless; 2^20 without.
 
         Raises TypeError or ValueError for arguments that do not fit the kernel, gpu.NoGPU without
         a GPU, ptx.PTXError when it goes wrong in the interpreter.
