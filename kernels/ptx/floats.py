@@ -59,6 +59,25 @@ def fma32(a, b, c):
     return s.astype(np.float32)
 
 
+def fma32_each(terms, shape):
+    """`fma32` of each (a, b, c) of a list; a and b hold float32 values as float64, and all three
+    broadcast to `shape`, which the results get if any of them has it whole."""
+    whole = shape[0] * shape[1]
+    if len(terms) == 1 or any(max(a.size, b.size, c.size) < whole for a, b, c in terms):
+        return [fma32(*each) for each in terms]
+    s = np.empty((len(terms), *shape))
+    for row, (a, b, c) in zip(s, terms):
+        np.multiply(a, b, out=row)
+        np.add(row, c, out=row)
+    results = s.astype(np.float32)
+    suspect = s.view(np.uint64)
+    suspect &= _LOW_28
+    if not suspect.min():
+        for n in np.nonzero(suspect.min(axis=(1, 2)) == 0)[0]:
+            results[n] = fma32(*terms[n])
+    return results
+
+
 def directed(rounding: str):
     """(a, b, c) -> a * b + c in float32, rounded down (rm), up (rp) or towards zero (rz)."""
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from . import control, flow, isa, memory
 from .access import MEMORY
+from .batches import in_batches, multiply_adds
 from .copies import COPIES
 from .errors import ParseError, UnknownOpcode
 from .events import Launched
@@ -164,7 +165,12 @@ def decode_function(entry, function, slots, start: int, link: Linked, blocks, su
         else:
             end = control.go_to(site.following)
         body = written[block.start : block.stop - bool(isa.lookup(last).ends)]
-        steps = tuple(bind(i, site, entry, len(run) - n - 1) for n, i in enumerate(body))
+        steps = tuple(
+            multiply_adds([body[n] for n in batch], slots)
+            if len(batch) > 1
+            else bind(body[batch[0]], site, entry, len(run) - batch[0] - 1)
+            for batch in in_batches(body)
+        )
         blocks[start + block.start] = BasicBlock(run, len(run), steps, end)
         after = [start + to for to in flow.targets(function, last)]
         after += [END] * (isa.lookup(last).ends == "leave")
