@@ -137,7 +137,7 @@ def barrier(i, at):
     """bar.sync, bar.arrive, bar.red: threads of a block wait for each other.
 
     A barrier completes when all threads of the block that have not exited are there, or as many
-    as its thread count says."""
+    as its thread count says. Number and count are each thread's own."""
     slots, following = at.slots, at.following
     kind = next((m for m in i.modifiers if m in ("sync", "arrive", "red")), None)
     if kind is None or set(i.modifiers) - BARRIER_WORDS:
@@ -149,8 +149,10 @@ def barrier(i, at):
     count_of = slots.reader(operands[1], np.uint32) if len(operands) > 1 else None
 
     def end(state, mask):
-        number = one_value(number_of, state, mask, i)
-        count = one_value(count_of, state, mask, i) if count_of else None
+        for number, count, here in alike((number_of, count_of), state, mask):
+            wait(state, number, count, here)
+
+    def wait(state, number, count, mask):
         if (
             mask is None
             and kind == "sync"
@@ -178,12 +180,22 @@ def barrier(i, at):
     return end
 
 
-def one_value(read, state, mask, i) -> int:
-    """A barrier's number or thread count, which must be the same for all who are here."""
-    values = np.broadcast_to(read(state.registers), state.shape)[state.full(mask)]
-    if (values != values[0]).any():
-        raise PTXError("threads give different numbers for one barrier", instruction=i)
-    return int(values[0])
+def alike(readers, state, mask):
+    """Yield what the operands are, and the mask of the threads for which they are that; None for
+    an operand that there is not."""
+    values = [None if read is None else read(state.registers) for read in readers]
+    if all(value is None or value.size == 1 for value in values):
+        yield *(None if value is None else int(value.flat[0]) for value in values), mask
+        return
+    active = state.full(mask)
+    rows = np.stack([np.broadcast_to(0 if v is None else v, state.shape)[active] for v in values])
+    for row in np.unique(rows, axis=1).T.tolist():
+        here = active.copy()
+        for n, value in enumerate(values):
+            if value is not None:
+                here &= value == row[n]
+        found = (None if value is None else row[n] for n, value in enumerate(values))
+        yield *found, None if here.all() else here
 
 
 def release(state, number: int) -> None:

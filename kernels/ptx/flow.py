@@ -1,4 +1,4 @@
-"""Where control goes: basic blocks, what follows and precedes them, dominators, jumps back.
+"""Where control goes: basic blocks, what follows and precedes them, dominators, jumps back, turns.
 
 Blocks are ranges of instruction indices and are known by their number, in order of the code.
 A. Aho, M. Lam, R. Sethi, J. Ullman, Compilers: Principles, Techniques, and Tools, 2nd ed., 2006,
@@ -7,8 +7,9 @@ sections 8.4 (basic blocks) and 9.6 (dominators, back edges).
 
 from __future__ import annotations
 
+import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from . import isa
 from .syntax import Entry, Instruction
@@ -89,7 +90,7 @@ def dominators(after: Graph) -> list[int | None]:
     """
     if not after:
         return []
-    order = _postorder(after)
+    order = _postorder([0], after)
     rank = {n: at for at, n in enumerate(order)}
     before = predecessors(after)
     found: list[int | None] = [None] * len(after)
@@ -117,18 +118,24 @@ def _meet(a: int, b: int, found, rank) -> int:
     return a
 
 
-def _postorder(after: Graph) -> list[int]:
-    """The blocks that block 0 reaches, each after those that are reached from it."""
-    order, seen, path = [], {0}, [(0, iter(after[0]))]
-    while path:
-        n, ways = path[-1]
-        following = next((to for to in ways if to not in seen), None)
-        if following is None:
-            order.append(n)
-            path.pop()
-        else:
-            seen.add(following)
-            path.append((following, iter(after[following])))
+def _postorder(starts: Iterable[int], after) -> list[int]:
+    """The blocks that the starts reach, each after those that are reached from it, loops aside."""
+    order: list[int] = []
+    seen: set[int] = set()
+    for start in starts:
+        if start in seen:
+            continue
+        seen.add(start)
+        path = [(start, iter(after[start]))]
+        while path:
+            n, ways = path[-1]
+            following = next((to for to in ways if to not in seen), None)
+            if following is None:
+                order.append(n)
+                path.pop()
+            else:
+                seen.add(following)
+                path.append((following, iter(after[following])))
     return order
 
 
@@ -149,3 +156,67 @@ def back_edges(after: Graph) -> list[tuple[int, int]]:
         for to in after[n]
         if dominates(dominator_of, to, n)
     ]
+
+
+def turns(after: Graph) -> list[int]:
+    """The blocks in the order in which threads that went different ways should run them: each
+    after all that lead to it, and after a whole loop what it is left for. Then all paths that
+    join have come where they join before anyone goes on from there. Where that leaves a choice,
+    the order of the code stays.
+
+    A loop's first block is one that is entered from outside; without it, what remains of the
+    loop is put in order in the same way."""
+    before: list[list[int]] = [[] for _ in after]
+    for n, ways in enumerate(after):
+        for to in ways:
+            before[to].append(n)
+    order: list[int] = []
+    todo = _in_turn(range(len(after)), after)[::-1]
+    while todo:
+        loop = todo.pop()
+        head = min((n for n in loop if not loop.issuperset(before[n])), default=min(loop))
+        order.append(head)
+        if len(loop) > 1:
+            todo += _in_turn(loop - {head}, after)[::-1]
+    return order
+
+
+def _in_turn(nodes: Collection[int], after: Graph) -> list[set[int]]:
+    """Sets of blocks that reach each other, within the nodes: each set after those that lead to
+    it. Kosaraju's two searches, then A. Kahn's order, the first of the code where several could
+    come next."""
+    ways = {n: [to for to in after[n] if to in nodes] for n in nodes}
+    back: dict[int, list[int]] = {n: [] for n in nodes}
+    for n, following in ways.items():
+        for to in following:
+            back[to].append(n)
+    number: dict[int, int] = {}
+    found: list[set[int]] = []
+    for start in reversed(_postorder(nodes, ways)):
+        if start not in number:
+            found.append(set())
+            todo = [start]
+            while todo:
+                n = todo.pop()
+                if n not in number:
+                    number[n] = len(found) - 1
+                    found[-1].add(n)
+                    todo += back[n]
+    edges = {(number[n], number[to]) for n in nodes for to in ways[n]}
+    edges = {(a, b) for a, b in edges if a != b}
+    leads: dict[int, list[int]] = {}
+    missing = [0] * len(found)
+    for a, b in edges:
+        leads.setdefault(a, []).append(b)
+        missing[b] += 1
+    ready = [(min(found[k]), k) for k in range(len(found)) if not missing[k]]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        _, k = heapq.heappop(ready)
+        order.append(found[k])
+        for b in leads.get(k, ()):
+            missing[b] -= 1
+            if not missing[b]:
+                heapq.heappush(ready, (min(found[b]), b))
+    return order

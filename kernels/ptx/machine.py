@@ -4,8 +4,8 @@ A register is one NumPy array of shape (blocks, threads), or of length 1 along a
 it does not vary: a loop counter is (1, 1), an offset made from threadIdx is (1, threads), and
 NumPy's broadcasting does the rest. The uniform datapath of the hardware has the same idea.
 
-Threads that diverge wait in `State.ready`, a mask for each place; the lowest program counter runs
-first, so that they meet again where the paths join (see `schedule`). Masks broadcast like
+Threads that diverge wait in `State.ready`, a mask for each place; a place runs before those that
+it leads to, so that they meet again where the paths join (see `schedule`). Masks broadcast like
 registers; None stands for all threads.
 """
 
@@ -85,6 +85,7 @@ class Program:
     again: set[str]  # names of those that are recursive
     endless: set[int]  # blocks from which no way leads to the end
     heap: bool  # malloc or free is called
+    turn: Callable[[int], int] | None  # place -> when its turn is; None: the lowest comes first
 
 
 @dataclass(eq=False)
@@ -149,7 +150,20 @@ def decode(entry: Entry) -> Program:
         for i in f.instructions
         if i.opcode == "call"
     )
-    return Program(blocks, slots, size, called, again, endless(successors), heap)
+    turn = turns(successors, size)
+    return Program(blocks, slots, size, called, again, endless(successors), heap, turn)
+
+
+def turns(successors: dict[int, list[int]], size: int) -> Callable[[int], int] | None:
+    """When each place's turn is: the deepest call first, then as `flow.turns` says."""
+    places = sorted(successors)
+    number = {place: n for n, place in enumerate(places)}
+    after = [[number[to] for to in successors[place] if to != END] for place in places]
+    order = flow.turns(after)
+    if order == sorted(order):
+        return None
+    rank = {places[n]: at for at, n in enumerate(order)}
+    return lambda place: place // size * size + rank[place % size]
 
 
 def decode_function(entry, function, slots, start: int, link: Linked, blocks, successors) -> None:

@@ -1,7 +1,8 @@
 """Who runs next, and when to give up.
 
-Within a chunk of blocks, the threads at the lowest place run first, so that paths meet again
-where they join. Two things make it the next place's turn instead, all of them in a circle: threads
+Within a chunk of blocks, the threads that others may still meet wait for them: places run in an
+order in which each comes after all that lead to it (`flow.turns`; mostly that of the code), so
+that paths meet again where they join, as on hardware. Two things make it the next place's turn instead, all of them in a circle: threads
 that look at memory again and again without anything having changed, as one that waits for a lock
 or a flag; and a chunk in which nothing has changed for long.
 
@@ -94,6 +95,7 @@ class Turns:
         """The loop. True when the chunk is done, False when it waits for another."""
         state, blocks, size = self.state, self.program.blocks, self.program.size
         ready, visits, limit = state.ready, state.visits, state.launch.step_limit
+        turn_of = self.program.turn
         state.earlier = state.launch.steps - state.steps
         turn = quiet = fair_until = last = 0
         while ready:
@@ -101,7 +103,7 @@ class Turns:
             if len(ready) == 1:
                 place, mask = ready.popitem()
             else:
-                place = next_place(ready, last) if turn < fair_until else min(ready)
+                place = next_place(ready, last) if turn < fair_until else min(ready, key=turn_of)
                 mask = ready.pop(place)
             pc = place if place >= 0 else place % size
             state.base = place - pc

@@ -69,9 +69,7 @@ def options(case: Case) -> tuple[str, ...]:
     """Beside those of kernels/build.py: where the headers are that a case asks for."""
     flags = list(case.options)
     if case.headers:
-        flags += [
-            f"--include-path={path}" for path in (FOLDER / "include", toolkit(), toolkit() / "cccl")
-        ]
+        flags += [f"--include-path={path}" for path in (toolkit(), toolkit() / "cccl")]
     if re.search(r"\bINFINITY\b", case.source):  # NVRTC has no math.h
         flags.append("-DINFINITY=__int_as_float(0x7f800000)")
     return tuple(flags)

@@ -76,8 +76,9 @@ extern "C" __global__ void f(double* x, int64_t* y)
     x[0] = FLT_MAX; x[1] = FLT_MIN; x[2] = FLT_EPSILON; x[3] = DBL_MAX; x[4] = DBL_MIN;
     x[5] = DBL_EPSILON; x[6] = std::numeric_limits<float>::max(); x[7] = std::max(1.0, 2.0);
     y[0] = INT8_MIN; y[1] = UINT16_MAX; y[2] = INT32_MIN; y[3] = INT64_MAX; y[4] = INT64_MIN;
+    y[5] = INT64_C(-5) + UINT32_C(4294967295) + INT8_C(1); y[6] = UINT64_C(0x8000000000000000) >> 1;
 }"""
-    x, y = np.zeros(8), np.zeros(5, np.int64)
+    x, y = np.zeros(8), np.zeros(7, np.int64)
     Kernel(source, "f")(1, 1, (x, y), "interpreter")
     single, double = np.finfo(np.float32), np.finfo(np.float64)
     assert x.tolist() == [
@@ -86,7 +87,7 @@ extern "C" __global__ void f(double* x, int64_t* y)
         float(single.max),
         2.0,
     ]
-    assert y.tolist() == [-128, 65535, -(2**31), 2**63 - 1, -(2**63)]
+    assert y.tolist() == [-128, 65535, -(2**31), 2**63 - 1, -(2**63), 2**32 - 5, 2**62]
 
 
 @pytest.mark.parametrize("header, wheel", [

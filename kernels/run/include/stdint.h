@@ -28,3 +28,14 @@ typedef uint64_t uintmax_t;
 #define INT64_MAX LLONG_MAX
 #define UINT64_MAX ULLONG_MAX
 #define SIZE_MAX UINT64_MAX
+
+#define INT8_C(x) x
+#define UINT8_C(x) x
+#define INT16_C(x) x
+#define UINT16_C(x) x
+#define INT32_C(x) x
+#define UINT32_C(x) x##u
+#define INT64_C(x) x##ll
+#define UINT64_C(x) x##ull
+#define INTMAX_C(x) x##ll
+#define UINTMAX_C(x) x##ull
