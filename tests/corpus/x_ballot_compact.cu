@@ -22,6 +22,7 @@ extern "C" __global__ void compact(const int *in, int *out, int *count, int n)
         if (keep) out[at] = v;
         __syncthreads();
         if (threadIdx.x == 0) base += warps[0] + warps[1] + warps[2] + warps[3];
+        __syncthreads();
     }
     __syncthreads();
     if (threadIdx.x == 0) *count = base;

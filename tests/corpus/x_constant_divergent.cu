@@ -6,7 +6,7 @@
 // block: 50
 // args: int[150] below 64; out float[150]; out int[150]; int 150
 struct Table { float sq[64]; int tri[64]; };
-constexpr Table make()
+__host__ __device__ constexpr Table make()
 {
     Table t{};
     for (int i = 0; i < 64; ++i) { t.sq[i] = i * i * 0.5f; t.tri[i] = i * (i + 1) / 2; }

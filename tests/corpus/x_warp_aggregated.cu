@@ -7,6 +7,7 @@
 // args: float[240] uniform; int[1] zeros; out float[240]; out float[4,2]; int 240
 // headers: cooperative_groups.h
 // compare: none for 2
+// counters: none
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 
