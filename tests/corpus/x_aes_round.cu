@@ -21,8 +21,8 @@ extern "C" __global__ void aesRound(const byte *in, const byte *key, byte *out, 
     __shared__ byte sbox[256];
     __shared__ byte st[4][16];
     for (int v = threadIdx.y * 16 + threadIdx.x; v < 256; v += 64) {
-        byte inv = 0;
-        if (v) for (inv = 1; gmul(inv, v) != 1; ++inv) ;
+        byte inv = 1, sq = v;
+        for (int k = 1; k < 8; ++k) { sq = gmul(sq, sq); inv = gmul(inv, sq); }   // v to the 254th
         byte s = inv;
         for (int k = 1; k < 5; ++k) s ^= (byte)((inv << k) | (inv >> (8 - k)));
         sbox[v] = s ^ 0x63;

@@ -1,4 +1,4 @@
-// A producer that goes on without the consumers' barrier
+// A producer that goes on to its next barrier without the consumers
 //
 // family: planted
 // kernel: relay
@@ -13,9 +13,9 @@ extern "C" __global__ void relay(const int *in, int *out)
     for (int r = 0; r < 3; ++r) {
         if (threadIdx.x < 32) {
             buf[lane] = in[r * 32 + lane]; // fault
-            asm volatile("bar.arrive 1, 64;" ::: "memory");
+            asm volatile("bar.arrive %0, 64;" :: "r"(1 + r) : "memory");
         } else {
-            asm volatile("bar.sync 1, 64;" ::: "memory");
+            asm volatile("bar.sync %0, 64;" :: "r"(1 + r) : "memory");
             out[r * 32 + lane] = buf[31 - lane]; // fault
         }
     }
