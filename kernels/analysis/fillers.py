@@ -42,7 +42,7 @@ def fillers(entry: Entry, predicated: Sequence[Predicated]) -> dict[int, int]:
                 needed = False
             elif isa.lookup(i).ends == "wait" and i.opcode in ("bar", "barrier"):
                 needed = True
-            elif isa.lookup(i).memory and {"shared", "generic"} & set(isa.spaces(i)):
+            elif isa.lookup(i).memory not in ("", "fence") and {"shared", "generic"} & set(isa.spaces(i)):
                 needed = True
     return found
 

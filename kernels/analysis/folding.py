@@ -16,9 +16,12 @@ counting on an H200:
   of twice the size, and again up to 16 bytes. Stores of both sizes mix, loads do not. A load of
   the whole lower half brings a single element (or word) at the start of the upper half too.
 - The boundary must be certain: from the shifts, products and masks that make the base register,
-  the place of the array in shared memory (in order of declaration), or a vector access by the
-  same register in the same block of code or one that always comes before. So float pointers
-  among the arguments join nothing, and neither does an array after one of odd size.
+  the place of the array in shared memory (in order of declaration; one declared with less than
+  4 bytes of alignment has only that), the declared alignment of a variable in global memory, or
+  an access of 8 bytes or of a vector by the same register in the same block of code or one that
+  always comes before. So float pointers among the arguments join nothing, and neither does an
+  array after one of odd size.
+- Loads by way of ld.global.nc are joined across stores.
 - An offset is seen through add, not through or; volatile, predicated, generic and local accesses
   are left as they are.
 - Not modelled: ptxas also joins across branches that are short or that a load can be moved over,
@@ -171,7 +174,8 @@ def _collect(
                 _prove(found.proven, member)
                 key = _key(member)
                 if i.opcode == "st":
-                    loads[space].clear()
+                    for other in [k for k in loads[space] if "nc" not in k[0]]:
+                        del loads[space][other]
                     before, group = stores.get(space, (None, []))
                     taken = {word for m in group for word in m.words}
                     if before != key or taken & set(member.words):
@@ -277,7 +281,7 @@ def _key(member: _Member):
 
 
 def _prove(proven: dict[str, int], member: _Member) -> None:
-    if member.root is not None and member.lanes > 1:
+    if member.root is not None and (member.lanes > 1 or member.size == 8):
         zeros = min(bits(member.offset), bits(member.size * member.lanes))
         name = member.root[0]
         proven[name] = max(proven.get(name, 0), zeros)

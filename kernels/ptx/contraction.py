@@ -13,7 +13,8 @@ What ptxas 12.8 and 13.0 do for sm_90 was read from their machine code; the case
   `div.approx` and `div.full` end in such a product, of the dividend and a reciprocal.
 - Only within straight-line code. What ptxas writes as code with a branch to a slow path ends it
   too: division, square root and reciprocal that round; and so does a fence. Barriers, shuffles,
-  votes and atomics do not, nor do predicated instructions.
+  votes and atomics do not, nor do predicated instructions. A product of a constant may go
+  anywhere where it comes first, but not out of a loop.
 - Sums are taken in program order. The other operand of a sum that took a product in is now an
   addend of an fma, so that the product there, if it is one, stays.
 - Of two products that could go, the one with fewer uses goes; of two with as many, the first
@@ -31,7 +32,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from . import flow
-from .syntax import Entry, Instruction, Register, Vector
+from .syntax import Entry, Immediate, Instruction, Register, Vector
 
 SLOW = {"div", "rem", "sqrt", "rcp"}  # a branch to a slow path, or a call, unless approximate
 TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
@@ -64,7 +65,7 @@ def _products(entry: Entry) -> tuple[dict[str, str], dict[str, int]]:
 
 def _plan(entry: Entry, behind, products) -> tuple[dict[int, int], dict[str, list]]:
     """(sum -> the mul it takes in, product's register -> its sums, None for another use)."""
-    code, uses = entry.instructions, defaultdict(list)
+    code, loops, uses = entry.instructions, _loops(entry), defaultdict(list)
     stretch = _stretches(entry) if products else []
     for n, i in enumerate(code if products else ()):
         for product in {behind[name] for name in _registers(i) if name in behind}:
@@ -77,7 +78,10 @@ def _plan(entry: Entry, behind, products) -> tuple[dict[int, int], dict[str, lis
                 and _form(i) == _form(code[m])
                 and terms.count(product) == 1
                 and m < n
-                and stretch[m] == stretch[n]
+                and (
+                    stretch[m] == stretch[n]
+                    or (_of_constant(code[m]) and all(n in loop for loop in loops if m in loop))
+                )
             )
             uses[product].append(n if fits else None)
     able = {p for p in products if None not in uses[p]}
@@ -164,6 +168,19 @@ def _stretches(entry: Entry) -> list[int]:
     starts = {block.start for block in flow.blocks(entry)}
     starts |= {n + 1 for n, i in enumerate(entry.instructions) if _branches(i)}
     return list(itertools.accumulate(n in starts for n in range(len(entry.instructions))))
+
+
+def _loops(entry: Entry) -> list[range]:
+    """The instructions between the target of a backward branch and the branch."""
+    return [
+        range(entry.labels[i.operands[0].name], n + 1)
+        for n, i in enumerate(entry.instructions)
+        if i.opcode == "bra" and entry.labels.get(i.operands[0].name, n + 1) <= n
+    ]
+
+
+def _of_constant(i: Instruction) -> bool:
+    return i.opcode == "mul" and any(isinstance(x, Immediate) for x in i.operands)
 
 
 def _branches(i: Instruction) -> bool:

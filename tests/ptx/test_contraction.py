@@ -132,6 +132,13 @@ def test_across_what_is_no_branch(between):
     assert pairs(MUL, between, ADD) == [("y", "x")]
 
 
+def test_a_product_of_a_constant_goes_farther():
+    by_constant = "mul.f32 %x, %a, 0f3F99999A;"
+    assert pairs(by_constant, "@%p bra L;", ADD, "L:") == [("y", "x")]
+    assert pairs(by_constant, "div.rn.f32 %d, %c, %c;", ADD) == [("y", "x")]
+    assert pairs("L:", by_constant, "@%p bra L;", ADD) == []
+
+
 def test_in_and_out_of_a_loop():
     assert pairs("L:", MUL, "@%p bra L;", ADD) == []
     assert pairs("L:", MUL, "sub.f32 %y, %y, %x;", "@%p bra L;") == [("y", "x")]
