@@ -12,6 +12,7 @@ from ..ptx.memory import lay_out
 from ..ptx.syntax import Entry, Immediate, Instruction, Register, Symbol, Vector
 
 ANY = 12  # log2 of the alignment of what is aligned to whatever matters
+WORD = 4  # bytes; arrays in shared memory that are aligned to less have no more than that
 DYNAMIC = 4  # of dynamic shared memory: 16 bytes, whatever the declaration says
 
 
@@ -55,8 +56,8 @@ def needed(entry: Entry) -> tuple[set[str], set[int]]:
 class Alignment:
     """How many low bits of each register are zero whatever the kernel is given.
 
-    A register that is written in several places has the fewest of them. Function parameters,
-    loaded values and the addresses of global variables have none. `proven` adds what an access
+    A register that is written in several places has the fewest of them. Function parameters and
+    loaded values have none, addresses of variables what is declared. `proven` adds what an access
     that needs an alignment says of its address. Each register is looked at again only where one
     that it is made from has changed.
     """
@@ -68,8 +69,11 @@ class Alignment:
         self.symbols = {
             v.name: DYNAMIC for v in entry.variables if v.space == "shared" and v.size == 0
         }
+        for v in entry.variables:
+            if v.space == "global" or (v.space == "shared" and v.size and v.align < WORD):
+                self.symbols[v.name] = bits(v.align)
         for name in self.symbols:
-            del self.places[name]
+            self.places.pop(name, None)
         made: dict[int, list[str]] = {}
         for name, found in self.definitions.items():
             for i in found:
@@ -118,8 +122,8 @@ class Alignment:
         return raised
 
     def of(self, name: str, raised: dict[str, int]) -> int:
-        """Zero bits of a register; raised: what `proven` gave."""
-        return raised.get(name, self.zeros.get(name, 0))
+        """Zero bits of a register or a variable's address; raised: what `proven` gave."""
+        return raised.get(name, self.zeros.get(name, self.symbols.get(name, 0)))
 
     def _given(self, i: Instruction) -> bool:
         """A parameter, or its address made global."""

@@ -12,12 +12,18 @@ counting on an H200:
   store to that space, atomic, barrier or fence in between.
 - Stores are joined in the same way if they follow each other, with no other access to that space
   or to another window in between; only whole pairs, and two of them, nothing is filled up.
+- So are elements of 1 and 2 bytes, among themselves: two neighbours on an even boundary make one
+  of twice the size, and again up to 16 bytes. Stores of both sizes mix, loads do not. A load of
+  the whole lower half brings a single element (or word) at the start of the upper half too.
 - The boundary must be certain: from the shifts, products and masks that make the base register,
-  the place of the array in shared memory (in order of declaration), or a vector access by the
-  same register in the same block of code or one that always comes before. So float pointers
-  among the arguments join nothing, and neither does an array after one of odd size.
+  the place of the array in shared memory (in order of declaration; one declared with less than
+  4 bytes of alignment has only that), the declared alignment of a variable in global memory, or
+  an access of 8 bytes or of a vector by the same register in the same block of code or one that
+  always comes before. So float pointers among the arguments join nothing, and neither does an
+  array after one of odd size.
+- Loads by way of ld.global.nc are joined across stores.
 - An offset is seen through add, not through or; volatile, predicated, generic and local accesses
-  are left as they are. Loads of 1 and 2 bytes too, though ptxas joins some.
+  are left as they are.
 - Not modelled: ptxas also joins across branches that are short or that a load can be moved over,
   and across iterations of a loop that it unrolls itself. It changed no count of 28 published
   kernels.
@@ -44,6 +50,7 @@ from .dataflow import ANY, Alignment, bits, needed
 
 WINDOW = 16  # bytes of the widest access
 SPACES = ("global", "shared")
+NARROW = (1, 2)  # bytes of elements that are joined among themselves
 
 
 class Part(NamedTuple):
@@ -167,7 +174,8 @@ def _collect(
                 _prove(found.proven, member)
                 key = _key(member)
                 if i.opcode == "st":
-                    loads[space].clear()
+                    for other in [k for k in loads[space] if "nc" not in k[0]]:
+                        del loads[space][other]
                     before, group = stores.get(space, (None, []))
                     taken = {word for m in group for word in m.words}
                     if before != key or taken & set(member.words):
@@ -249,7 +257,7 @@ def _member(i: Instruction, value, registers: set[str]) -> _Member | None:
         i.opcode not in ("ld", "ldu", "st")
         or i.guard
         or not isa.STRONG.isdisjoint(i.modifiers)
-        or size not in (4, 8)
+        or size not in (*NARROW, 4, 8)
     ):
         return None
     address, data = i.operands if i.opcode == "st" else reversed(i.operands)
@@ -268,11 +276,12 @@ def _key(member: _Member):
     hints = frozenset(
         m for m in member.instruction.modifiers if m not in TYPE_BYTES and m not in ("v2", "v4")
     )
-    return hints, member.root, member.size, member.offset // WINDOW
+    mixes = member.instruction.opcode == "st" and member.size in NARROW
+    return hints, member.root, NARROW if mixes else member.size, member.offset // WINDOW
 
 
 def _prove(proven: dict[str, int], member: _Member) -> None:
-    if member.root is not None and member.lanes > 1:
+    if member.root is not None and (member.lanes > 1 or member.size == 8):
         zeros = min(bits(member.offset), bits(member.size * member.lanes))
         name = member.root[0]
         proven[name] = max(proven.get(name, 0), zeros)
@@ -285,7 +294,8 @@ def _join(group: list[_Member], zeros: int):
         m for m in group if m.lanes > 1 and min(zeros, bits(m.offset)) < bits(m.size * m.lanes)
     ]  # aligned in a way that the base does not show
     for member in alone:
-        for part in _parts({word - member.offset for word in member.words}, size, WINDOW, fill):
+        words = dict.fromkeys((word - member.offset for word in member.words), size)
+        for part in _parts(words, WINDOW, fill):
             yield member, part
     apart = {m.instruction.index for m in alone}
     group = [m for m in group if m.instruction.index not in apart]
@@ -296,7 +306,8 @@ def _join(group: list[_Member], zeros: int):
     if not owner:
         return
     start = min(owner) // WINDOW * WINDOW
-    for part in _parts({word - start for word in owner}, size, 1 << min(zeros, 4), fill):
+    words = {word - start: member.size for word, member in owner.items()}
+    for part in _parts(words, 1 << min(zeros, 4), fill):
         covered = [
             owner[word]
             for word in owner
@@ -306,8 +317,12 @@ def _join(group: list[_Member], zeros: int):
         yield first, Part(start + part.offset - first.offset, part.width)
 
 
-def _parts(words: set[int], size: int, aligned: int, fill: bool) -> list[Part]:
-    """The accesses that bring these words of a window, whose start has that alignment."""
+def _parts(sizes: dict[int, int], aligned: int, fill: bool) -> list[Part]:
+    """The accesses that bring these words of a window, whose start has that alignment; sizes: by
+    offset, in bytes. fill: words that nobody asked for may come too."""
+    words, size = set(sizes), min(sizes.values(), default=0)
+    if size in NARROW:
+        return _narrow(sizes, 0, WINDOW, aligned, fill)
     if size == 8:
         return (
             [Part(0, 16)]
@@ -319,3 +334,20 @@ def _parts(words: set[int], size: int, aligned: int, fill: bool) -> list[Part]:
         return [Part(0, 16)]
     single = sorted(words - {p + n for p in pairs for n in (0, 4)})
     return sorted([Part(p, 8) for p in pairs] + [Part(word, 4) for word in single])
+
+
+def _narrow(sizes: dict[int, int], start: int, width: int, aligned: int, fill: bool) -> list[Part]:
+    """`_parts` of elements of 1 and 2 bytes, in a stretch of the window."""
+    if sizes.get(start) == width:
+        return [Part(start, width)]
+    if width == 1:
+        return []
+    half = width // 2
+    low = _narrow(sizes, start, half, aligned, fill)
+    high = _narrow(sizes, start + half, half, aligned, fill)
+    if width <= aligned and low == [Part(start, half)] and len(high) == 1:
+        offset, there = high[0]
+        element = there == sizes.get(offset) or there == 4
+        if there == half or (fill and offset == start + half and element):
+            return [Part(start, width)]
+    return low + high

@@ -13,7 +13,7 @@ of it:
   block has one (made of parameters, block indices, and what is loaded from such addresses). With
   an else, at most 8 and 7, or 5 and 5. Loads, stores and arithmetic count alike. Where only the
   else is short, it may become predicates alone; that is not modelled.
-- It has no barrier, fence, shuffle, vote, atomic, asynchronous copy or call, nothing that is
+- It has no barrier, fence, shuffle, vote, atomic or call, nothing that is
   predicated already (so of nested branches only the inner one goes), and nothing that becomes a
   loop or a call in machine code: division, remainder, and square roots and reciprocals that round.
 
@@ -61,11 +61,13 @@ def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
         alone, then, other = LIMITS[branch.guard.name in divergent]
         if after[first] == [second]:
             bodies = [(first, alone)]
+        elif after[second] == [first]:  # where it leads to stands before it
+            bodies = [(second, alone)]
         elif len(after[first]) == 1 and after[first] == after[second]:
             bodies = [(first, then), (second, other)]
         else:
             continue
-        if _leaves(entry, blocks[after[first][0]]):
+        if _leaves(entry, blocks[after[bodies[0][0]][0]]):
             continue
         inside = [[entry.instructions[k] for k in blocks[m]] for m, _ in bodies]
         if all(
@@ -103,7 +105,7 @@ def _simple(body: list[Instruction]) -> bool:
         body = body[:-1]
     return all(
         i.guard is None
-        and isa.lookup(i).kind in ("arithmetic", "move", "load", "store")
+        and isa.lookup(i).kind in ("arithmetic", "move", "load", "store", "async copy")
         and not isa.lookup(i).ends
         and not (i.opcode in EXPANDED and not {"approx", "full"} & set(i.modifiers))
         and not (i.opcode in ROUNDED and "approx" not in i.modifiers)

@@ -4,10 +4,10 @@ Loads and stores are first joined as ptxas joins them (`analysis.folding`). Cost
 warp's addresses only through their distances, so that a pattern that comes again is looked up.
 
 A warp makes no request and takes no wavefront where none of its lanes is active; of predicated
-accesses to shared memory it counts as an instruction all the same (`analysis.predication`). Not
-modelled, and so counted differently: stores that ptxas drops because others overwrite them, or
-makes one of at the end of several branches; joins across loops that ptxas unrolls itself, and of
-elements narrower than 4 bytes.
+accesses to shared memory it counts as an instruction all the same (`analysis.predication`), and
+of the loads that ptxas writes before cp.async (`analysis.fillers`). Not modelled, and so counted
+differently: stores that ptxas drops because others overwrite them, or makes one of at the end of
+several branches; joins across loops that ptxas unrolls itself; what calls put on the stack.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import analysis, ptx
+from ..analysis.fillers import fillers
 from ..analysis.folding import Folding, Part
 from ..analysis.multiply_adds import multiply_adds
 from ..analysis.predication import predicated
@@ -112,8 +113,11 @@ class Tally:
         self.under: set[int] = set()
         self.passed: dict[int, Counter] = {}
         if folding is not None:
-            for branch, body in predicated(entry, folding):
+            found = predicated(entry, folding)
+            for branch, body in found:
                 self._predicate(branch, [entry.instructions[n] for n in body])
+            for at, loads in fillers(entry, found).items():
+                self.passed.setdefault(at, Counter())["ld"] += loads
         for i in entry.instructions:
             if i.guard is not None:
                 self._predicate(i.index, [i])

@@ -11,25 +11,30 @@ What ptxas 12.8 and 13.0 do for sm_90 was read from their machine code; the case
   are looked through. Any other use (a store, a comparison, a factor, an addend of `fma`, a phi)
   keeps it, and then none of its sums is fused; so does a sum of the product with itself.
   `div.approx` and `div.full` end in such a product, of the dividend and a reciprocal.
-- It may go from a block into one that it dominates, also deeper into loops, but not out of one.
+- Only within straight-line code. What ptxas writes as code with a branch to a slow path ends it
+  too: division, square root and reciprocal that round; and so does a fence. Barriers, shuffles,
+  votes and atomics do not, nor do predicated instructions. A product of a constant may go
+  anywhere where it comes first, but not out of a loop.
 - Sums are taken in program order. The other operand of a sum that took a product in is now an
   addend of an fma, so that the product there, if it is one, stays.
 - Of two products that could go, the one with fewer uses goes; of two with as many, the first
   operand. A product with several uses stays if one of its sums has another product, used
   only there: that sum would take the other.
 
-Open: ptxas unrolls loops, and where a product is carried around one (`p *= q`) or leaves it, it
-fuses in some of the copies and not in others; here these stay unfused. Registers that hand-written
-PTX assigns more than once are not followed.
+Open: where ptxas moves a sum out of a loop in which nothing of it changes, it may meet its
+product there. Registers that hand-written PTX assigns more than once are not followed.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from dataclasses import replace
 
-from .syntax import Entry, Instruction, Register, Vector
+from . import flow
+from .syntax import Entry, Immediate, Instruction, Register, Vector
 
+SLOW = {"div", "rem", "sqrt", "rcp"}  # a branch to a slow path, or a call, unless approximate
 TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
 
 
@@ -61,6 +66,7 @@ def _products(entry: Entry) -> tuple[dict[str, str], dict[str, int]]:
 def _plan(entry: Entry, behind, products) -> tuple[dict[int, int], dict[str, list]]:
     """(sum -> the mul it takes in, product's register -> its sums, None for another use)."""
     code, loops, uses = entry.instructions, _loops(entry), defaultdict(list)
+    stretch = _stretches(entry) if products else []
     for n, i in enumerate(code if products else ()):
         for product in {behind[name] for name in _registers(i) if name in behind}:
             m = products[product]
@@ -72,7 +78,10 @@ def _plan(entry: Entry, behind, products) -> tuple[dict[int, int], dict[str, lis
                 and _form(i) == _form(code[m])
                 and terms.count(product) == 1
                 and m < n
-                and all(n in loop for loop in loops if m in loop)
+                and (
+                    stretch[m] == stretch[n]
+                    or (_of_constant(code[m]) and all(n in loop for loop in loops if m in loop))
+                )
             )
             uses[product].append(n if fits else None)
     able = {p for p in products if None not in uses[p]}
@@ -154,6 +163,13 @@ def _product_of(operand, behind) -> str | None:
     return behind.get(operand.name) if isinstance(operand, Register) else None
 
 
+def _stretches(entry: Entry) -> list[int]:
+    """By instruction, the number of the straight-line code that it is in."""
+    starts = {block.start for block in flow.blocks(entry)}
+    starts |= {n + 1 for n, i in enumerate(entry.instructions) if _branches(i)}
+    return list(itertools.accumulate(n in starts for n in range(len(entry.instructions))))
+
+
 def _loops(entry: Entry) -> list[range]:
     """The instructions between the target of a backward branch and the branch."""
     return [
@@ -161,6 +177,22 @@ def _loops(entry: Entry) -> list[range]:
         for n, i in enumerate(entry.instructions)
         if i.opcode == "bra" and entry.labels.get(i.operands[0].name, n + 1) <= n
     ]
+
+
+def _of_constant(i: Instruction) -> bool:
+    return i.opcode == "mul" and any(isinstance(x, Immediate) for x in i.operands)
+
+
+def _branches(i: Instruction) -> bool:
+    """Whether ptxas ends straight-line code here, though the PTX does not."""
+    if i.opcode in ("membar", "fence"):
+        return True
+    kind = i.modifiers[-1] if i.modifiers else ""
+    return (
+        i.opcode in SLOW
+        and not {"approx", "full"} & set(i.modifiers)
+        and (kind[0] == "f" or kind in ("u64", "s64"))
+    )
 
 
 # -- an entry in which fused pairs are one instruction -----------------------------------------

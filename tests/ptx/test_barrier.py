@@ -44,6 +44,26 @@ LOOP:
     assert got == [(t ^ 127) * trips[t ^ 127] for t in range(THREADS)]
 
 
+def test_each_thread_has_its_own_number_and_count():
+    """The two halves of a block wait at barriers of their own, for 64 and for all others."""
+    template = """
+    .shared .align 4 .b8 box[512];
+    .reg .b32 %s, %n, %c;
+    mov.u32 %s, box;
+    mad.lo.u32 %s, %a, 4, %s;
+    st.shared.u32 [%s], %b;
+    shr.u32 %n, %a, 6;
+    mov.u32 %c, 64;
+    bar.sync %n, %c;
+    xor.b32 %s, %a, 63;
+    mov.u32 %c, box;
+    mad.lo.u32 %s, %s, 4, %c;
+    ld.shared.u32 %d, [%s];
+    """
+    got = vectors(template, "u32", "u32 u32", [(t, 7 * t) for t in range(THREADS)])
+    assert got == [7 * (t ^ 63) for t in range(THREADS)]
+
+
 def test_barriers_in_a_loop():
     """A rotation by one place per round, two barriers each, in three blocks."""
     body = """

@@ -97,11 +97,50 @@ def pairs(*lines: str) -> list[tuple[str, str]]:
 MUL = "mul.f32 %x, %a, %b;"
 
 
-def test_across_blocks_but_not_out_of_a_loop():
-    into = ("@%p bra L;", "add.f32 %y, %x, %c;", "L:")
-    assert pairs(MUL, *into) == [("y", "x")]
-    assert pairs(MUL, "L:", "add.f32 %y, %x, %c;", "@%p bra L;") == [("y", "x")]
-    assert pairs("L:", MUL, "@%p bra L;", "add.f32 %y, %x, %c;") == []
+ADD = "add.f32 %y, %x, %c;"
+
+
+@pytest.mark.parametrize(
+    "between, after",
+    [
+        (("@%p bra L;",), ("L:",)),  # into a body
+        (("@%p bra L;", "st.volatile.global.f32 [%o], %c;", "L:"), ()),  # where paths join
+        (("L:",), ("@%p bra L;",)),  # into a loop
+        (("K:", "st.volatile.global.f32 [%o], %c;", "@%p bra K;"), ()),  # over one
+        (("div.rn.f32 %d, %c, %c;",), ()),
+        (("sqrt.rn.f32 %d, %c;",), ()),
+        (("membar.gl;",), ()),
+    ],
+)
+def test_not_across_branches(between, after):
+    assert pairs(MUL, *between, ADD, *after) == []
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "bar.sync 0;",
+        "bar.warp.sync 3;",
+        "shfl.sync.bfly.b32 %d, %c, 1, 31, -1;",
+        "@%p mov.f32 %d, %c;",
+        "rem.u32 %i, %i, %i;",
+        "atom.global.add.f32 %d, [%o], %c;",
+        "div.full.f32 %d, %c, %c;",
+    ],
+)
+def test_across_what_is_no_branch(between):
+    assert pairs(MUL, between, ADD) == [("y", "x")]
+
+
+def test_a_product_of_a_constant_goes_farther():
+    by_constant = "mul.f32 %x, %a, 0f3F99999A;"
+    assert pairs(by_constant, "@%p bra L;", ADD, "L:") == [("y", "x")]
+    assert pairs(by_constant, "div.rn.f32 %d, %c, %c;", ADD) == [("y", "x")]
+    assert pairs("L:", by_constant, "@%p bra L;", ADD) == []
+
+
+def test_in_and_out_of_a_loop():
+    assert pairs("L:", MUL, "@%p bra L;", ADD) == []
     assert pairs("L:", MUL, "sub.f32 %y, %y, %x;", "@%p bra L;") == [("y", "x")]
 
 

@@ -6,7 +6,10 @@ import time
 
 import numpy as np
 import pytest
-from harness import cuda, run_cuda
+from harness import cuda, entry, launch, run_cuda
+
+from kernels import ptx
+from kernels.ptx import flow
 
 LOCKS = {
     "after the loop": """
@@ -211,3 +214,41 @@ AGAIN:
     bra AGAIN;
     """
     run_body(body, "", 1, 33, [])
+
+
+def test_the_order_of_turns():
+    """A block comes after all that lead to it, a loop is whole before what it is left for."""
+    assert flow.turns([[1, 2], [3], [3], []]) == [0, 1, 2, 3]
+    assert flow.turns([[3, 1], [2], [], [1]]) == [0, 3, 1, 2]  # code out of line
+    assert flow.turns([[1, 3], [2], [], [4], [3, 1]]) == [0, 3, 4, 1, 2]  # so is a loop
+    assert flow.turns([[2], [2, 3], [1, 3], []]) == [0, 2, 1, 3]  # entered in the middle
+    assert flow.turns([]) == [] and flow.turns([[0], []]) == [0, 1]
+
+
+def test_paths_meet_where_they_join_though_code_is_out_of_line():
+    """The body of the branch stands behind the kernel's end: the store is still one request."""
+    text = entry(
+        """
+    .reg .pred %p; .reg .b32 %t; .reg .b64 %q;
+    ld.param.u64 %q, [out];
+    mov.u32 %t, %tid.x;
+    mad.wide.u32 %q, %t, 4, %q;
+    setp.gt.u32 %p, %t, 9;
+    @%p bra FAR;
+    add.u32 %t, %t, 5;
+NEAR:
+    st.global.u32 [%q], %t;
+    ret;
+FAR:
+    add.u32 %t, %t, 7;
+    bra NEAR;""",
+        "u64 out",
+    )
+    stores, out = [], np.zeros(32, np.uint32)
+    launch(text, "k", 1, 32, [out], sink=lambda e: stores.append(e) if is_store(e) else None)
+    assert out.tolist() == [t + (7 if t > 9 else 5) for t in range(32)]
+    assert len(stores) == 1 and stores[0].mask is None
+
+
+def is_store(event) -> bool:
+    return isinstance(event, ptx.Access) and event.kind == "store"
