@@ -15,7 +15,9 @@ from ..ptx.contraction import fused
 from ..ptx.syntax import Entry, Instruction
 from .folding import Folding
 
-EXPANSIONS = {"div": 5, "sqrt": 2, "rcp": 2}  # with .rn
+EXPANSIONS = {"div": 5, "sqrt": 2, "rcp": 2}
+ROUNDINGS = {"rn", "rz", "rm", "rp"}
+SQRT_DOWN = 4  # .rz and .rm
 
 
 def multiply_adds(entry: Entry, folding: Folding | None) -> dict[int, int]:
@@ -35,10 +37,12 @@ def _f32(i: Instruction) -> bool:
 
 
 def _own(i: Instruction) -> int:
-    if i.opcode == "div" and i.modifiers[-1:] == ("f64",):
+    if i.opcode == "div" and i.modifiers == ("rn", "f64"):
         return 1  # tests the quotient's size
     if not _f32(i):
         return 0
     if i.opcode in ("fma", "mad"):
         return 1
-    return EXPANSIONS.get(i.opcode, 0) if "rn" in i.modifiers else 0
+    if i.opcode == "sqrt" and {"rz", "rm"} & set(i.modifiers):
+        return SQRT_DOWN
+    return EXPANSIONS.get(i.opcode, 0) if ROUNDINGS & set(i.modifiers) else 0

@@ -20,12 +20,15 @@ import numpy as np
 
 from .. import analysis, ptx
 from ..analysis.fillers import fillers
-from ..analysis.folding import Folding, Part
+from ..analysis.folding import Folding, Part, fold
 from ..analysis.multiply_adds import multiply_adds
 from ..analysis.predication import predicated
 from ..ptx import isa
+from ..ptx.explicit import explicit
+from ..ptx.functions import linked
 from .metrics import CONFLICTS, FFMA, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
 
+Parts = dict[int, tuple[Part, ...]]  # by id() of an instruction; others stay as written
 PATTERNS = 4096  # remembered at most
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
 
@@ -79,10 +82,9 @@ class Arrays(NamedTuple):
         return self.names[at], int(self.starts[at])
 
 
-def parts_of(event: ptx.Access, folding: Folding | None) -> tuple[Part, ...]:
+def parts_of(event: ptx.Access, parts: Parts) -> tuple[Part, ...]:
     """The accesses that the machine makes of this one."""
-    own = (Part(0, event.width),)
-    return own if folding is None else folding.parts.get(event.instruction.index, own)
+    return parts.get(id(event.instruction), (Part(0, event.width),))
 
 
 def first_active(event: ptx.Access) -> int | None:
@@ -100,52 +102,64 @@ def first_active(event: ptx.Access) -> int | None:
 class Tally:
     """Adds up `counters` by metric and `costs` by place."""
 
-    def __init__(self, entry: ptx.Entry, folding: Folding | None):
+    def __init__(self, entry: ptx.Entry, folded: bool):
         self.entry = entry
         self.counters: Counter = Counter()
         self.costs: dict[Place, Cost | SharedCost] = {}
-        self.folding = folding
+        # By id() of an instruction, as each function counts its own from 0
+        self.held: list = []
+        self.parts: Parts = {}
         self.patterns: dict = {}
-        self.multiply_adds = multiply_adds(entry, folding)
+        self.multiply_adds: dict[int, int] = {}
         self.runs: dict[int, int] = {}  # by first instruction: multiply-adds of a straight run
-        # predicated accesses of shared memory: by index, and for each instruction that warps
-        # come by, how many loads and stores they execute under predicates
+        # predicated accesses of shared memory: those, and for each instruction that warps come
+        # by, how many loads and stores they execute under predicates
         self.under: set[int] = set()
         self.passed: dict[int, Counter] = {}
-        if folding is not None:
-            found = predicated(entry, folding)
-            for branch, body in found:
-                self._predicate(branch, [entry.instructions[n] for n in body])
-            for at, loads in fillers(entry, found).items():
-                self.passed.setdefault(at, Counter())["ld"] += loads
-        for i in entry.instructions:
-            if i.guard is not None:
-                self._predicate(i.index, [i])
+        for function in (entry, *linked(entry)):
+            self._learn(function, fold(function) if folded else None)
 
-    def _predicate(self, at: int, body) -> None:
+    def _learn(self, function, folding: Folding | None) -> None:
+        """What ptxas makes of the instructions of a kernel or a function."""
+        code, written = function.instructions, explicit(function).instructions
+        self.held.append(written)  # so that nothing else gets their id()
+        for n, count in multiply_adds(function, folding).items():
+            self.multiply_adds[id(code[n])] = self.multiply_adds[id(written[n])] = count
+        if folding is not None:
+            self.parts |= {id(code[n]): parts for n, parts in folding.parts.items()}
+            found = predicated(function, folding)
+            for branch, body in found:
+                self._predicate(code[branch], [code[n] for n in body])
+            for n, loads in fillers(function, found).items():
+                self.passed.setdefault(id(code[n]), Counter())["ld"] += loads
+        for i in code:
+            if i.guard is not None:
+                self._predicate(i, [i])
+
+    def _predicate(self, at: ptx.Instruction, body) -> None:
         """Whoever comes to the instruction `at` executes the body, active or not."""
         for i in body:
             kind = isa.lookup(i).memory
             if isa.space(i) == "shared" and kind in KINDS and isa.lookup(i).kind in KINDS:
-                parts = 1 if self.folding is None else len(self.folding.parts.get(i.index, "1"))
-                self.passed.setdefault(at, Counter())[KINDS[kind]] += parts
-                self.under.add(i.index)
+                parts = len(self.parts.get(id(i), "1"))
+                self.passed.setdefault(id(at), Counter())[KINDS[kind]] += parts
+                self.under.add(id(i))
 
     def executed(self, event: ptx.Executed) -> None:
         """Multiply-adds of a straight run of instructions."""
-        key = event.instructions[0].index if event.instructions else -1
+        key = id(event.instructions[0]) if event.instructions else -1
         if key not in self.runs:
             self.runs[key] = sum(
-                self.multiply_adds.get(i.index, 0) for i in event.instructions if i.guard is None
+                self.multiply_adds.get(id(i), 0) for i in event.instructions if i.guard is None
             )
         if count := self.runs[key]:
             self.counters[FFMA] += count * _threads(event)
         for i in event.instructions if self.passed else ():
-            for kind, loads in self.passed.get(i.index, {}).items():
+            for kind, loads in self.passed.get(id(i), {}).items():
                 self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * _warps(event)
 
     def guarded(self, event: ptx.Guarded) -> None:
-        if count := self.multiply_adds.get(event.instruction.index):
+        if count := self.multiply_adds.get(id(event.instruction)):
             self.counters[FFMA] += count * _threads(event)
 
     def access(self, event: ptx.Access, arrays: Arrays) -> None:
@@ -166,7 +180,7 @@ class Tally:
             return
         where = event.instruction.position or NOWHERE
         place = Place(where.line, event.kind, arrays.find(first)[0], where.file)
-        for part in parts_of(event, self.folding):
+        for part in parts_of(event, self.parts):
             counts = self._look_up(event, part, _shared if event.space == "shared" else _global)
             kind = SharedCost if event.space == "shared" else Cost
             before = self.costs.get(place, (0,) * 4)
@@ -180,7 +194,7 @@ class Tally:
             )
             for name, count in zip(names, counts):
                 if name and not (
-                    name is SHARED_INSTRUCTIONS and event.instruction.index in self.under
+                    name is SHARED_INSTRUCTIONS and id(event.instruction) in self.under
                 ):
                     self.counters[name.format(KINDS[event.kind])] += count
 

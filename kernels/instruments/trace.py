@@ -14,7 +14,6 @@ import numpy as np
 
 from .. import analysis, ptx
 from ..analysis import LANES
-from ..analysis.folding import fold
 from .arrays import Shape, array_shapes, demangle, index_text
 from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
 from .metrics import FFMA, METRICS, REQUESTS, SECTORS
@@ -209,8 +208,7 @@ def trace(
     ]
     names = names or [f"arg{n}" for n in range(len(args))]
     shapes = {name: x.shape for name, x in zip(names, args) if isinstance(x, np.ndarray)}
-    folding = fold(entry) if folded else None
-    tally = Tally(entry, folding)
+    tally = Tally(entry, folded)
     found = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
     tally.counters.update(dict.fromkeys(METRICS, 0))
     arrays: dict[str, Arrays] = {}
@@ -232,7 +230,7 @@ def trace(
             at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
             if at:
                 found.accesses += _kept(
-                    event, at, numbers, arrays[event.space], elements, folding, warps, lines
+                    event, at, numbers, arrays[event.space], elements, tally.parts, warps, lines
                 )
         elif isinstance(event, ptx.Launched):
             numbers.update(_numbers(kept, event.grid))
@@ -285,7 +283,7 @@ def _extents(shape: Shape) -> tuple[int, ...]:
 
 
 def _kept(
-    event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, folding, warps, lines
+    event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, parts_by_id, warps, lines
 ):
     """Yield the WarpAccesses of an event, of the blocks at these places of its chunk."""
     where = event.instruction.position or NOWHERE
@@ -293,7 +291,7 @@ def _kept(
     first = first_active(event)
     if first is None or (lines is not None and line not in lines):
         return
-    parts = parts_of(event, folding)
+    parts = parts_of(event, parts_by_id)
     if not parts:
         return
     shape = len(event.blocks), event.threads

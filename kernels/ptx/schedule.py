@@ -1,10 +1,10 @@
 """Who runs next, and when to give up.
 
-Within a chunk of blocks, the threads that others may still meet wait for them: places run in an
-order in which each comes after all that lead to it (`flow.turns`; mostly that of the code), so
-that paths meet again where they join, as on hardware. Two things make it the next place's turn instead, all of them in a circle: threads
-that look at memory again and again without anything having changed, as one that waits for a lock
-or a flag; and a chunk in which nothing has changed for long.
+Within a chunk of blocks, places run in an order in which each comes after all that lead to it
+(`flow.turns`; mostly that of the code), so that paths meet again where they join, as on hardware.
+Two things make it the next place's turn instead, all of them in a circle: threads that look at
+memory again and again without anything having changed, as one that waits for a lock or a flag;
+and a chunk in which nothing has changed for long.
 
 A chunk that only looks at memory makes way for the next chunk of the grid, as long as a GPU would
 have room for both, and later for the others that wait.
