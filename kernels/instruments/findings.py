@@ -86,10 +86,13 @@ class Words:
     def __init__(self, launched, args, source: str):
         self.launch = launched
         self.names = array_names(launched, args, source)
+        self.heap: list = []  # what malloc has given
 
     def locate(self, space: str, address) -> tuple[str, str]:
         """An address as (array, element), both in the words of the source."""
         homes = self.launch.allocations["global" if space == "const" else space]
+        if space == "global":
+            homes = (*homes, *self.heap)
         home = nearest(homes, int(address))
         if home is None:
             return space, f"address {int(address):#x}"

@@ -336,7 +336,7 @@ def run(
     if sink is not None:
         every = {name: tuple(space.allocations) for name, space in fixed.items()}
         rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
-        sink(Launched(entry, grid, block, every | rows))
+        sink(Launched(entry, grid, block, every | rows, held.heap.end if held.heap else 0))
     launch = Launch(step_limit, Printer(write), held.heap, (local, arguments), depth, shared_size)
     per_chunk = max(1, (DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads)
 
