@@ -180,7 +180,10 @@ def barrier(i, at):
 
 def one_value(read, state, mask, i) -> int:
     """A barrier's number or thread count, which must be the same for all who are here."""
-    values = np.broadcast_to(read(state.registers), state.shape)[state.full(mask)]
+    values = read(state.registers)
+    if values.size == 1:
+        return int(values[0, 0])
+    values = np.broadcast_to(values, state.shape)[state.full(mask)]
     if (values != values[0]).any():
         raise PTXError("threads give different numbers for one barrier", instruction=i)
     return int(values[0])
