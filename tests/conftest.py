@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sys
 from pathlib import Path
 
@@ -29,7 +31,14 @@ def pages(tmp_path_factory) -> Path:
     pytest.importorskip("jupyter_book", reason="jupyter-book is not installed")
     from building import ROOT, build_book
 
-    output = tmp_path_factory.mktemp("book")
-    build = build_book(ROOT, output)
-    assert build.returncode == 0, build.stdout[-3000:] + build.stderr[-3000:]
+    output = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # several processes, which build it once
+        output = output.parent
+    output = output / "book"
+    with open(output.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (output / "_build" / "html" / "index.html").exists():
+            output.mkdir(exist_ok=True)
+            build = build_book(ROOT, output)
+            assert build.returncode == 0, build.stdout[-3000:] + build.stderr[-3000:]
     return output / "_build" / "html"
