@@ -8,10 +8,10 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from drawn import LANE, access, trace
+from test_banks_picture import COLUMN
 from test_browser import CUT_OFF, FAINT, chromium, complaints  # noqa: F401
-from test_draw_banks import COLUMN
-from test_draw_diagrams import outer_product
-from test_draw_others import FOUND
+from test_diagrams import outer_product
+from test_others import FOUND
 
 from kernels.draw import Stepper, banks, coalescing, listing, occupancy, thread_mapping
 

@@ -1,6 +1,5 @@
 # The first cell of every chapter: find the folder of this book's kernels.
-import subprocess
-import sys
+import subprocess, sys
 from pathlib import Path
 
 REPOSITORY = ""  # where this book was published; empty: nowhere yet

@@ -37,6 +37,7 @@ class Checker(Reports):
             events.WarpSync: self.warp_sync,
             events.Fenced: self.fenced,
             events.Executed: self.executed,
+            events.Heaped: self.heaped,
         }
 
     def __call__(self, event) -> None:
@@ -69,7 +70,10 @@ class Checker(Reports):
 
     def shadow(self, space: str, rows: int, group: int, flights: bool) -> Shadow:
         allocations = self.launch.allocations[space]
-        return Shadow(self.records, rows, allocations, self.grain, group, flights)
+        size = max((a.end for a in allocations), default=0)
+        if space == "global":
+            size = max(size, self.launch.heap)
+        return Shadow(self.records, rows, size, self.grain, group, flights)
 
     def begin_chunk(self, blocks) -> None:
         self.blocks = blocks
@@ -92,6 +96,16 @@ class Checker(Reports):
     def executed(self, event) -> None:
         self.convergence.executed(event)
         self.strays.begin(event)
+
+    def heaped(self, event) -> None:
+        """What malloc gives, nobody has written; what free takes back, nobody has touched."""
+        shadow = self.shadows["global"]
+        if event.freed:
+            shadow.catch_up("global")
+            shadow.wipe(event.home)
+        else:
+            shadow.empty([event.home])
+            self.words.heap.append(event.home)
 
     # -- accesses ---------------------------------------------------------------------------
 

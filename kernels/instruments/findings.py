@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..ptx.errors import thread_name
-from ..ptx.memory import nearest
+from ..ptx.memory import Allocation, nearest
 from ..ptx.syntax import Position
 from .arrays import Shape, array_shapes, declarations, demangle, fit, index_text
 from .parameters import parameter_names
@@ -86,10 +87,13 @@ class Words:
     def __init__(self, launched, args, source: str):
         self.launch = launched
         self.names = array_names(launched, args, source)
+        self.heap: list = []  # what malloc has given
 
     def locate(self, space: str, address) -> tuple[str, str]:
         """An address as (array, element), both in the words of the source."""
         homes = self.launch.allocations["global" if space == "const" else space]
+        if space == "global":
+            homes = (*homes, *self.heap)
         home = nearest(homes, int(address))
         if home is None:
             return space, f"address {int(address):#x}"
@@ -132,6 +136,19 @@ def array_names(launched, args, source: str) -> dict[str, tuple[str, Shape | Non
             name = demangle(a.name)
             names[a.name] = name, array_shapes(source, {name: a.size}).get(name)
     return names
+
+
+def namer(parameters: Sequence[str], source: str) -> Callable[[str, Allocation, int], str | None]:
+    """What the source calls the home of a place, for the errors of `ptx.run`."""
+
+    def name_of(space: str, home: Allocation, offset: int) -> str | None:
+        if home.argument is not None:
+            return parameters[home.argument] if home.argument < len(parameters) else None
+        if home.name.startswith("__local_depot"):
+            return only_array(source, home.size, ())[0]
+        return demangle(home.name)
+
+    return name_of
 
 
 def only_array(source: str, size: int, others) -> tuple[str, Shape | None]:

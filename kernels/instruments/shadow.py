@@ -74,9 +74,9 @@ class Shadow:
     nothing was written since the last barrier a read cannot race, and it is put off: remembered,
     and entered into `readers` only when somebody writes there before the next barrier."""
 
-    def __init__(self, records: Records, rows: int, allocations, grain: int, group: int, flights):
+    def __init__(self, records: Records, rows: int, size: int, grain: int, group: int, flights):
         self.records, self.grain = records, grain
-        self.cells = -(-max((a.end for a in allocations), default=0) // grain)
+        self.cells = -(-size // grain)
         self.shape, total = (rows, self.cells), rows * self.cells
         self.filled: np.ndarray | None = None  # everything is
         self.full = np.zeros(self.cells // STRETCH + 1, bool)  # stretches known to be filled
@@ -99,6 +99,15 @@ class Shadow:
         rows = self.filled.reshape(self.shape)
         for a in allocations:
             rows[:, a.start // self.grain : -(-a.end // self.grain)] = False
+            stretch = STRETCH * self.grain
+            self.full[a.start // stretch : -(-a.end // stretch)] = False
+
+    def wipe(self, home) -> None:
+        """Forget who touched this allocation, which has come to its end."""
+        where = np.s_[:, home.start // self.grain : -(-home.end // self.grain)]
+        latest = (self.strong, self.readers, self.strong_readers)
+        for table in (self.written, *(column for one in latest for column in one.columns())):
+            table.reshape(self.shape)[where] = 0
 
     def stretches(self, event) -> slice:
         """Where an event with active lanes is, in all rows together."""

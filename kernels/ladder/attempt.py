@@ -23,13 +23,8 @@ from ..run.build import CompileError, Resources
 from .check import check
 from .reference import CheckError
 
-FAULTS = (
-    CompileError,
-    CheckError,
-    PTXError,
-    ValueError,
-    TypeError,
-)  # what a kernel may be guilty of
+# What a kernel may be guilty of.
+FAULTS = (CompileError, CheckError, PTXError, ValueError, TypeError)
 MOST_SHOWN = 400  # characters of a message
 
 

@@ -23,6 +23,7 @@ class Launched:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     allocations: dict[str, tuple[Allocation, ...]]  # by space: global, shared, local, param
+    heap: int = 0  # the end of what malloc gives out, in global memory; 0 if nobody calls it
 
 
 @dataclass(frozen=True)
@@ -144,3 +145,12 @@ class WarpSync:
     threads: int
     step: int
     sources: np.ndarray | None = None  # of shfl: the lane that each reads, (B, T)
+
+
+@dataclass(frozen=True)
+class Heaped:
+    """malloc has given a stretch of global memory to a thread, or free has taken it back."""
+
+    home: Allocation
+    freed: bool
+    blocks: np.ndarray

@@ -48,15 +48,38 @@ def fma32(a, b, c):
     that float32 can represent or on the middle between two of them. Either has its low 28 bits
     zero (normal or not), so only those elements are looked at again.
     """
-    s = np.multiply(a, b, dtype=np.float64)
-    s = np.add(s, c, out=s if s.shape == np.broadcast(s, c).shape else None)
-    suspect = s.view(np.uint64) & _LOW_28
+    wide = [x.astype(np.float64) for x in (a, b, c)]  # faster than ufuncs of mixed types
+    s = wide[0] * wide[1]
+    s = np.add(s, wide[2], out=s if s.shape == np.broadcast(s, c).shape else None)
+    result = s.astype(np.float32)
+    suspect = s.view(np.uint64)
+    suspect &= _LOW_28
     if suspect.size and not suspect.min():
         where = np.nonzero(suspect == 0)
-        a, b, c = (np.broadcast_to(x, s.shape)[where].astype(np.float64) for x in (a, b, c))
-        s[where] = to_odd(s[where], error_of_sum(a * b, c, s[where]))
-        return one_nan(s.astype(np.float32))  # every NaN is among the suspects
-    return s.astype(np.float32)
+        a, b, c = (np.broadcast_to(x, s.shape)[where] for x in wide)
+        product = a * b
+        s = product + c
+        result[where] = one_nan(to_odd(s, error_of_sum(product, c, s)).astype(np.float32))
+    return result  # every NaN is among the suspects
+
+
+def fma32_each(terms, shape):
+    """`fma32` of each (a, b, c) of a list; a and b hold float32 values as float64, and all three
+    broadcast to `shape`, which the results get if any of them has it whole."""
+    whole = shape[0] * shape[1]
+    if len(terms) == 1 or any(max(a.size, b.size, c.size) < whole for a, b, c in terms):
+        return [fma32(*each) for each in terms]
+    s, product = np.empty((len(terms), *shape)), np.empty(shape)
+    for row, (a, b, c) in zip(s, terms):
+        row[...] = c
+        row += np.multiply(a, b, out=product)
+    results = s.astype(np.float32)
+    suspect = s.view(np.uint64)
+    suspect &= _LOW_28
+    if not suspect.min():
+        for n in np.nonzero(suspect.min(axis=(1, 2)) == 0)[0]:
+            results[n] = fma32(*terms[n])
+    return results
 
 
 def directed(rounding: str):

@@ -13,6 +13,7 @@ import sys
 import numpy as np
 
 from .errors import MemoryFault, PTXError
+from .events import Heaped
 from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Allocation
 from .printf import formatted
 
@@ -158,6 +159,11 @@ def behind(block: Allocation) -> int:
     return -(-(block.end + 16) // 16) * 16
 
 
+def tell(state, block: Allocation, freed: bool) -> None:
+    if state.sink is not None:
+        state.sink(Heaped(block, freed, state.blocks))
+
+
 def malloc(i, at, sources, returned):
     def end(state, mask):
         size, found = argument(state, sources[0], 8), np.zeros(state.shape, np.uint64)
@@ -168,6 +174,7 @@ def malloc(i, at, sources, returned):
                 found[b, t] = block.start
                 home.data[block.start : block.end] = 0xFF
                 bisect.insort(home.allocations, block, key=lambda a: a.start)
+                tell(state, block, False)
         home.know()
         give(state, returned[0], found, mask)
         state.changed = True
@@ -193,6 +200,7 @@ def free(i, at, sources, returned):
             if block is not None:
                 heap.blocks.remove(block)
                 home.allocations.remove(block)
+                tell(state, block, True)
         home.know()
         state.changed = True
         state.go(at.following, mask)

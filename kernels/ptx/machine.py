@@ -19,6 +19,7 @@ import numpy as np
 
 from . import control, flow, isa, memory
 from .access import MEMORY
+from .batches import in_batches, multiply_adds
 from .copies import COPIES
 from .errors import ParseError, UnknownOpcode
 from .events import Launched
@@ -55,6 +56,7 @@ from .registers import Slots, with_clocks
 from .schedule import STEP_LIMIT, run_chunks
 from .state import Launch, State
 from .syntax import Entry, Function, Instruction, Vector
+from .temporaries import giving_up, last_uses, temporaries
 
 CHUNK_THREADS = 16384  # as many as keep the working set in the L2 cache of a core
 DEEP_CHUNK_THREADS = 2048  # with the stacks of recursive functions
@@ -170,7 +172,9 @@ def decode_function(entry, function, slots, start: int, link: Linked, blocks, su
     if function.error is not None:
         raise ParseError(f"{demangle(function.name)} could not be read: {function.error}; {ADVICE}")
     code, written = function.instructions, explicit(function).instructions
-    for block in flow.blocks(function, waits=True):
+    ranges = flow.blocks(function, waits=True)
+    local = temporaries(written, ranges) & slots.function.registers.keys()
+    for block in ranges:
         run, last = code[block.start : block.stop], code[block.stop - 1]
         site = Site(slots, function, start, start + block.stop, link)
         if isa.lookup(last).ends:
@@ -178,8 +182,17 @@ def decode_function(entry, function, slots, start: int, link: Linked, blocks, su
         else:
             end = control.go_to(site.following)
         body = written[block.start : block.stop - bool(isa.lookup(last).ends)]
-        steps = tuple(bind(i, site, entry, len(run) - n - 1) for n, i in enumerate(body))
-        blocks[start + block.start] = BasicBlock(run, len(run), steps, end)
+        order = in_batches(body)
+        batches = [[body[n] for n in batch] for batch in order]
+        dying = last_uses([*batches, [last]], local)
+        steps = []
+        for numbers, batch, names in zip(order, batches, dying):
+            if len(batch) > 1:
+                step = multiply_adds(batch, slots)
+            else:
+                step = bind(batch[0], site, entry, len(run) - numbers[0] - 1)
+            steps.append(giving_up(step, names, slots))
+        blocks[start + block.start] = BasicBlock(run, len(run), tuple(steps), end)
         after = [start + to for to in flow.targets(function, last)]
         after += [END] * (isa.lookup(last).ends == "leave")
         successors[start + block.start] = after + [site.following] * flow.runs_on(last)
@@ -330,7 +343,7 @@ def run(
     if sink is not None:
         every = {name: tuple(space.allocations) for name, space in fixed.items()}
         rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
-        sink(Launched(entry, grid, block, every | rows))
+        sink(Launched(entry, grid, block, every | rows, held.heap.end if held.heap else 0))
     launch = Launch(step_limit, Printer(write), held.heap, (local, arguments), depth, shared_size)
     per_chunk = max(1, (DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from .errors import MemoryFault
 
@@ -63,7 +64,7 @@ class Space:
 
     def __post_init__(self):
         self.views = {size: self.data.view(dtype) for size, dtype in UNSIGNED.items()}
-        self.rows = {size: self.row // size for size in UNSIGNED}
+        self.rows = {size: self.row >> shift for size, shift in _SHIFT.items()}
         self.know()
 
     def know(self) -> None:
@@ -76,14 +77,36 @@ class Space:
         """`count` values of `size` bytes from each address -> list of unsigned arrays.
 
         Addresses have been checked. With a mask, the arrays are flat, one element per thread."""
+        if size * count > 16:  # rows start at multiples of 16
+            half = count // 2
+            later = self.load(address + half * size, mask, size, half)
+            return self.load(address, mask, size, half) + later
+        words = self.views[size].reshape(-1, count)
         # "clip" spares NumPy a second bounds check
-        if mask is None and address.shape[0] == 1 < self.row.shape[0] and self.row.shape[1] == 1:
-            index = address[0] >> _SHIFT[size]  # every block at the same place of its row
-            table = self.views[size].reshape(len(self.row), -1)
-            return [table.take(index + n, axis=1, mode="clip") for n in range(count)]
-        index = self._index(address, mask, size)
-        view = self.views[size]
-        return [view[n:].take(index, mode="clip") for n in range(count)]
+        if mask is None and self._same_in_rows(address):
+            index = address[0] >> _SHIFT[size * count]
+            found = words.reshape(len(self.row), -1, count).take(index, axis=1, mode="clip")
+        else:
+            found = words.take(self._index(address, mask, size * count), axis=0, mode="clip")
+        return [found[..., n] for n in range(count)]
+
+    def window(self, address, size: int, count: int):
+        """What `load` reads, as a view (B, ..., count), if the addresses are the same in every
+        block and nested loops run through them; else None."""
+        if not self._same_in_rows(address):
+            return None
+        table = self.views[size].reshape(len(self.row), -1)
+        index = address[0] // size
+        nest = loops(index)
+        if nest is None or (nest and nest[-1][0] < LEAST_LOOP):
+            return None
+        shape = (len(table), *(n for n, _ in nest), count)
+        strides = (table.strides[0], *(step * size for _, step in nest), size)
+        return as_strided(table[:, index[0] :], shape, strides)
+
+    def _same_in_rows(self, address) -> bool:
+        """Whether there are rows, each a block's, and the addresses do not depend on the block."""
+        return address.shape[0] == 1 < self.row.shape[0] and self.row.shape[1] == 1
 
     def store(self, address, mask, values, size: int) -> None:
         """Of several threads that write one address, the last wins (PTX leaves it open)."""
@@ -220,7 +243,24 @@ def distance(home: Allocation, address: int, name: str | None = None) -> str:
     return f"{place} of {name or home.name} ({home.size} bytes)"
 
 
-_SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
+def loops(index) -> list[tuple[int, int]] | None:
+    """Nested loops, as (count, step) from the outermost on, that run through these numbers one
+    after another; None if none do."""
+    nest: list[tuple[int, int]] = []
+    while len(index) > 1:
+        steps = np.diff(index)
+        breaks = np.flatnonzero(steps != steps[0])
+        count = int(breaks[0]) + 1 if breaks.size else len(index)
+        rows = index.reshape(-1, count) if len(index) % count == 0 else None
+        if rows is None or (np.diff(rows, axis=1) != steps[0]).any():
+            return None
+        nest.insert(0, (count, int(steps[0])))
+        index = rows[:, 0]
+    return nest
+
+
+_SHIFT = {1: 0, 2: 1, 4: 2, 8: 3, 16: 4}
+LEAST_LOOP = 8  # an innermost loop of fewer is no faster than a gather
 
 
 def global_space(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from .. import ptx
 from ..instruments import trace
-from ..instruments.findings import Finding
+from ..instruments.findings import Finding, namer
 from ..instruments.parameters import parameters
 from ..instruments.sanitizer import sanitize
 from . import build, gpu
@@ -240,17 +239,16 @@ class Kernel:
     ) -> Any:
         """The one place that starts the interpreter: `run` passes `running` on to ptx.run."""
         require_shared(self.entry, self.name, dynamic_shared)
-        known = inspect.signature(ptx.run).parameters
+        if self._statics is None:
+            self._statics = ptx.statics(self._module)
         with progress(self.name) as tell:
-            running: dict[str, Any] = {"names": self.parameter_names or None, "progress": tell}
-            if "statics" in known:
-                if self._statics is None:
-                    statics: Callable[[ptx.Module], Any] = vars(ptx)["statics"]
-                    self._statics = statics(self._module)
-                running["statics"] = self._statics
+            running: dict[str, Any] = {
+                "names": namer(self.parameter_names, self._defined()),
+                "progress": tell,
+                "statics": self._statics,
+            }
             if step_limit is not None:
                 running["step_limit"] = step_limit
-            running = {name: value for name, value in running.items() if name in known}
             return run(
                 self.entry,
                 grid,

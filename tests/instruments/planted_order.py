@@ -339,7 +339,22 @@ XOR = "x += __shfl_xor_sync(0x0000ffff, x, 8);"
 
 LOCK_ARGS = "zero:int[1] zero:int[1]"
 
+# threads of one warp in turn take memory, use it and give it back: the same memory, each time
+HEAP = """\
+extern "C" __global__ void borrow(int* out)
+{
+    for (int turn = 0; turn < 4; ++turn)
+        if (threadIdx.x == turn) {
+            int* mine = (int*)malloc(4 * sizeof(int));
+            mine[1] = turn;
+            out[turn] = mine[1];
+            free(mine);
+        }
+}
+"""
+
 CORRECT = (
+    small("memory from malloc, again and again", HEAP, "borrow", 1, 32, "out:int[4]"),
     small("lock of a block", LOCK, "guarded", 1, 96, LOCK_ARGS),
     small("lock of a grid", LOCK, "guarded", 2, 64, LOCK_ARGS),
     small("lock in shared memory", SHARED_LOCK, "guarded", 1, 96, "out:int[2]"),
@@ -370,6 +385,9 @@ CORRECT = (
 )  # fmt: skip
 
 FAULTY = (
+    small("memory from malloc, not written yet", edit(
+        HEAP, marked("out[turn] = mine[1];", "fault"), ("mine[1] = turn;", "mine[0] = turn;")
+    ), "borrow", 1, 32, "out:int[4]", "uninitialised"),
     small("lock, no fence", edit(
         LOCK, (FENCE, ""), (FENCE, ""), marked(ADD, "fault other")
     ), "guarded", 1, 96, LOCK_ARGS, "race"),

@@ -299,21 +299,32 @@ def test_device_variables_last_as_long_as_the_kernel(device):
     assert counts(one, 1) == [101] and counts(other, 1) == [102]
 
 
-def test_the_interpreter_is_told_what_it_can_be_told(monkeypatch):
-    """Names and statics go to an interpreter that takes them, in a call, a trace and sanitize."""
-    seen = []
-
-    def run(entry, grid, block, args, *, names=None, statics=None, sink=None, **others):
-        seen.append((names, statics, others))
-
-    monkeypatch.setattr(ptx, "run", run)
-    monkeypatch.setattr(ptx, "statics", lambda module: [module], raising=False)
-    found = Kernel(COUNTER, "count")
+def test_variables_of_the_device_keep_their_values_until_reset():
+    """In a call, a trace and sanitize; a kernel of the same source has its own."""
+    found, other = Kernel(COUNTER, "count"), Kernel(COUNTER, "count")
     out = np.zeros(1, np.int32)
-    found(1, 1, (out,), "interpreter", step_limit=7)  # not passed: this run takes others only
-    found.trace(1, 1, (out,))
-    assert [names for names, *_ in seen] == [("out",), ("out",)]
-    assert seen[0][1] is seen[1][1] and seen[0][2] == {"dynamic_shared": 0}
+    seen = []
+    for run in (lambda *x: found(*x, "interpreter"), found.trace, found.sanitize):
+        run(1, 1, (out,))
+        seen.append(int(out[0]))
+    assert seen == [seen[0], seen[0] + 1, seen[0] + 2]
+    other(1, 1, (out,), "interpreter")
+    assert out[0] == seen[0]
     found.reset()
     found(1, 1, (out,), "interpreter")
-    assert seen[2][1] is not seen[0][1]
+    assert out[0] == seen[0]
+
+
+def test_errors_call_arrays_as_the_source_does():
+    source = """extern "C" __global__ void f(float* there)
+{
+    __shared__ float tile[32];
+    tile[threadIdx.x + shift] = there[threadIdx.x];
+    __syncthreads();
+    there[threadIdx.x] = tile[31 - threadIdx.x];
+}"""
+    x = np.zeros(32, np.float32)
+    with pytest.raises(ptx.MemoryFault, match=r"past the end of tile \(128 bytes\)"):
+        Kernel(source, "f", ["-Dshift=1"])(1, 32, (x,), "interpreter")
+    with pytest.raises(ptx.MemoryFault, match=r"past the end of there \(124 bytes\)"):
+        Kernel(source, "f", ["-Dshift=0"])(1, 32, (x[:31].copy(),), "interpreter")

@@ -66,8 +66,6 @@ def test_shared_memory_in_all(way):
 def test_the_limit_of_steps(way):
     words = r"after 900 passes of this place(.|\n)*kernel\.cu:[34]"
     with pytest.raises(ptx.StepLimit, match=words):
-        ptx.StepLimit, match=r"after 900 passes of this place(.|\n)*kernel\.cu:[34]"
-    ):
         way(Kernel(NEVER_THE_SAME, "f"))(1, 1, (X.copy(),), step_limit=900)
 
 

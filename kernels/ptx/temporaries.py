@@ -1,0 +1,53 @@
+"""Registers that are needed in one basic block only, and when they no longer are.
+
+A compiler gives nearly every result a register of its own. If each kept its array until the next
+pass of a loop, they would fill the caches; given up after their last use, the same memory is
+used over and over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import isa
+from .syntax import Instruction
+
+
+def temporaries(code: Sequence[Instruction], blocks: Sequence[range]) -> set[str]:
+    """The registers whose every use is in one block, after the block has written them for all of
+    its threads."""
+    home: dict[str, int] = {}
+    others = set()
+    for number, block in enumerate(blocks):
+        for i in code[block.start : block.stop]:
+            for name in isa.read(i):
+                if home.get(name) != number:
+                    others.add(name)
+            for name in isa.written(i):
+                if home.setdefault(name, number) != number or i.guard is not None:
+                    others.add(name)
+    return home.keys() - others
+
+
+def last_uses(steps: Sequence[Sequence[Instruction]], names: set[str]) -> list[list[str]]:
+    """For each step of a block, those of the names that no later one has."""
+    dying: list[list[str]] = []
+    for step in reversed(steps):
+        used = {name for i in step for name in (*isa.read(i), *isa.written(i))} & names
+        names = names - used
+        dying.append(sorted(used))
+    return dying[::-1]
+
+
+def giving_up(execute, names: Sequence[str], slots):
+    """The step, after which the registers are as if they had never been written."""
+    if not names:
+        return execute
+    places = [slots.nothing(name) for name in names]
+
+    def run(state, mask):
+        execute(state, mask)
+        for at, nothing in places:
+            state.registers[at] = nothing
+
+    return run
