@@ -1,7 +1,9 @@
 """The corpus in the interpreter, against what an H200 made of it: values, printf, counters,
 findings. See tests/corpus/__init__.py for what a kernel's file says, record.py for the record.
 
-Three tables name every place where something else is right than equality; each has its reason.
+Tables name every place where something else is right than equality; each has its reason, and a
+test fails where an entry is no longer needed. A kernel whose record is of another source, or that
+was recorded in vain, is left out of all but the test that names it.
 """
 
 from __future__ import annotations
@@ -19,21 +21,178 @@ import numpy as np
 import pytest
 
 import kernels
+from kernels import build
+from kernels.instruments.metrics import (
+    CONFLICTS,
+    FFMA,
+    REQUESTS,
+    SECTORS,
+    SHARED_INSTRUCTIONS,
+    WAVEFRONTS,
+)
 
-# (kernel, metric) -> how far the counter may be from the measured one, in parts of it.
-COUNTERS: dict[tuple[str, str], float] = {}
-# Kernel -> why compute-sanitizer speaks of a kernel that is correct.
-FALSE_ALARMS: dict[str, str] = {}
-# Kernel -> why ptxas reports other resources than the driver gives.
-RESOURCES: dict[str, str] = {}
+LOADS, STORES = (
+    {
+        "requests": REQUESTS.format(kind),
+        "sectors": SECTORS.format(kind),
+        "shared": SHARED_INSTRUCTIONS.format(kind),
+        "wavefronts": WAVEFRONTS.format(kind),
+        "conflicts": CONFLICTS.format(kind),
+    }
+    for kind in ("ld", "st")
+)
+
+# (kernel, metric) -> how far the counter may be from the measured one, in parts of it. It has to
+# be farther than half of that, or the entry is out of date.
+COUNTERS: dict[tuple[str, str], float] = {
+    # ptxas unrolls loops and joins their accesses, which PTX does not tell
+    ("rng_mersenne", STORES["shared"]): 1.8,
+    ("rng_mersenne", STORES["wavefronts"]): 1.8,
+    ("dynamic_shared_split", LOADS["shared"]): 0.25,
+    ("dynamic_shared_split", LOADS["wavefronts"]): 0.25,
+    ("x_knn_insert", LOADS["shared"]): 1.2,
+    ("x_knn_insert", LOADS["wavefronts"]): 0.4,
+    # not looked into: loads and stores in branches, of shared and of global memory
+    ("x_ballot_compact", LOADS["shared"]): 0.3,
+    ("x_power_iteration", LOADS["shared"]): 0.08,
+    ("x_tridiagonal_pcr", LOADS["shared"]): 0.06,
+    ("two_kernels_one_table", STORES["requests"]): 0.3,
+    ("two_kernels_one_table", STORES["sectors"]): 3,
+    # an atomic of shared memory that the machine lacks is a loop of a load and a compare-and-swap
+    ("atomic_double_native", LOADS["shared"]): 1,
+    ("atomic_double_native", LOADS["wavefronts"]): 1,
+    ("x_atomic_zoo_shared", LOADS["shared"]): 1,
+    ("x_atomic_zoo_shared", LOADS["wavefronts"]): 1,
+    # it joins loads across short branches that share an arm
+    ("reduce_argmax", LOADS["shared"]): 0.6,
+    ("reduce_argmax", LOADS["wavefronts"]): 0.6,
+    # a branch that is the same for the block, with a barrier, becomes predicates
+    ("tricky_barrier_all_arms", LOADS["shared"]): 0.6,
+    ("x_ok_uniform_barrier_branch", STORES["shared"]): 0.7,
+    # calls: what a function saves on the stack does not stand in the PTX
+    ("function_pointers", STORES["requests"]): 0.8,
+    ("function_pointers", STORES["sectors"]): 0.8,
+    ("recursion_fibonacci", STORES["requests"]): 0.9,
+    ("recursion_fibonacci", STORES["sectors"]): 0.8,
+    ("recursion_quicksort", LOADS["requests"]): 0.25,
+    ("recursion_quicksort", STORES["requests"]): 0.25,
+    ("virtual_functions", STORES["requests"]): 0.6,
+    ("virtual_functions", STORES["sectors"]): 0.6,
+    # malloc and free are functions of the driver's, with tables in global memory
+    ("heap_malloc", LOADS["requests"]): 1,
+    ("heap_malloc", LOADS["sectors"]): 0.7,
+    ("heap_malloc", STORES["requests"]): 1,
+    ("heap_malloc", STORES["sectors"]): 0.6,
+    # printf is a function of the driver's, with a buffer in global memory
+    ("printf_threads", LOADS["requests"]): 1,
+    ("printf_threads", LOADS["sectors"]): 1,
+    ("printf_threads", STORES["requests"]): 1,
+    ("printf_threads", STORES["sectors"]): 1,
+    ("printf_threads", LOADS["shared"]): 1,
+    ("x_printf_assert", LOADS["requests"]): 1,
+    ("x_printf_assert", LOADS["sectors"]): 1,
+    ("x_printf_assert", STORES["requests"]): 1,
+    ("x_printf_assert", STORES["sectors"]): 1,
+    ("x_printf_assert", LOADS["shared"]): 1,
+    # slow paths of division, square root and reciprocal, which hang on the operands
+    ("float_nan_bits", FFMA): 0.2,
+    ("gelu_activations", FFMA): 0.03,
+    ("math_constants", FFMA): 0.06,
+    ("math_exact_float", FFMA): 0.3,
+    ("math_hyperbolic", FFMA): 0.2,
+    ("math_inverse_trig", FFMA): 0.02,
+    ("math_inverse_trig_double", FFMA): 0.4,
+    ("reduce_welford", FFMA): 0.012,
+    ("x_adam_step", FFMA): 0.08,
+    ("x_canny_pieces", FFMA): 0.012,
+    ("x_dropout_philox", FFMA): 0.09,
+    ("x_heston_step", FFMA): 0.012,
+    ("x_lstm_cell", FFMA): 0.015,
+    ("x_tridiagonal_pcr", FFMA): 0.2,
+    # ptxas sees that two powers need the same logarithm
+    ("math_pow", FFMA): 0.4,
+    # arbitration: the hardware adds a few wavefronts to stores
+    ("gauss_jordan", STORES["wavefronts"]): 0.003,
+    ("gauss_jordan", STORES["conflicts"]): 0.006,
+    ("x_atomic_zoo_shared", STORES["wavefronts"]): 0.3,
+    ("x_atomic_zoo_shared", STORES["conflicts"]): 1,
+    ("tricky_warp_specialised", STORES["wavefronts"]): 0.5,
+    ("tricky_warp_specialised", STORES["conflicts"]): 1,
+    # threads of a warp that meet again later than they could
+    ("sort_merge_bottom_up", STORES["requests"]): 0.02,
+    ("sort_merge_bottom_up", STORES["sectors"]): 0.006,
+    ("warp_activemask", STORES["sectors"]): 0.06,
+    ("x_quicksort_stack", LOADS["requests"]): 0.02,
+    ("x_quicksort_stack", LOADS["sectors"]): 0.0012,
+    ("x_quicksort_stack", STORES["requests"]): 0.012,
+    ("x_quicksort_stack", STORES["sectors"]): 0.0015,
+}
+# Kernel -> why some of its values differ from the GPU's in their last bits.
+FUSED = "ptxas takes other products into sums than contraction.py does: not understood"
+VALUES = {"x_adam_step": FUSED, "x_dropout_philox": FUSED}
+# Correct kernel -> why compute-sanitizer speaks of it.
+ATOMICS = "racecheck knows no order that a flag or lock with fences makes in shared memory"
+FALSE_ALARMS = {
+    "flag_within_block": ATOMICS,
+    "lock_shared": ATOMICS,
+    "named_barriers": "racecheck knows no order that bar.arrive makes",
+    "x_named_barriers_ptx": "racecheck knows no order that bar.arrive makes",
+}
+# Planted kernel -> why compute-sanitizer says nothing of it.
+GLOBAL = "racecheck looks at shared memory alone"
+EXCHANGE = "synccheck looks at barriers, not at who takes part in a shuffle or a vote"
+SHARED = "initcheck looks at global memory alone"
+UNSEEN = {
+    "bug_ballot_full_mask": EXCHANGE,
+    "bug_blocks_overlap": GLOBAL,
+    "bug_fence_missing": GLOBAL,
+    "bug_fence_wrong_place": GLOBAL,
+    "bug_global_count": GLOBAL,
+    "bug_in_place_stencil": GLOBAL,
+    "bug_local_index": "memcheck does not know where an array in local memory ends",
+    "bug_lock_without_lock": GLOBAL,
+    "bug_shuffle_full_mask": EXCHANGE,
+    "bug_shuffle_inactive": EXCHANGE,
+    "bug_uninitialised_shared": SHARED,
+    "bug_uninitialised_tail": SHARED,
+    "x_bug_barrier_after_return": "threads that have exited are not waited for: no thread hangs",
+    "x_bug_blocks_share_sum": GLOBAL,
+    "x_bug_uninitialised_accumulator": SHARED,
+}
+TOOLS = {
+    "out of bounds": "memcheck",
+    "misaligned": "memcheck",
+    "uninitialised": "initcheck",
+    "race": "racecheck",
+    "asynchronous copy": "racecheck",
+    "barrier": "synccheck",
+}
+# Recorded with the frames of all functions added up, which is not what the driver does.
+FRAMES = {
+    "recursion_fibonacci",
+    "recursion_quicksort",
+    "virtual_functions",
+    "x_pointer_table_visitor",
+}
 
 RECORD = json.loads(corpus.RECORD.read_text()) if corpus.RECORD.exists() else {"kernels": {}}
 RECORDS = RECORD["kernels"]
-RECORDED = [name for name in corpus.names() if name in RECORDS]
 PLANTED = [name for name in corpus.names() if corpus.load(name).planted]
 CORRECT = [name for name in corpus.names() if name not in PLANTED]
 
-each_correct = pytest.mark.parametrize("name", [n for n in CORRECT if n in RECORDS])
+
+def is_recorded(name: str) -> bool:
+    """As the file is now; a correct kernel also has to have run."""
+    record, source = RECORDS.get(name, {}), corpus.load(name).source
+    return record.get("source") == hashlib.sha256(source.encode()).hexdigest() and (
+        name in PLANTED or record["outcome"] == "done"
+    )
+
+
+RECORDED = [name for name in corpus.names() if is_recorded(name)]
+COUNTED = [name for name in RECORDED if name in CORRECT and corpus.load(name).counted]
+each_correct = pytest.mark.parametrize("name", [name for name in RECORDED if name in CORRECT])
+each_planted = pytest.mark.parametrize("name", [name for name in RECORDED if name in PLANTED])
 
 
 @functools.cache
@@ -83,13 +242,7 @@ def difference(after: np.ndarray, recorded: dict, bound: tuple[float, str] | Non
 
 def test_every_kernel_is_recorded_as_it_is():
     """Fails until the command that it names has been run on a GPU."""
-    missing = [
-        name
-        for name in corpus.names()
-        if name not in RECORDS
-        or RECORDS[name].get("source")
-        != hashlib.sha256(corpus.load(name).source.encode()).hexdigest()
-    ]
+    missing = [name for name in corpus.names() if name not in RECORDED]
     names = " ".join(missing) if len(missing) < len(corpus.names()) else ""
     assert missing == [], f"record on a GPU: {corpus.COMMAND} {names}"
 
@@ -108,36 +261,79 @@ def test_what_was_recorded_can_be_compared(name):
     assert record["inputs"] == hashlib.sha256(inputs).hexdigest()
     unsteady = [n for n, x in enumerate(record["outputs"]) if x and not x["steady"]]
     assert set(unsteady) <= case.not_compared
-    if name not in FALSE_ALARMS:
-        assert {
-            tool: found["errors"] for tool, found in record["sanitizer"].items()
-        } == dict.fromkeys(record["sanitizer"], 0)
+    alarms = {tool for tool, found in record["sanitizer"].items() if found["errors"] != 0}
+    assert bool(alarms) == (name in FALSE_ALARMS), alarms
+
+
+@each_planted
+def test_what_compute_sanitizer_says_of_a_planted_fault(name):
+    """It finds it where we do, or the table says why it cannot; some hang under it."""
+    case, said = corpus.load(name), RECORDS[name]["sanitizer"]
+    tools = [said[TOOLS[kind]] for kind in case.planted]
+    hangs = any(found["errors"] is None for found in said.values())
+    found = any(each["errors"] or each["warnings"] for each in tools)
+    assert (found or hangs) == (name not in UNSEEN), said
+
+
+def wrong_values(name: str) -> dict[int, str]:
+    """By argument, what is wrong with it after all launches."""
+    case, args = corpus.load(name), interpreted(name)[0]
+    return {
+        n: words
+        for n, (x, there) in enumerate(zip(args, RECORDS[name]["outputs"]))
+        if there and n not in case.not_compared and (words := difference(x, there, case.bound))
+    }
 
 
 @each_correct
 def test_values_and_printf(name):
-    case, record = corpus.load(name), RECORDS[name]
-    args, printed, _ = interpreted(name)
+    assert bool(wrong := wrong_values(name)) == (name in VALUES), wrong
+    printed = interpreted(name)[1]
+    assert printed == (RECORDS[name]["printed"] if corpus.load(name).prints else "")
+
+
+def test_nearly_all_kernels_have_the_values_of_the_gpu():
+    names = [name for name in RECORDED if name in CORRECT]
+    assert sum(not wrong_values(name) for name in names) >= 0.98 * len(names) > 0
+
+
+def off(name: str) -> dict[str, float]:
+    """By metric, how far the counter is from the measured one, in parts of it."""
+    found = interpreted(name)[2]
+    return {
+        metric: abs(found[metric] - there) / (there or 1)
+        for metric, there in RECORDS[name]["counters"].items()
+    }
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_counters(name):
     wrong = {
-        n: words
-        for n, (x, there) in enumerate(zip(args, record["outputs"]))
-        if there and n not in case.not_compared and (words := difference(x, there, case.bound))
+        metric: f"{distance:.4f}, not within {bound}"
+        + " (and farther than half of it)" * (bound > 0)
+        for metric, distance in off(name).items()
+        if not (
+            distance == 0
+            if (bound := COUNTERS.get((name, metric), 0)) == 0
+            else bound / 2 < distance <= bound
+        )
     }
     assert wrong == {}
-    assert printed == (record["printed"] if case.prints else "")
 
 
-@pytest.mark.parametrize("name", [n for n in CORRECT if n in RECORDS and corpus.load(n).counted])
-def test_counters(name):
-    found = interpreted(name)[2]
-    wrong = {}
-    for metric, there in RECORDS[name]["counters"].items():
-        if abs(found[metric] - there) > COUNTERS.get((name, metric), 0) * there:
-            wrong[metric] = found[metric], there
-    assert wrong == {}
+def test_the_table_of_counters_names_what_is_counted():
+    assert {name for name, _ in COUNTERS} <= set(COUNTED) | {
+        name for name in CORRECT if name not in RECORDED
+    }
 
 
-@pytest.mark.parametrize("name", RECORDED)
+def test_nearly_all_counters_are_those_of_the_gpu():
+    distances = [distance for name in COUNTED for distance in off(name).values()]
+    assert len(distances) > 2000
+    assert sum(distance == 0 for distance in distances) >= 0.95 * len(distances)
+
+
+@pytest.mark.parametrize("name", corpus.names())
 def test_findings(name):
     """Nothing in a correct kernel; in a planted one the right kind of fault at a marked line."""
     case = corpus.load(name)
@@ -157,8 +353,14 @@ def test_findings(name):
 
 @pytest.mark.parametrize("name", [n for n in RECORDED if "resources" in RECORDS[n]])
 def test_resources_are_the_drivers(name):
-    if name not in RESOURCES:
-        assert RECORDS[name]["resources"]["reported"] == RECORDS[name]["resources"]["driver"]
+    reported, driver = (RECORDS[name]["resources"][which] for which in ("reported", "driver"))
+    if name in FRAMES:
+        case = corpus.load(name)
+        built = build.compile(
+            case.source, case.filename, case.options, (case.kernel,), arch="sm_90"
+        )
+        reported = reported | {"local": build.resources(built, built.lowered[case.kernel]).stack}
+    assert reported == driver
 
 
 # ------------------------------------------------------------- the comparison and the headers

@@ -17,6 +17,9 @@ of it:
   predicated already (so of nested branches only the inner one goes), and nothing that becomes a
   loop or a call in machine code: division, remainder, and square roots and reciprocals that round.
 
+Parameters are operands, but one that is added to a 64-bit product has to be brought to a register;
+other sums of 64 bits are two instructions.
+
 How many machine instructions the PTX makes is an estimate (`_size`), so that bodies of 6 to 10
 may be taken for the wrong form. Then the counters of shared instructions are off by at most the
 body's shared accesses times the warps that come by with no lane active; no other counter is.
@@ -154,7 +157,9 @@ def _cost(i: Instruction, makers, users, fold: Folding) -> int:
             arithmetic = all(isa.lookup(user).kind == "arithmetic" for user in used)
             shared = any(len(makers[name]) > 1 for name in names)
             return int(shared or not (arithmetic or source.value == 0))
-        return int(isinstance(source, Register) and source.name.startswith(DIVERGENT))
+        return int(isinstance(source, Register) and source.name.startswith((*DIVERGENT, "%ctaid")))
+    if i.opcode == "cvt" and i.modifiers in (("u32", "u64"), ("s32", "s64")):
+        return 0  # one of two registers
     only = used[0] if len(used) == 1 else None
     joins = only is not None and only.opcode in ("add", "sub")
     if joins and (i.opcode in ("shl", "mul") or (i.opcode == "cvt" and "s64" in i.modifiers)):
@@ -162,5 +167,14 @@ def _cost(i: Instruction, makers, users, fold: Folding) -> int:
     if i.modifiers[-1:] == ("pred",):
         return 0  # one with the comparison
     wide = i.modifiers[-1:] in (("s64",), ("u64",), ("b64",))
-    scaled = any(makers[name][0].opcode in ("mul", "shl") for name in isa.read(i) if name in makers)
-    return 2 if wide and i.opcode in ("add", "sub") and not scaled else 1
+    if not (wide and i.opcode in ("add", "sub")):
+        return 1
+    sources = [makers[name][0] for name in isa.read(i) if name in makers]
+    if any(source.opcode in ("mul", "mad") for source in sources):
+        # one with the multiplication, but a parameter has to be brought to a register
+        return 1 + any(map(_is_parameter, sources))
+    return 2
+
+
+def _is_parameter(i: Instruction) -> bool:
+    return i.opcode == "cvta" or isa.space(i) == "param"

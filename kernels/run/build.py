@@ -49,8 +49,9 @@ class Resources:
     """What one thread or block of a kernel takes: registers per thread, the others in bytes.
 
     `stack`, `spill_stores` and `spill_loads` are per thread, `shared` (static) per block.
-    `barriers` is how many barriers a block has; `__syncthreads()` alone is one. They are what
-    ptxas says: for a recursive kernel, whose stack it cannot bound, the driver may say otherwise.
+    `stack` is with the functions that the kernel calls, where ptxas can bound it: for a recursive
+    kernel it is that of the kernel alone, as the driver has it. Spills are those of all functions.
+    `barriers` is how many barriers a block has; `__syncthreads()` alone is one.
     """
 
     registers: int
@@ -114,9 +115,11 @@ def resources(build: Build, symbol: str) -> Resources:
     def total(pattern: str) -> int:
         return sum(map(int, re.findall(pattern, report)))
 
+    frames = re.findall(r"(\d+) bytes cumulative stack size", report)
+    frames += re.findall(r"(\d+) bytes stack frame", report)
     return Resources(
         registers=total(r"Used (\d+) registers"),
-        stack=total(r"(\d+) bytes stack frame"),
+        stack=int(frames[0]) if frames else 0,
         spill_stores=total(r"(\d+) bytes spill stores"),
         spill_loads=total(r"(\d+) bytes spill loads"),
         shared=total(r"(\d+) bytes smem"),

@@ -4,7 +4,7 @@
 // kernel: nbody
 // grid: 2
 // block: 32
-// approximate: 4e-6 relative
+// approximate: 1e-5 relative
 // args: float[64,4] uniform 0.1 1; out float[64,3]; int 64
 
 extern "C" __global__ void nbody(const float4 *body, float3 *accel, int n)

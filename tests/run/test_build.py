@@ -99,6 +99,22 @@ ptxas info    : Used 10 registers
 """
 
 
+def test_the_stack_is_that_of_the_kernel_with_what_it_calls():
+    """As the driver has it: a function's own frame counts only where ptxas adds it up."""
+    function = """ptxas info    : Function properties for g
+    16 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
+"""
+    first = LOG.partition("ptxas info    : Compiling entry function 'g'")[0]
+    found = build.resources(build.Build("", b"", first + function, {}), "f")
+    assert (found.stack, found.spill_stores, found.spill_loads) == (8, 20, 28)
+    more = first.replace("8 bytes cumulative", "24 bytes cumulative") + function
+    assert build.resources(build.Build("", b"", more, {}), "f").stack == 24
+    recursive = first.replace("8 bytes stack", "0 bytes stack").replace(
+        "8 bytes cumulative stack size, ", ""
+    )
+    assert build.resources(build.Build("", b"", recursive + function, {}), "f").stack == 0
+
+
 def test_the_wording_of_other_ptxas_versions():
     built = build.Build("", b"", LOG, {})
     assert build.resources(built, "f") == build.Resources(40, 8, 16, 24, 256, 1)
