@@ -77,9 +77,8 @@ def elements(operand) -> tuple:
 
 
 def spaces_of(space: str, address, mask, state):
-    """Yield (space, address in it, mask of full shape or None). A generic address says by its
-    window where it is."""
-    mask = None if mask is None else state.full(mask)
+    """Yield (space, address in it, mask or None). A generic address says by its window where
+    it is."""
     if space != "generic":
         yield state.spaces[space], address, mask
         return
@@ -140,7 +139,7 @@ def reach(
                 space.name,
                 width,
                 address,
-                mask,
+                None if mask is None else state.full(mask),
                 state.blocks,
                 state.shape[1],
                 state.steps,
@@ -195,11 +194,8 @@ def load(i: Instruction, at):
             state.poll(at.following)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "load", home, address, part, size * lanes)
-            for write, value in zip(writers, home.load(address, part, size, lanes)):
-                if part is not None:  # flat values of the active threads
-                    full = np.zeros(state.shape, value.dtype)
-                    full[part] = value
-                    value = full
+            # what the others find is not written to their registers
+            for write, value in zip(writers, home.load(address, None, size, lanes)):
                 write(state.registers, value.view(dtype), part)
 
     return execute
@@ -230,6 +226,7 @@ def store(i: Instruction, at):
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "store", home, address, part, size * lanes, values=values)
+            part = None if part is None else state.full(part)
             if not state.careful or home.would_change(address, part, values, size):
                 state.changed = True
                 home.store(address, part, values, size)
@@ -263,7 +260,7 @@ def atomic(i: Instruction, at):
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "atomic", home, address, part, size * lanes)
-            active = np.ones(state.shape, bool) if part is None else part
+            active = state.full(part)
             index = np.broadcast_to((address // size) + home.rows[size], state.shape)[active]
             function = operation_in(home.name)
             unsigned = home.views[size]

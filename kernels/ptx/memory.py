@@ -76,13 +76,14 @@ class Space:
     def load(self, address, mask, size: int, count: int):
         """`count` values of `size` bytes from each address -> list of unsigned arrays.
 
-        Addresses have been checked. With a mask, the arrays are flat, one element per thread."""
+        Addresses have been checked, or nobody uses what they give. With a mask, the arrays are
+        flat, one element per thread."""
         if size * count > 16:  # rows start at multiples of 16
             half = count // 2
             later = self.load(address + half * size, mask, size, half)
             return self.load(address, mask, size, half) + later
         words = self.views[size].reshape(-1, count)
-        # "clip" spares NumPy a second bounds check
+        # "clip" lets any address pass
         if mask is None and self._same_in_rows(address):
             index = address[0] >> _SHIFT[size * count]
             found = words.reshape(len(self.row), -1, count).take(index, axis=1, mode="clip")
@@ -150,7 +151,13 @@ class Space:
     def check(self, address, mask, width: int, align: int):
         """None if every access of `width` bytes lies in one allocation and at a multiple of
         `align`; else where it does not, of the shape that address and mask broadcast to."""
-        active = address if mask is None else np.broadcast_to(address, mask.shape)[mask]
+        if mask is None:
+            active = address
+        elif address.shape == mask.shape:
+            active = address[mask]
+        else:
+            active = np.broadcast_to(address, np.broadcast_shapes(address.shape, mask.shape))
+            active = active[np.broadcast_to(mask, active.shape)]
         if active.size == 0:
             return None
         low, high = int(active.min()), int(active.max())
