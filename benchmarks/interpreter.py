@@ -1,4 +1,4 @@
-"""How fast the interpreter is: GFLOPS of SGEMM kernels, times of others, of traces and of the sanitizer.
+"""How fast the interpreter is: GFLOPS of SGEMM kernels, times of others, of traces and sanitizing.
 
     python benchmarks/interpreter.py [--repeat 3]
 

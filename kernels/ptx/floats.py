@@ -49,19 +49,20 @@ def fma32(a, b, c):
     between two values that float32 can represent. Its low 28 bits are zero, also if they are
     subnormal, so only where they are is looked at again.
     """
-    wide = [x.astype(np.float64) for x in (a, b, c)]  # faster than ufuncs of mixed types
-    s = wide[0] * wide[1]
-    s = np.add(s, wide[2], out=s if s.shape == np.broadcast(s, c).shape else None)
+    x, y, s = (v.astype(np.float64) for v in (a, b, c))  # faster than ufuncs of mixed types
+    product = np.multiply(x, y, out=x if x.shape == y.shape else None)
+    s = np.add(s, product, out=s if s.shape == product.shape else None)
     result = s.astype(np.float32)
     suspect = s.view(np.uint64)
     suspect &= _LOW_28
     if suspect.size and not suspect.min():
-        return rounded_once(one_nan(result), *np.broadcast_arrays(*wide))
+        return rounded_once(one_nan(result), a, b, c)
     return result  # every NaN is among the suspects
 
 
 def rounded_once(result, a, b, c):
-    """a * b + c as float32, from what two roundings make of it; a, b, c: float64."""
+    """a * b + c as float32, from what two roundings make of it."""
+    a, b, c = (x.astype(np.float64) for x in np.broadcast_arrays(a, b, c))
     s = a * b + c
     middle = s.view(np.uint64) & _LOW_29 == 1 << 28
     where = np.nonzero(middle | (np.abs(s) < LEAST_NORMAL) & (s != 0))

@@ -96,7 +96,7 @@ def test_a_temporary_is_written_first_and_used_in_one_block():
         "L:\nadd.f32 %f5, %f5, %f0;\n"  # carried around
     )
     code = code_of(body)
-    blocks = [range(0, 5), range(5, len(code))]
+    blocks = [range(5), range(5, len(code))]
     assert temporaries(code, blocks) == {"%f1", "%f2", "%f4"}
     steps = [[i] for i in code[:5]]
     assert last_uses(steps, {"%f1", "%f2"}) == [[], [], ["%f1"], ["%f2"], []]
