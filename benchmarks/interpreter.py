@@ -1,4 +1,4 @@
-"""How fast the interpreter is: GFLOPS of SGEMM kernels, times of others and of traces.
+"""How fast the interpreter is: GFLOPS of SGEMM kernels, times of others, of traces and sanitizing.
 
     python benchmarks/interpreter.py [--repeat 3]
 
@@ -188,6 +188,11 @@ def main() -> None:
     for name, n, launch in (
         ("02_naive", 256, step("02_naive", 256)),
         ("03_coalesced", 256, step("03_coalesced", 256)),
+        ("05_shared_tiling", 512, step("05_shared_tiling", 512)),
+        ("06_bank_conflicts", 512, step("06_bank_conflicts", 512)),
+        ("09_thread_tile_2d", 512, step("09_thread_tile_2d", 512)),
+        ("12_warp_tiling", 512, step("12_warp_tiling", 512)),
+        ("14_double_buffering", 512, step("14_double_buffering", 512)),
         ("tile 32x32, 1 per thread", 512, tiled(32, 1, 32, 512)),
         ("tile 64x64, 4x4 per thread", 512, tiled(64, 4, 16, 512)),
         ("tile 128x128, 8x8 per thread", 512, tiled(128, 8, 8, 512)),
@@ -206,6 +211,9 @@ def main() -> None:
     double.trace(128, 128, 128)
     seconds = seconds_of(lambda: double.trace(512, 512, 512), repeat)
     print(f"{'14_double_buffering, 512^3':32} {seconds:8.2f}", flush=True)
+    double.sanitize(128, 128, 128)
+    seconds = seconds_of(lambda: double.sanitize(512, 512, 512))
+    print(f"{'the same, sanitized':32} {seconds:8.2f}", flush=True)
     lengthy = kernels.Kernel(long_source(5000), "lengthy", (), "lengthy.cu")
     args = np.ones(256, np.float32), np.zeros(256, np.float32)
     seconds = seconds_of(lambda: lengthy.trace(1, 256, args))

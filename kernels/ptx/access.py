@@ -13,7 +13,8 @@ import numpy as np
 from . import atomics, memory
 from .events import Access, Fault
 from .forms import DTYPES, Unsupported, bits
-from .syntax import Instruction, Symbol, Vector
+from .patterns import recurring
+from .syntax import Address, Instruction, Register, Symbol, Vector
 
 SPACES = {"global", "shared", "local", "const", "param"}
 STRONG = {"volatile", "relaxed", "acquire", "mmio"}  # loads that may wait for another thread
@@ -76,9 +77,8 @@ def elements(operand) -> tuple:
 
 
 def spaces_of(space: str, address, mask, state):
-    """Yield (space, address in it, mask of full shape or None). A generic address says by its
-    window where it is."""
-    mask = None if mask is None else state.full(mask)
+    """Yield (space, address in it, mask or None). A generic address says by its window where
+    it is."""
     if space != "generic":
         yield state.spaces[space], address, mask
         return
@@ -139,7 +139,7 @@ def reach(
                 space.name,
                 width,
                 address,
-                mask,
+                None if mask is None else state.full(mask),
                 state.blocks,
                 state.shape[1],
                 state.steps,
@@ -149,26 +149,21 @@ def reach(
     return mask
 
 
-def repeated(operand, slots, size: int, lanes: int, distinct: bool):
-    """A function state -> the words of shared memory that all threads reach, as a view
-    (`Space.window`), if the operand had the same register the last time, and so was checked.
-    Elsewhere, and where addresses follow no pattern, None. distinct: only if no two threads of a
-    block have the same address."""
-    slot, address_of, key = slots.base(operand), slots.address(operand), object()
+def by_register(operand) -> bool:
+    """Whether it is an address that starts from a register."""
+    return isinstance(operand, Address) and isinstance(operand.base, Register)
+
+
+def shared_window(operand, slots, size: int):
+    """A function state -> what all threads reach in shared memory, as a view, and whether each
+    of them reaches something else; None where `recurring` or `Space.window` do not know."""
+    slot = slots.register(operand.base.name)[0]
+    pattern_of = recurring(slot, slots.address(operand.base))
 
     def find(state):
-        register = state.registers[slot]
-        last, window = state.windows.get(key, (None, None))
-        if last is not register:
-            state.windows[key] = register, "unknown"
-            return None
-        if isinstance(window, str):
-            address = address_of(state.registers)
-            window = state.spaces["shared"].window(address, size, lanes)
-            if distinct and np.unique(address).size < state.shape[1]:
-                window = None
-            state.windows[key] = register, window
-        return window
+        pattern = pattern_of(state)
+        window = pattern and state.spaces["shared"].window(pattern, operand.offset, size)
+        return None if window is None else (window, pattern.distinct)
 
     return find
 
@@ -184,27 +179,23 @@ def load(i: Instruction, at):
     writers = [slots.writer(e, dtype) for e in elements(i.operands[0])]
     if len(writers) != lanes:
         raise Unsupported("a vector of another length")
-    window_of = repeated(i.operands[1], slots, size, lanes, False)
-    fast = space == "shared" and not polls
+    plain = space == "shared" and lanes == 1 and not polls and by_register(i.operands[1])
+    window_of = shared_window(i.operands[1], slots, size) if plain else None
 
     def execute(state, mask):
-        if fast and mask is None and state.sink is None:
-            window = window_of(state)
-            if window is not None:
-                words = window.copy().reshape(len(window), -1, lanes)
-                for n, write in enumerate(writers):
-                    write(state.registers, words[..., n].view(dtype), None)
+        if plain and mask is None and state.sink is None:
+            found = window_of(state)
+            if found is not None:
+                value = found[0].copy().reshape(len(found[0]), -1)
+                writers[0](state.registers, value.view(dtype), None)
                 return
         whole = address_of(state.registers)
         if polls:
             state.poll(at.following)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "load", home, address, part, size * lanes)
-            for write, value in zip(writers, home.load(address, part, size, lanes)):
-                if part is not None:  # flat values of the active threads
-                    full = np.zeros(state.shape, value.dtype)
-                    full[part] = value
-                    value = full
+            # what the others find is not written to their registers
+            for write, value in zip(writers, home.load(address, None, size, lanes)):
                 write(state.registers, value.view(dtype), part)
 
     return execute
@@ -220,21 +211,22 @@ def store(i: Instruction, at):
     readers = [slots.reader(e, DTYPES[kind]) for e in elements(i.operands[1])]
     if len(readers) != lanes:
         raise Unsupported("a vector of another length")
-    window_of = repeated(i.operands[0], slots, size, lanes, True)
+    plain = space == "shared" and lanes == 1 and by_register(i.operands[0])
+    window_of = shared_window(i.operands[0], slots, size) if plain else None
 
     def execute(state, mask):
         values = [read(state.registers).view(unsigned) for read in readers]
-        if space == "shared" and mask is None and state.sink is None and not state.careful:
-            window = window_of(state)
-            if window is not None:
+        if plain and mask is None and state.sink is None and not state.careful:
+            found = window_of(state)
+            if found is not None and found[1] and found[0].size == state.alive.size:
                 state.changed = True
-                for n, value in enumerate(values):
-                    value = np.broadcast_to(value, state.shape)
-                    window[..., n] = value.reshape(window.shape[:-1])
+                value = np.broadcast_to(values[0], state.shape)
+                found[0][...] = value.reshape(found[0].shape)
                 return
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "store", home, address, part, size * lanes, values=values)
+            part = None if part is None else state.full(part)
             if not state.careful or home.would_change(address, part, values, size):
                 state.changed = True
                 home.store(address, part, values, size)
@@ -268,7 +260,7 @@ def atomic(i: Instruction, at):
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "atomic", home, address, part, size * lanes)
-            active = np.ones(state.shape, bool) if part is None else part
+            active = state.full(part)
             index = np.broadcast_to((address // size) + home.rows[size], state.shape)[active]
             function = operation_in(home.name)
             unsigned = home.views[size]

@@ -12,6 +12,7 @@ import numpy as np
 
 LEAST_NORMAL = np.finfo(np.float32).tiny
 _LOW_28 = np.uint64((1 << 28) - 1)
+_LOW_29 = np.uint64((1 << 29) - 1)
 
 
 NAN = np.uint32(0x7FFFFFFF).view(np.float32)  # of every float32 operation without a number to give
@@ -44,23 +45,30 @@ def fma32(a, b, c):
     """a * b + c in float32, rounded once.
 
     The product of two float32 is exact in float64. Their sum with c is rounded to 53 bits and
-    then to 24, and this second rounding goes wrong only when the first one landed on a value
-    that float32 can represent or on the middle between two of them. Either has its low 28 bits
-    zero (normal or not), so only those elements are looked at again.
+    then to 24, and this second rounding goes wrong only when the first one landed on the middle
+    between two values that float32 can represent. Its low 28 bits are zero, also if they are
+    subnormal, so only where they are is looked at again.
     """
-    wide = [x.astype(np.float64) for x in (a, b, c)]  # faster than ufuncs of mixed types
-    s = wide[0] * wide[1]
-    s = np.add(s, wide[2], out=s if s.shape == np.broadcast(s, c).shape else None)
+    x, y, s = (v.astype(np.float64) for v in (a, b, c))  # faster than ufuncs of mixed types
+    product = np.multiply(x, y, out=x if x.shape == y.shape else None)
+    s = np.add(s, product, out=s if s.shape == product.shape else None)
     result = s.astype(np.float32)
     suspect = s.view(np.uint64)
     suspect &= _LOW_28
     if suspect.size and not suspect.min():
-        where = np.nonzero(suspect == 0)
-        a, b, c = (np.broadcast_to(x, s.shape)[where] for x in wide)
-        product = a * b
-        s = product + c
-        result[where] = one_nan(to_odd(s, error_of_sum(product, c, s)).astype(np.float32))
+        return rounded_once(one_nan(result), a, b, c)
     return result  # every NaN is among the suspects
+
+
+def rounded_once(result, a, b, c):
+    """a * b + c as float32, from what two roundings make of it."""
+    a, b, c = (x.astype(np.float64) for x in np.broadcast_arrays(a, b, c))
+    s = a * b + c
+    middle = s.view(np.uint64) & _LOW_29 == 1 << 28
+    where = np.nonzero(middle | (np.abs(s) < LEAST_NORMAL) & (s != 0))
+    a, b, c, s = a[where], b[where], c[where], s[where]
+    result[where] = to_odd(s, error_of_sum(a * b, c, s)).astype(np.float32)
+    return result
 
 
 def fma32_each(terms, shape):

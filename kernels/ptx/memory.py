@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from .errors import MemoryFault
+from .patterns import Pattern
 
 ALIGNMENT = 256  # of global allocations, as cudaMalloc gives at least
 GUARD = 4096  # unallocated bytes around each of them
@@ -76,13 +76,14 @@ class Space:
     def load(self, address, mask, size: int, count: int):
         """`count` values of `size` bytes from each address -> list of unsigned arrays.
 
-        Addresses have been checked. With a mask, the arrays are flat, one element per thread."""
+        Addresses have been checked, or nobody uses what they give. With a mask, the arrays are
+        flat, one element per thread."""
         if size * count > 16:  # rows start at multiples of 16
             half = count // 2
             later = self.load(address + half * size, mask, size, half)
             return self.load(address, mask, size, half) + later
         words = self.views[size].reshape(-1, count)
-        # "clip" spares NumPy a second bounds check
+        # "clip" lets any address pass
         if mask is None and self._same_in_rows(address):
             index = address[0] >> _SHIFT[size * count]
             found = words.reshape(len(self.row), -1, count).take(index, axis=1, mode="clip")
@@ -90,19 +91,24 @@ class Space:
             found = words.take(self._index(address, mask, size * count), axis=0, mode="clip")
         return [found[..., n] for n in range(count)]
 
-    def window(self, address, size: int, count: int):
-        """What `load` reads, as a view (B, ..., count), if the addresses are the same in every
-        block and nested loops run through them; else None."""
-        if not self._same_in_rows(address):
+    def window(self, pattern: Pattern, offset: int, size: int) -> np.ndarray | None:
+        """The elements of `size` bytes at the pattern's addresses plus an offset in each block, as
+        a view of several axes. None if loops do not run through them, or if one of them is out
+        of bounds or misaligned."""
+        low, high = pattern.low + offset, pattern.high + offset
+        home = self.find(low)
+        if pattern.nest is None or home is None or high + size > home.end:
             return None
-        table = self.views[size].reshape(len(self.row), -1)
-        index = address[0] // size
-        nest = loops(index)
-        if nest is None or (nest and nest[-1][0] < LEAST_LOOP):
+        if (pattern.bits | offset) & size - 1 or self.row.shape[1] > 1:
             return None
-        shape = (len(table), *(n for n, _ in nest), count)
-        strides = (table.strides[0], *(step * size for _, step in nest), size)
-        return as_strided(table[:, index[0] :], shape, strides)
+        stride = self.data.size // len(self.row)
+        return np.ndarray(
+            (len(self.row), *(n for n, _ in pattern.nest)),
+            UNSIGNED[size],
+            self.data,
+            int(pattern.address[0, 0]) + offset,
+            (stride, *(step for _, step in pattern.nest)),
+        )
 
     def _same_in_rows(self, address) -> bool:
         """Whether there are rows, each a block's, and the addresses do not depend on the block."""
@@ -145,7 +151,13 @@ class Space:
     def check(self, address, mask, width: int, align: int):
         """None if every access of `width` bytes lies in one allocation and at a multiple of
         `align`; else where it does not, of the shape that address and mask broadcast to."""
-        active = address if mask is None else np.broadcast_to(address, mask.shape)[mask]
+        if mask is None:
+            active = address
+        elif address.shape == mask.shape:
+            active = address[mask]
+        else:
+            active = np.broadcast_to(address, np.broadcast_shapes(address.shape, mask.shape))
+            active = active[np.broadcast_to(mask, active.shape)]
         if active.size == 0:
             return None
         low, high = int(active.min()), int(active.max())
@@ -243,24 +255,7 @@ def distance(home: Allocation, address: int, name: str | None = None) -> str:
     return f"{place} of {name or home.name} ({home.size} bytes)"
 
 
-def loops(index) -> list[tuple[int, int]] | None:
-    """Nested loops, as (count, step) from the outermost on, that run through these numbers one
-    after another; None if none do."""
-    nest: list[tuple[int, int]] = []
-    while len(index) > 1:
-        steps = np.diff(index)
-        breaks = np.flatnonzero(steps != steps[0])
-        count = int(breaks[0]) + 1 if breaks.size else len(index)
-        rows = index.reshape(-1, count) if len(index) % count == 0 else None
-        if rows is None or (np.diff(rows, axis=1) != steps[0]).any():
-            return None
-        nest.insert(0, (count, int(steps[0])))
-        index = rows[:, 0]
-    return nest
-
-
 _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3, 16: 4}
-LEAST_LOOP = 8  # an innermost loop of fewer is no faster than a gather
 
 
 def global_space(

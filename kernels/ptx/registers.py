@@ -114,13 +114,6 @@ class Slots:
             return lambda registers: read(registers).astype(np.int64) + offset
         return lambda registers: read(registers).astype(np.int64, copy=False)
 
-    def base(self, operand) -> int:
-        """The slot that an address is reckoned from."""
-        base = operand.base if isinstance(operand, Address) else operand
-        if isinstance(base, Register):
-            return self.register(base.name)[0]
-        return self.symbol(base, np.dtype(np.uint64)) if isinstance(base, Symbol) else -1
-
     def nothing(self, name: str) -> tuple[int, np.ndarray]:
         """The slot of a declared register and what it holds before anything is written."""
         at = self.register(name)[0]

@@ -57,7 +57,7 @@ class State:
     gathering: dict[int, tuple] = field(default_factory=dict)  # place of a warp-wide instruction
     # -> (mask of the lanes that wait, instruction)
     copies: AsyncCopies = field(default_factory=AsyncCopies)
-    windows: dict[object, tuple] = field(default_factory=dict)  # see `access.repeated`
+    patterns: dict[int, tuple] = field(default_factory=dict)  # see `patterns.recurring`
     # how the run gets on, for the scheduler
     changed: bool = False  # memory, or who is there, has changed in this turn
     careful: bool = False  # a store of what is there already does not count as a change
