@@ -13,8 +13,8 @@ What ptxas 12.8 and 13.0 do for sm_90 was read from their machine code; the case
   `div.approx` and `div.full` end in such a product, of the dividend and a reciprocal.
 - Only within straight-line code. What ptxas writes as code with a branch to a slow path ends it
   too: division, square root and reciprocal that round; and so does a fence. Barriers, shuffles,
-  votes and atomics do not, nor do predicated instructions. A product of a constant may go
-  anywhere where it comes first, but not out of a loop.
+  votes and atomics do not, nor do predicated instructions. A product of a constant,
+  or of a parameter of the kernel, may go anywhere where it comes first, but not out of a loop.
 - Sums are taken in program order. The other operand of a sum that took a product in is now an
   addend of an fma, so that the product there, if it is one, stays.
 - Of two products that could go, the one with fewer uses goes; of two with as many, the first
@@ -67,6 +67,11 @@ def _plan(entry: Entry, behind, products) -> tuple[dict[int, int], dict[str, lis
     """(sum -> the mul it takes in, product's register -> its sums, None for another use)."""
     code, loops, uses = entry.instructions, _loops(entry), defaultdict(list)
     stretch = _stretches(entry) if products else []
+    given = {
+        i.operands[0].name
+        for i in code
+        if i.opcode == "ld" and "param" in i.modifiers and isinstance(i.operands[0], Register)
+    }
     for n, i in enumerate(code if products else ()):
         for product in {behind[name] for name in _registers(i) if name in behind}:
             m = products[product]
@@ -80,7 +85,10 @@ def _plan(entry: Entry, behind, products) -> tuple[dict[int, int], dict[str, lis
                 and m < n
                 and (
                     stretch[m] == stretch[n]
-                    or (_of_constant(code[m]) and all(n in loop for loop in loops if m in loop))
+                    or (
+                        _of_constant(code[m], given)
+                        and all(n in loop for loop in loops if m in loop)
+                    )
                 )
             )
             uses[product].append(n if fits else None)
@@ -179,8 +187,12 @@ def _loops(entry: Entry) -> list[range]:
     ]
 
 
-def _of_constant(i: Instruction) -> bool:
-    return i.opcode == "mul" and any(isinstance(x, Immediate) for x in i.operands)
+def _of_constant(i: Instruction, given: set[str]) -> bool:
+    """Whether a factor is a number, or a parameter of the kernel, which lies in constant memory."""
+    return i.opcode == "mul" and any(
+        isinstance(x, Immediate) or (isinstance(x, Register) and x.name in given)
+        for x in i.operands[1:]
+    )
 
 
 def _branches(i: Instruction) -> bool:
