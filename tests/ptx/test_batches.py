@@ -191,7 +191,7 @@ shr.u32 %b, %t, 3;
 sub.u32 %a, %a, %b;
 shl.b32 %a, %a, 2;
 add.u32 %a, %a, 64;
-mov.u32 %c, %a;
+mad.lo.u32 %c, %t, 4, 256;
 mov.u32 %n, 0;
 LOOP:
 st.shared.u32 [%a], %t;
@@ -217,4 +217,4 @@ def test_stores_that_overlap_and_bases_that_move():
     launch(entry(OVERLAPPING, "u64 out"), "k", 1, 32, (out,))
     places = [t % 8 - t // 8 for t in range(32)]
     last = {place: t for t, place in enumerate(places)}
-    assert out.tolist() == [101 * last[place] for place in places]
+    assert out.tolist() == [100 * last[place] + t for t, place in enumerate(places)]
