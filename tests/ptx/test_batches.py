@@ -180,3 +180,41 @@ def test_a_load_that_repeats_is_still_checked():
         out = np.zeros(32, np.uint32)
         text = entry(SHARED.format(step=4, start=64, read=1000), "u64 out")
         launch(text, "k", 1, 32, (out,))
+
+
+OVERLAPPING = """
+.shared .align 16 .b8 s[1024];
+.reg .b32 %t, %a, %b, %c, %d, %v, %w, %n; .reg .b64 %p; .reg .pred %q;
+mov.u32 %t, %tid.x;
+and.b32 %a, %t, 7;
+shr.u32 %b, %t, 3;
+sub.u32 %a, %a, %b;
+shl.b32 %a, %a, 2;
+add.u32 %a, %a, 64;
+mad.lo.u32 %c, %t, 4, 256;
+mov.u32 %n, 0;
+LOOP:
+st.shared.u32 [%a], %t;
+bar.sync 0;
+ld.shared.u32 %w, [%a];
+st.shared.u32 [%c], %t;
+add.u32 %c, %c, 64;
+setp.lt.u32 %q, %n, 4;
+add.u32 %n, %n, 1;
+@%q bra LOOP;
+sub.u32 %d, %c, 64;
+ld.shared.u32 %v, [%d];
+mad.lo.u32 %w, %w, 100, %v;
+ld.param.u64 %p, [out];
+mad.wide.u32 %p, %t, 4, %p;
+st.global.u32 [%p], %w;
+"""
+
+
+def test_stores_that_overlap_and_bases_that_move():
+    """t % 8 - t / 8: loops whose numbers meet, one of them backwards."""
+    out = np.zeros(32, np.uint32)
+    launch(entry(OVERLAPPING, "u64 out"), "k", 1, 32, (out,))
+    places = [t % 8 - t // 8 for t in range(32)]
+    last = {place: t for t, place in enumerate(places)}
+    assert out.tolist() == [100 * last[place] + t for t, place in enumerate(places)]
