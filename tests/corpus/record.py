@@ -234,11 +234,8 @@ def record_outputs(names: list[str], found: dict) -> None:
             path = Path(folder) / "found.json"
             status, printed, errors = child("--outputs", name, str(path))
             if not path.exists():
-                return {
-                    "outcome": "timed out"
-                    if status is None
-                    else f"ended with {status}: {errors[-400:]}"
-                }
+                words = "timed out" if status is None else f"ended with {status}: {errors[-400:]}"
+                return {"outcome": words, "source": sha256(load(name).source.encode())}
             return json.loads(path.read_text(encoding="utf-8")) | {"printed": printed}
 
     for name, result in each("outputs", work, names, 12):
