@@ -103,7 +103,6 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("math_inverse_trig", FFMA): 0.02,
     ("math_inverse_trig_double", FFMA): 0.4,
     ("reduce_welford", FFMA): 0.012,
-    ("x_adam_step", FFMA): 0.08,
     ("x_canny_pieces", FFMA): 0.012,
     ("x_dropout_philox", FFMA): 0.09,
     ("x_heston_step", FFMA): 0.012,
