@@ -30,6 +30,7 @@ from kernels.instruments.metrics import (
     SHARED_INSTRUCTIONS,
     WAVEFRONTS,
 )
+from kernels.run import build
 
 LOADS, STORES = (
     {
@@ -305,6 +306,10 @@ def off(name: str) -> dict[str, float]:
     }
 
 
+# COUNTERS is of this NVRTC's PTX; with another one some rows are nearer.
+SAME_COMPILER = build.nvrtc_version() == (12, 9)
+
+
 @pytest.mark.parametrize("name", COUNTED)
 def test_counters(name):
     wrong = {
@@ -314,7 +319,7 @@ def test_counters(name):
         if not (
             distance == 0
             if (bound := COUNTERS.get((name, metric), 0)) == 0
-            else bound / 2 < distance <= bound
+            else distance <= bound and (distance > bound / 2 or not SAME_COMPILER)
         )
     }
     assert wrong == {}

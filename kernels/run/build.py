@@ -149,6 +149,11 @@ def preamble(options: Iterable[str]) -> str:
     )
 
 
+def nvrtc_version() -> tuple[int, int]:
+    """Of the compiler in use: (12, 9). Raises ImportError without one."""
+    return tuple(_nvrtc().getVersion())
+
+
 def _nvrtc() -> Any:
     try:
         home.prepare()
