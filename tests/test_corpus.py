@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 
 import kernels
-from kernels import build
 from kernels.instruments.metrics import (
     CONFLICTS,
     FFMA,
