@@ -119,6 +119,12 @@ def test_mapping_of_loads_of_a_tile_and_through_shared_memory():
     assert "thread 33 stores 4 elements of one column" in shared.caption
 
 
+def test_mapping_shows_all_accesses_unless_told_otherwise():
+    rows = [access(128 * n + LANE * 4, array="tile", kind="store") for n in range(40)]
+    figure = thread_mapping(trace(*rows, tile=(40, 32)), "tile", "store")
+    assert "40 rows by 32 columns" in figure.alt
+
+
 def test_mapping_tells_elements_of_several_warps(traces):
     figure = thread_mapping(traces["03_coalesced"], "B", "load")
     assert "touched by several warps" in figure.caption

@@ -1,5 +1,6 @@
 """Traces: which accesses are kept, and what the counters say, against counting by hand."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -217,6 +218,14 @@ def test_a_shape_that_the_source_does_not_tell():
     )
     assert found.shapes["tile"] == (1024,)
     assert found.find("tile", warp=1).element(3) == "tile[97]"
+
+
+def test_an_array_without_a_shape_has_words_of_four_bytes():
+    found = kernels.Kernel(TILED, "tiled", ["-DPAD=0"]).trace(
+        1, 256, (32, np.zeros(1024, np.float32), np.zeros(1024, np.float32))
+    )
+    access = dataclasses.replace(found.find("tile", kind="store", warp=2), shape=None)
+    assert access.element(3) == "tile[67]"
 
 
 def test_kept_blocks_warps_and_lines():

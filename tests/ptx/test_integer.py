@@ -325,3 +325,26 @@ def test_carry_chains_are_right_or_refused():
     right_or_refused(
         "sub", check, difference, "u64", "u64 u64", rows, lambda a, b: wrap(a - b, "u64")
     )
+
+
+@pytest.mark.parametrize(
+    "second, combine", [("add", np.add), ("min", np.minimum), ("max", np.maximum)]
+)
+def test_scalar_video_instructions_have_a_second_operation(second, combine):
+    """vadd d = a + b, and then with c (PTX ISA, chapter 9.7.17)."""
+    a, b, c = np.array([[1, -7, 40], [2, 9, -50], [100, -100, -9]], np.int32)
+    out = np.zeros(3, np.int32)
+    body = ["mov.u32 %r0, %tid.x;", "mul.wide.u32 %rd0, %r0, 4;"]
+    for n, name in enumerate(("a", "b", "c"), 1):
+        body += [
+            f"ld.param.u64 %rd1, [{name}]; cvta.to.global.u64 %rd1, %rd1;",
+            f"add.s64 %rd1, %rd1, %rd0; ld.global.u32 %r{n}, [%rd1];",
+        ]
+    body += [
+        f"vadd.s32.s32.s32.{second} %r4, %r1, %r2, %r3;",
+        "ld.param.u64 %rd1, [out]; cvta.to.global.u64 %rd1, %rd1;",
+        "add.s64 %rd1, %rd1, %rd0; st.global.u32 [%rd1], %r4;",
+    ]
+    declared = ".reg .b32 %r<5>; .reg .b64 %rd<2>;"
+    run_body("\n".join([declared, *body]), "u64 a, u64 b, u64 c, u64 out", 1, 3, [a, b, c, out])
+    assert out.tolist() == SECOND[second](a + b, c).tolist()
