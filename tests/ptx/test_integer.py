@@ -327,10 +327,11 @@ def test_carry_chains_are_right_or_refused():
     )
 
 
-@pytest.mark.parametrize(
-    "second, combine", [("add", np.add), ("min", np.minimum), ("max", np.maximum)]
-)
-def test_scalar_video_instructions_have_a_second_operation(second, combine):
+SECOND = {"add": np.add, "min": np.minimum, "max": np.maximum}
+
+
+@pytest.mark.parametrize("second", SECOND)
+def test_scalar_video_instructions_have_a_second_operation(second):
     """vadd d = a + b, and then with c (PTX ISA, chapter 9.7.17)."""
     a, b, c = np.array([[1, -7, 40], [2, 9, -50], [100, -100, -9]], np.int32)
     out = np.zeros(3, np.int32)
