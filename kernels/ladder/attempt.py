@@ -125,11 +125,14 @@ class Attempt:
 
     def _repr_html_(self) -> str:
         style = "text-align:left;vertical-align:top;padding-left:1em"
+        wraps = ("nowrap", "nowrap", "nowrap", "pre-wrap")  # only what was found may be long
         body = "".join(
             "<tr>"
             + "".join(
-                f'<td style="{style};white-space:pre-wrap">{html.escape(cell)}</td>'
-                for cell in ("✓ passed" if row.passed else "✗ failed", *self._cells(row))
+                f'<td style="{style};white-space:{wrap}">{html.escape(cell)}</td>'
+                for cell, wrap in zip(
+                    ("✓ passed" if row.passed else "✗ failed", *self._cells(row)), wraps
+                )
             )
             + "</tr>"
             for row in self.rows
