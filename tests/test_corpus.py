@@ -107,8 +107,7 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("x_heston_step", FFMA): 0.012,
     ("x_lstm_cell", FFMA): 0.015,
     ("x_tridiagonal_pcr", FFMA): 0.2,
-    # products that go into other sums than in the model: see VALUES
-    ("x_adam_step", FFMA): 0.08,
+    # not looked into
     ("x_dropout_philox", FFMA): 0.09,
     # ptxas sees that two powers need the same logarithm
     ("math_pow", FFMA): 0.4,
@@ -129,7 +128,6 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("x_quicksort_stack", STORES["sectors"]): 0.0015,
 }
 # Kernel -> why some of its values differ from the GPU's in their last bits.
-FUSED = "ptxas takes other products into sums than contraction.py does: not understood"
 VALUES: dict[str, str] = {}
 # Correct kernel -> why compute-sanitizer speaks of it.
 ATOMICS = "racecheck knows no order that a flag or lock with fences makes in shared memory"
