@@ -42,9 +42,7 @@ def fillers(entry: Entry, predicated: Sequence[Predicated]) -> dict[int, int]:
                 needed = False
             elif isa.lookup(i).ends == "wait" and i.opcode in ("bar", "barrier"):
                 needed = True
-            elif isa.lookup(i).memory not in ("", "fence") and {"shared", "generic"} & set(
-                isa.spaces(i)
-            ):
+            elif reaches_shared(i):
                 needed = True
     return found
 
@@ -53,6 +51,6 @@ def is_copy(i: Instruction) -> bool:
     return i.opcode == "cp" and i.modifiers[0] == "async" and i.modifiers[1] in ("ca", "cg")
 
 
-def _reaches_shared(i: Instruction) -> bool:
+def reaches_shared(i: Instruction) -> bool:
     accesses = isa.lookup(i).memory not in ("", "fence")
     return accesses and not {"shared", "generic"}.isdisjoint(isa.spaces(i))

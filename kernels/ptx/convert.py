@@ -13,7 +13,6 @@ MODES = {"rn", "rz", "rm", "rp", "rna"}
 FLOATS = {"f16", "bf16", "tf32", "f32", "f64"}
 INTEGERS = {f"{s}{n}" for s in "us" for n in (8, 16, 32, 64)}
 FLOAT_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64}
-EXACT = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}  # integers of as many bits have no rounding
 
 
 def cvt(i):

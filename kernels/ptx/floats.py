@@ -222,13 +222,6 @@ def to_integer(x, dtype, rounding):
     return result
 
 
-def to_tf32(x):
-    """cvt.rna.tf32: 10 mantissa bits, ties away from zero."""
-    bits = x.view(np.uint32)
-    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    return np.where(np.isfinite(x), rounded, bits)
-
-
 def flush_subnormals(x):
     """`.ftz`: subnormal float32 become zeros of the same sign."""
     return np.where(np.abs(x) < LEAST_NORMAL, np.copysign(np.float32(0), x), x)
