@@ -159,10 +159,15 @@ def shared_window(operand, slots, size: int):
     of them reaches something else; None where `recurring` or `Space.window` do not know."""
     slot = slots.register(operand.base.name)[0]
     pattern_of = recurring(slot, slots.address(operand.base))
+    which = operand.offset, size
 
     def find(state):
         pattern = pattern_of(state)
-        window = pattern and state.spaces["shared"].window(pattern, operand.offset, size)
+        if pattern is None:
+            return None
+        if which not in pattern.windows:
+            pattern.windows[which] = state.spaces["shared"].window(pattern, *which)
+        window = pattern.windows[which]
         return None if window is None else (window, pattern.distinct)
 
     return find

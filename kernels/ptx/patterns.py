@@ -7,7 +7,7 @@ as `y * 32 + x` does for the threads of a block, a load is the copy of a view.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,7 +17,8 @@ LEAST_LOOP = 8  # an innermost loop of fewer is no faster than a gather
 @dataclass(frozen=True, eq=False)
 class Pattern:
     """address: int64 (1, T), the same in every block. bits: set in any of them. nest: nested
-    loops, as (count, step), that run through them, or None. distinct: no two are the same."""
+    loops, as (count, step), that run through them, or None. distinct: no two are the same.
+    windows: what `memory.Space.window` found for it, by (offset, size)."""
 
     address: np.ndarray
     low: int
@@ -25,6 +26,7 @@ class Pattern:
     bits: int
     nest: list[tuple[int, int]] | None
     distinct: bool
+    windows: dict = field(default_factory=dict)
 
 
 def pattern(address) -> Pattern:

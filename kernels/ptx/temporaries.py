@@ -32,9 +32,10 @@ def temporaries(code: Sequence[Instruction], blocks: Sequence[range]) -> set[str
 def last_uses(steps: Sequence[Sequence[Instruction]], names: set[str]) -> list[list[str]]:
     """For each step of a block, those of the names that no later one has."""
     dying: list[list[str]] = []
+    left = set(names)
     for step in reversed(steps):
-        used = {name for i in step for name in (*isa.read(i), *isa.written(i))} & names
-        names = names - used
+        used = left.intersection(x for i in step for x in (*isa.read(i), *isa.written(i)))
+        left -= used
         dying.append(sorted(used))
     return dying[::-1]
 

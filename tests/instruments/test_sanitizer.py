@@ -288,8 +288,9 @@ extern "C" __global__ void cube(int* out)
     assert finding.other_thread == "block (0, 0, 1), thread (0, 0, 1)"
 
 
-def test_chunks_of_blocks_are_compared_too():
+def test_chunks_of_blocks_are_compared_too(monkeypatch):
     """More threads than the interpreter runs at a time, writing one place."""
+    monkeypatch.setattr("kernels.ptx.machine.CHUNK_THREADS", 16 * 1024)
     source = 'extern "C" __global__ void last(int* out) { if (!threadIdx.x) *out = blockIdx.x; }'
     (finding,) = kernels.Kernel(source, "last").sanitize(40, 1024, [np.zeros(1, np.int32)])
     # in a chunk of 16, 15 lose to the last; the next chunk finds them written
