@@ -10,6 +10,7 @@ from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
 from .ladder import ladder
 from .listing import listing
+from .nesting import nesting
 from .occupancy import occupancy
 from .plots import gflops, roofline
 from .stepper import Stepper, stepper
@@ -28,6 +29,7 @@ __all__ = [
     "gflops",
     "ladder",
     "listing",
+    "nesting",
     "occupancy",
     "roofline",
     "stepper",
