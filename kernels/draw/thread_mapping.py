@@ -56,16 +56,22 @@ def thread_mapping(
     parts = [
         svg.tag(
             "path",
-            d=_areas(owners.warp == w, cell),
+            d=svg.areas(owners.warp == w, LEFT, TOP, cell),
             fill=COLOURS[w % len(COLOURS)],
             fill_opacity=TINT,
         )
         for w in warps
     ]
     if (owners.warp == SEVERAL).any():
-        parts.append(svg.tag("path", d=_areas(owners.warp == SEVERAL, cell), fill_opacity=0.2))
+        parts.append(
+            svg.tag("path", d=svg.areas(owners.warp == SEVERAL, LEFT, TOP, cell), fill_opacity=0.2)
+        )
     if mine.any():
-        parts.append(svg.tag("path", d=_areas(mine, cell), fill=COLOURS[chosen[0] % len(COLOURS)]))
+        parts.append(
+            svg.tag(
+                "path", d=svg.areas(mine, LEFT, TOP, cell), fill=COLOURS[chosen[0] % len(COLOURS)]
+            )
+        )
     code = owners.warp * lanes.LANES + owners.lane
     if cell >= 3:
         parts.append(_lines(code, cell, stroke_opacity=0.3))
@@ -123,23 +129,6 @@ def _owners(trace, array: str, kind: str, index) -> _Owners:
         return np.where(high == NOBODY, NOBODY, np.where(low == high, high, SEVERAL))
 
     return _Owners(only(warp), only(lane), top, left, "component" if apart else "element")
-
-
-def _areas(inside: np.ndarray, cell: float) -> str:
-    """The elements that are True as a path of rectangles: runs of a row, joined downwards."""
-    path, open_runs = [], {}
-    for row, line in enumerate([*inside, np.zeros(inside.shape[1], bool)]):
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], line.astype(np.int8), [0]])))
-        runs = set(zip(edges[::2].tolist(), edges[1::2].tolist()))
-        for run in [run for run in open_runs if run not in runs]:
-            start = open_runs.pop(run)
-            path.append((run[0], start, run[1] - run[0], row - start))
-        for run in runs:
-            open_runs.setdefault(run, row)
-    return "".join(
-        f"M{_at(x, y, cell)}h{svg.short(cell * w)}v{svg.short(cell * h)}h{svg.short(-cell * w)}z"
-        for x, y, w, h in sorted(path)
-    )
 
 
 def _lines(owner: np.ndarray, cell: float, **attributes) -> str:
