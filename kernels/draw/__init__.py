@@ -8,6 +8,7 @@ from .bars import bars
 from .coalescing import coalescing
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
+from .latency import hiding, latency
 from .listing import listing
 from .occupancy import occupancy
 from .plots import gflops, roofline
@@ -24,6 +25,8 @@ __all__ = [
     "explorer",
     "from_matplotlib",
     "gflops",
+    "hiding",
+    "latency",
     "listing",
     "occupancy",
     "roofline",
