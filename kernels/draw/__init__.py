@@ -8,12 +8,15 @@ from .bars import bars
 from .coalescing import coalescing
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
+from .ladder import ladder
 from .latency import hiding, latency
 from .listing import listing
+from .nesting import nesting
 from .occupancy import occupancy
 from .plots import gflops, roofline
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
+from .tiles import tiles
 
 __all__ = [
     "PALETTE",
@@ -26,10 +29,13 @@ __all__ = [
     "from_matplotlib",
     "gflops",
     "hiding",
+    "ladder",
     "latency",
     "listing",
+    "nesting",
     "occupancy",
     "roofline",
     "stepper",
     "thread_mapping",
+    "tiles",
 ]

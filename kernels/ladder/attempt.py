@@ -159,7 +159,7 @@ def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, A
     """Check, sanitize, trace and weigh a step: see `Step.attempt`."""
 
     def small() -> tuple[int, int, int]:  # asked for only once the step compiles
-        return shape or _small(step)
+        return shape or small_shape(step)
 
     def right() -> str:
         return f"{len(check(step, 'interpreter').rows)} cases"
