@@ -296,7 +296,7 @@ def _require_equal(array: str, found: np.ndarray, expected: np.ndarray) -> None:
         )
 
 
-def _small(step: Any) -> tuple[int, int, int]:
+def small_shape(step: Any) -> tuple[int, int, int]:
     """Two tiles along M and N and four along K, or another small shape that the step can do."""
     m, n, k = (step.defines.get(name, 8) for name in ("BM", "BN", "BK"))
     candidates = ((2 * m, 2 * n, 4 * k), (m, n, k), (67, 71, 73))
