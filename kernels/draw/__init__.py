@@ -10,6 +10,7 @@ from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
 from .ladder import ladder
 from .listing import listing
+from .memory import memory
 from .nesting import nesting
 from .occupancy import occupancy
 from .plots import gflops, roofline
@@ -29,6 +30,7 @@ __all__ = [
     "gflops",
     "ladder",
     "listing",
+    "memory",
     "nesting",
     "occupancy",
     "roofline",
