@@ -13,6 +13,7 @@ from .listing import listing
 from .memory import memory
 from .nesting import nesting
 from .occupancy import occupancy
+from .outer_product import outer_product
 from .plots import gflops, roofline
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
@@ -33,6 +34,7 @@ __all__ = [
     "memory",
     "nesting",
     "occupancy",
+    "outer_product",
     "roofline",
     "stepper",
     "thread_mapping",
