@@ -18,6 +18,7 @@ from .plots import gflops, roofline
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
 from .tiles import tiles
+from .waves import waves
 
 __all__ = [
     "PALETTE",
@@ -39,4 +40,5 @@ __all__ = [
     "stepper",
     "thread_mapping",
     "tiles",
+    "waves",
 ]

@@ -64,7 +64,7 @@ def ladder(step: Any, results: Results | None = None, size: int = 4096) -> Figur
         svg.document(svg.NARROW, bottom + 18, *parts, scale=svg.LARGER),
         f"The ladder so far. TFLOPS at M = N = K = {size}, {origin}: {found}; "
         f"cuBLAS {three_digits(cublas)}.",
-        f"The filled bar is this step, {100 * rates[-1] / cublas:.2g} % of cuBLAS"
+        f"The filled bar is this step, {100 * rates[-1] / cublas:.2g}% of cuBLAS"
         f"{', the outlined one the step before' if len(rates) > 1 else ''}. "
         f"Median, {origin}.",
     )
