@@ -42,7 +42,7 @@ def test_the_step_and_the_one_before_stand_out():
     bold = [text.text for text in legible(figure) if text.get("font-weight") == "bold"]
     assert bold[0].startswith("22.2 → 32.1 TFLOPS, × 1.4")
     assert bold[1:] == ["08 vectorized", "22.2", "09 thread tile 2d", "32.1"]
-    assert "63 % of cuBLAS" in figure.caption and "recorded on NVIDIA H200" in figure.caption
+    assert "63% of cuBLAS" in figure.caption and "recorded on NVIDIA H200" in figure.caption
 
 
 def test_the_first_step_has_none_before():
