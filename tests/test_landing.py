@@ -37,6 +37,23 @@ def test_a_number_that_is_out_of_date_is_seen():
         landing.replaced(PAGE + landing.table(), landing.TABLE, landing.table())
 
 
+def contents() -> list[str]:
+    """The pages of _toc.yml after the first, in order."""
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    found = []
+    for pattern in re.findall(r"(?:file|glob): book/(\S+)", toc):
+        paths = [*landing.BOOK.glob(f"{pattern}.ipynb"), *landing.BOOK.glob(f"{pattern}.md")]
+        found += sorted(path.stem for path in paths)
+    return found
+
+
+def test_every_page_is_in_the_table_of_contents_and_the_first_is_the_start():
+    pages = {p.stem for kind in ("ipynb", "md") for p in landing.BOOK.glob(f"*.{kind}")}
+    assert sorted(contents()) == sorted(pages - {"index"})
+    start = re.search(r"^\{\.start\}\n\[.*\]\((\w+)\.ipynb\)$", PAGE, re.MULTILINE)
+    assert start and start[1] == contents()[0]
+
+
 def commands(text: str) -> list[str]:
     return re.findall(r"^python3 -m venv .*$", text, re.MULTILINE)
 
