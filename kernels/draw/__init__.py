@@ -9,7 +9,9 @@ from .coalescing import coalescing
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
 from .ladder import ladder
+from .latency import hiding, latency
 from .listing import listing
+from .nesting import nesting
 from .occupancy import occupancy
 from .plots import gflops, roofline
 from .stepper import Stepper, stepper
@@ -26,8 +28,11 @@ __all__ = [
     "explorer",
     "from_matplotlib",
     "gflops",
+    "hiding",
     "ladder",
+    "latency",
     "listing",
+    "nesting",
     "occupancy",
     "roofline",
     "stepper",

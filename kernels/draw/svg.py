@@ -72,6 +72,22 @@ def areas(inside: np.ndarray, x: float, y: float, size: float) -> str:
     )
 
 
+def borders(owner: np.ndarray, x: float, y: float, size: float) -> str:
+    """Lines between cells of a grid with different owners, and around those that have one: -1 is
+    nobody. As a path; the grid lies as in `areas`."""
+    around = np.pad(owner, 1, constant_values=-1)
+    path = ""
+    for across, (values, direction) in enumerate(((around.T, "v"), (around, "h"))):
+        changes = values[1:] != values[:-1]
+        for n, border in enumerate(changes[:, 1:-1]):
+            edges = np.flatnonzero(np.diff(np.concatenate([[0], border.astype(np.int8), [0]])))
+            for start, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
+                left, top = (start, n) if across else (n, start)
+                path += f"M{short(x + size * left)} {short(y + size * top)}"
+                path += f"{direction}{short(size * (end - start))}"
+    return path
+
+
 def legend(x: float, y: float, entries) -> str:
     """(label, attributes of the sample) side by side."""
     parts = []

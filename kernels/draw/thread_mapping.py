@@ -133,20 +133,8 @@ def _owners(trace, array: str, kind: str, index) -> _Owners:
 
 def _lines(owner: np.ndarray, cell: float, **attributes) -> str:
     """Lines between elements of different owners and around them all."""
-    around = np.pad(owner, 1, constant_values=NOBODY)
-    path = ""
-    for across, (values, direction) in enumerate(((around.T, "v"), (around, "h"))):
-        borders = values[1:] != values[:-1]
-        for n, border in enumerate(borders[:, 1:-1]):
-            edges = np.flatnonzero(np.diff(np.concatenate([[0], border.astype(np.int8), [0]])))
-            for start, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
-                corner = _at(start, n, cell) if across else _at(n, start, cell)
-                path += f"M{corner}{direction}{svg.short(cell * (end - start))}"
+    path = svg.borders(owner, LEFT, TOP, cell)
     return svg.tag("path", d=path, fill="none", stroke="currentColor", **attributes)
-
-
-def _at(column: float, row: float, cell: float) -> str:
-    return f"{svg.short(LEFT + cell * column)} {svg.short(TOP + cell * row)}"
 
 
 def _pieces(code: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int, int, int]]:

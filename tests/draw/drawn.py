@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -51,6 +52,12 @@ def elements(svg, tag, **attributes):
         if e.tag.endswith("}" + tag)
         and all(e.get(key) == value for key, value in attributes.items())
     ]
+
+
+def rectangles(path):
+    """(x, y, width, height) of those in the path of `svg.areas`."""
+    found = re.findall(r"M(\S+) ([^h]+)h([^v]+)v([^h]+)h[^z]+z", path["d"])
+    return [tuple(map(float, place)) for place in found]
 
 
 def texts(svg):

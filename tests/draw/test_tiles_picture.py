@@ -1,20 +1,11 @@
 """Tiles moving through A and B: what is drawn is what the kernel loads."""
 
-import re
-
 import numpy as np
 import pytest
-from drawn import elements, legible, texts
+from drawn import elements, legible, rectangles, texts
 
 import kernels
 from kernels.draw import PALETTE, tiles
-
-
-def rectangles(path):
-    return [
-        tuple(map(float, place))
-        for place in re.findall(r"M(\S+) ([^h]+)h([^v]+)v([^h]+)h[^z]+z", path["d"])
-    ]
 
 
 def drawn(frame, shapes):
