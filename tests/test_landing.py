@@ -48,7 +48,7 @@ def contents() -> list[str]:
 
 
 def test_the_start_is_the_first_of_the_table_of_contents():
-    start = re.search(r"^\{\.start\}\n\[.*\]\((\w+)\.ipynb\)$", PAGE, re.MULTILINE)
+    start = re.search(r"^```\{container\} start\n\[.*\]\((\w+)\.ipynb\)$", PAGE, re.MULTILINE)
     assert start and start[1] == contents()[0]
 
 
@@ -85,7 +85,7 @@ def test_a_chapter_takes_no_longer_than_the_page_says():
 
 # Where the lowest of what a reader shall see at once ends, in pixels from the top.
 FOLD = """
-Math.max(...["h1", "p.start a", "figure.kernels-figure svg", "div.commands"].map(one =>
+Math.max(...["h1", "div.start a", "figure.kernels-figure svg", "div.commands"].map(one =>
     document.querySelector("article " + one).getBoundingClientRect().bottom))
 """
 SMALLEST = """
