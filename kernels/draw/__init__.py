@@ -19,6 +19,7 @@ from .plots import gflops, roofline
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
 from .tiles import tiles
+from .waves import waves
 
 __all__ = [
     "PALETTE",
@@ -42,4 +43,5 @@ __all__ = [
     "stepper",
     "thread_mapping",
     "tiles",
+    "waves",
 ]
