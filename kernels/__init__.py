@@ -25,6 +25,7 @@ _HOME = {  # public name: the module that defines it
     "peers": "measure.records",
     "results": "measure.records",
     "sgemm": "ladder.choose",
+    "stalls": "measure.records",
     "step": "ladder.step",
     "steps": "ladder.step",
     "trace": "instruments.trace",

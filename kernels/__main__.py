@@ -108,6 +108,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     running.add_argument("--times", type=_size, default=1, metavar="N", help="launches; default: 1")
     running.add_argument(
+        "--also",
+        type=_step,
+        action="append",
+        default=[],
+        metavar="STEP",
+        help="then launch this one as often; may be given again",
+    )
+    running.add_argument(
         "--device", choices=DEVICES, default="auto", help="default: the GPU if there is one"
     )
     for one in (tracing, running):
@@ -118,13 +126,21 @@ def _parser() -> argparse.ArgumentParser:
         _profile, "profile", "count the same on the GPU, with Nsight Compute's ncu, and save it"
     )
     measuring.add_argument(
-        "--size", type=_cube, default=256, metavar="N", help="of M = N = K; default: 256"
+        "--stalls",
+        action="store_true",
+        help="record what warps wait for and how busy the GPU is, not what a trace counts",
+    )
+    measuring.add_argument(
+        "--size",
+        type=_cube,
+        metavar="N",
+        help="of M = N = K; default: 256, and 4096 with --stalls",
     )
     measuring.add_argument(
         "--output",
         type=Path,
         metavar="PATH",
-        help="save the counters here; default: kernels/results/GPU/counters.json",
+        help="save it here; default: kernels/results/GPU/counters.json, or stalls.json",
     )
     for one in (checking, timing, measuring):
         one.add_argument(
@@ -249,9 +265,14 @@ def _product(options: argparse.Namespace) -> shapes.Shape:
 
 
 def _run(options: argparse.Namespace) -> int:
-    A, B, _ = inputs(*_product(options))
-    for _ in range(options.times):
-        options.step(A, B, device=options.device)
+    shape = _product(options)
+    for other in options.also:
+        if constraint := other.broken(*shape):
+            options.parser.error(f"{other.label} requires {constraint}")
+    A, B, _ = inputs(*shape)
+    for one in (options.step, *options.also):
+        for _ in range(options.times):
+            one(A, B, device=options.device)
     return 0
 
 
@@ -269,12 +290,14 @@ def _trace(options: argparse.Namespace) -> int:
 
 def _profile(options: argparse.Namespace) -> int:
     chosen = _chosen(options)
-    found = profiling.profile(chosen, options.size, options.output)
+    record, usual = (profiling.stalls, 4096) if options.stalls else (profiling.profile, 256)
+    size = options.size or usual
+    found = record(chosen, size, options.output)
     if options.json:
         print(json.dumps(found, indent=2))
         return 0
     for one in chosen:
-        print(f"{one.label}, {options.size}")
+        print(f"{one.label}, {size}")
         for name, count in sorted(found["steps"][one.label].items()):
             print(f"{count:15,}  {name}")
     return 0

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "results"
-TIMINGS, COUNTERS = "timings.json", "counters.json"  # in a folder for each GPU
+# in a folder for each GPU
+TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -214,13 +215,24 @@ def counters(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def counters_path(gpu_name: str, folder: Path = FOLDER) -> Path:
-    return folder / slug(gpu_name) / COUNTERS
+def stalls(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """What Nsight Compute saw warps wait for on a GPU, and how busy that was.
+
+    {"size": M = N = K, "steps": {label: {metric: value}}, "provenance": …}; `kernels.metrics`
+    has the metrics' names: STALLED with one of REASONS, ISSUE_ACTIVE, L1_HITS and the others of
+    STATE. Raises ValueError if there is no such record.
+    """
+    path = _recorded(gpu_name, STALLS, folder)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
+    return folder / slug(gpu_name) / name
 
 
 def _recorded(gpu_name: str, name: str, folder: Path) -> Path:
     """The file of a GPU's record; raises ValueError, with the GPUs that have one, without it."""
-    path = folder / slug(gpu_name) / name
+    path = recorded_path(gpu_name, name, folder)
     if path.is_file():
         return path
     others = sorted(folder.glob(f"*/{name}"))
