@@ -21,6 +21,7 @@ _HOME = {  # public name: the module that defines it
     "Kernel": "run.kernel",
     "NoGPU": "run.gpu",
     "counters": "measure.records",
+    "experiments": "measure.records",
     "inputs": "ladder.reference",
     "peers": "measure.records",
     "results": "measure.records",

@@ -1,4 +1,5 @@
-"""The command line: python -m kernels list, check, run, trace, sanitize, bench, profile, bits."""
+"""The command line: python -m kernels list, check, run, trace, sanitize, bench, profile, bits,
+experiments."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from . import ptx, shapes, targets
 from .ladder.check import check, digest
 from .ladder.reference import CheckError, inputs
 from .ladder.step import Step, step, steps, with_variants
-from .measure import bench, floors, profiling
+from .measure import bench, experiments, floors, profiling
 from .measure.records import MergeError, write
 from .run import gpu
 from .run.build import CompileError
@@ -148,6 +149,19 @@ def _parser() -> argparse.ArgumentParser:
         )
     for one in (listing, checking, tracing, sanitizing, timing, measuring):
         one.add_argument("--json", action="store_true", help="print JSON, for programs")
+    deciding = command(
+        _experiments, "experiments", "time the edits of steps that decide a question", False
+    )
+    deciding.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"{', '.join(experiments.TABLE)}; all if none"
+    )
+    deciding.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="save the records here; default: kernels/results/GPU/experiments.json",
+    )
+    deciding.set_defaults(parser=deciding)
     bits = command(
         _bits, "bits", "record the SHA-256 of results on the GPU, for tests to compare with"
     )
@@ -300,6 +314,19 @@ def _profile(options: argparse.Namespace) -> int:
         print(f"{one.label}, {size}")
         for name, count in sorted(found["steps"][one.label].items()):
             print(f"{count:15,}  {name}")
+    return 0
+
+
+def _experiments(options: argparse.Namespace) -> int:
+    try:
+        found = experiments.run(options.names, step, options.output)
+    except CheckError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except ValueError as error:
+        options.parser.error(str(error))
+    for name, results in found.items():
+        print(f"\n{name}: {experiments.TABLE[name].question}\n{results}")
     return 0
 
 

@@ -7,6 +7,7 @@ from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefron
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
+from .pipe import global_wavefronts, ideal_global_wavefronts, local_wavefronts
 from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
 from .sass import machine_loop, timeline
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
@@ -26,9 +27,12 @@ __all__ = [
     "cache_lines",
     "compulsory_bytes",
     "fma_to_load_share",
+    "global_wavefronts",
+    "ideal_global_wavefronts",
     "ideal_sectors",
     "ideal_wavefronts",
     "instruction_mix",
+    "local_wavefronts",
     "loops",
     "machine_loop",
     "occupancy",

@@ -42,7 +42,7 @@ STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 REASONS = (
     *("selected", "not_selected", "wait", "dispatch_stall", "math_pipe_throttle"),
     *("short_scoreboard", "mio_throttle", "long_scoreboard", "lg_throttle", "barrier"),
-    *("no_instruction", "branch_resolve", "drain", "imc_miss", "membar", "misc", "sleeping"),
+    *("no_instruction", "branch_resolving", "drain", "imc_miss", "membar", "misc", "sleeping"),
     *("tex_throttle", "gmma", "warpgroup_arrive"),
 )
 # Of the cycles in which an SM, or its L1, had work, the per cent in which a scheduler issued an

@@ -224,8 +224,12 @@ def launch(space: str, kind: str) -> None:
     kernels = {
         width: Kernel(SOURCE, f"{space}_{kind}_{width}", (f"-DUNITS={UNITS}",)) for width in WIDTHS
     }
+    # at a multiple of 2 MiB, since which tags are looked up at once depends on the address
+    data, out = gpu.empty(2**20, np.uint32), gpu.empty(2**20, np.uint32)
+    gpu.fill_bytes(data, 0)
     for pattern in cases():
-        kernels[pattern.width](1, LANES, arguments(pattern), "gpu")
+        lanes, active, host, _ = arguments(pattern)
+        kernels[pattern.width](1, LANES, (lanes, active, data[: host.size], out), "gpu")
 
 
 def measure(space: str, kind: str) -> dict[Pattern, list[int]]:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..instruments.metrics import METRICS, STATE
+from ..instruments.metrics import METRICS, PIPE, STATE
 from ..run import gpu
 from .provenance import provenance
 from .records import COUNTERS, STALLS, recorded_path, write
@@ -107,18 +107,20 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
     default where `kernels.counters` reads it; counts that were there of other steps stay. Raises
     gpu.NoGPU, ProfileError for a shape that a step cannot do, and what `run_ncu` raises.
     """
-    return _record(steps, size, output or _recorded(COUNTERS), METRICS, LAUNCHES)
+    # the data pipe by itself: with it ncu would need two passes, in which stores wait differently
+    passes = [m for m in METRICS if m != PIPE], [PIPE]
+    return _record(steps, size, output or _recorded(COUNTERS), passes, LAUNCHES)
 
 
 def stalls(steps: Sequence, size: int, output: Path | None = None) -> dict:
     """What kept each step from issuing instructions, for M = N = K = size: the metrics of STATE,
     of one launch with cold caches. Returned, saved and refused as by `profile`;
     `kernels.stalls` reads it."""
-    return _record(steps, size, output or _recorded(STALLS), STATE, 1)
+    return _record(steps, size, output or _recorded(STALLS), [STATE], 1)
 
 
 def _record(
-    steps: Sequence, size: int, output: Path, metrics: Sequence[str], launches: int
+    steps: Sequence, size: int, output: Path, passes: Sequence[Sequence[str]], launches: int
 ) -> dict:
     gpu.require()
     for step in steps:
@@ -132,10 +134,13 @@ def _record(
     command = ["-m", "kernels", "run", steps[0].label, str(size), "--times", str(launches)]
     for step in steps[1:]:
         command += ["--also", step.label]
-    rows = iter(launched([*command, "--device", "gpu"], launches * len(steps), metrics))
-    for step in steps:
-        own = list(itertools.islice(rows, launches))
-        found["steps"][step.label] = {m: min(row[m] for row in own) for m in metrics}
+    counts: dict[str, dict] = {step.label: {} for step in steps}
+    for metrics in passes:
+        rows = iter(launched([*command, "--device", "gpu"], launches * len(steps), metrics))
+        for step in steps:
+            own = list(itertools.islice(rows, launches))
+            counts[step.label] |= {m: min(row[m] for row in own) for m in metrics}
+    found["steps"] |= counts
     write(output, json.dumps(found, indent=1, sort_keys=True) + "\n")
     return found
 
