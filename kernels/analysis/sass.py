@@ -23,6 +23,7 @@ CODES = {form << 8 | 0x23: "fma" for form in range(2, 16, 2)} | {
     0xB1D: "barrier",
     0x947: "branch",
 }
+REUSE = 0xF << 26  # in the last word: operands that stay in the caches of the register banks
 EXECUTABLE = 4  # the flag of a section of an ELF file
 
 
@@ -34,7 +35,7 @@ def machine_loop(kernel, arch: str = "sm_90") -> tuple[str, ...]:
     Raises CompileError.
     """
     kernel = getattr(kernel, "kernel", kernel)  # a Step has a kernel
-    words = _instructions(kernel.cubin(arch))
+    words = instructions(kernel.cubin(arch))
     names = [CODES.get(int(word) & 0xFFF, "other") for word in words[:, 0]]
     loops = [
         names[n + 1 + _offset(words[n]) : n + 1]
@@ -51,7 +52,7 @@ def timeline(names: Iterable[str], keep: Collection[str]) -> str:
     return "  ".join(f"{len(list(run))} {name}" for name, run in itertools.groupby(kept))
 
 
-def _instructions(cubin: bytes) -> np.ndarray:
+def instructions(cubin: bytes) -> np.ndarray:
     """The code of a cubin with one kernel: uint32, shape (instructions, 4)."""
     (table,) = struct.unpack_from("<Q", cubin, 40)  # an ELF file: its sections
     size, count = struct.unpack_from("<2H", cubin, 58)
