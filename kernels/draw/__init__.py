@@ -18,6 +18,7 @@ from .plots import gflops, roofline
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
 from .tiles import tiles
+from .timeline import timeline
 from .waves import waves
 
 __all__ = [
@@ -40,5 +41,6 @@ __all__ = [
     "stepper",
     "thread_mapping",
     "tiles",
+    "timeline",
     "waves",
 ]
