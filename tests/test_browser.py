@@ -26,8 +26,8 @@ CUT_OFF = """
         .map(e => e.tagName + "." + e.className + ": " + e.textContent.trim().slice(0, 60));
 })()
 """
-# Text whose contrast with what is behind it, as WCAG 2 defines it, is less than 4.5. Behind the text
-# of a picture is the picture without its text, drawn in the colours of the page.
+# Text whose contrast with what is behind it, as WCAG 2 defines it, is less than 4.5. Behind the
+# text of a picture is the picture without its text, drawn in the colours of the page.
 FAINT = """
 (async () => {
     const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
