@@ -8,11 +8,19 @@ from .bars import bars
 from .coalescing import coalescing
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
+from .ladder import ladder
+from .latency import hiding, latency
 from .listing import listing
+from .memory import memory
+from .nesting import nesting
 from .occupancy import occupancy
+from .outer_product import outer_product
 from .plots import gflops, roofline
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
+from .tiles import tiles
+from .timeline import timeline
+from .waves import waves
 
 __all__ = [
     "PALETTE",
@@ -24,9 +32,18 @@ __all__ = [
     "explorer",
     "from_matplotlib",
     "gflops",
+    "hiding",
+    "ladder",
+    "latency",
     "listing",
+    "memory",
+    "nesting",
     "occupancy",
+    "outer_product",
     "roofline",
     "stepper",
     "thread_mapping",
+    "tiles",
+    "timeline",
+    "waves",
 ]

@@ -12,6 +12,7 @@ registers; None stands for all threads.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -238,7 +239,8 @@ def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Calla
         execute = with_clocks(decoder(i, site), i, site.slots, before_end)
         return control.guarded(execute, site.slots.guard(i), i) if i.guard else execute
     except (Unsupported, IndexError, KeyError, AttributeError) as reason:
-        why = next((str(e) for name, e in entry.unread.items() if name in str(reason)), reason)
+        words = set(re.findall(r"[\w$]+", str(reason)))
+        why = next((str(e) for name, e in entry.unread.items() if name in words), reason)
         where = f" in {demangle(site.function.name)}" if site.function is not entry else ""
         raise UnknownOpcode(
             f"the interpreter does not know {i.text!r}{where} ({why}): {ADVICE}", instruction=i
@@ -289,7 +291,7 @@ def run(
     statics: Statics | None = None,
     write=None,
     progress=None,
-    names=None,
+    names=lambda *_: None,
 ) -> None:
     """Run an entry for a grid of blocks.
 
@@ -301,8 +303,8 @@ def run(
     misaligned, and go on without them; arrays lie farther apart then, so that fewer of the former
     end in another array. statics: the module's variables, which the run changes; fresh ones
     without. write: takes the text of printf, sys.stdout.write without. progress: called with
-    (blocks done, blocks), at most ten times a second. names: what errors call things, either the
-    arguments' names or a function (space, Allocation, offset) that gives a place's name or None.
+    (blocks done, blocks), at most ten times a second. names: a function (space, Allocation, offset)
+    -> what errors call that place, or None.
 
     Raises ValueError for a launch that a GPU would refuse, and a PTXError for what goes wrong
     while running.
@@ -312,7 +314,6 @@ def run(
     program = decode(entry)
     threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
     statics = fresh(entry.variables) if statics is None else statics
-    names = namer(names)
     held = place(entry, args, statics, program.heap, FAR if tolerant else memory.GUARD, names)
     apart = APART if tolerant else 0
     shared, shared_size = memory.lay_out(
@@ -374,19 +375,6 @@ def keep_freed_memory() -> None:
     M_MMAP_THRESHOLD). Otherwise each array of 256 KiB goes back to the system and its pages come
     anew: three times the time of a multiply-add. Other allocators do not mind."""
     np.empty(31 << 20, np.uint8)
-
-
-def namer(names):
-    """The arguments' names as a function of places, as spaces take it."""
-    if callable(names):
-        return names
-    names = names or ()
-
-    def name_of(space: str, allocation: memory.Allocation, offset: int) -> str | None:
-        n = allocation.argument
-        return names[n] if n is not None and n < len(names) else None
-
-    return name_of
 
 
 def rows_of(name: str, layout: Layout, rows: tuple[int, int], names) -> memory.Space:

@@ -4,6 +4,7 @@ import builtins
 import re
 import types
 
+import numpy as np
 import pytest
 from drawn import texts
 
@@ -57,6 +58,12 @@ def test_listing_is_the_function_with_the_line_numbers_of_the_file(naive):
     assert text[numbers[0] - 1].startswith('extern "C"') and text[numbers[-1] - 1] == "}"
     part = listing(step, trace, lines=(numbers[0] + 9, numbers[-1]))
     assert f">{numbers[0] + 9}</span>" in part.body and f">{numbers[0]}</span>" not in part.body
+
+
+def test_a_kernel_may_be_one_line():
+    one = kernels.Kernel('extern "C" __global__ void fill(int* x) { x[threadIdx.x] = 1; }', "fill")
+    ((line, words),) = rows(listing(one, one.trace(1, 32, [np.zeros(32, np.int32)])))
+    assert line == 1 and words[:2] == ["store", "x"]
 
 
 def test_bars_are_as_long_as_what_moved_and_tell_the_ideal(naive):

@@ -73,6 +73,11 @@ def test_the_longest_key_counts(text, key):
         ("call.uni g, (%r2);", [], ["%r2"]),
         ("call %rd1, (%r2), table;", [], ["%rd1", "%r2"]),
         (
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd1}, {%rd2}, {%rd3}, {%rd4};",
+            ["%rd1"],
+            ["%rd2", "%rd3", "%rd4"],
+        ),
+        (
             "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2}, %rd1, %rd2, 1, 1, 1;",
             ["%f1", "%f2"],
             ["%f1", "%f2", "%rd1", "%rd2"],
