@@ -65,7 +65,7 @@ def outer_product(of: Any, thread: int = 0, block=None) -> Stepper:
         f"{fmas / loads:.3g} for each load. An outline is what one load brings at this k; dark is "
         "new, pale was loaded before; the number in an element of C counts its FMAs"
     )
-    return stepper(frames, labels, f"Outer product, step by step. {words}.", f"{words}.")
+    return stepper(frames, labels, f"Outer product, step by step. {words}.", f"{words}.", "k")
 
 
 def _stored(trace, thread: int) -> tuple[list[int], list[int]]:
