@@ -66,7 +66,7 @@ def outer_product(of: Any, thread: int = 0, block=None) -> Stepper:
         "new is strong, what was loaded before is pale; the number in an element of C counts its "
         "FMAs"
     )
-    return stepper(frames, labels, f"Outer product, step by step. {words}.", f"{words}.")
+    return stepper(frames, labels, f"Outer product, step by step. {words}.", f"{words}.", "k")
 
 
 def _stored(trace, thread: int) -> tuple[list[int], list[int]]:

@@ -59,7 +59,7 @@ def tiles(
         f"what it loads from A and B at a time, pale what it has loaded before, outlined what one "
         f"thread loads.{some}"
     )
-    return stepper(frames, labels, f"Tiles of A and B, step by step. {words}", words)
+    return stepper(frames, labels, f"Tiles of A and B, step by step. {words}", words, f"{what}s")
 
 
 def _label(what: str, n: int, count: int, A: np.ndarray, B: np.ndarray) -> str:
