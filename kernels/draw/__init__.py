@@ -11,6 +11,7 @@ from .figure import PALETTE, Figure, from_matplotlib
 from .listing import listing
 from .occupancy import occupancy
 from .plots import gflops, roofline
+from .stalls import stalls
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
 
@@ -27,6 +28,7 @@ __all__ = [
     "listing",
     "occupancy",
     "roofline",
+    "stalls",
     "stepper",
     "thread_mapping",
 ]
