@@ -97,11 +97,11 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
 
 def _measure(cost) -> tuple[str, int, int]:
     """The unit in which the memory counts, how many, and how many at best."""
-    wavefronts = getattr(cost, "wavefronts", 0)
+    sectors = getattr(cost, "sectors", None)  # of global memory alone
     return (
-        ("wavefront", wavefronts, cost.ideal)
-        if wavefronts
-        else ("sector", cost.sectors, cost.ideal)
+        ("wavefront", cost.wavefronts, cost.ideal)
+        if sectors is None
+        else ("sector", sectors, cost.ideal)
     )
 
 
