@@ -97,10 +97,10 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
 
 def _measure(cost) -> tuple[str, int, int]:
     """The unit in which the memory counts, how many, and how many at best."""
-    sectors = getattr(cost, "sectors", None)  # of global memory alone
+    sectors = getattr(cost, "sectors", 0)  # of global memory alone
     return (
         ("wavefront", cost.wavefronts, cost.ideal)
-        if sectors is None
+        if not sectors
         else ("sector", sectors, cost.ideal)
     )
 
