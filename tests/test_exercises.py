@@ -20,7 +20,6 @@ FEWEST = 2
 LACKING: set[str] = {
     "02_naive",
     "03_coalesced",
-    "04_index_arithmetic",
     "07_thread_tile_1d",
     "08_vectorized",
     "09_thread_tile_2d",

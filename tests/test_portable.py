@@ -29,7 +29,6 @@ TOO_LONG: set[str] = {
     "01_the_problem",
     "02_naive",
     "03_coalesced",
-    "04_index_arithmetic",
     "07_thread_tile_1d",
     "08_vectorized",
     "09_thread_tile_2d",
