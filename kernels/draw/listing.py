@@ -143,8 +143,7 @@ def _cost(place, unit: str, used: int, best: int, cost, longest) -> str:
     sectors = ""
     if unit == "wavefront" and isinstance(cost, Cost):
         sectors = (
-            f"; {_units(cost.sectors, requests, 'sector')} a request, "
-            f"{_each(cost.ideal, requests)} at best"
+            f" ({_units(cost.sectors, requests, 'sector')}, {_each(cost.ideal, requests)} at best)"
         )
     return (
         f'<div style="{_COST.format(MORE if used > best else BEST)}">'

@@ -46,8 +46,8 @@ def test_listing_puts_the_costs_below_their_lines(naive):
     assert "*c =" in text[found[2][0] - 1]
     words = " ".join(found[0][1])
     assert f"32 wavefronts a request, 1 at best; {64 * 64 // 32 * 64 * 32:,} in all" in words
-    assert "; 32 sectors a request, 4 at best" in words
-    assert "1 sector a request, 1 at best" in " ".join(found[1][1])
+    assert "(32 sectors, 4 at best)" in words
+    assert "(1 sector, 1 at best)" in " ".join(found[1][1])
 
 
 def test_listing_is_the_function_with_the_line_numbers_of_the_file(naive):
