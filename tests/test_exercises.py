@@ -20,9 +20,6 @@ FEWEST = 2
 LACKING: set[str] = {
     "02_naive",
     "03_coalesced",
-    "04_index_arithmetic",
-    "05_shared_tiling",
-    "06_bank_conflicts",
     "07_thread_tile_1d",
     "08_vectorized",
     "09_thread_tile_2d",
