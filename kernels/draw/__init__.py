@@ -8,11 +8,14 @@ from .bars import bars
 from .coalescing import coalescing
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
+from .ladder import ladder
 from .listing import listing
+from .nesting import nesting
 from .occupancy import occupancy
 from .plots import gflops, roofline
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
+from .tiles import tiles
 
 __all__ = [
     "PALETTE",
@@ -24,9 +27,12 @@ __all__ = [
     "explorer",
     "from_matplotlib",
     "gflops",
+    "ladder",
     "listing",
+    "nesting",
     "occupancy",
     "roofline",
     "stepper",
     "thread_mapping",
+    "tiles",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..measure.records import CUBLAS, Results
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
-from .plots import label_of, origin_of
+from .plots import label_of, origin_of, three_digits
 
 HEIGHT = 0.42  # inches for each bar
 
@@ -31,7 +31,7 @@ def bars(results: Results, steps: Sequence[Any], size: int = 4096, caption: str 
             ax.barh(y, r.tflops, color=colour, alpha=0.35 if name == CUBLAS else 0.75, height=0.7)
             ax.plot([r.tflops_p10, r.tflops_p90], [y, y], color=INK, linewidth=2.5)
             ax.annotate(
-                _three_digits(r.tflops),
+                three_digits(r.tflops),
                 (r.tflops_p90, y),
                 xytext=(5, 0),
                 color=INK,
@@ -51,14 +51,10 @@ def bars(results: Results, steps: Sequence[Any], size: int = 4096, caption: str 
         "right edge is the measured FMA peak."
     )
     rates = ", ".join(
-        f"{label_of(name)} {_three_digits(r.tflops)}" for name, r in zip(names, records)
+        f"{label_of(name)} {three_digits(r.tflops)}" for name, r in zip(names, records)
     )
     alt = f"TFLOPS at M = N = K = {size}, {origin_of(results)}. FMA peak {peak:.3g}. {rates}."
     return from_matplotlib(fig, alt, caption)
-
-
-def _three_digits(rate: float) -> str:
-    return f"{rate:#.3g}".rstrip(".")
 
 
 def _two_lines(label: str) -> str:

@@ -179,6 +179,10 @@ def label_of(name: str) -> str:
     return "cuBLAS" if name == CUBLAS else step.replace("_", " ") + space + defines
 
 
+def three_digits(rate: float) -> str:
+    return f"{rate:#.3g}".rstrip(".")
+
+
 def origin_of(source: Results) -> str:
     if source.recorded:
         return f"recorded on {source.gpu}, {source.date}"

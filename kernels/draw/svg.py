@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 
+import numpy as np
+
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
@@ -18,14 +20,21 @@ def tag(name: str, *children: str, **attributes) -> str:
     return f"<{head}>{''.join(children)}</{name}>" if children else f"<{head}/>"
 
 
-def document(width: float, height: float, *children: str) -> str:
-    """The <svg> element: text in the page's colour and font unless an element says otherwise."""
+NARROW = 360  # units that fit beside one another on a phone, where one is then about a pixel
+LARGER = 4 / 3  # a drawing of that width on a page with room for more
+
+
+def document(width: float, height: float, *children: str, scale: float = 1) -> str:
+    """The <svg> element: text in the page's colour and font unless an element says otherwise.
+
+    scale: pixels of a unit where the page has room for them; with less, the drawing shrinks.
+    """
     return tag(
         "svg",
         *children,
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {short(width)} {short(height)}",
-        width=width,
+        width=width * scale,
         font_family=FONT,
         font_size=12,
         fill="currentColor",
@@ -42,6 +51,41 @@ def cells(places, size: float, **attributes) -> str:
         f"M{short(x)} {short(y)}h{short(size)}v{short(size)}h{short(-size)}z" for x, y in places
     )
     return tag("path", d=steps, **attributes) if steps else ""
+
+
+def areas(inside: np.ndarray, x: float, y: float, size: float) -> str:
+    """The cells of a grid that are True, as the path of rectangles: runs of a row, joined
+    downwards. The grid's corner is at (x, y), a cell has that size."""
+    path, open_runs = [], {}
+    for row, line in enumerate([*inside, np.zeros(inside.shape[1], bool)]):
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], line.astype(np.int8), [0]])))
+        runs = set(zip(edges[::2].tolist(), edges[1::2].tolist()))
+        for run in [run for run in open_runs if run not in runs]:
+            start = open_runs.pop(run)
+            path.append((run[0], start, run[1] - run[0], row - start))
+        for run in runs:
+            open_runs.setdefault(run, row)
+    return "".join(
+        f"M{short(x + size * left)} {short(y + size * top)}"
+        f"h{short(size * wide)}v{short(size * high)}h{short(-size * wide)}z"
+        for left, top, wide, high in sorted(path)
+    )
+
+
+def borders(owner: np.ndarray, x: float, y: float, size: float) -> str:
+    """Lines between cells of a grid with different owners, and around those that have one: -1 is
+    nobody. As a path; the grid lies as in `areas`."""
+    around = np.pad(owner, 1, constant_values=-1)
+    path = ""
+    for across, (values, direction) in enumerate(((around.T, "v"), (around, "h"))):
+        changes = values[1:] != values[:-1]
+        for n, border in enumerate(changes[:, 1:-1]):
+            edges = np.flatnonzero(np.diff(np.concatenate([[0], border.astype(np.int8), [0]])))
+            for start, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
+                left, top = (start, n) if across else (n, start)
+                path += f"M{short(x + size * left)} {short(y + size * top)}"
+                path += f"{direction}{short(size * (end - start))}"
+    return path
 
 
 def legend(x: float, y: float, entries) -> str:

@@ -56,16 +56,22 @@ def thread_mapping(
     parts = [
         svg.tag(
             "path",
-            d=_areas(owners.warp == w, cell),
+            d=svg.areas(owners.warp == w, LEFT, TOP, cell),
             fill=COLOURS[w % len(COLOURS)],
             fill_opacity=TINT,
         )
         for w in warps
     ]
     if (owners.warp == SEVERAL).any():
-        parts.append(svg.tag("path", d=_areas(owners.warp == SEVERAL, cell), fill_opacity=0.2))
+        parts.append(
+            svg.tag("path", d=svg.areas(owners.warp == SEVERAL, LEFT, TOP, cell), fill_opacity=0.2)
+        )
     if mine.any():
-        parts.append(svg.tag("path", d=_areas(mine, cell), fill=COLOURS[chosen[0] % len(COLOURS)]))
+        parts.append(
+            svg.tag(
+                "path", d=svg.areas(mine, LEFT, TOP, cell), fill=COLOURS[chosen[0] % len(COLOURS)]
+            )
+        )
     code = owners.warp * lanes.LANES + owners.lane
     if cell >= 3:
         parts.append(_lines(code, cell, stroke_opacity=0.3))
@@ -125,39 +131,10 @@ def _owners(trace, array: str, kind: str, index) -> _Owners:
     return _Owners(only(warp), only(lane), top, left, "component" if apart else "element")
 
 
-def _areas(inside: np.ndarray, cell: float) -> str:
-    """The elements that are True as a path of rectangles: runs of a row, joined downwards."""
-    path, open_runs = [], {}
-    for row, line in enumerate([*inside, np.zeros(inside.shape[1], bool)]):
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], line.astype(np.int8), [0]])))
-        runs = set(zip(edges[::2].tolist(), edges[1::2].tolist()))
-        for run in [run for run in open_runs if run not in runs]:
-            start = open_runs.pop(run)
-            path.append((run[0], start, run[1] - run[0], row - start))
-        for run in runs:
-            open_runs.setdefault(run, row)
-    return "".join(
-        f"M{_at(x, y, cell)}h{svg.short(cell * w)}v{svg.short(cell * h)}h{svg.short(-cell * w)}z"
-        for x, y, w, h in sorted(path)
-    )
-
-
 def _lines(owner: np.ndarray, cell: float, **attributes) -> str:
     """Lines between elements of different owners and around them all."""
-    around = np.pad(owner, 1, constant_values=NOBODY)
-    path = ""
-    for across, (values, direction) in enumerate(((around.T, "v"), (around, "h"))):
-        borders = values[1:] != values[:-1]
-        for n, border in enumerate(borders[:, 1:-1]):
-            edges = np.flatnonzero(np.diff(np.concatenate([[0], border.astype(np.int8), [0]])))
-            for start, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
-                corner = _at(start, n, cell) if across else _at(n, start, cell)
-                path += f"M{corner}{direction}{svg.short(cell * (end - start))}"
+    path = svg.borders(owner, LEFT, TOP, cell)
     return svg.tag("path", d=path, fill="none", stroke="currentColor", **attributes)
-
-
-def _at(column: float, row: float, cell: float) -> str:
-    return f"{svg.short(LEFT + cell * column)} {svg.short(TOP + cell * row)}"
 
 
 def _pieces(code: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int, int, int]]:

@@ -169,7 +169,7 @@ def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, A
         missed = ["right", "clean", *goals]
         return Attempt(step.label, (*rows, *(Row(name, False, "", "not run") for name in missed)))
     run("right", lambda: check(step, "interpreter"), lambda report: f"{len(report.rows)} cases")
-    shape = shape or _small(step)
+    shape = shape or small_shape(step)
     sides = "M = {}, N = {}, K = {}".format(*shape)
     run("clean", lambda: _clean(step, shape), lambda _: sides)
     if not goals:
@@ -213,7 +213,7 @@ def _clean(step: Any, shape: tuple[int, int, int]) -> None:
         raise CheckError("\n".join(str(finding) for finding in found[:3]))
 
 
-def _small(step: Any) -> tuple[int, int, int]:
+def small_shape(step: Any) -> tuple[int, int, int]:
     """Two tiles along M and N and four along K, or another small shape that the step can do."""
     m, n, k = (step.defines.get(name, 8) for name in ("BM", "BN", "BK"))
     candidates = ((2 * m, 2 * n, 4 * k), (m, n, k), (67, 71, 73))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -53,6 +54,12 @@ def elements(svg, tag, **attributes):
     ]
 
 
+def rectangles(path):
+    """(x, y, width, height) of those in the path of `svg.areas`."""
+    found = re.findall(r"M(\S+) ([^h]+)h([^v]+)v([^h]+)h[^z]+z", path["d"])
+    return [tuple(map(float, place)) for place in found]
+
+
 def texts(svg):
     """Every text that is not empty: (x, y) -> words."""
     root = ElementTree.fromstring(getattr(svg, "svg", svg))
@@ -70,3 +77,36 @@ def bars(svg, fill):
         for e in elements(svg, "rect", fill=fill)
         if float(e["width"]) > 0 and float(e["height"]) == 17
     ]
+
+
+INK = {None, "currentColor"}
+PHONE = 358  # pixels of a drawing on a page 390 pixels wide
+SMALLEST = 9
+
+
+def legible(svg):
+    """The texts of a drawing, once it is sure that each is large enough on a phone, inside the
+    drawing, and in the colour of the page's own text."""
+    root = ElementTree.fromstring(getattr(svg, "svg", svg))
+    width, height = map(float, root.get("viewBox").split()[2:])
+    scale = min(1, PHONE / width)
+    found = []
+
+    def walk(node, size, fill, anchor):
+        size = float(node.get("font-size") or size)
+        fill = node.get("fill") or fill
+        anchor = node.get("text-anchor") or anchor
+        if node.tag.endswith("}text") and node.text:
+            assert size * scale >= SMALLEST, (node.text, size)
+            assert fill in INK, (node.text, fill)
+            long = 0.6 * size * len(node.text)
+            if node.get("transform") is None:
+                left = float(node.get("x")) - long * {"middle": 0.5, "end": 1}.get(anchor, 0)
+                assert left >= -1 and left + long <= width + 1, (node.text, left, long)
+            assert 0 < float(node.get("y")) <= height, node.text
+            found.append(node)
+        for child in node:
+            walk(child, size, fill, anchor)
+
+    walk(root, 12, None, None)
+    return found

@@ -1,0 +1,79 @@
+"""The ladder so far: what each step up to this one reaches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ladder.step import step as step_of, steps
+from ..measure.records import CUBLAS, Results, results as recorded
+from . import svg
+from .figure import PALETTE, Figure
+from .plots import label_of, origin_of, three_digits
+
+GPU = "NVIDIA H200"
+LEFT, TOP, PITCH, BAR = 138, 46, 19, 13
+RIGHT = svg.NARROW - 46  # where the longest bar ends; right of it stand the numbers
+OWN = {"fill": PALETTE["blue"]}
+BEFORE = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke": PALETTE["blue"]}
+EARLIER = {"fill": "currentColor", "fill_opacity": 0.2}
+
+
+def ladder(step: Any, results: Results | None = None, size: int = 4096) -> Figure:
+    """TFLOPS of each step up to this one at M = N = K = size, and cuBLAS as a line.
+
+    step: a Step or what `kernels.step` takes; results: the timings, None for those recorded on an
+    H200. The step's own bar is filled, that of the step before it outlined. Raises ValueError if
+    one of them was not measured at that size.
+    """
+    results = recorded(GPU) if results is None else results
+    number = getattr(step, "number", None) or step_of(step).number
+    names = [one.label for one in steps() if one.number <= number]
+    rates = [results.at(name, size).tflops for name in names]
+    cublas = results.at(CUBLAS, size).tflops
+    scale = (RIGHT - LEFT) / max([cublas, *rates])
+    head = _head(names, rates)
+    parts = [svg.text(0, 14, head, font_weight="bold", font_size=13)]
+    for n, (name, rate) in enumerate(zip(names, rates)):
+        y, last = TOP + PITCH * n, len(names) - 1 - n
+        bold = "bold" if last < 2 else None
+        look = (OWN, BEFORE)[last] if last < 2 else EARLIER
+        parts += [
+            svg.text(
+                LEFT - 6, y + 11, label_of(name), text_anchor="end", font_weight=bold, font_size=11
+            ),
+            svg.tag("rect", x=LEFT, y=y, width=scale * rate, height=BAR, **look),
+            svg.text(
+                svg.NARROW - 2, y + 11, three_digits(rate), text_anchor="end", font_weight=bold
+            ),
+        ]
+    bottom = TOP + PITCH * len(names)
+    x = LEFT + scale * cublas
+    parts += [
+        svg.tag(
+            "path",
+            d=f"M{svg.short(x)} {TOP - 6}V{bottom - 3}",
+            stroke="currentColor",
+            stroke_dasharray="4 3",
+        ),
+        svg.text(x, TOP - 10, f"cuBLAS {three_digits(cublas)}", text_anchor="end"),
+        svg.text(LEFT, bottom + 11, f"TFLOPS at M = N = K = {size}"),
+    ]
+    origin = origin_of(results)
+    found = ", ".join(f"{label_of(name)} {three_digits(r)}" for name, r in zip(names, rates))
+    return Figure(
+        svg.document(svg.NARROW, bottom + 18, *parts, scale=svg.LARGER),
+        f"The ladder so far. TFLOPS at M = N = K = {size}, {origin}: {found}; "
+        f"cuBLAS {three_digits(cublas)}.",
+        f"The filled bar is this step, {100 * rates[-1] / cublas:.2g} % of cuBLAS"
+        f"{', the outlined one the step before' if len(rates) > 1 else ''}. "
+        f"Median, {origin}.",
+    )
+
+
+def _head(names: list[str], rates: list[float]) -> str:
+    """ "6.39 → 1.71 TFLOPS, × 0.27": what the last step made of the one before."""
+    *_, own = rates
+    if len(rates) == 1:
+        return f"{label_of(names[0])}: {three_digits(own)} TFLOPS"
+    before = rates[-2]
+    return f"{three_digits(before)} → {three_digits(own)} TFLOPS, × {own / before:.3g}"

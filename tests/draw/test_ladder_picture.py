@@ -1,0 +1,65 @@
+"""The ladder so far: its bars and numbers are the records'."""
+
+import pytest
+from drawn import elements, legible, texts
+
+import kernels
+from kernels.draw import PALETTE, ladder
+from kernels.draw.plots import three_digits
+
+GPU = "NVIDIA H200"
+
+
+def bars(figure):
+    return [(float(r["width"]), r) for r in elements(figure, "rect")]
+
+
+@pytest.mark.parametrize("number", [2, 5, 11, 15])
+def test_a_bar_for_each_step_up_to_this_one_as_long_as_its_rate(number):
+    results = kernels.results(GPU)
+    shown = [step for step in kernels.steps() if step.number <= number]
+    rates = [results.at(step, 4096).tflops for step in shown]
+    figure = ladder(kernels.step(number))
+    widths = [width for width, _ in bars(figure)]
+    assert len(widths) == len(rates) == number - 1
+    (line,) = elements(figure, "path")
+    long = float(line["d"][1:].partition(" ")[0]) - float(bars(figure)[0][1]["x"])
+    scale = long / results.at("cublas", 4096).tflops
+    assert widths == pytest.approx([scale * rate for rate in rates], abs=0.01)
+    words = list(texts(figure).values())
+    for step, rate in zip(shown, rates):
+        at = words.index(step.id.replace("_", " "))
+        assert words[at + 1] == three_digits(rate)
+    assert f"cuBLAS {results.at('cublas', 4096).tflops:.3g}" in words
+
+
+def test_the_step_and_the_one_before_stand_out():
+    figure = ladder(9)
+    *rest, before, own = [rect for _, rect in bars(figure)]
+    assert own["fill"] == PALETTE["blue"] and "fill-opacity" not in own
+    assert before["stroke"] == PALETTE["blue"] and before["fill-opacity"] == "0.35"
+    assert {rect["fill"] for rect in rest} == {"currentColor"}
+    bold = [text.text for text in legible(figure) if text.get("font-weight") == "bold"]
+    assert bold[0].startswith("22.2 → 32.1 TFLOPS, × 1.4")
+    assert bold[1:] == ["08 vectorized", "22.2", "09 thread tile 2d", "32.1"]
+    assert "63 % of cuBLAS" in figure.caption and "recorded on NVIDIA H200" in figure.caption
+
+
+def test_the_first_step_has_none_before():
+    figure = ladder("02_naive")
+    assert "02 naive: 0.497 TFLOPS" in texts(figure).values()
+    assert "before" not in figure.caption
+
+
+def test_other_results_and_sizes():
+    results = kernels.results(GPU)
+    figure = ladder(3, results, 1024)
+    assert three_digits(results.at("03_coalesced", 1024).tflops) in texts(figure).values()
+    assert "1024" in figure.alt and "4096" not in figure.alt
+    with pytest.raises(ValueError, match="no record of 02_naive at 77"):
+        ladder(3, results, 77)
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_the_ladder_is_legible_on_a_phone(number):
+    legible(ladder(number))

@@ -1,0 +1,105 @@
+"""Block, warp and thread tiles: what is drawn is what they store."""
+
+import re
+
+import numpy as np
+import pytest
+from drawn import LANE, access, elements, legible, rectangles, texts, trace
+
+import kernels
+from kernels.draw import nesting
+
+SIDES = {2: (64, 16), 3: (16, 64), 7: (64, 64), 11: (128, 128), 12: (128, 128), 15: (128, 128)}
+# rows and columns that a warp and a thread store, and the pieces that a thread's lie in
+WARPS = {2: (32, 1), 3: (1, 32), 7: (8, 32), 11: (16, 128), 12: (32, 64), 15: (32, 64)}
+THREADS = {2: (1, 1), 3: (1, 1), 7: (8, 1), 11: (8, 8), 12: (8, 8), 15: (8, 8)}
+PIECES = {12: 4, 15: 4}
+
+
+def panels(figure):
+    """(x, y, width, height) of the four pictures."""
+    return [
+        tuple(float(rect[key]) for key in ("x", "y", "width", "height"))
+        for rect in elements(figure, "rect")
+    ]
+
+
+def marked(figure, shapes):
+    """Of each picture, the coloured rectangles: first row, first column, rows, columns."""
+    found = []
+    paths = elements(figure, "path", **{"fill-opacity": "0.6"})
+    for (x, y, width, height), (rows, columns), path in zip(panels(figure), shapes, paths):
+        cell = width / columns
+        assert cell == pytest.approx(height / rows, rel=0.02)
+        places = [
+            ((top - y) / cell, (left - x) / cell, high / cell, wide / cell)
+            for left, top, wide, high in rectangles(path)
+        ]
+        found.append([tuple(int(np.rint(n)) for n in place) for place in places])
+    return found
+
+
+@pytest.mark.parametrize("number", SIDES)
+def test_each_picture_marks_the_next(number):
+    step = kernels.step(number)
+    (BM, BN), (WM, WN), (TM, TN) = SIDES[number], WARPS[number], THREADS[number]
+    figure = nesting(step)
+    apart = 4 if number in PIECES else 1  # the runs of a thread lie apart in the warp's tile
+    thread = (TM, TN) if apart == 1 else (WM // 2 + TM // 2, WN // 2 + TN // 2)
+    C, block, warp, one = marked(figure, [(2 * BM, 2 * BN), (BM, BN), (WM, WN), thread])
+    assert C == [(0, 0, BM, BN)]
+    assert block == [(0, 0, WM, WN)]
+    pieces = [
+        (row, column, TM // (2 if apart == 4 else 1), TN // (2 if apart == 4 else 1))
+        for column in ((0, WN // 2) if apart == 4 else (0,))
+        for row in ((0, WM // 2) if apart == 4 else (0,))
+    ]
+    assert sorted(warp) == sorted(one) == sorted(pieces)
+    words = list(texts(figure).values())
+    assert words == [
+        f"1. C: {2 * BM} x {2 * BN}",
+        f"2. block (0, 0): {BM} x {BN}",
+        f"3. warp 0: {WM} x {WN}",
+        f"4. thread 0: {TM} x {TN}",
+    ]
+    legible(figure)
+
+
+def test_another_block_and_thread():
+    traced = kernels.step(11).trace(256, 256, 8, keep=[(0, 0), (1, 1)])
+    C, block, warp, _ = marked(
+        nesting(traced, (1, 1), thread=3 * 32 + 5), [(256, 256), (128, 128), (16, 128), (8, 8)]
+    )
+    assert C == [(128, 128, 128, 128)]
+    assert block == [(3 * 16, 0, 16, 128)]
+    assert warp == [(0, 5 * 8, 8, 8)]
+
+
+def test_a_thread_with_elements_here_and_there():
+    made = [access(4 * (64 * row + 2 * LANE), 4, "C", "store", 0, "global") for row in (1, 5)]
+    figure = nesting(trace(*made, C=(8, 64)), thread=2)
+    C, block, warp, one = marked(figure, [(8, 64), (5, 63), (5, 63), (5, 1)])
+    assert len(C) == len(block) == 64
+    assert warp == [(0, 4, 1, 1), (4, 4, 1, 1)] and one == [(0, 0, 1, 1), (4, 0, 1, 1)]
+    assert "warp 0 of it 2 x 32, thread 2 of that 2 x 1" in figure.caption
+
+
+def test_the_links_end_at_the_corners_of_the_next_picture():
+    figure = nesting(kernels.step(12))
+    places = panels(figure)
+    links = elements(figure, "path", **{"stroke-dasharray": "3 2"})
+    ends = [re.findall(r"L(\S+) ([^M]+)", link["d"]) for link in links]
+    sides = [(0, 0, 0, 1), (0, 0, 1, 0), (1, 0, 1, 1)]  # left, upper and right side
+    for end, (x, y, width, height), (ax, ay, bx, by) in zip(ends, places[1:], sides):
+        corners = [(x + ax * width, y + ay * height), (x + bx * width, y + by * height)]
+        assert [tuple(map(float, one)) for one in end] == [
+            pytest.approx(corner, abs=0.02) for corner in corners
+        ]
+
+
+def test_who_stores_nothing_is_refused():
+    traced = kernels.step(2).trace(64, 64, 8)
+    with pytest.raises(ValueError, match="no access of block"):
+        nesting(traced, (1, 0))
+    with pytest.raises(ValueError, match="warp 40 stores nothing of C"):
+        nesting(traced, thread=32 * 40)
