@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import kernels
-from kernels.measure.records import FOLDER
 
-PAGE = (Path(__file__).parents[1] / "book" / "lineage.md").read_text(encoding="utf-8")
+BOOK = Path(__file__).parents[1] / "book"
+PAGE = (BOOK / "lineage.md").read_text(encoding="utf-8")
 VERSIONS = {
     "A": [f"v{n}" for n in range(1, 12)],
     "B": [f"v{n}" for n in range(8)],
@@ -62,7 +62,7 @@ def test_every_version_is_there_once():
 
 
 def chapters(cell: str) -> list[str]:
-    return re.findall(r"\{doc\}`(?:\d\d <)?(\w+)>?`", cell)
+    return re.findall(r"\[\w+\]\((\w+)\.ipynb\)", cell)
 
 
 @EVERY
@@ -75,9 +75,9 @@ def test_its_chapters_are_steps(letter, version):
         assert chapters(cell) == ["scoreboard"]
     else:
         named = chapters(cell)
-        assert named and cell.count("{doc}") == len(named)
+        assert named and cell.count("](") == len(named)
         assert [kernels.step(one).id for one in named] == named
-        assert [one[:2] for one in named] == re.findall(r"`(\d\d) <", cell)
+        assert [one[:2] for one in named] == re.findall(r"\[(\d\d)\]", cell)
 
 
 @EVERY
@@ -143,6 +143,6 @@ def test_times_on_the_v100_give_their_rates():
 
 
 def test_the_texts_are_cited():
-    library = (FOLDER.parents[1] / "book" / "references.bib").read_text(encoding="utf-8")
+    references = (BOOK / "references.md").read_text(encoding="utf-8")
     for key in ("texta", "textb", "textc", "wukan2019"):
-        assert f"{{cite}}`{key}`" in PAGE and f"{{{key},\n" in library
+        assert f"(references.md#{key})" in PAGE and f"\n### {key}\n" in references

@@ -4,6 +4,7 @@ Pure functions on addresses, parsed PTX and the compiler's report; none needs a 
 """
 
 from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
+from .latency import load_gbs, multiply_add_tflops
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
@@ -29,8 +30,10 @@ __all__ = [
     "ideal_sectors",
     "ideal_wavefronts",
     "instruction_mix",
+    "load_gbs",
     "loops",
     "machine_loop",
+    "multiply_add_tflops",
     "occupancy",
     "placement",
     "sectors",

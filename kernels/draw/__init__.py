@@ -9,6 +9,7 @@ from .coalescing import coalescing
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
 from .ladder import ladder
+from .latency import hiding, latency
 from .listing import listing
 from .nesting import nesting
 from .occupancy import occupancy
@@ -27,7 +28,9 @@ __all__ = [
     "explorer",
     "from_matplotlib",
     "gflops",
+    "hiding",
     "ladder",
+    "latency",
     "listing",
     "nesting",
     "occupancy",

@@ -63,7 +63,8 @@ def banks(
         f"Warp {warp}, {many} {kind}s of {array}, one at a time: "
         f"{lanes.count(total, 'wavefront')}, {best} at best. {see}"
     )
-    return stepper(frames, labels, f"Banks, step by step. {words}.", f"{words}.")
+    alt = f"Banks, step by step. {words}."
+    return stepper(frames, labels, alt, f"{words}.", f"{kind}s of {array}")
 
 
 def _served(access) -> dict[tuple[int, int], list[int]]:

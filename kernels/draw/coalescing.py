@@ -19,7 +19,9 @@ MOST_ROWS = 40  # of lines that all frames show
 USED = PALETTE["blue"]
 NEW = PALETTE["vermilion"]
 BEFORE = PALETTE["green"]
+NARROW = (CELL - 1) // 3  # pixels of what was asked for before: told apart by more than a colour
 TINT = 0.35
+ALPHA = f"{round(255 * TINT):02x}"  # the same, as the end of a colour
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,9 @@ def _several(accesses, numbers, warp: int) -> Stepper:
         frames,
         labels,
         f"Coalescing, step by step. {text}.",
-        f"{text}. What is green was asked for before, and costs less if a cache still has it.",
+        f"{text}. What is green and narrow was asked for before, and costs less if a cache still has "
+        "it.",
+        f"{kind}s of {array}",
     )
 
 
@@ -159,8 +163,10 @@ def _draw(access, touched: _Touched, rows, names, before: set[int] | None = None
     for row, line in enumerate(rows):
         for n in range(4):
             sector = None if line is None else 4 * line + n
-            colour = BEFORE if before and sector in before else NEW if sector in now else "none"
-            tints.append(lanes.squares([(x(SECTOR * n), TOP + CELL * row)], SECTOR, stroke=colour))
+            look = {"stroke": NEW + ALPHA if sector in now else "none"}
+            if before and sector in before:
+                look = {"stroke": BEFORE, "stroke_width": NARROW}
+            tints.append(lanes.squares([(x(SECTOR * n), TOP + CELL * row)], SECTOR, **look))
     marks = [
         lanes.Mark(x(word), at[word // WORDS], wide, lanes.label(users, wide), USED)
         for word, users in sorted(touched.users.items(), key=lambda item: item[1])
@@ -173,7 +179,7 @@ def _draw(access, touched: _Touched, rows, names, before: set[int] | None = None
         ("not touched", {"fill": "currentColor", "fill_opacity": FAINT["stroke_opacity"]}),
     ]
     if before is not None:
-        legend.insert(2, ("asked for before", {"fill": BEFORE, "fill_opacity": TINT}))
+        legend.insert(2, ("asked for before", {"fill": BEFORE, "clip_path": "inset(4px 0)"}))
         legend[1] = ("asked for too", legend[1][1])
     return svg.document(
         x(WORDS - 1) + CELL + 8,
@@ -181,7 +187,7 @@ def _draw(access, touched: _Touched, rows, names, before: set[int] | None = None
         *heads,
         *labels,
         lanes.squares(corners, SECTOR, **lanes.SQUARES, **FAINT),
-        svg.tag("g", *tints, **lanes.SQUARES, stroke_opacity=TINT),
+        svg.tag("g", *tints, **lanes.SQUARES),
         lanes.marks(marks, USED),
         svg.legend(LEFT, bottom + 26, legend),
     )

@@ -1,4 +1,4 @@
-"""The ladder so far: what each step up to this one reaches."""
+"""The ladder, whole or so far: what each step up to this one reaches."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ BEFORE = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke": PALETTE["blue
 EARLIER = {"fill": "currentColor", "fill_opacity": 0.2}
 
 
-def ladder(step: Any, results: Results | None = None, size: int = 4096) -> Figure:
+def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -> Figure:
     """TFLOPS of each step up to this one at M = N = K = size, and cuBLAS as a line.
 
-    step: a Step or what `kernels.step` takes; results: the timings, None for those recorded on an
-    H200. The step's own bar is filled, that of the step before it outlined. Raises ValueError if
-    one of them was not measured at that size.
+    step: a Step or what `kernels.step` takes, None for the whole ladder, whose bars are all filled;
+    results: the timings, None for those recorded on an H200. The step's own bar is filled, that of
+    the step before it outlined. Raises ValueError if one of them was not measured at that size.
     """
     results = recorded(GPU) if results is None else results
-    number = getattr(step, "number", None) or step_of(step).number
-    names = [one.label for one in steps() if one.number <= number]
+    whole = step is None
+    names = [one.label for one in steps() if whole or one.number <= _number(step)]
     rates = [results.at(name, size).tflops for name in names]
     cublas = results.at(CUBLAS, size).tflops
     scale = (RIGHT - LEFT) / max([cublas, *rates])
-    head = _head(names, rates)
+    head = _whole_head(rates) if whole else _head(names, rates)
     parts = [svg.text(0, 14, head, font_weight="bold", font_size=13)]
     for n, (name, rate) in enumerate(zip(names, rates)):
         y, last = TOP + PITCH * n, len(names) - 1 - n
-        bold = "bold" if last < 2 else None
-        look = (OWN, BEFORE)[last] if last < 2 else EARLIER
+        bold = "bold" if last < 2 and not whole else None
+        look = OWN if whole else (OWN, BEFORE)[last] if last < 2 else EARLIER
         parts += [
             svg.text(
                 LEFT - 6, y + 11, label_of(name), text_anchor="end", font_weight=bold, font_size=11
@@ -60,14 +60,26 @@ def ladder(step: Any, results: Results | None = None, size: int = 4096) -> Figur
     ]
     origin = origin_of(results)
     found = ", ".join(f"{label_of(name)} {three_digits(r)}" for name, r in zip(names, rates))
+    caption = f"Median, {origin}."
+    if not whole:
+        outlined = ", the outlined one the step before" if len(rates) > 1 else ""
+        share = f"{100 * rates[-1] / cublas:.2g} % of cuBLAS"
+        caption = f"The filled bar is this step, {share}{outlined}. {caption}"
     return Figure(
         svg.document(svg.NARROW, bottom + 18, *parts, scale=svg.LARGER),
-        f"The ladder so far. TFLOPS at M = N = K = {size}, {origin}: {found}; "
+        f"The ladder{'' if whole else ' so far'}. TFLOPS at M = N = K = {size}, {origin}: {found}; "
         f"cuBLAS {three_digits(cublas)}.",
-        f"The filled bar is this step, {100 * rates[-1] / cublas:.2g} % of cuBLAS"
-        f"{', the outlined one the step before' if len(rates) > 1 else ''}. "
-        f"Median, {origin}.",
+        caption,
     )
+
+
+def _number(step: Any) -> int:
+    return getattr(step, "number", None) or step_of(step).number
+
+
+def _whole_head(rates: list[float]) -> str:
+    """ "0.497 → 48.0 TFLOPS in 14 kernels": from the first to the fastest."""
+    return f"{three_digits(rates[0])} → {three_digits(max(rates))} TFLOPS in {len(rates)} kernels"
 
 
 def _head(names: list[str], rates: list[float]) -> str:

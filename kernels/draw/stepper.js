@@ -2,10 +2,12 @@
 // page's colours, with controls below it. Each slot is [numbers of nodes, attribute, values] or
 // [numbers, attribute, distinct values, which of them in each frame]; the attribute "" stands for
 // the text of a node, "<" for what is inside it.
-(key, labels, slots) => {
+(key, what, labels, slots) => {
+  const last = labels.length - 1;
   const make = (name, css, attributes) => {
     const element = Object.assign(document.createElement(name), attributes);
     element.style.cssText = css;
+    element.dataset.lmSuppressShortcuts = "true";  // Jupyter's own, such as arrows
     return element;
   };
   const put = (node, name, value) => {
@@ -19,34 +21,67 @@
     const text = new TextDecoder().decode(bytes);
     return new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   };
+  const button = (title, textContent) => make("button", "font:inherit;color:inherit;" +
+    "background:none;padding:0 .7em;border:1px solid currentColor;border-radius:4px;" +
+    "line-height:1.8", { type: "button", title, ariaLabel: title, textContent });
   const setUp = (holder, img) => {
     const svg = read(img);
     svg.setAttribute("role", "img");
-    svg.setAttribute("aria-label", img.alt);
-    svg.style.cssText = "max-width:100%;height:auto;display:block";
+    svg.style.cssText = img.style.cssText;
+    img.replaceWith(svg);
     const nodes = [svg, ...svg.querySelectorAll("*")];
-    const look = "font:inherit;color:inherit;background:none;cursor:pointer;padding:0 .7em;" +
-      "border:1px solid currentColor;border-radius:4px;line-height:1.8";
-    const back = make("button", look, { type: "button", textContent: "◂", title: "previous" });
-    const next = make("button", look, { type: "button", textContent: "▸", title: "next" });
-    const last = labels.length - 1;
+    const back = button("previous", "◂"), next = button("next", "▸");
+    const play = button("play", "▶\ufe0e");
     const range = make("input", "flex:1;min-width:0;accent-color:#1a7abf",
       { type: "range", min: 0, max: last, value: 0 });
-    range.setAttribute("aria-label", "step");
+    range.setAttribute("aria-label", what);
     const label = make("output",
       "display:block;min-height:1.5em;margin-bottom:.5em;font-weight:600");
+    let timer = 0;
+    const enable = (element, enabled) => {
+      const focused = element === document.activeElement;
+      element.disabled = !enabled;
+      element.style.opacity = enabled ? 1 : 0.4;
+      if (focused && !enabled) range.focus();      // or the keys would go nowhere
+    };
     const show = (step) => {
       const k = Math.min(Math.max(step, 0), last);
       for (const [numbers, name, values, order] of slots) {
         for (const n of numbers) put(nodes[n], name, values[order ? order[k] : k]);
       }
+      svg.setAttribute("aria-label", `${img.alt} ${labels[k]}.`);
       range.value = k;
       range.setAttribute("aria-valuetext", labels[k]);
+      // A slider that has the focus says its value itself, and a film is not to be read out.
+      label.ariaLive = timer || document.activeElement === range ? "off" : "polite";
       label.textContent = labels[k];
+      enable(back, k > 0);
+      enable(next, k < last);
+    };
+    const move = (by) => show(Number(range.value) + by);
+    const stop = () => {
+      timer = clearInterval(timer);
+      play.title = play.ariaLabel = "play";
+      play.textContent = "▶\ufe0e";
+      for (const kind of ["keydown", "pointerdown"]) removeEventListener(kind, touched, true);
+    };
+    const touched = (event) => event.composedPath()[0] === play || stop();
+    play.onclick = () => {
+      if (timer) return stop();
+      timer = setInterval(() => {
+        if (!holder.isConnected) return stop();
+        move(1);
+        if (Number(range.value) === last) stop();
+      }, 900);
+      play.title = play.ariaLabel = "stop";
+      play.textContent = "■";
+      for (const kind of ["keydown", "pointerdown"]) addEventListener(kind, touched, true);
+      if (Number(range.value) === last) show(0);
     };
     const row = make("div", "display:flex;gap:.6em;align-items:center;margin:.3em 0");
+    row.className = "kernels-controls";
     row.append(back, range, next);
-    row.dataset.lmSuppressShortcuts = "true";      // JupyterLab's own, such as arrows
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) row.append(play);
     row.onkeydown = (event) => {
       const k = Number(range.value);
       const target = { ArrowLeft: k - 1, ArrowDown: k - 1, ArrowRight: k + 1, ArrowUp: k + 1,
@@ -54,12 +89,13 @@
       if (target === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
       event.preventDefault();
       event.stopPropagation();
+      stop();
       show(target);
     };
-    back.onclick = () => show(Number(range.value) - 1);
-    next.onclick = () => show(Number(range.value) + 1);
+    back.onclick = () => move(-1);
+    next.onclick = () => move(1);
     range.oninput = () => show(Number(range.value));
-    holder.replaceChildren(svg, row, label);
+    holder.append(row, label);
     show(0);
   };
   for (const holder of document.querySelectorAll(`[data-stepper="${key}"]`)) {

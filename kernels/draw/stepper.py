@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .figure import Figure, data_uri
+from .figure import BOX, Figure, data_uri, fitting
 
 LARGEST = 60_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
@@ -34,13 +34,16 @@ class TooLarge(ValueError):
 class Stepper:
     """Frames (<svg> elements as in Figure) with a label each; notebooks show it as HTML.
 
-    It is moved with the mouse, or by arrows, Page up and down, Home and End when it has the focus.
+    It is moved with the mouse, or by arrows, Page up and down, Home and End when it has the focus;
+    its play button stops at the end or as soon as anything is touched, and is left out where the
+    reader's system asks for less motion. `what` is the name of the slider: what it steps through.
     """
 
     frames: tuple[str, ...]
     labels: tuple[str, ...]
     alt: str
     caption: str
+    what: str = "step"
 
     def __repr__(self) -> str:
         return f"<Stepper of {len(self.frames)}: {self.alt}>"
@@ -58,25 +61,30 @@ class Stepper:
 
     @functools.cached_property
     def _html(self) -> str:
-        arguments = _json(list(self.labels)) + "," + _json(differences(self.frames))
+        arguments = ",".join(map(_json, (self.what, self.labels, differences(self.frames))))
         key = hashlib.sha256((self.frames[0] + arguments).encode()).hexdigest()[:12]
         caption = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
         return (
             '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
-            f'<div data-stepper="{key}"><img alt="{html.escape(self.alt, quote=True)}" '
-            f'src="{data_uri(self.frames[0])}" style="max-width:100%"></div>{caption}'
+            f'<div data-stepper="{key}"><div {BOX}>'
+            f'<img alt="{html.escape(self.alt, quote=True)}" src="{data_uri(self.frames[0])}" '
+            f'style="{fitting(self.frames[0])}"></div></div>{caption}'
             f'<script>({_script()})("{key}",{arguments})</script></figure>'
         )
 
 
 def stepper(
-    frames: Sequence[Figure | str], labels: Sequence[str], alt: str, caption: str = ""
+    frames: Sequence[Figure | str],
+    labels: Sequence[str],
+    alt: str,
+    caption: str = "",
+    what: str = "step",
 ) -> Stepper:
     """A Stepper through `frames`: Figures or <svg> elements with xmlns, best of like structure.
 
-    labels: what each frame shows, in a few words; alt: what all of them show. Raises ValueError
-    unless there is a label for each frame and at least one, and if the HTML is larger than 60 kB
-    (TooLarge).
+    labels: what each frame shows, in a few words; alt: what all of them show; what: the name of
+    what it steps through, such as "loads of A". Raises ValueError unless there is a label for each
+    frame and at least one, and if the HTML is larger than 60 kB (TooLarge).
     """
     svgs = tuple(getattr(frame, "svg", frame) for frame in frames)
     if not svgs or len(svgs) != len(labels):
@@ -84,7 +92,7 @@ def stepper(
             f"there are {len(svgs)} frames and {len(labels)} labels: "
             "one label for each frame, and at least one frame"
         )
-    made = Stepper(svgs, tuple(labels), alt, caption)
+    made = Stepper(svgs, tuple(labels), alt, caption, what)
     size = len(made._repr_html_().encode())
     if size > LARGEST:
         raise TooLarge(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..instruments.findings import Finding
 from ..instruments.metrics import (
     CONFLICTS,
     FFMA,
@@ -20,6 +24,7 @@ from ..instruments.metrics import (
 from ..instruments.trace import Trace
 from ..ptx.errors import PTXError
 from ..run.build import CompileError, Resources
+from ..run.kernel import Kernel, Size
 from .check import check
 from .reference import CheckError
 
@@ -152,43 +157,110 @@ class Attempt:
 
 def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, Any]) -> Attempt:
     """Check, sanitize, trace and weigh a step: see `Step.attempt`."""
+
+    def small() -> tuple[int, int, int]:  # asked for only once the step compiles
+        return shape or small_shape(step)
+
+    def right() -> str:
+        return f"{len(check(step, 'interpreter').rows)} cases"
+
+    def clean() -> str:
+        _require_clean(step.sanitize(*small()))
+        return "M = {}, N = {}, K = {}".format(*small())
+
+    return _weigh(
+        step.label,
+        lambda: step.kernel.resources(),
+        {"right": right, "clean": clean},
+        lambda: step.trace(*small()),
+        goals,
+    )
+
+
+def attempt_kernel(
+    source: str,
+    name: str,
+    grid: Size,
+    block: Size,
+    args: Sequence[Any],
+    expected: Mapping[str, Any],
+    **goals: Any,
+) -> Attempt:
+    """Whether any kernel is right, clean and as cheap as you meant: a table, never an error.
+
+        kernels.attempt_kernel(source, "add", 4, 256, (n, a, b, c), {"c": a + b}, requests=96)
+
+    `source`, `name`, `grid`, `block` and `args` are those of a `Kernel` and its launch, in the
+    interpreter; args stay as they are. `expected` has what the named arrays must hold afterwards,
+    exactly. Goals are those of `Step.attempt`.
+    """
+
+    @functools.cache
+    def kernel() -> Kernel:
+        return Kernel(source, name)
+
+    def own() -> list[Any]:
+        return [x.copy() if isinstance(x, np.ndarray) else x for x in args]
+
+    def right() -> str:
+        after = own()
+        kernel()(grid, block, after, "interpreter")
+        by_name = dict(zip(kernel().parameter_names, after))
+        for array, values in expected.items():
+            _require_equal(array, by_name[array], np.asarray(values))
+        return "as expected"
+
+    def clean() -> str:
+        _require_clean(kernel().sanitize(grid, block, own()))
+        return ""
+
+    return _weigh(
+        name,
+        lambda: kernel().resources(),
+        {"right": right, "clean": clean},
+        lambda: kernel().trace(grid, block, own()),
+        goals,
+    )
+
+
+def _weigh(
+    label: str,
+    resources: Callable[[], Resources],
+    demands: Mapping[str, Callable[[], str]],
+    trace: Callable[[], Trace],
+    goals: Mapping[str, Any],
+) -> Attempt:
+    """Whether it compiles, meets the demands, which return words, and reaches the goals."""
     bounds = {name: _bounds(name, goal) for name, goal in goals.items()}
-    rows: list[Row] = []
-
-    def run(what: str, work: Callable[[], Any], words: Callable[[Any], str]) -> Any:
-        try:
-            result = work()
-        except FAULTS as error:
-            rows.append(Row(what, False, "", _short(error)))
-            return None
-        rows.append(Row(what, True, "", words(result)))
-        return result
-
-    used = run("compiles", lambda: step.kernel.resources(), lambda _: "")
-    if used is None:
-        missed = ["right", "clean", *goals]
-        return Attempt(step.label, (*rows, *(Row(name, False, "", "not run") for name in missed)))
-    run("right", lambda: check(step, "interpreter"), lambda report: f"{len(report.rows)} cases")
-    shape = shape or small_shape(step)
-    sides = "M = {}, N = {}, K = {}".format(*shape)
-    run("clean", lambda: _clean(step, shape), lambda _: sides)
-    if not goals:
-        return Attempt(step.label, tuple(rows))
     try:
-        trace = step.trace(*shape)
+        used = resources()
+    except FAULTS as error:
+        first = Row("compiles", False, "", _short(error))
+        missed = (Row(name, False, "", "not run") for name in (*demands, *goals))
+        return Attempt(label, (first, *missed))
+    rows = [Row("compiles", True, "", "")]
+    for name, demand in demands.items():
+        try:
+            rows.append(Row(name, True, "", demand()))
+        except FAULTS as error:
+            rows.append(Row(name, False, "", _short(error)))
+    if not goals:
+        return Attempt(label, tuple(rows))
+    try:
+        found = trace()
     except FAULTS as error:
         reason = _short(error)
-        return Attempt(step.label, (*rows, *(Row(name, False, "", reason) for name in goals)))
+        return Attempt(label, (*rows, *(Row(name, False, "", reason) for name in goals)))
     for name, (least, most) in bounds.items():
         goal = f"at most {most:g}" if least is None else f"{least:g} to {most:g}"
         try:
-            found = GOALS[name][1](trace, used)
+            value = GOALS[name][1](found, used)
         except ValueError as error:
             rows.append(Row(name, False, goal, _short(error)))
             continue
-        passed = found <= most and (least is None or found >= least)
-        rows.append(Row(name, passed, goal, f"{found:.6g} {GOALS[name][0]}"))
-    return Attempt(step.label, tuple(rows))
+        passed = value <= most and (least is None or value >= least)
+        rows.append(Row(name, passed, goal, f"{value:.6g} {GOALS[name][0]}"))
+    return Attempt(label, tuple(rows))
 
 
 def _bounds(name: str, goal: Any) -> tuple[float | None, float]:
@@ -207,10 +279,21 @@ def _bounds(name: str, goal: Any) -> tuple[float | None, float]:
     )
 
 
-def _clean(step: Any, shape: tuple[int, int, int]) -> None:
-    """Raises CheckError with what `sanitize` finds."""
-    if found := step.sanitize(*shape):
+def _require_clean(found: Sequence[Finding]) -> None:
+    """Raises CheckError with what `sanitize` found."""
+    if found:
         raise CheckError("\n".join(str(finding) for finding in found[:3]))
+
+
+def _require_equal(array: str, found: np.ndarray, expected: np.ndarray) -> None:
+    """Raises CheckError, naming the first element that differs."""
+    wrong = np.argwhere(found != expected)  # NaN, too
+    if len(wrong):
+        at = tuple(int(index) for index in wrong[0])
+        raise CheckError(
+            f"{array}[{', '.join(map(str, at))}] is {found[at]:g}, not {expected[at]:g}; "
+            f"{len(wrong)} of {found.size} elements are wrong"
+        )
 
 
 def small_shape(step: Any) -> tuple[int, int, int]:

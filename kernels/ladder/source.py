@@ -103,7 +103,7 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         (each("alignment", _alignment) or [4])[0],
         (each("compute capability", _compute_capability) or [(5, 0)])[0],
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
-        _regions(path.name, text),
+        regions(path.name, text),
         given,
     )
 
@@ -192,16 +192,17 @@ def _defaults(filename: str, source: str) -> dict[str, int]:
     return defines
 
 
-def _regions(filename: str, source: str) -> dict[str, Code]:
-    regions: dict[str, list[str]] = {}
+def regions(filename: str, source: str) -> dict[str, Code]:
+    """The lines between each `// region: name` and its `// endregion`, dedented."""
+    found: dict[str, list[str]] = {}
     open_regions: list[str] = []
     for number, line in enumerate(source.splitlines(), start=1):
         marker = region_marker(line)
         if marker is None:
             for name in open_regions:
-                regions[name].append(line)
+                found[name].append(line)
         elif marker:
-            regions[marker] = []
+            found[marker] = []
             open_regions.append(marker)
         elif open_regions:
             open_regions.pop()
@@ -209,7 +210,7 @@ def _regions(filename: str, source: str) -> dict[str, Code]:
             raise ValueError(f"{filename}:{number}: // endregion without a // region")
     if open_regions:
         raise ValueError(f"{filename}: region {open_regions[-1]} has no // endregion")
-    return {name: Code(textwrap.dedent("\n".join(lines))) for name, lines in regions.items()}
+    return {name: Code(textwrap.dedent("\n".join(lines))) for name, lines in found.items()}
 
 
 def region_marker(line: str) -> str | None:

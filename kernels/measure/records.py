@@ -14,6 +14,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "results"
 TIMINGS, COUNTERS = "timings.json", "counters.json"  # in a folder for each GPU
+LATENCY = "latency.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -212,6 +213,18 @@ def counters(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     """
     path = _recorded(gpu_name, COUNTERS, folder)
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def latency(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """How long instructions of a GPU wait, and what comes through while they do.
+
+    What `kernels.measure.latency` measured: {"latency": cycles, "loads" and "multiply-adds": rows
+    by warps and chains, "read_gbs": GB/s of each memory, "provenance": …}. Raises ValueError if
+    there is no such record.
+    """
+    path = _recorded(gpu_name, LATENCY, folder)
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 def counters_path(gpu_name: str, folder: Path = FOLDER) -> Path:

@@ -38,7 +38,7 @@ class Kernel:
     ):
         if isinstance(options, str):
             raise TypeError(f"options must be a list of strings: [{options!r}]")
-        self.source = source
+        self.source = str(source)  # plain: the compiler takes no subclass, such as a region
         self.name = name
         self.options = tuple(options)
         self.filename = filename

@@ -9,6 +9,7 @@ from drawn import LANE, access, bars, elements, texts, trace
 
 import kernels
 from kernels.draw import PALETTE, coalescing, thread_mapping
+from kernels.draw.coalescing import ALPHA, BEFORE, NARROW, NEW
 from kernels.draw.thread_mapping import COLOURS, TINT
 
 
@@ -147,7 +148,7 @@ def test_mapping_tells_elements_of_several_warps(traces):
 def test_coalescing_counts(traces, step, array, used, moved, rows):
     figure = coalescing(traces[step], array, index=0)
     assert len(bars(figure, PALETTE["blue"])) == used
-    assert len(elements(figure, "path", stroke=PALETTE["vermilion"])) == moved // 8
+    assert len(elements(figure, "path", stroke=NEW + ALPHA)) == moved // 8
     assert f"{4 * moved} bytes asked for, {4 * used} used" in figure.caption
     assert (
         sum(bool(re.fullmatch(rf"{array}\[\d+, \d+\]", words)) for words in texts(figure).values())
@@ -167,9 +168,10 @@ def test_coalescing_steps_and_remembers_the_sectors(traces):
     for k in (0, 1, 8, 9):
         frame = steps[k]
         new = 32 if k % 8 == 0 else 0
-        assert len(elements(frame, "path", stroke=PALETTE["vermilion"])) == new
+        assert len(elements(frame, "path", stroke=NEW + ALPHA)) == new
         before = 32 * (k // 8 + (new == 0))
-        assert len(elements(frame, "path", stroke=PALETTE["green"])) == before
+        told = {"stroke": BEFORE, "stroke-width": str(NARROW)}  # not by their colour alone
+        assert len(elements(frame, "path", **told)) == before
         assert len(bars(frame, PALETTE["blue"])) == 32
         so_far = f"so far {32 * (k + 1)} asked for, {before + new} different"
         assert f"load {k}: 32 sectors, {new or 'none'} new; {so_far}" == steps.labels[k]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.draw.figure import INK, PALETTE, Figure, from_matplotlib, style
+from kernels.draw.figure import INK, PALETTE, Figure, fitting, from_matplotlib, style, text_colour
 
 ROOT = Path(__file__).parents[2]
 SVG = '<svg viewBox="0 0 10 5" width="100"><path d="M0 0h9" stroke="currentColor"/></svg>'
@@ -28,6 +28,7 @@ def picture(label="size", title="a title"):
         ax.plot([1, 2, 3], [1, 4, 9], marker="o", color=PALETTE["blue"])
         ax.set_xlabel(label)
         ax.text(2, 2, "in bold", weight="bold")
+        ax.text(2, 4, "in blue", color=PALETTE["blue"])
         return from_matplotlib(fig, title, "A caption.")
 
 
@@ -55,8 +56,18 @@ def test_a_figure_is_svg_with_alt_text_caption_and_a_hidden_image():
     assert "max-width:100%" in svg["style"] and "height:auto" in svg["style"]
     assert svg["viewbox"] == "0 0 10 5"
     assert "caption < 1 & more" in page.words
-    assert ".kernels-figure>img{display:none}" in page.words
+    assert ".kernels-figure svg+img{display:none}" in page.words
     assert page.tags["figure"][0]["class"] == "kernels-figure"
+
+
+def test_a_picture_shrinks_until_its_smallest_text_has_nine_pixels_and_scrolls_then():
+    words = '<text font-size="11">a</text><text style="font-size: 10px">b</text>'
+    page = Reader(Figure(SVG.replace("<path", words + "<path"), "alt", "")._repr_html_())
+    assert "min-width:9px" in page.tags["svg"][0]["style"]  # 10 units across
+    (box,) = page.tags["div"]
+    assert box["tabindex"] == "0" and "scrolls" in box["aria-label"]
+    assert "overflow-x:auto" in box["style"]
+    assert "min-width:0px" in fitting(SVG)
 
 
 def test_without_a_caption_there_is_no_figcaption():
@@ -81,11 +92,12 @@ def test_matplotlib_figure_takes_the_ink_and_font_of_the_page():
     assert INK not in svg and "#000000" not in svg
     assert svg.count("currentColor") > 10
     assert PALETTE["blue"] in svg
+    assert f"fill: {text_colour(PALETTE['blue'])}" in svg
     assert svg.count("font-family") == 1 and "DejaVu" not in svg
     assert ">in bold</text>" in svg and ">size</text>" in svg  # text, not outlines
     root = ET.fromstring(svg)
-    assert root.get("width") == "640" and root.get("height") is None
-    assert root.get("viewBox") == "0 0 460.8 288"
+    assert root.get("width") == "580" and root.get("height") is None
+    assert root.get("viewBox") == "0 0 417.6 273.6"
     fills = re.findall(r"fill: (#\w+)", svg)
     assert "#ffffff" not in fills  # the background is the page's
 
@@ -149,9 +161,18 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("name", PALETTE)
-def test_colours_stand_out_on_light_and_dark_pages(name):
-    assert contrast(PALETTE[name], "#ffffff") >= 3
+def test_colours_stand_out_on_light_and_dark_pages_and_below_white_text(name):
+    assert contrast(PALETTE[name], "#ffffff") >= 4.5
     assert contrast(PALETTE[name], "#14181e") >= 3
+
+
+@pytest.mark.parametrize("ink, paper", [("#222832", "#ffffff"), ("#ced6dd", "#14181e")])
+@pytest.mark.parametrize("name", PALETTE)
+def test_text_in_a_colour_is_legible_on_light_and_dark_pages(name, ink, paper):
+    share = int(re.search(r"(\d+)%", text_colour(PALETTE[name]))[1]) / 100
+    own, page = ([int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in (PALETTE[name], ink))
+    mixed = "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in zip(own, page))
+    assert contrast(mixed, paper) >= 4.5
 
 
 # What dichromats see, as matrices on linear RGB: G. M. Machado, M. M. Oliveira, L. A. F.

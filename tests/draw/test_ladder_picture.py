@@ -63,3 +63,15 @@ def test_other_results_and_sizes():
 @pytest.mark.parametrize("number", [2, 15])
 def test_the_ladder_is_legible_on_a_phone(number):
     legible(ladder(number))
+
+
+def test_the_whole_ladder():
+    results = kernels.results(GPU)
+    rates = [results.at(step, 4096).tflops for step in kernels.steps()]
+    figure = ladder()
+    assert len(bars(figure)) == len(rates)
+    assert {rect["fill"] for _, rect in bars(figure)} == {PALETTE["blue"]}
+    ends = f"{three_digits(rates[0])} → {three_digits(max(rates))}"
+    assert f"{ends} TFLOPS in {len(rates)} kernels" in texts(figure).values()
+    assert figure.caption == f"Median, recorded on {GPU}, {results.date}."
+    assert "so far" not in figure.alt

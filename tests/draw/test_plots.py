@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from kernels.draw import PALETTE, bars, gflops, roofline
+from kernels.draw.figure import text_colour
 from kernels.measure.records import Record, Results
 
 
@@ -69,11 +70,11 @@ def test_gflops_puts_labels_where_the_curves_end_in_their_colours():
     assert heights == sorted(heights)  # y grows downwards
     assert words["01 slow"][0] < words["02 fast"][0]  # it ends at 64
     for text, colour in (
-        ("01 slow", PALETTE["blue"]),
-        ("02 fast", PALETTE["vermilion"]),
+        ("01 slow", text_colour(PALETTE["blue"])),
+        ("02 fast", text_colour(PALETTE["vermilion"])),
         ("cuBLAS", "currentColor"),
     ):
-        assert re.search(rf"fill: {colour}[^>]*>{text}<", figure.svg), text
+        assert re.search(rf"fill: {re.escape(colour)}[^>]*>{text}<", figure.svg), text
 
 
 def test_gflops_shows_the_defines_of_a_variant():

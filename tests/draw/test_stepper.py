@@ -76,20 +76,22 @@ FRAMES = [frame(cell(x, words="&lt;/script>")) for x in range(3)]
 
 
 def test_html_has_the_first_frame_as_an_image_and_one_script():
-    made = stepper(FRAMES, ["one </script>", "two", "three"], 'less < "more"', "see < this")
+    labels = ["one </script>", "two", "three"]
+    made = stepper(FRAMES, labels, 'less < "more"', "see < this", "loads of A")
     assert isinstance(made, Stepper) and len(made) == 3
     page = made._repr_html_()
     reader = Reader(page)
-    assert [tag for tag, _ in reader.tags] == ["figure", "div", "img", "figcaption", "script"]
+    assert [tag for tag, _ in reader.tags] == ["figure", "div", "div", "img", "figcaption", "script"]
     img = dict(reader.tags)["img"]
+    (holder,) = (found for tag, found in reader.tags if "data-stepper" in found)
     assert img["alt"] == 'less < "more"'
     drawing = base64.b64decode(img["src"].partition("base64,")[2]).decode()
     assert drawing.startswith('<svg style="color:#1a1a1a;background:#fff"')
     assert drawing.replace(' style="color:#1a1a1a;background:#fff"', "") == FRAMES[0]
     assert page.count("</script>") == 1 and "see &lt; this" in page
     arguments = json.loads("[" + re.search(r'\)\(("\w{12}".*)\)$', reader.script)[1] + "]")
-    assert arguments[0] == dict(reader.tags)["div"]["data-stepper"]
-    assert arguments[1] == ["one </script>", "two", "three"]
+    assert arguments[:2] == [holder["data-stepper"], "loads of A"]
+    assert arguments[2] == ["one </script>", "two", "three"]
     assert " id=" not in page and "http" not in re.sub(r'src="[^"]*"', "", page)
 
 

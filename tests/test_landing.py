@@ -1,0 +1,89 @@
+"""The first page and README.md: what they say of the records, of the chapters and of themselves."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+
+import browser
+import nbformat
+import pytest
+from building import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+landing = importlib.import_module("landing")
+
+PAGE = landing.PAGE.read_text(encoding="utf-8")
+README = landing.README.read_text(encoding="utf-8")
+MOST_WORDS = 600
+PACE = 75  # words a minute, with the code, the pictures and the counters beside them
+
+
+def test_the_files_are_those_of_the_records(tmp_path):
+    """`python tools/landing.py` writes them."""
+    for path, text in landing.files().items():
+        assert path.read_text(encoding="utf-8") == text, path.name
+    landing.picture().save(tmp_path / "now.svg")
+    assert landing.FILE.read_text() == (tmp_path / "now.svg").read_text()
+    assert "](book/assets/ladder.svg)" in README and ":file: assets/ladder.html" in PAGE
+
+
+def test_a_number_that_is_out_of_date_is_seen():
+    stale = re.sub(r"to [\d.]+ TFLOPS", "to 99 TFLOPS", PAGE, count=1)
+    assert stale != PAGE
+    assert landing.replaced(stale, landing.RESULT, landing.result()) == PAGE
+    with pytest.raises(ValueError, match="2 matches"):
+        landing.replaced(PAGE + landing.table(), landing.TABLE, landing.table())
+
+
+def commands(text: str) -> list[str]:
+    return re.findall(r"^python3 -m venv .*$", text, re.MULTILINE)
+
+
+def test_the_page_has_the_commands_of_the_readme():
+    assert len(commands(README)) == 2
+    assert commands(PAGE) == commands(README)
+
+
+def test_the_page_is_short():
+    rest = landing.replaced(PAGE, landing.TABLE, "")
+    assert len(rest.split()) <= MOST_WORDS
+
+
+def words(path) -> int:
+    """Of the prose of a chapter; what is folded is for those who ask."""
+    cells = nbformat.read(path, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return len(re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL).split())
+
+
+def test_a_chapter_takes_no_longer_than_the_page_says():
+    minutes = int(re.search(r"A chapter takes at most (\d+) minutes", PAGE)[1])
+    chapters = sorted(landing.BOOK.glob("[0-9][0-9]_*.ipynb"))
+    assert chapters
+    for path in chapters:
+        assert words(path) <= minutes * PACE, path.name
+
+
+# ------------------------------------------------------------------------ in a browser
+
+# Where the lowest of what a reader shall see at once ends, in pixels from the top.
+FOLD = """
+Math.max(...["h1", "p.start a", "figure.kernels-figure svg", "div.commands"].map(one =>
+    document.querySelector("article " + one).getBoundingClientRect().bottom))
+"""
+SMALLEST = """
+Math.min(...[...document.querySelectorAll("figure.kernels-figure svg text")].map(e =>
+    parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a))
+"""
+
+
+@pytest.mark.parametrize("width, height", [(1440, 900), (390, 844)])
+def test_the_first_screen_has_it_all(pages, width, height):
+    if browser.executable() is None:
+        pytest.skip("no Chromium or Chrome on the path")
+    with browser.Browser() as tab:
+        tab.open(pages / "book" / "index.html", width=width, height=height)
+        assert tab.evaluate(FOLD) <= height
+        assert tab.evaluate(SMALLEST) >= 9

@@ -1,0 +1,95 @@
+"""The first page of the book and README.md: what they show of the records.
+
+    python tools/landing.py    write the picture, the result and the table of the ladder anew
+
+A test compares: after new timings, or a new chapter, run it once.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import kernels  # noqa: E402 (another package has this name: this folder has to come first)
+from kernels.draw.plots import three_digits  # noqa: E402
+
+BOOK = ROOT / "book"
+PAGE, README = BOOK / "index.md", ROOT / "README.md"
+INLINE, FILE = BOOK / "assets" / "ladder.html", BOOK / "assets" / "ladder.svg"
+GPU, SIZE = "NVIDIA H200", 4096
+RESULT = r"^\*\*CUDA SGEMM, from (?:.|\n)*?(?=\n\n)"  # the paragraph that begins so
+TABLE = r"^\|.*\|\n(?:\|.*\|\n)+"
+
+
+def result() -> str:
+    """The whole climb in two sentences."""
+    timings = kernels.results(GPU)
+    records = [timings.at(step, SIZE) for step in kernels.steps()]
+    best = max(records, key=lambda record: record.tflops)
+    share = timings.share_of_cublas(best)
+    words = (
+        f"**CUDA SGEMM, from {three_digits(records[0].tflops)} to {three_digits(best.tflops)} "
+        f"TFLOPS in {len(records)} kernels.** On an {GPU}, the fastest reaches "
+        f"**{100 * share:.0f} %** of the speed of cuBLAS, NVIDIA's own library, for float32 "
+        f"matrices of {SIZE} × {SIZE}."
+    )
+    return textwrap.fill(words, 100, break_on_hyphens=False)
+
+
+def title(name: str) -> str:
+    """What the heading of a chapter says before the colon."""
+    first = next(
+        cell.source
+        for cell in nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells
+        if cell.cell_type == "markdown"
+    )
+    return first.splitlines()[0].removeprefix("# ").partition(":")[0]
+
+
+def table() -> str:
+    """The ladder: a row for each step, with what its header says of it."""
+    timings = kernels.results(GPU)
+    lines = ["| Chapter | Idea | Before | After |", "|:--|:--|--:|--:|"]
+    before = "–"
+    for step in kernels.steps():
+        after = three_digits(timings.at(step, SIZE).tflops)
+        name = f"[{step.id[:2]} {title(step.id)}]({step.id}.ipynb)"
+        idea = step.title.partition(": ")[2]
+        lines.append(f"| {name} | {idea} | {before} | {after} |")
+        before = after
+    return "\n".join(lines) + "\n"
+
+
+def picture() -> kernels.draw.Figure:
+    return kernels.draw.ladder(None, kernels.results(GPU), SIZE)
+
+
+def replaced(text: str, pattern: str, new: str) -> str:
+    """The text with the pattern's one match replaced; raises ValueError if there is not just one."""
+    text, count = re.subn(pattern, lambda _: new, text, flags=re.MULTILINE)
+    if count != 1:
+        raise ValueError(f"{count} matches of {pattern}")
+    return text
+
+
+def files() -> dict[Path, str]:
+    """What each file has to hold; FILE is `picture()`, saved."""
+    page, readme = (replaced(p.read_text("utf-8"), RESULT, result()) for p in (PAGE, README))
+    return {
+        PAGE: replaced(page, TABLE, table()),
+        README: readme,
+        INLINE: picture()._repr_html_() + "\n",
+    }
+
+
+if __name__ == "__main__":
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")
+    picture().save(FILE)
