@@ -58,9 +58,9 @@ class Step:
         return self.file.path
 
     @property
-    def source(self) -> str:
+    def source(self) -> Code:
         """The whole file."""
-        return self.file.text
+        return Code(self.file.text)
 
     @property
     def header(self) -> str:
