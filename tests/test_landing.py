@@ -37,6 +37,21 @@ def test_a_number_that_is_out_of_date_is_seen():
         landing.replaced(PAGE + landing.table(), landing.TABLE, landing.table())
 
 
+def contents() -> list[str]:
+    """The pages of _toc.yml after the first, in order."""
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    found = []
+    for pattern in re.findall(r"(?:file|glob): book/(\S+)", toc):
+        paths = [*landing.BOOK.glob(f"{pattern}.ipynb"), *landing.BOOK.glob(f"{pattern}.md")]
+        found += sorted(path.stem for path in paths)
+    return found
+
+
+def test_the_start_is_the_first_of_the_table_of_contents():
+    start = re.search(r"^```\{container\} start\n\[.*\]\((\w+)\.ipynb\)$", PAGE, re.MULTILINE)
+    assert start and start[1] == contents()[0]
+
+
 def commands(text: str) -> list[str]:
     return re.findall(r"^python3 -m venv .*$", text, re.MULTILINE)
 
@@ -70,7 +85,7 @@ def test_a_chapter_takes_no_longer_than_the_page_says():
 
 # Where the lowest of what a reader shall see at once ends, in pixels from the top.
 FOLD = """
-Math.max(...["h1", "p.start a", "figure.kernels-figure svg", "div.commands"].map(one =>
+Math.max(...["h1", "div.start a", "figure.kernels-figure svg", "div.commands"].map(one =>
     document.querySelector("article " + one).getBoundingClientRect().bottom))
 """
 SMALLEST = """

@@ -11,12 +11,15 @@ from .figure import PALETTE, Figure, from_matplotlib
 from .ladder import ladder
 from .latency import hiding, latency
 from .listing import listing
+from .memory import memory
 from .nesting import nesting
 from .occupancy import occupancy
+from .outer_product import outer_product
 from .plots import gflops, roofline
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
 from .tiles import tiles
+from .waves import waves
 
 __all__ = [
     "PALETTE",
@@ -32,10 +35,13 @@ __all__ = [
     "ladder",
     "latency",
     "listing",
+    "memory",
     "nesting",
     "occupancy",
+    "outer_product",
     "roofline",
     "stepper",
     "thread_mapping",
     "tiles",
+    "waves",
 ]

@@ -11,7 +11,7 @@ from .figure import PALETTE, Figure
 from .plots import label_of, origin_of, three_digits
 
 GPU = "NVIDIA H200"
-LEFT, TOP, PITCH, BAR = 138, 46, 19, 13
+LEFT, HEAD, PITCH, BAR = 138, 24, 19, 13
 RIGHT = svg.NARROW - 46  # where the longest bar ends; right of it stand the numbers
 OWN = {"fill": PALETTE["blue"]}
 BEFORE = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke": PALETTE["blue"]}
@@ -21,20 +21,23 @@ EARLIER = {"fill": "currentColor", "fill_opacity": 0.2}
 def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -> Figure:
     """TFLOPS of each step up to this one at M = N = K = size, and cuBLAS as a line.
 
-    step: a Step or what `kernels.step` takes, None for the whole ladder, whose bars are all filled;
-    results: the timings, None for those recorded on an H200. The step's own bar is filled, that of
-    the step before it outlined. Raises ValueError if one of them was not measured at that size.
+    step: a Step or what `kernels.step` takes; results: the timings, None for those recorded on an
+    H200. The step's own bar is filled, that of the step before it outlined. Raises ValueError if
+    one of them was not measured at that size. Of None, all steps that were measured, all filled.
     """
     results = recorded(GPU) if results is None else results
     whole = step is None
-    names = [one.label for one in steps() if whole or one.number <= _number(step)]
+    shown = [s for s in steps() if (results.find(s, size) if whole else s.number <= _number(step))]
+    names = [one.label for one in shown]
     rates = [results.at(name, size).tflops for name in names]
     cublas = results.at(CUBLAS, size).tflops
     scale = (RIGHT - LEFT) / max([cublas, *rates])
-    head = _whole_head(rates) if whole else _head(names, rates)
-    parts = [svg.text(0, 14, head, font_weight="bold", font_size=13)]
+    parts, top = [], 22
+    if not whole:
+        parts.append(svg.text(0, 14, _head(names, rates), font_weight="bold", font_size=13))
+        top += HEAD
     for n, (name, rate) in enumerate(zip(names, rates)):
-        y, last = TOP + PITCH * n, len(names) - 1 - n
+        y, last = top + PITCH * n, len(names) - 1 - n
         bold = "bold" if last < 2 and not whole else None
         look = OWN if whole else (OWN, BEFORE)[last] if last < 2 else EARLIER
         parts += [
@@ -46,16 +49,16 @@ def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -
                 svg.NARROW - 2, y + 11, three_digits(rate), text_anchor="end", font_weight=bold
             ),
         ]
-    bottom = TOP + PITCH * len(names)
+    bottom = top + PITCH * len(names)
     x = LEFT + scale * cublas
     parts += [
         svg.tag(
             "path",
-            d=f"M{svg.short(x)} {TOP - 6}V{bottom - 3}",
+            d=f"M{svg.short(x)} {top - 6}V{bottom - 3}",
             stroke="currentColor",
             stroke_dasharray="4 3",
         ),
-        svg.text(x, TOP - 10, f"cuBLAS {three_digits(cublas)}", text_anchor="end"),
+        svg.text(x, top - 10, f"cuBLAS {three_digits(cublas)}", text_anchor="end"),
         svg.text(LEFT, bottom + 11, f"TFLOPS at M = N = K = {size}"),
     ]
     origin = origin_of(results)
@@ -63,7 +66,7 @@ def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -
     caption = f"Median, {origin}."
     if not whole:
         outlined = ", the outlined one the step before" if len(rates) > 1 else ""
-        share = f"{100 * rates[-1] / cublas:.2g} % of cuBLAS"
+        share = f"{100 * rates[-1] / cublas:.2g}% of cuBLAS"
         caption = f"The filled bar is this step, {share}{outlined}. {caption}"
     return Figure(
         svg.document(svg.NARROW, bottom + 18, *parts, scale=svg.LARGER),
@@ -75,11 +78,6 @@ def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -
 
 def _number(step: Any) -> int:
     return getattr(step, "number", None) or step_of(step).number
-
-
-def _whole_head(rates: list[float]) -> str:
-    """ "0.497 → 48.0 TFLOPS in 14 kernels": from the first to the fastest."""
-    return f"{three_digits(rates[0])} → {three_digits(max(rates))} TFLOPS in {len(rates)} kernels"
 
 
 def _head(names: list[str], rates: list[float]) -> str:

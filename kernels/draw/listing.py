@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from .figure import PALETTE
 
 BEST, MORE = PALETTE["blue"], PALETTE["vermilion"]
+# At this size, a line of 100 characters fits into a figure with its number.
 _CODE = (
     "margin:0;padding:0;border:0;background:none;color:inherit;overflow:visible;"
-    "font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
+    "font:11px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
 )
 _COST = (
     "display:flex;flex-wrap:wrap;align-items:center;column-gap:.8em;padding:.1em .6em;"
@@ -36,8 +37,8 @@ class Listing:
     def _repr_html_(self) -> str:
         return (
             '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
-            f'<div role="group" aria-label="{html.escape(self.alt, quote=True)}" tabindex="0" '
-            f'style="overflow-x:auto">{self.body}</div>'
+            f'<div class="kernels-box" role="group" tabindex="0" style="overflow-x:auto" '
+            f'aria-label="{html.escape(self.alt, quote=True)}">{self.body}</div>'
             f"<figcaption>{html.escape(self.caption)}</figcaption></figure>"
         )
 
@@ -49,7 +50,7 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
     `kernels.trace.Trace`. lines: the first and last to show, as the file numbers them; None for
     the function, or functions, that the trace saw. A bar is as long as what the line moved, in
     sectors (global and local memory) or wavefronts (shared memory), those that were needed at
-    best told apart. Raises ValueError if the trace has costs on none of these lines.
+    best told apart; each of the two units has a scale of its own. Raises ValueError if the trace has costs on none of these lines.
     """
     text = getattr(source, "source", source).splitlines()
     costs: dict[int, list] = {}
@@ -85,13 +86,14 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
         f"Line {place.line}, {place.kind} of {place.array}: {used:,} {unit}s, "
         f"{_each(used, requests)} for each request of a warp, {_each(best, requests)} at best"
     )
+    scales = "; sectors have one scale, wavefronts another" if len(longest) > 1 else ""
     parts = ", ".join(f"line {line}" for line in shown)
     alt = f"Source with what its memory accesses cost, at {parts}. {words}."
     return Listing(
         "".join(body),
         alt,
         f"{words}. Bars show what each line asks for in the whole run: blue at best, "
-        "vermilion more than that.",
+        f"vermilion more than that{scales}.",
     )
 
 

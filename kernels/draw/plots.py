@@ -9,11 +9,13 @@ from typing import Any
 
 from ..measure.records import CUBLAS, Record, Results
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
+from .labels import LETTER, beside
 
 MARKERS = "osD^vP"
 LINES = ("-", "--")
 TOGETHER = 0.02  # sizes that differ by less have one place on the axis
-NEAR = 8  # a label that begins this close to the right end can reach those beyond it
+NEAR = 8  # a label that begins this close to the right end could reach those beyond it
+WIDTH, TICK = 370, 34  # typographic points: of a chart without its labels, and of a size
 LABEL_GAP = 0.075  # least distance between two labels, in heights of the axes
 
 
@@ -76,19 +78,20 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
             if name not in ends or curve[-1].M > ends[name].M:
                 ends[name] = curve[-1]
     sizes = sorted({r.M for r in drawn})
-    _log2_axis(ax, sizes, "M = N = K")
+    room = WIDTH - LETTER * max(len(label_of(name)) for name in ends)
+    _log2_axis(ax, sizes, "M = N = K", most=max(2, int(room / TICK)))
     ax.set_xlim(sizes[0] / 1.2, sizes[-1])  # the labels stand right of the axes
     high = max(peak for peak, _ in roofs.values())
     log = 10 * min(r.tflops for r in ends.values()) < high
     _rate_axis(ax, min(r.tflops for r in drawn), high, log)
-    labels = [(r.M, r.tflops, label_of(name), colours[name], False) for name, r in ends.items()]
+    labels = [(r.M, r.tflops, label_of(name), colours[name]) for name, r in ends.items()]
     for peak, line in roofs.values():
         ax.axhline(peak, color=INK, linewidth=0.9, linestyle=line)
-        labels.append((sizes[-1], peak, f"FMA peak: {peak:.3g}", INK, False))
+        labels.append((sizes[-1], peak, f"FMA peak: {peak:.3g}", INK))
     last = [label for label in labels if label[0] * NEAR > sizes[-1]]
     for size in sizes:
         _labels(ax, [label for label in labels if label[0] == size and label not in last])
-    _labels(ax, last)
+    _labels(ax, [(sizes[-1], *label[1:]) for label in last])  # right of all curves
     return [peak for peak, _ in roofs.values()]
 
 
@@ -126,24 +129,24 @@ def roofline(
         octaves = range(round(math.log2(right / left)) + 1)
         _log2_axis(ax, [left * 2**i for i in octaves], f"FLOP per byte of {bytes_of}")
         _rate_axis(ax, min([left * slope, *(y for _, _, y in points if y)]), peak, log=True)
-        bottom, far = ax.get_ylim()[0], math.sqrt(ridge * right)
+        bottom = ax.get_ylim()[0]
         ax.plot([left, ridge, right], [left * slope, peak, peak], color=INK)
         ax.plot([ridge, ridge], [bottom, peak], ":", color=INK, linewidth=0.9)
         low = left ** (2 / 3) * ridge ** (1 / 3)
         _text(ax, low, low * slope, f"copy: {copy_gbs:.0f} GB/s", INK, dy=-6)
         _text(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, dy=5, ha="right", va="bottom")
         _text(ax, ridge, bottom, f"ridge: {ridge:.3g}", INK, dx=4, dy=2, va="bottom")
-        labels = []  # of the points; those far right have theirs on the left
+        labels = []
         for (label, x, y), colour in zip(points, itertools.cycle(PALETTE.values())):
             roof = min(peak, x * slope)
             if y is None:
                 ax.plot([x], [roof], "o", color=colour, fillstyle="none", markersize=7)
-                labels.append((x, roof / 1.4, label, colour, x > far))
+                labels.append((x, roof, label, colour))
             else:
                 ax.plot([x, x], [y, roof], ":", color=colour, linewidth=1.2)
                 ax.plot([x], [y], "o", color=colour, markersize=7)
-                labels.append((x, y, f"{label}: {y:.3g}", colour, x > far))
-        _labels(ax, labels)
+                labels.append((x, y, f"{label}: {y:.3g}", colour))
+        beside(ax, labels)
         origin = "" if results is None else origin_of(results)
         ax.set_title(origin, loc="left", fontsize="medium")
     caption = caption or (
@@ -200,9 +203,9 @@ def _ends(sources: Sequence[Results], name: str) -> str:
     return f"{label_of(name)}: {ends}" if curve else ""
 
 
-def _log2_axis(ax: Any, ticks: Sequence[float], label: str) -> None:
+def _log2_axis(ax: Any, ticks: Sequence[float], label: str, most: int = 10) -> None:
     ax.set_xscale("log", base=2)
-    shown = ticks[:: 1 + len(ticks) // 11]
+    shown = ticks[:: math.ceil(len(ticks) / most)]
     ax.set_xticks(shown, [f"{x:g}" if x >= 1 else f"1/{1 / x:g}" for x in shown])
     ax.minorticks_off()
     ax.set_xlabel(label)
@@ -225,14 +228,13 @@ def _rate_axis(ax: Any, low: float, high: float, log: bool) -> None:
     ax.set_axisbelow(True)
 
 
-def _labels(ax: Any, labels: Iterable[tuple[float, float, str, str, bool]]) -> None:
-    """Labels (x, y, text, colour, whether on the left) at points, each clear of those above it."""
+def _labels(ax: Any, labels: Iterable[tuple[float, float, str, str]]) -> None:
+    """Labels (x, y, text, colour) right of points, each clear of those above it."""
     to_axes = ax.transData + ax.transAxes.inverted()
     ceiling = math.inf
-    for x, y, text, colour, on_left in sorted(labels, key=lambda label: -label[1]):
+    for x, y, text, colour in sorted(labels, key=lambda label: -label[1]):
         ceiling = min(to_axes.transform((x, y))[1], ceiling - LABEL_GAP)
-        side = dict(dx=-7, ha="right") if on_left else {}
-        _text(ax, x, ceiling, text, colour, at=ax.get_xaxis_transform(), **side)
+        _text(ax, x, ceiling, text, colour, at=ax.get_xaxis_transform())
 
 
 def _text(

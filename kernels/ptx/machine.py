@@ -12,6 +12,7 @@ registers; None stands for all threads.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -238,7 +239,8 @@ def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Calla
         execute = with_clocks(decoder(i, site), i, site.slots, before_end)
         return control.guarded(execute, site.slots.guard(i), i) if i.guard else execute
     except (Unsupported, IndexError, KeyError, AttributeError) as reason:
-        why = next((str(e) for name, e in entry.unread.items() if name in str(reason)), reason)
+        words = set(re.findall(r"[\w$]+", str(reason)))
+        why = next((str(e) for name, e in entry.unread.items() if name in words), reason)
         where = f" in {demangle(site.function.name)}" if site.function is not entry else ""
         raise UnknownOpcode(
             f"the interpreter does not know {i.text!r}{where} ({why}): {ADVICE}", instruction=i

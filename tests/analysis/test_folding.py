@@ -307,6 +307,13 @@ def test_what_was_made_from_a_variable_of_a_loop_before_it_is_another_base():
     assert () not in parts(text)
 
 
+def test_an_address_made_in_another_block_is_seen_through():
+    """ptxas makes LDS.64 of these two."""
+    jump = "setp.eq.s32 %p1, %r8, 3; @%p1 bra L; bar.sync 0;"
+    text = "add.s32 %r21, %r16, 4;" + jump + loads(0) + loads(0, base="%r21") + "L:"
+    assert parts(text, ".shared .align 16 .b8 s[8192];") == [(Part(0, 8),), ()]
+
+
 def test_facts_about_long_chains_of_registers():
     """Thousands of additions one after the other, over many blocks."""
     jump = "setp.eq.s32 %p1, %r8, 3; @%p1 bra L{n}; bar.sync 0; L{n}:"

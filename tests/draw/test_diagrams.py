@@ -1,7 +1,6 @@
 """Thread-mapping and coalescing diagrams: what they draw is what the trace says."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -252,12 +251,3 @@ def test_figures_are_deterministic_small_and_have_an_alternative(traces):
     again = kernels.step("02_naive").trace(128, 128, 40, keep=(1, 1))
     assert thread_mapping(again) == thread_mapping(traces["02_naive"])
     assert coalescing(again, "A") == coalescing(traces["02_naive"], "A")
-
-
-def test_the_picture_in_the_readme_is_the_current_one(tmp_path):
-    root = Path(__file__).parents[2]
-    trace = kernels.step("02_naive").trace(128, 128, 64, keep=(1, 0))
-    coalescing(trace, "A", index=0).save(tmp_path / "now.svg")
-    kept = root / "book" / "assets" / "coalescing.svg"
-    assert kept.read_text() == (tmp_path / "now.svg").read_text()
-    assert "](book/assets/coalescing.svg)" in (root / "README.md").read_text()

@@ -68,7 +68,10 @@ def test_gflops_puts_labels_where_the_curves_end_in_their_colours():
     words = texts(figure)
     heights = [words[text][1] for text in ("FMA peak: 10", "cuBLAS", "02 fast", "01 slow")]
     assert heights == sorted(heights)  # y grows downwards
-    assert words["01 slow"][0] < words["02 fast"][0]  # it ends at 64
+    assert words["01 slow"][0] == words["02 fast"][0]  # right of both, though one ends before
+    far = texts(gflops(made_up(RATES | {"02_fast": {8: 3.0, 256: 6.0}, "01_slow": {8: 0.1}}),
+                       ["01_slow", "02_fast"]))  # fmt: skip
+    assert far["01 slow"][0] < far["02 fast"][0]
     for text, colour in (
         ("01 slow", text_colour(PALETTE["blue"])),
         ("02 fast", text_colour(PALETTE["vermilion"])),
@@ -198,6 +201,26 @@ def test_gflops_draws_one_of_sizes_that_fall_together():
 def test_bars_put_the_defines_below_the_name():
     words = texts(bars(made_up(RATES | {"02_fast A=1 B=2": {256: 5.0}}), ["02_fast A=1 B=2"], 256))
     assert words["02 fast"][1] < words["A=1 B=2"][1]
+
+
+def test_labels_of_a_roofline_cover_nothing(drawn):
+    close = [("a", 19.0, 0.3), ("b", 19.5, 0.3), ("c", 300.0, 0.25), ("d", 2.0, 0.9), ("e", 20, 9)]
+    ax = drawn(roofline, made_up(RATES), close)
+    fig = ax.figure
+    fig.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) == 3 + len(close)
+    for one, other in itertools.combinations(boxes, 2):
+        assert not one.overlaps(other)
+    for text, box in zip(ax.texts[3:], boxes[3:]):
+        for line in ax.lines:
+            path = line.get_path().interpolated(200).transformed(ax.transData)
+            assert box.count_contains(path.vertices) == 0, text
+
+
+def test_a_label_with_no_free_place_stands_right_of_its_point(drawn):
+    ax = drawn(roofline, made_up(RATES), [("very long " * 20, 19.0, 0.3)])
+    assert ax.texts[-1].xyann == (7, 0)
 
 
 def test_roofline_names_its_bytes():

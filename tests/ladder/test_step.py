@@ -83,6 +83,12 @@ def test_define(tiled):
     assert len({tiled, variant, tiled.define(BM=16)}) == 2
 
 
+@pytest.mark.parametrize("value", [1.5, "32", None])
+def test_sizes_are_whole_numbers(tiled, value):
+    with pytest.raises(TypeError, match=f"BM must be a whole number, not {value!r}"):
+        tiled.define(BM=value)
+
+
 @pytest.mark.parametrize("size", ["BM", "BN", "BK"])
 @pytest.mark.parametrize("value", [0, -1])
 def test_sizes_are_1_at_least(tiled, size, value):

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from harness import HEADER, cuda, entry, launch, number_occurs, run_cuda, vectors
 
+from kernels import ptx
+from kernels.ptx import functions
+
 
 def test_threads_of_a_warp_in_different_functions_with_structs_and_pointers():
     source = """
@@ -65,8 +68,20 @@ extern "C" __global__ void k(int* out)
     ]
 
 
+def test_only_functions_that_can_come_back_to_themselves_are_recursive():
+    source = """
+__device__ __noinline__ int leaf(int n) { return n * n + 1; }
+__device__ __noinline__ int once(int n) { return leaf(n) + leaf(n + 1); }
+__device__ __noinline__ int even(int n);
+__device__ __noinline__ int odd(int n) { return n == 0 ? 0 : even(n - 1) + leaf(n); }
+__device__ __noinline__ int even(int n) { return n == 0 ? 1 : odd(n - 1) + 1; }
+extern "C" __global__ void k(int* out) { out[0] = once(out[1]) + even(out[2]); }"""
+    parsed = ptx.parse(cuda(source).ptx).entries["k"]
+    again = functions.recursive(functions.linked(parsed))
+    assert {functions.demangle(name) for name in again} == {"even", "odd"}
+
+
 def test_endless_recursion_is_a_stack_overflow_of_the_function():
-    from kernels import ptx
 
     source = """
 __device__ __noinline__ int down(int n) { return n == 0 ? 1 : 2 * down(n + 1) + n; }
@@ -100,7 +115,6 @@ extern "C" __global__ void k(float* out)
 
 
 def test_a_call_of_no_function_is_an_error():
-    from kernels import ptx
 
     source = """
 extern "C" __global__ void k(float* out, float (*f)(float)) { out[0] = f(out[0]); }"""
@@ -133,8 +147,6 @@ def test_bytes_of_addresses_initialise_variables():
 
 
 def test_what_cannot_be_read_does_not_block_the_rest():
-    from kernels import ptx
-
     text = (
         HEADER
         + ".global .texref picture;\n.global .align 8 .surfref face;\n"
@@ -146,6 +158,7 @@ def test_what_cannot_be_read_does_not_block_the_rest():
         + " tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [picture, {%f0}];\n ret;\n}\n"
         + ".visible .entry addressed() {\n .reg .b64 %r;\n mov.u64 %r, picture;\n ret;\n}\n"
         + ".visible .entry caller() {\n call odd;\n ret;\n}\n"
+        + ".visible .entry strange() {\n .reg .b32 %a;\n mystery.u32 %a, 8;\n ret;\n}\n"
     )  # fmt: skip
     module = ptx.parse(text)
     out = np.zeros(1, np.uint32)
@@ -158,6 +171,7 @@ def test_what_cannot_be_read_does_not_block_the_rest():
         ("caller", [], "odd"),
         ("sampled", [], "tex"),
         ("addressed", [], "texref"),
+        ("strange", [], r"mystery.u32' \(mystery\)"),
     ):
         with pytest.raises(ptx.PTXError, match=what) as caught:
             ptx.run(module.entries[name], 1, 1, args)
@@ -165,7 +179,6 @@ def test_what_cannot_be_read_does_not_block_the_rest():
 
 
 def test_a_function_without_a_body_is_named_with_its_line():
-    from kernels import ptx
 
     source = """
 namespace far { __device__ int away(int x); }
@@ -180,7 +193,6 @@ extern "C" __global__ void k(int* out)
 
 
 def test_an_unknown_instruction_in_a_function_is_named_with_the_function():
-    from kernels import ptx
 
     text = HEADER + ".func helper() {\n\n wibble.u32;\n}\n"
     text += entry("call helper;").removeprefix(HEADER)
@@ -190,7 +202,6 @@ def test_an_unknown_instruction_in_a_function_is_named_with_the_function():
 
 
 def test_only_shared_variables_that_a_kernel_reaches_take_its_memory():
-    from kernels import ptx
 
     module = """
 .shared .align 4 .b8 mine[64];

@@ -50,6 +50,13 @@ def test_grid_and_block(way, grid, block, message):
         way(shared(32))(grid, block, (X,))
 
 
+def test_a_block_of_1024_threads():
+    source = 'extern "C" __global__ void f(int* x) { x[threadIdx.y * 32 + threadIdx.x] = 7; }'
+    x = np.zeros(1024, np.int32)
+    Kernel(source, "f")(1, (32, 32), (x,), device="interpreter")
+    assert (x == 7).all()
+
+
 def test_shared_memory_that_is_declared(way):
     way(shared(12 * 1024))(1, 32, (X.copy(),), dynamic_shared=128)  # 48 KiB
     with pytest.raises(ValueError, match=r"f declares 49156 bytes .* 49152 \(48 KiB\)"):

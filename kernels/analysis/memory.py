@@ -1,0 +1,74 @@
+"""The memories of a GPU, nearest to the arithmetic first: how large they are, and how fast.
+
+Sizes and counts of units are NVIDIA's: CUDA Programming Guide, tables of compute capabilities
+(registers); Hopper Tuning Guide and Turing Tuning Guide, section "Unified Shared Memory/L1/Texture
+Cache"; data sheets of the H200 and of the T4 (device memory, L2 of the T4, clock of the T4). SMs,
+clock and L2 of the H200 are as the driver reports them, which `results/nvidia_h200` records.
+
+Speeds are peaks. NVIDIA states those of device memory only. Computed are those of registers, three
+operands of four bytes for each FMA that can start, and of the H200's shared memory, a word of four
+bytes from each of 32 banks and SM in each cycle. Measured by others: the T4's shared memory and L2,
+in Z. Jia, M. Maggioni, J. Smith, D. P. Scarpazza, "Dissecting the NVidia Turing T4 GPU via
+Microbenchmarking", arXiv:1903.07486, 2019. Nobody's figure stands for the L2 of the H200: None.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .banks import BANK_BYTES, BANKS
+from .occupancy import KIB, REGISTER_FILE
+
+OPERANDS = 3  # registers that an FMA reads
+MIB = KIB * KIB
+
+
+class Chip(NamedTuple):
+    sms: int
+    ghz: float
+    fmas: int  # that an SM can start in a cycle
+    l1: int  # bytes of an SM, L1 and shared memory together
+    l2: int  # bytes
+    device: int  # bytes
+    device_gbs: float
+    shared_gbs: float | None = None  # None: computed
+    l2_gbs: float | None = None  # None: unknown
+
+
+class Level(NamedTuple):
+    """One kind of memory, of all SMs together. `each`: bytes of an SM, if it has its own."""
+
+    name: str
+    bytes: int
+    each: int | None
+    gbs: float | None  # 10^9 bytes a second; None if nobody says
+    speed: str  # where that comes from: "computed", "measured", "data sheet" or "unknown"
+
+
+CHIPS = {
+    "NVIDIA H200": Chip(132, 1.98, 128, 256 * KIB, 60 * MIB, 141 * 10**9, 4800),
+    "Tesla T4": Chip(40, 1.59, 64, 96 * KIB, 4 * MIB, 16 * 10**9, 320, 3662, 1270),
+}
+
+
+def hierarchy(gpu: str) -> tuple[Level, ...]:
+    """The four levels of one of CHIPS. Raises ValueError for another."""
+    if gpu not in CHIPS:
+        raise ValueError(f"the memories of {gpu!r} are not known here; known: {', '.join(CHIPS)}")
+    chip = CHIPS[gpu]
+    cycles = chip.sms * chip.ghz  # of all SMs, 10^9 a second
+    registers = REGISTER_FILE * BANK_BYTES
+    banks = cycles * BANKS * BANK_BYTES
+    shared = ("shared memory and L1", chip.sms * chip.l1, chip.l1)
+    return (
+        Level(
+            "registers",
+            chip.sms * registers,
+            registers,
+            cycles * chip.fmas * OPERANDS * BANK_BYTES,
+            "computed",
+        ),
+        Level(*shared, chip.shared_gbs or banks, "measured" if chip.shared_gbs else "computed"),
+        Level("L2", chip.l2, None, chip.l2_gbs, "measured" if chip.l2_gbs else "unknown"),
+        Level("device memory", chip.device, None, chip.device_gbs, "data sheet"),
+    )

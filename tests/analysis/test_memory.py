@@ -1,0 +1,46 @@
+"""The table of memories, against what an H200 reported and what it measured."""
+
+import pytest
+
+import kernels
+from kernels.analysis.memory import CHIPS, OPERANDS, hierarchy
+from kernels.analysis.occupancy import SMS
+
+
+def test_the_h200_is_the_one_of_the_records():
+    chip, results = CHIPS["NVIDIA H200"], kernels.results("NVIDIA H200")
+    recorded = results.provenance
+    assert chip.sms == recorded["multiprocessors"]
+    assert chip.ghz * 1000 == recorded["max_sm_clock_mhz"]
+    assert chip.l2 == recorded["l2_bytes"]
+    # the driver keeps nothing back of what the data sheet has in powers of ten
+    assert recorded["memory_bytes"] == pytest.approx(chip.device, rel=0.07)
+    assert 0.8 * chip.device_gbs < results.copy_gbs < chip.device_gbs
+    peak = 2 * chip.sms * chip.ghz * chip.fmas / 1000
+    assert 0.98 * peak < results.fma_peak_tflops <= peak
+
+
+@pytest.mark.parametrize("gpu, capability", [("NVIDIA H200", "9.0"), ("Tesla T4", "7.5")])
+def test_levels(gpu, capability):
+    levels = hierarchy(gpu)
+    assert [one.name for one in levels] == [
+        "registers", "shared memory and L1", "L2", "device memory",
+    ]  # fmt: skip
+    known = [one.gbs for one in levels if one.gbs]
+    assert known == sorted(known, reverse=True)  # nearer is faster
+    registers, shared, *_ = levels
+    chip = CHIPS[gpu]
+    assert registers.bytes == chip.sms * registers.each == chip.sms * 65536 * 4
+    assert registers.gbs == pytest.approx(chip.sms * chip.fmas * chip.ghz * OPERANDS * 4)
+    assert shared.each > SMS[capability].shared  # some of it is always L1
+    assert levels[3].bytes > 100 * levels[2].bytes
+
+
+def test_shared_memory_gives_at_most_a_word_from_each_bank():
+    for gpu, chip in CHIPS.items():
+        assert hierarchy(gpu)[1].gbs <= chip.sms * chip.ghz * 128
+
+
+def test_another_gpu_is_refused():
+    with pytest.raises(ValueError, match="known: NVIDIA H200, Tesla T4"):
+        hierarchy("Voodoo 2")

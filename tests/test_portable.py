@@ -1,0 +1,207 @@
+"""A notebook is read in any viewer: JupyterLab, Colab, GitHub and nbconvert know no MyST."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import string
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import pytest
+from portable import BOOK, CHAPTERS, DETAILS, NOTEBOOKS, markdown
+
+# The index lists the chapters, for which only MyST has a word.
+PAGES = [path for path in sorted(BOOK.glob("*.md")) if path.name != "index.md"]
+MYST = (
+    r"^[ >]*:{3,}",  # a fence of colons
+    r"^[ >]*[`~]{3,}\{",  # a directive
+    r"^[ >]*\([\w-]+\)=\s*$",  # a label
+    r"\{[a-z][a-z0-9:+-]*\}`",  # a role
+    r"^[ >]*\{[.#][\w-]+[^}]*\}\s*$",  # attributes of a block
+)
+MOST_CELLS = 30
+MOST_WORDS = 1500  # of a chapter, outside its solutions
+# Chapters that are still too long; to be emptied, and removed when it is empty.
+TOO_LONG: set[str] = {
+    "01_the_problem",
+    "02_naive",
+    "03_coalesced",
+    "04_index_arithmetic",
+    "05_shared_tiling",
+    "06_bank_conflicts",
+    "07_thread_tile_1d",
+    "08_vectorized",
+    "09_thread_tile_2d",
+    "10_transposed_tile",
+    "11_thread_tile_8x8",
+    "12_warp_tiling",
+    "13_register_prefetch",
+    "14_double_buffering",
+    "15_any_shape",
+}
+each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+each_text = pytest.mark.parametrize("path", NOTEBOOKS + PAGES, ids=lambda path: path.stem)
+
+
+class Converted(HTMLParser):
+    """What a page made by nbconvert consists of, in order: headings, links and folded boxes."""
+
+    def __init__(self, body: str):
+        super().__init__()
+        self.headings: list[str] = []
+        self.links: list[str] = []
+        self.folded: list[dict[str, str]] = []  # what a box's summary says and what is inside
+        self.boxes: dict[str, int] = {}  # by heading, the boxes under it
+        self.into: list[str] = []  # the elements that are open
+        self.feed(body)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = dict(attributes)
+        if tag == "details":
+            assert "open" not in found
+            assert "details" not in self.into, "a box within a box: one was not closed"
+            self.folded.append({"summary": "", "inside": ""})
+            if self.headings:
+                self.boxes[self.headings[-1]] = self.boxes.get(self.headings[-1], 0) + 1
+        if tag in ("h1", "h2", "h3", "h4"):
+            assert "details" not in self.into, "a heading in a box: it was not closed"
+            self.headings.append("")
+        if tag == "a" and "anchor-link" not in (found.get("class") or ""):
+            self.links.append(found.get("href") or "")
+        if tag not in ("br", "hr", "img", "meta", "link", "input"):
+            self.into.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.into and self.into.pop() != tag:
+            assert tag != "details", "a box that is closed inside something else"
+
+    def handle_data(self, data: str) -> None:
+        if self.into and self.into[-1] == "a" and data == "¶":
+            return  # nbconvert's link beside a heading
+        if any(tag in self.into for tag in ("h1", "h2", "h3", "h4")):
+            self.headings[-1] += data
+        if "details" in self.into:
+            self.folded[-1]["summary" if "summary" in self.into else "inside"] += data
+
+
+@pytest.fixture(scope="module")
+def convert():
+    """Turns text into HTML as `jupyter nbconvert` does."""
+    nbconvert = pytest.importorskip("nbconvert", reason="nbconvert is not installed")
+    exporter = nbconvert.HTMLExporter(template_name="basic")
+
+    def converted(text: str) -> Converted:
+        cell = nbformat.v4.new_markdown_cell(text)
+        return Converted(exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))[0])
+
+    return converted
+
+
+def anchor(heading: str) -> str:
+    """What GitHub and MyST call a heading in a link."""
+    kept = string.ascii_lowercase + string.digits + " -_"
+    return "".join(c for c in heading.lower() if c in kept).replace(" ", "-")
+
+
+def headings(path: Path) -> list[str]:
+    return re.findall(r"^#+ +(.*?) *$", markdown(path), re.MULTILINE)
+
+
+def faults_of(link: str) -> str | None:
+    """Why a link of a page in the book's folder leads nowhere; None if it is good."""
+    parts = urlsplit(link)
+    if parts.scheme in ("http", "https"):
+        return None if parts.netloc else "no host"
+    if parts.scheme or parts.netloc:
+        return "neither an address nor a file"
+    target = BOOK / unquote(parts.path)
+    if target.suffix not in (".ipynb", ".md") or target not in [*NOTEBOOKS, *BOOK.glob("*.md")]:
+        return "no such notebook or page"
+    if not parts.fragment:
+        return None
+    if target.suffix != ".md":
+        return "viewers differ in the anchors of a notebook: link to the notebook"
+    # JupyterLab keeps capitals, so that a heading which is linked to has none.
+    found = [head for head in headings(target) if anchor(head) == parts.fragment]
+    return None if found and found == [found[0].lower()] else "no such place, or not only one"
+
+
+@each_text
+def test_there_is_no_myst(path):
+    text = markdown(path)
+    for pattern in MYST:
+        assert not re.findall(pattern, text, re.MULTILINE), pattern
+
+
+@each
+def test_a_box_begins_with_a_bold_word(path):
+    lines = ["", *markdown(path).splitlines()]
+    for before, line in itertools.pairwise(lines):
+        if line.startswith(">") and not before.startswith(">"):
+            assert re.match(r"> \*\*[A-Z][\w ]*\.\*\*", line), line
+
+
+@each
+def test_solutions_are_folded(path, convert):
+    text = markdown(path)
+    page = convert(text)
+    assert text.count("<details") == len(DETAILS.findall(text)) == len(page.folded)
+    for box in page.folded:
+        assert box["summary"].strip() == "Solution"
+        assert box["inside"].strip()
+        assert "```" not in box["inside"] and "**" not in box["inside"]  # Markdown was read
+    exercises = [head for head in page.headings if head.startswith("Exercise ")]
+    assert [head.split(".")[0] for head in exercises] == [
+        f"Exercise {n}" for n in range(1, len(exercises) + 1)
+    ]
+    for head in exercises:
+        assert page.boxes.get(head) == 1, f"{head}: needs one solution"
+
+
+@each_text
+def test_links_lead_somewhere(path, convert):
+    faults = {link: fault for link in convert(markdown(path)).links if (fault := faults_of(link))}
+    assert not faults
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_is_short(path):
+    cells = nbformat.read(path, as_version=4).cells
+    text = re.sub(r"\]\([^)]*\)", "]", DETAILS.sub("", markdown(path)))
+    size = (len(cells) <= MOST_CELLS, len(text.split()) <= MOST_WORDS)
+    assert all(size) or path.stem in TOO_LONG, (len(cells), len(text.split()))
+
+
+def test_exceptions_are_chapters():
+    assert {path.stem for path in CHAPTERS} >= TOO_LONG
+
+
+@pytest.mark.parametrize(
+    "link, good",
+    [
+        ("references.md", True),
+        ("references.md#williams2009", True),
+        ("03_coalesced.ipynb", True),
+        ("https://arxiv.org/abs/1804.06826", True),
+        ("references.md#nobody1900", False),
+        ("references.md#papers-and-books", False),  # has capitals
+        ("03_coalesced.ipynb#exercises", False),
+        ("no_such_page.md", False),
+        ("03_coalesced.html", False),
+        ("mailto:a@b", False),
+    ],
+)
+def test_bad_links_are_found(link, good):
+    assert (faults_of(link) is None) == good
+
+
+def test_boxes_that_are_not_closed_are_found(convert):
+    box = "<details><summary>Solution</summary>\n\nInside.\n\n"
+    assert convert(f"# Title\n\n{box}</details>").boxes == {"Title": 1}
+    for wrong in f"{box}## Next\n\n</details>", f"{box}{box}</details>":
+        with pytest.raises(AssertionError):
+            convert(wrong)
