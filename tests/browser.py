@@ -110,13 +110,7 @@ class Browser:
 
         The mode is the one that a reader chose on the page, whatever the system prefers.
         """
-        self.command(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        self.resize(width, height)
         if self._script:
             self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=self._script)
         choose = f"localStorage.setItem('mode', '{mode}')"
@@ -128,6 +122,16 @@ class Browser:
         self._receive(lambda m: m.get("method") == "Page.loadEventFired")
         self.evaluate("window.MathJax?.startup?.promise")
         self.evaluate("document.fonts.ready.then(() => 0)")
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Give the window another size; the page stays."""
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
 
     def evaluate(self, expression: str):
         """The value of a JavaScript expression, awaited if it is a promise."""

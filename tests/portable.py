@@ -14,7 +14,7 @@ from building import ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 BOOK = ROOT / "book"
 NOTEBOOKS = importlib.import_module("notebooks").notebooks()
-CHAPTERS = [path for path in NOTEBOOKS if re.match(r"\d\d_", path.name)]
+CHAPTERS = [path for path in NOTEBOOKS if re.match(r"\d\d_|the_gpu", path.name)]
 DETAILS = re.compile(r"^<details>.*?^</details>$", re.MULTILINE | re.DOTALL)
 
 

@@ -47,7 +47,9 @@ def contents() -> list[str]:
     return found
 
 
-def test_the_start_is_the_first_of_the_table_of_contents():
+def test_every_page_is_in_the_table_of_contents_and_the_first_is_the_start():
+    pages = {p.stem for kind in ("ipynb", "md") for p in landing.BOOK.glob(f"*.{kind}")}
+    assert sorted(contents()) == sorted(pages - {"index"})
     start = re.search(r"^```\{container\} start\n\[.*\]\((\w+)\.ipynb\)$", PAGE, re.MULTILINE)
     assert start and start[1] == contents()[0]
 

@@ -168,6 +168,34 @@ def test_links_lead_somewhere(path, convert):
     assert not faults
 
 
+def entries(page: str) -> dict[str, str]:
+    """The texts below the headings of the third level."""
+    parts = re.split(r"^#+ (.*)$", markdown(BOOK / page), flags=re.MULTILINE)
+    marks = re.findall(r"^(#+) ", markdown(BOOK / page), re.MULTILINE)
+    found = [
+        (name, text) for mark, name, text in zip(marks, parts[1::2], parts[2::2]) if mark == "###"
+    ]
+    assert len(dict(found)) == len(found), "a name stands twice"
+    return {name: text.strip() for name, text in found}
+
+
+def test_each_term_has_its_chapter():
+    terms = entries("glossary.md")
+    assert list(terms) == sorted(terms)
+    for term, text in terms.items():
+        assert re.fullmatch(r"[A-Z0-9].*\. \[[^]]+\]\(\w+\.ipynb\)", text.replace("\n", " ")), term
+
+
+def test_each_source_has_an_address_or_is_known_to_have_none():
+    sources = entries("references.md")
+    assert {key for key, text in sources.items() if "https://" not in text} == {
+        "texta",  # gives no address for itself
+        "textb",
+        "textc",
+        "pmpp",  # a printed book
+    }
+
+
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_is_short(path):
     cells = nbformat.read(path, as_version=4).cells

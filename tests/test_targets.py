@@ -52,6 +52,11 @@ def broken(tmp_path):
     return tmp_path
 
 
+def test_shapes_are_whole_tiles_and_primes():
+    assert targets.shapes(kernels.step("07").define(BM=32, BN=64, BK=16)) == [(64, 128, 64)]
+    assert targets.shapes(kernels.step("15"))[1:] == [(67, 71, 73)]
+
+
 @pytest.mark.parametrize("one", kernels.ladder.step.steps(), ids=lambda one: one.id)
 def test_nothing_is_found_in_a_step(one):
     for shape in targets.shapes(one):

@@ -1,4 +1,4 @@
-"""A live look at a step: choose tile sizes, array, warp and access, and it is traced again.
+"""A live look at a step: choose M, N, K, tile sizes and an access, and it is traced again.
 
 ipywidgets 7.7 and 8 both do. Without a kernel, or ipywidgets, the stepper remains.
 """
@@ -16,6 +16,7 @@ from .coalescing import coalescing
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SHAPE = (128, 128, 64)
+LARGEST = 2048  # of M, N and K
 
 
 class Explorer:
@@ -55,8 +56,8 @@ def explorer(
     """Explore a step, or the step of that name: how its warps use memory.
 
     shape: M, N, K of the product that is traced; array, kind, warp: what is shown first. In a
-    notebook that someone works with, controls choose another step, its defines, another array,
-    warp or access, and trace again; where notebooks are executed or read without that, it shows
+    notebook that someone works with, controls choose another step, M, N and K, its defines, another
+    array, warp or access, and trace again; where notebooks are executed or read without that, it shows
     the stepper of `coalescing` or `banks`. Raises ValueError for a shape that the step cannot
     do, and for an array that it does not access so.
     """
@@ -98,15 +99,26 @@ def controls(explorer: Explorer):
     which = w.Dropdown(
         options=[s.id for s in steps()], value=explorer.step.id, description="step", style=wide
     )
-    sizes = w.HBox(layout=w.Layout(flex_flow="row wrap"))
+    row = w.Layout(flex_flow="row wrap")
+    narrow = w.Layout(width="10em")
+
+    def box(name: str, value: int, kind=w.IntText, **limits):
+        made = kind(value=value, description=name, style=wide, layout=narrow, **limits)
+        made.observe(trace, "value")
+        return made
+
+    shape = w.HBox([], layout=row)
+    sizes = w.HBox([], layout=row)
     access = w.Dropdown(description="access", style=wide)
     warp = w.BoundedIntText(value=explorer.warp, min=0, max=31, description="warp", style=wide)
-    k = w.IntSlider(value=0, min=0, max=0, description="k", style=wide)
+    # A slider of ipywidgets has no name that a screen reader could say.
+    k = w.BoundedIntText(value=0, min=0, max=0, description="number", style=wide)
     state = w.HTML()
     view = w.HTML()
     busy = []  # while the controls are being set, their changes mean nothing
 
     def fail(error: Exception) -> None:
+        view.value = ""  # or it would look like the picture of what failed
         state.value = f"<b>{type(error).__name__}</b>: <code>{_escape(error)}</code>"
 
     def draw(_=None) -> None:
@@ -141,8 +153,9 @@ def controls(explorer: Explorer):
         state.value = "tracing …"
         try:
             step = explorer.step.define(**{box.description: box.value for box in sizes.children})
-            explorer.trace = step.trace(*explorer.shape)
-            explorer.step = step
+            M, N, K = (box.value for box in shape.children)
+            explorer.trace = step.trace(M, N, K)
+            explorer.step, explorer.shape = step, (M, N, K)
             offer()
         except Exception as error:  # a callback that raises would do so unseen
             fail(error)
@@ -151,35 +164,24 @@ def controls(explorer: Explorer):
 
     def boxes() -> None:
         """A box for each define of the step."""
-        made = [
-            w.IntText(value=value, description=name, style=wide, layout=w.Layout(width="10em"))
-            for name, value in explorer.step.defines.items()
-        ]
-        for box in made:
-            box.observe(trace, "value")
-        sizes.children = made
+        sizes.children = [box(name, value) for name, value in explorer.step.defines.items()]
 
     def change_step(change) -> None:
         explorer.step = find_step(change["new"])
         boxes()
         trace()
 
+    shape.children = [
+        box(name, value, w.BoundedIntText, min=1, max=max(LARGEST, value))
+        for name, value in zip("MNK", explorer.shape)
+    ]
     boxes()
     offer()
     which.observe(change_step, "value")
     for control in access, warp, k:
         control.observe(draw, "value")
     draw()
-    return w.VBox(
-        [
-            which,
-            sizes,
-            w.HBox([access, warp], layout=w.Layout(flex_flow="row wrap")),
-            k,
-            state,
-            view,
-        ]
-    )
+    return w.VBox([which, shape, sizes, w.HBox([access, warp, k], layout=row), state, view])
 
 
 def _escape(error: Exception) -> str:

@@ -80,8 +80,8 @@
     };
     const row = make("div", "display:flex;gap:.6em;align-items:center;margin:.3em 0");
     row.className = "kernels-controls";
-    row.append(back, range, next);
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) row.append(play);
+    row.append(back, range, next);
     row.onkeydown = (event) => {
       const k = Number(range.value);
       const target = { ArrowLeft: k - 1, ArrowDown: k - 1, ArrowRight: k + 1, ArrowUp: k + 1,

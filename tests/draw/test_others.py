@@ -219,11 +219,14 @@ def test_explorer_has_widgets_in_a_notebook_that_is_worked_with(explored, monkey
 
 def test_explorer_traces_again(explored):
     pytest.importorskip("ipywidgets")
-    which, sizes, (access, warp), k, state, view = (
-        part.children if hasattr(part, "children") and n == 2 else part
-        for n, part in enumerate(controls(explored).children)
-    )
+    which, shape, sizes, chosen, state, view = controls(explored).children
+    access, warp, k = chosen.children
+    M, N, K = shape.children
     BM, BN = sizes.children
+    assert [(one.description, one.value) for one in shape.children] == [
+        ("M", 64), ("N", 64), ("K", 40),
+    ]  # fmt: skip
+    assert k.description == "number"
     assert (BM.description, BM.value, BN.description, BN.value) == ("BM", 64, "BN", 16)
     assert (k.max, warp.max, access.value) == (39, 31, ("load", "A"))
     assert "32 sectors of" in view.value
@@ -234,8 +237,14 @@ def test_explorer_traces_again(explored):
     assert "16 words of A in 16 sectors" in view.value and warp.max == 7
     BM.value = 0
     assert "BM is a size, 1 at least, not 0" in state.value
+    assert view.value == ""  # no picture of something else
     BM.value = 16
-    assert state.value == ""
+    assert state.value == "" and view.value
+    K.value = 24
+    assert explored.shape == (64, 64, 24) and k.max == 23 and k.value == 23
+    M.value = -1
+    assert M.value == explored.shape[0] == 1
+    M.value = 64
     access.value = "store", "C"
     assert k.max == 0 and "store 32 words of C" in view.value
     warp.value = 5

@@ -251,6 +251,23 @@ extern "C" __global__ void swap(Item* out, int* keys)
 }
 """
 
+# and with 16 bytes at a time: only a part of the last word is padding
+STRUCTS_BY_VECTORS = """\
+struct __align__(16) Particle { float x, y, z; char kind; };
+extern "C" __global__ void swap(Particle* out, int* kinds)
+{
+    __shared__ Particle box[64], other[64];
+    int t = threadIdx.x;
+    box[t].x = box[t].y = box[t].z = t;
+    box[t].kind = t;
+    __syncthreads();
+    other[t] = box[t ^ 1];
+    __syncthreads();
+    out[t] = other[t ^ 2];
+    kinds[t] = other[t ^ 2].kind;
+}
+"""
+
 LEAVES_EARLY = """\
 extern "C" __global__ void early(int n, const float* in, float* out)
 {
@@ -376,6 +393,7 @@ CORRECT = (
     small("float atomicMax", MAX_FLOAT, "largest", 3, 64, "float[192] zero:float[1]"),
     small("structs", STRUCTS, "swap", 1, 64, "out:int[192]"),
     small("structs, twice", STRUCTS_TWICE, "swap", 1, 64, "out:double[128] out:int[64]"),
+    small("structs by vectors", STRUCTS_BY_VECTORS, "swap", 1, 64, "out:float[256] out:int[64]"),
     small("leaves early", LEAVES_EARLY, "early", 1, 64, "50 float[66] out:float[64]"),
     small("scan of a part", SCAN, "scan", 1, 64, "50 float[64] out:float[64]"),
     small("tree", TREE, "tree", 1, 256, "float[256] out:float[1]"),
@@ -535,6 +553,10 @@ extern "C" __global__ void flag(int* place, int* out)
         STRUCTS_TWICE, ("keys[t] = item.key;", "keys[t] = ((int*)&other[t ^ 2])[2] * 3;"),
         marked("Item item = other[t ^ 2];", "fault")
     ), "swap", 1, 64, "out:double[128] out:int[64]", "uninitialised"),
+    small("padding that is used after a copy by vectors", edit(
+        STRUCTS_BY_VECTORS,
+        ("kinds[t] = other[t ^ 2].kind;", "kinds[t] = ((int*)&other[t ^ 2])[3] * 3; // fault")
+    ), "swap", 1, 64, "out:float[256] out:int[64]", "uninitialised"),
     small("loops of unequal length", edit(
         LEAVES_EARLY, ("step < 3", "step < n / 20 + i / 40"),
         ("        __syncthreads();", "        __syncthreads(); // fault"),

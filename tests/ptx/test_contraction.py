@@ -144,6 +144,12 @@ def test_in_and_out_of_a_loop():
     assert pairs("L:", MUL, "sub.f32 %y, %y, %x;", "@%p bra L;") == [("y", "x")]
 
 
+@pytest.mark.parametrize("flags", ["", ".sat", ".ftz", ".ftz.sat"])
+def test_sums_may_saturate_and_flush(flags):
+    product = MUL.replace("mul", "mul.ftz") if "ftz" in flags else MUL
+    assert pairs(product, f"add{flags}.f32 %y, %x, %c;") == [("y", "x")]
+
+
 def test_guards_and_several_assignments():
     assert pairs(MUL, "@%p add.f32 %y, %x, %c;") == [("y", "x")]
     assert pairs("@%p " + MUL, "@%p add.f32 %y, %x, %c;") == []
