@@ -1,4 +1,5 @@
-"""The command line: python -m kernels list, check, run, trace, sanitize, bench, profile, bits."""
+"""The command line: python -m kernels list, check, run, trace, sanitize, bench, profile, bits,
+experiments."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from . import ptx, shapes, targets
 from .ladder.check import check, digest
 from .ladder.reference import CheckError, inputs
 from .ladder.step import Step, step, steps, with_variants
-from .measure import bench, floors, profiling
+from .measure import bench, experiments, floors, profiling
 from .measure.records import MergeError, write
 from .run import gpu
 from .run.build import CompileError
@@ -108,6 +109,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     running.add_argument("--times", type=_size, default=1, metavar="N", help="launches; default: 1")
     running.add_argument(
+        "--also",
+        type=_step,
+        action="append",
+        default=[],
+        metavar="STEP",
+        help="then launch this one as often; may be given again",
+    )
+    running.add_argument(
         "--device", choices=DEVICES, default="auto", help="default: the GPU if there is one"
     )
     for one in (tracing, running):
@@ -118,13 +127,21 @@ def _parser() -> argparse.ArgumentParser:
         _profile, "profile", "count the same on the GPU, with Nsight Compute's ncu, and save it"
     )
     measuring.add_argument(
-        "--size", type=_cube, default=256, metavar="N", help="of M = N = K; default: 256"
+        "--stalls",
+        action="store_true",
+        help="record what warps wait for and how busy the GPU is, not what a trace counts",
+    )
+    measuring.add_argument(
+        "--size",
+        type=_cube,
+        metavar="N",
+        help="of M = N = K; default: 256, and 4096 with --stalls",
     )
     measuring.add_argument(
         "--output",
         type=Path,
         metavar="PATH",
-        help="save the counters here; default: kernels/results/GPU/counters.json",
+        help="save it here; default: kernels/results/GPU/counters.json, or stalls.json",
     )
     for one in (checking, timing, measuring):
         one.add_argument(
@@ -132,6 +149,19 @@ def _parser() -> argparse.ArgumentParser:
         )
     for one in (listing, checking, tracing, sanitizing, timing, measuring):
         one.add_argument("--json", action="store_true", help="print JSON, for programs")
+    deciding = command(
+        _experiments, "experiments", "time the edits of steps that decide a question", False
+    )
+    deciding.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"{', '.join(experiments.TABLE)}; all if none"
+    )
+    deciding.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="save the records here; default: kernels/results/GPU/experiments.json",
+    )
+    deciding.set_defaults(parser=deciding)
     bits = command(
         _bits, "bits", "record the SHA-256 of results on the GPU, for tests to compare with"
     )
@@ -249,9 +279,14 @@ def _product(options: argparse.Namespace) -> shapes.Shape:
 
 
 def _run(options: argparse.Namespace) -> int:
-    A, B, _ = inputs(*_product(options))
-    for _ in range(options.times):
-        options.step(A, B, device=options.device)
+    shape = _product(options)
+    for other in options.also:
+        if constraint := other.broken(*shape):
+            options.parser.error(f"{other.label} requires {constraint}")
+    A, B, _ = inputs(*shape)
+    for one in (options.step, *options.also):
+        for _ in range(options.times):
+            one(A, B, device=options.device)
     return 0
 
 
@@ -269,14 +304,29 @@ def _trace(options: argparse.Namespace) -> int:
 
 def _profile(options: argparse.Namespace) -> int:
     chosen = _chosen(options)
-    found = profiling.profile(chosen, options.size, options.output)
+    record, usual = (profiling.stalls, 4096) if options.stalls else (profiling.profile, 256)
+    size = options.size or usual
+    found = record(chosen, size, options.output)
     if options.json:
         print(json.dumps(found, indent=2))
         return 0
     for one in chosen:
-        print(f"{one.label}, {options.size}")
+        print(f"{one.label}, {size}")
         for name, count in sorted(found["steps"][one.label].items()):
             print(f"{count:15,}  {name}")
+    return 0
+
+
+def _experiments(options: argparse.Namespace) -> int:
+    try:
+        found = experiments.run(options.names, step, options.output)
+    except CheckError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except ValueError as error:
+        options.parser.error(str(error))
+    for name, results in found.items():
+        print(f"\n{name}: {experiments.TABLE[name].question}\n{results}")
     return 0
 
 

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from drawn import LANE, access, trace
 from test_banks_picture import COLUMN
-from test_browser import CUT_OFF, FAINT, chromium, complaints  # noqa: F401
+from test_browser import CUT_OFF, FAINT, SMALL, chromium, complaints  # noqa: F401
 from test_diagrams import outer_product
 from test_others import FOUND
 
@@ -178,8 +178,58 @@ def test_every_frame_fits_and_is_legible(page, pictures, mode):
             assert tab.evaluate("document.documentElement.scrollWidth") <= width
             assert not tab.evaluate(CUT_OFF)
             assert not tab.evaluate(FAINT)
+            assert not tab.evaluate(SMALL)
     ink = "getComputedStyle(document.querySelector('article svg text')).fill"
     assert tab.evaluate(ink) == {"light": "rgb(31, 35, 40)", "dark": "rgb(206, 214, 221)"}[mode]
+
+
+def test_controls_have_names_and_end_where_there_is_no_more(page, pictures):
+    tab = page()
+    stepper = pictures[0]
+    names = "[...document.querySelectorAll('input')].map(e => e.ariaLabel)"
+    assert tab.evaluate(names) == ["loads of A", "loads of tile", "loads of tile"]
+    state = """[...document.querySelectorAll('button')].slice(1, 3).map(e => e.disabled)
+        .concat(document.querySelector("article svg").ariaLabel,
+                document.querySelector("output").ariaLive)"""
+
+    def heard(number):
+        return f"{stepper.alt} {stepper.labels[number]}."
+
+    assert tab.evaluate(state)[:3] == [True, False, heard(0)]
+    click(tab, "button[title=next]", 0)
+    assert tab.evaluate(state) == [False, False, heard(1), "polite"]
+    press(tab, "End")  # the button has the focus, is disabled, and hands it to the slider
+    assert tab.evaluate(state)[:3] == [False, True, heard(-1)]
+    press(tab, "ArrowLeft")  # of a slider with the focus the value is read out, so not the label
+    assert tab.evaluate(state) == [False, False, heard(-2), "off"]
+    bare = "[data-stepper] :is(button, input):not([data-lm-suppress-shortcuts])"
+    assert tab.evaluate(f"document.querySelectorAll('{bare}').length") == 0
+
+
+def test_play_runs_to_the_end_or_until_something_is_touched(page, pictures):
+    tab = page()
+    tab.evaluate("document.querySelectorAll('input')[1].focus()")
+    press(tab, "End")
+    press(tab, "ArrowLeft")
+    click(tab, "button[title=play]", 1)
+    assert tab.evaluate("document.querySelectorAll('button')[3].title") == "stop"
+    settled = """new Promise(done => setTimeout(() => done(
+        [document.querySelectorAll('output')[1].textContent,
+         document.querySelectorAll('button')[3].title]), 1300))"""
+    last = len(pictures[1]) - 1
+    assert tab.evaluate(settled) == [pictures[1].labels[last], "play"]
+    click(tab, "button[title=play]", 1)  # from the beginning
+    assert label(tab, 1) == pictures[1].labels[0]
+    press(tab, "ArrowRight")
+    assert tab.evaluate(settled) == [pictures[1].labels[1], "play"]
+    tab.command(
+        "Emulation.setEmulatedMedia",
+        features=[{"name": "prefers-reduced-motion", "value": "reduce"}],
+    )
+    try:
+        assert page().evaluate("document.querySelectorAll('button[title=play]').length") == 0
+    finally:
+        tab.command("Emulation.setEmulatedMedia", features=[])
 
 
 def test_text_is_large_enough(page):

@@ -8,6 +8,7 @@ from .latency import load_gbs, multiply_add_tflops
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
+from .pipe import global_wavefronts, ideal_global_wavefronts, local_wavefronts
 from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
 from .sass import machine_loop, timeline
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
@@ -27,10 +28,13 @@ __all__ = [
     "cache_lines",
     "compulsory_bytes",
     "fma_to_load_share",
+    "global_wavefronts",
+    "ideal_global_wavefronts",
     "ideal_sectors",
     "ideal_wavefronts",
     "instruction_mix",
     "load_gbs",
+    "local_wavefronts",
     "loops",
     "machine_loop",
     "multiply_add_tflops",

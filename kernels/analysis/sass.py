@@ -23,6 +23,7 @@ CODES = {form << 8 | 0x23: "fma" for form in range(2, 16, 2)} | {
     0xB1D: "barrier",
     0x947: "branch",
 }
+REUSE = 0xF << 26  # in the last word: operands that stay in the caches of the register banks
 EXECUTABLE = 4  # the flag of a section of an ELF file
 
 
@@ -33,16 +34,48 @@ def machine_loop(kernel, arch: str = "sm_90") -> tuple[str, ...]:
     back and its target, where most multiply-adds are; the whole kernel if there is no such loop.
     Raises CompileError.
     """
+    names, loops = _loops(kernel, arch)
+    bodies = [names[first:end] for first, end in loops]
+    hot = max(bodies, key=lambda loop: (loop.count("fma"), -len(loop)), default=names)
+    return tuple(hot if "fma" in hot else names)
+
+
+def tile_loop(kernel, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
+    """One pass through the loop with the barriers, as a warp executes it: what `machine_loop`
+    gives where the loop over k is unrolled, and else with that loop as often as it takes for
+    `fmas` multiply-adds of a thread. Raises ValueError if there is no such loop, or no such
+    number of passes, and CompileError.
+    """
+    names, loops = _loops(kernel, arch)
+    around = [(end - first, first, end) for first, end in loops if "barrier" in names[first:end]
+              and "fma" in names[first:end]]  # fmt: skip
+    if not around:
+        raise ValueError("no loop has a barrier and multiply-adds")
+    _, first, end = min(around)
+    inner = [(a, b) for a, b in loops if first <= a and b <= end and (a, b) != (first, end)]
+    inner = [(a, b) for a, b in inner if "fma" in names[a:b]]
+    if not inner:
+        found = names[first:end]
+    else:
+        a, b = max(inner, key=lambda loop: names[slice(*loop)].count("fma"))
+        outside = names[first:a].count("fma") + names[b:end].count("fma")
+        times = (fmas - outside) // names[a:b].count("fma")
+        found = names[first:a] + max(times, 0) * names[a:b] + names[b:end]
+    if found.count("fma") != fmas:
+        raise ValueError(f"a pass has {found.count('fma')} multiply-adds, not {fmas}")
+    return tuple(found)
+
+
+def _loops(kernel, arch: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The names of all instructions, and of each branch back its target and the place after it."""
     kernel = getattr(kernel, "kernel", kernel)  # a Step has a kernel
-    words = _instructions(kernel.cubin(arch))
+    words = instructions(kernel.cubin(arch))
     names = [CODES.get(int(word) & 0xFFF, "other") for word in words[:, 0]]
-    loops = [
-        names[n + 1 + _offset(words[n]) : n + 1]
+    return names, [
+        (n + 1 + _offset(words[n]), n + 1)
         for n, name in enumerate(names)
         if name == "branch" and _offset(words[n]) < 0
     ]
-    hot = max(loops, key=lambda loop: (loop.count("fma"), -len(loop)), default=names)
-    return tuple(hot if "fma" in hot else names)
 
 
 def timeline(names: Iterable[str], keep: Collection[str]) -> str:
@@ -51,7 +84,7 @@ def timeline(names: Iterable[str], keep: Collection[str]) -> str:
     return "  ".join(f"{len(list(run))} {name}" for name, run in itertools.groupby(kept))
 
 
-def _instructions(cubin: bytes) -> np.ndarray:
+def instructions(cubin: bytes) -> np.ndarray:
     """The code of a cubin with one kernel: uint32, shape (instructions, 4)."""
     (table,) = struct.unpack_from("<Q", cubin, 40)  # an ELF file: its sections
     size, count = struct.unpack_from("<2H", cubin, 58)

@@ -19,6 +19,7 @@ from .plots import gflops, roofline
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
 from .tiles import tiles
+from .timeline import timeline
 from .waves import waves
 
 __all__ = [
@@ -43,5 +44,6 @@ __all__ = [
     "stepper",
     "thread_mapping",
     "tiles",
+    "timeline",
     "waves",
 ]

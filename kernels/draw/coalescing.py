@@ -105,8 +105,8 @@ def _several(accesses, numbers, warp: int) -> Stepper:
         frames,
         labels,
         f"Coalescing, step by step. {text}.",
-        f"{text}. What is green and narrow was asked for before, and costs less if a cache still has "
-        "it.",
+        f"{text}. What is green and narrow was asked for before, and costs less if a cache still "
+        "has it.",
         f"{kind}s of {array}",
     )
 

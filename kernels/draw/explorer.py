@@ -56,10 +56,10 @@ def explorer(
     """Explore a step, or the step of that name: how its warps use memory.
 
     shape: M, N, K of the product that is traced; array, kind, warp: what is shown first. In a
-    notebook that someone works with, controls choose another step, M, N and K, its defines, another
-    array, warp or access, and trace again; where notebooks are executed or read without that, it shows
-    the stepper of `coalescing` or `banks`. Raises ValueError for a shape that the step cannot
-    do, and for an array that it does not access so.
+    notebook that someone works with, controls choose another step, M, N and K, its defines,
+    another array, warp or access, and trace again; where notebooks are executed or read without
+    that, it shows the stepper of `coalescing` or `banks`. Raises ValueError for a shape that the
+    step cannot do, and for an array that it does not access so.
     """
     step = find_step(step) if isinstance(step, (str, int)) else step
     return Explorer(step, shape, array, kind, warp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -81,7 +82,7 @@ def _lines(ax: Any) -> Iterator[Box]:
         around = MARKER if line.get_marker() not in ("", "None", None) else 0
         for x, y in at if around else ():
             yield Box(x - around, y - around, x + around, y + around)
-        for one, other in zip(at, at[1:]):
+        for one, other in itertools.pairwise(at):
             count = 1 + int(np.hypot(*(other - one)) / PIECE)
             for x, y in np.linspace(one, other, count + 1):
                 yield Box(x - 1, y - 1, x + 1, y + 1)

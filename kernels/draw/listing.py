@@ -50,7 +50,8 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
     `kernels.trace.Trace`. lines: the first and last to show, as the file numbers them; None for
     the function, or functions, that the trace saw. A bar is as long as what the line moved, in
     sectors (global and local memory) or wavefronts (shared memory), those that were needed at
-    best told apart; each of the two units has a scale of its own. Raises ValueError if the trace has costs on none of these lines.
+    best told apart; each of the two units has a scale of its own. Raises ValueError if the trace
+    has costs on none of these lines.
     """
     text = getattr(source, "source", source).splitlines()
     costs: dict[int, list] = {}

@@ -70,8 +70,7 @@ def _scale(title, y, ends, levels: Sequence[Sequence[Level]], value, words, tick
             for n, line in enumerate(lines)
         ]
         for level, colour, hatch in zip(same, COLOURS, HATCHES):
-            amount = value(level)
-            long = place(amount) if amount else 0
+            long = place(value(level))
             bars.append(
                 svg.tag(
                     "rect",
@@ -84,8 +83,6 @@ def _scale(title, y, ends, levels: Sequence[Sequence[Level]], value, words, tick
                     stroke_opacity=0.7,
                     stroke_dasharray=hatch,
                 )
-                if amount
-                else ""
             )
             bars.append(svg.text(LEFT + long + 5, y + 10, words(level), font_size=11))
             y += PITCH
@@ -106,8 +103,8 @@ def _bytes(level: Level) -> float:
     return level.bytes
 
 
-def _rate(level: Level) -> float | None:
-    return None if level.gbs is None else level.gbs * 1e9
+def _rate(level: Level) -> float:
+    return level.gbs * 1e9
 
 
 def _size(level: Level) -> str:
@@ -121,8 +118,6 @@ def _size(level: Level) -> str:
 
 
 def _speed(level: Level) -> str:
-    if level.gbs is None:
-        return "not known"
     words = f"{level.gbs / 1000:.3g} TB/s" if level.gbs >= 1000 else f"{level.gbs:.3g} GB/s"
     return f"{words} {level.speed}"
 
@@ -130,6 +125,7 @@ def _speed(level: Level) -> str:
 def _meaning(sources: Sequence[str]) -> str:
     words = {
         "computed": "computed from what an SM can do in a cycle",
+        "recorded": "recorded on the H200 of this book",
         "measured": "measured by Jia et al. (2019)",
         "data sheet": "NVIDIA's data sheet",
     }

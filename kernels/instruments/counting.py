@@ -22,11 +22,21 @@ from .. import analysis, ptx
 from ..analysis.fillers import fillers
 from ..analysis.folding import Folding, Part, fold
 from ..analysis.multiply_adds import multiply_adds
+from ..analysis.pipe import TAG_PERIOD
 from ..analysis.predication import predicated
 from ..ptx import isa
 from ..ptx.explicit import explicit
 from ..ptx.functions import linked
-from .metrics import CONFLICTS, FFMA, KINDS, REQUESTS, SECTORS, SHARED_INSTRUCTIONS, WAVEFRONTS
+from .metrics import (
+    CONFLICTS,
+    FFMA,
+    KINDS,
+    PIPE,
+    REQUESTS,
+    SECTORS,
+    SHARED_INSTRUCTIONS,
+    WAVEFRONTS,
+)
 
 Parts = dict[int, tuple[Part, ...]]  # by id() of an instruction; others stay as written
 PATTERNS = 4096  # remembered at most
@@ -44,12 +54,15 @@ class Place(NamedTuple):
 
 class Cost(NamedTuple):
     """Of global memory: requests of warps, the cache lines and sectors that each touched, added
-    up, and the fewest sectors that could have held what the lanes used."""
+    up, and the fewest sectors that could have held what the lanes used; the wavefronts of the
+    data pipe that loads and stores took, and the fewest that could have carried it."""
 
     requests: int
     lines: int
     sectors: int
     ideal: int
+    wavefronts: int = 0
+    ideal_wavefronts: int = 0
 
     @property
     def actual(self) -> int:
@@ -68,6 +81,11 @@ class SharedCost(NamedTuple):
     @property
     def actual(self) -> int:
         return self.wavefronts
+
+    @property
+    def ideal_wavefronts(self) -> int:
+        """Under the name that `Cost` has, so that both have one scale."""
+        return self.ideal
 
 
 class Arrays(NamedTuple):
@@ -163,9 +181,10 @@ class Tally:
             self.counters[FFMA] += count * _threads(event)
 
     def access(self, event: ptx.Access, arrays: Arrays) -> None:
-        """A load, store or atomic of global memory; a load or store of shared memory.
+        """A load, store or atomic of global memory; a load or store of shared or local memory.
 
-        cp.async counts as a load of global memory, its way into shared memory as no store. The
+        cp.async counts as a load of global memory, its way into shared memory as no store; what
+        it and atomics take in the data pipe is not counted. The
         sectors that Nsight Compute counts for cp.async.cg are those that it writes to in shared
         memory (seen on an H200 with seven patterns); its cost has those that it reads.
         """
@@ -173,9 +192,12 @@ class Tally:
         if first is None or (event.space == "shared" and event.kind not in KINDS):
             return
         past_l1 = event.instruction.opcode == "cp" and "cg" in event.instruction.modifiers
+        if event.space == "local":
+            self.counters[PIPE] += self._look_up(event, Part(0, event.width), _local)[0]
+            return
         if event.space == "shared" and event.instruction.opcode == "cp":
             if past_l1:
-                _, _, written, _ = self._look_up(event, Part(0, event.width), _global)
+                written = self._look_up(event, Part(0, event.width), _global)[2]
                 self.counters[SECTORS.format("ld")] += written
             return
         where = event.instruction.position or NOWHERE
@@ -183,8 +205,9 @@ class Tally:
         for part in parts_of(event, self.parts):
             counts = self._look_up(event, part, _shared if event.space == "shared" else _global)
             kind = SharedCost if event.space == "shared" else Cost
-            before = self.costs.get(place, (0,) * 4)
-            self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
+            before = self.costs.get(place, (0,) * len(counts))
+            cost = self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
+            self.counters[PIPE] += cost.wavefronts - kind(*before).wavefronts
             if event.kind not in KINDS:
                 continue
             names = (
@@ -199,13 +222,15 @@ class Tally:
                     self.counters[name.format(KINDS[event.kind])] += count
 
     def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
-        """The four numbers of a cost, for all warps of the event."""
+        """The numbers of a cost, for all warps of the event."""
         address, mask = event.address, event.mask
         if mask is not None:  # lanes that take no part may be anywhere
             address = np.where(mask, address, first_active(event))
-        # only a shift by a whole cache line, which is a turn of the banks too, changes nothing
+        # a shift by a whole cache line, which is a turn of the banks too, changes nothing; one
+        # by fewer lines than TAG_PERIOD changes which tags are looked up at once
         address = address + part.offset
-        address = address - int(address.min()) // analysis.LINE_BYTES * analysis.LINE_BYTES
+        turn = analysis.LINE_BYTES * (TAG_PERIOD if event.space == "global" else 1)
+        address = address - int(address.min()) // turn * turn
         digest = hashlib.blake2b(np.ascontiguousarray(address), digest_size=16)
         if mask is not None:
             digest.update(np.ascontiguousarray(mask))
@@ -242,11 +267,18 @@ def _warps(event) -> int:
 
 
 def _global(addresses, width: int, active, kind: str) -> tuple[int, ...]:
-    counts = (
+    counts = [
         count(addresses, width, active)
         for count in (analysis.cache_lines, analysis.sectors, analysis.ideal_sectors)
-    )
+    ]
+    if kind in KINDS:
+        counts.append(analysis.global_wavefronts(addresses, width, active, kind))
+        counts.append(analysis.ideal_global_wavefronts(addresses, width, active))
     return (int(active.any(-1).sum()), *(int(count.sum()) for count in counts))
+
+
+def _local(addresses, width: int, active, kind: str) -> tuple[int, ...]:
+    return (int(analysis.local_wavefronts(addresses, width, active, kind).sum()),)
 
 
 def _shared(addresses, width: int, active, kind: str) -> tuple[int, ...]:

@@ -1,4 +1,8 @@
-"""The names of Nsight Compute's metrics that a trace computes, as its reports spell them."""
+"""The names of Nsight Compute's metrics, as its reports spell them.
+
+METRICS are those that a trace computes; STATE says how busy the GPU was and what its warps waited
+for, which only a GPU can tell.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,10 @@ CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 
+# Wavefronts of the data pipe, through which loads and stores of all these memories go: what those
+# of shared memory take, and what those of global and local memory take beside them.
+PIPE = "l1tex__data_pipe_lsu_wavefronts.sum"
+
 # Multiply-adds of single threads.
 FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 
@@ -24,4 +32,40 @@ METRICS = (
         for name in (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS, REQUESTS, SECTORS)
     ),
     FFMA,
+    PIPE,
+)
+
+# For each instruction that a scheduler issues, how many warps wait at that moment for one reason:
+# added up, the cycles that lie between two instructions of a warp. "selected" is the warp that
+# issues, "not_selected" one that could.
+STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+REASONS = (
+    *("selected", "not_selected", "wait", "dispatch_stall", "math_pipe_throttle"),
+    *("short_scoreboard", "mio_throttle", "long_scoreboard", "lg_throttle", "barrier"),
+    *("no_instruction", "branch_resolving", "drain", "imc_miss", "membar", "misc", "sleeping"),
+    *("tex_throttle", "gmma", "warpgroup_arrive"),
+)
+# Of the cycles in which an SM, or its L1, had work, the per cent in which a scheduler issued an
+# instruction, the FMA pipe was busy, the data pipe was busy; and the warps that an SM held.
+ISSUE_ACTIVE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
+FMA_BUSY = "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"
+PIPE_BUSY = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active"
+WARPS_ACTIVE = "sm__warps_active.avg.pct_of_peak_sustained_active"
+# Sectors found in the L1 and in the L2, per cent of those asked for; sectors that the L1s asked
+# the L2 for, 32 bytes each; bytes of DRAM.
+L1_HITS = "l1tex__t_sector_hit_rate.pct"
+L2_HITS = "lts__t_sector_hit_rate.pct"
+L2_SECTORS = "lts__t_sectors_srcunit_tex.sum"
+DRAM_READ, DRAM_WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
+# Instructions of warps; cycles of an SM from start to end, and those in which it had a warp; time
+# in nanoseconds.
+EXECUTED = "smsp__inst_executed.sum"
+CYCLES, CYCLES_ACTIVE = "sm__cycles_elapsed.max", "sm__cycles_active.avg"
+TIME = "gpu__time_duration.sum"
+
+STATE = (
+    *(STALLED.format(reason) for reason in REASONS),
+    *(ISSUE_ACTIVE, FMA_BUSY, PIPE_BUSY, WARPS_ACTIVE),
+    *(L1_HITS, L2_HITS, L2_SECTORS, DRAM_READ, DRAM_WRITTEN),
+    *(EXECUTED, CYCLES, CYCLES_ACTIVE, TIME, PIPE, FFMA),
 )

@@ -16,7 +16,7 @@ from .. import analysis, ptx
 from ..analysis import LANES
 from .arrays import Shape, array_shapes, demangle, index_text
 from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
-from .metrics import FFMA, METRICS, REQUESTS, SECTORS
+from .metrics import FFMA, METRICS, PIPE, REQUESTS, SECTORS
 
 __all__ = [
     "FFMA",
@@ -143,6 +143,12 @@ class Trace:
             raise ValueError("the kernel has no multiply-add to divide by")
         return self.counters[metric] * LANES / self.counters[FFMA]
 
+    @property
+    def wavefronts_per_fma(self) -> float:
+        """Of the data pipe, through which all loads and stores go, for each multiply-add of a
+        whole warp: the unit in which the book weighs kernels. Raises ValueError without any."""
+        return self.per_fma(PIPE)
+
     def to_json(self) -> dict:
         """Counters and costs, for programs."""
         return {
@@ -225,8 +231,7 @@ def trace(
         elif isinstance(event, ptx.Guarded):
             tally.guarded(event)
         elif isinstance(event, ptx.Access) and event.space in arrays:
-            if event.space != "local":
-                tally.access(event, arrays[event.space])
+            tally.access(event, arrays[event.space])
             at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
             if at:
                 found.accesses += _kept(

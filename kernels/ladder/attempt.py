@@ -54,6 +54,10 @@ BOTH = tuple(WAVEFRONTS.format(kind) for kind in KINDS.values())
 # Goals by name: what is counted, and how it is found from the trace and the compiler's report.
 GOALS: dict[str, tuple[str, Callable[[Trace, Resources], float]]] = {
     "wavefronts_per_fma": (
+        "wavefronts of the data pipe for each multiply-add of a warp",
+        lambda trace, _: trace.wavefronts_per_fma,
+    ),
+    "shared_wavefronts_per_fma": (
         "wavefronts of shared loads and stores for each multiply-add of a warp",
         lambda trace, _: _per_fma(trace, *BOTH),
     ),

@@ -7,6 +7,7 @@ ends with directives, a line each, whose expressions are Python's on numbers:
     // requires: K % BK == 0       what must hold of M, N, K, alpha and beta; any number of them
     // alignment: 16               bytes that divide the addresses of A, B and C; 4 when not given
     // compute capability: 8.0     the oldest GPU that runs it; 5.0 when not given
+    // options: --use_fast_math    for the compiler; none when not given
     // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
 """
 
@@ -22,7 +23,7 @@ from typing import Any
 
 from .expressions import Expression
 
-DIRECTIVES = ("block", "requires", "alignment", "compute capability", "variant")
+DIRECTIVES = ("block", "requires", "alignment", "compute capability", "options", "variant")
 REPEATED = ("requires", "variant")  # those that may stand there several times
 ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
 SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
@@ -56,6 +57,7 @@ class Source:
     requires: tuple[Expression, ...]
     alignment: int  # in bytes
     compute_capability: tuple[int, int]
+    options: tuple[str, ...]  # for the compiler
     variants: tuple[dict[str, int], ...] = field(compare=False)  # the defines that each changes
     regions: Mapping[str, Code] = field(compare=False)  # the lines of each, dedented
     given: Mapping[str, Sequence[str]] = field(compare=False)  # directives not from the file
@@ -102,6 +104,7 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         tuple(each("requires", lambda value: Expression(value, (*ARGUMENTS, *defines)))),
         (each("alignment", _alignment) or [4])[0],
         (each("compute capability", _compute_capability) or [(5, 0)])[0],
+        (each("options", lambda value: tuple(value.split())) or [()])[0],
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
         regions(path.name, text),
         given,

@@ -118,6 +118,7 @@ class Step:
     def kernel(self) -> Kernel:
         """The compiled kernel; raises build.CompileError."""
         options = [f"-D{name}={value}" for name, value in self.defines.items()]
+        options += self.file.options
         return Kernel(self.source, SYMBOL, options, self.path.name.replace(" ", "_"))
 
     def define(self, **overrides: int) -> Step:
@@ -283,7 +284,7 @@ class Step:
         `region` is one that the file marks and `code` what stands there instead, indented as it
         was. `source` is a whole file, which names its tile, `#ifndef BM` and so on, as a step's
         does. Directives are the lines that end the file's first comment, by name: `block`,
-        `requires`, `alignment`, `compute_capability`, `variant`; a list stands for several lines.
+        `requires`, `alignment`, `compute_capability`, `options`, `variant`; a list stands for several lines.
         A source without a `block` keeps this step's. Edit the result again to change more.
 
         The label ends with "edited", as does the name of the file in the compiler's messages,

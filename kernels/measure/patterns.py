@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..analysis import LANES
+from ..analysis import LANES, LINE_BYTES
 from ..instruments.metrics import (
     CONFLICTS,
     KINDS,
+    PIPE,
     REQUESTS,
     SECTORS,
     SHARED_INSTRUCTIONS,
@@ -31,9 +32,13 @@ from .records import write
 
 WIDTHS = (4, 8, 16)
 ALL = 2**32 - 1
-UNITS = 256  # addresses lie in this many units of a lane's width
+UNITS = 1024  # addresses lie in this many units of a lane's width,
+NEAR = 256  # those of most patterns in so many
 SEED = 1
-METRICS = {"shared": (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS), "global": (REQUESTS, SECTORS)}
+METRICS = {
+    "shared": (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS, PIPE),
+    "global": (REQUESTS, SECTORS, PIPE),
+}
 
 SOURCE = r"""
 struct Lanes { unsigned unit[32]; };
@@ -104,7 +109,7 @@ def patterns(width: int) -> Iterator[Pattern]:
     random ones. The same list on every machine."""
     lanes = range(LANES)
     shapes = {
-        f"stride {n}": [n * lane % UNITS for lane in lanes]
+        f"stride {n}": [n * lane % NEAR for lane in lanes]
         for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 32, 33)
     }
     shapes["reversed"] = [31 - lane for lane in lanes]
@@ -112,19 +117,29 @@ def patterns(width: int) -> Iterator[Pattern]:
     for n in (2, 4, 8, 16):
         shapes[f"groups of {n} alike"] = [lane // n for lane in lanes]
         shapes[f"period {n}"] = [lane % n for lane in lanes]
-        shapes[f"period {n}, far"] = [lane % n * 33 % UNITS for lane in lanes]
-        shapes[f"groups of {n}, far"] = [lane // n * 32 % UNITS for lane in lanes]
+        shapes[f"period {n}, far"] = [lane % n * 33 % NEAR for lane in lanes]
+        shapes[f"groups of {n}, far"] = [lane // n * 32 % NEAR for lane in lanes]
     for rows, columns in ((4, 8), (8, 4), (2, 16), (16, 2)):
         shapes[f"{rows} x {columns} rows"] = [lane // columns * 16 for lane in lanes]
         shapes[f"{rows} x {columns} tile"] = [
-            lane // columns * 32 % UNITS + lane % columns for lane in lanes
+            lane // columns * 32 % NEAR + lane % columns for lane in lanes
         ]
         shapes[f"{rows} x {columns} turned"] = [
-            lane % columns * 16 % UNITS + lane // columns for lane in lanes
+            lane % columns * 16 % NEAR + lane // columns for lane in lanes
         ]
     for n in (1, 2, 3, 4):
-        shapes[f"without bit {n}"] = [(lane & ~n) * 5 % UNITS for lane in lanes]
+        shapes[f"without bit {n}"] = [(lane & ~n) * 5 % NEAR for lane in lanes]
         shapes[f"swapped by {n}"] = [lane ^ n for lane in lanes]
+    line = LINE_BYTES // width  # units of a cache line
+    for n in (1, 2, 4, 8):
+        shapes[f"{32 // n} lines"] = [lane // n * line for lane in lanes]
+        shapes[f"{32 // n} lines in turn"] = [lane % (32 // n) * line for lane in lanes]
+        shapes[f"{32 // n} lines, each bank"] = [
+            (lane // n * line + lane % line) % UNITS for lane in lanes
+        ]
+        shapes[f"{n} sectors a line"] = [
+            lane // n * line + lane % n * line // 8 for lane in lanes
+        ]
     for name, units in shapes.items():
         yield Pattern(name, width, tuple(units), ALL)
     numbers = random.Random(SEED)
@@ -133,7 +148,7 @@ def patterns(width: int) -> Iterator[Pattern]:
         return int(numbers.random() * n)
 
     for n in range(72):
-        reach = (4, 8, 16, 32, 64, UNITS)[n % 6]
+        reach = (4, 8, 16, 32, 64, NEAR)[n % 6]
         units = [below(reach) for _ in lanes]
         form = n // 6 % 5
         if form in (1, 2):  # pairs alike
@@ -145,23 +160,28 @@ def patterns(width: int) -> Iterator[Pattern]:
             share = (0.9, 0.5, 0.2, 0.97)[n % 4]
             active = sum((numbers.random() < share) << lane for lane in lanes) or 1
         yield Pattern(f"random {n}", width, tuple(units), active)
+    for n in range(24):  # anywhere, which is in many lines
+        units = [below(32 * line) for _ in lanes]
+        share = (1.1, 0.9, 0.5, 0.2)[n % 4]
+        active = sum((numbers.random() < share) << lane for lane in lanes) or 1
+        yield Pattern(f"far {n}", width, tuple(units), active)
     for a, b in ((1, 2), (2, 1), (1, 4), (3, 3), (1, 3), (4, 4)):  # halves alike in their own way
         yield Pattern(
             f"halves without {a}, {b}",
             width,
-            tuple((u & ~(a if u < 16 else b)) * 3 % UNITS for u in lanes),
+            tuple((u & ~(a if u < 16 else b)) * 3 % NEAR for u in lanes),
             ALL,
         )
         yield Pattern(
             f"halves without {a}, {b}, one idle",
             width,
-            tuple((u & ~(a if u < 16 else b)) * 3 % UNITS for u in lanes),
+            tuple((u & ~(a if u < 16 else b)) * 3 % NEAR for u in lanes),
             0xFFFF,
         )
     for n in (1, 2):
         for lane in (0, 5, 16, 31):  # all pairs alike but one, whose lane takes part or not
-            units = [(u & ~n) * 3 % UNITS for u in lanes]
-            units[lane] = (units[lane] + 8) % UNITS
+            units = [(u & ~n) * 3 % NEAR for u in lanes]
+            units[lane] = (units[lane] + 8) % NEAR
             yield Pattern(f"but lane {lane} of {n}", width, tuple(units), ALL)
             yield Pattern(f"without lane {lane} of {n}", width, tuple(units), ALL ^ 1 << lane)
     for name, active in (
@@ -178,7 +198,7 @@ def patterns(width: int) -> Iterator[Pattern]:
             yield Pattern(
                 f"{name}, stride {stride}",
                 width,
-                tuple(stride * lane % UNITS for lane in lanes),
+                tuple(stride * lane % NEAR for lane in lanes),
                 active,
             )
 
@@ -204,8 +224,12 @@ def launch(space: str, kind: str) -> None:
     kernels = {
         width: Kernel(SOURCE, f"{space}_{kind}_{width}", (f"-DUNITS={UNITS}",)) for width in WIDTHS
     }
+    # at a multiple of 2 MiB, since which tags are looked up at once depends on the address
+    data, out = gpu.empty(2**20, np.uint32), gpu.empty(2**20, np.uint32)
+    gpu.fill_bytes(data, 0)
     for pattern in cases():
-        kernels[pattern.width](1, LANES, arguments(pattern), "gpu")
+        lanes, active, host, _ = arguments(pattern)
+        kernels[pattern.width](1, LANES, (lanes, active, data[: host.size], out), "gpu")
 
 
 def measure(space: str, kind: str) -> dict[Pattern, list[int]]:

@@ -7,6 +7,7 @@ against the hardware.
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import shutil
@@ -15,10 +16,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..instruments.metrics import METRICS
+from ..instruments.metrics import METRICS, PIPE, STATE
 from ..run import gpu
 from .provenance import provenance
-from .records import counters_path, write
+from .records import COUNTERS, STALLS, recorded_path, write
 
 ROOT = Path(__file__).parents[2]
 KERNEL = "sgemm"  # launches of other kernels are not counted
@@ -97,32 +98,65 @@ def parse(text: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]
 
 
 def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
-    """The counters of each step for M = N = K = size, each run under ncu in its own process.
+    """The counters of each step for M = N = K = size.
 
     All counters but those of shared stores are the same in every launch. Stores to shared memory
     take more wavefronts, in one launch more than in another, when data from global memory comes
     in at that moment (arbitration); so the least of 5 launches is kept.
-    Returns {"provenance": …, "size": …, "steps": {label: {metric: count}}} and, with `output`,
-    saves that after every step; counts that were there of other steps stay. Raises gpu.NoGPU,
-    ProfileError for a shape that a step cannot do, and what `run_ncu` raises.
+    Returns {"provenance": …, "size": …, "steps": {label: {metric: count}}} and saves it, by
+    default where `kernels.counters` reads it; counts that were there of other steps stay. Raises
+    gpu.NoGPU, ProfileError for a shape that a step cannot do, and what `run_ncu` raises.
     """
+    # the data pipe by itself: with it ncu would need two passes, in which stores wait differently
+    passes = [m for m in METRICS if m != PIPE], [PIPE]
+    return _record(steps, size, output or _recorded(COUNTERS), passes, LAUNCHES)
+
+
+def stalls(steps: Sequence, size: int, output: Path | None = None) -> dict:
+    """What kept each step from issuing instructions, for M = N = K = size: the metrics of STATE,
+    of one launch with cold caches. Returned, saved and refused as by `profile`;
+    `kernels.stalls` reads it."""
+    return _record(steps, size, output or _recorded(STALLS), [STATE], 1)
+
+
+def _record(
+    steps: Sequence, size: int, output: Path, passes: Sequence[Sequence[str]], launches: int
+) -> dict:
     gpu.require()
-    output = output or counters_path(gpu.device().name)
+    for step in steps:
+        if constraint := step.broken(size, size, size):
+            raise ProfileError(f"{step.label} requires {constraint}, which {size} breaks")
     found = {"provenance": provenance(**tool()), "size": size, "steps": {}}
     if output.exists():
         before = json.loads(output.read_text(encoding="utf-8"))
         if before["size"] == size:
             found["steps"] = before["steps"]
-    for step in steps:
-        if constraint := step.broken(size, size, size):
-            raise ProfileError(f"{step.label} requires {constraint}, which {size} breaks")
-        command = ["-m", "kernels", "run", step.label, str(size), "--times", str(LAUNCHES)]
-        rows = run_ncu([*command, "--device", "gpu"], f"^{KERNEL}$")
-        if len(rows) != LAUNCHES:
-            raise ProfileError(f"{len(rows)} launches of {KERNEL} counted, not {LAUNCHES}")
-        found["steps"][step.label] = {m: min(row[m] for row in rows) for m in METRICS}
-        write(output, json.dumps(found, indent=1, sort_keys=True) + "\n")
+    command = ["-m", "kernels", "run", steps[0].label, str(size), "--times", str(launches)]
+    for step in steps[1:]:
+        command += ["--also", step.label]
+    counts: dict[str, dict] = {step.label: {} for step in steps}
+    for metrics in passes:
+        rows = iter(launched([*command, "--device", "gpu"], launches * len(steps), metrics))
+        for step in steps:
+            own = list(itertools.islice(rows, launches))
+            counts[step.label] |= {m: min(row[m] for row in own) for m in metrics}
+    found["steps"] |= counts
+    write(output, json.dumps(found, indent=1, sort_keys=True) + "\n")
     return found
+
+
+def launched(command: Sequence[str], launches: int, metrics: Sequence[str]) -> list[dict]:
+    """The metrics of the launches of KERNEL, in order. Raises ProfileError if there are not as
+    many, and what `run_ncu` raises."""
+    rows = run_ncu(command, f"^{KERNEL}$", metrics)
+    if len(rows) != launches:
+        raise ProfileError(f"{len(rows)} launches of {KERNEL} counted, not {launches}")
+    return rows
+
+
+def _recorded(name: str) -> Path:
+    gpu.require()
+    return recorded_path(gpu.device().name, name)
 
 
 def tool() -> dict[str, str | None]:

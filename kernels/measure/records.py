@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "results"
-TIMINGS, COUNTERS = "timings.json", "counters.json"  # in a folder for each GPU
+# in a folder for each GPU
+TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
+EXPERIMENTS = "experiments.json"
 LATENCY = "latency.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
@@ -172,14 +174,17 @@ class Results:
 
     @classmethod
     def load(cls, path: Path | str) -> Results:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        return cls.read(json.loads(Path(path).read_text(encoding="utf-8")))
+
+    @classmethod
+    def read(cls, data: dict[str, Any]) -> Results:
+        """What `to_json` has written."""
         records = []
-        for record in data.pop("records"):
-            if record["throttle"] is not None:
-                record["throttle"] = tuple(record["throttle"])
-            records.append(Record(**record))
-        data["left_out"] = tuple(data["left_out"])
-        return cls(**data, records=tuple(records), recorded=True)
+        for record in data["records"]:
+            throttle = record["throttle"] and tuple(record["throttle"])
+            records.append(Record(**record | {"throttle": throttle}))
+        values = data | {"records": tuple(records), "left_out": tuple(data["left_out"])}
+        return cls(**values, recorded=True)
 
 
 def _circumstances(provenance: dict[str, Any]) -> dict[str, Any]:
@@ -227,13 +232,32 @@ def latency(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     return found
 
 
-def counters_path(gpu_name: str, folder: Path = FOLDER) -> Path:
-    return folder / slug(gpu_name) / COUNTERS
+def stalls(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """What Nsight Compute saw warps wait for on a GPU, and how busy that was.
+
+    {"size": M = N = K, "steps": {label: {metric: value}}, "provenance": …}; `kernels.metrics`
+    has the metrics' names: STALLED with one of REASONS, ISSUE_ACTIVE, L1_HITS and the others of
+    STATE. Raises ValueError if there is no such record.
+    """
+    path = _recorded(gpu_name, STALLS, folder)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def experiments(gpu_name: str, folder: Path = FOLDER) -> dict[str, Results]:
+    """The recorded experiments of a GPU, such as "NVIDIA H200", by name: see
+    `measure.experiments`. Raises ValueError if there are none."""
+    path = _recorded(gpu_name, EXPERIMENTS, folder)
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return {name: Results.read(one) for name, one in found["experiments"].items()}
+
+
+def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
+    return folder / slug(gpu_name) / name
 
 
 def _recorded(gpu_name: str, name: str, folder: Path) -> Path:
     """The file of a GPU's record; raises ValueError, with the GPUs that have one, without it."""
-    path = folder / slug(gpu_name) / name
+    path = recorded_path(gpu_name, name, folder)
     if path.is_file():
         return path
     others = sorted(folder.glob(f"*/{name}"))

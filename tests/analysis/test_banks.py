@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kernels import analysis
+from kernels.instruments.metrics import PIPE
 from kernels.measure import patterns
 from kernels.measure.records import FOLDER
 
@@ -94,6 +95,8 @@ def test_what_a_gpu_counted(path):
         pattern = patterns.Pattern(one["name"], one["width"], tuple(one["units"]), one["active"])
         for what, counts in one["counts"].items():
             for metric, count in zip(recorded["metrics"][what], counts, strict=True):
+                if metric == PIPE:  # test_pipe.py
+                    continue
                 name = next((name for name in functions if name in metric), None)
                 expected = (
                     1

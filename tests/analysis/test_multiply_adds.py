@@ -38,7 +38,7 @@ CASES = [
 def test_the_usual_path(kind, expression, count):
     source = SOURCE.replace("TYPE", kind).replace("EXPRESSION", expression)
     one = kernels.Kernel(source, "k")
-    names = sass._instructions(one.cubin("sm_90"))[:, 0] & 0xFFF
+    names = sass.instructions(one.cubin("sm_90"))[:, 0] & 0xFFF
     ends = [n for n, code in enumerate(names) if code == EXIT]
     usual = names[: ends[0]]  # the slow paths stand behind the end
     assert sum(sass.CODES.get(int(code)) == "fma" for code in usual) == count

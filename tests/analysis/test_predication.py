@@ -33,7 +33,7 @@ def kernel(body):
 
 def in_machine_code(one) -> int:
     """Shared accesses under a predicate."""
-    words = sass._instructions(one.cubin("sm_90"))[:, 0]
+    words = sass.instructions(one.cubin("sm_90"))[:, 0]
     return sum(int(w) & 0xFFF in SHARED and int(w) >> 12 & 15 != NONE for w in words)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 import kernels
 from kernels.analysis import instruction_mix, machine_loop, timeline
+from kernels.analysis.sass import tile_loop
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,18 @@ def test_timeline():
     names = ["fma", "fma", "other", "fma", "barrier", "branch", "fma"]
     assert timeline(names, {"fma", "barrier"}) == "3 fma  1 barrier  1 fma"
     assert timeline([], {"fma"}) == ""
+
+
+def test_the_loop_over_tiles():
+    assert tile_loop(kernels.step(12), 512) == machine_loop(kernels.step(12))
+    seven = tile_loop(kernels.step(7), 8 * 64)  # the loop over k runs twice within it
+    inner = machine_loop(kernels.step(7))
+    assert seven.count("fma") == 512 == 2 * inner.count("fma")
+    assert (
+        seven.count("barrier") == 2
+        and seven.count("global load") == seven.count("shared store") == 16
+    )
+    with pytest.raises(ValueError, match="no loop has a barrier"):
+        tile_loop(kernels.step(3), 1)
+    with pytest.raises(ValueError, match="a pass has 512 multiply-adds, not 511"):
+        tile_loop(kernels.step(12), 511)

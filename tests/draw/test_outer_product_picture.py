@@ -2,9 +2,10 @@
 
 import pytest
 from drawn import elements, legible, texts
+from test_figure import contrast
 
 import kernels
-from kernels.draw import outer_product
+from kernels.draw import PALETTE, outer_product
 from kernels.instruments.metrics import FFMA
 
 # step: rows and columns of a thread, loads of a tile, k of a tile, the rows of thread 5
@@ -71,3 +72,18 @@ def test_kernels_without_such_loads_are_refused():
         outer_product(kernels.step(3))
     with pytest.raises(ValueError, match="thread 5000 stores nothing"):
         outer_product(kernels.step(9), 5000)
+
+
+@pytest.mark.parametrize("ink, page", [("#1f2328", "#ffffff"), ("#ced6dd", "#14181e")])
+def test_numbers_are_read_on_what_they_stand_on(ink, page):
+    for name, opacity in (("blue", 0.5), ("vermilion", 0.5), ("green", 0.3)):
+        mixed = [
+            round(opacity * int(PALETTE[name][n : n + 2], 16))
+            + round((1 - opacity) * int(page[n : n + 2], 16))
+            for n in (1, 3, 5)
+        ]
+        assert contrast(ink, "#{:02x}{:02x}{:02x}".format(*mixed)) >= 4.5
+    frame = outer_product(kernels.step(12)).frames[0]
+    used = {e["fill-opacity"] for tag in ("rect", "path") for e in elements(frame, tag)
+            if "fill-opacity" in e}  # fmt: skip
+    assert used <= {"0.5", "0.12", "0.3"}

@@ -81,7 +81,14 @@ def test_html_has_the_first_frame_as_an_image_and_one_script():
     assert isinstance(made, Stepper) and len(made) == 3
     page = made._repr_html_()
     reader = Reader(page)
-    assert [tag for tag, _ in reader.tags] == ["figure", "div", "div", "img", "figcaption", "script"]
+    assert [tag for tag, _ in reader.tags] == [
+        "figure",
+        "div",
+        "div",
+        "img",
+        "figcaption",
+        "script",
+    ]
     img = dict(reader.tags)["img"]
     (holder,) = (found for tag, found in reader.tags if "data-stepper" in found)
     assert img["alt"] == 'less < "more"'

@@ -66,7 +66,7 @@ def test_measure_pairs_rows_with_patterns(monkeypatch):
     monkeypatch.setattr(profiling, "run_ncu", counters)
     found = patterns.measure("shared", "load")
     assert asked == [(["--launch", "shared", "load"], "shared_load")]
-    assert found == {p: [10 * n, 10 * n + 1, 10 * n + 2] for n, p in enumerate(CASES)}
+    assert found == {p: list(range(10 * n, 10 * n + 4)) for n, p in enumerate(CASES)}
     with pytest.raises(profiling.ProfileError, match="launches, but ncu counted"):
         patterns.measure("shared", "store")
 
@@ -81,5 +81,7 @@ def test_main_measures_everything_and_launches_every_case(monkeypatch, tmp_path)
     launched = []
     call = lambda self, grid, block, args, device: launched.append((self.name, grid, block, device))
     monkeypatch.setattr(Kernel, "__call__", call)
+    monkeypatch.setattr(gpu, "empty", np.empty)
+    monkeypatch.setattr(gpu, "fill_bytes", lambda array, value: array.fill(value))
     patterns.main(["--launch", "global", "store"])
     assert launched == [(f"global_store_{p.width}", 1, 32, "gpu") for p in CASES]

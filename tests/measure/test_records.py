@@ -178,7 +178,7 @@ def test_recorded_results_are_found_by_the_gpu_name(tmp_path):
 def test_recorded_counters_are_found_by_the_gpu_name(tmp_path):
     with pytest.raises(ValueError, match="nothing is recorded for 'x'; recorded: nothing yet"):
         records.counters("x", tmp_path)
-    path = records.counters_path("Simulated GPU 1", tmp_path)
+    path = records.recorded_path("Simulated GPU 1", records.COUNTERS, tmp_path)
     records.write(path, json.dumps({"provenance": PROVENANCE, "size": 8, "steps": {}}))
     assert records.counters("Simulated GPU 1", tmp_path)["size"] == 8
     with pytest.raises(ValueError, match="nothing is recorded for 'x'; recorded: Simulated GPU 1"):

@@ -1,0 +1,225 @@
+"""Experiments that decide a question of the book: edits of steps, timed beside cuBLAS.
+
+`python -m kernels experiments` times them on a GPU by the protocol of `bench`, with the steps that
+they change in the same rounds; `kernels.experiments("NVIDIA H200")` reads what was recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..analysis import sass
+from ..run import gpu
+from .bench import benchmark
+from .records import EXPERIMENTS, recorded_path, write
+
+Size = int | tuple[int, int, int]
+Find = Callable[[str], Any]  # `kernels.step`
+
+
+class Experiment(NamedTuple):
+    """A question in a line, the shapes, and the steps to time, given `kernels.step`."""
+
+    question: str
+    sizes: Sequence[Size]
+    steps: Callable[[Find], list]
+
+
+class Patched:
+    """A step whose machine code is rewritten; it runs on a GPU alone."""
+
+    def __init__(self, step: Any, name: str, patch: Callable[[bytes], bytes]):
+        self.step, self.patch = step, patch
+        self.label = f"{step.label}, {name}"
+        self.symbol = step.kernel.symbol
+
+    @property
+    def kernel(self) -> Patched:
+        return self
+
+    def cubin(self, arch: str) -> bytes:
+        return self.patch(self.step.kernel.cubin(arch))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.step, name)
+
+
+def edited(step: Any, name: str, *changes: tuple[str, str], **directives: Any) -> Any:
+    """The step with pieces of its source exchanged, and a name of its own. Raises ValueError for
+    a piece that is not there once."""
+    source = step.source
+    for old, new in changes:
+        if source.count(old) != 1:
+            raise ValueError(f"{step.id} has {old!r} {source.count(old)} times, not once")
+        source = source.replace(old, new)
+    made = step.edit(source=source, **directives)
+    path = step.path.with_name(f"{step.id}, {name}.cu")
+    return replace(made, file=replace(made.file, path=path))
+
+
+def without_reuse(cubin: bytes) -> bytes:
+    """The same machine code with every .reuse flag off: an operand that stays in the cache of
+    its register bank is read again."""
+    words = sass.instructions(cubin)
+    cleared = words.copy()
+    cleared[:, 3] &= ~sass.REUSE & 0xFFFFFFFF
+    return cubin.replace(words.tobytes(), cleared.tobytes(), 1)
+
+
+# ---------------------------------------------------------------------- the table
+
+LOOP_03 = "    for (int k = 0; k < K; ++k)"
+LOOP_14 = "    for (int k0 = 0; k0 < K; k0 += BK) {\n"
+COLUMNS_FIRST = (
+    "    int block = blockIdx.y * gridDim.x + blockIdx.x;\n"
+    "    int row = block % gridDim.y * BM + threadIdx.y;\n"
+    "    int col = block / gridDim.y * BN + threadIdx.x;\n"
+)
+ROWS_FIRST = (
+    "    int row = blockIdx.y * BM + threadIdx.y;\n    int col = blockIdx.x * BN + threadIdx.x;\n"
+)
+TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "14 BUFFERS=1", "15")
+OPTIMISER = "--ptxas-options=-O1"
+
+
+def _unrolled(step: Any, times: int, loop: str = LOOP_03) -> Any:
+    return edited(step, f"unroll {times}", (loop, f"    #pragma unroll {times}\n{loop}"))
+
+
+def _bounded(step: Any, name: str, blocks: int, old: str) -> Any:
+    """Held to so many blocks on an SM at the least."""
+    bound = f"__launch_bounds__({old})"
+    return edited(step, name, (bound, f"{bound[:-1]}, {blocks})"))
+
+
+def _pairs(steps: Iterable[Any], change: Callable[[Any], Any]) -> list:
+    return [one for step in steps for one in (step, change(step))]
+
+
+def _quickly(step: Any) -> Any:
+    return edited(step, "ptxas -O1", options=OPTIMISER)
+
+
+TABLE: dict[str, Experiment] = {
+    "04 passes": Experiment(
+        "Is it the address arithmetic or the length of an unrolled pass?",
+        (4096,),
+        lambda step: [
+            step("04"),
+            step("04 UNSIGNED=1"),
+            _unrolled(step("04"), 4),
+            _unrolled(step("04 UNSIGNED=1"), 16),
+        ],
+    ),
+    "03 sharing": Experiment(
+        "Why is a product of 8192 slower: the size of B, the distance of its rows, or how many "
+        "rows of blocks share it at a time?",
+        (
+            *((8192, n, 8192) for n in (1024, 2048, 4096, 8192, 8224, 16384)),
+            (8192, 8192, 8224),
+            (8192, 8192, 4096),
+        ),
+        lambda step: [
+            step("03"),
+            edited(step("03"), "columns of blocks first", (ROWS_FIRST, COLUMNS_FIRST)),
+        ],
+    ),
+    "07 second block": Experiment(
+        "Is a second block on the SM what one order of rows gains over the other?",
+        (4096,),
+        lambda step: [
+            step("07"),
+            step("07 STRIDED=1"),
+            _bounded(step("07"), "one block", 1, "ROWS * BN"),
+            _bounded(step("07 STRIDED=1"), "two blocks", 2, "ROWS * BN"),
+            step("07 BM=128 TM=16"),
+            *(
+                edited(one, "unroll 16", ("#pragma unroll 32", "#pragma unroll 16"))
+                for one in (step("07 STRIDED=1"), step("07 BM=128 TM=16"))
+            ),
+        ],
+    ),
+    "09 depth": Experiment(
+        "A tile twice as deep costs a block: what is gained, what lost?",
+        (256, 4096),
+        lambda step: [
+            step("09"),
+            step("09 BK=32"),
+            _bounded(step("09 BK=32"), "four blocks", 4, "THREADS"),
+        ],
+    ),
+    "12 arrangements": Experiment(
+        "Does the shape of a warp's tile matter, and at which sizes?",
+        (1024, 2048, 4096, 8192),
+        lambda step: [step("11 SPLIT=1 BLOCKS=2"), step("12"), *step("12").variants],
+    ),
+    "12 quads": Experiment(
+        "Where do quads of lanes gain: in a block alone on its SM, or where two share it?",
+        ((1408, 1536, 256), (1408, 1536, 2048), (2816, 1536, 256), (2816, 1536, 2048)),
+        lambda step: [step("12"), step("12 QUADS=0")],
+    ),
+    "14 unrolled": Experiment(
+        "Is the index of the buffer, known at run time only, what two buffers lose by?",
+        (1024, 4096, 8192),
+        lambda step: [
+            *_pairs((step("14"), step("14 BUFFERS=1")), lambda one: _unrolled(one, 2, LOOP_14)),
+            *(
+                edited(
+                    one,
+                    "unroll 2, ptxas -O1",
+                    (LOOP_14, f"    #pragma unroll 2\n{LOOP_14}"),
+                    options=OPTIMISER,
+                )
+                for one in (step("14"), step("14 BUFFERS=1"))
+            ),
+        ],
+    ),
+    "reuse": Experiment(
+        "How much do the operands that stay in the caches of the register banks save?",
+        (4096,),
+        lambda step: _pairs(
+            map(step, ("12", "13", "14", "14 BUFFERS=1")),
+            lambda one: Patched(one, "no reuse", without_reuse),
+        ),
+    ),
+    "ptxas -O1": Experiment(
+        "What does ptxas make of each step at its first level of optimisation?",
+        (4096,),
+        lambda step: _pairs(map(step, ("02", "03", "04", *TILED)), _quickly),
+    ),
+}
+
+
+# ---------------------------------------------------------------------- running them
+
+
+def run(
+    names: Sequence[str], find: Find, output: Path | None = None, progress: bool = True
+) -> dict[str, Any]:
+    """Time experiments, all if none is named, and save each as soon as it is done, by default
+    where `kernels.experiments` reads it; others that are there stay. Returns Results by name.
+    Raises ValueError for a name that is not there, and what `benchmark` raises."""
+    for name in names:
+        if name not in TABLE:
+            known = ", ".join(TABLE)
+            raise ValueError(f"there is no experiment {name!r}; there are {known}")
+    gpu.require()
+    output = output or recorded_path(gpu.device().name, EXPERIMENTS)
+    saved: dict[str, Any] = {}
+    if output.exists():
+        saved = json.loads(output.read_text(encoding="utf-8"))["experiments"]
+    found = {}
+    for name in names or TABLE:
+        question, sizes, steps = TABLE[name]
+        if progress:
+            print(f"{name}: {question}", flush=True)
+        found[name] = benchmark(steps(find), sizes, progress=progress)
+        saved[name] = json.loads(found[name].to_json())
+        origin = {"gpu": gpu.device().name, "what": "an experiment each, with its own provenance"}
+        whole = {"provenance": origin, "experiments": saved}
+        write(output, json.dumps(whole, indent=1) + "\n")
+    return found

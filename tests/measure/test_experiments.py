@@ -1,0 +1,115 @@
+"""kernels.measure.experiments: every step of the table compiles, is right and is what it says."""
+
+import json
+
+import numpy as np
+import pytest
+
+import kernels
+from kernels import __main__ as cli
+from kernels.analysis import sass
+from kernels.measure import experiments
+from kernels.measure.records import Record, Results
+from kernels.run import gpu
+
+STEPS = {
+    f"{name}: {one.label}": one
+    for name, row in experiments.TABLE.items()
+    for one in row.steps(kernels.step)
+}
+NEW = {label: one for label, one in STEPS.items() if ", " in one.label}
+# What an experiment is about, as ptxas reports it: registers and bytes spilled.
+RESOURCES = {
+    "07 second block: 07_thread_tile_1d, one block": (90, 0),
+    "07 second block: 07_thread_tile_1d, two blocks STRIDED=1": (64, 8),
+    "09 depth: 09_thread_tile_2d, four blocks BK=32": (64, 0),
+    "14 unrolled: 14_double_buffering, unroll 2": (128, 0),
+    "14 unrolled: 14_double_buffering, unroll 2 BUFFERS=1": (128, 0),
+}
+
+
+@pytest.mark.parametrize("label", [k for k, v in NEW.items() if hasattr(v, "file")])
+def test_an_edit_is_right(label):
+    one = NEW[label]
+    M, N, K = 2 * one.defines["BM"], one.defines["BN"], 2 * one.defines.get("BK", 32)
+    A, B, _ = kernels.inputs(M, N, K)
+    there = np.abs(A).astype(np.float64) @ np.abs(B)
+    C = one(A, B, device="interpreter")
+    assert (np.abs(C - A.astype(np.float64) @ B) <= 2.0**-23 * (K + 2) * there).all()
+    used = one.kernel.resources()
+    if label in RESOURCES:
+        assert (used.registers, used.spill_stores) == RESOURCES[label]
+
+
+def test_the_table_of_resources_names_what_there_is():
+    assert set(RESOURCES) <= set(NEW)
+
+
+def test_labels_differ_within_an_experiment_and_stand_beside_their_step():
+    for name, row in experiments.TABLE.items():
+        labels = [one.label for one in row.steps(kernels.step)]
+        assert len(labels) == len(set(labels)) >= 2, name
+        assert any(", " not in label for label in labels)
+        assert row.question.endswith("?") and "\n" not in row.question
+        for one in row.steps(kernels.step):
+            for size in row.sizes:
+                assert not one.broken(*((size,) * 3 if isinstance(size, int) else size))
+
+
+def test_edits_change_the_machine_code():
+    for row in experiments.TABLE.values():
+        made = [one.kernel.cubin("sm_90") for one in row.steps(kernels.step)[:4]]
+        assert len(set(made)) == len(made)
+
+
+def test_without_reuse():
+    step = kernels.step("14")
+    before = step.kernel.cubin("sm_90")
+    after = experiments.Patched(step, "no reuse", experiments.without_reuse).cubin("sm_90")
+    assert len(before) == len(after)
+    old, new = sass.instructions(before), sass.instructions(after)
+    assert (old[:, :3] == new[:, :3]).all() and (old[:, 3] & ~0x3C000000 == new[:, 3]).all()
+    assert (old[:, 3] != new[:, 3]).sum() > 100 and not (new[:, 3] >> 26 & 15).any()
+
+
+def test_a_piece_that_is_not_there_once():
+    with pytest.raises(ValueError, match="0 times, not once"):
+        experiments.edited(kernels.step("03"), "x", ("nowhere", ""))
+
+
+def test_run_keeps_the_others_and_says_what_there_is(monkeypatch, tmp_path):
+    asked = []
+
+    def benchmark(steps, sizes, progress):
+        asked.append(([one.label for one in steps], sizes))
+        records = (Record(steps[0].label, 1, 1, 1, 1.0, 1.0, 1.0, 20),)
+        return Results({"gpu": "x", "date": "2001-02-03"}, 1.0, 1.0, records)
+
+    monkeypatch.setattr(gpu, "require", lambda: None)
+    monkeypatch.setattr(gpu, "device", lambda: type("Device", (), {"name": "X 1"}))
+    monkeypatch.setattr(experiments, "benchmark", benchmark)
+    folder = tmp_path / "x_1"
+    output = folder / "experiments.json"
+    experiments.run(["reuse"], kernels.step, output, False)
+    assert cli.main(["experiments", "09 depth", "--output", str(output)]) == 0
+    assert [sizes for _, sizes in asked] == [(4096,), (256, 4096)]
+    found = kernels.experiments("X 1", tmp_path)
+    assert list(found) == ["reuse", "09 depth"]
+    assert found["reuse"].records[0].step == "12_warp_tiling" and found["reuse"].recorded
+    assert json.loads(output.read_text())["provenance"]["gpu"] == "X 1"
+    with pytest.raises(SystemExit):
+        cli.main(["experiments", "99"])
+    with pytest.raises(ValueError, match="no experiment '99'; there are 04 passes"):
+        experiments.run(["99"], kernels.step)
+
+
+def test_every_experiment_was_recorded():
+    found = kernels.experiments("NVIDIA H200")
+    missing = [
+        (name, one.label, size)
+        for name, row in experiments.TABLE.items()
+        for one in row.steps(kernels.step)
+        for size in row.sizes
+        if name not in found or not found[name].find(one, size)
+    ]
+    assert not missing, "python -m kernels experiments"
