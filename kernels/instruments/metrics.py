@@ -43,7 +43,7 @@ REASONS = (
     *("selected", "not_selected", "wait", "dispatch_stall", "math_pipe_throttle"),
     *("short_scoreboard", "mio_throttle", "long_scoreboard", "lg_throttle", "barrier"),
     *("no_instruction", "branch_resolving", "drain", "imc_miss", "membar", "misc", "sleeping"),
-    *("tex_throttle", "gmma", "warpgroup_arrive"),
+    *("tex_throttle", "gmma"),
 )
 # Of the cycles in which an SM, or its L1, had work, the per cent in which a scheduler issued an
 # instruction, the FMA pipe was busy, the data pipe was busy; and the warps that an SM held.
