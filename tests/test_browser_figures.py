@@ -47,6 +47,7 @@ def pictures():
         draw.ladder(kernels.steps()[-1]),
         draw.tiles(step(2), 64, 32, 16),
         draw.tiles(step(5), 128, 96, 64),
+        draw.tiles(step(12), 256, 256, 16),
         draw.nesting(step(2)),
         draw.nesting(step(12)),
         draw.memory(),

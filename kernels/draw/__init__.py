@@ -16,6 +16,7 @@ from .nesting import nesting
 from .occupancy import occupancy
 from .outer_product import outer_product
 from .plots import gflops, roofline
+from .stalls import stalls
 from .stepper import Stepper, stepper
 from .thread_mapping import thread_mapping
 from .tiles import tiles
@@ -41,6 +42,7 @@ __all__ = [
     "occupancy",
     "outer_product",
     "roofline",
+    "stalls",
     "stepper",
     "thread_mapping",
     "tiles",

@@ -62,10 +62,11 @@ def outer_product(of: Any, thread: int = 0, block=None) -> Stepper:
     words = (
         f"Thread {thread} multiplies {lanes.count(len(rows), 'element')} of A by {len(columns)} of "
         f"B at each k. The first tile takes {loads} loads from shared memory for {fmas} FMAs, "
-        f"{fmas / loads:.3g} for each load. An outline is what one load brings at this k; dark is "
-        "new, pale was loaded before; the number in an element of C counts its FMAs"
+        f"{fmas / loads:.3g} for each load. An outline is what one load brings at this k. What is "
+        "new is strong, what was loaded before is pale; the number in an element of C counts its "
+        "FMAs"
     )
-    return stepper(frames, labels, f"Outer product, step by step. {words}.", f"{words}.")
+    return stepper(frames, labels, f"Outer product, step by step. {words}.", f"{words}.", "k")
 
 
 def _stored(trace, thread: int) -> tuple[list[int], list[int]]:

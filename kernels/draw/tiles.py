@@ -59,7 +59,7 @@ def tiles(
         f"what it loads from A and B at a time, pale what it has loaded before, outlined what one "
         f"thread loads.{some}"
     )
-    return stepper(frames, labels, f"Tiles of A and B, step by step. {words}", words)
+    return stepper(frames, labels, f"Tiles of A and B, step by step. {words}", words, f"{what}s")
 
 
 def _label(what: str, n: int, count: int, A: np.ndarray, B: np.ndarray) -> str:
@@ -139,11 +139,17 @@ def _draw(parts: dict[str, list[_Part]], C: np.ndarray, now: int, cell: float) -
             ),
         ]  # fmt: skip
     drawn.append(_area(C, corners["C"], cell, fill=PALETTE[COLOURS["C"]], fill_opacity=0.6))
-    drawn += [
-        svg.text(x, y - 6, f"{name}, {sizes[name][0]} x {sizes[name][1]}", font_weight="bold")
+    bottom = top + cell * M
+    drawn += [  # below A, which is narrow if K is small, there is room for its name
+        svg.text(
+            x,
+            bottom + 15 if name == "A" else y - 6,
+            f"{name}, {sizes[name][0]} x {sizes[name][1]}",
+            font_weight="bold",
+        )
         for name, (x, y) in corners.items()
     ]
-    return svg.document(svg.NARROW, top + cell * M + 6, *drawn, scale=svg.LARGER)
+    return svg.document(svg.NARROW, bottom + 20, *drawn, scale=svg.LARGER)
 
 
 def _area(inside: np.ndarray, corner: tuple[float, float], cell: float, **look) -> str:

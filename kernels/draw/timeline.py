@@ -128,8 +128,12 @@ def _draw(panel: _Panel, y: float, span: int) -> tuple[list[str], float]:
         x, right = (LEFT + scale * min(max(c - panel.start, 0), span) for c in (first, end))
         return svg.tag("rect", x=x, y=top, width=right - x, height=BAR, **look) if right > x else ""
 
-    title = f"{label_of(panel.step.label)}: {lanes.count(panel.blocks, 'block')} on the SM"
+    name, _, defines = panel.step.label.partition(" ")
+    title = f"{label_of(name)}: {lanes.count(panel.blocks, 'block')} on the SM"
     parts = [svg.text(0, y, title, font_weight="bold")]
+    if defines:
+        y += 16
+        parts.append(svg.text(0, y, defines))
     y += 10
     for n, warp in enumerate(panel.warps):
         if n == 0 or panel.warps[n - 1].block != warp.block:

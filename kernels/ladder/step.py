@@ -284,8 +284,9 @@ class Step:
         `region` is one that the file marks and `code` what stands there instead, indented as it
         was. `source` is a whole file, which names its tile, `#ifndef BM` and so on, as a step's
         does. Directives are the lines that end the file's first comment, by name: `block`,
-        `requires`, `alignment`, `compute_capability`, `options`, `variant`; a list stands for several lines.
-        A source without a `block` keeps this step's. Edit the result again to change more.
+        `requires`, `alignment`, `compute_capability`, `options`, `variant`; a list stands for
+        several lines. A source without a `block` keeps this step's. Edit the result again to
+        change more.
 
         The label ends with "edited", as does the name of the file in the compiler's messages,
         which count the lines of the new `source`. There are no records of it. Raises ValueError

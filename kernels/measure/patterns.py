@@ -137,9 +137,7 @@ def patterns(width: int) -> Iterator[Pattern]:
         shapes[f"{32 // n} lines, each bank"] = [
             (lane // n * line + lane % line) % UNITS for lane in lanes
         ]
-        shapes[f"{n} sectors a line"] = [
-            lane // n * line + lane % n * line // 8 for lane in lanes
-        ]
+        shapes[f"{n} sectors a line"] = [lane // n * line + lane % n * line // 8 for lane in lanes]
     for name, units in shapes.items():
         yield Pattern(name, width, tuple(units), ALL)
     numbers = random.Random(SEED)

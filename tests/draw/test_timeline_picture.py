@@ -80,6 +80,7 @@ def test_it_is_legible_and_small():
     assert len(figure._repr_html_()) < 60_000
     words = list(texts(figure).values())
     assert [w for w in words if w.startswith("block")] == ["block 0", "block 1"] * 3
+    legible(timeline("11 BM=64 BN=64 BK=16 TM=4 TN=4"))
     assert {"barrier", "global load", "shared store", "waits for a load"} <= set(words)
 
 

@@ -22,6 +22,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # as conftest.py does, for the command line
 from drawn import LANE, access, trace
 
+from kernels import draw, step
 from kernels.draw import (
     banks,
     bars,
@@ -251,6 +252,48 @@ PICTURES = {
     "bars": lambda: told(bars, timed(RATES), ["02_slow", "03_fast PAD=1"], 1024),
     "listing": lambda: listing(SOURCE, costs()),
     "listing, lines": lambda: listing(SOURCE, costs(), (7, 7)),
+}
+
+
+LOOP = (
+    *["global load", "other"] * 2,
+    "shared store",
+    "barrier",
+    *["shared load", *["fma"] * 40] * 3,
+)
+
+
+def scheduled(*steps, **options):
+    """A timeline of a loop that does not depend on the version of the compiler."""
+    home = importlib.import_module("kernels.draw.timeline")
+    own = home.tile_loop
+    home.tile_loop = lambda step, fmas: LOOP
+    try:
+        return draw.timeline(*steps, results=timed(RATES), **options)
+    finally:
+        home.tile_loop = own
+
+
+STEPS = {"02_naive": 0.5, "03_coalesced": 6.0, "04_index_arithmetic": 6.5, "05_shared_tiling": 2.0}
+LADDER = timed({name: {512: rate} for name, rate in (STEPS | {"cublas": 50.0}).items()})
+PICTURES |= {
+    "ladder": lambda: draw.ladder(5, LADDER, 512),
+    "ladder, first": lambda: draw.ladder(2, LADDER, 512),
+    "tiles": lambda: draw.tiles(step(5), 64, 96, 64),
+    "tiles, a warp": lambda: draw.tiles(step(2), 64, 32, 4, (1, 0), 3),
+    "tiles, edges": lambda: draw.tiles(step(15), 200, 130, 11),
+    "nesting": lambda: draw.nesting(tiles(4), thread=37),
+    "nesting, steps": lambda: draw.nesting(step(12), (1, 1), 45),
+    "memory": draw.memory,
+    "memory, one": lambda: draw.memory("Tesla T4"),
+    "outer product": lambda: draw.outer_product(step(12), 37),
+    "outer product, column": lambda: draw.outer_product(step(7)),
+    "outer product, along k": lambda: draw.outer_product(step(9)),
+    "waves": lambda: draw.waves(700, per_sm=2),
+    "waves, many": lambda: draw.waves(3000),
+    "waves, step": lambda: draw.waves(step(9), 1024, 1024, per_sm=3),
+    "timeline": lambda: scheduled(9, 13, blocks=(1, 2), latency=90),
+    "timeline, variant": lambda: scheduled("12 QUADS=0", blocks=[1]),
 }
 
 
