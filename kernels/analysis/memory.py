@@ -7,10 +7,8 @@ clock and L2 of the H200 are as the driver reports them, which `results/nvidia_h
 
 Speeds are peaks. NVIDIA states those of device memory only. Computed are those of registers, three
 operands of four bytes for each FMA that can start, and of the H200's shared memory, a word of four
-bytes from each of 32 banks and SM in each cycle. Measured by others: the T4's shared memory and L2,
-in Z. Jia, M. Maggioni, J. Smith, D. P. Scarpazza, "Dissecting the NVidia Turing T4 GPU via
-Microbenchmarking", arXiv:1903.07486, 2019. The L2 of the H200 is what `measure.latency` read from
-it, which `results/nvidia_h200` records.
+bytes from each of 32 banks and SM in each cycle; the T4's is not known here, nor its L2's. The L2
+of the H200 is what `measure.latency` read from it, which `results/nvidia_h200` records.
 """
 
 from __future__ import annotations
@@ -32,9 +30,8 @@ class Chip(NamedTuple):
     l2: int  # bytes
     device: int  # bytes
     device_gbs: float
-    l2_gbs: float
-    l2_speed: str  # where that comes from, as in Level
-    shared_gbs: float | None = None  # None: computed
+    l2_gbs: float | None  # recorded; None: not known here
+    a_word_a_bank: bool  # in each cycle of shared memory: recorded, or not known here
 
 
 class Level(NamedTuple):
@@ -43,13 +40,13 @@ class Level(NamedTuple):
     name: str
     bytes: int
     each: int | None
-    gbs: float  # 10^9 bytes a second
-    speed: str  # where that comes from: "computed", "recorded", "measured" or "data sheet"
+    gbs: float | None  # 10^9 bytes a second
+    speed: str  # where that comes from: "computed", "recorded", "data sheet"; or "not known"
 
 
 CHIPS = {
-    "NVIDIA H200": Chip(132, 1.98, 128, 256 * KIB, 60 * MIB, 141 * 10**9, 4800, 9075, "recorded"),
-    "Tesla T4": Chip(40, 1.59, 64, 96 * KIB, 4 * MIB, 16 * 10**9, 320, 1270, "measured", 3662),
+    "NVIDIA H200": Chip(132, 1.98, 128, 256 * KIB, 60 * MIB, 141 * 10**9, 4800, 9075, True),
+    "Tesla T4": Chip(40, 1.59, 64, 96 * KIB, 4 * MIB, 16 * 10**9, 320, None, False),
 }
 
 
@@ -70,7 +67,7 @@ def hierarchy(gpu: str) -> tuple[Level, ...]:
             cycles * chip.fmas * OPERANDS * BANK_BYTES,
             "computed",
         ),
-        Level(*shared, chip.shared_gbs or banks, "measured" if chip.shared_gbs else "computed"),
-        Level("L2", chip.l2, None, chip.l2_gbs, chip.l2_speed),
+        Level(*shared, *((banks, "computed") if chip.a_word_a_bank else (None, "not known"))),
+        Level("L2", chip.l2, None, chip.l2_gbs, "recorded" if chip.l2_gbs else "not known"),
         Level("device memory", chip.device, None, chip.device_gbs, "data sheet"),
     )

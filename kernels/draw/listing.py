@@ -100,11 +100,9 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
 
 def _measure(cost) -> tuple[str, int, int]:
     """The unit in which the memory counts, how many, and how many at best."""
-    wavefronts = getattr(cost, "wavefronts", 0)
+    sectors = getattr(cost, "sectors", 0)  # which shared memory does not have
     return (
-        ("wavefront", wavefronts, cost.ideal)
-        if wavefronts
-        else ("sector", cost.sectors, cost.ideal)
+        ("sector", sectors, cost.ideal) if sectors else ("wavefront", cost.wavefronts, cost.ideal)
     )
 
 

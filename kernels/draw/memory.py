@@ -70,7 +70,8 @@ def _scale(title, y, ends, levels: Sequence[Sequence[Level]], value, words, tick
             for n, line in enumerate(lines)
         ]
         for level, colour, hatch in zip(same, COLOURS, HATCHES):
-            long = place(value(level))
+            amount = value(level)
+            long = 0 if amount is None else place(amount)
             bars.append(
                 svg.tag(
                     "rect",
@@ -103,8 +104,8 @@ def _bytes(level: Level) -> float:
     return level.bytes
 
 
-def _rate(level: Level) -> float:
-    return level.gbs * 1e9
+def _rate(level: Level) -> float | None:
+    return None if level.gbs is None else level.gbs * 1e9
 
 
 def _size(level: Level) -> str:
@@ -118,6 +119,8 @@ def _size(level: Level) -> str:
 
 
 def _speed(level: Level) -> str:
+    if level.gbs is None:
+        return level.speed
     words = f"{level.gbs / 1000:.3g} TB/s" if level.gbs >= 1000 else f"{level.gbs:.3g} GB/s"
     return f"{words} {level.speed}"
 
@@ -126,7 +129,6 @@ def _meaning(sources: Sequence[str]) -> str:
     words = {
         "computed": "computed from what an SM can do in a cycle",
         "recorded": "recorded on the H200 of this book",
-        "measured": "measured by Jia et al. (2019)",
         "data sheet": "NVIDIA's data sheet",
     }
     return ", ".join(words[one] for one in words if one in sources)

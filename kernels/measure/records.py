@@ -181,7 +181,7 @@ class Results:
         """What `to_json` has written."""
         records = []
         for record in data["records"]:
-            throttle = record["throttle"] and tuple(record["throttle"])
+            throttle = None if record["throttle"] is None else tuple(record["throttle"])
             records.append(Record(**record | {"throttle": throttle}))
         values = data | {"records": tuple(records), "left_out": tuple(data["left_out"])}
         return cls(**values, recorded=True)

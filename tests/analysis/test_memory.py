@@ -30,7 +30,7 @@ def test_levels(gpu, capability):
     assert [one.name for one in levels] == [
         "registers", "shared memory and L1", "L2", "device memory",
     ]  # fmt: skip
-    speeds = [one.gbs for one in levels]
+    speeds = [one.gbs for one in levels if one.gbs]
     assert speeds == sorted(speeds, reverse=True)  # nearer is faster
     registers, shared, *_ = levels
     chip = CHIPS[gpu]
@@ -42,7 +42,7 @@ def test_levels(gpu, capability):
 
 def test_shared_memory_gives_at_most_a_word_from_each_bank():
     for gpu, chip in CHIPS.items():
-        assert hierarchy(gpu)[1].gbs <= chip.sms * chip.ghz * 128
+        assert (hierarchy(gpu)[1].gbs or 0) <= chip.sms * chip.ghz * 128
 
 
 def test_another_gpu_is_refused():

@@ -19,14 +19,14 @@ def test_bars_are_logarithms():
     figure = memory("Tesla T4", "NVIDIA H200")
     levels = list(zip(hierarchy("Tesla T4"), hierarchy("NVIDIA H200")))
     sizes = [one.bytes for pair in levels for one in pair]
-    speeds = [one.gbs * 1e9 for pair in levels for one in pair]
+    speeds = [one.gbs and one.gbs * 1e9 for pair in levels for one in pair]
     bars = drawn(figure)
     assert len(bars) == len(sizes) + len(speeds) == 16
     for values, low, per_decade, found in (
         (sizes, 6, 172 / 6, bars[: len(sizes)]),
         (speeds, 11, 172 / 4, bars[len(sizes) :]),
     ):
-        wanted = [per_decade * (math.log10(value) - low) for value in values]
+        wanted = [(value and per_decade * (math.log10(value) - low)) or 0 for value in values]
         assert [width for _, width, *_ in found] == pytest.approx(wanted, abs=0.01)
     first, second = drawn(figure)[:2]
     assert (first[2], second[2]) == (PALETTE["blue"], PALETTE["vermilion"])
@@ -38,7 +38,7 @@ def test_words():
     for wanted in (
         "33 MiB = 132 x 256 KiB", "3.75 MiB = 40 x 96 KiB", "60 MiB", "141 GB",
         "9.07 TB/s recorded", "401 TB/s computed", "33.5 TB/s computed", "4.8 TB/s data sheet",
-        "320 GB/s data sheet",
+        "320 GB/s data sheet", "not known",
     ):  # fmt: skip
         assert wanted in words
     assert words[-2:] == ["NVIDIA H200", "Tesla T4"]
@@ -47,7 +47,7 @@ def test_words():
 def test_one_gpu():
     figure = memory("NVIDIA H200")
     assert len(drawn(figure)) == 8
-    assert "Tesla" not in figure.alt and "measured" not in figure.caption
+    assert "Tesla" not in figure.alt and "not known" not in figure.alt
     legible(figure)
     legible(memory())
 

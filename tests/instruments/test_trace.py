@@ -54,8 +54,8 @@ def test_costs_name_line_and_array():
     line = 1 + STRIDED.split("\n").index("        out[i] = in[i * stride] * 2.0f;")
     costs = strided(64, 8).costs
     assert costs == {
-        (line, "load", "in", "kernel.cu"): (2, 2 * 8, 2 * 32, 2 * 4),
-        (line, "store", "out", "kernel.cu"): (2, 2, 8, 8),
+        (line, "load", "in", "kernel.cu"): (2, 2 * 8, 2 * 32, 2 * 4, 2 * 8, 2),
+        (line, "store", "out", "kernel.cu"): (2, 2, 8, 8, 2, 2),
     }
 
 
@@ -405,7 +405,7 @@ def test_the_pattern_has_the_mask_in_it():
     kernel = kernels.Kernel(TURNS, "turns")
     found = kernel.trace(1, 64, (np.zeros(1, np.float32),))
     (cost,) = found.costs.values()
-    assert cost == (4, 4, 4, 4)
+    assert cost[:4] == (4, 4, 4, 4)
 
 
 @pytest.mark.parametrize("first, mask, sectors", [(0, 7, 4), (9, 0, 3), (31, 0, 1), (8, 15, 1)])
