@@ -9,7 +9,7 @@ from ..instruments.metrics import ISSUE_ACTIVE, REASONS, STALLED
 from ..measure.records import stalls as recorded
 from .bars import HEIGHT, _two_lines
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
-from .plots import label_of
+from .plots import _sentence, label_of
 
 # Reasons that belong together, as a reader knows them, with a colour and a density for each.
 GROUPS = {
@@ -68,7 +68,7 @@ def stalls(steps: Sequence[Any], gpu: str = "NVIDIA H200", caption: str = "") ->
     where = f"recorded on {gpu}, {record['provenance']['date']}, M = N = K = {record['size']}"
     caption = caption or (
         "What a warp's cycles between two of its instructions go to, as Nsight Compute samples "
-        f"it; the number is the share of cycles in which a scheduler issues. {where[0].upper()}{where[1:]}."
+        f"it; the number is the share of cycles in which a scheduler issues. {_sentence(where)}"
     )
     words = "; ".join(
         f"{label_of(name)}: "
