@@ -68,7 +68,7 @@ def stalls(steps: Sequence[Any], gpu: str = "NVIDIA H200", caption: str = "") ->
     where = f"recorded on {gpu}, {record['provenance']['date']}, M = N = K = {record['size']}"
     caption = caption or (
         "What a warp's cycles between two of its instructions go to, as Nsight Compute samples "
-        f"it; the number is the share of cycles in which a scheduler issues. {where.capitalize()}."
+        f"it; the number is the share of cycles in which a scheduler issues. {where[0].upper() + where[1:]}."
     )
     words = "; ".join(
         f"{label_of(name)}: "
