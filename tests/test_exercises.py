@@ -21,9 +21,6 @@ LACKING: set[str] = {
     "10_transposed_tile",
     "11_thread_tile_8x8",
     "12_warp_tiling",
-    "13_register_prefetch",
-    "14_double_buffering",
-    "15_any_shape",
 }
 each = pytest.mark.parametrize("path", STEPS, ids=lambda path: path.stem)
 

@@ -29,9 +29,6 @@ TOO_LONG: set[str] = {
     "10_transposed_tile",
     "11_thread_tile_8x8",
     "12_warp_tiling",
-    "13_register_prefetch",
-    "14_double_buffering",
-    "15_any_shape",
 }
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 each_text = pytest.mark.parametrize("path", NOTEBOOKS + PAGES, ids=lambda path: path.stem)
