@@ -26,7 +26,7 @@ def test_bars_are_logarithms():
         (sizes, 6, 172 / 6, bars[: len(sizes)]),
         (speeds, 11, 172 / 4, bars[len(sizes) :]),
     ):
-        wanted = [value and per_decade * (math.log10(value) - low) or 0 for value in values]
+        wanted = [(value and per_decade * (math.log10(value) - low)) or 0 for value in values]
         assert [width for _, width, *_ in found] == pytest.approx(wanted, abs=0.01)
     first, second = drawn(figure)[:2]
     assert (first[2], second[2]) == (PALETTE["blue"], PALETTE["vermilion"])
