@@ -6,6 +6,7 @@ import html
 import re
 from dataclasses import dataclass
 
+from ..instruments.counting import Cost
 from .figure import PALETTE
 
 BEST, MORE = PALETTE["blue"], PALETTE["vermilion"]
@@ -48,10 +49,11 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
 
     source: a Step, a Kernel, or the text of the file that was traced; trace: its
     `kernels.trace.Trace`. lines: the first and last to show, as the file numbers them; None for
-    the function, or functions, that the trace saw. A bar is as long as what the line moved, in
-    sectors (global and local memory) or wavefronts (shared memory), those that were needed at
-    best told apart; each of the two units has a scale of its own. Raises ValueError if the trace
-    has costs on none of these lines.
+    the function, or functions, that the trace saw. A bar is as long as the wavefronts of the data
+    pipe that the line took, those that were needed at best told apart, all on one scale; of global
+    memory the words name the sectors, too. Accesses whose wavefronts are not counted, such as
+    atomics, show sectors, on a scale of their own. Raises ValueError if the trace has costs on
+    none of these lines.
     """
     text = getattr(source, "source", source).splitlines()
     costs: dict[int, list] = {}
@@ -59,13 +61,13 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
     for place, cost in sorted(trace.costs.items()):
         if file and place.file not in ("", file):  # a header's line
             continue
-        costs.setdefault(place.line, []).append((place, *_measure(cost), cost.requests))
+        costs.setdefault(place.line, []).append((place, *_measure(cost), cost))
     low, high = lines or _around(text, costs)
     shown = {line: found for line, found in costs.items() if low <= line <= high}
     if not shown:
         raise ValueError(f"no memory access was traced on lines {low} to {high}")
     longest: dict[str, int] = {}
-    for _, unit, used, _, _ in (row for found in shown.values() for row in found):
+    for _, unit, used, *_ in (row for found in shown.values() for row in found):
         longest[unit] = max(longest.get(unit, 1), used)
     body, code = [], []
     for number in range(low, high + 1):
@@ -82,7 +84,8 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
         (row for found in shown.values() for row in found),
         key=lambda row: row[2] / longest[row[1]] + (row[2] - row[3]) / longest[row[1]],
     )
-    place, unit, used, best, requests = worst
+    place, unit, used, best, cost = worst
+    requests = cost.requests
     words = (
         f"Line {place.line}, {place.kind} of {place.array}: {used:,} {unit}s, "
         f"{_each(used, requests)} for each request of a warp, {_each(best, requests)} at best"
@@ -99,11 +102,10 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
 
 
 def _measure(cost) -> tuple[str, int, int]:
-    """The unit in which the memory counts, how many, and how many at best."""
-    sectors = getattr(cost, "sectors", 0)  # which shared memory does not have
-    return (
-        ("sector", sectors, cost.ideal) if sectors else ("wavefront", cost.wavefronts, cost.ideal)
-    )
+    """What a bar shows: the unit, how many, and how many at best."""
+    if cost.wavefronts:
+        return "wavefront", cost.wavefronts, cost.ideal_wavefronts
+    return "sector", cost.sectors, cost.ideal
 
 
 def _around(text: list[str], costs) -> tuple[int, int]:
@@ -132,17 +134,23 @@ def _pre(code: list[str]) -> str:
     return f'<pre style="{_CODE}">' + "\n".join(code) + "</pre>" if code else ""
 
 
-def _cost(place, unit: str, used: int, best: int, requests: int, longest) -> str:
+def _cost(place, unit: str, used: int, best: int, cost, longest) -> str:
+    requests = cost.requests
     bars = "".join(
         f'<span style="width:{100 * part / longest[unit]:.2f}%;background:{colour}"></span>'
         for part, colour in ((min(best, used), BEST), (max(used - best, 0), MORE))
     )
+    sectors = ""
+    if unit == "wavefront" and isinstance(cost, Cost):
+        sectors = (
+            f" ({_units(cost.sectors, requests, 'sector')}, {_each(cost.ideal, requests)} at best)"
+        )
     return (
         f'<div style="{_COST.format(MORE if used > best else BEST)}">'
         f'<span style="flex:0 0 7em">{html.escape(f"{place.kind} {place.array}")}</span>'
         f'<span style="flex:0 0 9em;display:flex;height:.8em">{bars}</span>'
         f"<span>{_units(used, requests, unit)} a request, {_each(best, requests)} at best; "
-        f"{used:,} in all</span></div>"
+        f"{used:,} in all{sectors}</span></div>"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..analysis import machine_loop
 from ..instruments.findings import Finding
 from ..instruments.metrics import (
     CONFLICTS,
@@ -23,7 +24,7 @@ from ..instruments.metrics import (
 )
 from ..instruments.trace import Trace
 from ..ptx.errors import PTXError
-from ..run.build import CompileError, Resources
+from ..run.build import CompileError
 from ..run.kernel import Kernel, Size
 from .check import check
 from .reference import CheckError
@@ -49,10 +50,17 @@ def _per_fma(trace: Trace, *metrics: str) -> float:
     return sum(trace.per_fma(metric) for metric in metrics)
 
 
+def _issued(kernel: Kernel) -> float:
+    loop = machine_loop(kernel)
+    if "fma" not in loop:
+        raise ValueError("there is no multiply-add to divide by")
+    return len(loop) / loop.count("fma")
+
+
 BOTH = tuple(WAVEFRONTS.format(kind) for kind in KINDS.values())
 
-# Goals by name: what is counted, and how it is found from the trace and the compiler's report.
-GOALS: dict[str, tuple[str, Callable[[Trace, Resources], float]]] = {
+# Goals by name: what is counted, and how it is found from the trace and the compiled kernel.
+GOALS: dict[str, tuple[str, Callable[[Trace, Kernel], float]]] = {
     "wavefronts_per_fma": (
         "wavefronts of the data pipe for each multiply-add of a warp",
         lambda trace, _: trace.wavefronts_per_fma,
@@ -82,12 +90,19 @@ GOALS: dict[str, tuple[str, Callable[[Trace, Resources], float]]] = {
         lambda trace, _: _each(trace, SECTORS, REQUESTS),
     ),
     "multiply_adds": ("multiply-adds of threads", lambda trace, _: trace.counters[FFMA]),
-    "shared_bytes": ("bytes of shared memory of a block", lambda _, used: used.shared),
-    "registers": ("registers of a thread", lambda _, used: used.registers),
-    "stack": ("bytes of local memory of a thread", lambda _, used: used.stack),
+    "shared_bytes": (
+        "bytes of shared memory of a block",
+        lambda _, kernel: kernel.resources().shared,
+    ),
+    "registers": ("registers of a thread", lambda _, kernel: kernel.resources().registers),
+    "stack": ("bytes of local memory of a thread", lambda _, kernel: kernel.resources().stack),
     "spills": (
         "bytes that a thread spills",
-        lambda _, used: used.spill_stores + used.spill_loads,
+        lambda _, kernel: kernel.resources().spill_stores + kernel.resources().spill_loads,
+    ),
+    "instructions_per_fma": (
+        "instructions of the machine code for each multiply-add, in the hot loop",
+        lambda _, kernel: _issued(kernel),
     ),
 }
 
@@ -174,7 +189,7 @@ def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, A
 
     return _weigh(
         step.label,
-        lambda: step.kernel.resources(),
+        lambda: step.kernel,
         {"right": right, "clean": clean},
         lambda: step.trace(*small()),
         goals,
@@ -220,7 +235,7 @@ def attempt_kernel(
 
     return _weigh(
         name,
-        lambda: kernel().resources(),
+        kernel,
         {"right": right, "clean": clean},
         lambda: kernel().trace(grid, block, own()),
         goals,
@@ -229,7 +244,7 @@ def attempt_kernel(
 
 def _weigh(
     label: str,
-    resources: Callable[[], Resources],
+    compiled: Callable[[], Kernel],
     demands: Mapping[str, Callable[[], str]],
     trace: Callable[[], Trace],
     goals: Mapping[str, Any],
@@ -237,7 +252,8 @@ def _weigh(
     """Whether it compiles, meets the demands, which return words, and reaches the goals."""
     bounds = {name: _bounds(name, goal) for name, goal in goals.items()}
     try:
-        used = resources()
+        kernel = compiled()
+        kernel.resources()
     except FAULTS as error:
         first = Row("compiles", False, "", _short(error))
         missed = (Row(name, False, "", "not run") for name in (*demands, *goals))
@@ -258,7 +274,7 @@ def _weigh(
     for name, (least, most) in bounds.items():
         goal = f"at most {most:g}" if least is None else f"{least:g} to {most:g}"
         try:
-            value = GOALS[name][1](found, used)
+            value = GOALS[name][1](found, kernel)
         except ValueError as error:
             rows.append(Row(name, False, goal, _short(error)))
             continue

@@ -88,7 +88,7 @@ def cases(step: Any) -> tuple[Case, ...]:
         Case("primes, alpha and beta", 131, 61, 41, 1.7, -0.3),
         Case("one tile", m, n, k),
         Case("not whole tiles, alpha and beta", m + 4, n + 12, k + 4, 1.7, -0.3),
-        Case("two tiles along K", m, 2 * n, 2 * k),
+        Case("two tiles along K, alpha", m, 2 * n, 2 * k, 1.7),
         Case("three tiles along K", 2 * m, n, 3 * k),
         Case("many tiles", 2 * m, 3 * n, 5 * k),
         Case("many tiles, alpha and beta", 3 * m, 2 * n, 4 * k, 1.7, -0.3),

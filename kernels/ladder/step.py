@@ -58,9 +58,9 @@ class Step:
         return self.file.path
 
     @property
-    def source(self) -> str:
+    def source(self) -> Code:
         """The whole file."""
-        return self.file.text
+        return Code(self.file.text)
 
     @property
     def header(self) -> str:
@@ -300,7 +300,7 @@ class Step:
         given: dict[str, Sequence[str]]
         given = {name.replace("_", " "): _lines(value) for name, value in directives.items()}
         if source is None:
-            text = self.source
+            text: str = self.source
             if region is not None and code is not None:
                 self.region(region)  # raises ValueError if there is none
                 text = _replaced(text, region, code)

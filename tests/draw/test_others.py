@@ -11,6 +11,7 @@ from drawn import texts
 import kernels
 from kernels.draw import PALETTE, explorer, listing, occupancy
 from kernels.draw.explorer import WIDGET, controls
+from kernels.instruments.counting import Cost, SharedCost
 
 # ---------------------------------------------------------------------- listing
 
@@ -44,8 +45,9 @@ def test_listing_puts_the_costs_below_their_lines(naive):
     assert "A[row * K + k]" in text[found[0][0] - 1] and found[1][0] == found[0][0]
     assert "*c =" in text[found[2][0] - 1]
     words = " ".join(found[0][1])
-    assert f"32 sectors a request, 4 at best; {64 * 64 // 32 * 64 * 32:,} in all" in words
-    assert "1 sector a request, 1 at best" in " ".join(found[1][1])
+    assert f"32 wavefronts a request, 1 at best; {64 * 64 // 32 * 64 * 32:,} in all" in words
+    assert "(32 sectors, 4 at best)" in words
+    assert "(1 sector, 1 at best)" in " ".join(found[1][1])
 
 
 def test_listing_is_the_function_with_the_line_numbers_of_the_file(naive):
@@ -73,17 +75,28 @@ def test_bars_are_as_long_as_what_moved_and_tell_the_ideal(naive):
     ]
     (best, blue), (more, vermilion) = bars[0]
     assert (blue, vermilion) == (PALETTE["blue"], PALETTE["vermilion"])
-    assert float(best) + float(more) == 100 and float(best) == 12.5  # 4 of 32
+    assert float(best) + float(more) == 100 and float(best) == 3.12  # 1 of 32
     assert float(bars[1][0][0]) == pytest.approx(100 / 32, abs=0.01)  # of what A moved
 
 
 def test_listing_counts_wavefronts_of_shared_memory():
-    cost = types.SimpleNamespace(requests=10, sectors=0, wavefronts=320, ideal=10)
+    cost = SharedCost(requests=10, wavefronts=320, conflicts=310, ideal=10)
     place = types.SimpleNamespace(line=2, kind="load", array="tile")
     trace = types.SimpleNamespace(costs={Sortable(place): cost})
     shown = listing("__global__ void f() {\n  x = tile[i];\n}\n", trace)
     assert "32 wavefronts a request, 1 at best; 320 in all" in shown.body
-    assert "Line 2, load of tile: 320 wavefronts" in shown.caption
+    assert "Line 2, load of tile: 320 wavefronts" in shown.caption and "sector" not in shown.body
+
+
+def test_listing_has_one_scale_for_global_and_shared_memory():
+    step = kernels.step("05")
+    trace = step.trace(32, 32, 32)
+    lengths = [
+        sum(float(width) for width in re.findall(r"width:([\d.]+)%", row))
+        for row in listing(step, trace).body.split("<div ")[1:]
+    ]
+    taken = [cost.wavefronts for _, cost in sorted(trace.costs.items())]
+    assert lengths == pytest.approx([100 * n / max(taken) for n in taken], abs=0.02)
 
 
 class Sortable(types.SimpleNamespace):
@@ -123,7 +136,7 @@ __device__ int after() { return 1; }
 
 
 def test_listing_begins_with_the_first_line_of_a_header_of_several():
-    cost = types.SimpleNamespace(requests=1, sectors=4, ideal=4)
+    cost = Cost(requests=1, lines=1, sectors=4, ideal=4)
     place = types.SimpleNamespace(line=8, kind="load", array="y")
     trace = types.SimpleNamespace(costs={Sortable(place): cost})
     shown = listing(HEADERS, trace)

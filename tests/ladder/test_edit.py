@@ -5,6 +5,7 @@ import re
 import pytest
 
 import kernels
+from kernels import analysis
 from kernels.ladder.attempt import GOALS, Attempt, Row
 from kernels.ladder.step import FOLDER
 from kernels.measure.floors import Floors, standing
@@ -211,6 +212,8 @@ def test_every_goal_has_a_number():
     assert numbers["sectors"] == numbers["sectors_per_request"] * numbers["requests"]
     used = SIX.kernel.resources()
     assert (numbers["registers"], numbers["shared_bytes"]) == (used.registers, 8192)
+    loop = analysis.machine_loop(SIX)
+    assert numbers["instructions_per_fma"] == pytest.approx(len(loop) / loop.count("fma"), rel=1e-4)
     naive = rows(kernels.step(3).attempt((16, 64, 8), wavefronts_per_access=1, shared_bytes=0))
     assert naive["shared_bytes"].passed and not naive["wavefronts_per_access"].passed
     assert "no such access" in naive["wavefronts_per_access"].found

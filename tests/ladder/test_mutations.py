@@ -50,6 +50,7 @@ MUTATIONS = {
     ],
     "03_coalesced": [
         ("C read though beta is 0", "beta == 0.0f ? alpha * sum : ", "", UNWRITTEN),
+        ("alpha forgotten if beta is 0", "beta == 0.0f ? alpha * sum", "beta == 0.0f ? sum", WRONG),
     ],
     "04_index_arithmetic": [
         ("the last k forgotten", "k < K;", "k < K - 1;", WRONG),
