@@ -105,6 +105,12 @@ def _quickly(step: Any) -> Any:
 
 
 TABLE: dict[str, Experiment] = {
+    "02 rows": Experiment(
+        "Do lower blocks, and rows of A that are no whole cache lines, gain what their wavefronts "
+        "in the data pipe say?",
+        (4096, (4096, 4096, 4095)),
+        lambda step: [step("02"), step("02 BM=16 BN=64")],
+    ),
     "04 passes": Experiment(
         "Is it the address arithmetic or the length of an unrolled pass?",
         (4096,),
