@@ -134,6 +134,9 @@ def test_times_on_the_v100_give_their_rates():
     (v1, v2) = ([float(cell) for cell in row[1:3]] for row in times[1:3])
     for ratio in (v1[0] / v2[0], v1[1] / v2[1]):
         assert f" {ratio:.2f} times" in PAGE
+    both = {row[0]: float(row[1]) / float(row[2]) - 1 for row in times if row[1] != NONE}
+    assert {name for name, change in both.items() if abs(change) > 0.04} == {"v1"}
+    assert "No other version changed by more than 4 %" in PAGE
     peak = 15.7
     for tflops, share in ((14.46, 92.1), (15.23, 97.0), (14.54, 92.6)):
         assert f"{tflops / peak:.1%}" == f"{share}%"
