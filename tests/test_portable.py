@@ -25,17 +25,7 @@ MYST = (
 MOST_CELLS = 30
 MOST_WORDS = 1500  # of a chapter, outside its solutions
 # Chapters that are still too long; to be emptied, and removed when it is empty.
-TOO_LONG: set[str] = {
-    "07_thread_tile_1d",
-    "08_vectorized",
-    "09_thread_tile_2d",
-    "10_transposed_tile",
-    "11_thread_tile_8x8",
-    "12_warp_tiling",
-    "13_register_prefetch",
-    "14_double_buffering",
-    "15_any_shape",
-}
+TOO_LONG: set[str] = set()
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 each_text = pytest.mark.parametrize("path", NOTEBOOKS + PAGES, ids=lambda path: path.stem)
 

@@ -8,6 +8,7 @@ from .latency import load_gbs, multiply_add_tflops
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
+from .operands import Operands, fma_operands
 from .pipe import global_wavefronts, ideal_global_wavefronts, local_wavefronts
 from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
 from .sass import machine_loop, timeline
@@ -22,11 +23,13 @@ __all__ = [
     "SECTOR_BYTES",
     "Mix",
     "Occupancy",
+    "Operands",
     "Placement",
     "bank_conflicts",
     "by_warp",
     "cache_lines",
     "compulsory_bytes",
+    "fma_operands",
     "fma_to_load_share",
     "global_wavefronts",
     "ideal_global_wavefronts",

@@ -34,10 +34,17 @@ def machine_loop(kernel, arch: str = "sm_90") -> tuple[str, ...]:
     back and its target, where most multiply-adds are; the whole kernel if there is no such loop.
     Raises CompileError.
     """
-    names, loops = _loops(kernel, arch)
-    bodies = [names[first:end] for first, end in loops]
-    hot = max(bodies, key=lambda loop: (loop.count("fma"), -len(loop)), default=names)
-    return tuple(hot if "fma" in hot else names)
+    return tuple(CODES.get(int(word) & 0xFFF, "other") for word in hot_words(kernel, arch)[:, 0])
+
+
+def hot_words(kernel, arch: str = "sm_90") -> np.ndarray:
+    """The same instructions as they are encoded: uint32, shape (instructions, 4)."""
+    words, names, loops = _loops(kernel, arch)
+    whole = 0, len(names)
+    first, end = max(
+        loops, key=lambda loop: (names[slice(*loop)].count("fma"), loop[0] - loop[1]), default=whole
+    )
+    return words[first:end] if "fma" in names[first:end] else words
 
 
 def tile_loop(kernel, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
@@ -46,7 +53,7 @@ def tile_loop(kernel, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
     `fmas` multiply-adds of a thread. Raises ValueError if there is no such loop, or no such
     number of passes, and CompileError.
     """
-    names, loops = _loops(kernel, arch)
+    _, names, loops = _loops(kernel, arch)
     around = [(end - first, first, end) for first, end in loops if "barrier" in names[first:end]
               and "fma" in names[first:end]]  # fmt: skip
     if not around:
@@ -66,16 +73,20 @@ def tile_loop(kernel, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
     return tuple(found)
 
 
-def _loops(kernel, arch: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """The names of all instructions, and of each branch back its target and the place after it."""
+def _loops(kernel, arch: str) -> tuple[np.ndarray, list[str], list[tuple[int, int]]]:
+    """All instructions, their names, and of each branch back its target and the place after it."""
     kernel = getattr(kernel, "kernel", kernel)  # a Step has a kernel
     words = instructions(kernel.cubin(arch))
     names = [CODES.get(int(word) & 0xFFF, "other") for word in words[:, 0]]
-    return names, [
-        (n + 1 + _offset(words[n]), n + 1)
-        for n, name in enumerate(names)
-        if name == "branch" and _offset(words[n]) < 0
-    ]
+    return (
+        words,
+        names,
+        [
+            (n + 1 + _offset(words[n]), n + 1)
+            for n, name in enumerate(names)
+            if name == "branch" and _offset(words[n]) < 0
+        ],
+    )
 
 
 def timeline(names: Iterable[str], keep: Collection[str]) -> str:

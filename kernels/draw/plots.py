@@ -102,6 +102,7 @@ def roofline(
     fma_peak_tflops: float | None = None,
     copy_gbs: float | None = None,
     bytes_of: str = "device memory traffic",
+    bandwidth: str = "copy",
     caption: str = "",
 ) -> Figure:
     """The roofline of a GPU, from its results or from the two numbers, with points on it.
@@ -109,7 +110,8 @@ def roofline(
     A point is (label, FLOP per byte of `bytes_of`, TFLOPS); without TFLOPS (None) it
     is drawn hollow on the roof, the most it can reach. S. Williams, A. Waterman, D. Patterson,
     "Roofline: an insightful visual performance model for multicore architectures", CACM 52(4),
-    2009. Raises ValueError without results or numbers.
+    2009. `bandwidth` names the slope where `copy_gbs` is not that of copying in device memory.
+    Raises ValueError without results or numbers.
     """
     import matplotlib.pyplot as plt
 
@@ -133,7 +135,7 @@ def roofline(
         ax.plot([left, ridge, right], [left * slope, peak, peak], color=INK)
         ax.plot([ridge, ridge], [bottom, peak], ":", color=INK, linewidth=0.9)
         low = left ** (2 / 3) * ridge ** (1 / 3)
-        _text(ax, low, low * slope, f"copy: {copy_gbs:.0f} GB/s", INK, dy=-6)
+        _text(ax, low, low * slope, f"{bandwidth}: {copy_gbs:.0f} GB/s", INK, dy=-6)
         _text(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, dy=5, ha="right", va="bottom")
         _text(ax, ridge, bottom, f"ridge: {ridge:.3g}", INK, dx=4, dy=2, va="bottom")
         labels = []
@@ -150,16 +152,16 @@ def roofline(
         origin = "" if results is None else origin_of(results)
         ax.set_title(origin, loc="left", fontsize="medium")
     caption = caption or (
-        f"Below {ridge:.3g} FLOP per byte the copy bandwidth is the limit, above it the FMA peak."
-        + (f" {_sentence(origin)}" if origin else "")
+        f"Below {ridge:.3g} FLOP per byte the {bandwidth} bandwidth is the limit, above it the "
+        "FMA peak." + (f" {_sentence(origin)}" if origin else "")
     )
     places = [
         f"{label} at {x:.3g} FLOP per byte" + (f": {y:.3g} TFLOPS" if y is not None else "")
         for label, x, y in points
     ]
     alt = (
-        f"Roofline{', ' if origin else ''}{origin}: FMA peak {peak:.3g} TFLOPS, copy bandwidth "
-        f"{copy_gbs:.0f} GB/s, ridge at {ridge:.3g} FLOP per byte."
+        f"Roofline{', ' if origin else ''}{origin}: FMA peak {peak:.3g} TFLOPS, {bandwidth} "
+        f"bandwidth {copy_gbs:.0f} GB/s, ridge at {ridge:.3g} FLOP per byte."
         + "".join(f" {place}." for place in places)
     )
     return from_matplotlib(fig, alt, caption)

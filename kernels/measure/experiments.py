@@ -106,8 +106,8 @@ def _quickly(step: Any) -> Any:
 
 TABLE: dict[str, Experiment] = {
     "02 rows": Experiment(
-        "Is it the wavefronts of the data pipe? Blocks half as high need half as many, and so do "
-        "rows of A that are no whole cache lines.",
+        "Do lower blocks, and rows of A that are no whole cache lines, gain what their wavefronts "
+        "in the data pipe say?",
         (4096, (4096, 4096, 4095)),
         lambda step: [step("02"), step("02 BM=16 BN=64")],
     ),

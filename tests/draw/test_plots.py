@@ -225,6 +225,8 @@ def test_a_label_with_no_free_place_stands_right_of_its_point(drawn):
 
 def test_roofline_names_its_bytes():
     assert "FLOP per byte of sectors" in texts(roofline(made_up(RATES), bytes_of="sectors"))
+    pipe = roofline(fma_peak_tflops=10.0, copy_gbs=500.0, bandwidth="data pipe")
+    assert "data pipe: 500 GB/s" in texts(pipe) and "the data pipe bandwidth" in pipe.caption
 
 
 # ---------------------------------------------------------------------- what Matplotlib is told

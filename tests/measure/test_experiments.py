@@ -100,7 +100,7 @@ def test_run_keeps_the_others_and_says_what_there_is(monkeypatch, tmp_path):
     assert json.loads(output.read_text())["provenance"]["gpu"] == "X 1"
     with pytest.raises(SystemExit):
         cli.main(["experiments", "99"])
-    with pytest.raises(ValueError, match="no experiment '99'; there are 04 passes"):
+    with pytest.raises(ValueError, match="no experiment '99'; there are 02 rows"):
         experiments.run(["99"], kernels.step)
 
 
