@@ -16,8 +16,6 @@ from kernels.ladder.attempt import Attempt
 
 STEPS = [path for path in CHAPTERS if path.name >= "02"]
 FEWEST = 2
-# Chapters that have fewer; to be emptied, and removed when it is empty.
-LACKING: set[str] = set()
 each = pytest.mark.parametrize("path", STEPS, ids=lambda path: path.stem)
 
 
@@ -61,9 +59,7 @@ def test_starters_miss_and_solutions_reach_the_goal(path, monkeypatch):
     notebook = nbformat.read(path, as_version=4)
     found = exercises(notebook)
     assert len(found) == sum(map(is_starter, notebook.cells))  # none at an end of the notebook
-    assert len(found) >= FEWEST or path.stem in LACKING
-    if not found:
-        return
+    assert len(found) >= FEWEST
     monkeypatch.chdir(BOOK)
     monkeypatch.setattr("sys.path", sys.path[:])
     names: dict[str, Any] = {}
@@ -78,10 +74,6 @@ def test_starters_miss_and_solutions_reach_the_goal(path, monkeypatch):
         demands = [[(row.what, row.goal) for row in tried.rows] for tried in (starter, solution)]
         assert demands[0] == demands[1], f"{one.title}: the solution has another goal"
         assert max(map(len, one.solution.split("\n"))) <= 80, one.title
-
-
-def test_exceptions_are_chapters():
-    assert {path.stem for path in STEPS} >= LACKING
 
 
 HEAD = "### Exercise 1. Name\n\nWhat?"

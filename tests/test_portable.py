@@ -24,8 +24,6 @@ MYST = (
 )
 MOST_CELLS = 30
 MOST_WORDS = 1500  # of a chapter, outside its solutions
-# Chapters that are still too long; to be emptied, and removed when it is empty.
-TOO_LONG: set[str] = set()
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 each_text = pytest.mark.parametrize("path", NOTEBOOKS + PAGES, ids=lambda path: path.stem)
 
@@ -185,11 +183,7 @@ def test_a_chapter_is_short(path):
     cells = nbformat.read(path, as_version=4).cells
     text = re.sub(r"\]\([^)]*\)", "]", DETAILS.sub("", markdown(path)))
     size = (len(cells) <= MOST_CELLS, len(text.split()) <= MOST_WORDS)
-    assert all(size) or path.stem in TOO_LONG, (len(cells), len(text.split()))
-
-
-def test_exceptions_are_chapters():
-    assert {path.stem for path in CHAPTERS} >= TOO_LONG
+    assert all(size), (len(cells), len(text.split()))
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def stalls(steps: Sequence[Any], gpu: str = "NVIDIA H200", caption: str = "") ->
         fig.legend(handles, [*GROUPS, OTHERS], loc="outside upper center", ncols=3, frameon=False)
     where = f"on {gpu}, {record['provenance']['date']}, M = N = K = {record['size']}"
     caption = caption or (
-        "What a warp's cycles between two of its instructions go to, as Nsight Compute samples "
-        f"it; the number is the share of cycles in which a scheduler issues. Recorded {where}."
+        "What a warp's cycles between two of its instructions go to, as Nsight Compute counts "
+        f"them; the number is the share of cycles in which a scheduler issues. Recorded {where}."
     )
     words = "; ".join(
         f"{label_of(name)}: "

@@ -162,7 +162,7 @@ class Attempt:
             for row in self.rows
         )
         head = "".join(
-            f'<th style="{style}">{word}</th>' for word in ("", "what", "goal", "reached")
+            f'<th style="{style}">{word}</th>' for word in ("verdict", "what", "goal", "reached")
         )
         return (
             f"<table><caption>{html.escape(self.title)}</caption>"
