@@ -7,6 +7,7 @@ from typing import Any
 
 from ..analysis import load_gbs, multiply_add_tflops
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
+from .plots import sentence
 
 MARKERS = "osD"
 
@@ -52,7 +53,7 @@ def latency(record: Mapping[str, Any], caption: str = "") -> Figure:
         f"a multiply-add {waits['multiply-add']:.0f}.",
         caption
         or "Cycles of one load in a chain, in which each needs the one before, by the bytes walked "
-        f"through. Each rise is a cache that has become too small. {_sentence(_origin(record))}",
+        f"through. Each rise is a cache that has become too small. {sentence(_origin(record))}",
     )
 
 
@@ -98,16 +99,12 @@ def hiding(record: Mapping[str, Any], caption: str = "") -> Figure:
         caption
         or "Chains of loads (above) and of multiply-adds (below): each instruction needs the one "
         "before it, and a thread has one, two or four chains. More warps, or more chains, bring "
-        f"more through, up to a roof. {_sentence(_origin(record))}",
+        f"more through, up to a roof. {sentence(_origin(record))}",
     )
 
 
 def _origin(record: Mapping[str, Any]) -> str:
     return "recorded on {gpu}, {date}".format(**record["provenance"])
-
-
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
 
 
 def _grid(ax: Any) -> None:

@@ -43,7 +43,7 @@ def gflops(
     origin = "; ".join(origins)
     caption = caption or (
         "Median TFLOPS against size, in a band from the 10th to the 90th percentile; the line "
-        f"above is the measured FMA peak. {_sentence(origin)}"
+        f"above is the measured FMA peak. {sentence(origin)}"
     )
     curves = [ends for name in (CUBLAS, *names) if (ends := _ends(sources, name))]
     roofs = " and ".join(f"{peak:.3g}" for peak in peaks)
@@ -153,7 +153,7 @@ def roofline(
         ax.set_title(origin, loc="left", fontsize="medium")
     caption = caption or (
         f"Below {ridge:.3g} FLOP per byte the {bandwidth} bandwidth is the limit, above it the "
-        "FMA peak." + (f" {_sentence(origin)}" if origin else "")
+        "FMA peak." + (f" {sentence(origin)}" if origin else "")
     )
     places = [
         f"{label} at {x:.3g} FLOP per byte" + (f": {y:.3g} TFLOPS" if y is not None else "")
@@ -194,7 +194,7 @@ def origin_of(source: Results) -> str:
     return f"live on {source.gpu}"
 
 
-def _sentence(words: str) -> str:
+def sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 

@@ -9,7 +9,7 @@ from ..instruments.metrics import ISSUE_ACTIVE, REASONS, STALLED
 from ..measure.records import stalls as recorded
 from .bars import HEIGHT, _two_lines
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
-from .plots import label_of
+from .plots import label_of, sentence
 
 # Reasons that belong together, as a reader knows them, with a colour and a density for each.
 GROUPS = {
@@ -65,10 +65,10 @@ def stalls(steps: Sequence[Any], gpu: str = "NVIDIA H200", caption: str = "") ->
             for _, colour, alpha in [*GROUPS.values(), ((), INK, 0.15)]
         ]
         fig.legend(handles, [*GROUPS, OTHERS], loc="outside upper center", ncols=3, frameon=False)
-    where = f"on {gpu}, {record['provenance']['date']}, M = N = K = {record['size']}"
+    where = f"recorded on {gpu}, {record['provenance']['date']}, M = N = K = {record['size']}"
     caption = caption or (
         "What a warp's cycles between two of its instructions go to, as Nsight Compute counts "
-        f"them; the number is the share of cycles in which a scheduler issues. Recorded {where}."
+        f"them; the number is the share of cycles in which a scheduler issues. {sentence(where)}"
     )
     words = "; ".join(
         f"{label_of(name)}: "
@@ -76,7 +76,7 @@ def stalls(steps: Sequence[Any], gpu: str = "NVIDIA H200", caption: str = "") ->
         + f", issuing {issue[name]:.0f} %"
         for name in names
     )
-    return from_matplotlib(fig, f"Stall reasons, recorded {where}. {words}.", caption)
+    return from_matplotlib(fig, f"Stall reasons, {where}. {words}.", caption)
 
 
 def _grouped(metrics: dict[str, float]) -> dict[str, float]:

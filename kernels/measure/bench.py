@@ -66,7 +66,7 @@ def benchmark(
         for size in (SIZES if sizes is None else sizes)
     ]
     earlier = Results.load(output) if merge and Path(output).exists() else None
-    scratch = gpu.empty(_flush_bytes(), np.uint8)
+    scratch = gpu.empty(flush_bytes(), np.uint8)
     flush = functools.partial(gpu.fill_bytes, scratch, 0)
     with tqdm(total=len(shapes) + 1, unit="size", disable=not progress) as bar:
         bar.set_description("measuring the roofs")
@@ -121,7 +121,7 @@ def _measure_shape(
             _require_product(result, expected, host_A, host_B)
         except CheckError as error:
             raise CheckError(f"{name} at {M} x {N} x {K}: {error}") from None
-        ((ms,),) = _rounds([launch], flush, 1, 0)
+        ((ms,),) = rounds([launch], flush, 1, 0)
         if ms > max_ms and name != CUBLAS:
             left_out.append(
                 f"{name} at {M} x {N} x {K}: one launch takes {ms:.0f} ms, "
@@ -130,12 +130,12 @@ def _measure_shape(
             del launches[name]
 
     works = list(launches.values())
-    _rounds(works, flush, 1, MIN_SECONDS)  # warm up: the GPU was idle and its clock low
-    times = _rounds(works, flush, MIN_REPEATS, MIN_SECONDS * len(works))
+    rounds(works, flush, 1, MIN_SECONDS)  # warm up: the GPU was idle and its clock low
+    times = rounds(works, flush, MIN_REPEATS, MIN_SECONDS * len(works))
     with ThreadPoolExecutor(max_workers=1) as pool:
         # nvidia-smi disturbs timings while it asks: keep the GPU as busy, but do not count
         sample = pool.submit(nvidia_smi.status)
-        _rounds(works, flush, 1, 0, more=lambda: not sample.done())
+        rounds(works, flush, 1, 0, more=lambda: not sample.done())
         status = sample.result()
     records = tuple(_record(name, shape, ms, status) for name, ms in zip(launches, times))
     return records, tuple(left_out)
@@ -148,7 +148,7 @@ def _record(
     return Record(name, *shape, median, p10, p90, len(ms), status.sm_clock_mhz, status.throttle)
 
 
-def _rounds(
+def rounds(
     works: Sequence[Launch],
     flush: Launch,
     repeats: int,
@@ -240,7 +240,7 @@ extern "C" __global__ void nothing() {{}}
 """
 
 
-def _flush_bytes() -> int:
+def flush_bytes() -> int:
     """Four times the L2, and enough for the write to outlast Python queueing a launch."""
     return max(4 * gpu.device().l2_bytes, 2**28)
 
@@ -266,9 +266,9 @@ def _measure_roofs(flush: Launch) -> tuple[float, float, float]:
         functools.partial(gpu.launch, loaded["nothing"], (1,), (1,), ()),
     ]
     gpu.fill_bytes(source, 0)
-    _rounds(works, flush, 1, MIN_SECONDS)
+    rounds(works, flush, 1, MIN_SECONDS)
     fma_ms, copy_ms, empty_ms = (
-        float(np.median(ms)) for ms in _rounds(works, flush, MIN_REPEATS, MIN_SECONDS)
+        float(np.median(ms)) for ms in rounds(works, flush, MIN_REPEATS, MIN_SECONDS)
     )
     flops = 2 * _CHAINS * _UNROLL * _TRIPS * blocks * threads
     return flops / (fma_ms * 1e9), 2 * source.nbytes / (copy_ms * 1e6), 1000 * empty_ms
@@ -298,7 +298,7 @@ def _circumstances(max_ms: float, empty_launch_us: float) -> dict[str, Any]:
             "min_repeats": MIN_REPEATS,
             "min_seconds_each": MIN_SECONDS,
             "max_ms_per_launch": max_ms,
-            "flush_bytes_before_each_launch": _flush_bytes(),
+            "flush_bytes_before_each_launch": flush_bytes(),
         },
     }
 

@@ -216,8 +216,7 @@ def counters(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     {"size": M = N = K, "steps": {label: {metric: count}}, "provenance": …}, with the metrics'
     names as `Trace.counters` has them. Raises ValueError if there is no such record.
     """
-    path = _recorded(gpu_name, COUNTERS, folder)
-    return json.loads(path.read_text(encoding="utf-8"))
+    return _read(gpu_name, COUNTERS, folder)
 
 
 def latency(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
@@ -227,9 +226,7 @@ def latency(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     by warps and chains, "read_gbs": GB/s of each memory, "provenance": …}. Raises ValueError if
     there is no such record.
     """
-    path = _recorded(gpu_name, LATENCY, folder)
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    return _read(gpu_name, LATENCY, folder)
 
 
 def stalls(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
@@ -239,20 +236,25 @@ def stalls(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     has the metrics' names: STALLED with one of REASONS, ISSUE_ACTIVE, L1_HITS and the others of
     STATE. Raises ValueError if there is no such record.
     """
-    path = _recorded(gpu_name, STALLS, folder)
-    return json.loads(path.read_text(encoding="utf-8"))
+    return _read(gpu_name, STALLS, folder)
 
 
 def experiments(gpu_name: str, folder: Path = FOLDER) -> dict[str, Results]:
     """The recorded experiments of a GPU, such as "NVIDIA H200", by name: see
     `measure.experiments`. Raises ValueError if there are none."""
-    path = _recorded(gpu_name, EXPERIMENTS, folder)
-    found = json.loads(path.read_text(encoding="utf-8"))
+    found = _read(gpu_name, EXPERIMENTS, folder)
     return {name: Results.read(one) for name, one in found["experiments"].items()}
 
 
 def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
     return folder / slug(gpu_name) / name
+
+
+def _read(gpu_name: str, name: str, folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        _recorded(gpu_name, name, folder).read_text(encoding="utf-8")
+    )
+    return found
 
 
 def _recorded(gpu_name: str, name: str, folder: Path) -> Path:

@@ -216,14 +216,14 @@ def test_a_flush_writes_four_times_the_l2(simulated, l2_bytes, flushed):
 
 def test_a_gpu_that_was_idle_is_warmed_up_before_it_is_timed(simulated, monkeypatch):
     """Its clock is low for a while: none of the launches that count may be among the first."""
-    rounds, calls = bench._rounds, []
+    rounds, calls = bench.rounds, []
 
     def recorded(works, flush, repeats, seconds, more=lambda: False):
         times = rounds(works, flush, repeats, seconds, more)
         calls.append((len(works), repeats, seconds, times))
         return times
 
-    monkeypatch.setattr(bench, "_rounds", recorded)
+    monkeypatch.setattr(bench, "rounds", recorded)
     monkeypatch.setattr(bench, "MIN_SECONDS", 0.01)
     monkeypatch.setattr(bench, "MIN_REPEATS", 4)
     run([step(simulated, "fast", 2.0)], [32])
@@ -265,7 +265,7 @@ def test_what_differs_from_cublas_by_more_than_the_bound_is_wrong():
 
 def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
     works = [lambda: simulated.run("copy"), lambda: simulated.run("nothing")]
-    times = bench._rounds(works, lambda: simulated.log.append("flush"), 3, 0)
+    times = bench.rounds(works, lambda: simulated.log.append("flush"), 3, 0)
     head = bench.HEAD_START * ["flush"]
     assert simulated.log == [
         *head,
@@ -292,10 +292,10 @@ def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
 
 def test_rounds_go_on_for_the_time_asked_and_while_there_is_more_to_wait_for(simulated):
     begin = time.perf_counter()
-    (ms,) = bench._rounds([lambda: time.sleep(0.001)], lambda: None, 1, 0.05)
+    (ms,) = bench.rounds([lambda: time.sleep(0.001)], lambda: None, 1, 0.05)
     assert time.perf_counter() - begin >= 0.05 and len(ms) > 1
     answers = iter([True, True, True, False])
-    (ms,) = bench._rounds([lambda: None], lambda: None, 1, 0, lambda: next(answers))
+    (ms,) = bench.rounds([lambda: None], lambda: None, 1, 0, lambda: next(answers))
     assert len(ms) == 4
 
 
