@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import kernels
 from kernels import analysis
 from kernels.analysis.pipe import TAG_MASKS
 from kernels.instruments.metrics import PIPE
@@ -95,3 +96,23 @@ def test_what_no_access_can_be(function):
         function(8 * LANE + 4, 8)
     with pytest.raises(ValueError, match="32"):
         function(np.arange(31), 4)
+
+
+def test_a_trace_knows_where_in_the_tags_an_access_begins():
+    """The same pattern, shifted by whole lines, may take other wavefronts."""
+    source = """
+    extern "C" __global__ void k(const float* x, float* out)
+    {
+        float sum = 0.0f;
+        for (int n = 0; n < 8; ++n)
+            sum += x[32 * n + threadIdx.x % 2 * 32 + threadIdx.x];
+        out[threadIdx.x] = sum;
+    }"""
+    each = [
+        int(analysis.global_wavefronts(4 * (32 * n + LANE % 2 * 32 + LANE)[None], 4)[0])
+        for n in range(8)
+    ]
+    assert len(set(each)) > 1
+    x, out = np.ones(1024, np.float32), np.zeros(32, np.float32)
+    trace = kernels.Kernel(source, "k").trace(1, 32, (x, out))
+    assert trace.counters[PIPE] == sum(each) + 1
