@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import atomics, memory
+from . import atomics, isa, memory
 from .events import Access, Fault
 from .forms import DTYPES, Unsupported, bits
 from .patterns import recurring
@@ -154,21 +154,22 @@ def by_register(operand) -> bool:
     return isinstance(operand, Address) and isinstance(operand.base, Register)
 
 
-def shared_window(operand, slots, size: int):
-    """A function state -> what all threads reach in shared memory, as a view, and whether each
-    of them reaches something else; None where `recurring` or `Space.window` do not know."""
+def shared_windows(operand, slots, size: int, lanes: int):
+    """A function state -> what all threads reach in shared memory, a view for each lane, and
+    whether each of them reaches something else; None where `recurring` or `Space.windows` do not
+    know."""
     slot = slots.register(operand.base.name)[0]
     pattern_of = recurring(slot, slots.address(operand.base))
-    which = operand.offset, size
+    which = operand.offset, size, lanes
 
     def find(state):
         pattern = pattern_of(state)
         if pattern is None:
             return None
         if which not in pattern.windows:
-            pattern.windows[which] = state.spaces["shared"].window(pattern, *which)
-        window = pattern.windows[which]
-        return None if window is None else (window, pattern.distinct)
+            pattern.windows[which] = state.spaces["shared"].windows(pattern, *which)
+        windows = pattern.windows[which]
+        return None if windows is None else (windows, pattern.distinct)
 
     return find
 
@@ -184,15 +185,17 @@ def load(i: Instruction, at):
     writers = [slots.writer(e, dtype) for e in elements(i.operands[0])]
     if len(writers) != lanes:
         raise Unsupported("a vector of another length")
-    plain = space == "shared" and lanes == 1 and not polls and by_register(i.operands[1])
-    window_of = shared_window(i.operands[1], slots, size) if plain else None
+    plain = space == "shared" and not polls and by_register(i.operands[1])
+    windows_of = shared_windows(i.operands[1], slots, size, lanes) if plain else None
+    lends = at.lent.issuperset(isa.written(i))
 
     def execute(state, mask):
         if plain and mask is None and state.sink is None:
-            found = window_of(state)
+            found = windows_of(state)
             if found is not None:
-                value = found[0].copy().reshape(len(found[0]), -1)
-                writers[0](state.registers, value.view(dtype), None)
+                for write, value in zip(writers, found[0]):
+                    value = value if lends else value.copy().reshape(len(value), -1)
+                    write(state.registers, value.view(dtype), None)
                 return
         whole = address_of(state.registers)
         if polls:
@@ -217,16 +220,16 @@ def store(i: Instruction, at):
     if len(readers) != lanes:
         raise Unsupported("a vector of another length")
     plain = space == "shared" and lanes == 1 and by_register(i.operands[0])
-    window_of = shared_window(i.operands[0], slots, size) if plain else None
+    windows_of = shared_windows(i.operands[0], slots, size, lanes) if plain else None
 
     def execute(state, mask):
         values = [read(state.registers).view(unsigned) for read in readers]
         if plain and mask is None and state.sink is None and not state.careful:
-            found = window_of(state)
-            if found is not None and found[1] and found[0].size == state.alive.size:
+            found = windows_of(state)
+            if found is not None and found[1] and found[0][0].size == state.alive.size:
                 state.changed = True
                 value = np.broadcast_to(values[0], state.shape)
-                found[0][...] = value.reshape(found[0].shape)
+                found[0][0][...] = value.reshape(found[0][0].shape)
                 return
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):

@@ -49,33 +49,41 @@ def fma32(a, b, c):
     between two values that float32 can represent. Its low 28 bits are zero, also if they are
     subnormal, so only where they are is looked at again.
     """
-    x, y, s = (v.astype(np.float64) for v in (a, b, c))  # faster than ufuncs of mixed types
-    product = np.multiply(x, y, out=x if x.shape == y.shape else None)
+    a, b = a.astype(np.float64), b.astype(np.float64)  # faster than ufuncs of mixed types
+    return add_to_product(np.multiply(a, b, out=a if a.shape == b.shape else None), c)
+
+
+def add_to_product(product, c):
+    """product + c in float32, rounded once; the product is an exact one, in float64."""
+    s = c.astype(np.float64)
     s = np.add(s, product, out=s if s.shape == product.shape else None)
     result = s.astype(np.float32)
     suspect = s.view(np.uint64)
     suspect &= _LOW_28
     if suspect.size and not suspect.min():
-        return rounded_once(one_nan(result), a, b, c)
+        return rounded_once(one_nan(result), product, c)
     return result  # every NaN is among the suspects
 
 
-def rounded_once(result, a, b, c):
-    """a * b + c as float32, from what two roundings make of it."""
-    a, b, c = (x.astype(np.float64) for x in np.broadcast_arrays(a, b, c))
-    s = a * b + c
+def rounded_once(result, product, c):
+    """product + c as float32, from what two roundings make of it."""
+    product, c = np.broadcast_arrays(product, c.astype(np.float64))
+    s = product + c
     middle = s.view(np.uint64) & _LOW_29 == 1 << 28
     where = np.nonzero(middle | (np.abs(s) < LEAST_NORMAL) & (s != 0))
-    a, b, c, s = a[where], b[where], c[where], s[where]
-    result[where] = to_odd(s, error_of_sum(a * b, c, s)).astype(np.float32)
+    s = s[where]
+    result[where] = to_odd(s, error_of_sum(product[where], c[where], s)).astype(np.float32)
     return result
 
 
 def fma32_each(terms, shape):
     """`fma32` of each (a, b, c) of a list; a and b hold float32 values as float64, and all three
-    broadcast to `shape`, which the results get if any of them has it whole."""
+    broadcast to `shape`, as do the results. A single a may be overwritten."""
     whole = shape[0] * shape[1]
-    if len(terms) == 1 or any(max(a.size, b.size, c.size) < whole for a, b, c in terms):
+    if len(terms) == 1:
+        [(a, b, c)] = terms
+        return [add_to_product(np.multiply(a, b, out=a if a.shape == b.shape else None), c)]
+    if any(c.size < whole for _, _, c in terms):  # in the first pass of a loop
         return [fma32(*each) for each in terms]
     s, product = np.empty((len(terms), *shape)), np.empty(shape)
     for row, (a, b, c) in zip(s, terms):

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import control, flow, isa, memory
 from .access import MEMORY
-from .batches import in_batches, multiply_adds
+from .batches import in_batches, is_multiply_add, lent, multiply_adds
 from .copies import COPIES
 from .errors import ParseError, UnknownOpcode
 from .events import Launched
@@ -109,6 +109,7 @@ class Site:
     start: int  # program counter of the function
     following: int  # and of what comes after the instruction
     linked: Linked
+    lent: set[str] = frozenset()  # registers that may hold a view of shared memory
 
     callees = property(lambda self: self.linked.callees)
     by_address = property(lambda self: self.linked.by_address)
@@ -177,18 +178,19 @@ def decode_function(entry, function, slots, start: int, link: Linked, blocks, su
     local = temporaries(written, ranges) & slots.function.registers.keys()
     for block in ranges:
         run, last = code[block.start : block.stop], code[block.stop - 1]
-        site = Site(slots, function, start, start + block.stop, link)
+        body = written[block.start : block.stop - bool(isa.lookup(last).ends)]
+        order = in_batches(body)
+        batches = [[body[n] for n in batch] for batch in order]
+        views = lent([*batches, [last]], local)
+        site = Site(slots, function, start, start + block.stop, link, views)
         if isa.lookup(last).ends:
             end = bind(last, site, entry)
         else:
             end = control.go_to(site.following)
-        body = written[block.start : block.stop - bool(isa.lookup(last).ends)]
-        order = in_batches(body)
-        batches = [[body[n] for n in batch] for batch in order]
         dying = last_uses([*batches, [last]], local)
         steps = []
         for numbers, batch, names in zip(order, batches, dying):
-            if len(batch) > 1:
+            if is_multiply_add(batch[0]):
                 step = multiply_adds(batch, slots)
             else:
                 step = bind(batch[0], site, entry, len(run) - numbers[0] - 1)

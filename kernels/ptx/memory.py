@@ -91,24 +91,24 @@ class Space:
             found = words.take(self._index(address, mask, size * count), axis=0, mode="clip")
         return [found[..., n] for n in range(count)]
 
-    def window(self, pattern: Pattern, offset: int, size: int) -> np.ndarray | None:
-        """The elements of `size` bytes at the pattern's addresses plus an offset in each block, as
-        a view of several axes. None if loops do not run through them, or if one of them is out
-        of bounds or misaligned."""
+    def windows(self, pattern: Pattern, offset: int, size: int, count: int) -> list | None:
+        """`count` elements of `size` bytes at each of the pattern's addresses plus an offset in
+        each block, as that many views of several axes. None if loops do not run through them, or
+        if one of them is out of bounds or misaligned."""
         low, high = pattern.low + offset, pattern.high + offset
         home = self.find(low)
-        if pattern.nest is None or home is None or high + size > home.end:
+        if pattern.nest is None or home is None or high + size * count > home.end:
             return None
-        if (pattern.bits | offset) & size - 1 or self.row.shape[1] > 1:
+        if (pattern.bits | offset) & size * count - 1 or self.row.shape[1] > 1:
             return None
         stride = self.data.size // len(self.row)
-        return np.ndarray(
-            (len(self.row), *(n for n, _ in pattern.nest)),
-            UNSIGNED[size],
-            self.data,
-            int(pattern.address[0, 0]) + offset,
-            (stride, *(step for _, step in pattern.nest)),
-        )
+        first = int(pattern.address[0, 0]) + offset
+        shape = (len(self.row), *(n for n, _ in pattern.nest))
+        strides = (stride, *(step for _, step in pattern.nest))
+        return [
+            np.ndarray(shape, UNSIGNED[size], self.data, first + n * size, strides)
+            for n in range(count)
+        ]
 
     def _same_in_rows(self, address) -> bool:
         """Whether there are rows, each a block's, and the addresses do not depend on the block."""

@@ -10,7 +10,7 @@ from harness import entry, launch
 
 from kernels import ptx
 from kernels.ptx import floats, memory
-from kernels.ptx.batches import in_batches
+from kernels.ptx.batches import in_batches, lent
 from kernels.ptx.patterns import loops, pattern
 from kernels.ptx.temporaries import last_uses, temporaries
 
@@ -102,6 +102,65 @@ def test_a_temporary_is_written_first_and_used_in_one_block():
     assert last_uses(steps, {"%f1", "%f2"}) == [[], [], ["%f1"], ["%f2"], []]
 
 
+LOADED = FLOATS + ".reg .b32 %a;\nld.shared.v2.f32 {%f0, %f1}, [%a];\n"
+MULTIPLIED = "fma.rn.f32 %f2, %f0, %f1, %f2;\n"
+
+
+@pytest.mark.parametrize(
+    "body, names",
+    [
+        (LOADED + MULTIPLIED, {"%f0", "%f1"}),
+        (LOADED + MULTIPLIED + "add.f32 %f3, %f1, %f2;\n", {"%f0"}),
+        (LOADED + "fma.rn.f32 %f2, %f0, %f4, %f1;\n", {"%f0"}),
+        (LOADED + "fma.rn.f32 %f2, %f0, %f4, %f0;\n", {"%f1"}),
+        (LOADED + "st.shared.f32 [%a], %f4;\n" + MULTIPLIED, set()),
+        (LOADED + "bar.sync 0;\n" + MULTIPLIED, set()),
+        (FLOATS + "ld.global.f32 %f0, [0];\nld.shared.f32 %f1, [4];\n" + MULTIPLIED, {"%f1"}),
+        (FLOATS + "mov.f32 %f1, %f5;\nld.shared.f32 %f0, [0];\n" + MULTIPLIED, {"%f0"}),
+    ],
+)
+def test_only_factors_are_left_as_views(body, names):
+    code = code_of(body)
+    assert lent([[i] for i in code], {"%f0", "%f1"}) == names
+
+
+VIEWED = """
+.shared .align 16 .b8 s[4096];
+.reg .b32 %t, %a, %n; .reg .b64 %p; .reg .pred %q; .reg .f32 %x, %y, %sum;
+mov.u32 %t, %tid.x;
+shr.u32 %a, %t, 4;
+mad.lo.u32 %a, %a, {padding}, %t;
+shl.b32 %a, %a, 2;
+cvt.rn.f32.u32 %x, %t;
+mov.u32 %n, 0;
+mov.f32 %sum, 0f00000000;
+LOOP:
+st.shared.f32 [%a], %x;
+bar.sync 0;
+ld.shared.f32 %y, [%a];
+{between}
+fma.rn.f32 %sum, %y, %y, %sum;
+add.f32 %x, %x, 0f3F800000;
+bar.sync 0;
+add.u32 %n, %n, 1;
+setp.lt.u32 %q, %n, 5;
+@%q bra LOOP;
+ld.param.u64 %p, [out];
+mad.wide.u32 %p, %t, 4, %p;
+st.global.f32 [%p], %sum;
+"""
+
+
+@pytest.mark.parametrize("between", ["", "st.shared.f32 [%a], 0f00000000;"])
+@pytest.mark.parametrize("padding", [0, 1])  # of rows of 16 floats
+def test_views_of_shared_memory_hold_what_was_loaded(between, padding):
+    out = np.zeros(64, np.float32)
+    text = entry(VIEWED.format(between=between, padding=padding), "u64 out")
+    launch(text, "k", 2, 64, (out,))
+    t = np.arange(64)
+    assert (out == sum((t + n) ** 2 for n in range(5))).all()
+
+
 # --- patterns ---------------------------------------------------------------------------
 
 
@@ -129,19 +188,21 @@ def shared(size: int) -> memory.Space:
 
 
 @pytest.mark.parametrize("offset", [0, 64])
-def test_a_window_is_what_a_load_reads(offset):
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_windows_are_what_a_load_reads(offset, count):
     space = shared(4096)
-    address = np.array([[4 * (y * 17 + x * 2) for y in range(4) for x in range(16)]])
-    window = space.window(pattern(address), offset, 4)
-    (expected,) = space.load(address + offset, None, 4, 1)
-    assert window.shape == (3, 4, 16) and (window.reshape(3, -1) == expected).all()
+    address = np.array([[16 * (y * 9 + x) for y in range(4) for x in range(16)]])
+    windows = space.windows(pattern(address), offset, 4, count)
+    expected = space.load(address + offset, None, 4, count)
+    assert len(windows) == count and windows[0].shape == (3, 4, 16)
+    assert all((w.reshape(3, -1) == e).all() for w, e in zip(windows, expected))
 
 
-@pytest.mark.parametrize("offset", [-4, 2, 4096 - 60])
-def test_no_window_out_of_bounds_or_misaligned(offset):
+@pytest.mark.parametrize("offset, count", [(-4, 1), (2, 1), (4096 - 60, 1), (4096 - 64, 2), (4, 2)])
+def test_no_window_out_of_bounds_or_misaligned(offset, count):
     address = 4 * np.arange(16)[None]
-    assert shared(4096).window(pattern(address), 4096 - 64, 4) is not None
-    assert shared(4096).window(pattern(address), offset, 4) is None
+    assert shared(4096).windows(pattern(address), 4096 - 64, 4, 1) is not None
+    assert shared(4096).windows(pattern(address), offset, 4, count) is None
 
 
 SHARED = """
