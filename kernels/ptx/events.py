@@ -97,6 +97,69 @@ class Landed:
 
 
 @dataclass(frozen=True)
+class Stretches:
+    """M stretches of bytes of one space, each of one operation. All but the space: int64 (M,)."""
+
+    space: str  # "global", "shared"
+    operation: np.ndarray  # 0, 1, …: an index into the operations of the event
+    row: np.ndarray  # the block of the chunk in whose shared memory it lies; 0 in global memory
+    start: np.ndarray  # byte address in the space
+    size: np.ndarray  # bytes
+
+
+@dataclass(frozen=True)
+class Started:
+    """N asynchronous operations have been issued: bulk copies, or wgmma of warpgroups. From now
+    until they are finished they may read and write these bytes at any time. int64 (N,) arrays."""
+
+    instruction: Instruction
+    ticket: np.ndarray  # a number for each, unique within the launch
+    block: np.ndarray  # of the issuing thread, within the chunk; of the first one of a warpgroup
+    thread: np.ndarray
+    reads: tuple[Stretches, ...]
+    writes: tuple[Stretches, ...]
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Of N operations that were started, all is done, or the reading at least. They report to
+    memory barriers (`row`, `address`), or threads have waited for them (`mask`)."""
+
+    instruction: Instruction  # the operation's own, or the one that waited
+    ticket: np.ndarray  # int64 (N,)
+    reading_only: bool
+    row: np.ndarray | None  # the block of the chunk that the memory barrier lies in, int64 (N,)
+    address: np.ndarray | None  # int64 (N,), in shared memory
+    mask: np.ndarray | None  # bool (B, T)
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class MemoryBarrier:
+    """N threads, or operations that report, have done something with an mbarrier object. int64
+    (N,) arrays."""
+
+    instruction: Instruction
+    # "init", "inval", "arrive" (also with a drop), "expect" (bytes; before an "arrive" of one
+    # instruction), "complete" (bytes), "phase" (the current one is over), "wait" (for those that
+    # found theirs over, "look" for those that did not)
+    what: str
+    row: np.ndarray  # the block of the chunk that the object lies in
+    address: np.ndarray  # in shared memory
+    block: np.ndarray  # of the thread, within the chunk; that of the object for "phase"
+    thread: np.ndarray  # -1 for "complete" and "phase"
+    count: np.ndarray  # arrivals or bytes; of "wait", "look" and "phase" the parity of the phase
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
 class Barrier:
     """The threads of the mask have all reached the barrier and go on. `waited`: at which
     instructions, each with its threads; empty when all waited at `instruction`."""

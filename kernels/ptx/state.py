@@ -26,6 +26,7 @@ class Launch:
     depth: int  # calls within calls that there is room for
     shared_size: int  # bytes for a block
     steps: int = 0  # instructions run by all chunks
+    tickets: int = 0  # asynchronous operations begun
 
     def layout_of(self, function: str, name: str) -> Layout:
         return next(each for each in self.layouts if (function, name) in each.symbols)
@@ -101,6 +102,11 @@ class State:
         self.polls[pc] = count
         if count >= PATIENCE:
             self.impatient = True
+
+    def tickets(self, count: int) -> np.ndarray:
+        """Numbers for so many asynchronous operations, which no others of the launch have."""
+        self.launch.tickets += count
+        return np.arange(self.launch.tickets - count, self.launch.tickets)
 
     def first_thread(self, mask) -> str:
         return self.describe_thread(*np.argwhere(self.full(mask))[0].tolist())
