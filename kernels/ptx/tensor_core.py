@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .floats import fma64
+
 KEPT = 25  # bits below the leading one of the largest exponent
 WORKING_SET = 16384  # products at a time: their arrays stay in the L2 cache of a core
 
@@ -61,14 +63,17 @@ def tensor_core(a, b, c, kind: str, satfinite: bool = False):
     - "tf32": float32, of which the last 13 bits are not looked at; summed in float32.
     - "s8", "u8", "s8.u8", "u8.s8": int8 and uint8; summed in int32, where the sum wraps, or with
       `satfinite` stays within the range.
+    - "f64": float64, by fused multiply-adds, k by k.
     """
     a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
     if a.shape[-1] != b.shape[-2] or c.shape[-2:] != (a.shape[-2], b.shape[-1]):
         raise ValueError(f"a {a.shape}, b {b.shape} and c {c.shape} are not (M, K), (K, N), (M, N)")
     if kind in INTEGERS:
         return integers(a, b, c, kind, satfinite)
-    if kind not in RULES or satfinite:
+    if satfinite or kind not in (*RULES, "f64"):
         raise ValueError(f"kind {kind!r}, satfinite={satfinite}: there is no such product")
+    if kind == "f64":
+        return fused(a, b, c)
     rule = RULES[kind]
     dtype = np.float16 if rule.half else np.float32
     check_type("c", c, dtype)
@@ -93,6 +98,15 @@ def integers(a, b, c, kind: str, satfinite: bool):
         limits = np.iinfo(np.int32)
         total = np.clip(total, limits.min, limits.max)
     return total.astype(np.int32)
+
+
+def fused(a, b, c):
+    """A chain of fused multiply-adds along k."""
+    for name, x in zip("abc", (a, b, c)):
+        check_type(name, x, np.float64)
+    for k in range(a.shape[-1]):
+        c = fma64(a[..., :, k, None], b[..., None, k, :], c)
+    return c
 
 
 def values(name: str, x, source: str):
