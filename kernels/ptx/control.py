@@ -15,6 +15,7 @@ from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
 from .matrix import MATRIX
 from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOWS, window_of
+from .wmma import WMMA
 
 
 def guarded(execute, predicate_of, i):
@@ -270,6 +271,7 @@ CONTROL = {
     "barrier": barrier,
     **warp.WARP,
     **MATRIX,
+    **WMMA,
 }
 
 
