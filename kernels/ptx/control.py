@@ -13,6 +13,7 @@ from . import functions, warp
 from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
+from .matrix import MATRIX
 from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOWS, window_of
 
 
@@ -268,6 +269,7 @@ CONTROL = {
     "bar": barrier,
     "barrier": barrier,
     **warp.WARP,
+    **MATRIX,
 }
 
 
