@@ -13,6 +13,7 @@ from . import functions, warp, warpgroup
 from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
+from .matrix import MATRIX
 from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOWS, window_of
 
 
@@ -269,6 +270,7 @@ CONTROL = {
     "barrier": barrier,
     **warp.WARP,
     **warpgroup.PRODUCTS,
+    **MATRIX,
 }
 
 

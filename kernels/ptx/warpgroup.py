@@ -24,6 +24,7 @@ from .errors import MemoryFault, PTXError
 from .events import Fault, Finished, Started, Stretches
 from .forms import Unsupported
 from .syntax import Immediate, Instruction, Vector
+from .tensor_core import tensor_core
 
 THREADS = 128  # of a warpgroup
 ROWS = 64  # of A and of the product
@@ -94,8 +95,6 @@ def multiply(i: Instruction, at):
     tile_a, tile_b = (ROWS, k, element, major_a), (n, k, element, major_b)
 
     def run(state, mask):
-        from .tensor_core import tensor_core
-
         team = Team(state, mask, i)
         tiles = [] if in_registers else [team.tile("A", a_of, tile_a)]
         tiles.append(team.tile("B", b_of, tile_b))
@@ -109,8 +108,7 @@ def multiply(i: Instruction, at):
         sums = np.where(keep[:, None, None], sums, total(0))
         left = numbers(first, types[1], sign_a)
         right = numbers(second, types[2], sign_b).swapaxes(1, 2)
-        options = {"satfinite": True} if others else {}
-        result = np.ascontiguousarray(tensor_core(left, right, sums, kind, **options), total)
+        result = np.ascontiguousarray(tensor_core(left, right, sums, kind, bool(others)))
         found = to_registers(result.view(np.uint32), pair)
         for write, value in zip(writers, found):
             write(state.registers, team.spread(value), mask)
@@ -121,14 +119,13 @@ def multiply(i: Instruction, at):
 
 
 def numbers(bits: np.ndarray, kind: str, sign: int) -> np.ndarray:
-    """The values of elements given as unsigned integers, negated where the sign is -1."""
+    """Elements given as unsigned integers, as `tensor_core` takes them, negated where the sign is
+    -1."""
     if kind in ("s8", "u8"):
         return bits.view({"s8": np.int8, "u8": np.uint8}[kind])
     if sign < 0:
         bits = bits ^ bits.dtype.type(1 << 8 * bits.itemsize - 1)
-    if kind == "bf16":
-        return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return bits.view({"f16": np.float16, "tf32": np.float32}[kind])
+    return bits.view({"f16": np.float16, "tf32": np.float32}.get(kind, bits.dtype))
 
 
 def from_registers(words: np.ndarray, pair: int) -> np.ndarray:

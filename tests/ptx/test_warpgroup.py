@@ -13,19 +13,6 @@ from kernels import ptx
 from kernels.ptx.descriptor import Descriptor, addresses, decoded, encoded, stretches
 from kernels.ptx.events import Fault, Finished, Started
 
-try:
-    from kernels.ptx import tensor_core  # noqa: F401
-except ImportError:  # stands in until it is there
-    import sys
-    import types
-
-    def simple(a, b, c, kind, satfinite=False):
-        found = a.astype(np.float64) @ b.astype(np.float64) + c
-        return found.astype(c.dtype)
-
-    sys.modules["kernels.ptx.tensor_core"] = types.ModuleType("tensor_core")
-    sys.modules["kernels.ptx.tensor_core"].tensor_core = simple
-
 STORED = {"f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "s8": np.int8, "u8": np.uint8}
 SUMS = {"f32": np.float32, "f16": np.float16, "s32": np.int32}
 
