@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import functions, warp
+from . import functions, warp, warpgroup
 from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
@@ -70,7 +70,7 @@ def exit_threads(state, mask):
         state.alive &= ~mask
     for number in list(state.waiting):  # those who wait need not wait for these any more
         release(state, number)
-    for place, (waiting, _) in state.gathering.items():
+    for place, (waiting, *_) in state.gathering.items():
         state.resume(place, waiting)
     state.gathering.clear()
 
@@ -269,6 +269,7 @@ CONTROL = {
     "bar": barrier,
     "barrier": barrier,
     **warp.WARP,
+    **warpgroup.PRODUCTS,
     **MATRIX,
 }
 
@@ -343,4 +344,5 @@ SIMPLE = {
     "isspacep": is_space,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
+    **warpgroup.GROUPS,
 }

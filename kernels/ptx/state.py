@@ -56,8 +56,9 @@ class State:
     waiting: dict[int, dict] = field(default_factory=dict)  # barrier -> {place: mask}
     arrived: dict[int, np.ndarray] = field(default_factory=dict)  # bar.arrive counts (B,)
     gathering: dict[int, tuple] = field(default_factory=dict)  # place of a warp-wide instruction
-    # -> (mask of the lanes that wait, instruction)
+    # -> (mask of the lanes that wait, instruction, what is wrong if they wait for ever)
     copies: AsyncCopies = field(default_factory=AsyncCopies)
+    products: AsyncCopies = field(default_factory=AsyncCopies)  # of wgmma, for the sink alone
     patterns: dict[int, tuple] = field(default_factory=dict)  # see `patterns.recurring`
     # how the run gets on, for the scheduler
     changed: bool = False  # memory, or who is there, has changed in this turn
