@@ -72,6 +72,7 @@ def exit_threads(state, mask):
     for place, (waiting, _) in state.gathering.items():
         state.resume(place, waiting)
     state.gathering.clear()
+    state.flights.leave(state)
 
 
 def branch(i, at):
