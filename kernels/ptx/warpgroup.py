@@ -336,7 +336,12 @@ def commit_group(i: Instruction, at):
 def wait_group(i: Instruction, at):
     plain(i, at)
     pending = int(i.operands[0].value)
-    return lambda state, mask: state.products.wait(state.full(mask), pending)
+
+    def execute(state, mask):
+        for finish, done in state.products.older(state.full(mask), pending):
+            finish(done)
+
+    return execute
 
 
 def set_registers(i: Instruction, at):
