@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import functions, warp
+from . import functions, warp, warpgroup
 from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
@@ -71,9 +71,10 @@ def exit_threads(state, mask):
         state.alive &= ~mask
     for number in list(state.waiting):  # those who wait need not wait for these any more
         release(state, number)
-    for place, (waiting, _) in state.gathering.items():
+    for place, (waiting, *_) in state.gathering.items():
         state.resume(place, waiting)
     state.gathering.clear()
+    state.flights.leave(state)
 
 
 def branch(i, at):
@@ -270,6 +271,7 @@ CONTROL = {
     "bar": barrier,
     "barrier": barrier,
     **warp.WARP,
+    **warpgroup.PRODUCTS,
     **MATRIX,
     **WMMA,
 }
@@ -283,8 +285,18 @@ def nothing(i, at):
     return lambda state, mask: None
 
 
+FENCES = {
+    *("cta", "gl", "gpu", "sys", "cluster", "sc", "acq_rel", "acquire", "release", "relaxed"),
+    *("mbarrier_init", "sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
+    *("proxy", "alias", "async", "async::generic", "global", "tensormap::generic"),
+    *("shared::cta", "shared::cluster"),
+}
+
+
 def fence(i, at):
     """Threads of a chunk run in lockstep and see each other's stores: only the sink is told."""
+    if set(i.modifiers) - FENCES:
+        raise Unsupported(".".join(i.modifiers))
 
     def execute(state, mask):
         if state.sink is not None:
@@ -345,4 +357,7 @@ SIMPLE = {
     "isspacep": is_space,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
+    **warpgroup.GROUPS,
+    # a grid that runs here has nothing before it that is under way
+    **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),
 }

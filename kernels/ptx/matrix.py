@@ -226,14 +226,11 @@ def transposed(words):
 
 def form(i: Instruction) -> tuple[int, bool, bool]:
     """How many matrices, whether they are transposed, and whether addresses are generic."""
-    words = list(i.modifiers)
-    known = ["sync", "aligned", "m8n8"], ("x1", "x2", "x4")
-    if words[:3] != known[0] or words[3] not in known[1] or words[-1] != "b16":
-        raise Unsupported(".".join(words))
-    rest = words[4:-1]
-    if not {"trans", "shared", "shared::cta"}.issuperset(rest):
-        raise Unsupported(".".join(words))
-    return int(words[3][1]), "trans" in rest, not {"shared", "shared::cta"} & set(rest)
+    words = set(i.modifiers)  # ptxas takes them in any order
+    count, options = words & {"x1", "x2", "x4"}, words & {"trans", "shared", "shared::cta"}
+    if words != {"sync", "aligned", "m8n8", "b16"} | count | options or len(count) != 1:
+        raise Unsupported(".".join(i.modifiers))
+    return int(count.pop()[1]), "trans" in options, options <= {"trans"}
 
 
 def row_address(i: Instruction, operand, count: int, generic: bool, at):

@@ -124,6 +124,7 @@ class Turns:
                 state.changed, self.progressed, quiet = False, True, 0
                 if state.polls:
                     state.polls.clear()
+                    state.missed.clear()
             elif state.impatient:
                 state.impatient, fair_until = False, turn + FAIR_TURNS
                 if quiet >= QUIET and not (self.alone and not self.progressed):
@@ -159,6 +160,8 @@ class Turns:
             state.launch.printer.flush()
             blocks = " (blocks of the grid that have not begun have no room: a GPU runs about "
             more = blocks + f"{RESIDENT} threads at once)" if state.unstarted else ""
+            for stuck in state.missed.values():
+                raise stuck()
             if state.impatient or state.polls:
                 message = (
                     "the threads wait for a change of memory that nobody is left to make" + more
@@ -227,12 +230,8 @@ def next_place(ready, last: int) -> int:
 
 def check_nobody_waits(state: State) -> None:
     """Raise a Deadlock for threads that are left when no thread can run."""
-    for waiting, instruction in state.gathering.values():
-        raise Deadlock(
-            "the member mask names lanes that never come here",
-            instruction=instruction,
-            thread=state.first_thread(waiting),
-        )
+    for waiting, instruction, reason in state.gathering.values():
+        raise Deadlock(reason, instruction=instruction, thread=state.first_thread(waiting))
     for number, groups in state.waiting.items():
         for mask, instruction, *_ in groups.values():
             b = int(np.argwhere(mask)[0][0])
