@@ -71,6 +71,7 @@ def exit_threads(state, mask):
     for place, (waiting, _) in state.gathering.items():
         state.resume(place, waiting)
     state.gathering.clear()
+    state.flights.leave(state)
     if state.meeting is not None:
         clusters.release(state)
 

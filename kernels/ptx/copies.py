@@ -5,6 +5,9 @@ PTX ISA, chapter 9.7.9.25 (cp.async and its groups).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from .access import reach
@@ -14,6 +17,21 @@ from .integers import low_ones
 from .syntax import Instruction
 
 
+@dataclass
+class Copy:
+    """The copies of one instruction, one for each of these threads."""
+
+    write: Callable[[np.ndarray], None]
+    left: np.ndarray  # bool (B, T): those under way
+
+    def land(self, state, threads: np.ndarray) -> None:
+        now = self.left & threads
+        if now.any():
+            self.left &= ~now
+            state.changed = True
+            self.write(now)
+
+
 def commit_group(i: Instruction, at):
     return lambda state, mask: state.copies.commit(state.full(mask))
 
@@ -21,14 +39,20 @@ def commit_group(i: Instruction, at):
 def wait_all(i: Instruction, at):
     def execute(state, mask):
         state.copies.commit(state.full(mask))
-        state.copies.wait(state.full(mask), 0)
+        land_older(state, mask, 0)
 
     return execute
 
 
 def wait_group(i: Instruction, at):
     pending = int(i.operands[0].value)
-    return lambda state, mask: state.copies.wait(state.full(mask), pending)
+    return lambda state, mask: land_older(state, mask, pending)
+
+
+def land_older(state, mask, pending: int) -> None:
+    """All but the newest `pending` groups of each of these threads."""
+    for copy, threads in state.copies.older(state.full(mask), pending):
+        copy.land(state, threads)
 
 
 def async_copy(i: Instruction, at):
@@ -70,43 +94,9 @@ def async_copy(i: Instruction, at):
                     Landed(i, width, target, done, state.blocks, state.shape[1], state.steps)
                 )
 
-        state.copies.add(land, active)
+        state.copies.add(Copy(land, active.copy()), active)
 
     return execute
-
-
-class AsyncCopies:
-    """The copies under way in a chunk, in groups, counted for each thread."""
-
-    def __init__(self):
-        self.open = []  # (write, threads): not yet committed
-        self.groups = []  # [copies, threads that committed them], oldest first
-
-    def add(self, write, threads) -> None:
-        self.open.append((write, threads))
-
-    def commit(self, threads) -> None:
-        mine = self.open  # of other threads too, which the group does not have
-        self.open = [
-            (write, owners & ~threads) for write, owners in self.open if (owners & ~threads).any()
-        ]
-        self.groups.append([mine, threads.copy()])
-
-    def wait(self, threads, pending: int) -> None:
-        """Land all but the newest `pending` groups of each of these threads."""
-        newer = np.zeros(threads.shape, np.int64)
-        landed = []
-        for copies, owners in reversed(self.groups):
-            landing = owners & threads & (newer >= pending)
-            newer += owners
-            if landing.any():
-                landed.append((copies, landing))
-                owners &= ~landing
-        for copies, landing in reversed(landed):  # oldest first, as they were issued
-            for write, threads_of_copy in copies:
-                if (threads_of_copy & landing).any():
-                    write(threads_of_copy & landing)
-        self.groups = [group for group in self.groups if group[1].any()]
 
 
 COPIES = {

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import control, flow, isa, memory
-from .access import MEMORY
 from .batches import in_batches, is_multiply_add, lent, multiply_adds
 from .clusters import block_numbers, whole
-from .copies import COPIES
+from .decoders import FAMILIES
 from .errors import ParseError, UnknownOpcode
 from .events import Launched
 from .explicit import explicit
@@ -278,7 +277,7 @@ def compute(i: Instruction, at: Site):
     return execute
 
 
-DECODERS = {**dict.fromkeys(OPS, compute), **MEMORY, **COPIES, **control.SIMPLE}
+DECODERS = {**dict.fromkeys(OPS, compute), **FAMILIES}
 
 
 def run(
