@@ -10,5 +10,6 @@ from .access import MEMORY
 from .control import SIMPLE
 from .copies import COPIES
 from .mbarrier_ops import MBARRIERS
+from .remote import REMOTE
 
-FAMILIES = {**MEMORY, **COPIES, **MBARRIERS, **SIMPLE}
+FAMILIES = {**MEMORY, **COPIES, **MBARRIERS, **REMOTE, **SIMPLE}
