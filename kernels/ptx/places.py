@@ -6,7 +6,7 @@ each thread that takes part, and say in which block of the chunk (`row`) each pl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,6 +79,42 @@ def in_shared(i, state, space: str, address, mask) -> Places:
     if space not in ("shared", "shared::cta") and state.launch.cluster.size > 1:
         row, found = clusters.split(state, found, block)
     return Places(row, found, block, thread)
+
+
+def multicast(i, state, at: Places, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of N operations that go to several blocks of the cluster, by the bits of `ranks`: the number
+    of the operation, and the block of the chunk, for each that one goes to."""
+    size = state.launch.cluster.size
+    wrong = (ranks == 0) | (ranks >> size != 0)
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        raise PTXError(
+            f"a multicast to the ranks of the mask {int(ranks[n]):#x} in a cluster of {size} "
+            "blocks: it names none, or one that there is not",
+            instruction=i,
+            thread=at.thread_name(state, n),
+        )
+    which, rank = np.nonzero(ranks[:, None] >> np.arange(size) & 1)
+    return which, at.block[which] // size * size + rank
+
+
+def in_rows(at: Places, which: np.ndarray, row: np.ndarray) -> Places:
+    """The same places as those with these numbers, in other blocks."""
+    return replace(at[which], row=row)
+
+
+def require_together(i, state, target: Places, barrier: Places) -> None:
+    """Raise a PTXError for an operation that reports to another block than it writes to."""
+    apart = target.row != barrier.row
+    if apart.any():
+        n = int(np.argmax(apart))
+        raise PTXError(
+            f"{i.opcode} writes into the shared memory of {state.describe_block(target.row[n])} "
+            f"and reports to an mbarrier of {state.describe_block(barrier.row[n])}: both must be "
+            "in the same",
+            instruction=i,
+            thread=target.thread_name(state, n),
+        )
 
 
 def within(i, state, kind: str, space, at: Places, width: int, align: int) -> np.ndarray:

@@ -11,11 +11,10 @@ import numpy as np
 
 from . import atomics
 from .access import elements, split_modifiers
-from .errors import PTXError
 from .events import Started, Stretches
 from .forms import DTYPES, Unsupported, bits
 from .memory import UNSIGNED
-from .places import Places, flat, in_shared, space_of, within
+from .places import Places, flat, in_shared, require_together, space_of, within
 from .syntax import Instruction
 
 REPORTS = "mbarrier::complete_tx::bytes"
@@ -46,14 +45,7 @@ def operands(i: Instruction, at, words: set[str]):
         right = within(i, state, "store", shared, target, size * lanes, size * lanes)
         right[right] = within(i, state, "atomic", shared, barrier[right], 8, 8)
         target, barrier = target[right], barrier[right]
-        apart = target.row != barrier.row
-        if apart.any():
-            raise PTXError(
-                f"{i.opcode}.async stores into one block and reports to an mbarrier of another: "
-                "both must be in the same",
-                instruction=i,
-                thread=target.thread_name(state, int(np.argmax(apart))),
-            )
+        require_together(i, state, target, barrier)
         values = [flat(read(registers), state, target.block, target.thread) for read in readers]
         return target, barrier, values
 

@@ -8,7 +8,7 @@ from harness import cuda, entry, launch, launch_built, line_of, run_cuda
 
 from kernels import ptx
 from kernels.ptx.clusters import Cluster, block_numbers, whole
-from kernels.ptx.events import Access, ClusterBarrier, Fault
+from kernels.ptx.events import Access, ClusterBarrier, Fault, Finished, Started
 
 GROUPS = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 
@@ -790,3 +790,109 @@ def test_the_compiler_knows_the_kernels():
     text = cuda(RING).ptx
     assert ".explicitcluster" in text and ".reqnctapercluster 4, 1, 1" in text
     launch_built(cuda(RING), "ring", 4, 64, (np.zeros((4, 64), np.int32),))
+
+
+# -- bulk copies ------------------------------------------------------------------------------
+
+BULK = (
+    ASYNC.split('extern "C"')[0]
+    + """
+#define REPORTS "mbarrier::complete_tx::bytes"
+extern "C" __global__ void __cluster_dims__(2, 2) k(
+    const unsigned* x, unsigned* out, unsigned ranks)
+{
+    __shared__ __align__(16) unsigned box[64];
+    __shared__ __align__(16) unsigned from[64];
+    __shared__ unsigned long long bar;
+    unsigned rank, t = threadIdx.x, number = blockIdx.y * gridDim.x + blockIdx.x;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    box[t] = 7;
+    box[t + 32] = 7;
+    from[t] = 100 * rank + t;
+    from[t + 32] = 1000 * rank + t;
+    if (t == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at(&bar)));
+    asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async;" ::: "memory");
+    cluster_sync();
+    unsigned bytes = EXPECT;
+    if (t == 0) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+            :: "r"(at(&bar)), "r"(bytes) : "memory");
+        COPY
+    }
+    wait(&bar, 0);
+    for (int n = 0; n < 2; ++n)
+        out[64 * number + 32 * n + t] = box[32 * n + t];
+    cluster_sync();
+}
+"""
+)
+TO_MANY = """if (rank == 2)
+            asm volatile("cp.async.bulk.shared::cluster.global." REPORTS ".multicast::cluster"
+                " [%0], [%1], 128, [%2], %3;"
+                :: "r"(at(box + 16)), "l"(x + 4 * number), "r"(at(&bar)), "h"((short)ranks));
+"""
+ACROSS = """unsigned next = (rank + 1) % 4;
+        asm volatile("cp.async.bulk.shared::cluster.shared::cta." REPORTS " [%0], [%1], 256, [%2];"
+            :: "r"(map(box, next)), "r"(at(from)), "r"(map(&bar, next)) : "memory");
+"""
+COMBINED = """for (int r = 0; r < 4; ++r)
+            asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta." REPORTS ".add.u32"
+                " [%0], [%1], 256, [%2];"
+                :: "r"(map(box, r)), "r"(at(from)), "r"(map(&bar, r)) : "memory");
+"""
+
+
+def bulk(copy: str, expect: str, ranks: int = 0, sink=None):
+    x, out = np.arange(100, dtype=np.uint32), np.zeros((4, 4, 64), np.uint32)
+    source = BULK.replace("COPY", copy).replace("EXPECT", expect)
+    run_cuda(source, "k", (4, 4), 32, (x, out, np.uint32(ranks)), sink=sink)
+    # by cluster and rank
+    return out.reshape(2, 2, 2, 2, 64).transpose(0, 2, 1, 3, 4).reshape(4, 4, 64)
+
+
+@pytest.mark.parametrize("ranks", [0b1111, 0b1011, 0b0100])
+def test_a_copy_to_several_blocks(ranks):
+    out = bulk(TO_MANY, f"({ranks} >> rank & 1) * 128", ranks)
+    issuer = np.array([4, 6, 12, 14])  # the blocks of rank 2
+    for cluster, rank in np.ndindex(4, 4):
+        expected = np.full(64, 7)
+        if ranks >> rank & 1:
+            expected[16:48] = 4 * issuer[cluster] + np.arange(32)
+        assert out[cluster, rank].tolist() == expected.tolist()
+
+
+def test_what_a_copy_to_several_blocks_tells():
+    found = []
+    bulk(TO_MANY, "(13 >> rank & 1) * 128", 13, lambda e: found.append(e))
+    begun = [event for event in found if isinstance(event, Started)]
+    done = [event for event in found if isinstance(event, Finished)]
+    (started,) = begun
+    (reads,), (writes,) = started.reads, started.writes
+    assert writes.row.tolist() == [4 * c + r for c in range(4) for r in (0, 2, 3)]
+    assert reads.operation.tolist() == [0, 3, 6, 9] and reads.size.tolist() == [128] * 4
+    assert started.block.tolist() == [4 * c + 2 for c in range(4) for _ in range(3)]
+    assert sorted(n for event in done for n in event.ticket.tolist()) == started.ticket.tolist()
+
+
+@pytest.mark.parametrize("ranks", [0, 0b10001])
+def test_a_copy_to_blocks_that_there_are_not(ranks):
+    with pytest.raises(ptx.PTXError, match=f"mask {ranks:#x} in a cluster of 4 blocks"):
+        bulk(TO_MANY, "128", ranks)
+
+
+def test_a_copy_to_another_block():
+    out = bulk(ACROSS, "256")
+    for rank in range(4):
+        before, t = (rank - 1) % 4, np.arange(32)
+        assert (out[:, rank] == np.r_[100 * before + t, 1000 * before + t]).all()
+
+
+def test_a_bulk_reduction_over_a_cluster():
+    out, t = bulk(COMBINED, "1024"), np.arange(32)
+    assert (out == np.r_[7 + 600 + 4 * t, 7 + 6000 + 4 * t]).all()
+
+
+def test_a_copy_reports_where_it_writes():
+    with pytest.raises(ptx.PTXError, match="both must be in the same"):
+        bulk(ACROSS.replace("map(&bar, next)", "at(&bar)"), "256")
