@@ -15,6 +15,7 @@ from .errors import PTXError
 from .events import Started, Stretches
 from .forms import Unsupported
 from .mbarrier_ops import number
+from .multicast import spread
 from .places import SHARED, Places, flat, in_rows, in_shared, multicast, require_together, within
 from .syntax import Instruction
 
@@ -90,7 +91,7 @@ def transfer(i: Instruction, at, to: str, source: str, put):
             barriers = in_shared(i, state, to, barrier_address(registers), mask)
         if ranks_of is not None:
             ranks = flat(ranks_of(registers), state, targets.block, targets.thread)
-            each, rows = multicast(i, state, targets, ranks.astype(np.int64))
+            each, rows = spread(i, state, targets, ranks.astype(np.int64))
             targets, barriers = (in_rows(x, each, rows) for x in (targets, barriers))
             sources, size = sources[each], size[each]
         fine = in_bounds(i, state, "load", source, sources, size)

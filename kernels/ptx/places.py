@@ -81,23 +81,6 @@ def in_shared(i, state, space: str, address, mask) -> Places:
     return Places(row, found, block, thread)
 
 
-def multicast(i, state, at: Places, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of N operations that go to several blocks of the cluster, by the bits of `ranks`: the number
-    of the operation, and the block of the chunk, for each that one goes to."""
-    size = state.launch.cluster.size
-    wrong = (ranks == 0) | (ranks >> size != 0)
-    if wrong.any():
-        n = int(np.argmax(wrong))
-        raise PTXError(
-            f"a multicast to the ranks of the mask {int(ranks[n]):#x} in a cluster of {size} "
-            "blocks: it names none, or one that there is not",
-            instruction=i,
-            thread=at.thread_name(state, n),
-        )
-    which, rank = np.nonzero(ranks[:, None] >> np.arange(size) & 1)
-    return which, at.block[which] // size * size + rank
-
-
 def in_rows(at: Places, which: np.ndarray, row: np.ndarray) -> Places:
     """The same places as those with these numbers, in other blocks."""
     return replace(at[which], row=row)

@@ -877,7 +877,7 @@ def test_what_a_copy_to_several_blocks_tells():
 
 @pytest.mark.parametrize("ranks", [0, 0b10001])
 def test_a_copy_to_blocks_that_there_are_not(ranks):
-    with pytest.raises(ptx.PTXError, match=f"mask {ranks:#x} in a cluster of 4 blocks"):
+    with pytest.raises(ptx.PTXError, match=f"mask {ranks:#06b}: the cluster has 4"):
         bulk(TO_MANY, "128", ranks)
 
 
