@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import functions, warp
+from . import functions, warp, warpgroup
 from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
+from .matrix import MATRIX
 from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOWS, window_of
 
 
@@ -69,7 +70,7 @@ def exit_threads(state, mask):
         state.alive &= ~mask
     for number in list(state.waiting):  # those who wait need not wait for these any more
         release(state, number)
-    for place, (waiting, _) in state.gathering.items():
+    for place, (waiting, *_) in state.gathering.items():
         state.resume(place, waiting)
     state.gathering.clear()
     state.flights.leave(state)
@@ -269,6 +270,8 @@ CONTROL = {
     "bar": barrier,
     "barrier": barrier,
     **warp.WARP,
+    **warpgroup.PRODUCTS,
+    **MATRIX,
 }
 
 
@@ -352,6 +355,7 @@ SIMPLE = {
     "isspacep": is_space,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
+    **warpgroup.GROUPS,
     # a grid that runs here has nothing before it that is under way
     **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),
 }
