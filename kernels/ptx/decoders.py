@@ -10,5 +10,6 @@ from .access import MEMORY
 from .control import SIMPLE
 from .copies import COPIES
 from .mbarrier_ops import MBARRIERS
+from .tensor_copies import TENSORS
 
-FAMILIES = {**MEMORY, **COPIES, **MBARRIERS, **SIMPLE}
+FAMILIES = {**MEMORY, **COPIES, **MBARRIERS, **TENSORS, **SIMPLE}
