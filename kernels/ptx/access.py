@@ -123,7 +123,9 @@ def reach(
     gone = clusters.exited(state, space, mask)
     if wrong is not None or gone is not None:
         if not state.tolerant:
-            clusters.require_alive(i, state, space, gone)
+            if gone is not None:
+                b, t = np.argwhere(gone)[0].tolist()
+                raise clusters.left(i, state, space.owner[b, t], state.describe_thread(b, t))
             whose = clusters.whose(state, space, wrong)
             raise space.fault(address, wrong, width, align, i, state.describe_thread, whose)
         wrong = state.full(False if wrong is None else wrong) | (False if gone is None else gone)

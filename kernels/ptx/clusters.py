@@ -16,7 +16,7 @@ import numpy as np
 from .errors import MemoryFault, PTXError
 from .events import ClusterBarrier
 from .forms import Unsupported
-from .memory import RANK_SHIFT, Space
+from .memory import NAMED, RANK_SHIFT, Space
 from .syntax import Entry
 
 MAX_BLOCKS = 8  # of a cluster, unless the program asks its GPU for more than is portable
@@ -89,17 +89,19 @@ def block_numbers(first: int, end: int, grid, cluster: Cluster) -> np.ndarray:
 
 def tags(state) -> np.ndarray:
     """What a generic address of a block's own shared memory has for the others, (B, 1)."""
-    return (np.arange(state.shape[0]) % state.launch.cluster.size + 1 << RANK_SHIFT)[:, None]
+    rank = np.arange(state.shape[0]) % state.launch.cluster.size
+    return (NAMED | rank << RANK_SHIFT)[:, None]
 
 
-def split(state, address):
-    """Offsets in shared memory, and the rank that they are of, its own for an address that names
-    none. An address that names a rank which the cluster lacks stays as it is."""
-    own = (np.arange(state.shape[0]) % state.launch.cluster.size)[:, None]
-    rank = (address >> RANK_SHIFT) - 1
-    named = (rank >= 0) & (rank < state.launch.cluster.size)
+def split(state, address, row):
+    """(the block of the chunk that addresses of shared memory are in, the offset there), for
+    threads of the blocks `row`. An address that names no rank is of one's own; one that names a
+    rank which the cluster lacks, too, and stays as it is: far out of bounds."""
+    size = state.launch.cluster.size
+    rank = address - NAMED >> RANK_SHIFT
+    named = (rank >= 0) & (rank < size)
     offset = np.where(named, address & (1 << RANK_SHIFT) - 1, address)
-    return offset, np.where(named, rank, own)
+    return np.where(named, row - row % size + rank, row), offset
 
 
 def reached(state, address, mask):
@@ -107,9 +109,8 @@ def reached(state, address, mask):
     shared = state.spaces["shared"]
     if state.launch.cluster.size == 1 or not (address >> RANK_SHIFT).any():
         return shared, address
-    offset, rank = split(state, address)
     row = np.arange(state.shape[0])[:, None]
-    owner = row - row % state.launch.cluster.size + rank
+    owner, offset = split(state, address, row)
     elsewhere = owner != row
     if not (elsewhere if mask is None else elsewhere & mask).any():
         return shared, offset
@@ -118,25 +119,31 @@ def reached(state, address, mask):
     return there, np.broadcast_to(offset, state.shape)
 
 
+def present(state) -> np.ndarray:
+    """The blocks (B,) with a thread that has not exited, and has more to do than that."""
+    there = state.alive
+    for place in state.leaving:
+        if (about := state.ready.get(place)) is not None:
+            there = there & ~about
+    return there.any(1)
+
+
 def exited(state, space: Space, mask):
     """The threads of the mask that reach a block which has exited; None if there are none."""
     if space.owner is None:
         return None
-    gone = ~state.alive.any(1)[space.owner] & state.full(mask)
+    gone = ~present(state)[space.owner] & state.full(mask)
     return gone if gone.any() else None
 
 
-def require_alive(i, state, space: Space, mask) -> None:
-    """Raise a MemoryFault if a thread reaches a block that has exited."""
-    gone = exited(state, space, mask)
-    if gone is not None:
-        b, t = np.argwhere(gone)[0].tolist()
-        raise MemoryFault(
-            f"access to the shared memory of {state.describe_block(space.owner[b, t])}, which has "
-            "exited: a barrier of the cluster at the end of the kernel keeps it",
-            instruction=i,
-            thread=state.describe_thread(b, t),
-        )
+def left(i, state, owner: int, thread: str) -> MemoryFault:
+    """What to say when a thread reaches the block `owner` of the chunk, which has exited."""
+    return MemoryFault(
+        f"access to the shared memory of {state.describe_block(owner)}, which has exited: a "
+        "barrier of the cluster before the end of the kernel keeps it there",
+        instruction=i,
+        thread=thread,
+    )
 
 
 def whose(state, space: Space, wrong) -> str:
@@ -177,6 +184,8 @@ def barrier(i, at):
     other. A phase is over when all of them that have not exited have arrived."""
     words, following = set(i.modifiers) - {"cluster", "aligned"}, at.following
     arrives = "arrive" in words
+    if not arrives and "wait" not in words:
+        raise Unsupported(".".join(i.modifiers))
     if words - ({"arrive", "release", "relaxed"} if arrives else {"wait", "acquire"}):
         raise Unsupported(".".join(i.modifiers))
 

@@ -7,9 +7,11 @@ has those that end a block, `ops.OPS` what only computes.
 from __future__ import annotations
 
 from .access import MEMORY
+from .bulk import BULK
 from .control import SIMPLE
 from .copies import COPIES
 from .mbarrier_ops import MBARRIERS
+from .remote import REMOTE
 from .tensor_copies import TENSORS
 
-FAMILIES = {**MEMORY, **COPIES, **MBARRIERS, **TENSORS, **SIMPLE}
+FAMILIES = {**MEMORY, **COPIES, **BULK, **MBARRIERS, **REMOTE, **TENSORS, **SIMPLE}

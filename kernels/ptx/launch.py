@@ -98,6 +98,10 @@ class Global:
     kept: list[tuple[np.ndarray, int]]
     heap: Heap | None
 
+    @property
+    def heap_end(self) -> int:
+        return self.heap.end if self.heap else 0
+
 
 def place(entry: Entry, args, static: Statics, needs_heap: bool, guard: int, names) -> Global:
     """Module variables come first, so that their addresses do not depend on the arguments; then

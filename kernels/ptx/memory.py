@@ -25,9 +25,11 @@ LOCAL_WINDOW = 2 << 40
 PARAM_WINDOW = 3 << 40
 FUNCTION_WINDOW = 4 << 40  # addresses of functions, which no load reaches
 FUNCTION_STEP = 16
-# From this bit on, an address of shared memory names a block of the cluster: its rank plus 1. 0
-# stands for one's own, so that the addresses of variables are what they are without clusters.
+# An address of shared memory that has bit 31 names a block of the cluster by its rank, which
+# begins at bit 24, as on a GPU. Others are one's own: those of variables are what they are without
+# clusters.
 RANK_SHIFT = 24
+NAMED = 1 << 31
 
 # of generic addresses: space, its number, where it starts
 WINDOWS = (

@@ -71,6 +71,7 @@ class State:
     polls: dict[int, int] = field(default_factory=dict)  # looks at memory since it last changed
     impatient: bool = False  # one of them has looked several times
     missed: dict[int, Callable] = field(default_factory=dict)  # the error if it looks for ever
+    leaving: tuple[int, ...] = ()  # places where threads have nothing left to do but exit
     unstarted: bool = False  # blocks wait for room that this chunk does not give up
 
     def __post_init__(self):

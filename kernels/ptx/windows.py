@@ -16,6 +16,7 @@ from .errors import PTXError
 from .forms import DTYPES, Unsupported
 from .memory import (
     LOCAL_WINDOW,
+    NAMED,
     PARAM_WINDOW,
     RANK_SHIFT,
     SHARED_WINDOW,
@@ -24,7 +25,7 @@ from .memory import (
 )
 
 OFFSET = (1 << RANK_SHIFT) - 1  # the bits of an address in shared memory
-HIGHEST = 254  # of the ranks that an address of 32 bits can name
+HIGHEST = (NAMED >> RANK_SHIFT) - 1  # of the ranks that an address of 32 bits can name
 STARTS = {
     "global": 0,
     "const": 0,
@@ -124,7 +125,7 @@ def map_address(i, at):
     def execute(state, mask):
         offset = find(state, mask) & OFFSET
         rank = rank_of(state.registers).astype(np.int64)
-        tag = np.minimum(rank, HIGHEST) + 1 << RANK_SHIFT
+        tag = NAMED | np.minimum(rank, HIGHEST) << RANK_SHIFT
         if state.launch.cluster.size == 1:
             tag = np.where(rank == 0, 0, tag)
         write(state.registers, (offset + tag + start).astype(dtype), mask)
@@ -138,7 +139,9 @@ def rank_of_address(i, at):
     write = at.slots.writer(i.operands[0], np.uint32)
 
     def execute(state, mask):
-        write(state.registers, clusters.split(state, find(state, mask))[1].astype(np.uint32), mask)
+        row = np.arange(state.shape[0])[:, None]
+        owner, _ = clusters.split(state, find(state, mask), row)
+        write(state.registers, (owner % state.launch.cluster.size).astype(np.uint32), mask)
 
     return execute
 
