@@ -17,7 +17,7 @@ from .errors import PTXError
 from .events import Started, Stretches
 from .forms import DTYPES, Unsupported
 from .multicast import spread
-from .places import Places, flat, in_shared, within
+from .places import Places, flat, in_rows, in_shared, require_together, within
 from .syntax import Address, Instruction, Vector
 from .tensor_maps import (
     ALIGNMENT,
@@ -151,7 +151,8 @@ def load(i: Instruction, at):
             into, reports, copy = targets[which], barriers[which], np.arange(len(which))
             if ranks is not None:
                 copy, row = spread(i, state, into, ranks[which].astype(np.int64))
-                into, reports = moved(into[copy], row), moved(reports[copy], row)
+                into, reports = in_rows(into, copy, row), in_rows(reports, copy, row)
+            require_together(i, state, into, reports)
             shared = state.spaces["shared"]
             fine = within(i, state, "store", shared, into, tile.extent, SHARED_ALIGNMENT)
             fine &= within(i, state, "atomic", shared, reports, 8, 8)
@@ -167,11 +168,6 @@ def load(i: Instruction, at):
             state.flights.add(i, reports, land, size, ticket)
 
     return execute
-
-
-def moved(at: Places, row: np.ndarray) -> Places:
-    """The same places in other blocks of the chunk."""
-    return Places(row, at.address, at.block, at.thread)
 
 
 def fetch(i, state, issuers: Places, start: int, tile: Tile, corner):
