@@ -3,6 +3,7 @@
 Pure functions on addresses, parsed PTX and the compiler's report; none needs a GPU.
 """
 
+from ..ptx.swizzle import swizzled
 from ..ptx.tensor_core import tensor_core
 from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
 from .latency import load_gbs, multiply_add_tflops
@@ -47,6 +48,7 @@ __all__ = [
     "placement",
     "sectors",
     "sgemm_flop",
+    "swizzled",
     "tensor_core",
     "timeline",
     "traced_bytes",

@@ -18,6 +18,7 @@ from .outer_product import outer_product
 from .plots import gflops, roofline
 from .stalls import stalls
 from .stepper import Stepper, stepper
+from .swizzle import swizzle
 from .thread_mapping import thread_mapping
 from .tiles import tiles
 from .timeline import timeline
@@ -44,6 +45,7 @@ __all__ = [
     "roofline",
     "stalls",
     "stepper",
+    "swizzle",
     "thread_mapping",
     "tiles",
     "timeline",
