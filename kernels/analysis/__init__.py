@@ -6,6 +6,7 @@ Pure functions on addresses, parsed PTX and the compiler's report; none needs a 
 from ..ptx.swizzle import swizzled
 from ..ptx.tensor_core import tensor_core
 from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
+from .fragments import Fragment, fragments
 from .latency import load_gbs, multiply_add_tflops
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
@@ -23,6 +24,7 @@ __all__ = [
     "LANES",
     "LINE_BYTES",
     "SECTOR_BYTES",
+    "Fragment",
     "Mix",
     "Occupancy",
     "Operands",
@@ -34,6 +36,7 @@ __all__ = [
     "copy_wavefronts",
     "fma_operands",
     "fma_to_load_share",
+    "fragments",
     "global_wavefronts",
     "ideal_global_wavefronts",
     "ideal_sectors",

@@ -8,6 +8,7 @@ from .bars import bars
 from .coalescing import coalescing
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
+from .fragment import fragment
 from .ladder import ladder
 from .latency import hiding, latency
 from .listing import listing
@@ -32,6 +33,7 @@ __all__ = [
     "bars",
     "coalescing",
     "explorer",
+    "fragment",
     "from_matplotlib",
     "gflops",
     "hiding",
