@@ -16,6 +16,7 @@ from .memory import memory
 from .nesting import nesting
 from .occupancy import occupancy
 from .outer_product import outer_product
+from .pipeline import pipeline
 from .plots import gflops, roofline
 from .stalls import stalls
 from .stepper import Stepper, stepper
@@ -44,6 +45,7 @@ __all__ = [
     "nesting",
     "occupancy",
     "outer_product",
+    "pipeline",
     "roofline",
     "stalls",
     "stepper",

@@ -91,7 +91,7 @@ class Recorder:
 
     def __call__(self, event) -> None:
         if isinstance(event, ptx.Launched):
-            return self._launched(event)
+            self._launched(event)
         at = np.flatnonzero(event.blocks == self.number) if hasattr(event, "blocks") else ()
         take = HANDLERS.get(type(event))
         if take and len(at):
