@@ -3,6 +3,7 @@
 Pure functions on addresses, parsed PTX and the compiler's report; none needs a GPU.
 """
 
+from ..ptx.descriptor import Descriptor, tile_addresses
 from ..ptx.swizzle import swizzled
 from ..ptx.tensor_core import tensor_core
 from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
@@ -24,6 +25,7 @@ __all__ = [
     "LANES",
     "LINE_BYTES",
     "SECTOR_BYTES",
+    "Descriptor",
     "Fragment",
     "Mix",
     "Occupancy",
@@ -53,6 +55,7 @@ __all__ = [
     "sgemm_flop",
     "swizzled",
     "tensor_core",
+    "tile_addresses",
     "timeline",
     "traced_bytes",
     "wavefront_of",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from . import memory
-from .copies import AsyncCopies
-from .errors import thread_name
+from .clusters import Cluster, Meeting
+from .errors import PTXError, thread_name
 from .functions import Frame, Layout
+from .groups import Groups
 from .library import Heap, Printer
+from .proxy import Flights
 
 PATIENCE = 4  # looks at memory that nobody changes before it is others' turn
 
@@ -25,6 +28,7 @@ class Launch:
     layouts: tuple[Layout, Layout]  # of local memory, and of the parameters of calls
     depth: int  # calls within calls that there is room for
     shared_size: int  # bytes for a block
+    cluster: Cluster
     steps: int = 0  # instructions run by all chunks
     tickets: int = 0  # asynchronous operations begun
 
@@ -55,16 +59,20 @@ class State:
     frames: dict[int, Frame] = field(default_factory=dict)
     waiting: dict[int, dict] = field(default_factory=dict)  # barrier -> {place: mask}
     arrived: dict[int, np.ndarray] = field(default_factory=dict)  # bar.arrive counts (B,)
+    meeting: Meeting | None = None  # barriers of clusters, once there was one
     gathering: dict[int, tuple] = field(default_factory=dict)  # place of a warp-wide instruction
     # -> (mask of the lanes that wait, instruction, what is wrong if they wait for ever)
-    copies: AsyncCopies = field(default_factory=AsyncCopies)
-    products: AsyncCopies = field(default_factory=AsyncCopies)  # of wgmma, for the sink alone
+    copies: Groups = field(default_factory=Groups)  # cp.async's
+    products: Groups = field(default_factory=Groups)  # of wgmma, for the sink alone
+    flights: Flights = field(default_factory=Flights)  # of the asynchronous proxy
     patterns: dict[int, tuple] = field(default_factory=dict)  # see `patterns.recurring`
     # how the run gets on, for the scheduler
     changed: bool = False  # memory, or who is there, has changed in this turn
     careful: bool = False  # a store of what is there already does not count as a change
     polls: dict[int, int] = field(default_factory=dict)  # looks at memory since it last changed
     impatient: bool = False  # one of them has looked several times
+    missed: dict[int, Callable] = field(default_factory=dict)  # the error if it looks for ever
+    leaving: tuple[int, ...] = ()  # places where threads have nothing left to do but exit
     unstarted: bool = False  # blocks wait for room that this chunk does not give up
 
     def __post_init__(self):
@@ -97,10 +105,13 @@ class State:
             mask = self.ready[place] | mask
         self.ready[place] = None if mask is None or mask.all() else mask
 
-    def poll(self, pc: int) -> None:
-        """Threads look at what another may change: a strong load, an atomic that did nothing."""
+    def poll(self, pc: int, stuck: Callable[[], PTXError] | None = None) -> None:
+        """Threads look at what another may change: a strong load, an atomic that did nothing.
+        `stuck` makes the error of those who look for ever, if there is more to say."""
         count = self.polls.get(pc, 0) + 1
         self.polls[pc] = count
+        if stuck is not None:
+            self.missed[pc] = stuck
         if count >= PATIENCE:
             self.impatient = True
 
@@ -111,6 +122,9 @@ class State:
 
     def first_thread(self, mask) -> str:
         return self.describe_thread(*np.argwhere(self.full(mask))[0].tolist())
+
+    def describe_block(self, b: int) -> str:
+        return self.describe_thread(b, 0).partition(", thread")[0]
 
     def describe_thread(self, b: int, t: int) -> str:
         return thread_name(self.blocks[b], t, self.grid, self.block)
