@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import ptx
-from ..instruments import trace
+from ..instruments import pipeline, trace
 from ..instruments.findings import Finding, namer
 from ..instruments.parameters import parameters
 from ..instruments.sanitizer import sanitize
@@ -159,6 +159,23 @@ class Kernel:
             names=names or self.parameter_names,
             keep=keep,
             **limits,
+        )
+        return found
+
+    def pipeline(
+        self,
+        grid: Size,
+        block: Size,
+        args: Sequence[Any],
+        dynamic_shared: int = 0,
+        keep: Sequence[int] = (0, 0, 0),
+        step_limit: int | None = None,
+    ) -> pipeline.Pipeline:
+        """Run the kernel in the interpreter, and keep who fills and who reads which bytes of
+        shared memory in the block `keep`, x first, for `draw.pipeline`. Arrays are written, as by
+        a call, and what a call raises is raised."""
+        found: pipeline.Pipeline = self._instrumented(
+            pipeline.pipeline, (grid, block, args), dynamic_shared, step_limit, keep=keep
         )
         return found
 
