@@ -3,13 +3,14 @@
 Pure functions on addresses, parsed PTX and the compiler's report; none needs a GPU.
 """
 
+from ..ptx.tensor_core import tensor_core
 from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
 from .latency import load_gbs, multiply_add_tflops
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
 from .operands import Operands, fma_operands
-from .pipe import global_wavefronts, ideal_global_wavefronts, local_wavefronts
+from .pipe import copy_wavefronts, global_wavefronts, ideal_global_wavefronts, local_wavefronts
 from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
 from .sass import machine_loop, timeline
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
@@ -29,6 +30,7 @@ __all__ = [
     "by_warp",
     "cache_lines",
     "compulsory_bytes",
+    "copy_wavefronts",
     "fma_operands",
     "fma_to_load_share",
     "global_wavefronts",
@@ -45,6 +47,7 @@ __all__ = [
     "placement",
     "sectors",
     "sgemm_flop",
+    "tensor_core",
     "timeline",
     "traced_bytes",
     "wavefront_of",
