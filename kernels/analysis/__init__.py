@@ -3,6 +3,8 @@
 Pure functions on addresses, parsed PTX and the compiler's report; none needs a GPU.
 """
 
+from ..ptx.descriptor import Descriptor, tile_addresses
+from ..ptx.swizzle import swizzled
 from ..ptx.tensor_core import tensor_core
 from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
 from .latency import load_gbs, multiply_add_tflops
@@ -22,6 +24,7 @@ __all__ = [
     "LANES",
     "LINE_BYTES",
     "SECTOR_BYTES",
+    "Descriptor",
     "Mix",
     "Occupancy",
     "Operands",
@@ -47,7 +50,9 @@ __all__ = [
     "placement",
     "sectors",
     "sgemm_flop",
+    "swizzled",
     "tensor_core",
+    "tile_addresses",
     "timeline",
     "traced_bytes",
     "wavefront_of",

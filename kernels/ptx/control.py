@@ -14,6 +14,7 @@ from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
 from .matrix import MATRIX
+from .wmma import WMMA
 
 
 def guarded(execute, predicate_of, i):
@@ -274,6 +275,7 @@ CONTROL = {
     **warp.WARP,
     **warpgroup.PRODUCTS,
     **MATRIX,
+    **WMMA,
 }
 
 
