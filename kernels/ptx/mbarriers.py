@@ -156,7 +156,7 @@ def arrive(
         missing = old.missing + np.bincount(of, size_[threads], len(first)).astype(np.int64)
         expected = old.expected - arrivals * drop
         new = Objects(old.parity, old.pending - arrivals, expected, missing)
-        put(i, state, here[first], old, new, completes)
+        put(i, state, here[first], new, completes)
         left = left[~fits]
     return found
 
@@ -182,7 +182,7 @@ def await_more(i, state, at: Places) -> None:
     if (pending > MOST).any():
         n = int(np.argmax(pending > MOST))
         refuse(i, state, at[first], n, f"cannot await {int(pending[n])} arrivals: at most {MOST}")
-    put(i, state, at[first], old, Objects(old.parity, pending, old.expected, old.missing))
+    put(i, state, at[first], Objects(old.parity, pending, old.expected, old.missing))
 
 
 def expect(i, state, at: Places, size: np.ndarray) -> None:
@@ -191,7 +191,7 @@ def expect(i, state, at: Places, size: np.ndarray) -> None:
     _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
     old = unpack(look(i, state, at[first]))
     missing = old.missing + np.bincount(which, size, len(first)).astype(np.int64)
-    put(i, state, at[first], old, Objects(old.parity, old.pending, old.expected, missing))
+    put(i, state, at[first], Objects(old.parity, old.pending, old.expected, missing))
 
 
 def complete(i, state, at: Places, size: np.ndarray) -> None:
@@ -200,16 +200,16 @@ def complete(i, state, at: Places, size: np.ndarray) -> None:
     _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
     old = unpack(look(i, state, at[first]))
     missing = old.missing - np.bincount(which, size, len(first)).astype(np.int64)
-    put(i, state, at[first], old, Objects(old.parity, old.pending, old.expected, missing))
+    put(i, state, at[first], Objects(old.parity, old.pending, old.expected, missing))
 
 
-def put(i, state, at: Places, old: Objects, new: Objects, completes: bool = True) -> None:
+def put(i, state, at: Places, new: Objects, completes: bool = True) -> None:
     """Store what objects have become; where nothing is left of a phase, the next one begins."""
     wrong = np.abs(new.missing) > MOST
     if wrong.any():
         n = int(np.argmax(wrong))
         refuse(i, state, at, n, f"cannot miss {int(new.missing[n])} bytes: at most {MOST}")
-    over = (new.pending == 0) & (new.missing == 0) & ((old.pending != 0) | (old.missing != 0))
+    over = (new.pending == 0) & (new.missing == 0)
     if over.any() and not completes:
         refuse(i, state, at, int(np.argmax(over)), "is completed by an arrival with .noComplete")
     word = Objects(
