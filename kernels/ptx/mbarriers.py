@@ -48,7 +48,7 @@ def unpack(word: np.ndarray) -> Objects:
         np.int64
     )
     missing = (field(40, 21) ^ 1 << 20) - (1 << 20)  # with its sign
-    return Objects(field(61, 1), field(20, 20), field(0, 20), missing)
+    return Objects(parity(word), field(20, 20), field(0, 20), missing)
 
 
 def is_object(word: np.ndarray) -> np.ndarray:
@@ -69,9 +69,9 @@ def look(i, state, at: Places) -> np.ndarray:
     return word
 
 
-def parity(i, state, at: Places) -> np.ndarray:
-    """The parities of the current phases."""
-    return unpack(look(i, state, at)).parity
+def parity(word: np.ndarray) -> np.ndarray:
+    """The parities of the current phases of the objects in uint64 words."""
+    return (word >> np.uint64(61)).astype(np.int64) & 1
 
 
 def refuse(i, state, at: Places, n: int, why: str) -> None:
@@ -231,7 +231,7 @@ def wanted(i, state, at: Places, given: np.ndarray, by_parity: bool) -> np.ndarr
         n = int(np.argmax(wrong))
         what = "a phase's parity is 0 or 1" if by_parity else "no mbarrier.arrive gave this state"
         refuse(i, state, at, n, f"is asked for {int(given[n]):#x}: {what}")
-    return given.astype(np.int64) if by_parity else unpack(given).parity
+    return given.astype(np.int64) if by_parity else parity(given)
 
 
 def stuck(i, state, at: Places) -> Endless:

@@ -125,13 +125,14 @@ def test_a_predicated_copy():
 
 
 def test_the_destination_is_old_until_somebody_waits():
-    """Who forgets to wait computes with what was there before, and a wait for another object does
-    not help."""
+    """Who forgets to wait computes with what was there before. A look at another object does not
+    help, nor one at a phase that is over."""
     body = EXPECT.format(64) + f"{INTO} [%b], [%g], 64, [%a];\n"
-    other = "@%p8 mbarrier.arrive.shared::cta.b64 _, [%a+8];\n"
-    other += "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%a+8], 0;\n"
+    other = "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%a+8], 0;\n"
+    over = "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%a], 1;\n"
     assert run(body + KEEP) == OLD
     assert run(body + other + KEEP) == OLD
+    assert run(body + over + KEEP) == OLD
     assert run(body + WAIT.format(n=0, parity=0) + KEEP) == GIVEN[:64] + OLD[64:]
 
 

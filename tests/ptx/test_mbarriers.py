@@ -297,6 +297,7 @@ def test_forms_of_waits(text, name, parity):
         "mbarrier.init.shared.b32 [%a], 1;",
         "mbarrier.arrive.sys.shared.b64 _, [%a];",
         "mbarrier.arrive.noComplete.shared.b64 %s0, [%a];",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 %s0, [%a];",
         "mbarrier.arrive.noComplete.expect_tx.shared.b64 %s0, [%a], 1;",
         "mbarrier.test_wait.sleepy.shared.b64 %p1, [%a], %s0;",
         "mbarrier.swap.shared.b64 %s0, [%a];",
