@@ -226,6 +226,16 @@ def test_a_wait_leaves_the_newest_groups(read):
     assert words(run(body))[0:16:4] == [1, 2, 2, 2]
 
 
+def test_groups_are_done_in_order_and_once():
+    body = (
+        "mov.u32 %x4, 1;\nst.shared.u32 [%b], %x4;\nmov.u32 %x4, 2;\nst.shared.u32 [%b+64], %x4;\n"
+    )
+    body += f"{OUT} [%h], [%b], 16;\n" + COMMIT + f"{OUT} [%h], [%b+64], 16;\n" + COMMIT
+    body += "cp.async.bulk.wait_group 0;\n" + LOAD.format("%x5") + "st.global.u32 [%h+16], %x5;\n"
+    body += "mov.u32 %x4, 3;\nst.global.u32 [%h], %x4;\n" + COMMIT + "cp.async.bulk.wait_group 0;\n"
+    assert words(run(body))[0:5:4] == [3, 2]
+
+
 def test_groups_are_each_threads_own():
     body = """
     mad.lo.u32 %x1, %t, 16, %b;
