@@ -8,7 +8,7 @@ import pytest
 from harness import entry, launch, run_cuda
 
 from kernels import ptx
-from kernels.ptx.events import Finished, Started
+from kernels.ptx.events import Fault, Finished, Started
 
 # -- stores that report to an mbarrier --------------------------------------------------------
 
@@ -106,6 +106,23 @@ def test_it_lands_when_it_is_waited_for():
 def test_too_few_bytes_wait_for_ever():
     with pytest.raises(ptx.Endless, match="4 bytes are missing"):
         asynchronous(EVERYBODY, 4 * 128 + 4)
+
+
+def test_a_fault_says_whose_memory_it_is():
+    own = EVERYBODY.replace("map(&bar, r)", "at(&bar) + 4").replace("map(&box", "at(&box")
+    own = own.replace(", r)", ")")
+    for send, elsewhere in (own, False), (BY_FOUR.replace("map(&box[t]", "map(&box[t + 1]"), True):
+        told: list = []
+        with pytest.raises(ptx.Endless):  # what is not made is not reported
+            asynchronous(send, 8 * 16, sink=told.append, tolerant=True)
+        found = [event for event in told if isinstance(event, Fault)]
+        assert found[0].space == "shared" and found[0].exited is None
+        if elsewhere:
+            assert found[0].mask.sum() == 8 * 8
+            rows = found[0].rows[found[0].mask].reshape(8, 8)
+            assert (rows == [[n // 4 * 4 + (n + 1) % 4] for n in range(8)]).all()
+        else:
+            assert found[0].mask.all() and found[0].rows is None
 
 
 def test_the_mbarrier_lies_in_the_same_block():
