@@ -321,6 +321,41 @@ extern "C" __global__ void __cluster_dims__(2) k(unsigned* out)
         assert out[block, thread].tolist() == [1 - block, thread, 7, 0xAB08]
 
 
+def test_a_flag_in_another_block():
+    """Each block waits for the flag of the next one, but the last, which sets its own first."""
+    source = """
+extern "C" __global__ void __cluster_dims__(4) k(unsigned* out)
+{
+    __shared__ unsigned flag, value;
+    unsigned rank, seen, there;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    flag = 0;
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+    if (rank < 3) {
+        asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+            : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(&flag)), "r"(rank + 1));
+        do
+            asm volatile("ld.acquire.cluster.shared::cluster.u32 %0, [%1];"
+                : "=r"(seen) : "r"(there) : "memory");
+        while (seen == 0);
+        value = seen + 1;
+    } else {
+        value = 10;
+    }
+    asm volatile("st.release.cluster.shared::cta.u32 [%0], %1;"
+        :: "r"((unsigned)__cvta_generic_to_shared(&flag)), "r"(value) : "memory");
+    out[blockIdx.x] = value;
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+}
+"""
+    out = np.zeros(8, np.uint32)
+    run_cuda(source, "k", 8, 1, (out,))
+    assert out.tolist() == [13, 12, 11, 10] * 2
+    stuck = source.replace("value = 10;", "value = 0;")
+    with pytest.raises(ptx.Endless):
+        run_cuda(stuck, "k", 8, 1, (out,))
+
+
 def test_one_thread_in_each_block():
     out = np.zeros(4, np.int32)
     source = RING.replace("63 - threadIdx.x", "0")
