@@ -242,7 +242,7 @@ extern "C" __global__ void __cluster_dims__(2) addresses(unsigned* out, unsigned
     box[threadIdx.x] = 100 * rank + threadIdx.x;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank ^ 1));
     asm volatile("getctarank.shared::cluster.u32 %0, %1;" : "=r"(of) : "r"(there));
-    out += 12 * blockIdx.x;
+    out += 13 * blockIdx.x;
     out[0] = of;
     asm volatile("getctarank.shared::cluster.u32 %0, %1;" : "=r"(of) : "r"(own));
     out[1] = of;
@@ -285,19 +285,31 @@ extern "C" __global__ void __cluster_dims__(2) addresses(unsigned* out, unsigned
     out[6] = value;
     asm volatile("ld.shared::cluster.u32 %0, [%1+8];" : "=r"(value) : "r"(own));
     out[7] = value;
+    // an address that names the own block is one of the block
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank));
+    asm volatile("ld.shared.u32 %0, [%1+12];" : "=r"(value) : "r"(there));
+    out[12] = value;
     asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
 }
 """
 
 
 def test_addresses():
-    out = np.zeros((4, 12), np.uint32)
+    out = np.zeros((4, 13), np.uint32)
     run_cuda(ADDRESSES, "addresses", 4, 32, (out, np.zeros(1, np.uint64)))
     for block in range(4):
         mine, other = block % 2, 1 - block % 2
         found = [other, mine, 0b1011, 1, 1, 100 * other + 7, 100 * other + 7, 100 * mine + 7]
-        found += [other, 1, 1, 1]
+        found += [other, 1, 1, 1, 100 * mine + 8]
         assert out[block].tolist() == found
+
+
+def test_an_address_of_another_block_is_none_of_the_block():
+    own = '"r"(own), "r"(rank));'
+    assert ADDRESSES.count(own) == 1
+    source = ADDRESSES.replace(own, '"r"(own), "r"(rank ^ 1));')
+    with pytest.raises(ptx.MemoryFault, match="out of bounds"):
+        run_cuda(source, "addresses", 4, 32, (np.zeros((4, 13), np.uint32), np.zeros(1, np.uint64)))
 
 
 def test_vectors_and_bytes_of_another_block():
