@@ -117,7 +117,8 @@ def tensor_map(i: Instruction, state, address: int, thread: str) -> tuple[int, T
     found = unpack(space.data[first : first + BYTES].tobytes())
     if found is None:
         raise PTXError(
-            f"no tensor map is at {space.describe(first)}: kernels.TensorMap makes one",
+            f"the {BYTES} bytes at {space.describe(first)} are no tensor map: "
+            "kernels.TensorMap makes one",
             instruction=i,
             thread=thread,
         )
