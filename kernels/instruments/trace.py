@@ -232,6 +232,8 @@ def trace(
             tally.executed(event)
         elif isinstance(event, ptx.Guarded):
             tally.guarded(event)
+        elif isinstance(event, ptx.Started):
+            tally.started(event)
         elif isinstance(event, ptx.Access) and event.space in arrays:
             tally.access(event, arrays[event.space])
             at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
@@ -253,12 +255,14 @@ def trace(
 
 def _numbers(kept, grid) -> dict[int, tuple[int, int, int]]:
     """Linear block number -> block, of those to keep."""
-    numbers = {}
-    for block in kept:
-        if not all(0 <= k < n for k, n in zip(block, grid)):
-            raise ValueError(f"there is no block {block} in a grid of {grid}")
-        numbers[block[0] + grid[0] * (block[1] + grid[1] * block[2])] = block
-    return numbers
+    return {block_number(block, grid): block for block in kept}
+
+
+def block_number(block: tuple[int, int, int], grid) -> int:
+    """Raises ValueError if the grid has no such block."""
+    if not all(0 <= k < n for k, n in zip(block, grid)):
+        raise ValueError(f"there is no block {block} in a grid of {grid}")
+    return block[0] + grid[0] * (block[1] + grid[1] * block[2])
 
 
 def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:

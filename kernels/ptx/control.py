@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import clusters, functions, warp, windows
+from . import clusters, functions, warp, warpgroup, windows
 from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
+from .matrix import MATRIX
+from .wmma import WMMA
 
 
 def guarded(execute, predicate_of, i):
@@ -68,7 +70,7 @@ def exit_threads(state, mask):
         state.alive &= ~mask
     for number in list(state.waiting):  # those who wait need not wait for these any more
         release(state, number)
-    for place, (waiting, _) in state.gathering.items():
+    for place, (waiting, *_) in state.gathering.items():
         state.resume(place, waiting)
     state.gathering.clear()
     state.flights.leave(state)
@@ -271,6 +273,9 @@ CONTROL = {
     "barrier": barrier,
     "barrier.cluster": clusters.barrier,
     **warp.WARP,
+    **warpgroup.PRODUCTS,
+    **MATRIX,
+    **WMMA,
 }
 
 
@@ -307,6 +312,7 @@ SIMPLE = {
     **windows.ADDRESSES,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
+    **warpgroup.GROUPS,
     # a grid that runs here has nothing before it that is under way
     **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),
 }

@@ -240,11 +240,13 @@ def stuck(i, state, at: Places) -> Endless:
     where = state.spaces["shared"].describe(int(at.address[0]))
     threads, missing = int((at.key == at.key[0]).sum()), int(found.missing[0])
     who = f"{threads} threads wait" if threads > 1 else "a thread waits"
-    bytes_ = f"{-missing} bytes have come that nobody expected" if missing < 0 else ""
+    bytes_ = f"{missing} bytes are missing"
+    if missing < 0:
+        bytes_ = f"{-missing} bytes have come that nobody expected"
     return Endless(
         f"{who} for the end of the phase of parity {found.parity[0]} of the mbarrier at {where}: "
         f"{found.pending[0]} of {found.expected[0]} arrivals are pending and "
-        f"{bytes_ or f'{missing} bytes are missing'}, and nobody is left to end it: an endless loop",
+        f"{bytes_}, and nobody is left to end it: an endless loop",
         instruction=i,
         thread=at.thread_name(state, 0),
     )

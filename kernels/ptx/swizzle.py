@@ -26,8 +26,8 @@ def swizzled(address, swizzle: int, pattern: int = 0):
 
     address: an int or an array of them, byte addresses in the block's shared memory. swizzle: one
     of SWIZZLES. pattern: where the repeating pattern starts, a multiple of 128 bytes, if that is
-    not a multiple of its length. Each 128 bytes are permuted among themselves, and done twice it is undone:
-    the function is its own inverse.
+    not a multiple of its length. Each 128 bytes are permuted among themselves; done twice, it is
+    undone.
     """
     if swizzle not in SWIZZLES:
         raise ValueError(f"a swizzle is of 32, 64 or 128 bytes, or 0 for none, not {swizzle}")

@@ -725,3 +725,75 @@ def test_copies_and_phases_at_random():
         body += WAIT.format(n=round_, parity=parity) + "bar.sync 0;\n"
         parity ^= 1
     assert run(body + KEEP, 40) == bytes(want)
+
+
+LIBRARY = r"""
+#include <cuda/barrier>
+#include <cuda/pipeline>
+#include <cuda/ptx>
+#include <cooperative_groups.h>
+namespace ptx = cuda::ptx;
+extern "C" __global__ void piped(const int* in, int* out) {
+    auto block = cooperative_groups::this_thread_block();
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    __shared__ int box[2][64];
+    auto pipe = cuda::make_pipeline(block, &state);
+    for (int n = 0; n <= 5; n++) {
+        if (n < 5) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(block, box[n % 2], in + n * 64, sizeof(box[0]), pipe);
+            pipe.producer_commit();
+        }
+        if (n == 0) continue;
+        pipe.consumer_wait();
+        out[(n - 1) * 64 + threadIdx.x] = box[(n - 1) % 2][63 - threadIdx.x];
+        pipe.consumer_release();
+    }
+}
+extern "C" __global__ void waited(const int* in, int* out) {
+    using barrier = cuda::barrier<cuda::thread_scope_block>;
+    __shared__ barrier ready;
+    __shared__ alignas(16) int box[64];
+    if (threadIdx.x == 0) init(&ready, blockDim.x);
+    __syncthreads();
+    for (int n = 0; n < 5; n++) {
+        if (threadIdx.x == 0)
+            cuda::memcpy_async(box, in + n * 64, cuda::aligned_size_t<16>(sizeof(box)), ready);
+        barrier::arrival_token token = ready.arrive();
+        ready.wait(cuda::std::move(token));
+        out[n * 64 + threadIdx.x] = box[63 - threadIdx.x];
+        ready.arrive_and_wait();
+    }
+}
+extern "C" __global__ void raw(const int* in, int* out) {
+    __shared__ alignas(16) int box[320];
+    __shared__ uint64_t ready;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&ready, 1);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+        ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, box, in, sizeof(box), &ready);
+        ptx::mbarrier_arrive_expect_tx(
+            ptx::sem_release, ptx::scope_cta, ptx::space_shared, &ready, sizeof(box));
+    }
+    __syncthreads();
+    while (!ptx::mbarrier_try_wait_parity(&ready, 0));
+    int mine[5];
+    for (int n = 0; n < 5; n++) mine[n] = box[n * 64 + 63 - threadIdx.x] - 7;
+    __syncthreads();
+    for (int n = 0; n < 5; n++) box[n * 64 + threadIdx.x] = mine[n];
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncthreads();
+    if (threadIdx.x) return;
+    ptx::cp_reduce_async_bulk(
+        ptx::space_global, ptx::space_shared, ptx::op_add, out, box, sizeof(box));
+    ptx::cp_async_bulk_commit_group();
+    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["piped", "waited", "raw"])
+def test_the_wrappers_of_the_cuda_library(name):
+    given, out = np.arange(320, dtype=np.int32) ** 2, np.full(320, 7, np.int32)
+    run_cuda(LIBRARY, name, 1, 64, [given, out])
+    assert (out.reshape(5, 64) == given.reshape(5, 64)[:, ::-1]).all()

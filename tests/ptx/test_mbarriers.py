@@ -589,3 +589,50 @@ def test_cp_async_may_be_waited_for_in_both_ways():
 def test_cp_async_cannot_await_more_than_can_be_counted():
     with pytest.raises(ptx.PTXError, match="cannot await 1048576 arrivals: at most 1048575"):
         run("cp.async.mbarrier.arrive.shared.b64 [%a];\n", 1, init=MOST)
+
+
+PRIMITIVES = r"""
+#include <cuda_pipeline.h>
+extern "C" __global__ void k(const int* in, int* out) {
+    __shared__ __mbarrier_t barrier[2];
+    __shared__ int box[2][64];
+    int t = threadIdx.x;
+    if (t == 0) {
+        __mbarrier_init(&barrier[0], 64);
+        __mbarrier_init(&barrier[1], 64);
+    }
+    __syncthreads();
+    int sum = 0;
+    for (int n = 0; n < 3; n++) {
+        __pipeline_memcpy_async(&box[n % 2][t], in + n * 64 + t, 4);
+        if (n % 2) {
+            __pipeline_commit();
+            __pipeline_wait_prior(0);
+        } else __pipeline_arrive_on(&barrier[0]);
+        __mbarrier_token_t token = __mbarrier_arrive(&barrier[n % 2]);
+        if (__mbarrier_token_pending_count(token) < 1) sum = -1000;
+        if (n == 2) while (!__mbarrier_test_wait_parity(&barrier[0], 1));
+        else if (n) while (!__mbarrier_try_wait(&barrier[1], token, 100));
+        else while (!__mbarrier_test_wait(&barrier[0], token));
+        sum = 3 * sum + box[n % 2][63 - t];
+    }
+    if (t < 32) {
+        __mbarrier_arrive_and_drop(&barrier[1]);
+        out[t] = sum;
+        return;
+    }
+    __mbarrier_arrive(&barrier[1]);
+    while (!__mbarrier_try_wait_parity(&barrier[1], 1, 50));
+    __mbarrier_token_t token = __mbarrier_arrive(&barrier[1]);
+    while (!__mbarrier_test_wait(&barrier[1], token));
+    out[t] = sum;
+    if (t == 63) __mbarrier_inval(&barrier[0]);
+}
+"""
+
+
+def test_the_primitives_of_cuda():
+    given, out = np.arange(3 * 64, dtype=np.int32) ** 2, np.zeros(64, np.int32)
+    run_cuda(PRIMITIVES, "k", 1, 64, [given, out])
+    a, b, c = given.reshape(3, 64)[:, ::-1]
+    assert (out == 9 * a + 3 * b + c).all()
