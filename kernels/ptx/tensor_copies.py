@@ -3,7 +3,7 @@
 Into shared memory they report to mbarriers, and have read their source when they are issued; into
 global memory they belong to a bulk group of the thread (see `proxy`). What of a box lies outside
 of the tensor is filled, and not stored. Left out are im2col and the scattered rows of sm_100.
-PTX ISA, chapter 9.7.9.27 (tensor copies).
+PTX ISA, chapter 9.7.9 (data movement: tensor copies).
 """
 
 from __future__ import annotations

@@ -165,6 +165,69 @@ def test_traces_and_sanitizers_take_them(loading):
     assert loading.sanitize(1, 64, arguments(tensor), dynamic_shared=528) == ()
 
 
+# -- on a GPU ---------------------------------------------------------------------------------
+
+
+class Device:
+    """Stands for a CuPy array, as far as kernels look at one."""
+
+    def __init__(self, array: np.ndarray, address: int = 1 << 20, base=None):
+        self.array, self.address, self.base = array, address, base
+
+    def __getattr__(self, name):
+        return getattr(self.array, name)
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    """A GPU that keeps what it is asked, and does nothing."""
+    asked = dict(maps=[], launches=[])
+    replaced = {
+        "is_device_array": lambda x: isinstance(x, Device),
+        "address": lambda x: x.address,
+        "available": lambda: True,
+        "require": lambda: None,
+        "current": lambda: -1,
+        "arch": lambda: "sm_90",
+        "load": lambda cubin, symbol: symbol,
+        "to_device": lambda x: Device(x.copy(), 4096 * len(x)),
+        "to_host": lambda x: x.array,
+        "tensor_map": lambda *given: (
+            asked["maps"].append(given) or bytes([len(asked["maps"])] * 128)
+        ),
+        "launch": lambda *given: asked["launches"].append(given),
+    }
+    for name, function in replaced.items():
+        monkeypatch.setattr(gpu, name, function)
+    return asked
+
+
+def test_on_a_gpu_the_map_is_of_the_copy_there(pretended, loading):
+    array = floats(16, 64)
+    tensor = kernels.TensorMap(array[3:, 32:], (4, 32), promotion=64)
+    args = arguments(tensor)
+    loading(1, 64, args, dynamic_shared=528)
+    assert pretended["maps"] == [(4096 * 16 + 3 * 256 + 128, tensor.tile, 64)]
+    ((_, _, _, given, _),) = pretended["launches"]
+    assert given[0] == b"\1" * 128 and given[1].array is not args[1] and given[3] == 512
+
+
+def test_on_a_gpu_arrays_of_the_gpu_stay_where_they_are(pretended, loading):
+    whole = Device(floats(16, 64))
+    part = Device(whole.array[2:, 16:], whole.address + 2 * 256 + 64, base=whole)
+    tensor = kernels.TensorMap(part, (4, 32))
+    assert tensor.memory is whole
+    args = [tensor, *map(Device, arguments(tensor)[1:3]), 512, 512, 0]
+    loading(1, 64, args, dynamic_shared=528)
+    assert pretended["maps"] == [(part.address, tensor.tile, 0)]
+    with pytest.raises(ValueError, match="begins 8 bytes past a multiple of 16"):
+        kernels.TensorMap(Device(floats(16, 64), 4104), (4, 32))
+    with pytest.raises(TypeError, match="NumPy and CuPy arrays are mixed"):
+        loading(1, 64, arguments(tensor), dynamic_shared=528)
+    with pytest.raises(TypeError, match="takes NumPy arrays, not CuPy"):
+        loading(1, 64, args, dynamic_shared=528, device="interpreter")
+
+
 # -- the driver's -----------------------------------------------------------------------------
 
 
