@@ -157,6 +157,8 @@ def load(i: Instruction, at):
             shared = state.spaces["shared"]
             fine = within(i, state, "store", shared, into, tile.extent, SHARED_ALIGNMENT)
             fine &= within(i, state, "atomic", shared, reports, 8, 8)
+            if not fine.any():
+                continue
             into, reports, copy = into[fine], reports[fine], copy[fine]
             ticket = state.tickets(len(copy))
             if state.sink is not None:
