@@ -174,6 +174,22 @@ def test_traces_and_sanitizers_take_them(loading):
     assert loading.sanitize(1, 64, arguments(tensor), dynamic_shared=528) == ()
 
 
+def test_the_array_of_a_map_may_count_as_not_written():
+    """A finding names it as the map's parameter."""
+    text = source(LOAD, 2).replace("int shift)", "int shift, const float* same, float* sum)")
+    text = text.replace(
+        "wait(bar, 0);", "wait(bar, 0);\n    sum[threadIdx.x] = same[64 + threadIdx.x];"
+    )
+    array = floats(8, 64)
+    args = [*arguments(kernels.TensorMap(array, (4, 32))), array, np.zeros(64, np.float32)]
+    kernel = kernels.Kernel(text, "load")
+    found = kernel.sanitize(1, 64, args, dynamic_shared=528, uninitialised=[0])
+    assert "map[1][0]" in [one.address for one in found if one.kind == "uninitialised"]
+    assert kernel.sanitize(1, 64, args, dynamic_shared=528) == ()
+    with pytest.raises(ValueError, match="not an array"):
+        kernel.sanitize(1, 64, args, dynamic_shared=528, uninitialised=[3])
+
+
 # -- on a GPU ---------------------------------------------------------------------------------
 
 
