@@ -6,19 +6,19 @@ import numpy as np
 
 from ..ptx import events, isa
 from ..ptx.syntax import TYPE_BYTES
+from .asynchronous import BARRIERS, WARPGROUPS, Asynchronous
 from .convergence import Convergence
 from .facts import facts_of, instructions_of
 from .fences import Fences, scope_of, used_by
 from .findings import Finding, Findings, Words, allocation_of, place
 from .order import Order
-from .reports import VERBS, Reports
 from .shadow import LANES, Lanes, Latest, Records, Shadow
 from .undefined import Padding, Strays, used_cells
 
 STRONG = {"relaxed", "acquire", "release", "acq_rel"}
 
 
-class Checker(Reports):
+class Checker(Asynchronous):
     """The sink of a tolerant run: `run(…, sink=Checker(args, set(), source), tolerant=True)`;
     then `findings`."""
 
@@ -27,11 +27,16 @@ class Checker(Reports):
         self.findings = Findings()
         self.blocks = None
         self.stamps = [None]  # stamp -> (instruction, kind)
+        self.flights: dict = {}  # first ticket -> Flight
+        self.objects_of: dict = {}  # first block of a chunk -> its memory barriers
         self.heard = {
             events.Launched: self.launched,
             events.Access: self.access,
             events.Fault: self.fault,
             events.Landed: self.landed,
+            events.Started: self.started,
+            events.Finished: self.finished,
+            events.MemoryBarrier: lambda event: self.objects.hear(event),
             events.Barrier: self.barrier,
             events.Arrived: self.arrived,
             events.WarpSync: self.warp_sync,
@@ -55,8 +60,9 @@ class Checker(Reports):
         x, y, z = event.block
         self.threads = x * y * z
         self.records = Records(int(np.prod(event.grid)), self.threads)
-        opcodes = {(i.opcode, *i.modifiers[:1]) for i in instructions_of(event.entry)}
-        self.flights = ("cp", "async") in opcodes
+        opcodes = {(i.opcode, *i.modifiers[:2]) for i in instructions_of(event.entry)}
+        self.proxies = any(uses_proxy(*words) for words in opcodes)
+        self.copies = self.proxies or any(words[:2] == ("cp", "async") for words in opcodes)
         self.grain = grain(event.entry)
         self.facts = facts_of(event.entry)
         self.words = Words(event, self.args, self.source)
@@ -77,13 +83,18 @@ class Checker(Reports):
 
     def begin_chunk(self, blocks) -> None:
         self.blocks = blocks
-        self.order = Order(len(blocks), self.records.padded, self.now())
+        self.shape = len(blocks), self.threads
+        columns = BARRIERS + WARPGROUPS if self.proxies else 0
+        self.order = Order(len(blocks), self.records.padded, self.now(), columns)
         for space, rows, group, flights in (
-            ("shared", len(blocks), LANES, self.flights),
+            ("shared", len(blocks), LANES, self.copies),
             ("local", len(blocks) * self.threads, 0, False),
         ):
             self.shadows[space] = self.shadow(space, rows, group, flights)
             self.shadows[space].empty(self.launch.allocations[space])
+        if self.proxies:
+            self.shadows["shared"].watch_proxy()
+        self.begin_flights(blocks)
         self.convergence.begin_chunk(blocks, self.threads)
         self.padding, self.strays = Padding(self.facts, self.grain), Strays(self.facts)
         if self.fences:
@@ -192,6 +203,7 @@ class Checker(Reports):
         )
         self.conflicts(event, shadow, lanes, shadow.readers, early)
         self.fill(event, shadow, lanes)
+        shadow.supersede(lanes.cell)
         shadow.value[lanes.cell] = value
         if strong:
             shadow.strong.add(lanes.cell, record)
@@ -207,48 +219,6 @@ class Checker(Reports):
         lost = np.flatnonzero((top != record) & ~benign)
         if lost.size:
             self.race(event, lanes, lost, top[lost])
-
-    # -- asynchronous copies ----------------------------------------------------------------
-
-    def issue(self, event, shadow, lanes) -> None:
-        """cp.async begins to write; it ends at a wait of the same thread."""
-        record = self.stamp(event.instruction, "store", lanes)
-        early = self.in_flight(event, shadow, lanes)
-        self.conflict(event, shadow, lanes, shadow.written, early)
-        for latest in (shadow.readers, shadow.strong, shadow.strong_readers):
-            self.conflicts(event, shadow, lanes, latest, early)
-        shadow.flying[lanes.cell] = record
-        self.collision(event, shadow.flying, lanes, record, np.zeros(record.size, bool))
-
-    def landed(self, event) -> None:
-        shadow = self.shadows["shared"]
-        lanes = Lanes(event, shadow, "shared")
-        shadow.catch_up("shared")
-        shadow.write_mark[shadow.stretches(event)] = len(self.stamps)
-        record = self.stamp(event.instruction, "store", lanes)
-        mine = self.records.thread(shadow.flying[lanes.cell]) == lanes.me
-        shadow.flying[lanes.cell[mine]] = 0
-        shadow.written[lanes.cell] = record
-        shadow.filled[lanes.cell] = True
-
-    def in_flight(self, event, shadow, lanes):
-        """Where a copy has not landed yet: a finding, and true in the array that comes back."""
-        if shadow.flying is None:
-            return np.zeros(lanes.cell.size, bool)
-        record = shadow.flying[lanes.cell]
-        early = record > 0
-        where = np.flatnonzero(early)
-        for at, other in self.each_place(where, record[where]):
-            self.two(
-                event,
-                lanes,
-                at,
-                other,
-                "asynchronous copy",
-                f"{{thread}} {VERBS[event.kind]} {{address}}, to which {{them}} has a copy "
-                "under way since {there} and has not waited for it",
-            )
-        return early
 
     # -- what is wrong ----------------------------------------------------------------------
 
@@ -361,8 +331,13 @@ class Checker(Reports):
 
     def fenced(self, event) -> None:
         words = set(event.instruction.modifiers)
-        if self.fences and "proxy" not in {word.split("::")[0] for word in words}:
-            block, thread = np.nonzero(self.padded(event.mask))
+        proxy = "proxy" in {word.split("::")[0] for word in words}
+        block, thread = np.nonzero(self.padded(event.mask))
+        if "mbarrier_init" in words or shows_shared(words):
+            self.objects.fence(block, thread, self.now())
+        if shows_shared(words):
+            self.order.fence_own("async", block, thread, self.now())
+        if self.fences and not proxy:
             scope = scope_of(event.instruction)
             self.fences.fence(scope, block, thread, self.now())
 
@@ -370,12 +345,25 @@ class Checker(Reports):
 # -- of a launch ------------------------------------------------------------------------------
 
 
+def uses_proxy(opcode: str, *words: str) -> bool:
+    """Whether an instruction has to do with what `asynchronous` follows, cp.async apart."""
+    return opcode in ("wgmma", "mbarrier") or (
+        opcode in ("cp", "st", "red") and bool({"bulk", "reduce", "mbarrier"} & set(words))
+    )
+
+
+def shows_shared(words) -> bool:
+    """Whether a fence shows the asynchronous proxy what a thread has stored in shared memory."""
+    named = {word.split("::")[0] for word in words}
+    return {"proxy", "async"} <= named and words & {"global"} == set()
+
+
 def grain(entry) -> int:
     """The cell size, bytes: the smallest element that the entry loads or stores, at most 4."""
     sizes = [
         TYPE_BYTES[i.modifiers[-1]]
         for i in instructions_of(entry)
-        if isa.lookup(i).memory in ("load", "store", "atomic")
+        if i.opcode in ("ld", "ldu", "st", "atom", "red")
         and isa.space(i) != "param"
         and i.modifiers[-1] in TYPE_BYTES
     ]

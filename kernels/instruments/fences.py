@@ -181,7 +181,7 @@ class Fences:
             clock = dict(heard.pop(kind, None) or {})
             row, _ = clock.pop(block, None), clock.pop(~block, None)
             if row is not None:
-                self.order.learn(b, t, row)
+                self.order.learn(b, t, slice(None), row)
             if clock:
                 self.foreign[block, t] = merge(self.foreign.get((block, t)), clock)
         if not heard:

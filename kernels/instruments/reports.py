@@ -10,6 +10,10 @@ from .findings import Finding, place
 VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
+def verb_of(event) -> str:
+    return getattr(event, "verb", VERBS[event.kind])
+
+
 class Reports:
     """What the ear of the sanitizer says; it has `words`, `findings`, `launch`, `blocks`,
     `records`, `stamps` and `strays`."""
@@ -40,7 +44,7 @@ class Reports:
 
     def race(self, event, lanes, where, records) -> None:
         for at, other in self.each_place(where, records):
-            verb, (_, kind) = VERBS[event.kind], self.stamps[self.records.stamp(other)]
+            verb, (_, kind) = verb_of(event), self.stamps[self.records.stamp(other)]
             blocks = (
                 self.records.thread(other) // self.records.padded != self.blocks[lanes.block[at[0]]]
             )
@@ -53,7 +57,7 @@ class Reports:
                 "race",
                 f"{{thread}} {verb} {{address}}, which {{them}} {VERBS[kind]} at {{there}}, "
                 f"{between}",
-                "-".join(sorted((VERBS[kind], verb))),
+                "-".join(sorted((VERBS[kind], VERBS[event.kind]))),
             )
 
     def each_place(self, where, records):

@@ -91,6 +91,19 @@ class Shadow:
             self.read_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
             self.put_off: list[tuple] = []  # (event, stamp)
             self.put_off_bytes = 0
+            self.copied: np.ndarray | None = None  # see `asynchronous`
+
+    def watch_proxy(self) -> None:
+        """Keep what `asynchronous` needs to know of each cell."""
+        total = self.written.size
+        self.copied, self.lent = np.zeros(total, np.int64), np.zeros(total, np.int64)
+        self.column = np.zeros(total, np.int64)
+        self.factors = Latest(self.records, total, LANES)
+
+    def supersede(self, cell) -> None:
+        """Others than copies that have landed write to these cells."""
+        if self.copied is not None:
+            self.copied[cell] = 0
 
     def empty(self, allocations) -> None:
         """Nobody has written to these."""
@@ -114,9 +127,12 @@ class Shadow:
         address = event.address
         if event.mask is not None:
             address = np.broadcast_to(address, event.mask.shape)[event.mask]
+        return self.marks(slice(int(address.min()), int(address.max()) + event.width))
+
+    def marks(self, where: slice) -> slice:
+        """The marks of bytes."""
         bytes_of = STRETCH * self.grain
-        first, last = int(address.min()), int(address.max()) + event.width - 1
-        return slice(first // bytes_of, last // bytes_of + 1)
+        return slice(where.start // bytes_of, (where.stop - 1) // bytes_of + 1)
 
     def is_filled(self, where: slice) -> bool:
         if self.filled is None or self.full[where].all():
@@ -128,6 +144,8 @@ class Shadow:
     def is_calm(self, where: slice, since: int) -> bool:
         """Whether nothing was written there after that stamp, and no copy is under way."""
         if (self.write_mark[where] > since).any():
+            return False
+        if self.copied is not None and self._there(self.copied, where).any():
             return False
         return self.flying is None or not self._there(self.flying, where).any()
 
