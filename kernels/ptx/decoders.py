@@ -7,8 +7,9 @@ has those that end a block, `ops.OPS` what only computes.
 from __future__ import annotations
 
 from .access import MEMORY
+from .bulk import BULK
 from .control import SIMPLE
 from .copies import COPIES
 from .mbarrier_ops import MBARRIERS
 
-FAMILIES = {**MEMORY, **COPIES, **MBARRIERS, **SIMPLE}
+FAMILIES = {**MEMORY, **COPIES, **BULK, **MBARRIERS, **SIMPLE}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ class Groups:
 
     def __init__(self):
         self.open = []  # (operation, threads): not yet committed
-        self.closed = []  # (operations, threads that committed them), oldest first
+        self.closed = []  # [operations, threads that committed them], oldest first
 
     def add(self, operation, threads: np.ndarray) -> None:
         self.open.append((operation, threads))
@@ -22,7 +22,7 @@ class Groups:
     def commit(self, threads: np.ndarray) -> None:
         mine = self.open  # of other threads too, which the group does not have
         self.open = [(one, left) for one, owners in mine if (left := owners & ~threads).any()]
-        self.closed.append((mine, threads.copy()))
+        self.closed.append([mine, threads.copy()])
 
     def older(
         self, threads: np.ndarray, pending: int, keep: bool = False
@@ -50,6 +50,12 @@ class Groups:
             for one, owners in operations:
                 if (mine := owners & committed & threads).any():
                     yield one, mine
+
+    def forget(self, over: Callable[[Any], bool]) -> None:
+        """Take out the operations that are over, though nobody has waited for their groups."""
+        self.open = [(one, owners) for one, owners in self.open if not over(one)]
+        for group in self.closed:
+            group[0] = [(one, owners) for one, owners in group[0] if not over(one)]
 
     def __bool__(self) -> bool:
         return bool(self.open or self.closed)

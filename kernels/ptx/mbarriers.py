@@ -170,6 +170,17 @@ def beyond(i, state, at: Places, n: int, old: Objects, which: int, count: int) -
     )
 
 
+def await_more(i, state, at: Places) -> None:
+    """One more arrival of each thread is pending in the current phase."""
+    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
+    old = unpack(look(i, state, at[first]))
+    pending = old.pending + np.bincount(which)
+    if (pending > MOST).any():
+        n = int(np.argmax(pending > MOST))
+        refuse(i, state, at[first], n, f"cannot await {int(pending[n])} arrivals: at most {MOST}")
+    put(i, state, at[first], old, Objects(old.parity, pending, old.expected, old.missing))
+
+
 def expect(i, state, at: Places, size: np.ndarray) -> None:
     """More bytes are missing in the current phase."""
     tell(i, state, "expect", at, size)
