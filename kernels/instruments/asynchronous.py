@@ -187,10 +187,12 @@ class Asynchronous(Reports):
                 shadow.strong.add(lanes.cell, record)
             else:
                 shadow.written[lanes.cell] = record
+                self.collision(issued, shadow.written, lanes, record, early)
             where = slice(lanes.address.min(), lanes.address.max() + 1)
             shadow.write_mark[shadow.marks(where)] = self.records.stamp(record[0])
             return
         shadow.flying[lanes.cell] = record
+        self.collision(issued, shadow.flying, lanes, record, early)
         shadow.written[lanes.cell] = 0
         shadow.supersede(lanes.cell)
 

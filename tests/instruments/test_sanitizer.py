@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import planted
+import planted_async
 import planted_order
 import pytest
 from planted import SWAPPED, Planted
@@ -12,8 +13,8 @@ import kernels
 from kernels.ladder import reference
 from kernels.targets import parse_argument
 
-CORRECT = planted.CORRECT + planted_order.CORRECT
-FAULTY = planted.FAULTY + planted_order.FAULTY
+CORRECT = planted.CORRECT + planted_order.CORRECT + planted_async.CORRECT
+FAULTY = planted.FAULTY + planted_order.FAULTY + planted_async.FAULTY
 
 
 def arguments(one: Planted):
