@@ -289,7 +289,7 @@ CORRECT = (
 FAULTY = (
     small(
         "full not waited for",
-        edit(SPECIALISED, (WAIT_FULL, ""), marked(READ, "fault"), marked(FILLS, "other")),
+        edit(SPECIALISED, (WAIT_FULL, ""), marked(READ, "fault"), marked(FILLS, "fault")),
         "sums", 2, 160, "384 float[3,256] out:float[256]", "asynchronous copy",
     ),
     small(
@@ -299,8 +299,8 @@ FAULTY = (
     ),
     small(
         "waits for full instead of empty",
-        edit(SPECIALISED, ("WAIT(&empty[s], (k / 3 - 1) & 1);", "WAIT(&full[s], (k / 3 - 1) & 1);"), marked(READ, "fault other"), marked(FILLS, "fault other")),
-        "sums", 2, 160, SUMS, "asynchronous copy",
+        edit(SPECIALISED, ("WAIT(&empty[s], (k / 3 - 1) & 1);", "WAIT(&full[s], (k / 3 - 1) & 1);"), marked("WAIT(&full[s], (k / 3) & 1);", "fault")),
+        "sums", 2, 160, SUMS, "barrier",
     ),
     small(
         "empty arrives before the read",
@@ -357,7 +357,7 @@ FAULTY = (
             SINGLE,
             (SINGLE_WAIT, "        WAIT(&full[0], 0);\n"),
             marked(SINGLE_READ, "fault"),
-            marked(SINGLE_FILL, "other"),
+            marked(SINGLE_FILL, "fault"),
             ("k + 2 < tiles", "k < 0"),
         ),
         "sums", 1, 64, "128 float[128] out:float[64]", "asynchronous copy",
@@ -418,8 +418,14 @@ FAULTY = (
     ),
     small(
         "cp.async overwrites what is read",
-        edit(ARRIVING, ("WAIT(&empty[s], (k / 2 - 1) & 1);", "WAIT(&full[s], (k / 2 - 1) & 1);"), marked(TURNED, "fault other"), marked(COPIES, "fault other")),
-        "turned", 1, 128, "512 float[512] out:float[512]", "asynchronous copy", "race",
+        edit(
+            ARRIVING,
+            ("            ARRIVE(&empty[s]);\n", ""),
+            ("            " + TURNED, "            ARRIVE(&empty[s]);\n            " + TURNED),
+            marked(TURNED, "other"),
+            marked(COPIES, "fault"),
+        ),
+        "turned", 1, 128, "512 float[512] out:float[512]", "race",
     ),
     small(
         "no proxy fence",
