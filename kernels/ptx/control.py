@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import functions, warp
+from . import clusters, functions, warp, windows
 from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
-from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOWS, window_of
 
 
 def guarded(execute, predicate_of, i):
@@ -73,6 +72,8 @@ def exit_threads(state, mask):
         state.resume(place, waiting)
     state.gathering.clear()
     state.flights.leave(state)
+    if state.meeting is not None:
+        clusters.release(state)
 
 
 def branch(i, at):
@@ -268,6 +269,7 @@ CONTROL = {
     "trap": trap,
     "bar": barrier,
     "barrier": barrier,
+    "barrier.cluster": clusters.barrier,
     **warp.WARP,
 }
 
@@ -300,56 +302,9 @@ def fence(i, at):
     return execute
 
 
-def change_window(i, at):
-    """cvta: between a space's own addresses and generic ones."""
-    slots, to = at.slots, i.modifiers[0] == "to"
-    space, kind = i.modifiers[-2:]
-    start = {
-        "global": 0,
-        "const": 0,
-        "param": PARAM_WINDOW,
-        "param::entry": PARAM_WINDOW,
-        "shared": SHARED_WINDOW,
-        "shared::cta": SHARED_WINDOW,
-        "local": LOCAL_WINDOW,
-    }[space]
-    dtype = {"u64": np.uint64, "u32": np.uint32}[kind]
-    if kind == "u32" and start:
-        raise Unsupported(".".join(i.modifiers))
-    read, write = slots.reader(i.operands[1], dtype), slots.writer(i.operands[0], dtype)
-    shift = dtype((-start if to else start) & (2 ** (8 * dtype().itemsize) - 1))
-    if not start:
-        return lambda state, mask: write(state.registers, read(state.registers), mask)
-    return lambda state, mask: write(state.registers, read(state.registers) + shift, mask)
-
-
-def is_space(i, at):
-    """isspacep.space p, address: whether a generic address lies in a space."""
-    (space,) = i.modifiers
-    space = {"shared::cta": "shared", "shared::cluster": "shared", "param::entry": "param"}.get(
-        space, space
-    )
-    numbers = {name: number for name, number, _ in WINDOWS}
-    address_of = at.slots.address(i.operands[1])
-    write = at.slots.writer(i.operands[0], np.bool_)
-
-    def execute(state, mask):
-        address = address_of(state.registers)
-        inside = window_of(address) == numbers["global" if space == "const" else space]
-        if space in ("global", "const"):
-            constant = np.zeros(address.shape, bool)
-            for a in state.spaces["const"].allocations:
-                constant |= (address >= a.start) & (address < a.end)
-            inside &= constant if space == "const" else ~constant
-        write(state.registers, inside, mask)
-
-    return execute
-
-
 SIMPLE = {
     "activemask": warp.active_mask,
-    "cvta": change_window,
-    "isspacep": is_space,
+    **windows.ADDRESSES,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
     # a grid that runs here has nothing before it that is under way

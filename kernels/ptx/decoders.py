@@ -11,5 +11,6 @@ from .bulk import BULK
 from .control import SIMPLE
 from .copies import COPIES
 from .mbarrier_ops import MBARRIERS
+from .remote import REMOTE
 
-FAMILIES = {**MEMORY, **COPIES, **BULK, **MBARRIERS, **SIMPLE}
+FAMILIES = {**MEMORY, **COPIES, **BULK, **MBARRIERS, **REMOTE, **SIMPLE}

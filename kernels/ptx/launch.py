@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import memory
+from .clusters import Cluster, cluster_of
 from .library import HEAP, Heap
 from .syntax import Entry, Module
 
@@ -49,7 +50,8 @@ def extent(name: str, size) -> tuple[int, int, int]:
     return tuple(int(n) for n in (*size, 1, 1)[:3])
 
 
-def check_launch(entry: Entry, block, args, dynamic_shared: int) -> None:
+def check_launch(entry: Entry, grid, block, args, dynamic_shared: int) -> Cluster:
+    """Its clusters. Raises ValueError for a launch that a GPU would refuse."""
     threads = block[0] * block[1] * block[2]
     limit = MAX_THREADS
     for name in ("maxntid", "reqntid"):
@@ -82,6 +84,7 @@ def check_launch(entry: Entry, block, args, dynamic_shared: int) -> None:
             f"{entry.name} needs {static} bytes of static and {dynamic_shared} of dynamic shared "
             f"memory; a block has {SHARED}"
         )
+    return cluster_of(entry, grid)
 
 
 @dataclass
@@ -93,6 +96,10 @@ class Global:
     starts: dict[int | str, int]
     kept: list[tuple[np.ndarray, int]]
     heap: Heap | None
+
+    @property
+    def heap_end(self) -> int:
+        return self.heap.end if self.heap else 0
 
 
 def place(entry: Entry, args, static: Statics, needs_heap: bool, guard: int, names) -> Global:

@@ -23,13 +23,21 @@ def words_of(i: Instruction, known: str = "") -> set[str]:
     return words
 
 
-def objects(i: Instruction, operand, at):
-    """A function (state, mask) -> the places of the objects that the threads name."""
+def objects(i: Instruction, operand, at, far: bool = False):
+    """A function (state, mask) -> the places of the objects that the threads name. `far`: they
+    may lie in other blocks of the cluster."""
     address_of, space = at.slots.address(operand), space_of(i.modifiers)
+    if space == "shared::cluster" and not far:
+        raise Unsupported(f".{space}")
 
     def find(state, mask) -> Places:
         places = in_shared(i, state, space, address_of(state.registers), mask)
-        return places[within(i, state, "atomic", state.spaces["shared"], places, 8, 8)]
+        places = places[within(i, state, "atomic", state.spaces["shared"], places, 8, 8)]
+        elsewhere = places.row != places.block
+        if not far and elsewhere.any():
+            why = "is another block's: this is for the threads of that block alone"
+            mbarriers.refuse(i, state, places, int(np.argmax(elsewhere)), why)
+        return places
 
     return find
 
@@ -62,7 +70,7 @@ def invalidate(i: Instruction, at):
 def transact(i: Instruction, at):
     """mbarrier.expect_tx and mbarrier.complete_tx: bytes, and nobody arrives."""
     words_of(i)
-    find, size_of = objects(i, i.operands[0], at), number(i.operands[1], at)
+    find, size_of = objects(i, i.operands[0], at, far=True), number(i.operands[1], at)
     change = {"expect_tx": mbarriers.expect, "complete_tx": mbarriers.complete}[i.modifiers[0]]
 
     def execute(state, mask):
@@ -77,7 +85,7 @@ def arrive(i: Instruction, at):
     .expect_tx, the bytes that the thread expects before it arrives once."""
     words = words_of(i, "noComplete expect_tx")
     write = at.slots.writer(i.operands[0], np.uint64)
-    find = objects(i, i.operands[1], at)
+    find = objects(i, i.operands[1], at, far=True)
     if len(words) > 1 or (words and len(i.operands) < 3):
         raise Unsupported(".".join(i.modifiers))
     last = number(i.operands[2] if len(i.operands) > 2 else Immediate(1), at)

@@ -74,7 +74,9 @@ def refuse(i, state, at: Places, n: int, why: str) -> None:
     """Raise a PTXError about the object that the nth thread named."""
     where = state.spaces["shared"].describe(int(at.address[n]))
     raise PTXError(
-        f"the mbarrier at {where}, {why}", instruction=i, thread=at.thread_name(state, n)
+        f"the mbarrier at {where}{at.whose(state, n)}, {why}",
+        instruction=i,
+        thread=at.thread_name(state, n),
     )
 
 

@@ -23,6 +23,7 @@ from collections import deque
 
 import numpy as np
 
+from .control import exit_threads
 from .errors import Deadlock, Endless, StepLimit
 from .events import Executed
 from .state import State
@@ -46,10 +47,13 @@ def run_chunks(program, begin, total: int, per_chunk: int, threads: int, progres
     fruitless = 0  # chunks in a row that could only wait
     begun = finished = 0  # blocks
     report = Report(progress, total)
+    ends = [(pc, block.steps) for pc, block in program.blocks.items() if block.end is exit_threads]
+    leaving = tuple(pc for pc, before in ends if not before)
     while waiting or begun < total:
         if begun < total and fruitless >= len(waiting) and len(waiting) < room:
             end = min(begun + per_chunk, total)
             state, begun = begin(begun, end), end
+            state.leaving = leaving
         else:
             state = waiting.popleft()
         alone = fruitless > len(waiting) and (begun == total or len(waiting) + 1 >= room)
@@ -233,6 +237,15 @@ def check_nobody_waits(state: State) -> None:
     for waiting, instruction in state.gathering.values():
         raise Deadlock(
             "the member mask names lanes that never come here",
+            instruction=instruction,
+            thread=state.first_thread(waiting),
+        )
+    for waiting, instruction in state.meeting.waiting.values() if state.meeting else ():
+        b = int(np.argwhere(waiting)[0][0]) // state.launch.cluster.size * state.launch.cluster.size
+        cluster = slice(b, b + state.launch.cluster.size)
+        raise Deadlock(
+            f"the barrier of the cluster is never completed: {int(waiting[cluster].sum())} of its "
+            f"threads wait, {int(state.alive[cluster].sum())} have not exited",
             instruction=instruction,
             thread=state.first_thread(waiting),
         )
