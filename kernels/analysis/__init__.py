@@ -3,6 +3,7 @@
 Pure functions on addresses, parsed PTX and the compiler's report; none needs a GPU.
 """
 
+from ..ptx.tensor_core import tensor_core
 from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
 from .latency import load_gbs, multiply_add_tflops
 from .loops import loops
@@ -45,6 +46,7 @@ __all__ = [
     "placement",
     "sectors",
     "sgemm_flop",
+    "tensor_core",
     "timeline",
     "traced_bytes",
     "wavefront_of",

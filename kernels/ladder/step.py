@@ -21,6 +21,7 @@ from ..instruments.trace import Trace
 from ..measure.bench import benchmark
 from ..measure.records import Results
 from ..run import gpu
+from ..run.capability import Capability
 from ..run.kernel import Kernel, choose_device
 from ..run.limits import MAX_GRID
 from .arguments import MAX_ELEMENTS, require_alignment, shape_of, to_read
@@ -105,8 +106,8 @@ class Step:
         return self.file.alignment
 
     @property
-    def compute_capability(self) -> tuple[int, int]:
-        """Of the oldest GPU that can run the step."""
+    def compute_capability(self) -> Capability:
+        """Of the oldest GPU that can run the step, or, with a letter, of the only one."""
         return self.file.compute_capability
 
     @functools.cached_property
@@ -119,7 +120,8 @@ class Step:
         """The compiled kernel; raises build.CompileError."""
         options = [f"-D{name}={value}" for name, value in self.defines.items()]
         options += self.file.options
-        return Kernel(self.source, SYMBOL, options, self.path.name.replace(" ", "_"))
+        name = self.path.name.replace(" ", "_")
+        return Kernel(self.source, SYMBOL, options, name, self.compute_capability)
 
     def define(self, **overrides: int) -> Step:
         """The same step with other values, such as `define(BM=16)`.

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import clusters, functions, warp, windows
+from . import clusters, functions, warp, warpgroup, windows
 from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
+from .matrix import MATRIX
 
 
 def guarded(execute, predicate_of, i):
@@ -68,7 +69,7 @@ def exit_threads(state, mask):
         state.alive &= ~mask
     for number in list(state.waiting):  # those who wait need not wait for these any more
         release(state, number)
-    for place, (waiting, _) in state.gathering.items():
+    for place, (waiting, *_) in state.gathering.items():
         state.resume(place, waiting)
     state.gathering.clear()
     state.flights.leave(state)
@@ -271,6 +272,8 @@ CONTROL = {
     "barrier": barrier,
     "barrier.cluster": clusters.barrier,
     **warp.WARP,
+    **warpgroup.PRODUCTS,
+    **MATRIX,
 }
 
 
@@ -309,4 +312,5 @@ SIMPLE = {
     **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
     # a grid that runs here has nothing before it that is under way
     **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),
+    **warpgroup.GROUPS,
 }

@@ -122,7 +122,7 @@ TABLE: dict[str, Row] = {
     **_rows("mma wmma.mma", Row("matrix", 1, True, "wait")),
     "wmma.load": Row("load", 1, True, "wait", "load"),
     "wmma.store": Row("store", 0, True, "wait", "store"),
-    "wgmma.mma_async": Row("matrix", 1, True, memory="load", space="shared"),
+    "wgmma.mma_async": Row("matrix", 1, True, "wait", "load", "shared"),
     **_rows("wgmma.fence wgmma.commit_group wgmma.wait_group", GROUP),
 }  # fmt: skip
 LONGEST = max(key.count(".") for key in TABLE)  # modifiers of a key

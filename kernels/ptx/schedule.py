@@ -234,12 +234,8 @@ def next_place(ready, last: int) -> int:
 
 def check_nobody_waits(state: State) -> None:
     """Raise a Deadlock for threads that are left when no thread can run."""
-    for waiting, instruction in state.gathering.values():
-        raise Deadlock(
-            "the member mask names lanes that never come here",
-            instruction=instruction,
-            thread=state.first_thread(waiting),
-        )
+    for waiting, instruction, reason in state.gathering.values():
+        raise Deadlock(reason, instruction=instruction, thread=state.first_thread(waiting))
     for waiting, instruction in state.meeting.waiting.values() if state.meeting else ():
         b = int(np.argwhere(waiting)[0][0]) // state.launch.cluster.size * state.launch.cluster.size
         cluster = slice(b, b + state.launch.cluster.size)

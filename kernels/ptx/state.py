@@ -61,8 +61,9 @@ class State:
     arrived: dict[int, np.ndarray] = field(default_factory=dict)  # bar.arrive counts (B,)
     meeting: Meeting | None = None  # barriers of clusters, once there was one
     gathering: dict[int, tuple] = field(default_factory=dict)  # place of a warp-wide instruction
-    # -> (mask of the lanes that wait, instruction)
+    # -> (mask of the lanes that wait, instruction, what is wrong if they wait for ever)
     copies: Groups = field(default_factory=Groups)  # cp.async's
+    products: Groups = field(default_factory=Groups)  # of wgmma, for the sink alone
     flights: Flights = field(default_factory=Flights)  # of the asynchronous proxy
     patterns: dict[int, tuple] = field(default_factory=dict)  # see `patterns.recurring`
     # how the run gets on, for the scheduler

@@ -13,7 +13,7 @@ from ..instruments import trace
 from ..instruments.findings import Finding, namer
 from ..instruments.parameters import parameters
 from ..instruments.sanitizer import sanitize
-from . import build, gpu
+from . import build, capability, gpu
 from .arguments import converter, declared, place_of, require_apart
 from .limits import launch_size, require_shared
 from .progress import progress
@@ -29,12 +29,20 @@ class Kernel:
     to the compiler (`["-DBM=16"]`); `filename` is what its messages call the source. Compiles at
     once: raises build.CompileError with file, line and the compiler's words.
 
+    A line `// compute capability: 9.0a` in the comment that opens the source says which GPUs the
+    kernel needs (see `capability`), unless `needs` does; the interpreter runs it all the same.
+
     `__device__` variables keep their values from launch to launch, on each device and in the
     interpreter apart; `reset` gives them those of the source. Two Kernels share none.
     """
 
     def __init__(
-        self, source: str, name: str, options: Sequence[str] = (), filename: str = "kernel.cu"
+        self,
+        source: str,
+        name: str,
+        options: Sequence[str] = (),
+        filename: str = "kernel.cu",
+        needs: capability.Capability | None = None,
     ):
         if isinstance(options, str):
             raise TypeError(f"options must be a list of strings: [{options!r}]")
@@ -42,6 +50,7 @@ class Kernel:
         self.name = name
         self.options = tuple(options)
         self.filename = filename
+        self.needs = capability.needed(self.source, filename) if needs is None else needs
         built = self._build("compute_90")
         self.ptx = built.ptx
         self.symbol = built.lowered[name]
@@ -99,7 +108,7 @@ class Kernel:
         """
         grid, block = launch_size(grid, block, dynamic_shared)
         values = self.convert(args)
-        where = choose_device(device, values)
+        where = choose_device(device, values, self.needs)
         self.launch(grid, block, values, where, dynamic_shared, step_limit)
 
     def launch(
@@ -206,7 +215,8 @@ class Kernel:
         return values
 
     def _build(self, arch: str) -> build.Build:
-        return build.compile(self.source, self.filename, self.options, (self.name,), arch)
+        names = (self.name,)
+        return build.compile(self.source, self.filename, self.options, names, arch, self.needs)
 
     def _defined(self) -> str:
         """The source with the options' definitions before it, from which names are read."""
@@ -284,7 +294,7 @@ class Kernel:
 
 
 def choose_device(
-    device: str, arrays: Sequence[Any], compute_capability: tuple[int, int] = (0, 0)
+    device: str, arrays: Sequence[Any], needs: capability.Capability = capability.ANY
 ) -> str:
     """Decide on "gpu" or "interpreter", given the arguments and the capability that is needed.
 
@@ -305,16 +315,16 @@ def choose_device(
     if device == "interpreter" or not (on_gpu or device == "gpu" or gpu.available()):
         return "interpreter"
     gpu.require()
-    if compute_capability == (0, 0):
+    if needs == capability.ANY:
         return "gpu"
     found = gpu.device()
-    if found.compute_capability >= compute_capability:
+    if capability.runs_on(needs, found.compute_capability):
         return "gpu"
     if device == "auto" and not on_gpu:
         return "interpreter"
-    needs, has = (".".join(map(str, x)) for x in (compute_capability, found.compute_capability))
+    wanted, has = (capability.text(x) for x in (needs, found.compute_capability))
     raise gpu.NoGPU(
-        f"this needs a GPU of compute capability {needs}, and the {found.name} has {has}: "
+        f"this needs a GPU of compute capability {wanted}, and the {found.name} has {has}: "
         'pass NumPy arrays and device="interpreter"'
     )
 
