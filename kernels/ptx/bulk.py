@@ -16,7 +16,7 @@ from .events import Started, Stretches
 from .forms import Unsupported
 from .mbarrier_ops import number
 from .multicast import spread
-from .places import SHARED, Places, flat, in_rows, in_shared, multicast, require_together, within
+from .places import SHARED, Places, flat, in_rows, in_shared, require_together, within
 from .syntax import Instruction
 
 INTO_SHARED, GROUPED = "mbarrier::complete_tx::bytes", "bulk_group"
