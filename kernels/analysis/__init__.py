@@ -10,7 +10,7 @@ from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
 from .operands import Operands, fma_operands
-from .pipe import global_wavefronts, ideal_global_wavefronts, local_wavefronts
+from .pipe import copy_wavefronts, global_wavefronts, ideal_global_wavefronts, local_wavefronts
 from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
 from .sass import machine_loop, timeline
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
@@ -30,6 +30,7 @@ __all__ = [
     "by_warp",
     "cache_lines",
     "compulsory_bytes",
+    "copy_wavefronts",
     "fma_operands",
     "fma_to_load_share",
     "global_wavefronts",

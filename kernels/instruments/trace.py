@@ -230,6 +230,8 @@ def trace(
             tally.executed(event)
         elif isinstance(event, ptx.Guarded):
             tally.guarded(event)
+        elif isinstance(event, ptx.Started):
+            tally.started(event)
         elif isinstance(event, ptx.Access) and event.space in arrays:
             tally.access(event, arrays[event.space])
             at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
