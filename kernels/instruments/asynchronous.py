@@ -53,11 +53,13 @@ class Cells:
         count = (stretches.start + stretches.size - 1) // shadow.grain - first + 1
         ends = np.cumsum(count)
         step = np.arange(ends[-1] if ends.size else 0) - np.repeat(ends - count, count)
-        self.operation = np.repeat(stretches.operation, count)
-        self.address = (np.repeat(first, count) + step) * shadow.grain
-        self.cell = self.address // shadow.grain
+        cell = np.repeat(first, count) + step
+        inside = (cell >= 0) & (cell < shadow.cells)  # what is not there is told of as a Fault
+        self.operation = np.repeat(stretches.operation, count)[inside]
+        self.address = cell[inside] * shadow.grain
+        self.cell = cell[inside]
         if stretches.space == "shared":
-            self.cell += np.repeat(stretches.row, count) * shadow.cells
+            self.cell += np.repeat(stretches.row, count)[inside] * shadow.cells
         self.block = event.block[self.operation]
         self.thread = event.thread[self.operation] + shift
         self.me = event.blocks[self.block] * shadow.records.padded + self.thread

@@ -13,6 +13,7 @@ from .fences import Fences, scope_of, used_by
 from .findings import Finding, Findings, Words, allocation_of, place
 from .order import Order
 from .shadow import LANES, Lanes, Latest, Records, Shadow
+from .warpgroups import Registers, finding
 from .undefined import Padding, Strays, used_cells
 
 STRONG = {"relaxed", "acquire", "release", "acq_rel"}
@@ -61,6 +62,9 @@ class Checker(Asynchronous):
         self.threads = x * y * z
         self.records = Records(int(np.prod(event.grid)), self.threads)
         opcodes = {(i.opcode, *i.modifiers[:2]) for i in instructions_of(event.entry)}
+        self.multiplies = any(words[0] == "wgmma" for words in opcodes)
+        if self.multiplies:
+            self.heard[events.Guarded] = lambda event: self.registers.guarded(event)
         self.proxies = any(uses_proxy(*words) for words in opcodes)
         self.copies = self.proxies or any(words[:2] == ("cp", "async") for words in opcodes)
         self.grain = grain(event.entry)
@@ -95,6 +99,9 @@ class Checker(Asynchronous):
         if self.proxies:
             self.shadows["shared"].watch_proxy()
         self.begin_flights(blocks)
+        if self.multiplies:
+            tell = lambda *what: self.findings.add(finding(self.words, blocks, *what))
+            self.registers = Registers(self.launch.entry, self.shape, tell)
         self.convergence.begin_chunk(blocks, self.threads)
         self.padding, self.strays = Padding(self.facts, self.grain), Strays(self.facts)
         if self.fences:
@@ -107,6 +114,8 @@ class Checker(Asynchronous):
     def executed(self, event) -> None:
         self.convergence.executed(event)
         self.strays.begin(event)
+        if self.multiplies:
+            self.registers.executed(event)
 
     def heaped(self, event) -> None:
         """What malloc gives, nobody has written; what free takes back, nobody has touched."""

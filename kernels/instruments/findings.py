@@ -21,6 +21,7 @@ KINDS = (
     "race",
     "barrier",
     "asynchronous copy",
+    "tensor core registers",
 )
 
 

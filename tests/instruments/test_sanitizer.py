@@ -6,6 +6,7 @@ import numpy as np
 import planted
 import planted_async
 import planted_order
+import planted_wgmma
 import pytest
 from planted import SWAPPED, Planted
 
@@ -13,8 +14,8 @@ import kernels
 from kernels.ladder import reference
 from kernels.targets import parse_argument
 
-CORRECT = planted.CORRECT + planted_order.CORRECT + planted_async.CORRECT
-FAULTY = planted.FAULTY + planted_order.FAULTY + planted_async.FAULTY
+CORRECT = planted.CORRECT + planted_order.CORRECT + planted_async.CORRECT + planted_wgmma.CORRECT
+FAULTY = planted.FAULTY + planted_order.FAULTY + planted_async.FAULTY + planted_wgmma.FAULTY
 
 
 def arguments(one: Planted):
