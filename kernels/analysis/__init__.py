@@ -3,8 +3,11 @@
 Pure functions on addresses, parsed PTX and the compiler's report; none needs a GPU.
 """
 
+from ..ptx.descriptor import Descriptor, tile_addresses
+from ..ptx.swizzle import swizzled
 from ..ptx.tensor_core import tensor_core
 from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
+from .fragments import Fragment, fragments
 from .latency import load_gbs, multiply_add_tflops
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
@@ -22,6 +25,8 @@ __all__ = [
     "LANES",
     "LINE_BYTES",
     "SECTOR_BYTES",
+    "Descriptor",
+    "Fragment",
     "Mix",
     "Occupancy",
     "Operands",
@@ -33,6 +38,7 @@ __all__ = [
     "copy_wavefronts",
     "fma_operands",
     "fma_to_load_share",
+    "fragments",
     "global_wavefronts",
     "ideal_global_wavefronts",
     "ideal_sectors",
@@ -47,7 +53,9 @@ __all__ = [
     "placement",
     "sectors",
     "sgemm_flop",
+    "swizzled",
     "tensor_core",
+    "tile_addresses",
     "timeline",
     "traced_bytes",
     "wavefront_of",

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..instruments.findings import Finding, merged
+from ..instruments.pipeline import Pipeline
 from ..instruments.trace import Trace
 from ..measure.bench import benchmark
 from ..measure.records import Results
@@ -240,11 +241,17 @@ class Step:
         list of blocks; `limits` (`warps`, `lines`) as for `trace.trace`; counts are of all.
         Raises ValueError for a shape that the step cannot do.
         """
+        return self.kernel.trace(*self._launch(M, N, K), PARAMETERS, keep=keep, **limits)
+
+    def pipeline(self, M: int, N: int, K: int, keep: Sequence[int] = (0, 0)) -> Pipeline:
+        """Run as `trace` does, and keep who fills and who reads which part of shared memory."""
+        return self.kernel.pipeline(*self._launch(M, N, K), keep=keep)
+
+    def _launch(self, M: int, N: int, K: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple]:
+        """Grid, block and arguments of C = A B, of random matrices."""
         self._require(M, N, K)
         A, B, C = inputs(M, N, K)
-        args = (M, N, K, 1, A, B, 0, C)
-        grid = self.grid(M, N)
-        return self.kernel.trace(grid, self.block, args, PARAMETERS, keep=keep, **limits)
+        return self.grid(M, N), self.block, (M, N, K, 1, A, B, 0, C)
 
     def sanitize(self, M: int, N: int, K: int) -> tuple[Finding, ...]:
         """Run the step in the interpreter and report its memory and barrier faults.

@@ -70,7 +70,7 @@ def decoded(bits: int) -> Descriptor:
     return Descriptor(16 * start, 16 * leading, 16 * stride, bits >> 49 & 7, MODES[bits >> 62])
 
 
-def addresses(
+def tile_addresses(
     descriptor: Descriptor, rows: int, k: int, element: int, major: str = "K"
 ) -> np.ndarray:
     """The byte address in shared memory of each element of a tile, int64 (rows, k).
@@ -111,7 +111,11 @@ def stretches(
     descriptor: Descriptor, rows: int, k: int, element: int, major: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """The bytes of a tile as few stretches: where they start and how many they are, int64."""
-    found = np.unique(units(descriptor, rows, k, element, major))
-    first = np.flatnonzero(np.diff(found, prepend=found[0] - 2 * UNIT) != UNIT)
-    counts = np.diff(first, append=len(found))
-    return found[first], counts * UNIT
+    return merged(units(descriptor, rows, k, element, major))
+
+
+def merged(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same of any units, given by their addresses."""
+    found = np.unique(found)
+    first = np.flatnonzero(np.diff(found, prepend=-2 * UNIT) != UNIT)
+    return found[first], np.diff(first, append=len(found)) * UNIT

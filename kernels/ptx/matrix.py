@@ -12,6 +12,7 @@ import re
 
 import numpy as np
 
+from . import clusters
 from .access import reach
 from .errors import PTXError
 from .forms import Unsupported
@@ -79,15 +80,14 @@ def fragment(matrix: str, shape: str, kind: str) -> tuple[np.ndarray, np.ndarray
     lane, element = np.arange(LANES)[:, None], np.arange(packed)
     group, member = lane // 4, lane % 4
     if matrix == "a":
-        row = group + 8 * (register % (m // 8))
-        column = packed * (member + 4 * (register // (m // 8))) + element
+        along, down = register // (m // 8), register % (m // 8)
+        row, column = group + 8 * down, packed * (member + 4 * along) + element
     elif matrix == "b":
-        row = packed * (member + 4 * register) + element
-        column = group
+        down, along = register % (k // (4 * packed)), register // (k // (4 * packed))
+        row, column = packed * (member + 4 * down) + element, group + 8 * along
     else:
-        number = register * packed + element
-        row = group + 8 * (number // 2)
-        column = 2 * member + number % 2
+        pair, place = divmod(register * packed + element, 2)
+        row, column = group + 8 * (pair % (m // 8)), 2 * member + place + 8 * (pair // (m // 8))
     return tuple(np.broadcast_arrays(row, column, register + lane + element)[:2])
 
 
@@ -227,14 +227,11 @@ def transposed(words):
 
 def form(i: Instruction) -> tuple[int, bool, bool]:
     """How many matrices, whether they are transposed, and whether addresses are generic."""
-    words = list(i.modifiers)
-    known = ["sync", "aligned", "m8n8"], ("x1", "x2", "x4")
-    if words[:3] != known[0] or words[3] not in known[1] or words[-1] != "b16":
-        raise Unsupported(".".join(words))
-    rest = words[4:-1]
-    if not {"trans", "shared", "shared::cta"}.issuperset(rest):
-        raise Unsupported(".".join(words))
-    return int(words[3][1]), "trans" in rest, not {"shared", "shared::cta"} & set(rest)
+    words = set(i.modifiers)  # ptxas takes them in any order
+    count, options = words & {"x1", "x2", "x4"}, words & {"trans", "shared", "shared::cta"}
+    if words != {"sync", "aligned", "m8n8", "b16"} | count | options or len(count) != 1:
+        raise Unsupported(".".join(i.modifiers))
+    return int(count.pop()[1]), "trans" in options, options <= {"trans"}
 
 
 def row_address(i: Instruction, operand, count: int, generic: bool, at):
@@ -244,10 +241,10 @@ def row_address(i: Instruction, operand, count: int, generic: bool, at):
 
     def find(state, mask, kind, values=None):
         address = np.broadcast_to(address_of(state.registers), state.shape)
-        if generic:
-            address = address - SHARED_WINDOW
         rows = state.full(mask) & (np.arange(state.shape[1]) % LANES < 8 * count)
         home = state.spaces["shared"]
+        if generic:
+            address = clusters.unnamed(state, address - SHARED_WINDOW)
         return home, address, reach(i, state, kind, home, address, rows, 16, values=values)
 
     return find

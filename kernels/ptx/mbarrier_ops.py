@@ -106,8 +106,8 @@ def arrive(i: Instruction, at):
 
 def wait(i: Instruction, at):
     """mbarrier.test_wait and mbarrier.try_wait: whether a phase is over, the one of a state or
-    that of a parity. What reports to the object lands first. A GPU may let the thread of a
-    try_wait sleep for a while; here it is the scheduler's to let others run."""
+    that of a parity. If it is not, what reports to the object lands, and that may end it. A GPU may
+    let the thread of a try_wait sleep for a while; here the scheduler lets others run."""
     by_parity = "parity" in words_of(i, "parity")
     write = at.slots.writer(i.operands[0], np.bool_)
     find = objects(i, i.operands[1], at)
@@ -117,9 +117,10 @@ def wait(i: Instruction, at):
         places = find(state, mask)
         given = flat(token(state.registers), state, places.block, places.thread)
         wanted = mbarriers.wanted(i, state, places, given, by_parity)
-        state.flights.land(state, places)
-        found = mbarriers.unpack(mbarriers.look(i, state, places))
-        over = found.parity != wanted
+        over = mbarriers.parity(i, state, places) != wanted
+        if not over.all():
+            state.flights.land(state, places[~over])
+            over |= mbarriers.parity(i, state, places) != wanted
         mbarriers.tell(i, state, "wait", places[over], wanted[over])
         if not over.all():
             mbarriers.tell(i, state, "look", places[~over], wanted[~over])

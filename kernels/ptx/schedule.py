@@ -23,6 +23,7 @@ from collections import deque
 
 import numpy as np
 
+from . import clusters
 from .control import exit_threads
 from .errors import Deadlock, Endless, StepLimit
 from .events import Executed
@@ -234,6 +235,7 @@ def next_place(ready, last: int) -> int:
 
 def check_nobody_waits(state: State) -> None:
     """Raise a Deadlock for threads that are left when no thread can run."""
+<<<<<<< HEAD
     for waiting, instruction, reason in state.gathering.values():
         raise Deadlock(reason, instruction=instruction, thread=state.first_thread(waiting))
     for waiting, instruction in state.meeting.waiting.values() if state.meeting else ():
@@ -245,6 +247,10 @@ def check_nobody_waits(state: State) -> None:
             instruction=instruction,
             thread=state.first_thread(waiting),
         )
+=======
+    for waiting, instruction, reason in (*state.gathering.values(), *clusters.unfinished(state)):
+        raise Deadlock(reason, instruction=instruction, thread=state.first_thread(waiting))
+>>>>>>> main
     for number, groups in state.waiting.items():
         for mask, instruction, *_ in groups.values():
             b = int(np.argwhere(mask)[0][0])

@@ -28,7 +28,7 @@ import numpy as np
 from .floats import fma64
 
 KEPT = 25  # bits below the leading one of the largest exponent
-WORKING_SET = 16384  # products at a time: their arrays stay in the L2 cache of a core
+WORKING_SET = 32768  # products at a time: their arrays stay in the L2 cache of a core
 
 
 class Rule(NamedTuple):
@@ -152,7 +152,8 @@ def chunked(a, b, c, rule: Rule):
 
 def chain(a, b, c, rule: Rule):
     """The blocks of k one after another: float64 (T, M, K), (T, K, N), (T, M, N)."""
-    a, b = np.moveaxis(a, 2, 0)[..., None], np.moveaxis(b, 1, 0)[:, :, None]
+    a = np.ascontiguousarray(np.moveaxis(a, 2, 0))[..., None]  # k first: sums of whole arrays
+    b = np.ascontiguousarray(np.moveaxis(b, 1, 0))[:, :, None]
     infinite = not (np.isfinite(a).all() and np.isfinite(b).all())
     finite = [np.where(np.isfinite(x), x, 0.0) if infinite else x for x in (a, b)]
     power_a, power_b = (powers(x, LEAST[rule.source]) for x in finite)
@@ -180,12 +181,14 @@ def powers(x, least: float):
 
 
 def block_sum(products, power, c, rule: Rule):
-    """The sum of a block: float64 products and their powers of two (k, …), accumulator (…)."""
+    """The sum of a block: float64 products, which are lost, and their powers of two (k, …), and
+    the accumulator (…)."""
     top = np.maximum(power.max(0), powers(c, LEAST["f16" if rule.half else "f32"]))
     unit = np.where(top > 0, top, 1.0) * 2.0**-KEPT
     per_unit = 1 / unit
-    products = np.trunc(products * per_unit).sum(0)
-    total = (products + np.trunc(c * per_unit)) * unit + 0.0  # -0 becomes +0
+    products *= per_unit
+    units = np.trunc(products, out=products).sum(0) + np.trunc(c * per_unit)
+    total = units * unit + 0.0  # -0 becomes +0
     return to_half(total) if rule.half else to_float(total)
 
 

@@ -10,7 +10,7 @@ import pytest
 from harness import run_body
 
 from kernels import ptx
-from kernels.ptx.descriptor import Descriptor, addresses, decoded, encoded, stretches
+from kernels.ptx.descriptor import Descriptor, decoded, encoded, stretches, tile_addresses
 from kernels.ptx.events import Fault, Finished, Started
 
 STORED = {"f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "s8": np.int8, "u8": np.uint8}
@@ -451,10 +451,11 @@ def test_out_of_bounds():
     refused("wgmma reads B out of bounds", [text], image)
     start = np.zeros((1, 128, 8), np.uint32)
     text = body([text], 8, "f32", len(image))
-    faults = heard(text, image, start, kinds=Fault, tolerant=True)
-    (fault,) = faults
+    fault, started = heard(text, image, start, kinds=(Fault, Started), tolerant=True)
     assert (fault.kind, fault.space, int(fault.address.min())) == ("load", "shared", 3328)
     assert np.argwhere(fault.mask).tolist() == [[0, 0]]
+    (reads,) = started.reads  # only what is there
+    assert sorted(zip(reads.start.tolist(), reads.size.tolist())) == [(0, 2048), (2816, 256)]
 
 
 def test_bits_that_mean_nothing():
@@ -518,30 +519,32 @@ def test_the_fields_of_a_descriptor():
 
 def test_addresses_of_elements():
     """Some places of the figures, by hand."""
-    plain = addresses(Descriptor(0, 256, 128), 16, 16, 2)
+    plain = tile_addresses(Descriptor(0, 256, 128), 16, 16, 2)
     assert plain.shape == (16, 16) and plain.dtype == np.int64
     assert [plain[0, 1], plain[1, 0], plain[8, 0], plain[0, 8]] == [2, 16, 128, 256]
-    wide = addresses(Descriptor(0, 16, 1024, 0, 128), 16, 16, 2)
+    wide = tile_addresses(Descriptor(0, 16, 1024, 0, 128), 16, 16, 2)
     assert [wide[0, 8], wide[1, 0], wide[1, 8], wide[8, 0]] == [16, 128 + 16, 128, 1024]
-    turned = addresses(Descriptor(0, 256, 128), 16, 16, 2, "MN")
+    turned = tile_addresses(Descriptor(0, 256, 128), 16, 16, 2, "MN")
     assert [turned[1, 0], turned[0, 1], turned[8, 0], turned[0, 8]] == [2, 16, 128, 256]
-    turned = addresses(Descriptor(0, 4096, 1024, 0, 128), 128, 16, 2, "MN")
+    turned = tile_addresses(Descriptor(0, 4096, 1024, 0, 128), 128, 16, 2, "MN")
     assert [turned[1, 0], turned[8, 0], turned[0, 1], turned[64, 0], turned[0, 8]] == [
         2, 16, 128 + 16, 4096, 1024
     ]  # fmt: skip
-    four = addresses(Descriptor(0, 64, 128), 8, 8, 4)
+    four = tile_addresses(Descriptor(0, 64, 128), 8, 8, 4)
     assert [four[0, 1], four[1, 0], four[0, 4]] == [4, 16, 64]
 
 
 def test_the_leading_offset_of_a_swizzled_tile_along_k_does_not_count():
     one = Descriptor(1024, 16, 1024, 0, 128)
-    assert (addresses(one, 64, 16, 2) == addresses(one._replace(leading=8192), 64, 16, 2)).all()
+    assert (
+        tile_addresses(one, 64, 16, 2) == tile_addresses(one._replace(leading=8192), 64, 16, 2)
+    ).all()
 
 
 def test_a_pattern_that_does_not_start_at_a_multiple_of_its_length():
     """The base offset counts from where it starts."""
-    at_zero = addresses(Descriptor(0, 16, 1024, 0, 128), 64, 16, 2)
-    shifted = addresses(Descriptor(384, 16, 1024, 3, 128), 64, 16, 2)
+    at_zero = tile_addresses(Descriptor(0, 16, 1024, 0, 128), 64, 16, 2)
+    shifted = tile_addresses(Descriptor(384, 16, 1024, 3, 128), 64, 16, 2)
     assert (shifted == at_zero + 384).all()
 
 
@@ -549,7 +552,7 @@ def test_a_pattern_that_does_not_start_at_a_multiple_of_its_length():
 @pytest.mark.parametrize("major", ("K", "MN"))
 def test_stretches_are_the_bytes_of_the_elements(swizzle, major):
     descriptor = Descriptor(512, 4096, 1024, 0, swizzle)
-    each = addresses(descriptor, 96, 16, 2, major)[..., None] + np.arange(2)
+    each = tile_addresses(descriptor, 96, 16, 2, major)[..., None] + np.arange(2)
     start, size = stretches(descriptor, 96, 16, 2, major)
     covered = np.concatenate([np.arange(a, a + n) for a, n in zip(start, size)])
     assert (covered == np.unique(each)).all()
