@@ -14,10 +14,7 @@ from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
 from .matrix import MATRIX
-<<<<<<< HEAD
-=======
 from .wmma import WMMA
->>>>>>> main
 
 
 def guarded(execute, predicate_of, i):
@@ -315,13 +312,7 @@ SIMPLE = {
     **windows.ADDRESSES,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
-<<<<<<< HEAD
-    # a grid that runs here has nothing before it that is under way
-    **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),
-    **warpgroup.GROUPS,
-=======
     **warpgroup.GROUPS,
     # a grid that runs here has nothing before it that is under way
     **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),
->>>>>>> main
 }

@@ -235,22 +235,8 @@ def next_place(ready, last: int) -> int:
 
 def check_nobody_waits(state: State) -> None:
     """Raise a Deadlock for threads that are left when no thread can run."""
-<<<<<<< HEAD
-    for waiting, instruction, reason in state.gathering.values():
-        raise Deadlock(reason, instruction=instruction, thread=state.first_thread(waiting))
-    for waiting, instruction in state.meeting.waiting.values() if state.meeting else ():
-        b = int(np.argwhere(waiting)[0][0]) // state.launch.cluster.size * state.launch.cluster.size
-        cluster = slice(b, b + state.launch.cluster.size)
-        raise Deadlock(
-            f"the barrier of the cluster is never completed: {int(waiting[cluster].sum())} of its "
-            f"threads wait, {int(state.alive[cluster].sum())} have not exited",
-            instruction=instruction,
-            thread=state.first_thread(waiting),
-        )
-=======
     for waiting, instruction, reason in (*state.gathering.values(), *clusters.unfinished(state)):
         raise Deadlock(reason, instruction=instruction, thread=state.first_thread(waiting))
->>>>>>> main
     for number, groups in state.waiting.items():
         for mask, instruction, *_ in groups.values():
             b = int(np.argwhere(mask)[0][0])
