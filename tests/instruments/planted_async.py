@@ -299,8 +299,8 @@ FAULTY = (
     ),
     small(
         "waits for full instead of empty",
-        edit(SPECIALISED, ("WAIT(&empty[s], (k / 3 - 1) & 1);", "WAIT(&full[s], (k / 3 - 1) & 1);"), marked("WAIT(&full[s], (k / 3) & 1);", "fault")),
-        "sums", 2, 160, SUMS, "barrier",
+        edit(SPECIALISED, ("WAIT(&empty[s], (k / 3 - 1) & 1);", "WAIT(&full[s], (k / 3 - 1) & 1);"), marked("WAIT(&full[s], (k / 3) & 1);", "fault"), marked(READ, "fault"), marked(FILLS, "other")),
+        "sums", 2, 160, SUMS, "barrier", "asynchronous copy",
     ),
     small(
         "empty arrives before the read",
@@ -401,7 +401,7 @@ FAULTY = (
         "more bytes than expected",
         edit(
             SINGLE,
-            ("    out[t] = sum;\n", "    if (t == 0) {\n        FILL(stage[0], in, 256, &full[0]);\n        WAIT(&full[0], 1);\n    }\n    out[t] = sum;\n"),
+            ("    out[t] = sum;\n", "    if (t == 0) {\n        FILL(stage[0], in, 256, &full[0]);\n        asm volatile(\"{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%0], 0; }\" :: AT(&full[0]));\n    }\n    out[t] = sum;\n"),
             ("k + 2 < tiles) {\n            EXPECT(&full[s], 256);", "k + 2 < tiles) {\n            EXPECT(&full[s], 256); // fault"),
         ),
         "sums", 1, 64, "192 float[192] out:float[64]", "barrier",
