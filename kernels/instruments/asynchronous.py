@@ -58,9 +58,11 @@ class Cells:
         self.operation = np.repeat(stretches.operation, count)[inside]
         self.address = cell[inside] * shadow.grain
         self.cell = cell[inside]
-        if stretches.space == "shared":
-            self.cell += np.repeat(stretches.row, count)[inside] * shadow.cells
         self.block = event.block[self.operation]
+        self.row = self.block
+        if stretches.space == "shared":
+            self.row = np.repeat(stretches.row, count)[inside]
+            self.cell += self.row * shadow.cells
         self.thread = event.thread[self.operation] + shift
         self.me = event.blocks[self.block] * shadow.records.padded + self.thread
 
@@ -138,6 +140,7 @@ class Asynchronous(Reports):
             np.ones(len(event.ticket), bool),
         )
         self.flights[int(event.ticket[0])] = flight
+        self.visit_by_copies(event)
         for kind, every in (("load", event.reads), ("store", event.writes)):
             for stretches in every:
                 if stretches.start.size == 0:
@@ -152,6 +155,12 @@ class Asynchronous(Reports):
                 else:
                     self.begin_writing(issued, shadow, lanes, record)
                 flight.parts.append((stretches.space, kind, lanes.operation, lanes.cell, record))
+
+    def visit_by_copies(self, event) -> None:
+        for stretches in event.writes:
+            if stretches.space == "shared" and self.meetings is not None:
+                block, thread = (x[stretches.operation] for x in (event.block, event.thread))
+                self.visit(event, stretches.row, block, thread, stretches.start, ends=True)
 
     def begin_reading(self, event, stretches, issued, shadow, lanes, record) -> None:
         actors = [lanes]
@@ -228,6 +237,8 @@ class Asynchronous(Reports):
             shadow.copied[cell] = self.records.pack(self.now(), self.records.thread(record))
             shadow.column[cell] = column[operation]
             shadow.filled[cell] = True
+        for _, cell, record in flight.part("load", numbers):
+            shadow.lent[cell[shadow.lent[cell] == record]] = 0
         self.order.report(row, slot, slot % BARRIERS, self.now())
 
     def multiplied(self, event, flight: Flight, numbers) -> None:
@@ -312,7 +323,13 @@ class Asynchronous(Reports):
         """Which of these lanes do not know that what has a column is done up to the record. Any
         lane speaks for its warp where the warp acts together."""
         stamp, block, thread = self.records.stamp(record), lanes.block[at], lanes.thread[at]
-        late = np.flatnonzero(stamp > self.order.knows_landed(block, thread, column))
+        known = self.order.knows_landed(block, thread, column)
+        if self.meetings is not None:
+            row = lanes.row[at]
+            far = np.flatnonzero(row != block)
+            other = self.order.padded + column[far]
+            known[far] = self.known_afar(block[far], thread[far], row[far], other)
+        late = np.flatnonzero(stamp > known)
         if event.instruction.opcode == "wgmma" and late.size:
             one = block[late] << 40 | thread[late] << 20 | column[late]
             _, first, which = np.unique(one, return_index=True, return_inverse=True)
@@ -387,6 +404,7 @@ class Asynchronous(Reports):
 
     def end(self) -> None:
         """The kernel is over: copies that nobody has waited for, and bytes that nobody brought."""
+        self.end_visits()
         left_behind = set()
         for flight in self.flights.values():
             for number in np.flatnonzero(flight.left).tolist():

@@ -11,6 +11,7 @@ from .convergence import Convergence
 from .facts import facts_of, instructions_of
 from .fences import Fences, scope_of, used_by
 from .findings import Finding, Findings, Words, allocation_of, place
+from .meetings import Meetings, Visits
 from .order import Order
 from .shadow import LANES, Lanes, Latest, Records, Shadow
 from .warpgroups import Registers, finding
@@ -44,6 +45,7 @@ class Checker(Asynchronous):
             events.Fenced: self.fenced,
             events.Executed: self.executed,
             events.Heaped: self.heaped,
+            events.ClusterBarrier: self.cluster_barrier,
         }
 
     def __call__(self, event) -> None:
@@ -76,7 +78,9 @@ class Checker(Asynchronous):
         if self.unwritten:
             shadow.empty([allocation_of(n, self.args, homes) for n in self.unwritten])
         self.shadows = {"global": shadow}
-        self.fences = Fences() if used_by(event.entry) else None
+        self.together = int(np.prod(event.cluster))  # blocks of a cluster
+        self.fences = Fences() if used_by(event.entry) or self.together > 1 else None
+        self.meetings = self.visits = None
 
     def shadow(self, space: str, rows: int, group: int, flights: bool) -> Shadow:
         allocations = self.launch.allocations[space]
@@ -86,10 +90,15 @@ class Checker(Asynchronous):
         return Shadow(self.records, rows, size, self.grain, group, flights)
 
     def begin_chunk(self, blocks) -> None:
+        self.end_visits()
         self.blocks = blocks
         self.shape = len(blocks), self.threads
         columns = BARRIERS + WARPGROUPS if self.proxies else 0
         self.order = Order(len(blocks), self.records.padded, self.now(), columns)
+        if self.together > 1:
+            grid = int(np.prod(self.launch.grid))
+            self.meetings = Meetings(self.order, blocks, self.together, grid)
+            self.visits = Visits((len(blocks), self.records.padded), self.together)
         for space, rows, group, flights in (
             ("shared", len(blocks), LANES, self.copies),
             ("local", len(blocks) * self.threads, 0, False),
@@ -141,9 +150,9 @@ class Checker(Asynchronous):
             return
         strong = is_strong(event) or id(event.instruction) in self.facts.guesses
         where = shadow.stretches(event)
-        since = int(self.order.base.min()) if event.space == "shared" else 0
+        since = self.horizon() if event.space == "shared" else 0
         if event.kind == "load":
-            calm = not strong and shadow.is_calm(where, since) and shadow.is_filled(where)
+            calm = not strong and event.rows is None and shadow.is_calm(where, since) and shadow.is_filled(where)
             if calm and not self.padding.cells:
                 self.stamps.append((event.instruction, "load"))
                 shadow.put_off_read(event, where, self.now())
@@ -154,6 +163,8 @@ class Checker(Asynchronous):
                 shadow.catch_up(event.space)
             shadow.write_mark[where] = len(self.stamps)  # the stamp that it will have
         lanes = Lanes(event, shadow, event.space)
+        if event.rows is not None:
+            self.visit(event, lanes.row, lanes.block, lanes.thread, lanes.address)
         if event.kind != "load" and event.instruction.opcode == "cp":
             self.issue(event, shadow, lanes)
         elif event.kind == "store":
@@ -271,7 +282,7 @@ class Checker(Asynchronous):
         Returns where."""
         record = table[lanes.cell]
         found = np.zeros(record.size, bool)
-        if event.space == "shared":  # rows belong to one block
+        if event.space == "shared" and self.meetings is None:  # rows belong to one block
             at = np.flatnonzero(self.records.stamp(record) > self.order.base[lanes.block])
         else:
             at = np.flatnonzero(record)
@@ -288,15 +299,33 @@ class Checker(Asynchronous):
         known = np.where(same, known, 0)
         if self.fences and not same.all():
             far = np.flatnonzero(~same)
-            mine, theirs = lanes.me[at][far], other[far]
-            known[far] = self.fences.known(
-                mine // padded, mine % padded, theirs // padded, theirs % padded, strong
-            )
+            where = lanes.block[at][far], lanes.thread[at][far], other[far]
+            known[far] = self.known_of_blocks(*where, strong)
         at = at[stamp > known]
         if at.size:
             found[at] = True
             self.race(event, lanes, at, record[at])
         return found
+
+    def known_of_blocks(self, block, thread, other, strong: bool):
+        """Up to which stamp threads (indices within the chunk) know threads of the grid that are
+        of other blocks."""
+        theirs, number = other // self.records.padded, other % self.records.padded
+        known = self.fences.known(self.blocks[block], thread, theirs, number, strong)
+        if self.meetings is not None:
+            row = self.meetings.row[theirs]
+            near = self.meetings.known(block, thread, np.maximum(row, 0), number)
+            known = np.maximum(known, np.where(row >= 0, near, 0))
+        return known
+
+    def known_afar(self, block, thread, row, column):
+        """The same of what runs on its own in other blocks of the chunk."""
+        known = self.fences.known(self.blocks[block], thread, self.blocks[row], column, False)
+        return np.maximum(known, self.meetings.known(block, thread, row, column))
+
+    def horizon(self) -> int:
+        """The stamp up to which nobody races any more in shared memory."""
+        return int(self.order.base.min()) if self.meetings is None else 0
 
     # -- barriers ---------------------------------------------------------------------------
 
@@ -320,8 +349,19 @@ class Checker(Asynchronous):
         if self.fences:
             self.fences.gather_block(going)
         self.order.all_wait(going, self.now())
-        self.shadows["shared"].forget(int(self.order.base.min()))
+        self.shadows["shared"].forget(self.horizon())
         self.convergence.barrier(event, mask, going)
+
+    def cluster_barrier(self, event) -> None:
+        mask = self.padded(event.mask)
+        if self.meetings is None:  # clusters of one block
+            if event.what == "wait":
+                self.order.all_wait(mask[:, : self.threads].all(1), self.now())
+        elif event.what == "wait":
+            self.meetings.wait(event.phase, mask)
+        else:
+            tells = "relaxed" not in event.instruction.modifiers
+            self.meetings.arrive(event.phase, *np.nonzero(mask), self.now(), tells)
 
     def arrived(self, event) -> None:
         self.order.arrive(event.number, self.padded(event.mask), self.now())

@@ -37,12 +37,16 @@ class Objects:
 
     def hear(self, event) -> None:
         row, slot, order = event.row, self.slots(event.address), self.ear.order
+        if event.thread.min(initial=0) >= 0:
+            self.ear.visit(event, event.row, event.block, event.thread, event.address)
         if event.what == "init":
             self.begin(event, slot)
         elif event.what == "inval":
             self.init[row, slot] = 0
         elif event.what == "phase":
             order.end_phase(row, slot)
+            for place in self.places(event):
+                self.ear.fences.end_phase(place)
             self.phase[row, slot] = self.ear.now()
         elif event.what == "complete":
             np.subtract.at(self.missing, (row, slot), event.count)
@@ -54,9 +58,22 @@ class Objects:
                 np.add.at(self.missing, (row, slot), event.count)
                 self.expected[row, slot] = self.stamped(event, event.instruction)
             elif event.what == "arrive":
-                order.release(row, slot, event.block, event.thread, self.ear.now())
+                here = row == event.block
+                if here.any():
+                    where = row[here], slot[here], event.block[here], event.thread[here]
+                    order.release(*where, self.ear.now())
+                for place, b, t in zip(self.places(event), event.block, event.thread):
+                    self.ear.fences.send(place, int(b), int(t), self.ear.now())
             elif event.what == "wait":
                 order.acquire(row, slot, event.block, event.thread)
+                for place, b, t in zip(self.places(event), event.block, event.thread):
+                    self.ear.fences.receive(place, int(b), int(t))
+
+    def places(self, event):
+        """The objects one by one, where blocks tell each other by them."""
+        if self.ear.meetings is None:
+            return []
+        return zip(event.row.tolist(), event.address.tolist())
 
     def stamped(self, event, instruction):
         """The records of a new stamp."""

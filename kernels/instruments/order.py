@@ -115,6 +115,13 @@ class Order:
             row = np.concatenate([row, self.landed], 1)
             self.known = np.repeat(row[:, None], self.padded, 1)
 
+    def row_of(self, block: int, thread: int, stamp: int):
+        """All that a thread knows, and what it did until now."""
+        self._spread_out()
+        row = self.known[block, thread].copy()
+        row[thread] = stamp
+        return row
+
     # -- barriers in memory -------------------------------------------------------------------
 
     def release(self, row, slot, block, thread, stamp: int) -> None:

@@ -188,19 +188,20 @@ class Lanes:
             address = np.broadcast_to(event.address, shape)[mask]
         self.per_lane = per_lane = -(-event.width // shadow.grain)
         first = address // shadow.grain
+        rows = getattr(event, "rows", None)
+        row = block if rows is None else np.broadcast_to(rows, shape)[block, thread]
         if space != "global":
-            row = block if space == "shared" else block * event.threads + thread
-            first += row * shadow.cells
+            first += (row if space == "shared" else block * event.threads + thread) * shadow.cells
         me = event.blocks[block] * shadow.records.padded + thread
         if per_lane == 1:
             self.cell, self.address, self.block, self.thread = first, address, block, thread
-            self.me = me
+            self.me, self.row = me, row
             return
         steps = np.arange(per_lane)
         self.cell = (first[:, None] + steps).ravel()
         self.address = (address[:, None] + shadow.grain * steps).ravel()
         self.block, self.thread = np.repeat(block, per_lane), np.repeat(thread, per_lane)
-        self.me = np.repeat(me, per_lane)
+        self.me, self.row = np.repeat(me, per_lane), np.repeat(row, per_lane)
 
     def values(self, event, grain: int):
         """What each cell gets, unsigned."""
