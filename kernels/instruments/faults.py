@@ -6,21 +6,23 @@ import numpy as np
 
 from ..ptx import events, isa
 from ..ptx.syntax import TYPE_BYTES
-from .asynchronous import BARRIERS, WARPGROUPS, Asynchronous
+from .asynchronous import Asynchronous
 from .convergence import Convergence
 from .facts import facts_of, instructions_of
-from .fences import Fences, scope_of, used_by
+from .fences import Fences, used_by
 from .findings import Finding, Findings, Words, allocation_of, place
 from .meetings import Meetings, Visits
 from .order import Order
+from .overlaps import BARRIERS, WARPGROUPS
 from .shadow import LANES, Lanes, Latest, Records, Shadow
-from .warpgroups import Registers, finding
 from .undefined import Padding, Strays, used_cells
+from .waits import Waits
+from .warpgroups import Registers, finding
 
 STRONG = {"relaxed", "acquire", "release", "acq_rel"}
 
 
-class Checker(Asynchronous):
+class Checker(Asynchronous, Waits):
     """The sink of a tolerant run: `run(…, sink=Checker(args, set(), source), tolerant=True)`;
     then `findings`."""
 
@@ -152,7 +154,12 @@ class Checker(Asynchronous):
         where = shadow.stretches(event)
         since = self.horizon() if event.space == "shared" else 0
         if event.kind == "load":
-            calm = not strong and event.rows is None and shadow.is_calm(where, since) and shadow.is_filled(where)
+            calm = (
+                not strong
+                and event.rows is None
+                and shadow.is_calm(where, since)
+                and shadow.is_filled(where)
+            )
             if calm and not self.padding.cells:
                 self.stamps.append((event.instruction, "load"))
                 shadow.put_off_read(event, where, self.now())
@@ -307,89 +314,6 @@ class Checker(Asynchronous):
             self.race(event, lanes, at, record[at])
         return found
 
-    def known_of_blocks(self, block, thread, other, strong: bool):
-        """Up to which stamp threads (indices within the chunk) know threads of the grid that are
-        of other blocks."""
-        theirs, number = other // self.records.padded, other % self.records.padded
-        known = self.fences.known(self.blocks[block], thread, theirs, number, strong)
-        if self.meetings is not None:
-            row = self.meetings.row[theirs]
-            near = self.meetings.known(block, thread, np.maximum(row, 0), number)
-            known = np.maximum(known, np.where(row >= 0, near, 0))
-        return known
-
-    def known_afar(self, block, thread, row, column):
-        """The same of what runs on its own in other blocks of the chunk."""
-        known = self.fences.known(self.blocks[block], thread, self.blocks[row], column, False)
-        return np.maximum(known, self.meetings.known(block, thread, row, column))
-
-    def horizon(self) -> int:
-        """The stamp up to which nobody races any more in shared memory."""
-        return int(self.order.base.min()) if self.meetings is None else 0
-
-    # -- barriers ---------------------------------------------------------------------------
-
-    def padded(self, mask):
-        """A mask of the event's threads with the padding of the last warp: (B, padded)."""
-        full = np.zeros((len(self.blocks), self.records.padded), bool)
-        full[:, : self.threads] = True if mask is None else mask
-        return full
-
-    def barrier(self, event) -> None:
-        mask = np.broadcast_to(
-            True if event.mask is None else event.mask, (len(self.blocks), self.threads)
-        )
-        going = mask.any(1)
-        if event.count is not None and not mask[going].all():  # the others may have arrived
-            padded = self.padded(event.mask)
-            if self.fences:
-                self.fences.gather(np.where(padded, 0, -1))
-            self.order.some_wait(event.number, padded, self.now())
-            return
-        if self.fences:
-            self.fences.gather_block(going)
-        self.order.all_wait(going, self.now())
-        self.shadows["shared"].forget(self.horizon())
-        self.convergence.barrier(event, mask, going)
-
-    def cluster_barrier(self, event) -> None:
-        mask = self.padded(event.mask)
-        if self.meetings is None:  # clusters of one block
-            if event.what == "wait":
-                self.order.all_wait(mask[:, : self.threads].all(1), self.now())
-        elif event.what == "wait":
-            self.meetings.wait(event.phase, mask)
-        else:
-            tells = "relaxed" not in event.instruction.modifiers
-            self.meetings.arrive(event.phase, *np.nonzero(mask), self.now(), tells)
-
-    def arrived(self, event) -> None:
-        self.order.arrive(event.number, self.padded(event.mask), self.now())
-
-    def warp_sync(self, event) -> None:
-        members = np.zeros((len(self.blocks), self.records.padded), np.uint32)
-        members[:, : self.threads] = event.members
-        mask = self.padded(event.mask)
-        if self.fences:
-            warp = np.arange(self.records.padded) // LANES << 32
-            self.fences.gather(np.where(mask, warp | members, -1))
-        self.order.lanes_wait(members, mask, self.now())
-        self.convergence.lanes(event)
-        if event.sources is not None:
-            self.strays.shuffled(event)
-
-    def fenced(self, event) -> None:
-        words = set(event.instruction.modifiers)
-        proxy = "proxy" in {word.split("::")[0] for word in words}
-        block, thread = np.nonzero(self.padded(event.mask))
-        if "mbarrier_init" in words or shows_shared(words):
-            self.objects.fence(block, thread, self.now())
-        if shows_shared(words):
-            self.order.fence_own("async", block, thread, self.now())
-        if self.fences and not proxy:
-            scope = scope_of(event.instruction)
-            self.fences.fence(scope, block, thread, self.now())
-
 
 # -- of a launch ------------------------------------------------------------------------------
 
@@ -399,12 +323,6 @@ def uses_proxy(opcode: str, *words: str) -> bool:
     return opcode in ("wgmma", "mbarrier") or (
         opcode in ("cp", "st", "red") and bool({"bulk", "reduce", "mbarrier"} & set(words))
     )
-
-
-def shows_shared(words) -> bool:
-    """Whether a fence shows the asynchronous proxy what a thread has stored in shared memory."""
-    named = {word.split("::")[0] for word in words}
-    return {"proxy", "async"} <= named and words & {"global"} == set()
 
 
 def grain(entry) -> int:

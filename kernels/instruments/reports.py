@@ -50,7 +50,11 @@ class Reports:
             blocks = (
                 self.records.thread(other) // self.records.padded != self.blocks[lanes.block[at[0]]]
             )
-            between = "and blocks are not ordered" if blocks else "with no barrier in between"
+            between = "with no barrier in between"
+            if blocks and self.meetings is not None and event.space == "shared":
+                between = "with no barrier of the cluster in between"
+            elif blocks:
+                between = "and blocks are not ordered"
             self.two(
                 event,
                 lanes,
@@ -104,7 +108,9 @@ class Reports:
             why = "may not have begun: no barrier of the cluster comes before"
             self.visited(row[n], block[n], thread[n], record[n], address[n], why, int(early.sum()))
         if not ends:
-            self.visits.add(row[~early], block[~early], thread[~early], address[~early], record[~early])
+            self.visits.add(
+                row[~early], block[~early], thread[~early], address[~early], record[~early]
+            )
 
     def end_visits(self) -> None:
         """A chunk is over."""

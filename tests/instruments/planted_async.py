@@ -274,49 +274,165 @@ extern "C" __global__ void added(int n, const float* in, float* out)
 """
 )
 
+# matrices of a warp: each row by a lane, stored and loaded as 8x8 tiles, turned
+MATRICES = (
+    WORDS
+    + """\
+extern "C" __global__ void turned(int n, const int* in, int* out)
+{
+    __shared__ alignas(128) int from[4][32], to[4][32];
+    int t = threadIdx.x, lane = t % 32, warp = t / 32, other = warp ^ 1;
+    from[warp][lane] = in[t];
+    __syncthreads();
+    int a;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+                 : "=r"(a) : AT(&from[other][lane % 8 * 4]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};"
+                 :: AT(&to[warp][lane % 8 * 4]), "r"(a) : "memory");
+    PROXY;
+    __syncthreads();
+    if (t == 0) {
+        DRAIN(out, to, 512);
+        COMMIT;
+        DRAINED;
+    }
+}
+"""
+)
+LOADS = (
+    ': "=r"(a) : AT(&from[other][lane % 8 * 4]) : "memory");',
+    ':: AT(&to[warp][lane % 8 * 4]), "r"(a) : "memory");',
+)
+
 CORRECT = (
+    small("tiles of a warp", MATRICES, "turned", 1, 128, "128 int[128] out:int[128]"),
     small("warp-specialised bulk copies", SPECIALISED, "sums", 2, 160, SUMS),
     small("a single producer, two stages", SINGLE, "sums", 1, 64, ROW),
     small("one thread waits for all", ONE_WAITS, "sums", 1, 64, ROW),
-    small("cp.async arrives, without increase", ARRIVING, "turned", 1, 128, "512 float[512] out:float[512]"),
-    small("cp.async arrives", edit(INCREASING, ("INIT(&full[t], 64)", "INIT(&full[t], 64)")), "turned", 1, 128, "512 float[512] out:float[512]"),
+    small(
+        "cp.async arrives, without increase",
+        ARRIVING,
+        "turned",
+        1,
+        128,
+        "512 float[512] out:float[512]",
+    ),
+    small(
+        "cp.async arrives",
+        edit(INCREASING, ("INIT(&full[t], 64)", "INIT(&full[t], 64)")),
+        "turned",
+        1,
+        128,
+        "512 float[512] out:float[512]",
+    ),
     small("bulk stores of an epilogue", EPILOGUE, "scaled", 1, 256, BOXES),
     small("bulk stores by warps", WARPS_STORE, "scaled", 1, 128, BOXES),
     small("handed over by a memory barrier", HANDED, "turns", 2, 64, "5 int[128]"),
     small("reductions of blocks", ADDED, "added", 4, 64, "64 float[256] float[64]"),
-)  # fmt: skip
+)
 
 FAULTY = (
     small(
+        "ldmatrix before the barrier",
+        edit(
+            MATRICES,
+            ("in[t];\n    __syncthreads();", "in[t]; // other"),
+            (
+                'ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"\n                 ',
+                'ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" ',
+            ),
+            marked(LOADS[0], "fault"),
+        ),
+        "turned",
+        1,
+        128,
+        "128 int[128] out:int[128]",
+        "race",
+    ),
+    small(
+        "stmatrix without a proxy fence",
+        edit(
+            MATRICES,
+            ("    PROXY;\n", ""),
+            ('[%0], {%1};"\n                 ', '[%0], {%1};" '),
+            marked(LOADS[1], "other"),
+            marked("DRAIN(out, to, 512);", "fault"),
+        ),
+        "turned",
+        1,
+        128,
+        "128 int[128] out:int[128]",
+        "race",
+    ),
+    small(
         "full not waited for",
         edit(SPECIALISED, (WAIT_FULL, ""), marked(READ, "fault"), marked(FILLS, "fault")),
-        "sums", 2, 160, "384 float[3,256] out:float[256]", "asynchronous copy",
+        "sums",
+        2,
+        160,
+        "384 float[3,256] out:float[256]",
+        "asynchronous copy",
     ),
     small(
         "empty not waited for",
         edit(SPECIALISED, (WAIT_EMPTY, ""), marked(EXPECTS, "fault")),
-        "sums", 2, 160, SUMS, "barrier",
+        "sums",
+        2,
+        160,
+        SUMS,
+        "barrier",
     ),
     small(
         "waits for full instead of empty",
-        edit(SPECIALISED, ("WAIT(&empty[s], (k / 3 - 1) & 1);", "WAIT(&full[s], (k / 3 - 1) & 1);"), marked("WAIT(&full[s], (k / 3) & 1);", "fault"), marked(READ, "fault"), marked(FILLS, "other")),
-        "sums", 2, 160, SUMS, "barrier", "asynchronous copy",
+        edit(
+            SPECIALISED,
+            ("WAIT(&empty[s], (k / 3 - 1) & 1);", "WAIT(&full[s], (k / 3 - 1) & 1);"),
+            marked("WAIT(&full[s], (k / 3) & 1);", "fault"),
+            marked(READ, "fault"),
+            marked(FILLS, "other"),
+        ),
+        "sums",
+        2,
+        160,
+        SUMS,
+        "barrier",
+        "asynchronous copy",
     ),
     small(
         "empty arrives before the read",
         edit(
             SPECIALISED,
-            ("            __syncwarp();\n            if (t % 32 == 0)\n                ARRIVE(&empty[s]);\n", ""),
-            ("            " + READ, "            if (t % 32 == 0)\n                ARRIVE(&empty[s]);\n            " + READ),
+            (
+                "            __syncwarp();\n            if (t % 32 == 0)\n                ARRIVE(&empty[s]);\n",
+                "",
+            ),
+            (
+                "            " + READ,
+                "            if (t % 32 == 0)\n                ARRIVE(&empty[s]);\n            "
+                + READ,
+            ),
             marked(READ, "other"),
             marked(FILLS, "fault"),
         ),
-        "sums", 2, 160, SUMS, "race",
+        "sums",
+        2,
+        160,
+        SUMS,
+        "race",
     ),
     small(
         "empty arrives before the warp is done",
-        edit(SPECIALISED, ("            __syncwarp();\n", ""), marked(READ, "other"), marked(FILLS, "fault")),
-        "sums", 2, 160, SUMS, "race",
+        edit(
+            SPECIALISED,
+            ("            __syncwarp();\n", ""),
+            marked(READ, "other"),
+            marked(FILLS, "fault"),
+        ),
+        "sums",
+        2,
+        160,
+        SUMS,
+        "race",
     ),
     small(
         "no fence, and no barrier of the block",
@@ -327,7 +443,11 @@ FAULTY = (
             marked("INIT(&full[1], 1);", "other"),
             marked(SINGLE_FILL, "fault"),
         ),
-        "sums", 1, 64, ROW, "barrier",
+        "sums",
+        1,
+        64,
+        ROW,
+        "barrier",
     ),
     small(
         "initialised without a barrier",
@@ -336,9 +456,16 @@ FAULTY = (
             ("    __syncthreads();\n    for", "    for"),
             marked(SINGLE_INIT, "other"),
             marked("INIT(&full[1], 1);", "other"),
-            ("        WAIT(&full[s], (k / 2) & 1);\n", "        WAIT(&full[s], (k / 2) & 1); // fault\n"),
+            (
+                "        WAIT(&full[s], (k / 2) & 1);\n",
+                "        WAIT(&full[s], (k / 2) & 1); // fault\n",
+            ),
         ),
-        "sums", 1, 64, ROW, "barrier",
+        "sums",
+        1,
+        64,
+        ROW,
+        "barrier",
     ),
     small(
         "one thread waits for itself alone",
@@ -349,7 +476,11 @@ FAULTY = (
             marked(SINGLE_FILL, "other"),
             marked(REFILL, "other"),
         ),
-        "sums", 1, 64, ROW, "asynchronous copy",
+        "sums",
+        1,
+        64,
+        ROW,
+        "asynchronous copy",
     ),
     small(
         "waits for the other stage",
@@ -360,7 +491,11 @@ FAULTY = (
             marked(SINGLE_FILL, "fault"),
             ("k + 2 < tiles", "k < 0"),
         ),
-        "sums", 1, 64, "128 float[128] out:float[64]", "asynchronous copy",
+        "sums",
+        1,
+        64,
+        "128 float[128] out:float[64]",
+        "asynchronous copy",
     ),
     small(
         "refilled before the barrier",
@@ -370,51 +505,106 @@ FAULTY = (
             marked(SINGLE_READ, "other"),
             marked(REFILL, "fault"),
         ),
-        "sums", 1, 64, ROW, "race",
+        "sums",
+        1,
+        64,
+        ROW,
+        "race",
     ),
     small(
         "too many bytes expected",
-        edit(SPECIALISED, (EXPECTS, "EXPECT(&full[s], k == tiles - 1 ? 528 : 512);"), marked("WAIT(&full[s], (k / 3) & 1);", "fault")),
-        "sums", 2, 160, SUMS, "barrier",
+        edit(
+            SPECIALISED,
+            (EXPECTS, "EXPECT(&full[s], k == tiles - 1 ? 528 : 512);"),
+            marked("WAIT(&full[s], (k / 3) & 1);", "fault"),
+        ),
+        "sums",
+        2,
+        160,
+        SUMS,
+        "barrier",
     ),
     small(
         "too many bytes expected, and nobody waits",
         edit(
             SINGLE,
-            ("    out[t] = sum;\n", "    if (t == 0)\n        EXPECT(&full[0], 16); // fault\n    out[t] = sum;\n"),
+            (
+                "    out[t] = sum;\n",
+                "    if (t == 0)\n        EXPECT(&full[0], 16); // fault\n    out[t] = sum;\n",
+            ),
         ),
-        "sums", 1, 64, ROW, "barrier",
+        "sums",
+        1,
+        64,
+        ROW,
+        "barrier",
     ),
     small(
         "too few bytes expected",
         edit(
             SPECIALISED,
             (EXPECTS, "EXPECT(&full[s], 256);"),
-            (FILLS, "FILL(stage[s], in + k * 128, 256, &full[s]);\n                FILL(stage[s] + 64, in + k * 128 + 64, 256, &full[s]);"),
+            (
+                FILLS,
+                "FILL(stage[s], in + k * 128, 256, &full[s]);\n                FILL(stage[s] + 64, in + k * 128 + 64, 256, &full[s]);",
+            ),
             marked("FILL(stage[s] + 64, in + k * 128 + 64, 256, &full[s]);", "other"),
             marked(READ, "fault"),
             marked("EXPECT(&full[s], 256);", "fault"),
         ),
-        "sums", 1, 160, "384 float[384] out:float[128]", "barrier", "asynchronous copy",
+        "sums",
+        1,
+        160,
+        "384 float[384] out:float[128]",
+        "barrier",
+        "asynchronous copy",
     ),
     small(
         "more bytes than expected",
         edit(
             SINGLE,
-            ("    out[t] = sum;\n", "    if (t == 0) {\n        FILL(stage[0], in, 256, &full[0]);\n        asm volatile(\"{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%0], 0; }\" :: AT(&full[0]));\n    }\n    out[t] = sum;\n"),
-            ("k + 2 < tiles) {\n            EXPECT(&full[s], 256);", "k + 2 < tiles) {\n            EXPECT(&full[s], 256); // fault"),
+            (
+                "    out[t] = sum;\n",
+                '    if (t == 0) {\n        FILL(stage[0], in, 256, &full[0]);\n        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%0], 0; }" :: AT(&full[0]));\n    }\n    out[t] = sum;\n',
+            ),
+            (
+                "k + 2 < tiles) {\n            EXPECT(&full[s], 256);",
+                "k + 2 < tiles) {\n            EXPECT(&full[s], 256); // fault",
+            ),
         ),
-        "sums", 1, 64, "192 float[192] out:float[64]", "barrier",
+        "sums",
+        1,
+        64,
+        "192 float[192] out:float[64]",
+        "barrier",
     ),
     small(
         "a copy nobody waits for",
-        edit(SINGLE, ("k + 2 < tiles", "k < tiles"), ("in + (k + 2) * 64, 256", "in, 256"), marked("FILL(stage[s], in, 256, &full[s]);", "fault")),
-        "sums", 1, 64, ROW, "asynchronous copy",
+        edit(
+            SINGLE,
+            ("k + 2 < tiles", "k < tiles"),
+            ("in + (k + 2) * 64, 256", "in, 256"),
+            marked("FILL(stage[s], in, 256, &full[s]);", "fault"),
+        ),
+        "sums",
+        1,
+        64,
+        ROW,
+        "asynchronous copy",
     ),
     small(
         "cp.async arrives, and nobody waits",
-        edit(ARRIVING, ("            WAIT(&full[s], (k / 2) & 1);\n", ""), marked(TURNED, "fault"), marked(COPIES, "fault other")),
-        "turned", 1, 128, "128 float[512] out:float[512]", "asynchronous copy",
+        edit(
+            ARRIVING,
+            ("            WAIT(&full[s], (k / 2) & 1);\n", ""),
+            marked(TURNED, "fault"),
+            marked(COPIES, "fault other"),
+        ),
+        "turned",
+        1,
+        128,
+        "128 float[512] out:float[512]",
+        "asynchronous copy",
     ),
     small(
         "cp.async overwrites what is read",
@@ -425,12 +615,20 @@ FAULTY = (
             marked(TURNED, "other"),
             marked(COPIES, "fault"),
         ),
-        "turned", 1, 128, "512 float[512] out:float[512]", "race",
+        "turned",
+        1,
+        128,
+        "512 float[512] out:float[512]",
+        "race",
     ),
     small(
         "no proxy fence",
         edit(EPILOGUE, ("        PROXY;\n", ""), marked(BOX, "other"), marked(DRAINS, "fault")),
-        "scaled", 1, 256, BOXES, "race",
+        "scaled",
+        1,
+        256,
+        BOXES,
+        "race",
     ),
     small(
         "a proxy fence of the wrong thread",
@@ -441,36 +639,93 @@ FAULTY = (
             marked(BOX, "other"),
             marked(DRAINS, "fault"),
         ),
-        "scaled", 1, 256, BOXES, "race",
+        "scaled",
+        1,
+        256,
+        BOXES,
+        "race",
     ),
     small(
         "no barrier before a bulk store",
-        edit(EPILOGUE, ("        PROXY;\n        __syncthreads();\n", "        PROXY;\n"), marked(BOX, "other"), marked(DRAINS, "fault")),
-        "scaled", 1, 256, BOXES, "race",
+        edit(
+            EPILOGUE,
+            ("        PROXY;\n        __syncthreads();\n", "        PROXY;\n"),
+            marked(BOX, "other"),
+            marked(DRAINS, "fault"),
+        ),
+        "scaled",
+        1,
+        256,
+        BOXES,
+        "race",
     ),
     small(
         "overwritten while a bulk store reads",
-        edit(EPILOGUE, ("        if (t == 0)\n            DRAINED;\n        __sync", "        __sync"), marked(BOX, "fault"), marked(DRAINS, "other")),
-        "scaled", 1, 256, BOXES, "asynchronous copy",
+        edit(
+            EPILOGUE,
+            ("        if (t == 0)\n            DRAINED;\n        __sync", "        __sync"),
+            marked(BOX, "fault"),
+            marked(DRAINS, "other"),
+        ),
+        "scaled",
+        1,
+        256,
+        BOXES,
+        "asynchronous copy",
     ),
     small(
         "no barrier after the wait for a bulk store",
-        edit(EPILOGUE, ("            DRAINED;\n        __syncthreads();\n", "            DRAINED;\n"), marked(BOX, "fault"), marked(DRAINS, "other")),
-        "scaled", 1, 256, BOXES, "race",
+        edit(
+            EPILOGUE,
+            ("            DRAINED;\n        __syncthreads();\n", "            DRAINED;\n"),
+            marked(BOX, "fault"),
+            marked(DRAINS, "other"),
+        ),
+        "scaled",
+        1,
+        256,
+        BOXES,
+        "race",
     ),
     small(
         "handed over too early",
-        edit(HANDED, (LAST_TURN, "    }\n"), marked("box[t] = t + k;", "fault other"), marked("out[blockIdx.x * 64 + t] += box[63 - t];", "fault other")),
-        "turns", 1, 64, "5 int[128]", "race",
+        edit(
+            HANDED,
+            (LAST_TURN, "    }\n"),
+            marked("box[t] = t + k;", "fault other"),
+            marked("out[blockIdx.x * 64 + t] += box[63 - t];", "fault other"),
+        ),
+        "turns",
+        1,
+        64,
+        "5 int[128]",
+        "race",
     ),
     small(
         "arrives too seldom",
-        edit(SPECIALISED, ("INIT(&empty[s], 4)", "INIT(&empty[s], 5)"), ("WAIT(&empty[s], (k / 3 - 1) & 1);", "WAIT(&empty[s], (k / 3 - 1) & 1); // fault")),
-        "sums", 2, 160, SUMS, "barrier",
+        edit(
+            SPECIALISED,
+            ("INIT(&empty[s], 4)", "INIT(&empty[s], 5)"),
+            ("WAIT(&empty[s], (k / 3 - 1) & 1);", "WAIT(&empty[s], (k / 3 - 1) & 1); // fault"),
+        ),
+        "sums",
+        2,
+        160,
+        SUMS,
+        "barrier",
     ),
     small(
         "bulk stores of blocks to one place",
-        edit(ADDED, (".add.f32", ""), ("cp.reduce.async.bulk.global", "cp.async.bulk.global"), marked("ADD(out, box, 256);", "fault other")),
-        "added", 4, 64, "64 float[256] float[64]", "race",
+        edit(
+            ADDED,
+            (".add.f32", ""),
+            ("cp.reduce.async.bulk.global", "cp.async.bulk.global"),
+            marked("ADD(out, box, 256);", "fault other"),
+        ),
+        "added",
+        4,
+        64,
+        "64 float[256] float[64]",
+        "race",
     ),
-)  # fmt: skip
+)

@@ -15,8 +15,20 @@ import kernels
 from kernels.ladder import reference
 from kernels.targets import parse_argument
 
-CORRECT = planted.CORRECT + planted_order.CORRECT + planted_async.CORRECT + planted_clusters.CORRECT + planted_wgmma.CORRECT
-FAULTY = planted.FAULTY + planted_order.FAULTY + planted_async.FAULTY + planted_clusters.FAULTY + planted_wgmma.FAULTY
+CORRECT = (
+    planted.CORRECT
+    + planted_order.CORRECT
+    + planted_async.CORRECT
+    + planted_clusters.CORRECT
+    + planted_wgmma.CORRECT
+)
+FAULTY = (
+    planted.FAULTY
+    + planted_order.FAULTY
+    + planted_async.FAULTY
+    + planted_clusters.FAULTY
+    + planted_wgmma.FAULTY
+)
 
 
 def arguments(one: Planted):
