@@ -16,7 +16,7 @@ BARRIERS, WARPGROUPS = 32, 8  # columns of `Order` for memory barriers, then for
 
 
 class Overlaps(Reports):
-    """The part of the sanitizer that asks the shadow of shared memory; it has what `Checker` has."""
+    """The part of the sanitizer that asks the shadow of shared memory; has what `Checker` has."""
 
     def in_flight(self, event, shadow, lanes):
         """Where what runs on its own is not done, or not known to be: findings, and true in the

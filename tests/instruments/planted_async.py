@@ -15,6 +15,8 @@ WORDS = """\
 #define WAIT(b, parity) asm volatile("{ .reg .pred p; again: " \\
     "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra again; }" \\
     :: AT(b), "r"(parity) : "memory")
+#define LOOK(b, parity) asm volatile("{ .reg .pred p; " \\
+    "mbarrier.test_wait.parity.shared::cta.b64 p, [%0], %1; }" :: AT(b), "r"(parity) : "memory")
 #define FILL(to, from, n, b) asm volatile("cp.async.bulk.shared::cluster.global" \\
     ".mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" \\
     :: AT(to), "l"(from), "r"(n), AT(b) : "memory")
@@ -403,7 +405,8 @@ FAULTY = (
         edit(
             SPECIALISED,
             (
-                "            __syncwarp();\n            if (t % 32 == 0)\n                ARRIVE(&empty[s]);\n",
+                "            __syncwarp();\n            if (t % 32 == 0)\n"
+                "                ARRIVE(&empty[s]);\n",
                 "",
             ),
             (
@@ -546,7 +549,8 @@ FAULTY = (
             (EXPECTS, "EXPECT(&full[s], 256);"),
             (
                 FILLS,
-                "FILL(stage[s], in + k * 128, 256, &full[s]);\n                FILL(stage[s] + 64, in + k * 128 + 64, 256, &full[s]);",
+                "FILL(stage[s], in + k * 128, 256, &full[s]);\n"
+                "                FILL(stage[s] + 64, in + k * 128 + 64, 256, &full[s]);",
             ),
             marked("FILL(stage[s] + 64, in + k * 128 + 64, 256, &full[s]);", "other"),
             marked(READ, "fault"),
@@ -565,7 +569,8 @@ FAULTY = (
             SINGLE,
             (
                 "    out[t] = sum;\n",
-                '    if (t == 0) {\n        FILL(stage[0], in, 256, &full[0]);\n        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%0], 0; }" :: AT(&full[0]));\n    }\n    out[t] = sum;\n',
+                "    if (t == 0) {\n        FILL(stage[0], in, 256, &full[0]);\n"
+                "        LOOK(&full[0], 0);\n    }\n    out[t] = sum;\n",
             ),
             (
                 "k + 2 < tiles) {\n            EXPECT(&full[s], 256);",

@@ -13,9 +13,11 @@ CLUSTERS = (
 #define GOES_ON asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory")
 #define SYNC asm volatile("barrier.cluster.arrive.release.aligned;" \\
     "barrier.cluster.wait.acquire.aligned;" ::: "memory")
-#define READ_FROM(value, p, rank) asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %1, %2;" \\
+#define READ_FROM(value, p, rank) asm volatile("{ .reg .b32 a;" \\
+    " mapa.shared::cluster.u32 a, %1, %2;" \\
     " ld.shared::cluster.f32 %0, [a]; }" : "=f"(value) : AT(p), "r"(rank) : "memory")
-#define WRITE_TO(p, rank, value) asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1;" \\
+#define WRITE_TO(p, rank, value) asm volatile("{ .reg .b32 a;" \\
+    " mapa.shared::cluster.u32 a, %0, %1;" \\
     " st.shared::cluster.f32 [a], %2; }" :: AT(p), "r"(rank), "f"(value) : "memory")
 #define ARRIVE_AT(b, rank) asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1;" \\
     " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; }" :: AT(b), "r"(rank) : "memory")
@@ -180,7 +182,8 @@ FAULTY = (
             (AFTER, "    }\n}\n"),
             (
                 "if (rank() == 0 && t < 4) {",
-                "if (rank() == 0 && t < 4) {\n        for (volatile int k = 0; k < 20; ++k)\n            ;",
+                "if (rank() == 0 && t < 4) {\n"
+                "        for (volatile int k = 0; k < 20; ++k)\n            ;",
             ),
             marked(READS, "fault"),
         ),

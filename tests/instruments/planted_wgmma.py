@@ -322,7 +322,8 @@ FAULTY = (
             BUFFERED,
             (
                 "        PENDING(1);\n",
-                '        asm volatile("neg.f32 %0, %0;" : "+f"(d[0])); // fault\n        PENDING(0);\n',
+                '        asm volatile("neg.f32 %0, %0;" : "+f"(d[0])); // fault\n'
+                "        PENDING(0);\n",
             ),
             marked(MULTIPLIES, "other"),
         ),
@@ -364,7 +365,8 @@ FAULTY = (
             STORED,
             (
                 "        GROUP;\n",
-                '        GROUP;\n        asm volatile("add.u32 %0, %0, 1;" : "+r"(a[2])); // fault\n',
+                "        GROUP;\n"
+                '        asm volatile("add.u32 %0, %0, 1;" : "+r"(a[2])); // fault\n',
             ),
             (
                 "        __syncthreads();\n    }\n",
