@@ -134,3 +134,21 @@ def made_pipeline(*of, extents=(2, 16), opcode="cp"):
             by = {"issue": "cp", "land": "cp", "read": "ld"}.get(what, opcode)
             made.events.append(Touch(what, np.array(warps), start, size, *line, by, at))
     return made
+
+
+# of two stages of 64 bytes, filled by warp 2 and read by warps 0 and 1
+ISSUE, LAND, LOAD = (("issue", [2]), ("land", [2]), ("read", [0, 1]))
+FULL_AT, EMPTY_AT = 256, 272
+
+
+def rounds(count):
+    """Fill, land, read, one tile after another in two stages, with mbarriers."""
+    for n in range(count):
+        stage, phase = n % 2, n // 2 % 2
+        yield ("wait", EMPTY_AT + 8 * stage, [2], 1 - phase)
+        yield (*ISSUE, stage)
+        yield (*LAND, stage, FULL_AT + 8 * stage)
+        yield ("phase", FULL_AT + 8 * stage, [-1], phase)
+        yield ("wait", FULL_AT + 8 * stage, [0, 1], phase)
+        yield (*LOAD, stage)
+        yield ("phase", EMPTY_AT + 8 * stage, [-1], phase)

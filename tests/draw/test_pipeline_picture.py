@@ -4,7 +4,18 @@ import re
 
 import numpy as np
 import pytest
-from drawn import elements, legible, made_pipeline, texts
+from drawn import (
+    EMPTY_AT,
+    FULL_AT,
+    ISSUE,
+    LAND,
+    LOAD,
+    elements,
+    legible,
+    made_pipeline,
+    rounds,
+    texts,
+)
 from test_bulk import PIPELINE
 
 import kernels
@@ -13,23 +24,6 @@ from kernels.draw.moments import EMPTY, FULL, READ, UNDER_WAY
 
 LEFT, TOP = 100, 22
 COLOURS = {"blue": UNDER_WAY, "green": FULL, "vermilion": READ}
-
-# two stages of 64 bytes, filled by warp 2 and read by warps 0 and 1
-ISSUE, LAND, LOAD = (("issue", [2]), ("land", [2]), ("read", [0, 1]))
-FULL_AT, EMPTY_AT = 256, 272
-
-
-def rounds(count):
-    """Fill, land, read, one tile after another in two stages, with mbarriers."""
-    for n in range(count):
-        stage, phase = n % 2, n // 2 % 2
-        yield ("wait", EMPTY_AT + 8 * stage, [2], 1 - phase)
-        yield (*ISSUE, stage)
-        yield (*LAND, stage, FULL_AT + 8 * stage)
-        yield ("phase", FULL_AT + 8 * stage, [-1], phase)
-        yield ("wait", FULL_AT + 8 * stage, [0, 1], phase)
-        yield (*LOAD, stage)
-        yield ("phase", EMPTY_AT + 8 * stage, [-1], phase)
 
 
 def bars(frame, y):
