@@ -19,6 +19,7 @@ from .forms import Unsupported
 from .memory import NAMED, RANK_SHIFT, Space
 from .syntax import Entry
 
+OFFSET = (1 << RANK_SHIFT) - 1  # the bits of an address of shared memory that name no block
 MAX_BLOCKS = 8  # of a cluster, unless the program asks its GPU for more than is portable
 
 
@@ -93,6 +94,13 @@ def tags(state) -> np.ndarray:
     return (NAMED | rank << RANK_SHIFT)[:, None]
 
 
+def unnamed(state, address):
+    """Addresses of shared memory that name the own block, without its name."""
+    if state.launch.cluster.size == 1:
+        return address
+    return np.where(address >> RANK_SHIFT == tags(state) >> RANK_SHIFT, address & OFFSET, address)
+
+
 def split(state, address, row):
     """(the block of the chunk that addresses of shared memory are in, the offset there), for
     threads of the blocks `row`. An address that names no rank is of one's own; one that names a
@@ -100,7 +108,7 @@ def split(state, address, row):
     size = state.launch.cluster.size
     rank = address - NAMED >> RANK_SHIFT
     named = (rank >= 0) & (rank < size)
-    offset = np.where(named, address & (1 << RANK_SHIFT) - 1, address)
+    offset = np.where(named, address & OFFSET, address)
     return np.where(named, row - row % size + rank, row), offset
 
 
@@ -239,6 +247,21 @@ def release(state) -> None:
             if not (mask <= going).all():
                 found.waiting[place] = (mask & ~going, i)
             go_on(i, state, going, place)
+
+
+def unfinished(state):
+    """(the threads that wait, instruction, what is wrong if they do so for ever)"""
+    if state.meeting is None:
+        return
+    size = state.launch.cluster.size
+    for waiting, i in state.meeting.waiting.values():
+        first = int(np.argwhere(waiting)[0][0]) // size * size
+        one = slice(first, first + size)
+        why = (
+            f"the barrier of the cluster is never completed: {int(waiting[one].sum())} of its "
+            f"threads wait, {int(state.alive[one].sum())} have not exited"
+        )
+        yield waiting, i, why
 
 
 def go_on(i, state, going, place: int) -> None:

@@ -299,7 +299,7 @@ def run(
 
     grid, block: 1 to 3 ints, x first. args, one per parameter: a C-contiguous NumPy array for a
     pointer (what the kernel stores is written back into it), a NumPy scalar of the parameter's
-    size for a value, bytes for a struct. dynamic_shared: bytes. sink: called with every event
+    size for a value, bytes or a Mapped for a struct. dynamic_shared: bytes. sink: gets every event
     (see `events`). step_limit: how often the threads of a chunk may pass one place of the program
     (see `schedule`). tolerant: with a sink, tell it of accesses that are out of bounds or
     misaligned, and go on without them; arrays lie farther apart then, so that fewer of the former

@@ -12,6 +12,7 @@ import re
 
 import numpy as np
 
+from . import clusters
 from .access import reach
 from .errors import PTXError
 from .forms import Unsupported
@@ -240,10 +241,10 @@ def row_address(i: Instruction, operand, count: int, generic: bool, at):
 
     def find(state, mask, kind, values=None):
         address = np.broadcast_to(address_of(state.registers), state.shape)
-        if generic:
-            address = address - SHARED_WINDOW
         rows = state.full(mask) & (np.arange(state.shape[1]) % LANES < 8 * count)
         home = state.spaces["shared"]
+        if generic:
+            address = clusters.unnamed(state, address - SHARED_WINDOW)
         return home, address, reach(i, state, kind, home, address, rows, 16, values=values)
 
     return find

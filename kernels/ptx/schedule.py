@@ -23,6 +23,7 @@ from collections import deque
 
 import numpy as np
 
+from . import clusters
 from .control import exit_threads
 from .errors import Deadlock, Endless, StepLimit
 from .events import Executed
@@ -234,17 +235,8 @@ def next_place(ready, last: int) -> int:
 
 def check_nobody_waits(state: State) -> None:
     """Raise a Deadlock for threads that are left when no thread can run."""
-    for waiting, instruction, reason in state.gathering.values():
+    for waiting, instruction, reason in (*state.gathering.values(), *clusters.unfinished(state)):
         raise Deadlock(reason, instruction=instruction, thread=state.first_thread(waiting))
-    for waiting, instruction in state.meeting.waiting.values() if state.meeting else ():
-        b = int(np.argwhere(waiting)[0][0]) // state.launch.cluster.size * state.launch.cluster.size
-        cluster = slice(b, b + state.launch.cluster.size)
-        raise Deadlock(
-            f"the barrier of the cluster is never completed: {int(waiting[cluster].sum())} of its "
-            f"threads wait, {int(state.alive[cluster].sum())} have not exited",
-            instruction=instruction,
-            thread=state.first_thread(waiting),
-        )
     for number, groups in state.waiting.items():
         for mask, instruction, *_ in groups.values():
             b = int(np.argwhere(mask)[0][0])

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import clusters
+from .clusters import OFFSET
 from .errors import PTXError
 from .forms import DTYPES, Unsupported
 from .memory import (
@@ -24,7 +25,6 @@ from .memory import (
     window_of,
 )
 
-OFFSET = (1 << RANK_SHIFT) - 1  # the bits of an address in shared memory
 HIGHEST = (NAMED >> RANK_SHIFT) - 1  # of the ranks that an address of 32 bits can name
 STARTS = {
     "global": 0,
@@ -50,17 +50,17 @@ def change_window(i, at):
     shift = dtype((-start if to else start) & (2 ** (8 * dtype().itemsize) - 1))
     if not start:
         return lambda state, mask: write(state.registers, read(state.registers), mask)
+    shared = start == SHARED_WINDOW
 
     def execute(state, mask):
         address = read(state.registers)
-        if start == SHARED_WINDOW and state.launch.cluster.size > 1:
-            own = clusters.tags(state).astype(np.uint64)
-            if not to:
-                address = np.where(address > OFFSET, address, address + own)
-            elif space != "shared::cluster":
-                mine = (address - own - np.uint64(start)) <= OFFSET
-                address = np.where(mine, address - own, address)
-        write(state.registers, address + shift, mask)
+        if not to and shared and state.launch.cluster.size > 1:
+            own = clusters.tags(state).astype(dtype)
+            address = np.where(address > OFFSET, address, address + own)
+        address = address + shift
+        if to and shared and space != "shared::cluster":
+            address = clusters.unnamed(state, address.view(np.int64)).view(dtype)
+        write(state.registers, address, mask)
 
     return execute
 
@@ -83,8 +83,7 @@ def is_space(i, at):
                 constant |= (address >= a.start) & (address < a.end)
             inside &= constant if name == "const" else ~constant
         if space in ("shared", "shared::cta") and state.launch.cluster.size > 1:
-            tag = address - SHARED_WINDOW & ~OFFSET
-            inside = inside & ((tag == 0) | (tag == clusters.tags(state)))
+            inside = inside & (clusters.unnamed(state, address - SHARED_WINDOW) <= OFFSET)
         write(state.registers, inside, mask)
 
     return execute

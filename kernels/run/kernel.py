@@ -13,10 +13,12 @@ from ..instruments import pipeline, trace
 from ..instruments.findings import Finding, namer
 from ..instruments.parameters import parameters
 from ..instruments.sanitizer import sanitize
+from ..ptx.tensor_maps import memory_of
 from . import build, capability, gpu
 from .arguments import converter, declared, place_of, require_apart
 from .limits import launch_size, require_shared
 from .progress import progress
+from .tensor_map import TensorMap
 
 DEVICES = ("auto", "gpu", "interpreter")
 Size = int | Sequence[int]  # of a grid or a block: 1 to 3 numbers, x first
@@ -99,9 +101,10 @@ class Kernel:
 
         `args` are NumPy arrays, written in place (unless they are read-only: a GPU works on a
         copy of those, and in the interpreter a store to one is an error); CuPy arrays, which need
-        the GPU; numbers; and bytes for structs passed by value. `device` "auto" takes the GPU if
-        there is one. `dynamic_shared` is in bytes. `step_limit`: how often a place in the
-        code is passed before the interpreter takes a loop for endless; 2^20 without.
+        the GPU; numbers; bytes for structs passed by value, and a TensorMap for a CUtensorMap.
+        `device` "auto" takes the GPU if there is one. `dynamic_shared` is in bytes. `step_limit`:
+        how often a place in the code is passed before the interpreter takes a loop for endless;
+        2^20 without.
 
         Raises TypeError or ValueError for arguments that do not fit the kernel, gpu.NoGPU without
         a GPU, ptx.PTXError when it goes wrong in the interpreter.
@@ -297,13 +300,15 @@ class Kernel:
         loaded = self._loaded.get(number)
         if loaded is None:
             loaded = self._loaded[number] = gpu.load(self.cubin(gpu.arch()), self.symbol)
-        host = [x for x in values if isinstance(x, np.ndarray)]
-        if not host:
+        if not any(isinstance(x, (np.ndarray, TensorMap)) for x in values):
             gpu.launch(loaded, grid, block, values, dynamic_shared)
             return
+        held = [memory_of(x) for x in values]
+        host = [x for x in held if isinstance(x, np.ndarray)]
         # by place: an array passed twice stays one array on the GPU
         there = {place_of(x): gpu.to_device(x) for x in host}
-        args = [there[place_of(x)] if isinstance(x, np.ndarray) else x for x in values]
+        args = [there[place_of(x)] if isinstance(x, np.ndarray) else x for x in held]
+        args = [x.encoded(y) if isinstance(x, TensorMap) else y for x, y in zip(values, args)]
         gpu.launch(loaded, grid, block, args, dynamic_shared)
         for x in host:
             if x.flags.writeable:
@@ -321,9 +326,12 @@ def choose_device(
         raise ValueError(f"device must be one of {', '.join(DEVICES)}, not {device!r}")
     on_gpu = on_host = False
     for x in arrays:
-        if isinstance(x, np.ndarray):
+        if isinstance(x, np.generic):
+            continue
+        held = memory_of(x)
+        if isinstance(held, np.ndarray):
             on_host = True
-        elif not isinstance(x, np.generic) and gpu.is_device_array(x):
+        elif gpu.is_device_array(held):
             on_gpu = True
     if on_gpu and on_host:
         raise TypeError("NumPy and CuPy arrays are mixed: pass one kind (cupy.asarray(x))")
