@@ -48,6 +48,8 @@ def fragments(instruction: str) -> dict[str, Fragment]:
 
 def _mma(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
     shape, types = words[2], tuple(word for word in words[5:] if word != "satfinite")
+    if words[:2] != ("sync", "aligned") or words[3:5] != ("row", "col"):
+        raise Unsupported(".".join(words))
     if types not in matrix.KINDS or shape not in matrix.SHAPES[types[1]]:
         raise Unsupported(".".join(words))
     names = dict(zip("dab", types))
