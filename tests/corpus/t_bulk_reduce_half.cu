@@ -13,13 +13,12 @@ __device__ void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::
 #define REDUCE(what, to, from)                                                                     \
     asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group." what " [%0], [%1], %2;"      \
                  :: "l"(to), "r"(shared(from)), "r"(256) : "memory")
-extern "C" __global__ void reduce(const unsigned *x, unsigned *sum, unsigned *least,
-                                  const unsigned *b, unsigned *sum_b)
+extern "C" __global__ void reduce(const void *x, void *sum, void *least, const void *b, void *sum_b)
 {
     __shared__ __align__(128) unsigned s[64], sb[64];
     int t = threadIdx.x;
-    s[t] = x[t];
-    sb[t] = b[t];
+    s[t] = ((const unsigned *)x)[t];
+    sb[t] = ((const unsigned *)b)[t];
     fence_async();
     __syncthreads();
     if (t == 0) {
