@@ -72,6 +72,7 @@ def exit_threads(state, mask):
     for place, (waiting, _) in state.gathering.items():
         state.resume(place, waiting)
     state.gathering.clear()
+    state.flights.leave(state)
 
 
 def branch(i, at):
@@ -279,8 +280,18 @@ def nothing(i, at):
     return lambda state, mask: None
 
 
+FENCES = {
+    *("cta", "gl", "gpu", "sys", "cluster", "sc", "acq_rel", "acquire", "release", "relaxed"),
+    *("mbarrier_init", "sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
+    *("proxy", "alias", "async", "async::generic", "global", "tensormap::generic"),
+    *("shared::cta", "shared::cluster"),
+}
+
+
 def fence(i, at):
     """Threads of a chunk run in lockstep and see each other's stores: only the sink is told."""
+    if set(i.modifiers) - FENCES:
+        raise Unsupported(".".join(i.modifiers))
 
     def execute(state, mask):
         if state.sink is not None:
@@ -341,4 +352,6 @@ SIMPLE = {
     "isspacep": is_space,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
+    # a grid that runs here has nothing before it that is under way
+    **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),
 }

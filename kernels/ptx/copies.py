@@ -5,13 +5,37 @@ PTX ISA, chapter 9.7.9.25 (cp.async and its groups).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
+from . import mbarriers
 from .access import reach
+from .errors import PTXError
 from .events import Landed
 from .forms import Unsupported
 from .integers import low_ones
-from .syntax import Instruction
+from .mbarrier_ops import objects
+from .syntax import Instruction, Register
+
+KNOWN = {"ca", "cg", "shared", "shared::cta", "global", "L2::cache_hint"}
+KNOWN |= {f"L2::{n}B" for n in (64, 128, 256)}
+
+
+@dataclass
+class Copy:
+    """The copies of one instruction, one for each of these threads."""
+
+    write: Callable[[np.ndarray], None]
+    left: np.ndarray  # bool (B, T): those under way
+
+    def land(self, state, threads: np.ndarray) -> None:
+        now = self.left & threads
+        if now.any():
+            self.left &= ~now
+            state.changed = True
+            self.write(now)
 
 
 def commit_group(i: Instruction, at):
@@ -21,30 +45,48 @@ def commit_group(i: Instruction, at):
 def wait_all(i: Instruction, at):
     def execute(state, mask):
         state.copies.commit(state.full(mask))
-        state.copies.wait(state.full(mask), 0)
+        land_older(state, mask, 0)
 
     return execute
 
 
 def wait_group(i: Instruction, at):
     pending = int(i.operands[0].value)
-    return lambda state, mask: state.copies.wait(state.full(mask), pending)
+    return lambda state, mask: land_older(state, mask, pending)
+
+
+def land_older(state, mask, pending: int) -> None:
+    """All but the newest `pending` groups of each of these threads."""
+    for copy, threads in state.copies.older(state.full(mask), pending):
+        copy.land(state, threads)
+
+
+def source_size(operand, width: int, at):
+    """A function registers -> how many bytes come from the source."""
+    name = operand.name.removeprefix("!") if isinstance(operand, Register) else ""
+    if at.function.registers.get(name) == "pred":
+        ignored = at.slots.reader(operand, np.bool_)
+        return lambda registers: np.where(ignored(registers), np.uint32(0), np.uint32(width))
+    return at.slots.reader(operand, np.uint32)
 
 
 def async_copy(i: Instruction, at):
-    """cp.async.{ca,cg}.shared.global [to], [from], size{, source size}: missing bytes are zeros.
+    """cp.async.{ca,cg}.shared.global [to], [from], size{, source size or predicate}{, policy}:
+    missing bytes are zeros, all of them where the predicate says to ignore the source.
 
     The source is read at once and written to shared memory by the wait, so that a kernel which
     forgets to wait computes with what was there before."""
     words, slots = set(i.modifiers) - {"async"}, at.slots
-    known = {"ca", "cg", "shared", "shared::cta", "global"}
-    if {w for w in words if not w.startswith("L2::")} - known or "global" not in words:
+    if words - KNOWN or "global" not in words:
         raise Unsupported(".".join(i.modifiers))
     to_address, from_address = slots.address(i.operands[0]), slots.address(i.operands[1])
     width = int(i.operands[2].value)
-    read_size = slots.reader(i.operands[3], np.uint32) if len(i.operands) > 3 else None
-    if width not in (4, 8, 16):
-        raise Unsupported(f"cp.async of {width} bytes")
+    if width not in ((16,) if "cg" in words else (4, 8, 16)):
+        raise Unsupported(f"{i.text} of {width} bytes")
+    more = i.operands[3 : -1 if "L2::cache_hint" in words else None]
+    if len(more) > 1:
+        raise Unsupported("so many operands")
+    read_size = source_size(more[0], width, at) if more else None
 
     def execute(state, mask):
         active = state.full(mask)
@@ -52,6 +94,13 @@ def async_copy(i: Instruction, at):
         target = to_address(state.registers)
         count = np.uint32(width) if read_size is None else read_size(state.registers)
         count = np.broadcast_to(count, state.shape)
+        if (active & (count > width)).any():
+            b, t = np.argwhere(active & (count > width))[0]
+            raise PTXError(
+                f"cp.async of {width} bytes of which {int(count[b, t])} come from the source",
+                instruction=i,
+                thread=state.describe_thread(b, t),
+            )
         reading = active & (count > 0)
         home, shared = state.spaces["global"], state.spaces["shared"]
         for n in np.unique(count[reading]):
@@ -70,43 +119,37 @@ def async_copy(i: Instruction, at):
                     Landed(i, width, target, done, state.blocks, state.shape[1], state.steps)
                 )
 
-        state.copies.add(land, active)
+        state.copies.add(Copy(land, active.copy()), active)
 
     return execute
 
 
-class AsyncCopies:
-    """The copies under way in a chunk, in groups, counted for each thread."""
+def arrive(i: Instruction, at):
+    """cp.async.mbarrier.arrive: an arrival that comes when all copies of the thread to date have
+    landed. One more is pending until then, with .noinc not."""
+    words = set(i.modifiers) - {"async", "mbarrier", "arrive", "b64", "noinc"}
+    if words - {"shared", "shared::cta"} or "b64" not in i.modifiers:
+        raise Unsupported(".".join(i.modifiers))
+    find, more = objects(i, i.operands[0], at), "noinc" not in i.modifiers
 
-    def __init__(self):
-        self.open = []  # (write, threads): not yet committed
-        self.groups = []  # [copies, threads that committed them], oldest first
+    def execute(state, mask):
+        barriers = find(state, mask)
+        if more:
+            mbarriers.await_more(i, state, barriers)
+        earlier = list(state.copies.of(state.full(mask)))
 
-    def add(self, write, threads) -> None:
-        self.open.append((write, threads))
+        def land(numbers):
+            here = barriers[numbers]
+            threads = np.zeros(state.shape, bool)
+            threads[here.block, here.thread] = True
+            for copy, whose in earlier:
+                copy.land(state, whose & threads)
+            state.copies.forget(lambda copy: not copy.left.any())
+            mbarriers.arrive(i, state, here, np.ones(len(here), np.int64))
 
-    def commit(self, threads) -> None:
-        mine = self.open  # of other threads too, which the group does not have
-        self.open = [
-            (write, owners & ~threads) for write, owners in self.open if (owners & ~threads).any()
-        ]
-        self.groups.append([mine, threads.copy()])
+        state.flights.add(i, barriers, land)
 
-    def wait(self, threads, pending: int) -> None:
-        """Land all but the newest `pending` groups of each of these threads."""
-        newer = np.zeros(threads.shape, np.int64)
-        landed = []
-        for copies, owners in reversed(self.groups):
-            landing = owners & threads & (newer >= pending)
-            newer += owners
-            if landing.any():
-                landed.append((copies, landing))
-                owners &= ~landing
-        for copies, landing in reversed(landed):  # oldest first, as they were issued
-            for write, threads_of_copy in copies:
-                if (threads_of_copy & landing).any():
-                    write(threads_of_copy & landing)
-        self.groups = [group for group in self.groups if group[1].any()]
+    return execute
 
 
 COPIES = {
@@ -114,4 +157,5 @@ COPIES = {
     "cp.async.commit_group": commit_group,
     "cp.async.wait_group": wait_group,
     "cp.async.wait_all": wait_all,
+    "cp.async.mbarrier.arrive": arrive,
 }

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import control, flow, isa, memory
-from .access import MEMORY
 from .batches import in_batches, is_multiply_add, lent, multiply_adds
-from .copies import COPIES
+from .decoders import FAMILIES
 from .errors import ParseError, UnknownOpcode
 from .events import Launched
 from .explicit import explicit
@@ -277,7 +276,7 @@ def compute(i: Instruction, at: Site):
     return execute
 
 
-DECODERS = {**dict.fromkeys(OPS, compute), **MEMORY, **COPIES, **control.SIMPLE}
+DECODERS = {**dict.fromkeys(OPS, compute), **FAMILIES}
 
 
 def run(

@@ -124,6 +124,7 @@ class Turns:
                 state.changed, self.progressed, quiet = False, True, 0
                 if state.polls:
                     state.polls.clear()
+                    state.missed.clear()
             elif state.impatient:
                 state.impatient, fair_until = False, turn + FAIR_TURNS
                 if quiet >= QUIET and not (self.alone and not self.progressed):
@@ -159,6 +160,8 @@ class Turns:
             state.launch.printer.flush()
             blocks = " (blocks of the grid that have not begun have no room: a GPU runs about "
             more = blocks + f"{RESIDENT} threads at once)" if state.unstarted else ""
+            for stuck in state.missed.values():
+                raise stuck()
             if state.impatient or state.polls:
                 message = (
                     "the threads wait for a change of memory that nobody is left to make" + more

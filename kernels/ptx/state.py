@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from . import memory
-from .copies import AsyncCopies
-from .errors import thread_name
+from .errors import PTXError, thread_name
 from .functions import Frame, Layout
+from .groups import Groups
 from .library import Heap, Printer
+from .proxy import Flights
 
 PATIENCE = 4  # looks at memory that nobody changes before it is others' turn
 
@@ -57,13 +59,15 @@ class State:
     arrived: dict[int, np.ndarray] = field(default_factory=dict)  # bar.arrive counts (B,)
     gathering: dict[int, tuple] = field(default_factory=dict)  # place of a warp-wide instruction
     # -> (mask of the lanes that wait, instruction)
-    copies: AsyncCopies = field(default_factory=AsyncCopies)
+    copies: Groups = field(default_factory=Groups)  # cp.async's
+    flights: Flights = field(default_factory=Flights)  # of the asynchronous proxy
     patterns: dict[int, tuple] = field(default_factory=dict)  # see `patterns.recurring`
     # how the run gets on, for the scheduler
     changed: bool = False  # memory, or who is there, has changed in this turn
     careful: bool = False  # a store of what is there already does not count as a change
     polls: dict[int, int] = field(default_factory=dict)  # looks at memory since it last changed
     impatient: bool = False  # one of them has looked several times
+    missed: dict[int, Callable] = field(default_factory=dict)  # the error if it looks for ever
     unstarted: bool = False  # blocks wait for room that this chunk does not give up
 
     def __post_init__(self):
@@ -96,10 +100,13 @@ class State:
             mask = self.ready[place] | mask
         self.ready[place] = None if mask is None or mask.all() else mask
 
-    def poll(self, pc: int) -> None:
-        """Threads look at what another may change: a strong load, an atomic that did nothing."""
+    def poll(self, pc: int, stuck: Callable[[], PTXError] | None = None) -> None:
+        """Threads look at what another may change: a strong load, an atomic that did nothing.
+        `stuck` makes the error of those who look for ever, if there is more to say."""
         count = self.polls.get(pc, 0) + 1
         self.polls[pc] = count
+        if stuck is not None:
+            self.missed[pc] = stuck
         if count >= PATIENCE:
             self.impatient = True
 

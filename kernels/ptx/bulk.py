@@ -1,0 +1,208 @@
+"""cp.async.bulk and cp.reduce.async.bulk: one thread copies, or combines, a stretch of bytes.
+
+Into shared memory they report to an mbarrier, and have read their source when they are issued;
+into global memory they belong to a bulk group of the thread (see `proxy`).
+PTX ISA, chapter 9.7.9.25.4 (bulk copies) and 9.7.9.25.3 (their groups).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import atomics
+from .cargo import UNIT, Cargo
+from .errors import PTXError
+from .events import Started, Stretches
+from .forms import Unsupported
+from .mbarrier_ops import number
+from .places import SHARED, Places, flat, in_shared, within
+from .syntax import Instruction
+
+INTO_SHARED, GROUPED = "mbarrier::complete_tx::bytes", "bulk_group"
+HINT = "L2::cache_hint"  # one more operand, that says nothing about values
+COMMON = (
+    "and.b32 or.b32 xor.b32 add.u32 add.s32 add.u64 min.u32 min.s32 max.u32 max.s32 inc.u32 dec.u32"
+)
+REDUCTIONS = {  # to where: operations and types
+    "shared::cluster": set(COMMON.split()),
+    "global": set(COMMON.split())
+    | {"and.b64", "or.b64", "xor.b64", "add.f32", "add.f64", "add.noftz.f16", "add.noftz.bf16"}
+    | {f"{name}.{kind}" for name in ("min", "max") for kind in ("u64", "s64", "f16", "bf16")},
+}
+
+
+def route(i: Instruction, start: int) -> tuple[str, str, str, list[str]]:
+    """Where to, where from, how it reports, and the modifiers that are left. `start`: of the
+    first of them."""
+    words = [*i.modifiers[start:]]
+    if len(words) < 3:
+        raise Unsupported(".".join(i.modifiers))
+    to, source, mechanism, *rest = words
+    into_shared = to in ("shared::cluster", "shared::cta") and source == "global"
+    across = to == "shared::cluster" and source == "shared::cta"
+    out = to == "global" and source == "shared::cta"
+    if mechanism != (GROUPED if out else INTO_SHARED) or not (into_shared or across or out):
+        raise Unsupported(".".join(i.modifiers))
+    rest = [word for word in rest if word != HINT]
+    return to, source, mechanism, rest
+
+
+def copy(i: Instruction, at):
+    """cp.async.bulk"""
+    to, source, _, rest = route(i, 2)
+    if rest:
+        raise Unsupported(".".join(f".{word}" for word in rest))
+    return transfer(i, at, to, source, Cargo.deliver)
+
+
+def reduce(i: Instruction, at):
+    """cp.reduce.async.bulk: combined element by element with what is at the destination."""
+    to, source, _, rest = route(i, 3)
+    if source == "global" or ".".join(rest) not in REDUCTIONS.get(to, ()):
+        raise Unsupported(".".join(i.modifiers))
+    name, kind = rest[0], rest[-1]
+    operation = atomics.operation(name, kind)(to)
+    bits = "b16" if kind in atomics.HALVES else kind
+    combine = lambda cargo, numbers: cargo.reduce(numbers, bits, operation)
+    return transfer(i, at, to, source, combine)
+
+
+def transfer(i: Instruction, at, to: str, source: str, put):
+    """`put(cargo, numbers)` does what the copies with these numbers do to their destination."""
+    slots = at.slots
+    to_address, from_address = (slots.address(operand) for operand in i.operands[:2])
+    size_of = number(i.operands[2], at)
+    barrier_address = None if to == "global" else slots.address(i.operands[3])
+    if len(i.operands) != 3 + (to != "global") + (HINT in i.modifiers):
+        raise Unsupported("so many operands")
+
+    def execute(state, mask):
+        registers = state.registers
+        targets = find(i, state, to, to_address(registers), mask)
+        sources = find(i, state, source, from_address(registers), mask)
+        size = size_of(state, targets)
+        check_sizes(i, state, targets, size)
+        fine = in_bounds(i, state, "load", source, sources, size)
+        fine &= in_bounds(i, state, "store", to, targets, size)
+        barriers = None
+        if barrier_address is not None:
+            barriers = in_shared(i, state, to, barrier_address(registers), mask)
+            shared = state.spaces["shared"]
+            fine &= within(i, state, "atomic", shared, barriers, 8, 8)
+            barriers = barriers[fine]
+        targets, sources, size = targets[fine], sources[fine], size[fine]
+        ticket = state.tickets(len(size))
+        start(i, state, ticket, (source, sources), (to, targets), size)
+        home, target = space_of(state, source), space_of(state, to)
+        cargo = Cargo(home, first(home, sources), target, first(target, targets), size)
+        if barriers is not None:
+            cargo.fetch()
+            state.flights.add(i, barriers, lambda numbers: put(cargo, numbers), size, ticket)
+            return
+        index = np.full(state.shape, -1)
+        index[targets.block, targets.thread] = np.arange(len(size))
+        state.flights.add_to_group(
+            i,
+            index >= 0,
+            lambda threads: cargo.fetch(index[threads]),
+            lambda threads: put(cargo, index[threads]),
+            ticket,
+        )
+
+    return execute
+
+
+def space_of(state, name: str):
+    return state.spaces["shared" if name in SHARED else name]
+
+
+def first(space, at: Places) -> np.ndarray:
+    """The places' first bytes in the data of their space."""
+    return at.address + space.row[at.row, 0]
+
+
+def find(i, state, space: str, address, mask) -> Places:
+    if space in SHARED:
+        return in_shared(i, state, space, address, mask)
+    block, thread = np.nonzero(state.full(mask))
+    return Places(np.zeros_like(block), flat(address, state, block, thread), block, thread)
+
+
+def check_sizes(i, state, at: Places, size: np.ndarray) -> None:
+    wrong = (size % UNIT != 0) | (size == 0)
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        raise PTXError(
+            f"a bulk copy of {int(size[n])} bytes, which is not a positive multiple of {UNIT}",
+            instruction=i,
+            thread=at.thread_name(state, n),
+        )
+
+
+def in_bounds(i, state, kind: str, space: str, at: Places, size: np.ndarray) -> np.ndarray:
+    """bool (N,): as `within`, for stretches of several sizes."""
+    home, fine = space_of(state, space), np.ones(len(at), bool)
+    for n in np.unique(size):
+        same = np.flatnonzero(size == n)
+        fine[same] = within(i, state, kind, home, at[same], int(n), UNIT)
+    if kind == "store" and home.read_only:
+        name = lambda n: at.thread_name(state, n)
+        home.check_writeable(at.address, fine, i, name)
+    return fine
+
+
+def start(i, state, ticket, source, target, size) -> None:
+    """Tell the sink what has been issued. source, target: a space and the places in it."""
+    if state.sink is None or not len(size):
+        return
+    operation = np.arange(len(size))
+    reads, writes = (
+        (Stretches("shared" if space in SHARED else space, operation, at.row, at.address, size),)
+        for space, at in (source, target)
+    )
+    issuer = source[1].block, source[1].thread
+    about = state.blocks, state.shape[1], state.steps
+    state.sink(Started(i, ticket, *issuer, reads, writes, *about))
+
+
+def prefetch(i: Instruction, at):
+    """cp.async.bulk.prefetch.L2.global: a hint, but for what it may be asked for."""
+    if i.modifiers[2:5] != ("prefetch", "L2", "global") or set(i.modifiers[5:]) - {HINT}:
+        raise Unsupported(".".join(i.modifiers))
+    address_of, size_of = at.slots.address(i.operands[0]), number(i.operands[1], at)
+
+    def execute(state, mask):
+        places = find(i, state, "global", address_of(state.registers), mask)
+        check_sizes(i, state, places, size_of(state, places))
+        wrong = places.address % UNIT != 0
+        if wrong.any():
+            n = int(np.argmax(wrong))
+            raise PTXError(
+                f"a bulk prefetch at {int(places.address[n]):#x}: the address must be a multiple "
+                f"of {UNIT}",
+                instruction=i,
+                thread=places.thread_name(state, n),
+            )
+
+    return execute
+
+
+def commit_group(i: Instruction, at):
+    return lambda state, mask: state.flights.commit(state.full(mask))
+
+
+def wait_group(i: Instruction, at):
+    """cp.async.bulk.wait_group{.read} N"""
+    if set(i.modifiers[3:]) - {"read"}:
+        raise Unsupported(".".join(i.modifiers))
+    pending, reading = int(i.operands[0].value), "read" in i.modifiers
+    return lambda state, mask: state.flights.wait(i, state, state.full(mask), pending, reading)
+
+
+BULK = {
+    "cp.async.bulk": copy,
+    "cp.async.bulk.prefetch": prefetch,
+    "cp.async.bulk.commit_group": commit_group,
+    "cp.async.bulk.wait_group": wait_group,
+    "cp.reduce.async.bulk": reduce,
+}

@@ -1,0 +1,61 @@
+"""Groups of asynchronous operations, which each thread commits and waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+
+class Groups:
+    """What has been issued in a chunk and not been waited for, in groups, counted for each
+    thread. An operation is anything; masks are bool (B, T)."""
+
+    def __init__(self):
+        self.open = []  # (operation, threads): not yet committed
+        self.closed = []  # [operations, threads that committed them], oldest first
+
+    def add(self, operation, threads: np.ndarray) -> None:
+        self.open.append((operation, threads))
+
+    def commit(self, threads: np.ndarray) -> None:
+        mine = self.open  # of other threads too, which the group does not have
+        self.open = [(one, left) for one, owners in mine if (left := owners & ~threads).any()]
+        self.closed.append([mine, threads.copy()])
+
+    def older(
+        self, threads: np.ndarray, pending: int, keep: bool = False
+    ) -> Iterator[tuple[Any, np.ndarray]]:
+        """The operations, oldest first, of all but the newest `pending` groups of each of these
+        threads, and whose they are. The groups are forgotten then, unless they are kept."""
+        newer = np.zeros(threads.shape, np.int64)
+        found = []
+        for operations, owners in reversed(self.closed):
+            done = owners & threads & (newer >= pending)
+            newer += owners
+            if done.any():
+                found.append((operations, done))
+                if not keep:
+                    owners &= ~done
+        self.closed = [group for group in self.closed if group[1].any()]
+        for operations, done in reversed(found):
+            for one, owners in operations:
+                if (owners & done).any():
+                    yield one, owners & done
+
+    def of(self, threads: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+        """All operations of these threads, oldest first."""
+        for operations, committed in [*self.closed, (self.open, threads)]:
+            for one, owners in operations:
+                if (mine := owners & committed & threads).any():
+                    yield one, mine
+
+    def forget(self, over: Callable[[Any], bool]) -> None:
+        """Take out the operations that are over, though nobody has waited for their groups."""
+        self.open = [(one, owners) for one, owners in self.open if not over(one)]
+        for group in self.closed:
+            group[0] = [(one, owners) for one, owners in group[0] if not over(one)]
+
+    def __bool__(self) -> bool:
+        return bool(self.open or self.closed)

@@ -1,0 +1,244 @@
+"""mbarrier objects: barriers in shared memory that count arrivals and bytes.
+
+An object is 8 bytes of shared memory. A phase of it is over when no arrivals are pending and no
+bytes are missing; the next one begins then, in which as many arrivals are pending as are expected.
+
+    bits 0-19 expected arrivals, 20-39 pending arrivals, 40-60 bytes missing (signed: bytes can be
+    there before somebody expects them), 61 parity of the phase, 62-63 what no other memory has
+
+PTX leaves the layout open. A state (of mbarrier.arrive) is what the object was before.
+PTX ISA, chapter 9.7.13.15 (mbarrier).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import Endless, PTXError
+from .events import MemoryBarrier
+from .places import Places
+
+MOST = (1 << 20) - 1  # arrivals, and bytes either way
+MARK = np.uint64(0b10 << 62)
+GONE = np.uint64(0)  # after mbarrier.inval
+
+
+@dataclass(frozen=True)
+class Objects:
+    """What N words hold. int64 (N,) arrays."""
+
+    parity: np.ndarray  # of the current phase
+    pending: np.ndarray
+    expected: np.ndarray
+    missing: np.ndarray  # bytes
+
+    def pack(self) -> np.ndarray:
+        fields = (self.expected, 0), (self.pending, 20), (self.missing & 0x1FFFFF, 40)
+        word = np.full(self.parity.shape, MARK)
+        for value, shift in (*fields, (self.parity, 61)):
+            word |= value.astype(np.uint64) << np.uint64(shift)
+        return word
+
+
+def unpack(word: np.ndarray) -> Objects:
+    """The objects in uint64 words; what they hold must be objects (see `is_object`)."""
+    field = lambda shift, bits: (word >> np.uint64(shift) & np.uint64((1 << bits) - 1)).astype(
+        np.int64
+    )
+    missing = field(40, 21)
+    missing = np.where(missing > MOST, missing - (1 << 21), missing)
+    return Objects(field(61, 1), field(20, 20), field(0, 20), missing)
+
+
+def is_object(word: np.ndarray) -> np.ndarray:
+    return word >> np.uint64(62) == MARK >> np.uint64(62)
+
+
+def _index(state, at: Places) -> np.ndarray:
+    return state.spaces["shared"].row[at.row, 0] + at.address >> 3
+
+
+def look(i, state, at: Places) -> np.ndarray:
+    """The words at these places. Raises a PTXError where there is no object."""
+    word = state.spaces["shared"].views[8][_index(state, at)]
+    wrong = ~is_object(word)
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        refuse(i, state, at, n, "is not initialised: mbarrier.init comes first")
+    return word
+
+
+def refuse(i, state, at: Places, n: int, why: str) -> None:
+    """Raise a PTXError about the object that the nth thread named."""
+    where = state.spaces["shared"].describe(int(at.address[n]))
+    raise PTXError(
+        f"the mbarrier at {where}, {why}", instruction=i, thread=at.thread_name(state, n)
+    )
+
+
+def tell(i, state, what: str, at: Places, count, thread=None) -> None:
+    """`thread`: who does it, if not the threads that name the places."""
+    if state.sink is not None and len(at):
+        count = np.broadcast_to(np.asarray(count, np.int64), at.row.shape)
+        thread = at.thread if thread is None else np.broadcast_to(thread, at.row.shape)
+        about = state.blocks, state.shape[1], state.steps
+        state.sink(MemoryBarrier(i, what, at.row, at.address, at.block, thread, count, *about))
+
+
+def initialise(i, state, at: Places, count: np.ndarray) -> None:
+    """Begin the first phase, in which so many arrivals are expected."""
+    check_range(i, state, at, count, "an mbarrier expects")
+    nothing = np.zeros_like(count)
+    state.spaces["shared"].views[8][_index(state, at)] = Objects(
+        nothing, count, count, nothing
+    ).pack()
+    state.changed = True
+    tell(i, state, "init", at, count)
+
+
+def invalidate(i, state, at: Places) -> None:
+    look(i, state, at)
+    state.spaces["shared"].views[8][_index(state, at)] = GONE
+    state.changed = True
+    tell(i, state, "inval", at, 0)
+
+
+def check_range(i, state, at: Places, count, what: str) -> None:
+    wrong = (count < 1) | (count > MOST)
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        raise PTXError(
+            f"{what} 1 to {MOST} arrivals, not {int(count[n])}",
+            instruction=i,
+            thread=at.thread_name(state, n),
+        )
+
+
+def arrive(
+    i, state, at: Places, count, size=None, drop: bool = False, completes: bool = True
+) -> np.ndarray:
+    """Arrivals of N threads, `count` each, in the order of the threads; returns the state that
+    each found. `size`: bytes that each expects before it arrives. `drop`: as many arrivals fewer
+    are expected from the next phase on. Not `completes`: the phase must not end with them.
+
+    One round serves all threads that arrive in one phase of their object."""
+    check_range(i, state, at, count, "a thread may make")
+    size_ = np.zeros(len(at), np.int64) if size is None else size
+    if size is not None:
+        tell(i, state, "expect", at, size)
+    tell(i, state, "arrive", at, count)
+    found = np.zeros(len(at), np.uint64)
+    left = np.arange(len(at))
+    while left.size:
+        here = at[left]
+        _, first, which = np.unique(here.key, return_index=True, return_inverse=True)
+        old = unpack(look(i, state, here[first]))
+        order = np.argsort(which, kind="stable")
+        total = np.cumsum(count[left][order])
+        before = np.empty(left.size, np.int64)  # arrivals earlier in this round, at this object
+        before[order] = total - count[left][order]
+        before -= before[first][which]  # of objects before it
+        fits = before + count[left] <= old.pending[which]
+        if not fits[first].all():
+            n = int(np.argmax(~fits[first]))
+            beyond(i, state, here, int(first[n]), old, n, int(count[left[first[n]]]))
+        of, threads = which[fits], left[fits]
+        found[threads] = Objects(
+            old.parity[of], old.pending[of] - before[fits], old.expected[of], old.missing[of]
+        ).pack()
+        arrivals = np.bincount(of, count[threads], len(first)).astype(np.int64)
+        missing = old.missing + np.bincount(of, size_[threads], len(first)).astype(np.int64)
+        expected = old.expected - arrivals * drop
+        new = Objects(old.parity, old.pending - arrivals, expected, missing)
+        put(i, state, here[first], old, new, completes)
+        left = left[~fits]
+    return found
+
+
+def beyond(i, state, at: Places, n: int, old: Objects, which: int, count: int) -> None:
+    pending, missing = int(old.pending[which]), int(old.missing[which])
+    bytes_ = f", and {missing} bytes are missing" if missing else ""
+    refuse(
+        i,
+        state,
+        at,
+        n,
+        f"gets {count} arrivals when {pending} are pending in its phase{bytes_}: there would be "
+        "fewer than none",
+    )
+
+
+def await_more(i, state, at: Places) -> None:
+    """One more arrival of each thread is pending in the current phase."""
+    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
+    old = unpack(look(i, state, at[first]))
+    pending = old.pending + np.bincount(which)
+    if (pending > MOST).any():
+        n = int(np.argmax(pending > MOST))
+        refuse(i, state, at[first], n, f"cannot await {int(pending[n])} arrivals: at most {MOST}")
+    put(i, state, at[first], old, Objects(old.parity, pending, old.expected, old.missing))
+
+
+def expect(i, state, at: Places, size: np.ndarray) -> None:
+    """More bytes are missing in the current phase."""
+    tell(i, state, "expect", at, size)
+    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
+    old = unpack(look(i, state, at[first]))
+    missing = old.missing + np.bincount(which, size, len(first)).astype(np.int64)
+    put(i, state, at[first], old, Objects(old.parity, old.pending, old.expected, missing))
+
+
+def complete(i, state, at: Places, size: np.ndarray) -> None:
+    """Bytes are there: what an operation reports."""
+    tell(i, state, "complete", at, size, -1)
+    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
+    old = unpack(look(i, state, at[first]))
+    missing = old.missing - np.bincount(which, size, len(first)).astype(np.int64)
+    put(i, state, at[first], old, Objects(old.parity, old.pending, old.expected, missing))
+
+
+def put(i, state, at: Places, old: Objects, new: Objects, completes: bool = True) -> None:
+    """Store what objects have become; where nothing is left of a phase, the next one begins."""
+    wrong = np.abs(new.missing) > MOST
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        refuse(i, state, at, n, f"cannot miss {int(new.missing[n])} bytes: at most {MOST}")
+    over = (new.pending == 0) & (new.missing == 0) & ((old.pending != 0) | (old.missing != 0))
+    if over.any() and not completes:
+        refuse(i, state, at, int(np.argmax(over)), "is completed by an arrival with .noComplete")
+    word = Objects(
+        new.parity ^ over, np.where(over, new.expected, new.pending), new.expected, new.missing
+    ).pack()
+    state.spaces["shared"].views[8][_index(state, at)] = word
+    state.changed = True
+    ended = at[over]
+    ended = Places(ended.row, ended.address, ended.row, ended.thread)
+    tell(i, state, "phase", ended, new.parity[over], -1)
+
+
+def wanted(i, state, at: Places, given: np.ndarray, by_parity: bool) -> np.ndarray:
+    """The parities of the phases that threads wait for, by what they give: parities or states."""
+    wrong = given > 1 if by_parity else ~is_object(given)
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        what = "a phase's parity is 0 or 1" if by_parity else "no mbarrier.arrive gave this state"
+        refuse(i, state, at, n, f"is asked for {int(given[n]):#x}: {what}")
+    return given.astype(np.int64) if by_parity else unpack(given).parity
+
+
+def stuck(i, state, at: Places) -> Endless:
+    """What to say when nobody is left who could end the phase that the first thread waits for."""
+    found = unpack(look(i, state, at[:1]))
+    where = state.spaces["shared"].describe(int(at.address[0]))
+    parity, pending, expected, missing = (
+        int(x[0]) for x in (found.parity, found.pending, found.expected, found.missing)
+    )
+    return Endless(
+        f"{len(at)} threads wait at the mbarrier at {where} for the phase of parity {parity}, in "
+        f"which {pending} of {expected} arrivals and {missing} bytes are still to come; nobody is "
+        "left to bring them: an endless loop",
+        instruction=i,
+        thread=at.thread_name(state, 0),
+    )
