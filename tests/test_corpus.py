@@ -433,6 +433,7 @@ def test_a_header():
         ("// compare: none for 3", "is not as"),
         ("// output: stdout", "is not printf"),
         ("// counters: some", "is not none"),
+        ("// compute capability: 9.0", "is not 9.0a"),
     ],
 )
 def test_a_wrong_header(line, words):

@@ -22,6 +22,7 @@ and where needed
     // planted: race                    a fault is in it: one of these kinds has to be found, with
                                         commas between; values and counters are not compared
     // headers: cuda_fp16.h             headers of the CUDA toolkit that it includes
+    // compute capability: 9.0a         instructions that this GPU alone has, such as wgmma
 
 The line of a planted fault ends in `// fault`; where two lines meet in it, both may.
 
@@ -73,6 +74,7 @@ OPTIONAL = (
     "counters",
     "planted",
     "headers",
+    "compute capability",
 )
 ARRAY = re.compile(r"(out )?(\w+)\[(\d+(?:,\d+)*)\](?: (.+))?")
 
@@ -164,6 +166,8 @@ def _parse(name: str, source: str) -> Case:
         raise ValueError(f"output: {said['output']!r} is not printf")
     if said.get("counters", "none") != "none":
         raise ValueError(f"counters: {said['counters']!r} is not none")
+    if said.get("compute capability", "9.0a") != "9.0a":  # which the compiler reads itself
+        raise ValueError(f"compute capability: {said['compute capability']!r} is not 9.0a")
     return Case(
         name, header[0], source, said["family"], said["kernel"],
         _numbers(said["grid"]), _numbers(said["block"]), args,

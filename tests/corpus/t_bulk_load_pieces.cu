@@ -1,4 +1,4 @@
-// Bulk copies of 16 to 528 bytes that complete at one mbarrier
+// Bulk copies of 16 to 496 bytes that complete at one mbarrier
 //
 // family: bulk copies
 // kernel: pieces
@@ -46,7 +46,7 @@ extern "C" __global__ void pieces(const unsigned short *x, unsigned short *y)
     fence_async();
     __syncthreads();
     if (t < 4) {
-        int bytes = t == 0 ? 16 : t == 1 ? 48 : t == 2 ? 240 : 528, from = 128 * t;
+        int bytes = t == 0 ? 16 : t == 1 ? 48 : t == 2 ? 240 : 496, from = 128 * t;
         arrive_expect(&full, bytes);
         bulk_load(s + 256 * t, x + from, bytes, &full);
     }
