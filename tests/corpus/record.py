@@ -3,7 +3,8 @@
 Needs CuPy, and ncu and compute-sanitizer on the PATH. For each kernel: the arrays it leaves and
 what it prints, the driver's resources beside those that ptxas reports, ncu's counters, and the
 verdicts of compute-sanitizer's tools. It is saved after each stage; kernels that are not named
-stay as they are. The source is compiled as kernels/build.py does it (CuPy's own compilation adds
+stay as they are. Kernels of the families in FAMILIES are asked for the counters in FURTHER as
+well. The source is compiled as kernels/build.py does it (CuPy's own compilation adds
 -ftz=true), and launched by CuPy, so that the record owes nothing to the project's interpreter.
 
 A kernel that faults or hangs ends only its own process: outputs are taken one process a kernel,
@@ -43,6 +44,33 @@ LAUNCHES = 5  # under ncu, of which the least counts
 CHUNK = 20  # kernels in a process
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 STAGES = ("outputs", "counters", "sanitizer")
+# What a trace does not compute: instructions of warps for the tensor cores (mma.sync, wgmma),
+# ldmatrix and cp.async; what copies and products take of the memory that is L1 and shared memory.
+FURTHER = (
+    "sm__inst_executed_pipe_tensor_op_hmma.sum",
+    "sm__inst_executed_pipe_tensor_op_imma.sum",
+    "sm__inst_executed_pipe_tensor_op_gmma.sum",
+    "smsp__inst_executed_op_ldsm.sum",
+    "smsp__inst_executed_op_ldgsts.sum",
+    "smsp__inst_executed_op_shared_atom.sum",
+    "smsp__sass_inst_executed_op_shared_gmma.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "l1tex__data_bank_reads.sum",
+    "l1tex__data_bank_writes.sum",
+    "l1tex__m_xbar2l1tex_read_sectors.sum",
+)
+FAMILIES = {
+    "cp.async",
+    "memory barriers",
+    "bulk copies",
+    "matrix loads",
+    "tensor cores",
+    "warpgroups",
+    "clusters",
+    "tensor copies",
+    "roles of warps",
+}
 KEPT = 4096  # bytes of an array whose contents are kept beside their hash
 PATIENCE = 60  # seconds for a process of one kernel
 
@@ -245,7 +273,29 @@ def record_outputs(names: list[str], found: dict) -> None:
 
 
 def record_counters(names: list[str], found: dict) -> None:
-    def work(chunk: tuple[str, ...]) -> dict[str, dict]:
+    # planted kernels are not counted: what a wrong kernel does is nobody's standard
+    good = [n for n in names if found[n].get("outcome") == "done" and not load(n).planted]
+    for name, rows in launches_counted("counters", good, METRICS):
+        found[name] |= counted(rows)
+    more = [n for n in good if load(n).family in FAMILIES]
+    for name, rows in launches_counted("further counters", more, available(FURTHER)):
+        found[name]["further"] = counted(rows, tuple(rows[0].keys() - {"name"}))
+
+
+def available(metrics: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that this ncu counts on this GPU; prints the others."""
+    listed = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True).stdout
+    known = set(listed.split())
+    missing = [m for m in metrics if m.partition(".")[0] not in known]
+    if missing:
+        print(f"ncu does not list {', '.join(missing)}", flush=True)
+    return tuple(m for m in metrics if m not in missing)
+
+
+def launches_counted(label: str, names: list[str], metrics: tuple[str, ...]):
+    """Yield (name, a row of metrics for each of its launches), of those that ncu has counted."""
+
+    def work(chunk: tuple[str, ...]) -> dict[str, list[dict]]:
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "ncu.csv"
             status, printed, errors = child(
@@ -266,10 +316,11 @@ def record_counters(names: list[str], found: dict) -> None:
                     "--log-file",
                     str(log),
                     "--metrics",
-                    ",".join(METRICS),
+                    ",".join(metrics),
                 ),
             )
-            rows = profiling.parse(log.read_text(encoding="utf-8")) if log.exists() else []
+            text = log.read_text(encoding="utf-8") if log.exists() else ""
+            rows = profiling.parse(text, metrics)
         if len(rows) != LAUNCHES * len(chunk):
             print(
                 f"  ncu counted {len(rows)} launches of {len(chunk)} kernels ({status}): "
@@ -279,21 +330,16 @@ def record_counters(names: list[str], found: dict) -> None:
             if len(chunk) > 1:  # find the one that spoils it
                 return {k: v for name in chunk for k, v in work((name,)).items()}
             return {}
-        return {
-            name: counted(rows[n * LAUNCHES : (n + 1) * LAUNCHES]) for n, name in enumerate(chunk)
-        }
+        return {name: rows[n * LAUNCHES : (n + 1) * LAUNCHES] for n, name in enumerate(chunk)}
 
-    # planted kernels are not counted: what a wrong kernel does is nobody's standard
-    good = [n for n in names if found[n].get("outcome") == "done" and not load(n).planted]
-    for _, result in each("counters", work, chunks(good), 4):
-        for name, counters in result.items():
-            found[name] |= counters
+    for _, result in each(label, work, chunks(names) if metrics else [], 4):
+        yield from result.items()
 
 
-def counted(rows: list[dict]) -> dict:
+def counted(rows: list[dict], metrics: tuple[str, ...] = METRICS) -> dict:
     """The least of each counter, and of those that are not the same in all launches, the most."""
-    least, most = ({m: which(row[m] for row in rows) for m in METRICS} for which in (min, max))
-    return {"counters": least, "varies": {m: most[m] for m in METRICS if most[m] != least[m]}}
+    least, most = ({m: which(row[m] for row in rows) for m in metrics} for which in (min, max))
+    return {"counters": least, "varies": {m: most[m] for m in metrics if most[m] != least[m]}}
 
 
 def record_sanitizer(names: list[str], found: dict) -> None:

@@ -1,6 +1,6 @@
 // Copies that arrive beside their threads: two stages and two mbarriers
 //
-// family: asynchronous copies
+// family: cp.async
 // kernel: staged
 // grid: 1
 // block: 64

@@ -1,6 +1,6 @@
 // Groups waited for one after the other, each thread its own
 //
-// family: asynchronous copies
+// family: cp.async
 // kernel: groups
 // grid: 1
 // block: 32

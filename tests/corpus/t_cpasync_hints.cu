@@ -1,6 +1,6 @@
 // cp.async with a prefetch size and with a cache policy
 //
-// family: asynchronous copies
+// family: cp.async
 // kernel: hints
 // grid: 2
 // block: 32

@@ -1,6 +1,6 @@
 // Copies that arrive at an mbarrier which counts them
 //
-// family: asynchronous copies
+// family: cp.async
 // kernel: staged
 // grid: 2
 // block: 64

@@ -1,6 +1,6 @@
 // cp.async of 4, 8 and 16 bytes, through the L1 and past it
 //
-// family: asynchronous copies
+// family: cp.async
 // kernel: sizes
 // grid: 2
 // block: 64

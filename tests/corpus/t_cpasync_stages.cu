@@ -1,6 +1,6 @@
 // cp.async in four stages, three groups under way
 //
-// family: asynchronous copies
+// family: cp.async
 // kernel: stages
 // grid: 2
 // block: 64

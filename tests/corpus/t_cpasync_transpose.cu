@@ -1,6 +1,6 @@
 // A tile transposed on its way in by copies of 4 bytes
 //
-// family: asynchronous copies
+// family: cp.async
 // kernel: transpose
 // grid: 2
 // block: 32 8

@@ -1,6 +1,6 @@
 // A tile transposed by copies of 4 bytes into rows without padding
 //
-// family: asynchronous copies
+// family: cp.async
 // kernel: transpose
 // grid: 1
 // block: 32 4

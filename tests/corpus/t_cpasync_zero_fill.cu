@@ -1,6 +1,6 @@
 // cp.async of fewer bytes than it writes: the rest is filled with zeros
 //
-// family: asynchronous copies
+// family: cp.async
 // kernel: fill
 // grid: 1
 // block: 96
