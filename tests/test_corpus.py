@@ -205,12 +205,13 @@ def interpreted(name: str):
     """(arguments after all launches, what was printed, counters of the first launch)."""
     case, kernel, args = corpus.load(name), kernel_of(name), corpus.load(name).arguments()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
+        passed = corpus.passed(args)
         traced = kernel.trace(
-            case.grid, case.block, args, keep=(), dynamic_shared=case.dynamic_shared
+            case.grid, case.block, passed, keep=(), dynamic_shared=case.dynamic_shared
         )
         for _ in range(case.launches - 1):
-            kernel(case.grid, case.block, args, "interpreter", case.dynamic_shared)
-    return args, printed.getvalue(), dict(traced.counters)
+            kernel(case.grid, case.block, passed, "interpreter", case.dynamic_shared)
+    return [corpus.contents(x) for x in args], printed.getvalue(), dict(traced.counters)
 
 
 def difference(after: np.ndarray, recorded: dict, bound: tuple[float, str] | None) -> str | None:
@@ -340,8 +341,9 @@ def test_nearly_all_counters_are_those_of_the_gpu():
 def test_findings(name):
     """Nothing in a correct kernel; in a planted one the right kind of fault at a marked line."""
     case = corpus.load(name)
+    args = corpus.passed(case.arguments())
     found = kernel_of(name).sanitize(
-        case.grid, case.block, case.arguments(), case.dynamic_shared, case.unwritten
+        case.grid, case.block, args, case.dynamic_shared, case.unwritten
     )
     if not case.planted:
         assert found == ()
@@ -455,11 +457,30 @@ def test_a_wrong_header(line, words):
         "bytes 0g",
         "float[4] some",
         "int[4] below",
+        "map float[4,4]",
+        "map float[4,4] uniform box",
+        "map float 4 box 4",
+        "map int 4 box 4",
     ],
 )
 def test_a_wrong_argument(text):
     with pytest.raises(ValueError):
         corpus.argument(text, np.random.RandomState(0))
+
+
+def test_a_tensor_map():
+    text = "out map bfloat16[8,64] box 4,32 swizzle 64 fill nan steps 2,1"
+    found = corpus.argument(text, np.random.RandomState(0))
+    assert corpus.contents(found) is found.array and found.tobytes() == bytes(8 * 64 * 2)
+    (passed, number) = corpus.passed([found, np.int32(7)])
+    assert repr(passed) == repr(
+        kernels.TensorMap(
+            found.array, (4, 32), dtype="bfloat16", swizzle=64, fill="nan", element_strides=(2, 1)
+        )
+    )
+    assert passed.memory is found.array and number == 7
+    other = found.array.copy()
+    assert found.tensor_map(other).memory is other
 
 
 MEMCHECK = """\

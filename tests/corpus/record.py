@@ -27,6 +27,7 @@ import sys
 import tempfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,7 @@ from kernels.instruments.metrics import METRICS
 from kernels.measure import profiling
 from kernels.measure.provenance import provenance
 
-from . import FOLDER, RECORD, Case, load, names as all_names
+from . import FOLDER, RECORD, Case, Map, contents, load, names as all_names
 
 ROOT = FOLDER.parent.parent
 ARCH = "sm_90"
@@ -124,22 +125,31 @@ class Launcher:
         """The arguments on the GPU; unwritten: `out` arrays as cudaMalloc gives them."""
         placed = []
         for n, value in enumerate(values):
-            if isinstance(value, np.ndarray):
-                there = self.cupy.empty(value.shape, value.dtype)
+            array = contents(value)
+            if isinstance(array, np.ndarray):
+                there = self.cupy.empty(array.shape, array.dtype)
                 if not (unwritten and n in self.case.unwritten):
-                    there.set(value)
-                placed.append(there)
+                    there.set(array)
+                placed.append(replace(value, array=there) if isinstance(value, Map) else there)
             else:
-                placed.append(
-                    np.frombuffer(value, f"V{len(value)}") if isinstance(value, bytes) else value
-                )
+                placed.append(as_bytes(value) if isinstance(value, bytes) else value)
         return placed
 
     def run(self, args: list, launches: int) -> None:
-        words = [x.data if isinstance(x, self.cupy.ndarray) else x for x in args]
+        words = [self.word(x) for x in args]
         for _ in range(launches):
             self.function(self.case.grid, self.case.block, words, self.case.dynamic_shared)
             self.cupy.cuda.runtime.deviceSynchronize()
+
+    def word(self, value):
+        """What CuPy takes in the place of a placed argument."""
+        if isinstance(value, Map):
+            return as_bytes(value.tensor_map().encoded(value.array))
+        return value.data if isinstance(value, self.cupy.ndarray) else value
+
+
+def as_bytes(value: bytes) -> np.ndarray:
+    return np.frombuffer(value, f"V{len(value)}")
 
 
 def outputs(name: str, path: str) -> None:
@@ -156,13 +166,15 @@ def outputs(name: str, path: str) -> None:
             launcher.run(args, case.launches)
             rounds.append(
                 [
-                    launcher.cupy.asnumpy(x) if isinstance(b, np.ndarray) else None
+                    launcher.cupy.asnumpy(contents(x))
+                    if isinstance(contents(b), np.ndarray)
+                    else None
                     for x, b in zip(args, before)
                 ]
             )
         found["outcome"] = "done"
         found["outputs"] = [
-            None if b is None else output(a, b, [r[n] for r in rounds[1:]], case)
+            None if b is None else output(contents(a), b, [r[n] for r in rounds[1:]], case)
             for n, (a, b) in enumerate(zip(before, rounds[0]))
         ]
     except (RuntimeError, ValueError, TypeError) as error:  # a fault, or a refused source
