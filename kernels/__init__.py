@@ -20,6 +20,7 @@ _HOME = {  # public name: the module that defines it
     "CompileError": "run.build",
     "Kernel": "run.kernel",
     "NoGPU": "run.gpu",
+    "TensorMap": "run.tensor_map",
     "attempt_kernel": "ladder.attempt",
     "counters": "measure.records",
     "experiments": "measure.records",

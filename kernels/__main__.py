@@ -14,7 +14,7 @@ from .ladder.reference import CheckError, inputs
 from .ladder.step import Step, step, steps, with_variants
 from .measure import bench, experiments, floors, profiling
 from .measure.records import MergeError, write
-from .run import gpu
+from .run import capability, gpu
 from .run.build import CompileError
 from .run.kernel import DEVICES
 
@@ -215,7 +215,7 @@ def _list(options: argparse.Namespace) -> int:
                 "block": one.block,
                 "requires": one.requires,
                 "alignment": one.alignment,
-                "compute_capability": ".".join(map(str, one.compute_capability)),
+                "compute_capability": capability.text(one.compute_capability),
                 "variants": [variant.label for variant in one.variants],
             }
             for one in steps()

@@ -3,13 +3,17 @@
 Pure functions on addresses, parsed PTX and the compiler's report; none needs a GPU.
 """
 
+from ..ptx.descriptor import Descriptor, tile_addresses
+from ..ptx.swizzle import swizzled
+from ..ptx.tensor_core import tensor_core
 from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
+from .fragments import Fragment, fragments
 from .latency import load_gbs, multiply_add_tflops
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
 from .operands import Operands, fma_operands
-from .pipe import global_wavefronts, ideal_global_wavefronts, local_wavefronts
+from .pipe import copy_wavefronts, global_wavefronts, ideal_global_wavefronts, local_wavefronts
 from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
 from .sass import machine_loop, timeline
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
@@ -21,6 +25,8 @@ __all__ = [
     "LANES",
     "LINE_BYTES",
     "SECTOR_BYTES",
+    "Descriptor",
+    "Fragment",
     "Mix",
     "Occupancy",
     "Operands",
@@ -29,8 +35,10 @@ __all__ = [
     "by_warp",
     "cache_lines",
     "compulsory_bytes",
+    "copy_wavefronts",
     "fma_operands",
     "fma_to_load_share",
+    "fragments",
     "global_wavefronts",
     "ideal_global_wavefronts",
     "ideal_sectors",
@@ -45,6 +53,9 @@ __all__ = [
     "placement",
     "sectors",
     "sgemm_flop",
+    "swizzled",
+    "tensor_core",
+    "tile_addresses",
     "timeline",
     "traced_bytes",
     "wavefront_of",

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .banks import BANK_BYTES, ideal_wavefronts, wavefronts
+from .banks import BANK_BYTES, BANKS, ideal_wavefronts, wavefronts
 from .sectors import LINE_BYTES
 
 # The bank of a tag has two bits: each the parity of the line's number under a mask.
@@ -88,6 +88,39 @@ def local_wavefronts(addresses, width: int, active=None, kind: str = "load") -> 
         global_wavefronts(places + n * LANE_BYTES, BANK_BYTES, active, kind)
         for n in range(width // BANK_BYTES)
     )
+
+
+def copy_wavefronts(sources, targets, width: int, active=None) -> np.ndarray:
+    """Wavefronts of the data pipe for a warp's cp.async.ca, which passes through the L1.
+
+    sources, targets: byte addresses in global and in shared memory, integers of shape (..., 32);
+    a source below 0 is that of a lane which reads nothing. width: 4, 8 or 16 bytes a lane.
+    active: as for `global_wavefronts`. Each cache line is written to shared memory on its own, as
+    a store by the lanes that read it. Returns integers of shape (...).
+    """
+    sources, targets = np.broadcast_arrays(sources, targets)
+    left = np.broadcast_to(True if active is None else active, sources.shape).copy()
+    lines = np.where(sources < 0, -1, sources // LINE_BYTES)
+    total = np.zeros(sources.shape[:-1], np.int64)
+    while left.any():
+        first = np.take_along_axis(lines, left.argmax(-1)[..., None], -1)
+        now = left & (lines == first)
+        total += _degree(targets, width, now)
+        left &= ~now
+    return total
+
+
+def _degree(addresses, width: int, active) -> np.ndarray:
+    """The most distinct words of one bank that the lanes have, as one group."""
+    words = width // BANK_BYTES
+    each = (addresses[..., None] // BANK_BYTES + np.arange(words)).reshape(
+        *addresses.shape[:-1], -1
+    )
+    each = np.sort(np.where(np.repeat(active, words, -1), each, -1), -1)
+    new = (each >= 0) & (each != np.roll(each, 1, -1))
+    new[..., 0] = each[..., 0] >= 0
+    banks = np.where(new, each % BANKS, BANKS)
+    return (banks[..., None] == np.arange(BANKS)).sum(-2).max(-1)
 
 
 def _words(addresses: np.ndarray, width: int) -> tuple[np.ndarray, int]:

@@ -8,6 +8,7 @@ from .bars import bars
 from .coalescing import coalescing
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
+from .fragment import fragment
 from .ladder import ladder
 from .latency import hiding, latency
 from .listing import listing
@@ -15,9 +16,11 @@ from .memory import memory
 from .nesting import nesting
 from .occupancy import occupancy
 from .outer_product import outer_product
+from .pipeline import pipeline
 from .plots import gflops, roofline
 from .stalls import stalls
 from .stepper import Stepper, stepper
+from .swizzle import swizzle
 from .thread_mapping import thread_mapping
 from .tiles import tiles
 from .timeline import timeline
@@ -31,6 +34,7 @@ __all__ = [
     "bars",
     "coalescing",
     "explorer",
+    "fragment",
     "from_matplotlib",
     "gflops",
     "hiding",
@@ -41,9 +45,11 @@ __all__ = [
     "nesting",
     "occupancy",
     "outer_product",
+    "pipeline",
     "roofline",
     "stalls",
     "stepper",
+    "swizzle",
     "thread_mapping",
     "tiles",
     "timeline",

@@ -24,22 +24,42 @@ from ..analysis.folding import Folding, Part, fold
 from ..analysis.multiply_adds import multiply_adds
 from ..analysis.pipe import TAG_PERIOD
 from ..analysis.predication import predicated
+from ..analysis.sectors import SECTOR_BYTES
 from ..ptx import isa
 from ..ptx.explicit import explicit
 from ..ptx.functions import linked
 from .metrics import (
+    ASYNC_COPIES,
+    BULK_BYTES,
+    BULK_BYTES_STORED,
+    BULK_LOADS,
+    BULK_STORES,
     CONFLICTS,
     FFMA,
     KINDS,
+    LDMATRIX,
     PIPE,
     REQUESTS,
     SECTORS,
     SHARED_INSTRUCTIONS,
+    STMATRIX,
+    TENSOR,
     WAVEFRONTS,
+    WGMMA_WAVEFRONTS,
 )
 
 Parts = dict[int, tuple[Part, ...]]  # by id() of an instruction; others stay as written
 PATTERNS = 4096  # remembered at most
+WGMMA_BYTES = 256  # of an operand of wgmma that a wavefront of shared memory brings
+# What ncu counts of such an instruction for each warp: the metric, and how many.
+PER_WARP = {
+    "ldmatrix": (LDMATRIX, 1),
+    "stmatrix": (STMATRIX, 1),
+    "cp.async": (ASYNC_COPIES, 1),
+    "mma": (TENSOR, 1),
+    "wgmma.mma_async": (TENSOR, 0.5),
+}
+MATRIX = ("ldmatrix", "stmatrix")
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
 
 
@@ -129,7 +149,10 @@ class Tally:
         self.parts: Parts = {}
         self.patterns: dict = {}
         self.multiply_adds: dict[int, int] = {}
-        self.runs: dict[int, int] = {}  # by first instruction: multiply-adds of a straight run
+        # by first instruction of a straight run: multiply-adds of a thread, and other instructions
+        # that are counted for a warp
+        self.runs: dict[int, tuple[int, Counter]] = {}
+        self.copying: tuple = (None, [])  # the latest cp.async, and its loads of global memory
         # predicated accesses of shared memory: those, and for each instruction that warps come
         # by, how many loads and stores they execute under predicates
         self.under: set[int] = set()
@@ -158,6 +181,8 @@ class Tally:
         """Whoever comes to the instruction `at` executes the body, active or not."""
         for i in body:
             kind = isa.lookup(i).memory
+            if i.opcode in PER_WARP:
+                continue
             if isa.space(i) == "shared" and kind in KINDS and isa.lookup(i).kind in KINDS:
                 parts = len(self.parts.get(id(i), "1"))
                 self.passed.setdefault(id(at), Counter())[KINDS[kind]] += parts
@@ -167,11 +192,17 @@ class Tally:
         """Multiply-adds of a straight run of instructions."""
         key = id(event.instructions[0]) if event.instructions else -1
         if key not in self.runs:
-            self.runs[key] = sum(
-                self.multiply_adds.get(id(i), 0) for i in event.instructions if i.guard is None
+            self.runs[key] = (
+                sum(
+                    self.multiply_adds.get(id(i), 0) for i in event.instructions if i.guard is None
+                ),
+                sum(map(per_warp, event.instructions), Counter()),
             )
-        if count := self.runs[key]:
-            self.counters[FFMA] += count * _threads(event)
+        multiply_adds, others = self.runs[key]
+        if multiply_adds:
+            self.counters[FFMA] += multiply_adds * _threads(event)
+        for metric, count in others.items():
+            self.counters[metric] += count * _warps(event)
         for i in event.instructions if self.passed else ():
             for kind, loads in self.passed.get(id(i), {}).items():
                 self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * _warps(event)
@@ -180,34 +211,61 @@ class Tally:
         if count := self.multiply_adds.get(id(event.instruction)):
             self.counters[FFMA] += count * _threads(event)
 
+    def started(self, event: ptx.Started) -> None:
+        """Bulk copies, and wgmma's reading of shared memory."""
+        if event.instruction.opcode == "wgmma":
+            count = sum(int(s.size.sum()) for s in event.reads) // WGMMA_BYTES
+            self.counters[WGMMA_WAVEFRONTS] += count
+            self.counters[PIPE] += count
+            return
+        for stretches, instructions, moved in (
+            (event.reads, BULK_LOADS, BULK_BYTES),
+            (event.writes, BULK_STORES, BULK_BYTES_STORED),
+        ):
+            for each in stretches:
+                if each.space == "global":
+                    self.counters[instructions] += len(event.ticket)
+                    first, last = (
+                        each.start // SECTOR_BYTES,
+                        (each.start + each.size - 1) // SECTOR_BYTES,
+                    )
+                    self.counters[moved] += SECTOR_BYTES * int((last - first + 1).sum())
+
     def access(self, event: ptx.Access, arrays: Arrays) -> None:
         """A load, store or atomic of global memory; a load or store of shared or local memory.
 
         cp.async counts as a load of global memory, its way into shared memory as no store; what
-        it and atomics take in the data pipe is not counted. The
+        atomics take in the data pipe is not counted. The
         sectors that Nsight Compute counts for cp.async.cg are those that it writes to in shared
         memory (seen on an H200 with seven patterns); its cost has those that it reads.
         """
         first = first_active(event)
         if first is None or (event.space == "shared" and event.kind not in KINDS):
             return
-        past_l1 = event.instruction.opcode == "cp" and "cg" in event.instruction.modifiers
+        opcode = event.instruction.opcode
+        past_l1 = opcode == "cp" and "cg" in event.instruction.modifiers
         if event.space == "local":
             self.counters[PIPE] += self._look_up(event, Part(0, event.width), _local)[0]
             return
-        if event.space == "shared" and event.instruction.opcode == "cp":
+        if event.space == "shared" and opcode == "cp":
             if past_l1:
                 written = self._look_up(event, Part(0, event.width), _global)[2]
                 self.counters[SECTORS.format("ld")] += written
+            else:
+                self.counters[PIPE] += self._copied(event)
             return
+        if opcode == "cp":
+            self._copy(event)
         where = event.instruction.position or NOWHERE
         place = Place(where.line, event.kind, arrays.find(first)[0], where.file)
         for part in parts_of(event, self.parts):
-            counts = self._look_up(event, part, _shared if event.space == "shared" else _global)
+            count = _shared if event.space == "shared" else _global
+            counts = self._look_up(event, part, _matrix if opcode in MATRIX else count)
             kind = SharedCost if event.space == "shared" else Cost
             before = self.costs.get(place, (0,) * len(counts))
             cost = self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
-            self.counters[PIPE] += cost.wavefronts - kind(*before).wavefronts
+            if opcode != "cp":
+                self.counters[PIPE] += cost.wavefronts - kind(*before).wavefronts
             if event.kind not in KINDS:
                 continue
             names = (
@@ -216,10 +274,30 @@ class Tally:
                 else (REQUESTS, None, None if past_l1 else SECTORS)
             )
             for name, count in zip(names, counts):
-                if name and not (
-                    name is SHARED_INSTRUCTIONS and id(event.instruction) in self.under
+                if name is SHARED_INSTRUCTIONS and (
+                    opcode in PER_WARP or id(event.instruction) in self.under
                 ):
+                    continue
+                if name:
                     self.counters[name.format(KINDS[event.kind])] += count
+
+    def _copy(self, event: ptx.Access) -> None:
+        """Remember where a cp.async reads. It reads as often as its lanes differ in how much."""
+        if self.copying[0] is not event.instruction:
+            self.copying = event.instruction, []
+        self.copying[1].append(event)
+
+    def _copied(self, event: ptx.Access) -> int:
+        """The wavefronts of the cp.async.ca that writes to these places of shared memory."""
+        shape = len(event.blocks), event.threads
+        source = np.full(shape, -1)  # of lanes that read nothing
+        if self.copying[0] is event.instruction:
+            for load in self.copying[1]:
+                np.copyto(source, load.address, where=True if load.mask is None else load.mask)
+        self.copying = None, []
+        sources, active = analysis.by_warp(source, event.mask, *shape)
+        targets, _ = analysis.by_warp(event.address, event.mask, *shape)
+        return int(analysis.copy_wavefronts(sources, targets, event.width, active).sum())
 
     def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
         """The numbers of a cost, for all warps of the event."""
@@ -253,6 +331,12 @@ class Tally:
         return tuple(times * n for n in self.patterns[key])
 
 
+def per_warp(i: ptx.Instruction) -> Counter:
+    """What Nsight Compute counts of an instruction for each warp that comes by it."""
+    metric, count = PER_WARP.get(isa.name(i), (None, 0))
+    return Counter({metric: count} if metric else {})
+
+
 def _threads(event) -> int:
     shape = len(event.blocks), event.threads
     return (
@@ -279,6 +363,11 @@ def _global(addresses, width: int, active, kind: str) -> tuple[int, ...]:
 
 def _local(addresses, width: int, active, kind: str) -> tuple[int, ...]:
     return (int(analysis.local_wavefronts(addresses, width, active, kind).sum()),)
+
+
+def _matrix(addresses, width: int, active, kind: str) -> tuple[int, ...]:
+    """Each eight lanes have the rows of one matrix, which two matrices never share."""
+    return _shared(addresses, width, active, "store")
 
 
 def _shared(addresses, width: int, active, kind: str) -> tuple[int, ...]:

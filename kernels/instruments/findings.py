@@ -11,6 +11,7 @@ import numpy as np
 from ..ptx.errors import thread_name
 from ..ptx.memory import Allocation, nearest
 from ..ptx.syntax import Position
+from ..ptx.tensor_maps import memory_of
 from .arrays import Shape, array_shapes, declarations, demangle, fit, index_text
 from .parameters import parameter_names
 
@@ -106,6 +107,7 @@ class Words:
 
 def allocation_of(n: int, args, allocations):
     """The allocation of an array argument; one array may be several arguments."""
+    args = [memory_of(x) for x in args]
     data = args[n].__array_interface__["data"][0]
     first = next(
         m
@@ -128,7 +130,8 @@ def array_names(launched, args, source: str) -> dict[str, tuple[str, Shape | Non
         if a.argument is not None:
             n = a.argument
             name = called[n] if len(called) == len(args) else f"arg{n}"
-            shape = Shape(args[n].shape or (1,), args[n].itemsize)
+            array = memory_of(args[n])
+            shape = Shape(array.shape or (1,), array.itemsize)
             names[a.name] = name, shape
         elif a.name.startswith("__local_depot"):  # all that has an address, in one piece
             names[a.name] = only_array(source, a.size, named)

@@ -1,7 +1,8 @@
 """The names of Nsight Compute's metrics, as its reports spell them.
 
-METRICS are those that a trace computes; STATE says how busy the GPU was and what its warps waited
-for, which only a GPU can tell.
+METRICS are those that a trace computes, ASYNC_METRICS those that it adds for kernels with matrix
+instructions or asynchronous copies; STATE says how busy the GPU was and what its warps waited for,
+which only a GPU can tell.
 """
 
 from __future__ import annotations
@@ -24,6 +25,26 @@ PIPE = "l1tex__data_pipe_lsu_wavefronts.sum"
 
 # Multiply-adds of single threads.
 FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
+
+# Of matrices and asynchronous copies. Instructions of warps: ldmatrix, stmatrix, cp.async, bulk
+# copies out of global memory and into it; those of the tensor cores, of which a wgmma of four
+# warps counts as two.
+LDMATRIX = "smsp__inst_executed_op_ldsm.sum"
+STMATRIX = "smsp__inst_executed_op_shared_stsm.sum"
+ASYNC_COPIES = "smsp__inst_executed_op_ldgsts.sum"
+BULK_LOADS = "smsp__inst_executed_op_tma_ld.sum"
+BULK_STORES = "smsp__inst_executed_op_tma_st.sum"
+TENSOR = "sm__inst_executed_pipe_tensor.sum"
+# Bytes that bulk copies read from global memory and wrote to it, in whole sectors; wavefronts of
+# shared memory that the operands of wgmma took.
+BULK_BYTES = "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum"
+BULK_BYTES_STORED = "l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum"
+WGMMA_WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum"
+
+ASYNC_METRICS = (
+    *(LDMATRIX, STMATRIX, ASYNC_COPIES, BULK_LOADS, BULK_STORES, TENSOR),
+    *(BULK_BYTES, BULK_BYTES_STORED, WGMMA_WAVEFRONTS),
+)
 
 METRICS = (
     *(

@@ -27,6 +27,7 @@ import numpy as np
 from ..ptx.errors import Deadlock, PTXError, StepLimit
 from ..ptx.machine import run
 from ..ptx.syntax import Position
+from ..ptx.tensor_maps import memory_of
 from .faults import Checker
 from .findings import Finding
 
@@ -90,7 +91,7 @@ def check_uninitialised(uninitialised, args) -> set[int]:
             raise TypeError(f"uninitialised takes indices of arguments, not {n!r}")
         if not 0 <= n < len(args):
             raise ValueError(f"uninitialised: there is no argument {n}, only 0 to {len(args) - 1}")
-        if not isinstance(args[n], np.ndarray):
+        if not isinstance(memory_of(args[n]), np.ndarray):
             raise ValueError(f"uninitialised: argument {n} is not an array")
         unwritten.add(int(n))
     return unwritten

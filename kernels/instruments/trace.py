@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import analysis, ptx
 from ..analysis import LANES
+from ..ptx.tensor_maps import memory_of
 from .arrays import Shape, array_shapes, demangle, index_text
 from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
 from .metrics import FFMA, METRICS, PIPE, REQUESTS, SECTORS
@@ -213,14 +214,15 @@ def trace(
         (*(int(n) for n in one), 0, 0)[:3] for one in (keep if several else [keep] if keep else [])
     ]
     names = names or [f"arg{n}" for n in range(len(args))]
-    shapes = {name: x.shape for name, x in zip(names, args) if isinstance(x, np.ndarray)}
+    held = [memory_of(x) for x in args]
+    shapes = {name: x.shape for name, x in zip(names, held) if isinstance(x, np.ndarray)}
     tally = Tally(entry, folded)
     found = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
     tally.counters.update(dict.fromkeys(METRICS, 0))
     arrays: dict[str, Arrays] = {}
     elements = {
         ("global", name): Shape(x.shape, x.itemsize)
-        for name, x in zip(names, args)
+        for name, x in zip(names, held)
         if isinstance(x, np.ndarray) and x.ndim
     }
     numbers: dict[int, tuple[int, int, int]] = {}
@@ -230,6 +232,8 @@ def trace(
             tally.executed(event)
         elif isinstance(event, ptx.Guarded):
             tally.guarded(event)
+        elif isinstance(event, ptx.Started):
+            tally.started(event)
         elif isinstance(event, ptx.Access) and event.space in arrays:
             tally.access(event, arrays[event.space])
             at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
@@ -251,12 +255,14 @@ def trace(
 
 def _numbers(kept, grid) -> dict[int, tuple[int, int, int]]:
     """Linear block number -> block, of those to keep."""
-    numbers = {}
-    for block in kept:
-        if not all(0 <= k < n for k, n in zip(block, grid)):
-            raise ValueError(f"there is no block {block} in a grid of {grid}")
-        numbers[block[0] + grid[0] * (block[1] + grid[1] * block[2])] = block
-    return numbers
+    return {block_number(block, grid): block for block in kept}
+
+
+def block_number(block: tuple[int, int, int], grid) -> int:
+    """Raises ValueError if the grid has no such block."""
+    if not all(0 <= k < n for k, n in zip(block, grid)):
+        raise ValueError(f"there is no block {block} in a grid of {grid}")
+    return block[0] + grid[0] * (block[1] + grid[1] * block[2])
 
 
 def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:

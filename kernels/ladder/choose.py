@@ -9,6 +9,7 @@ from typing import Any
 
 from ..measure.records import Record, Results, results
 from ..run import gpu
+from ..run.capability import runs_on
 from ..run.kernel import choose_device
 from .arguments import alignment_of, shape_of
 from .step import Step, advice, is_limit, steps
@@ -28,7 +29,7 @@ def sgemm(
     where = choose_device(device, (A, B) if C is None else (A, B, C))
     capability = gpu.device().compute_capability if where == "gpu" else None
     best = _remembered(M, N, K, alpha, beta, alignment_of(A, B, C), capability)
-    if capability is not None and best.compute_capability > capability:
+    if capability is not None and not runs_on(best.compute_capability, capability):
         return best(A, B, C, alpha, beta, device)  # which says what it lacks, or interprets
     return best.run(M, N, K, A, B, C, alpha, beta, where)
 
@@ -72,7 +73,7 @@ def choose(
         )
     able = [one for one in able if alignment % one.alignment == 0] or able
     if capability is not None:
-        able = [one for one in able if one.compute_capability <= capability] or able
+        able = [one for one in able if runs_on(one.compute_capability, capability)] or able
     rates = {one.id: rate_near(timings, one, shape) for one in able}
     return max(able, key=lambda one: (rates[one.id] is not None, rates[one.id] or 0, one.number))
 

@@ -6,7 +6,8 @@ ends with directives, a line each, whose expressions are Python's on numbers:
     // block: (BN, BM)             threads of a block, 1 to 3 numbers
     // requires: K % BK == 0       what must hold of M, N, K, alpha and beta; any number of them
     // alignment: 16               bytes that divide the addresses of A, B and C; 4 when not given
-    // compute capability: 8.0     the oldest GPU that runs it; 5.0 when not given
+    // compute capability: 8.0     the oldest GPU that runs it, or, with a letter, as 9.0a, the only
+                                   one; 5.0 when not given
     // options: --use_fast_math    for the compiler; none when not given
     // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
 """
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..run.capability import Capability, parse as parse_capability
 from .expressions import Expression
 
 DIRECTIVES = ("block", "requires", "alignment", "compute capability", "options", "variant")
@@ -56,7 +58,7 @@ class Source:
     block: Expression
     requires: tuple[Expression, ...]
     alignment: int  # in bytes
-    compute_capability: tuple[int, int]
+    compute_capability: Capability
     options: tuple[str, ...]  # for the compiler
     variants: tuple[dict[str, int], ...] = field(compare=False)  # the defines that each changes
     regions: Mapping[str, Code] = field(compare=False)  # the lines of each, dedented
@@ -103,7 +105,7 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         block[0],
         tuple(each("requires", lambda value: Expression(value, (*ARGUMENTS, *defines)))),
         (each("alignment", _alignment) or [4])[0],
-        (each("compute capability", _compute_capability) or [(5, 0)])[0],
+        (each("compute capability", parse_capability) or [(5, 0)])[0],
         (each("options", lambda value: tuple(value.split())) or [()])[0],
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
         regions(path.name, text),
@@ -165,13 +167,6 @@ def _alignment(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise ValueError(f"it is a number of bytes, not {text!r}")
     return int(text)
-
-
-def _compute_capability(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+)(?:\.(\d))?", text)
-    if match is None:
-        raise ValueError(f"it is a number such as 8.0, not {text!r}")
-    return int(match[1]), int(match[2] or 0)
 
 
 def _defaults(filename: str, source: str) -> dict[str, int]:

@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from ..instruments.findings import Finding, merged
+from ..instruments.pipeline import Pipeline
 from ..instruments.trace import Trace
 from ..measure.bench import benchmark
 from ..measure.records import Results
 from ..run import gpu
+from ..run.capability import Capability
 from ..run.kernel import Kernel, choose_device
 from ..run.limits import MAX_GRID
 from .arguments import MAX_ELEMENTS, require_alignment, shape_of, to_read
@@ -105,8 +107,8 @@ class Step:
         return self.file.alignment
 
     @property
-    def compute_capability(self) -> tuple[int, int]:
-        """Of the oldest GPU that can run the step."""
+    def compute_capability(self) -> Capability:
+        """Of the oldest GPU that can run the step, or, with a letter, of the only one."""
         return self.file.compute_capability
 
     @functools.cached_property
@@ -119,7 +121,8 @@ class Step:
         """The compiled kernel; raises build.CompileError."""
         options = [f"-D{name}={value}" for name, value in self.defines.items()]
         options += self.file.options
-        return Kernel(self.source, SYMBOL, options, self.path.name.replace(" ", "_"))
+        name = self.path.name.replace(" ", "_")
+        return Kernel(self.source, SYMBOL, options, name, self.compute_capability)
 
     def define(self, **overrides: int) -> Step:
         """The same step with other values, such as `define(BM=16)`.
@@ -238,11 +241,17 @@ class Step:
         list of blocks; `limits` (`warps`, `lines`) as for `trace.trace`; counts are of all.
         Raises ValueError for a shape that the step cannot do.
         """
+        return self.kernel.trace(*self._launch(M, N, K), PARAMETERS, keep=keep, **limits)
+
+    def pipeline(self, M: int, N: int, K: int, keep: Sequence[int] = (0, 0)) -> Pipeline:
+        """Run as `trace` does, and keep who fills and who reads which part of shared memory."""
+        return self.kernel.pipeline(*self._launch(M, N, K), keep=keep)
+
+    def _launch(self, M: int, N: int, K: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple]:
+        """Grid, block and arguments of C = A B, of random matrices."""
         self._require(M, N, K)
         A, B, C = inputs(M, N, K)
-        args = (M, N, K, 1, A, B, 0, C)
-        grid = self.grid(M, N)
-        return self.kernel.trace(grid, self.block, args, PARAMETERS, keep=keep, **limits)
+        return self.grid(M, N), self.block, (M, N, K, 1, A, B, 0, C)
 
     def sanitize(self, M: int, N: int, K: int) -> tuple[Finding, ...]:
         """Run the step in the interpreter and report its memory and barrier faults.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..ladder.reference import CheckError, assert_close, gamma, inputs
-from ..run import build, cublas, gpu, nvidia_smi
+from ..run import build, capability, cublas, gpu, nvidia_smi
 from .provenance import provenance
 from .records import CUBLAS, Record, Results, results
 
@@ -102,12 +102,9 @@ def _measure_shape(
     for step in steps:
         if constraint := step.broken(M, N, K):
             left_out.append(f"{step.label} at {M} x {N} x {K}: it requires {constraint}")
-        elif gpu.device().compute_capability < step.compute_capability:
-            left_out.append(
-                f"{step.label}: it needs compute capability {{}}.{{}}".format(
-                    *step.compute_capability
-                )
-            )
+        elif not capability.runs_on(step.compute_capability, gpu.device().compute_capability):
+            needed = capability.text(step.compute_capability)
+            left_out.append(f"{step.label}: it needs compute capability {needed}")
         else:
             launches[step.label] = _launch_of(step, A, B, C)
 

@@ -7,7 +7,7 @@ It needs NumPy and nothing of the rest of the project.
 """
 
 from .errors import Deadlock, Endless, MemoryFault, ParseError, PTXError, StepLimit, UnknownOpcode
-from .events import Access, Barrier, Executed, Guarded, Launched
+from .events import Access, Barrier, Executed, Guarded, Launched, Started
 from .launch import Statics, statics
 from .machine import decode, run
 from .parser import parse
@@ -30,6 +30,7 @@ __all__ = [
     "Param",
     "ParseError",
     "Position",
+    "Started",
     "Statics",
     "StepLimit",
     "UnknownOpcode",

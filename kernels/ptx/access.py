@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import atomics, isa, memory
+from . import atomics, clusters, isa, memory
 from .events import Access, Fault
 from .forms import DTYPES, Unsupported, bits
 from .patterns import recurring
@@ -50,6 +50,8 @@ def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set
         name = word.split("::")[0]
         if word in ("shared::cta", "param::entry") or word in SPACES:
             space = name
+        elif word == "shared::cluster":
+            space = word
         elif word in ("v2", "v4"):
             lanes = int(word[1])
         elif word in DTYPES and word != "pred":
@@ -78,20 +80,28 @@ def elements(operand) -> tuple:
 
 def spaces_of(space: str, address, mask, state):
     """Yield (space, address in it, mask or None). A generic address says by its window where
-    it is."""
+    it is, and one of a cluster's shared memory by its rank."""
+    if space == "shared::cluster":
+        yield *clusters.reached(state, address, mask), mask
+        return
     if space != "generic":
         yield state.spaces[space], address, mask
         return
     window = memory.window_of(address)
     for name, number, start in memory.WINDOWS:
         inside = window == number
-        if inside.all():
-            yield state.spaces[name], address - start, mask
-        elif inside.any():
+        if not inside.any():
+            continue
+        part = mask
+        if not inside.all():
             part = np.broadcast_to(inside, state.shape)
             part = part if mask is None else part & mask
-            if part.any():
-                yield state.spaces[name], address - start, part
+            if not part.any():
+                continue
+        if name == "shared":
+            yield *clusters.reached(state, address - start, part), part
+        else:
+            yield state.spaces[name], address - start, part
 
 
 def reach(
@@ -110,10 +120,15 @@ def reach(
     Returns the mask of the threads that may go on with it: all, unless the run is tolerant."""
     align = align or width
     wrong = space.check(address, mask, width, align)
-    if wrong is not None:
+    gone = clusters.exited(state, space, mask)
+    if wrong is not None or gone is not None:
         if not state.tolerant:
-            raise space.fault(address, wrong, width, align, i, state.describe_thread)
-        wrong = state.full(wrong)
+            if gone is not None:
+                b, t = np.argwhere(gone)[0].tolist()
+                raise clusters.left(i, state, space.owner[b, t], state.describe_thread(b, t))
+            whose = clusters.whose(state, space, wrong)
+            raise space.fault(address, wrong, width, align, i, state.describe_thread, whose)
+        wrong = state.full(False if wrong is None else wrong) | (False if gone is None else gone)
         state.sink(
             Fault(
                 i,
@@ -126,6 +141,8 @@ def reach(
                 state.blocks,
                 state.shape[1],
                 state.steps,
+                space.owner,
+                gone,
             )
         )
         mask = state.full(mask) & ~wrong
@@ -144,6 +161,7 @@ def reach(
                 state.shape[1],
                 state.steps,
                 values,
+                space.owner,
             )
         )
     return mask

@@ -15,11 +15,13 @@ from .errors import PTXError
 from .events import Started, Stretches
 from .forms import Unsupported
 from .mbarrier_ops import number
-from .places import SHARED, Places, flat, in_shared, within
+from .multicast import spread
+from .places import SHARED, Places, flat, in_rows, in_shared, require_together, within
 from .syntax import Instruction
 
 INTO_SHARED, GROUPED = "mbarrier::complete_tx::bytes", "bulk_group"
 HINT = "L2::cache_hint"  # one more operand, that says nothing about values
+MULTICAST = "multicast::cluster"  # one more operand: which blocks of the cluster it goes to
 COMMON = (
     "and.b32 or.b32 xor.b32 add.u32 add.s32 add.u64 min.u32 min.s32 max.u32 max.s32 inc.u32 dec.u32"
 )
@@ -50,7 +52,7 @@ def route(i: Instruction, start: int) -> tuple[str, str, str, list[str]]:
 def copy(i: Instruction, at):
     """cp.async.bulk"""
     to, source, _, rest = route(i, 2)
-    if rest:
+    if rest and (rest != [MULTICAST] or to != "shared::cluster" or source != "global"):
         raise Unsupported(".".join(f".{word}" for word in rest))
     return transfer(i, at, to, source, Cargo.deliver)
 
@@ -73,7 +75,9 @@ def transfer(i: Instruction, at, to: str, source: str, put):
     to_address, from_address = (slots.address(operand) for operand in i.operands[:2])
     size_of = number(i.operands[2], at)
     barrier_address = None if to == "global" else slots.address(i.operands[3])
-    if len(i.operands) != 3 + (to != "global") + (HINT in i.modifiers):
+    ranks_of = at.slots.reader(i.operands[4], np.uint16) if MULTICAST in i.modifiers else None
+    extra = (HINT in i.modifiers) + (MULTICAST in i.modifiers)
+    if len(i.operands) != 3 + (to != "global") + extra:
         raise Unsupported("so many operands")
 
     def execute(state, mask):
@@ -82,17 +86,24 @@ def transfer(i: Instruction, at, to: str, source: str, put):
         sources = find(i, state, source, from_address(registers), mask)
         size = size_of(state, targets)
         check_sizes(i, state, targets, size)
-        fine = in_bounds(i, state, "load", source, sources, size)
-        fine &= in_bounds(i, state, "store", to, targets, size)
-        barriers = None
+        barriers, each = None, np.arange(len(size))
         if barrier_address is not None:
             barriers = in_shared(i, state, to, barrier_address(registers), mask)
+        if ranks_of is not None:
+            ranks = flat(ranks_of(registers), state, targets.block, targets.thread)
+            each, rows = spread(i, state, targets, ranks.astype(np.int64))
+            targets, barriers = (in_rows(x, each, rows) for x in (targets, barriers))
+            sources, size = sources[each], size[each]
+        fine = in_bounds(i, state, "load", source, sources, size)
+        fine &= in_bounds(i, state, "store", to, targets, size)
+        if barriers is not None:
+            require_together(i, state, targets, barriers)
             shared = state.spaces["shared"]
             fine &= within(i, state, "atomic", shared, barriers, 8, 8)
             barriers = barriers[fine]
-        targets, sources, size = targets[fine], sources[fine], size[fine]
+        targets, sources, size, each = targets[fine], sources[fine], size[fine], each[fine]
         ticket = state.tickets(len(size))
-        start(i, state, ticket, (source, sources), (to, targets), size)
+        start(i, state, ticket, (source, sources), (to, targets), size, each)
         home, target = space_of(state, source), space_of(state, to)
         cargo = Cargo(home, first(home, sources), target, first(target, targets), size)
         if barriers is not None:
@@ -151,18 +162,24 @@ def in_bounds(i, state, kind: str, space: str, at: Places, size: np.ndarray) -> 
     return fine
 
 
-def start(i, state, ticket, source, target, size) -> None:
-    """Tell the sink what has been issued. source, target: a space and the places in it."""
+def start(i, state, ticket, source, target, size, each) -> None:
+    """Tell the sink what has been issued. source, target: a space and the places in it. each:
+    which instruction's copy it is. One that goes to several blocks is an operation for each of
+    them; it reads once, as the first."""
     if state.sink is None or not len(size):
         return
-    operation = np.arange(len(size))
+    every, leads = np.arange(len(size)), np.flatnonzero(np.diff(each, prepend=-1))
     reads, writes = (
-        (Stretches("shared" if space in SHARED else space, operation, at.row, at.address, size),)
-        for space, at in (source, target)
+        (stretches(space, n, at[n], size[n]),)
+        for n, (space, at) in ((leads, source), (every, target))
     )
     issuer = source[1].block, source[1].thread
     about = state.blocks, state.shape[1], state.steps
     state.sink(Started(i, ticket, *issuer, reads, writes, *about))
+
+
+def stretches(space: str, operation, at: Places, size) -> Stretches:
+    return Stretches("shared" if space in SHARED else space, operation, at.row, at.address, size)
 
 
 def prefetch(i: Instruction, at):

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import functions, warp
+from . import clusters, functions, warp, warpgroup, windows
 from .errors import PTXError
 from .events import Arrived, Barrier, Fenced, Guarded
 from .forms import Unsupported
-from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOWS, window_of
+from .matrix import MATRIX
+from .wmma import WMMA
 
 
 def guarded(execute, predicate_of, i):
@@ -69,10 +70,12 @@ def exit_threads(state, mask):
         state.alive &= ~mask
     for number in list(state.waiting):  # those who wait need not wait for these any more
         release(state, number)
-    for place, (waiting, _) in state.gathering.items():
+    for place, (waiting, *_) in state.gathering.items():
         state.resume(place, waiting)
     state.gathering.clear()
     state.flights.leave(state)
+    if state.meeting is not None:
+        clusters.release(state)
 
 
 def branch(i, at):
@@ -268,7 +271,11 @@ CONTROL = {
     "trap": trap,
     "bar": barrier,
     "barrier": barrier,
+    "barrier.cluster": clusters.barrier,
     **warp.WARP,
+    **warpgroup.PRODUCTS,
+    **MATRIX,
+    **WMMA,
 }
 
 
@@ -300,58 +307,12 @@ def fence(i, at):
     return execute
 
 
-def change_window(i, at):
-    """cvta: between a space's own addresses and generic ones."""
-    slots, to = at.slots, i.modifiers[0] == "to"
-    space, kind = i.modifiers[-2:]
-    start = {
-        "global": 0,
-        "const": 0,
-        "param": PARAM_WINDOW,
-        "param::entry": PARAM_WINDOW,
-        "shared": SHARED_WINDOW,
-        "shared::cta": SHARED_WINDOW,
-        "local": LOCAL_WINDOW,
-    }[space]
-    dtype = {"u64": np.uint64, "u32": np.uint32}[kind]
-    if kind == "u32" and start:
-        raise Unsupported(".".join(i.modifiers))
-    read, write = slots.reader(i.operands[1], dtype), slots.writer(i.operands[0], dtype)
-    shift = dtype((-start if to else start) & (2 ** (8 * dtype().itemsize) - 1))
-    if not start:
-        return lambda state, mask: write(state.registers, read(state.registers), mask)
-    return lambda state, mask: write(state.registers, read(state.registers) + shift, mask)
-
-
-def is_space(i, at):
-    """isspacep.space p, address: whether a generic address lies in a space."""
-    (space,) = i.modifiers
-    space = {"shared::cta": "shared", "shared::cluster": "shared", "param::entry": "param"}.get(
-        space, space
-    )
-    numbers = {name: number for name, number, _ in WINDOWS}
-    address_of = at.slots.address(i.operands[1])
-    write = at.slots.writer(i.operands[0], np.bool_)
-
-    def execute(state, mask):
-        address = address_of(state.registers)
-        inside = window_of(address) == numbers["global" if space == "const" else space]
-        if space in ("global", "const"):
-            constant = np.zeros(address.shape, bool)
-            for a in state.spaces["const"].allocations:
-                constant |= (address >= a.start) & (address < a.end)
-            inside &= constant if space == "const" else ~constant
-        write(state.registers, inside, mask)
-
-    return execute
-
-
 SIMPLE = {
     "activemask": warp.active_mask,
-    "cvta": change_window,
-    "isspacep": is_space,
+    **windows.ADDRESSES,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
+    **warpgroup.GROUPS,
     # a grid that runs here has nothing before it that is under way
     **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),
 }

@@ -11,5 +11,7 @@ from .bulk import BULK
 from .control import SIMPLE
 from .copies import COPIES
 from .mbarrier_ops import MBARRIERS
+from .remote import REMOTE
+from .tensor_copies import TENSORS
 
-FAMILIES = {**MEMORY, **COPIES, **BULK, **MBARRIERS, **SIMPLE}
+FAMILIES = {**MEMORY, **COPIES, **BULK, **MBARRIERS, **REMOTE, **TENSORS, **SIMPLE}

@@ -24,6 +24,7 @@ class Launched:
     block: tuple[int, int, int]
     allocations: dict[str, tuple[Allocation, ...]]  # by space: global, shared, local, param
     heap: int = 0  # the end of what malloc gives out, in global memory; 0 if nobody calls it
+    cluster: tuple[int, int, int] = (1, 1, 1)  # blocks; those of one are neighbours in a chunk
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,14 @@ class Access:
     threads: int
     step: int
     values: tuple[np.ndarray, ...] | None = None  # of a store: its elements, unsigned
+    rows: np.ndarray | None = None  # int64 (B, T): the block of the chunk whose shared memory
+    # each thread reaches, where some reach that of another one of the cluster
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Of a tolerant run: accesses that are out of bounds or misaligned, and are not made. The
-    Access for the other threads follows."""
+    """Of a tolerant run: accesses that are out of bounds or misaligned, or to the shared memory
+    of a block that has exited, and are not made. The Access for the other threads follows."""
 
     instruction: Instruction
     kind: str
@@ -80,6 +83,8 @@ class Fault:
     blocks: np.ndarray
     threads: int
     step: int
+    rows: np.ndarray | None = None  # as in Access
+    exited: np.ndarray | None = None  # those at fault because a block has exited, if any are
 
 
 @dataclass(frozen=True)
@@ -172,6 +177,19 @@ class Barrier:
     step: int
     count: int | None = None  # the threads that it takes; None: all of the block
     waited: tuple[tuple[Instruction, np.ndarray], ...] = ()
+
+
+@dataclass(frozen=True)
+class ClusterBarrier:
+    """barrier.cluster: the threads of the mask have arrived, or go on after their wait."""
+
+    instruction: Instruction
+    what: str  # "arrive", "wait"
+    phase: np.ndarray  # int64 (B,), from 0: the one that they arrive in, or that is over
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
 
 
 @dataclass(frozen=True)

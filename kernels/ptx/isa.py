@@ -122,7 +122,7 @@ TABLE: dict[str, Row] = {
     **_rows("mma wmma.mma", Row("matrix", 1, True, "wait")),
     "wmma.load": Row("load", 1, True, "wait", "load"),
     "wmma.store": Row("store", 0, True, "wait", "store"),
-    "wgmma.mma_async": Row("matrix", 1, True, memory="load", space="shared"),
+    "wgmma.mma_async": Row("matrix", 1, True, "wait", "load", "shared"),
     **_rows("wgmma.fence wgmma.commit_group wgmma.wait_group", GROUP),
 }  # fmt: skip
 LONGEST = max(key.count(".") for key in TABLE)  # modifiers of a key
@@ -130,16 +130,18 @@ LONGEST = max(key.count(".") for key in TABLE)  # modifiers of a key
 
 def lookup(i: Instruction) -> Row:
     """The row of an instruction; `UNKNOWN` if it has none."""
+    return TABLE.get(name(i), UNKNOWN)
+
+
+def name(i: Instruction) -> str:
+    """The longest key of the table that the instruction begins with; "" if there is none."""
     return _find(i.opcode, i.modifiers[:LONGEST])
 
 
 @functools.cache
-def _find(opcode: str, modifiers: tuple[str, ...]) -> Row:
-    for n in range(len(modifiers), -1, -1):
-        row = TABLE.get(".".join((opcode, *modifiers[:n])))
-        if row is not None:
-            return row
-    return UNKNOWN
+def _find(opcode: str, modifiers: tuple[str, ...]) -> str:
+    keys = (".".join((opcode, *modifiers[:n])) for n in range(len(modifiers), -1, -1))
+    return next((key for key in keys if key in TABLE), "")
 
 
 def written(i: Instruction) -> list[str]:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import memory
+from .clusters import Cluster, cluster_of
 from .library import HEAP, Heap
 from .syntax import Entry, Module
+from .tensor_maps import Mapped, memory_of
 
 MAX_THREADS = 1024  # of a block, on every GPU to date
 STATIC_SHARED, SHARED = 48 << 10, 227 << 10  # bytes that a block may have, from sm_90 on
@@ -49,7 +51,8 @@ def extent(name: str, size) -> tuple[int, int, int]:
     return tuple(int(n) for n in (*size, 1, 1)[:3])
 
 
-def check_launch(entry: Entry, block, args, dynamic_shared: int) -> None:
+def check_launch(entry: Entry, grid, block, args, dynamic_shared: int) -> Cluster:
+    """Its clusters. Raises ValueError for a launch that a GPU would refuse."""
     threads = block[0] * block[1] * block[2]
     limit = MAX_THREADS
     for name in ("maxntid", "reqntid"):
@@ -62,7 +65,7 @@ def check_launch(entry: Entry, block, args, dynamic_shared: int) -> None:
         )
     if len(args) != len(entry.params):
         raise ValueError(f"{entry.name} takes {len(entry.params)} arguments, {len(args)} given")
-    for n, value in enumerate(args):
+    for n, value in enumerate(map(memory_of, args)):
         if isinstance(value, np.ndarray):
             if not value.flags.c_contiguous:
                 raise ValueError(f"argument {n} of {entry.name} is not C-contiguous: pass a copy")
@@ -82,6 +85,7 @@ def check_launch(entry: Entry, block, args, dynamic_shared: int) -> None:
             f"{entry.name} needs {static} bytes of static and {dynamic_shared} of dynamic shared "
             f"memory; a block has {SHARED}"
         )
+    return cluster_of(entry, grid)
 
 
 @dataclass
@@ -94,6 +98,10 @@ class Global:
     kept: list[tuple[np.ndarray, int]]
     heap: Heap | None
 
+    @property
+    def heap_end(self) -> int:
+        return self.heap.end if self.heap else 0
+
 
 def place(entry: Entry, args, static: Statics, needs_heap: bool, guard: int, names) -> Global:
     """Module variables come first, so that their addresses do not depend on the arguments; then
@@ -104,7 +112,7 @@ def place(entry: Entry, args, static: Statics, needs_heap: bool, guard: int, nam
     if static.heap_bytes is not None:
         buffers.append((None, None, static.heap_bytes, memory.GUARD))
     index, arrays = {}, {}
-    for n, (param, value) in enumerate(zip(entry.params, args)):
+    for n, (param, value) in enumerate(zip(entry.params, map(memory_of, args))):
         if not isinstance(value, np.ndarray):
             continue
         key = (value.__array_interface__["data"][0], value.nbytes) if value.nbytes else id(value)
@@ -158,7 +166,9 @@ def pack_params(entry: Entry, args, addresses: dict) -> bytes:
     size = max((p.offset + p.size for p in entry.params), default=0)
     data = bytearray(-(-max(size, 1) // 16) * 16)
     for n, (param, value) in enumerate(zip(entry.params, args)):
-        if n in addresses:
+        if isinstance(value, Mapped):
+            value = value.tile.packed(addresses[n] + value.offset)
+        elif n in addresses:
             value = np.uint64(addresses[n])
         raw = bytes(value) if isinstance(value, (bytes, bytearray)) else np.asarray(value).tobytes()
         if len(raw) != param.size:

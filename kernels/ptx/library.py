@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 
+from . import clusters
 from .errors import MemoryFault, PTXError
 from .events import Heaped
 from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Allocation
@@ -39,7 +40,7 @@ class Reader:
         self.state, self.i, self.b, self.t = state, i, b, t
 
     def place(self, address: int):
-        """(space, offset) of a generic address."""
+        """(space, offset, first byte of the row) of a generic address."""
         for name, start in (
             ("param", PARAM_WINDOW),
             ("local", LOCAL_WINDOW),
@@ -47,11 +48,15 @@ class Reader:
             ("global", 0),
         ):
             if address >= start:
-                return self.state.spaces[name], address - start
+                space, offset = self.state.spaces[name], np.full((1, 1), address - start)
+                if name == "shared":
+                    space, offset = clusters.reached(self.state, offset, None)
+                row = np.broadcast_to(space.row, self.state.shape)[self.b, self.t]
+                return space, int(np.broadcast_to(offset, self.state.shape)[self.b, 0]), int(row)
         raise AssertionError(address)
 
     def bytes_at(self, address: int, size: int) -> bytes:
-        space, offset = self.place(address)
+        space, offset, row = self.place(address)
         home = space.find(offset)
         if home is None or offset + size > home.end:
             raise MemoryFault(
@@ -60,7 +65,6 @@ class Reader:
                 instruction=self.i,
                 thread=self.state.describe_thread(self.b, self.t),
             )
-        row = int(np.broadcast_to(space.row, self.state.shape)[self.b, self.t])
         return space.data[row + offset : row + offset + size].tobytes()
 
     def from_address(self, start: int):
@@ -68,7 +72,7 @@ class Reader:
         return lambda offset, size: self.bytes_at(start + offset, size)
 
     def string_at(self, address: int) -> str:
-        space, offset = self.place(address)
+        space, offset, _ = self.place(address)
         home = space.find(offset)
         longest = home.end - offset if home else 1
         data = self.bytes_at(address, longest)

@@ -20,6 +20,7 @@ import numpy as np
 
 from . import control, flow, isa, memory
 from .batches import in_batches, is_multiply_add, lent, multiply_adds
+from .clusters import block_numbers, whole
 from .decoders import FAMILIES
 from .errors import ParseError, UnknownOpcode
 from .events import Launched
@@ -298,7 +299,7 @@ def run(
 
     grid, block: 1 to 3 ints, x first. args, one per parameter: a C-contiguous NumPy array for a
     pointer (what the kernel stores is written back into it), a NumPy scalar of the parameter's
-    size for a value, bytes for a struct. dynamic_shared: bytes. sink: called with every event
+    size for a value, bytes or a Mapped for a struct. dynamic_shared: bytes. sink: gets every event
     (see `events`). step_limit: how often the threads of a chunk may pass one place of the program
     (see `schedule`). tolerant: with a sink, tell it of accesses that are out of bounds or
     misaligned, and go on without them; arrays lie farther apart then, so that fewer of the former
@@ -311,7 +312,7 @@ def run(
     while running.
     """
     grid, block = extent("grid", grid), extent("block", block)
-    check_launch(entry, block, args, dynamic_shared)
+    cluster = check_launch(entry, grid, block, args, dynamic_shared)
     program = decode(entry)
     threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
     statics = fresh(entry.variables) if statics is None else statics
@@ -321,7 +322,7 @@ def run(
         [v for v in entry.variables if v.space == "shared"], dynamic_shared, apart
     )
     depth = deepest(program.functions, program.again)
-    local, arguments = (
+    layouts = local, arguments = tuple(
         lay_out_frames(space, entry, program.functions, depth, program.again, apart)
         for space in ("local", "param")
     )
@@ -345,9 +346,9 @@ def run(
     if sink is not None:
         every = {name: tuple(space.allocations) for name, space in fixed.items()}
         rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
-        sink(Launched(entry, grid, block, every | rows, held.heap.end if held.heap else 0))
-    launch = Launch(step_limit, Printer(write), held.heap, (local, arguments), depth, shared_size)
-    per_chunk = max(1, (DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads)
+        sink(Launched(entry, grid, block, every | rows, held.heap_end, cluster[:3]))
+    launch = Launch(step_limit, Printer(write), held.heap, layouts, depth, shared_size, cluster)
+    per_chunk = whole((DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads, cluster)
 
     def begin(first: int, end: int) -> State:
         rows = (end - first, threads)
@@ -356,7 +357,7 @@ def run(
             "local": rows_of("local", local, rows, names),
             "arguments": rows_of("param", arguments, rows, names),
         }
-        blocks = np.arange(first, end)
+        blocks = block_numbers(first, end, grid, cluster)
         state = State([], spaces, blocks, grid, block, launch, program.size, sink, tolerant)
         state.registers = program.slots.initial(state, symbols, dynamic_shared)
         return state

@@ -23,13 +23,21 @@ def words_of(i: Instruction, known: str = "") -> set[str]:
     return words
 
 
-def objects(i: Instruction, operand, at):
-    """A function (state, mask) -> the places of the objects that the threads name."""
+def objects(i: Instruction, operand, at, far: bool = False):
+    """A function (state, mask) -> the places of the objects that the threads name. `far`: they
+    may lie in other blocks of the cluster."""
     address_of, space = at.slots.address(operand), space_of(i.modifiers)
+    if space == "shared::cluster" and not far:
+        raise Unsupported(f".{space}")
 
     def find(state, mask) -> Places:
         places = in_shared(i, state, space, address_of(state.registers), mask)
-        return places[within(i, state, "atomic", state.spaces["shared"], places, 8, 8)]
+        places = places[within(i, state, "atomic", state.spaces["shared"], places, 8, 8)]
+        elsewhere = places.row != places.block
+        if not far and elsewhere.any():
+            why = "is another block's: this is for the threads of that block alone"
+            mbarriers.refuse(i, state, places, int(np.argmax(elsewhere)), why)
+        return places
 
     return find
 
@@ -62,7 +70,7 @@ def invalidate(i: Instruction, at):
 def transact(i: Instruction, at):
     """mbarrier.expect_tx and mbarrier.complete_tx: bytes, and nobody arrives."""
     words_of(i)
-    find, size_of = objects(i, i.operands[0], at), number(i.operands[1], at)
+    find, size_of = objects(i, i.operands[0], at, far=True), number(i.operands[1], at)
     change = {"expect_tx": mbarriers.expect, "complete_tx": mbarriers.complete}[i.modifiers[0]]
 
     def execute(state, mask):
@@ -77,7 +85,7 @@ def arrive(i: Instruction, at):
     .expect_tx, the bytes that the thread expects before it arrives once."""
     words = words_of(i, "noComplete expect_tx")
     write = at.slots.writer(i.operands[0], np.uint64)
-    find = objects(i, i.operands[1], at)
+    find = objects(i, i.operands[1], at, far=True)
     if len(words) > 1 or (words and len(i.operands) < 3):
         raise Unsupported(".".join(i.modifiers))
     last = number(i.operands[2] if len(i.operands) > 2 else Immediate(1), at)
@@ -98,8 +106,8 @@ def arrive(i: Instruction, at):
 
 def wait(i: Instruction, at):
     """mbarrier.test_wait and mbarrier.try_wait: whether a phase is over, the one of a state or
-    that of a parity. What reports to the object lands first. A GPU may let the thread of a
-    try_wait sleep for a while; here it is the scheduler's to let others run."""
+    that of a parity. If it is not, what reports to the object lands, and that may end it. A GPU may
+    let the thread of a try_wait sleep for a while; here the scheduler lets others run."""
     by_parity = "parity" in words_of(i, "parity")
     write = at.slots.writer(i.operands[0], np.bool_)
     find = objects(i, i.operands[1], at)
@@ -109,9 +117,10 @@ def wait(i: Instruction, at):
         places = find(state, mask)
         given = flat(token(state.registers), state, places.block, places.thread)
         wanted = mbarriers.wanted(i, state, places, given, by_parity)
-        state.flights.land(state, places)
-        found = mbarriers.unpack(mbarriers.look(i, state, places))
-        over = found.parity != wanted
+        over = mbarriers.parity(i, state, places) != wanted
+        if not over.all():
+            state.flights.land(state, places[~over])
+            over |= mbarriers.parity(i, state, places) != wanted
         mbarriers.tell(i, state, "wait", places[over], wanted[over])
         if not over.all():
             mbarriers.tell(i, state, "look", places[~over], wanted[~over])

@@ -47,8 +47,7 @@ def unpack(word: np.ndarray) -> Objects:
     field = lambda shift, bits: (word >> np.uint64(shift) & np.uint64((1 << bits) - 1)).astype(
         np.int64
     )
-    missing = field(40, 21)
-    missing = np.where(missing > MOST, missing - (1 << 21), missing)
+    missing = (field(40, 21) ^ 1 << 20) - (1 << 20)  # with its sign
     return Objects(field(61, 1), field(20, 20), field(0, 20), missing)
 
 
@@ -70,11 +69,18 @@ def look(i, state, at: Places) -> np.ndarray:
     return word
 
 
+def parity(i, state, at: Places) -> np.ndarray:
+    """The parities of the current phases."""
+    return unpack(look(i, state, at)).parity
+
+
 def refuse(i, state, at: Places, n: int, why: str) -> None:
     """Raise a PTXError about the object that the nth thread named."""
     where = state.spaces["shared"].describe(int(at.address[n]))
     raise PTXError(
-        f"the mbarrier at {where}, {why}", instruction=i, thread=at.thread_name(state, n)
+        f"the mbarrier at {where}{at.whose(state, n)}, {why}",
+        instruction=i,
+        thread=at.thread_name(state, n),
     )
 
 
@@ -232,13 +238,15 @@ def stuck(i, state, at: Places) -> Endless:
     """What to say when nobody is left who could end the phase that the first thread waits for."""
     found = unpack(look(i, state, at[:1]))
     where = state.spaces["shared"].describe(int(at.address[0]))
-    parity, pending, expected, missing = (
-        int(x[0]) for x in (found.parity, found.pending, found.expected, found.missing)
-    )
+    threads, missing = int((at.key == at.key[0]).sum()), int(found.missing[0])
+    who = f"{threads} threads wait" if threads > 1 else "a thread waits"
+    bytes_ = f"{missing} bytes are missing"
+    if missing < 0:
+        bytes_ = f"{-missing} bytes have come that nobody expected"
     return Endless(
-        f"{len(at)} threads wait at the mbarrier at {where} for the phase of parity {parity}, in "
-        f"which {pending} of {expected} arrivals and {missing} bytes are still to come; nobody is "
-        "left to bring them: an endless loop",
+        f"{who} for the end of the phase of parity {found.parity[0]} of the mbarrier at {where}: "
+        f"{found.pending[0]} of {found.expected[0]} arrivals are pending and "
+        f"{bytes_}, and nobody is left to end it: an endless loop",
         instruction=i,
         thread=at.thread_name(state, 0),
     )

@@ -25,6 +25,11 @@ LOCAL_WINDOW = 2 << 40
 PARAM_WINDOW = 3 << 40
 FUNCTION_WINDOW = 4 << 40  # addresses of functions, which no load reaches
 FUNCTION_STEP = 16
+# An address of shared memory that has bit 31 names a block of the cluster by its rank, which
+# begins at bit 24, as on a GPU. Others are one's own: those of variables are what they are without
+# clusters.
+RANK_SHIFT = 24
+NAMED = 1 << 31
 
 # of generic addresses: space, its number, where it starts
 WINDOWS = (
@@ -52,13 +57,15 @@ class Allocation:
 
 @dataclass
 class Space:
-    """`data`: flat uint8. `row`: first byte of each row, int64 (1, 1), (B, 1) or (B, T)."""
+    """`data`: flat uint8. `row`: first byte of each row, int64 (1, 1), (B, 1) or (B, T).
+    `owner`: the block of the chunk whose row each thread reaches, (B, T), if not its own."""
 
     name: str
     data: np.ndarray
     row: np.ndarray
     allocations: list[Allocation]
     names: Callable[[str, Allocation, int], str | None] = lambda *_: None
+    owner: np.ndarray | None = None
     views: dict[int, np.ndarray] = field(init=False)
     rows: dict[int, np.ndarray] = field(init=False)
 
@@ -197,8 +204,11 @@ class Space:
         at = np.maximum(np.searchsorted(starts, address, "right") - 1, 0)
         return (address >= starts[at]) & (address + width <= ends[at])
 
-    def fault(self, address, wrong, width: int, align: int, instruction, describe_thread):
-        """The MemoryFault of the first access that `check` found wrong."""
+    def fault(
+        self, address, wrong, width: int, align: int, instruction, describe_thread, whose: str = ""
+    ):
+        """The MemoryFault of the first access that `check` found wrong. whose: memory it is, in
+        words."""
         where = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         bad = int(np.broadcast_to(address, wrong.shape)[where])
         if bad & (align - 1) and self.find(bad) is not None:
@@ -210,7 +220,7 @@ class Space:
             message = (
                 f"{width}-byte access to {self.name} memory out of bounds: {self.describe(bad)}"
             )
-        return MemoryFault(message, instruction=instruction, thread=describe_thread(*where))
+        return MemoryFault(message + whose, instruction=instruction, thread=describe_thread(*where))
 
     def describe(self, address: int) -> str:
         """An address in words: which allocation, and how far into or past it."""

@@ -6,11 +6,11 @@ each thread that takes part, and say in which block of the chunk (`row`) each pl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from . import memory
+from . import clusters, memory
 from .errors import PTXError
 from .events import Fault
 from .forms import Unsupported
@@ -37,6 +37,12 @@ class Places:
     def key(self) -> np.ndarray:
         """A number for each place."""
         return self.row << 32 | self.address
+
+    def whose(self, state, n: int) -> str:
+        """In words, in whose memory the nth place lies; nothing for the thread's own block's."""
+        if self.row[n] == self.block[n]:
+            return ""
+        return f", in the shared memory of {state.describe_block(self.row[n])}"
 
     def thread_name(self, state, n: int) -> str:
         return state.describe_thread(self.block[n], self.thread[n])
@@ -69,21 +75,59 @@ def in_shared(i, state, space: str, address, mask) -> Places:
                 thread=state.describe_thread(block[n], thread[n]),
             )
         found = found - memory.SHARED_WINDOW
-    return Places(block, found, block, thread)
+    row = block
+    if space not in ("shared", "shared::cta") and state.launch.cluster.size > 1:
+        row, found = clusters.split(state, found, block)
+    return Places(row, found, block, thread)
+
+
+def in_rows(at: Places, which: np.ndarray, row: np.ndarray) -> Places:
+    """The same places as those with these numbers, in other blocks."""
+    return replace(at[which], row=row)
+
+
+def require_together(i, state, target: Places, barrier: Places) -> None:
+    """Raise a PTXError for an operation that reports to another block than it writes to."""
+    apart = target.row != barrier.row
+    if apart.any():
+        n = int(np.argmax(apart))
+        raise PTXError(
+            f"{i.opcode} writes into the shared memory of {state.describe_block(target.row[n])} "
+            f"and reports to an mbarrier of {state.describe_block(barrier.row[n])}: both must be "
+            "in the same",
+            instruction=i,
+            thread=target.thread_name(state, n),
+        )
 
 
 def within(i, state, kind: str, space, at: Places, width: int, align: int) -> np.ndarray:
-    """bool (N,): which of these addresses of a space are in bounds and aligned. All of them,
-    unless the run is tolerant: then the sink is told of the others."""
+    """bool (N,): which of these addresses of a space are in bounds and aligned, and of a block
+    that has not exited. All of them, unless the run is tolerant: then the sink is told of the
+    others."""
     wrong = space.check(at.address, None, width, align)
-    if wrong is None:
-        return np.ones(len(at), bool)
+    wrong = np.zeros(len(at), bool) if wrong is None else wrong
+    elsewhere = at.row != at.block if space.name == "shared" else np.zeros(len(at), bool)
+    gone = elsewhere & ~clusters.present(state)[at.row] if elsewhere.any() else elsewhere
+    if not (wrong | gone).any():
+        return ~wrong
     if not state.tolerant:
+        n = int(np.argmax(wrong | gone))
+        if gone[n]:
+            raise clusters.left(i, state, at.row[n], at.thread_name(state, n))
         name = lambda n: at.thread_name(state, n)
-        raise space.fault(at.address, wrong, width, align, i, name)
-    address, mask = np.zeros(state.shape, np.int64), np.zeros(state.shape, bool)
-    address[at.block[wrong], at.thread[wrong]] = at.address[wrong]
-    mask[at.block[wrong], at.thread[wrong]] = True
+        raise space.fault(at.address, wrong, width, align, i, name, at.whose(state, n))
+    here = at.block, at.thread
+    spread = lambda x, dtype: scattered(x, here, state.shape, dtype)
     about = state.blocks, state.shape[1], state.steps
-    state.sink(Fault(i, kind, space.name, width, align, address, mask, *about))
-    return ~wrong
+    rows = spread(at.row, np.int64) if elsewhere.any() else None
+    exited = spread(gone, bool) if gone.any() else None
+    address, mask = spread(at.address, np.int64), spread(wrong | gone, bool)
+    state.sink(Fault(i, kind, space.name, width, align, address, mask, *about, rows, exited))
+    return ~(wrong | gone)
+
+
+def scattered(x, here, shape, dtype) -> np.ndarray:
+    """Values of N threads as an array (B, T), 0 for the others."""
+    full = np.zeros(shape, dtype)
+    full[here] = x
+    return full

@@ -5,8 +5,8 @@ An operation reports to an mbarrier object, or belongs to a bulk group of the th
 it. What it does late, it does as late as may be, so that a kernel which forgets to wait computes
 with what was there before:
 
-- An operation that reports to an mbarrier lands when a thread looks at that object. All that
-  report to it land then, in the order of issue.
+- An operation that reports to an mbarrier lands when a thread looks for the end of a phase of that
+  object that has not ended. All that report to it land then, in the order of issue.
 - An operation of a bulk group reads its source when the thread waits for the group (also with
   `.read`), and writes when it waits without `.read`. When all threads of a block have exited, what
   they left is done.

@@ -211,6 +211,25 @@ def block_index(axis: int):
     return make
 
 
+def cluster_index(axis: int):
+    return lambda state, *_: block_index(axis)(state) // np.uint32(state.launch.cluster[axis])
+
+
+def index_in_cluster(axis: int):
+    def make(state, *_):
+        size = state.launch.cluster[axis]
+        return uniform(0) if size == 1 else block_index(axis)(state) % np.uint32(size)
+
+    return make
+
+
+def cluster_rank(state):
+    """Blocks of a cluster are neighbours in a chunk, in the order of their ranks."""
+    if state.launch.cluster.size == 1:
+        return uniform(0)
+    return (np.arange(state.shape[0], dtype=np.uint32) % state.launch.cluster.size)[:, None]
+
+
 def from_lane(function):
     """A register that depends on the lane alone."""
     return lambda state, *_: function(np.arange(state.shape[1], dtype=np.uint32) % 32)[
@@ -246,16 +265,21 @@ SPECIAL = {
     "%nsmid": lambda *_: uniform(SMS),
     "%dynamic_smem_size": lambda state, symbols, dynamic: uniform(dynamic),
     "%total_smem_size": lambda state, *_: uniform(state.launch.shared_size),
-    # every block is a cluster of its own
-    **{f"%cluster_ctaid.{axis}": lambda *_: uniform(0) for axis in "xyz"},
-    **{f"%cluster_nctaid.{axis}": lambda *_: uniform(1) for axis in "xyz"},
-    **{f"%clusterid.{axis}": block_index(n) for n, axis in enumerate("xyz")},
+    # without clusters, every block is a cluster of its own
+    **{f"%cluster_ctaid.{axis}": index_in_cluster(n) for n, axis in enumerate("xyz")},
     **{
-        f"%nclusterid.{axis}": lambda state, *_, n=n: uniform(state.grid[n])
+        f"%cluster_nctaid.{axis}": lambda state, *_, n=n: uniform(state.launch.cluster[n])
         for n, axis in enumerate("xyz")
     },
-    "%cluster_ctarank": lambda *_: uniform(0),
-    "%cluster_nctarank": lambda *_: uniform(1),
+    **{f"%clusterid.{axis}": cluster_index(n) for n, axis in enumerate("xyz")},
+    **{
+        f"%nclusterid.{axis}": lambda state, *_, n=n: uniform(
+            state.grid[n] // state.launch.cluster[n]
+        )
+        for n, axis in enumerate("xyz")
+    },
+    "%cluster_ctarank": lambda state, *_: cluster_rank(state),
+    "%cluster_nctarank": lambda state, *_: uniform(state.launch.cluster.size),
     **{f"%envreg{n}": lambda *_: uniform(0) for n in range(32)},
     "%clock": lambda *_: uniform(0),  # refreshed wherever it is read
     "%clock_hi": lambda *_: uniform(0),
@@ -267,7 +291,9 @@ SPECIAL_64 = {
     "%clock64": lambda *_: np.zeros((1, 1), np.uint64),
     "%globaltimer": lambda *_: np.zeros((1, 1), np.uint64),
 }
-SPECIAL_PREDICATES = {"%is_explicit_cluster": lambda *_: np.zeros((1, 1), np.bool_)}
+SPECIAL_PREDICATES = {
+    "%is_explicit_cluster": lambda state, *_: np.full((1, 1), state.launch.cluster.explicit)
+}
 CLOCKS = {
     "%clock": lambda ticks: np.full((1, 1), ticks & 0xFFFFFFFF, np.uint32),
     "%clock_hi": lambda ticks: np.full((1, 1), ticks >> 32, np.uint32),

@@ -23,6 +23,8 @@ from collections import deque
 
 import numpy as np
 
+from . import clusters
+from .control import exit_threads
 from .errors import Deadlock, Endless, StepLimit
 from .events import Executed
 from .state import State
@@ -46,10 +48,13 @@ def run_chunks(program, begin, total: int, per_chunk: int, threads: int, progres
     fruitless = 0  # chunks in a row that could only wait
     begun = finished = 0  # blocks
     report = Report(progress, total)
+    ends = [(pc, block.steps) for pc, block in program.blocks.items() if block.end is exit_threads]
+    leaving = tuple(pc for pc, before in ends if not before)
     while waiting or begun < total:
         if begun < total and fruitless >= len(waiting) and len(waiting) < room:
             end = min(begun + per_chunk, total)
             state, begun = begin(begun, end), end
+            state.leaving = leaving
         else:
             state = waiting.popleft()
         alone = fruitless > len(waiting) and (begun == total or len(waiting) + 1 >= room)
@@ -230,12 +235,8 @@ def next_place(ready, last: int) -> int:
 
 def check_nobody_waits(state: State) -> None:
     """Raise a Deadlock for threads that are left when no thread can run."""
-    for waiting, instruction in state.gathering.values():
-        raise Deadlock(
-            "the member mask names lanes that never come here",
-            instruction=instruction,
-            thread=state.first_thread(waiting),
-        )
+    for waiting, instruction, reason in (*state.gathering.values(), *clusters.unfinished(state)):
+        raise Deadlock(reason, instruction=instruction, thread=state.first_thread(waiting))
     for number, groups in state.waiting.items():
         for mask, instruction, *_ in groups.values():
             b = int(np.argwhere(mask)[0][0])

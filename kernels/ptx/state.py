@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import memory
+from .clusters import Cluster, Meeting
 from .errors import PTXError, thread_name
 from .functions import Frame, Layout
 from .groups import Groups
@@ -27,6 +28,7 @@ class Launch:
     layouts: tuple[Layout, Layout]  # of local memory, and of the parameters of calls
     depth: int  # calls within calls that there is room for
     shared_size: int  # bytes for a block
+    cluster: Cluster
     steps: int = 0  # instructions run by all chunks
     tickets: int = 0  # asynchronous operations begun
 
@@ -57,9 +59,11 @@ class State:
     frames: dict[int, Frame] = field(default_factory=dict)
     waiting: dict[int, dict] = field(default_factory=dict)  # barrier -> {place: mask}
     arrived: dict[int, np.ndarray] = field(default_factory=dict)  # bar.arrive counts (B,)
+    meeting: Meeting | None = None  # barriers of clusters, once there was one
     gathering: dict[int, tuple] = field(default_factory=dict)  # place of a warp-wide instruction
-    # -> (mask of the lanes that wait, instruction)
+    # -> (mask of the lanes that wait, instruction, what is wrong if they wait for ever)
     copies: Groups = field(default_factory=Groups)  # cp.async's
+    products: Groups = field(default_factory=Groups)  # of wgmma, for the sink alone
     flights: Flights = field(default_factory=Flights)  # of the asynchronous proxy
     patterns: dict[int, tuple] = field(default_factory=dict)  # see `patterns.recurring`
     # how the run gets on, for the scheduler
@@ -68,6 +72,7 @@ class State:
     polls: dict[int, int] = field(default_factory=dict)  # looks at memory since it last changed
     impatient: bool = False  # one of them has looked several times
     missed: dict[int, Callable] = field(default_factory=dict)  # the error if it looks for ever
+    leaving: tuple[int, ...] = ()  # places where threads have nothing left to do but exit
     unstarted: bool = False  # blocks wait for room that this chunk does not give up
 
     def __post_init__(self):
@@ -117,6 +122,9 @@ class State:
 
     def first_thread(self, mask) -> str:
         return self.describe_thread(*np.argwhere(self.full(mask))[0].tolist())
+
+    def describe_block(self, b: int) -> str:
+        return self.describe_thread(b, 0).partition(", thread")[0]
 
     def describe_thread(self, b: int, t: int) -> str:
         return thread_name(self.blocks[b], t, self.grid, self.block)

@@ -42,26 +42,42 @@ def ballot(predicate):
     return np.broadcast_to(mask, predicate.shape)
 
 
+def gather(run, complete_of, i: Instruction, at, reason: str):
+    """Run `run(state, mask)` for those threads whose group has come to this instruction, which
+    `complete_of(state, here)` says, bool (B, T), and let the others wait. `reason`: what is wrong
+    if they wait for ever."""
+
+    def end(state, mask):
+        place = at.following - 1 + state.base
+        if place in state.gathering:
+            mask = state.full(mask) | state.gathering.pop(place)[0]
+        mask = None if mask is None else state.full(mask)
+        here = state.full(mask)
+        going = here & complete_of(state, here)
+        if not going[here].all():
+            state.gathering[place] = (here & ~going, i, reason)
+            if not going.any():
+                return
+            mask = going
+        run(state, mask)
+        state.go(at.following, mask)
+
+    return end
+
+
 def together(exchange, members_of, i: Instruction, at, sources_of=None):
     """Run `exchange(state, mask, active, members)` for a warp as soon as all lanes that its
     member mask names, and that have not exited, have come to this instruction. `sources_of`
     gives the lanes that are read, for the sink."""
 
-    def end(state, mask):
-        here = at.following - 1 + state.base
-        if here in state.gathering:
-            mask = state.full(mask) | state.gathering.pop(here)[0]
-        mask = None if mask is None else state.full(mask)
-        active = by_warp(state.full(mask), state, False)
+    def complete_of(state, here):
         members = by_warp(members_of(state.registers), state)
         expected = members & ballot(by_warp(state.alive, state, False))
-        complete = (expected & ~ballot(active)) == 0
-        if not complete[active].all():
-            going = state.full(mask) & by_thread(complete, state)
-            state.gathering[here] = (state.full(mask) & ~going, i)
-            if not going.any():
-                return
-            mask, active = going, by_warp(going, state, False)
+        return by_thread((expected & ~ballot(by_warp(here, state, False))) == 0, state)
+
+    def run(state, mask):
+        active = by_warp(state.full(mask), state, False)
+        members = by_warp(members_of(state.registers), state)
         if state.sink is not None:
             state.sink(
                 WarpSync(
@@ -75,9 +91,8 @@ def together(exchange, members_of, i: Instruction, at, sources_of=None):
                 )
             )
         exchange(state, mask, active, members)
-        state.go(at.following, mask)
 
-    return end
+    return gather(run, complete_of, i, at, "the member mask names lanes that never come here")
 
 
 def shuffle(i: Instruction, at):

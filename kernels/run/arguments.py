@@ -15,6 +15,7 @@ import numpy as np
 
 from ..instruments.parameters import Parameter
 from ..ptx.syntax import TYPE_BYTES
+from ..ptx.tensor_maps import BYTES, Mapped, memory_of
 from . import gpu
 
 Converter = Callable[[Any], Any]
@@ -47,8 +48,8 @@ def declared(text: str, symbol: str) -> tuple[Declared, ...]:
 def converter(param: Any, known: Parameter | None = None) -> Converter:
     """The function that checks and converts an argument for this parameter.
 
-    It gives a NumPy scalar, bytes (a struct) or an array, and raises TypeError, ValueError or
-    OverflowError with a reason that lacks the argument's name.
+    It gives a NumPy scalar, bytes (a struct), a tensor map or an array, and raises TypeError,
+    ValueError or OverflowError with a reason that lacks the argument's name.
     """
     kind = param.type[0]  # u, s, f or b, as in PTX
     pointer = kind in "usb" and param.size == 8
@@ -58,13 +59,22 @@ def converter(param: Any, known: Parameter | None = None) -> Converter:
         scalar = _float(param, np.dtype(f"f{param.size}").type)
     else:
         scalar = _integer(param, np.dtype(f"{'i' if kind == 's' else 'u'}{param.size}").type)
-    return _pointer(scalar, known) if pointer else _value(scalar)
+    return (
+        _pointer(scalar, known) if pointer else _value(scalar, kind == "b" and param.size == BYTES)
+    )
 
 
-def _value(scalar: Converter) -> Converter:
+def _value(scalar: Converter, mapped: bool) -> Converter:
+    """mapped: it may be a tensor map."""
+    instead = ": for a CUtensorMap, pass kernels.TensorMap(array, box)" if mapped else ""
+
     def convert(value: Any) -> Any:
         if isinstance(value, np.ndarray) or gpu.is_device_array(value):
-            raise TypeError("is an array, but the kernel takes a value here, not a pointer")
+            raise TypeError(
+                f"is an array, but the kernel takes a value here, not a pointer{instead}"
+            )
+        if mapped and isinstance(value, Mapped):
+            return value
         return scalar(value)
 
     return convert
@@ -203,7 +213,8 @@ def place_of(array: np.ndarray) -> tuple[Any, ...]:
 def require_apart(values: Sequence[Any], called: Sequence[str]) -> None:
     """Raise ValueError for NumPy arrays that overlap in part, unless both are read-only: each is
     copied, and copied back."""
-    arrays = [(n, x) for n, x in enumerate(values) if isinstance(x, np.ndarray) and x.nbytes]
+    held = enumerate(map(memory_of, values))
+    arrays = [(n, x) for n, x in held if isinstance(x, np.ndarray) and x.nbytes]
     for position, (i, x) in enumerate(arrays):
         for j, y in arrays[position + 1 :]:
             written = x.flags.writeable or y.flags.writeable

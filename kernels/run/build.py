@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import headers, home
+from . import capability, headers, home
 
 INCLUDE = Path(__file__).parents[1] / "cuda"
 
@@ -69,14 +69,22 @@ def compile(
     options: tuple[str, ...] = (),
     names: tuple[str, ...] = (),
     arch: str = "compute_90",
+    needs: capability.Capability | None = None,
 ) -> Build:
     """Compile `source`, which messages call `filename`. The result is remembered.
 
-    `arch` "compute_90" gives PTX, "sm_90" also a cubin. `names` are the kernels wanted:
+    `arch` "compute_90" gives PTX, "sm_90" also a cubin; where the source needs compute capability
+    9.0a, as its first comment says unless `needs` does, they stand for "compute_90a" and "sm_90a",
+    and others are a ValueError. `names` are the kernels wanted:
     extern "C" symbols or C++ name expressions such as "gemm<4, 8>". Headers are looked for
     in `kernels/cuda` and where `headers.folders` says. Raises CompileError with the compiler's
     own lines.
     """
+    needs = capability.needed(source, filename) if needs is None else needs
+    try:
+        arch = capability.architecture(needs, arch)
+    except ValueError as error:
+        raise ValueError(f"{filename}: {error}") from None
     nvrtc = _nvrtc()
     version = nvrtc.getVersion()
     flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-include={headers.PRELUDE}"]
@@ -93,7 +101,7 @@ def compile(
             nvrtc.compileProgram(program, (*flags, *options))
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program) or str(error)
-            advice = _missing_headers(log, "{}.{}".format(*version))
+            advice = _missing_headers(log, "{}.{}".format(*version)) + _missing_directive(log)
             raise CompileError(_explain(log, filename, options, arch) + advice) from None
         return Build(
             ptx=nvrtc.getPTX(program).decode(),
@@ -173,6 +181,16 @@ def _missing_headers(log: str, version: str) -> str:
     missing = re.findall(r'(?:cannot|could not) open source file "([^"]+)"', log)
     advice = (headers.advice(name, version) for name in dict.fromkeys(missing))
     return "".join(f"\n{line}" for line in advice if line)
+
+
+def _missing_directive(log: str) -> str:
+    """What to do about instructions that ptxas takes for one GPU alone."""
+    if not re.search(r"'(wgmma|setmaxnreg)\b.*' not supported on \.target 'sm_90'", log):
+        return ""
+    return (
+        "\nwgmma and setmaxnreg are instructions of compute capability 9.0a: add the line "
+        "'// compute capability: 9.0a' to the comment at the top of the source"
+    )
 
 
 def _explain(log: str, filename: str, options: tuple[str, ...], arch: str) -> str:

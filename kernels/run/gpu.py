@@ -8,6 +8,7 @@ is queued on CuPy's current stream and device, and the functions return before i
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ptx.tensor_maps import ALIGNMENT, BYTES, KINDS, Tile
 from . import home, nvidia_smi
 
 
@@ -195,6 +197,43 @@ def copy(target: Any, source: Any) -> None:
     if target.nbytes != source.nbytes:
         raise ValueError(f"cannot copy {source.nbytes} bytes into {target.nbytes}")
     target.data.copy_from_device_async(source.data, source.nbytes)
+
+
+def address(x: Any) -> int:
+    """Where a CuPy array begins."""
+    pointer: int = x.data.ptr
+    return pointer
+
+
+def tensor_map(start: int, tile: Tile, promotion: int) -> bytes:
+    """The CUtensorMap of a tensor at an address, from the driver's cuTensorMapEncodeTiled.
+
+    Called in the driver's own library, since CuPy has no function for it. Raises RuntimeError
+    when the driver refuses it.
+    """
+    require()
+    driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    room = ctypes.create_string_buffer(BYTES + ALIGNMENT)
+    at = -(-ctypes.addressof(room) // ALIGNMENT) * ALIGNMENT
+    long = lambda numbers: (ctypes.c_uint64 * max(len(numbers), 1))(*numbers)
+    short = lambda numbers: (ctypes.c_uint32 * len(numbers))(*numbers)
+    result = driver.cuTensorMapEncodeTiled(
+        ctypes.c_void_p(at),
+        ctypes.c_int(list(KINDS).index(tile.kind)),
+        ctypes.c_uint32(tile.rank),
+        ctypes.c_void_p(start),
+        long(tile.sizes),
+        long(tile.strides[1:]),  # the innermost is that of an element
+        short(tile.box),
+        short(tile.steps),
+        ctypes.c_int(0),  # not interleaved
+        ctypes.c_int((0, 32, 64, 128).index(tile.swizzle)),
+        ctypes.c_int((0, 64, 128, 256).index(promotion)),
+        ctypes.c_int(tile.nan),
+    )
+    if result != 0:
+        raise RuntimeError(f"cuTensorMapEncodeTiled fails with CUDA error {result} for {tile}")
+    return ctypes.string_at(at, BYTES)
 
 
 # ---------------------------------------------------------------------- launches and events

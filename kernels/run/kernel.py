@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from .. import ptx
-from ..instruments import trace
+from ..instruments import pipeline, trace
 from ..instruments.findings import Finding, namer
 from ..instruments.parameters import parameters
 from ..instruments.sanitizer import sanitize
-from . import build, gpu
+from ..ptx.tensor_maps import memory_of
+from . import build, capability, gpu
 from .arguments import converter, declared, place_of, require_apart
 from .limits import launch_size, require_shared
 from .progress import progress
+from .tensor_map import TensorMap
 
 DEVICES = ("auto", "gpu", "interpreter")
 Size = int | Sequence[int]  # of a grid or a block: 1 to 3 numbers, x first
@@ -29,12 +31,20 @@ class Kernel:
     to the compiler (`["-DBM=16"]`); `filename` is what its messages call the source. Compiles at
     once: raises build.CompileError with file, line and the compiler's words.
 
+    A line `// compute capability: 9.0a` in the comment that opens the source says which GPUs the
+    kernel needs (see `capability`), unless `needs` does; the interpreter runs it all the same.
+
     `__device__` variables keep their values from launch to launch, on each device and in the
     interpreter apart; `reset` gives them those of the source. Two Kernels share none.
     """
 
     def __init__(
-        self, source: str, name: str, options: Sequence[str] = (), filename: str = "kernel.cu"
+        self,
+        source: str,
+        name: str,
+        options: Sequence[str] = (),
+        filename: str = "kernel.cu",
+        needs: capability.Capability | None = None,
     ):
         if isinstance(options, str):
             raise TypeError(f"options must be a list of strings: [{options!r}]")
@@ -42,6 +52,7 @@ class Kernel:
         self.name = name
         self.options = tuple(options)
         self.filename = filename
+        self.needs = capability.needed(self.source, filename) if needs is None else needs
         built = self._build("compute_90")
         self.ptx = built.ptx
         self.symbol = built.lowered[name]
@@ -90,16 +101,17 @@ class Kernel:
 
         `args` are NumPy arrays, written in place (unless they are read-only: a GPU works on a
         copy of those, and in the interpreter a store to one is an error); CuPy arrays, which need
-        the GPU; numbers; and bytes for structs passed by value. `device` "auto" takes the GPU if
-        there is one. `dynamic_shared` is in bytes. `step_limit`: how often a place in the
-        code is passed before the interpreter takes a loop for endless; 2^20 without.
+        the GPU; numbers; bytes for structs passed by value, and a TensorMap for a CUtensorMap.
+        `device` "auto" takes the GPU if there is one. `dynamic_shared` is in bytes. `step_limit`:
+        how often a place in the code is passed before the interpreter takes a loop for endless;
+        2^20 without.
 
         Raises TypeError or ValueError for arguments that do not fit the kernel, gpu.NoGPU without
         a GPU, ptx.PTXError when it goes wrong in the interpreter.
         """
         grid, block = launch_size(grid, block, dynamic_shared)
         values = self.convert(args)
-        where = choose_device(device, values)
+        where = choose_device(device, values, self.needs)
         self.launch(grid, block, values, where, dynamic_shared, step_limit)
 
     def launch(
@@ -147,6 +159,23 @@ class Kernel:
             names=names or self.parameter_names,
             keep=keep,
             **limits,
+        )
+        return found
+
+    def pipeline(
+        self,
+        grid: Size,
+        block: Size,
+        args: Sequence[Any],
+        dynamic_shared: int = 0,
+        keep: Sequence[int] = (0, 0, 0),
+        step_limit: int | None = None,
+    ) -> pipeline.Pipeline:
+        """Run the kernel in the interpreter, and keep who fills and who reads which bytes of
+        shared memory in the block `keep`, x first, for `draw.pipeline`. Arrays are written, as by
+        a call, and what a call raises is raised."""
+        found: pipeline.Pipeline = self._instrumented(
+            pipeline.pipeline, (grid, block, args), dynamic_shared, step_limit, keep=keep
         )
         return found
 
@@ -206,7 +235,8 @@ class Kernel:
         return values
 
     def _build(self, arch: str) -> build.Build:
-        return build.compile(self.source, self.filename, self.options, (self.name,), arch)
+        names = (self.name,)
+        return build.compile(self.source, self.filename, self.options, names, arch, self.needs)
 
     def _defined(self) -> str:
         """The source with the options' definitions before it, from which names are read."""
@@ -270,13 +300,15 @@ class Kernel:
         loaded = self._loaded.get(number)
         if loaded is None:
             loaded = self._loaded[number] = gpu.load(self.cubin(gpu.arch()), self.symbol)
-        host = [x for x in values if isinstance(x, np.ndarray)]
-        if not host:
+        if not any(isinstance(x, (np.ndarray, TensorMap)) for x in values):
             gpu.launch(loaded, grid, block, values, dynamic_shared)
             return
+        held = [memory_of(x) for x in values]
+        host = [x for x in held if isinstance(x, np.ndarray)]
         # by place: an array passed twice stays one array on the GPU
         there = {place_of(x): gpu.to_device(x) for x in host}
-        args = [there[place_of(x)] if isinstance(x, np.ndarray) else x for x in values]
+        args = [there[place_of(x)] if isinstance(x, np.ndarray) else x for x in held]
+        args = [x.encoded(y) if isinstance(x, TensorMap) else y for x, y in zip(values, args)]
         gpu.launch(loaded, grid, block, args, dynamic_shared)
         for x in host:
             if x.flags.writeable:
@@ -284,7 +316,7 @@ class Kernel:
 
 
 def choose_device(
-    device: str, arrays: Sequence[Any], compute_capability: tuple[int, int] = (0, 0)
+    device: str, arrays: Sequence[Any], needs: capability.Capability = capability.ANY
 ) -> str:
     """Decide on "gpu" or "interpreter", given the arguments and the capability that is needed.
 
@@ -294,9 +326,12 @@ def choose_device(
         raise ValueError(f"device must be one of {', '.join(DEVICES)}, not {device!r}")
     on_gpu = on_host = False
     for x in arrays:
-        if isinstance(x, np.ndarray):
+        if isinstance(x, np.generic):
+            continue
+        held = memory_of(x)
+        if isinstance(held, np.ndarray):
             on_host = True
-        elif not isinstance(x, np.generic) and gpu.is_device_array(x):
+        elif gpu.is_device_array(held):
             on_gpu = True
     if on_gpu and on_host:
         raise TypeError("NumPy and CuPy arrays are mixed: pass one kind (cupy.asarray(x))")
@@ -305,16 +340,16 @@ def choose_device(
     if device == "interpreter" or not (on_gpu or device == "gpu" or gpu.available()):
         return "interpreter"
     gpu.require()
-    if compute_capability == (0, 0):
+    if needs == capability.ANY:
         return "gpu"
     found = gpu.device()
-    if found.compute_capability >= compute_capability:
+    if capability.runs_on(needs, found.compute_capability):
         return "gpu"
     if device == "auto" and not on_gpu:
         return "interpreter"
-    needs, has = (".".join(map(str, x)) for x in (compute_capability, found.compute_capability))
+    wanted, has = (capability.text(x) for x in (needs, found.compute_capability))
     raise gpu.NoGPU(
-        f"this needs a GPU of compute capability {needs}, and the {found.name} has {has}: "
+        f"this needs a GPU of compute capability {wanted}, and the {found.name} has {has}: "
         'pass NumPy arrays and device="interpreter"'
     )
 

@@ -34,6 +34,8 @@ def test_a_loop_that_calls_nothing_else():
     }"""
     loop = machine_loop(kernels.Kernel(source, "chain"))
     assert loop.count("fma") == 1 and loop.count("barrier") == 0 and len(loop) < 12
+    specific = kernels.Kernel(f"// compute capability: 9.0a\n{source}", "chain")
+    assert machine_loop(specific) == loop
     without = machine_loop(
         kernels.Kernel(
             'extern "C" __global__ void set(float a, float* x) { x[0] = x[1] * a + x[2]; }', "set"

@@ -68,6 +68,8 @@ def test_directives():
     mine = SIX.edit(requires=["K % 4 == 0", "beta == 0"], compute_capability="8.0", variant="PAD=3")
     assert mine.requires == ("K % 4 == 0", "beta == 0") and mine.compute_capability == (8, 0)
     assert [one.label for one in mine.variants] == ["06_bank_conflicts edited PAD=3"]
+    specific = SIX.edit(compute_capability="9.0a")
+    assert ".target sm_90a" in specific.kernel.ptx and ".target sm_90a" not in mine.kernel.ptx
     assert mine.block == SIX.block and mine != SIX.edit(requires=())
     assert SIX.edit(requires=()).requires == ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import right_or_refused, run_body
+from harness import run_body
 
 COPY = """
     .shared .align 16 .b8 box[2048];
@@ -77,13 +77,62 @@ def test_predicated_copies():
         assert target[16 * t :][:16] == want
 
 
-def test_ignored_source_is_right_or_refused():
-    def run():
-        copy = "setp.lt.u32 %p, %t, 7;\ncp.async.ca.shared.global [%s], [%g], 16, %p;"
-        source, target = copied(copy)
-        assert target == bytes(16 * 7) + source[16 * 7 :]
+@pytest.mark.parametrize("hint", [False, True])
+@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("form, size", [("cg", 16), ("ca", 8)])
+def test_an_ignored_source_gives_zeros(form, size, negated, hint):
+    """Its address may be any."""
+    words = f"cp.async.{form}.shared.global" + ".L2::cache_hint.L2::128B" * hint
+    policy = ", %q" if hint else ""
+    copy = f"""
+    setp.lt.u32 %p, %t, 7;
+    @%p add.s64 %g, %g, 1048576;
+    {"setp.ge.u32 %p, %t, 7;" if negated else ""}
+    {words} [%s], [%g], {size}, {"!" * negated}%p{policy};
+    """
+    source, target = copied(copy)
+    for t in range(40):
+        want = bytes(size) if t < 7 else source[16 * t :][:size]
+        assert target[16 * t :][:16] == want + b"\xa5" * (16 - size)
 
-    right_or_refused("cp", run)
+
+@pytest.mark.parametrize(
+    "words, more",
+    [(".L2::cache_hint", ", %q"), (".L2::cache_hint", ", 16, %q"), (".L2::64B", ""),
+     (".L2::cache_hint.L2::256B", ", %n, %q")],
+)  # fmt: skip
+def test_hints_change_nothing(words, more):
+    copy = f"mov.u32 %n, 16;\ncp.async.cg.shared::cta.global{words} [%s], [%g], 16{more};"
+    source, target = copied(copy)
+    assert source == target
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "cp.async.cg.shared.global [%s], [%g], 4;",
+        "cp.async.ca.shared.global [%s], [%g], 12;",
+        "cp.async.ca.shared.global.L2::32B [%s], [%g], 4;",
+        "cp.async.ca.shared::cluster.global [%s], [%g], 4;",
+        "cp.async.ca.shared.global [%s], [%g], 4, 4, %q;",
+        "cp.async.mbarrier.arrive.shared.b32 [%s];",
+        "cp.async.mbarrier.arrive.release.shared.b64 [%s];",
+    ],
+)
+def test_what_is_no_form_is_refused(copy):
+    from kernels import ptx
+
+    with pytest.raises(ptx.UnknownOpcode, match="cp.async"):
+        copied(copy)
+
+
+def test_more_bytes_of_the_source_than_are_copied():
+    from kernels import ptx
+
+    copy = "add.u32 %n, %t, 1;\ncp.async.ca.shared.global [%s], [%g], 8, %n;"
+    with pytest.raises(ptx.PTXError, match="of 8 bytes of which 9 come from the source") as caught:
+        copied(copy)
+    assert "thread (8, 0, 0)" in str(caught.value)
 
 
 def test_a_pipeline_of_groups():

@@ -363,7 +363,7 @@ LOOP:
 def test_unknown_opcodes_are_named():
     from kernels import ptx
 
-    for text in ("frobnicate.rn.f32 %d, %a;", "wgmma.fence.sync.aligned;", "add.f128 %d, %a, %a;"):
+    for text in ("frobnicate.rn.f32 %d, %a;", "tcgen05.fence.sync;", "add.f128 %d, %a, %a;"):
         with pytest.raises(ptx.PTXError) as caught:
             vectors(text, "u32", "u32", [1])
         assert text.split()[0].split(".")[0] in str(caught.value)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kernels.run import build
+from kernels.run import build, capability
 from kernels.run.build import CompileError
 
 GOOD = """
@@ -210,3 +210,37 @@ def test_no_cubin_of_nvrtcs_cache(monkeypatch, version, arch, wanted):
     build.compile.__wrapped__(GOOD, "again.cu", names=("fill",), arch=arch)
     (options,) = nvrtc.options
     assert ("--no-cache" in options) is wanted
+
+
+SPECIFIC = """// A fence
+// compute capability: 9.0a
+extern "C" __global__ void fence() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+"""
+
+
+def test_compute_capability_90a():
+    assert ".target sm_90a" in build.compile(SPECIFIC, "fence.cu", (), ("fence",)).ptx
+    built = build.compile(SPECIFIC, "fence.cu", (), ("fence",), "sm_90")
+    assert build.resources(built, "fence").registers > 0 and built.machine_code[:4] == b"\x7fELF"
+    plain = SPECIFIC.replace("// compute capability: 9.0a\n", "")
+    needs = capability.parse("9.0a")
+    assert build.compile(plain, "fence.cu", (), ("fence",), "sm_90", needs).cubin is not None
+    for arch in ("sm_80", "compute_100", "sm_100a"):
+        with pytest.raises(ValueError, match=rf"^fence.cu: .* capability 9\.0a alone, .* {arch}$"):
+            build.compile(SPECIFIC, "fence.cu", (), ("fence",), arch)
+
+
+@pytest.mark.parametrize(
+    "text", ("wgmma.fence.sync.aligned;", "setmaxnreg.inc.sync.aligned.u32 40;")
+)
+def test_without_the_directive_the_error_names_it(text):
+    plain = SPECIFIC.replace("// compute capability: 9.0a\n", "")
+    plain = plain.replace("wgmma.fence.sync.aligned;", text)
+    assert text in build.compile(plain, "fence.cu", (), ("fence",)).ptx
+    with pytest.raises(CompileError, match="add the line '// compute capability: 9.0a' to the"):
+        build.compile(plain, "fence.cu", (), ("fence",), "sm_90")
+    with pytest.raises(CompileError) as caught:
+        build.compile(GOOD + "!", "good.cu", arch="sm_90")
+    assert "9.0a" not in str(caught.value)

@@ -195,6 +195,32 @@ def test_a_gpu_that_is_too_old_is_passed_over_but_not_when_asked_for(monkeypatch
         choose_device("gpu", [np.zeros(1)], (8, 0))
 
 
+SPECIFIC = """// compute capability: 9.0a
+extern "C" __global__ void twice(float* x) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    x[threadIdx.x] *= 2;
+}
+"""
+
+
+def test_a_kernel_for_one_gpu_alone(monkeypatch):
+    fake = FakeGPU(monkeypatch)
+    x = np.ones(32, np.float32)
+    kernel = Kernel(SPECIFIC, "twice")
+    kernel(1, 32, (x,))
+    assert not fake.launches and (x == 2).all()
+    with pytest.raises(gpu.NoGPU, match=r"capability 9\.0a, and the Fake T4 has 7\.5"):
+        kernel(1, 32, (x,), device="gpu")
+    fake.compute_capability = (10, 0)
+    with pytest.raises(gpu.NoGPU, match=r"capability 9\.0a, and the Fake T4 has 10\.0"):
+        kernel(1, 32, (x,), device="gpu")
+    fake.compute_capability, fake.arch = (9, 0), lambda: "sm_90"
+    monkeypatch.setattr(gpu, "arch", fake.arch)
+    kernel(1, 32, (x,))
+    assert fake.launches and (x == 4).all()
+    assert kernel.resources().registers > 0
+
+
 @pytest.mark.gpu
 def test_cupy_arrays_stay_on_the_gpu():
     import cupy

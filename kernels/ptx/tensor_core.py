@@ -1,0 +1,206 @@
+"""The arithmetic of the tensor cores: a @ b + c, with the bits that an H200 gives.
+
+A dot product is taken in blocks of k. The accumulator and the products of a block are added as
+one sum, which becomes the accumulator of the next block:
+
+1. A product is exact. Its exponent is that of its a plus that of its b, so 0 for 1.5 * 1.5, though
+   that is above 2. Subnormal numbers have the exponent of the least normal number; a product or
+   an accumulator that is zero has none. The largest of all these exponents is `top`.
+2. Every product and the accumulator are cut, towards zero, to a multiple of 2**(top - KEPT).
+3. What is left is added exactly. A sum of zero is +0.
+4. The sum is cut, towards zero, to the 24 bits of a float32, or to a multiple of the least
+   subnormal one; beyond the largest float32 it is infinite. Half sums are rounded to nearest even.
+
+Where an infinity or a NaN takes part the result is that of IEEE 754, and a NaN has all bits but
+the sign set. mma and wgmma give the same bits; tests/data/nvidia_h200_tensor_cores.npz has some.
+
+Cutting always errs towards zero, so over a long chain of blocks the errors add up where those of
+rounding to nearest would partly cancel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .floats import fma64
+
+KEPT = 25  # bits below the leading one of the largest exponent
+WORKING_SET = 32768  # products at a time: their arrays stay in the L2 cache of a core
+
+
+class Rule(NamedTuple):
+    """How a kind of product is computed."""
+
+    source: str  # what a and b hold
+    block: int  # of k
+    half: bool = False  # the sums are float16
+
+
+RULES = {
+    "f16": Rule("f16", 16),
+    "f16.f16": Rule("f16", 16, half=True),
+    "bf16": Rule("bf16", 16),
+    "tf32": Rule("tf32", 8),
+}
+INTEGERS = {
+    "s8": (np.int8, np.int8),
+    "u8": (np.uint8, np.uint8),
+    "s8.u8": (np.int8, np.uint8),
+    "u8.s8": (np.uint8, np.int8),
+}
+LEAST = {"f16": 2.0**-14, "bf16": 2.0**-126, "tf32": 2.0**-126, "f32": 2.0**-126}  # normal number
+EXPONENT = np.int64(0x7FF << 52)  # of a float64
+SIGNIFICAND_24 = np.int64(-1 << 29)  # its sign, exponent and first 24 bits
+NAN = {np.float16: np.uint16(0x7FFF), np.float32: np.uint32(0x7FFFFFFF)}
+
+
+@np.errstate(all="ignore")  # IEEE 754 says what happens
+def tensor_core(a, b, c, kind: str, satfinite: bool = False):
+    """a @ b + c as the tensor cores compute it.
+
+    a: (…, M, K), b: (…, K, N), c: (…, M, N); the result is of c's type.
+    kind: what a and b hold, and the sums if that leaves it open.
+
+    - "f16": float16, summed in float32; "f16.f16": float16, summed in float16.
+    - "bf16": uint16, the bits of bfloat16, or float32 that are such values; summed in float32.
+    - "tf32": float32, of which the last 13 bits are not looked at; summed in float32.
+    - "s8", "u8", "s8.u8", "u8.s8": int8 and uint8; summed in int32, where the sum wraps, or with
+      `satfinite` stays within the range.
+    - "f64": float64, by fused multiply-adds, k by k.
+    """
+    a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
+    if a.shape[-1] != b.shape[-2] or c.shape[-2:] != (a.shape[-2], b.shape[-1]):
+        raise ValueError(f"a {a.shape}, b {b.shape} and c {c.shape} are not (M, K), (K, N), (M, N)")
+    if kind in INTEGERS:
+        return integers(a, b, c, kind, satfinite)
+    if satfinite or kind not in (*RULES, "f64"):
+        raise ValueError(f"kind {kind!r}, satfinite={satfinite}: there is no such product")
+    if kind == "f64":
+        return fused(a, b, c)
+    rule = RULES[kind]
+    dtype = np.float16 if rule.half else np.float32
+    check_type("c", c, dtype)
+    result = chunked(values("a", a, rule.source), values("b", b, rule.source), c, rule)
+    numbers = result.astype(dtype)
+    unsigned = NAN[dtype].dtype
+    return np.where(np.isnan(result), NAN[dtype], numbers.view(unsigned)).view(dtype)
+
+
+def check_type(name: str, x, dtype) -> None:
+    if x.dtype != dtype:
+        raise ValueError(f"{name} holds {x.dtype}, not {np.dtype(dtype)}")
+
+
+def integers(a, b, c, kind: str, satfinite: bool):
+    """Products of bytes, summed exactly, then brought into the range of int32."""
+    for name, x, dtype in zip("abc", (a, b, c), (*INTEGERS[kind], np.int32)):
+        check_type(name, x, dtype)
+    # float64 holds every sum of up to 2**37 products
+    total = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64) + c
+    if satfinite:
+        limits = np.iinfo(np.int32)
+        total = np.clip(total, limits.min, limits.max)
+    return total.astype(np.int32)
+
+
+def fused(a, b, c):
+    """A chain of fused multiply-adds along k."""
+    for name, x in zip("abc", (a, b, c)):
+        check_type(name, x, np.float64)
+    for k in range(a.shape[-1]):
+        c = fma64(a[..., :, k, None], b[..., None, k, :], c)
+    return c
+
+
+def values(name: str, x, source: str):
+    """The elements of a or b as float64."""
+    if source == "f16":
+        check_type(name, x, np.float16)
+    elif source == "bf16" and x.dtype == np.uint16:
+        x = (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    else:
+        check_type(name, x, np.float32)
+        bits = x.view(np.uint32)
+        if source == "tf32":
+            x = (bits & np.uint32(0xFFFFE000)).view(np.float32)
+        elif (bits & np.uint32(0xFFFF)).any():
+            raise ValueError(f"{name} holds values that are not bfloat16")
+    return x.astype(np.float64)
+
+
+def chunked(a, b, c, rule: Rule):
+    """`chain` on as many matrices, or rows of one, at a time as the cache has room for."""
+    many = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2])
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    count = math.prod(many)
+    a = np.broadcast_to(a, (*many, m, k)).reshape(count, m, k)
+    b = np.broadcast_to(b, (*many, k, n)).reshape(count, k, n)
+    c = np.broadcast_to(c, (*many, m, n)).reshape(count, m, n)
+    result = np.empty(c.shape)
+    at_once = max(1, WORKING_SET // max(1, m * n * rule.block))
+    rows = max(1, WORKING_SET // max(1, n * rule.block))
+    for first in range(0, len(c), at_once):
+        here = slice(first, first + at_once)
+        for row in range(0, m, rows):
+            part = here, slice(row, row + rows)
+            result[part] = chain(a[part], b[here], c[part].astype(np.float64), rule)
+    return result.reshape(*many, m, n)
+
+
+def chain(a, b, c, rule: Rule):
+    """The blocks of k one after another: float64 (T, M, K), (T, K, N), (T, M, N)."""
+    a = np.ascontiguousarray(np.moveaxis(a, 2, 0))[..., None]  # k first: sums of whole arrays
+    b = np.ascontiguousarray(np.moveaxis(b, 1, 0))[:, :, None]
+    infinite = not (np.isfinite(a).all() and np.isfinite(b).all())
+    finite = [np.where(np.isfinite(x), x, 0.0) if infinite else x for x in (a, b)]
+    power_a, power_b = (powers(x, LEAST[rule.source]) for x in finite)
+    for first in range(0, len(a), rule.block):
+        k = slice(first, first + rule.block)
+        old = c
+        whole = np.isfinite(old)
+        c = block_sum(
+            finite[0][k] * finite[1][k],
+            power_a[k] * power_b[k],
+            old if whole.all() else np.where(whole, old, 0.0),
+            rule,
+        )
+        if infinite or not whole.all():
+            plain = (a[k] * b[k]).sum(0) + old
+            c = np.where(np.isfinite(plain), c, plain)
+    return c
+
+
+def powers(x, least: float):
+    """The power of two of each value's exponent: 4 for 5.5. Subnormal ones have that of the
+    least normal number; 0 has none."""
+    power = (x.view(np.int64) & EXPONENT).view(np.float64)
+    return np.where(power > 0, np.maximum(power, least), 0.0)
+
+
+def block_sum(products, power, c, rule: Rule):
+    """The sum of a block: float64 products, which are lost, and their powers of two (k, …), and
+    the accumulator (…)."""
+    top = np.maximum(power.max(0), powers(c, LEAST["f16" if rule.half else "f32"]))
+    unit = np.where(top > 0, top, 1.0) * 2.0**-KEPT
+    per_unit = 1 / unit
+    products *= per_unit
+    units = np.trunc(products, out=products).sum(0) + np.trunc(c * per_unit)
+    total = units * unit + 0.0  # -0 becomes +0
+    return to_half(total) if rule.half else to_float(total)
+
+
+def to_half(x):
+    """Rounded to the nearest float16."""
+    return x.astype(np.float16).astype(np.float64)
+
+
+def to_float(x):
+    """Cut to a float32, towards zero, but to infinity beyond the largest one."""
+    cut = (x.view(np.int64) & SIGNIFICAND_24).view(np.float64)
+    small = np.abs(x) < LEAST["f32"]
+    if small.any():
+        cut = np.where(small, np.trunc(x * 2.0**149) * 2.0**-149, cut)
+    return np.where(np.abs(cut) < 2.0**128, cut, np.copysign(np.inf, cut)) + 0.0

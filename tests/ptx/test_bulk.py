@@ -1,0 +1,799 @@
+"""Bulk copies: one thread copies, or combines, many bytes; pipelines of them; bulk groups."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from harness import run_body, run_cuda
+
+from kernels import ptx
+from kernels.ptx.events import Fault, Finished, MemoryBarrier, Started
+
+INTO = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+OUT = "cp.async.bulk.global.shared::cta.bulk_group"
+ACROSS = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+DECLARED = """
+    .shared .align 16 .b8 box[4096];
+    .shared .align 8 .b64 bar[2];
+    .reg .b32 %t, %a, %b, %n, %x<9>;
+    .reg .b64 %g, %h, %s<9>;
+    .reg .pred %p<9>;
+    ld.param.u64 %g, [source];
+    ld.param.u64 %h, [target];
+    mov.u32 %t, %tid.x;
+    mov.u32 %a, bar;
+    mov.u32 %b, box;
+    setp.eq.u32 %p8, %t, 0;
+    @%p8 mbarrier.init.shared::cta.b64 [%a], 1;
+    @%p8 mbarrier.init.shared::cta.b64 [%a+8], 1;
+    mov.u32 %x0, 0xA5A5A5A5;
+    mov.u32 %x1, 0;
+FILL:
+    mad.lo.u32 %x2, %x1, 4, %b;
+    st.shared.u32 [%x2], %x0;
+    add.u32 %x1, %x1, 1;
+    setp.lt.u32 %p7, %x1, 1024;
+    @%p7 bra FILL;
+    bar.sync 0;
+"""
+# the box as it is to the target, 4096 bytes, by the first thread
+KEEP = """
+    bar.sync 0;
+    mov.u32 %x1, 0;
+KEEP:
+    cvt.u64.u32 %s7, %x1;
+    add.u64 %s7, %h, %s7;
+    add.u32 %x2, %x1, %b;
+    ld.shared.u32 %x3, [%x2];
+    @%p8 st.global.u32 [%s7], %x3;
+    add.u32 %x1, %x1, 4;
+    setp.lt.u32 %p7, %x1, 4096;
+    @%p7 bra KEEP;
+"""
+WAIT = """
+WAIT{n}:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [%a], {parity};
+    @!%p1 bra WAIT{n};
+"""
+EXPECT = "@%p8 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%a], {0};\n"
+SIZE = 4096
+
+
+def run(body: str, threads: int = 1, source=None, target=None, **keywords) -> bytes:
+    """Run the body with the source's bytes at %g, the box (0xA5 everywhere) at %b, mbarriers that
+    expect one arrival at %a and %a+8, and the target at %h, whose bytes are returned."""
+    source = BYTES if source is None else source
+    target = np.zeros(SIZE, np.uint8) if target is None else target
+    text = DECLARED + body
+    run_body(text, "u64 source, u64 target", 1, threads, [source, target], **keywords)
+    return target.tobytes()
+
+
+BYTES = np.random.default_rng(1).integers(0, 256, SIZE, np.uint8)
+GIVEN = BYTES.tobytes()
+OLD = b"\xa5" * SIZE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{INTO} [%b], [%g], 64, [%a];",
+        f"{INTO} [box], [%g], 64, [bar];",
+        f"{INTO}.L2::cache_hint [%b], [%g], 64, [%a], %s0;",
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%b], [%g], 64, [%a];",
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%b], [%g], 64, [%a], %s0;",
+        f"mov.u32 %n, 64;\n{INTO} [%b+0], [%g+0], %n, [%a+0];",
+    ],
+)
+def test_forms_into_shared_memory(text):
+    body = "mov.b64 %s0, 0;\n" + EXPECT.format(64) + text + WAIT.format(n=0, parity=0) + KEEP
+    assert run(body) == GIVEN[:64] + OLD[64:]
+
+
+@pytest.mark.parametrize("size", [16, 48, 1024, 4096])
+@pytest.mark.parametrize("way", ["in", "out"])
+def test_sizes(size, way):
+    if way == "in":
+        body = EXPECT.format(size) + f"{INTO} [%b], [%g], {size}, [%a];"
+        assert run(body + WAIT.format(n=0, parity=0) + KEEP) == GIVEN[:size] + OLD[size:]
+    else:
+        body = f"{OUT} [%h], [%b], {size};\ncp.async.bulk.commit_group;\n"
+        assert run(body + "cp.async.bulk.wait_group 0;\n") == OLD[:size] + bytes(SIZE - size)
+
+
+def test_every_thread_copies_a_stretch_of_its_own_size():
+    body = """
+    and.b32 %n, %t, 3;
+    mad.lo.u32 %n, %n, 16, 16;
+    mad.lo.u32 %x1, %t, 64, %b;
+    mul.wide.u32 %s1, %t, 64;
+    add.u64 %s1, %g, %s1;
+    """
+    body += EXPECT.format(32 * 40) + f"{INTO} [%x1], [%s1], %n, [%a];" + WAIT.format(n=0, parity=0)
+    want = bytearray(OLD)
+    for t in range(32):
+        want[64 * t : 64 * t + 16 * (t % 4 + 1)] = GIVEN[64 * t : 64 * t + 16 * (t % 4 + 1)]
+    assert run(body + KEEP, 32) == bytes(want)
+
+
+def test_a_predicated_copy():
+    body = "setp.eq.u32 %p2, %t, 5;\n" + EXPECT.format(32) + f"@%p2 {INTO} [%b], [%g], 32, [%a];\n"
+    assert run(body + WAIT.format(n=0, parity=0) + KEEP, 32) == GIVEN[:32] + OLD[32:]
+
+
+def test_the_destination_is_old_until_somebody_waits():
+    """Who forgets to wait computes with what was there before, and a wait for another object does
+    not help."""
+    body = EXPECT.format(64) + f"{INTO} [%b], [%g], 64, [%a];\n"
+    other = "@%p8 mbarrier.arrive.shared::cta.b64 _, [%a+8];\n"
+    other += "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%a+8], 0;\n"
+    assert run(body + KEEP) == OLD
+    assert run(body + other + KEEP) == OLD
+    assert run(body + WAIT.format(n=0, parity=0) + KEEP) == GIVEN[:64] + OLD[64:]
+
+
+def test_the_source_is_read_when_the_copy_is_issued():
+    body = EXPECT.format(64) + f"{INTO} [%b], [%g], 64, [%a];\nst.global.u32 [%g], %x0;\n"
+    body += WAIT.format(n=0, parity=0) + KEEP
+    assert run(body, source=BYTES.copy()) == GIVEN[:64] + OLD[64:]
+
+
+def test_copies_land_in_the_order_of_issue():
+    body = (
+        EXPECT.format(192) + f"{INTO} [%b], [%g], 64, [%a];\n{INTO} [%b+32], [%g+64], 64, [%a];\n"
+    )
+    body += f"{INTO} [%b+16], [%g+128], 64, [%a];\n" + WAIT.format(n=0, parity=0) + KEEP
+    want = GIVEN[:16] + GIVEN[128:192] + GIVEN[64 + 48 : 128] + OLD[96:]
+    assert run(body) == want
+
+
+def test_the_copy_may_come_before_its_bytes_are_expected():
+    body = f"{INTO} [%b], [%g], 64, [%a];\n"
+    body += "mbarrier.test_wait.parity.shared::cta.b64 %p2, [%a], 0;\n" + EXPECT.format(64)
+    assert run(body + WAIT.format(n=0, parity=0) + KEEP) == GIVEN[:64] + OLD[64:]
+
+
+def test_from_shared_to_shared_memory():
+    body = EXPECT.format(64) + f"{INTO} [%b], [%g], 64, [%a];\n" + WAIT.format(n=0, parity=0)
+    body += EXPECT.format(48) + f"{ACROSS} [%b+256], [%b+16], 48, [%a];\n"
+    late = "st.shared.u32 [%b+16], %x0;\n" + WAIT.format(n=1, parity=1)
+    want = GIVEN[:16] + OLD[:4] + GIVEN[20:64] + OLD[64:256] + GIVEN[16:64] + OLD[304:]
+    assert run(body + late + KEEP) == want
+
+
+# -- out of shared memory ------------------------------------------------------------------------
+
+CHANGE = "mov.u32 %x4, {0};\nst.shared.u32 [%b], %x4;\nst.shared.u32 [%b+64], %x4;\n"
+COMMIT = "cp.async.bulk.commit_group;\n"
+LOAD = "ld.global.u32 {0}, [%h];\n"
+
+
+@pytest.mark.parametrize(
+    "text", [f"{OUT} [%h], [%b], 32;", f"{OUT}.L2::cache_hint [%h], [%b], 32, %s0;",
+             f"mov.u32 %n, 32;\n{OUT} [%h+0], [box], %n;"],
+)  # fmt: skip
+def test_forms_into_global_memory(text):
+    assert run(text + COMMIT + "cp.async.bulk.wait_group 0;\n") == OLD[:32] + bytes(SIZE - 32)
+
+
+def words(data: bytes) -> list[int]:
+    return np.frombuffer(data, np.uint32).tolist()
+
+
+def test_a_bulk_store_reads_late():
+    """What is stored before the wait is copied, what is stored after it is not."""
+    body = CHANGE.format(1) + f"{OUT} [%h], [%b], 16;\n" + COMMIT + CHANGE.format(2)
+    for wait in ("cp.async.bulk.wait_group.read 0;\n", "cp.async.bulk.wait_group 0;\n"):
+        assert words(run(body + wait + CHANGE.format(3)))[0] == 2
+    assert words(run(body + CHANGE.format(3)))[0] == 3
+
+
+def test_a_wait_for_the_reading_does_not_wait_for_the_writing():
+    body = f"{OUT} [%h], [%b], 16;\n" + COMMIT + "cp.async.bulk.wait_group.read 0;\n"
+    body += LOAD.format("%x5") + "cp.async.bulk.wait_group 0;\n" + LOAD.format("%x6")
+    body += "st.global.u32 [%h+16], %x5;\nst.global.u32 [%h+20], %x6;\n"
+    found = words(run(body))
+    assert found[:6] == [0xA5A5A5A5] * 4 + [0, 0xA5A5A5A5]
+
+
+@pytest.mark.parametrize("read", ["", ".read"])
+def test_a_wait_leaves_the_newest_groups(read):
+    body = CHANGE.format(1) + f"{OUT} [%h], [%b], 16;\n" + COMMIT
+    body += f"{OUT} [%h+16], [%b+64], 16;\n{OUT} [%h+32], [%b+64], 16;\n" + COMMIT
+    body += COMMIT + f"{OUT} [%h+48], [%b+64], 16;\n" + COMMIT
+    body += f"cp.async.bulk.wait_group{read} 2;\n" + CHANGE.format(2)
+    found = words(run(body + "cp.async.bulk.wait_group 0;\n"))
+    assert found[0:16:4] == [1, 1, 1, 2]
+    body = body.replace(f"group{read} 2", f"group{read} 3")
+    assert words(run(body))[0:16:4] == [1, 2, 2, 2]
+
+
+def test_groups_are_each_threads_own():
+    body = """
+    mad.lo.u32 %x1, %t, 16, %b;
+    mul.wide.u32 %s1, %t, 16;
+    add.u64 %s1, %h, %s1;
+    setp.lt.u32 %p2, %t, 16;
+    st.shared.u32 [%x1], %t;
+    """
+    body += f"{OUT} [%s1], [%x1], 16;\n@%p2 cp.async.bulk.commit_group;\n"
+    body += (
+        "cp.async.bulk.wait_group 0;\nmov.u32 %x4, 99;\nst.shared.u32 [%x1], %x4;\nbar.sync 0;\n"
+    )
+    found = words(run(body, 32))[0 : 32 * 4 : 4]
+    assert found == [*range(16), *[99] * 16]  # the others' copies are done when all have exited
+
+
+def test_what_a_thread_leaves_is_done_when_its_block_is_over():
+    """The thread that stored has long exited when another changes what it stores."""
+    body = f"@%p8 {OUT} [%h], [%b], 16;\n@%p8 cp.async.bulk.commit_group;\n@%p8 exit;\n"
+    body += CHANGE.format(7)
+    assert words(run(body, 33))[:4] == [7, *[0xA5A5A5A5] * 3]
+
+
+def test_the_blocks_of_a_launch_store_their_own():
+    source = r"""
+    extern "C" __global__ void k(int* out) {
+        __shared__ __align__(16) int box[64];
+        box[threadIdx.x] = blockIdx.x * 64 + threadIdx.x;
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+        if (threadIdx.x) return;
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;"
+            :: "l"(out + blockIdx.x * 64), "r"((unsigned)__cvta_generic_to_shared(box)) : "memory");
+        asm volatile("cp.async.bulk.commit_group;");
+        if (blockIdx.x % 2) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    }
+    """
+    out = np.zeros(64 * 700, np.int32)
+    run_cuda(source, "k", 700, 64, [out])
+    assert (out == np.arange(64 * 700)).all()
+
+
+# -- reductions ----------------------------------------------------------------------------------
+
+INTEGER = {
+    "add": lambda a, b: a + b,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "inc": lambda old, x: np.where(old >= x, 0, old + np.uint32(1)).astype(np.uint32),
+    "dec": lambda old, x: np.where((old == 0) | (old > x), x, old - np.uint32(1)),
+}
+SHARED_OPS = (
+    "add.u32 add.s32 add.u64 min.u32 min.s32 max.u32 max.s32 inc.u32 dec.u32 and.b32 or.b32 xor.b32"
+)
+GLOBAL_OPS = SHARED_OPS + " and.b64 or.b64 xor.b64 min.u64 max.u64 min.s64 max.s64"
+
+
+def operands(seed: int, size: int = 256):
+    rng = np.random.default_rng(seed)
+    there, given = rng.integers(0, 256, (2, size), np.uint8)
+    given[::3] = there[::3]  # for inc and dec to meet their bounds
+    return there, given
+
+
+def expected(op: str, there, given):
+    name, kind = op.split(".")
+    dtype = np.dtype(("i" if kind[0] == "s" else "u") + str(int(kind[1:]) // 8))
+    return INTEGER[name](there.view(dtype), given.view(dtype)).view(np.uint8)
+
+
+REDUCE = "cp.reduce.async.bulk.global.shared::cta.bulk_group"
+INSIDE = "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+LOADED = EXPECT.format(256) + f"{INTO} [%b], [%g], 256, [%a];\n" + WAIT.format(n=0, parity=0)
+
+
+@pytest.mark.parametrize("hint", [False, True])
+@pytest.mark.parametrize("op", GLOBAL_OPS.split())
+def test_integers_are_combined_in_global_memory(op, hint):
+    there, given = operands(3)
+    policy = ", %s0" if hint else ""
+    body = LOADED + f"{REDUCE}{'.L2::cache_hint' * hint}.{op} [%h], [%b], 256{policy};\n" + COMMIT
+    found = run(body + "cp.async.bulk.wait_group 0;\n", source=given, target=there.copy())
+    assert found == expected(op, there, given).tobytes()
+
+
+@pytest.mark.parametrize("op", SHARED_OPS.split())
+def test_integers_are_combined_in_shared_memory(op):
+    there, given = operands(4)
+    body = EXPECT.format(512) + f"{INTO} [%b], [%g], 512, [%a];\n" + WAIT.format(n=0, parity=0)
+    body += EXPECT.format(256) + f"{INSIDE}.{op} [%b], [%b+256], 256, [%a];\n"
+    body += WAIT.format(n=1, parity=1) + KEEP
+    found = run(body, source=np.concatenate([there, given]))
+    assert found[:256] == expected(op, there, given).tobytes() and found[256:512] == given.tobytes()
+
+
+def floats(dtype, seed: int):
+    rng = np.random.default_rng(seed)
+    x = (rng.standard_normal((2, 256 // np.dtype(dtype).itemsize)) * 100).astype(dtype)
+    return x[0], x[1]
+
+
+@pytest.mark.parametrize(
+    "op, dtype",
+    [("add.f32", "f4"), ("add.f64", "f8"), ("add.noftz.f16", "f2"), ("min.f16", "f2"),
+     ("max.f16", "f2")],
+)  # fmt: skip
+def test_floats_are_combined(op, dtype):
+    there, given = floats(dtype, 5)
+    body = LOADED + f"{REDUCE}.{op} [%h], [%b], 256;\n" + COMMIT + "cp.async.bulk.wait_group 0;\n"
+    found = run(body, source=given, target=(target := there.copy()))
+    want = INTEGER[op.split(".")[0]](there, given)
+    assert found == want.tobytes() and target.dtype == want.dtype
+
+
+def bf16(x):
+    return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+@pytest.mark.parametrize("op", ["add.noftz.bf16", "min.bf16", "max.bf16"])
+def test_bfloats_are_combined(op):
+    rng = np.random.default_rng(6)
+    there, given = bf16(rng.integers(-60, 60, (2, 128)))  # sums are exact
+    body = LOADED + f"{REDUCE}.{op} [%h], [%b], 256;\n" + COMMIT + "cp.async.bulk.wait_group 0;\n"
+    found = run(body, source=given, target=there.copy())
+    wide = [(x.astype(np.uint32) << 16).view(np.float32) for x in (there, given)]
+    want = bf16(INTEGER[op.split(".")[0]](*wide))
+    assert np.frombuffer(found, np.uint16).tolist() == want.tolist()
+
+
+def test_subnormal_float_sums_are_zeros_and_those_of_halves_are_not():
+    tiny = np.full(64, 1e-40, np.float32)
+    body = (
+        LOADED + f"{REDUCE}.add.f32 [%h], [%b], 256;\n" + COMMIT + "cp.async.bulk.wait_group 0;\n"
+    )
+    assert run(body, source=tiny, target=tiny.copy()) == bytes(256)
+    small = np.full(128, 2.0**-24, np.float16)
+    body = body.replace("add.f32", "add.noftz.f16")
+    assert run(body, source=small, target=small.copy()) == (small + small).tobytes()
+
+
+def test_the_threads_of_one_instruction_add_to_the_same_elements():
+    given = np.arange(64, dtype=np.uint32)
+    body = LOADED.replace(INTO, f"@%p8 {INTO}") + f"{REDUCE}.add.u32 [%h], [%b], 256;\n"
+    found = run(body + COMMIT + "cp.async.bulk.wait_group 0;\n", 37, given, np.ones(64, np.uint32))
+    assert words(found) == [1 + 37 * n for n in range(64)]
+
+
+# -- what is refused, and what is wrong ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cp.async.bulk.global.global.bulk_group [%h], [%g], 16;",
+        "cp.async.bulk.shared::cluster.global.bulk_group [%b], [%g], 16;",
+        "cp.async.bulk.global.shared::cta.mbarrier::complete_tx::bytes [%h], [%b], 16, [%a];",
+        "cp.async.bulk.shared::cta.shared::cta.mbarrier::complete_tx::bytes [%b], [%b], 16, [%a];",
+        f"{OUT}.cp_mask [%h], [%b], 16, %x0;",
+        f"{INTO}.L2::cache_hint [%b], [%g], 16, [%a];",
+        f"{REDUCE}.add.f16 [%h], [%b], 16;",
+        f"{REDUCE}.add.noftz.f32 [%h], [%b], 16;",
+        f"{REDUCE}.min.f32 [%h], [%b], 16;",
+        f"{REDUCE}.and.u32 [%h], [%b], 16;",
+        f"{REDUCE}.inc.u64 [%h], [%b], 16;",
+        f"{REDUCE}.add.s64 [%h], [%b], 16;",
+        f"{INSIDE}.add.f32 [%b], [%b], 16, [%a];",
+        f"{INSIDE}.and.b64 [%b], [%b], 16, [%a];",
+        f"{INTO.replace('cp.async', 'cp.reduce.async')}.add.u32 [%b], [%g], 16, [%a];",
+        "cp.async.bulk.prefetch.L1.global [%g], 16;",
+        "cp.async.bulk.wait_group.write 0;",
+        "fence.proxy.sync;",
+        "griddepcontrol.sleep;",
+    ],
+)
+def test_what_is_no_form_is_refused(text):
+    with pytest.raises(ptx.UnknownOpcode, match=text.split(".")[0]):
+        run(text)
+
+
+@pytest.mark.parametrize("size", [0, 8, 24, 17])
+@pytest.mark.parametrize(
+    "text", [f"{INTO} [%b], [%g], %n, [%a];", f"{OUT} [%h], [%b], %n;",
+             f"{REDUCE}.add.u32 [%h], [%b], %n;", "cp.async.bulk.prefetch.L2.global [%g], %n;"],
+)  # fmt: skip
+def test_sizes_that_are_no_multiple_of_16(text, size):
+    with pytest.raises(
+        ptx.PTXError, match=f"of {size} bytes, which is not a positive multiple of 16"
+    ):
+        run(f"mov.u32 %n, {size};\n{text}")
+
+
+@pytest.mark.parametrize(
+    "text, space",
+    [
+        (f"{INTO} [%b+8], [%g], 16, [%a];", "shared"),
+        (f"{INTO} [%b], [%g+4], 16, [%a];", "global"),
+        (f"{INTO} [%b], [%g], 16, [%a+4];", "shared"),
+        (f"{OUT} [%h+8], [%b], 16;", "global"),
+        (f"{OUT} [%h], [%b+2], 16;", "shared"),
+    ],
+)
+def test_places_that_are_not_aligned(text, space):
+    with pytest.raises(ptx.MemoryFault, match=f"misaligned .* access to {space} memory"):
+        run(text)
+
+
+def test_a_prefetch_that_is_not_aligned():
+    with pytest.raises(
+        ptx.PTXError, match="a bulk prefetch at 0x.*: the address must be a multiple"
+    ):
+        run("cp.async.bulk.prefetch.L2.global [%g+8], 16;")
+
+
+@pytest.mark.parametrize(
+    "text, space",
+    [
+        (f"{INTO} [%b], [%g+16], 4096, [%a];", "global"),
+        (f"{INTO} [%b+16], [%g], 4096, [%a];", "shared"),
+        (f"{OUT} [%h+16], [%b], 4096;", "global"),
+        (f"{OUT} [%h], [%b+4080], 32;", "shared"),
+    ],
+)
+def test_bytes_out_of_bounds(text, space):
+    with pytest.raises(ptx.MemoryFault, match=f"byte access to {space} memory out of bounds"):
+        run(text)
+
+
+def test_an_array_that_is_read_only_is_not_written():
+    target = np.zeros(SIZE, np.uint8)
+    target.flags.writeable = False
+    with pytest.raises(ptx.MemoryFault, match="read-only"):
+        run(f"{OUT} [%h], [%b], 16;", target=target)
+
+
+def test_a_copy_that_reports_to_nothing():
+    body = "mbarrier.inval.shared::cta.b64 [%a];\n"
+    body += f"{INTO} [%b], [%g], 16, [%a];\nmbarrier.test_wait.parity.shared::cta.b64 %p1, [%a], 0;"
+    with pytest.raises(ptx.PTXError, match="is not initialised: mbarrier.init comes first"):
+        run(body)
+
+
+def test_more_bytes_than_were_expected():
+    """The phase does not end when the bytes pass zero."""
+    body = EXPECT.format(16) + f"{INTO} [%b], [%g], 32, [%a];\n" + WAIT.format(n=0, parity=0)
+    with pytest.raises(ptx.Deadlock, match="pending and 16 bytes have come that nobody expected"):
+        run(body)
+
+
+def test_bytes_that_never_come():
+    body = EXPECT.format(64) + f"{INTO} [%b], [%g], 32, [%a];\n" + WAIT.format(n=0, parity=0)
+    with pytest.raises(ptx.Deadlock) as caught:
+        run(body)
+    message = str(caught.value)
+    assert "a thread waits for the end of the phase of parity 0 of the mbarrier at" in message
+    assert "byte 0 of bar (16 bytes): 0 of 1 arrivals are pending and 32 bytes are" in message
+
+
+def test_a_tolerant_run_goes_on_without_the_copies_that_miss():
+    events: list = []
+    body = "mad.lo.u32 %x1, %t, 1024, %b;\n" + EXPECT.format(32)
+    body += f"{INTO} [%x1], [%g], 16, [%a];\n" + WAIT.format(n=0, parity=0)
+    body += f"{OUT} [%h+8], [%b], 16;\n"
+    body = body.replace("1024, %b", "4096, %b").replace("format(32)", "format(16)")
+    body = body.replace("_, [%a], 32", "_, [%a], 16")
+    run(body, 2, sink=events.append, tolerant=True)
+    faults = [(e.kind, e.space, e.mask.sum()) for e in events if isinstance(e, Fault)]
+    assert faults == [("store", "shared", 1), ("store", "global", 2)]
+    starts = [len(e.ticket) for e in events if isinstance(e, Started)]
+    assert starts == [1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fence.proxy.async;", "fence.proxy.async.global;", "fence.proxy.async.shared::cta;",
+        "fence.proxy.async.shared::cluster;", "fence.proxy.alias;",
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;",
+        "fence.mbarrier_init.release.cluster;", "griddepcontrol.wait;",
+        "griddepcontrol.launch_dependents;", "cp.async.bulk.prefetch.L2.global [%g], 64;",
+        "cp.async.bulk.prefetch.L2.global.L2::cache_hint [%g], 64, %s0;",
+        "cp.async.bulk.wait_group 0;", "cp.async.bulk.wait_group.read 3;",
+    ],
+)  # fmt: skip
+def test_what_changes_nothing(text):
+    assert run(text + KEEP) == OLD
+
+
+# -- events --------------------------------------------------------------------------------------
+
+
+def events_of(body: str, threads: int = 1):
+    found: list = []
+    run(body, threads, sink=found.append)
+    kinds = (Started, Finished, MemoryBarrier)
+    return [event for event in found if isinstance(event, kinds)]
+
+
+def stretches(those):
+    return [
+        (s.space, *each)
+        for s in those
+        for each in zip(s.operation.tolist(), s.row.tolist(), s.start.tolist(), s.size.tolist())
+    ]
+
+
+def test_what_the_sink_is_told_of_copies_into_shared_memory():
+    body = "mad.lo.u32 %x1, %t, 64, %b;\nmad.lo.u32 %n, %t, 16, 16;\n" + EXPECT.format(48)
+    body += f"{INTO} [%x1], [%g], %n, [%a];\n" + WAIT.format(n=0, parity=0)
+    found = events_of(body, 2)
+    names = [getattr(event, "what", type(event).__name__) for event in found]
+    assert names[2:] == ["expect", "arrive", "Started", "Finished", "complete", "phase", "wait"]
+    started, finished, complete = found[4:7]
+    assert started.ticket.tolist() == finished.ticket.tolist() and len(set(started.ticket)) == 2
+    assert started.block.tolist() == [0, 0] and started.thread.tolist() == [0, 1]
+    ((space, *first), second) = stretches(started.reads)
+    assert space == "global" and first[::3] == [0, 16] and second[1::3] == (1, 32)
+    assert stretches(started.writes) == [("shared", 0, 0, 0, 16), ("shared", 1, 0, 64, 32)]
+    assert not finished.reading_only and finished.mask is None
+    assert finished.row.tolist() == [0, 0] and finished.address.tolist() == [4096, 4096]
+    assert complete.count.tolist() == [16, 32] and complete.thread.tolist() == [-1, -1]
+    assert finished.instruction is started.instruction
+
+
+def test_what_the_sink_is_told_of_copies_out_of_shared_memory():
+    body = f"{OUT} [%h], [%b], 32;\n" + COMMIT + "cp.async.bulk.wait_group.read 0;\n"
+    started, read, done = events_of(body + "cp.async.bulk.wait_group 0;\n", 2)[2:]
+    assert stretches(started.reads) == [("shared", 0, 0, 0, 32), ("shared", 1, 0, 0, 32)]
+    assert [s.space for s in started.writes] == ["global"]
+    for event, reading in ((read, True), (done, False)):
+        assert event.reading_only is reading and event.mask.tolist() == [[True, True]]
+        assert event.ticket.tolist() == started.ticket.tolist() and event.row is None
+        assert event.instruction.text.startswith("cp.async.bulk.wait_group")
+    (started, left) = events_of(f"{OUT} [%h], [%b], 32;\n")[2:]
+    assert left.ticket.tolist() == started.ticket.tolist() and not left.reading_only
+    assert left.instruction is started.instruction
+
+
+# -- pipelines -----------------------------------------------------------------------------------
+
+PIPELINE = r"""
+typedef unsigned long long u64;
+__device__ unsigned at(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+__device__ void init(u64* b, int n) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(at(b)), "r"(n) : "memory");
+}
+__device__ void arrive_at(u64* b) {
+    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" :: "r"(at(b)) : "memory");
+}
+__device__ void arrive_expect(u64* b, int n) {
+    asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;"
+                 :: "r"(at(b)), "r"(n) : "memory");
+}
+__device__ void wait(u64* b, int parity) {
+    asm volatile("{ .reg .pred p; AGAIN%=: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 "
+                 "p, [%0], %1; @!p bra AGAIN%=; }" :: "r"(at(b)), "r"(parity) : "memory");
+}
+__device__ void fetch(void* to, const void* from, int n, u64* b) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];"
+                 :: "r"(at(to)), "l"(from), "r"(n), "r"(at(b)) : "memory");
+}
+#ifndef STAGES
+#define STAGES 3
+#endif
+#ifndef PARITY
+#define PARITY(n) ((n) / STAGES & 1)
+#endif
+#ifndef ARRIVE
+#define ARRIVE arrive_at
+#endif
+#ifndef WAIT
+#define WAIT wait
+#endif
+#define SIZE 128
+extern "C" __global__ void same(const float* in, float* out, int tiles) {
+    __shared__ __align__(128) float tile[STAGES][SIZE];
+    __shared__ u64 full[STAGES];
+    in += (long)blockIdx.x * tiles * SIZE;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; s++) init(&full[s], 1);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        for (int n = 0; n < STAGES && n < tiles; n++) {
+            arrive_expect(&full[n], sizeof(tile[0]));
+            fetch(tile[n], in + n * SIZE, sizeof(tile[0]), &full[n]);
+        }
+    }
+    __syncthreads();
+    float sum = 0;
+    for (int n = 0; n < tiles; n++) {
+        int s = n % STAGES;
+        WAIT(&full[s], PARITY(n));
+        sum = 0.5f * sum + tile[s][SIZE - 1 - threadIdx.x];
+        __syncthreads();  // all have read the stage
+        if (threadIdx.x == 0 && n + STAGES < tiles) {
+            arrive_expect(&full[s], sizeof(tile[0]));
+            fetch(tile[s], in + (n + STAGES) * SIZE, sizeof(tile[0]), &full[s]);
+        }
+    }
+    out[blockIdx.x * SIZE + threadIdx.x] = sum;
+}
+extern "C" __global__ void special(const float* in, float* out, int tiles) {
+    __shared__ __align__(128) float tile[STAGES][SIZE];
+    __shared__ u64 full[STAGES], empty[STAGES];
+    in += (long)blockIdx.x * tiles * SIZE;
+    if (threadIdx.x == 0)
+        for (int s = 0; s < STAGES; s++) { init(&full[s], 1); init(&empty[s], SIZE); }
+    __syncthreads();
+    if (threadIdx.x >= SIZE) {  // the producer's warp
+        if (threadIdx.x == SIZE)
+            for (int n = 0; n < tiles; n++) {
+                int s = n % STAGES;
+                wait(&empty[s], PARITY(n) ^ 1);
+                arrive_expect(&full[s], sizeof(tile[0]));
+                fetch(tile[s], in + n * SIZE, sizeof(tile[0]), &full[s]);
+            }
+        return;
+    }
+    float sum = 0;
+    for (int n = 0; n < tiles; n++) {
+        int s = n % STAGES;
+        WAIT(&full[s], PARITY(n));
+        sum = 0.5f * sum + tile[s][SIZE - 1 - threadIdx.x];
+        ARRIVE(&empty[s]);
+    }
+    out[blockIdx.x * SIZE + threadIdx.x] = sum;
+}
+"""
+
+
+def pipeline(kernel: str, tiles: int, blocks: int = 3, options=()):
+    """What it found, and what it should."""
+    given = np.random.default_rng(tiles).standard_normal((blocks, tiles, 128)).astype(np.float32)
+    out = np.zeros((blocks, 128), np.float32)
+    threads = 128 + 32 * (kernel == "special")
+    run_cuda(PIPELINE, kernel, blocks, threads, [given, out, np.int32(tiles)], options)
+    want = np.zeros((blocks, 128), np.float32)
+    for n in range(tiles):
+        want = np.float32(0.5) * want + given[:, n, ::-1]
+    return out, want
+
+
+@pytest.mark.parametrize("kernel", ["same", "special"])
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
+@pytest.mark.parametrize("tiles", [1, 3, 4, 11])
+def test_a_pipeline(kernel, stages, tiles):
+    out, want = pipeline(kernel, tiles, options=(f"-DSTAGES={stages}",))
+    assert (out == want).all()
+
+
+@pytest.mark.parametrize("kernel", ["same", "special"])
+def test_a_pipeline_in_many_blocks(kernel):
+    out, want = pipeline(kernel, 5, blocks=600)
+    assert (out == want).all()
+
+
+def test_a_forgotten_wait_computes_with_what_was_there():
+    """Shared memory that nobody has written is NaN; nobody looks at the barriers, so that no
+    copy ever lands."""
+    out, _ = pipeline("same", 3, options=("-DWAIT=(void)",))
+    assert np.isnan(out).all()
+
+
+def test_a_forgotten_wait_computes_with_the_tile_before():
+    out, want = pipeline("same", 6, options=("-DSTAGES=2", "-DWAIT(b,p)=if(n!=4)wait(b,p)"))
+    given = np.random.default_rng(6).standard_normal((3, 6, 128)).astype(np.float32)[..., ::-1]
+    got = np.zeros((3, 128), np.float32)
+    for tile in (0, 1, 2, 3, 2, 5):
+        got = np.float32(0.5) * got + given[:, tile]
+    assert (out == got).all() and (out != want).any()
+
+
+def test_a_wrong_parity_waits_for_nothing():
+    """Parity 1 of a new object is that of the phase before the first, which counts as over."""
+    out, _ = pipeline("same", 3, options=("-DPARITY(n)=1",))
+    assert np.isnan(out).all()
+
+
+def test_a_parity_that_never_turns():
+    """From the second round on it is that of the phase before: nobody waits for the bytes, and a
+    stage is filled again while its bytes are missing."""
+    for kernel in ("same", "special"):
+        with pytest.raises(
+            ptx.PTXError, match="0 are pending in its phase, and 512 bytes are miss"
+        ):
+            pipeline(kernel, 11, options=("-DPARITY(n)=0",))
+
+
+def test_a_stage_that_nobody_gives_back():
+    with pytest.raises(ptx.Deadlock) as caught:
+        pipeline("special", 11, options=("-DARRIVE(b)=if(s)arrive_at(b)",))
+    message = str(caught.value)
+    assert "the phase of parity 0 of the mbarrier at" in message
+    assert "byte 0 of _ZZ7specialE5empty (24 bytes): 128 of 128 arrivals are pending" in message
+    assert "thread (128, 0, 0)" in message
+
+
+def test_copies_and_phases_at_random():
+    """Several copies for each phase, of random sizes, issued by random threads."""
+    rng = random.Random(7)
+    body, parity, want = "", 0, bytearray(OLD)
+    for round_ in range(8):
+        sizes = [16 * rng.randint(1, 8) for _ in range(rng.randint(1, 5))]
+        body += EXPECT.format(sum(sizes))
+        for size in sizes:
+            to, start = 16 * rng.randrange(256 - 8), 16 * rng.randrange(256 - 8)
+            body += f"setp.eq.u32 %p2, %t, {rng.randrange(40)};\n"
+            body += f"@%p2 {INTO} [%b+{to}], [%g+{start}], {size}, [%a];\n"
+            want[to : to + size] = GIVEN[start : start + size]
+        body += WAIT.format(n=round_, parity=parity) + "bar.sync 0;\n"
+        parity ^= 1
+    assert run(body + KEEP, 40) == bytes(want)
+
+
+LIBRARY = r"""
+#include <cuda/barrier>
+#include <cuda/pipeline>
+#include <cuda/ptx>
+#include <cooperative_groups.h>
+namespace ptx = cuda::ptx;
+extern "C" __global__ void piped(const int* in, int* out) {
+    auto block = cooperative_groups::this_thread_block();
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    __shared__ int box[2][64];
+    auto pipe = cuda::make_pipeline(block, &state);
+    for (int n = 0; n <= 5; n++) {
+        if (n < 5) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(block, box[n % 2], in + n * 64, sizeof(box[0]), pipe);
+            pipe.producer_commit();
+        }
+        if (n == 0) continue;
+        pipe.consumer_wait();
+        out[(n - 1) * 64 + threadIdx.x] = box[(n - 1) % 2][63 - threadIdx.x];
+        pipe.consumer_release();
+    }
+}
+extern "C" __global__ void waited(const int* in, int* out) {
+    using barrier = cuda::barrier<cuda::thread_scope_block>;
+    __shared__ barrier ready;
+    __shared__ alignas(16) int box[64];
+    if (threadIdx.x == 0) init(&ready, blockDim.x);
+    __syncthreads();
+    for (int n = 0; n < 5; n++) {
+        if (threadIdx.x == 0)
+            cuda::memcpy_async(box, in + n * 64, cuda::aligned_size_t<16>(sizeof(box)), ready);
+        barrier::arrival_token token = ready.arrive();
+        ready.wait(cuda::std::move(token));
+        out[n * 64 + threadIdx.x] = box[63 - threadIdx.x];
+        ready.arrive_and_wait();
+    }
+}
+extern "C" __global__ void raw(const int* in, int* out) {
+    __shared__ alignas(16) int box[320];
+    __shared__ uint64_t ready;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&ready, 1);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+        ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, box, in, sizeof(box), &ready);
+        ptx::mbarrier_arrive_expect_tx(
+            ptx::sem_release, ptx::scope_cta, ptx::space_shared, &ready, sizeof(box));
+    }
+    __syncthreads();
+    while (!ptx::mbarrier_try_wait_parity(&ready, 0));
+    int mine[5];
+    for (int n = 0; n < 5; n++) mine[n] = box[n * 64 + 63 - threadIdx.x] - 7;
+    __syncthreads();
+    for (int n = 0; n < 5; n++) box[n * 64 + threadIdx.x] = mine[n];
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncthreads();
+    if (threadIdx.x) return;
+    ptx::cp_reduce_async_bulk(
+        ptx::space_global, ptx::space_shared, ptx::op_add, out, box, sizeof(box));
+    ptx::cp_async_bulk_commit_group();
+    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["piped", "waited", "raw"])
+def test_the_wrappers_of_the_cuda_library(name):
+    given, out = np.arange(320, dtype=np.int32) ** 2, np.full(320, 7, np.int32)
+    run_cuda(LIBRARY, name, 1, 64, [given, out])
+    assert (out.reshape(5, 64) == given.reshape(5, 64)[:, ::-1]).all()

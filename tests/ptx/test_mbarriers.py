@@ -1,0 +1,638 @@
+"""mbarrier objects: arrivals, bytes and phases, the forms of the instructions, what is wrong."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from harness import line_of, number_occurs, run_body, run_cuda
+
+from kernels import ptx
+from kernels.ptx.events import Fault, MemoryBarrier
+
+MOST = (1 << 20) - 1
+DECLARED = """
+    .shared .align 16 .b8 before[24];
+    .shared .align 8 .b64 bar[2];
+    .reg .b32 %t, %a, %n<9>;
+    .reg .b64 %g, %q, %s<9>;
+    .reg .pred %p<9>;
+    ld.param.u64 %g, [given];
+    ld.param.u64 %q, [out];
+    mov.u32 %t, %tid.x;
+    mad.wide.u32 %g, %t, 4, %g;
+    mad.wide.u32 %q, %t, 16, %q;
+    mov.u32 %a, bar;
+    mov.u32 %n0, 0;
+    mov.u32 %n1, 0;
+    mov.u32 %n2, 0;
+    mov.u32 %n3, 0;
+    ld.global.u32 %n8, [%g];
+"""
+STORED = "st.global.v4.u32 [%q], {%n0, %n1, %n2, %n3};"
+
+
+def run(body: str, threads: int = 32, given=None, init: int | str | None = 1, **keywords):
+    """Run the body with an mbarrier at [bar] ([%a]) that expects so many arrivals, and %n8 given.
+    Returns what is in %n0 to %n3 of each thread then."""
+    given = np.zeros(threads, np.uint32) if given is None else np.asarray(given, np.uint32)
+    out = np.zeros((threads, 4), np.uint32)
+    first = "setp.eq.u32 %p8, %t, 0;\n"
+    if init is not None:
+        first += f"@%p8 mbarrier.init.shared::cta.b64 [%a], {init};\n"
+    text = DECLARED + first + "bar.sync 0;\n" + body + STORED
+    run_body(text, "u64 given, u64 out", 1, threads, [given, out], **keywords)
+    return out
+
+
+def test_parity(parity: int, to: str = "%n0") -> str:
+    return (
+        f"mbarrier.test_wait.parity.shared::cta.b64 %p7, [%a], {parity};\n"
+        f"selp.u32 {to}, 1, 0, %p7;\n"
+    )
+
+
+test_parity.__test__ = False  # type: ignore[attr-defined]
+
+
+class Model:
+    """An mbarrier as PTX describes it, one arrival after another."""
+
+    def __init__(self, expected: int):
+        self.phase, self.pending, self.expected, self.missing = 0, expected, expected, 0
+
+    def arrive(self, count: int = 1, size: int = 0, drop: bool = False) -> int:
+        """Returns what was pending."""
+        self.missing += size
+        pending = self.pending
+        assert count <= pending
+        self.pending -= count
+        self.expected -= count * drop
+        self.turn()
+        return pending
+
+    def complete(self, size: int) -> None:
+        self.missing -= size
+        self.turn()
+
+    def turn(self) -> None:
+        if self.pending == 0 and self.missing == 0:
+            self.phase, self.pending = self.phase + 1, self.expected
+
+
+def test_nobody_passes_before_the_last_has_arrived():
+    body = test_parity(0, "%n0") + "bar.sync 0;\n"
+    body += (
+        "setp.lt.u32 %p1, %t, 31;\n@%p1 mbarrier.arrive.shared::cta.b64 %s0, [%a];\nbar.sync 0;\n"
+    )
+    body += test_parity(0, "%n1") + test_parity(1, "%n2") + "bar.sync 0;\n"
+    body += "@!%p1 mbarrier.arrive.shared::cta.b64 %s0, [%a];\nbar.sync 0;\n" + test_parity(
+        0, "%n3"
+    )
+    assert (run(body, init=32) == [0, 0, 1, 1]).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_threads_of_one_instruction_arrive_one_after_another(seed):
+    """Each sees what was pending before it; phases may end in the middle of the threads."""
+    rng = random.Random(seed)
+    threads, model = rng.choice([1, 7, 32, 100]), Model(expected := rng.choice([1, 2, 5, 33, 400]))
+    counts, pending = [], []
+    for _ in range(threads):
+        counts.append(rng.randint(1, min(model.pending, 9)))
+        pending.append(model.arrive(counts[-1]))
+    body = """
+    mbarrier.arrive.shared::cta.b64 %s0, [%a], %n8;
+    mbarrier.pending_count.b64 %n0, %s0;
+    bar.sync 0;
+    """
+    body += test_parity(0, "%n1") + test_parity(1, "%n2")
+    body += "mbarrier.test_wait.shared::cta.b64 %p7, [%a], %s0;\nselp.u32 %n3, 1, 0, %p7;\n"
+    found = run(body, threads, counts, init=expected)
+    assert found[:, 0].tolist() == pending
+    assert set(found[:, 1]) == {model.phase % 2} and set(found[:, 2]) == {1 - model.phase % 2}
+    again, phases = Model(expected), []
+    for count in counts:
+        phases.append(again.phase)
+        again.arrive(count)
+    # a state is of this phase or of the one before: older ones are asked for in vain
+    assert found[:, 3].tolist() == [int(phase % 2 != model.phase % 2) for phase in phases]
+
+
+def test_an_object_of_its_own_for_each_block_and_each_half_of_a_block():
+    out = np.zeros((3, 64, 4), np.uint32)
+    body = """
+    and.b32 %n7, %t, 31;
+    setp.eq.u32 %p8, %n7, 0;
+    shr.u32 %n6, %t, 5;
+    mad.lo.u32 %a, %n6, 8, %a;
+    mov.u32 %n5, %ctaid.x;
+    mad.wide.u32 %q, %n5, 1024, %q;
+    add.u32 %n4, %n5, %n6;
+    add.u32 %n4, %n4, 1;
+    @%p8 mbarrier.init.shared::cta.b64 [%a], %n4;
+    bar.sync 0;
+    @%p8 mbarrier.arrive.shared::cta.b64 %s0, [%a];
+    bar.sync 0;
+    """
+    body = DECLARED + body + test_parity(0) + STORED
+    run_body(body, "u64 given, u64 out", 3, 64, [np.zeros(64, np.uint32), out])
+    expected = np.add.outer(np.arange(3), np.arange(64) // 32) + 1
+    assert (out[..., 0] == (expected == 1)).all()
+
+
+def test_dropped_arrivals_are_not_expected_again():
+    body = """
+    setp.lt.u32 %p1, %t, 12;
+    @%p1 mbarrier.arrive_drop.shared::cta.b64 %s0, [%a];
+    @!%p1 mbarrier.arrive.shared::cta.b64 %s0, [%a];
+    mbarrier.pending_count.b64 %n3, %s0;
+    bar.sync 0;
+    """
+    body += test_parity(0, "%n0") + "bar.sync 0;\n"
+    body += (
+        "setp.lt.u32 %p1, %t, 19;\n@%p1 mbarrier.arrive.shared::cta.b64 %s0, [%a];\nbar.sync 0;\n"
+    )
+    body += test_parity(1, "%n1")
+    body += (
+        "setp.eq.u32 %p1, %t, 31;\n@%p1 mbarrier.arrive.shared::cta.b64 %s0, [%a];\nbar.sync 0;\n"
+    )
+    body += test_parity(1, "%n2")
+    found = run(body, init=32)
+    assert (found[:, :3] == [1, 0, 1]).all()
+    assert found[:, 3].tolist() == list(range(32, 0, -1))
+
+
+def test_a_drop_of_several():
+    body = "@%p8 mbarrier.arrive_drop.shared::cta.b64 _, [%a], 5;\n" + test_parity(0, "%n0")
+    body += "@%p8 mbarrier.arrive.shared::cta.b64 _, [%a], 2;\n" + test_parity(0, "%n1")
+    body += "@%p8 mbarrier.arrive.shared::cta.b64 _, [%a], 2;\n" + test_parity(1, "%n2")
+    assert run(body, 1, init=7).tolist() == [[0, 1, 1, 0]]
+
+
+@pytest.mark.parametrize("order", ["expect first", "complete first", "arrive first"])
+def test_a_phase_is_over_when_all_have_arrived_and_all_bytes_are_there(order):
+    steps = {
+        "expect": "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%a], 640;",
+        "complete": "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%a], 640;",
+        "arrive": "mbarrier.arrive.shared::cta.b64 _, [%a];",
+    }
+    first = order.split()[0]
+    if first == "arrive":  # bytes are missing when it comes
+        names = ["expect", "arrive", "complete"]
+    else:
+        names = [first, *({"expect", "complete"} - {first}), "arrive"]
+    body = ""
+    for n, name in enumerate(names):
+        body += steps[name] + "\n" + test_parity(0, f"%n{n}")
+    assert run(body, 1).tolist() == [[0, 0, 1, 0]]
+
+
+def test_bytes_of_several_threads_add_up():
+    body = """
+    mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 %s0, [%a], %n8;
+    mbarrier.pending_count.b64 %n3, %s0;
+    bar.sync 0;
+    @%p8 mbarrier.complete_tx.shared::cta.b64 [%a], 495;
+    """
+    sizes = np.arange(32)
+    found = run(body + test_parity(0, "%n0") + "bar.sync 0;\n"
+                "@%p8 mbarrier.complete_tx.shared::cta.b64 [%a], 1;\nbar.sync 0;\n"
+                + test_parity(0, "%n1"), 32, sizes, init=32)  # fmt: skip
+    assert sizes.sum() == 496 and (found[:, :2] == [0, 1]).all()
+    assert found[:, 3].tolist() == list(range(32, 0, -1))
+
+
+def test_an_arrival_may_complete_nothing():
+    body = "@%p8 mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %s0, [%a], 2;\n"
+    body += test_parity(0, "%n0") + "@%p8 mbarrier.arrive.shared::cta.b64 _, [%a];\n"
+    assert run(body + test_parity(0, "%n1"), 1, init=3).tolist() == [[0, 1, 0, 0]]
+    with pytest.raises(ptx.PTXError, match=r"is completed by an arrival with \.noComplete"):
+        run(body, 1, init=2)
+
+
+ARRIVALS = [
+    "mbarrier.arrive.b64 %s0, [%s1];",
+    "mbarrier.arrive.b64 _, [%s1];",
+    "mbarrier.arrive.release.cluster.b64 _, [%s1], 1;",
+    "mbarrier.arrive.shared.b64 %s0, [bar];",
+    "mbarrier.arrive.shared.b64 %s0, [%a];",
+    "mbarrier.arrive.shared::cta.b64 %s0, [%a+0];",
+    "mbarrier.arrive.release.cta.shared::cta.b64 %s0, [%a], 1;",
+    "mbarrier.arrive.release.cluster.shared::cta.b64 %s0, [%a];",
+    "mbarrier.arrive.relaxed.cta.shared::cta.b64 %s0, [%a];",
+    "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%a];",
+    "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%a], 1;",
+    "mbarrier.arrive.expect_tx.b64 %s0, [%s1], 0;",
+    "mbarrier.arrive.expect_tx.shared.b64 _, [%a], 0;",
+    "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 %s0, [%a], 0;",
+    "mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%a], 0;",
+    "mbarrier.arrive_drop.b64 %s0, [%s1];",
+    "mbarrier.arrive_drop.release.cta.shared::cta.b64 _, [%a], 1;",
+    "mbarrier.arrive_drop.expect_tx.relaxed.cluster.shared::cta.b64 %s0, [%a], 0;",
+    "mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%a];",
+]
+GENERIC = "cvt.u64.u32 %s1, %a;\ncvta.shared.u64 %s1, %s1;\n"
+
+
+@pytest.mark.parametrize("text", ARRIVALS)
+def test_forms_of_arrivals(text):
+    body = GENERIC + "mov.b64 %s0, 0;\n" + test_parity(0, "%n0")
+    body += text + "\nmbarrier.pending_count.b64 %n2, %s0;\n" + test_parity(0, "%n1")
+    pending = 0 if "_," in text else 1
+    assert run(body, 1).tolist() == [[0, 1, pending, 0]]
+
+
+@pytest.mark.parametrize("name", ["expect_tx", "complete_tx"])
+@pytest.mark.parametrize(
+    "words, address",
+    [("", "%s1"), (".shared", "%a"), (".relaxed.cta.shared::cta", "%a"),
+     (".relaxed.cluster.shared::cluster", "%a"), (".relaxed.cluster", "%s1")],
+)  # fmt: skip
+def test_forms_of_transactions(name, words, address):
+    other = "complete_tx" if name == "expect_tx" else "expect_tx"
+    body = GENERIC + f"mbarrier.{name}{words}.b64 [{address}], %n8;\n"
+    body += "mbarrier.arrive.shared.b64 _, [%a];\n" + test_parity(0, "%n0")
+    body += f"mbarrier.{other}.shared.b64 [%a], 77;\n" + test_parity(0, "%n1")
+    assert run(body, 1, [77]).tolist() == [[0, 1, 0, 0]]
+
+
+WAITS = [
+    "mbarrier.{}{}.b64 %p1, [%s1], {};",
+    "mbarrier.{}{}.shared.b64 %p1, [%a], {};",
+    "mbarrier.{}{}.shared::cta.b64 %p1, [bar], {};",
+    "mbarrier.{}{}.acquire.cta.shared::cta.b64 %p1, [%a], {};",
+    "mbarrier.{}{}.acquire.cluster.shared::cta.b64 %p1, [%a], {};",
+    "mbarrier.{}{}.relaxed.cluster.b64 %p1, [%s1], {};",
+]
+
+
+@pytest.mark.parametrize("text", WAITS)
+@pytest.mark.parametrize("name", ["test_wait", "try_wait", "try_wait with a time"])
+@pytest.mark.parametrize("parity", [False, True])
+def test_forms_of_waits(text, name, parity):
+    word, *timed = name.split(" ", 1)
+    text = text.format(word, ".parity" if parity else "", "%n8" if parity else "%s0")
+    if timed:
+        text = text.replace(";", ", 1000;")
+    look = text + "\nselp.u32 {}, 1, 0, %p1;\n"
+    body = GENERIC + "mbarrier.arrive.shared.b64 %s0, [%a];\n" + look.format("%n0")
+    body += "mbarrier.arrive.shared.b64 %s2, [%a];\n" + look.format("%n1")
+    body += "mbarrier.arrive.shared.b64 %s0, [%a];\nmov.u32 %n8, 1;\n" + look.format("%n2")
+    body += "mbarrier.arrive.shared.b64 %s0, [%a];\n" + look.format("%n3")
+    assert run(body, 1, init=2).tolist() == [[0, 1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mbarrier.init.shared.b32 [%a], 1;",
+        "mbarrier.arrive.sys.shared.b64 _, [%a];",
+        "mbarrier.arrive.noComplete.shared.b64 %s0, [%a];",
+        "mbarrier.arrive.noComplete.expect_tx.shared.b64 %s0, [%a], 1;",
+        "mbarrier.test_wait.sleepy.shared.b64 %p1, [%a], %s0;",
+        "mbarrier.swap.shared.b64 %s0, [%a];",
+        "mbarrier.init.global.b64 [%a], 1;",
+    ],
+)
+def test_what_is_no_form_is_refused(text):
+    with pytest.raises(ptx.UnknownOpcode, match="mbarrier"):
+        run(text, 1)
+
+
+USES = {
+    "arrive": "mbarrier.arrive.shared::cta.b64 _, [%a];",
+    "drop": "mbarrier.arrive_drop.shared::cta.b64 _, [%a];",
+    "expect": "mbarrier.expect_tx.shared::cta.b64 [%a], 16;",
+    "complete": "mbarrier.complete_tx.shared::cta.b64 [%a], 16;",
+    "test": "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%a], 0;",
+    "try": "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%a], 0;",
+    "inval": "mbarrier.inval.shared::cta.b64 [%a];",
+    "cp.async": "cp.async.mbarrier.arrive.shared::cta.b64 [%a];",
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("before", ["nothing", "zeros", "inval"])
+def test_an_object_must_be_initialised(use, before):
+    init = None
+    if before == "zeros":
+        body = "mov.b64 %s0, 0;\nst.shared.b64 [%a], %s0;\n"
+    elif before == "inval":
+        init, body = 1, "mbarrier.inval.shared.b64 [%a];\n"
+    else:
+        body = ""
+    with pytest.raises(ptx.PTXError) as caught:
+        run(body + USES[use], 1, init=init)
+    message = str(caught.value)
+    assert "byte 0 of bar (16 bytes), is not initialised: mbarrier.init comes first" in message
+    assert "thread (0, 0, 0)" in message
+
+
+def test_an_object_may_be_initialised_again():
+    body = "@%p8 mbarrier.arrive.shared.b64 _, [%a];\n@%p8 mbarrier.inval.shared.b64 [%a];\n"
+    body += "@%p8 mbarrier.init.shared.b64 [%a], 2;\n" + test_parity(0, "%n0")
+    body += "@%p8 mbarrier.arrive.shared.b64 _, [%a], 2;\n" + test_parity(0, "%n1")
+    assert run(body, 1).tolist() == [[0, 1, 0, 0]]
+
+
+@pytest.mark.parametrize("count", [0, MOST + 1, 2**32 - 1])
+@pytest.mark.parametrize(
+    "text, what",
+    [
+        ("mbarrier.init.shared.b64 [%a], %n8;", "an mbarrier expects 1 to 1048575 arrivals, not "),
+        ("mbarrier.arrive.shared.b64 _, [%a], %n8;", "may make 1 to 1048575 arrivals, not "),
+        ("mbarrier.arrive_drop.shared.b64 _, [%a], %n8;", "1 to 1048575 arrivals, not "),
+    ],
+)  # fmt: skip
+def test_counts_out_of_range(text, what, count):
+    with pytest.raises(ptx.PTXError) as caught:
+        run(text, 3, [1, 1, count], init=9)
+    assert f"{what}{count}" in str(caught.value) and "thread (2, 0, 0)" in str(caught.value)
+
+
+def test_the_largest_counts():
+    body = "mbarrier.arrive.shared.b64 %s0, [%a], %n8;\nmbarrier.pending_count.b64 %n3, %s0;\n"
+    body = "mbarrier.expect_tx.shared.b64 [%a], %n8;\n" + body + test_parity(0, "%n0")
+    body += "mbarrier.complete_tx.shared.b64 [%a], %n8;\n" + test_parity(0, "%n1")
+    body += "mbarrier.complete_tx.shared.b64 [%a], %n8;\nmbarrier.expect_tx.shared.b64 [%a], %n8;\n"
+    body += "mbarrier.arrive.shared.b64 %s0, [%a], %n8;\n" + test_parity(1, "%n2")
+    assert run(body, 1, [MOST], init=MOST).tolist() == [[0, 1, 1, MOST]]
+
+
+def test_more_arrivals_than_are_pending():
+    with pytest.raises(ptx.PTXError) as caught:
+        run("mbarrier.arrive.shared.b64 _, [%a], %n8;", 4, [1, 2, 5, 1], init=7)
+    message = str(caught.value)
+    assert "gets 5 arrivals when 4 are pending in its phase: there would be fewer" in message
+    assert "thread (2, 0, 0)" in message
+
+
+def test_an_arrival_in_a_phase_that_waits_for_bytes_only():
+    body = "mbarrier.arrive.expect_tx.shared.b64 _, [%a], 48;\n"
+    with pytest.raises(ptx.PTXError, match="0 are pending in its phase, and 48 bytes are missing"):
+        run(body + "mbarrier.arrive.shared.b64 _, [%a];\n", 1)
+
+
+@pytest.mark.parametrize("name, sign", [("expect_tx", ""), ("complete_tx", "-")])
+def test_more_bytes_than_can_be_counted(name, sign):
+    body = f"mbarrier.{name}.shared.b64 [%a], %n8;\n"
+    with pytest.raises(ptx.PTXError, match=f"cannot miss {sign}1048576 bytes: at most 1048575"):
+        run(body, 2, [MOST, 1])
+
+
+def test_what_a_wait_may_be_asked_for():
+    body = "mbarrier.test_wait.parity.shared.b64 %p1, [%a], %n8;\n"
+    with pytest.raises(ptx.PTXError, match=r"is asked for 0x2: a phase's parity is 0 or 1"):
+        run(body, 3, [0, 1, 2])
+    body = "mov.b64 %s0, 5;\nmbarrier.test_wait.shared.b64 %p1, [%a], %s0;\n"
+    with pytest.raises(ptx.PTXError, match=r"is asked for 0x5: no mbarrier.arrive gave this state"):
+        run(body, 1)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_where_an_object_may_lie(use):
+    text = USES[use].replace("[%a]", "[%a+4]")
+    with pytest.raises(ptx.MemoryFault, match="misaligned 8-byte access to shared memory"):
+        run(text, 1)
+    with pytest.raises(ptx.MemoryFault, match="out of bounds"):
+        run(USES[use].replace("[%a]", "[%a+4096]"), 1)
+    generic = USES[use].replace("::cta", "").replace(".shared", "").replace("[%a]", "[%g]")
+    with pytest.raises(ptx.PTXError, match="the generic address 0x.* is not one of shared memory"):
+        run(generic, 1)
+
+
+def test_a_tolerant_run_goes_on_without_those_who_miss():
+    events: list = []
+    body = "mad.lo.u32 %a, %n8, 4, %a;\nmbarrier.arrive.shared.b64 _, [%a];\n"
+    body += "bar.sync 0;\nmov.u32 %a, bar;\n" + test_parity(0)
+    found = run(body, 4, [0, 1, 0, 0], init=3, sink=events.append, tolerant=True)
+    (fault,) = [event for event in events if isinstance(event, Fault)]
+    assert fault.mask.tolist() == [[False, True, False, False]] and fault.align == 8
+    assert (found[:, 0] == 1).all()
+
+
+WAITING = r"""
+typedef unsigned long long u64;
+__device__ unsigned at(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+__device__ void init(u64* b, int n) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(at(b)), "r"(n) : "memory");
+}
+__device__ void arrive(u64* b) {
+    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" :: "r"(at(b)) : "memory");
+}
+__device__ void expect(u64* b, int n) {
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
+                 :: "r"(at(b)), "r"(n) : "memory");
+}
+__device__ bool over(u64* b, int parity) {
+    unsigned done;
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;"  // look
+                 " selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at(b)), "r"(parity) : "memory");
+    return done;
+}
+"""
+CHAIN = (
+    WAITING
+    + r"""
+extern "C" __global__ void chain(int rounds, int* out) {
+    __shared__ u64 ready[8], done;
+    __shared__ int value;
+    int warp = threadIdx.x / 32;
+    if (threadIdx.x == 0) {
+        for (int n = 0; n < 8; n++) init(&ready[n], 32);
+        init(&done, blockDim.x);
+        value = 0;
+    }
+    __syncthreads();
+    for (int round = 0; round < rounds; round++) {  // the last warp first
+        if (warp < 7) while (!over(&ready[warp + 1], round & 1));
+        if (threadIdx.x % 32 == 0) value = 3 * value + warp + round;
+        arrive(&ready[warp]);
+        arrive(&done);
+        while (!over(&done, round & 1));
+    }
+    if (threadIdx.x == 0) out[blockIdx.x] = value;
+}
+"""
+)
+
+
+def test_warps_wait_for_each_other_in_a_chain():
+    """Those who wait come first in the code and in the order of threads."""
+    out = np.zeros(5, np.int32)
+    run_cuda(CHAIN, "chain", 5, 256, [np.int32(6), out])
+    value = 0
+    for n in range(6):
+        for warp in range(7, -1, -1):
+            value = 3 * value + warp + n
+    assert (out == np.uint32(value % 2**32).astype(np.int32)).all()
+
+
+STUCK = (
+    WAITING
+    + r"""
+extern "C" __global__ void stuck(int* out) {
+    __shared__ u64 spare[3], full[4];
+    if (threadIdx.x == 0) for (int n = 0; n < 4; n++) init(&full[n], 9);
+    if (threadIdx.x == 0) spare[0] = 0;
+    __syncthreads();
+    if (threadIdx.x < 7) arrive(&full[2]);
+    if (threadIdx.x == 8) expect(&full[2], 96);
+    if (threadIdx.x >= 32) while (!over(&full[2], 0));  // wait
+    out[threadIdx.x] = (int)spare[0];
+}
+"""
+)
+
+
+def test_a_wait_that_nobody_can_end():
+    with pytest.raises(ptx.Deadlock) as caught:
+        run_cuda(STUCK, "stuck", 2, 64, [np.zeros(64, np.int32)])
+    message = str(caught.value)
+    assert "32 threads wait for the end of the phase of parity 0 of the mbarrier at" in message
+    assert "byte 16 of " in message and "full" in message and "(32 bytes)" in message
+    assert "2 of 9 arrivals are pending and 96 bytes are missing, and nobody is left" in message
+    assert "block (0, 0, 0), thread (32, 0, 0)" in message
+    assert number_occurs(line_of(STUCK, "// look"), message)
+
+
+def test_a_wait_for_the_parity_of_the_phase_to_come_ends_at_once():
+    """What a wrong parity does: the wait for the phase before the first is over from the start."""
+    source = STUCK.replace("over(&full[2], 0)", "over(&full[2], 1)")
+    out = np.ones(64, np.int32)
+    run_cuda(source, "stuck", 1, 64, [out])
+    assert not out.any()
+
+
+def seen(body: str, threads: int, **keywords):
+    """What the sink is told: (what, thread, address, count) in order."""
+    found = []
+
+    def sink(event):
+        if isinstance(event, MemoryBarrier):
+            assert (event.row == 0).all() and (event.block == 0).all()
+            fields = event.thread.tolist(), event.address.tolist(), event.count.tolist()
+            found.extend((event.what, *each) for each in zip(*fields))
+
+    run(body, threads, sink=sink, **keywords)
+    return found
+
+
+def test_what_the_sink_is_told():
+    body = test_parity(0) + "mbarrier.arrive.expect_tx.shared.b64 _, [%a], %n8;\n"
+    body += "mbarrier.complete_tx.shared.b64 [%a], %n8;\nbar.sync 0;\n" + test_parity(0)
+    body += "@%p8 mbarrier.arrive_drop.shared.b64 _, [%a];\nmbarrier.inval.shared.b64 [%a];\n"
+    body = body.replace("mbarrier.inval", "@%p8 mbarrier.inval")
+    at = 24
+    assert seen(body, 2, given=[16, 32], init=2) == [
+        ("init", 0, at, 2),
+        ("look", 0, at, 0),
+        ("look", 1, at, 0),
+        ("expect", 0, at, 16),
+        ("expect", 1, at, 32),
+        ("arrive", 0, at, 1),
+        ("arrive", 1, at, 1),
+        ("complete", -1, at, 16),
+        ("complete", -1, at, 32),
+        ("phase", -1, at, 0),
+        ("wait", 0, at, 0),
+        ("wait", 1, at, 0),
+        ("arrive", 0, at, 1),
+        ("inval", 0, at, 0),
+    ]
+
+
+COPIES = """
+    .shared .align 16 .b8 box[512];
+    .reg .b32 %b, %x;
+    .reg .b64 %h;
+    mov.u32 %b, box;
+    mad.lo.u32 %b, %t, 4, %b;
+    mov.u32 %x, 5;
+    st.shared.u32 [%b], %x;
+    cp.async.ca.shared.global [%b], [%g], 4;
+"""
+ENOUGH = "mbarrier.try_wait.parity.shared.b64 %p1, [%a], {0};\n@!%p1 bra WAIT{1};\n"
+
+
+@pytest.mark.parametrize("noinc", [False, True])
+def test_cp_async_arrives_when_it_has_landed(noinc):
+    """With .noinc the arrival is one of those expected, without it comes and goes."""
+    body = COPIES + f"cp.async.mbarrier.arrive{'.noinc' * noinc}.shared::cta.b64 [%a];\n"
+    body += "ld.shared.u32 %n0, [%b];\n"
+    body += "" if noinc else "mbarrier.arrive.shared.b64 _, [%a];\n"
+    body += "WAIT0:\n" + ENOUGH.format(0, 0) + "xor.b32 %n7, %t, 31;\nmov.u32 %b, box;\n"
+    body += "mad.lo.u32 %b, %n7, 4, %b;\nld.shared.u32 %n1, [%b];\n"
+    given = np.arange(100, 132)
+    found = run(body, 32, given, init=32)
+    assert (found[:, 0] == 5).all() and (found[:, 1] == given[::-1]).all()
+
+
+def test_cp_async_arrives_for_the_copies_before_it_alone():
+    body = COPIES + "cp.async.mbarrier.arrive.noinc.shared.b64 [%a];\n"
+    body += "cp.async.ca.shared.global [%b+128], [%g], 4;\nmov.u32 %x, 9;\n"
+    body += "st.shared.u32 [%b+128], %x;\nWAIT0:\n" + ENOUGH.format(0, 0)
+    body += "ld.shared.u32 %n0, [%b];\nld.shared.u32 %n1, [%b+128];\ncp.async.wait_all;\n"
+    body += "ld.shared.u32 %n2, [%b+128];\n"
+    assert run(body, 1, [77]).tolist() == [[77, 9, 77, 0]]
+
+
+def test_cp_async_may_be_waited_for_in_both_ways():
+    body = COPIES + "cp.async.mbarrier.arrive.noinc.shared.b64 [%a];\ncp.async.wait_all;\n"
+    body += "ld.shared.u32 %n0, [%b];\nst.shared.u32 [%b], %x;\n" + test_parity(0, "%n1")
+    body += "ld.shared.u32 %n2, [%b];\n"
+    assert run(body, 1, [77]).tolist() == [[77, 1, 5, 0]]
+
+
+def test_cp_async_cannot_await_more_than_can_be_counted():
+    with pytest.raises(ptx.PTXError, match="cannot await 1048576 arrivals: at most 1048575"):
+        run("cp.async.mbarrier.arrive.shared.b64 [%a];\n", 1, init=MOST)
+
+
+PRIMITIVES = r"""
+#include <cuda_pipeline.h>
+extern "C" __global__ void k(const int* in, int* out) {
+    __shared__ __mbarrier_t barrier[2];
+    __shared__ int box[2][64];
+    int t = threadIdx.x;
+    if (t == 0) {
+        __mbarrier_init(&barrier[0], 64);
+        __mbarrier_init(&barrier[1], 64);
+    }
+    __syncthreads();
+    int sum = 0;
+    for (int n = 0; n < 3; n++) {
+        __pipeline_memcpy_async(&box[n % 2][t], in + n * 64 + t, 4);
+        if (n % 2) {
+            __pipeline_commit();
+            __pipeline_wait_prior(0);
+        } else __pipeline_arrive_on(&barrier[0]);
+        __mbarrier_token_t token = __mbarrier_arrive(&barrier[n % 2]);
+        if (__mbarrier_token_pending_count(token) < 1) sum = -1000;
+        if (n == 2) while (!__mbarrier_test_wait_parity(&barrier[0], 1));
+        else if (n) while (!__mbarrier_try_wait(&barrier[1], token, 100));
+        else while (!__mbarrier_test_wait(&barrier[0], token));
+        sum = 3 * sum + box[n % 2][63 - t];
+    }
+    if (t < 32) {
+        __mbarrier_arrive_and_drop(&barrier[1]);
+        out[t] = sum;
+        return;
+    }
+    __mbarrier_arrive(&barrier[1]);
+    while (!__mbarrier_try_wait_parity(&barrier[1], 1, 50));
+    __mbarrier_token_t token = __mbarrier_arrive(&barrier[1]);
+    while (!__mbarrier_test_wait(&barrier[1], token));
+    out[t] = sum;
+    if (t == 63) __mbarrier_inval(&barrier[0]);
+}
+"""
+
+
+def test_the_primitives_of_cuda():
+    given, out = np.arange(3 * 64, dtype=np.int32) ** 2, np.zeros(64, np.int32)
+    run_cuda(PRIMITIVES, "k", 1, 64, [given, out])
+    a, b, c = given.reshape(3, 64)[:, ::-1]
+    assert (out == 9 * a + 3 * b + c).all()
