@@ -298,10 +298,11 @@ def test_nearly_all_kernels_have_the_values_of_the_gpu():
 
 
 def off(name: str) -> dict[str, float]:
-    """By metric, how far the counter is from the measured one, in parts of it."""
+    """By metric, how far the counter is from the measured one, in parts of it. A trace leaves out
+    those of ASYNC_METRICS that are 0."""
     found = interpreted(name)[2]
     return {
-        metric: abs(found[metric] - there) / (there or 1)
+        metric: abs(found.get(metric, 0) - there) / (there or 1)
         for metric, there in RECORDS[name]["counters"].items()
     }
 
@@ -524,3 +525,26 @@ def test_the_least_of_several_launches():
 
     rows = [dict.fromkeys(METRICS, 3), dict.fromkeys(METRICS, 3) | {METRICS[1]: 5}]
     assert counted(rows) == {"counters": dict.fromkeys(METRICS, 3), "varies": {METRICS[1]: 5}}
+    assert counted(rows, METRICS[:1]) == {"counters": {METRICS[0]: 3}, "varies": {}}
+
+
+def test_counters_that_ncu_does_not_know_are_not_asked_for(monkeypatch, capsys):
+    from corpus import record
+
+    listed = "Metric  Type  Metric Description\nfirst__count  Counter  # of firsts\n"
+    monkeypatch.setattr(
+        record.subprocess,
+        "run",
+        lambda command, **_: record.subprocess.CompletedProcess(command, 0, listed, ""),
+    )
+    assert record.available(("first__count.sum", "second__count.sum")) == ("first__count.sum",)
+    assert capsys.readouterr().out == "ncu does not list second__count.sum\n"
+
+
+def test_kernels_that_are_asked_for_more_counters():
+    """Those of families that exist, and none of before."""
+    from corpus.record import FAMILIES
+
+    asked = {name for name in corpus.names() if corpus.load(name).family in FAMILIES}
+    assert {corpus.load(name).family for name in asked} == FAMILIES
+    assert all(name.startswith("t_") for name in asked)

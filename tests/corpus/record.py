@@ -3,9 +3,9 @@
 Needs CuPy, and ncu and compute-sanitizer on the PATH. For each kernel: the arrays it leaves and
 what it prints, the driver's resources beside those that ptxas reports, ncu's counters, and the
 verdicts of compute-sanitizer's tools. It is saved after each stage; kernels that are not named
-stay as they are. Kernels of the families in FAMILIES are asked for the counters in FURTHER as
-well. The source is compiled as kernels/build.py does it (CuPy's own compilation adds
--ftz=true), and launched by CuPy, so that the record owes nothing to the project's interpreter.
+stay as they are. Kernels of FAMILIES are asked for more counters. The source is compiled as
+kernels/run/build.py does it (CuPy's own compilation adds -ftz=true), and launched by CuPy, so that
+the record owes nothing to the project's interpreter.
 
 A kernel that faults or hangs ends only its own process: outputs are taken one process a kernel,
 and only what ended well goes on to be counted. Correct kernels are sanitized many to a process,
@@ -33,7 +33,7 @@ from pathlib import Path
 import numpy as np
 
 from kernels import build
-from kernels.instruments.metrics import METRICS
+from kernels.instruments.metrics import ASYNC_METRICS, METRICS
 from kernels.measure import profiling
 from kernels.measure.provenance import provenance
 
@@ -45,22 +45,19 @@ LAUNCHES = 5  # under ncu, of which the least counts
 CHUNK = 20  # kernels in a process
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 STAGES = ("outputs", "counters", "sanitizer")
-# What a trace does not compute: instructions of warps for the tensor cores (mma.sync, wgmma),
-# ldmatrix and cp.async; what copies and products take of the memory that is L1 and shared memory.
+# Beside ASYNC_METRICS, which a trace computes as well: instructions of warps for each kind of
+# tensor core, and what copies and products take of the memory that is L1 and shared memory.
 FURTHER = (
     "sm__inst_executed_pipe_tensor_op_hmma.sum",
     "sm__inst_executed_pipe_tensor_op_imma.sum",
     "sm__inst_executed_pipe_tensor_op_gmma.sum",
-    "smsp__inst_executed_op_ldsm.sum",
-    "smsp__inst_executed_op_ldgsts.sum",
     "smsp__inst_executed_op_shared_atom.sum",
-    "smsp__sass_inst_executed_op_shared_gmma.sum",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
     "l1tex__data_bank_reads.sum",
     "l1tex__data_bank_writes.sum",
-    "l1tex__m_xbar2l1tex_read_sectors.sum",
 )
+# Kernels of these families are asked for both.
 FAMILIES = {
     "cp.async",
     "memory barriers",
@@ -95,7 +92,7 @@ def toolkit() -> Path:
 
 
 def options(case: Case) -> tuple[str, ...]:
-    """Beside those of kernels/build.py: where the headers are that a case asks for."""
+    """Beside those of kernels/run/build.py: where the headers are that a case asks for."""
     flags = list(case.options)
     if case.headers:
         flags += [f"--include-path={path}" for path in (toolkit(), toolkit() / "cccl")]
@@ -290,8 +287,12 @@ def record_counters(names: list[str], found: dict) -> None:
     for name, rows in launches_counted("counters", good, METRICS):
         found[name] |= counted(rows)
     more = [n for n in good if load(n).family in FAMILIES]
-    for name, rows in launches_counted("further counters", more, available(FURTHER)):
-        found[name]["further"] = counted(rows, tuple(rows[0].keys() - {"name"}))
+    asked = available((*ASYNC_METRICS, *FURTHER)) if more else ()
+    for name, rows in launches_counted("further counters", more, asked):
+        counts = counted(rows, tuple(m for m in asked if m in ASYNC_METRICS))
+        for key, values in counts.items():
+            found[name].setdefault(key, {}).update(values)
+        found[name]["further"] = counted(rows, tuple(m for m in asked if m in FURTHER))
 
 
 def available(metrics: tuple[str, ...]) -> tuple[str, ...]:

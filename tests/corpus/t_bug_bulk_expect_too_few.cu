@@ -36,7 +36,7 @@ extern "C" __global__ void load(const float *x, float *y)
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" :: "r"(shared(s)), "l"(x), "r"(256), "r"(shared(&full)) : "memory"); // fault
     }
     __syncthreads();
-    for (int done = 0, n = 0; !done && n < 1000; n++)
+    for (int done = 0, n = 0; !done && n < 100; n++)
         asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p;}" : "=r"(done) : "r"(shared(&full)) : "memory"); // fault
     y[t] = s[63 - t]; // fault
 }

@@ -45,7 +45,7 @@ extern "C" __global__ void load(const __grid_constant__ CUtensorMap map, float *
         asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(shared(s)), "l"(&map), "r"(0), "r"(8), "r"(shared(&full)) : "memory"); // fault
     }
     __syncthreads();
-    for (int done = 0, n = 0; !done && n < 1000; n++)
+    for (int done = 0, n = 0; !done && n < 100; n++)
         asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p;}" : "=r"(done) : "r"(shared(&full)) : "memory"); // fault
     y[t] = s[63 - t]; // fault
 }

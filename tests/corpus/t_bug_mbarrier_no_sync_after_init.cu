@@ -30,6 +30,6 @@ extern "C" __global__ void swap(const int *x, int *y)
     if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" :: "r"(shared(&b)) : "memory"); // fault
     s[t] = x[t]; // __syncthreads() is missing
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared(&b)) : "memory"); // fault
-    for (int n = 0; n < 1000 && !try_wait(&b, 0); n++) { }
+    for (int n = 0; n < 100 && !try_wait(&b, 0); n++) { }
     y[t] = s[63 - t]; // fault
 }
