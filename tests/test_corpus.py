@@ -165,6 +165,7 @@ TOOLS = {
     "race": "racecheck",
     "asynchronous copy": "racecheck",
     "barrier": "synccheck",
+    "tensor core registers": "racecheck",
 }
 # Recorded with the frames of all functions added up, which is not what the driver does.
 FRAMES = {

@@ -68,7 +68,15 @@ TYPES = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
     "long": "i8", "ulong": "u8", "half": "f2", "float": "f4", "double": "f8",
 }  # fmt: skip
-PLANTED = ("out of bounds", "misaligned", "uninitialised", "race", "barrier", "asynchronous copy")
+PLANTED = (
+    "out of bounds",
+    "misaligned",
+    "uninitialised",
+    "race",
+    "barrier",
+    "asynchronous copy",
+    "tensor core registers",
+)
 REQUIRED = ("family", "kernel", "grid", "block", "args")
 OPTIONAL = (
     "dynamic shared",

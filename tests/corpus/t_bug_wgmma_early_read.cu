@@ -4,7 +4,7 @@
 // kernel: product
 // grid: 1
 // block: 128
-// planted: asynchronous copy, race
+// planted: tensor core registers
 // compute capability: 9.0a
 // args: bfloat16[64,16] uniform; bfloat16[8,16] uniform; out float[64,8]
 

@@ -1,12 +1,12 @@
-// The sums of wgmma are set without wgmma.fence after it
+// Sums are halved between two wgmma without a wgmma.fence
 //
 // family: planted
 // kernel: product
 // grid: 1
 // block: 128
-// planted: asynchronous copy, race
+// planted: tensor core registers
 // compute capability: 9.0a
-// args: bfloat16[64,16] uniform; bfloat16[8,16] uniform; float[64,8] uniform; out float[64,8]
+// args: bfloat16[64,16] uniform; bfloat16[8,16] uniform; out float[64,8]
 
 __device__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -24,12 +24,12 @@ __device__ unsigned long long descriptor(const void *p, int leading, int stride,
 // where a byte of a tile lies whose rows are S bytes long and swizzled
 template <int S> __device__ unsigned swizzled(unsigned at) { return at ^ (at >> 3 & (S - 16)); }
 __device__ void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-extern "C" __global__ void product(const void *pa, const void *pb, const float *start, float *c)
+extern "C" __global__ void product(const void *pa, const void *pb, float *c)
 {
     __shared__ __align__(1024) unsigned char as[64 * 32], bs[8 * 32];
     const unsigned *a = (const unsigned *)pa, *b = (const unsigned *)pb;
     int t = threadIdx.x;
-    float d[4];
+    float d[4] = {0.f, 0.f, 0.f, 0.f};
 
     for (int i = t; i < 64 * 8; i += 128) *(unsigned *)(as + swizzled<32>(4 * i)) = a[i];
     for (int i = t; i < 8 * 8; i += 128) *(unsigned *)(bs + swizzled<32>(4 * i)) = b[i];
@@ -37,11 +37,10 @@ extern "C" __global__ void product(const void *pa, const void *pb, const float *
     fence_async();
     __syncthreads();
     wgmma_fence();
-    int from = (t / 32 * 16 + t % 32 / 4) * 8 + t % 4 * 2; // the fence belongs after these four
-    asm volatile("ld.global.f32 %0, [%1];" : "=f"(d[0]) : "l"(start + from)); // fault
-    asm volatile("ld.global.f32 %0, [%1];" : "=f"(d[1]) : "l"(start + from + 1)); // fault
-    asm volatile("ld.global.f32 %0, [%1];" : "=f"(d[2]) : "l"(start + from + 64)); // fault
-    asm volatile("ld.global.f32 %0, [%1];" : "=f"(d[3]) : "l"(start + from + 65)); // fault
+    asm volatile("{.reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, p, 1, 1, 0, 0;}" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(descriptor(as, 16, 256, 3)), "l"(descriptor(bs, 16, 256, 3)));
+    wgmma_commit();
+    wgmma_wait<0>();
+    for (int i = 0; i < 4; i++) d[i] *= 0.5f; // fault
     asm volatile("{.reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, p, 1, 1, 0, 0;}" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(descriptor(as, 16, 256, 3)), "l"(descriptor(bs, 16, 256, 3))); // fault
     wgmma_commit();
     wgmma_wait<0>();
