@@ -4,7 +4,7 @@
 // kernel: exchange
 // grid: 2
 // block: 64
-// planted: barrier, race, out of bounds
+// planted: out of bounds, barrier, race
 // args: int[2,64] iota; out int[2,64]
 
 __device__ void cluster_sync()

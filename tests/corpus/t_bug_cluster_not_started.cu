@@ -4,7 +4,7 @@
 // kernel: exchange
 // grid: 4
 // block: 64
-// planted: barrier, race, uninitialised
+// planted: race, uninitialised, out of bounds
 // args: int[4,64] iota; out int[4,64]
 
 __device__ void cluster_sync()

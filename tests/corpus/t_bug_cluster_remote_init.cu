@@ -4,7 +4,7 @@
 // kernel: signal
 // grid: 2
 // block: 32
-// planted: barrier, race, uninitialised
+// planted: barrier, race, uninitialised, out of bounds
 // args: out int[2,32]
 
 typedef unsigned long long barrier; // an mbarrier object
