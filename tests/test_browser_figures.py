@@ -4,6 +4,7 @@ anything else, at three widths, light and dark."""
 from __future__ import annotations
 
 import pytest
+from drawn import made_pipeline, rounds
 from test_browser import CUT_OFF, FAINT, chromium, complaints  # noqa: F401
 from test_browser_pictures import PAGE
 
@@ -39,6 +40,9 @@ CROWDED = """
 """
 
 
+MMA = "mma.sync.aligned"
+
+
 @pytest.fixture(scope="module")
 def pictures():
     step = kernels.step
@@ -58,6 +62,16 @@ def pictures():
         draw.waves(step(12), 4096, 4096),
         draw.timeline(7, blocks=(1, 2)),
         draw.timeline(12, 13, 14),
+        draw.swizzle(128, 0),
+        draw.swizzle(128, 128, "column"),
+        draw.swizzle(32, "padding"),
+        draw.fragment(f"{MMA}.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        draw.fragment(f"{MMA}.m16n8k8.row.col.f32.tf32.tf32.f32", "register"),
+        draw.fragment(f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", "register"),
+        draw.fragment("ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+        draw.fragment("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", warp=2),
+        draw.pipeline(made_pipeline(*rounds(8))),
+        draw.pipeline(step(14).pipeline(128, 128, 32)),
     ]
 
 

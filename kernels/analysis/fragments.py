@@ -48,6 +48,8 @@ def fragments(instruction: str) -> dict[str, Fragment]:
 
 def _mma(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
     shape, types = words[2], tuple(word for word in words[5:] if word != "satfinite")
+    if words[:2] != ("sync", "aligned") or words[3:5] != ("row", "col"):
+        raise Unsupported(".".join(words))
     if types not in matrix.KINDS or shape not in matrix.SHAPES[types[1]]:
         raise Unsupported(".".join(words))
     names = dict(zip("dab", types))
@@ -58,14 +60,15 @@ def _mma(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
 
 def _wgmma(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
     """The registers of a matrix whose words are numbered say which word each of them holds."""
-    shape, form = re.fullmatch(r"m64n(\d+)k(\d+)", words[3]), warpgroup.FORMS.get(words[4:7])
-    if words[:3] != ("mma_async", "sync", "aligned") or shape is None or form is None:
+    types, shape = warpgroup.TYPES.get(words[-3:]), re.fullmatch(r"m64n(\d+)k(\d+)", words[3])
+    flags = words[4:-3]
+    if words[:3] != ("mma_async", "sync", "aligned") or types is None or shape is None:
         raise Unsupported(".".join(words))
     columns, depth = map(int, shape.groups())
-    known = warpgroup.COLUMNS_OF_BYTES if form.element == 1 else warpgroup.COLUMNS
-    if columns not in known or depth * form.element != DEPTH:
-        raise Unsupported(words[3])
-    packed = 4 // np.dtype(form.total).itemsize  # elements of a word
+    known = columns in warpgroup.COLUMNS[types.element] and depth * types.element == DEPTH
+    if not known or flags not in ((), ("satfinite",)):
+        raise Unsupported(".".join(words))
+    packed = 4 // np.dtype(types.total).itemsize  # elements of a word
     width = columns // packed
     numbers = np.arange(warpgroup.ROWS * width, dtype=np.uint32).reshape(1, -1, width)
     held = warpgroup.to_registers(numbers, 2 // packed)[:, 0, :, None].astype(np.int64)

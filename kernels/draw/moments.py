@@ -42,6 +42,7 @@ class Moment:
     size: Counter[int]  # bytes, by stage
     warps: set[int]
     line: int
+    opcode: str
     after_barrier: bool  # threads of the block have met since the moment before
     parity: dict[tuple[str, int], int] = field(default_factory=dict)  # of ("full", 2), after it
 
@@ -138,7 +139,7 @@ def _elected(votes: Counter) -> dict[int, int]:
 
 def moments_of(recorded: Pipeline, parts: Sequence[Part]) -> list[Moment]:
     """What follows one another; the same done to the same stages again and again is one."""
-    barriers, parity = barriers_of(recorded, parts), {}
+    barriers = barriers_of(recorded, parts)
     parity = dict.fromkeys(barriers.values(), 0)
     made: list[Moment] = []
     met = False
@@ -150,7 +151,7 @@ def moments_of(recorded: Pipeline, parts: Sequence[Part]) -> list[Moment]:
                 for s, n in zip(stage[inside].tolist(), event.size[inside].tolist()):
                     size[s] += n
                 warps = set(event.warp[inside].tolist())
-                now = Moment(event.what, size, warps, event.line, met, dict(parity))
+                now = Moment(event.what, size, warps, event.line, event.opcode, met, dict(parity))
                 met = False
                 _append(made, now)
         elif event.what == "barrier":
@@ -160,7 +161,8 @@ def moments_of(recorded: Pipeline, parts: Sequence[Part]) -> list[Moment]:
                 if address in barriers:
                     kind, at = barriers[address]
                     parity[kind, at] = 1 - ended
-                    now = Moment(kind, Counter({at: 0}), set(), event.line, met, dict(parity))
+                    nothing: Counter[int] = Counter({at: 0})
+                    now = Moment(kind, nothing, set(), event.line, "", met, dict(parity))
                     met = False
                     _append(made, now)
     return made
@@ -170,7 +172,7 @@ def _append(made: list[Moment], now: Moment) -> None:
     """A copy lands and the phase of its barrier is over in one moment."""
     last = made[-1] if made else None
     if last and not now.after_barrier and last.stages == now.stages:
-        if last.what == now.what and now.what not in ("full", "empty"):
+        if (last.what, last.opcode) == (now.what, now.opcode) and now.what not in ("full", "empty"):
             last.size += now.size
             last.warps |= now.warps
             return

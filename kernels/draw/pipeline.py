@@ -28,21 +28,21 @@ LARGEST = 16  # pixels of a moment
 BAR, WAVE, ROW, GAP = 16, 14, 16, 10
 STRONG = 0.5  # opacity, on which numbers can be read
 COLOURS = {UNDER_WAY: PALETTE["blue"], FULL: PALETTE["green"], READ: PALETTE["vermilion"]}
-ROWS = {  # what is done, in the picture's words, and the colour of the state that it makes
-    "issue": ("issue", UNDER_WAY),
-    "store": ("store", FULL),
-    "land": ("land", FULL),
-    "read": ("read", READ),
-    "begin": ("begin", READ),
-    "end": ("end", READ),
+ROWS = {  # what is done, and the colour of the state that it makes
+    "issue": UNDER_WAY,
+    "store": FULL,
+    "land": FULL,
+    "read": READ,
+    "begin": READ,
+    "end": READ,
 }
 STORY = {
-    "issue": "{warps} issue copies into stage {stage}",
-    "store": "{warps} store into stage {stage}",
+    "issue": "{who} issue{s} copies into stage {stage}",
+    "store": "{who} store{s} into stage {stage}",
     "land": "copies into stage {stage} land",
-    "read": "{warps} read stage {stage}",
-    "begin": "what {warps} issue begins to read stage {stage}",
-    "end": "what {warps} issued has read stage {stage}",
+    "read": "{who} read{s} stage {stage}",
+    "begin": "{engine} of {who} begins to read stage {stage}",
+    "end": "{engine} of {who} has read stage {stage}",
     "full": "the full barrier of stage {stage} ends a phase",
     "empty": "the empty barrier of stage {stage} ends a phase",
 }
@@ -82,7 +82,10 @@ def pipeline(recorded: Pipeline, stages: Any = None, index: Any = None) -> Stepp
     if any(moment.after_barrier for moment in made):
         words += " Dashed is where the threads of the block wait for one another."
     if any(moment.parity for moment in made):
-        words += " A line below a stage is high while the parity of a phase is 1."
+        words += (
+            " A line below a stage is high while the parity of an mbarrier's phase is 1: full, to "
+            "which its copies report, and empty, for which those who fill it wait."
+        )
     return stepper(frames, labels, f"Pipeline, step by step. {words}", words, "moments")
 
 
@@ -103,13 +106,28 @@ def _called(warps: Collection[int]) -> str:
 
 
 def _story(moment: Moment) -> str:
-    stage = " and ".join(map(str, moment.stages))
-    words = STORY[moment.what].format(warps=_called(moment.warps), stage=stage)
-    if len(moment.warps) == 1:
-        words = words.replace(" issue copies", " issues copies").replace(" store ", " stores ")
-        words = words.replace(" read stage", " reads stage") if moment.what == "read" else words
-        words = words.replace(" issue begins", " issues begins")
+    words = STORY[moment.what].format(
+        who=_called(moment.warps),
+        s="s" * (len(moment.warps) == 1),
+        stage=" and ".join(map(str, moment.stages)),
+        engine=_engine(moment),
+    )
     return f"{words}, line {moment.line}" if moment.line else words
+
+
+def _engine(moment: Moment) -> str:
+    """What reads on its own."""
+    return "a copy" if moment.opcode == "cp" else moment.opcode
+
+
+def _doers(own: Sequence[Moment]) -> str:
+    """ "warps 0–3 read", "wgmma begins": the label of a row, of those who do one thing."""
+    what, warps = own[0].what, set().union(*(moment.warps for moment in own))
+    if what == "land":
+        return "copies land"
+    if what in ("begin", "end"):
+        return f"{' and '.join(sorted({_engine(moment) for moment in own}))} {what}s"
+    return f"{_called(warps)} {what}{'s' * (len(warps) == 1)}"
 
 
 def _across(count: int) -> float:
@@ -130,11 +148,9 @@ def _ground(shown: Sequence[Moment], states: Sequence[Sequence[State]]) -> tuple
                 y += WAVE
         y += GAP / 2
     y += GAP
-    for what, (verb, state) in ROWS.items():
-        own = [moment for moment in shown if moment.what == what]
-        if own:
-            who = _called(set().union(*(moment.warps for moment in own)))
-            label = "copies land" if what == "land" else f"{who} {verb}"
+    for what, state in ROWS.items():
+        if own := [moment for moment in shown if moment.what == what]:
+            label = _doers(own)
             parts.append(svg.text(LEFT - 8, y + 12, label, text_anchor="end", font_size=11))
             parts += _doings(shown, what, COLOURS[state], cell, y)
             y += ROW
@@ -244,5 +260,5 @@ def _draw(shown, states, now: int, ground: list[str], bottom: float) -> str:
 def _holds(state: State) -> str:
     if state.what == EMPTY:
         return "free again" if state.filling else "nothing yet"
-    words = f"filling {state.filling} is {state.what}"
+    words = f"filling {state.filling} is {'there' if state.what == FULL else state.what}"
     return words + (f" by {_called(state.warps)}" if state.warps else "")

@@ -34,6 +34,7 @@ class Touch:
     size: np.ndarray
     line: int  # CUDA source line
     step: int  # PTX instructions run before
+    opcode: str  # "ld", "wgmma", "cp" of asynchronous copies
     barrier: np.ndarray | None = None  # of "land": the mbarrier that it reports to
 
 
@@ -105,9 +106,10 @@ class Recorder:
         sizes = {name: size for name, (_, size) in self.found.arrays.items()}
         self.found.shapes.update(array_shapes(self.source, sizes))
 
-    def _add(self, event, what: str, warp, start, size, barrier=None) -> Touch:
+    def _add(self, event, what: str, warp, start, size, opcode=None, barrier=None) -> Touch:
         warp, start, size = (x.ravel() for x in np.broadcast_arrays(warp, start, size))
-        made = Touch(what, warp, start, size, _line(event), event.step, barrier)
+        opcode = opcode or event.instruction.opcode
+        made = Touch(what, warp, start, size, _line(event), event.step, opcode, barrier)
         self.found.events.append(made)
         return made
 
@@ -153,7 +155,7 @@ class Recorder:
                     left.append((end, made))
                     continue
                 barrier = None if event.address is None else event.address[n : n + 1]
-                self._add(event, end, made.warp, made.start, made.size, barrier)
+                self._add(event, end, made.warp, made.start, made.size, made.opcode, barrier)
             if left:
                 self.under_way[ticket] = left
 

@@ -95,7 +95,9 @@ def test_each_element_is_held_once(text):
 
 @pytest.mark.parametrize("text", [
     "", "fma.rn.f32", "mma", "mma.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
-    "mma.sync.aligned.m16n8k16", "ldmatrix.sync.aligned.m8n8.x3.shared.b16", "ldmatrix",
+    "mma.sync.aligned.m16n8k16", "mma.sync.aligned.m16n8k16.col.row.f32.bf16.bf16.f32",
+    "mma.sync.aligned.m8n8k8.row.col.f32.bf16.bf16.f32",
+    "ldmatrix.sync.aligned.m8n8.x3.shared.b16", "ldmatrix",
     "wgmma.mma_async.sync.aligned.m64n12k16.f32.bf16.bf16", "wgmma.fence.sync.aligned",
     "wgmma.mma_async.sync.aligned.m64n16k8.f32.bf16.bf16",
     "wgmma.mma_async.sync.aligned.m32n16k16.f32.bf16.bf16",

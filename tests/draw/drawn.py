@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from kernels.instruments.arrays import Shape
+from kernels.instruments.pipeline import Pipeline, Signal, Touch
 from kernels.instruments.trace import Trace, WarpAccess
 
 LANE = np.arange(32)
@@ -110,3 +111,44 @@ def legible(svg):
 
     walk(root, 12, None, None)
     return found
+
+
+def made_pipeline(*of, extents=(2, 16), opcode="cp"):
+    """A recorded pipeline of two stages of 64 bytes in `tile`. Each of `of` is (what, warps,
+    stage, mbarrier), of which the last may be missing, or ("wait", mbarrier, warps, parity), or
+    ("barrier",). Lines count them."""
+    made = Pipeline((0, 0, 0), {"tile": (0, 128)}, {"tile": Shape(extents, 4)})
+    for n, (what, *rest) in enumerate(of):
+        line = n + 1, n
+        if what in ("barrier", "wait", "phase"):
+            address, warps, count = rest or (0, [], 0)
+            signal = np.full(len(warps), address), np.array(warps), np.full(len(warps), count)
+            made.events.append(Signal(what, *signal, *line))
+        else:
+            warps, stage, *barrier = rest
+            start, size = (np.full(len(warps), size) for size in (64 * stage, 64))
+            # the warps fill parts of it, and all read the same
+            start += 64 // len(warps) * np.arange(len(warps)) * (what in ("issue", "land"))
+            size //= len(warps) if what in ("issue", "land") else 1
+            at = np.array(barrier) if barrier else None
+            by = {"issue": "cp", "land": "cp", "read": "ld"}.get(what, opcode)
+            made.events.append(Touch(what, np.array(warps), start, size, *line, by, at))
+    return made
+
+
+# of two stages of 64 bytes, filled by warp 2 and read by warps 0 and 1
+ISSUE, LAND, LOAD = (("issue", [2]), ("land", [2]), ("read", [0, 1]))
+FULL_AT, EMPTY_AT = 256, 272
+
+
+def rounds(count):
+    """Fill, land, read, one tile after another in two stages, with mbarriers."""
+    for n in range(count):
+        stage, phase = n % 2, n // 2 % 2
+        yield ("wait", EMPTY_AT + 8 * stage, [2], 1 - phase)
+        yield (*ISSUE, stage)
+        yield (*LAND, stage, FULL_AT + 8 * stage)
+        yield ("phase", FULL_AT + 8 * stage, [-1], phase)
+        yield ("wait", FULL_AT + 8 * stage, [0, 1], phase)
+        yield (*LOAD, stage)
+        yield ("phase", EMPTY_AT + 8 * stage, [-1], phase)

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # as conftest.py does, for the command line
-from drawn import LANE, access, trace
+from drawn import LANE, access, made_pipeline, rounds, trace
 
 from kernels import draw, step
 from kernels.draw import (
@@ -274,6 +274,7 @@ def scheduled(*steps, **options):
         home.tile_loop = own
 
 
+MMA = "mma.sync.aligned"
 STEPS = {"02_naive": 0.5, "03_coalesced": 6.0, "04_index_arithmetic": 6.5, "05_shared_tiling": 2.0}
 LADDER = timed({name: {512: rate} for name, rate in (STEPS | {"cublas": 50.0}).items()})
 PICTURES |= {
@@ -293,6 +294,21 @@ PICTURES |= {
     "waves, many": lambda: draw.waves(3000),
     "waves, step": lambda: draw.waves(step(9), 1024, 1024, per_sm=3),
     "timeline": lambda: scheduled(9, 13, blocks=(1, 2), latency=90),
+    "swizzle": draw.swizzle,
+    "swizzle, none": lambda: draw.swizzle(64, 0),
+    "swizzle, padding": lambda: draw.swizzle(32, "padding", "column"),
+    "fragment": lambda: draw.fragment(f"{MMA}.m16n8k16.row.col.f32.bf16.bf16.f32"),
+    "fragment, registers": lambda: draw.fragment(
+        f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", "register"
+    ),
+    "fragment, ldmatrix": lambda: draw.fragment("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+    "fragment, wgmma": lambda: draw.fragment(
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16", warp=3
+    ),
+    "pipeline": lambda: draw.pipeline(made_pipeline(*rounds(5))),
+    "pipeline, no mbarriers": lambda: draw.pipeline(
+        made_pipeline(("store", [0, 1], 0), ("barrier",), ("read", [0, 3], 0)), [[(0, 64)]]
+    ),
     "timeline, variant": lambda: scheduled("12 QUADS=0", blocks=[1]),
 }
 
