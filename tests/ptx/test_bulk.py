@@ -297,6 +297,12 @@ def test_what_a_thread_leaves_is_done_when_its_block_is_over():
     assert words(run(body, 33))[:4] == [7, *[0xA5A5A5A5] * 3]
 
 
+def test_what_has_been_waited_for_is_not_left():
+    body = "mul.wide.u32 %s1, %t, 16;\nadd.u64 %s1, %h, %s1;\n" + f"{OUT} [%s1], [%b], 16;\n"
+    body += COMMIT + "@%p8 cp.async.bulk.wait_group 0;\n@%p8 st.global.u32 [%h], %t;\n"
+    assert words(run(body, 2))[0:5:4] == [0, 0xA5A5A5A5]
+
+
 def test_the_blocks_of_a_launch_store_their_own():
     source = r"""
     extern "C" __global__ void k(int* out) {
