@@ -4,6 +4,7 @@
     C = step(A, B)                        # on the GPU if there is one, else in the interpreter
     step.check()                          # against the float64 reference
     kernels.Kernel(source, name)          # any CUDA C++ kernel
+    kernels.TensorMap(array, box)         # an array as the tensor map of one
     kernels.sgemm(A, B)                   # the best step for this device and shape
     kernels.results("NVIDIA H200")        # recorded timings; counters and peers likewise
 

@@ -165,6 +165,7 @@ TOOLS = {
     "race": "racecheck",
     "asynchronous copy": "racecheck",
     "barrier": "synccheck",
+    "tensor core registers": "racecheck",
 }
 # Recorded with the frames of all functions added up, which is not what the driver does.
 FRAMES = {
@@ -205,12 +206,13 @@ def interpreted(name: str):
     """(arguments after all launches, what was printed, counters of the first launch)."""
     case, kernel, args = corpus.load(name), kernel_of(name), corpus.load(name).arguments()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
+        passed = corpus.passed(args)
         traced = kernel.trace(
-            case.grid, case.block, args, keep=(), dynamic_shared=case.dynamic_shared
+            case.grid, case.block, passed, keep=(), dynamic_shared=case.dynamic_shared
         )
         for _ in range(case.launches - 1):
-            kernel(case.grid, case.block, args, "interpreter", case.dynamic_shared)
-    return args, printed.getvalue(), dict(traced.counters)
+            kernel(case.grid, case.block, passed, "interpreter", case.dynamic_shared)
+    return [corpus.contents(x) for x in args], printed.getvalue(), dict(traced.counters)
 
 
 def difference(after: np.ndarray, recorded: dict, bound: tuple[float, str] | None) -> str | None:
@@ -297,10 +299,11 @@ def test_nearly_all_kernels_have_the_values_of_the_gpu():
 
 
 def off(name: str) -> dict[str, float]:
-    """By metric, how far the counter is from the measured one, in parts of it."""
+    """By metric, how far the counter is from the measured one, in parts of it. A trace leaves out
+    those of ASYNC_METRICS that are 0."""
     found = interpreted(name)[2]
     return {
-        metric: abs(found[metric] - there) / (there or 1)
+        metric: abs(found.get(metric, 0) - there) / (there or 1)
         for metric, there in RECORDS[name]["counters"].items()
     }
 
@@ -340,8 +343,9 @@ def test_nearly_all_counters_are_those_of_the_gpu():
 def test_findings(name):
     """Nothing in a correct kernel; in a planted one the right kind of fault at a marked line."""
     case = corpus.load(name)
+    args = corpus.passed(case.arguments())
     found = kernel_of(name).sanitize(
-        case.grid, case.block, case.arguments(), case.dynamic_shared, case.unwritten
+        case.grid, case.block, args, case.dynamic_shared, case.unwritten
     )
     if not case.planted:
         assert found == ()
@@ -433,6 +437,7 @@ def test_a_header():
         ("// compare: none for 3", "is not as"),
         ("// output: stdout", "is not printf"),
         ("// counters: some", "is not none"),
+        ("// compute capability: 9.0", "is not 9.0a"),
     ],
 )
 def test_a_wrong_header(line, words):
@@ -454,11 +459,30 @@ def test_a_wrong_header(line, words):
         "bytes 0g",
         "float[4] some",
         "int[4] below",
+        "map float[4,4]",
+        "map float[4,4] uniform box",
+        "map float 4 box 4",
+        "map int 4 box 4",
     ],
 )
 def test_a_wrong_argument(text):
     with pytest.raises(ValueError):
         corpus.argument(text, np.random.RandomState(0))
+
+
+def test_a_tensor_map():
+    text = "out map bfloat16[8,64] box 4,32 swizzle 64 fill nan steps 2,1"
+    found = corpus.argument(text, np.random.RandomState(0))
+    assert corpus.contents(found) is found.array and found.tobytes() == bytes(8 * 64 * 2)
+    (passed, number) = corpus.passed([found, np.int32(7)])
+    assert repr(passed) == repr(
+        kernels.TensorMap(
+            found.array, (4, 32), dtype="bfloat16", swizzle=64, fill="nan", element_strides=(2, 1)
+        )
+    )
+    assert passed.memory is found.array and number == 7
+    other = found.array.copy()
+    assert found.tensor_map(other).memory is other
 
 
 MEMCHECK = """\
@@ -502,3 +526,26 @@ def test_the_least_of_several_launches():
 
     rows = [dict.fromkeys(METRICS, 3), dict.fromkeys(METRICS, 3) | {METRICS[1]: 5}]
     assert counted(rows) == {"counters": dict.fromkeys(METRICS, 3), "varies": {METRICS[1]: 5}}
+    assert counted(rows, METRICS[:1]) == {"counters": {METRICS[0]: 3}, "varies": {}}
+
+
+def test_counters_that_ncu_does_not_know_are_not_asked_for(monkeypatch, capsys):
+    from corpus import record
+
+    listed = "Metric  Type  Metric Description\nfirst__count  Counter  # of firsts\n"
+    monkeypatch.setattr(
+        record.subprocess,
+        "run",
+        lambda command, **_: record.subprocess.CompletedProcess(command, 0, listed, ""),
+    )
+    assert record.available(("first__count.sum", "second__count.sum")) == ("first__count.sum",)
+    assert capsys.readouterr().out == "ncu does not list second__count.sum\n"
+
+
+def test_kernels_that_are_asked_for_more_counters():
+    """Those of families that exist, and none of before."""
+    from corpus.record import FAMILIES
+
+    asked = {name for name in corpus.names() if corpus.load(name).family in FAMILIES}
+    assert {corpus.load(name).family for name in asked} == FAMILIES
+    assert all(name.startswith("t_") for name in asked) and len(asked) >= 75

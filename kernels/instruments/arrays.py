@@ -13,6 +13,7 @@ import re
 from typing import NamedTuple
 
 ELEMENT_BYTES = {
+    "long long": 8, "long": 8,
     "char": 1, "bool": 1, "int8_t": 1, "uint8_t": 1,
     "short": 2, "half": 2, "__half": 2, "__nv_bfloat16": 2, "int16_t": 2, "uint16_t": 2,
     "int": 4, "unsigned": 4, "float": 4, "int32_t": 4, "uint32_t": 4, "half2": 4, "__half2": 4,

@@ -6,19 +6,23 @@ import numpy as np
 
 from ..ptx import events, isa
 from ..ptx.syntax import TYPE_BYTES
+from .asynchronous import Asynchronous
 from .convergence import Convergence
 from .facts import facts_of, instructions_of
-from .fences import Fences, scope_of, used_by
+from .fences import Fences, used_by
 from .findings import Finding, Findings, Words, allocation_of, place
+from .meetings import Meetings, Visits
 from .order import Order
-from .reports import VERBS, Reports
+from .overlaps import BARRIERS, WARPGROUPS
 from .shadow import LANES, Lanes, Latest, Records, Shadow
 from .undefined import Padding, Strays, used_cells
+from .waits import Waits
+from .warpgroups import Registers, finding
 
 STRONG = {"relaxed", "acquire", "release", "acq_rel"}
 
 
-class Checker(Reports):
+class Checker(Asynchronous, Waits):
     """The sink of a tolerant run: `run(…, sink=Checker(args, set(), source), tolerant=True)`;
     then `findings`."""
 
@@ -27,17 +31,23 @@ class Checker(Reports):
         self.findings = Findings()
         self.blocks = None
         self.stamps = [None]  # stamp -> (instruction, kind)
+        self.flights: dict = {}  # first ticket -> Flight
+        self.objects_of: dict = {}  # first block of a chunk -> its memory barriers
         self.heard = {
             events.Launched: self.launched,
             events.Access: self.access,
             events.Fault: self.fault,
             events.Landed: self.landed,
+            events.Started: self.started,
+            events.Finished: self.finished,
+            events.MemoryBarrier: lambda event: self.objects.hear(event),
             events.Barrier: self.barrier,
             events.Arrived: self.arrived,
             events.WarpSync: self.warp_sync,
             events.Fenced: self.fenced,
             events.Executed: self.executed,
             events.Heaped: self.heaped,
+            events.ClusterBarrier: self.cluster_barrier,
         }
 
     def __call__(self, event) -> None:
@@ -55,8 +65,12 @@ class Checker(Reports):
         x, y, z = event.block
         self.threads = x * y * z
         self.records = Records(int(np.prod(event.grid)), self.threads)
-        opcodes = {(i.opcode, *i.modifiers[:1]) for i in instructions_of(event.entry)}
-        self.flights = ("cp", "async") in opcodes
+        opcodes = {(i.opcode, *i.modifiers[:2]) for i in instructions_of(event.entry)}
+        self.multiplies = any(words[0] == "wgmma" for words in opcodes)
+        if self.multiplies:
+            self.heard[events.Guarded] = lambda event: self.registers.guarded(event)
+        self.proxies = any(uses_proxy(*words) for words in opcodes)
+        self.copies = self.proxies or any(words[:2] == ("cp", "async") for words in opcodes)
         self.grain = grain(event.entry)
         self.facts = facts_of(event.entry)
         self.words = Words(event, self.args, self.source)
@@ -66,7 +80,9 @@ class Checker(Reports):
         if self.unwritten:
             shadow.empty([allocation_of(n, self.args, homes) for n in self.unwritten])
         self.shadows = {"global": shadow}
-        self.fences = Fences() if used_by(event.entry) else None
+        self.together = int(np.prod(event.cluster))  # blocks of a cluster
+        self.fences = Fences() if used_by(event.entry) or self.together > 1 else None
+        self.meetings = self.visits = None
 
     def shadow(self, space: str, rows: int, group: int, flights: bool) -> Shadow:
         allocations = self.launch.allocations[space]
@@ -76,14 +92,27 @@ class Checker(Reports):
         return Shadow(self.records, rows, size, self.grain, group, flights)
 
     def begin_chunk(self, blocks) -> None:
+        self.end_visits()
         self.blocks = blocks
-        self.order = Order(len(blocks), self.records.padded, self.now())
+        self.shape = len(blocks), self.threads
+        columns = BARRIERS + WARPGROUPS if self.proxies else 0
+        self.order = Order(len(blocks), self.records.padded, self.now(), columns)
+        if self.together > 1:
+            grid = int(np.prod(self.launch.grid))
+            self.meetings = Meetings(self.order, blocks, self.together, grid)
+            self.visits = Visits((len(blocks), self.records.padded), self.together)
         for space, rows, group, flights in (
-            ("shared", len(blocks), LANES, self.flights),
+            ("shared", len(blocks), LANES, self.copies),
             ("local", len(blocks) * self.threads, 0, False),
         ):
             self.shadows[space] = self.shadow(space, rows, group, flights)
             self.shadows[space].empty(self.launch.allocations[space])
+        if self.proxies:
+            self.shadows["shared"].watch_proxy()
+        self.begin_flights(blocks)
+        if self.multiplies:
+            tell = lambda *what: self.findings.add(finding(self.words, blocks, *what))
+            self.registers = Registers(self.launch.entry, self.shape, tell)
         self.convergence.begin_chunk(blocks, self.threads)
         self.padding, self.strays = Padding(self.facts, self.grain), Strays(self.facts)
         if self.fences:
@@ -96,6 +125,8 @@ class Checker(Reports):
     def executed(self, event) -> None:
         self.convergence.executed(event)
         self.strays.begin(event)
+        if self.multiplies:
+            self.registers.executed(event)
 
     def heaped(self, event) -> None:
         """What malloc gives, nobody has written; what free takes back, nobody has touched."""
@@ -121,9 +152,14 @@ class Checker(Reports):
             return
         strong = is_strong(event) or id(event.instruction) in self.facts.guesses
         where = shadow.stretches(event)
-        since = int(self.order.base.min()) if event.space == "shared" else 0
+        since = self.horizon() if event.space == "shared" else 0
         if event.kind == "load":
-            calm = not strong and shadow.is_calm(where, since) and shadow.is_filled(where)
+            calm = (
+                not strong
+                and event.rows is None
+                and shadow.is_calm(where, since)
+                and shadow.is_filled(where)
+            )
             if calm and not self.padding.cells:
                 self.stamps.append((event.instruction, "load"))
                 shadow.put_off_read(event, where, self.now())
@@ -134,6 +170,8 @@ class Checker(Reports):
                 shadow.catch_up(event.space)
             shadow.write_mark[where] = len(self.stamps)  # the stamp that it will have
         lanes = Lanes(event, shadow, event.space)
+        if event.rows is not None:
+            self.visit(event, lanes.row, lanes.block, lanes.thread, lanes.address)
         if event.kind != "load" and event.instruction.opcode == "cp":
             self.issue(event, shadow, lanes)
         elif event.kind == "store":
@@ -192,6 +230,7 @@ class Checker(Reports):
         )
         self.conflicts(event, shadow, lanes, shadow.readers, early)
         self.fill(event, shadow, lanes)
+        shadow.supersede(lanes.cell)
         shadow.value[lanes.cell] = value
         if strong:
             shadow.strong.add(lanes.cell, record)
@@ -207,48 +246,6 @@ class Checker(Reports):
         lost = np.flatnonzero((top != record) & ~benign)
         if lost.size:
             self.race(event, lanes, lost, top[lost])
-
-    # -- asynchronous copies ----------------------------------------------------------------
-
-    def issue(self, event, shadow, lanes) -> None:
-        """cp.async begins to write; it ends at a wait of the same thread."""
-        record = self.stamp(event.instruction, "store", lanes)
-        early = self.in_flight(event, shadow, lanes)
-        self.conflict(event, shadow, lanes, shadow.written, early)
-        for latest in (shadow.readers, shadow.strong, shadow.strong_readers):
-            self.conflicts(event, shadow, lanes, latest, early)
-        shadow.flying[lanes.cell] = record
-        self.collision(event, shadow.flying, lanes, record, np.zeros(record.size, bool))
-
-    def landed(self, event) -> None:
-        shadow = self.shadows["shared"]
-        lanes = Lanes(event, shadow, "shared")
-        shadow.catch_up("shared")
-        shadow.write_mark[shadow.stretches(event)] = len(self.stamps)
-        record = self.stamp(event.instruction, "store", lanes)
-        mine = self.records.thread(shadow.flying[lanes.cell]) == lanes.me
-        shadow.flying[lanes.cell[mine]] = 0
-        shadow.written[lanes.cell] = record
-        shadow.filled[lanes.cell] = True
-
-    def in_flight(self, event, shadow, lanes):
-        """Where a copy has not landed yet: a finding, and true in the array that comes back."""
-        if shadow.flying is None:
-            return np.zeros(lanes.cell.size, bool)
-        record = shadow.flying[lanes.cell]
-        early = record > 0
-        where = np.flatnonzero(early)
-        for at, other in self.each_place(where, record[where]):
-            self.two(
-                event,
-                lanes,
-                at,
-                other,
-                "asynchronous copy",
-                f"{{thread}} {VERBS[event.kind]} {{address}}, to which {{them}} has a copy "
-                "under way since {there} and has not waited for it",
-            )
-        return early
 
     # -- what is wrong ----------------------------------------------------------------------
 
@@ -292,7 +289,7 @@ class Checker(Reports):
         Returns where."""
         record = table[lanes.cell]
         found = np.zeros(record.size, bool)
-        if event.space == "shared":  # rows belong to one block
+        if event.space == "shared" and self.meetings is None:  # rows belong to one block
             at = np.flatnonzero(self.records.stamp(record) > self.order.base[lanes.block])
         else:
             at = np.flatnonzero(record)
@@ -309,65 +306,23 @@ class Checker(Reports):
         known = np.where(same, known, 0)
         if self.fences and not same.all():
             far = np.flatnonzero(~same)
-            mine, theirs = lanes.me[at][far], other[far]
-            known[far] = self.fences.known(
-                mine // padded, mine % padded, theirs // padded, theirs % padded, strong
-            )
+            where = lanes.block[at][far], lanes.thread[at][far], other[far]
+            known[far] = self.known_of_blocks(*where, strong)
         at = at[stamp > known]
         if at.size:
             found[at] = True
             self.race(event, lanes, at, record[at])
         return found
 
-    # -- barriers ---------------------------------------------------------------------------
-
-    def padded(self, mask):
-        """A mask of the event's threads with the padding of the last warp: (B, padded)."""
-        full = np.zeros((len(self.blocks), self.records.padded), bool)
-        full[:, : self.threads] = True if mask is None else mask
-        return full
-
-    def barrier(self, event) -> None:
-        mask = np.broadcast_to(
-            True if event.mask is None else event.mask, (len(self.blocks), self.threads)
-        )
-        going = mask.any(1)
-        if event.count is not None and not mask[going].all():  # the others may have arrived
-            padded = self.padded(event.mask)
-            if self.fences:
-                self.fences.gather(np.where(padded, 0, -1))
-            self.order.some_wait(event.number, padded, self.now())
-            return
-        if self.fences:
-            self.fences.gather_block(going)
-        self.order.all_wait(going, self.now())
-        self.shadows["shared"].forget(int(self.order.base.min()))
-        self.convergence.barrier(event, mask, going)
-
-    def arrived(self, event) -> None:
-        self.order.arrive(event.number, self.padded(event.mask), self.now())
-
-    def warp_sync(self, event) -> None:
-        members = np.zeros((len(self.blocks), self.records.padded), np.uint32)
-        members[:, : self.threads] = event.members
-        mask = self.padded(event.mask)
-        if self.fences:
-            warp = np.arange(self.records.padded) // LANES << 32
-            self.fences.gather(np.where(mask, warp | members, -1))
-        self.order.lanes_wait(members, mask, self.now())
-        self.convergence.lanes(event)
-        if event.sources is not None:
-            self.strays.shuffled(event)
-
-    def fenced(self, event) -> None:
-        words = set(event.instruction.modifiers)
-        if self.fences and "proxy" not in {word.split("::")[0] for word in words}:
-            block, thread = np.nonzero(self.padded(event.mask))
-            scope = scope_of(event.instruction)
-            self.fences.fence(scope, block, thread, self.now())
-
 
 # -- of a launch ------------------------------------------------------------------------------
+
+
+def uses_proxy(opcode: str, *words: str) -> bool:
+    """Whether an instruction has to do with what `asynchronous` follows, cp.async apart."""
+    return opcode in ("wgmma", "mbarrier") or (
+        opcode in ("cp", "st", "red") and bool({"bulk", "reduce", "mbarrier"} & set(words))
+    )
 
 
 def grain(entry) -> int:
@@ -375,7 +330,7 @@ def grain(entry) -> int:
     sizes = [
         TYPE_BYTES[i.modifiers[-1]]
         for i in instructions_of(entry)
-        if isa.lookup(i).memory in ("load", "store", "atomic")
+        if i.opcode in ("ld", "ldu", "st", "atom", "red")
         and isa.space(i) != "param"
         and i.modifiers[-1] in TYPE_BYTES
     ]

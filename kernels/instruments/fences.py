@@ -60,13 +60,15 @@ class Fences:
         self.heard: dict = {}  # (block, thread) -> {scope: clock}, read but not yet relied upon
         self.foreign: dict = {}  # (block, thread) -> clock of other blocks
         self.shared: dict = {}  # block -> clock of other blocks that all its threads have
+        self.sent: dict = {}  # (row, address) of a memory barrier -> clock
+        self.over: dict = {}  # and that of its phases that are over
 
     def begin_chunk(self, order, blocks) -> None:
         self.order, self.blocks = order, blocks
         self.row = {int(block): b for b, block in enumerate(blocks)}
         self.told = {key: clock for key, clock in self.told.items() if key[0] == "global"}
-        self.heard.clear()
-        self.foreign.clear()
+        for table in (self.heard, self.foreign, self.sent, self.over):
+            table.clear()
 
     # -- what instructions do ---------------------------------------------------------------
 
@@ -115,6 +117,33 @@ class Fences:
                 self.shared[block] = merge(
                     self.shared.get(block), self.foreign.pop((block, t), None)
                 )
+
+    # -- memory barriers of other blocks ------------------------------------------------------
+
+    def send(self, place, b: int, t: int, stamp: int) -> None:
+        """A thread arrives at a memory barrier, of another block as a rule: what it knows of its
+        own block, and of others, is told there."""
+        row = self.order.row_of(b, t, stamp)
+        clock = merge(self._clock(int(self.blocks[b]), t), {int(self.blocks[b]): row})
+        self.sent[place] = merge(self.sent.get(place), clock)
+
+    def end_phase(self, place) -> None:
+        if place in self.sent:
+            self.over[place] = self.sent[place]
+
+    def receive(self, place, b: int, t: int) -> None:
+        clock = dict(self.over.get(place) or {})
+        row = clock.pop(int(self.blocks[b]), None)
+        if row is not None:
+            self.order.learn(b, t, slice(None), row)
+        if clock:
+            key = int(self.blocks[b]), t
+            self.foreign[key] = merge(self.foreign.get(key), clock)
+
+    def told_to(self, block: int, other: int, thread: int) -> int:
+        """The latest stamp up to which a thread of a block knows one of another."""
+        clocks = [self.shared.get(block), *(c for (b, _), c in self.foreign.items() if b == block)]
+        return max((int(c[other][thread]) for c in clocks if c and other in c), default=0)
 
     # -- what threads know ------------------------------------------------------------------
 
@@ -181,7 +210,7 @@ class Fences:
             clock = dict(heard.pop(kind, None) or {})
             row, _ = clock.pop(block, None), clock.pop(~block, None)
             if row is not None:
-                self.order.learn(b, t, row)
+                self.order.learn(b, t, slice(None), row)
             if clock:
                 self.foreign[block, t] = merge(self.foreign.get((block, t)), clock)
         if not heard:

@@ -22,6 +22,7 @@ KINDS = (
     "race",
     "barrier",
     "asynchronous copy",
+    "tensor core registers",
 )
 
 

@@ -23,15 +23,22 @@ class Order:
 
     `fenced` holds such a table for each scope in which a fence has passed: the part of `known`
     that thread t may tell others by a strong write. `floor[scope]` (B, T) is what all threads of
-    a block have of it since their last barrier."""
+    a block have of it since their last barrier.
 
-    def __init__(self, blocks: int, padded: int, stamp: int):
+    What runs on its own, as copies do, takes part like threads, in `columns` after theirs: a
+    thread knows of it what it, or who told it, has waited for. A barrier of the block passes that
+    on; it does not wait for it. `landed` (B, columns) is what all threads of a block know of it
+    while there is no full table."""
+
+    def __init__(self, blocks: int, padded: int, stamp: int, columns: int = 0):
         self.base = np.full(blocks, stamp, np.int64)
+        self.landed = np.zeros((blocks, columns), np.int32)
         self.padded = padded
         self.known: np.ndarray | None = None
         self.fenced: dict[str, np.ndarray] = {}
         self.floor: dict[str, np.ndarray] = {}
         self.arrived: dict[tuple, np.ndarray] = {}  # (barrier, table's name) -> (B, T)
+        self.objects: dict[str, np.ndarray] = {}  # table's name -> see `release`
 
     def knows(self, block, thread, other):
         """The stamp up to which threads know others of their block; arrays of indices."""
@@ -39,13 +46,21 @@ class Order:
             return self.base[block]
         return self.known[block, thread, other]
 
+    def knows_landed(self, block, thread, column):
+        """The same of what runs on its own."""
+        if self.known is None:
+            return self.landed[block, column]
+        return self.known[block, thread, self.padded + column]
+
     # -- barriers ---------------------------------------------------------------------------
 
     def all_wait(self, going, stamp: int) -> None:
         """A barrier of the whole block, in the blocks where `going` (B,) is true."""
         self.base[going] = stamp
         if self.known is not None:
-            self.known[going] = stamp
+            self.landed[going] = self.known[going, :, self.padded :].max(1)
+            self.known[going, :, : self.padded] = stamp
+            self.known[going, :, self.padded :] = self.landed[going, None]
             if going.all():
                 self.known = None
         for scope, table in list(self.fenced.items()):
@@ -79,7 +94,7 @@ class Order:
             for member_mask in np.unique(members[mask])
         ]
         for _, table in self._tables(mask, stamp):
-            by_warp = table.reshape(*shape, self.padded)
+            by_warp = table.reshape(*shape, table.shape[-1])
             for part in parts:
                 news = np.max(by_warp, 2, keepdims=True, where=part, initial=0)
                 np.copyto(by_warp, news, where=part)
@@ -89,12 +104,66 @@ class Order:
         self._spread_out()
         block, thread = np.nonzero(mask)
         self.known[block, thread, thread] = stamp
+        return self._all_tables()
+
+    def _all_tables(self):
         return ("known", self.known), *((s, self._fenced(s)) for s in self.floor)
 
     def _spread_out(self) -> None:
         if self.known is None:
-            shape = (len(self.base), self.padded, self.padded)
-            self.known = np.broadcast_to(self.base.astype(np.int32)[:, None, None], shape).copy()
+            row = np.repeat(self.base.astype(np.int32)[:, None], self.padded, 1)
+            row = np.concatenate([row, self.landed], 1)
+            self.known = np.repeat(row[:, None], self.padded, 1)
+
+    def row_of(self, block: int, thread: int, stamp: int):
+        """All that a thread knows, and what it did until now."""
+        self._spread_out()
+        row = self.known[block, thread].copy()
+        row[thread] = stamp
+        return row
+
+    # -- barriers in memory -------------------------------------------------------------------
+
+    def release(self, row, slot, block, thread, stamp: int) -> None:
+        """Threads arrive at objects: what they know now is told to who waits for the phase.
+
+        `objects[table]` (B, slots, 2, columns) has, for each, what was told in all phases, and in
+        those that are over."""
+        key, first, which = np.unique(row << 32 | slot, return_index=True, return_inverse=True)
+        turns = np.argsort(which, kind="stable")
+        starts = np.searchsorted(which[turns], np.arange(len(key)))
+        row, slot = row[first], slot[first]
+        self._spread_out()
+        self.known[block, thread, thread] = stamp
+        for name, table in self._all_tables():
+            told = self._object(name, slot.max())
+            news = np.maximum.reduceat(table[block[turns], thread[turns]], starts, axis=0)
+            told[row, slot, 0] = np.maximum(told[row, slot, 0], news)
+
+    def report(self, row, slot, column, stamp: int) -> None:
+        """What runs on its own reports to objects: it is done up to that stamp."""
+        self._object("known", slot.max())[row, slot, 0, self.padded + column] = stamp
+
+    def end_phase(self, row, slot) -> None:
+        for told in self.objects.values():
+            if slot.max() < told.shape[1]:
+                told[row, slot, 1] = told[row, slot, 0]
+
+    def acquire(self, row, slot, block, thread) -> None:
+        """Threads have found a phase over."""
+        self._spread_out()
+        for name, table in self._all_tables():
+            told = self._object(name, slot.max())[row, slot, 1]
+            table[block, thread] = np.maximum(table[block, thread], told)
+
+    def _object(self, name: str, slot: int):
+        told = self.objects.get(name)
+        if told is None or told.shape[1] <= slot:
+            shape = len(self.base), slot + 8, 2, self.padded + self.landed.shape[1]
+            more = self.objects[name] = np.zeros(shape, np.int32)
+            if told is not None:
+                more[:, : told.shape[1]] = told
+        return self.objects[name]
 
     # -- fences -----------------------------------------------------------------------------
 
@@ -104,6 +173,18 @@ class Order:
         self.known[block, thread, thread] = stamp
         self._fenced(scope)[block, thread] = self.known[block, thread]
 
+    def fence_own(self, scope: str, block, thread, stamp: int) -> None:
+        """The same of what these threads did themselves, and of nothing else that they know."""
+        self._fenced(scope)[block, thread, thread] = stamp
+
+    def knows_fenced(self, scope: str, block, thread, other):
+        """The stamp up to which threads know that others have fenced what they did."""
+        if scope in self.fenced:
+            return self.fenced[scope][block, thread, other]
+        if scope in self.floor:
+            return self.floor[scope][block, other]
+        return np.zeros(block.shape, np.int64)
+
     def tells(self, scope: str, block: int, thread: int):
         """What a thread may tell of its block: (T,), or None before any fence."""
         if scope not in self.floor:
@@ -112,17 +193,18 @@ class Order:
             return self.fenced[scope][block, thread]
         return self.floor[scope][block]
 
-    def learn(self, block: int, thread: int, row) -> None:
-        """A thread learns of the others in its block what another told: (T,)."""
+    def learn(self, block, thread, of, stamp) -> None:
+        """Threads learn of others, or of what runs on its own, up to a stamp; indices."""
         self._spread_out()
-        np.maximum(self.known[block, thread], row, out=self.known[block, thread])
+        known = self.known[block, thread, of]
+        self.known[block, thread, of] = np.maximum(known, stamp)
 
     def _fenced(self, scope: str):
         if scope not in self.floor:
-            self.floor[scope] = np.zeros((len(self.base), self.padded), np.int32)
+            width = self.padded + self.landed.shape[1]
+            self.floor[scope] = np.zeros((len(self.base), width), np.int32)
         if scope not in self.fenced:
-            shape = (len(self.base), self.padded, self.padded)
-            self.fenced[scope] = np.broadcast_to(self.floor[scope][:, None], shape).copy()
+            self.fenced[scope] = np.repeat(self.floor[scope][:, None], self.padded, 1)
         return self.fenced[scope]
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..ptx.memory import distance, nearest
 from .findings import Finding, place
 
 VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+
+def verb_of(event) -> str:
+    return getattr(event, "verb", VERBS[event.kind])
 
 
 class Reports:
@@ -40,11 +46,15 @@ class Reports:
 
     def race(self, event, lanes, where, records) -> None:
         for at, other in self.each_place(where, records):
-            verb, (_, kind) = VERBS[event.kind], self.stamps[self.records.stamp(other)]
+            verb, (_, kind) = verb_of(event), self.stamps[self.records.stamp(other)]
             blocks = (
                 self.records.thread(other) // self.records.padded != self.blocks[lanes.block[at[0]]]
             )
-            between = "and blocks are not ordered" if blocks else "with no barrier in between"
+            between = "with no barrier in between"
+            if blocks and self.meetings is not None and event.space == "shared":
+                between = "with no barrier of the cluster in between"
+            elif blocks:
+                between = "and blocks are not ordered"
             self.two(
                 event,
                 lanes,
@@ -53,7 +63,7 @@ class Reports:
                 "race",
                 f"{{thread}} {verb} {{address}}, which {{them}} {VERBS[kind]} at {{there}}, "
                 f"{between}",
-                "-".join(sorted((VERBS[kind], verb))),
+                "-".join(sorted((VERBS[kind], VERBS[event.kind]))),
             )
 
     def each_place(self, where, records):
@@ -82,8 +92,55 @@ class Reports:
             name + what,
         )
 
+    def visit(self, event, row, block, thread, address, ends: bool = False) -> None:
+        """Threads reach into other blocks of their cluster, which must have begun and may not
+        exit before they know of it. ends: they do when it is done."""
+        if self.meetings is None or not (row != block).any():
+            return
+        away = np.flatnonzero(row != block)
+        row, block, thread, address = row[away], block[away], thread[away], address[away]
+        self.stamps.append((event.instruction, getattr(event, "kind", "atomic")))
+        me = self.blocks[block] * self.records.padded + thread
+        record = self.records.pack(len(self.stamps) - 1, me)
+        early = self.meetings.waited[block, thread] < 0
+        if early.any():
+            n = int(np.argmax(early))
+            why = "may not have begun: no barrier of the cluster comes before"
+            self.visited(row[n], block[n], thread[n], record[n], address[n], why, int(early.sum()))
+        if not ends:
+            self.visits.add(
+                row[~early], block[~early], thread[~early], address[~early], record[~early]
+            )
+
+    def end_visits(self) -> None:
+        """A chunk is over."""
+        if self.visits is not None:
+            why = "may have exited by then: no barrier of the cluster comes after"
+            for where in self.visits.open(self.blocks, self.records, self.meetings, self.fences):
+                self.visited(*where, why, 1)
+
+    def visited(self, row, block, thread, record, address, why: str, count: int) -> None:
+        name, text = self.words.locate("shared", address)
+        who = self.words.thread(self.blocks[block], thread)
+        whose = self.words.thread(self.blocks[row], 0).partition(", thread")[0]
+        instruction, kind = self.stamps[self.records.stamp(record)]
+        self.findings.add(
+            Finding(
+                "out of bounds",
+                f"{who} {VERBS[kind]} {text} in the shared memory of {whose}, which {why}",
+                place(instruction),
+                who,
+                text,
+                count=count,
+            ),
+            name + why,
+        )
+
     def fault(self, event) -> None:
         address = np.broadcast_to(event.address, event.mask.shape)
+        if event.exited is not None:
+            self.gone(event, address)
+            event = replace(event, mask=event.mask & ~event.exited, exited=None)
         homes = self.launch.allocations[event.space if event.space != "const" else "global"]
         inside = np.zeros(address.shape, bool)
         for a in homes:
@@ -110,3 +167,11 @@ class Reports:
                 Finding(kind, how, place(event.instruction), thread, text, count=int(wrong.sum())),
                 name,
             )
+
+    def gone(self, event, address) -> None:
+        """Blocks have exited whose shared memory is accessed."""
+        b, t = np.argwhere(event.exited)[0]
+        row = np.broadcast_to(event.rows, event.mask.shape)[b, t]
+        self.stamps.append((event.instruction, event.kind))
+        record = self.records.pack(len(self.stamps) - 1, 0)
+        self.visited(row, b, t, record, address[b, t], "has exited", int(event.exited.sum()))

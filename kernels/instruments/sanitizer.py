@@ -66,22 +66,28 @@ def sanitize(
             tolerant=True,
             **(running or {}),
         )
-    except StepLimit:  # an endless loop, maybe for what was found before; some are Deadlocks too
-        if not checker.findings:
-            raise
-    except Deadlock as error:
-        checker.findings.add(
-            Finding(
-                "barrier",
-                str(error.args[0]).partition("\n")[0],
-                error.source or Position("PTX", error.line),
-                error.thread,
+        checker.end()
+    except PTXError as error:
+        if is_of_a_barrier(error):
+            checker.findings.add(
+                Finding(
+                    "barrier",
+                    str(error.args[0]).partition("\n")[0],
+                    error.source or Position("PTX", error.line),
+                    error.thread,
+                )
             )
-        )
-    except PTXError:  # a trap, maybe for what was found before
-        if not checker.findings:
+        elif not checker.findings:  # a trap, or an endless loop, maybe for what was found before
             raise
     return tuple(checker.findings)
+
+
+def is_of_a_barrier(error: PTXError) -> bool:
+    """Whether a run stopped since threads wait for ever at a barrier, or for what was wrong about
+    an mbarrier. Other endless loops, which are Deadlocks too, are no fault of a barrier."""
+    if "mbarrier" in str(error.args[0]).partition("\n")[0]:
+        return True
+    return isinstance(error, Deadlock) and not isinstance(error, StepLimit)
 
 
 def check_uninitialised(uninitialised, args) -> set[int]:

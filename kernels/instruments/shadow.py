@@ -91,6 +91,19 @@ class Shadow:
             self.read_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
             self.put_off: list[tuple] = []  # (event, stamp)
             self.put_off_bytes = 0
+            self.copied: np.ndarray | None = None  # see `asynchronous`
+
+    def watch_proxy(self) -> None:
+        """Keep what `asynchronous` needs to know of each cell."""
+        total = self.written.size
+        self.copied, self.lent = np.zeros(total, np.int64), np.zeros(total, np.int64)
+        self.column = np.zeros(total, np.int64)
+        self.factors = Latest(self.records, total, LANES)
+
+    def supersede(self, cell) -> None:
+        """Others than copies that have landed write to these cells."""
+        if self.copied is not None:
+            self.copied[cell] = 0
 
     def empty(self, allocations) -> None:
         """Nobody has written to these."""
@@ -114,9 +127,12 @@ class Shadow:
         address = event.address
         if event.mask is not None:
             address = np.broadcast_to(address, event.mask.shape)[event.mask]
+        return self.marks(slice(int(address.min()), int(address.max()) + event.width))
+
+    def marks(self, where: slice) -> slice:
+        """The marks of bytes."""
         bytes_of = STRETCH * self.grain
-        first, last = int(address.min()), int(address.max()) + event.width - 1
-        return slice(first // bytes_of, last // bytes_of + 1)
+        return slice(where.start // bytes_of, (where.stop - 1) // bytes_of + 1)
 
     def is_filled(self, where: slice) -> bool:
         if self.filled is None or self.full[where].all():
@@ -128,6 +144,8 @@ class Shadow:
     def is_calm(self, where: slice, since: int) -> bool:
         """Whether nothing was written there after that stamp, and no copy is under way."""
         if (self.write_mark[where] > since).any():
+            return False
+        if self.copied is not None and self._there(self.copied, where).any():
             return False
         return self.flying is None or not self._there(self.flying, where).any()
 
@@ -170,19 +188,20 @@ class Lanes:
             address = np.broadcast_to(event.address, shape)[mask]
         self.per_lane = per_lane = -(-event.width // shadow.grain)
         first = address // shadow.grain
+        rows = getattr(event, "rows", None)
+        row = block if rows is None else np.broadcast_to(rows, shape)[block, thread]
         if space != "global":
-            row = block if space == "shared" else block * event.threads + thread
-            first += row * shadow.cells
+            first += (row if space == "shared" else block * event.threads + thread) * shadow.cells
         me = event.blocks[block] * shadow.records.padded + thread
         if per_lane == 1:
             self.cell, self.address, self.block, self.thread = first, address, block, thread
-            self.me = me
+            self.me, self.row = me, row
             return
         steps = np.arange(per_lane)
         self.cell = (first[:, None] + steps).ravel()
         self.address = (address[:, None] + shadow.grain * steps).ravel()
         self.block, self.thread = np.repeat(block, per_lane), np.repeat(thread, per_lane)
-        self.me = np.repeat(me, per_lane)
+        self.me, self.row = np.repeat(me, per_lane), np.repeat(row, per_lane)
 
     def values(self, event, grain: int):
         """What each cell gets, unsigned."""

@@ -84,6 +84,8 @@ def spaces_of(space: str, address, mask, state):
     if space == "shared::cluster":
         yield *clusters.reached(state, address, mask), mask
         return
+    if space == "shared":
+        address = clusters.unnamed(state, address, clusters.rows(state))
     if space != "generic":
         yield state.spaces[space], address, mask
         return

@@ -71,29 +71,10 @@ def reduce(i: Instruction, at):
 
 def transfer(i: Instruction, at, to: str, source: str, put):
     """`put(cargo, numbers)` does what the copies with these numbers do to their destination."""
-    slots = at.slots
-    to_address, from_address = (slots.address(operand) for operand in i.operands[:2])
-    size_of = number(i.operands[2], at)
-    barrier_address = None if to == "global" else slots.address(i.operands[3])
-    ranks_of = at.slots.reader(i.operands[4], np.uint16) if MULTICAST in i.modifiers else None
-    extra = (HINT in i.modifiers) + (MULTICAST in i.modifiers)
-    if len(i.operands) != 3 + (to != "global") + extra:
-        raise Unsupported("so many operands")
+    named = copies(i, at, to, source)
 
     def execute(state, mask):
-        registers = state.registers
-        targets = find(i, state, to, to_address(registers), mask)
-        sources = find(i, state, source, from_address(registers), mask)
-        size = size_of(state, targets)
-        check_sizes(i, state, targets, size)
-        barriers, each = None, np.arange(len(size))
-        if barrier_address is not None:
-            barriers = in_shared(i, state, to, barrier_address(registers), mask)
-        if ranks_of is not None:
-            ranks = flat(ranks_of(registers), state, targets.block, targets.thread)
-            each, rows = spread(i, state, targets, ranks.astype(np.int64))
-            targets, barriers = (in_rows(x, each, rows) for x in (targets, barriers))
-            sources, size = sources[each], size[each]
+        targets, sources, barriers, size, each = named(state, mask)
         fine = in_bounds(i, state, "load", source, sources, size)
         fine &= in_bounds(i, state, "store", to, targets, size)
         if barriers is not None:
@@ -121,6 +102,37 @@ def transfer(i: Instruction, at, to: str, source: str, put):
         )
 
     return execute
+
+
+def copies(i: Instruction, at, to: str, source: str):
+    """A function (state, mask) -> what threads ask for: destinations, sources, mbarriers or None,
+    bytes, and which thread's copy each is. One may go to several blocks of the cluster."""
+    slots = at.slots
+    to_address, from_address = (slots.address(operand) for operand in i.operands[:2])
+    size_of = number(i.operands[2], at)
+    barrier_address = None if to == "global" else slots.address(i.operands[3])
+    ranks_of = slots.reader(i.operands[4], np.uint16) if MULTICAST in i.modifiers else None
+    extra = (HINT in i.modifiers) + (MULTICAST in i.modifiers)
+    if len(i.operands) != 3 + (to != "global") + extra:
+        raise Unsupported("so many operands")
+
+    def find_all(state, mask):
+        registers = state.registers
+        targets = find(i, state, to, to_address(registers), mask)
+        sources = find(i, state, source, from_address(registers), mask)
+        size = size_of(state, targets)
+        check_sizes(i, state, targets, size)
+        if barrier_address is None:
+            return targets, sources, None, size, np.arange(len(size))
+        barriers = in_shared(i, state, to, barrier_address(registers), mask)
+        if ranks_of is None:
+            return targets, sources, barriers, size, np.arange(len(size))
+        ranks = flat(ranks_of(registers), state, targets.block, targets.thread)
+        each, rows = spread(i, state, targets, ranks.astype(np.int64))
+        targets, barriers = in_rows(targets, each, rows), in_rows(barriers, each, rows)
+        return targets, sources[each], barriers, size[each], each
+
+    return find_all
 
 
 def space_of(state, name: str):

@@ -88,17 +88,21 @@ def block_numbers(first: int, end: int, grid, cluster: Cluster) -> np.ndarray:
 # -- whose shared memory ----------------------------------------------------------------------
 
 
-def tags(state) -> np.ndarray:
-    """What a generic address of a block's own shared memory has for the others, (B, 1)."""
-    rank = np.arange(state.shape[0]) % state.launch.cluster.size
-    return (NAMED | rank << RANK_SHIFT)[:, None]
+def rows(state) -> np.ndarray:
+    """The blocks of the chunk, (B, 1)."""
+    return np.arange(state.shape[0])[:, None]
 
 
-def unnamed(state, address):
-    """Addresses of shared memory that name the own block, without its name."""
-    if state.launch.cluster.size == 1:
+def name(state, row):
+    """What an address of shared memory has to name these blocks of the chunk."""
+    return NAMED | row % state.launch.cluster.size << RANK_SHIFT
+
+
+def unnamed(state, address, row):
+    """Addresses of shared memory, without the name of the own block (`row`) where they have it."""
+    if state.launch.cluster.size == 1 or not (address >> RANK_SHIFT).any():
         return address
-    return np.where(address >> RANK_SHIFT == tags(state) >> RANK_SHIFT, address & OFFSET, address)
+    return np.where(address & ~OFFSET == name(state, row), address & OFFSET, address)
 
 
 def split(state, address, row):
@@ -107,7 +111,7 @@ def split(state, address, row):
     rank which the cluster lacks, too, and stays as it is: far out of bounds."""
     size = state.launch.cluster.size
     rank = address - NAMED >> RANK_SHIFT
-    named = (rank >= 0) & (rank < size)
+    named = (rank >= 0) & (rank < size) & (size > 1)
     offset = np.where(named, address & OFFSET, address)
     return np.where(named, row - row % size + rank, row), offset
 
@@ -117,9 +121,8 @@ def reached(state, address, mask):
     shared = state.spaces["shared"]
     if state.launch.cluster.size == 1 or not (address >> RANK_SHIFT).any():
         return shared, address
-    row = np.arange(state.shape[0])[:, None]
-    owner, offset = split(state, address, row)
-    elsewhere = owner != row
+    owner, offset = split(state, address, rows(state))
+    elsewhere = owner != rows(state)
     if not (elsewhere if mask is None else elsewhere & mask).any():
         return shared, offset
     owner = np.broadcast_to(owner, state.shape)

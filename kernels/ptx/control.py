@@ -287,6 +287,12 @@ def nothing(i, at):
     return lambda state, mask: None
 
 
+def cache_policy(i, at):
+    """createpolicy: what it gives is good for hints alone, which change nothing here."""
+    write = at.slots.writer(i.operands[0], np.uint64)
+    return lambda state, mask: write(state.registers, np.zeros(state.shape, np.uint64), mask)
+
+
 FENCES = {
     *("cta", "gl", "gpu", "sys", "cluster", "sc", "acq_rel", "acquire", "release", "relaxed"),
     *("mbarrier_init", "sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
@@ -309,6 +315,7 @@ def fence(i, at):
 
 SIMPLE = {
     "activemask": warp.active_mask,
+    "createpolicy": cache_policy,
     **windows.ADDRESSES,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),

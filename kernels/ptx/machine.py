@@ -212,9 +212,9 @@ def endless(successors: dict[int, list[int]]) -> set[int]:
     for block, after in successors.items():
         for each in after:
             before.setdefault(each, []).append(block)
-    ends, seen = [END], {END}
+    ends, seen = {END}, {END}
     while ends:
-        ends = [b for each in ends for b in before.get(each, ()) if b not in seen]
+        ends = {b for each in ends for b in before.get(each, ()) if b not in seen}
         seen.update(ends)
     return successors.keys() - seen
 

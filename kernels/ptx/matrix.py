@@ -244,7 +244,7 @@ def row_address(i: Instruction, operand, count: int, generic: bool, at):
         rows = state.full(mask) & (np.arange(state.shape[1]) % LANES < 8 * count)
         home = state.spaces["shared"]
         if generic:
-            address = clusters.unnamed(state, address - SHARED_WINDOW)
+            address = clusters.unnamed(state, address - SHARED_WINDOW, clusters.rows(state))
         return home, address, reach(i, state, kind, home, address, rows, 16, values=values)
 
     return find

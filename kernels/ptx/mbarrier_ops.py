@@ -10,7 +10,7 @@ import numpy as np
 from . import mbarriers
 from .forms import Unsupported
 from .places import SHARED, Places, flat, in_shared, space_of, within
-from .syntax import Immediate, Instruction
+from .syntax import Immediate, Instruction, Symbol
 
 ORDER = {"release", "acquire", "relaxed", "cta", "cluster"}  # threads run in lockstep
 
@@ -32,7 +32,8 @@ def objects(i: Instruction, operand, at, far: bool = False):
 
     def find(state, mask) -> Places:
         places = in_shared(i, state, space, address_of(state.registers), mask)
-        places = places[within(i, state, "atomic", state.spaces["shared"], places, 8, 8)]
+        fine = within(i, state, "atomic", state.spaces["shared"], places, 8, 8)
+        places = places if fine.all() else places[fine]
         elsewhere = places.row != places.block
         if not far and elsewhere.any():
             why = "is another block's: this is for the threads of that block alone"
@@ -88,6 +89,8 @@ def arrive(i: Instruction, at):
     find = objects(i, i.operands[1], at, far=True)
     if len(words) > 1 or (words and len(i.operands) < 3):
         raise Unsupported(".".join(i.modifiers))
+    if "shared::cluster" in i.modifiers and i.operands[0] != Symbol("_"):
+        raise Unsupported("a state of an object of .shared::cluster")
     last = number(i.operands[2] if len(i.operands) > 2 else Immediate(1), at)
     drop, completes = i.modifiers[0] == "arrive_drop", "noComplete" not in words
 
@@ -117,10 +120,10 @@ def wait(i: Instruction, at):
         places = find(state, mask)
         given = flat(token(state.registers), state, places.block, places.thread)
         wanted = mbarriers.wanted(i, state, places, given, by_parity)
-        over = mbarriers.parity(i, state, places) != wanted
+        over = mbarriers.parity(mbarriers.look(i, state, places)) != wanted
         if not over.all():
             state.flights.land(state, places[~over])
-            over |= mbarriers.parity(i, state, places) != wanted
+            over |= mbarriers.parity(mbarriers.look(i, state, places)) != wanted
         mbarriers.tell(i, state, "wait", places[over], wanted[over])
         if not over.all():
             mbarriers.tell(i, state, "look", places[~over], wanted[~over])

@@ -48,7 +48,7 @@ def unpack(word: np.ndarray) -> Objects:
         np.int64
     )
     missing = (field(40, 21) ^ 1 << 20) - (1 << 20)  # with its sign
-    return Objects(field(61, 1), field(20, 20), field(0, 20), missing)
+    return Objects(parity(word), field(20, 20), field(0, 20), missing)
 
 
 def is_object(word: np.ndarray) -> np.ndarray:
@@ -69,9 +69,9 @@ def look(i, state, at: Places) -> np.ndarray:
     return word
 
 
-def parity(i, state, at: Places) -> np.ndarray:
-    """The parities of the current phases."""
-    return unpack(look(i, state, at)).parity
+def parity(word: np.ndarray) -> np.ndarray:
+    """The parities of the current phases of the objects in uint64 words."""
+    return (word >> np.uint64(61)).astype(np.int64) & 1
 
 
 def refuse(i, state, at: Places, n: int, why: str) -> None:
@@ -158,7 +158,7 @@ def arrive(
         missing = old.missing + np.bincount(of, size_[threads], len(first)).astype(np.int64)
         expected = old.expected - arrivals * drop
         new = Objects(old.parity, old.pending - arrivals, expected, missing)
-        put(i, state, here[first], old, new, completes)
+        put(i, state, here[first], new, completes)
         left = left[~fits]
     return found
 
@@ -184,7 +184,7 @@ def await_more(i, state, at: Places) -> None:
     if (pending > MOST).any():
         n = int(np.argmax(pending > MOST))
         refuse(i, state, at[first], n, f"cannot await {int(pending[n])} arrivals: at most {MOST}")
-    put(i, state, at[first], old, Objects(old.parity, pending, old.expected, old.missing))
+    put(i, state, at[first], Objects(old.parity, pending, old.expected, old.missing))
 
 
 def expect(i, state, at: Places, size: np.ndarray) -> None:
@@ -193,7 +193,7 @@ def expect(i, state, at: Places, size: np.ndarray) -> None:
     _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
     old = unpack(look(i, state, at[first]))
     missing = old.missing + np.bincount(which, size, len(first)).astype(np.int64)
-    put(i, state, at[first], old, Objects(old.parity, old.pending, old.expected, missing))
+    put(i, state, at[first], Objects(old.parity, old.pending, old.expected, missing))
 
 
 def complete(i, state, at: Places, size: np.ndarray) -> None:
@@ -202,16 +202,16 @@ def complete(i, state, at: Places, size: np.ndarray) -> None:
     _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
     old = unpack(look(i, state, at[first]))
     missing = old.missing - np.bincount(which, size, len(first)).astype(np.int64)
-    put(i, state, at[first], old, Objects(old.parity, old.pending, old.expected, missing))
+    put(i, state, at[first], Objects(old.parity, old.pending, old.expected, missing))
 
 
-def put(i, state, at: Places, old: Objects, new: Objects, completes: bool = True) -> None:
+def put(i, state, at: Places, new: Objects, completes: bool = True) -> None:
     """Store what objects have become; where nothing is left of a phase, the next one begins."""
     wrong = np.abs(new.missing) > MOST
     if wrong.any():
         n = int(np.argmax(wrong))
         refuse(i, state, at, n, f"cannot miss {int(new.missing[n])} bytes: at most {MOST}")
-    over = (new.pending == 0) & (new.missing == 0) & ((old.pending != 0) | (old.missing != 0))
+    over = (new.pending == 0) & (new.missing == 0)
     if over.any() and not completes:
         refuse(i, state, at, int(np.argmax(over)), "is completed by an arrival with .noComplete")
     word = Objects(
@@ -231,7 +231,7 @@ def wanted(i, state, at: Places, given: np.ndarray, by_parity: bool) -> np.ndarr
         n = int(np.argmax(wrong))
         what = "a phase's parity is 0 or 1" if by_parity else "no mbarrier.arrive gave this state"
         refuse(i, state, at, n, f"is asked for {int(given[n]):#x}: {what}")
-    return given.astype(np.int64) if by_parity else unpack(given).parity
+    return given.astype(np.int64) if by_parity else parity(given)
 
 
 def stuck(i, state, at: Places) -> Endless:

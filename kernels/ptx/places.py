@@ -75,10 +75,9 @@ def in_shared(i, state, space: str, address, mask) -> Places:
                 thread=state.describe_thread(block[n], thread[n]),
             )
         found = found - memory.SHARED_WINDOW
-    row = block
-    if space not in ("shared", "shared::cta") and state.launch.cluster.size > 1:
-        row, found = clusters.split(state, found, block)
-    return Places(row, found, block, thread)
+    if space in ("shared", "shared::cta"):
+        return Places(block, clusters.unnamed(state, found, block), block, thread)
+    return Places(*clusters.split(state, found, block), block, thread)
 
 
 def in_rows(at: Places, which: np.ndarray, row: np.ndarray) -> Places:

@@ -48,7 +48,6 @@ class Batch:
     write: Callable[[np.ndarray], None]
     ticket: np.ndarray  # int64 (B, T)
     unread: np.ndarray  # bool (B, T)
-    unwritten: np.ndarray
 
 
 class Flights:
@@ -81,7 +80,6 @@ class Flights:
             if not now.size:
                 continue
             flight.left[now] = False
-            state.changed = True
             flight.land(now)
             barriers = flight.barriers[now]
             if state.sink is not None and flight.ticket is not None:
@@ -104,7 +102,7 @@ class Flights:
         number for each of them, in their order."""
         tickets = np.full(threads.shape, -1, np.int64)
         tickets[threads] = ticket
-        batch = Batch(i, read, write, tickets, threads.copy(), threads.copy())
+        batch = Batch(i, read, write, tickets, threads.copy())
         self.bulk.add(batch, threads)
 
     def commit(self, threads: np.ndarray) -> None:
@@ -127,18 +125,15 @@ class Flights:
         self.bulk.open = [(b, left) for b, own in self.bulk.open if (left := own & ~over).any()]
 
     def _finish(self, i, state, batch: Batch, threads, reading_only: bool) -> None:
-        reading, writing = threads & batch.unread, threads & batch.unwritten
+        reading = threads & batch.unread
         if reading.any():
             batch.unread &= ~reading
             batch.read(reading)
-        done = reading
         if not reading_only:
-            done = writing
-            if writing.any():
-                batch.unwritten &= ~writing
-                state.changed = True
-                batch.write(writing)
+            state.changed = True
+            batch.write(threads)
+        done = reading if reading_only else threads
         if state.sink is not None and done.any():
             about = state.blocks, state.shape[1], state.steps
             ticket = batch.ticket[done]
-            state.sink(Finished(i, ticket, reading_only, None, None, threads, *about))
+            state.sink(Finished(i, ticket, reading_only, None, None, done, *about))

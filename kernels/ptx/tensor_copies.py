@@ -3,7 +3,7 @@
 Into shared memory they report to mbarriers, and have read their source when they are issued; into
 global memory they belong to a bulk group of the thread (see `proxy`). What of a box lies outside
 of the tensor is filled, and not stored. Left out are im2col and the scattered rows of sm_100.
-PTX ISA, chapter 9.7.9.27 (tensor copies).
+PTX ISA, chapter 9.7.9 (data movement: tensor copies).
 """
 
 from __future__ import annotations
@@ -117,7 +117,8 @@ def tensor_map(i: Instruction, state, address: int, thread: str) -> tuple[int, T
     found = unpack(space.data[first : first + BYTES].tobytes())
     if found is None:
         raise PTXError(
-            f"no tensor map is at {space.describe(first)}: kernels.TensorMap makes one",
+            f"the {BYTES} bytes at {space.describe(first)} are no tensor map: "
+            "kernels.TensorMap makes one",
             instruction=i,
             thread=thread,
         )
@@ -156,6 +157,8 @@ def load(i: Instruction, at):
             shared = state.spaces["shared"]
             fine = within(i, state, "store", shared, into, tile.extent, SHARED_ALIGNMENT)
             fine &= within(i, state, "atomic", shared, reports, 8, 8)
+            if not fine.any():
+                continue
             into, reports, copy = into[fine], reports[fine], copy[fine]
             ticket = state.tickets(len(copy))
             if state.sink is not None:

@@ -14,6 +14,9 @@ one sum, which becomes the accumulator of the next block:
 Where an infinity or a NaN takes part the result is that of IEEE 754, and a NaN has all bits but
 the sign set. mma and wgmma give the same bits; tests/data/nvidia_h200_tensor_cores.npz has some.
 
+Two things are assumed, since none of the data tell: a negative sum of halves that rounds to zero is
+-0, and a subnormal accumulator of float16 has the exponent of the least normal float16.
+
 Cutting always errs towards zero, so over a long chain of blocks the errors add up where those of
 rounding to nearest would partly cancel.
 """

@@ -78,7 +78,7 @@ def form_of(i: Instruction) -> Form:
     if words[:3] != ("mma_async", "sync", "aligned") or types is None or shape is None:
         raise Unsupported(".".join(words))
     if flags not in ((), ("satfinite",)) or (flags and types.total is not np.int32):
-        raise Unsupported(".".join(flags))
+        raise Unsupported("".join(f".{flag}" for flag in flags))
     n, k = map(int, shape.groups())
     if n not in COLUMNS[types.element] or k != DEPTH // types.element:
         raise Unsupported(f".{words[3]} of {words[-1]}")

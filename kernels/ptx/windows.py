@@ -3,7 +3,8 @@
 A generic address says by its window in which space it lies (`memory.WINDOWS`), and one of shared
 memory by its rank in which block of a cluster (`memory.RANK_SHIFT`). In a cluster of several
 blocks, the generic address of a block's own shared memory names the block, so that it means the
-same to all of them.
+same to all of them. One of the space itself, such as that of a variable, names none unless mapa
+made it: it is everybody's own, other than on a GPU.
 PTX ISA, chapters 9.7.9.20 to 9.7.9.24.
 """
 
@@ -55,11 +56,12 @@ def change_window(i, at):
     def execute(state, mask):
         address = read(state.registers)
         if not to and shared and state.launch.cluster.size > 1:
-            own = clusters.tags(state).astype(dtype)
+            own = clusters.name(state, clusters.rows(state)).astype(dtype)
             address = np.where(address > OFFSET, address, address + own)
         address = address + shift
         if to and shared and space != "shared::cluster":
-            address = clusters.unnamed(state, address.view(np.int64)).view(dtype)
+            found = clusters.unnamed(state, address.view(np.int64), clusters.rows(state))
+            address = found.view(dtype)
         write(state.registers, address, mask)
 
     return execute
@@ -83,7 +85,8 @@ def is_space(i, at):
                 constant |= (address >= a.start) & (address < a.end)
             inside &= constant if name == "const" else ~constant
         if space in ("shared", "shared::cta") and state.launch.cluster.size > 1:
-            inside = inside & (clusters.unnamed(state, address - SHARED_WINDOW) <= OFFSET)
+            own = clusters.unnamed(state, address - SHARED_WINDOW, clusters.rows(state))
+            inside = inside & (own <= OFFSET)
         write(state.registers, inside, mask)
 
     return execute
@@ -138,8 +141,7 @@ def rank_of_address(i, at):
     write = at.slots.writer(i.operands[0], np.uint32)
 
     def execute(state, mask):
-        row = np.arange(state.shape[0])[:, None]
-        owner, _ = clusters.split(state, find(state, mask), row)
+        owner, _ = clusters.split(state, find(state, mask), clusters.rows(state))
         write(state.registers, (owner % state.launch.cluster.size).astype(np.uint32), mask)
 
     return execute

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .access import reach, spaces_of
+from .errors import MemoryFault
 from .forms import Unsupported
 from .matrix import BITS, as_warps, elements, fragment, matrix_of, reader, registers_of, writer
 from .memory import UNSIGNED
@@ -65,26 +66,34 @@ def pieces(matrix: str, layout: str, shape: str, kind: str):
     return size, lines, within
 
 
-def addresses(i: Instruction, at, operand, stride: int, form):
-    """A function state -> the addresses of `pieces`: for each register, for each access."""
+def addresses(i: Instruction, at, operand, form):
+    """A function (state, mask) -> the addresses of `pieces`: for each register, for each access.
+
+    Lines must begin at multiples of 16 bytes, as CUDA asks; PTX asks for those of a fragment's
+    size where that is less."""
     matrix, layout, shape, _, kind = form
     address_of = at.slots.address(operand)
     _, lines, within = pieces(matrix, layout, shape, kind)
-    given = len(i.operands) > stride
-    default = int(fragment(matrix, shape, kind)[layout == "row"].max()) + 1  # a whole line
-    stride_of = at.slots.reader(i.operands[stride], np.uint32) if given else None
+    whole = int(fragment(matrix, shape, kind)[layout == "row"].max()) + 1  # elements of a line
+    stride_of = at.slots.reader(i.operands[2], np.uint32) if len(i.operands) > 2 else None
     size = BITS[kind] // 8
+    align = min(16, registers_for(matrix, shape, kind) * max(4, size))
 
-    def find(state):
+    def find(state, mask):
         lane = np.arange(state.shape[1]) % LANES
         start = address_of(state.registers)
-        step = stride_of(state.registers).astype(np.int64) if given else default
+        step = size * (stride_of(state.registers).astype(np.int64) if stride_of else whole)
+        wrong = state.full(mask) & ((start | step) & align - 1 != 0)
+        if wrong.any():
+            raise MemoryFault(
+                f"misaligned matrix: where it starts, and the bytes from one line to the next, "
+                f"must be multiples of {align}",
+                instruction=i,
+                thread=state.first_thread(wrong),
+            )
         return [
-            [
-                start + size * (lines[r, lane, n] * step + within[r, lane, n])
-                for n in range(lines.shape[2])
-            ]
-            for r in range(lines.shape[0])
+            [start + x[lane] * step + size * y[lane] for x, y in zip(line.T, place.T)]
+            for line, place in zip(lines, within)
         ]
 
     return find
@@ -94,7 +103,7 @@ def load(i: Instruction, at):
     """wmma.load.{a,b,c}.sync.aligned.layout.shape{.space}.type registers, [start]{, stride}"""
     what = matrix, layout, shape, space, kind = form(i)
     width = pieces(matrix, layout, shape, kind)[0]
-    find = addresses(i, at, i.operands[1], 2, what)
+    find = addresses(i, at, i.operands[1], what)
     word = UNSIGNED[max(4, BITS[kind] // 8)]
     writers = [at.slots.writer(each, word) for each in elements(i.operands[0])]
     if len(writers) != registers_for(matrix, shape, kind):
@@ -102,7 +111,7 @@ def load(i: Instruction, at):
 
     def exchange(state, mask, warps):
         found = []
-        for places in find(state):
+        for places in find(state, mask):
             parts = np.zeros((*state.shape, len(places)), UNSIGNED[width])
             for n, place in enumerate(places):
                 for home, address, part in spaces_of(space, place, mask, state):
@@ -120,14 +129,14 @@ def store(i: Instruction, at):
     """wmma.store.d.sync.aligned.layout.shape{.space}.type [start], registers{, stride}"""
     what = matrix, layout, shape, space, kind = form(i)
     width = pieces(matrix, layout, shape, kind)[0]
-    find = addresses(i, at, i.operands[0], 2, what)
+    find = addresses(i, at, i.operands[0], what)
     word = UNSIGNED[max(4, BITS[kind] // 8)]
     readers = [at.slots.reader(each, word) for each in elements(i.operands[1])]
     if len(readers) != registers_for(matrix, shape, kind):
         raise Unsupported("another number of registers")
 
     def exchange(state, mask, warps):
-        for read, places in zip(readers, find(state)):
+        for read, places in zip(readers, find(state, mask)):
             words = np.broadcast_to(read(state.registers), state.shape)
             parts = np.ascontiguousarray(words)[..., None].view(UNSIGNED[width])
             for n, place in enumerate(places):

@@ -143,7 +143,7 @@ def _check_row(row: int, swizzle: int) -> None:
 def _strides(array: Any, given: Any, width: int) -> tuple[int, ...]:
     own = given is None
     strides = _numbers(
-        "strides", array.strides if own else given, array.ndim, 1 - MOST_STRIDE, MOST_STRIDE - 1
+        "strides", _own(array) if own else given, array.ndim, 1 - MOST_STRIDE, MOST_STRIDE - 1
     )
     if strides[-1] != width:
         raise ValueError(
@@ -158,6 +158,17 @@ def _strides(array: Any, given: Any, width: int) -> tuple[int, ...]:
                 + (", so pad the rows" if own and stride > 0 else "")
             )
     return strides
+
+
+def _own(array: Any) -> tuple[int, ...]:
+    """The array's strides. Along a dimension of one element, NumPy may have any: then it is one
+    that the driver takes."""
+    strides = list(array.strides)
+    for axis in range(array.ndim - 2, -1, -1):
+        if array.shape[axis] == 1:
+            within = strides[axis + 1] * array.shape[axis + 1]
+            strides[axis] = -(-within // UNIT) * UNIT
+    return tuple(strides)
 
 
 def _memory(array: Any) -> tuple[Any, int]:

@@ -22,6 +22,7 @@ and where needed
     // planted: race                    a fault is in it: one of these kinds has to be found, with
                                         commas between; values and counters are not compared
     // headers: cuda_fp16.h             headers of the CUDA toolkit that it includes
+    // compute capability: 9.0a         instructions that this GPU alone has, such as wgmma
 
 The line of a planted fault ends in `// fault`; where two lines meet in it, both may.
 
@@ -32,6 +33,9 @@ Arguments are separated by semicolons:
     bytes 0a00ff    a struct by value
     float[64,65] KIND …   an array of those types or of bfloat16 (as the 16 bits, in uint16)
     out float[4]    an array of zeros that counts as not written before the kernel writes it
+    map ARRAY box 16,32 [swizzle 128] [fill nan] [steps 2,1]
+                    a tensor map of such an array (`out map …` of one of zeros), for a kernel that
+                    takes a CUtensorMap: what kernels.TensorMap is told
 
     KIND            elements
     uniform [a b]   in [-1, 1), or [a, b)
@@ -50,8 +54,11 @@ import re
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+import kernels
 
 FOLDER = Path(__file__).parent
 RECORD = FOLDER / "nvidia_h200.json"
@@ -61,7 +68,15 @@ TYPES = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
     "long": "i8", "ulong": "u8", "half": "f2", "float": "f4", "double": "f8",
 }  # fmt: skip
-PLANTED = ("out of bounds", "misaligned", "uninitialised", "race", "barrier", "asynchronous copy")
+PLANTED = (
+    "out of bounds",
+    "misaligned",
+    "uninitialised",
+    "race",
+    "barrier",
+    "asynchronous copy",
+    "tensor core registers",
+)
 REQUIRED = ("family", "kernel", "grid", "block", "args")
 OPTIONAL = (
     "dynamic shared",
@@ -73,8 +88,38 @@ OPTIONAL = (
     "counters",
     "planted",
     "headers",
+    "compute capability",
 )
 ARRAY = re.compile(r"(out )?(\w+)\[(\d+(?:,\d+)*)\](?: (.+))?")
+MAP = re.compile(
+    r"(out )?map (.+?) box ([\d,]+)(?: swizzle (\d+))?(?: fill (zeros|nan))?(?: steps ([\d,]+))?"
+)
+
+
+@dataclass(frozen=True)
+class Map:
+    """A tensor map that an argument describes, and its array."""
+
+    array: Any
+    box: tuple[int, ...]
+    words: dict  # for kernels.TensorMap
+
+    def tobytes(self) -> bytes:
+        return self.array.tobytes()
+
+    def tensor_map(self, array: Any = None) -> kernels.TensorMap:
+        """Of the array, or of another one with the same contents."""
+        return kernels.TensorMap(self.array if array is None else array, self.box, **self.words)
+
+
+def contents(argument: Any) -> Any:
+    """The array of a tensor map; any other argument as it is."""
+    return argument.array if isinstance(argument, Map) else argument
+
+
+def passed(arguments: list) -> list:
+    """As a kernels.Kernel takes them."""
+    return [x.tensor_map() if isinstance(x, Map) else x for x in arguments]
 
 
 @dataclass(frozen=True)
@@ -111,7 +156,7 @@ class Case:
         return [n for n, text in enumerate(self.args) if text.startswith("out ")]
 
     def arguments(self) -> list:
-        """Fresh arguments, the same each time: NumPy arrays, NumPy scalars and bytes."""
+        """Fresh arguments, the same each time: NumPy arrays and scalars, bytes and Maps."""
         stream = np.random.RandomState(zlib.crc32(self.name.encode()))
         return [argument(text, stream) for text in self.args]
 
@@ -164,6 +209,8 @@ def _parse(name: str, source: str) -> Case:
         raise ValueError(f"output: {said['output']!r} is not printf")
     if said.get("counters", "none") != "none":
         raise ValueError(f"counters: {said['counters']!r} is not none")
+    if said.get("compute capability", "9.0a") != "9.0a":  # which the compiler reads itself
+        raise ValueError(f"compute capability: {said['compute capability']!r} is not 9.0a")
     return Case(
         name, header[0], source, said["family"], said["kernel"],
         _numbers(said["grid"]), _numbers(said["block"]), args,
@@ -207,16 +254,37 @@ def argument(text: str, stream: np.random.RandomState):
         return bytes.fromhex(value)
     if kind in TYPES:
         return np.dtype(TYPES[kind]).type(float(value) if "f" in TYPES[kind] else int(value, 0))
+    if match := MAP.fullmatch(text):
+        return _map(match, stream)
     match = ARRAY.fullmatch(text)
     if not match or match[2] not in {*TYPES, "bfloat16"} or bool(match[1]) == bool(match[4]):
         raise ValueError(f"args: {text!r} is not as `float[64] uniform`, `out int[4]` or `int 7`")
-    shape = tuple(map(int, match[3].split(",")))
+    shape = _extents(match[3])
     words = ["zeros"] if match[1] else match[4].split()
     wide = np.dtype(np.float32 if match[2] == "bfloat16" else TYPES[match[2]])
     array = _elements(words[0], words[1:], int(np.prod(shape)), wide, stream).reshape(shape)
     if match[2] == "bfloat16":
         return (array.view(np.uint32) >> 16).astype(np.uint16)
     return array
+
+
+def _map(match: re.Match, stream: np.random.RandomState) -> Map:
+    out, text, box, swizzle, fill, steps = match.groups()
+    array = argument((out or "") + text, stream)
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"args: a map is of an array, not of {text!r}")
+    words: dict[str, Any] = {"dtype": "bfloat16"} if text.startswith("bfloat16") else {}
+    if swizzle:
+        words["swizzle"] = int(swizzle)
+    if fill:
+        words["fill"] = fill
+    if steps:
+        words["element_strides"] = _extents(steps)
+    return Map(array, _extents(box), words)
+
+
+def _extents(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
 
 
 def _elements(kind: str, words: list[str], size: int, dtype: np.dtype, stream) -> np.ndarray:

@@ -3,8 +3,9 @@
 Needs CuPy, and ncu and compute-sanitizer on the PATH. For each kernel: the arrays it leaves and
 what it prints, the driver's resources beside those that ptxas reports, ncu's counters, and the
 verdicts of compute-sanitizer's tools. It is saved after each stage; kernels that are not named
-stay as they are. The source is compiled as kernels/build.py does it (CuPy's own compilation adds
--ftz=true), and launched by CuPy, so that the record owes nothing to the project's interpreter.
+stay as they are. Kernels of FAMILIES are asked for more counters. The source is compiled as
+kernels/run/build.py does it (CuPy's own compilation adds -ftz=true), and launched by CuPy, so that
+the record owes nothing to the project's interpreter.
 
 A kernel that faults or hangs ends only its own process: outputs are taken one process a kernel,
 and only what ended well goes on to be counted. Correct kernels are sanitized many to a process,
@@ -26,16 +27,17 @@ import sys
 import tempfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from kernels import build
-from kernels.instruments.metrics import METRICS
+from kernels.instruments.metrics import ASYNC_METRICS, METRICS
 from kernels.measure import profiling
 from kernels.measure.provenance import provenance
 
-from . import FOLDER, RECORD, Case, load, names as all_names
+from . import FOLDER, RECORD, Case, Map, contents, load, names as all_names
 
 ROOT = FOLDER.parent.parent
 ARCH = "sm_90"
@@ -43,6 +45,30 @@ LAUNCHES = 5  # under ncu, of which the least counts
 CHUNK = 20  # kernels in a process
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 STAGES = ("outputs", "counters", "sanitizer")
+# Beside ASYNC_METRICS, which a trace computes as well: instructions of warps for each kind of
+# tensor core, and what copies and products take of the memory that is L1 and shared memory.
+FURTHER = (
+    "sm__inst_executed_pipe_tensor_op_hmma.sum",
+    "sm__inst_executed_pipe_tensor_op_imma.sum",
+    "sm__inst_executed_pipe_tensor_op_gmma.sum",
+    "smsp__inst_executed_op_shared_atom.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "l1tex__data_bank_reads.sum",
+    "l1tex__data_bank_writes.sum",
+)
+# Kernels of these families are asked for both.
+FAMILIES = {
+    "cp.async",
+    "memory barriers",
+    "bulk copies",
+    "matrix loads",
+    "tensor cores",
+    "warpgroups",
+    "clusters",
+    "tensor copies",
+    "roles of warps",
+}
 KEPT = 4096  # bytes of an array whose contents are kept beside their hash
 PATIENCE = 60  # seconds for a process of one kernel
 
@@ -66,7 +92,7 @@ def toolkit() -> Path:
 
 
 def options(case: Case) -> tuple[str, ...]:
-    """Beside those of kernels/build.py: where the headers are that a case asks for."""
+    """Beside those of kernels/run/build.py: where the headers are that a case asks for."""
     flags = list(case.options)
     if case.headers:
         flags += [f"--include-path={path}" for path in (toolkit(), toolkit() / "cccl")]
@@ -96,22 +122,31 @@ class Launcher:
         """The arguments on the GPU; unwritten: `out` arrays as cudaMalloc gives them."""
         placed = []
         for n, value in enumerate(values):
-            if isinstance(value, np.ndarray):
-                there = self.cupy.empty(value.shape, value.dtype)
+            array = contents(value)
+            if isinstance(array, np.ndarray):
+                there = self.cupy.empty(array.shape, array.dtype)
                 if not (unwritten and n in self.case.unwritten):
-                    there.set(value)
-                placed.append(there)
+                    there.set(array)
+                placed.append(replace(value, array=there) if isinstance(value, Map) else there)
             else:
-                placed.append(
-                    np.frombuffer(value, f"V{len(value)}") if isinstance(value, bytes) else value
-                )
+                placed.append(as_bytes(value) if isinstance(value, bytes) else value)
         return placed
 
     def run(self, args: list, launches: int) -> None:
-        words = [x.data if isinstance(x, self.cupy.ndarray) else x for x in args]
+        words = [self.word(x) for x in args]
         for _ in range(launches):
             self.function(self.case.grid, self.case.block, words, self.case.dynamic_shared)
             self.cupy.cuda.runtime.deviceSynchronize()
+
+    def word(self, value):
+        """What CuPy takes in the place of a placed argument."""
+        if isinstance(value, Map):
+            return as_bytes(value.tensor_map().encoded(value.array))
+        return value.data if isinstance(value, self.cupy.ndarray) else value
+
+
+def as_bytes(value: bytes) -> np.ndarray:
+    return np.frombuffer(value, f"V{len(value)}")
 
 
 def outputs(name: str, path: str) -> None:
@@ -128,13 +163,15 @@ def outputs(name: str, path: str) -> None:
             launcher.run(args, case.launches)
             rounds.append(
                 [
-                    launcher.cupy.asnumpy(x) if isinstance(b, np.ndarray) else None
+                    launcher.cupy.asnumpy(contents(x))
+                    if isinstance(contents(b), np.ndarray)
+                    else None
                     for x, b in zip(args, before)
                 ]
             )
         found["outcome"] = "done"
         found["outputs"] = [
-            None if b is None else output(a, b, [r[n] for r in rounds[1:]], case)
+            None if b is None else output(contents(a), b, [r[n] for r in rounds[1:]], case)
             for n, (a, b) in enumerate(zip(before, rounds[0]))
         ]
     except (RuntimeError, ValueError, TypeError) as error:  # a fault, or a refused source
@@ -245,7 +282,33 @@ def record_outputs(names: list[str], found: dict) -> None:
 
 
 def record_counters(names: list[str], found: dict) -> None:
-    def work(chunk: tuple[str, ...]) -> dict[str, dict]:
+    # planted kernels are not counted: what a wrong kernel does is nobody's standard
+    good = [n for n in names if found[n].get("outcome") == "done" and not load(n).planted]
+    for name, rows in launches_counted("counters", good, METRICS):
+        found[name] |= counted(rows)
+    more = [n for n in good if load(n).family in FAMILIES]
+    asked = available((*ASYNC_METRICS, *FURTHER)) if more else ()
+    for name, rows in launches_counted("further counters", more, asked):
+        counts = counted(rows, tuple(m for m in asked if m in ASYNC_METRICS))
+        for key, values in counts.items():
+            found[name].setdefault(key, {}).update(values)
+        found[name]["further"] = counted(rows, tuple(m for m in asked if m in FURTHER))
+
+
+def available(metrics: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that this ncu counts on this GPU; prints the others."""
+    listed = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True).stdout
+    known = set(listed.split())
+    missing = [m for m in metrics if m.partition(".")[0] not in known]
+    if missing:
+        print(f"ncu does not list {', '.join(missing)}", flush=True)
+    return tuple(m for m in metrics if m not in missing)
+
+
+def launches_counted(label: str, names: list[str], metrics: tuple[str, ...]):
+    """Yield (name, a row of metrics for each of its launches), of those that ncu has counted."""
+
+    def work(chunk: tuple[str, ...]) -> dict[str, list[dict]]:
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "ncu.csv"
             status, printed, errors = child(
@@ -266,10 +329,11 @@ def record_counters(names: list[str], found: dict) -> None:
                     "--log-file",
                     str(log),
                     "--metrics",
-                    ",".join(METRICS),
+                    ",".join(metrics),
                 ),
             )
-            rows = profiling.parse(log.read_text(encoding="utf-8")) if log.exists() else []
+            text = log.read_text(encoding="utf-8") if log.exists() else ""
+            rows = profiling.parse(text, metrics)
         if len(rows) != LAUNCHES * len(chunk):
             print(
                 f"  ncu counted {len(rows)} launches of {len(chunk)} kernels ({status}): "
@@ -279,21 +343,16 @@ def record_counters(names: list[str], found: dict) -> None:
             if len(chunk) > 1:  # find the one that spoils it
                 return {k: v for name in chunk for k, v in work((name,)).items()}
             return {}
-        return {
-            name: counted(rows[n * LAUNCHES : (n + 1) * LAUNCHES]) for n, name in enumerate(chunk)
-        }
+        return {name: rows[n * LAUNCHES : (n + 1) * LAUNCHES] for n, name in enumerate(chunk)}
 
-    # planted kernels are not counted: what a wrong kernel does is nobody's standard
-    good = [n for n in names if found[n].get("outcome") == "done" and not load(n).planted]
-    for _, result in each("counters", work, chunks(good), 4):
-        for name, counters in result.items():
-            found[name] |= counters
+    for _, result in each(label, work, chunks(names) if metrics else [], 4):
+        yield from result.items()
 
 
-def counted(rows: list[dict]) -> dict:
+def counted(rows: list[dict], metrics: tuple[str, ...] = METRICS) -> dict:
     """The least of each counter, and of those that are not the same in all launches, the most."""
-    least, most = ({m: which(row[m] for row in rows) for m in METRICS} for which in (min, max))
-    return {"counters": least, "varies": {m: most[m] for m in METRICS if most[m] != least[m]}}
+    least, most = ({m: which(row[m] for row in rows) for m in metrics} for which in (min, max))
+    return {"counters": least, "varies": {m: most[m] for m in metrics if most[m] != least[m]}}
 
 
 def record_sanitizer(names: list[str], found: dict) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import planted
+import planted_async
+import planted_clusters
 import planted_order
+import planted_wgmma
 import pytest
 from planted import SWAPPED, Planted
 
@@ -12,8 +15,20 @@ import kernels
 from kernels.ladder import reference
 from kernels.targets import parse_argument
 
-CORRECT = planted.CORRECT + planted_order.CORRECT
-FAULTY = planted.FAULTY + planted_order.FAULTY
+CORRECT = (
+    planted.CORRECT
+    + planted_order.CORRECT
+    + planted_async.CORRECT
+    + planted_clusters.CORRECT
+    + planted_wgmma.CORRECT
+)
+FAULTY = (
+    planted.FAULTY
+    + planted_order.FAULTY
+    + planted_async.FAULTY
+    + planted_clusters.FAULTY
+    + planted_wgmma.FAULTY
+)
 
 
 def arguments(one: Planted):

@@ -242,7 +242,7 @@ extern "C" __global__ void __cluster_dims__(2) addresses(unsigned* out, unsigned
     box[threadIdx.x] = 100 * rank + threadIdx.x;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank ^ 1));
     asm volatile("getctarank.shared::cluster.u32 %0, %1;" : "=r"(of) : "r"(there));
-    out += 8 * blockIdx.x;
+    out += 13 * blockIdx.x;
     out[0] = of;
     asm volatile("getctarank.shared::cluster.u32 %0, %1;" : "=r"(of) : "r"(own));
     out[1] = of;
@@ -269,23 +269,47 @@ extern "C" __global__ void __cluster_dims__(2) addresses(unsigned* out, unsigned
     asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"
                  ::: "memory");
     out[5] = *theirs;
+    // and so does one of the cluster that was made from it
+    unsigned long long named, plain;
+    asm volatile("cvta.to.shared::cluster.u64 %0, %1;" : "=l"(named) : "l"(generic));
+    asm volatile("cvta.to.shared.u64 %0, %1;" : "=l"(plain) : "l"(generic));
+    asm volatile("getctarank.shared::cluster.u64 %0, %1;" : "=r"(of) : "l"(named ^ 1 << 24));
+    out[8] = of;
+    out[9] = plain == own;
+    asm volatile("cvta.shared::cluster.u64 %0, %1;" : "=l"(back) : "l"(named));
+    out[10] = back == generic;
+    asm volatile("cvta.shared::cluster.u64 %0, %1;" : "=l"(back) : "l"(plain));
+    out[11] = back == generic;
     unsigned value;
     asm volatile("ld.shared::cluster.u32 %0, [%1+8];" : "=r"(value) : "r"(there));
     out[6] = value;
     asm volatile("ld.shared::cluster.u32 %0, [%1+8];" : "=r"(value) : "r"(own));
     out[7] = value;
+    // an address that names the own block is one of the block
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank));
+    asm volatile("ld.shared.u32 %0, [%1+12];" : "=r"(value) : "r"(there));
+    out[12] = value;
     asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
 }
 """
 
 
 def test_addresses():
-    out = np.zeros((4, 8), np.uint32)
+    out = np.zeros((4, 13), np.uint32)
     run_cuda(ADDRESSES, "addresses", 4, 32, (out, np.zeros(1, np.uint64)))
     for block in range(4):
         mine, other = block % 2, 1 - block % 2
         found = [other, mine, 0b1011, 1, 1, 100 * other + 7, 100 * other + 7, 100 * mine + 7]
+        found += [other, 1, 1, 1, 100 * mine + 8]
         assert out[block].tolist() == found
+
+
+def test_an_address_of_another_block_is_none_of_the_block():
+    own = '"r"(own), "r"(rank));'
+    assert ADDRESSES.count(own) == 1
+    source = ADDRESSES.replace(own, '"r"(own), "r"(rank ^ 1));')
+    with pytest.raises(ptx.MemoryFault, match="out of bounds"):
+        run_cuda(source, "addresses", 4, 32, (np.zeros((4, 13), np.uint32), np.zeros(1, np.uint64)))
 
 
 def test_vectors_and_bytes_of_another_block():
@@ -307,6 +331,41 @@ extern "C" __global__ void __cluster_dims__(2) k(unsigned* out)
     run_cuda(source, "k", 2, 4, (out,))
     for block, thread in np.ndindex(2, 4):
         assert out[block, thread].tolist() == [1 - block, thread, 7, 0xAB08]
+
+
+def test_a_flag_in_another_block():
+    """Each block waits for the flag of the next one, but the last, which sets its own first."""
+    source = """
+extern "C" __global__ void __cluster_dims__(4) k(unsigned* out)
+{
+    __shared__ unsigned flag, value;
+    unsigned rank, seen, there;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    flag = 0;
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+    if (rank < 3) {
+        asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+            : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(&flag)), "r"(rank + 1));
+        do
+            asm volatile("ld.acquire.cluster.shared::cluster.u32 %0, [%1];"
+                : "=r"(seen) : "r"(there) : "memory");
+        while (seen == 0);
+        value = seen + 1;
+    } else {
+        value = 10;
+    }
+    asm volatile("st.release.cluster.shared::cta.u32 [%0], %1;"
+        :: "r"((unsigned)__cvta_generic_to_shared(&flag)), "r"(value) : "memory");
+    out[blockIdx.x] = value;
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+}
+"""
+    out = np.zeros(8, np.uint32)
+    run_cuda(source, "k", 8, 1, (out,))
+    assert out.tolist() == [13, 12, 11, 10] * 2
+    stuck = source.replace("value = 10;", "value = 0;")
+    with pytest.raises(ptx.Endless):
+        run_cuda(stuck, "k", 8, 1, (out,))
 
 
 def test_one_thread_in_each_block():
@@ -444,6 +503,54 @@ extern "C" __global__ void __cluster_dims__(2) k(unsigned* out)
     out = np.zeros((3, 4), np.uint32)
     run_cuda(source, "k", 6, 64, (out,))
     assert out[:, :2].tolist() == [[128 * trips, 0] for trips in (1, 2, 3)]
+
+
+def test_threads_wait_at_several_places():
+    """Half of the threads wait at the first; the others of one cluster come to the second, and
+    those of the other cluster to the third, later."""
+    source = """
+#define MEET(place) asm volatile("barrier.cluster.arrive; barrier.cluster.wait; // " #place \
+    ::: "memory"); atomicAdd(&out[4 * (blockIdx.x / 2) + place], 1);
+extern "C" __global__ void __cluster_dims__(2) k(unsigned* out)
+{
+    if (threadIdx.x < 32) {
+        MEET(0)
+    } else if (blockIdx.x < 2) {
+        MEET(1)
+    } else {
+        MEET(2)
+    }
+    MEET(3)
+}
+"""
+    out = np.zeros((3, 4), np.uint32)
+    found = events(source, ClusterBarrier, "k", 6, 64, (out,))
+    assert out.tolist() == [[64, 64, 0, 128], [64, 0, 64, 128], [64, 0, 64, 128]]
+    assert all(
+        np.broadcast_to(event.mask, (6, 64)).any() for event in found if event.mask is not None
+    )
+
+
+def test_a_barrier_in_a_function():
+    source = """
+__device__ __noinline__ unsigned meet(unsigned* out, unsigned n)
+{
+    if (n > 0)
+        return meet(out, n - 1) + 1;
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+    return atomicAdd(out, 0);
+}
+extern "C" __global__ void __cluster_dims__(2) k(unsigned* out)
+{
+    for (volatile unsigned s = 0; s < 9 * threadIdx.x; ++s) {}
+    if (threadIdx.x > 0)
+        atomicAdd(out, 1);
+    out[1 + 4 * blockIdx.x + threadIdx.x] = meet(out, 1 + threadIdx.x % 2);
+}
+"""
+    out = np.zeros(9, np.uint32)
+    run_cuda(source, "k", 2, 4, (out,))
+    assert out.tolist() == [6, *[7, 8, 7, 8] * 2]
 
 
 @pytest.mark.parametrize("when", ["blockIdx.x == 1", "threadIdx.x >= 40"])

@@ -386,3 +386,24 @@ def test_many_blocks():
     out = np.zeros(96 * 5000, np.uint32)
     run_body(body, "u64 out", 5000, 96, [out])
     assert (out == np.arange(out.size)).all()
+
+
+@pytest.mark.parametrize("how", ["fractional.L2::evict_last", "fractional.L2::evict_first"])
+def test_a_cache_policy_changes_nothing(how):
+    x, y = np.arange(4, dtype=np.uint32), np.zeros(4, np.uint32)
+    run_body(
+        f"""
+        .reg .b64 %p<4>;
+        .reg .b32 %r;
+        ld.param.u64 %p1, [x];
+        ld.param.u64 %p2, [y];
+        createpolicy.{how}.b64 %p3, 0.5;
+        ld.global.L2::cache_hint.u32 %r, [%p1+8], %p3;
+        st.global.L2::cache_hint.u32 [%p2], %r, %p3;
+        """,
+        "u64 x, u64 y",
+        1,
+        1,
+        [x, y],
+    )
+    assert y.tolist() == [2, 0, 0, 0]

@@ -8,7 +8,7 @@ import pytest
 from harness import entry, launch, run_cuda
 
 from kernels import ptx
-from kernels.ptx.events import Finished, Started
+from kernels.ptx.events import Fault, Finished, Started
 
 # -- stores that report to an mbarrier --------------------------------------------------------
 
@@ -22,10 +22,11 @@ __device__ unsigned map(void* p, unsigned rank) {
 __device__ void cluster_sync() {
     asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
 }
-__device__ void wait(void* bar, unsigned parity) {
+__device__ void wait_at(unsigned bar, unsigned parity) {
     asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;"
-        "@!p bra again; }" :: "r"(at(bar)), "r"(parity) : "memory");
+        "@!p bra again; }" :: "r"(bar), "r"(parity) : "memory");
 }
+__device__ void wait(void* bar, unsigned parity) { wait_at(at(bar), parity); }
 extern "C" __global__ void __cluster_dims__(4) k(unsigned* out)
 {
     __shared__ __align__(16) unsigned box[4 * 32];
@@ -76,6 +77,24 @@ def test_stores_that_report():
     assert (out == 100 * np.arange(4)[:, None] + np.arange(32)).all()
 
 
+def test_what_a_store_that_reports_tells():
+    told: list = []
+    asynchronous(BY_FOUR, 8 * 16, sink=told.append)
+    (started,) = (event for event in told if isinstance(event, Started))
+    done = [event for event in told if isinstance(event, Finished)]
+    (written,) = started.writes
+    assert started.instruction.opcode == "st" and started.reads == ()
+    assert started.block.tolist() == [b for b in range(8) for _ in range(8)]
+    assert started.thread.tolist() == list(range(0, 32, 4)) * 8
+    assert written.space == "shared" and (written.size == 16).all()
+    assert written.operation.tolist() == list(range(64))
+    to = started.block // 4 * 4 + (started.block + 1) % 4
+    assert (written.row == to).all()
+    assert (written.start - written.start[0]).tolist() == [4 * t for t in started.thread.tolist()]
+    assert sorted(n for event in done for n in event.ticket.tolist()) == started.ticket.tolist()
+    assert all(event.mask is None and not event.reading_only for event in done)
+
+
 def test_vectors_that_report():
     out = asynchronous(BY_FOUR, 8 * 16)
     for block in range(8):
@@ -108,6 +127,23 @@ def test_too_few_bytes_wait_for_ever():
         asynchronous(EVERYBODY, 4 * 128 + 4)
 
 
+def test_a_fault_says_whose_memory_it_is():
+    own = EVERYBODY.replace("map(&bar, r)", "at(&bar) + 4").replace("map(&box", "at(&box")
+    own = own.replace(", r)", ")")
+    for send, elsewhere in (own, False), (BY_FOUR.replace("map(&box[t]", "map(&box[t + 1]"), True):
+        told: list = []
+        with pytest.raises(ptx.Endless):  # what is not made is not reported
+            asynchronous(send, 8 * 16, sink=told.append, tolerant=True)
+        found = [event for event in told if isinstance(event, Fault)]
+        assert found[0].space == "shared" and found[0].exited is None
+        if elsewhere:
+            assert found[0].mask.sum() == 8 * 8
+            rows = found[0].rows[found[0].mask].reshape(8, 8)
+            assert (rows == [[n // 4 * 4 + (n + 1) % 4] for n in range(8)]).all()
+        else:
+            assert found[0].mask.all() and found[0].rows is None
+
+
 def test_the_mbarrier_lies_in_the_same_block():
     send = EVERYBODY.replace("map(&bar, r)", "map(&bar, r ^ 1)")
     with pytest.raises(ptx.PTXError, match="both must be in the same"):
@@ -126,6 +162,12 @@ def test_forms_of_stores_that_report_and_are_not_there():
                  "[%r], %v, [%m];"):  # fmt: skip
         with pytest.raises(ptx.UnknownOpcode):
             launch(entry(f".reg .b32 %r, %v, %m;\n{code}"), "k", 1, 1, ())
+
+
+def test_the_own_mbarrier_by_its_name():
+    """The address that mapa gives for one's own rank may be waited at."""
+    out = asynchronous(EVERYBODY, 4 * 128, look="wait_at(map(&bar, rank), 0);")
+    assert (out == 100 * np.arange(4)[:, None] + np.arange(32)).all()
 
 
 REMOTE_ARRIVAL = (

@@ -9,7 +9,7 @@ import pytest
 from harness import cuda, entry, launch, run_cuda
 
 from kernels import ptx
-from kernels.ptx import flow
+from kernels.ptx import flow, machine
 
 LOCKS = {
     "after the loop": """
@@ -252,3 +252,12 @@ FAR:
 
 def is_store(event) -> bool:
     return isinstance(event, ptx.Access) and event.kind == "store"
+
+
+def test_a_long_row_of_branches_is_decoded_at_once():
+    """Each is a fork whose two ways meet again: 2**200 ways through all of them."""
+    after = {}
+    for n in range(0, 600, 3):
+        after |= {n: [n + 1, n + 2], n + 1: [n + 3], n + 2: [n + 3]}
+    after[600], after[601] = [machine.END], [601]
+    assert machine.endless(after) == {601}

@@ -160,10 +160,28 @@ def test_a_line_out_of_bounds():
     text = """
     .reg .b64 %p; .reg .b32 %a<4>;
     ld.param.u64 %p, [a];
-    wmma.load.a.sync.aligned.row.m16n16k8.global.tf32 {%a0, %a1, %a2, %a3}, [%p], 9;
+    wmma.load.a.sync.aligned.row.m16n16k8.global.tf32 {%a0, %a1, %a2, %a3}, [%p], 12;
     """
     with pytest.raises(ptx.MemoryFault, match="out of bounds"):
         run_body(text, "u64 a", (1,), (32,), [np.zeros((16, 8), np.float32)])
+
+
+@pytest.mark.parametrize("offset, stride, fails", [(0, 24, False), (16, 16, False), (8, 16, True)])
+def test_lines_begin_at_multiples_of_16_bytes(offset, stride, fails):
+    text = f"""
+    .reg .b64 %p; .reg .b32 %a<8>;
+    ld.param.u64 %p, [a];
+    add.u64 %p, %p, {offset};
+    wmma.load.a.sync.aligned.row.m16n16k16.global.f16
+        {{%a0, %a1, %a2, %a3, %a4, %a5, %a6, %a7}}, [%p], {stride};
+    """
+    run = lambda text: run_body(text, "u64 a", (1,), (32,), [np.zeros((20, 24), np.float16)])
+    if not fails:
+        run(text)
+        text = text.replace(f"[%p], {stride}", "[%p], 20")
+    with pytest.raises(ptx.MemoryFault, match="misaligned matrix.*multiples of 16") as caught:
+        run(text)
+    assert caught.value.thread == "block (0, 0, 0), thread (0, 0, 0)"
 
 
 @pytest.mark.parametrize(

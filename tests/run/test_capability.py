@@ -10,6 +10,7 @@ from kernels.run import capability
     [
         ("int a;", (0, 0)),
         ("// compute capability: 8.6\nint a;", (8, 6)),
+        ("// compute capability: 10\nint a;", (10, 0)),
         ("\n\n  // title\n\n  //compute capability:9.0a  \nint a;", (9, 0, "a")),
         ("int a;\n// compute capability: 9.0a\n", (0, 0)),
         ("// it needs compute capability: 9.0a\n", (0, 0)),
@@ -43,3 +44,5 @@ def test_what_it_is_compiled_for():
         assert capability.architecture((8, 0), arch) == arch
     assert capability.architecture((9, 0, "a"), "compute_90") == "compute_90a"
     assert capability.architecture((9, 0, "a"), "sm_90a") == "sm_90a"
+    with pytest.raises(ValueError, match=r"alone, and cannot be compiled for sm_80$"):
+        capability.architecture((9, 0, "a"), "sm_80")

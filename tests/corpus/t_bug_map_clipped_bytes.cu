@@ -1,0 +1,51 @@
+// An mbarrier that does not expect the part of a box that lies outside
+//
+// family: planted
+// kernel: load
+// grid: 1
+// block: 64
+// planted: barrier, asynchronous copy
+// args: map float[12,16] uniform box 8,8; out float[64]
+
+typedef unsigned long long barrier; // an mbarrier object
+__device__ unsigned shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+__device__ void init(barrier *b, int count)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared(b)), "r"(count) : "memory");
+}
+__device__ void fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+__device__ void arrive_expect(barrier *b, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 :: "r"(shared(b)), "r"(bytes) : "memory");
+}
+__device__ bool try_wait(barrier *b, int parity)
+{
+    int done;
+    asm volatile("{\n\t.reg .pred p;\n\t"
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                 "selp.s32 %0, 1, 0, p;\n\t}"
+                 : "=r"(done) : "r"(shared(b)), "r"(parity) : "memory");
+    return done;
+}
+__device__ void wait(barrier *b, int parity)
+{
+    while (!try_wait(b, parity)) { }
+}
+struct __align__(64) CUtensorMap { unsigned long long opaque[16]; };
+extern "C" __global__ void load(const __grid_constant__ CUtensorMap map, float *y)
+{
+    __shared__ __align__(128) float s[64];
+    __shared__ barrier full;
+    int t = threadIdx.x;
+    if (t == 0) {
+        init(&full, 1);
+        fence_init();
+        arrive_expect(&full, 128); // four rows lie inside; 256 would be right, the whole box counts
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(shared(s)), "l"(&map), "r"(0), "r"(8), "r"(shared(&full)) : "memory"); // fault
+    }
+    __syncthreads();
+    for (int done = 0, n = 0; !done && n < 100; n++)
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p;}" : "=r"(done) : "r"(shared(&full)) : "memory"); // fault
+    y[t] = s[63 - t]; // fault
+}

@@ -1,0 +1,33 @@
+// mma.sync m16n8k16: halves, sums in float
+//
+// family: tensor cores
+// kernel: product
+// grid: 2
+// block: 64
+// args: half[4,16,16] uniform; half[4,8,16] uniform; float[4,16,8] uniform; out float[4,16,8]
+
+__device__ void mma_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#define W 8 // words of four bytes in a row
+extern "C" __global__ void product(const void *pa, const void *pb, const float *c, float *d)
+{
+    const unsigned *a = (const unsigned *)pa, *b = (const unsigned *)pb;
+    int thread = blockIdx.x * blockDim.x + threadIdx.x, warp = thread / 32;
+    int g = thread % 32 / 4, i = thread % 4;
+    a += warp * 16 * W; // 16 rows of A, 8 columns of B
+    b += warp * 8 * W;
+    int at = warp * 128 + g * 8 + 2 * i;
+    unsigned x[4] = {a[g * W + i], a[(g + 8) * W + i], a[g * W + i + 4], a[(g + 8) * W + i + 4]};
+    unsigned y[2] = {b[g * W + i], b[g * W + i + 4]};
+    float z[4] = {c[at], c[at + 1], c[at + 64], c[at + 65]};
+    mma_f16(z, x, y);
+    d[at] = z[0];
+    d[at + 1] = z[1];
+    d[at + 64] = z[2];
+    d[at + 65] = z[3];
+}
