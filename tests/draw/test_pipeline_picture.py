@@ -1,6 +1,7 @@
 """The picture of a pipeline: the states of its stages, moment by moment, and who makes them."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -183,6 +184,21 @@ def test_a_producer_and_its_readers():
     ends = [w for (x, _), w in sorted(texts(frame).items(), key=lambda t: t[0][1])
             if x == LEFT - 8 and ":" in w]  # fmt: skip
     assert ends == ["full: 0", "empty: 0", *["full: 1", "empty: 1"] * 2]
+
+
+def test_tensor_cores_that_read():
+    source = (Path(__file__).parents[1] / "corpus" / "t_wgmma_pipeline.cu").read_text()
+    kernel = kernels.Kernel(source, "product", options=("-arch=sm_90a",))
+    bfloat16s = np.full((2, 16, 64, 8), 0x3F80, np.uint16)
+    out = np.zeros((2, 64, 64), np.float32)
+    steps = pipeline(kernel.pipeline(2, 160, (bfloat16s, bfloat16s[0].copy(), out)))
+    frame = steps.frames[0]
+    stages = [0, 1, 2, 0]  # of the four tiles
+    for label in "warp 4 issues", "copies land", "wgmma begins", "wgmma ends":
+        assert list(numbers(frame, label).values()) == stages
+    begin, end = (list(numbers(frame, f"wgmma {what}s")) for what in ("begin", "end"))
+    assert all(one < other for one, other in zip(begin, end))
+    assert "3 stages of as and bs" in steps.caption
 
 
 def test_a_block_that_fills_its_own_stages():
