@@ -21,6 +21,7 @@ import numpy as np
 from .findings import Finding, place
 from .objects import Objects
 from .overlaps import BARRIERS, WARPGROUP, Overlaps
+from .reports import adds
 from .shadow import LANES, Lanes
 
 
@@ -183,7 +184,7 @@ class Asynchronous(Overlaps):
 
     def begin_writing(self, issued, shadow, lanes, record) -> None:
         early = self.in_flight(issued, shadow, lanes)
-        reduces = issued.instruction.modifiers[:1] == ("reduce",)
+        reduces = adds(issued.instruction)
         self.conflict(issued, shadow, lanes, shadow.written, early)
         self.conflicts(issued, shadow, lanes, shadow.readers, early)
         self.conflicts(issued, shadow, lanes, shadow.strong_readers, early)
@@ -200,7 +201,8 @@ class Asynchronous(Overlaps):
             shadow.write_mark[shadow.marks(where)] = self.records.stamp(record[0])
             return
         shadow.flying[lanes.cell] = record
-        self.collision(issued, shadow.flying, lanes, record, early)
+        if not reduces:
+            self.collision(issued, shadow.flying, lanes, record, early)
         shadow.written[lanes.cell] = 0
         shadow.supersede(lanes.cell)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .order import told
+
 PHASES = 4  # of a cluster's barrier that are remembered; threads are at most one apart
 
 
@@ -21,40 +23,40 @@ class Meetings:
         self.row[blocks] = np.arange(len(blocks))
         shape = PHASES, len(blocks), order.padded
         self.came = np.zeros(shape, np.int64)  # the stamp at which a thread arrived in a phase
-        self.told = np.zeros(shape, np.int64)  # and told what it had done
-        self.landed = np.zeros((*shape[:2], order.landed.shape[1]), np.int64)
+        self.told: dict[str, np.ndarray] = {}  # table of `Order` -> what was told in a phase
         self.waited = np.full(shape[1:], -1)  # the last phase that a thread has waited for
 
-    def arrive(self, phase, block, thread, stamp: int, tells: bool) -> None:
-        """Threads arrive, and tell what they know."""
-        turn = phase[block] % PHASES
-        self.came[turn, block, thread] = stamp
-        if tells:
-            self.told[turn, block, thread] = stamp
-            columns = np.arange(self.landed.shape[2])
-            known = self.order.knows_landed(block[:, None], thread[:, None], columns)
-            np.maximum.at(self.landed, (turn, block), known)
+    def arrive(self, phase, mask, stamp: int, tells: bool) -> None:
+        """The threads of the mask (B, T) arrive, and tell what they know."""
+        block, thread = np.nonzero(mask)
+        self.came[phase[block] % PHASES, block, thread] = stamp
+        if not tells:
+            return
+        rows = np.flatnonzero(mask.any(1))
+        turn = phase[rows] % PHASES
+        for name, table in self.order.tables(mask, stamp):
+            if name not in self.told:
+                self.told[name] = np.zeros((PHASES, len(table), table.shape[2]), np.int32)
+            news = told(table, mask)[rows]
+            self.told[name][turn, rows] = np.maximum(self.told[name][turn, rows], news)
 
     def wait(self, phase, mask) -> None:
-        """The threads of the mask (B, T), of which the padding of a warp is none, go on."""
+        """The threads of the mask go on."""
         block, thread = np.nonzero(mask)
         self.waited[block, thread] = phase[block]
-        turn = phase % PHASES
-        rows = np.arange(len(phase))
-        told, landed = self.told[turn, rows], self.landed[turn, rows]
-        self.order.learn(block, thread, slice(None), np.concatenate([told, landed], 1)[block])
+        for name, table in self.order.all_tables():
+            if name in self.told:
+                news = self.told[name][phase % PHASES, np.arange(len(phase))]
+                table[block, thread] = np.maximum(table[block, thread], news[block])
 
     def known(self, block, thread, other_row, other):
         """Up to which stamp threads know those of other blocks of the chunk; 0 of other
         clusters. `other`: threads, or columns after theirs."""
         phase = self.waited[block, thread]
         together = (block // self.size == other_row // self.size) & (phase >= 0)
-        turn, padded = phase % PHASES, self.order.padded
-        found = self.told[turn, other_row, np.minimum(other, padded - 1)]
-        if self.landed.shape[2]:
-            landed = self.landed[turn, other_row, np.maximum(other - padded, 0)]
-            found = np.where(other < padded, found, landed)
-        return np.where(together, found, 0)
+        if "known" not in self.told:
+            return np.zeros(together.shape, np.int64)
+        return np.where(together, self.told["known"][phase % PHASES, other_row, other], 0)
 
 
 class Visits:

@@ -72,7 +72,7 @@ class Order:
     def some_wait(self, number: int, mask, stamp: int) -> None:
         """A barrier of the threads of the mask (B, T); those that arrived at it count."""
         done = mask.any(1)
-        for name, table in self._tables(mask, stamp):
+        for name, table in self.tables(mask, stamp):
             news = told(table, mask)
             if (number, name) in self.arrived:
                 arrived = self.arrived[number, name]
@@ -82,7 +82,7 @@ class Order:
 
     def arrive(self, number: int, mask, stamp: int) -> None:
         """bar.arrive: what these threads know now is what the barrier will tell of them."""
-        for name, table in self._tables(mask, stamp):
+        for name, table in self.tables(mask, stamp):
             news = told(table, mask)
             self.arrived[number, name] = np.maximum(news, self.arrived.get((number, name), 0))
 
@@ -93,20 +93,21 @@ class Order:
             (mask & (members == member_mask)).reshape(*shape, 1)
             for member_mask in np.unique(members[mask])
         ]
-        for _, table in self._tables(mask, stamp):
+        for _, table in self.tables(mask, stamp):
             by_warp = table.reshape(*shape, table.shape[-1])
             for part in parts:
                 news = np.max(by_warp, 2, keepdims=True, where=part, initial=0)
                 np.copyto(by_warp, news, where=part)
 
-    def _tables(self, mask, stamp: int):
+    def tables(self, mask, stamp: int):
         """(name, table) of all there are, once the threads of the mask know their own stamp."""
         self._spread_out()
         block, thread = np.nonzero(mask)
         self.known[block, thread, thread] = stamp
-        return self._all_tables()
+        return self.all_tables()
 
-    def _all_tables(self):
+    def all_tables(self):
+        self._spread_out()
         return ("known", self.known), *((s, self._fenced(s)) for s in self.floor)
 
     def _spread_out(self) -> None:
@@ -135,7 +136,7 @@ class Order:
         row, slot = row[first], slot[first]
         self._spread_out()
         self.known[block, thread, thread] = stamp
-        for name, table in self._all_tables():
+        for name, table in self.all_tables():
             told = self._object(name, slot.max())
             news = np.maximum.reduceat(table[block[turns], thread[turns]], starts, axis=0)
             told[row, slot, 0] = np.maximum(told[row, slot, 0], news)
@@ -152,7 +153,7 @@ class Order:
     def acquire(self, row, slot, block, thread) -> None:
         """Threads have found a phase over."""
         self._spread_out()
-        for name, table in self._all_tables():
+        for name, table in self.all_tables():
             told = self._object(name, slot.max())[row, slot, 1]
             table[block, thread] = np.maximum(table[block, thread], told)
 

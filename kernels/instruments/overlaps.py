@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .reports import Reports, verb_of
+from .reports import Reports, adds, verb_of
 from .shadow import LANES
 
 WARPGROUP = 128  # threads
@@ -35,6 +35,8 @@ class Overlaps(Reports):
         early = record > 0
         where = np.flatnonzero(early)
         for at, other in self.each_place(where, record[where]):
+            if self.both_add(event, other):
+                continue
             self.two(
                 event,
                 lanes,
@@ -56,6 +58,8 @@ class Overlaps(Reports):
         at = at[self.unknown(lanes, at, shadow.column[lanes.cell[at]], record[at], event)]
         late[at] = True
         for where, other in self.each_place(at, record[at]):
+            if self.both_add(event, other):
+                continue
             self.two(
                 event,
                 lanes,
@@ -66,6 +70,9 @@ class Overlaps(Reports):
                 "{there} has filled, and nothing orders this after a wait for that copy",
             )
         return late
+
+    def both_add(self, event, record) -> bool:
+        return adds(event.instruction) and adds(self.stamps[self.records.stamp(record)][0])
 
     def unknown(self, lanes, at, column, record, event):
         """Which of these lanes do not know that what has a column is done up to the record. Any

@@ -16,6 +16,11 @@ def verb_of(event) -> str:
     return getattr(event, "verb", VERBS[event.kind])
 
 
+def adds(instruction) -> bool:
+    """Whether it combines what it brings with what is there, as others may at the same time."""
+    return instruction.opcode == "red" or instruction.modifiers[:1] == ("reduce",)
+
+
 class Reports:
     """What the ear of the sanitizer says; it has `words`, `findings`, `launch`, `blocks`,
     `records`, `stamps` and `strays`."""

@@ -68,7 +68,8 @@ def sanitize(
         )
         checker.end()
     except PTXError as error:
-        if is_of_a_barrier(error):
+        left_out = {"out of bounds", "misaligned"} & {one.kind for one in checker.findings}
+        if is_of_a_barrier(error) and not (left_out and isinstance(error, StepLimit)):
             checker.findings.add(
                 Finding(
                     "barrier",

@@ -65,7 +65,7 @@ class Waits:
             self.meetings.wait(event.phase, mask)
         else:
             tells = "relaxed" not in event.instruction.modifiers
-            self.meetings.arrive(event.phase, *np.nonzero(mask), self.now(), tells)
+            self.meetings.arrive(event.phase, mask, self.now(), tells)
 
     def arrived(self, event) -> None:
         self.order.arrive(event.number, self.padded(event.mask), self.now())
