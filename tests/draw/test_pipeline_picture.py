@@ -17,7 +17,7 @@ from drawn import (
     rounds,
     texts,
 )
-from test_bulk import PIPELINE
+from test_pipelines import PIPELINE
 
 import kernels
 from kernels.draw import PALETTE, moments, pipeline

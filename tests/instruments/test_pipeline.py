@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_bulk import PIPELINE
+from test_pipelines import PIPELINE
 
 import kernels
 from kernels import ptx
