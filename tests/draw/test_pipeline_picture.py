@@ -132,6 +132,36 @@ def test_mbarriers_are_told_by_who_waits_for_them():
     assert moments.barriers_of(made_pipeline((*ISSUE, 0), (*LOAD, 0)), parts) == {}
 
 
+def test_a_report_counts_more_than_a_wait():
+    """Readers wait for an mbarrier of something else before they read."""
+    made = made_pipeline(
+        (*ISSUE, 0), (*LAND, 0, FULL_AT), ("wait", 400, [0, 1], 0), (*LOAD, 0),
+        ("phase", 400, [-1], 0),
+    )  # fmt: skip
+    assert moments.barriers_of(made, moments.parts_of(made, None)) == {FULL_AT: ("full", 0)}
+    assert len(pipeline(made)) == 3  # the phase of the other is nothing to the stages
+
+
+def test_a_stage_is_full_until_it_is_read_and_filled_in_several_goes():
+    made = made_pipeline(
+        (*ISSUE, 0), (*ISSUE, 1), (*ISSUE, 0), (*LAND, 0), (*LAND, 0), (*LAND, 1), (*LOAD, 0),
+        (*LOAD, 1),
+    )  # fmt: skip
+    steps = pipeline(made)
+    found = rows(steps.frames[0])
+    first, second = (sorted(bars(steps.frames[0], found[f"stage {n}"] - 12)) for n in (0, 1))
+    assert first == [(0, 3, UNDER_WAY), (3, 2, FULL), (5, 1, READ)]
+    assert second == [(1, 3, UNDER_WAY), (4, 2, FULL), (6, 1, READ)]
+    told = [w for f in steps.frames for (x, _), w in texts(f).items() if x == 4]
+    assert not any("filling 2" in words for words in told)
+
+
+def test_arrays_that_lie_beside_what_is_filled_are_not_stages():
+    made = made_pipeline((*ISSUE, 1), (*LAND, 1), (*LOAD, 1))
+    made.arrays.update(tile=(64, 64), head=(0, 64), tail=(128, 64))
+    assert moments.filled(made) == ["tile"]
+
+
 def test_products_read_until_they_are_waited_for():
     team = [0, 1, 2, 3]
     made = made_pipeline(
