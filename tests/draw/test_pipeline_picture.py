@@ -248,8 +248,12 @@ def test_a_step_whose_threads_store():
 
 def test_stages_are_told_or_given():
     made = made_pipeline((*ISSUE, 0), (*LAND, 0), (*LOAD, 0), extents=(32,))
-    with pytest.raises(ValueError, match="does not tell how many stages tile have"):
+    with pytest.raises(ValueError, match="does not tell the number of stages of tile"):
         pipeline(made)
+    shapeless = made_pipeline((*ISSUE, 0))
+    shapeless.shapes.clear()  # as of dynamic shared memory
+    with pytest.raises(ValueError, match="does not tell the number of stages of tile"):
+        pipeline(shapeless)
     with pytest.raises(ValueError, match="tile has 128 bytes, which are not 3 equal stages"):
         pipeline(made, 3)
     assert "4 stages of tile" in pipeline(made, 4).caption
