@@ -257,6 +257,7 @@ def _member(i: Instruction, value, registers: set[str]) -> _Member | None:
         i.opcode not in ("ld", "ldu", "st")
         or i.guard
         or not isa.STRONG.isdisjoint(i.modifiers)
+        or "async" in i.modifiers
         or size not in (*NARROW, 4, 8)
     ):
         return None

@@ -351,6 +351,7 @@ def _warps(event) -> int:
 
 
 def _global(addresses, width: int, active, kind: str) -> tuple[int, ...]:
+    width = 1 << (width - 1).bit_length()  # cp.async may read a part of where it is aligned
     counts = [
         count(addresses, width, active)
         for count in (analysis.cache_lines, analysis.sectors, analysis.ideal_sectors)

@@ -213,9 +213,10 @@ def store(i: Instruction, at):
 def reduce(i: Instruction, at):
     """cp.reduce.async.bulk.tensor: combined element by element with what is in the tensor."""
     rank, words = words_of(i, 4)
-    name = words.pop(2) if len(words) > 2 else ""
-    if name not in REDUCTIONS:
+    name = next((word for word in words if word in REDUCTIONS), None)
+    if name is None:
         raise Unsupported(".".join(i.modifiers))
+    words.remove(name)
 
     def operation(tile: Tile):
         if tile.kind not in REDUCTIONS[name]:
@@ -325,7 +326,8 @@ def prefetch(i: Instruction, at):
     rank, words = words_of(i, 4)
     if words != ["L2", "global"]:
         raise Unsupported(".".join(i.modifiers))
-    boxes = box_of(i, operands_of(i, 1)[0], rank, at)
+    (tensor,) = operands_of(i, 1)
+    boxes = box_of(i, tensor, rank, at)
 
     def execute(state, mask):
         block, thread = np.nonzero(state.full(mask))

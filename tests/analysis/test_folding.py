@@ -164,6 +164,11 @@ def test_what_is_never_joined(access):
     assert parts(f"{access} %f1, [{base}]; {access} %f2, [{base}+4];") == [None, None]
 
 
+def test_asynchronous_stores_are_never_joined():
+    store = "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%r16+{}], %f1, [%r9];"
+    assert parts(store.format(0) + store.format(4)) == [None, None]
+
+
 def widths(kind, accesses, align=16):
     """Offset and width of what is made of loads or stores of narrow elements."""
     size, found = int(re.search(r"\d+", kind)[0]) // 8, []

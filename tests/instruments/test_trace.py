@@ -331,6 +331,14 @@ def test_asynchronous_copies(stride, sectors):  # counted by an H200
     assert found.counters["smsp__inst_executed_op_shared_st.sum"] == 0
 
 
+def test_asynchronous_copies_of_a_part_read_the_sectors_that_it_lies_in():
+    source = ASYNC.replace("16;", "16, 5;").replace("4 * threadIdx.x))", "8 * threadIdx.x))")
+    kernel = kernels.Kernel(source, "copied", ("-DSTRIDE=4",))
+    found = kernel.trace(1, 64, (np.ones(512, np.float32), np.zeros(64, np.float32)))
+    costs = [cost for place, cost in found.costs.items() if place.array == "in"]
+    assert [(cost.requests, cost.sectors) for cost in costs] == [(2, 2 * 32)]
+
+
 def test_json():
     data = json.loads(json.dumps(tiled().to_json()))
     assert data["counters"][LOADS[0]] == 96

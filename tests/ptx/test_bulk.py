@@ -142,6 +142,19 @@ def test_the_source_is_read_when_the_copy_is_issued():
     assert run(body, source=BYTES.copy()) == GIVEN[:64] + OLD[64:]
 
 
+def test_copies_of_one_instruction_land_each_for_itself():
+    body = """
+    mad.lo.u32 %x1, %t, 64, %b;
+    mad.lo.u32 %x2, %t, 8, %a;
+    """
+    body += "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%x2], 32;\n"
+    body += f"{INTO} [%x1], [%g], 32, [%x2];\n" + WAIT.format(n=0, parity=0)
+    want = GIVEN[:32] + OLD[32:64] + GIVEN[:32] + OLD[96:]
+    assert run(body + KEEP, 2) == GIVEN[:32] + OLD[32:]
+    both = body + WAIT.format(n=1, parity=0).replace("[%a]", "[%a+8]")
+    assert run(both + KEEP, 2) == want
+
+
 def test_copies_land_in_the_order_of_issue():
     body = (
         EXPECT.format(192) + f"{INTO} [%b], [%g], 64, [%a];\n{INTO} [%b+32], [%g+64], 64, [%a];\n"
@@ -226,6 +239,31 @@ def test_a_wait_leaves_the_newest_groups(read):
     assert words(run(body))[0:16:4] == [1, 2, 2, 2]
 
 
+def test_stores_of_one_instruction_are_done_each_for_itself():
+    """The first thread's source is read, then changed, before the other one's is; and written
+    before the other one's is read."""
+    body = """
+    mad.lo.u32 %x1, %t, 64, %b;
+    mul.wide.u32 %s1, %t, 64;
+    add.u64 %s1, %h, %s1;
+    st.shared.u32 [%x1], %t;
+    mov.u32 %x4, 5;
+    @%p8 st.global.u32 [%h+64], %x4;
+    bar.sync 0;
+    """
+    body += f"{OUT} [%s1], [%x1], 16;\n" + COMMIT + "@%p8 cp.async.bulk.wait_group.read 0;\n"
+    body += "bar.sync 0;\nmov.u32 %x4, 7;\nst.shared.u32 [%x1], %x4;\n"
+    body += "@%p8 cp.async.bulk.wait_group 0;\nbar.sync 0;\nld.global.u32 %x5, [%h+64];\n"
+    body += (
+        "bar.sync 0;\n@!%p8 cp.async.bulk.wait_group.read 0;\n@!%p8 cp.async.bulk.wait_group 0;\n"
+    )
+    body += "bar.sync 0;\n@%p8 st.global.u32 [%h+128], %x5;\n"
+    assert words(run(body, 2))[0:33:16] == [0, 7, 5]
+    later = body.replace("@%p8 cp.async.bulk.wait_group 0;\n", "")
+    later += "@%p8 cp.async.bulk.wait_group 0;\n"
+    assert words(run(later, 2))[0:33:16] == [0, 7, 5]
+
+
 def test_groups_are_done_in_order_and_once():
     body = (
         "mov.u32 %x4, 1;\nst.shared.u32 [%b], %x4;\nmov.u32 %x4, 2;\nst.shared.u32 [%b+64], %x4;\n"
@@ -257,6 +295,12 @@ def test_what_a_thread_leaves_is_done_when_its_block_is_over():
     body = f"@%p8 {OUT} [%h], [%b], 16;\n@%p8 cp.async.bulk.commit_group;\n@%p8 exit;\n"
     body += CHANGE.format(7)
     assert words(run(body, 33))[:4] == [7, *[0xA5A5A5A5] * 3]
+
+
+def test_what_has_been_waited_for_is_not_left():
+    body = "mul.wide.u32 %s1, %t, 16;\nadd.u64 %s1, %h, %s1;\n" + f"{OUT} [%s1], [%b], 16;\n"
+    body += COMMIT + "@%p8 cp.async.bulk.wait_group 0;\n@%p8 st.global.u32 [%h], %t;\n"
+    assert words(run(body, 2))[0:5:4] == [0, 0xA5A5A5A5]
 
 
 def test_the_blocks_of_a_launch_store_their_own():

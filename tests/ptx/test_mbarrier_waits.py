@@ -93,6 +93,13 @@ def test_a_wait_that_nobody_can_end():
     assert number_occurs(line_of(STUCK, "// look"), message)
 
 
+def test_a_wait_that_has_ended_is_not_blamed():
+    early = "if (threadIdx.x >= 32) while (!over(&full[0], 0)); else if (threadIdx.x < 9) "
+    source = STUCK.replace("if (threadIdx.x < 7)", early + "arrive(&full[0]); if (threadIdx.x < 7)")
+    with pytest.raises(ptx.Deadlock, match=r"byte 16 of \w+full\w* \(32 bytes\): 2 of 9 arrivals"):
+        run_cuda(source, "stuck", 2, 64, [np.zeros(64, np.int32)])
+
+
 def test_a_wait_for_the_parity_of_the_phase_to_come_ends_at_once():
     """What a wrong parity does: the wait for the phase before the first is over from the start."""
     source = STUCK.replace("over(&full[2], 0)", "over(&full[2], 1)")

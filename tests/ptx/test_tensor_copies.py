@@ -442,6 +442,12 @@ UNBUILT = [
     ("cp.async.bulk.tensor.3d.shared::cluster.global.im2col." + BULK, "im2col"),
     ("cp.async.bulk.tensor.6d.shared::cluster.global.tile." + BULK, "6d"),
     ("cp.async.bulk.tensor.2d.shared::cluster.global.tile.cta_group::1." + BULK, "cta_group"),
+    ("cp.async.bulk.tensor.2d.shared::cluster.global.tile", "tile"),
+    ("cp.async.bulk.tensor.2d.shared::cluster.shared::cta.tile." + BULK, "shared::cta"),
+    ("cp.async.bulk.tensor.3d.global.shared::cta.tile." + BULK, "mbarrier"),
+    ("cp.async.bulk.prefetch.tensor.3d.L1.global", "L1"),
+    ("cp.reduce.async.bulk.tensor.3d.global.shared::cta.mul.bulk_group", "mul"),
+    ("cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile." + BULK, "mbarrier"),
 ]
 
 

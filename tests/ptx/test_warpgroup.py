@@ -378,6 +378,7 @@ def test_what_is_read_and_until_when():
     )
     assert (first.ticket == one.ticket).all() and (second.ticket == two.ticket).all()
     assert first.mask.all() and first.mask.shape == (2, 256) and not first.reading_only
+    assert {one.threads, two.threads, first.threads, second.threads} == {256}
     assert first.row is first.address is None and first.step <= second.step
 
 
@@ -454,6 +455,7 @@ def test_out_of_bounds():
     fault, started = heard(text, image, start, kinds=(Fault, Started), tolerant=True)
     assert (fault.kind, fault.space, fault.width) == ("load", "shared", 16)
     assert fault.address.tolist() == [[3328]]
+    assert (fault.threads, fault.blocks.tolist()) == (128, [0])
     assert np.argwhere(fault.mask).tolist() == [[0, 0]]
     (reads,) = started.reads  # only what is there
     assert sorted(zip(reads.start.tolist(), reads.size.tolist())) == [(0, 2048), (2816, 256)]

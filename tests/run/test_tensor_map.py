@@ -95,6 +95,7 @@ def test_a_dimension_of_one_element_may_have_any_stride():
     assert tensor.tile.sizes == (10, 1) and tensor.tile.strides == (4, 48)
     tensor = kernels.TensorMap(row[None, None], (1, 2, 4))
     assert tensor.tile.strides == (4, 48, 48)
+    assert kernels.TensorMap(floats(8, 64)[:, :1], (4, 4)).tile.strides == (4, 256)
     tensor = kernels.TensorMap(floats(3, 1, 12), (2, 1, 4))
     assert tensor.tile.strides == (4, 48, 48)
 
