@@ -182,7 +182,7 @@ MESSAGES = {
     ),
     "given back before wgmma is done": (
         "thread (256, 0, 0) starts a copy that writes stage[0][0], which the warpgroup of "
-        "block (0, 0, 0), thread (128, 0, 0) multiplies with at LINE, and nothing orders "
+        "block (0, 0, 0), thread (0, 0, 0) multiplies with at LINE, and nothing orders "
         "this after its wgmma.wait_group"
     ),
     "accumulators read before the wait": "before it has waited for that with wgmma.wait_group",
