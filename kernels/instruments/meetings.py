@@ -30,10 +30,12 @@ class Meetings:
         """The threads of the mask (B, T) arrive, and tell what they know."""
         block, thread = np.nonzero(mask)
         self.came[phase[block] % PHASES, block, thread] = stamp
-        if not tells:
-            return
         rows = np.flatnonzero(mask.any(1))
         turn = phase[rows] % PHASES
+        for every in self.told.values():  # what was told in the phase before stays told
+            every[turn, rows] = np.maximum(every[turn, rows], every[turn - 1, rows])
+        if not tells:
+            return
         for name, table in self.order.tables(mask, stamp):
             if name not in self.told:
                 self.told[name] = np.zeros((PHASES, len(table), table.shape[2]), np.int32)
