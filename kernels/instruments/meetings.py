@@ -51,6 +51,12 @@ class Meetings:
                 news = self.told[name][phase % PHASES, np.arange(len(phase))]
                 table[block, thread] = np.maximum(table[block, thread], news[block])
 
+    def has_come(self, block, thread, owner):
+        """The stamp at which threads of the same block had arrived, relaxed or not, in the phase
+        that others have waited for last."""
+        phase = self.waited[block, thread]
+        return np.where(phase >= 0, self.came[phase % PHASES, block, owner], 0)
+
     def known(self, block, thread, other_row, other):
         """Up to which stamp threads know those of other blocks of the chunk; 0 of other
         clusters. `other`: threads, or columns after theirs."""

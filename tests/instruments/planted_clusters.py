@@ -173,7 +173,19 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) counts(int n, const int* in
 """
 )
 
+# the first barrier of the cluster tells of nothing but what the fence is for
+RELAXED = edit(
+    MULTICAST,
+    (
+        "    SYNC;\n    if (t < 64)",
+        '    asm volatile("barrier.cluster.arrive.relaxed.aligned;");\n'
+        "    GOES_ON;\n    if (t < 64)",
+    ),
+)
+INITIALISED = "fence.mbarrier_init.release.cluster;"
+
 CORRECT = (
+    small("memory barriers begin with a relaxed arrival", RELAXED, "sums", 2, 96, STAGES),
     small("sums in the other block", RED, "counts", 2, 64, "128 int[128] int[8]"),
     small("a reduction over a cluster", REDUCTION, "total", 8, 64, TOTALS),
     small("a halo of each block", HALO, "smooth", 4, 32, LINES),
@@ -182,6 +194,26 @@ CORRECT = (
 )
 
 FAULTY = (
+    small(
+        "a relaxed arrival without a fence",
+        edit(
+            RELAXED,
+            (INITIALISED, ""),
+            marked("INIT(&full[s], 1);", "other"),
+            marked("INIT(&empty[s], 4);", "other"),
+            marked("                WAIT(&full[s], (k / 2) & 1);", "fault"),
+            marked("WAIT(&full[s], (k / 2) & 1);", "fault"),
+            marked("ARRIVE_AT(&empty[s], 0);", "fault"),
+            marked("WAIT(&empty[s], (k / 2 - 1) & 1);", "fault"),
+            marked("EXPECT(&full[s], 256);", "fault"),
+            marked(BOTH, "fault"),
+        ),
+        "sums",
+        2,
+        96,
+        STAGES,
+        "barrier",
+    ),
     small(
         "no barrier of the cluster before",
         edit(
