@@ -141,11 +141,11 @@ class Asynchronous(Overlaps):
         self.visit_by_copies(event)
         for kind, every in (("load", event.reads), ("store", event.writes)):
             for stretches in every:
-                if stretches.start.size == 0:
-                    continue
                 shadow = self.shadows[stretches.space]
                 shadow.catch_up(stretches.space)
                 lanes = Cells(event, stretches, shadow)
+                if lanes.cell.size == 0:
+                    continue
                 issued = Issued(event.instruction, kind, stretches.space, shadow.grain)
                 record = self.stamp(event.instruction, kind, lanes)
                 if kind == "load":

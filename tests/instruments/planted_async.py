@@ -707,6 +707,19 @@ FAULTY = (
         "race",
     ),
     small(
+        "a memory barrier without initialisation",
+        edit(
+            SPECIALISED,
+            ("            INIT(&empty[s], 4);\n", ""),
+            marked("WAIT(&empty[s], (k / 3 - 1) & 1);", "fault"),
+        ),
+        "sums",
+        2,
+        160,
+        SUMS,
+        "barrier",
+    ),
+    small(
         "arrives too seldom",
         edit(
             SPECIALISED,
