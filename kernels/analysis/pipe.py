@@ -116,10 +116,11 @@ def copy_wavefronts(sources, targets, width: int, active=None) -> np.ndarray:
     lines = sources // LINE_BYTES
     while left.any():
         now = _round(lines, left)
+        reading = now & (sources >= 0)
         for first in range(0, LANES, lanes):
             group = slice(first, first + lanes)
             total = total + np.maximum(
-                _most_in_a_bank(sources[..., group], width, now[..., group]),
+                _most_in_a_bank(sources[..., group], width, reading[..., group]),
                 _most_in_a_bank(targets[..., group], width, now[..., group]),
             )
         left &= ~now
