@@ -161,10 +161,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) counts(int n, const int* in
     if (t == 0) {
         INIT(&full, 1);
         PROXY;
-        EXPECT(&full, 256);
+        EXPECT(&full, 512);
     }
     SYNC;
     ADD_TO(&count[in[blockIdx.x * 64 + t] & 3], me ^ 1, t, &full);
+    ADD_TO(&count[t & 3], me ^ 1, 1, &full);
     WAIT(&full, 0);
     if (t < 4)
         out[blockIdx.x * 4 + t] = count[t];
@@ -262,6 +263,7 @@ FAULTY = (
             ("    SYNC;\n}\n", "    WAIT(&full, 0);\n    SYNC;\n}\n"),
             marked("out[blockIdx.x * 4 + t] = count[t];", "fault"),
             marked("ADD_TO(&count[in[blockIdx.x * 64 + t] & 3], me ^ 1, t, &full);", "other"),
+            marked("ADD_TO(&count[t & 3], me ^ 1, 1, &full);", "other"),
         ),
         "counts",
         2,
