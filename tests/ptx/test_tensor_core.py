@@ -277,10 +277,11 @@ def test_many_matrices_at_once():
     np.testing.assert_array_equal(got, want)
 
 
-def test_it_is_fast_enough():
-    a, b, c = random_operands("bf16", 128, 128, 512, 4)
+@pytest.mark.parametrize("kind", FLOATS)
+def test_it_is_fast_enough(kind):
+    a, b, c = random_operands(kind, 128, 128, 512, 4)
     start = time.process_time()
-    tensor_core(a, b, c, "bf16")
+    tensor_core(a, b, c, kind)
     assert time.process_time() - start < 3
 
 
