@@ -1,14 +1,17 @@
 """The arithmetic of the tensor cores: a @ b + c, with the bits that an H200 gives.
 
-Each element of the result is a sum of products along k, and of an element of c. A tensor core takes
-k in blocks of 16, or of 8 for TF32. Its accumulator, which holds the sum so far, begins as c. All
-products of a block and the accumulator are added in one step, and the sum is the accumulator of
-the next block. The step is not one of IEEE 754, where each addition would be rounded. It goes:
+Each element of the result is a sum of products along k, and of an element of c. For float16,
+bfloat16 and TF32 a tensor core takes k in blocks of 16, or of 8 for TF32. Its accumulator, which
+holds the sum so far, begins as c. All products of a block and the accumulator are added in one
+step, and the sum is the accumulator of the next block. The step is not one of IEEE 754, where each
+addition would be rounded. It goes:
 
-1. Each product is computed exactly. Its exponent is the exponent of its a plus that of its b. For
-   1.5 * 1.5 this is 0 + 0, although the product is above 2. A subnormal number counts with the
-   exponent of the smallest normal number of its format. A product or an accumulator that is zero
-   has no exponent. `top` is the largest of all these exponents.
+1. Each product is computed exactly. The exponent of a number is the e for which its absolute value
+   is at least 2**e and less than 2**(e + 1). The exponent of a product is taken to be that of its a
+   plus that of its b: 0 for 1.5 * 1.5, although the product is above 2. A subnormal number (one
+   below the smallest normal number of its format, with fewer significant bits) counts with the
+   exponent of that smallest normal number. A product or an accumulator that is zero has no
+   exponent. `top` is the largest of all these exponents.
 2. Each product and the accumulator are cut to a multiple of 2**(top - KEPT). Cutting drops the bits
    below; it never rounds up, so the value moves towards zero.
 3. What is left is added exactly.
@@ -20,7 +23,8 @@ Because cutting moves every sum towards zero, the errors of many blocks add up, 
 rounding to nearest partly cancel.
 
 Where an infinity or a NaN takes part, the result is the one of IEEE 754, and a NaN has all bits set
-but the sign. mma.sync, wgmma and wmma give the same bits.
+but the sign. mma.sync and wgmma give the same bits, and so does wmma, of which float16 and bfloat16
+were tried. Products of bytes and of float64 are simpler: see `tensor_core`.
 
 All this was measured, and tests/data/nvidia_h200_tensor_cores.npz has products that tell it from
 other rules. The one exception is a float16 accumulator of zero: none of them tells whether it has
