@@ -78,6 +78,8 @@ def transfer(i: Instruction, at, to: str, source: str, put):
         fine = in_bounds(i, state, "load", source, sources, size)
         fine &= in_bounds(i, state, "store", to, targets, size)
         if barriers is not None:
+            if source != "global":
+                require_cluster(i, state, targets)
             require_together(i, state, targets, barriers)
             shared = state.spaces["shared"]
             fine &= within(i, state, "atomic", shared, barriers, 8, 8)
@@ -159,6 +161,19 @@ def check_sizes(i, state, at: Places, size: np.ndarray) -> None:
             f"a bulk copy of {int(size[n])} bytes, which is not a positive multiple of {UNIT}",
             instruction=i,
             thread=at.thread_name(state, n),
+        )
+
+
+def require_cluster(i, state, targets: Places) -> None:
+    """An H200 stops with "illegal instruction" at a copy from shared memory to shared memory in
+    a launch without clusters. In a cluster it may go to any block, the thread's own too."""
+    if state.launch.cluster.size == 1 and len(targets):
+        raise PTXError(
+            f"{i.opcode} from shared::cta to shared::cluster in a block that is in no cluster "
+            "with others: its own shared memory is all there is, and a GPU stops here; let the "
+            "threads copy, or give the kernel __cluster_dims__",
+            instruction=i,
+            thread=targets.thread_name(state, 0),
         )
 
 

@@ -32,6 +32,7 @@ from .tensor_maps import (
 
 INTO_SHARED, GROUPED = "mbarrier::complete_tx::bytes", "bulk_group"
 MULTICAST, HINT = "multicast::cluster", "L2::cache_hint"
+UNIT = 16  # bytes that a box begins at a multiple of, along the innermost dimension
 SHARED_ALIGNMENT = 128  # bytes, of a box in shared memory
 RANKS = {f"{n}d": n for n in range(1, MAX_RANK + 1)}
 SPACES = {number: name for name, number, _ in memory.WINDOWS}
@@ -94,9 +95,26 @@ def box_of(i: Instruction, operand, rank: int, at):
                     instruction=i,
                     thread=thread,
                 )
+            check_innermost(i, state, tile, corner[which, 0], issuers[which])
             yield which, start, tile, corner[which]
 
     return find
+
+
+def check_innermost(i, state, tile: Tile, coordinate: np.ndarray, issuers: Places) -> None:
+    """An H200 stops with "illegal instruction" for a box that begins between multiples of 16
+    bytes along the innermost dimension, be it inside of the tensor or not; the other coordinates
+    may be any."""
+    wrong = coordinate * tile.width % UNIT != 0
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        raise PTXError(
+            f"the innermost coordinate is {int(coordinate[n])}, in elements of {tile.width} "
+            f"bytes: it must be a multiple of {UNIT // tile.width}, so that the box begins at a "
+            f"multiple of {UNIT} bytes along that dimension; a GPU stops here",
+            instruction=i,
+            thread=issuers.thread_name(state, n),
+        )
 
 
 def tensor_map(i: Instruction, state, address: int, thread: str) -> tuple[int, Tile]:

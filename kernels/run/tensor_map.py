@@ -30,7 +30,10 @@ class TensorMap(Mapped):
     array: of NumPy or CuPy, of 1 to 5 dimensions, innermost last, as NumPy has them. CUDA counts
     the dimensions of the map, and the coordinates of a copy, innermost first. It may be a part of
     a larger array, `A[:, 64:]`.
-    box: the elements that a copy spans along each dimension.
+    box: the elements that a copy spans along each dimension. The coordinates of a copy say where
+    it begins: the innermost must be a multiple of 16 bytes, so of 4 for float32 and of 8 for
+    float16, or the GPU stops with "illegal instruction". All of them may lie outside of the
+    array, and be negative.
     dtype: "bfloat16" for an array of uint16 that holds those.
     swizzle: 0, 32, 64 or 128: the order of 16-byte units in shared memory.
     strides: bytes between neighbours along each dimension, where they are not the array's own.

@@ -1,4 +1,4 @@
-// Tensor copies of one dimension, which may begin anywhere and reach past the end
+// Tensor copies of one dimension, which may begin before the array and reach past its end
 //
 // family: tensor copies
 // kernel: load
@@ -47,7 +47,7 @@ extern "C" __global__ void load(const __grid_constant__ CUtensorMap map, float *
         init(&full, 1);
         fence_init();
         arrive_expect(&full, sizeof s);
-        map_load(s, &map, (int)blockIdx.x * 27 - 7, &full);
+        map_load(s, &map, (int)blockIdx.x * 28 - 8, &full);
     }
     __syncthreads();
     wait(&full, 0);

@@ -47,7 +47,7 @@ extern "C" __global__ void load(const __grid_constant__ CUtensorMap map, unsigne
         init(&full, 1);
         fence_init();
         arrive_expect(&full, sizeof s);
-        map_load(s, &map, blockIdx.x % 2 * 11, blockIdx.x / 2 * 4, blockIdx.x, &full);
+        map_load(s, &map, (int)(blockIdx.x % 2) * 24 - 8, blockIdx.x / 2 * 4, blockIdx.x, &full);
     }
     __syncthreads();
     wait(&full, 0);

@@ -3,8 +3,8 @@
 // family: tensor copies
 // kernel: load
 // grid: 4
-// block: 64
-// args: map bfloat16[12,24] uniform box 8,8 fill nan; out ushort[4,64]
+// block: 128
+// args: map bfloat16[12,24] uniform box 8,16 fill nan; out ushort[4,128]
 
 typedef unsigned long long barrier; // an mbarrier object
 __device__ unsigned shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
@@ -40,16 +40,16 @@ __device__ void wait(barrier *b, int parity)
 }
 extern "C" __global__ void load(const __grid_constant__ CUtensorMap map, unsigned short *y)
 {
-    __shared__ __align__(128) unsigned short s[64];
+    __shared__ __align__(128) unsigned short s[128];
     __shared__ barrier full;
     int t = threadIdx.x;
     if (t == 0) {
         init(&full, 1);
         fence_init();
         arrive_expect(&full, sizeof s);
-        map_load(s, &map, 20 * (blockIdx.x % 2) - 3, 10 * (blockIdx.x / 2) - 5, &full);
+        map_load(s, &map, 24 * (blockIdx.x % 2) - 8, 10 * (blockIdx.x / 2) - 5, &full);
     }
     __syncthreads();
     wait(&full, 0);
-    y[64 * blockIdx.x + t] = s[t];
+    y[128 * blockIdx.x + t] = s[t];
 }

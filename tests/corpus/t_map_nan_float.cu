@@ -47,7 +47,7 @@ extern "C" __global__ void load(const __grid_constant__ CUtensorMap map, unsigne
         init(&full, 1);
         fence_init();
         arrive_expect(&full, sizeof s);
-        map_load(s, &map, 20 * (blockIdx.x % 2) - 3, 10 * (blockIdx.x / 2) - 5, &full);
+        map_load(s, &map, 24 * (blockIdx.x % 2) - 4, 10 * (blockIdx.x / 2) - 5, &full);
     }
     __syncthreads();
     wait(&full, 0);

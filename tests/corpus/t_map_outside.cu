@@ -44,7 +44,7 @@ extern "C" __global__ void load(const __grid_constant__ CUtensorMap map, int *y)
     __shared__ barrier full;
     int t = threadIdx.x;
     if (t == 0) {
-        const int columns[6] = {-3, 15, 18, 100, 4, -8}, rows[6] = {-2, 17, -5, 3, 8, 0};
+        const int columns[6] = {-4, 16, 12, 100, 4, -8}, rows[6] = {-2, 17, -5, 3, 8, 0};
         init(&full, 1);
         fence_init();
         arrive_expect(&full, sizeof s); // what lies outside counts

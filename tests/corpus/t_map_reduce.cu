@@ -23,7 +23,7 @@ extern "C" __global__ void reduce(const __grid_constant__ CUtensorMap sum, const
         asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2}], [%3];"
                      :: "l"(&sum), "r"(0), "r"(row), "r"(shared(s)) : "memory");
         asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.max.tile.bulk_group [%0, {%1, %2}], [%3];"
-                     :: "l"(&most), "r"(-3), "r"(row), "r"(shared(s)) : "memory");
+                     :: "l"(&most), "r"(-4), "r"(row), "r"(shared(s)) : "memory");
         bulk_commit();
         bulk_wait<0>();
     }

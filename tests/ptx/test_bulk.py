@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from harness import run_body, run_cuda
+from harness import entry, launch, run_body, run_cuda
 
 from kernels import ptx
 from kernels.ptx.events import Fault, Finished, MemoryBarrier, Started
@@ -57,6 +57,7 @@ WAIT{n}:
     mbarrier.try_wait.parity.shared::cta.b64 %p1, [%a], {parity};
     @!%p1 bra WAIT{n};
 """
+MEET = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
 EXPECT = "@%p8 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%a], {0};\n"
 SIZE = 4096
 
@@ -68,6 +69,23 @@ def run(body: str, threads: int = 1, source=None, target=None, **keywords) -> by
     target = np.zeros(SIZE, np.uint8) if target is None else target
     text = DECLARED + body
     run_body(text, "u64 source, u64 target", 1, threads, [source, target], **keywords)
+    return target.tobytes()
+
+
+def run_pair(body: str, source) -> bytes:
+    """As `run`, by one thread in each of the two blocks of a cluster. What it begins with lets a
+    copy from shared memory to shared memory reach the other block, as %x5, whose mbarrier is %x6;
+    both blocks leave the same bytes in the target."""
+    other = """
+    mov.u32 %x4, %cluster_ctarank;
+    xor.b32 %x4, %x4, 1;
+    mapa.shared::cluster.u32 %x5, %b, %x4;
+    mapa.shared::cluster.u32 %x6, %a, %x4;
+    """
+    target = np.zeros(SIZE, np.uint8)
+    text = entry(DECLARED + other + body + MEET, "u64 source, u64 target")
+    text = text.replace("\n)\n{", "\n)\n.explicitcluster\n.reqnctapercluster 2\n{")
+    launch(text, "k", 2, 1, [source, target])
     return target.tobytes()
 
 
@@ -184,12 +202,20 @@ def test_two_threads_that_look_for_two_phases():
     assert words(run(body, 2))[:2] == [1, 1]
 
 
+FILLED = EXPECT.format(64) + f"{INTO} [%b], [%g], 64, [%a];\n" + WAIT.format(n=0, parity=0)
+
+
 def test_from_shared_to_shared_memory():
-    body = EXPECT.format(64) + f"{INTO} [%b], [%g], 64, [%a];\n" + WAIT.format(n=0, parity=0)
-    body += EXPECT.format(48) + f"{ACROSS} [%b+256], [%b+16], 48, [%a];\n"
+    body = FILLED + EXPECT.format(48) + MEET + f"{ACROSS} [%x5+256], [%b+16], 48, [%x6];\n"
     late = "st.shared.u32 [%b+16], %x0;\n" + WAIT.format(n=1, parity=1)
     want = GIVEN[:16] + OLD[:4] + GIVEN[20:64] + OLD[64:256] + GIVEN[16:64] + OLD[304:]
-    assert run(body + late + KEEP) == want
+    assert run_pair(body + late + KEEP, BYTES) == want
+
+
+def test_from_shared_to_shared_memory_in_a_block_of_its_own():
+    body = FILLED + EXPECT.format(48) + f"{ACROSS} [%b+256], [%b+16], 48, [%a];\n"
+    with pytest.raises(ptx.PTXError, match=r"in no cluster with others.*a GPU stops here"):
+        run(body)
 
 
 # -- out of shared memory ------------------------------------------------------------------------
@@ -372,9 +398,9 @@ def test_integers_are_combined_in_global_memory(op, hint):
 def test_integers_are_combined_in_shared_memory(op):
     there, given = operands(4)
     body = EXPECT.format(512) + f"{INTO} [%b], [%g], 512, [%a];\n" + WAIT.format(n=0, parity=0)
-    body += EXPECT.format(256) + f"{INSIDE}.{op} [%b], [%b+256], 256, [%a];\n"
+    body += EXPECT.format(256) + MEET + f"{INSIDE}.{op} [%x5], [%b+256], 256, [%x6];\n"
     body += WAIT.format(n=1, parity=1) + KEEP
-    found = run(body, source=np.concatenate([there, given]))
+    found = run_pair(body, np.concatenate([there, given]))
     assert found[:256] == expected(op, there, given).tobytes() and found[256:512] == given.tobytes()
 
 

@@ -32,6 +32,12 @@ def check_load(array, tensor, corner, box, swizzle=0, shift=0, steps=None, fill=
     assert (got == in_shared(taken, swizzle, size, shift)).all(), (corner, box, swizzle)
 
 
+def at_unit(corner, itemsize: int) -> tuple[int, ...]:
+    """The corner with its innermost coordinate moved down to a multiple of 16 bytes."""
+    each = 16 // itemsize
+    return (*corner[:-1], corner[-1] // each * each)
+
+
 # -- into shared memory -----------------------------------------------------------------------
 
 
@@ -43,7 +49,7 @@ def test_boxes_of_every_rank_at_corners_inside_and_outside(rank):
     corners = [(0,) * rank, (1,) * rank, (-1,) * rank, last, tuple(-b for b in box)]
     corners += [tuple(int(RNG.integers(-3, n + 2)) for n in array.shape) for _ in range(4)]
     for corner in corners:
-        check_load(array, tensor, corner, box)
+        check_load(array, tensor, at_unit(corner, 4), box)
 
 
 @pytest.mark.parametrize("swizzle", (32, 64, 128))
@@ -61,22 +67,23 @@ def test_swizzles(swizzle, dtype):
 def test_swizzled_boxes_of_three_dimensions():
     array = floats((4, 6, 64))
     tensor = kernels.TensorMap(array, (2, 5, 32), swizzle=128)
-    check_load(array, tensor, (1, 2, 33), (2, 5, 32), 128)
+    check_load(array, tensor, (1, 2, 36), (2, 5, 32), 128)
 
 
 @pytest.mark.parametrize("dtype", ("u1", "u2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"))
 def test_types_of_elements(dtype):
     array = RNG.integers(0, 256, (9, 128), np.uint8).view(dtype)
     box = (3, 32 // array.itemsize)
-    check_load(array, kernels.TensorMap(array, box), (7, -1), box)
+    for column in (-16 // array.itemsize, 112 // array.itemsize):
+        check_load(array, kernels.TensorMap(array, box), (7, column), box)
 
 
 def test_bfloat16_stands_in_uint16():
     array = RNG.integers(0, 1 << 16, (9, 32)).astype(np.uint16)
     box = (3, 16)
-    check_load(array, kernels.TensorMap(array, box, dtype="bfloat16"), (7, 20), box)
+    check_load(array, kernels.TensorMap(array, box, dtype="bfloat16"), (7, 24), box)
     filled = kernels.TensorMap(array, box, dtype="bfloat16", fill="nan")
-    check_load(array, filled, (7, 20), box, fill=0x7FF7)
+    check_load(array, filled, (7, 24), box, fill=0x7FF7)
 
 
 @pytest.mark.parametrize("dtype", (np.float16, np.float32, np.float64))
@@ -84,8 +91,8 @@ def test_nan_outside(dtype):
     array = RNG.random((6, 32)).astype(dtype)
     nan = np.frombuffer(b"\xf7\x7f" * (array.itemsize // 2), dtype)[0]
     assert np.isnan(nan)
-    tensor = kernels.TensorMap(array, (4, 8), fill="nan")
-    check_load(array, tensor, (-2, 28), (4, 8), fill=nan)
+    tensor = kernels.TensorMap(array, (4, 16), fill="nan")
+    check_load(array, tensor, (-2, 24), (4, 16), fill=nan)
 
 
 @pytest.mark.parametrize("steps", ((2, 1, 1), (1, 3, 1), (3, 2, 1), (8, 5, 1)))
@@ -93,7 +100,7 @@ def test_element_strides(steps):
     """Every so many elements of the box; as many as begin in it."""
     array, box = floats((12, 14, 16)), (6, 7, 8)
     tensor = kernels.TensorMap(array, box, element_strides=steps)
-    for corner in ((0, 0, 0), (-1, -1, 3), (8, 9, 12)):
+    for corner in ((0, 0, 0), (-1, -1, 4), (8, 9, 12)):
         check_load(array, tensor, corner, box, steps=steps)
 
 
@@ -237,6 +244,7 @@ def test_boxes_go_back_but_for_what_is_outside(rank):
     last = tuple(n - 1 for n in first.shape)
     for corner in ((0,) * rank, (-1,) * rank, last, tuple(n + 5 for n in first.shape)):
         array = first.copy()
+        corner = at_unit(corner, 4)
         store(kernels.TensorMap(array, box), corner, new.view(np.uint8).ravel())
         assert (array == stored(first, box, corner, new)).all(), corner
 
@@ -248,8 +256,8 @@ def test_swizzled_boxes_go_back(swizzle):
         box = (9, row // 4)
         new, array = floats(box), first.copy()
         image = in_shared(new, swizzle, room(box, 4, swizzle, 128), 128)
-        store(kernels.TensorMap(array, box, swizzle=swizzle), (35, 1), image, 128)
-        assert (array == stored(first, box, (35, 1), new)).all()
+        store(kernels.TensorMap(array, box, swizzle=swizzle), (35, 4), image, 128)
+        assert (array == stored(first, box, (35, 4), new)).all()
 
 
 def test_boxes_go_back_with_element_strides():
@@ -272,9 +280,9 @@ def test_reductions_of_whole_numbers(name):
         if (name == "add" and dtype == "i8") or (name in ("inc", "dec") and dtype != "u4"):
             continue
         first = RNG.integers(0, 256, (8, 64), np.uint8).view(dtype)
-        box = (3, 16 // first.itemsize)
-        new, array = RNG.integers(0, 256, (3, 16), np.uint8).view(dtype), first.copy()
-        corner = (6, first.shape[1] - 1)
+        box = (3, 32 // first.itemsize)
+        new, array = RNG.integers(0, 256, (3, 32), np.uint8).view(dtype), first.copy()
+        corner = (6, first.shape[1] - 16 // first.itemsize)
         store(kernels.TensorMap(array, box), corner, new.view("u1").ravel(), reduction=name)
         with np.errstate(over="ignore"):
             assert (array == stored(first, box, corner, new, WHOLE[name])).all(), dtype
@@ -287,8 +295,8 @@ def test_reductions_of_floats():
         first, new = (RNG.random(n).astype(dtype) for n in ((8, 32), (3, 16)))
         array = first.copy()
         tensor = kernels.TensorMap(array, (3, 16))
-        store(tensor, (2, 5), new.view("u1").ravel(), reduction=name)
-        assert (array == stored(first, (3, 16), (2, 5), new, WHOLE[name])).all()
+        store(tensor, (2, 8), new.view("u1").ravel(), reduction=name)
+        assert (array == stored(first, (3, 16), (2, 8), new, WHOLE[name])).all()
     # bfloat16: 1 + 2^-8 is half way, and rounds to the even 1
     array, new = np.full((8, 32), 0x3F80, np.uint16), np.full((2, 8), 0x3B80, np.uint16)
     tensor = kernels.TensorMap(array, (2, 8), dtype="bfloat16")
@@ -388,6 +396,32 @@ def test_shared_memory_not_at_a_multiple_of_128(shift):
         store(tensor, (0, 0), np.zeros(1024, np.uint8), shift)
 
 
+@pytest.mark.parametrize(
+    "dtype, column, each",
+    (("f4", 1, 4), ("f4", -1, 4), ("f2", 4, 8), ("u1", 100, 16), ("f8", 3, 2)),
+)
+def test_an_innermost_coordinate_between_multiples_of_16_bytes(dtype, column, each):
+    array = np.zeros((8, 64), dtype)
+    tensor = kernels.TensorMap(array, (4, 16))
+    words = (
+        rf"innermost coordinate is {column}, in elements of {array.itemsize} bytes: it must be a "
+        rf"multiple of {each}.*\n.*kernel\.cu:\d+"
+    )
+    with pytest.raises(PTXError, match=words):
+        load(tensor, (0, column), 64 * array.itemsize, 1024)
+    with pytest.raises(PTXError, match=words):
+        store(tensor, (0, column), np.zeros(1024, np.uint8))
+    with pytest.raises(PTXError, match=words):
+        store(tensor, (0, column), np.zeros(1024, np.uint8), reduction="add")
+
+
+def test_the_thread_that_names_a_wrong_coordinate_is_named():
+    text = PIECES.replace('"r"(32 * (int)blockIdx.x)', '"r"(t == 2 ? 30 : 32)')
+    maps = [kernels.TensorMap(floats((32, 96)), (8, 32)) for _ in range(2)]
+    with pytest.raises(PTXError, match=r"coordinate is 30,(.|\n)*thread \(2, 0, 0\)"):
+        run_cuda(text, "pieces", 1, 64, [*maps, np.zeros(1024, np.float32)])
+
+
 def test_boxes_that_do_not_fit_in_shared_memory():
     tensor = kernels.TensorMap(floats((8, 64)), (4, 16), swizzle=128)
     with pytest.raises(MemoryFault, match="512-byte access to shared memory out of bounds"):
@@ -481,7 +515,7 @@ extern "C" __global__ void hints(const __grid_constant__ CUtensorMap map, int* o
     asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(&map) : "memory");
     asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];"
-                 :: "l"(&map), "r"(-5), "r"(1000) : "memory");
+                 :: "l"(&map), "r"(-4), "r"(1000) : "memory");
     out[0] = 1;
 }"""
 )
