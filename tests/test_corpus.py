@@ -127,12 +127,19 @@ COUNTERS: dict[tuple[str, str], float] = {
     # registers that ptxas sets with an instruction of the tensor cores, HFMA2.MMA
     ("t_bulk_groups", TENSOR): 1,
     ("t_cluster_red_async", TENSOR): 1,
+    ("t_map_outside", TENSOR): 1,
     ("t_map_steps", TENSOR): 1,
     ("t_mbarrier_producer", TENSOR): 1,
     # a bulk copy under a condition is executed, with no effect, by the blocks that do not copy
     ("t_cluster_multicast_some", BULK_LOADS): 0.8,
     # boxes that reach beyond the array: what the hardware reads there is not known
+    ("t_map_1d", BULK_BYTES): 0.1,
+    ("t_map_3d", BULK_BYTES): 0.6,
     ("t_map_5d", BULK_BYTES): 0.4,
+    ("t_map_nan_bfloat16", BULK_BYTES): 0.7,
+    ("t_map_nan_float", BULK_BYTES): 0.7,
+    ("t_map_nan_half", BULK_BYTES): 0.7,
+    ("t_map_outside", BULK_BYTES): 0.4,
     # not looked into: copies of shared memory in loops that ptxas unrolls, loads in branches
     ("t_bulk_load_pieces", STORES["shared"]): 0.25,
     ("t_ldmatrix_x1", STORES["shared"]): 0.4,

@@ -226,7 +226,8 @@ class Tally:
         leads, which = np.unique(reads.operation, return_inverse=True)
         targets = np.diff(leads, append=len(event.ticket))
         if reads.space == "global":
-            self.counters[BULK_LOADS] += len(leads)
+            spread = "multicast::cluster" in i.modifiers
+            self.counters[BULK_LOADS] += len(leads if spread else event.ticket)
             self.counters[BULK_BYTES] += int((sector_bytes(reads) * targets[which]).sum())
             return
         self.counters[BULK_STORES] += len(leads)
