@@ -126,6 +126,9 @@ class Objects:
         were issued, and its phase must have waited for them."""
         init, fenced = self.init[row, slot], self.fenced[row, slot]
         shown = (fenced > 0) & (fenced < flight.stamp) | (flight.base[numbers] >= init)
+        if self.ear.meetings is not None:
+            issuer = flight.block[numbers], flight.thread[numbers]
+            shown |= self.ear.meetings.known(*issuer, row, self.owner[row, slot]) >= init
         self.check(
             flight,
             numbers,
@@ -134,7 +137,7 @@ class Objects:
             ~shown & (init > 0),
             "a copy that {thread} starts reports to {address}, which {owner} initialises at "
             "{there}, with neither fence.mbarrier_init nor fence.proxy.async nor a barrier of the "
-            "block in between",
+            "block or the cluster in between",
         )
         over = self.phase[row, slot] > flight.stamp
         for n in np.flatnonzero(over)[:1].tolist():

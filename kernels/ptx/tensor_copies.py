@@ -269,7 +269,8 @@ def write_out(i: Instruction, at, rank: int, words: list[str], operation):
             if state.sink is not None:
                 numbers = np.arange(len(sources))
                 writes = rows(address, inside, tile.width, numbers)
-                tell(i, state, ticket, sources, box(tile, sources), writes)
+                reads = part_of_box(tile, sources, inside)
+                tell(i, state, ticket, sources, reads, writes)
             issue(i, state, tile, sources, address, inside, combine, ticket)
 
     return execute
@@ -332,6 +333,21 @@ def box(tile: Tile, at: Places) -> Stretches:
     """The stretches of shared memory that boxes fill."""
     size = np.full(len(at), tile.extent)
     return Stretches("shared", np.arange(len(at)), at.row, at.address, size)
+
+
+def part_of_box(tile: Tile, at: Places, inside) -> Stretches:
+    """The stretches of shared memory whose elements lie inside of the array."""
+    if inside.all():
+        return box(tile, at)
+    whose = np.broadcast_to(np.arange(len(at))[:, None, None], inside.shape)[inside]
+    start = shared_addresses(tile, at.address)[inside]
+    order = np.lexsort((start, whose))  # a swizzle changes their order
+    whose, start = whose[order], start[order]
+    new = np.ones(len(start), bool)
+    new[1:] = (whose[1:] != whose[:-1]) | (start[1:] != start[:-1] + tile.width)
+    begin = np.flatnonzero(new)
+    size = np.diff(begin, append=len(start)) * tile.width
+    return Stretches("shared", whose[begin], at.row[whose[begin]], start[begin], size)
 
 
 def tell(i, state, ticket, issuers: Places, reads: Stretches, writes: Stretches) -> None:
