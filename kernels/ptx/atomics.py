@@ -72,7 +72,7 @@ def take_turns(view, index, values, operation):
 
     Each round serves, at every address, the first waiting thread that changes what is there, and
     all before it: rounds are as many as the changes at the busiest address."""
-    if operation is ATOMICS["add"] and view.dtype.kind in "iu":
+    if operation is ATOMICS["add"] and view.dtype.kind in "iu" and index.size:
         return add_up(view, index, values[0])
     old = np.empty(index.shape, view.dtype)
     waiting = np.arange(index.size)

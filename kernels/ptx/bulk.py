@@ -169,7 +169,7 @@ def require_cluster(i, state, targets: Places) -> None:
     a launch without clusters. In a cluster it may go to any block, the thread's own too."""
     if state.launch.cluster.size == 1 and len(targets):
         raise PTXError(
-            f"{i.opcode} from shared::cta to shared::cluster in a block that is in no cluster "
+            "a bulk copy from shared::cta to shared::cluster in a block that is in no cluster "
             "with others: its own shared memory is all there is, and a GPU stops here; let the "
             "threads copy, or give the kernel __cluster_dims__",
             instruction=i,
