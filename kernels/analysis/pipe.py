@@ -23,6 +23,7 @@ import numpy as np
 
 from .banks import BANK_BYTES, BANKS, ideal_wavefronts, wavefronts
 from .sectors import LINE_BYTES
+from .warps import LANES
 
 # The bank of a tag has two bits: each the parity of the line's number under a mask.
 TAG_MASKS = (0b0001111, 0b1010101)
@@ -57,16 +58,22 @@ def _load_wavefronts(addresses: np.ndarray, width: int) -> np.ndarray:
     left = addresses >= 0
     total = np.zeros(addresses.shape[:-1], np.int64)
     lines = addresses // LINE_BYTES
-    banks = sum((_parity(lines & mask) << n for n, mask in enumerate(TAG_MASKS)), 0 * lines)
     while left.any():
-        now = np.zeros(left.shape, bool)
-        for bank in range(1 << len(TAG_MASKS)):
-            mine = left & (banks == bank)
-            first = np.take_along_axis(lines, mine.argmax(-1)[..., None], -1)
-            now |= mine & (lines == first)
+        now = _round(lines, left)
         total = total + wavefronts(addresses, width, now, "store")  # a round does not merge
         left = left & ~now
     return total
+
+
+def _round(lines: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """The lanes, of those that are left, whose lines are found next."""
+    banks = sum((_parity(lines % TAG_PERIOD & mask) << n for n, mask in enumerate(TAG_MASKS)), 0)
+    now = np.zeros(left.shape, bool)
+    for bank in range(1 << len(TAG_MASKS)):
+        mine = left & (banks == bank)
+        first = np.take_along_axis(lines, mine.argmax(-1)[..., None], -1)
+        now |= mine & (lines == first)
+    return now
 
 
 def ideal_global_wavefronts(addresses, width: int, active=None) -> np.ndarray:
@@ -95,32 +102,36 @@ def copy_wavefronts(sources, targets, width: int, active=None) -> np.ndarray:
 
     sources, targets: byte addresses in global and in shared memory, integers of shape (..., 32);
     a source below 0 is that of a lane which reads nothing. width: 4, 8 or 16 bytes a lane.
-    active: as for `global_wavefronts`. Each cache line is written to shared memory on its own, as
-    a store by the lanes that read it. Returns integers of shape (...).
+    active: as for `global_wavefronts`. Returns integers of shape (...).
+
+    Lines are found in rounds, as for a load. In each a group of lanes takes as many wavefronts as
+    the most words that leave one bank or reach one: a word for two places leaves its bank twice.
+    Of 75 patterns measured on an H200 (`tests/data/nvidia_h200_copies.json`) 57 are met, those
+    of neighbouring lanes among them; the others are up to 47 per cent off.
     """
     sources, targets = np.broadcast_arrays(sources, targets)
     left = np.broadcast_to(True if active is None else active, sources.shape).copy()
-    lines = np.where(sources < 0, -1, sources // LINE_BYTES)
+    lanes = 128 // width if width > BANK_BYTES else LANES  # of a group
     total = np.zeros(sources.shape[:-1], np.int64)
+    lines = sources // LINE_BYTES
     while left.any():
-        first = np.take_along_axis(lines, left.argmax(-1)[..., None], -1)
-        now = left & (lines == first)
-        total += _degree(targets, width, now)
+        now = _round(lines, left)
+        reading = now & (sources >= 0)
+        for first in range(0, LANES, lanes):
+            group = slice(first, first + lanes)
+            total = total + np.maximum(
+                _most_in_a_bank(sources[..., group], width, reading[..., group]),
+                _most_in_a_bank(targets[..., group], width, now[..., group]),
+            )
         left &= ~now
     return total
 
 
-def _degree(addresses, width: int, active) -> np.ndarray:
-    """The most distinct words of one bank that the lanes have, as one group."""
-    words = width // BANK_BYTES
-    each = (addresses[..., None] // BANK_BYTES + np.arange(words)).reshape(
-        *addresses.shape[:-1], -1
-    )
-    each = np.sort(np.where(np.repeat(active, words, -1), each, -1), -1)
-    new = (each >= 0) & (each != np.roll(each, 1, -1))
-    new[..., 0] = each[..., 0] >= 0
-    banks = np.where(new, each % BANKS, BANKS)
-    return (banks[..., None] == np.arange(BANKS)).sum(-2).max(-1)
+def _most_in_a_bank(addresses, width: int, active) -> np.ndarray:
+    """Of the words that lanes have, the same one counted for each."""
+    word = addresses[..., None] // BANK_BYTES + np.arange(width // BANK_BYTES)
+    bank = np.where(active[..., None], word % BANKS, BANKS).reshape(*active.shape[:-1], -1)
+    return (bank[..., None] == np.arange(BANKS)).sum(-2).max(-1)
 
 
 def _words(addresses: np.ndarray, width: int) -> tuple[np.ndarray, int]:

@@ -66,8 +66,8 @@ def parts_of(recorded: Pipeline, stages: int | Sequence | None) -> list[Part]:
         stages = outer.pop() if len(outer) == 1 else None
         if stages is None or not 1 < stages <= MOST_STAGES:
             raise ValueError(
-                f"the source does not tell how many stages {' and '.join(arrays)} have: stages=3 "
-                "says it, or the (start, bytes) of each stage"
+                f"the source does not tell the number of stages of {' and '.join(arrays)}: "
+                "stages=3 says it, or the (start, bytes) of each stage"
             )
     found = []
     for name in arrays:

@@ -76,7 +76,7 @@ class Flight:
     thread: np.ndarray
     blocks: np.ndarray
     base: np.ndarray  # the stamp of the last barrier of the block before
-    stamp: int
+    stamp: int  # of the last of its accesses
     left: np.ndarray
     parts: list[tuple] = field(default_factory=list)
 
@@ -141,18 +141,21 @@ class Asynchronous(Overlaps):
         self.visit_by_copies(event)
         for kind, every in (("load", event.reads), ("store", event.writes)):
             for stretches in every:
-                if stretches.start.size == 0:
-                    continue
                 shadow = self.shadows[stretches.space]
                 shadow.catch_up(stretches.space)
                 lanes = Cells(event, stretches, shadow)
+                if lanes.cell.size == 0:
+                    continue
                 issued = Issued(event.instruction, kind, stretches.space, shadow.grain)
                 record = self.stamp(event.instruction, kind, lanes)
                 if kind == "load":
                     self.begin_reading(event, stretches, issued, shadow, lanes, record)
                 else:
                     self.begin_writing(issued, shadow, lanes, record)
-                flight.parts.append((stretches.space, kind, lanes.operation, lanes.cell, record))
+                flight.stamp = self.now()
+                if event.instruction.opcode != "wgmma":  # whose cells are asked for no more
+                    part = stretches.space, kind, lanes.operation, lanes.cell, record
+                    flight.parts.append(part)
 
     def visit_by_copies(self, event) -> None:
         for stretches in event.writes:
@@ -166,9 +169,11 @@ class Asynchronous(Overlaps):
             actors += [
                 Cells(event, stretches, shadow, shift) for shift in range(LANES, WARPGROUP, LANES)
             ]
-        early = self.flying(issued, shadow, lanes)
-        for warp in actors:
-            early = early | self.unordered(issued, shadow, warp, early)
+        early = np.zeros(lanes.cell.size, bool)
+        if shadow.flying is not None:
+            early = self.flying(issued, shadow, lanes)
+            for warp in actors:
+                early = early | self.unordered(issued, shadow, warp, early)
         self.unfilled(issued, shadow, lanes, early)
         for warp in actors:
             bad = self.conflict(issued, shadow, warp, shadow.written, early)
@@ -221,6 +226,8 @@ class Asynchronous(Overlaps):
                 self.given_back(flight, numbers)
             if not event.reading_only:
                 flight.left[numbers] = False
+                if flight.parts and not flight.left.any():
+                    del self.flights[int(first[n])]
 
     def reported(self, event, flight: Flight, numbers, row, address) -> None:
         """Copies have landed, and report to memory barriers."""
@@ -250,10 +257,8 @@ class Asynchronous(Overlaps):
         which, lane = np.nonzero(mask[block[:, None], thread])
         block, thread, first = block[which], thread[which, lane], first[which]
         column = BARRIERS + first // WARPGROUP
-        for _, _, _, _, record in flight.parts[:]:
-            stamp = self.records.stamp(record[0])
-            self.order.learn(block, thread, self.order.padded + column, stamp)
-        self.order.learn(block[:, None], thread[:, None], first[:, None] + group, flight.stamp - 1)
+        self.order.learn(block, thread, self.order.padded + column, flight.stamp)
+        self.order.learn(block[:, None], thread[:, None], first[:, None] + group, flight.stamp)
 
     def given_back(self, flight: Flight, numbers) -> None:
         """Copies have read their source, and who issued them knows."""

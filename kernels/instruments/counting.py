@@ -50,14 +50,14 @@ from .metrics import (
 
 Parts = dict[int, tuple[Part, ...]]  # by id() of an instruction; others stay as written
 PATTERNS = 4096  # remembered at most
-WGMMA_BYTES = 256  # of an operand of wgmma that a wavefront of shared memory brings
+WGMMA_BYTES = 128  # of an operand of wgmma that a wavefront of shared memory brings
 # What ncu counts of such an instruction for each warp: the metric, and how many.
 PER_WARP = {
     "ldmatrix": (LDMATRIX, 1),
     "stmatrix": (STMATRIX, 1),
     "cp.async": (ASYNC_COPIES, 1),
     "mma": (TENSOR, 1),
-    "wgmma.mma_async": (TENSOR, 0.5),
+    "wgmma.mma_async": (TENSOR, 1),
 }
 MATRIX = ("ldmatrix", "stmatrix")
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
@@ -152,7 +152,7 @@ class Tally:
         # by first instruction of a straight run: multiply-adds of a thread, and other instructions
         # that are counted for a warp
         self.runs: dict[int, tuple[int, Counter]] = {}
-        self.copying: tuple = (None, [])  # the latest cp.async, and its loads of global memory
+        self.copying: list[ptx.Access] = []  # loads of the latest cp.async
         # predicated accesses of shared memory: those, and for each instruction that warps come
         # by, how many loads and stores they execute under predicates
         self.under: set[int] = set()
@@ -213,49 +213,49 @@ class Tally:
 
     def started(self, event: ptx.Started) -> None:
         """Bulk copies, and wgmma's reading of shared memory."""
-        if event.instruction.opcode == "wgmma":
+        i = event.instruction
+        if i.opcode == "wgmma":
             count = sum(int(s.size.sum()) for s in event.reads) // WGMMA_BYTES
             self.counters[WGMMA_WAVEFRONTS] += count
             self.counters[PIPE] += count
             return
-        for stretches, instructions, moved in (
-            (event.reads, BULK_LOADS, BULK_BYTES),
-            (event.writes, BULK_STORES, BULK_BYTES_STORED),
-        ):
-            for each in stretches:
-                if each.space == "global":
-                    self.counters[instructions] += len(event.ticket)
-                    first, last = (
-                        each.start // SECTOR_BYTES,
-                        (each.start + each.size - 1) // SECTOR_BYTES,
-                    )
-                    self.counters[moved] += SECTOR_BYTES * int((last - first + 1).sum())
+        if not event.reads:  # st.async and red.async
+            return
+        (reads,), (writes,) = event.reads, event.writes
+        # a copy into several blocks is an operation for each, of which the first one reads
+        leads, which = np.unique(reads.operation, return_inverse=True)
+        targets = np.diff(leads, append=len(event.ticket))
+        if reads.space == "global":
+            self.counters[BULK_LOADS] += len(leads)
+            self.counters[BULK_BYTES] += int((sector_bytes(reads) * targets[which]).sum())
+            return
+        self.counters[BULK_STORES] += len(leads)
+        if writes.space == "global" and "reduce" not in i.modifiers:
+            self.counters[BULK_BYTES_STORED] += int(sector_bytes(writes).sum())
 
     def access(self, event: ptx.Access, arrays: Arrays) -> None:
         """A load, store or atomic of global memory; a load or store of shared or local memory.
 
-        cp.async counts as a load of global memory, its way into shared memory as no store; what
-        atomics take in the data pipe is not counted. The
-        sectors that Nsight Compute counts for cp.async.cg are those that it writes to in shared
-        memory (seen on an H200 with seven patterns); its cost has those that it reads.
+        cp.async counts as a load of global memory, its way into shared memory as no store, and
+        accesses to the shared memory of another block as neither; what atomics take in the data
+        pipe is not counted. The sectors that Nsight Compute counts for cp.async.cg are those that
+        it writes to in shared memory (seen on an H200 with seven patterns); its cost has those
+        that it reads.
         """
         first = first_active(event)
         if first is None or (event.space == "shared" and event.kind not in KINDS):
+            return
+        if event.rows is not None:
             return
         opcode = event.instruction.opcode
         past_l1 = opcode == "cp" and "cg" in event.instruction.modifiers
         if event.space == "local":
             self.counters[PIPE] += self._look_up(event, Part(0, event.width), _local)[0]
             return
-        if event.space == "shared" and opcode == "cp":
-            if past_l1:
-                written = self._look_up(event, Part(0, event.width), _global)[2]
-                self.counters[SECTORS.format("ld")] += written
-            else:
-                self.counters[PIPE] += self._copied(event)
-            return
         if opcode == "cp":
-            self._copy(event)
+            self._copy(event, past_l1)
+            if event.space == "shared":
+                return
         where = event.instruction.position or NOWHERE
         place = Place(where.line, event.kind, arrays.find(first)[0], where.file)
         for part in parts_of(event, self.parts):
@@ -264,14 +264,15 @@ class Tally:
             kind = SharedCost if event.space == "shared" else Cost
             before = self.costs.get(place, (0,) * len(counts))
             cost = self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
-            if opcode != "cp":
-                self.counters[PIPE] += cost.wavefronts - kind(*before).wavefronts
+            if opcode == "cp":
+                continue  # see `_copy`
+            self.counters[PIPE] += cost.wavefronts - kind(*before).wavefronts
             if event.kind not in KINDS:
                 continue
             names = (
                 (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS)
                 if event.space == "shared"
-                else (REQUESTS, None, None if past_l1 else SECTORS)
+                else (REQUESTS, None, SECTORS)
             )
             for name, count in zip(names, counts):
                 if name is SHARED_INSTRUCTIONS and (
@@ -281,23 +282,31 @@ class Tally:
                 if name:
                     self.counters[name.format(KINDS[event.kind])] += count
 
-    def _copy(self, event: ptx.Access) -> None:
-        """Remember where a cp.async reads. It reads as often as its lanes differ in how much."""
-        if self.copying[0] is not event.instruction:
-            self.copying = event.instruction, []
-        self.copying[1].append(event)
-
-    def _copied(self, event: ptx.Access) -> int:
-        """The wavefronts of the cp.async.ca that writes to these places of shared memory."""
+    def _copy(self, event: ptx.Access, past_l1: bool) -> None:
+        """An access of a cp.async: to shared memory, after those to global memory, of which there
+        are as many as its lanes differ in how much they read. It is one request."""
+        if event.space == "global":
+            if self.copying and self.copying[0].instruction is not event.instruction:
+                self.copying = []
+            self.copying.append(event)
+            return
         shape = len(event.blocks), event.threads
         source = np.full(shape, -1)  # of lanes that read nothing
-        if self.copying[0] is event.instruction:
-            for load in self.copying[1]:
+        for load in self.copying:
+            if load.instruction is event.instruction:
                 np.copyto(source, load.address, where=True if load.mask is None else load.mask)
-        self.copying = None, []
+        self.copying = []
         sources, active = analysis.by_warp(source, event.mask, *shape)
         targets, _ = analysis.by_warp(event.address, event.mask, *shape)
-        return int(analysis.copy_wavefronts(sources, targets, event.width, active).sum())
+        self.counters[REQUESTS.format("ld")] += int(active.any(-1).sum())
+        if past_l1:
+            sectors = analysis.sectors(targets, event.width, active)
+        else:
+            self.counters[PIPE] += int(
+                analysis.copy_wavefronts(sources, targets, event.width, active).sum()
+            )
+            sectors = analysis.sectors(sources, event.width, active & (sources >= 0))
+        self.counters[SECTORS.format("ld")] += int(sectors.sum())
 
     def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
         """The numbers of a cost, for all warps of the event."""
@@ -329,6 +338,12 @@ class Tally:
             self.patterns[key] = count(addresses, part.width, active, event.kind)
         times = len(event.blocks) // rows
         return tuple(times * n for n in self.patterns[key])
+
+
+def sector_bytes(stretches: ptx.Stretches) -> np.ndarray:
+    """The bytes of the sectors that each stretch of global memory lies in."""
+    first = stretches.start // SECTOR_BYTES
+    return ((stretches.start + stretches.size - 1) // SECTOR_BYTES - first + 1) * SECTOR_BYTES
 
 
 def per_warp(i: ptx.Instruction) -> Counter:

@@ -30,10 +30,12 @@ class Meetings:
         """The threads of the mask (B, T) arrive, and tell what they know."""
         block, thread = np.nonzero(mask)
         self.came[phase[block] % PHASES, block, thread] = stamp
-        if not tells:
-            return
         rows = np.flatnonzero(mask.any(1))
         turn = phase[rows] % PHASES
+        for every in self.told.values():  # what was told in the phase before stays told
+            every[turn, rows] = np.maximum(every[turn, rows], every[turn - 1, rows])
+        if not tells:
+            return
         for name, table in self.order.tables(mask, stamp):
             if name not in self.told:
                 self.told[name] = np.zeros((PHASES, len(table), table.shape[2]), np.int32)
@@ -48,6 +50,12 @@ class Meetings:
             if name in self.told:
                 news = self.told[name][phase % PHASES, np.arange(len(phase))]
                 table[block, thread] = np.maximum(table[block, thread], news[block])
+
+    def has_come(self, block, thread, owner):
+        """The stamp at which threads of the same block had arrived, relaxed or not, in the phase
+        that others have waited for last."""
+        phase = self.waited[block, thread]
+        return np.where(phase >= 0, self.came[phase % PHASES, block, owner], 0)
 
     def known(self, block, thread, other_row, other):
         """Up to which stamp threads know those of other blocks of the chunk; 0 of other

@@ -27,8 +27,8 @@ PIPE = "l1tex__data_pipe_lsu_wavefronts.sum"
 FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 
 # Of matrices and asynchronous copies. Instructions of warps: ldmatrix, stmatrix, cp.async, bulk
-# copies out of global memory and into it; those of the tensor cores, of which a wgmma of four
-# warps counts as two.
+# copies out of global memory and into it; those of the tensor cores, each warp of a
+# wgmma counted (and a few that ptxas writes to set registers, HFMA2.MMA).
 LDMATRIX = "smsp__inst_executed_op_ldsm.sum"
 STMATRIX = "smsp__inst_executed_op_shared_stsm.sum"
 ASYNC_COPIES = "smsp__inst_executed_op_ldgsts.sum"

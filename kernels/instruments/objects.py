@@ -105,6 +105,10 @@ class Objects:
         here = row == event.block
         known = order.knows(event.block, event.thread, owner)
         late = here & (owner != event.thread) & (stamp > known)
+        if late.any() and self.ear.meetings is not None:  # fence.mbarrier_init makes do with that
+            came = self.ear.meetings.has_come(event.block, event.thread, owner)
+            fenced = self.fenced[row, slot]
+            late &= (fenced == 0) | (fenced > came)
         for n in np.flatnonzero(late)[:1].tolist():
             thread = self.thread(event.block[n], event.thread[n])
             self.say(

@@ -21,6 +21,8 @@ class Overlaps(Reports):
     def in_flight(self, event, shadow, lanes):
         """Where what runs on its own is not done, or not known to be: findings, and true in the
         array that comes back."""
+        if shadow.flying is None:
+            return np.zeros(lanes.cell.size, bool)
         early = self.flying(event, shadow, lanes)
         early = early | self.unordered(event, shadow, lanes, early)
         if event.kind != "load":
@@ -29,8 +31,6 @@ class Overlaps(Reports):
 
     def flying(self, event, shadow, lanes):
         """Where a copy is under way to."""
-        if shadow.flying is None:
-            return np.zeros(lanes.cell.size, bool)
         record = shadow.flying[lanes.cell]
         early = record > 0
         where = np.flatnonzero(early)

@@ -23,7 +23,7 @@ def adds(instruction) -> bool:
 
 class Reports:
     """What the ear of the sanitizer says; it has `words`, `findings`, `launch`, `blocks`,
-    `records`, `stamps` and `strays`."""
+    `records`, `stamps`, `strays`, and for clusters `meetings` and `visits`."""
 
     def stray(self, event) -> None:
         """A store of what a shuffle took from a lane that was not there."""

@@ -17,7 +17,15 @@ initcheck, racecheck, synccheck), with these choices:
   passed the place by (see `convergence`).
 - Bytes that nobody wrote may be copied together with others, as the padding of a struct is; and
   a lane may shuffle from one that is not there, if it stores nothing made of it (see `undefined`).
-- Blocks are not ordered, whatever the order in which they run.
+- Blocks are not ordered, whatever the order in which they run, but those of a cluster by its
+  barrier and by memory barriers. The shared memory of another block is there from a barrier of the
+  cluster on, and as long as the block is sure to be told of the access (see `meetings`).
+- Copies and products of warpgroups run on their own, from when they are issued to when a thread
+  has waited for them; then they are done for those whom it tells (see `asynchronous`). A memory
+  barrier orders threads as other barriers do, and has to get the bytes that it expects (see
+  `objects`). What ordinary stores have written is for wgmma and bulk copies to read once the
+  thread that stored has passed a fence.proxy.async.
+- The registers of wgmma are not to be touched before wgmma.wait_group (see `warpgroups`).
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ class Lanes:
         self.per_lane = per_lane = -(-event.width // shadow.grain)
         first = address // shadow.grain
         rows = getattr(event, "rows", None)
-        row = block if rows is None else np.broadcast_to(rows, shape)[block, thread]
+        row = block if rows is None else np.broadcast_to(rows, shape)[block, thread]  # reached
         if space != "global":
             first += (row if space == "shared" else block * event.threads + thread) * shadow.cells
         me = event.blocks[block] * shadow.records.padded + thread
@@ -201,7 +201,8 @@ class Lanes:
         self.cell = (first[:, None] + steps).ravel()
         self.address = (address[:, None] + shadow.grain * steps).ravel()
         self.block, self.thread = np.repeat(block, per_lane), np.repeat(thread, per_lane)
-        self.me, self.row = np.repeat(me, per_lane), np.repeat(row, per_lane)
+        self.me = np.repeat(me, per_lane)
+        self.row = self.block if rows is None else np.repeat(row, per_lane)
 
     def values(self, event, grain: int):
         """What each cell gets, unsigned."""

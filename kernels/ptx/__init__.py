@@ -7,7 +7,7 @@ It needs NumPy and nothing of the rest of the project.
 """
 
 from .errors import Deadlock, Endless, MemoryFault, ParseError, PTXError, StepLimit, UnknownOpcode
-from .events import Access, Barrier, Executed, Guarded, Launched, Started
+from .events import Access, Barrier, Executed, Guarded, Launched, Started, Stretches
 from .launch import Statics, statics
 from .machine import decode, run
 from .parser import parse
@@ -33,6 +33,7 @@ __all__ = [
     "Started",
     "Statics",
     "StepLimit",
+    "Stretches",
     "UnknownOpcode",
     "decode",
     "parse",

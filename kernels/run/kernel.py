@@ -191,7 +191,8 @@ class Kernel:
         """Run the kernel in the interpreter and report its memory and barrier faults.
 
         Out of bounds or misaligned accesses, reads of memory that nobody wrote, races, barriers
-        that not all threads reach, asynchronous copies not waited for: see `instruments.sanitizer`.
+        that not all threads reach, asynchronous copies not waited for, registers of wgmma touched
+        too early: see `instruments.sanitizer`.
         `uninitialised` are the indices of `args` whose contents count as not written yet. Arrays
         are written, as by a call. Raises as a call does, but faults are findings, not errors.
         """

@@ -1,6 +1,7 @@
 """Wavefronts of global and local accesses in the data pipe: by hand, and against hardware."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,3 +117,37 @@ def test_a_trace_knows_where_in_the_tags_an_access_begins():
     x, out = np.ones(1024, np.float32), np.zeros(32, np.float32)
     trace = kernels.Kernel(source, "k").trace(1, 32, (x, out))
     assert trace.counters[PIPE] == sum(each) + 1
+
+
+# -- cp.async -------------------------------------------------------------------------------
+
+
+def copies():
+    text = (Path(__file__).parents[1] / "data/nvidia_h200_copies.json").read_text()
+    return json.loads(text)["patterns"]
+
+
+def counted(copy) -> int:
+    sources, targets = np.array(copy["sources"]), np.array(copy["targets"])
+    return int(analysis.copy_wavefronts(sources, targets, copy["width"]))
+
+
+def test_copies_take_the_wavefronts_that_were_measured():
+    """Three patterns in four, and all in which neighbouring lanes write neighbouring words from
+    one line or from a line each."""
+    off = [abs(counted(copy) / copy["wavefronts"] - 1) for copy in copies()]
+    assert sum(x == 0 for x in off) >= 57 and max(off) < 0.5 and np.mean(off) < 0.05
+    for copy in copies():
+        width, sources = copy["width"], copy["sources"]
+        if (np.diff(sources) == width).all() or (np.diff(sources) >= 128).all():
+            contiguous = (np.diff(copy["targets"]) == width).all()
+            assert not contiguous or counted(copy) == copy["wavefronts"]
+
+
+def test_copies_of_lanes_that_read_nothing():
+    """They write zeros: no line is looked up for them but one, and their words are stored."""
+    targets = 4 * np.arange(32)
+    assert analysis.copy_wavefronts(np.full(32, -1), targets, 4) == 1
+    assert analysis.copy_wavefronts(np.full(32, -1), 128 * np.arange(32), 4) == 32
+    none = np.zeros(32, bool)
+    assert analysis.copy_wavefronts(targets, targets, 4, none) == 0

@@ -1,6 +1,7 @@
 """The picture of a pipeline: the states of its stages, moment by moment, and who makes them."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from drawn import (
     rounds,
     texts,
 )
-from test_bulk import PIPELINE
+from test_pipelines import PIPELINE
 
 import kernels
 from kernels.draw import PALETTE, moments, pipeline
@@ -131,6 +132,36 @@ def test_mbarriers_are_told_by_who_waits_for_them():
     assert moments.barriers_of(made_pipeline((*ISSUE, 0), (*LOAD, 0)), parts) == {}
 
 
+def test_a_report_counts_more_than_a_wait():
+    """Readers wait for an mbarrier of something else before they read."""
+    made = made_pipeline(
+        (*ISSUE, 0), (*LAND, 0, FULL_AT), ("wait", 400, [0, 1], 0), (*LOAD, 0),
+        ("phase", 400, [-1], 0),
+    )  # fmt: skip
+    assert moments.barriers_of(made, moments.parts_of(made, None)) == {FULL_AT: ("full", 0)}
+    assert len(pipeline(made)) == 3  # the phase of the other is nothing to the stages
+
+
+def test_a_stage_is_full_until_it_is_read_and_filled_in_several_goes():
+    made = made_pipeline(
+        (*ISSUE, 0), (*ISSUE, 1), (*ISSUE, 0), (*LAND, 0), (*LAND, 0), (*LAND, 1), (*LOAD, 0),
+        (*LOAD, 1),
+    )  # fmt: skip
+    steps = pipeline(made)
+    found = rows(steps.frames[0])
+    first, second = (sorted(bars(steps.frames[0], found[f"stage {n}"] - 12)) for n in (0, 1))
+    assert first == [(0, 3, UNDER_WAY), (3, 2, FULL), (5, 1, READ)]
+    assert second == [(1, 3, UNDER_WAY), (4, 2, FULL), (6, 1, READ)]
+    told = [w for f in steps.frames for (x, _), w in texts(f).items() if x == 4]
+    assert not any("filling 2" in words for words in told)
+
+
+def test_arrays_that_lie_beside_what_is_filled_are_not_stages():
+    made = made_pipeline((*ISSUE, 1), (*LAND, 1), (*LOAD, 1))
+    made.arrays.update(tile=(64, 64), head=(0, 64), tail=(128, 64))
+    assert moments.filled(made) == ["tile"]
+
+
 def test_products_read_until_they_are_waited_for():
     team = [0, 1, 2, 3]
     made = made_pipeline(
@@ -185,6 +216,21 @@ def test_a_producer_and_its_readers():
     assert ends == ["full: 0", "empty: 0", *["full: 1", "empty: 1"] * 2]
 
 
+def test_tensor_cores_that_read():
+    source = (Path(__file__).parents[1] / "corpus" / "t_wgmma_pipeline.cu").read_text()
+    kernel = kernels.Kernel(source, "product", options=("-arch=sm_90a",))
+    bfloat16s = np.full((2, 16, 64, 8), 0x3F80, np.uint16)
+    out = np.zeros((2, 64, 64), np.float32)
+    steps = pipeline(kernel.pipeline(2, 160, (bfloat16s, bfloat16s[0].copy(), out)))
+    frame = steps.frames[0]
+    stages = [0, 1, 2, 0]  # of the four tiles
+    for label in "warp 4 issues", "copies land", "wgmma begins", "wgmma ends":
+        assert list(numbers(frame, label).values()) == stages
+    begin, end = (list(numbers(frame, f"wgmma {what}s")) for what in ("begin", "end"))
+    assert all(one < other for one, other in zip(begin, end))
+    assert "3 stages of as and bs" in steps.caption
+
+
 def test_a_block_that_fills_its_own_stages():
     steps = pipeline(real("same", 128))
     frame = steps.frames[-1]
@@ -202,8 +248,12 @@ def test_a_step_whose_threads_store():
 
 def test_stages_are_told_or_given():
     made = made_pipeline((*ISSUE, 0), (*LAND, 0), (*LOAD, 0), extents=(32,))
-    with pytest.raises(ValueError, match="does not tell how many stages tile have"):
+    with pytest.raises(ValueError, match="does not tell the number of stages of tile"):
         pipeline(made)
+    shapeless = made_pipeline((*ISSUE, 0))
+    shapeless.shapes.clear()  # as of dynamic shared memory
+    with pytest.raises(ValueError, match="does not tell the number of stages of tile"):
+        pipeline(shapeless)
     with pytest.raises(ValueError, match="tile has 128 bytes, which are not 3 equal stages"):
         pipeline(made, 3)
     assert "4 stages of tile" in pipeline(made, 4).caption

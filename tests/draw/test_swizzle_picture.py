@@ -34,7 +34,9 @@ def marked(frame, colour):
 
 
 def counts(frame):
-    return [words for _, words in sorted(texts(frame).items()) if words.endswith(" x")]
+    found = {at: words for at, words in texts(frame).items() if words.endswith(" x")}
+    assert all((x - LEFT) / WIDE % 1 == 0.5 for x, _ in found)
+    return [words for _, words in sorted(found.items())]
 
 
 def wavefronts(steps):

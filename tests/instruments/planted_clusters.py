@@ -143,7 +143,51 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) sums(int n, const float* in
 STAGES = "320 float[320] out:float[128]"
 BOTH = "FILL_BOTH(stage[s], in + k * 64, 256, &full[s]);"
 
+# every thread adds to sums of the other block
+RED = (
+    CLUSTERS
+    + """\
+#define ADD_TO(p, rank, value, b) asm volatile("{ .reg .b32 a, c;" \\
+    " mapa.shared::cluster.u32 a, %0, %2; mapa.shared::cluster.u32 c, %3, %2;" \\
+    " red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32" \\
+    " [a], %1, [c]; }" :: AT(p), "r"(value), "r"(rank), AT(b) : "memory")
+extern "C" __global__ void __cluster_dims__(2, 1, 1) counts(int n, const int* in, int* out)
+{
+    __shared__ int count[4];
+    __shared__ alignas(8) unsigned long long full;
+    int t = threadIdx.x, me = rank();
+    if (t < 4)
+        count[t] = 0;
+    if (t == 0) {
+        INIT(&full, 1);
+        PROXY;
+        EXPECT(&full, 512);
+    }
+    SYNC;
+    ADD_TO(&count[in[blockIdx.x * 64 + t] & 3], me ^ 1, t, &full);
+    ADD_TO(&count[t & 3], me ^ 1, 1, &full);
+    WAIT(&full, 0);
+    if (t < 4)
+        out[blockIdx.x * 4 + t] = count[t];
+    SYNC;
+}
+"""
+)
+
+# the first barrier of the cluster tells of nothing but what the fence is for
+RELAXED = edit(
+    MULTICAST,
+    (
+        "    SYNC;\n    if (t < 64)",
+        '    asm volatile("barrier.cluster.arrive.relaxed.aligned;");\n'
+        "    GOES_ON;\n    if (t < 64)",
+    ),
+)
+INITIALISED = "fence.mbarrier_init.release.cluster;"
+
 CORRECT = (
+    small("memory barriers begin with a relaxed arrival", RELAXED, "sums", 2, 96, STAGES),
+    small("sums in the other block", RED, "counts", 2, 64, "128 int[128] int[8]"),
     small("a reduction over a cluster", REDUCTION, "total", 8, 64, TOTALS),
     small("a halo of each block", HALO, "smooth", 4, 32, LINES),
     small("a halo in one buffer", ONE_BUFFER, "smooth", 4, 32, LINES),
@@ -151,6 +195,26 @@ CORRECT = (
 )
 
 FAULTY = (
+    small(
+        "a relaxed arrival without a fence",
+        edit(
+            RELAXED,
+            (INITIALISED, ""),
+            marked("INIT(&full[s], 1);", "other"),
+            marked("INIT(&empty[s], 4);", "other"),
+            marked("                WAIT(&full[s], (k / 2) & 1);", "fault"),
+            marked("WAIT(&full[s], (k / 2) & 1);", "fault"),
+            marked("ARRIVE_AT(&empty[s], 0);", "fault"),
+            marked("WAIT(&empty[s], (k / 2 - 1) & 1);", "fault"),
+            marked("EXPECT(&full[s], 256);", "fault"),
+            marked(BOTH, "fault"),
+        ),
+        "sums",
+        2,
+        96,
+        STAGES,
+        "barrier",
+    ),
     small(
         "no barrier of the cluster before",
         edit(
@@ -174,6 +238,38 @@ FAULTY = (
         64,
         TOTALS,
         "out of bounds",
+    ),
+    small(
+        "a block may have exited",
+        edit(
+            REDUCTION,
+            (
+                AFTER,
+                "    } else\n        for (volatile int k = 0; k < 20; ++k)\n            ;\n}\n",
+            ),
+            marked(READS, "fault"),
+        ),
+        "total",
+        8,
+        64,
+        TOTALS,
+        "out of bounds",
+    ),
+    small(
+        "sums of the other block are read too early",
+        edit(
+            RED,
+            ("    WAIT(&full, 0);\n    if (t < 4)\n", "    if (t < 4)\n"),
+            ("    SYNC;\n}\n", "    WAIT(&full, 0);\n    SYNC;\n}\n"),
+            marked("out[blockIdx.x * 4 + t] = count[t];", "fault"),
+            marked("ADD_TO(&count[in[blockIdx.x * 64 + t] & 3], me ^ 1, t, &full);", "other"),
+            marked("ADD_TO(&count[t & 3], me ^ 1, 1, &full);", "other"),
+        ),
+        "counts",
+        2,
+        64,
+        "128 int[128] int[8]",
+        "asynchronous copy",
     ),
     small(
         "a block has exited",

@@ -187,7 +187,18 @@ COPIED = edit(
     ("        PROXY;\n", ""),
 )
 
+# one lane of each warp waits
+LANES_WAIT = edit(
+    BUFFERED,
+    (
+        "        WAIT(&full[s], (k / 3) & 1);\n",
+        "        if (t % 32 == 7)\n            WAIT(&full[s], (k / 3) & 1);\n"
+        "        __syncwarp();\n",
+    ),
+)
+
 CORRECT = (
+    small("wgmma, one lane of a warp waits", LANES_WAIT, "product", 1, 128, PRODUCT),
     small("wgmma over three stages", BUFFERED, "product", 2, 128, PRODUCT),
     small("wgmma, warp-specialised", SPECIALISED, "product", 1, 384, PRODUCT_2),
     small("wgmma with ordinary stores", STORED, "product", 1, 128, PRODUCT_3),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_bulk import PIPELINE
+from test_pipelines import PIPELINE
 
 import kernels
 from kernels import ptx
@@ -164,13 +164,17 @@ def test_what_other_blocks_do_is_not_kept():
     made(ptx.Access(instruction("ld"), "load", "shared", 4, address, mask, *PLACE, 1))
     made(ptx.Barrier(instruction("bar"), 0, mask, *PLACE, 2))
     made(ptx.Access(instruction("ld"), "load", "global", 4, address, None, *PLACE, 3))
-    rows = np.array([0, 1, 1])
-    numbers = np.array([8, 16, 24])
-    made(MemoryBarrier(instruction("mbarrier"), "wait", rows, numbers, rows, np.array([0, 64, -1]),
-                       np.array([1, 0, 1]), *PLACE, 4))  # fmt: skip
+    rows = np.array([0, 1, 1, 1])
+    numbers = np.array([8, 16, 24, 32])
+    made(MemoryBarrier(instruction("mbarrier"), "wait", rows, numbers, rows,
+                       np.array([0, 64, -1, 0]), np.array([1, 0, 1, 0]), *PLACE, 4))  # fmt: skip
     (signal,) = made.found.events
-    assert signal.address.tolist() == [16, 24] and signal.warp.tolist() == [2, -1]
-    assert signal.count.tolist() == [0, 1] and (signal.step, signal.line) == (4, 7)
+    assert signal.address.tolist() == [16, 24, 32] and signal.warp.tolist() == [2, -1, 0]
+    assert signal.count.tolist() == [0, 1, 0] and (signal.step, signal.line) == (4, 7)
     made(ptx.Barrier(instruction("bar"), 0, ~mask, *PLACE, 5))
     made(ptx.Access(instruction("ld"), "load", "shared", 4, address, ~mask, *PLACE, 6))
     assert told(made.found)[1:] == ["barrier", ("read", list(range(8)), 0, 4)]
+    assert made.found.events[1].address.size == 0
+    nowhere = Instruction("ld", (), (), None, False, 1, None)
+    made(ptx.Access(nowhere, "load", "shared", 4, address, None, *PLACE, 7))
+    assert made.found.events[-1].line == 0

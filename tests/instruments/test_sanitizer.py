@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import planted
 import planted_async
@@ -143,6 +145,64 @@ def test_other_messages():
         "to which block (0, 0, 0), thread (0, 0, 0) has a copy under way since kernel.cu:5"
         in only("copy overwritten in flight").message
     )
+
+
+MESSAGES = {
+    "full not waited for": (
+        "thread (0, 0, 0) reads stage[0][127], to which block (0, 0, 0), thread (128, 0, 0) has a "
+        "copy under way since LINE and has not waited for it"
+    ),
+    "one thread waits for itself alone": (
+        "thread (0, 0, 0) reads stage[0][63], which a copy that block (0, 0, 0), thread (0, 0, 0) "
+        "issued at LINE has filled, and nothing orders this after a wait for that copy"
+    ),
+    "overwritten while a bulk store reads": (
+        "writes box[0], from which block (0, 0, 0), thread (0, 0, 0) has a copy under way since "
+        "LINE and has not waited for it"
+    ),
+    "no proxy fence": (
+        "thread (0, 0, 0) starts a copy that reads box[0], which block (0, 0, 0), thread (0, 0, 0) "
+        "writes at LINE with no fence.proxy.async before the barrier in between"
+    ),
+    "initialised without a barrier": (
+        "uses full[0], which block (0, 0, 0), thread (0, 0, 0) initialises at LINE, with "
+        "no barrier in between"
+    ),
+    "too few bytes expected": (
+        "a phase of full[0] was over before the copy at LINE had brought its bytes: too "
+        "few are expected"
+    ),
+    "too many bytes expected, and nobody waits": (
+        "full[0] still expects 16 bytes when the kernel ends"
+    ),
+    "more bytes than expected": "full[0] has got 256 bytes more than it expects",
+    "a copy nobody waits for": (
+        "the copy to stage[1][0] that block (0, 0, 0), thread (0, 0, 0) starts is under way when "
+        "the kernel ends: nobody has waited for it"
+    ),
+    "given back before wgmma is done": (
+        "thread (256, 0, 0) starts a copy that writes stage[0][0], which the warpgroup of "
+        "block (0, 0, 0), thread (0, 0, 0) multiplies with at LINE, and nothing orders "
+        "this after its wgmma.wait_group"
+    ),
+    "accumulators read before the wait": "before it has waited for that with wgmma.wait_group",
+    "no wgmma.fence": "runs wgmma without a wgmma.fence before it",
+    "a block may have exited": (
+        "reads part + 0 bytes in the shared memory of block (1, 0, 0), which may have exited by "
+        "then: no barrier of the cluster comes after"
+    ),
+    "no barrier of the cluster before": (
+        "reads part + 0 bytes in the shared memory of block (1, 0, 0), which may not have begun: "
+        "no barrier of the cluster comes before"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages_of_what_runs_on_its_own(name):
+    (one,) = [one for one in FAULTY if one.name == name]
+    said = [re.sub(r"kernel.cu:\d+", "LINE", finding.message) for finding in sanitize(one)]
+    assert any(MESSAGES[name] in message for message in said), said
 
 
 def test_barriers_at_two_places():
