@@ -2,6 +2,8 @@
 
 Into shared memory they report to an mbarrier, and have read their source when they are issued;
 into global memory they belong to a bulk group of the thread (see `proxy`).
+An H200 does nothing for a copy of 0 bytes, and of 24 bytes it copies a part without a word; here
+both are errors because PTX asks for a positive multiple of 16.
 PTX ISA, chapter 9.7.9.25.4 (bulk copies) and 9.7.9.25.3 (their groups).
 """
 
@@ -63,7 +65,7 @@ def reduce(i: Instruction, at):
     if source == "global" or ".".join(rest) not in REDUCTIONS.get(to, ()):
         raise Unsupported(".".join(i.modifiers))
     name, kind = rest[0], rest[-1]
-    operation = atomics.operation(name, kind)(to)
+    operation = atomics.combined(name, kind, to)
     bits = "b16" if kind in atomics.HALVES else kind
     combine = lambda cargo, numbers: cargo.reduce(numbers, bits, operation)
     return transfer(i, at, to, source, combine)

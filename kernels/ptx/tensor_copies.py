@@ -239,7 +239,7 @@ def reduce(i: Instruction, at):
     def operation(tile: Tile):
         if tile.kind not in REDUCTIONS[name]:
             raise PTXError(f".{name} is not for elements of type .{tile.kind}", instruction=i)
-        function = atomics.operation(name, tile.kind)("global")
+        function = atomics.combined(name, tile.kind, "global")
         return DTYPES["u16" if tile.kind in atomics.HALVES else tile.kind], function
 
     return write_out(i, at, rank, words, operation)

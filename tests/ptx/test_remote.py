@@ -144,8 +144,17 @@ def test_a_fault_says_whose_memory_it_is():
             assert found[0].mask.all() and found[0].rows is None
 
 
-def test_the_mbarrier_lies_in_the_same_block():
+def test_a_store_may_report_to_another_block():
+    """The bytes lie there when that block's mbarrier says so; who has to wait is its neighbour."""
     send = EVERYBODY.replace("map(&bar, r)", "map(&bar, r ^ 1)")
+    out = asynchronous(send, 4 * 128, look="wait(&bar, 0); cluster_sync();")
+    assert (out == 100 * np.arange(4)[:, None] + np.arange(32)).all()
+    with pytest.raises(ptx.Endless, match="512 bytes are missing"):
+        asynchronous(send.replace("r ^ 1", "0").replace("&bar, 0", "&bar, rank & 2"), 4 * 128)
+
+
+def test_a_reduction_reports_to_the_same_block():
+    send = ADDED.replace("OP", "add.u32").replace("map(&bar, r)", "map(&bar, r ^ 1)")
     with pytest.raises(ptx.PTXError, match="both must be in the same"):
         asynchronous(send, 4 * 128)
 

@@ -307,6 +307,17 @@ def test_reductions_of_floats():
     assert (array[:2, :8] == 0x3F81).all() and (array[2:] == 0x3F80).all()
 
 
+def test_sums_of_subnormal_floats_and_a_box_of_which_nothing_is_inside():
+    tiny = np.full((8, 8), 1e-40, np.float32)
+    array, whole = tiny.copy(), np.ones((8, 8), np.uint32)
+    tensor = kernels.TensorMap(array, (8, 8))
+    store(tensor, (0, 0), tiny.view("u1").ravel(), reduction="add")
+    assert (array == tiny + tiny).all() and array[0, 0] > 0
+    for each in (tensor, kernels.TensorMap(whole, (8, 8))):
+        store(each, (8, 0), tiny.view("u1").ravel(), reduction="add")
+    assert (array == tiny + tiny).all() and (whole == 1).all()
+
+
 def test_blocks_that_add_to_one_box():
     array = np.zeros((4, 32), np.uint32)
     kernel = kernels.Kernel(source(STORE, 2, "add"), "store")
