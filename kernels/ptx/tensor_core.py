@@ -1,24 +1,34 @@
 """The arithmetic of the tensor cores: a @ b + c, with the bits that an H200 gives.
 
-A dot product is taken in blocks of k. The accumulator and the products of a block are added as
-one sum, which becomes the accumulator of the next block:
+Each element of the result is a sum of products along k, and of an element of c. For float16,
+bfloat16 and TF32 a tensor core takes k in blocks of 16, or of 8 for TF32. Its accumulator, which
+holds the sum so far, begins as c. All products of a block and the accumulator are added in one
+step, and the sum is the accumulator of the next block. The step is not one of IEEE 754, where each
+addition would be rounded. It goes:
 
-1. A product is exact. Its exponent is that of its a plus that of its b, so 0 for 1.5 * 1.5, though
-   that is above 2. Subnormal numbers have the exponent of the least normal number; a product or
-   an accumulator that is zero has none. The largest of all these exponents is `top`.
-2. Every product and the accumulator are cut, towards zero, to a multiple of 2**(top - KEPT).
-3. What is left is added exactly. A sum of zero is +0.
-4. The sum is cut, towards zero, to the 24 bits of a float32, or to a multiple of the least
-   subnormal one; beyond the largest float32 it is infinite. Half sums are rounded to nearest even.
+1. Each product is computed exactly. The exponent of a number is the e for which its absolute value
+   is at least 2**e and less than 2**(e + 1). The exponent of a product is taken to be that of its a
+   plus that of its b: 0 for 1.5 * 1.5, although the product is above 2. A subnormal number (one
+   below the smallest normal number of its format, with fewer significant bits) counts with the
+   exponent of that smallest normal number. A product or an accumulator that is zero has no
+   exponent. `top` is the largest of all these exponents.
+2. Each product and the accumulator are cut to a multiple of 2**(top - KEPT). Cutting drops the bits
+   below; it never rounds up, so the value moves towards zero.
+3. What is left is added exactly.
+4. The sum is cut to the 24 significant bits of a float32, or to a multiple of the smallest
+   subnormal number. Beyond the largest float32 it becomes infinite. A float16 sum is not cut but
+   rounded to the nearest one, a tie to the even one. A zero is +0, whatever its sum was.
 
-Where an infinity or a NaN takes part the result is that of IEEE 754, and a NaN has all bits but
-the sign set. mma and wgmma give the same bits; tests/data/nvidia_h200_tensor_cores.npz has some.
+Because cutting moves every sum towards zero, the errors of many blocks add up, while those of
+rounding to nearest partly cancel.
 
-Two things are assumed, since none of the data tell: a negative sum of halves that rounds to zero is
--0, and a subnormal accumulator of float16 has the exponent of the least normal float16.
+Where an infinity or a NaN takes part, the result is the one of IEEE 754, and a NaN has all bits set
+but the sign. mma.sync and wgmma give the same bits, and so does wmma, of which float16 and bfloat16
+were tried. Products of bytes and of float64 are simpler: see `tensor_core`.
 
-Cutting always errs towards zero, so over a long chain of blocks the errors add up where those of
-rounding to nearest would partly cancel.
+All this was measured, and tests/data/nvidia_h200_tensor_cores.npz has products that tell it from
+other rules. The one exception is a float16 accumulator of zero: none of them tells whether it has
+an exponent, and it is taken to have none, as one of float32 has none.
 """
 
 from __future__ import annotations
@@ -62,17 +72,31 @@ NAN = {np.float16: np.uint16(0x7FFF), np.float32: np.uint32(0x7FFFFFFF)}
 
 @np.errstate(all="ignore")  # IEEE 754 says what happens
 def tensor_core(a, b, c, kind: str, satfinite: bool = False):
-    """a @ b + c as the tensor cores compute it.
+    """a @ b + c as the tensor cores compute it, bit by bit.
 
     a: (…, M, K), b: (…, K, N), c: (…, M, N); the result is of c's type.
-    kind: what a and b hold, and the sums if that leaves it open.
+    kind: what a and b hold, and the type of the sums where that leaves it open.
 
     - "f16": float16, summed in float32; "f16.f16": float16, summed in float16.
-    - "bf16": uint16, the bits of bfloat16, or float32 that are such values; summed in float32.
+    - "bf16": bfloat16, as uint16 of its bits or as float32 that have such values; summed in
+      float32.
     - "tf32": float32, of which the last 13 bits are not looked at; summed in float32.
     - "s8", "u8", "s8.u8", "u8.s8": int8 and uint8; summed in int32, where the sum wraps, or with
       `satfinite` stays within the range.
     - "f64": float64, by fused multiply-adds, k by k.
+
+    Sums in float32 are cut, not rounded. Three numbers show it: an accumulator of 1 and products
+    of 2**-24 and 2**-26. The float32 nearest to their sum is 1 + 2**-23, but the result is 1:
+
+    >>> a, b, c = np.float32([[2**-24, 2**-26]]), np.float32([[1], [1]]), np.float32([[1]])
+    >>> print(np.float32(1 + 2**-24 + 2**-26), tensor_core(a, b, c, "tf32"))
+    1.0000001 [[1.]]
+
+    A product is also cut where it is small beside the largest number of its sum, so that 2**-26 is
+    lost beside 1 although 1 cancels (2**-25 would stay):
+
+    >>> print(1 - 1 + 2**-26, tensor_core(np.float32([[-1, 2**-26]]), b, c, "tf32"))
+    1.4901161193847656e-08 [[0.]]
     """
     a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
     if a.shape[-1] != b.shape[-2] or c.shape[-2:] != (a.shape[-2], b.shape[-1]):
@@ -191,17 +215,17 @@ def block_sum(products, power, c, rule: Rule):
     per_unit = 1 / unit
     products *= per_unit
     units = np.trunc(products, out=products).sum(0) + np.trunc(c * per_unit)
-    total = units * unit + 0.0  # -0 becomes +0
+    total = units * unit
     return to_half(total) if rule.half else to_float(total)
 
 
 def to_half(x):
-    """Rounded to the nearest float16."""
-    return x.astype(np.float16).astype(np.float64)
+    """Rounded to the nearest float16; -0 becomes +0."""
+    return x.astype(np.float16).astype(np.float64) + 0.0
 
 
 def to_float(x):
-    """Cut to a float32, towards zero, but to infinity beyond the largest one."""
+    """Cut to a float32, towards zero, but to infinity beyond the largest one; -0 becomes +0."""
     cut = (x.view(np.int64) & SIGNIFICAND_24).view(np.float64)
     small = np.abs(x) < LEAST["f32"]
     if small.any():

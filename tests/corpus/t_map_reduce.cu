@@ -19,11 +19,11 @@ extern "C" __global__ void reduce(const __grid_constant__ CUtensorMap sum, const
     fence_async();
     __syncthreads();
     if (t == 0) {
-        int row = 3 * (int)blockIdx.x - 1;
+        int row = 3 * (int)blockIdx.x;
         asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2}], [%3];"
                      :: "l"(&sum), "r"(0), "r"(row), "r"(shared(s)) : "memory");
         asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.max.tile.bulk_group [%0, {%1, %2}], [%3];"
-                     :: "l"(&most), "r"(-4), "r"(row), "r"(shared(s)) : "memory");
+                     :: "l"(&most), "r"(4), "r"(row), "r"(shared(s)) : "memory");
         bulk_commit();
         bulk_wait<0>();
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import math
 import time
 from fractions import Fraction
@@ -161,6 +162,21 @@ def test_bf16_as_bits_or_as_floats():
         tensor_core(a, b + np.float32(1e-4), c, "bf16")
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_half_sum_that_rounds_to_zero_has_no_sign(sign):
+    """Half of the smallest float16 is a tie, and zero is the even one of the two."""
+    half = lambda x: np.array([[x]], np.float16)
+    a, b = half(sign * 2.0**-12), half(2.0**-13)
+    assert bits(tensor_core(a, b, half(0), "f16.f16"))[0, 0] == 0
+    above = tensor_core(half(sign * 1.5 * 2.0**-12), b, half(0), "f16.f16")
+    assert above[0, 0] == sign * 2.0**-24
+
+
+def test_the_examples_of_its_docstring():
+    found = doctest.testmod(module)
+    assert found.attempted >= 3 and found.failed == 0
+
+
 SPECIAL = [  # a, b (of two terms) and c -> result
     ((1, 1), (1, -1), 0.0, 0.0),
     ((0, 0), (-1, -1), -0.0, 0.0),
@@ -261,10 +277,11 @@ def test_many_matrices_at_once():
     np.testing.assert_array_equal(got, want)
 
 
-def test_it_is_fast_enough():
-    a, b, c = random_operands("bf16", 128, 128, 512, 4)
+@pytest.mark.parametrize("kind", FLOATS)
+def test_it_is_fast_enough(kind):
+    a, b, c = random_operands(kind, 128, 128, 512, 4)
     start = time.process_time()
-    tensor_core(a, b, c, "bf16")
+    tensor_core(a, b, c, kind)
     assert time.process_time() - start < 3
 
 
@@ -290,19 +307,20 @@ def test_wrong_operands_are_named(change, words):
 
 with np.load(DATA) as found:
     RECORDED = dict(found)
+OTHER_SHAPES = ("sat", "k4", "k8", "k16", "m8", "wmma")
 RECORDED_KINDS = sorted({name.split("/")[0] for name in RECORDED})
 
 
 def recorded(kind: str):
     """(a, b, c, d, kind as tensor_core names it, satfinite). "bf16.k8" and the like are other
-    shapes of mma, "s8.s8.sat" has .satfinite."""
+    shapes of mma, "bf16.wmma" is wmma's m16n16k16, "s8.s8.sat" has .satfinite."""
     words = kind.split(".")
     arrays = [RECORDED[f"{kind}/{name}"] for name in "ABCD"]
     if words[0] in ("f16", "bf16", "tf32"):
         source = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32}[words[0]]
         result = np.float16 if words[1:2] == ["f16"] else np.float32
         arrays = [x.view(t) for x, t in zip(arrays, (source, source, result, result))]
-    words = [word for word in words if word not in ("sat", "k4", "k8", "k16", "m8")]
+    words = [word for word in words if word not in OTHER_SHAPES]
     if words[0][1:] == "8" and words[0] == words[1]:
         words.pop()
     return *arrays, ".".join(words), kind.endswith(".sat")
@@ -322,11 +340,42 @@ def test_bits_of_an_h200(kind):
     assert not wrong
 
 
+def tells(kind: str) -> bool:
+    """Does the module, as it is patched, miss a bit of the record?"""
+    a, b, c, d, name, _ = recorded(kind)
+    return bool((bits(tensor_core(a, b, c, name)) != bits(d)).any())
+
+
 def test_the_record_tells_rules_apart(monkeypatch):
     """Another rule gives other bits for some of the recorded products."""
     for name, other in (("KEPT", 24), ("KEPT", 26), ("EXPONENT", np.int64(-1))):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, other)
             for kind in ("f16", "f16.k8", "f16.f16", "bf16", "bf16.k8", "tf32", "tf32.k4"):
-                a, b, c, d, name_of, _ = recorded(kind)
-                assert (bits(tensor_core(a, b, c, name_of)) != bits(d)).any(), (name, other, kind)
+                assert tells(kind), (name, other, kind)
+
+
+def with_sign(cut):
+    """A last step that keeps the sign of a sum that becomes zero."""
+    return lambda x: np.copysign(cut(x), x)
+
+
+@pytest.mark.parametrize("name, kind", [("to_half", "f16.f16"), ("to_float", "tf32.k4")])
+def test_the_record_tells_that_there_is_no_negative_zero(monkeypatch, name, kind):
+    monkeypatch.setattr(module, name, with_sign(getattr(module, name)))
+    assert tells(kind)
+
+
+@pytest.mark.parametrize("kind", ["f16.f16", "f16.f16.k8", "tf32", "tf32.k4", "bf16"])
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_the_record_tells_the_exponent_of_a_subnormal_accumulator(monkeypatch, kind, factor):
+    """It is that of the smallest normal number, not the next."""
+    powers = module.powers
+
+    def other(x, least):
+        if x.ndim != 3:  # of a and of b
+            return powers(x, least)
+        return np.where((x != 0) & (abs(x) < least), factor * least, powers(x, least))
+
+    monkeypatch.setattr(module, "powers", other)
+    assert tells(kind)
