@@ -168,12 +168,11 @@ def check_sizes(i, state, at: Places, size: np.ndarray) -> None:
 
 def require_cluster(i, state, targets: Places) -> None:
     """An H200 stops with "illegal instruction" at a copy from shared memory to shared memory in
-    a launch without clusters. In a cluster it may go to any block, the thread's own too."""
-    if state.launch.cluster.size == 1 and len(targets):
+    a launch without clusters. In a cluster, even of one block, it may go to the thread's own."""
+    if not state.launch.cluster.explicit and len(targets):
         raise PTXError(
-            "a bulk copy from shared::cta to shared::cluster in a block that is in no cluster "
-            "with others: its own shared memory is all there is, and a GPU stops here; let the "
-            "threads copy, or give the kernel __cluster_dims__",
+            "a bulk copy from shared::cta to shared::cluster in a launch without clusters, where "
+            "a GPU stops: let the threads copy, or give the kernel __cluster_dims__",
             instruction=i,
             thread=targets.thread_name(state, 0),
         )

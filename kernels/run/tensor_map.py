@@ -32,8 +32,8 @@ class TensorMap(Mapped):
     a larger array, `A[:, 64:]`.
     box: the elements that a copy spans along each dimension. The coordinates of a copy say where
     it begins: the innermost must be a multiple of 16 bytes, so of 4 for float32 and of 8 for
-    float16, or the GPU stops with "illegal instruction". All of them may lie outside of the
-    array, and be negative.
+    float16, or the GPU stops with "illegal instruction". They may lie outside of the array, and
+    be negative where the copy is into shared memory.
     dtype: "bfloat16" for an array of uint16 that holds those.
     swizzle: 0, 32, 64 or 128: the order of 16-byte units in shared memory.
     strides: bytes between neighbours along each dimension, where they are not the array's own.

@@ -214,7 +214,7 @@ def test_from_shared_to_shared_memory():
 
 def test_from_shared_to_shared_memory_in_a_block_of_its_own():
     body = FILLED + EXPECT.format(48) + f"{ACROSS} [%b+256], [%b+16], 48, [%a];\n"
-    with pytest.raises(ptx.PTXError, match=r"in no cluster with others.*a GPU stops here"):
+    with pytest.raises(ptx.PTXError, match="in a launch without clusters, where a GPU stops"):
         run(body)
 
 

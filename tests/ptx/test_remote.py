@@ -321,6 +321,26 @@ def test_a_bulk_reduction_over_a_cluster():
     assert (out == np.r_[7 + 600 + 4 * t, 7 + 6000 + 4 * t]).all()
 
 
+OWN = ACROSS.replace("(rank + 1) % 4", "rank")
+
+
+@pytest.mark.parametrize(
+    "to, report", [("map(box, next)", "map(&bar, next)"), ("at(box)", "at(&bar)")]
+)
+def test_a_copy_to_the_own_block_in_a_cluster(to, report):
+    copy = OWN.replace("map(box, next)", to).replace("map(&bar, next)", report)
+    out, t = bulk(copy, "256"), np.arange(32)
+    for rank in range(4):
+        assert (out[:, rank] == np.r_[100 * rank + t, 1000 * rank + t]).all()
+    x, alone = np.arange(100, dtype=np.uint32), np.zeros((2, 64), np.uint32)
+    source = BULK.replace("COPY", copy).replace("EXPECT", "256").replace("(2, 2)", "(1)")
+    run_cuda(source, "k", 2, 32, (x, alone, np.uint32(0)))
+    assert (alone == np.r_[t, t]).all()  # a cluster of one block, whose rank is 0
+    source = source.replace("__cluster_dims__(1) ", "")
+    with pytest.raises(ptx.PTXError, match="in a launch without clusters"):
+        run_cuda(source, "k", 2, 32, (x, alone, np.uint32(0)))
+
+
 def test_a_copy_reports_where_it_writes():
     with pytest.raises(ptx.PTXError, match="both must be in the same"):
         bulk(ACROSS.replace("map(&bar, next)", "at(&bar)"), "256")
