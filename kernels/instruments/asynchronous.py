@@ -2,9 +2,10 @@
 somebody has waited for them.
 
 A cell of shared memory tells four things of them: the copy that is under way to it (`flying`), the
-one that has landed in it (`copied`, with the `column` of `Order` that the memory barrier has which
-it reported to), the one that is under way from it (`lent`), and the warpgroups that multiply with
-it (`factors`). Who touches it then must know, by waiting or by being told, that they are done.
+one that has landed in it (`copied`, with the `barrier` that it reported to: the block that has it,
+times BARRIERS, and its column of `Order`), the one that is under way from it (`lent`), and the
+warpgroups that multiply with it (`factors`). Who touches it then must know, by waiting or by being
+told, that they are done.
 
 Ordinary stores and the asynchronous proxy, which bulk copies and wgmma belong to, see each
 other's bytes only across a fence.proxy.async of the thread that stored (PTX ISA, chapter 8.6,
@@ -233,15 +234,15 @@ class Asynchronous(Overlaps):
         """Copies have landed, and report to memory barriers."""
         shadow, slot = self.shadows["shared"], self.objects.slots(address)
         self.objects.check_report(flight, numbers, row, slot)
-        column = np.zeros(len(flight.ticket), np.int64)
-        column[numbers] = slot % BARRIERS
+        barrier = np.zeros(len(flight.ticket), np.int64)
+        barrier[numbers] = row * BARRIERS + slot % BARRIERS
         self.stamps.append((flight.instruction, "store"))
         for operation, cell, record in flight.part("store", numbers):
             ours = shadow.flying[cell] == record
             operation, cell, record = operation[ours], cell[ours], record[ours]
             shadow.flying[cell] = 0
             shadow.copied[cell] = self.records.pack(self.now(), self.records.thread(record))
-            shadow.column[cell] = column[operation]
+            shadow.barrier[cell] = barrier[operation]
             shadow.filled[cell] = True
         for _, cell, record in flight.part("load", numbers):
             shadow.lent[cell[shadow.lent[cell] == record]] = 0

@@ -55,7 +55,8 @@ class Overlaps(Reports):
             return late
         record = shadow.copied[lanes.cell]
         at = np.flatnonzero((record > 0) & ~skip)
-        at = at[self.unknown(lanes, at, shadow.column[lanes.cell[at]], record[at], event)]
+        row, column = np.divmod(shadow.barrier[lanes.cell[at]], BARRIERS)
+        at = at[self.unknown(lanes, at, row, column, record[at], event)]
         late[at] = True
         for where, other in self.each_place(at, record[at]):
             if self.both_add(event, other):
@@ -74,13 +75,12 @@ class Overlaps(Reports):
     def both_add(self, event, record) -> bool:
         return adds(event.instruction) and adds(self.stamps[self.records.stamp(record)][0])
 
-    def unknown(self, lanes, at, column, record, event):
-        """Which of these lanes do not know that what has a column is done up to the record. Any
-        lane speaks for its warp where the warp acts together."""
+    def unknown(self, lanes, at, row, column, record, event):
+        """Which of these lanes do not know that what has a column, in the blocks `row`, is done up
+        to the record. Any lane speaks for its warp where the warp acts together."""
         stamp, block, thread = self.records.stamp(record), lanes.block[at], lanes.thread[at]
         known = self.order.knows_landed(block, thread, column)
         if self.meetings is not None:
-            row = lanes.row[at]
             far = np.flatnonzero(row != block)
             other = self.order.padded + column[far]
             known[far] = self.known_afar(block[far], thread[far], row[far], other)
@@ -117,7 +117,8 @@ class Overlaps(Reports):
             record = table[lanes.cell]
             at = np.flatnonzero((record > 0) & ~skip & ~busy)
             group = self.records.thread(record[at]) % self.records.padded // WARPGROUP
-            at = at[self.unknown(lanes, at, BARRIERS + group, record[at], event)]
+            row = lanes.row[at]
+            at = at[self.unknown(lanes, at, row, BARRIERS + group, record[at], event)]
             busy[at] = True
             for where, other in self.each_place(at, record[at]):
                 self.two(

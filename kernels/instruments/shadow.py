@@ -97,7 +97,7 @@ class Shadow:
         """Keep what `asynchronous` needs to know of each cell."""
         total = self.written.size
         self.copied, self.lent = np.zeros(total, np.int64), np.zeros(total, np.int64)
-        self.column = np.zeros(total, np.int64)
+        self.barrier = np.zeros(total, np.int64)
         self.factors = Latest(self.records, total, LANES)
 
     def supersede(self, cell) -> None:

@@ -241,11 +241,13 @@ class Step:
         list of blocks; `limits` (`warps`, `lines`) as for `trace.trace`; counts are of all.
         Raises ValueError for a shape that the step cannot do.
         """
-        return self.kernel.trace(*self._launch(M, N, K), PARAMETERS, keep=keep, **limits)
+        launch = self._launch(M, N, K)  # first: it refuses what need not be compiled
+        return self.kernel.trace(*launch, PARAMETERS, keep=keep, **limits)
 
     def pipeline(self, M: int, N: int, K: int, keep: Sequence[int] = (0, 0)) -> Pipeline:
         """Run as `trace` does, and keep who fills and who reads which part of shared memory."""
-        return self.kernel.pipeline(*self._launch(M, N, K), keep=keep)
+        launch = self._launch(M, N, K)
+        return self.kernel.pipeline(*launch, keep=keep)
 
     def _launch(self, M: int, N: int, K: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple]:
         """Grid, block and arguments of C = A B, of random matrices."""

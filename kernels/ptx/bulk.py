@@ -2,6 +2,8 @@
 
 Into shared memory they report to an mbarrier, and have read their source when they are issued;
 into global memory they belong to a bulk group of the thread (see `proxy`).
+An H200 does nothing for a copy of 0 bytes, and of 24 bytes it copies a part without a word; here
+both are errors because PTX asks for a positive multiple of 16.
 PTX ISA, chapter 9.7.9.25.4 (bulk copies) and 9.7.9.25.3 (their groups).
 """
 
@@ -63,7 +65,7 @@ def reduce(i: Instruction, at):
     if source == "global" or ".".join(rest) not in REDUCTIONS.get(to, ()):
         raise Unsupported(".".join(i.modifiers))
     name, kind = rest[0], rest[-1]
-    operation = atomics.operation(name, kind)(to)
+    operation = atomics.combined(name, kind, to)
     bits = "b16" if kind in atomics.HALVES else kind
     combine = lambda cargo, numbers: cargo.reduce(numbers, bits, operation)
     return transfer(i, at, to, source, combine)
@@ -166,12 +168,11 @@ def check_sizes(i, state, at: Places, size: np.ndarray) -> None:
 
 def require_cluster(i, state, targets: Places) -> None:
     """An H200 stops with "illegal instruction" at a copy from shared memory to shared memory in
-    a launch without clusters. In a cluster it may go to any block, the thread's own too."""
-    if state.launch.cluster.size == 1 and len(targets):
+    a launch without clusters. In a cluster, even of one block, it may go to the thread's own."""
+    if not state.launch.cluster.explicit and len(targets):
         raise PTXError(
-            f"{i.opcode} from shared::cta to shared::cluster in a block that is in no cluster "
-            "with others: its own shared memory is all there is, and a GPU stops here; let the "
-            "threads copy, or give the kernel __cluster_dims__",
+            "a bulk copy from shared::cta to shared::cluster in a launch without clusters, where "
+            "a GPU stops: let the threads copy, or give the kernel __cluster_dims__",
             instruction=i,
             thread=targets.thread_name(state, 0),
         )

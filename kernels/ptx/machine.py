@@ -57,7 +57,7 @@ from .registers import Slots, with_clocks
 from .schedule import STEP_LIMIT, run_chunks
 from .state import Launch, State
 from .syntax import Entry, Function, Instruction, Vector
-from .temporaries import giving_up, last_uses, temporaries
+from .temporaries import giving_up, keep_freed_memory, last_uses, temporaries
 
 CHUNK_THREADS = 32768  # as many as keep the working set in the L2 cache of a core
 DEEP_CHUNK_THREADS = 2048  # with the stacks of recursive functions
@@ -369,14 +369,6 @@ def run(
         finally:
             launch.printer.flush()
     write_back(held)
-
-
-@functools.cache
-def keep_freed_memory() -> None:
-    """Freeing one large array makes glibc keep smaller ones for what comes next (mallopt(3),
-    M_MMAP_THRESHOLD). Otherwise each array of 256 KiB goes back to the system and its pages come
-    anew: three times the time of a multiply-add. Other allocators do not mind."""
-    np.empty(31 << 20, np.uint8)
 
 
 def rows_of(name: str, layout: Layout, rows: tuple[int, int], names) -> memory.Space:

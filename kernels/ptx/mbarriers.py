@@ -7,6 +7,13 @@ bytes are missing; the next one begins then, in which as many arrivals are pendi
     there before somebody expects them), 61 parity of the phase, 62-63 what no other memory has
 
 PTX leaves the layout open. A state (of mbarrier.arrive) is what the object was before.
+
+Checked on an H200, where PTX says nothing of it:
+- A wait for a parity takes the lowest bit of its operand, so that a running number of phases will
+  do; so it does here.
+- 0 arrivals change nothing, and an object that mbarrier.init has not made is used as its bytes
+  say; here both are errors, because they are mistakes in a kernel.
+- More arrivals than are pending, and more bytes than can be counted, end the kernel; here too.
 PTX ISA, chapter 9.7.13.15 (mbarrier).
 """
 
@@ -225,13 +232,16 @@ def put(i, state, at: Places, new: Objects, completes: bool = True) -> None:
 
 
 def wanted(i, state, at: Places, given: np.ndarray, by_parity: bool) -> np.ndarray:
-    """The parities of the phases that threads wait for, by what they give: parities or states."""
-    wrong = given > 1 if by_parity else ~is_object(given)
+    """The parities of the phases that threads wait for, by what they give: states, or
+    numbers of which the lowest bit is the parity."""
+    if by_parity:
+        return given.astype(np.int64) & 1
+    wrong = ~is_object(given)
     if wrong.any():
         n = int(np.argmax(wrong))
-        what = "a phase's parity is 0 or 1" if by_parity else "no mbarrier.arrive gave this state"
-        refuse(i, state, at, n, f"is asked for {int(given[n]):#x}: {what}")
-    return given.astype(np.int64) if by_parity else parity(given)
+        why = f"is asked for {int(given[n]):#x}: no mbarrier.arrive gave this state"
+        refuse(i, state, at, n, why)
+    return parity(given)
 
 
 def stuck(i, state, at: Places) -> Endless:

@@ -1,5 +1,8 @@
 """st.async and red.async: stores and reductions in the shared memory of a block of the cluster,
-which report their bytes to an mbarrier of that block.
+which report their bytes to an mbarrier.
+
+PTX wants the mbarrier in the block that is written to. An H200 lets st.async report to another
+block's, and so does this; red.async, of which that was not tried, is refused it.
 
 They land when a thread looks at the mbarrier, as bulk copies do (`proxy`).
 PTX ISA, chapters 9.7.9.12 (st.async) and 9.7.13.8 (red.async).
@@ -45,7 +48,6 @@ def operands(i: Instruction, at, words: set[str]):
         right = within(i, state, "store", shared, target, size * lanes, size * lanes)
         right[right] = within(i, state, "atomic", shared, barrier[right], 8, 8)
         target, barrier = target[right], barrier[right]
-        require_together(i, state, target, barrier)
         values = [flat(read(registers), state, target.block, target.thread) for read in readers]
         return target, barrier, values
 
@@ -98,6 +100,7 @@ def reduce(i: Instruction, at):
 
     def execute(state, mask):
         target, barrier, (values,) = find(state, mask)
+        require_together(i, state, target, barrier)
 
         def land(now):
             view = state.spaces["shared"].views[size].view(dtype)

@@ -121,13 +121,7 @@ class Team:
     def tile(self, name: str, read, shape) -> Tile:
         bits, which = np.unique(self.same(f"the descriptor of {name}", read), return_inverse=True)
         which = which.reshape(-1)
-        space, found = self.state.spaces["shared"], []
-        for n, each in enumerate(bits.tolist()):
-            try:
-                found.append(decoded(each))
-            except ValueError as error:
-                thread = self.thread(int(np.argmax(which == n)))
-                raise PTXError(str(error), instruction=self.i, thread=thread) from None
+        space, found = self.state.spaces["shared"], [decoded(each) for each in bits.tolist()]
         outside = [space.check(units(each, *shape), None, UNIT, UNIT) for each in found]
         tile = Tile(name, found, which, shape, outside)
         for n, wrong in enumerate(outside):

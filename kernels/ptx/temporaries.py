@@ -7,7 +7,10 @@ used over and over.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+
+import numpy as np
 
 from . import isa
 from .syntax import Instruction
@@ -52,3 +55,11 @@ def giving_up(execute, names: Sequence[str], slots):
             state.registers[at] = nothing
 
     return run
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Freeing one large array makes glibc keep smaller ones for what comes next (mallopt(3),
+    M_MMAP_THRESHOLD). Otherwise each array of 256 KiB goes back to the system and its pages come
+    anew: three times the time of a multiply-add. Other allocators do not mind."""
+    np.empty(31 << 20, np.uint8)

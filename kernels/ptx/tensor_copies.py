@@ -95,23 +95,32 @@ def box_of(i: Instruction, operand, rank: int, at):
                     instruction=i,
                     thread=thread,
                 )
-            check_innermost(i, state, tile, corner[which, 0], issuers[which])
+            check_corner(i, state, tile, corner[which], issuers[which])
             yield which, start, tile, corner[which]
 
     return find
 
 
-def check_innermost(i, state, tile: Tile, coordinate: np.ndarray, issuers: Places) -> None:
+def check_corner(i, state, tile: Tile, corner: np.ndarray, issuers: Places) -> None:
     """An H200 stops with "illegal instruction" for a box that begins between multiples of 16
-    bytes along the innermost dimension, be it inside of the tensor or not; the other coordinates
-    may be any."""
-    wrong = coordinate * tile.width % UNIT != 0
+    bytes along the innermost dimension, be it inside of the tensor or not, and for one that is
+    stored and begins before the tensor. Other coordinates may be any."""
+    wrong = corner[:, 0] * tile.width % UNIT != 0
     if wrong.any():
         n = int(np.argmax(wrong))
         raise PTXError(
-            f"the innermost coordinate is {int(coordinate[n])}, in elements of {tile.width} "
+            f"the innermost coordinate is {int(corner[n, 0])}, in elements of {tile.width} "
             f"bytes: it must be a multiple of {UNIT // tile.width}, so that the box begins at a "
             f"multiple of {UNIT} bytes along that dimension; a GPU stops here",
+            instruction=i,
+            thread=issuers.thread_name(state, n),
+        )
+    before = (corner < 0) & (GROUPED in i.modifiers)
+    if before.any():
+        n = int(np.argmax(before.any(1)))
+        raise PTXError(
+            f"the box that is stored begins at the coordinates {tuple(corner[n].tolist())}: none "
+            "may be negative, as it may in a copy into shared memory; a GPU stops here",
             instruction=i,
             thread=issuers.thread_name(state, n),
         )
@@ -239,7 +248,7 @@ def reduce(i: Instruction, at):
     def operation(tile: Tile):
         if tile.kind not in REDUCTIONS[name]:
             raise PTXError(f".{name} is not for elements of type .{tile.kind}", instruction=i)
-        function = atomics.operation(name, tile.kind)("global")
+        function = atomics.combined(name, tile.kind, "global")
         return DTYPES["u16" if tile.kind in atomics.HALVES else tile.kind], function
 
     return write_out(i, at, rank, words, operation)

@@ -13,6 +13,7 @@ from . import gpu
 
 UNIT = 16  # bytes that addresses, strides and the innermost extent of a box are multiples of
 MOST_SIZE, MOST_STRIDE, MOST_BOX, MOST_STEP = 1 << 32, 1 << 40, 256, 8
+MOST_BYTES = 227 << 10  # of a box: the shared memory that a block can have
 FILLS = ("zeros", "nan")
 PROMOTIONS = (0, 64, 128, 256)
 NUMPY = {  # dtypes and what the driver calls them
@@ -32,8 +33,8 @@ class TensorMap(Mapped):
     a larger array, `A[:, 64:]`.
     box: the elements that a copy spans along each dimension. The coordinates of a copy say where
     it begins: the innermost must be a multiple of 16 bytes, so of 4 for float32 and of 8 for
-    float16, or the GPU stops with "illegal instruction". All of them may lie outside of the
-    array, and be negative.
+    float16, or the GPU stops with "illegal instruction". They may lie outside of the array, and
+    be negative where the copy is into shared memory.
     dtype: "bfloat16" for an array of uint16 that holds those.
     swizzle: 0, 32, 64 or 128: the order of 16-byte units in shared memory.
     strides: bytes between neighbours along each dimension, where they are not the array's own.
@@ -82,6 +83,10 @@ class TensorMap(Mapped):
             )
         sizes, apart, box, steps = (x[::-1] for x in (sizes, apart, box, steps))
         tile = Tile(kind, sizes, apart, box, steps, swizzle, fill == "nan")  # innermost first
+        if tile.size > MOST_BYTES:
+            raise ValueError(
+                f"the box is {tile.size} bytes: a block has at most {MOST_BYTES} of shared memory"
+            )
         super().__init__(memory, offset, tile)
         self.promotion = promotion
 

@@ -174,6 +174,35 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) counts(int n, const int* in
 """
 )
 
+# every thread stores in the other block, and its own block is told when the bytes are there
+TOLD = (
+    CLUSTERS
+    + """\
+#define SEND_TO(p, rank, value, b, own) asm volatile("{ .reg .b32 a, c;" \\
+    " mapa.shared::cluster.u32 a, %0, %2; mapa.shared::cluster.u32 c, %3, %4;" \\
+    " st.async.shared::cluster.mbarrier::complete_tx::bytes.u32" \\
+    " [a], %1, [c]; }" :: AT(p), "r"(value), "r"(rank), AT(b), "r"(own) : "memory")
+extern "C" __global__ void __cluster_dims__(2, 1, 1) swap(int n, const int* in, int* out)
+{
+    __shared__ int got[64];
+    __shared__ alignas(8) unsigned long long sent;
+    int t = threadIdx.x, me = rank();
+    if (t == 0) {
+        INIT(&sent, 1);
+        PROXY;
+        EXPECT(&sent, 256);
+    }
+    SYNC;
+    SEND_TO(&got[t], me ^ 1, in[blockIdx.x * 64 + t], &sent, me);
+    WAIT(&sent, 0);
+    SYNC;
+    out[blockIdx.x * 64 + t] = got[t ^ 1];
+}
+"""
+)
+AFTER_READING = "got[t ^ 1];\n}\n"
+TELLS = "    WAIT(&sent, 0);\n    SYNC;\n"
+
 # the first barrier of the cluster tells of nothing but what the fence is for
 RELAXED = edit(
     MULTICAST,
@@ -187,6 +216,7 @@ INITIALISED = "fence.mbarrier_init.release.cluster;"
 
 CORRECT = (
     small("memory barriers begin with a relaxed arrival", RELAXED, "sums", 2, 96, STAGES),
+    small("stores that report to their sender", TOLD, "swap", 2, 64, "128 int[128] int[128]"),
     small("sums in the other block", RED, "counts", 2, 64, "128 int[128] int[8]"),
     small("a reduction over a cluster", REDUCTION, "total", 8, 64, TOTALS),
     small("a halo of each block", HALO, "smooth", 4, 32, LINES),
@@ -195,6 +225,21 @@ CORRECT = (
 )
 
 FAULTY = (
+    small(
+        "the sender does not tell the other block that the bytes are there",
+        edit(
+            TOLD,
+            (TELLS, "    WAIT(&sent, 0);\n"),
+            (AFTER_READING, AFTER_READING.replace("}\n", "    SYNC;\n}\n")),
+            marked("= got[t ^ 1];", "fault"),
+            marked("&sent, me);", "other"),
+        ),
+        "swap",
+        2,
+        64,
+        "128 int[128] int[128]",
+        "asynchronous copy",
+    ),
     small(
         "a relaxed arrival without a fence",
         edit(

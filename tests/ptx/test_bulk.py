@@ -214,7 +214,7 @@ def test_from_shared_to_shared_memory():
 
 def test_from_shared_to_shared_memory_in_a_block_of_its_own():
     body = FILLED + EXPECT.format(48) + f"{ACROSS} [%b+256], [%b+16], 48, [%a];\n"
-    with pytest.raises(ptx.PTXError, match=r"in no cluster with others.*a GPU stops here"):
+    with pytest.raises(ptx.PTXError, match="in a launch without clusters, where a GPU stops"):
         run(body)
 
 
@@ -438,14 +438,24 @@ def test_bfloats_are_combined(op):
     assert np.frombuffer(found, np.uint16).tolist() == want.tolist()
 
 
-def test_subnormal_float_sums_are_zeros_and_those_of_halves_are_not():
-    tiny = np.full(64, 1e-40, np.float32)
-    body = (
-        LOADED + f"{REDUCE}.add.f32 [%h], [%b], 256;\n" + COMMIT + "cp.async.bulk.wait_group 0;\n"
+def test_sums_of_floats_have_the_bits_of_an_h200():
+    """Subnormals are kept, other than by atomic additions of global memory; one NaN."""
+    there = "00000001 00000001 00000001 00000001 80000001 80000001 00400000 00400000 00400000 "
+    there += "00800000 00800000 80800000 7f800000 7fc00001 3f800000 80000000"
+    given = "00000001 80000001 00400000 80800000 80000001 00800000 00400000 7f800000 80000000 "
+    given += "80000001 80800000 00400000 7fc00001 00000001 3f800000 80000000"
+    want = "00000002 00000000 00400001 807fffff 80000002 007fffff 00800000 7f800000 00400000 "
+    want += "007fffff 00000000 80400000 7fffffff 7fffffff 40000000 80000000"
+    old, new, sums = (
+        np.array([int(x, 16) for x in row.split()], np.uint32) for row in (there, given, want)
     )
-    assert run(body, source=tiny, target=tiny.copy()) == bytes(256)
+    body = LOADED + f"{REDUCE}.add.f32 [%h], [%b], 64;\n" + COMMIT
+    body += "cp.async.bulk.wait_group 0;\n"
+    source = np.zeros(64, np.uint32)
+    source[:16] = new
+    assert run(body, source=source, target=old.copy()) == sums.tobytes()
     small = np.full(128, 2.0**-24, np.float16)
-    body = body.replace("add.f32", "add.noftz.f16")
+    body = body.replace("add.f32", "add.noftz.f16").replace("[%b], 64", "[%b], 256")
     assert run(body, source=small, target=small.copy()) == (small + small).tobytes()
 
 

@@ -392,8 +392,8 @@ def test_more_bytes_than_can_be_counted(name, sign):
 
 def test_what_a_wait_may_be_asked_for():
     body = "mbarrier.test_wait.parity.shared.b64 %p1, [%a], %n8;\n"
-    with pytest.raises(ptx.PTXError, match=r"is asked for 0x2: a phase's parity is 0 or 1"):
-        run(body, 3, [0, 1, 2])
+    body += "selp.u32 %n0, 1, 0, %p1;\n"  # the lowest bit: in phase 0, that of parity 1 is over
+    assert run(body, 8, [0, 1, 2, 3, 254, 255, 1 << 31, 2**32 - 1])[:, 0].tolist() == [0, 1] * 4
     body = "mov.b64 %s0, 5;\nmbarrier.test_wait.shared.b64 %p1, [%a], %s0;\n"
     with pytest.raises(ptx.PTXError, match=r"is asked for 0x5: no mbarrier.arrive gave this state"):
         run(body, 1)

@@ -144,8 +144,17 @@ def test_a_fault_says_whose_memory_it_is():
             assert found[0].mask.all() and found[0].rows is None
 
 
-def test_the_mbarrier_lies_in_the_same_block():
+def test_a_store_may_report_to_another_block():
+    """The bytes lie there when that block's mbarrier says so; who has to wait is its neighbour."""
     send = EVERYBODY.replace("map(&bar, r)", "map(&bar, r ^ 1)")
+    out = asynchronous(send, 4 * 128, look="wait(&bar, 0); cluster_sync();")
+    assert (out == 100 * np.arange(4)[:, None] + np.arange(32)).all()
+    with pytest.raises(ptx.Endless, match="512 bytes are missing"):
+        asynchronous(send.replace("r ^ 1", "0").replace("&bar, 0", "&bar, rank & 2"), 4 * 128)
+
+
+def test_a_reduction_reports_to_the_same_block():
+    send = ADDED.replace("OP", "add.u32").replace("map(&bar, r)", "map(&bar, r ^ 1)")
     with pytest.raises(ptx.PTXError, match="both must be in the same"):
         asynchronous(send, 4 * 128)
 
@@ -310,6 +319,26 @@ def test_a_copy_to_another_block():
 def test_a_bulk_reduction_over_a_cluster():
     out, t = bulk(COMBINED, "1024"), np.arange(32)
     assert (out == np.r_[7 + 600 + 4 * t, 7 + 6000 + 4 * t]).all()
+
+
+OWN = ACROSS.replace("(rank + 1) % 4", "rank")
+
+
+@pytest.mark.parametrize(
+    "to, report", [("map(box, next)", "map(&bar, next)"), ("at(box)", "at(&bar)")]
+)
+def test_a_copy_to_the_own_block_in_a_cluster(to, report):
+    copy = OWN.replace("map(box, next)", to).replace("map(&bar, next)", report)
+    out, t = bulk(copy, "256"), np.arange(32)
+    for rank in range(4):
+        assert (out[:, rank] == np.r_[100 * rank + t, 1000 * rank + t]).all()
+    x, alone = np.arange(100, dtype=np.uint32), np.zeros((2, 64), np.uint32)
+    source = BULK.replace("COPY", copy).replace("EXPECT", "256").replace("(2, 2)", "(1)")
+    run_cuda(source, "k", 2, 32, (x, alone, np.uint32(0)))
+    assert (alone == np.r_[t, t]).all()  # a cluster of one block, whose rank is 0
+    source = source.replace("__cluster_dims__(1) ", "")
+    with pytest.raises(ptx.PTXError, match="in a launch without clusters"):
+        run_cuda(source, "k", 2, 32, (x, alone, np.uint32(0)))
 
 
 def test_a_copy_reports_where_it_writes():

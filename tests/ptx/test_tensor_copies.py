@@ -242,7 +242,7 @@ def test_boxes_go_back_but_for_what_is_outside(rank):
     first, box = floats(SHAPES[rank]), BOXES[rank]
     new = floats(box)
     last = tuple(n - 1 for n in first.shape)
-    for corner in ((0,) * rank, (-1,) * rank, last, tuple(n + 5 for n in first.shape)):
+    for corner in ((0,) * rank, (4,) * rank, last, tuple(n + 5 for n in first.shape)):
         array = first.copy()
         corner = at_unit(corner, 4)
         store(kernels.TensorMap(array, box), corner, new.view(np.uint8).ravel())
@@ -305,6 +305,17 @@ def test_reductions_of_floats():
     new[:] = 0x3C00  # 2^-7
     store(tensor, (0, 0), new.view("u1").ravel(), reduction="add")
     assert (array[:2, :8] == 0x3F81).all() and (array[2:] == 0x3F80).all()
+
+
+def test_sums_of_subnormal_floats_and_a_box_of_which_nothing_is_inside():
+    tiny = np.full((8, 8), 1e-40, np.float32)
+    array, whole = tiny.copy(), np.ones((8, 8), np.uint32)
+    tensor = kernels.TensorMap(array, (8, 8))
+    store(tensor, (0, 0), tiny.view("u1").ravel(), reduction="add")
+    assert (array == tiny + tiny).all() and array[0, 0] > 0
+    for each in (tensor, kernels.TensorMap(whole, (8, 8))):
+        store(each, (8, 0), tiny.view("u1").ravel(), reduction="add")
+    assert (array == tiny + tiny).all() and (whole == 1).all()
 
 
 def test_blocks_that_add_to_one_box():
@@ -374,7 +385,7 @@ def test_rows_that_touch_are_one_stretch():
 
 def test_what_a_store_tells():
     array = floats((8, 64))
-    args = [kernels.TensorMap(array, (4, 64)), np.array([0, -1], np.int32)]
+    args = [kernels.TensorMap(array, (4, 64)), np.array([0, 5], np.int32)]
     args += [np.zeros(1024, np.uint8), np.int32(1024), np.int32(0)]
     events = events_of(source(STORE, 2), "store", args, 1024)
     (started,) = [event for event in events if isinstance(event, Started)]
@@ -413,6 +424,16 @@ def test_an_innermost_coordinate_between_multiples_of_16_bytes(dtype, column, ea
         store(tensor, (0, column), np.zeros(1024, np.uint8))
     with pytest.raises(PTXError, match=words):
         store(tensor, (0, column), np.zeros(1024, np.uint8), reduction="add")
+
+
+@pytest.mark.parametrize("corner", ((-1, 0), (0, -4), (-4, -8)))
+def test_a_box_that_is_stored_begins_in_the_tensor_or_after_it(corner):
+    tensor = kernels.TensorMap(np.zeros((8, 64), np.float32), (4, 16))
+    row, column = corner
+    words = rf"coordinates \({column}, {row}\): none may be negative"
+    for reduction in ("", "add"):
+        with pytest.raises(PTXError, match=words):
+            store(tensor, corner, np.zeros(256, np.uint8), reduction=reduction)
 
 
 def test_the_thread_that_names_a_wrong_coordinate_is_named():
