@@ -323,7 +323,10 @@ def test_a_gpu_copies_the_same(swizzle):
     for shape, back in itertools.product(shapes.values(), (False, True)):
         box = (*(min(3, n) for n in shape[:-1]), max(16, swizzle or 64) // 4)
         array, size = floats(*shape), room(box, 4, swizzle)
-        corner = (-1, *(n - 2 for n in shape[1:]))
+        # beyond the end, and into shared memory also before the beginning
+        corner = (*(n - 2 for n in shape[:-1]), shape[-1] - 8)
+        if not back:
+            corner = (-8,) if len(shape) == 1 else (-1, *corner[1:])
         if not back:
             tensor = kernels.TensorMap(array, box, swizzle=swizzle)
             got = load(tensor, corner, tensor.tile.size, size, device="gpu")
