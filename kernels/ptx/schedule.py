@@ -128,8 +128,7 @@ class Turns:
             if state.changed:
                 state.changed, self.progressed, quiet = False, True, 0
                 if state.polls:
-                    state.polls.clear()
-                    state.missed.clear()
+                    state.forget_looks()
             elif state.impatient:
                 state.impatient, fair_until = False, turn + FAIR_TURNS
                 if quiet >= QUIET and not (self.alone and not self.progressed):

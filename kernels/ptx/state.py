@@ -120,6 +120,11 @@ class State:
         self.launch.tickets += count
         return np.arange(self.launch.tickets - count, self.launch.tickets)
 
+    def forget_looks(self) -> None:
+        """Memory has changed: whoever looked at it before may find something else now."""
+        self.polls.clear()
+        self.missed.clear()
+
     def first_thread(self, mask) -> str:
         return self.describe_thread(*np.argwhere(self.full(mask))[0].tolist())
 
