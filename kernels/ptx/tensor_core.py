@@ -11,7 +11,8 @@ addition would be rounded. It goes:
    plus that of its b: 0 for 1.5 * 1.5, although the product is above 2. A subnormal number (one
    below the smallest normal number of its format, with fewer significant bits) counts with the
    exponent of that smallest normal number. A product or an accumulator that is zero has no
-   exponent. `top` is the largest of all these exponents.
+   exponent. `top` is the largest of all these exponents; where sums are float16 it is never less
+   than -21.
 2. Each product and the accumulator are cut to a multiple of 2**(top - KEPT). Cutting drops the bits
    below; it never rounds up, so the value moves towards zero.
 3. What is left is added exactly.
@@ -27,8 +28,8 @@ but the sign. mma.sync and wgmma give the same bits, and so does wmma, of which 
 were tried. Products of bytes and of float64 are simpler: see `tensor_core`.
 
 All this was measured, and tests/data/nvidia_h200_tensor_cores.npz has products that tell it from
-other rules. The one exception is a float16 accumulator of zero: none of them tells whether it has
-an exponent, and it is taken to have none, as one of float32 has none.
+other rules; for the least `top` of float16 sums, which shows when the accumulator is zero, the
+tests have them.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ import numpy as np
 from .floats import fma64
 
 KEPT = 25  # bits below the leading one of the largest exponent
+LEAST_TOP_OF_HALVES = 2.0**-21
 WORKING_SET = 32768  # products at a time: their arrays stay in the L2 cache of a core
 
 
@@ -211,6 +213,8 @@ def block_sum(products, power, c, rule: Rule):
     """The sum of a block: float64 products, which are lost, and their powers of two (k, …), and
     the accumulator (…)."""
     top = np.maximum(power.max(0), powers(c, LEAST["f16" if rule.half else "f32"]))
+    if rule.half:
+        top = np.maximum(top, LEAST_TOP_OF_HALVES)
     unit = np.where(top > 0, top, 1.0) * 2.0**-KEPT
     per_unit = 1 / unit
     products *= per_unit

@@ -162,6 +162,23 @@ def test_bf16_as_bits_or_as_floats():
         tensor_core(a, b + np.float32(1e-4), c, "bf16")
 
 
+@pytest.mark.parametrize(
+    "large, kept", [(None, 21), (-23, 21), (-22, 21), (-21, 21), (-20, 20), (-15, 15)]
+)
+def test_the_least_exponent_of_half_sums(large, kept):
+    """Half of the smallest float16 is a tie, which a product of 2**(-25 - n) breaks if it is not
+    cut: on an H200 up to n = `kept`, beside a product of 2**large."""
+    for n in range(10, 24):
+        a, b = np.zeros((1, 16), np.float16), np.zeros((16, 1), np.float16)
+        for k, exponent in enumerate((-25, -25 - n, large)):
+            if exponent is not None:
+                of_a = max(-24, exponent // 2)
+                a[0, k], b[k, 0] = 2.0**of_a, 2.0 ** (exponent - of_a)
+        c = np.zeros((1, 1), np.float16)
+        above = tensor_core(a, b, c, "f16.f16")[0, 0] - (0 if large is None else 2.0**large)
+        assert above == (2.0**-24 if n <= kept else 0)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_half_sum_that_rounds_to_zero_has_no_sign(sign):
     """Half of the smallest float16 is a tie, and zero is the even one of the two."""
