@@ -107,7 +107,7 @@ def copy_wavefronts(sources, targets, width: int, active=None) -> np.ndarray:
     Lines are found in rounds, as for a load. In each a group of lanes takes as many wavefronts as
     the most words that leave one bank or reach one: a word for two places leaves its bank twice.
     Of 75 patterns measured on an H200 (`tests/data/nvidia_h200_copies.json`) 57 are met, those
-    of neighbouring lanes among them; the others are up to 47 per cent off.
+    of neighbouring lanes among them; the others are up to 46 per cent off.
     """
     sources, targets = np.broadcast_arrays(sources, targets)
     left = np.broadcast_to(True if active is None else active, sources.shape).copy()

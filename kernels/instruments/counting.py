@@ -51,13 +51,13 @@ from .metrics import (
 Parts = dict[int, tuple[Part, ...]]  # by id() of an instruction; others stay as written
 PATTERNS = 4096  # remembered at most
 WGMMA_BYTES = 128  # of an operand of wgmma that a wavefront of shared memory brings
-# What ncu counts of such an instruction for each warp: the metric, and how many.
+# The metric in which ncu counts each warp that comes by such an instruction.
 PER_WARP = {
-    "ldmatrix": (LDMATRIX, 1),
-    "stmatrix": (STMATRIX, 1),
-    "cp.async": (ASYNC_COPIES, 1),
-    "mma": (TENSOR, 1),
-    "wgmma.mma_async": (TENSOR, 1),
+    "ldmatrix": LDMATRIX,
+    "stmatrix": STMATRIX,
+    "cp.async": ASYNC_COPIES,
+    "mma": TENSOR,
+    "wgmma.mma_async": TENSOR,
 }
 MATRIX = ("ldmatrix", "stmatrix")
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
@@ -181,7 +181,7 @@ class Tally:
         """Whoever comes to the instruction `at` executes the body, active or not."""
         for i in body:
             kind = isa.lookup(i).memory
-            if i.opcode in PER_WARP:
+            if i.opcode in MATRIX:
                 continue
             if isa.space(i) == "shared" and kind in KINDS and isa.lookup(i).kind in KINDS:
                 parts = len(self.parts.get(id(i), "1"))
@@ -196,7 +196,7 @@ class Tally:
                 sum(
                     self.multiply_adds.get(id(i), 0) for i in event.instructions if i.guard is None
                 ),
-                sum(map(per_warp, event.instructions), Counter()),
+                Counter(filter(None, (PER_WARP.get(isa.name(i)) for i in event.instructions))),
             )
         multiply_adds, others = self.runs[key]
         if multiply_adds:
@@ -277,7 +277,7 @@ class Tally:
             )
             for name, count in zip(names, counts):
                 if name is SHARED_INSTRUCTIONS and (
-                    opcode in PER_WARP or id(event.instruction) in self.under
+                    opcode in MATRIX or id(event.instruction) in self.under
                 ):
                     continue
                 if name:
@@ -345,12 +345,6 @@ def sector_bytes(stretches: ptx.Stretches) -> np.ndarray:
     """The bytes of the sectors that each stretch of global memory lies in."""
     first = stretches.start // SECTOR_BYTES
     return ((stretches.start + stretches.size - 1) // SECTOR_BYTES - first + 1) * SECTOR_BYTES
-
-
-def per_warp(i: ptx.Instruction) -> Counter:
-    """What Nsight Compute counts of an instruction for each warp that comes by it."""
-    metric, count = PER_WARP.get(isa.name(i), (None, 0))
-    return Counter({metric: count} if metric else {})
 
 
 def _threads(event) -> int:

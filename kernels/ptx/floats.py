@@ -50,7 +50,12 @@ def fma32(a, b, c):
     subnormal, so only where they are is looked at again.
     """
     a, b = a.astype(np.float64), b.astype(np.float64)  # faster than ufuncs of mixed types
-    return add_to_product(np.multiply(a, b, out=a if a.shape == b.shape else None), c)
+    return add_to_product(multiplied(a, b), c)
+
+
+def multiplied(a, b):
+    """a * b in float64; a may be overwritten."""
+    return np.multiply(a, b, out=a if a.shape == b.shape else None)
 
 
 def add_to_product(product, c):
@@ -82,7 +87,7 @@ def fma32_each(terms, shape):
     whole = shape[0] * shape[1]
     if len(terms) == 1:
         [(a, b, c)] = terms
-        return [add_to_product(np.multiply(a, b, out=a if a.shape == b.shape else None), c)]
+        return [add_to_product(multiplied(a, b), c)]
     if any(c.size < whole for _, _, c in terms):  # in the first pass of a loop
         return [fma32(*each) for each in terms]
     s, product = np.empty((len(terms), *shape)), np.empty(shape)
