@@ -1,0 +1,385 @@
+// Tensor cores: float32 in parts
+//
+// A tensor core multiplies numbers of few bits, 8 for BF16. Three such numbers hold the 24 bits of
+// a float32: the number rounded to BF16, what that left over rounded again, and the rest. The
+// product of two numbers is then nine products, of which the three smallest are below what a
+// float32 holds. The first launch, `pack`, splits A and B and lays tiles of the parts down as they
+// will lie in shared memory; the second copies whole tiles and multiplies six pairs of parts.
+// Tensor cores cut their sums where an FMA rounds. So they sum BK products of each pair, the
+// smallest pairs first, and ordinary additions take it from there.
+// Parts of numbers below LEAST lose bits, and infinite ones have none. Rows and columns that hold
+// such a number, and those whose sums are not finite, are computed by FMAs, as is all of C if K is
+// below LEAST_K.
+// Look at the errors, which are no larger than those of FMAs, and at the speed. KIND=1 PARTS=2 has
+// two TF32 numbers and three products, KIND=2 PARTS=2 two of FP16, scaled for each tile, with 22
+// bits; ALL=1 keeps all products; PROMOTE=0 lets the tensor cores sum along all of K.
+//
+// launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=256, when=K >= LEAST_K)
+// launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * (PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN) + 64))
+// workspace: ((K + BK - 1) // BK) * (((M + BM - 1) // BM) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BM + 32) + ((N + BN - 1) // BN) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BN + 32))
+// arguments: lda ldb ldc workspace
+// compute capability: 8.0
+// variant: KIND=1 PARTS=2 BK=16
+
+#ifndef BM
+#define BM 128
+#endif
+#ifndef BN
+#define BN 128
+#endif
+#ifndef BK
+#define BK 32
+#endif
+#ifndef WM
+#define WM 64
+#endif
+#ifndef WN
+#define WN 64
+#endif
+#ifndef STAGES
+#define STAGES 2
+#endif
+#ifndef BLOCKS
+#define BLOCKS 2
+#endif
+#ifndef GROUP
+#define GROUP 16
+#endif
+#ifndef KIND
+#define KIND 0
+#endif
+#ifndef PARTS
+#define PARTS 3
+#endif
+#ifndef ALL
+#define ALL 0
+#endif
+#ifndef PROMOTE
+#define PROMOTE 1
+#endif
+#ifndef LEAST_K
+#define LEAST_K 3
+#endif
+#ifndef TRANS_A
+#define TRANS_A 0
+#endif
+#ifndef TRANS_B
+#define TRANS_B 0
+#endif
+
+#define BF16 0
+#define TF32 1
+#define FP16 2
+#define PER_UNIT (KIND == TF32 ? 4 : 8)  // numbers in 16 bytes, the unit of copies and of ldmatrix
+#define UNITS (BK / PER_UNIT)            // of a row of a tile
+#define ORDERS (ALL ? 2 * PARTS - 1 : PARTS)  // pairs p, q of parts are multiplied if p + q is less
+#define LEAST (KIND == FP16 ? 0x1p-14f : 0x1p-110f)  // numbers below it lose bits
+#define THREADS (BM / WM * (BN / WN) * 32)
+#define PACKERS 256  // threads of a block of `pack`
+#define SLICE 32     // columns of C whose sums a warp holds twice
+#define FLOAT4(x) (*(float4*)&(x))
+#define ARGUMENTS                                                                         \
+    int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C, \
+        int lda, int ldb, int ldc, float *workspace
+
+static_assert(KIND == BF16 || KIND == TF32 || KIND == FP16, "parts are BF16, TF32 or FP16");
+static_assert(BM % WM == 0 && BN % WN == 0, "warps divide the tile evenly");
+static_assert(WM % 16 == 0 && WN % SLICE == 0, "mma multiplies 16 rows by 8 columns");
+static_assert(BK % (2 * PER_UNIT) == 0, "mma takes two units along k");
+static_assert(BM % 64 == 0 && BN % 64 == 0 && BM <= 128 && BN <= 128, "a packed tile has 64 or 128 rows");
+static_assert(STAGES >= 2, "one stage is read while the next is copied");
+
+// region: tile
+// Parts of the numbers in ROWS rows of A, or columns of B, and BK along k.
+template <int ROWS>
+struct __align__(32) Tile {
+    uint4 unit[PARTS][UNITS][ROWS];  // of neighbours along k
+    unsigned unsafe[ROWS / 32];      // a bit for each row that the parts do not hold
+    float scale;                     // the parts times this are the numbers
+};
+
+struct Stage {
+    Tile<BM> a;
+    Tile<BN> b;
+};
+// endregion
+
+// region: split
+// Takes the next part off two numbers (of TF32: off one) and returns it.
+__device__ unsigned part(float* x)
+{
+    unsigned bits;
+    if (KIND == BF16) {
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(x[1]), "f"(x[0]));
+        x[0] -= __uint_as_float(bits << 16);
+        x[1] -= __uint_as_float(bits & 0xffff0000);
+    } else if (KIND == TF32) {
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x[0]));
+        x[0] -= __uint_as_float(bits);
+    } else {
+        float low, high;
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(x[1]), "f"(x[0]));
+        asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
+            : "=f"(low), "=f"(high) : "r"(bits));
+        x[0] -= low;
+        x[1] -= high;
+    }
+    return bits;
+}
+// endregion
+
+// Four neighbours from p on, of which the first n exist, and zeros for the others.
+__device__ float4 load4(const float* p, int n, bool aligned)
+{
+    if (n >= 4 && aligned)
+        return FLOAT4(*p);
+    return {n > 0 ? p[0] : 0, n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, n > 3 ? p[3] : 0};
+}
+
+// region: pack
+// Packs what begins at X, of which `rows` rows and `depth` numbers along k exist.
+template <int ROWS, bool ALONG_K>
+__device__ void pack_tile(const float* X, int ld, int rows, int depth, Tile<ROWS>& tile)
+{
+    constexpr int EACH = ROWS * UNITS / PACKERS;  // units of a thread
+    static_assert(EACH * PACKERS == ROWS * UNITS, "threads divide the tile evenly");
+    __shared__ unsigned unsafe[ROWS / 32];
+    __shared__ unsigned largest;  // the bits of a float: those of larger numbers are larger
+    int thread = threadIdx.x;
+    bool aligned = ld % 4 == 0 && (size_t)X % 16 == 0;
+    auto row = [&](int e) { int i = thread + e * PACKERS; return ALONG_K ? i / UNITS : i % ROWS; };
+    auto unit = [&](int e) { int i = thread + e * PACKERS; return ALONG_K ? i % UNITS : i / ROWS; };
+    if (thread < ROWS / 32)
+        unsafe[thread] = 0;
+    if (thread == 0)
+        largest = 0;
+    __syncthreads();
+
+    float x[EACH][PER_UNIT];
+    #pragma unroll
+    for (int e = 0; e < EACH; ++e) {
+        int k = unit(e) * PER_UNIT;
+        #pragma unroll
+        for (int i = 0; i < PER_UNIT; i += ALONG_K ? 4 : 1)
+            if (ALONG_K)
+                FLOAT4(x[e][i]) = load4(&X[(size_t)row(e) * ld + k + i],
+                                        row(e) < rows ? depth - k - i : 0, aligned);
+            else
+                x[e][i] = row(e) < rows && k + i < depth ? X[(size_t)(k + i) * ld + row(e)] : 0;
+    }
+    float scale = 1.0f;
+    if (KIND == FP16) {  // the largest number comes to lie between 2^14 and 2^15
+        for (int e = 0; e < EACH; ++e)
+            for (int i = 0; i < PER_UNIT; ++i)
+                if (x[e][i] - x[e][i] == 0)  // not infinite
+                    atomicMax(&largest, __float_as_uint(fabsf(x[e][i])));
+        __syncthreads();
+        int exponent = max((int)(largest >> 23) - 127, -112);
+        scale = __uint_as_float((14 - exponent + 127) << 23);
+        tile.scale = __uint_as_float((exponent - 14 + 127) << 23);
+    }
+    #pragma unroll
+    for (int e = 0; e < EACH; ++e) {
+        bool safe = true;
+        for (int i = 0; i < PER_UNIT; ++i) {
+            x[e][i] *= scale;
+            safe = safe && (x[e][i] == 0 || fabsf(x[e][i]) >= LEAST);
+        }
+        if (!safe)
+            atomicOr(&unsafe[row(e) / 32], 1u << row(e) % 32);
+        for (int p = 0; p < PARTS; ++p) {
+            unsigned word[4];
+            for (int i = 0; i < 4; ++i)
+                word[i] = part(&x[e][i * PER_UNIT / 4]);
+            tile.unit[p][unit(e)][row(e)] = {word[0], word[1], word[2], word[3]};
+        }
+    }
+    __syncthreads();
+    if (thread < ROWS / 32)
+        tile.unsafe[thread] = unsafe[thread];
+}
+
+extern "C" __global__ void __launch_bounds__(PACKERS) pack(ARGUMENTS)
+{
+    int depth = (K + BK - 1) / BK, tiles_m = (M + BM - 1) / BM;
+    Tile<BM>* a = (Tile<BM>*)workspace;
+    Tile<BN>* b = (Tile<BN>*)(a + (size_t)tiles_m * depth);
+    int tile = blockIdx.x / depth, k = blockIdx.x % depth * BK;
+    if (tile < tiles_m) {
+        int row = tile * BM;
+        pack_tile<BM, !TRANS_A>(A + (TRANS_A ? (size_t)k * lda + row : (size_t)row * lda + k), lda,
+                                M - row, K - k, a[blockIdx.x]);
+    } else {
+        int col = (tile - tiles_m) * BN;
+        pack_tile<BN, TRANS_B>(B + (TRANS_B ? (size_t)col * ldb + k : (size_t)k * ldb + col), ldb,
+                               N - col, K - k, b[blockIdx.x - tiles_m * depth]);
+    }
+}
+// endregion
+
+// region: instructions
+__device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
+
+__device__ void copy16(void* to, const void* from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :: "r"(shared_address(to)), "l"(from) : "memory");
+}
+
+// Four matrices of 8 x 16 bytes; lane l points at row l % 8 of matrix l / 8.
+__device__ void load_matrices(unsigned* x, const uint4* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(shared_address(row)) : "memory");
+}
+
+// d += a b, 16 x 8, over two units along k
+#define MMA(form)                                                                            \
+    asm("mma.sync.aligned." form " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "           \
+        "{%0, %1, %2, %3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                 \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+__device__ void multiply(float* d, const unsigned* a, const unsigned* b)
+{
+    if (KIND == BF16)
+        MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
+    else if (KIND == TF32)
+        MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
+    else
+        MMA("m16n8k16.row.col.f32.f16.f16.f32");
+}
+// endregion
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
+{
+    // region: mapping
+    extern __shared__ Stage stage[];
+    __shared__ unsigned unsafe[(BM + BN) / 32];  // bits of rows and columns
+    int depth = K < LEAST_K ? 0 : (K + BK - 1) / BK;
+    int tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
+    int first = blockIdx.x / (GROUP * tiles_n) * GROUP;  // GROUP rows of tiles, column by column
+    int height = min(GROUP, tiles_m - first);
+    int tile_m = first + blockIdx.x % (GROUP * tiles_n) % height;
+    int tile_n = blockIdx.x % (GROUP * tiles_n) / height;
+    const Tile<BM>* a = (Tile<BM>*)workspace;
+    const Tile<BN>* b = (Tile<BN>*)(a + (size_t)tiles_m * depth) + (size_t)tile_n * depth;
+    a += (size_t)tile_m * depth;
+    int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+    int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN;
+    // endregion
+
+    // region: copy
+    auto copy = [&](int k) {  // tiles k, if there are any, to their stage
+        if (k < depth) {
+            uint4* to = (uint4*)&stage[k % STAGES];
+            #pragma unroll
+            for (int i = thread; i < sizeof(Tile<BM>) / 16; i += THREADS)
+                copy16(to + i, (const uint4*)&a[k] + i);
+            to += sizeof(Tile<BM>) / 16;
+            #pragma unroll
+            for (int i = thread; i < sizeof(Tile<BN>) / 16; i += THREADS)
+                copy16(to + i, (const uint4*)&b[k] + i);
+        }
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    };
+    // endregion
+
+    // region: loop
+    float sum[WM / 16][WN / 8][4] = {};
+    unsigned marked = K < LEAST_K ? ~0 : 0;  // of a word of `unsafe`
+    for (int k = 0; k < STAGES - 1; ++k)
+        copy(k);
+    for (int k = 0; k < depth; ++k) {
+        asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
+        __syncthreads();
+        copy(k + STAGES - 1);
+        const Stage& now = stage[k % STAGES];
+        if (thread < BM / 32)
+            marked |= now.a.unsafe[thread];
+        else if (thread < (BM + BN) / 32)
+            marked |= now.b.unsafe[thread - BM / 32];
+
+        // region: products
+        constexpr int STEPS = UNITS / 2;
+        #pragma unroll
+        for (int j = 0; j < WN; j += SLICE) {
+            unsigned part_b[PARTS][STEPS][SLICE / 16][4], part_a[PARTS][STEPS][4];
+            #pragma unroll
+            for (int p = 0; p < PARTS; ++p)
+                for (int s = 0; s < STEPS; ++s)
+                    for (int n = 0; n < SLICE; n += 16)
+                        load_matrices(part_b[p][s][n / 16],
+                                      &now.b.unit[p][2 * s + lane / 8 % 2]
+                                                 [col + j + n + lane / 16 * 8 + lane % 8]);
+            #pragma unroll
+            for (int i = 0; i < WM; i += 16) {
+                for (int p = 0; p < PARTS; ++p)
+                    for (int s = 0; s < STEPS; ++s)
+                        load_matrices(part_a[p][s],
+                                      &now.a.unit[p][2 * s + lane / 16][row + i + lane % 16]);
+                float chain[SLICE / 8][4] = {};
+                for (int order = ORDERS - 1; order >= 0; --order)
+                    for (int p = 0; p < PARTS; ++p)
+                        if (order - p >= 0 && order - p < PARTS)
+                            for (int s = 0; s < STEPS; ++s)
+                                for (int n = 0; n < SLICE / 8; ++n)
+                                    multiply(PROMOTE ? chain[n] : sum[i / 16][j / 8 + n],
+                                             part_a[p][s], &part_b[order - p][s][n / 2][n % 2 * 2]);
+                for (int n = 0; n < SLICE / 8; ++n)
+                    for (int e = 0; e < 4; ++e)
+                        if (KIND == FP16)
+                            sum[i / 16][j / 8 + n][e] += chain[n][e] * now.a.scale * now.b.scale;
+                        else
+                            sum[i / 16][j / 8 + n][e] += chain[n][e];
+            }
+        }
+        // endregion
+    }
+    // endregion
+
+    // region: store
+    auto store = [&](int i, int j, float x) {  // of the tile
+        i += tile_m * BM;
+        j += tile_n * BN;
+        if (i < M && j < N) {
+            float* c = &C[(size_t)i * ldc + j];
+            *c = alpha * x + (beta != 0.0f ? beta * *c : 0.0f);
+        }
+    };
+    auto is_unsafe = [&](int i, int j) {
+        return (unsafe[i / 32] >> i % 32 | unsafe[(BM + j) / 32] >> j % 32) & 1;
+    };
+    if (thread < (BM + BN) / 32)
+        unsafe[thread] = marked;
+    __syncthreads();
+    #pragma unroll
+    for (int i = 0; i < WM / 16; ++i)
+        for (int j = 0; j < WN / 8; ++j)
+            for (int e = 0; e < 4; ++e)
+                if (sum[i][j][e] - sum[i][j][e] != 0) {  // infinite, or no number
+                    int r = row + 16 * i + e / 2 * 8 + lane / 4;
+                    marked = ~0;
+                    atomicOr(&unsafe[r / 32], 1u << r % 32);
+                }
+    int any = __syncthreads_or(marked);
+    #pragma unroll
+    for (int i = 0; i < WM / 16; ++i)
+        for (int j = 0; j < WN / 8; ++j)
+            for (int e = 0; e < 4; ++e) {
+                int r = row + 16 * i + e / 2 * 8 + lane / 4;
+                int c = col + 8 * j + lane % 4 * 2 + e % 2;
+                if (!any || !is_unsafe(r, c))
+                    store(r, c, sum[i][j][e]);
+            }
+    if (any)
+        for (int at = thread; at < BM * BN; at += THREADS)
+            if (is_unsafe(at / BN, at % BN)) {
+                int i = tile_m * BM + at / BN, j = tile_n * BN + at % BN;
+                float x = 0.0f;
+                for (int k = 0; k < K && i < M && j < N; ++k)
+                    x += A[TRANS_A ? (size_t)k * lda + i : (size_t)i * lda + k] *
+                         B[TRANS_B ? (size_t)j * ldb + k : (size_t)k * ldb + j];
+                store(at / BN, at % BN, x);
+            }
+    // endregion
+}
