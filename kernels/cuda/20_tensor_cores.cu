@@ -15,7 +15,7 @@
 // bits; ALL=1 keeps all products; PROMOTE=0 lets the tensor cores sum along all of K.
 //
 // launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=256, when=K >= LEAST_K)
-// launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * (PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN) + 64))
+// launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * (PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN)))
 // workspace: ((K + BK - 1) // BK) * (((M + BM - 1) // BM) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BM + 32) + ((N + BN - 1) // BN) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BN + 32))
 // arguments: lda ldb ldc workspace
 // compute capability: 8.0
@@ -54,8 +54,8 @@
 #ifndef ALL
 #define ALL 0
 #endif
-#ifndef PROMOTE
-#define PROMOTE 1
+#ifndef CHAIN
+#define CHAIN 16
 #endif
 #ifndef LEAST_K
 #define LEAST_K 3
@@ -72,11 +72,10 @@
 #define FP16 2
 #define PER_UNIT (KIND == TF32 ? 4 : 8)  // numbers in 16 bytes, the unit of copies and of ldmatrix
 #define UNITS (BK / PER_UNIT)            // of a row of a tile
-#define ORDERS (ALL ? 2 * PARTS - 1 : PARTS)  // pairs p, q of parts are multiplied if p + q is less
-#define LEAST (KIND == FP16 ? 0x1p-14f : 0x1p-110f)  // numbers below it lose bits
+#define ORDERS (ALL ? 2 * PARTS - 1 : PARTS)  // parts p of A and q of B meet if p + q is less
+#define LOST (KIND == BF16 ? 0 : KIND == TF32 ? 0x1p-22f : 0x1p-11f)  // the share parts may lose
 #define THREADS (BM / WM * (BN / WN) * 32)
 #define PACKERS 256  // threads of a block of `pack`
-#define SLICE 32     // columns of C whose sums a warp holds twice
 #define FLOAT4(x) (*(float4*)&(x))
 #define ARGUMENTS                                                                         \
     int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C, \
@@ -84,25 +83,32 @@
 
 static_assert(KIND == BF16 || KIND == TF32 || KIND == FP16, "parts are BF16, TF32 or FP16");
 static_assert(BM % WM == 0 && BN % WN == 0, "warps divide the tile evenly");
-static_assert(WM % 16 == 0 && WN % SLICE == 0, "mma multiplies 16 rows by 8 columns");
+static_assert(WM % 16 == 0 && WN % 16 == 0, "mma multiplies 16 rows by 8 columns");
 static_assert(BK % (2 * PER_UNIT) == 0, "mma takes two units along k");
-static_assert(BM % 64 == 0 && BN % 64 == 0 && BM <= 128 && BN <= 128, "a packed tile has 64 or 128 rows");
+static_assert(CHAIN == 0 || CHAIN % (2 * PER_UNIT) == 0 && BK % CHAIN == 0, "chains are whole");
+static_assert(BM % 32 == 0 && BN % 32 == 0, "a word has bits for 32 rows");
 static_assert(STAGES >= 2, "one stage is read while the next is copied");
 
 // region: tile
 // Parts of the numbers in ROWS rows of A, or columns of B, and BK along k.
 template <int ROWS>
-struct __align__(32) Tile {
+struct Units {
     uint4 unit[PARTS][UNITS][ROWS];  // of neighbours along k
-    unsigned unsafe[ROWS / 32];      // a bit for each row that the parts do not hold
-    float scale;                     // the parts times this are the numbers
+};
+template <int ROWS>
+struct __align__(32) Tile {
+    Units<ROWS> units;
+    unsigned unsafe[ROWS / 32];  // a bit for each row of which the parts do not hold a number
+    float scale;                 // the parts times this are the numbers
 };
 
-struct Stage {
-    Tile<BM> a;
-    Tile<BN> b;
+struct Stage {  // in shared memory
+    Units<BM> a;
+    Units<BN> b;
 };
 // endregion
+static_assert(sizeof(Units<BM>) % (16 * THREADS) == 0 && sizeof(Units<BN>) % (16 * THREADS) == 0,
+              "every thread copies as many units");
 
 // region: split
 // Takes the next part off two numbers (of TF32: off one) and returns it.
@@ -180,19 +186,22 @@ __device__ void pack_tile(const float* X, int ld, int rows, int depth, Tile<ROWS
     }
     #pragma unroll
     for (int e = 0; e < EACH; ++e) {
-        bool safe = true;
+        float most[PER_UNIT];
         for (int i = 0; i < PER_UNIT; ++i) {
             x[e][i] *= scale;
-            safe = safe && (x[e][i] == 0 || fabsf(x[e][i]) >= LEAST);
+            most[i] = LOST * fabsf(x[e][i]);
         }
-        if (!safe)
-            atomicOr(&unsafe[row(e) / 32], 1u << row(e) % 32);
         for (int p = 0; p < PARTS; ++p) {
             unsigned word[4];
             for (int i = 0; i < 4; ++i)
                 word[i] = part(&x[e][i * PER_UNIT / 4]);
-            tile.unit[p][unit(e)][row(e)] = {word[0], word[1], word[2], word[3]};
+            tile.units.unit[p][unit(e)][row(e)] = {word[0], word[1], word[2], word[3]};
         }
+        bool safe = true;
+        for (int i = 0; i < PER_UNIT; ++i)
+            safe = safe && fabsf(x[e][i]) <= most[i];  // of what is infinite, a NaN is left
+        if (!safe)
+            atomicOr(&unsafe[row(e) / 32], 1u << row(e) % 32);
     }
     __syncthreads();
     if (thread < ROWS / 32)
@@ -271,22 +280,32 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
     // region: copy
     auto copy = [&](int k) {  // tiles k, if there are any, to their stage
         if (k < depth) {
-            uint4* to = (uint4*)&stage[k % STAGES];
+            Stage& to = stage[k % STAGES];
             #pragma unroll
-            for (int i = thread; i < sizeof(Tile<BM>) / 16; i += THREADS)
-                copy16(to + i, (const uint4*)&a[k] + i);
-            to += sizeof(Tile<BM>) / 16;
+            for (int i = 0; i < sizeof(to.a) / 16; i += THREADS)
+                copy16((uint4*)&to.a + i + thread, (uint4*)&a[k].units + i + thread);
             #pragma unroll
-            for (int i = thread; i < sizeof(Tile<BN>) / 16; i += THREADS)
-                copy16(to + i, (const uint4*)&b[k] + i);
+            for (int i = 0; i < sizeof(to.b) / 16; i += THREADS)
+                copy16((uint4*)&to.b + i + thread, (uint4*)&b[k].units + i + thread);
         }
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
     // endregion
 
+    // region: unsafe
+    if (thread < (BM + BN) / 32)
+        unsafe[thread] = K < LEAST_K ? ~0u : 0;
+    __syncthreads();
+    for (int i = thread; i < depth * BM / 32; i += THREADS)
+        if (unsigned bits = a[i / (BM / 32)].unsafe[i % (BM / 32)])
+            atomicOr(&unsafe[i % (BM / 32)], bits);
+    for (int i = thread; i < depth * BN / 32; i += THREADS)
+        if (unsigned bits = b[i / (BN / 32)].unsafe[i % (BN / 32)])
+            atomicOr(&unsafe[BM / 32 + i % (BN / 32)], bits);
+    // endregion
+
     // region: loop
     float sum[WM / 16][WN / 8][4] = {};
-    unsigned marked = K < LEAST_K ? ~0 : 0;  // of a word of `unsafe`
     for (int k = 0; k < STAGES - 1; ++k)
         copy(k);
     for (int k = 0; k < depth; ++k) {
@@ -294,43 +313,38 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
         __syncthreads();
         copy(k + STAGES - 1);
         const Stage& now = stage[k % STAGES];
-        if (thread < BM / 32)
-            marked |= now.a.unsafe[thread];
-        else if (thread < (BM + BN) / 32)
-            marked |= now.b.unsafe[thread - BM / 32];
+        float scale_a = a[k].scale, scale_b = b[k].scale;
 
         // region: products
-        constexpr int STEPS = UNITS / 2;
-        #pragma unroll
-        for (int j = 0; j < WN; j += SLICE) {
-            unsigned part_b[PARTS][STEPS][SLICE / 16][4], part_a[PARTS][STEPS][4];
+        constexpr int LINK = (CHAIN ? CHAIN : BK) / PER_UNIT;  // units along k, summed by mma alone
+        #pragma unroll 1
+        for (int u = 0; u < UNITS; u += LINK) {
+            unsigned part_a[PARTS][LINK / 2][4], part_b[PARTS][LINK / 2][WN / 16][4];
             #pragma unroll
             for (int p = 0; p < PARTS; ++p)
-                for (int s = 0; s < STEPS; ++s)
-                    for (int n = 0; n < SLICE; n += 16)
-                        load_matrices(part_b[p][s][n / 16],
-                                      &now.b.unit[p][2 * s + lane / 8 % 2]
-                                                 [col + j + n + lane / 16 * 8 + lane % 8]);
+                for (int s = 0; s < LINK; s += 2)
+                    for (int j = 0; j < WN; j += 16)
+                        load_matrices(part_b[p][s / 2][j / 16],
+                                      &now.b.unit[p][u + s + lane / 8 % 2]
+                                                 [col + j + lane / 16 * 8 + lane % 8]);
             #pragma unroll
-            for (int i = 0; i < WM; i += 16) {
+            for (int i = 0; i < WM / 16; ++i) {
                 for (int p = 0; p < PARTS; ++p)
-                    for (int s = 0; s < STEPS; ++s)
-                        load_matrices(part_a[p][s],
-                                      &now.a.unit[p][2 * s + lane / 16][row + i + lane % 16]);
-                float chain[SLICE / 8][4] = {};
-                for (int order = ORDERS - 1; order >= 0; --order)
-                    for (int p = 0; p < PARTS; ++p)
-                        if (order - p >= 0 && order - p < PARTS)
-                            for (int s = 0; s < STEPS; ++s)
-                                for (int n = 0; n < SLICE / 8; ++n)
-                                    multiply(PROMOTE ? chain[n] : sum[i / 16][j / 8 + n],
-                                             part_a[p][s], &part_b[order - p][s][n / 2][n % 2 * 2]);
-                for (int n = 0; n < SLICE / 8; ++n)
-                    for (int e = 0; e < 4; ++e)
-                        if (KIND == FP16)
-                            sum[i / 16][j / 8 + n][e] += chain[n][e] * now.a.scale * now.b.scale;
-                        else
-                            sum[i / 16][j / 8 + n][e] += chain[n][e];
+                    for (int s = 0; s < LINK; s += 2)
+                        load_matrices(part_a[p][s / 2],
+                                      &now.a.unit[p][u + s + lane / 16][row + 16 * i + lane % 16]);
+                float chain[WN / 8][4] = {};
+                for (int order = ORDERS - 1; order >= 0; --order)  // the smallest products first
+                    for (int p = max(0, order - PARTS + 1); p < min(order + 1, PARTS); ++p)
+                        for (int s = 0; s < LINK / 2; ++s)
+                            for (int j = 0; j < WN / 8; ++j)
+                                multiply(CHAIN ? chain[j] : sum[i][j], part_a[p][s],
+                                         &part_b[order - p][s][j / 2][j % 2 * 2]);
+                if (CHAIN)
+                    for (int j = 0; j < WN / 8; ++j)
+                        for (int e = 0; e < 4; ++e)
+                            sum[i][j][e] += KIND == FP16 ? chain[j][e] * scale_a * scale_b
+                                                         : chain[j][e];
             }
         }
         // endregion
@@ -349,19 +363,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
     auto is_unsafe = [&](int i, int j) {
         return (unsafe[i / 32] >> i % 32 | unsafe[(BM + j) / 32] >> j % 32) & 1;
     };
-    if (thread < (BM + BN) / 32)
-        unsafe[thread] = marked;
     __syncthreads();
+    bool any = false;
     #pragma unroll
     for (int i = 0; i < WM / 16; ++i)
         for (int j = 0; j < WN / 8; ++j)
             for (int e = 0; e < 4; ++e)
                 if (sum[i][j][e] - sum[i][j][e] != 0) {  // infinite, or no number
                     int r = row + 16 * i + e / 2 * 8 + lane / 4;
-                    marked = ~0;
+                    any = true;
                     atomicOr(&unsafe[r / 32], 1u << r % 32);
                 }
-    int any = __syncthreads_or(marked);
+    any = __syncthreads_or(any || thread < (BM + BN) / 32 && unsafe[thread]);
     #pragma unroll
     for (int i = 0; i < WM / 16; ++i)
         for (int j = 0; j < WN / 8; ++j)
