@@ -74,6 +74,8 @@
 #define UNITS (BK / PER_UNIT)            // of a row of a tile
 #define ORDERS (ALL ? 2 * PARTS - 1 : PARTS)  // parts p of A and q of B meet if p + q is less
 #define LOST (KIND == BF16 ? 0 : KIND == TF32 ? 0x1p-22f : 0x1p-11f)  // the share parts may lose
+#define ROW(i, e) (row + 16 * (i) + (e) / 2 * 8 + lane / 4)  // in the tile, of sum[i][j][e]
+#define COL(j, e) (col + 8 * (j) + lane % 4 * 2 + (e) % 2)
 #define THREADS (BM / WM * (BN / WN) * 32)
 #define PACKERS 256  // threads of a block of `pack`
 #define FLOAT4(x) (*(float4*)&(x))
@@ -304,6 +306,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
             atomicOr(&unsafe[BM / 32 + i % (BN / 32)], bits);
     // endregion
 
+
     // region: loop
     float sum[WM / 16][WN / 8][4] = {};
     for (int k = 0; k < STAGES - 1; ++k)
@@ -351,6 +354,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
     }
     // endregion
 
+    __syncthreads();
     // region: store
     auto store = [&](int i, int j, float x) {  // of the tile
         i += tile_m * BM;
@@ -360,39 +364,31 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
             *c = alpha * x + (beta != 0.0f ? beta * *c : 0.0f);
         }
     };
-    auto is_unsafe = [&](int i, int j) {
-        return (unsafe[i / 32] >> i % 32 | unsafe[(BM + j) / 32] >> j % 32) & 1;
-    };
-    __syncthreads();
-    bool any = false;
+    auto marked = [&](int bit) { return unsafe[bit / 32] >> bit % 32 & 1; };
+    bool any = thread < (BM + BN) / 32 && unsafe[thread];
     #pragma unroll
     for (int i = 0; i < WM / 16; ++i)
         for (int j = 0; j < WN / 8; ++j)
             for (int e = 0; e < 4; ++e)
-                if (sum[i][j][e] - sum[i][j][e] != 0) {  // infinite, or no number
-                    int r = row + 16 * i + e / 2 * 8 + lane / 4;
-                    any = true;
-                    atomicOr(&unsafe[r / 32], 1u << r % 32);
+                if (sum[i][j][e] - sum[i][j][e] != 0 && !marked(BM + COL(j, e))) {
+                    any = true;  // it is infinite, or no number
+                    atomicOr(&unsafe[ROW(i, e) / 32], 1u << ROW(i, e) % 32);
                 }
-    any = __syncthreads_or(any || thread < (BM + BN) / 32 && unsafe[thread]);
+    any = __syncthreads_or(any);
     #pragma unroll
     for (int i = 0; i < WM / 16; ++i)
         for (int j = 0; j < WN / 8; ++j)
-            for (int e = 0; e < 4; ++e) {
-                int r = row + 16 * i + e / 2 * 8 + lane / 4;
-                int c = col + 8 * j + lane % 4 * 2 + e % 2;
-                if (!any || !is_unsafe(r, c))
-                    store(r, c, sum[i][j][e]);
-            }
-    if (any)
-        for (int at = thread; at < BM * BN; at += THREADS)
-            if (is_unsafe(at / BN, at % BN)) {
-                int i = tile_m * BM + at / BN, j = tile_n * BN + at % BN;
-                float x = 0.0f;
-                for (int k = 0; k < K && i < M && j < N; ++k)
-                    x += A[TRANS_A ? (size_t)k * lda + i : (size_t)i * lda + k] *
-                         B[TRANS_B ? (size_t)j * ldb + k : (size_t)k * ldb + j];
-                store(at / BN, at % BN, x);
-            }
+            for (int e = 0; e < 4; ++e)
+                if (!any || !marked(ROW(i, e)) && !marked(BM + COL(j, e)))
+                    store(ROW(i, e), COL(j, e), sum[i][j][e]);
+    for (int at = any ? thread : BM * BN; at < BM * BN; at += THREADS)
+        if (int i = at / BN, j = at % BN; marked(i) || marked(BM + j)) {
+            int m = tile_m * BM + i, n = tile_n * BN + j;
+            float x = 0.0f;
+            for (int k = 0; k < K && m < M && n < N; ++k)
+                x += A[TRANS_A ? (size_t)k * lda + m : (size_t)m * lda + k] *
+                     B[TRANS_B ? (size_t)n * ldb + k : (size_t)k * ldb + n];
+            store(i, j, x);
+        }
     // endregion
 }
