@@ -36,6 +36,8 @@ class Patched:
         self.step = step
         self.label = f"{step.label}, {name}"
         self.kernels = {one: Rewritten(kernel, patch) for one, kernel in step.kernels.items()}
+        self.kernel = self.kernels[step.kernel.name]
+        self.cubin = self.kernel.cubin
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
