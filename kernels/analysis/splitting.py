@@ -13,7 +13,7 @@ from ..ptx.floats import fma32
 from ..ptx.tensor_core import tensor_core
 
 ROWS, DEPTH = 128, 32  # of a tile of A; of B, columns and depth
-LEAST_K = 3  # below it, all of C is computed by FMAs
+LEAST_K = 8  # below it, all of C is computed by FMAs
 
 
 class Kind(NamedTuple):

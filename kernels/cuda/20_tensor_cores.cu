@@ -58,7 +58,7 @@
 #define CHAIN 16
 #endif
 #ifndef LEAST_K
-#define LEAST_K 3
+#define LEAST_K 8
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0
