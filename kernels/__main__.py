@@ -13,7 +13,7 @@ from .ladder.check import check, digest
 from .ladder.layout import laid_out
 from .ladder.reference import CheckError, inputs
 from .ladder.step import Step, step, steps, with_variants
-from .measure import bench, experiments, floors, profiling
+from .measure import bench, errors, experiments, floors, profiling
 from .measure.records import MergeError, write
 from .run import capability, gpu
 from .run.build import CompileError
@@ -169,6 +169,15 @@ def _parser() -> argparse.ArgumentParser:
         help="save the records here; default: kernels/results/GPU/experiments.json",
     )
     deciding.set_defaults(parser=deciding)
+    wrong = command(
+        _errors, "errors", "measure how wrong steps and cuBLAS are on the GPU, and save it"
+    )
+    wrong.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="save it here; default: kernels/results/GPU/errors.json",
+    )
     bits = command(
         _bits, "bits", "record the SHA-256 of results on the GPU, for tests to compare with"
     )
@@ -347,6 +356,15 @@ def _experiments(options: argparse.Namespace) -> int:
         options.parser.error(str(error))
     for name, results in found.items():
         print(f"\n{name}: {experiments.TABLE[name].question}\n{results}")
+    return 0
+
+
+def _errors(options: argparse.Namespace) -> int:
+    chosen = options.steps or [step(label) for label in errors.LABELS]
+    found = errors.record(chosen, step(errors.CHAINED), options.output)
+    for row in found["cases"]:
+        worst = ", ".join(f"{label} {error:.3g}" for label, error in row["errors"].items())
+        print(f"{row['kind']}, {'x'.join(map(str, row['shape']))}: {worst}")
     return 0
 
 

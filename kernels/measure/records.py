@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parents[1] / "results"
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
 LATENCY = "latency.json"
+ERRORS = "errors.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -244,6 +245,16 @@ def experiments(gpu_name: str, folder: Path = FOLDER) -> dict[str, Results]:
     `measure.experiments`. Raises ValueError if there are none."""
     found = _read(gpu_name, EXPERIMENTS, folder)
     return {name: Results.read(one) for name, one in found["experiments"].items()}
+
+
+def errors(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """How wrong products were on a GPU, such as "NVIDIA H200", in roundoffs of |A| |B|.
+
+    What `measure.errors` measured: {"errors": {kind: {K: {label: error}}}, "chains": {kind:
+    {length: error}}, "cases": rows with kind, shape and errors, "bits": SHA-256 of small products,
+    "spoilt": milliseconds, …}. Raises ValueError if there is no such record.
+    """
+    return _read(gpu_name, ERRORS, folder)
 
 
 def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
