@@ -83,13 +83,20 @@
     int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C, \
         int lda, int ldb, int ldc, float *workspace
 
-static_assert(KIND == BF16 || KIND == TF32 || KIND == FP16, "parts are BF16, TF32 or FP16");
 static_assert(BM % WM == 0 && BN % WN == 0, "warps divide the tile evenly");
-static_assert(WM % 16 == 0 && WN % 16 == 0, "mma multiplies 16 rows by 8 columns");
-static_assert(BK % (2 * PER_UNIT) == 0, "mma takes two units along k");
-static_assert(CHAIN == 0 || CHAIN % (2 * PER_UNIT) == 0 && BK % CHAIN == 0, "chains are whole");
+static_assert(WM % 16 == 0 && WN % 16 == 0, "a warp takes 16 rows and 16 columns at a time");
+static_assert(THREADS <= 1024, "a block has at most 1024 threads");
 static_assert(BM % 32 == 0 && BN % 32 == 0, "a word has bits for 32 rows");
-static_assert(STAGES >= 2, "one stage is read while the next is copied");
+static_assert(BK % (2 * PER_UNIT) == 0, "mma takes two units along k");
+static_assert(CHAIN == 0 || CHAIN > 0 && CHAIN % (2 * PER_UNIT) == 0 && BK % CHAIN == 0,
+              "chains divide the tile evenly");
+static_assert(BLOCKS > 0, "an SM holds a block at least");
+static_assert(STAGES > 1, "one stage is filled while another is read");
+static_assert(GROUP > 0, "a group has a row of blocks at least");
+static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not, 0");
+static_assert(KIND >= BF16 && KIND <= FP16, "parts are BF16, TF32 or FP16");
+static_assert(PARTS > 0 && (KIND == BF16 || PARTS > 1 && LEAST_K >= 8), "parts hold a float32");
+static_assert(KIND != FP16 || CHAIN, "each tile has a scale of its own");
 
 // region: tile
 // Parts of the numbers in ROWS rows of A, or columns of B, and BK along k.
@@ -111,6 +118,7 @@ struct Stage {  // in shared memory
 // endregion
 static_assert(sizeof(Units<BM>) % (16 * THREADS) == 0 && sizeof(Units<BN>) % (16 * THREADS) == 0,
               "every thread copies as many units");
+static_assert(STAGES * sizeof(Stage) <= 227 * 1024, "a block may share 227 KiB");
 
 // region: split
 // Takes the next part off two numbers (of TF32: off one) and returns it.
