@@ -16,7 +16,7 @@
 //
 // launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=256, when=K >= LEAST_K)
 // launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * (PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN)))
-// workspace: ((K + BK - 1) // BK) * (((M + BM - 1) // BM) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BM + (BM + 280) // 256 * 32) + ((N + BN - 1) // BN) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BN + (BN + 280) // 256 * 32))
+// workspace: ((K + BK - 1) // BK) * (((M + BM - 1) // BM) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BM + 128) + ((N + BN - 1) // BN) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BN + 128))
 // arguments: lda ldb ldc workspace
 // compute capability: 8.0
 // variant: KIND=1 PARTS=2 BK=16
@@ -86,7 +86,7 @@
 static_assert(BM % WM == 0 && BN % WN == 0, "warps divide the tile evenly");
 static_assert(WM % 16 == 0 && WN % 16 == 0, "a warp takes 16 rows and 16 columns at a time");
 static_assert(THREADS <= 1024, "a block has at most 1024 threads");
-static_assert(BM % 32 == 0 && BN % 32 == 0, "a word has bits for 32 rows");
+static_assert(BM % 32 == 0 && BN % 32 == 0 && BM <= 512 && BN <= 512, "a word has bits for 32 rows");
 static_assert(BK % (2 * PER_UNIT) == 0, "mma takes two units along k");
 static_assert(CHAIN == 0 || CHAIN > 0 && CHAIN % (2 * PER_UNIT) == 0 && BK % CHAIN == 0,
               "chains divide the tile evenly");
@@ -105,7 +105,7 @@ struct Units {
     uint4 unit[PARTS][UNITS][ROWS];  // of neighbours along k
 };
 template <int ROWS>
-struct __align__(32) Tile {
+struct __align__(128) Tile {  // so that a warp copies whole lines
     Units<ROWS> units;
     unsigned unsafe[ROWS / 32];  // a bit for each row of which the parts do not hold a number
     float scale;                 // the parts times this are the numbers
