@@ -12,7 +12,7 @@ import numpy as np
 from ..ptx.floats import fma32
 from ..ptx.tensor_core import tensor_core
 
-ROWS, DEPTH = 128, 32  # of a tile of A; of B, columns and depth
+ROWS, DEPTH = 128, 16  # of a tile of A; of B, columns and depth
 LEAST_K = 8  # below it, all of C is computed by FMAs
 
 
@@ -90,12 +90,14 @@ def product(
     kind: str = "BF16",
     every: bool = False,
     length: int | None = 16,
+    fold: int | None = 512,
     fallback: bool = True,
 ) -> np.ndarray:
     """A B of float32 matrices as 20_tensor_cores computes it.
 
     every: all products of parts, as with ALL=1. length: how many k the tensor cores sum before an
-    addition takes that over; None for all. fallback: whether rows and columns of numbers that the
+    addition takes that over; None for all. fold: after how many k that sum begins anew and is added
+    to the total; None for never. fallback: whether rows and columns of numbers that the
     parts do not hold, those of sums that are not finite, and short sums are computed by FMAs.
     """
     if fallback and A.shape[1] < LEAST_K:
@@ -105,18 +107,20 @@ def product(
     halves = [split(x * s, kind, rule.parts) for x, s in zip(factors, scale)]
     dtype = np.float16 if kind == "FP16" else np.float32
     (of_a, _), (of_b, _) = halves
-    total = np.zeros((A.shape[0], B.shape[1]), np.float32)
-    link = total
-    for k in range(0, A.shape[1], length or DEPTH):
-        here = slice(k, k + (length or DEPTH))
-        link = np.zeros_like(total) if length else link
+    zero = np.zeros((A.shape[0], B.shape[1]), np.float32)
+    total = sum = zero
+    step = length or DEPTH
+    for k in range(0, A.shape[1], step):
+        here = slice(k, k + step)
+        link = zero if length else sum
         for p, q in pairs(rule.parts, every):
             a, b = of_a[p][:, here].astype(dtype), of_b[q][:, here].T.astype(dtype)
             link = tensor_core(a, b, link, rule.name)
-        if length:
-            back_a, back_b = (1 / s[:, k] for s in scale)
-            total = fma32(link * back_a[:, None], back_b[None], total)
-    total = total if length else link
+        back_a, back_b = (1 / s[:, k] for s in scale)
+        sum = fma32(link * back_a[:, None], back_b[None], sum) if length else link
+        if fold and (k + step) % fold == 0:
+            total, sum = total + sum, zero
+    total = total + sum
     if not fallback:
         return total
     kept = (

@@ -15,11 +15,12 @@
 // bits; ALL=1 keeps all products; PROMOTE=0 lets the tensor cores sum along all of K.
 //
 // launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=256, when=K >= LEAST_K)
-// launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * (PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN)))
+// launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN) + 4 * BM * BN * (FOLD > 0))
 // workspace: ((K + BK - 1) // BK) * (((M + BM - 1) // BM) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BM + 128) + ((N + BN - 1) // BN) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BN + 128))
 // arguments: lda ldb ldc workspace
 // compute capability: 8.0
-// variant: KIND=1 PARTS=2 BK=16
+// ptxas: -O1
+// variant: KIND=1 PARTS=2 CHAIN=8 FOLD=0
 
 #ifndef BM
 #define BM 128
@@ -28,7 +29,7 @@
 #define BN 128
 #endif
 #ifndef BK
-#define BK 32
+#define BK 16
 #endif
 #ifndef WM
 #define WM 64
@@ -56,6 +57,9 @@
 #endif
 #ifndef CHAIN
 #define CHAIN 16
+#endif
+#ifndef FOLD
+#define FOLD 512
 #endif
 #ifndef LEAST_K
 #define LEAST_K 8
@@ -315,8 +319,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
     // endregion
 
 
-    // region: loop
+    // region: fold
     float sum[WM / 16][WN / 8][4] = {};
+    auto fold = [&](bool first, bool last) {  // sums into the totals; at last these into the sums
+        float4* total = (float4*)&stage[STAGES] + thread;
+        #pragma unroll
+        for (int i = 0; i < WM / 16; ++i)
+            #pragma unroll
+            for (int j = 0; j < WN / 8; ++j, total += THREADS) {
+                float4 all = first ? float4{} : *total;
+                FLOAT4(sum[i][j]) = {sum[i][j][0] + all.x, sum[i][j][1] + all.y,
+                                     sum[i][j][2] + all.z, sum[i][j][3] + all.w};
+                if (!last) {
+                    *total = FLOAT4(sum[i][j]);
+                    FLOAT4(sum[i][j]) = {};
+                }
+            }
+    };
+    // endregion
+
+    // region: loop
     for (int k = 0; k < STAGES - 1; ++k)
         copy(k);
     for (int k = 0; k < depth; ++k) {
@@ -359,7 +381,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
             }
         }
         // endregion
+        if (FOLD && (k + 1) * BK % FOLD == 0 && k + 1 < depth)
+            fold((k + 1) * BK == FOLD, false);
     }
+    if (FOLD && depth * BK > FOLD)
+        fold(false, true);
     // endregion
 
     __syncthreads();
@@ -383,12 +409,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
                     atomicOr(&unsafe[ROW(i, e) / 32], 1u << ROW(i, e) % 32);
                 }
     any = __syncthreads_or(any);
+    bool whole = (tile_m + 1) * BM <= M && (tile_n + 1) * BN <= N && beta == 0.0f;
+    bool pairs = !any && whole && ldc % 2 == 0 && (size_t)C % 8 == 0;
     #pragma unroll
     for (int i = 0; i < WM / 16; ++i)
+        #pragma unroll
         for (int j = 0; j < WN / 8; ++j)
-            for (int e = 0; e < 4; ++e)
-                if (!any || !marked(ROW(i, e)) && !marked(BM + COL(j, e)))
+            #pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                float* c = &C[(size_t)(tile_m * BM + ROW(i, e)) * ldc + tile_n * BN + COL(j, e)];
+                if (pairs && e % 2 == 0)
+                    *(float2*)c = {alpha * sum[i][j][e], alpha * sum[i][j][e + 1]};
+                if (!pairs && !marked(ROW(i, e)) && !marked(BM + COL(j, e)))
                     store(ROW(i, e), COL(j, e), sum[i][j][e]);
+            }
     for (int at = any ? thread : BM * BN; at < BM * BN; at += THREADS)
         if (int i = at / BN, j = at % BN; marked(i) || marked(BM + j)) {
             int m = tile_m * BM + i, n = tile_n * BN + j;

@@ -39,6 +39,7 @@ STUDIED = ("uniform", "positive", "wide")  # kinds of matrices there
 CHAINS, CHAINED_DEPTH = (16, 32, 64, 128, 256, 4096), 4096
 SHAPES = ((512, 512, 3), (1000, 1003, 17), (2048, 2048, 256), (1500, 2000, 2049), (300, 500, 16384))
 SMALL = ((40, 50, 70), (130, 140, 33))  # products of which the bits are recorded
+SPOILT_KIND = "spoilt"  # matrices with numbers that parts cannot hold
 SPOILT_SIZE = 4096
 SPOILT = {  # what is put where in A, by what that is called
     "nothing": lambda A: None,
@@ -62,7 +63,7 @@ ELEMENTS: dict[str, Callable[[Any, int, int], Any]] = {
     "wide": _wide,
     "normal": lambda stream, rows, columns: stream.standard_normal((rows, columns)),
 }
-KINDS = (*ELEMENTS, "graded", "cancelling")
+KINDS = (*ELEMENTS, "graded", "cancelling")  # and SPOILT_KIND, which has no error
 
 
 def matrices(kind: str, M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -70,7 +71,8 @@ def matrices(kind: str, M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarr
 
     "uniform" in [-1, 1), "positive" in [0, 1), "normal"; "wide", +-exp(4 x) with x normal;
     "graded", uniform with rows of A and columns of B times powers of two from 2^-20 to 2^20;
-    "cancelling", uniform, where the second half of each sum nearly cancels the first.
+    "cancelling", uniform, where the second half of each sum nearly cancels the first; "spoilt",
+    uniform, with infinities, a NaN, and numbers too large and too small for parts to hold.
     """
     stream = np.random.RandomState(seed)
     make = ELEMENTS.get(kind, ELEMENTS["uniform"])
@@ -82,7 +84,11 @@ def matrices(kind: str, M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarr
         half = K // 2
         A[:, half : 2 * half] = A[:, :half] * (1 + stream.uniform(-1, 1, (M, half)) / 4096)
         B[half : 2 * half] = -B[:half]
-    return A.astype(np.float32), B.astype(np.float32)
+    A, B = A.astype(np.float32), B.astype(np.float32)
+    if kind == SPOILT_KIND:
+        A[3, 4], A[7, 2], A[20, 3], A[11] = np.inf, np.nan, 3.4e38, 2.0**-125
+        B[1, 5], B[2, 31] = -np.inf, 1e-44
+    return A, B
 
 
 def largest_error(C: Any, A: Any, B: Any) -> float:
@@ -161,19 +167,15 @@ def _cases(products: dict[str, Product]) -> Iterator[dict[str, Any]]:
             yield {"kind": kind, "shape": shape, "errors": errors}
 
 
-def bits(step: Any, kind: str, shape: tuple[int, int, int], device: str) -> str:
-    """The SHA-256 of C. "spoilt" is uniform, with numbers that parts cannot hold in A and B."""
-    A, B = matrices(kind, *shape)
-    if kind == "spoilt":
-        A[3, 4], A[7, 2], A[20, 3], A[11] = np.inf, np.nan, 3.4e38, 2.0**-125
-        B[1, 5], B[2, 31] = -np.inf, 1e-44
-    return hashlib.sha256(step(A, B, device=device).tobytes()).hexdigest()
+def digest(C: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(C).tobytes()).hexdigest()
 
 
 def _bits(step: Any) -> Iterator[tuple[str, str]]:
-    for kind in (*STUDIED, "spoilt"):
+    for kind in (*STUDIED, SPOILT_KIND):
         for shape in SMALL:
-            yield f"{kind} {'x'.join(map(str, shape))}", bits(step, kind, shape, "gpu")
+            C = step(*matrices(kind, *shape), device="gpu")
+            yield f"{kind} {'x'.join(map(str, shape))}", digest(C)
 
 
 def _spoilt(step: Any) -> Iterator[tuple[str, float]]:
