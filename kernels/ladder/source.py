@@ -41,6 +41,7 @@ DIRECTIVES = (
 REPEATED = ("launch", "requires", "variant")  # those that may stand there several times
 EXTRA = ("lda", "ldb", "ldc", "workspace")  # what kernels may take after C
 ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
+TRANSPOSES = ("TRANS_A", "TRANS_B")  # whether A is stored as K x M, and B as N x K
 NONE = Expression("0")  # bytes
 SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
 
@@ -196,6 +197,8 @@ def known(step: str, defines: Mapping[str, int], changes: dict[str, int]) -> dic
             raise ValueError(f"{step} has no define {name!r}; it has {', '.join(defines)}")
         if name in SIZES and value < 1:
             raise ValueError(f"{name} is a size, 1 at least, not {value}")
+        if name in TRANSPOSES and value not in (0, 1):
+            raise ValueError(f"{name} is 0 or 1, whether the operand is transposed, not {value}")
     return changes
 
 

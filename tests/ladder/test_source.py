@@ -49,6 +49,7 @@ def test_compute_capability(text, found):
     ("variant: PAX=1", ":3: variant: 07_it has no define 'PAX'; it has BM, BN"),
     ("variant: BM", ":3: variant: a define of a step is NAME=NUMBER, not 'BM'"),
     ("variant: BM=0", ":3: variant: BM is a size, 1 at least, not 0"),
+    ("variant: BM=-1", ":3: variant: BM is a size, 1 at least, not -1"),
     ("block: 64", ":4: a second line 'block:'"),
 ])  # fmt: skip
 def test_wrong_directives_name_file_and_line(line, message):
@@ -77,6 +78,8 @@ def test_a_directive_goes_on_in_indented_lines():
     ("#define BM 16", "#define BM 4 * 2", "07_it.cu: BM must be a whole number, not ' 4 . 2'"),
     ("#define BM 16", "#define BM 0", "07_it.cu: BM is a size, 1 at least, not 0"),
     ("#ifndef BM\n#define BM 16\n#endif\n", "", "07_it.cu lacks '#ifndef BM' and '#define BM 32'"),
+    ("#ifndef BM", "#ifndef TRANS_A\n#define TRANS_A 2\n#endif\n#ifndef BM",
+     "07_it.cu: TRANS_A is 0 or 1, whether the operand is transposed, not 2"),
     ("BN", "BX", "07_it.cu lacks '#ifndef BN'"),
     ("#ifndef BM", "// region: a\n#ifndef BM", "07_it.cu: region a has no // endregion"),
     ("#ifndef BM", "// endregion\n#ifndef BM", r"07_it.cu:3: // endregion without a // region"),
