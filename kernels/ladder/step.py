@@ -119,6 +119,11 @@ class Step:
         """Of the oldest GPU that can run the step, or, with a letter, of the only one."""
         return self.file.compute_capability
 
+    @property
+    def tensor_cores(self) -> bool:
+        """Whether the step multiplies on tensor cores, in other arithmetic than float32's."""
+        return self.file.tensor_cores
+
     @functools.cached_property
     def variants(self) -> tuple[Step, ...]:
         """The step with each of the other defines that its file declares."""
@@ -297,7 +302,7 @@ class Step:
         if not self._transposed and A.flags.c_contiguous and B.flags.c_contiguous:
             if C is None or C.flags.c_contiguous:
                 return self
-        found = {}
+        found: dict[str, int | None] = {}
         for name, x in (("A", A), ("B", B), ("C", C)):
             if x is None:
                 continue
@@ -313,15 +318,19 @@ class Step:
                     f"{name} is not C-contiguous (a transpose or a slice?), which {self.label} "
                     f"needs: np.ascontiguousarray({name}){instead}"
                 )
-        changes = {f"TRANS_{k}": v for k, v in found.items() if f"TRANS_{k}" in self.defines}
-        return self._transposing(*sorted(changes.items())) if changes else self
+        return self.storing(found["A"], found["B"])
+
+    def storing(self, trans_a: int | None, trans_b: int | None) -> Step:
+        """This step with these values of TRANS_A and TRANS_B, where it has them."""
+        changes = (("TRANS_A", trans_a), ("TRANS_B", trans_b))
+        return self._storing(*((name, value) for name, value in changes if name in self.defines))
 
     @functools.cached_property
     def _transposed(self) -> bool:
         return bool(self.defines.get("TRANS_A") or self.defines.get("TRANS_B"))
 
     @functools.cached_property
-    def _transposing(self) -> Callable[..., Step]:
+    def _storing(self) -> Callable[..., Step]:
         """The step with other values of TRANS_A and TRANS_B, remembered with its kernels."""
 
         @functools.cache
