@@ -148,6 +148,7 @@ class Tally:
         self.held: list = []
         self.parts: Parts = {}
         self.patterns: dict = {}
+        self.copies: dict[tuple, dict[bytes, tuple[int, int]]] = {}
         self.multiply_adds: dict[int, int] = {}
         # by first instruction of a straight run: multiply-adds of a thread, and other instructions
         # that are counted for a warp
@@ -300,14 +301,27 @@ class Tally:
         sources, active = analysis.by_warp(source, event.mask, *shape)
         targets, _ = analysis.by_warp(event.address, event.mask, *shape)
         self.counters[REQUESTS.format("ld")] += int(active.any(-1).sum())
-        if past_l1:
-            sectors = analysis.sectors(targets, event.width, active)
-        else:
-            self.counters[PIPE] += int(
-                analysis.copy_wavefronts(sources, targets, event.width, active).sum()
-            )
-            sectors = analysis.sectors(sources, event.width, active & (sources >= 0))
-        self.counters[SECTORS.format("ld")] += int(sectors.sum())
+        # warps repeat one another, apart from shifts that `_look_up` takes out as well
+        near = np.stack(
+            [
+                _near(sources, active & (sources >= 0), TAG_PERIOD * analysis.LINE_BYTES),
+                _near(targets, active, analysis.LINE_BYTES),
+            ],
+            axis=-2,
+        ).reshape(-1, 2, sources.shape[-1])
+        warps = Counter(row.tobytes() for row in near)
+        kind = event.width, past_l1
+        known = self.copies.setdefault(kind, {})
+        if new := [row for row in warps if row not in known]:
+            if len(known) + len(new) > PATTERNS:
+                known.clear()
+                new = list(warps)
+            rows = np.frombuffer(b"".join(new), near.dtype).reshape(-1, *near.shape[1:])
+            known.update(zip(new, zip(*_copied(rows[:, 0], rows[:, 1], *kind))))
+        for row, times in warps.items():
+            wavefronts, sectors = known[row]
+            self.counters[PIPE] += times * wavefronts
+            self.counters[SECTORS.format("ld")] += times * sectors
 
     def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
         """The numbers of a cost, for all warps of the event."""
@@ -339,6 +353,24 @@ class Tally:
             self.patterns[key] = count(addresses, part.width, active, event.kind)
         times = len(event.blocks) // rows
         return tuple(times * n for n in self.patterns[key])
+
+
+def _near(addresses: np.ndarray, active: np.ndarray, turn: int) -> np.ndarray:
+    """Addresses of warps, each warp's moved by whole turns to begin in the first one; -1 for lanes
+    that take no part."""
+    start = np.where(active, addresses, 1 << 62).min(-1, keepdims=True) // turn * turn
+    return np.where(active, addresses - start, -1)
+
+
+def _copied(
+    sources: np.ndarray, targets: np.ndarray, width: int, past_l1: bool
+) -> tuple[list[int], list[int]]:
+    """Of a warp's cp.async each: wavefronts of the data pipe, and sectors; -1 is as in `_near`."""
+    active, reading = targets >= 0, sources >= 0
+    if past_l1:
+        return [0] * len(targets), analysis.sectors(targets, width, active).tolist()
+    wavefronts = analysis.copy_wavefronts(sources, targets, width, active)
+    return wavefronts.tolist(), analysis.sectors(sources, width, reading).tolist()
 
 
 def sector_bytes(stretches: ptx.Stretches) -> np.ndarray:
