@@ -28,6 +28,7 @@ from ..analysis.sectors import SECTOR_BYTES
 from ..ptx import isa
 from ..ptx.explicit import explicit
 from ..ptx.functions import linked
+from .copying import Copies
 from .metrics import (
     ASYNC_COPIES,
     BULK_BYTES,
@@ -60,6 +61,7 @@ PER_WARP = {
     "wgmma.mma_async": TENSOR,
 }
 MATRIX = ("ldmatrix", "stmatrix")
+COPIED = REQUESTS.format("ld"), SECTORS.format("ld"), PIPE  # what `Copies.ended` gives
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
 
 
@@ -148,14 +150,14 @@ class Tally:
         self.held: list = []
         self.parts: Parts = {}
         self.patterns: dict = {}
-        self.copies: dict[tuple, dict[bytes, tuple[int, int]]] = {}
         self.multiply_adds: dict[int, int] = {}
         # by first instruction of a straight run: multiply-adds of a thread, and other instructions
         # that are counted for a warp
         self.runs: dict[int, tuple[int, Counter]] = {}
-        self.copying: list[ptx.Access] = []  # loads of the latest cp.async
+        self.copies = Copies()
         # predicated accesses of shared memory: those, and for each instruction that warps come
         # by, how many loads and stores they execute under predicates
+        self.inactive = 0  # times that a warp executed one of those without an active lane
         self.under: set[int] = set()
         self.passed: dict[int, Counter] = {}
         for function in (entry, *linked(entry)):
@@ -207,6 +209,7 @@ class Tally:
         for i in event.instructions if self.passed else ():
             for kind, loads in self.passed.get(id(i), {}).items():
                 self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * _warps(event)
+                self.inactive += loads * _warps(event)
 
     def guarded(self, event: ptx.Guarded) -> None:
         if count := self.multiply_adds.get(id(event.instruction)):
@@ -250,14 +253,15 @@ class Tally:
         if event.rows is not None:
             return
         opcode = event.instruction.opcode
-        past_l1 = opcode == "cp" and "cg" in event.instruction.modifiers
         if event.space == "local":
             self.counters[PIPE] += self._look_up(event, Part(0, event.width), _local)[0]
             return
         if opcode == "cp":
-            self._copy(event, past_l1)
             if event.space == "shared":
+                for name, count in zip(COPIED, self.copies.ended(event)):
+                    self.counters[name] += count
                 return
+            self.copies.loaded(event)
         where = event.instruction.position or NOWHERE
         place = Place(where.line, event.kind, arrays.find(first)[0], where.file)
         for part in parts_of(event, self.parts):
@@ -267,7 +271,7 @@ class Tally:
             before = self.costs.get(place, (0,) * len(counts))
             cost = self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
             if opcode == "cp":
-                continue  # see `_copy`
+                continue  # counted by `Copies`
             self.counters[PIPE] += cost.wavefronts - kind(*before).wavefronts
             if event.kind not in KINDS:
                 continue
@@ -277,51 +281,13 @@ class Tally:
                 else (REQUESTS, None, SECTORS)
             )
             for name, count in zip(names, counts):
-                if name is SHARED_INSTRUCTIONS and (
-                    opcode in MATRIX or id(event.instruction) in self.under
-                ):
+                if name is SHARED_INSTRUCTIONS and id(event.instruction) in self.under:
+                    self.inactive -= count
+                    continue
+                if name is SHARED_INSTRUCTIONS and opcode in MATRIX:
                     continue
                 if name:
                     self.counters[name.format(KINDS[event.kind])] += count
-
-    def _copy(self, event: ptx.Access, past_l1: bool) -> None:
-        """An access of a cp.async: to shared memory, after those to global memory, of which there
-        are as many as its lanes differ in how much they read. It is one request."""
-        if event.space == "global":
-            if self.copying and self.copying[0].instruction is not event.instruction:
-                self.copying = []
-            self.copying.append(event)
-            return
-        shape = len(event.blocks), event.threads
-        source = np.full(shape, -1)  # of lanes that read nothing
-        for load in self.copying:
-            if load.instruction is event.instruction:
-                np.copyto(source, load.address, where=True if load.mask is None else load.mask)
-        self.copying = []
-        sources, active = analysis.by_warp(source, event.mask, *shape)
-        targets, _ = analysis.by_warp(event.address, event.mask, *shape)
-        self.counters[REQUESTS.format("ld")] += int(active.any(-1).sum())
-        # warps repeat one another, apart from shifts that `_look_up` takes out as well
-        near = np.stack(
-            [
-                _near(sources, active & (sources >= 0), TAG_PERIOD * analysis.LINE_BYTES),
-                _near(targets, active, analysis.LINE_BYTES),
-            ],
-            axis=-2,
-        ).reshape(-1, 2, sources.shape[-1])
-        warps = Counter(row.tobytes() for row in near)
-        kind = event.width, past_l1
-        known = self.copies.setdefault(kind, {})
-        if new := [row for row in warps if row not in known]:
-            if len(known) + len(new) > PATTERNS:
-                known.clear()
-                new = list(warps)
-            rows = np.frombuffer(b"".join(new), near.dtype).reshape(-1, *near.shape[1:])
-            known.update(zip(new, zip(*_copied(rows[:, 0], rows[:, 1], *kind))))
-        for row, times in warps.items():
-            wavefronts, sectors = known[row]
-            self.counters[PIPE] += times * wavefronts
-            self.counters[SECTORS.format("ld")] += times * sectors
 
     def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
         """The numbers of a cost, for all warps of the event."""
@@ -353,24 +319,6 @@ class Tally:
             self.patterns[key] = count(addresses, part.width, active, event.kind)
         times = len(event.blocks) // rows
         return tuple(times * n for n in self.patterns[key])
-
-
-def _near(addresses: np.ndarray, active: np.ndarray, turn: int) -> np.ndarray:
-    """Addresses of warps, each warp's moved by whole turns to begin in the first one; -1 for lanes
-    that take no part."""
-    start = np.where(active, addresses, 1 << 62).min(-1, keepdims=True) // turn * turn
-    return np.where(active, addresses - start, -1)
-
-
-def _copied(
-    sources: np.ndarray, targets: np.ndarray, width: int, past_l1: bool
-) -> tuple[list[int], list[int]]:
-    """Of a warp's cp.async each: wavefronts of the data pipe, and sectors; -1 is as in `_near`."""
-    active, reading = targets >= 0, sources >= 0
-    if past_l1:
-        return [0] * len(targets), analysis.sectors(targets, width, active).tolist()
-    wavefronts = analysis.copy_wavefronts(sources, targets, width, active)
-    return wavefronts.tolist(), analysis.sectors(sources, width, reading).tolist()
 
 
 def sector_bytes(stretches: ptx.Stretches) -> np.ndarray:
