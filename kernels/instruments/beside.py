@@ -1,7 +1,7 @@
 """What the data pipe carries beside the loads and stores of a trace, by cause, in wavefronts.
 
 Exchanges, fences and barriers go through it as well. Measured with Nsight Compute on an H200, on
-kernels that have nothing else (`tests/data/nvidia_h200_beside.json`):
+kernels that have little else (`tests/instruments/test_beside.py`):
 
 - a warp takes one for shfl or movmatrix, for a load or store of shared memory that none of its
   lanes takes part in, for the commit of a group of cp.async, and for a wait for all of them; none

@@ -59,7 +59,9 @@ PER_WARP = {
     "cp.async": ASYNC_COPIES,
     "mma": TENSOR,
     "wgmma.mma_async": TENSOR,
+    "wmma.mma": TENSOR,
 }
+WMMA = {"tf32": 4, "f64": 1}  # instructions of the machine for one; of other types 2
 MATRIX = ("ldmatrix", "stmatrix")
 COPIED = REQUESTS.format("ld"), SECTORS.format("ld"), PIPE  # what `Copies.ended` gives
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
@@ -199,7 +201,7 @@ class Tally:
                 sum(
                     self.multiply_adds.get(id(i), 0) for i in event.instructions if i.guard is None
                 ),
-                Counter(filter(None, (PER_WARP.get(isa.name(i)) for i in event.instructions))),
+                _per_warp(event.instructions),
             )
         multiply_adds, others = self.runs[key]
         if multiply_adds:
@@ -325,6 +327,16 @@ def sector_bytes(stretches: ptx.Stretches) -> np.ndarray:
     """The bytes of the sectors that each stretch of global memory lies in."""
     first = stretches.start // SECTOR_BYTES
     return ((stretches.start + stretches.size - 1) // SECTOR_BYTES - first + 1) * SECTOR_BYTES
+
+
+def _per_warp(instructions) -> Counter:
+    """By metric of PER_WARP, the instructions of the machine that a warp executes for these."""
+    found: Counter = Counter()
+    for i in instructions:
+        if metric := PER_WARP.get(isa.name(i)):
+            kinds = [WMMA[x] for x in i.modifiers if x in WMMA] or [2]
+            found[metric] += kinds[0] if i.opcode == "wmma" else 1
+    return found
 
 
 def _threads(event) -> int:
