@@ -8,7 +8,7 @@
 // requires: K % BK == 0
 // alignment: 16
 // compute capability: 8.0
-// options: --ptxas-options=-O1
+// ptxas: -O1
 
 #ifndef BM
 #define BM 128

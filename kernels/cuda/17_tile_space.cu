@@ -3,8 +3,10 @@
 // placeholder
 //
 // block: BM // TM * (BN // TN)
+// shared: STAGES * BK * 4 * (BM + BN + 2 * PAD)
+// arguments: lda ldb ldc
+// ptxas: -O1
 // compute capability: 8.0
-// options: --ptxas-options=-O1
 
 #ifndef BM
 #define BM 128
@@ -64,10 +66,13 @@ static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 lie on 16 bytes
 static_assert(PAD >= 0 && PAD % 4 == 0, "so do the rows of the tiles");
 static_assert(BLOCKS > 0, "an SM holds a block at least");
 static_assert(STAGES > 1, "one stage is filled while another is read");
+static_assert(GROUP > 0, "a group has a row of blocks at least");
+static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not, 0");
 
 struct Stage {
     float a[BK][BM + PAD], b[BK][BN + PAD];
 };
+static_assert(STAGES * sizeof(Stage) <= 227 * 1024, "a block may share 227 KiB");
 
 // region: copy
 // Starts a copy of W floats to shared memory, or of as many zeros.
@@ -86,6 +91,8 @@ template <int SIDE, bool ALONG_K, int W>
 __device__ void copy_tile(float (*tile)[SIDE + PAD], const float* from, int pitch, int depth,
                           int edge)
 {
+    constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // elements of a line copied at a time
+    static_assert(PASS > 0 && (PASS % SIDE == 0 || SIDE % PASS == 0), "lines are copied whole");
     int first = W * threadIdx.x;
     int k0 = ALONG_K ? first % 8 + first / (8 * SIDE) * 8 : first / SIDE;
     int x0 = ALONG_K ? first / 8 % SIDE : first % SIDE;
