@@ -1,6 +1,12 @@
-// Asynchronous copies: from global to shared memory past the registers
+// Asynchronous copies: from global to shared memory, past the registers
 //
-// placeholder
+// A cp.async names a place in shared memory and one in global memory, and the thread goes on. What
+// is under way holds no register, so more of it can be: of STAGES pairs of tiles one is read
+// while the others fill. Copies of 4 bytes may go anywhere, so those of A transpose it on its way.
+// A thread waits for its own copies, the barrier for those of all; it is the only one of a tile.
+// Behind the last tile nothing is read: such a copy stores zeros.
+// This changes 14, whose tiles are whole; guards come back with the next step.
+// Look at the registers, at the shared stores that are gone, and at how many tiles are under way.
 //
 // block: BM // TM * (BN // TN)
 // requires: M % BM == 0
@@ -65,11 +71,12 @@ static_assert(BLOCKS > 0, "an SM holds a block at least");
 static_assert(STAGES > 1, "one stage is filled while another is read");
 
 // region: copy_async
-// Starts a copy of so many bytes from global to shared memory, and does not wait for it.
-template <int BYTES> __device__ void copy_async(float* to, const float* from)
+// Starts to copy so many bytes, or as many zeros, to shared memory, and does not wait for them.
+template <int BYTES> __device__ void copy_async(float* to, const float* from, bool exists)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::
-                 "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(BYTES) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::
+                 "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(BYTES),
+                 "r"(exists ? BYTES : 0) : "memory");
 }
 // endregion
 
@@ -100,14 +107,12 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     // region: copy
     auto copy = [&](int k0) {  // starts to copy the thread's part of the tiles at k0, if any
         int to = k0 / BK % STAGES;
-        if (k0 < K) {
-            for (int i = 0; i < BM; i += COPY_A)
-                copy_async<4>(&tile_a[to][a_k][a_row + i], &A[(a_row + i) * K + a_k]);
-            for (int i = 0; i < BK; i += COPY_B)
-                copy_async<16>(&tile_b[to][b_k + i][b_col], &B[(b_k + i) * N + b_col]);
-            A += BK;
-            B += BK * N;
-        }
+        for (int i = 0; i < BM; i += COPY_A)
+            copy_async<4>(&tile_a[to][a_k][a_row + i], &A[(a_row + i) * K + a_k], k0 < K);
+        for (int i = 0; i < BK; i += COPY_B)
+            copy_async<16>(&tile_b[to][b_k + i][b_col], &B[(b_k + i) * N + b_col], k0 < K);
+        A += BK;
+        B += BK * N;
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
     // endregion
