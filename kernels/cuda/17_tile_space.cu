@@ -152,8 +152,10 @@ __device__ void multiply(float (&sum)[TM][TN], const float* A, const float* B, i
                 write = write == STAGES - 1 ? 0 : write + 1;
             }
             for (int i = 0; i < TM; ++i)
-                for (int j = 0; j < TN; ++j)
+                for (int n = 0; n < TN; ++n) {
+                    int j = i % 2 ? TN - 1 - n : n;  // to and fro: a turn keeps its b
                     sum[i][j] += a[k % 2][i] * b[k % 2][j];
+                }
         }
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
