@@ -1,13 +1,12 @@
 // The tile space: any shape, any storage, and tiles to choose from
 //
-// The defines span a space of kernels, of which `python -m kernels tune` finds the fastest on a GPU;
-// those below were the fastest on an H200. Whatever they are, every shape is right: of a copy
-// beyond K nothing is read and zeros are stored; one beyond M or N reads the last row or column
-// again, and only results that exist are stored. A block whose tiles are whole, in rows of float4,
-// does without that. TRANS_A and TRANS_B read operands that are stored transposed; copies of 4 bytes
-// transpose what needs it. GROUP rows of blocks run together and share columns of B in L2. Of the
-// sums, every other row is walked back, so that a turn keeps its operand.
-// Look at the loop, which knows nothing of edges, and at the levels of the optimiser.
+// The defines span a space of kernels, which `python -m kernels tune` searches on a GPU. Whatever
+// they are, every shape is right: of a copy beyond K nothing is read and zeros are stored, one
+// beyond M or N reads the last row or column again, and only results that exist are stored. A block
+// whose tiles are whole, in rows of float4, does without. TRANS_A and TRANS_B read operands that
+// are stored transposed. GROUP rows of blocks run together and share columns of B in L2. Every
+// other row of sums is walked back, so that a turn keeps its operand.
+// Look at the loop, which knows nothing of edges, and at what each level of ptxas makes of it.
 //
 // block: BM // TM * (BN // TN)
 // shared: STAGES * BK * 4 * (BM + BN + 2 * PAD)
@@ -90,14 +89,13 @@ template <int W> __device__ void copy_async(float* to, const float* from, bool e
                  "r"(exists ? 4 * W : 0) : "memory");
 }
 
-// A thread's part of the copies of a tile of BK x SIDE, whose first element is at `from`. Of it
-// depth x edge elements exist: deeper are zeros, beyond the edge is the last of them again, from
-// which nothing is stored. ALONG_K: neighbours in k are neighbours in memory, and the copies,
-// of 4 bytes, transpose. WHOLE: nothing lies beyond the edge, and rows are made of float4.
+// A thread's part of the copies of a tile of BK x SIDE. Of its columns, `edge` exist; beyond, the
+// last is copied again, since nothing of it is stored. ALONG_K: neighbours in k are neighbours
+// in memory, so copies of 4 bytes transpose. WHOLE: all columns exist, and rows are made of float4.
 template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
     static constexpr int W = WHOLE && !ALONG_K ? 4 : 1;  // elements a copy
-    static constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // columns, or rows, at a time
-    static_assert(PASS > 0 && (PASS % SIDE == 0 || SIDE % PASS == 0), "every thread copies as much");
+    static constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // of a line, at a time
+    static_assert(PASS > 0 && (PASS % SIDE == 0 || SIDE % PASS == 0), "lines are copied evenly");
 
     const float* from;
     int pitch, edge, k, x;
@@ -111,7 +109,7 @@ template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
         from = first + (ALONG_K ? (size_t)there * pitch + k : (size_t)k * pitch + there);
     }
 
-    __device__ void start(float (*tile)[SIDE + PAD], int depth)
+    __device__ void start(float (*tile)[SIDE + PAD], int depth)  // of which so many rows exist
     {
         #pragma unroll
         for (int i = 0; i < BK * SIDE; i += W * THREADS) {
