@@ -67,8 +67,8 @@ def stubbed() -> Iterator[None]:
             "device": lambda: device,
             "arch": lambda: "sm_90",
             "current": lambda: 0,
-            "_launcher": lambda: lambda *words: None,
-            "_stream": lambda: 0,
+            "launcher": lambda: lambda *words: None,
+            "stream": lambda: 0,
             "load": lambda cubin, symbol: loaded,
             "empty": lambda shape, dtype: Array(shape),
         }.items():

@@ -9,6 +9,7 @@ import numpy as np
 from ..instruments.findings import Finding, merged
 from ..run import gpu
 from ..run.kernel import Kernel
+from ..run.ready import Ready
 from .arguments import require_alignment
 from .layout import laid_out, memory_of, pitch_of, poisoned, to_read
 from .reference import inputs
@@ -73,14 +74,14 @@ def _on_gpu(
     launches(M, N, K, alpha, a, b, beta, c, *extra)
 
 
-def ready(step: Any, M: int, N: int, K: int) -> tuple[gpu.Ready, int]:
+def ready(step: Any, M: int, N: int, K: int) -> tuple[Ready, int]:
     """The launches of a product on CuPy's current device, and the bytes of their workspace."""
     launches = [
         (step.kernels[one.kernel].loaded(), one.grid, one.block, one.shared)
         for one in step.launches(M, N, K)
     ]
     kinds = "iiifPPfP" + "".join("P" if name == "workspace" else "i" for name in step.arguments)
-    return gpu.Ready(launches, kinds), step.workspace(M, N, K)
+    return Ready(launches, kinds), step.workspace(M, N, K)
 
 
 def arguments(
