@@ -12,7 +12,7 @@ import numpy as np
 from ..ptx.floats import fma32
 from ..ptx.tensor_core import tensor_core
 
-ROWS, DEPTH = 128, 16  # of a tile of A; of B, columns and depth
+ROWS = 128  # of a tile of A, and columns of one of B
 LEAST_K = 8  # below it, all of C is computed by FMAs
 
 
@@ -64,13 +64,14 @@ def pairs(parts: int, every: bool = False) -> list[tuple[int, int]]:
     return [(p, n - p) for n in orders for p in range(parts) if 0 <= n - p < parts]
 
 
-def scales(x: np.ndarray) -> np.ndarray:
-    """What numbers are multiplied by before they are split in FP16: the same in each tile."""
+def scales(x: np.ndarray, depth: int = 16) -> np.ndarray:
+    """What numbers are multiplied by before they are split in FP16: the same in each tile,
+    `depth` of whose numbers lie along k."""
     finite = np.abs(np.where(np.isfinite(x), x, np.float32(0)))
     rows = np.maximum.reduceat(finite, range(0, x.shape[0], ROWS), axis=0)
-    largest = np.maximum.reduceat(rows, range(0, x.shape[1], DEPTH), axis=1)
+    largest = np.maximum.reduceat(rows, range(0, x.shape[1], depth), axis=1)
     exponent = np.maximum((largest.view(np.uint32) >> 23).astype(int) - 127, -112)
-    spread = np.exp2(14.0 - exponent).repeat(ROWS, 0).repeat(DEPTH, 1)
+    spread = np.exp2(14.0 - exponent).repeat(ROWS, 0).repeat(depth, 1)
     return spread.astype(np.float32)[: x.shape[0], : x.shape[1]]
 
 
@@ -91,25 +92,26 @@ def product(
     every: bool = False,
     length: int | None = 16,
     fold: int | None = 512,
+    depth: int = 16,
     fallback: bool = True,
 ) -> np.ndarray:
     """A B of float32 matrices as 20_tensor_cores computes it.
 
     every: all products of parts, as with ALL=1. length: how many k the tensor cores sum before an
     addition takes that over; None for all. fold: after how many k that sum begins anew and is added
-    to the total; None for never. fallback: whether rows and columns of numbers that the
+    to the total; None for never. depth: of tiles. fallback: whether rows and columns of numbers that the
     parts do not hold, those of sums that are not finite, and short sums are computed by FMAs.
     """
     if fallback and A.shape[1] < LEAST_K:
         return chain(A, B)
     rule, factors = KINDS[kind], (A, B.T)
-    scale = [scales(x) if rule.scaled else np.ones_like(x) for x in factors]
+    scale = [scales(x, depth) if rule.scaled else np.ones_like(x) for x in factors]
     halves = [split(x * s, kind, rule.parts) for x, s in zip(factors, scale)]
     dtype = np.float16 if kind == "FP16" else np.float32
     (of_a, _), (of_b, _) = halves
     zero = np.zeros((A.shape[0], B.shape[1]), np.float32)
     total = sum = zero
-    step = length or DEPTH
+    step = length or depth
     for k in range(0, A.shape[1], step):
         here = slice(k, k + step)
         link = zero if length else sum

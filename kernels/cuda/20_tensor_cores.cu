@@ -94,6 +94,7 @@ static_assert(BM % 32 == 0 && BN % 32 == 0 && BM <= 512 && BN <= 512, "a word ha
 static_assert(BK % (2 * PER_UNIT) == 0, "mma takes two units along k");
 static_assert(CHAIN == 0 || CHAIN > 0 && CHAIN % (2 * PER_UNIT) == 0 && BK % CHAIN == 0,
               "chains divide the tile evenly");
+static_assert(FOLD >= 0 && FOLD % BK == 0, "so do totals");
 static_assert(BLOCKS > 0, "an SM holds a block at least");
 static_assert(STAGES > 1, "one stage is filled while another is read");
 static_assert(GROUP > 0, "a group has a row of blocks at least");
@@ -122,7 +123,8 @@ struct Stage {  // in shared memory
 // endregion
 static_assert(sizeof(Units<BM>) % (16 * THREADS) == 0 && sizeof(Units<BN>) % (16 * THREADS) == 0,
               "every thread copies as many units");
-static_assert(STAGES * sizeof(Stage) <= 227 * 1024, "a block may share 227 KiB");
+static_assert(STAGES * sizeof(Stage) + 4 * BM * BN * (FOLD > 0) <= 227 * 1024,
+              "a block may share 227 KiB");
 
 // region: split
 // Takes the next part off two numbers (of TF32: off one) and returns it.
@@ -162,7 +164,7 @@ template <int ROWS, bool ALONG_K>
 __device__ void pack_tile(const float* X, int ld, int rows, int depth, Tile<ROWS>& tile)
 {
     constexpr int EACH = ROWS * UNITS / PACKERS;  // units of a thread
-    static_assert(EACH * PACKERS == ROWS * UNITS, "threads divide the tile evenly");
+    static_assert(EACH * PACKERS == ROWS * UNITS, "packers divide the tile evenly");
     __shared__ unsigned unsafe[ROWS / 32];
     __shared__ unsigned largest;  // the bits of a float: those of larger numbers are larger
     int thread = threadIdx.x;

@@ -11,12 +11,14 @@ STREAM = np.random.RandomState(7)
 SHIFT = {"BF16": 16, "TF32": 13}  # low bits of a float32 that its parts have not
 STEPS = {  # a step and what of the model is its arithmetic
     "20": {},
+    "20 FOLD=32": {"fold": 32},
     "20 ALL=1": {"every": True},
-    "20 CHAIN=32": {"length": 32},
-    "20 CHAIN=0": {"length": None},
-    "20 KIND=1 PARTS=2 BK=16": {"kind": "TF32"},
-    "20 KIND=2 PARTS=2": {"kind": "FP16"},
-}
+    "20 CHAIN=0 FOLD=0": {"length": None, "fold": None},
+    "20 KIND=1 PARTS=2 CHAIN=8 FOLD=0": {"kind": "TF32", "length": 8, "fold": None},
+    "20 BK=32 KIND=2 PARTS=2 CHAIN=32 FOLD=0": {
+        "kind": "FP16", "length": 32, "fold": None, "depth": 32,
+    },
+}  # fmt: skip
 INPUTS = (*errors.STUDIED, errors.SPOILT_KIND)
 
 
@@ -63,8 +65,8 @@ def test_a_tile_is_scaled_so_that_its_largest_number_lies_below_2_to_the_15():
     x = numbers(-20, 20, 200 * 80).reshape(200, 80)
     x[3, 5] = np.inf
     scale = splitting.scales(x)
-    assert len(np.unique(scale[:128, :32])) == len(np.unique(scale[128:, 64:])) == 1
-    largest = np.abs(x * scale)[128:, 32:64].max()
+    assert len(np.unique(scale[:128, :16])) == len(np.unique(scale[128:, 64:80])) == 1
+    largest = np.abs(x * scale)[128:, 32:48].max()
     assert 2**14 <= largest < 2**15 and np.isfinite(scale).all()
 
 
@@ -88,6 +90,6 @@ def test_chains_of_tensor_cores_drift_towards_zero():
     A, B = errors.matrices("positive", 16, 16, 2048)
     exact = A.astype(np.float64) @ B
     short, long = (
-        ((splitting.product(A, B, length=n) - exact) / exact).mean() for n in (16, None)
+        ((splitting.product(A, B, length=n, fold=None) - exact) / exact).mean() for n in (16, None)
     )
     assert long < 30 * short < 0

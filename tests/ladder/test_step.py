@@ -96,6 +96,15 @@ def test_sizes_are_1_at_least(tiled, size, value):
         tiled.define(**{size: value})
 
 
+def test_a_label_is_the_same_object_as_long_as_the_file_is_the_same(tiled):
+    folder = tiled.path.parent
+    assert ladder.step("5 PAD=1", folder) is ladder.step("05 PAD=1", folder)
+    assert ladder.step("5 PAD=2", folder) != ladder.step("5 PAD=1", folder)
+    before = ladder.step("5 PAD=1", folder)
+    tiled.path.write_text(TILED.replace("BM 16", "BM 32"))
+    assert ladder.step("5 PAD=1", folder).defines == before.defines | {"BM": 32}
+
+
 def test_a_file_is_parsed_once_and_again_when_it_changes(tiled):
     folder = tiled.path.parent
     assert ladder.step(5, folder) is tiled and tiled.variants is tiled.variants
@@ -245,19 +254,22 @@ def test_the_public_names():
 
 # ------------------------------------------------------------------------ the shipped steps
 
-SIGNATURE = (
-    "sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)"
-)
+MATRICES = "int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C"
 
 
 @pytest.mark.parametrize("one", ALL)
 def test_a_shipped_step_is_well_formed(one):
     assert re.fullmatch(r"\d\d_[a-z0-9_]+", one.id)
     assert one.title and ": " in one.title
-    assert SIGNATURE in " ".join(one.source.split()).replace("( ", "(").replace(" )", ")")
+    types = {"workspace": "float*"}
+    extra = "".join(f", {types.get(name, 'int')} {name}" for name in one.arguments)
+    text = " ".join(one.source.split()).replace("( ", "(").replace(" )", ")")
+    for launch in one.file.launches:
+        assert f"{launch.kernel}({MATRICES}{extra})" in text
     assert {"BM", "BN"} <= set(one.defines)
     assert 1 <= np.prod(one.block) <= 1024
-    assert one.grid(one.defines["BM"], one.defines["BN"]) == (1, 1)
+    if len(one.file.launches) == 1:
+        assert one.grid(one.defines["BM"], one.defines["BN"], 8)[:2] == (1, 1)
     for name in re.findall(r"// region: (\w+)", one.source):
         assert one.region(name).strip()
     assert one.alignment in (4, 8, 16)
@@ -273,6 +285,14 @@ def test_a_shipped_step_compiles(one):
     assert found.registers > 0 and found.spill_loads == found.stack == 0
 
 
+LONGER = {  # diffs, in lines
+    "15_any_shape": 75,  # guards every access
+    "16_async_copy": 100,  # copies, and fragments that are fetched ahead
+    "17_tile_space": 210,  # both storages of each operand, whole tiles and edges
+    "20_tensor_cores": 600,  # another machine: only names and the order of things are kept
+}
+
+
 @pytest.mark.parametrize("number", [one.number for one in ladder.steps()[1:]])
 def test_a_step_differs_by_an_idea_from_the_one_before_or_an_earlier_one(number):
     *earlier, one = (other for other in ladder.steps() if other.number <= number)
@@ -280,7 +300,7 @@ def test_a_step_differs_by_an_idea_from_the_one_before_or_an_earlier_one(number)
         sum(line[0] in "+-" for line in one.diff(other).splitlines()[2:]) for other in earlier
     ]
     assert changed[-1] > 0
-    assert min(changed) <= (75 if one.id == "15_any_shape" else 60)  # it guards every access
+    assert min(changed) <= LONGER.get(one.id, 60)
 
 
 def asserts(one):
