@@ -14,7 +14,7 @@
 // two TF32 numbers and three products, KIND=2 PARTS=2 two of FP16, scaled for each tile, with 22
 // bits; ALL=1 keeps all products; PROMOTE=0 lets the tensor cores sum along all of K.
 //
-// launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=256, when=K >= LEAST_K)
+// launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=128, when=K >= LEAST_K)
 // launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN) + 4 * BM * BN * (FOLD > 0))
 // workspace: ((K + BK - 1) // BK) * (((M + BM - 1) // BM) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BM + 128) + ((N + BN - 1) // BN) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BN + 128))
 // arguments: lda ldb ldc workspace
@@ -81,7 +81,7 @@
 #define ROW(i, e) (row + 16 * (i) + (e) / 2 * 8 + lane / 4)  // in the tile, of sum[i][j][e]
 #define COL(j, e) (col + 8 * (j) + lane % 4 * 2 + (e) % 2)
 #define THREADS (BM / WM * (BN / WN) * 32)
-#define PACKERS 256  // threads of a block of `pack`
+#define PACKERS 128  // threads of a block of `pack`
 #define FLOAT4(x) (*(float4*)&(x))
 #define ARGUMENTS                                                                         \
     int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C, \
