@@ -343,7 +343,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
     // region: loop
     for (int k = 0; k < STAGES - 1; ++k)
         copy(k);
-    for (int k = 0; k < depth; ++k) {
+    for (int k = 0, end; k < depth; k = end) {
+      end = FOLD ? min(k + FOLD / BK, depth) : depth;
+      for (; k < end; ++k) {
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
         copy(k + STAGES - 1);
@@ -383,11 +385,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
             }
         }
         // endregion
-        if (FOLD && (k + 1) * BK % FOLD == 0 && k + 1 < depth)
-            fold((k + 1) * BK == FOLD, false);
+      }
+      if (FOLD && depth > FOLD / BK)
+        fold(end == FOLD / BK, end == depth);
     }
-    if (FOLD && depth * BK > FOLD)
-        fold(false, true);
     // endregion
 
     __syncthreads();
@@ -425,14 +426,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
                 if (!pairs && !marked(ROW(i, e)) && !marked(BM + COL(j, e)))
                     store(ROW(i, e), COL(j, e), sum[i][j][e]);
             }
-    for (int at = any ? thread : BM * BN; at < BM * BN; at += THREADS)
-        if (int i = at / BN, j = at % BN; marked(i) || marked(BM + j)) {
-            int m = tile_m * BM + i, n = tile_n * BN + j;
+    if (any) {
+        auto again = [&](int i, int j) {
+            const float* a = A + (size_t)(tile_m * BM + i) * (TRANS_A ? 1 : lda);
+            const float* b = B + (size_t)(tile_n * BN + j) * (TRANS_B ? ldb : 1);
             float x = 0.0f;
-            for (int k = 0; k < K && m < M && n < N; ++k)
-                x += A[TRANS_A ? (size_t)k * lda + m : (size_t)m * lda + k] *
-                     B[TRANS_B ? (size_t)n * ldb + k : (size_t)k * ldb + n];
+            if (tile_m * BM + i < M && tile_n * BN + j < N)
+                #pragma unroll 16
+                for (int k = 0; k < K; ++k)
+                    x += a[(size_t)k * (TRANS_A ? lda : 1)] * b[(size_t)k * (TRANS_B ? 1 : ldb)];
             store(i, j, x);
-        }
+        };
+        for (int i = 0; i < BM; ++i)
+            for (int j = thread; marked(i) && j < BN; j += THREADS)
+                again(i, j);
+        for (int j = 0; j < BN; ++j)
+            for (int i = thread; marked(BM + j) && i < BM; i += THREADS)
+                if (!marked(i))
+                    again(i, j);
+    }
     // endregion
 }
