@@ -20,7 +20,8 @@
 // arguments: lda ldb ldc workspace
 // compute capability: 8.0
 // ptxas: -O1
-// variant: KIND=1 PARTS=2 FOLD=0
+// variant: KIND=1 PARTS=2
+// variant: FOLD=512
 
 #ifndef BM
 #define BM 128
@@ -59,7 +60,7 @@
 #define CHAIN 16
 #endif
 #ifndef FOLD
-#define FOLD 512
+#define FOLD 0
 #endif
 #ifndef LEAST_K
 #define LEAST_K 8
