@@ -1,18 +1,18 @@
 // Tensor cores: float32 in parts
 //
 // A tensor core multiplies numbers of few bits, 8 for BF16. Three such numbers hold the 24 bits of
-// a float32: the number rounded to BF16, what that left over rounded again, and the rest. The
-// product of two numbers is then nine products, of which the three smallest are below what a
-// float32 holds. The first launch, `pack`, splits A and B and lays tiles of the parts down as they
-// will lie in shared memory; the second copies whole tiles and multiplies six pairs of parts.
-// Tensor cores cut their sums where an FMA rounds. So they sum BK products of each pair, the
+// a float32: the number rounded to BF16, what that leaves rounded again, and the rest. The product
+// of two numbers is then nine products, of which a float32 does not notice the three smallest. The
+// first launch, `pack`, splits A and B and lays tiles of the parts down as they will lie in shared
+// memory; the second copies whole tiles and multiplies six pairs of parts.
+// Tensor cores cut their sums where an FMA rounds. So they sum CHAIN products of each pair, the
 // smallest pairs first, and ordinary additions take it from there.
-// Parts of numbers below LEAST lose bits, and infinite ones have none. Rows and columns that hold
-// such a number, and those whose sums are not finite, are computed by FMAs, as is all of C if K is
-// below LEAST_K.
-// Look at the errors, which are no larger than those of FMAs, and at the speed. KIND=1 PARTS=2 has
-// two TF32 numbers and three products, KIND=2 PARTS=2 two of FP16, scaled for each tile, with 22
-// bits; ALL=1 keeps all products; PROMOTE=0 lets the tensor cores sum along all of K.
+// Rows and columns with a number that its parts do not hold, rows with a sum that is not finite,
+// and all of C if K is below LEAST_K are computed by FMAs.
+// Look at the errors, which are no larger than those of FMAs. FOLD=512 adds the sums to totals
+// every 512 k: block summation. KIND=1 PARTS=2 has two TF32 numbers and three products, KIND=2
+// two of FP16, with a scale for each tile; ALL=1 keeps all products, and with CHAIN=0 tensor
+// cores sum along all of K.
 //
 // launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=128, when=K >= LEAST_K)
 // launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN) + 4 * BM * BN * (FOLD > 0))
@@ -91,7 +91,8 @@
 static_assert(BM % WM == 0 && BN % WN == 0, "warps divide the tile evenly");
 static_assert(WM % 16 == 0 && WN % 16 == 0, "a warp takes 16 rows and 16 columns at a time");
 static_assert(THREADS <= 1024, "a block has at most 1024 threads");
-static_assert(BM % 32 == 0 && BN % 32 == 0 && BM <= 512 && BN <= 512, "a word has bits for 32 rows");
+static_assert(BM % 32 == 0 && BN % 32 == 0 && BM <= 512 && BN <= 512,
+              "a word has bits for 32 rows");
 static_assert(BK % (2 * PER_UNIT) == 0, "mma takes two units along k");
 static_assert(CHAIN == 0 || CHAIN > 0 && CHAIN % (2 * PER_UNIT) == 0 && BK % CHAIN == 0,
               "chains divide the tile evenly");
@@ -322,7 +323,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
             atomicOr(&unsafe[BM / 32 + i % (BN / 32)], bits);
     // endregion
 
-
     // region: fold
     float sum[WM / 16][WN / 8][4] = {};
     auto fold = [&](bool first, bool last) {  // sums into the totals; at last these into the sums
@@ -346,50 +346,51 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
     for (int k = 0; k < STAGES - 1; ++k)
         copy(k);
     for (int k = 0, end; k < depth; k = end) {
-      end = FOLD ? min(k + FOLD / BK, depth) : depth;
-      for (; k < end; ++k) {
-        asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
-        __syncthreads();
-        copy(k + STAGES - 1);
-        Stage& now = stage[k % STAGES];
-        float scale_a = a[k].scale, scale_b = b[k].scale;
+        end = FOLD ? min(k + FOLD / BK, depth) : depth;
+        for (; k < end; ++k) {
+            asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
+            __syncthreads();
+            copy(k + STAGES - 1);
+            Stage& now = stage[k % STAGES];
+            float scale_a = a[k].scale, scale_b = b[k].scale;
 
-        // region: products
-        constexpr int LINK = (CHAIN ? CHAIN : BK) / PER_UNIT;  // units along k, summed by mma alone
-        #pragma unroll 1
-        for (int u = 0; u < UNITS; u += LINK) {
-            unsigned part_a[PARTS][LINK / 2][4], part_b[PARTS][LINK / 2][WN / 16][4];
-            #pragma unroll
-            for (int p = 0; p < PARTS; ++p)
-                for (int s = 0; s < LINK; s += 2)
-                    for (int j = 0; j < WN; j += 16)
-                        load_matrices(part_b[p][s / 2][j / 16],
-                                      &now.b.at(p, u + s + lane / 8 % 2,
-                                                col + j + lane / 16 * 8 + lane % 8));
-            #pragma unroll
-            for (int i = 0; i < WM / 16; ++i) {
+            // region: products
+            constexpr int LINK = (CHAIN ? CHAIN : BK) / PER_UNIT;  // units that mma alone sums
+            #pragma unroll 1
+            for (int u = 0; u < UNITS; u += LINK) {
+                unsigned part_a[PARTS][LINK / 2][4], part_b[PARTS][LINK / 2][WN / 16][4];
+                #pragma unroll
                 for (int p = 0; p < PARTS; ++p)
                     for (int s = 0; s < LINK; s += 2)
-                        load_matrices(part_a[p][s / 2],
-                                      &now.a.at(p, u + s + lane / 16, row + 16 * i + lane % 16));
-                float chain[WN / 8][4] = {};
-                for (int order = ORDERS - 1; order >= 0; --order)  // the smallest products first
-                    for (int p = max(0, order - PARTS + 1); p < min(order + 1, PARTS); ++p)
-                        for (int s = 0; s < LINK / 2; ++s)
-                            for (int j = 0; j < WN / 8; ++j)
-                                multiply(CHAIN ? chain[j] : sum[i][j], part_a[p][s],
-                                         &part_b[order - p][s][j / 2][j % 2 * 2]);
-                if (CHAIN)
-                    for (int j = 0; j < WN / 8; ++j)
-                        for (int e = 0; e < 4; ++e)
-                            sum[i][j][e] += KIND == FP16 ? chain[j][e] * scale_a * scale_b
-                                                         : chain[j][e];
+                        for (int j = 0; j < WN; j += 16)
+                            load_matrices(part_b[p][s / 2][j / 16],
+                                          &now.b.at(p, u + s + lane / 8 % 2,
+                                                    col + j + lane / 16 * 8 + lane % 8));
+                #pragma unroll
+                for (int i = 0; i < WM / 16; ++i) {
+                    for (int p = 0; p < PARTS; ++p)
+                        for (int s = 0; s < LINK; s += 2)
+                            load_matrices(part_a[p][s / 2],
+                                          &now.a.at(p, u + s + lane / 16,
+                                                    row + 16 * i + lane % 16));
+                    float chain[WN / 8][4] = {};
+                    for (int order = ORDERS - 1; order >= 0; --order)  // smallest first
+                        for (int p = max(0, order - PARTS + 1); p < min(order + 1, PARTS); ++p)
+                            for (int s = 0; s < LINK / 2; ++s)
+                                for (int j = 0; j < WN / 8; ++j)
+                                    multiply(CHAIN ? chain[j] : sum[i][j], part_a[p][s],
+                                             &part_b[order - p][s][j / 2][j % 2 * 2]);
+                    if (CHAIN)
+                        for (int j = 0; j < WN / 8; ++j)
+                            for (int e = 0; e < 4; ++e)
+                                sum[i][j][e] += KIND == FP16 ? chain[j][e] * scale_a * scale_b
+                                                             : chain[j][e];
+                }
             }
+            // endregion
         }
-        // endregion
-      }
-      if (FOLD && depth > FOLD / BK)
-        fold(end == FOLD / BK, end == depth);
+        if (FOLD && depth > FOLD / BK)
+            fold(end == FOLD / BK, end == depth);
     }
     // endregion
 

@@ -236,8 +236,8 @@ MUTATIONS = {
     "20_tensor_cores BM=64 BN=64 WM=32 WN=32": [
         (
             "the barrier of the loop dropped",
-            f"{BARRIER}        copy(k + STAGES - 1);",
-            "        copy(k + STAGES - 1);",
+            "__syncthreads();\n            copy(k + STAGES - 1);",
+            "copy(k + STAGES - 1);",
             RACE,
         ),
         ("a copy not waited for", '"n"(STAGES - 2)', '"n"(STAGES - 1)', UNDER_WAY),
