@@ -1,16 +1,22 @@
-// Split-K: few tiles and a long K
+// Split-K and stream-K: few tiles and a long K
 //
-// block: BM // TM * (BN // TN) * SLICES
+// placeholder
+//
+// launch: sgemm(grid=STREAM or (M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=BM // TM * (BN // TN) * SLICES, shared=max(4 * STAGES * BK * (BM + BN + 2 * PAD), (CLUSTER + SLICES > 1) * 4 * SLICES * BM * BN))
+// launch: reduce(grid=((M + BM - 1) // BM * ((N + BN - 1) // BN), (BM * BN + 1023) // 1024), block=256, when=STREAM > 0 or SPLITS > 1 and not CLUSTER)
+// workspace: 4 * BM * BN * (2 * STREAM or (SPLITS > 1 and not CLUSTER) * SPLITS * ((M + BM - 1) // BM) * ((N + BN - 1) // BN))
+// arguments: lda ldb ldc workspace
 // compute capability: 8.0
+// options: --ptxas-options=-O1
 
 #ifndef BM
-#define BM 64
+#define BM 128
 #endif
 #ifndef BN
-#define BN 64
+#define BN 256
 #endif
 #ifndef BK
-#define BK 16
+#define BK 8
 #endif
 #ifndef STAGES
 #define STAGES 4
@@ -22,7 +28,7 @@
 #define TM 8
 #endif
 #ifndef TN
-#define TN 8
+#define TN 16
 #endif
 #ifndef BLOCKS
 #define BLOCKS 1
@@ -31,16 +37,22 @@
 #define WM 64
 #endif
 #ifndef WN
-#define WN 32
+#define WN 64
+#endif
+#ifndef GROUP
+#define GROUP 16
 #endif
 #ifndef SPLITS
 #define SPLITS 1
 #endif
-#ifndef CLUSTER
-#define CLUSTER 1
-#endif
 #ifndef SLICES
 #define SLICES 1
+#endif
+#ifndef CLUSTER
+#define CLUSTER 0
+#endif
+#ifndef STREAM
+#define STREAM 0
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0
@@ -49,13 +61,10 @@
 #define TRANS_B 0
 #endif
 
-#define GROUP_THREADS (BM / TM * (BN / TN))
-#define THREADS (GROUP_THREADS * SLICES)
+#define THREADS (BM / TM * (BN / TN) * SLICES)
+#define DEPTH (BK / SLICES)  // of a tile's BK that a slice multiplies
 #define LANES_N (WN / TN)  // lanes of a warp side by side
 #define FLOAT4(x) (*(float4*)&(x))
-#define PITCH_A (BM + PAD)
-#define PITCH_B (BN + PAD)
-#define STAGE (BK * (PITCH_A + PITCH_B))
 
 // region: places
 #define ROW(i) (row + (i) / 4 * (WM / TM * 4) + (i) % 4)
@@ -67,230 +76,302 @@ static_assert(WM % TM == 0 && WN % TN == 0, "threads divide the tile evenly");
 static_assert(WM / TM * LANES_N == 32, "a warp has 32 lanes");
 static_assert(WM / TM % 2 == 0, "quads have two rows");
 static_assert(THREADS <= 1024, "a block has at most 1024 threads");
-static_assert(BK % SLICES == 0 && SPLITS % CLUSTER == 0, "parts");
+static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 lie on 16 bytes");
+static_assert(PAD >= 0 && PAD % 4 == 0, "so do the rows of the tiles");
+static_assert(BLOCKS > 0, "an SM holds a block at least");
+static_assert(STAGES > 1, "one stage is filled while another is read");
+static_assert(GROUP > 0, "a group has a row of blocks at least");
+static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not, 0");
 
-// Starts a copy of so many floats from global to shared memory, the first n of which exist.
-template <int FLOATS> __device__ void copy_async(float* to, const float* from, int n)
+struct Stage {
+    float a[BK][BM + PAD], b[BK][BN + PAD];
+};
+extern __shared__ __align__(16) float shared[];
+static_assert(STAGES * sizeof(Stage) <= 227 * 1024, "a block may share 227 KiB");
+
+// region: copy
+// Starts a copy of W floats to shared memory, or of as many zeros.
+template <int W> __device__ void copy_async(float* to, const float* from, bool exists)
 {
-    int bytes = n <= 0 ? 0 : n >= FLOATS ? 4 * FLOATS : 4 * n;
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::
-                 "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(4 * FLOATS),
-                 "r"(bytes) : "memory");
+                 "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(4 * W),
+                 "r"(exists ? 4 * W : 0) : "memory");
 }
 
-// Whether rows of this many elements, the first one at p, all start on 16 bytes.
-__device__ bool aligned(const float* p, int width)
+// Starts the thread's copies, W floats each, of a tile of BK x SIDE whose first element is *from.
+// ALONG_K: neighbours in k are neighbours in memory, and the copies transpose. Of the tile,
+// depth x edge elements exist: deeper are zeros, beyond the edge is the last of them again,
+// from which nothing is stored.
+template <int SIDE, bool ALONG_K, int W>
+__device__ void copy_tile(float (*tile)[SIDE + PAD], const float* from, int pitch, int depth,
+                          int edge)
 {
-    return width % 4 == 0 && (size_t)p % 16 == 0;
+    constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // elements of a line copied at a time
+    static_assert(PASS > 0 && (PASS % SIDE == 0 || SIDE % PASS == 0), "lines are copied whole");
+    int first = W * threadIdx.x;
+    int k0 = ALONG_K ? first % 8 + first / (8 * SIDE) * 8 : first / SIDE;
+    int x0 = ALONG_K ? first / 8 % SIDE : first % SIDE;
+    #pragma unroll
+    for (int i = 0; i < BK * SIDE; i += W * THREADS) {
+        int k = k0 + (ALONG_K ? i / (8 * SIDE) * 8 : i / SIDE);
+        int x = x0 + (ALONG_K ? i / 8 % SIDE : i % SIDE);
+        int there = min(x, edge - W);
+        if (BK * SIDE % (W * THREADS) == 0 || k < BK)
+            copy_async<W>(&tile[k][x], &from[ALONG_K ? there * pitch + k : k * pitch + there],
+                          k < depth);
+    }
+}
+// endregion
+
+// region: product
+// Adds the product of BM rows of A and BN columns of B to the thread's sums.
+template <int W>
+__device__ void multiply(float (&sum)[TM][TN], const float* A, const float* B, int K, int lda,
+                         int ldb, int rows, int cols, int row, int col, int slice)
+{
+    Stage* stages = (Stage*)shared;
+    auto copy = [&](int stage, int k0) {
+        copy_tile<BM, !TRANS_A, TRANS_A ? W : 1>(stages[stage].a, A, lda, K - k0, rows);
+        copy_tile<BN, TRANS_B, TRANS_B ? 1 : W>(stages[stage].b, B, ldb, K - k0, cols);
+        A += TRANS_A ? (size_t)BK * lda : BK;
+        B += TRANS_B ? BK : (size_t)BK * ldb;
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    };
+    auto wait = [&]() {
+        asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
+        __syncthreads();
+    };
+    float a[2][TM], b[2][TN];
+    auto fetch = [&](int stage, int k) {
+        for (int i = 0; i < TM; i += 4)
+            FLOAT4(a[k % 2][i]) = FLOAT4(stages[stage].a[slice * DEPTH + k][ROW(i)]);
+        for (int j = 0; j < TN; j += 4)
+            FLOAT4(b[k % 2][j]) = FLOAT4(stages[stage].b[slice * DEPTH + k][COL(j)]);
+    };
+
+    for (int stage = 0; stage < STAGES - 1; ++stage)
+        copy(stage, stage * BK);
+    wait();
+    fetch(0, 0);
+    int read = 0, write = STAGES - 1;
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        #pragma unroll
+        for (int k = 0; k < DEPTH; ++k) {
+            if (k == DEPTH - 1) {
+                wait();
+                read = read == STAGES - 1 ? 0 : read + 1;
+            }
+            fetch(read, (k + 1) % DEPTH);
+            if (k == 0) {
+                copy(write, k0 + (STAGES - 1) * BK);
+                write = write == STAGES - 1 ? 0 : write + 1;
+            }
+            for (int i = 0; i < TM; ++i)
+                for (int n = 0; n < TN; ++n) {
+                    int j = i % 2 ? TN - 1 - n : n;  // to and fro: a turn keeps its b
+                    sum[i][j] += a[k % 2][i] * b[k % 2][j];
+                }
+        }
+    }
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+// endregion
+
+// Whether rows of this many elements, a pitch apart, the first one at p, consist of float4.
+__device__ bool aligned(const float* p, int width, int pitch)
+{
+    return width % 4 == 0 && pitch % 4 == 0 && (size_t)p % 16 == 0;
 }
 
-// A tile of BK x WIDTH into shared memory, of which `depth` x `width` exist; element (k, w) lies at
-// from[k * ld + w] or, TRANSPOSED, at from[w * ld + k].
-template <int WIDTH, bool TRANSPOSED>
-__device__ void copy_tile(float* to, const float* from, int ld, int depth, int width, bool wide)
+// Four neighbours from p on, of which the first n exist, and zeros for the others.
+__device__ float4 load4(const float* p, int n, bool aligned)
 {
-    constexpr int PITCH = WIDTH + PAD;
-    if (TRANSPOSED) {
-        constexpr int ROWS = THREADS / 8;
-        int k = threadIdx.x % 8, w = threadIdx.x / 8;
-        to += k * PITCH + w;
-        from += w * ld + k;
-        #pragma unroll
-        for (int j = 0; j < BK; j += 8)
-            #pragma unroll
-            for (int i = 0; i < WIDTH; i += ROWS)
-                if (WIDTH % ROWS == 0 || w + i < WIDTH)
-                    copy_async<1>(to + j * PITCH + i, from + i * ld + j,
-                                  j < depth - k && i < width - w);
-    } else if (wide) {
-        constexpr int ROWS = 4 * THREADS / WIDTH;
-        int k = 4 * threadIdx.x / WIDTH, w = 4 * threadIdx.x % WIDTH;
-        to += k * PITCH + w;
-        from += k * ld + w;
-        #pragma unroll
-        for (int i = 0; i < BK; i += ROWS)
-            if (BK % ROWS == 0 || k + i < BK)
-                copy_async<4>(to + i * PITCH, from + i * ld, i < depth - k ? width - w : 0);
+    if (n >= 4 && aligned)
+        return FLOAT4(*p);
+    return {n > 0 ? p[0] : 0, n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, n > 3 ? p[3] : 0};
+}
+
+// C at c becomes alpha x + beta C, of which n elements exist.
+__device__ void update(float* c, float4 x, int n, float alpha, float beta, bool aligned)
+{
+    float4 old = {};
+    if (beta != 0.0f)
+        old = load4(c, n, aligned);
+    x = {alpha * x.x + beta * old.x, alpha * x.y + beta * old.y,
+         alpha * x.z + beta * old.z, alpha * x.w + beta * old.w};
+    if (n >= 4 && aligned) {
+        FLOAT4(*c) = x;
     } else {
-        constexpr int LANES = THREADS < WIDTH ? THREADS : WIDTH;
-        constexpr int ROWS = THREADS / LANES;
-        int k = threadIdx.x / LANES, w = threadIdx.x % LANES;
-        to += k * PITCH + w;
-        from += k * ld + w;
-        #pragma unroll
-        for (int i = 0; i < BK; i += ROWS)
-            #pragma unroll
-            for (int j = 0; j < WIDTH; j += LANES)
-                if (BK % ROWS == 0 || k + i < BK)
-                    copy_async<1>(to + i * PITCH + j, from + i * ld + j,
-                                  i < depth - k && j < width - w);
+        if (n > 0) c[0] = x.x;
+        if (n > 1) c[1] = x.y;
+        if (n > 2) c[2] = x.z;
+        if (n > 3) c[3] = x.w;
     }
 }
 
-#if CLUSTER > 1
-__device__ void cluster_sync()
+__device__ float4 operator+(float4 x, float4 y)
+{
+    return {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
+}
+
+// region: stretch
+// The steps of all tiles, one tile after the other, are shared out to the blocks: where the
+// stretch of a block begins. A step multiplies BK columns of A with BK rows of B.
+__device__ long long begin(int block, int tiles, int steps)
+{
+    if (STREAM)
+        return (long long)tiles * steps * block / max(STREAM, 1);
+    return (long long)(block / SPLITS) * steps + block % SPLITS * steps / SPLITS;
+}
+
+// The first row and column of a tile, in an order where GROUP rows of tiles come first.
+__device__ int2 place(int tile, int M, int N)
+{
+    int high = (M + BM - 1) / BM, across = (N + BN - 1) / BN;
+    int first = tile / (GROUP * across) * GROUP;
+    int height = min(GROUP, high - first);
+    tile -= first * across;
+    return {(first + tile % height) * BM, tile / height * BN};
+}
+// endregion
+
+#if CLUSTER
+#define IN_CLUSTERS __cluster_dims__(SPLITS, 1, 1)
+__device__ void barrier()
 {
     asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
 }
 // Four floats of the shared memory of another block of the cluster.
-__device__ float4 remote4(const float* p, int rank)
+__device__ float4 load_from(int block, const float* p)
 {
     unsigned there;
     float4 x;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there)
-                 : "r"((unsigned)__cvta_generic_to_shared(p)), "r"(rank));
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(there) : "memory");
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) :
+                 "r"((unsigned)__cvta_generic_to_shared(p)), "r"(block));
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];" :
+                 "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(there) : "memory");
     return x;
 }
 #else
-__device__ void cluster_sync() { __syncthreads(); }
-__device__ float4 remote4(const float* p, int rank) { return *(const float4*)p; }
-#endif
-
-__device__ float4 operator+(float4 a, float4 b)
-{
-    return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
-}
-
-// C at `c` becomes alpha x + beta C, of which n elements exist.
-__device__ void put(float* c, float4 x, int n, float alpha, float beta, bool wide)
-{
-    if (n >= 4 && wide) {
-        float4 old = {};
-        if (beta != 0.0f)
-            old = FLOAT4(*c);
-        FLOAT4(*c) = {alpha * x.x + beta * old.x, alpha * x.y + beta * old.y,
-                      alpha * x.z + beta * old.z, alpha * x.w + beta * old.w};
-    } else {
-        float xs[4] = {x.x, x.y, x.z, x.w};
-        #pragma unroll
-        for (int i = 0; i < 4; ++i)
-            if (i < n)
-                c[i] = alpha * xs[i] + (beta != 0.0f ? beta * c[i] : 0.0f);
-    }
-}
-
-#if CLUSTER > 1
-#define IN_CLUSTERS __cluster_dims__(1, 1, CLUSTER)
-#else
 #define IN_CLUSTERS
 #endif
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) IN_CLUSTERS
 sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
       int lda, int ldb, int ldc, float* workspace)
 {
-    extern __shared__ __align__(16) float shared[];
-    int first_row = blockIdx.y * BM, first_col = blockIdx.x * BN;
-    int rows = M - first_row, cols = N - first_col;
-    int steps = (K + BK - 1) / BK;
-    int split = blockIdx.z;
-    int begin = (int)((long long)steps * split / SPLITS) * BK;
-    int end = min(K, (int)((long long)steps * (split + 1) / SPLITS) * BK);
-    bool wide_a = aligned(A, lda), wide_b = aligned(B, ldb), wide_c = aligned(C, ldc);
-    A += TRANS_A ? begin * lda + first_row : first_row * lda + begin;
-    B += TRANS_B ? first_col * ldb + begin : begin * ldb + first_col;
-
-    int thread = threadIdx.x % GROUP_THREADS, slice = threadIdx.x / GROUP_THREADS;
+    // region: mapping
+    bool wide = (!TRANS_A || aligned(A, M, lda)) && (TRANS_B || aligned(B, N, ldb));
+    bool aligned_c = aligned(C, ldc, ldc);
+    int thread = threadIdx.x % (THREADS / SLICES), slice = threadIdx.x / (THREADS / SLICES);
     int warp = thread / 32;
     int lane = thread % 32;
     int lane_row = lane / (2 * LANES_N) * 2 + lane % 2;
     int lane_col = lane / 2 % LANES_N;
     int row = warp / (BN / WN) * WM + lane_row * 4;
     int col = warp % (BN / WN) * WN + lane_col * 4;
+    // endregion
 
-    auto copy = [&](int k0, int stage) {
-        if (k0 < end) {
-            float* to = shared + stage * STAGE;
-            copy_tile<BM, !TRANS_A>(to, A, lda, end - k0, rows, wide_a);
-            copy_tile<BN, TRANS_B>(to + BK * PITCH_A, B, ldb, end - k0, cols, wide_b);
-            A += TRANS_A ? BK * lda : BK;
-            B += TRANS_B ? BK : BK * ldb;
-        }
-        asm volatile("cp.async.commit_group;" ::: "memory");
-    };
+    // region: segments
+    int tiles = (M + BM - 1) / BM * ((N + BN - 1) / BN), steps = max((K + BK - 1) / BK, 1);
+    long long from = begin(blockIdx.x, tiles, steps), to = begin(blockIdx.x + 1, tiles, steps);
+    int tile = STREAM ? from / steps : blockIdx.x / SPLITS, first = tile;
+    do {
+        int step = max(from - (long long)tile * steps, 0LL);
+        int last = min(to - (long long)tile * steps, (long long)steps);
+        int2 corner = place(tile, M, N);
+        int k = step * BK, depth = min(last * BK, K) - k;
+        int rows = M - corner.x, cols = N - corner.y;  // from the corner on
+        const float* a = A + (TRANS_A ? (size_t)k * lda + corner.x : (size_t)corner.x * lda + k);
+        const float* b = B + (TRANS_B ? (size_t)corner.y * ldb + k : (size_t)k * ldb + corner.y);
+        float sum[TM][TN] = {};
+        if (wide)
+            multiply<4>(sum, a, b, depth, lda, ldb, rows, cols, row, col, slice);
+        else
+            multiply<1>(sum, a, b, depth, lda, ldb, rows, cols, row, col, slice);
+        // endregion
 
-    float sum[TM][TN] = {};
-    for (int stage = 0; stage < STAGES - 1; ++stage)
-        copy(begin + stage * BK, stage);
-    int now = 0, next = STAGES - 1;
-    for (int k0 = begin; k0 < end; k0 += BK) {
-        asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
-        __syncthreads();
-        copy(k0 + (STAGES - 1) * BK, next);
-        const float* tile_a = shared + now * STAGE + slice * (BK / SLICES) * PITCH_A;
-        const float* tile_b = shared + now * STAGE + BK * PITCH_A + slice * (BK / SLICES) * PITCH_B;
-        #pragma unroll
-        for (int k = 0; k < BK / SLICES; ++k) {
-            float a[TM], b[TN];
-            for (int i = 0; i < TM; i += 4)
-                FLOAT4(a[i]) = FLOAT4(tile_a[k * PITCH_A + ROW(i)]);
-            for (int j = 0; j < TN; j += 4)
-                FLOAT4(b[j]) = FLOAT4(tile_b[k * PITCH_B + COL(j)]);
+        // region: store
+        bool whole = CLUSTER || (step == 0 && last == steps);
+        float* part = workspace + (STREAM ? 2 * blockIdx.x + (tile > first) : blockIdx.x) * BM * BN;
+        auto store = [&](int i, int j, float4 x) {
+            if (!whole)
+                FLOAT4(part[i * BN + j]) = x;
+            else if (i < rows)
+                update(&C[(size_t)(corner.x + i) * ldc + corner.y + j], x, cols - j, alpha, beta,
+                       aligned_c);
+        };
+        if (!CLUSTER && SLICES == 1) {
+            #pragma unroll
             for (int i = 0; i < TM; ++i)
-                for (int j = 0; j < TN; ++j)
-                    sum[i][j] += a[i] * b[j];
-        }
-        next = now;
-        now = now == STAGES - 1 ? 0 : now + 1;
-    }
-
-    int pitch = ldc;
-    if (SPLITS > CLUSTER) {
-        pitch = (N + 3) / 4 * 4;
-        C = workspace + split / CLUSTER * M * pitch;
-        alpha = 1.0f;
-        beta = 0.0f;
-        wide_c = true;
-    }
-    auto store = [&](int r, int c, float4 x) {
-        if (r < rows)
-            put(C + (first_row + r) * pitch + first_col + c, x,
-                SPLITS > CLUSTER && cols > c ? 4 : cols - c, alpha, beta, wide_c);
-    };
-    if (CLUSTER * SLICES == 1) {
-        #pragma unroll
-        for (int i = 0; i < TM; ++i)
-            #pragma unroll
-            for (int j = 0; j < TN; j += 4)
-                store(ROW(i), COL(j), FLOAT4(sum[i][j]));
-    } else {
-        asm volatile("cp.async.wait_group 0;" ::: "memory");
-        __syncthreads();
-        #pragma unroll
-        for (int i = 0; i < TM; ++i)
-            #pragma unroll
-            for (int j = 0; j < TN; j += 4)
-                FLOAT4(shared[(slice * BM + ROW(i)) * BN + COL(j)]) = FLOAT4(sum[i][j]);
-        cluster_sync();
-        int rank = split % CLUSTER;
-        for (int e = 4 * (threadIdx.x + rank * THREADS); e < BM * BN; e += 4 * THREADS * CLUSTER) {
-            float4 x = {};
-            #pragma unroll
-            for (int r = 0; r < CLUSTER; ++r)
                 #pragma unroll
-                for (int s = 0; s < SLICES; ++s)
-                    x = x + remote4(shared + s * BM * BN + e, r);
-            store(e / BN, e % BN, x);
+                for (int j = 0; j < TN; j += 4)
+                    store(ROW(i), COL(j), FLOAT4(sum[i][j]));
+        } else {
+            __syncthreads();
+            #pragma unroll
+            for (int i = 0; i < TM; ++i)
+                #pragma unroll
+                for (int j = 0; j < TN; j += 4)
+                    FLOAT4(shared[(slice * BM + ROW(i)) * BN + COL(j)]) = FLOAT4(sum[i][j]);
+            __syncthreads();
+            for (int e = 4 * threadIdx.x; e < BM * BN; e += 4 * THREADS) {
+                float4 x = FLOAT4(shared[e]);
+                #pragma unroll
+                for (int i = 1; i < SLICES; ++i)
+                    x = x + FLOAT4(shared[i * BM * BN + e]);
+                if (CLUSTER)
+                    FLOAT4(shared[e]) = x;
+                else
+                    store(e / BN, e % BN, x);
+            }
+#if CLUSTER
+            barrier();
+            int rank = blockIdx.x % SPLITS;
+            for (int e = 4 * (rank * THREADS + threadIdx.x); e < BM * BN; e += 4 * SPLITS * THREADS) {
+                float4 x = load_from(0, shared + e);
+                #pragma unroll
+                for (int block = 1; block < SPLITS; ++block)
+                    x = x + load_from(block, shared + e);
+                store(e / BN, e % BN, x);
+            }
+            barrier();  // nobody leaves before its sums have been read
+#endif
         }
-        if (CLUSTER > 1)
-            cluster_sync();
-    }
+        // endregion
+        if (STREAM)
+            __syncthreads();  // before the tiles in shared memory are overwritten
+    } while (STREAM && (long long)++tile * steps < to);
 }
 
-#define PARTS (SPLITS / CLUSTER)
-
-extern "C" __global__ void __launch_bounds__(128)
+// region: reduce
+extern "C" __global__ void __launch_bounds__(256)
 reduce(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-       int lda, int ldb, int ldc, float* workspace)
+       int lda, int ldb, int ldc, const float* workspace)
 {
-    int pitch = (N + 3) / 4 * 4;
-    int i = 4 * (blockIdx.x * 128 + threadIdx.x);
-    if (i >= M * pitch)
+    int tiles = gridDim.x, tile = blockIdx.x, steps = max((K + BK - 1) / BK, 1);
+    int e = 4 * (blockIdx.y * 256 + threadIdx.x);
+    int2 corner = place(tile, M, N);
+    int row = corner.x + e / BN, col = corner.y + e % BN;
+    if (e >= BM * BN || row >= M || col >= N)
         return;
+    long long from = (long long)tile * steps, to = from + steps;
     float4 x = {};
-    #pragma unroll 16
-    for (int part = 0; part < PARTS; ++part)
-        x = x + FLOAT4(workspace[part * M * pitch + i]);
-    put(C + i / pitch * ldc + i % pitch, x, N - i % pitch, alpha, beta, aligned(C, ldc));
+    if (STREAM) {
+        int block = ((from + 1) * STREAM - 1) / ((long long)tiles * steps);  // which has `from`
+        if (begin(block + 1, tiles, steps) >= to)
+            return;  // and all of the tile
+        for (long long at = from; at < to; at = begin(++block, tiles, steps)) {
+            bool later = begin(block, tiles, steps) / steps < tile;
+            x = x + FLOAT4(workspace[(2 * block + later) * BM * BN + e]);
+        }
+    } else {
+        if (steps == 1)
+            return;  // the last split has all of it
+        #pragma unroll 16
+        for (int split = 0; split < SPLITS; ++split)
+            x = x + FLOAT4(workspace[(tile * SPLITS + split) * BM * BN + e]);
+    }
+    update(&C[(size_t)row * ldc + col], x, N - col, alpha, beta, aligned(C, ldc, ldc));
 }
+// endregion
