@@ -1,13 +1,24 @@
 // Split-K and stream-K: few tiles and a long K
 //
-// placeholder
+// A product of few tiles leaves SMs without work, and so does the last wave of any other. What is
+// shared out here are not tiles but steps, BK columns of A times BK rows of B: the steps of all
+// tiles form one line, of which each block gets a stretch. With SPLITS a tile's steps are divided
+// evenly; with STREAM there are so many blocks, the SMs or a multiple of them, and each stretch is
+// as long as any other, wherever tiles end. Parts of a tile are summed in the order of k, so
+// that the result is the same every time: by a second launch, from a workspace of BM x BN floats
+// for each part (2 for each block of a stream), or, with CLUSTER, by the blocks themselves, which
+// read each other's shared memory. Within a block, SLICES groups of threads share the k of a step.
+// Look at how many SMs work, and for how many steps.
 //
 // launch: sgemm(grid=STREAM or (M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=BM // TM * (BN // TN) * SLICES, shared=max(4 * STAGES * BK * (BM + BN + 2 * PAD), (CLUSTER + SLICES > 1) * 4 * SLICES * BM * BN))
 // launch: reduce(grid=((M + BM - 1) // BM * ((N + BN - 1) // BN), (BM * BN + 1023) // 1024), block=256, when=STREAM > 0 or SPLITS > 1 and not CLUSTER)
 // workspace: 4 * BM * BN * (2 * STREAM or (SPLITS > 1 and not CLUSTER) * SPLITS * ((M + BM - 1) // BM) * ((N + BN - 1) // BN))
 // arguments: lda ldb ldc workspace
+// ptxas: -O1
 // compute capability: 8.0
-// options: --ptxas-options=-O1
+// variant: SPLITS=4
+// variant: SPLITS=4 CLUSTER=1
+// variant: STREAM=132
 
 #ifndef BM
 #define BM 128
@@ -45,11 +56,11 @@
 #ifndef SPLITS
 #define SPLITS 1
 #endif
-#ifndef SLICES
-#define SLICES 1
-#endif
 #ifndef CLUSTER
 #define CLUSTER 0
+#endif
+#ifndef SLICES
+#define SLICES 1
 #endif
 #ifndef STREAM
 #define STREAM 0
@@ -62,7 +73,7 @@
 #endif
 
 #define THREADS (BM / TM * (BN / TN) * SLICES)
-#define DEPTH (BK / SLICES)  // of a tile's BK that a slice multiplies
+#define DEPTH (BK / SLICES)  // the k of a step that are a slice's
 #define LANES_N (WN / TN)  // lanes of a warp side by side
 #define FLOAT4(x) (*(float4*)&(x))
 
@@ -81,13 +92,20 @@ static_assert(PAD >= 0 && PAD % 4 == 0, "so do the rows of the tiles");
 static_assert(BLOCKS > 0, "an SM holds a block at least");
 static_assert(STAGES > 1, "one stage is filled while another is read");
 static_assert(GROUP > 0, "a group has a row of blocks at least");
+static_assert(SPLITS > 0 && SLICES > 0 && STREAM >= 0, "there is a part at least");
+static_assert(BK % (2 * SLICES) == 0, "a slice has pairs of k");
+static_assert(SPLITS == 1 || STREAM == 0, "steps are shared out in one way");
+static_assert(CLUSTER == 0 || CLUSTER == 1 && SPLITS > 1 && SPLITS <= 8,
+              "a cluster has 2 to 8 blocks, the splits of a tile");
 static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not, 0");
 
 struct Stage {
     float a[BK][BM + PAD], b[BK][BN + PAD];
 };
-extern __shared__ __align__(16) float shared[];
-static_assert(STAGES * sizeof(Stage) <= 227 * 1024, "a block may share 227 KiB");
+static_assert(STAGES * sizeof(Stage) <= 227 * 1024 &&
+              (CLUSTER + SLICES == 1 || 4 * SLICES * BM * BN <= 227 * 1024),
+              "a block may share 227 KiB");
+extern __shared__ __align__(16) float shared[];  // stages, and then the sums of slices or splits
 
 // region: copy
 // Starts a copy of W floats to shared memory, or of as many zeros.
@@ -191,14 +209,14 @@ __device__ float4 load4(const float* p, int n, bool aligned)
     return {n > 0 ? p[0] : 0, n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, n > 3 ? p[3] : 0};
 }
 
-// C at c becomes alpha x + beta C, of which n elements exist.
+// C at c becomes alpha x + beta C, as far as n elements.
 __device__ void update(float* c, float4 x, int n, float alpha, float beta, bool aligned)
 {
     float4 old = {};
     if (beta != 0.0f)
         old = load4(c, n, aligned);
-    x = {alpha * x.x + beta * old.x, alpha * x.y + beta * old.y,
-         alpha * x.z + beta * old.z, alpha * x.w + beta * old.w};
+    x = {alpha * x.x + beta * old.x, alpha * x.y + beta * old.y, alpha * x.z + beta * old.z,
+         alpha * x.w + beta * old.w};
     if (n >= 4 && aligned) {
         FLOAT4(*c) = x;
     } else {
@@ -215,8 +233,7 @@ __device__ float4 operator+(float4 x, float4 y)
 }
 
 // region: stretch
-// The steps of all tiles, one tile after the other, are shared out to the blocks: where the
-// stretch of a block begins. A step multiplies BK columns of A with BK rows of B.
+// Where on the line of all steps, tile after tile, the stretch of a block begins.
 __device__ long long begin(int block, int tiles, int steps)
 {
     if (STREAM)
@@ -235,26 +252,26 @@ __device__ int2 place(int tile, int M, int N)
 }
 // endregion
 
+// region: cluster
 #if CLUSTER
 #define IN_CLUSTERS __cluster_dims__(SPLITS, 1, 1)
-__device__ void barrier()
+
+__device__ void barrier()  // of all blocks of the cluster
 {
     asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
 }
-// Four floats of the shared memory of another block of the cluster.
-__device__ float4 load_from(int block, const float* p)
+
+// The same place in the shared memory of another block of the cluster.
+__device__ const float* of_block(int block, const float* p)
 {
-    unsigned there;
-    float4 x;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) :
-                 "r"((unsigned)__cvta_generic_to_shared(p)), "r"(block));
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];" :
-                 "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(there) : "memory");
-    return x;
+    const float* there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(block));
+    return there;
 }
 #else
 #define IN_CLUSTERS
 #endif
+// endregion
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) IN_CLUSTERS
 sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
@@ -275,12 +292,12 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     // region: segments
     int tiles = (M + BM - 1) / BM * ((N + BN - 1) / BN), steps = max((K + BK - 1) / BK, 1);
     long long from = begin(blockIdx.x, tiles, steps), to = begin(blockIdx.x + 1, tiles, steps);
-    int tile = STREAM ? from / steps : blockIdx.x / SPLITS, first = tile;
-    do {
-        int step = max(from - (long long)tile * steps, 0LL);
-        int last = min(to - (long long)tile * steps, (long long)steps);
+    int tile = STREAM ? from / steps : blockIdx.x / SPLITS, earlier = tile;
+    do {  // the steps of one tile after the other
+        int first = max(from - (long long)tile * steps, 0LL);
+        int end = min(to - (long long)tile * steps, (long long)steps);
         int2 corner = place(tile, M, N);
-        int k = step * BK, depth = min(last * BK, K) - k;
+        int k = first * BK, depth = min(end * BK, K) - k;
         int rows = M - corner.x, cols = N - corner.y;  // from the corner on
         const float* a = A + (TRANS_A ? (size_t)k * lda + corner.x : (size_t)corner.x * lda + k);
         const float* b = B + (TRANS_B ? (size_t)corner.y * ldb + k : (size_t)k * ldb + corner.y);
@@ -292,11 +309,11 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         // endregion
 
         // region: store
-        bool whole = CLUSTER || (step == 0 && last == steps);
-        float* part = workspace + (STREAM ? 2 * blockIdx.x + (tile > first) : blockIdx.x) * BM * BN;
+        bool whole = CLUSTER || (first == 0 && end == steps);
+        int part = STREAM ? 2 * blockIdx.x + (tile > earlier) : blockIdx.x;
         auto store = [&](int i, int j, float4 x) {
             if (!whole)
-                FLOAT4(part[i * BN + j]) = x;
+                FLOAT4(workspace[(size_t)part * BM * BN + i * BN + j]) = x;
             else if (i < rows)
                 update(&C[(size_t)(corner.x + i) * ldc + corner.y + j], x, cols - j, alpha, beta,
                        aligned_c);
@@ -325,31 +342,32 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 else
                     store(e / BN, e % BN, x);
             }
-#if CLUSTER
-            barrier();
-            int rank = blockIdx.x % SPLITS;
-            for (int e = 4 * (rank * THREADS + threadIdx.x); e < BM * BN; e += 4 * SPLITS * THREADS) {
-                float4 x = load_from(0, shared + e);
-                #pragma unroll
-                for (int block = 1; block < SPLITS; ++block)
-                    x = x + load_from(block, shared + e);
-                store(e / BN, e % BN, x);
-            }
-            barrier();  // nobody leaves before its sums have been read
-#endif
         }
+#if CLUSTER
+        barrier();
+        int rank = blockIdx.x % SPLITS;
+        for (int e = 4 * (rank * THREADS + threadIdx.x); e < BM * BN; e += 4 * SPLITS * THREADS) {
+            float4 x = FLOAT4(*of_block(0, &shared[e]));
+            #pragma unroll
+            for (int split = 1; split < SPLITS; ++split)
+                x = x + FLOAT4(*of_block(split, &shared[e]));
+            store(e / BN, e % BN, x);
+        }
+        barrier();  // nobody leaves before its sums have been read
+#endif
         // endregion
         if (STREAM)
-            __syncthreads();  // before the tiles in shared memory are overwritten
+            __syncthreads();  // before the stages are filled again
     } while (STREAM && (long long)++tile * steps < to);
 }
 
 // region: reduce
+// Sums the parts of a tile, four elements a thread.
 extern "C" __global__ void __launch_bounds__(256)
 reduce(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-       int lda, int ldb, int ldc, const float* workspace)
+       int lda, int ldb, int ldc, float* workspace)
 {
-    int tiles = gridDim.x, tile = blockIdx.x, steps = max((K + BK - 1) / BK, 1);
+    int tile = blockIdx.x, tiles = gridDim.x, steps = max((K + BK - 1) / BK, 1);
     int e = 4 * (blockIdx.y * 256 + threadIdx.x);
     int2 corner = place(tile, M, N);
     int row = corner.x + e / BN, col = corner.y + e % BN;
@@ -358,19 +376,19 @@ reduce(int M, int N, int K, float alpha, const float* A, const float* B, float b
     long long from = (long long)tile * steps, to = from + steps;
     float4 x = {};
     if (STREAM) {
-        int block = ((from + 1) * STREAM - 1) / ((long long)tiles * steps);  // which has `from`
+        int block = ((from + 1) * STREAM - 1) / ((long long)tiles * steps);  // the one with `from`
         if (begin(block + 1, tiles, steps) >= to)
-            return;  // and all of the tile
+            return;  // it has all of the tile
         for (long long at = from; at < to; at = begin(++block, tiles, steps)) {
             bool later = begin(block, tiles, steps) / steps < tile;
-            x = x + FLOAT4(workspace[(2 * block + later) * BM * BN + e]);
+            x = x + FLOAT4(workspace[(size_t)(2 * block + later) * BM * BN + e]);
         }
     } else {
         if (steps == 1)
             return;  // the last split has all of it
         #pragma unroll 16
         for (int split = 0; split < SPLITS; ++split)
-            x = x + FLOAT4(workspace[(tile * SPLITS + split) * BM * BN + e]);
+            x = x + FLOAT4(workspace[(size_t)(tile * SPLITS + split) * BM * BN + e]);
     }
     update(&C[(size_t)row * ldc + col], x, N - col, alpha, beta, aligned(C, ldc, ldc));
 }
