@@ -10,8 +10,8 @@
 // read each other's shared memory. Within a block, SLICES groups of threads share the k of a step.
 // Look at how many SMs work, and for how many steps.
 //
-// launch: sgemm(grid=STREAM or (M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=BM // TM * (BN // TN) * SLICES, shared=max(4 * STAGES * BK * (BM + BN + 2 * PAD), (CLUSTER + SLICES > 1) * 4 * SLICES * BM * BN))
-// launch: reduce(grid=((M + BM - 1) // BM * ((N + BN - 1) // BN), (BM * BN + 1023) // 1024), block=256, when=STREAM > 0 or SPLITS > 1 and not CLUSTER)
+// launch: sgemm(grid=STREAM or (M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=BM // TM * (BN // TN) * SLICES, shared=4 * max(STAGES * BK * (BM + BN + 2 * PAD), SLICES * BM * BN))
+// launch: reduce(grid=((M + BM - 1) // BM * ((N + BN - 1) // BN), (BM * BN + 255) // 256), block=256, when=STREAM > 0 or SPLITS > 1 and not CLUSTER)
 // workspace: 4 * BM * BN * (2 * STREAM or (SPLITS > 1 and not CLUSTER) * SPLITS * ((M + BM - 1) // BM) * ((N + BN - 1) // BN))
 // arguments: lda ldb ldc workspace
 // ptxas: -O1
@@ -102,8 +102,7 @@ static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not
 struct Stage {
     float a[BK][BM + PAD], b[BK][BN + PAD];
 };
-static_assert(STAGES * sizeof(Stage) <= 227 * 1024 &&
-              (CLUSTER + SLICES == 1 || 4 * SLICES * BM * BN <= 227 * 1024),
+static_assert(STAGES * sizeof(Stage) <= 227 * 1024 && 4 * SLICES * BM * BN <= 227 * 1024,
               "a block may share 227 KiB");
 extern __shared__ __align__(16) float shared[];  // stages, and then the sums of slices or splits
 
@@ -201,65 +200,56 @@ __device__ bool aligned(const float* p, int width, int pitch)
     return width % 4 == 0 && pitch % 4 == 0 && (size_t)p % 16 == 0;
 }
 
-// Four neighbours from p on, of which the first n exist, and zeros for the others.
-__device__ float4 load4(const float* p, int n, bool aligned)
+__device__ void update(float& c, float x, float alpha, float beta)
 {
-    if (n >= 4 && aligned)
-        return FLOAT4(*p);
-    return {n > 0 ? p[0] : 0, n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, n > 3 ? p[3] : 0};
+    c = alpha * x + (beta != 0.0f ? beta * c : 0.0f);
 }
 
-// C at c becomes alpha x + beta C, as far as n elements.
-__device__ void update(float* c, float4 x, int n, float alpha, float beta, bool aligned)
-{
-    float4 old = {};
-    if (beta != 0.0f)
-        old = load4(c, n, aligned);
-    x = {alpha * x.x + beta * old.x, alpha * x.y + beta * old.y, alpha * x.z + beta * old.z,
-         alpha * x.w + beta * old.w};
-    if (n >= 4 && aligned) {
-        FLOAT4(*c) = x;
-    } else {
-        if (n > 0) c[0] = x.x;
-        if (n > 1) c[1] = x.y;
-        if (n > 2) c[2] = x.z;
-        if (n > 3) c[3] = x.w;
-    }
-}
+// region: line
+__device__ int steps_of(int K) { return max((K + BK - 1) / BK, 1); }
 
-__device__ float4 operator+(float4 x, float4 y)
-{
-    return {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
-}
-
-// region: stretch
 // Where on the line of all steps, tile after tile, the stretch of a block begins.
-__device__ long long begin(int block, int tiles, int steps)
+__device__ long long begin(int block, int M, int N, int K)
 {
-    if (STREAM)
-        return (long long)tiles * steps * block / max(STREAM, 1);
-    return (long long)(block / SPLITS) * steps + block % SPLITS * steps / SPLITS;
+    long long tiles = (M + BM - 1) / BM * ((N + BN - 1) / BN);
+    return tiles * steps_of(K) * block / max(STREAM, 1);
 }
 
-// The first row and column of a tile, in an order where GROUP rows of tiles come first.
-__device__ int2 place(int tile, int M, int N)
+// What a block does of a tile: the steps from first to end. The tile's first row and column are
+// in an order where GROUP rows of tiles come first; the part is a place in the workspace.
+struct Piece {
+    int first, end, row, col, part;
+};
+
+__device__ Piece piece(int tile, int M, int N, int K)
 {
+    int block = blockIdx.x, steps = steps_of(K);
+    if (STREAM)  // so that it is computed when it is asked for
+        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    Piece found = {block % SPLITS * steps / SPLITS, (block % SPLITS + 1) * steps / SPLITS};
+    found.part = block;
+    if (STREAM) {
+        long long zero = (long long)tile * steps, from = begin(block, M, N, K);
+        found.first = max(from - zero, 0LL);
+        found.end = min(begin(block + 1, M, N, K) - zero, (long long)steps);
+        found.part = 2 * block + (from < zero);
+    }
     int high = (M + BM - 1) / BM, across = (N + BN - 1) / BN;
-    int first = tile / (GROUP * across) * GROUP;
-    int height = min(GROUP, high - first);
-    tile -= first * across;
-    return {(first + tile % height) * BM, tile / height * BN};
+    int top = tile / (GROUP * across) * GROUP;
+    int height = min(GROUP, high - top);
+    tile -= top * across;
+    found.row = (top + tile % height) * BM;
+    found.col = tile / height * BN;
+    return found;
 }
 // endregion
 
 // region: cluster
 #if CLUSTER
 #define IN_CLUSTERS __cluster_dims__(SPLITS, 1, 1)
-
-__device__ void barrier()  // of all blocks of the cluster
-{
-    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
-}
+#else
+#define IN_CLUSTERS
+#endif
 
 // The same place in the shared memory of another block of the cluster.
 __device__ const float* of_block(int block, const float* p)
@@ -268,63 +258,74 @@ __device__ const float* of_block(int block, const float* p)
     asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(block));
     return there;
 }
-#else
-#define IN_CLUSTERS
-#endif
+
+__device__ void cluster_barrier()
+{
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
 // endregion
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) IN_CLUSTERS
 sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
       int lda, int ldb, int ldc, float* workspace)
 {
-    // region: mapping
-    bool wide = (!TRANS_A || aligned(A, M, lda)) && (TRANS_B || aligned(B, N, ldb));
-    bool aligned_c = aligned(C, ldc, ldc);
-    int thread = threadIdx.x % (THREADS / SLICES), slice = threadIdx.x / (THREADS / SLICES);
-    int warp = thread / 32;
-    int lane = thread % 32;
-    int lane_row = lane / (2 * LANES_N) * 2 + lane % 2;
-    int lane_col = lane / 2 % LANES_N;
-    int row = warp / (BN / WN) * WM + lane_row * 4;
-    int col = warp % (BN / WN) * WN + lane_col * 4;
-    // endregion
-
-    // region: segments
-    int tiles = (M + BM - 1) / BM * ((N + BN - 1) / BN), steps = max((K + BK - 1) / BK, 1);
-    long long from = begin(blockIdx.x, tiles, steps), to = begin(blockIdx.x + 1, tiles, steps);
-    int tile = STREAM ? from / steps : blockIdx.x / SPLITS, earlier = tile;
-    do {  // the steps of one tile after the other
-        int first = max(from - (long long)tile * steps, 0LL);
-        int end = min(to - (long long)tile * steps, (long long)steps);
-        int2 corner = place(tile, M, N);
-        int k = first * BK, depth = min(end * BK, K) - k;
-        int rows = M - corner.x, cols = N - corner.y;  // from the corner on
-        const float* a = A + (TRANS_A ? (size_t)k * lda + corner.x : (size_t)corner.x * lda + k);
-        const float* b = B + (TRANS_B ? (size_t)corner.y * ldb + k : (size_t)k * ldb + corner.y);
+    // region: pieces
+    int tile = STREAM ? begin(blockIdx.x, M, N, K) / steps_of(K) : blockIdx.x / SPLITS;
+    do {  // one tile of the stretch after the other
+        // region: mapping
+        int thread = threadIdx.x;
+        if (STREAM)  // what follows from it is computed anew for each tile, not kept in registers
+            asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        bool wide = (!TRANS_A || aligned(A, M, lda)) && (TRANS_B || aligned(B, N, ldb));
+        bool aligned_c = aligned(C, N, ldc);
+        int slice = SLICES > 1 ? thread / (THREADS / SLICES) : 0;
+        int warp = thread / 32 - slice * (THREADS / SLICES / 32);
+        int lane = thread % 32;
+        int lane_row = lane / (2 * LANES_N) * 2 + lane % 2;
+        int lane_col = lane / 2 % LANES_N;
+        int row = warp / (BN / WN) * WM + lane_row * 4;
+        int col = warp % (BN / WN) * WN + lane_col * 4;
+        // endregion
+        Piece now = piece(tile, M, N, K);
+        int k = now.first * BK, depth = min(now.end * BK, K) - k;
+        const float* a = A + (TRANS_A ? (size_t)k * lda + now.row : (size_t)now.row * lda + k);
+        const float* b = B + (TRANS_B ? (size_t)now.col * ldb + k : (size_t)k * ldb + now.col);
         float sum[TM][TN] = {};
         if (wide)
-            multiply<4>(sum, a, b, depth, lda, ldb, rows, cols, row, col, slice);
+            multiply<4>(sum, a, b, depth, lda, ldb, M - now.row, N - now.col, row, col, slice);
         else
-            multiply<1>(sum, a, b, depth, lda, ldb, rows, cols, row, col, slice);
+            multiply<1>(sum, a, b, depth, lda, ldb, M - now.row, N - now.col, row, col, slice);
         // endregion
 
         // region: store
-        bool whole = CLUSTER || (first == 0 && end == steps);
-        int part = STREAM ? 2 * blockIdx.x + (tile > earlier) : blockIdx.x;
-        auto store = [&](int i, int j, float4 x) {
-            if (!whole)
-                FLOAT4(workspace[(size_t)part * BM * BN + i * BN + j]) = x;
-            else if (i < rows)
-                update(&C[(size_t)(corner.x + i) * ldc + corner.y + j], x, cols - j, alpha, beta,
-                       aligned_c);
-        };
-        if (!CLUSTER && SLICES == 1) {
+        if (STREAM)
+            now = piece(tile, M, N, K);  // anew: meanwhile the registers had other work
+        bool whole = CLUSTER || SPLITS == 1 && !STREAM || now.first == 0 && now.end == steps_of(K);
+        int rows = M - now.row, cols = N - now.col;  // from the corner on
+        float* c = C + (size_t)now.row * ldc + now.col;
+        if (!CLUSTER && SLICES == 1 && whole && aligned_c) {
             #pragma unroll
             for (int i = 0; i < TM; ++i)
                 #pragma unroll
                 for (int j = 0; j < TN; j += 4)
-                    store(ROW(i), COL(j), FLOAT4(sum[i][j]));
-        } else {
+                    if (ROW(i) < rows && COL(j) < cols) {
+                        float4* at = (float4*)&c[(size_t)ROW(i) * ldc + COL(j)];
+                        float4 old = {};
+                        if (beta != 0.0f)
+                            old = *at;
+                        *at = {alpha * sum[i][j] + beta * old.x,
+                               alpha * sum[i][j + 1] + beta * old.y,
+                               alpha * sum[i][j + 2] + beta * old.z,
+                               alpha * sum[i][j + 3] + beta * old.w};
+                    }
+        } else {  // through shared memory, so that a warp stores neighbours
+            auto store = [&](int e, float x) {
+                int i = e / BN, j = e % BN;
+                if (!whole)
+                    workspace[(size_t)now.part * BM * BN + e] = x;
+                else if (i < rows && j < cols)
+                    update(c[(size_t)i * ldc + j], x, alpha, beta);
+            };
             __syncthreads();
             #pragma unroll
             for (int i = 0; i < TM; ++i)
@@ -332,64 +333,63 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 for (int j = 0; j < TN; j += 4)
                     FLOAT4(shared[(slice * BM + ROW(i)) * BN + COL(j)]) = FLOAT4(sum[i][j]);
             __syncthreads();
-            for (int e = 4 * threadIdx.x; e < BM * BN; e += 4 * THREADS) {
-                float4 x = FLOAT4(shared[e]);
-                #pragma unroll
+            #pragma unroll 4
+            for (int e = thread; e < BM * BN; e += THREADS) {
+                float x = shared[e];
                 for (int i = 1; i < SLICES; ++i)
-                    x = x + FLOAT4(shared[i * BM * BN + e]);
+                    x += shared[i * BM * BN + e];
                 if (CLUSTER)
-                    FLOAT4(shared[e]) = x;
+                    shared[e] = x;
                 else
-                    store(e / BN, e % BN, x);
+                    store(e, x);
+            }
+            if (CLUSTER) {
+                cluster_barrier();
+                #pragma unroll 4
+                for (int e = blockIdx.x % SPLITS * THREADS + thread; e < BM * BN; e += SPLITS * THREADS) {
+                    float x = *of_block(0, &shared[e]);
+                    for (int block = 1; block < SPLITS; ++block)
+                        x += *of_block(block, &shared[e]);
+                    store(e, x);
+                }
+                cluster_barrier();  // nobody leaves before its sums have been read
             }
         }
-#if CLUSTER
-        barrier();
-        int rank = blockIdx.x % SPLITS;
-        for (int e = 4 * (rank * THREADS + threadIdx.x); e < BM * BN; e += 4 * SPLITS * THREADS) {
-            float4 x = FLOAT4(*of_block(0, &shared[e]));
-            #pragma unroll
-            for (int split = 1; split < SPLITS; ++split)
-                x = x + FLOAT4(*of_block(split, &shared[e]));
-            store(e / BN, e % BN, x);
-        }
-        barrier();  // nobody leaves before its sums have been read
-#endif
         // endregion
         if (STREAM)
             __syncthreads();  // before the stages are filled again
-    } while (STREAM && (long long)++tile * steps < to);
+    } while (STREAM && (long long)++tile * steps_of(K) < begin(blockIdx.x + 1, M, N, K));
 }
 
 // region: reduce
-// Sums the parts of a tile, four elements a thread.
+// Sums the parts of a tile, an element a thread.
 extern "C" __global__ void __launch_bounds__(256)
 reduce(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
        int lda, int ldb, int ldc, float* workspace)
 {
-    int tile = blockIdx.x, tiles = gridDim.x, steps = max((K + BK - 1) / BK, 1);
-    int e = 4 * (blockIdx.y * 256 + threadIdx.x);
-    int2 corner = place(tile, M, N);
-    int row = corner.x + e / BN, col = corner.y + e % BN;
+    int tile = blockIdx.x, steps = steps_of(K);
+    int e = blockIdx.y * 256 + threadIdx.x;
+    Piece now = piece(tile, M, N, K);
+    int row = now.row + e / BN, col = now.col + e % BN;
     if (e >= BM * BN || row >= M || col >= N)
         return;
-    long long from = (long long)tile * steps, to = from + steps;
-    float4 x = {};
+    float x = 0.0f;
     if (STREAM) {
-        int block = ((from + 1) * STREAM - 1) / ((long long)tiles * steps);  // the one with `from`
-        if (begin(block + 1, tiles, steps) >= to)
+        long long from = (long long)tile * steps, to = from + steps;
+        int block = ((from + 1) * STREAM - 1) / begin(STREAM, M, N, K);  // the one with `from`
+        if (begin(block + 1, M, N, K) >= to)
             return;  // it has all of the tile
-        for (long long at = from; at < to; at = begin(++block, tiles, steps)) {
-            bool later = begin(block, tiles, steps) / steps < tile;
-            x = x + FLOAT4(workspace[(size_t)(2 * block + later) * BM * BN + e]);
+        for (long long at = from; at < to; at = begin(++block, M, N, K)) {
+            bool later = begin(block, M, N, K) / steps < tile;
+            x += workspace[(size_t)(2 * block + later) * BM * BN + e];
         }
     } else {
         if (steps == 1)
             return;  // the last split has all of it
         #pragma unroll 16
         for (int split = 0; split < SPLITS; ++split)
-            x = x + FLOAT4(workspace[(size_t)(tile * SPLITS + split) * BM * BN + e]);
+            x += workspace[(size_t)(tile * SPLITS + split) * BM * BN + e];
     }
-    update(&C[(size_t)row * ldc + col], x, N - col, alpha, beta, aligned(C, ldc, ldc));
+    update(C[(size_t)row * ldc + col], x, alpha, beta);
 }
 // endregion
