@@ -9,8 +9,10 @@ import numpy as np
 from ..instruments.findings import Finding, merged
 from ..run import gpu
 from ..run.kernel import Kernel
+from ..run.ready import Ready
 from .arguments import require_alignment
-from .layout import laid_out, memory_of, pitch_of, poisoned, to_read
+from .calls import pitch, product, queue
+from .layout import laid_out, memory_of, poisoned, to_read
 from .reference import inputs
 
 PARAMETERS = ("M", "N", "K", "alpha", "A", "B", "beta", "C")  # of a kernel, and what follows
@@ -35,19 +37,40 @@ def run(
         C = (np if on_host else gpu).empty((M, N), np.float32)
     if M == 0 or N == 0:
         return C
-    if not on_host:
-        require_alignment(step.label, step.alignment, A, B, C)
-    elif where == "gpu":
-        A, B, there = gpu.to_device(A), gpu.to_device(B), gpu.to_device(C)
-        run(step.stored_as(A, B, there), M, N, K, A, B, there, alpha, beta, where)
-        np.copyto(C, gpu.to_host(there))
-        return C
     if np.float32(alpha) == 0:
         K = 0  # nothing is summed, so nothing is read
-    values = arguments(step, M, N, K, alpha, A, B, beta, C, where)
-    for one in step.launches(M, N, K):
-        step.kernels[one.kernel].launch(one.grid, one.block, values, where, one.shared)
+    if not on_host:
+        _on_gpu(step, M, N, K, A, B, C, alpha, beta)
+    elif where == "gpu":
+        A, B, there = gpu.to_device(A), gpu.to_device(B), gpu.to_device(C)
+        _on_gpu(step.stored_as(A, B, there), M, N, K, A, B, there, alpha, beta)
+        np.copyto(C, gpu.to_host(there))
+    else:
+        require_alignment(step.label, step.alignment, A, B, C)
+        values = arguments(step, M, N, K, alpha, A, B, beta, C, where)
+        for one in step.launches(M, N, K):
+            step.kernels[one.kernel].launch(one.grid, one.block, values, where, one.shared)
     return C
+
+
+def _on_gpu(
+    step: Any, M: int, N: int, K: int, A: Any, B: Any, C: Any, alpha: float, beta: float
+) -> None:
+    require_alignment(step.label, step.alignment, A, B, C)
+    number = gpu.current()
+    gpu.require_current(number, {"A": A, "B": B, "C": C})
+    a, b, c = (gpu.address(x) for x in (A, B, C))
+    queue(product(step, M, N, K, A, B, C), number, alpha, a, b, beta, c)
+
+
+def ready(step: Any, M: int, N: int, K: int) -> tuple[Ready, int]:
+    """The launches of a product on CuPy's current device, and the bytes of their workspace."""
+    launches = [
+        (step.kernels[one.kernel].loaded(), one.grid, one.block, one.shared)
+        for one in step.launches(M, N, K)
+    ]
+    kinds = "iiifPPfP" + "".join("P" if name == "workspace" else "i" for name in step.arguments)
+    return Ready(launches, kinds), step.workspace(M, N, K)
 
 
 def arguments(
@@ -59,7 +82,7 @@ def arguments(
         extra = tuple(
             workspace(step.workspace(M, N, K), where)
             if name == "workspace"
-            else _pitch(step, name, A, B, C)
+            else np.int32(pitch(step, name, {"lda": A, "ldb": B, "ldc": C}[name]))
             for name in step.arguments
         )
     if where == "interpreter":
@@ -69,20 +92,8 @@ def arguments(
 
 
 def workspace(size: int, where: str) -> Any:
-    """An array of so many bytes: full of NaN in the interpreter, on a GPU as CuPy's pool has it.
-
-    The pool takes it back once the launches are queued, and gives it to nobody but the current
-    stream, whose next work waits for them.
-    """
+    """An array of so many bytes: full of NaN in the interpreter, whatever there is on a GPU."""
     return poisoned(size) if where == "interpreter" else gpu.empty(-(-size // 4), np.float32)
-
-
-def _pitch(step: Any, name: str, A: Any, B: Any, C: Any) -> np.int32:
-    """What lda, ldb or ldc is."""
-    matrix = {"lda": A, "ldb": B, "ldc": C}[name]
-    found = pitch_of(matrix, bool(step.defines.get(f"TRANS_{name[-1].upper()}")))
-    assert found is not None, "the step has been chosen for these matrices"
-    return np.int32(found)
 
 
 def random(step: Any, M: int, N: int, K: int, beta: float = 0) -> tuple[Any, ...]:
