@@ -35,13 +35,13 @@
 #define TM 8
 #endif
 #ifndef TN
-#define TN 8
+#define TN 16
 #endif
 #ifndef BLOCKS
 #define BLOCKS 2
 #endif
 #ifndef WM
-#define WM 32
+#define WM 64
 #endif
 #ifndef WN
 #define WN 64
@@ -105,8 +105,8 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     // endregion
 
     // region: copy
+    unsigned to = 0;
     auto copy = [&](int k0) {  // starts to copy the thread's part of the tiles at k0, if any
-        int to = k0 / BK % STAGES;
         for (int i = 0; i < BM; i += COPY_A)
             copy_async<4>(&tile_a[to][a_k][a_row + i], &A[(a_row + i) * K + a_k], k0 < K);
         for (int i = 0; i < BK; i += COPY_B)
@@ -114,6 +114,21 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         A += BK;
         B += BK * N;
         asm volatile("cp.async.commit_group;" ::: "memory");
+        to = (to + 1) % STAGES;
+    };
+    // endregion
+
+    // region: fetch
+    auto wait = [&]() {  // until the oldest tiles under way are there, for all threads
+        asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
+        __syncthreads();
+    };
+    float a[2][TM], b[2][TN];
+    auto fetch = [&](unsigned stage, int k) {  // what the next outer product multiplies
+        for (int i = 0; i < TM; i += 4)
+            FLOAT4(a[k % 2][i]) = FLOAT4(tile_a[stage][k][ROW(i)]);
+        for (int j = 0; j < TN; j += 4)
+            FLOAT4(b[k % 2][j]) = FLOAT4(tile_b[stage][k][COL(j)]);
     };
     // endregion
 
@@ -121,26 +136,27 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     // region: loop
     for (int stage = 0; stage < STAGES - 1; ++stage)
         copy(stage * BK);
+    wait();
+    fetch(0, 0);
+    unsigned now = 0;
     for (int k0 = 0; k0 < K; k0 += BK) {
-        int now = k0 / BK % STAGES;
-        asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
-        __syncthreads();
-        copy(k0 + (STAGES - 1) * BK);
-
         // region: outer_product
         #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            float a[TM], b[TN];
-            for (int i = 0; i < TM; i += 4)
-                FLOAT4(a[i]) = FLOAT4(tile_a[now][k][ROW(i)]);
-            for (int j = 0; j < TN; j += 4)
-                FLOAT4(b[j]) = FLOAT4(tile_b[now][k][COL(j)]);
+            if (k == BK - 1) {
+                wait();
+                now = (now + 1) % STAGES;
+            }
+            fetch(now, (k + 1) % BK);
+            if (k == 0)
+                copy(k0 + (STAGES - 1) * BK);
             for (int i = 0; i < TM; ++i)
                 for (int j = 0; j < TN; ++j)
-                    sum[i][j] += a[i] * b[j];
+                    sum[i][j] += a[k % 2][i] * b[k % 2][j];
         }
         // endregion
     }
+    asm volatile("cp.async.wait_all;" ::: "memory");  // none may land when the block is gone
     // endregion
 
     // region: store

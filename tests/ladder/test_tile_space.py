@@ -11,7 +11,7 @@ from kernels.ladder.reference import assert_close, inputs
 STEP = kernels.step("17_tile_space")
 EARLIER = kernels.step("15_any_shape")
 RANDOM = np.random.RandomState(17)
-SMALL = [tuple(map(int, RANDOM.randint(1, 70, 3))) for _ in range(12)]
+SMALL = [tuple(map(int, RANDOM.randint(1, 70, 3))) for _ in range(6)]
 BESIDE = [(127, 255, 7), (129, 257, 9), (128, 4, 8), (4, 256, 31), (131, 260, 12), (1, 259, 33)]
 STORED = [(0, 0), (0, 1), (1, 0), (1, 1)]
 SPACE = [
@@ -51,6 +51,26 @@ def test_a_shape_however_it_is_stored(M, N, K):
 @pytest.mark.parametrize("M, N, K", [*SMALL[:2], *BESIDE[:2], (256, 256, 40)])
 def test_nothing_is_found(M, N, K, a, b):
     assert STEP.define(TRANS_A=a, TRANS_B=b).sanitize(M, N, K) == ()
+
+
+@pytest.mark.parametrize("offsets", [(0, 1, 0), (0, 0, 2), (3, 4, 8)])
+def test_matrices_may_start_at_any_element(offsets):
+    """The interpreter's arrays start on 256 bytes, so the kernel is made to move its pointers."""
+    M, N, K = 128, 256, 12  # a whole tile, rows of float4
+    first = "    // region: mapping\n"
+    moves = "".join(f"{name} += {n}; " for name, n in zip("ABC", offsets))
+    assert STEP.source.count(first) == 1
+    moving = STEP.edit(source=STEP.source.replace(first, f"{moves}\n{first}")).kernel
+    A, B, C = inputs(M, N, K)
+    moved = [
+        np.concatenate([np.full(n, np.nan, np.float32), x.ravel()])
+        for n, x in zip(offsets, (A, B, C))
+    ]
+    args = (M, N, K, 1.5, moved[0], moved[1], -0.5, moved[2], K, N, N)
+    shared = 4 * 4 * 8 * (128 + 256 + 2 * 4)
+    assert moving.sanitize((1, 1), STEP.block, args, dynamic_shared=shared) == ()
+    assert np.isnan(moved[2][: offsets[2]]).all()
+    assert_close(moved[2][offsets[2] :].reshape(M, N), A, B, C, 1.5, -0.5)
 
 
 @pytest.mark.parametrize("label", SPACE)
