@@ -1,10 +1,10 @@
-"""How long a product takes, by tiles whose steps along K are shared out: a formula of a few costs.
+"""How long a product takes whose steps along K are shared out: a formula of a few costs.
 
-Blocks come to the SMs in rounds, as many at a time as fit. A block begins, and takes its steps; each
-takes as long as the latency of a step if the block has its SM to itself, or its share of the
-SM's arithmetic if many are there. The memory is read and written beside that. Then parts of
-tiles are summed, by the blocks of a cluster or by another launch. `measure.fitting` finds the
-costs; all numbers may be arrays.
+Blocks come to the SMs in rounds, as many at a time as fit. A block begins, and takes its steps;
+each takes as long as the latency of a step if the block has its SM to itself, or its share of the
+SM's arithmetic if many are there. The memory is read and written beside that. Then parts of tiles
+are summed, by the blocks of a cluster or by another launch. `measure.fitting` finds the costs;
+all numbers may be arrays.
 """
 
 from __future__ import annotations

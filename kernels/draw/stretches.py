@@ -53,7 +53,7 @@ def stretches(variants: Sequence[Any], M: int, N: int, K: int, sms: int = 8) -> 
             if unit * (end - start) > 14:
                 parts.append(
                     svg.text(
-                        x + unit * (end - start) / 2, y + 10, number, fill="#fff",
+                        x + unit * (end - start) / 2, y + 10, str(number), fill="#fff",
                         data_ground=colour, font_size=10, text_anchor="middle",
                     )
                 )  # fmt: skip

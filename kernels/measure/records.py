@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[1] / "results"
 # in a folder for each GPU
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
-LATENCY = "latency.json"
+LATENCY, MODEL = "latency.json", "model.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
