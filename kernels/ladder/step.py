@@ -332,7 +332,7 @@ def step(id: str | int, folder: Path = FOLDER) -> Step:
     Defines may follow the name, as in `Step.label`: "03_coalesced BM=8 BN=128".
     """
     if isinstance(id, str) and len(words := id.split()) > 1:
-        return step(words[0], folder).define(**assignments(words[1:]))
+        return _variant(step(words[0], folder), *words[1:])
     found: dict[str, Step] = {}
     for one in steps(folder):
         number, _, name = one.id.partition("_")
@@ -347,6 +347,12 @@ def step(id: str | int, folder: Path = FOLDER) -> Step:
         nearest = found[difflib.get_close_matches(str(id), found, n=1, cutoff=0)[0]]
     ids = dict.fromkeys(one.id for one in found.values())
     raise ValueError(f"no step {id!r}; the nearest is {nearest.id!r}, of {', '.join(ids)}")
+
+
+@functools.lru_cache(maxsize=1024)
+def _variant(one: Step, *words: str) -> Step:
+    """The step with the defines of a label. The same label is the same object, with its kernels."""
+    return one.define(**assignments(words))
 
 
 def with_variants(chosen: Iterable[Step]) -> tuple[Step, ...]:
