@@ -73,7 +73,7 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     time = full * round_of(tile.resident) + (rest > 0) * round_of(-(-rest // places))
     time = time + streams * costs.piece * tile.start * tiles / stream
     bytes_moved = 4 * (work.M * work.K + work.K * work.N + work.M * work.N)
-    time = larger(time, tile.start + bytes_moved / costs.gbs / 1000, SHARP + 2)
+    time = larger(time, bytes_moved / costs.gbs / 1000, SHARP)
     launched = 1 * (streams + work.splits > 1) * (1 - work.cluster)
     parts = (1 - streams) * work.splits + streams * 2 * stream / tiles
     time = time + launched * (costs.reduce + costs.part * parts)

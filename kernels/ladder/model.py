@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 import functools
-import json
 from typing import Any
 
 from ..analysis.duration import Costs, Tile, Work, microseconds
-from ..measure.records import MODEL, recorded_path
+from ..measure import records
 from .step import Step, step
 
 RECORDED_ON = "NVIDIA H200"
@@ -101,6 +100,4 @@ def _costs() -> Costs:
 
 @functools.cache
 def _model() -> dict[str, Any]:
-    path = recorded_path(RECORDED_ON, MODEL)
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    return records.model(RECORDED_ON)

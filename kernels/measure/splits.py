@@ -73,25 +73,31 @@ def record(steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]], output:
     """Measure, fit, and write both."""
     multiprocessors = gpu.device().multiprocessors
     timings = measure(steps, shapes)
-    model = fitted(steps, timings, multiprocessors)
+    tiles = {one.label: tile(one) for one in map(base, steps)}
+    model = fitted(steps, timings, tiles, multiprocessors)
     origin = provenance(multiprocessors=multiprocessors, cublas=cublas.version())
     lines = {"provenance": origin, **model, **timings}
     text = ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in lines.items())
     write(output, "{\n" + text + "\n}\n")
 
 
-def fitted(steps: Sequence[Any], timings: Mapping[str, Any], multiprocessors: int) -> dict:
-    """The costs of each tile, by the label of its step without splits, and those of the GPU."""
-    by_label = {one.label: one for one in steps}
-    rows, tiles = [], {}
-    for label in timings["labels"]:
-        one = by_label[label]
-        tiles[base(one).label] = tile(base(one))
+def fitted(
+    steps: Sequence[Any],
+    timings: Mapping[str, Any],
+    tiles: Mapping[str, Mapping[str, int]],
+    multiprocessors: int,
+) -> dict[str, Any]:
+    """The costs of each tile, by the label of its step without splits, and those of the GPU.
+
+    tiles: what `tile` says of each.
+    """
+    by_label = {one.label: (base(one).label, one) for one in steps}
+    rows = []
     for shape, times in zip(timings["shapes"], timings["us"]):
         for label, us in zip(timings["labels"], times):
             if us is not None:
-                one = by_label[label]
-                rows.append(Timing(base(one).label, work(one, *shape), us))
+                name, one = by_label[label]
+                rows.append(Timing(name, work(one, *shape), us))
     found, costs, error = fit(rows, tiles, multiprocessors)
     return {
         "error": error,

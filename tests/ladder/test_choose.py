@@ -164,6 +164,7 @@ def test_sgemm_takes_what_choose_says_and_remembers_it(called, made, monkeypatch
 def on_gpu(called, made, monkeypatch):
     """Three steps, the faster the more they need, and a GPU of a given compute capability."""
     fake = FakeGpu(monkeypatch)
+    monkeypatch.setattr(module.model, "candidates", lambda *gpu: ())
     monkeypatch.setattr(
         ladder.Step, "run", lambda self, *args: called.append((self, args)) or args[5]
     )
@@ -273,6 +274,7 @@ def test_sgemm_on_a_gpu_takes_slices_and_several_launches(monkeypatch):
     from several import several
 
     fake = FakeGpu(monkeypatch, "iiifPPfPiiiP")
+    monkeypatch.setattr(module.model, "candidates", lambda *gpu: ())
     monkeypatch.setattr(module, "steps", lambda: (several(),))
     forget()
     A, B, C = cupy_array((8, 20)), cupy_array((30, 16), 8192), cupy_array((8, 16), 1 << 14)
