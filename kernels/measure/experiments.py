@@ -238,7 +238,7 @@ TABLE: dict[str, Experiment] = {
     "16 copies": Experiment(
         "What do asynchronous copies gain, and what the fragments fetched ahead, the larger thread "
         "tile and the level of ptxas?",
-        (1024, 2048, 4096, 8192),
+        (4096,),
         lambda step: [
             step("14"),
             _quickly(step("14")),
@@ -251,12 +251,12 @@ TABLE: dict[str, Experiment] = {
     ),
     "16 stages": Experiment(
         "How many tiles have to be under way?",
-        (1024, 2048, 4096, 8192),
+        (1024, 4096),
         lambda step: [step(f"16 STAGES={n}") for n in (2, 3)] + [step("16"), step("16 STAGES=5")],
     ),
     "17 bulk copies": Experiment(
         "Do copies by an engine, which take next to no instructions, gain the slots they free?",
-        (2048, 4096, 8192),
+        (4096,),
         lambda step: [
             step("17 TRANS_A=1"),
             _bulk(step("17"), "bulk copies", 0),
