@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parents[1] / "results"
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
 LATENCY = "latency.json"
+TUNE = "tune.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -110,6 +111,15 @@ class Results:
             return record
         there = ", ".join(f"{r.M} x {r.N} x {r.K}" for r in self.select(step)) or "nothing"
         raise ValueError(f"no record of {getattr(step, 'label', step)} at {size}; there is {there}")
+
+    def best(self, shape: int | tuple[int, int, int]) -> Record:
+        """The fastest step at a shape, of those that were timed most often: a search times what
+        is left in the end more often. Raises ValueError where nothing was measured."""
+        shape = (shape,) * 3 if isinstance(shape, int) else tuple(shape)
+        there = [r for r in self.records if (r.M, r.N, r.K) == shape and r.step != CUBLAS]
+        if not there:
+            raise ValueError(f"nothing was measured at {' x '.join(map(str, shape))}")
+        return min(there, key=lambda r: (-r.repeats, r.ms))
 
     def share_of_cublas(self, record: Record) -> float | None:
         """The record's TFLOPS over cuBLAS's at the same shape; None if that was not measured."""
@@ -245,6 +255,15 @@ def experiments(gpu_name: str, folder: Path = FOLDER) -> dict[str, Results]:
     `measure.experiments`. Raises ValueError if there are none."""
     found = _read(gpu_name, EXPERIMENTS, folder)
     return {name: Results.read(one) for name, one in found["experiments"].items()}
+
+
+def tuned(gpu_name: str, folder: Path = FOLDER) -> Results:
+    """What a search of tiles has found on a GPU, such as "NVIDIA H200": see `measure.tune`.
+
+    A record for each candidate and shape, as everywhere: `kernels.step(record.step)` is the
+    candidate, `record.ms` its median, `record.repeats` how often it was timed; `best(shape)` is
+    the fastest. Raises ValueError if there is no such record."""
+    return Results.load(_recorded(gpu_name, TUNE, folder))
 
 
 def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
