@@ -115,10 +115,10 @@ class Results:
     def best(self, shape: int | tuple[int, int, int]) -> Record:
         """The fastest step at a shape, of those that were timed most often: a search times what
         is left in the end more often. Raises ValueError where nothing was measured."""
-        shape = (shape,) * 3 if isinstance(shape, int) else tuple(shape)
-        there = [r for r in self.records if (r.M, r.N, r.K) == shape and r.step != CUBLAS]
+        sides = (shape,) * 3 if isinstance(shape, int) else tuple(shape)
+        there = [r for r in self.records if (r.M, r.N, r.K) == sides and r.step != CUBLAS]
         if not there:
-            raise ValueError(f"nothing was measured at {' x '.join(map(str, shape))}")
+            raise ValueError(f"nothing was measured at {' x '.join(map(str, sides))}")
         return min(there, key=lambda r: (-r.repeats, r.ms))
 
     def share_of_cublas(self, record: Record) -> float | None:

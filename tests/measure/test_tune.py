@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from test_bench import SimulatedGPU
 
 import kernels
 from kernels.ladder.reference import CheckError
@@ -15,8 +16,6 @@ from kernels.measure.records import Results
 from kernels.measure.tune import Compiled, compiled, halving, plan, search, summary, unfit
 from kernels.run import gpu
 from kernels.run.build import Resources
-
-from test_bench import SimulatedGPU
 
 # ---------------------------------------------------------------------- successive halving
 
