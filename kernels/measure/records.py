@@ -174,9 +174,13 @@ class Results:
         return "\n".join([*lines, *(f"left out: {reason}" for reason in self.left_out)])
 
     def to_json(self) -> str:
+        """A record a line, without what is not known."""
         data = asdict(self)
         del data["recorded"]
-        return json.dumps(data, indent=1) + "\n"
+        known = ({k: v for k, v in one.items() if v is not None} for one in data["records"])
+        lines = ",\n".join(f"  {json.dumps(one)}" for one in known)
+        text = json.dumps(data | {"records": []}, indent=1)
+        return text.replace('"records": []', f'"records": [\n{lines}\n ]', 1) + "\n"
 
     def save(self, path: Path | str) -> None:
         """Write the results as JSON."""
@@ -191,7 +195,8 @@ class Results:
         """What `to_json` has written."""
         records = []
         for record in data["records"]:
-            throttle = None if record["throttle"] is None else tuple(record["throttle"])
+            throttle = record.get("throttle")
+            throttle = None if throttle is None else tuple(throttle)
             records.append(Record(**record | {"throttle": throttle}))
         values = data | {"records": tuple(records), "left_out": tuple(data["left_out"])}
         return cls(**values, recorded=True)
