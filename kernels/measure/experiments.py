@@ -235,7 +235,7 @@ TABLE: dict[str, Experiment] = {
     "17 last wave": Experiment(
         "How long does a wave take that is not full?",
         tuple((4224, n, 4096) for n in (1024, 1280, 1536, 1792, 2048)),
-        lambda step: [step("17")],
+        lambda step: [step("17"), step("17 BN=128 BLOCKS=2")],
     ),
 }
 
