@@ -1,12 +1,12 @@
 // The tile space: any shape, any storage, and tiles to choose from
 //
 // The defines span a space of kernels, which `python -m kernels tune` searches on a GPU. Whatever
-// they are, every shape is right: of a copy beyond K nothing is read and zeros are stored, one
-// beyond M or N reads the last row or column again, and only results that exist are stored. A block
-// whose tiles are whole, in rows of float4, does without. TRANS_A and TRANS_B read operands that
-// are stored transposed. GROUP rows of blocks run together and share columns of B in L2. Every
-// other row of sums is walked back, so that a turn keeps its operand.
-// Look at the loop, which knows nothing of edges, and at what each level of ptxas makes of it.
+// they are, every shape is right: a copy of what does not exist reads nothing and stores zeros, and
+// of the results only those are stored that exist. Blocks whose tiles are whole, in rows of float4,
+// have a loop of their own. TRANS_A and TRANS_B read operands that are stored transposed. GROUP rows
+// of blocks run together and share columns of B in L2. Every other row of sums is walked back, so
+// that a turn keeps its operand.
+// Look at the loop of whole tiles, and at what each level of ptxas makes of it.
 //
 // block: BM // TM * (BN // TN)
 // shared: STAGES * BK * 4 * (BM + BN + 2 * PAD)
@@ -93,9 +93,9 @@ template <int W> __device__ void copy_async(float* to, const float* from, bool e
                  "r"(exists ? 4 * W : 0) : "memory");
 }
 
-// A thread's part of the copies of a tile of BK x SIDE. Of its columns, `edge` exist; beyond, the
-// last is copied again, since nothing of it is stored. ALONG_K: neighbours in k are neighbours
-// in memory, so copies of 4 bytes transpose. WHOLE: all columns exist, and rows are made of float4.
+// A thread's part of the copies of a tile of BK x SIDE, of which `edge` columns exist. ALONG_K:
+// neighbours in k are neighbours in memory, so copies of 4 bytes transpose. WHOLE: all columns
+// exist, and rows are made of float4.
 template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
     static constexpr int W = WHOLE && !ALONG_K ? 4 : 1;  // elements a copy
     static constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // of a line, at a time
@@ -109,8 +109,7 @@ template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
         int n = W * threadIdx.x;
         k = ALONG_K ? n % 8 + n / (8 * SIDE) * 8 : n / SIDE;
         x = ALONG_K ? n / 8 % SIDE : n % SIDE;
-        int there = WHOLE ? x : min(x, edge - 1);
-        from = first + (ALONG_K ? (size_t)there * pitch + k : (size_t)k * pitch + there);
+        from = first + (ALONG_K ? (size_t)x * pitch + k : (size_t)k * pitch + x);
     }
 
     __device__ void start(float (*tile)[SIDE + PAD], int depth)  // of which so many rows exist
@@ -119,11 +118,10 @@ template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
         for (int i = 0; i < BK * SIDE; i += W * THREADS) {
             int dk = ALONG_K ? i / (8 * SIDE) * 8 : i / SIDE;
             int dx = ALONG_K ? i / 8 % SIDE : i % SIDE;
-            int there = WHOLE ? dx : min(x + dx, edge - 1) - min(x, edge - 1);
             if (BK * SIDE % (W * THREADS) == 0 || k + dk < BK)
                 copy_async<W>(&tile[k + dk][x + dx],
-                              &from[(unsigned)(ALONG_K ? there * pitch + dk : dk * pitch + there)],
-                              k + dk < depth);
+                              &from[(unsigned)(ALONG_K ? dx * pitch + dk : dk * pitch + dx)],
+                              k + dk < depth && (WHOLE || x + dx < edge));
         }
         from += ALONG_K ? BK : (size_t)BK * pitch;
     }

@@ -96,6 +96,15 @@ def test_sizes_are_1_at_least(tiled, size, value):
         tiled.define(**{size: value})
 
 
+def test_a_label_is_the_same_object_as_long_as_the_file_is_the_same(tiled):
+    folder = tiled.path.parent
+    assert ladder.step("5 PAD=1", folder) is ladder.step("05 PAD=1", folder)
+    assert ladder.step("5 PAD=2", folder) != ladder.step("5 PAD=1", folder)
+    before = ladder.step("5 PAD=1", folder)
+    tiled.path.write_text(TILED.replace("BM 16", "BM 32"))
+    assert ladder.step("5 PAD=1", folder).defines == before.defines | {"BM": 32}
+
+
 def test_a_file_is_parsed_once_and_again_when_it_changes(tiled):
     folder = tiled.path.parent
     assert ladder.step(5, folder) is tiled and tiled.variants is tiled.variants
