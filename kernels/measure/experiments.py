@@ -281,7 +281,7 @@ TABLE: dict[str, Experiment] = {
     "17 to and fro": Experiment(
         "Is it the operand that a turn keeps, and at which level of the optimiser?",
         (4096,),
-        lambda step: _pairs((step("17"), step("17 LEVEL=2"), step("17 LEVEL=3")), _one_way),
+        lambda step: _pairs((step("17"), step("17 LEVEL=3")), _one_way),
     ),
     "17 rows of blocks": Experiment(
         "Does it matter which blocks are on the GPU together?",
