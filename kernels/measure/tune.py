@@ -36,7 +36,7 @@ from .records import CUBLAS, TUNE, Record, Results, recorded_path
 Shape = tuple[int, int, int]
 Timer = Callable[[Sequence[str], int], Sequence[Sequence[float]]]
 
-SIZES = (512, 1024, 2048, 4095, 4096, 8192)
+SIZES = (512, 1024, 2048, 4095, 4096)
 KEPT = 4  # one in so many is timed again,
 AGAIN = 2  # so many times as often,
 FINALISTS, REPEATS = 4, 20  # until so few are left, each timed so often
