@@ -34,6 +34,7 @@ _HOME = {  # public name: the module that defines it
     "step": "ladder.step",
     "steps": "ladder.step",
     "trace": "instruments.trace",
+    "tuned": "measure.records",
 }
 _MODULES = {  # public name: the module or folder that it stands for
     "analysis": "analysis",

@@ -18,6 +18,8 @@ from .occupancy import occupancy
 from .outer_product import outer_product
 from .pipeline import pipeline
 from .plots import gflops, roofline
+from .rasterisation import rasterisation
+from .search import search
 from .stalls import stalls
 from .stepper import Stepper, stepper
 from .swizzle import swizzle
@@ -46,7 +48,9 @@ __all__ = [
     "occupancy",
     "outer_product",
     "pipeline",
+    "rasterisation",
     "roofline",
+    "search",
     "stalls",
     "stepper",
     "swizzle",

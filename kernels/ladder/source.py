@@ -16,7 +16,8 @@ on numbers:
                                    one; 5.0 when not given
     // tensor cores: yes           its arithmetic is not float32's; `sgemm` takes it when asked to
     // options: --use_fast_math    for the compiler; none when not given
-    // ptxas: -O1                  for its last stage, which makes machine code of PTX
+    // ptxas: -O{LEVEL}            for its last stage, which makes machine code of PTX; a define in
+                                   braces stands for its value
     // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
 """
 
@@ -78,7 +79,7 @@ class Source:
     alignment: int  # in bytes
     compute_capability: Capability
     tensor_cores: bool
-    options: tuple[str, ...]  # for the compiler
+    options: tuple[str, ...]  # for the compiler; a define in braces stands for its value
     variants: tuple[dict[str, int], ...] = field(compare=False)  # the defines that each changes
     regions: Mapping[str, Code] = field(compare=False)  # the lines of each, dedented
     given: Mapping[str, Sequence[str]] = field(compare=False)  # directives not from the file
@@ -163,7 +164,8 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         once("alignment", _alignment, 4),
         once("compute capability", parse_capability, (5, 0)),
         once("tensor cores", _yes, False),
-        once("options", lambda value: tuple(value.split()), ()) + once("ptxas", _ptxas, ()),
+        once("options", lambda value: tuple(value.split()), ())
+        + once("ptxas", lambda value: _ptxas(value, defines), ()),
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
         regions(path.name, text),
         given,
@@ -259,9 +261,12 @@ def _arguments(text: str) -> tuple[str, ...]:
     return names
 
 
-def _ptxas(text: str) -> tuple[str, ...]:
-    """As options of the compiler."""
+def _ptxas(text: str, defines: Mapping[str, int]) -> tuple[str, ...]:
+    """As options of the compiler, with defines in braces."""
     words = text.split()
+    for name in re.findall(r"{(.*?)}", text):
+        if name not in defines:
+            raise ValueError(f"{{{name}}} is no define of the file: {', '.join(defines)}")
     for word in words:
         if not word.startswith("-"):
             raise ValueError(f"an option of ptxas begins with '-', as -O1, not {word!r}")

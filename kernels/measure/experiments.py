@@ -90,6 +90,8 @@ ROWS_FIRST = (
 )
 TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "14 BUFFERS=1", "15")
 OPTIMISER = "--ptxas-options=-O1"
+TO_AND_FRO = "int j = i % 2 ? TN - 1 - n : n;  // to and fro: a turn keeps its b"
+EDGES = "    else\n        multiply<false>(sum, A, B, K, lda, ldb, rows, cols, row, col);\n"
 AHEAD_16 = """            if (k == BK - 1) {
                 wait();
                 now = (now + 1) % STAGES;
@@ -123,6 +125,10 @@ def _bounded(step: Any, name: str, blocks: int, old: str) -> Any:
 
 def _pairs(steps: Iterable[Any], change: Callable[[Any], Any]) -> list:
     return [one for step in steps for one in (step, change(step))]
+
+
+def _one_way(step: Any) -> Any:
+    return edited(step, "one way", (TO_AND_FRO, "int j = n;"))
 
 
 def _quickly(step: Any) -> Any:
@@ -263,8 +269,36 @@ TABLE: dict[str, Experiment] = {
             _bulk(step("17"), "bulk copies and no barrier", 1),
         ],
     ),
+    "17 thread tile": Experiment(
+        "How much does a thread gain that computes 8 x 16 sums, and how much a larger block?",
+        (4096,),
+        lambda step: [
+            step("17 BN=128 TN=8 WM=32 BLOCKS=2"),
+            step("17 BN=128 BLOCKS=2"),
+            step("17"),
+        ],
+    ),
+    "17 to and fro": Experiment(
+        "Is it the operand that a turn keeps, and at which level of the optimiser?",
+        (4096,),
+        lambda step: _pairs((step("17"), step("17 LEVEL=3")), _one_way),
+    ),
+    "17 rows of blocks": Experiment(
+        "Does it matter which blocks are on the GPU together?",
+        (4096, 8192),
+        lambda step: [step(f"17 GROUP={rows}") for rows in (1, 4, 16, 64)],
+    ),
+    "17 edges": Experiment(
+        "What does it cost whole tiles that the step can do others?",
+        (4096,),
+        lambda step: [step("17"), edited(step("17"), "whole tiles", (EDGES, ""))],
+    ),
+    "17 last wave": Experiment(
+        "How long does a wave take that is not full?",
+        tuple((4224, n, 4096) for n in (1024, 1280, 1536, 1792, 2048)),
+        lambda step: [step("17"), step("17 BN=128 BLOCKS=2")],
+    ),
 }
-
 
 # ---------------------------------------------------------------------- running them
 
