@@ -1,0 +1,256 @@
+"""What the hardware does not check: is every register read after it has been written, and written
+after it has been read?
+
+A warp issues its instructions in order, and nothing but the control bits holds them back. What
+takes a fixed time is followed by `stall` cycles enough; what takes as long as it takes raises a
+scoreboard, for which the next user waits. The least distances here are those that the compiler
+leaves in the kernels of this book, and the compiler's own code has no findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field as dataclass_field
+from typing import NamedTuple
+
+from . import flow
+from .decode import Instruction
+from .encoding import NO_SCOREBOARD, P0, SCOREBOARDS, UP0, UR0, ZERO
+
+FIXED = {"alu", "wide", "uniform"}  # the kinds that take a known time
+FMA = {"FFMA", "FMUL", "IMAD"}
+FORGET = 16  # cycles after which all that takes a fixed time is done
+RAISED = 2  # cycles from raising a scoreboard to the instruction that waits for it
+LATENCY = {  # cycles from issue to issue, by what writes and what reads
+    ("alu", "alu"): 4,
+    ("alu", "variable"): 4,
+    ("fma", "fma"): 4,
+    ("uniform", "uniform"): 4,
+}
+OTHER = 5
+MOVED = 3  # from UMOV to the uniform unit
+UNIFORM = 6  # from the uniform unit to the others
+SPECIAL = {"ULDC": 2, "HFMA2": 10, "R2UR": 13}  # by what writes alone
+GUARD = 13  # a predicate that guards or branches
+CARRY = 4  # a predicate that is an operand
+OVERTAKES = {("alu", "alu"): 1, ("fma", "alu"): 2, ("HFMA2", "alu"): 6, ("HFMA2", "fma"): 6}
+LATER = 2  # IMAD.WIDE reads the upper half of its addend, and writes its lower half, so far apart
+
+
+def unit(i: Instruction) -> str:
+    if i.name in SPECIAL:
+        return i.name
+    return "fma" if i.name in FMA or i.kind == "wide" else i.kind
+
+
+def needed(writer: Instruction, place: int, reader: Instruction) -> int:
+    """How many cycles after `writer` an instruction that reads `place` may be issued."""
+    source, use = unit(writer), unit(reader)
+    if source in SPECIAL:
+        return SPECIAL[source]
+    if (reader.guard and reader.guard[0] == place) or use == "control":
+        return GUARD
+    if writer.name == "UMOV" and use == "uniform":
+        return MOVED
+    if source == "uniform":
+        return LATENCY.get((source, use), UNIFORM)
+    if place >= P0:
+        return CARRY
+    cycles = LATENCY.get((source, use), OTHER)
+    if writer.name == "IMAD.WIDE" and place == writer.writes[0]:
+        cycles -= LATER if use != "memory" else 0
+    if reader.kind == "wide" and all(place not in o or o[0] != place for o in reader.reads):
+        cycles -= LATER
+    return cycles
+
+
+class Pending(NamedTuple):
+    """That an instruction has not written or not read a place yet; `same` as long as its guard has
+    the value that it had."""
+
+    place: int
+    what: str
+    by: Instruction
+    same: bool = True
+
+
+@dataclass
+class State:
+    """What is under way: how many cycles ago which instruction wrote a place; for what takes as
+    long as it takes, the scoreboards any of which tells that it is over; how many cycles ago each
+    scoreboard was raised."""
+
+    written: dict[tuple[int, Instruction], int] = dataclass_field(default_factory=dict)
+    pending: dict[Pending, frozenset[int]] = dataclass_field(default_factory=dict)
+    raised: dict[int, int] = dataclass_field(default_factory=dict)
+
+    def copy(self) -> State:
+        return State(dict(self.written), dict(self.pending), dict(self.raised))
+
+    def join(self, other: State) -> bool:
+        """Takes in what may be under way on another path too; whether that is new."""
+        before = self.copy()
+        for mine, theirs in ((self.written, other.written), (self.raised, other.raised)):
+            for key, age in theirs.items():
+                mine[key] = min(age, mine.get(key, age))  # type: ignore[index, assignment]
+        for key, boards in other.pending.items():
+            self.pending[key] = boards & self.pending.get(key, boards)
+        return self != before
+
+    def age(self, cycles: int) -> None:
+        self.written = {k: n + cycles for k, n in self.written.items() if n + cycles < FORGET}
+        self.raised = {k: n + cycles for k, n in self.raised.items() if n + cycles < FORGET}
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """What is wrong with issuing an instruction now, and the remedies: to wait for one of these
+    scoreboards, or to issue it so many cycles later."""
+
+    text: str
+    boards: frozenset[int] = frozenset()
+    cycles: int = 0
+
+
+def findings(code: Sequence[Instruction]) -> list[str]:
+    """A line for each hazard, in the order of the code."""
+    parts = flow.blocks(code)
+    found: list[str] = []
+    for first, state in sorted(entries(code, parts).items()):
+        for n in range(first, parts[first].end):
+            found += [f"{n}: {code[n].name} {hazard.text}" for hazard in step(state, code[n])]
+    return found + reuse(code, parts.values())
+
+
+def entries(code: Sequence[Instruction], parts: Mapping[int, flow.Block]) -> dict[int, State]:
+    """What may be under way when each block begins."""
+    found = {0: State()}
+    todo = [0]
+    while todo:
+        part = parts[todo.pop()]
+        state = found[part.first].copy()
+        for i in code[part.first : part.end]:
+            step(state, i)
+        for successor in part.successors:
+            if successor not in found:
+                found[successor] = state.copy()
+                todo.append(successor)
+            elif found[successor].join(state):
+                todo.append(successor)
+    return found
+
+
+def step(state: State, i: Instruction) -> list[Hazard]:
+    """Issue an instruction: what is wrong with that, and the state after it."""
+    waited = {n for n in range(SCOREBOARDS) if i.control.wait >> n & 1}
+    found = [
+        Hazard(f"waits for scoreboard {n} too soon after it was raised", cycles=RAISED - age)
+        for n, age in state.raised.items()
+        if n in waited and age < RAISED
+    ]
+    if waited:
+        state.pending = {k: boards for k, boards in state.pending.items() if not boards & waited}
+    if not i.never:
+        found += early(state, i)
+        _begin(state, i)
+    state.age(i.control.stall)
+    return found
+
+
+def early(state: State, i: Instruction) -> list[Hazard]:
+    """What an instruction reads or writes that another has not done with."""
+    found = []
+    for (place, writer), age in state.written.items():
+        lacking = needed(writer, place, i) - age
+        if place in i.places_read and lacking > 0:
+            text = f"reads {name(place)} {age} cycles after {writer.name} was issued"
+            found.append(Hazard(text, cycles=lacking))
+        lacking = OVERTAKES.get((unit(writer), unit(i)), 0) - age
+        if place in i.writes and lacking > 0:
+            found.append(Hazard(f"writes {name(place)} before {writer.name} has", cycles=lacking))
+    for (place, what, by, _), boards in state.pending.items():
+        if what == "write" and (place in i.places_read or place in i.writes):
+            text = f"touches {name(place)}, which {by.name} has not written yet"
+            found.append(Hazard(text, boards))
+        if what == "read" and place in i.writes and not (by.kind == i.kind == "memory"):
+            found.append(Hazard(f"writes {name(place)}, which {by.name} has not read yet", boards))
+    return found
+
+
+def _begin(state: State, i: Instruction) -> None:
+    if i.kind == "control":
+        return
+    if any(P0 <= place < UR0 for place in i.writes):  # what was guarded by it is not any more
+        _forget_guards(state, i.writes)
+    if i.kind in FIXED:
+        for place, writer in list(state.written):
+            if place in i.writes:
+                del state.written[place, writer]
+        for place in i.writes:
+            state.written[place, i] = 0
+        return
+    boards = {"write": i.control.write, "read": i.control.read}
+    raised = {name: frozenset({n} - {NO_SCOREBOARD}) for name, n in boards.items()}
+    for n in raised["write"] | raised["read"]:
+        state.raised[n] = 0
+    both = raised["read"] | raised["write"]
+    for key in state.pending if i.kind == "memory" else ():
+        if i.guard is None or (key.same and i.guard == key.by.guard):  # else it may not happen
+            if key.what == "read" and key.by.kind == "memory":
+                state.pending[key] |= both
+            elif key.what == "write" and key.by.name == i.name == "LDS":
+                state.pending[key] |= raised["write"]
+    for place in i.writes:
+        state.pending[Pending(place, "write", i)] = raised["write"]
+    for place in i.places_read:
+        if not (P0 <= place < UR0 or place >= UP0):  # predicates are read at issue
+            state.pending[Pending(place, "read", i)] = both
+
+
+def _forget_guards(state: State, places: tuple[int, ...]) -> None:
+    """After a predicate is written, the same guard means another thing."""
+    for key in [k for k in state.pending if k.by.guard and k.by.guard[0] in places]:
+        boards = state.pending.pop(key)
+        other = key._replace(same=False)
+        state.pending[other] = boards & state.pending.get(other, boards)
+
+
+def reuse(code: Sequence[Instruction], parts: Iterable[flow.Block]) -> list[str]:
+    """An operand that stays in its reuse cache must be what the next user of that cache reads, in
+    the same basic block, and the register must still hold it."""
+    found = []
+    for part in parts:
+        for n in range(part.first, part.end):
+            for slot in range(4):
+                if code[n].control.reuse >> slot & 1:
+                    text = reused(code[n : part.end], slot)
+                    found += [f"{n}: {code[n].name} {text}"] if text else []
+    return found
+
+
+def reused(code: Sequence[Instruction], slot: int) -> str | None:
+    """What is wrong with keeping an operand of the first instruction for reuse."""
+    kept = operand(code[0], slot)
+    if kept in code[0].writes:
+        return f"overwrites {name(kept)}, which it keeps for reuse"
+    for i in code[1:]:
+        if not i.never and operand(i, slot) == kept:
+            return None
+        if kept in i.writes:
+            return f"keeps {name(kept)} for reuse, which {i.name} overwrites"
+        other = operand(i, slot)
+        if other != ZERO and other % 2 == kept % 2 and i.kind in ("alu", "wide"):
+            return f"keeps {name(kept)} for reuse, but {i.name} reads {name(other)}"
+    return f"keeps {name(kept)} for reuse, but nothing reads it"
+
+
+def operand(i: Instruction, slot: int) -> int:
+    """The vector register that an instruction reads through reuse cache 0, 1 or 2."""
+    return i.slots[slot] if slot < len(i.slots) else ZERO
+
+
+def name(place: int) -> str:
+    for first, letters in ((UP0, "UP"), (UR0, "UR"), (P0, "P")):
+        if place >= first:
+            return f"{letters}{place - first}"
+    return f"R{place}"

@@ -1,0 +1,184 @@
+"""That two programs in machine code do the same: they store the same values at the same addresses.
+
+Both are executed symbolically, block by block. A value is a number for an expression: the key of an
+instruction and the values that it reads. What holds at the start of a block is not guessed but
+refined: at first all registers of both programs that have one value on one path are one, and each
+further path, the way around a loop too, may only separate them, until nothing changes. That is an
+induction over the passes of all loops. Then, in each block, the branches, the barriers, the stores,
+the copies and the loads of both programs must be the same expressions.
+
+The programs have the same blocks, and what touches memory has the same order in both, but for loads
+from shared memory. Such a load stays between the same barriers, stores and waits. Over an
+asynchronous copy it may move up, but not down: it does not read what the copy writes, or the source
+would have a race, which `sanitize` excludes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from . import elf, flow, hazards
+from .decode import Instruction, Unknown, decode
+from .encoding import ZERO
+
+SPARE = 3  # registers that a kernel asks for beyond its highest: that one counts, and two more
+NOTHING = -1  # the value that RZ has
+PRODUCT = 0x223  # the key of an FFMA without modifiers
+COPY = "LDGSTS"
+LOAD = "LDS"
+PURE = {"alu", "wide", "uniform"}
+CONSTANT_LOADS = {"LDC", "I2F", "F2I", "MUFU"}  # what gives the same for the same operands
+Place = tuple[int, int]  # the program, 0 or 1, and a register of it
+
+
+class Different(ValueError):
+    """What the proof found that does not hold."""
+
+
+@dataclass
+class Values:
+    """Numbers for expressions: equal numbers are equal expressions."""
+
+    known: dict[Hashable, int] = field(default_factory=dict)
+
+    def of(self, *expression: Hashable) -> int:
+        return self.known.setdefault(expression, len(self.known))
+
+
+@dataclass
+class Run:
+    """A block executed symbolically: the registers at its end; what it does to memory, in order,
+    with the branch at its end; and its loads from shared memory, each with how many copies have
+    been started before."""
+
+    registers: dict[int, int]
+    effects: list[tuple[Hashable, ...]] = field(default_factory=list)
+    loads: dict[int, list[int]] = field(default_factory=dict)
+
+
+def prove(original: bytes, rewritten: bytes) -> None:
+    """Raises Different, with all that is wrong, unless the second cubin does what the first does,
+    and does not depend on what the hardware leaves open; Unknown if it cannot be told."""
+    before, after = (tuple(map(decode, elf.words(cubin))) for cubin in (original, rewritten))
+    wrong = differences(before, after)
+    wrong += hazards.findings(after)
+    wrong += _resources(original, rewritten, after)
+    if wrong:
+        raise Different("\n".join(wrong))
+
+
+def _resources(original: bytes, rewritten: bytes, code: Sequence[Instruction]) -> list[str]:
+    """What is wrong outside of the code."""
+    highest = max(place for i in code for place in (*i.writes, *i.places_read) if place < 255)
+    count = elf.registers(rewritten)
+    found = []
+    if not highest + SPARE <= count <= 255:
+        found.append(f"{count} registers do not hold R{highest} and what the hardware adds")
+    plain = elf.with_words(elf.with_registers(rewritten, 0), elf.words(original))
+    if plain != elf.with_registers(original, 0):
+        found.append("more than the code and the number of registers differs")
+    return found
+
+
+def differences(before: Sequence[Instruction], after: Sequence[Instruction]) -> list[str]:
+    """What the two programs do differently; nothing if they do the same."""
+    parts = flow.blocks(before)
+    if len(before) != len(after) or parts != flow.blocks(after):
+        return ["the programs do not have the same blocks"]
+    values = Values()
+    entries: dict[int, dict[Place, int]] = {0: {}}
+    todo = [0]
+    while todo:
+        part = parts[todo.pop()]
+        runs = [_run(code, part, side, entries[part.first], values)
+                for side, code in enumerate((before, after))]  # fmt: skip
+        reached = {(side, r): v for side, run in enumerate(runs) for r, v in run.registers.items()}
+        for successor in part.successors:
+            known = entries.get(successor)
+            refined = _refine(reached, known)
+            if (
+                known is None
+                or len(set(refined.values())) != len(set(known.values()))
+                or len(refined) != len(known)
+            ):
+                entries[successor] = refined
+                todo.append(successor)
+    found: list[str] = []
+    for first, part in sorted(parts.items()):
+        one, other = (_run(code, part, side, entries[first], values)
+                      for side, code in enumerate((before, after)))  # fmt: skip
+        found += [f"block at {first}: {text}" for text in _compare(one, other)]
+    return found
+
+
+def _refine(reached: dict[Place, int], known: dict[Place, int] | None) -> dict[Place, int]:
+    """Which registers have the same value, in classes with numbers, as far as all paths say; those
+    without a class are the same as no other."""
+    classes: dict[tuple[int, int | None], int] = {}
+    found = {}
+    for place, value in sorted(reached.items()):
+        if known is None or place in known:
+            key = value, None if known is None else known[place]
+            found[place] = classes.setdefault(key, len(classes))
+    return found
+
+
+def _run(code: Sequence[Instruction], part: flow.Block, side: int,
+         entry: dict[Place, int], values: Values) -> Run:  # fmt: skip
+    run = Run({r: values.of("entry", part.first, n) for (s, r), n in entry.items() if s == side})
+    fences = copies = 0
+    for i in code[part.first : part.end]:
+        if i.never or i.name == "NOP":
+            continue
+        operands = tuple(_operand(run, o, side, part.first, values) for o in i.reads)
+        guard = None
+        if i.guard:
+            guard = (_operand(run, i.guard[:1], side, part.first, values), i.guard[1])
+        if i.name == LOAD:
+            value = values.of(i.key, operands, guard, "memory", part.first, fences)
+            run.loads.setdefault(value, []).append(copies)
+        elif i.kind in PURE or i.name in CONSTANT_LOADS:
+            value = _pure(i, operands, values)
+        else:
+            value = values.of(i.key, operands, guard, "memory", part.first, len(run.effects))
+            run.effects.append((i.key, operands, guard))
+            fences += i.name not in (COPY, "LDGDEPBAR", "LDG", "S2R")
+            copies += i.name == COPY
+        for n, place in enumerate(i.results):
+            new = values.of("result", value, n)
+            if place == ZERO:
+                continue
+            if guard:
+                old = _operand(run, (place,), side, part.first, values)
+                new = values.of("either", guard, new, old)
+            run.registers[place] = new
+    return run
+
+
+def _operand(run: Run, places: Iterable[int], side: int, first: int, values: Values) -> Hashable:
+    return tuple(
+        NOTHING if p == ZERO else run.registers.setdefault(p, values.of("unknown", side, first, p))
+        for p in places
+    )
+
+
+def _pure(i: Instruction, operands: tuple, values: Values) -> int:
+    if i.key == PRODUCT:  # a product does not depend on the order
+        operands = (*sorted(operands[:2]), operands[2])
+    return values.of(i.key, operands)
+
+
+def _compare(one: Run, other: Run) -> list[str]:
+    found = []
+    if one.effects != other.effects:
+        pairs = zip(one.effects, other.effects)
+        n = next((n for n, (a, b) in enumerate(pairs) if a != b), "last")
+        found.append(f"what they do to memory differs, of {len(one.effects)} the number {n}")
+    if one.loads.keys() != other.loads.keys():
+        lost = len(one.loads.keys() - other.loads.keys())
+        found.append(f"{lost} loads from shared memory are missing or in another place")
+    for value in one.loads.keys() & other.loads.keys():
+        if max(other.loads[value]) > max(one.loads[value]):
+            found.append("a load from shared memory moved down over an asynchronous copy")
+    return found
