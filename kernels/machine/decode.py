@@ -10,9 +10,20 @@ import functools
 from dataclasses import dataclass
 
 from .encoding import (
-    P0, PT, R0, RZ, UP0, UR0, URZ, ZERO,
-    CONTROL_SHIFT, Control, control, field, with_field,
-)  # fmt: skip
+    CONTROL_SHIFT,
+    P0,
+    PT,
+    R0,
+    RZ,
+    UP0,
+    UR0,
+    URZ,
+    ZERO,
+    Control,
+    control,
+    field,
+    with_field,
+)
 
 # Opcode: name, kind and fields. Kinds: what takes a fixed time, "alu", "wide" (two registers),
 # "uniform" (the scalar unit of a warp); what takes as long as it takes and raises a scoreboard,
@@ -109,12 +120,15 @@ FORMS = {
     0x947: "BRA control >3",
     0x94D: "EXIT control >3",
 }  # fmt: skip
+A, B, C, D = 24, 32, 64, 16  # where the fields of registers begin
+VECTOR = dict(zip("dabcDABCMN", (D, A, B, C, D, A, B, C, D, B)))
+UNIFORM = dict(zip("efuvEFUVW", (D, A, B, C, D, A, B, C, D)))
 PLACES = {  # of a field: its shift, its bits, the first of its kind and the one that is none
-    **{letter: (shift, 8, R0, RZ) for letter, shift in zip("dabcDABCMN", (16, 24, 32, 64) * 2 + (16, 32))},
-    **{letter: (shift, 6, UR0, URZ) for letter, shift in zip("efuvEFUVW", (16, 24, 32, 64) * 2 + (16,))},
+    **{letter: (shift, 8, R0, RZ) for letter, shift in VECTOR.items()},
+    **{letter: (shift, 6, UR0, URZ) for letter, shift in UNIFORM.items()},
     **{digit: (shift, 3, P0, PT) for digit, shift in zip("12345", (81, 84, 87, 77, 68))},
     **{digit: (shift, 3, UP0, PT) for digit, shift in zip("67890", (81, 84, 87, 77, 68))},
-}  # fmt: skip
+}
 GUARD_SHIFT, GUARD_BITS = 12, 4
 SIZE_SHIFT = 73  # of what memory moves: 4 stands for one register, 5 for two, 6 for four
 
@@ -123,11 +137,11 @@ class Unknown(ValueError):
     """An instruction that no row of the table describes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # `decode` gives the same object for the same word
 class Instruction:
     """An instruction. Places are numbers, see `encoding`; `reads` has those of one operand each,
-    in the order of the fields, `ZERO` for RZ. `guard` is the predicate that must hold, and whether it
-    is negated; None if there is none. `key` is the word without places, guard and control: two
+    in the order of the fields, `ZERO` for RZ. `guard` is the predicate that must hold, and whether
+    it is negated; None if there is none. `key` is the word without places, guard and control: two
     instructions with the same key do the same with what they read."""
 
     word: int

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 EXECUTABLE = 4  # the flag of a section
 INSTRUCTION_BYTES = 16
+RELOCATIONS = (4, 9)  # types of sections
 INFO = 0x70000000  # the type of the sections that describe kernels
 REGCOUNT = 0x2F  # an attribute there: how many registers a thread of a kernel gets
 FOUR_BYTES = 4  # the format of an attribute with a size before its value
@@ -38,6 +39,13 @@ def code_section(cubin: bytes) -> Section:
     if len(found) != 1:
         raise ValueError(f"a cubin with one kernel is wanted, not with {len(found)}")
     return found[0]
+
+
+def relocated(cubin: bytes) -> bool:
+    """Whether the loader writes addresses into the code."""
+    code_number = sections(cubin).index(code_section(cubin))
+    tables = (one for one in sections(cubin) if one.kind in RELOCATIONS and one.size)
+    return any(one.info == code_number for one in tables)
 
 
 def code(cubin: bytes) -> bytes:

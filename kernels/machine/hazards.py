@@ -18,6 +18,7 @@ from .decode import Instruction
 from .encoding import NO_SCOREBOARD, P0, SCOREBOARDS, UP0, UR0, ZERO
 
 FIXED = {"alu", "wide", "uniform"}  # the kinds that take a known time
+COMMIT = "LDGDEPBAR"  # which ends a group of copies
 FMA = {"FFMA", "FMUL", "IMAD"}
 FORGET = 16  # cycles after which all that takes a fixed time is done
 RAISED = 2  # cycles from raising a scoreboard to the instruction that waits for it
@@ -31,6 +32,7 @@ OTHER = 5
 MOVED = 3  # from UMOV to the uniform unit
 UNIFORM = 6  # from the uniform unit to the others
 SPECIAL = {"ULDC": 2, "HFMA2": 10, "R2UR": 13}  # by what writes alone
+STALLS = {"BRA": 5, "EXIT": 5, "BSYNC": 5, "DEPBAR": 4}  # the least after these; else 1
 GUARD = 13  # a predicate that guards or branches
 CARRY = 4  # a predicate that is an operand
 OVERTAKES = {("alu", "alu"): 1, ("fma", "alu"): 2, ("HFMA2", "alu"): 6, ("HFMA2", "fma"): 6}
@@ -90,9 +92,10 @@ class State:
     def join(self, other: State) -> bool:
         """Takes in what may be under way on another path too; whether that is new."""
         before = self.copy()
-        for mine, theirs in ((self.written, other.written), (self.raised, other.raised)):
-            for key, age in theirs.items():
-                mine[key] = min(age, mine.get(key, age))  # type: ignore[index, assignment]
+        for writer, age in other.written.items():
+            self.written[writer] = min(age, self.written.get(writer, age))
+        for board, age in other.raised.items():
+            self.raised[board] = min(age, self.raised.get(board, age))
         for key, boards in other.pending.items():
             self.pending[key] = boards & self.pending.get(key, boards)
         return self != before
@@ -119,7 +122,7 @@ def findings(code: Sequence[Instruction]) -> list[str]:
     for first, state in sorted(entries(code, parts).items()):
         for n in range(first, parts[first].end):
             found += [f"{n}: {code[n].name} {hazard.text}" for hazard in step(state, code[n])]
-    return found + reuse(code, parts.values())
+    return found + counted(code) + reuse(code, parts.values())
 
 
 def entries(code: Sequence[Instruction], parts: Mapping[int, flow.Block]) -> dict[int, State]:
@@ -148,6 +151,8 @@ def step(state: State, i: Instruction) -> list[Hazard]:
         for n, age in state.raised.items()
         if n in waited and age < RAISED
     ]
+    if i.control.stall < STALLS.get(i.name, 1):
+        found.append(Hazard(f"stalls {i.control.stall} cycles, fewer than it takes"))
     if waited:
         state.pending = {k: boards for k, boards in state.pending.items() if not boards & waited}
     if not i.never:
@@ -161,12 +166,10 @@ def early(state: State, i: Instruction) -> list[Hazard]:
     """What an instruction reads or writes that another has not done with."""
     found = []
     for (place, writer), age in state.written.items():
-        lacking = needed(writer, place, i) - age
-        if place in i.places_read and lacking > 0:
+        if place in i.places_read and (lacking := needed(writer, place, i) - age) > 0:
             text = f"reads {name(place)} {age} cycles after {writer.name} was issued"
             found.append(Hazard(text, cycles=lacking))
-        lacking = OVERTAKES.get((unit(writer), unit(i)), 0) - age
-        if place in i.writes and lacking > 0:
+        if place in i.writes and (lacking := OVERTAKES.get((unit(writer), unit(i)), 0) - age) > 0:
             found.append(Hazard(f"writes {name(place)} before {writer.name} has", cycles=lacking))
     for (place, what, by, _), boards in state.pending.items():
         if what == "write" and (place in i.places_read or place in i.writes):
@@ -213,6 +216,16 @@ def _forget_guards(state: State, places: tuple[int, ...]) -> None:
         boards = state.pending.pop(key)
         other = key._replace(same=False)
         state.pending[other] = boards & state.pending.get(other, boards)
+
+
+def counted(code: Sequence[Instruction]) -> list[str]:
+    """The scoreboard that counts groups of copies counts nothing else."""
+    boards = {i.control.write for i in code if i.name == COMMIT}
+    return [
+        f"{n}: {i.name} raises the scoreboard that counts copies"
+        for n, i in enumerate(code)
+        if i.name != COMMIT and boards & {i.control.write, i.control.read} - {NO_SCOREBOARD}
+    ]
 
 
 def reuse(code: Sequence[Instruction], parts: Iterable[flow.Block]) -> list[str]:

@@ -19,7 +19,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from . import elf, flow, hazards
-from .decode import Instruction, Unknown, decode
+from .decode import Instruction, decode
 from .encoding import ZERO
 
 SPARE = 3  # registers that a kernel asks for beyond its highest: that one counts, and two more
@@ -27,6 +27,7 @@ NOTHING = -1  # the value that RZ has
 PRODUCT = 0x223  # the key of an FFMA without modifiers
 COPY = "LDGSTS"
 LOAD = "LDS"
+UNORDERED = {COPY, hazards.COMMIT, "LDG", "S2R", "S2UR"}  # which a load may pass
 PURE = {"alu", "wide", "uniform"}
 CONSTANT_LOADS = {"LDC", "I2F", "F2I", "MUFU"}  # what gives the same for the same operands
 Place = tuple[int, int]  # the program, 0 or 1, and a register of it
@@ -75,6 +76,8 @@ def _resources(original: bytes, rewritten: bytes, code: Sequence[Instruction]) -
     found = []
     if not highest + SPARE <= count <= 255:
         found.append(f"{count} registers do not hold R{highest} and what the hardware adds")
+    if elf.relocated(original):
+        found.append("the loader changes the code")
     plain = elf.with_words(elf.with_registers(rewritten, 0), elf.words(original))
     if plain != elf.with_registers(original, 0):
         found.append("more than the code and the number of registers differs")
@@ -142,8 +145,9 @@ def _run(code: Sequence[Instruction], part: flow.Block, side: int,
             value = _pure(i, operands, values)
         else:
             value = values.of(i.key, operands, guard, "memory", part.first, len(run.effects))
-            run.effects.append((i.key, operands, guard))
-            fences += i.name not in (COPY, "LDGDEPBAR", "LDG", "S2R")
+            counter = i.control.write if i.name == hazards.COMMIT else None
+            run.effects.append((i.key, operands, guard, counter))
+            fences += i.name not in UNORDERED
             copies += i.name == COPY
         for n, place in enumerate(i.results):
             new = values.of("result", value, n)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import elf, flow, hazards
-from .decode import Instruction, Unknown, decode, placed
+from .decode import Instruction, decode, placed
 from .encoding import NO_SCOREBOARD, Control, with_control
 from .prove import SPARE, prove
 from .schedule import Plan, Product, order
@@ -18,6 +18,7 @@ from .shape import FLOATS, PRODUCT, Element, Loop, Refused, loop
 
 ARCHITECTURE = "sm_90"
 HIGHEST = 252  # the last register that a kernel may use, with SPARE at most 255
+BEST = Plan()
 LEAST = 256  # products of a loop that is worth it
 LOADED = 1  # the scoreboard of the loads
 VALUE = 2  # of other results that take as long as they take
@@ -25,7 +26,7 @@ READ = (3, 4, 5)  # of what reads its operands later, in turn
 COPIED = 0  # of the copies, as the compiler has it
 
 
-def rewrite(cubin: bytes, plan: Plan = Plan()) -> bytes:
+def rewrite(cubin: bytes, plan: Plan = BEST) -> bytes:
     """The cubin with its main loops in another order, proved equal.
 
     Raises Refused, or Unknown, for code that is not understood, and Different if the proof fails.
@@ -88,9 +89,8 @@ def _registers(code: Sequence[Instruction], shape: Loop) -> dict[int, int]:
     taken = sums | first | others | _live(code, shape.block)
     free = [q for q in range(0, HIGHEST, FLOATS) if not taken & set(range(q, q + FLOATS))]
     found = dict(shape.next)
-    home = {load: start for load, start in shape.next.items()}
     for k, step in enumerate(shape.steps[1:], 1):
-        pool = free if k % 2 else list(home.values())
+        pool = free if k % 2 else list(shape.next.values())
         if len(pool) < len(step.loads):
             raise Refused("there are not enough free registers")
         found |= dict(zip(step.loads, pool))
@@ -99,9 +99,8 @@ def _registers(code: Sequence[Instruction], shape: Loop) -> dict[int, int]:
 
 def _live(code: Sequence[Instruction], block: flow.Block) -> set[int]:
     """The registers that are read after the loop begins before they are written."""
-    return flow.live(code)[block.first] | set().union(
-        *(flow.live(code)[successor] for successor in block.successors)
-    )
+    live = flow.live(tuple(code))
+    return set(live[block.first]).union(*(live[successor] for successor in block.successors))
 
 
 def _product(

@@ -69,7 +69,7 @@ def loop(code: Sequence[Instruction], block: Block) -> Loop:
             held |= {place: Element(n, e) for e, place in enumerate(i.writes)}
         else:
             others.append(n)
-            held |= {place: None for place in i.writes}
+            held |= dict.fromkeys(i.writes)
     sums = [r for r in products if held.get(r) == r]
     if len(sums) != len(products):
         raise Refused("a sum does not end in the register where it began")
