@@ -15,6 +15,8 @@ ends with directives, a line each, whose expressions are Python's on numbers:
                                    one; 5.0 when not given
     // options: --use_fast_math    for the compiler; none when not given
     // ptxas: -O1                  for its last stage, which makes machine code of PTX
+    // machine code: reordered     the main loop's, after the compiler, where it is known how: see
+                                   `machine`
     // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
 """
 
@@ -35,11 +37,12 @@ from .launches import SIDES, SYMBOL, Launch
 
 DIRECTIVES = (
     *("block", "launch", "shared", "arguments", "workspace", "requires", "alignment"),
-    *("compute capability", "options", "ptxas", "variant"),
+    *("compute capability", "options", "ptxas", "machine code", "variant"),
 )
 REPEATED = ("launch", "requires", "variant")  # those that may stand there several times
 EXTRA = ("lda", "ldb", "ldc", "workspace")  # what kernels may take after C
 ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
+REORDERED = "reordered"
 NONE = Expression("0")  # bytes
 SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
 
@@ -75,6 +78,7 @@ class Source:
     alignment: int  # in bytes
     compute_capability: Capability
     options: tuple[str, ...]  # for the compiler
+    reordered: bool  # the machine code of the main loop
     variants: tuple[dict[str, int], ...] = field(compare=False)  # the defines that each changes
     regions: Mapping[str, Code] = field(compare=False)  # the lines of each, dedented
     given: Mapping[str, Sequence[str]] = field(compare=False)  # directives not from the file
@@ -159,6 +163,7 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         once("alignment", _alignment, 4),
         once("compute capability", parse_capability, (5, 0)),
         once("options", lambda value: tuple(value.split()), ()) + once("ptxas", _ptxas, ()),
+        once("machine code", _machine_code, False),
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
         regions(path.name, text),
         given,
@@ -252,6 +257,12 @@ def _ptxas(text: str) -> tuple[str, ...]:
         if not word.startswith("-"):
             raise ValueError(f"an option of ptxas begins with '-', as -O1, not {word!r}")
     return tuple(f"--ptxas-options={word}" for word in words)
+
+
+def _machine_code(text: str) -> bool:
+    if text != REORDERED:
+        raise ValueError(f"it is {REORDERED!r} or the compiler's own, not {text!r}")
+    return True
 
 
 def _alignment(text: str) -> int:

@@ -136,9 +136,9 @@ class Step:
         options += self.file.options
         name = self.path.name.replace(" ", "_")
         names = [one.kernel for one in self.file.launches]
+        needs, reordered = self.compute_capability, self.file.reordered
         found = {
-            one: Kernel(self.source, one, options, name, self.compute_capability, names)
-            for one in names
+            one: Kernel(self.source, one, options, name, needs, names, reordered) for one in names
         }
         for one in found.values():
             if one.parameter_count != len(self.parameters):

@@ -69,6 +69,7 @@ FORMS = {
     0x225: "IMAD.WIDE wide D1>abC3",
     0x825: "IMAD.WIDE wide D1>aC3",
     0xC25: "IMAD.WIDE wide D1>auC3",
+    0xE25: "IMAD.WIDE wide D1>auC3",
     0x227: "IMAD.HI wide d1>abC3",
     0x827: "IMAD.HI wide d1>aC3",
     0x435: "HFMA2.MMA alu d>ac",
@@ -129,6 +130,7 @@ PLACES = {  # of a field: its shift, its bits, the first of its kind and the one
     **{digit: (shift, 3, P0, PT) for digit, shift in zip("12345", (81, 84, 87, 77, 68))},
     **{digit: (shift, 3, UP0, PT) for digit, shift in zip("67890", (81, 84, 87, 77, 68))},
 }
+THIRD = (2, 3, 7)  # forms whose third operand is a constant: the second stands in its place
 GUARD_SHIFT, GUARD_BITS = 12, 4
 SIZE_SHIFT = 73  # of what memory moves: 4 stands for one register, 5 for two, 6 for four
 
@@ -149,7 +151,7 @@ class Instruction:
     kind: str
     results: tuple[int, ...]  # the places written, `ZERO` for none, in the order of the fields
     reads: tuple[tuple[int, ...], ...]
-    slots: tuple[int, ...]  # the vector registers at bits 24, 32 and 64, each with a reuse cache
+    slots: tuple[int, ...]  # the vector registers of the three operands, each with a reuse cache
     guard: tuple[int, bool] | None
     never: bool  # a guard that never holds
     key: int
@@ -191,7 +193,7 @@ def decode(word: int) -> Instruction:
         kind,
         tuple(place for group in places for place in group),
         tuple(_places(word, letter) for letter in read),
-        tuple(_slot(word, read, letter) for letter in "abc"),
+        tuple(_slot(word, read, letter) for letter in ("acb" if code >> 9 in THIRD else "abc")),
         None if guard & 7 == PT else (first + (guard & 7), guard > 7),
         guard == 8 + PT,
         with_field(key, GUARD_SHIFT, GUARD_BITS, 0),

@@ -18,29 +18,60 @@ from .decode import Instruction
 from .encoding import NO_SCOREBOARD, P0, SCOREBOARDS, UP0, UR0, ZERO
 
 FIXED = {"alu", "wide", "uniform"}  # the kinds that take a known time
-COMMIT = "LDGDEPBAR"  # which ends a group of copies
 FMA = {"FFMA", "FMUL", "IMAD"}
-FORGET = 16  # cycles after which all that takes a fixed time is done
+IN_ORDER = ("LDS", "S2UR")  # whose results come in the order of the code
+COMMIT = "LDGDEPBAR"  # which ends a group of copies
+FORGET = 20  # cycles after which all that takes a fixed time is done
 RAISED = 2  # cycles from raising a scoreboard to the instruction that waits for it
-LATENCY = {  # cycles from issue to issue, by what writes and what reads
+STALLS = {"BRA": 5, "EXIT": 5, "BSYNC": 5, "DEPBAR": 4}  # the least after these; else 1
+LATER = 2  # IMAD.WIDE reads the upper half of its addend, and writes its lower half, so far apart
+
+# Cycles from issue to issue, by the unit that writes and the one that reads. What no kernel of this
+# book has shown takes UNSEEN.
+REGISTERS = {
     ("alu", "alu"): 4,
     ("alu", "variable"): 4,
+    ("alu", "R2UR"): 4,
+    ("alu", "fma"): 5,
+    ("alu", "memory"): 5,
     ("fma", "fma"): 4,
-    ("uniform", "uniform"): 4,
+    ("fma", "alu"): 5,
+    ("fma", "memory"): 5,
+    ("fma", "R2UR"): 5,
+    ("HFMA2.MMA", "alu"): 10,
+    ("HFMA2.MMA", "fma"): 10,
 }
-OTHER = 5
-MOVED = 3  # from UMOV to the uniform unit
-UNIFORM = 6  # from the uniform unit to the others
-SPECIAL = {"ULDC": 2, "HFMA2": 10, "R2UR": 13}  # by what writes alone
-STALLS = {"BRA": 5, "EXIT": 5, "BSYNC": 5, "DEPBAR": 4}  # the least after these; else 1
-GUARD = 13  # a predicate that guards or branches
-CARRY = 4  # a predicate that is an operand
-OVERTAKES = {("alu", "alu"): 1, ("fma", "alu"): 2, ("HFMA2", "alu"): 6, ("HFMA2", "fma"): 6}
-LATER = 2  # IMAD.WIDE reads the upper half of its addend, and writes its lower half, so far apart
+PREDICATES = {("alu", "alu"): 4, ("alu", "memory"): 13, ("alu", "control"): 13}
+UNIFORM = {
+    ("uniform", "uniform"): 4,
+    ("UMOV", "uniform"): 2,
+    ("uniform", "alu"): 6,
+    ("uniform", "fma"): 6,
+    ("UMOV", "alu"): 6,
+    ("UMOV", "fma"): 6,
+    ("uniform", "memory"): 9,
+    ("uniform", "variable"): 9,
+    ("UMOV", "memory"): 9,
+    ("ULDC", "memory"): 12,
+    ("ULDC", "alu"): 2,
+    ("ULDC", "fma"): 2,
+    ("ULDC", "uniform"): 2,  # hardware waits for it
+    ("R2UR", "alu"): 13,
+    ("R2UR", "uniform"): 13,
+    ("R2UR", "variable"): 13,
+}
+GUARDS = {"alu": 13, "uniform": 11}  # from what writes a predicate to what it guards
+UNSEEN = 16
+OVERTAKES = {  # from what writes first to what writes then
+    ("alu", "alu"): 1,
+    ("fma", "alu"): 2,
+    ("HFMA2.MMA", "alu"): 6,
+    ("HFMA2.MMA", "fma"): 6,
+}
 
 
 def unit(i: Instruction) -> str:
-    if i.name in SPECIAL:
+    if i.name in ("HFMA2.MMA", "UMOV", "ULDC", "R2UR"):
         return i.name
     return "fma" if i.name in FMA or i.kind == "wide" else i.kind
 
@@ -48,22 +79,16 @@ def unit(i: Instruction) -> str:
 def needed(writer: Instruction, place: int, reader: Instruction) -> int:
     """How many cycles after `writer` an instruction that reads `place` may be issued."""
     source, use = unit(writer), unit(reader)
-    if source in SPECIAL:
-        return SPECIAL[source]
-    if (reader.guard and reader.guard[0] == place) or use == "control":
-        return GUARD
-    if writer.name == "UMOV" and use == "uniform":
-        return MOVED
-    if source == "uniform":
-        return LATENCY.get((source, use), UNIFORM)
+    if reader.guard and reader.guard[0] == place:
+        return GUARDS.get(source, UNSEEN)
+    if place >= UR0:
+        return UNIFORM.get((source, "uniform" if use in ("UMOV", "ULDC") else use), UNSEEN)
     if place >= P0:
-        return CARRY
-    cycles = LATENCY.get((source, use), OTHER)
-    if writer.name == "IMAD.WIDE" and place == writer.writes[0]:
-        cycles -= LATER if use != "memory" else 0
-    if reader.kind == "wide" and all(place not in o or o[0] != place for o in reader.reads):
-        cycles -= LATER
-    return cycles
+        return PREDICATES.get((source, use), UNSEEN)
+    cycles = REGISTERS.get((source, use), UNSEEN)
+    lower = writer.name == "IMAD.WIDE" and place == writer.writes[0] and use == "alu"
+    upper = reader.kind == "wide" and all(place not in o or o[0] != place for o in reader.reads)
+    return cycles - LATER if lower or (upper and source == "alu") else cycles
 
 
 class Pending(NamedTuple):
@@ -197,11 +222,11 @@ def _begin(state: State, i: Instruction) -> None:
     for n in raised["write"] | raised["read"]:
         state.raised[n] = 0
     both = raised["read"] | raised["write"]
-    for key in state.pending if i.kind == "memory" else ():
+    for key in state.pending if i.kind in ("memory", "variable") else ():
         if i.guard is None or (key.same and i.guard == key.by.guard):  # else it may not happen
-            if key.what == "read" and key.by.kind == "memory":
+            if key.what == "read" and key.by.kind == i.kind == "memory":
                 state.pending[key] |= both
-            elif key.what == "write" and key.by.name == i.name == "LDS":
+            elif key.what == "write" and key.by.name == i.name in IN_ORDER:
                 state.pending[key] |= raised["write"]
     for place in i.writes:
         state.pending[Pending(place, "write", i)] = raised["write"]

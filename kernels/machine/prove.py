@@ -29,7 +29,7 @@ COPY = "LDGSTS"
 LOAD = "LDS"
 UNORDERED = {COPY, hazards.COMMIT, "LDG", "S2R", "S2UR"}  # which a load may pass
 PURE = {"alu", "wide", "uniform"}
-CONSTANT_LOADS = {"LDC", "I2F", "F2I", "MUFU"}  # what gives the same for the same operands
+SAME = {"LDC", "I2F", "F2I", "MUFU"}  # which give the same for the same operands, too
 Place = tuple[int, int]  # the program, 0 or 1, and a register of it
 
 
@@ -49,13 +49,36 @@ class Values:
 
 @dataclass
 class Run:
-    """A block executed symbolically: the registers at its end; what it does to memory, in order,
-    with the branch at its end; and its loads from shared memory, each with how many copies have
-    been started before."""
+    """A block executed symbolically by program `side`: the values of registers, and of those that
+    were written under a guard what was written; what is done to memory, in order, with the branch
+    at the end; the loads from shared memory, each with how many copies have been started before."""
 
+    values: Values
+    side: int
+    first: int
     registers: dict[int, int]
+    guarded: dict[int, tuple[Hashable, int]] = field(default_factory=dict)
     effects: list[tuple[Hashable, ...]] = field(default_factory=list)
     loads: dict[int, list[int]] = field(default_factory=dict)
+
+    def read(self, places: Iterable[int], guard: Hashable = None) -> tuple[int, ...]:
+        """The values in registers, for an instruction that is executed if the guard holds."""
+        found = []
+        for place in places:
+            value = NOTHING
+            if place != ZERO:
+                unknown = self.values.of("unknown", self.side, self.first, place)
+                value = self.registers.setdefault(place, unknown)
+            known, written = self.guarded.get(value, (None, value))
+            found.append(written if known is not None and known == guard else value)
+        return tuple(found)
+
+    def write(self, place: int, value: int, guard: Hashable = None) -> None:
+        if guard is not None:
+            written = value
+            value = self.values.of("either", guard, written, self.read((place,)))
+            self.guarded[value] = guard, written
+        self.registers[place] = value
 
 
 def prove(original: bytes, rewritten: bytes) -> None:
@@ -127,22 +150,28 @@ def _refine(reached: dict[Place, int], known: dict[Place, int] | None) -> dict[P
     return found
 
 
-def _run(code: Sequence[Instruction], part: flow.Block, side: int,
-         entry: dict[Place, int], values: Values) -> Run:  # fmt: skip
-    run = Run({r: values.of("entry", part.first, n) for (s, r), n in entry.items() if s == side})
+def _run(
+    code: Sequence[Instruction],
+    part: flow.Block,
+    side: int,
+    entry: dict[Place, int],
+    values: Values,
+) -> Run:
+    known = {r: values.of("entry", part.first, n) for (s, r), n in entry.items() if s == side}
+    run = Run(values, side, part.first, known)
     fences = copies = 0
     for i in code[part.first : part.end]:
         if i.never or i.name == "NOP":
             continue
-        operands = tuple(_operand(run, o, side, part.first, values) for o in i.reads)
-        guard = None
-        if i.guard:
-            guard = (_operand(run, i.guard[:1], side, part.first, values), i.guard[1])
+        guard = (run.read(i.guard[:1]), i.guard[1]) if i.guard else None
+        operands = tuple(run.read(places, guard) for places in i.reads)
         if i.name == LOAD:
             value = values.of(i.key, operands, guard, "memory", part.first, fences)
             run.loads.setdefault(value, []).append(copies)
-        elif i.kind in PURE or i.name in CONSTANT_LOADS:
-            value = _pure(i, operands, values)
+        elif i.kind in PURE or i.name in SAME:
+            if i.key == PRODUCT:  # whose factors may change places
+                operands = (*sorted(operands[:2]), operands[2])
+            value = values.of(i.key, operands)
         else:
             value = values.of(i.key, operands, guard, "memory", part.first, len(run.effects))
             counter = i.control.write if i.name == hazards.COMMIT else None
@@ -150,27 +179,9 @@ def _run(code: Sequence[Instruction], part: flow.Block, side: int,
             fences += i.name not in UNORDERED
             copies += i.name == COPY
         for n, place in enumerate(i.results):
-            new = values.of("result", value, n)
-            if place == ZERO:
-                continue
-            if guard:
-                old = _operand(run, (place,), side, part.first, values)
-                new = values.of("either", guard, new, old)
-            run.registers[place] = new
+            if place != ZERO:
+                run.write(place, values.of("result", value, n), guard)
     return run
-
-
-def _operand(run: Run, places: Iterable[int], side: int, first: int, values: Values) -> Hashable:
-    return tuple(
-        NOTHING if p == ZERO else run.registers.setdefault(p, values.of("unknown", side, first, p))
-        for p in places
-    )
-
-
-def _pure(i: Instruction, operands: tuple, values: Values) -> int:
-    if i.key == PRODUCT:  # a product does not depend on the order
-        operands = (*sorted(operands[:2]), operands[2])
-    return values.of(i.key, operands)
 
 
 def _compare(one: Run, other: Run) -> list[str]:

@@ -17,6 +17,7 @@ from .shape import Loop, Refused
 
 COPY, WAIT, BARRIER = "LDGSTS", "DEPBAR", "BAR"
 TAIL_GAP = 6  # products between what comes after the wait for copies
+FIRST = 10  # products before the first load of a pass, whose address has just been computed
 FENCES = {WAIT, BARRIER, "STS", "STG", "BRA"}
 EFFECTS = {"memory", "control", "variable"}  # kinds that keep their order among themselves
 
@@ -63,6 +64,9 @@ def order(code: Sequence[Instruction], loop: Loop, plan: Plan) -> list[Product |
     turn = len(products) - per_step - plan.barrier
     head = rest[: rest.index(wait)]
     gap = max(1, min(plan.other_gap, turn // max(1, len(head))))
+    for load in loop.steps[1].loads:  # what makes their addresses comes first of all
+        for n in sorted(before[load]):
+            issue(n)
     due = 0
     for position, product in enumerate(products):
         for load in _loads(loop, plan, position, per_step):
@@ -96,8 +100,9 @@ def _loads(loop: Loop, plan: Plan, position: int, per_step: int) -> list[int]:
     """The loads that stand before the product at a position."""
     step, offset = divmod(position, per_step)
     following = loop.steps[step + 1].loads if step + 1 < len(loop.steps) else tuple(loop.next)
-    gap = max(1, min(plan.load_gap, (per_step - plan.first_load) // len(following)))
-    n, left = divmod(offset - plan.first_load, gap)
+    first = plan.first_load if step else max(plan.first_load, FIRST)
+    gap = max(1, min(plan.load_gap, (per_step - first) // len(following)))
+    n, left = divmod(offset - first, gap)
     return [following[n]] if left == 0 and 0 <= n < len(following) else []
 
 
