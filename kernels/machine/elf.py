@@ -71,6 +71,13 @@ def with_words(cubin: bytes, new: Sequence[int]) -> bytes:
     return cubin[: section.start] + held + cubin[section.start + section.size :]
 
 
+def outside(cubin: bytes) -> bytes:
+    """All of the cubin but its code and the number of registers."""
+    section = code_section(cubin)
+    plain = with_registers(cubin, 0)
+    return plain[: section.start] + plain[section.start + section.size :]
+
+
 def registers(cubin: bytes) -> int:
     """How many registers a thread of the cubin's one kernel gets."""
     (at,) = _register_counts(cubin)

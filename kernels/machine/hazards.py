@@ -92,13 +92,11 @@ def needed(writer: Instruction, place: int, reader: Instruction) -> int:
 
 
 class Pending(NamedTuple):
-    """That an instruction has not written or not read a place yet; `same` as long as its guard has
-    the value that it had."""
+    """That an instruction has not written or not read a place yet."""
 
     place: int
     what: str
     by: Instruction
-    same: bool = True
 
 
 @dataclass
@@ -196,7 +194,7 @@ def early(state: State, i: Instruction) -> list[Hazard]:
             found.append(Hazard(text, cycles=lacking))
         if place in i.writes and (lacking := OVERTAKES.get((unit(writer), unit(i)), 0) - age) > 0:
             found.append(Hazard(f"writes {name(place)} before {writer.name} has", cycles=lacking))
-    for (place, what, by, _), boards in state.pending.items():
+    for (place, what, by), boards in state.pending.items():
         if what == "write" and (place in i.places_read or place in i.writes):
             text = f"touches {name(place)}, which {by.name} has not written yet"
             found.append(Hazard(text, boards))
@@ -208,8 +206,6 @@ def early(state: State, i: Instruction) -> list[Hazard]:
 def _begin(state: State, i: Instruction) -> None:
     if i.kind == "control":
         return
-    if any(P0 <= place < UR0 for place in i.writes):  # what was guarded by it is not any more
-        _forget_guards(state, i.writes)
     if i.kind in FIXED:
         for place, writer in list(state.written):
             if place in i.writes:
@@ -222,25 +218,16 @@ def _begin(state: State, i: Instruction) -> None:
     for n in raised["write"] | raised["read"]:
         state.raised[n] = 0
     both = raised["read"] | raised["write"]
-    for key in state.pending if i.kind in ("memory", "variable") else ():
-        if i.guard is None or (key.same and i.guard == key.by.guard):  # else it may not happen
-            if key.what == "read" and key.by.kind == i.kind == "memory":
-                state.pending[key] |= both
-            elif key.what == "write" and key.by.name == i.name in IN_ORDER:
-                state.pending[key] |= raised["write"]
+    for key in state.pending:  # what one signals, those before it in its queue have done, too
+        if key.what == "read" and key.by.kind == i.kind == "memory":
+            state.pending[key] |= both
+        elif key.what == "write" and key.by.name == i.name in IN_ORDER:
+            state.pending[key] |= raised["write"]
     for place in i.writes:
         state.pending[Pending(place, "write", i)] = raised["write"]
     for place in i.places_read:
         if not (P0 <= place < UR0 or place >= UP0):  # predicates are read at issue
             state.pending[Pending(place, "read", i)] = both
-
-
-def _forget_guards(state: State, places: tuple[int, ...]) -> None:
-    """After a predicate is written, the same guard means another thing."""
-    for key in [k for k in state.pending if k.by.guard and k.by.guard[0] in places]:
-        boards = state.pending.pop(key)
-        other = key._replace(same=False)
-        state.pending[other] = boards & state.pending.get(other, boards)
 
 
 def counted(code: Sequence[Instruction]) -> list[str]:

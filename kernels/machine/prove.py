@@ -23,14 +23,15 @@ from .decode import Instruction, decode
 from .encoding import ZERO
 
 SPARE = 3  # registers that a kernel asks for beyond its highest: that one counts, and two more
-NOTHING = -1  # the value that RZ has
+NOTHING = -1  # the value of RZ; below are those that registers have when a block begins
 PRODUCT = 0x223  # the key of an FFMA without modifiers
 COPY = "LDGSTS"
 LOAD = "LDS"
 UNORDERED = {COPY, hazards.COMMIT, "LDG", "S2R", "S2UR"}  # which a load may pass
 PURE = {"alu", "wide", "uniform"}
 SAME = {"LDC", "I2F", "F2I", "MUFU"}  # which give the same for the same operands, too
-Place = tuple[int, int]  # the program, 0 or 1, and a register of it
+MANY = 1 << 16  # more than there are registers
+Classes = tuple[dict[int, int], dict[int, int]]  # by register of each program
 
 
 class Different(ValueError):
@@ -63,15 +64,16 @@ class Run:
 
     def read(self, places: Iterable[int], guard: Hashable = None) -> tuple[int, ...]:
         """The values in registers, for an instruction that is executed if the guard holds."""
-        found = []
-        for place in places:
-            value = NOTHING
-            if place != ZERO:
-                unknown = self.values.of("unknown", self.side, self.first, place)
-                value = self.registers.setdefault(place, unknown)
-            known, written = self.guarded.get(value, (None, value))
-            found.append(written if known is not None and known == guard else value)
-        return tuple(found)
+        return tuple(self._value(place, guard) for place in places)
+
+    def _value(self, place: int, guard: Hashable) -> int:
+        if place == ZERO:
+            return NOTHING
+        if place not in self.registers:
+            self.registers[place] = self.values.of("unknown", self.side, self.first, place)
+        value = self.registers[place]
+        known, written = self.guarded.get(value, (None, value))
+        return written if known is not None and known == guard else value
 
     def write(self, place: int, value: int, guard: Hashable = None) -> None:
         if guard is not None:
@@ -101,8 +103,7 @@ def _resources(original: bytes, rewritten: bytes, code: Sequence[Instruction]) -
         found.append(f"{count} registers do not hold R{highest} and what the hardware adds")
     if elf.relocated(original):
         found.append("the loader changes the code")
-    plain = elf.with_words(elf.with_registers(rewritten, 0), elf.words(original))
-    if plain != elf.with_registers(original, 0):
+    if elf.outside(original) != elf.outside(rewritten):
         found.append("more than the code and the number of registers differs")
     return found
 
@@ -113,23 +114,18 @@ def differences(before: Sequence[Instruction], after: Sequence[Instruction]) -> 
     if len(before) != len(after) or parts != flow.blocks(after):
         return ["the programs do not have the same blocks"]
     values = Values()
-    entries: dict[int, dict[Place, int]] = {0: {}}
-    todo = [0]
+    entries: dict[int, Classes] = {0: ({}, {})}
+    todo = {0}
     while todo:
-        part = parts[todo.pop()]
-        runs = [_run(code, part, side, entries[part.first], values)
-                for side, code in enumerate((before, after))]  # fmt: skip
-        reached = {(side, r): v for side, run in enumerate(runs) for r, v in run.registers.items()}
+        part = parts[min(todo)]
+        todo.remove(part.first)
+        one, other = (_run(code, part, side, entries[part.first], values)
+                      for side, code in enumerate((before, after)))  # fmt: skip
         for successor in part.successors:
             known = entries.get(successor)
-            refined = _refine(reached, known)
-            if (
-                known is None
-                or len(set(refined.values())) != len(set(known.values()))
-                or len(refined) != len(known)
-            ):
-                entries[successor] = refined
-                todo.append(successor)
+            entries[successor] = _refine((one.registers, other.registers), known)
+            if known is None or _size(known) != _size(entries[successor]):
+                todo.add(successor)
     found: list[str] = []
     for first, part in sorted(parts.items()):
         one, other = (_run(code, part, side, entries[first], values)
@@ -138,27 +134,30 @@ def differences(before: Sequence[Instruction], after: Sequence[Instruction]) -> 
     return found
 
 
-def _refine(reached: dict[Place, int], known: dict[Place, int] | None) -> dict[Place, int]:
+def _size(classes: Classes) -> tuple[int, int]:
+    """How many registers are in how many classes: refining makes the first smaller or the second
+    larger, or changes nothing."""
+    one, other = classes
+    return len(one) + len(other), len({*one.values(), *other.values()})
+
+
+def _refine(reached: Classes, known: Classes | None) -> Classes:
     """Which registers have the same value, in classes with numbers, as far as all paths say; those
     without a class are the same as no other."""
-    classes: dict[tuple[int, int | None], int] = {}
-    found = {}
-    for place, value in sorted(reached.items()):
-        if known is None or place in known:
-            key = value, None if known is None else known[place]
-            found[place] = classes.setdefault(key, len(classes))
-    return found
+    numbers: dict[tuple[int, int], int] = {}
+    before = known or [dict.fromkeys(registers, 0) for registers in reached]
+    one, other = (
+        {r: numbers.setdefault((v, old[r]), len(numbers)) for r, v in now.items() if r in old}
+        for now, old in zip(reached, before)
+    )
+    return one, other
 
 
 def _run(
-    code: Sequence[Instruction],
-    part: flow.Block,
-    side: int,
-    entry: dict[Place, int],
-    values: Values,
+    code: Sequence[Instruction], part: flow.Block, side: int, entry: Classes, values: Values
 ) -> Run:
-    known = {r: values.of("entry", part.first, n) for (s, r), n in entry.items() if s == side}
-    run = Run(values, side, part.first, known)
+    first = NOTHING - 1 - part.first * MANY  # below it, a value for each class
+    run = Run(values, side, part.first, {r: first - n for r, n in entry[side].items()})
     fences = copies = 0
     for i in code[part.first : part.end]:
         if i.never or i.name == "NOP":
