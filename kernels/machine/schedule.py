@@ -30,6 +30,7 @@ class Plan:
     other_gap: int = 16
     barrier: int = 60  # before the last step
     first_load: int = 4  # after a step begins
+    first_other: int = 0
     snake: bool = True
     by_rows: bool = True
     reuse: bool = True
@@ -67,7 +68,7 @@ def order(code: Sequence[Instruction], loop: Loop, plan: Plan) -> list[Product |
     for load in loop.steps[1].loads:  # what makes their addresses comes first of all
         for n in sorted(before[load]):
             issue(n)
-    due = 0
+    due = plan.first_other
     for position, product in enumerate(products):
         for load in _loads(loop, plan, position, per_step):
             issue(load)
