@@ -26,7 +26,7 @@ ALLOWED = {
     "analysis": ("ptx", "machine"),
     "instruments": ("ptx", "analysis"),
     "run": ("ptx", "machine", "instruments"),
-    "measure": ("run", "instruments", "analysis", "ladder.reference"),
+    "measure": ("run", "instruments", "analysis", "machine", "ladder.reference"),
     "ladder": ("run", "instruments", "measure", "analysis", "ptx"),
     "draw": ("instruments", "analysis", "measure.records", "ladder"),
 }

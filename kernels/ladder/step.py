@@ -20,6 +20,7 @@ from ..instruments.pipeline import Pipeline
 from ..instruments.trace import Trace
 from ..measure.bench import benchmark
 from ..measure.records import Results
+from ..run import gpu
 from ..run.capability import Capability
 from ..run.kernel import Kernel, choose_device
 from .arguments import MAX_ELEMENTS, shape_of
@@ -29,7 +30,7 @@ from .edit import edited
 from .expressions import Expression
 from .launches import SIDES, SYMBOL, Planned, planned, sizes
 from .layout import reads
-from .running import PARAMETERS, arguments, run, sanitized, until
+from .running import PARAMETERS, arguments, ready, run, sanitized, until
 from .source import Code, Diff, Source, assignments, known, parse
 
 __all__ = ["Code", "Diff", "Step", "assignments", "step", "steps", "with_variants"]
@@ -197,10 +198,19 @@ class Step:
         Those of the step's file, and what no launch can do: 65536 blocks along the rows of C, or
         a matrix of 2**31 elements.
         """
-        names = {**self.defines, "M": M, "N": N, "K": K, "alpha": alpha, "beta": beta}
-        if self._everything(names):
-            return None
-        return next(one.text for one in (*self.file.requires, *self.limits) if not one(names))
+        return self._broken(M, N, K, alpha, beta)
+
+    @functools.cached_property
+    def _broken(self) -> Callable[..., str | None]:
+        """The same, remembered."""
+
+        @functools.lru_cache(maxsize=1024)
+        def broken(M: int, N: int, K: int, alpha: float, beta: float) -> str | None:
+            names = {**self.defines, "M": M, "N": N, "K": K, "alpha": alpha, "beta": beta}
+            every = (*self.file.requires, *self.limits)
+            return next((one.text for one in every if not one(names)), None)
+
+        return broken
 
     @functools.cached_property
     def limits(self) -> tuple[Expression, ...]:
@@ -208,10 +218,12 @@ class Step:
         return (*LIMITS, *(limit for one in self.file.launches for limit in one.limits()))
 
     @functools.cached_property
-    def _everything(self) -> Expression:
-        """All constraints in one, which a call evaluates."""
-        every = (*self.file.requires, *self.limits)
-        return Expression(" and ".join(f"({one.text})" for one in every))
+    def ready(self) -> Callable[[int, int, int, int], tuple[gpu.Ready, int]]:
+        """What a call queues on a GPU, by its number and M, N, K, and the bytes of the workspace,
+        remembered."""
+        return functools.lru_cache(maxsize=256)(
+            lambda number, M, N, K: ready(self, M, N, K)  # the number is the current device's
+        )
 
     def region(self, name: str) -> Code:
         """The lines between `// region: name` and `// endregion`, dedented."""

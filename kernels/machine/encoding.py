@@ -14,6 +14,8 @@ CONTROL_SHIFT, CONTROL_BITS = 105, 21
 SCOREBOARDS = 6
 NO_SCOREBOARD = 7
 
+NOP = 0x000FC000000000000000000000007918
+
 R0, P0, UR0, UP0 = 0, 1000, 2000, 3000  # where the numbers of each kind of register begin
 RZ, PT, URZ = 255, 7, 63  # the registers that hold 0, or true
 ZERO = -1  # the place that RZ and URZ name

@@ -34,8 +34,7 @@ def rewrite(cubin: bytes, plan: Plan = BEST) -> bytes:
     words = elf.words(cubin)
     code = tuple(map(decode, words))
     parts = flow.blocks(code)
-    loops = [part for part in parts.values() if part.first in part.successors
-             and _products(code[part.first : part.end]) >= LEAST]  # fmt: skip
+    loops = main_loops(code)
     if not loops:
         raise Refused("there is no loop of one block with enough products")
     entries = hazards.entries(code, parts)
@@ -49,8 +48,14 @@ def rewrite(cubin: bytes, plan: Plan = BEST) -> bytes:
     return result
 
 
-def _products(code: Sequence[Instruction]) -> int:
-    return sum(i.name == PRODUCT for i in code)
+def main_loops(code: Sequence[Instruction]) -> list[flow.Block]:
+    """The loops of one block with many products."""
+    return [
+        part
+        for part in flow.blocks(code).values()
+        if part.first in part.successors
+        and sum(i.name == PRODUCT for i in code[part.first : part.end]) >= LEAST
+    ]
 
 
 def body(

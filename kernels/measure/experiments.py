@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..analysis import sass
+from ..machine import Plan, elf, rewrite
+from ..machine.decode import decode
+from ..machine.encoding import NO_SCOREBOARD, NOP, with_control
+from ..machine.rewrite import main_loops
 from ..run import gpu
 from .bench import benchmark
 from .records import EXPERIMENTS, recorded_path, write
@@ -30,10 +34,13 @@ class Experiment(NamedTuple):
 
 
 class Patched:
-    """A step whose machine code is rewritten; it runs on a GPU alone."""
+    """A step whose machine code is rewritten; it runs on a GPU alone. One that is `spoiled` lacks
+    a part on purpose, and its result is not looked at."""
 
-    def __init__(self, step: Any, name: str, patch: Callable[[bytes], bytes]):
-        self.step = step
+    def __init__(
+        self, step: Any, name: str, patch: Callable[[bytes], bytes], spoiled: bool = False
+    ):
+        self.step, self.spoiled = step, spoiled
         self.label = f"{step.label}, {name}"
         self.kernels = {one: Rewritten(kernel, patch) for one, kernel in step.kernels.items()}
         self.kernel = self.kernels[step.kernel.name]
@@ -75,6 +82,25 @@ def without_reuse(cubin: bytes) -> bytes:
     return cubin.replace(words.tobytes(), cleared.tobytes(), 1)
 
 
+def without(cubin: bytes, names: Sequence[str]) -> bytes:
+    """The same machine code with instructions of its main loops exchanged for NOPs: it computes
+    nothing of use, in the time that is left."""
+    words = elf.words(cubin)
+    code = tuple(map(decode, words))
+    for part in main_loops(code):
+        for n in range(part.first, part.end):
+            if code[n].name in names:
+                control = code[n].control._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD)
+                words[n] = with_control(NOP, control)
+    return elf.with_words(cubin, words)
+
+
+def ordered(step: Any, **changes: Any) -> Patched:
+    """The step with its main loop reordered by another plan, its name what is changed of it."""
+    name = " ".join(f"{key}={int(value)}" for key, value in changes.items())
+    return Patched(step, name, lambda cubin: rewrite(cubin, Plan(**changes)))
+
+
 # ---------------------------------------------------------------------- the table
 
 LOOP_03 = "    for (int k = 0; k < K; ++k)"
@@ -88,6 +114,11 @@ ROWS_FIRST = (
     "    int row = blockIdx.y * BM + threadIdx.y;\n    int col = blockIdx.x * BN + threadIdx.x;\n"
 )
 TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "14 BUFFERS=1", "15")
+PARTS = {  # of a main loop
+    "loads": ("LDS",),
+    "copies": ("LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
+    "loads or copies": ("LDS", "LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
+}
 OPTIMISER = "--ptxas-options=-O1"
 
 
@@ -196,6 +227,29 @@ TABLE: dict[str, Experiment] = {
             map(step, ("12", "13", "14", "14 BUFFERS=1")),
             lambda one: Patched(one, "no reuse", without_reuse),
         ),
+    ),
+    "19 orders": Experiment(
+        "What of the new order of the main loop is worth how much?",
+        (4096,),
+        lambda step: [
+            step("17"),
+            edited(step("17"), "ptxas -O3", ptxas="-O3"),
+            Patched(step("17"), "no reuse", without_reuse),
+            step("19"),
+            ordered(step("17"), reuse=False),
+            ordered(step("17"), snake=False),
+            ordered(step("17"), by_rows=False),
+            ordered(step("17"), stay=0),
+            *(ordered(step("17"), load_gap=gap) for gap in (1, 4, 8)),
+            *(ordered(step("17"), other_gap=gap) for gap in (4, 8)),
+            *(ordered(step("17"), barrier=products) for products in (0, 100)),
+            *(
+                Patched(
+                    step("19"), f"no {what}", lambda cubin, gone=names: without(cubin, gone), True
+                )
+                for what, names in PARTS.items()
+            ),
+        ],
     ),
     "ptxas -O1": Experiment(
         "What does ptxas make of each step at its first level of optimisation?",

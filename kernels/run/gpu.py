@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import struct
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -202,6 +204,16 @@ def copy(target: Any, source: Any) -> None:
     target.data.copy_from_device_async(source.data, source.nbytes)
 
 
+def require_current(number: int, arrays: Mapping[str, Any]) -> None:
+    """Raise ValueError for CuPy arrays that are not on this device, the current one."""
+    for name, x in arrays.items():
+        if x.data.device_id != number:
+            raise ValueError(
+                f"{name} is on GPU {x.data.device_id}, and the current device is GPU {number}: "
+                f"with cupy.cuda.Device({x.data.device_id}): …"
+            )
+
+
 def address(x: Any) -> int:
     """Where a CuPy array begins."""
     pointer: int = x.data.ptr
@@ -293,10 +305,77 @@ def launch(
     try:
         kernel.function(grid, block, values, dynamic_shared)
     except _driver_errors() as error:
-        raise RuntimeError(
-            f"{kernel.symbol} cannot be launched with grid {grid}, block {block} and "
-            f"{dynamic_shared} bytes of dynamic shared memory: {error}"
-        ) from error
+        raise _refused(kernel, grid, block, dynamic_shared, error) from error
+
+
+def _refused(
+    kernel: Loaded,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    dynamic_shared: int,
+    error: Exception,
+) -> RuntimeError:
+    return RuntimeError(
+        f"{kernel.symbol} cannot be launched with grid {grid}, block {block} and "
+        f"{dynamic_shared} bytes of dynamic shared memory: {error}"
+    )
+
+
+class Ready:
+    """Launches, one after the other, of kernels that were loaded on the current device and take
+    the same arguments, with everything prepared: a call queues them all on the current stream.
+
+    Each launch is a kernel, its grid and block, and its bytes of dynamic shared memory. `kinds`
+    has a letter for each argument: i for an int, f for a float, P for an address, which a call
+    takes as numbers. Raises as `launch` does.
+    """
+
+    def __init__(
+        self, launches: Sequence[tuple[Loaded, tuple[int, ...], tuple[int, ...], int]], kinds: str
+    ):
+        for kernel, _, _, dynamic_shared in launches:
+            if dynamic_shared > 0:
+                _allow_dynamic_shared(kernel, dynamic_shared)
+        self.launches = tuple(launches)
+        self._words = tuple(
+            (kernel.function.ptr, *(*grid, 1, 1)[:3], *(*block, 1, 1)[:3], dynamic_shared)
+            for kernel, grid, block, dynamic_shared in launches
+        )
+        self._pack = struct.Struct("<" + "".join(SLOTS[kind] for kind in kinds)).pack_into
+        self._slots: Any = np.zeros(len(kinds), np.uint64)
+        start = self._slots.ctypes.data
+        self._places = np.array([start + 8 * n for n in range(len(kinds))], np.uint64)
+        self._address = self._places.ctypes.data  # where the driver finds those of the arguments
+        self._launch = _launcher()
+        self._lock = threading.Lock()  # of the slots, which the driver copies while it launches
+
+    def __call__(self, *values: float) -> None:
+        stream = _stream()
+        with self._lock:
+            self._pack(self._slots, 0, *values)
+            for at, words in enumerate(self._words):
+                try:
+                    self._launch(*words, stream, self._address, 0)
+                except _driver_errors() as error:
+                    raise _refused(*self.launches[at], error) from error
+
+
+SLOTS = {"i": "i4x", "f": "f4x", "P": "Q"}  # of 8 bytes each
+
+
+def _launcher() -> Any:
+    """The driver's own function, which CuPy's functions call too."""
+    from cupy.cuda import driver
+
+    return driver.launchKernel
+
+
+def _stream() -> int:
+    """CuPy's current stream."""
+    import cupy
+
+    number: int = cupy.cuda.get_current_stream().ptr
+    return number
 
 
 def _argument(x: Any) -> Any:

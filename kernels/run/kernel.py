@@ -310,6 +310,18 @@ class Kernel:
                 **options,
             )
 
+    def loaded(self) -> gpu.Loaded:
+        """The kernel on CuPy's current device."""
+        number = gpu.current()
+        found = self._loaded.get(number)
+        if found is None:
+            arch = gpu.arch()
+            if reason := self.unordered(arch):
+                text = f"{self.filename}: the compiler's own code runs: {reason}"
+                warnings.warn(text, stacklevel=2)
+            found = self._loaded[number] = gpu.load(self.cubin(arch), self.symbol)
+        return found
+
     def _on_gpu(
         self,
         grid: tuple[int, ...],
@@ -317,14 +329,7 @@ class Kernel:
         values: Sequence[Any],
         dynamic_shared: int,
     ) -> None:
-        number = gpu.current()
-        loaded = self._loaded.get(number)
-        if loaded is None:
-            arch = gpu.arch()
-            if reason := self.unordered(arch):
-                text = f"{self.filename}: the compiler's own code runs: {reason}"
-                warnings.warn(text, stacklevel=2)
-            loaded = self._loaded[number] = gpu.load(self.cubin(arch), self.symbol)
+        loaded = self.loaded()
         if not any(isinstance(x, (np.ndarray, TensorMap)) for x in values):
             gpu.launch(loaded, grid, block, values, dynamic_shared)
             return

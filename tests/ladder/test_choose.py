@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fake_gpu import cupy_array
 
 import kernels
 from kernels.ladder import choose as module, step as ladder
@@ -152,14 +153,6 @@ def test_sgemm_takes_what_choose_says_and_remembers_it(called, made, monkeypatch
     assert len(asked) == 3
     M, N, K, *_, alpha, beta, where = called[3][1]
     assert (M, N, K, alpha, beta, where) == (16, 8, 8, 1, 1, "interpreter")
-
-
-def cupy_array(shape, address):
-    """A CuPy array that stands at an address; nothing may touch its memory."""
-    cupy = pytest.importorskip("cupy")
-    size = 4 * shape[0] * shape[1]
-    memory = cupy.cuda.UnownedMemory(address, size, owner=None, device_id=0)
-    return cupy.ndarray(shape, np.float32, cupy.cuda.MemoryPointer(memory, 0))
 
 
 @pytest.fixture

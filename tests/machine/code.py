@@ -8,10 +8,9 @@ from collections.abc import Callable
 import kernels
 from kernels.machine import elf
 from kernels.machine.decode import Instruction, decode, placed
-from kernels.machine.encoding import NO_SCOREBOARD, with_control, with_field
+from kernels.machine.encoding import NO_SCOREBOARD, NOP, with_control, with_field
 from kernels.machine.flow import blocks
 
-NOP = 0x000FC000000000000000000000007918
 IMMEDIATE = 32  # the bit where constants and offsets begin
 OFFSET = 40  # of memory accesses
 NEGATED = 90  # a predicate that an instruction reads
