@@ -5,9 +5,9 @@ compiler, `shape` finds the outer products of a loop, `schedule` their new order
 it, and `prove` lets nothing pass that is not equal. It needs neither a GPU nor a tool of NVIDIA's.
 """
 
-from .decode import Instruction, Unknown, decode
+from .decode import Instruction, Unknown, instructions
 from .prove import Different, prove
-from .rewrite import ARCHITECTURE, rewrite
+from .rewrite import ARCHITECTURE, main_loops, rewrite
 from .schedule import Plan
 from .shape import Refused
 
@@ -18,7 +18,8 @@ __all__ = [
     "Plan",
     "Refused",
     "Unknown",
-    "decode",
+    "instructions",
+    "main_loops",
     "prove",
     "rewrite",
 ]

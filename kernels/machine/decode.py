@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
+from . import elf
 from .encoding import (
     CONTROL_SHIFT,
     P0,
@@ -22,6 +23,7 @@ from .encoding import (
     Control,
     control,
     field,
+    name,
     with_field,
 )
 
@@ -157,6 +159,15 @@ class Instruction:
     key: int
     control: Control
 
+    def __repr__(self) -> str:
+        results, operands = (", ".join(map(name, places)) for places in (self.writes, self._firsts))
+        guard = "" if self.guard is None else f"@{'!' * self.guard[1]}{name(self.guard[0])} "
+        return f"{guard}{self.name} {results}{' <- ' if results else ''}{operands}"
+
+    @property
+    def _firsts(self) -> list[int]:
+        return [operand[0] for operand in self.reads]
+
     @functools.cached_property
     def writes(self) -> tuple[int, ...]:
         return tuple(place for place in self.results if place != ZERO)
@@ -168,13 +179,18 @@ class Instruction:
         return frozenset(found | ({self.guard[0]} if self.guard else set()))
 
 
+def instructions(cubin: bytes) -> tuple[Instruction, ...]:
+    """The code of a cubin with one kernel. Raises Unknown."""
+    return tuple(map(decode, elf.words(cubin)))
+
+
 @functools.cache
 def decode(word: int) -> Instruction:
     """Raises Unknown for an opcode that the table lacks."""
     code = field(word, 0, 12)
     if code not in FORMS:
         raise Unknown(f"no row for opcode {code:#05x} ({word:#034x})")
-    name, kind, fields = FORMS[code].split(" ")
+    mnemonic, kind, fields = FORMS[code].split(" ")
     written, _, read = fields.partition(">")
     if code == 0x81C and field(word, 67, 1):
         read = read.replace("5", "0")  # the third predicate is a uniform one
@@ -189,7 +205,7 @@ def decode(word: int) -> Instruction:
     first = UP0 if kind == "uniform" else P0
     return Instruction(
         word,
-        name,
+        mnemonic,
         kind,
         tuple(place for group in places for place in group),
         tuple(_places(word, letter) for letter in read),

@@ -57,3 +57,13 @@ def control(word: int) -> Control:
 def with_control(word: int, c: Control) -> int:
     bits = c.stall | c.stay << 4 | c.write << 5 | c.read << 8 | c.wait << 11 | c.reuse << 17
     return with_field(word, CONTROL_SHIFT, CONTROL_BITS, bits)
+
+
+def name(place: int) -> str:
+    """A register as NVIDIA's tools write it."""
+    if place == ZERO:
+        return "RZ"
+    for first, letters in ((UP0, "UP"), (UR0, "UR"), (P0, "P")):
+        if place >= first:
+            return f"{letters}{place - first}"
+    return f"R{place}"

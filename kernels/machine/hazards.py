@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from . import flow
 from .decode import Instruction
-from .encoding import NO_SCOREBOARD, P0, SCOREBOARDS, UP0, UR0, ZERO
+from .encoding import NO_SCOREBOARD, P0, SCOREBOARDS, UR0, ZERO, name
 
 FIXED = {"alu", "wide", "uniform"}  # the kinds that take a known time
 FMA = {"FFMA", "FMUL", "IMAD"}
@@ -226,7 +226,7 @@ def _begin(state: State, i: Instruction) -> None:
     for place in i.writes:
         state.pending[Pending(place, "write", i)] = raised["write"]
     for place in i.places_read:
-        if not (P0 <= place < UR0 or place >= UP0):  # predicates are read at issue
+        if place < P0:  # predicates and uniform registers are read at issue
             state.pending[Pending(place, "read", i)] = both
 
 
@@ -272,10 +272,3 @@ def reused(code: Sequence[Instruction], slot: int) -> str | None:
 def operand(i: Instruction, slot: int) -> int:
     """The vector register that an instruction reads through reuse cache 0, 1 or 2."""
     return i.slots[slot] if slot < len(i.slots) else ZERO
-
-
-def name(place: int) -> str:
-    for first, letters in ((UP0, "UP"), (UR0, "UR"), (P0, "P")):
-        if place >= first:
-            return f"{letters}{place - first}"
-    return f"R{place}"

@@ -19,7 +19,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from . import elf, flow, hazards
-from .decode import Instruction, decode
+from .decode import Instruction, instructions
 from .encoding import ZERO
 
 SPARE = 3  # registers that a kernel asks for beyond its highest: that one counts, and two more
@@ -86,7 +86,7 @@ class Run:
 def prove(original: bytes, rewritten: bytes) -> None:
     """Raises Different, with all that is wrong, unless the second cubin does what the first does,
     and does not depend on what the hardware leaves open; Unknown if it cannot be told."""
-    before, after = (tuple(map(decode, elf.words(cubin))) for cubin in (original, rewritten))
+    before, after = instructions(original), instructions(rewritten)
     wrong = differences(before, after)
     wrong += hazards.findings(after)
     wrong += _resources(original, rewritten, after)

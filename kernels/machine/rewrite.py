@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import elf, flow, hazards
-from .decode import Instruction, decode, placed
+from .decode import Instruction, decode, instructions, placed
 from .encoding import NO_SCOREBOARD, Control, with_control
 from .prove import SPARE, prove
 from .schedule import Plan, Product, order
@@ -31,8 +31,8 @@ def rewrite(cubin: bytes, plan: Plan = BEST) -> bytes:
 
     Raises Refused, or Unknown, for code that is not understood, and Different if the proof fails.
     """
-    words = elf.words(cubin)
-    code = tuple(map(decode, words))
+    code = instructions(cubin)
+    words = [i.word for i in code]
     parts = flow.blocks(code)
     loops = main_loops(code)
     if not loops:

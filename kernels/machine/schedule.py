@@ -26,10 +26,11 @@ EFFECTS = {"memory", "control", "variable"}  # kinds that keep their order among
 class Plan:
     """How a loop is ordered: the distances are in products."""
 
-    load_gap: int = 12
-    other_gap: int = 16
-    barrier: int = 60  # before the last step
-    first_load: int = 4  # after a step begins
+    load_gap: int = 14
+    load_group: int = 1  # loads that stand together
+    other_gap: int = 18
+    barrier: int = 40  # before the last step
+    first_load: int = 20  # after a step begins
     first_other: int = 0
     snake: bool = True
     by_rows: bool = True
@@ -97,14 +98,17 @@ def _products(loop: Loop, plan: Plan) -> Iterator[Product]:
                 yield Product(step, a, b) if plan.by_rows else Product(step, b, a)
 
 
-def _loads(loop: Loop, plan: Plan, position: int, per_step: int) -> list[int]:
+def _loads(loop: Loop, plan: Plan, position: int, per_step: int) -> Sequence[int]:
     """The loads that stand before the product at a position."""
     step, offset = divmod(position, per_step)
     following = loop.steps[step + 1].loads if step + 1 < len(loop.steps) else tuple(loop.next)
     first = plan.first_load if step else max(plan.first_load, FIRST)
-    gap = max(1, min(plan.load_gap, (per_step - first) // len(following)))
+    groups = -(-len(following) // plan.load_group)
+    gap = max(1, min(plan.load_gap * plan.load_group, (per_step - first) // groups))
     n, left = divmod(offset - first, gap)
-    return [following[n]] if left == 0 and 0 <= n < len(following) else []
+    if left or not 0 <= n < groups:
+        return ()
+    return following[n * plan.load_group : (n + 1) * plan.load_group]
 
 
 def _before(code: Sequence[Instruction], loop: Loop) -> dict[int, set[int]]:

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..analysis import sass
-from ..machine import Plan, elf, rewrite
-from ..machine.decode import decode
+from ..machine import Plan, elf, instructions, main_loops, rewrite
 from ..machine.encoding import NO_SCOREBOARD, NOP, with_control
-from ..machine.rewrite import main_loops
 from ..run import gpu
 from .bench import benchmark
 from .records import EXPERIMENTS, recorded_path, write
@@ -85,8 +83,8 @@ def without_reuse(cubin: bytes) -> bytes:
 def without(cubin: bytes, names: Sequence[str]) -> bytes:
     """The same machine code with instructions of its main loops exchanged for NOPs: it computes
     nothing of use, in the time that is left."""
-    words = elf.words(cubin)
-    code = tuple(map(decode, words))
+    code = instructions(cubin)
+    words = [i.word for i in code]
     for part in main_loops(code):
         for n in range(part.first, part.end):
             if code[n].name in names:

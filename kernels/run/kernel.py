@@ -230,12 +230,16 @@ class Kernel:
 
         Raises ValueError for "compute_90" and the like, for which there is PTX alone.
         """
-        code = self._build(arch).machine_code
+        code = self.compiled(arch)
         return order.reordered(code, arch)[0] if self.reordered else code
+
+    def compiled(self, arch: str = "sm_90") -> bytes:
+        """The same as the compiler has made it, whether the kernel is `reordered` or not."""
+        return self._build(arch).machine_code
 
     def unordered(self, arch: str = "sm_90") -> str | None:
         """Why `cubin` is the compiler's own code though the kernel is `reordered`; None if not."""
-        return order.reordered(self._build(arch).machine_code, arch)[1] if self.reordered else None
+        return order.reordered(self.compiled(arch), arch)[1] if self.reordered else None
 
     def convert(self, args: Sequence[Any]) -> list[Any]:
         """Check `args` against the kernel's parameters, and convert the numbers.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import kernels
 from kernels.machine import elf
-from kernels.machine.decode import Instruction, decode, placed
+from kernels.machine.decode import decode, instructions, placed
 from kernels.machine.encoding import NO_SCOREBOARD, NOP, with_control, with_field
 from kernels.machine.flow import blocks
 
@@ -31,7 +31,7 @@ def original(edited: bool = True) -> bytes:
     step = kernels.step(STEP)
     if edited:
         step = step.edit(region="store", code=STORE)
-    return step.kernel._build("sm_90").machine_code
+    return step.kernel.compiled()
 
 
 @functools.cache
@@ -39,16 +39,12 @@ def rewritten() -> bytes:
     return kernels.machine.rewrite(original())
 
 
-def instructions(cubin: bytes) -> list[Instruction]:
-    return [decode(word) for word in elf.words(cubin)]
-
-
 class Code:
     """The instructions of the rewritten kernel, to spoil; `first` and `end` bound the first loop
     with products."""
 
     def __init__(self) -> None:
-        self.list = instructions(rewritten())
+        self.list = list(instructions(rewritten()))
         loops = (b for b in blocks(self.list).values() if b.first in b.successors)
         self.first, self.end = next(
             (b.first, b.end) for b in loops if len(self.find("FFMA", b.first, b.end)) > 256
