@@ -17,11 +17,15 @@ class Block:
     successors: tuple[int, ...]  # the first instruction of each block that may come next
 
 
+def distance(word: int) -> int:
+    """How far a branch goes, in instructions after it; the field counts units of 4 bytes."""
+    high = field(word, 32, 32)
+    return ((high - (high >> 31 << 32)) * 256 + field(word, 16, 8) * 4) // 16
+
+
 def target(n: int, i: Instruction) -> int:
-    """Where instruction `n`, a BRA, goes; its field counts from the next one."""
-    high = field(i.word, 32, 32)
-    distance = (high - (high >> 31 << 32)) * 256 + field(i.word, 16, 8) * 4
-    return n + 1 + distance // 16
+    """Where instruction `n`, a BRA, goes."""
+    return n + 1 + distance(i.word)
 
 
 def conditional(i: Instruction) -> bool:

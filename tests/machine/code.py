@@ -201,7 +201,7 @@ def load_into_the_wrong_set(c: Code) -> None:
 def load_too_early(c: Code) -> None:
     """Before the last products of the step before, whose operands it overwrites."""
     n = c.find("LDS")[6]
-    c.move(n, n - 8)
+    c.move(n, n - 40)
 
 
 def load_over_the_barrier(c: Code) -> None:
@@ -288,7 +288,7 @@ def branch_on_the_opposite(c: Code) -> None:
 
 def other_constant(c: Code) -> None:
     """How far a pass moves on."""
-    n = next(n for n in c.find("UIADD3") if c.list[n].word >> IMMEDIATE & 255 == 0x20)
+    n = next(n for n in c.find("IADD3") if c.list[n].word & 0xFFF == 0x810)
     c.bits(n, IMMEDIATE, 32, lambda old: old + 4)
 
 
