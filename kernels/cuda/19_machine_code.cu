@@ -89,9 +89,9 @@ template <int W> __device__ void copy_async(float* to, const float* from, bool e
                  "r"(exists ? 4 * W : 0) : "memory");
 }
 
-// A thread's part of the copies of a tile of BK x SIDE. Of its columns, `edge` exist; beyond, the
-// last is copied again, since nothing of it is stored. ALONG_K: neighbours in k are neighbours
-// in memory, so copies of 4 bytes transpose. WHOLE: all columns exist, and rows are made of float4.
+// A thread's part of the copies of a tile of BK x SIDE, of which `edge` columns exist. ALONG_K:
+// neighbours in k are neighbours in memory, so copies of 4 bytes transpose. WHOLE: all columns
+// exist, and rows are made of float4.
 template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
     static constexpr int W = WHOLE && !ALONG_K ? 4 : 1;  // elements a copy
     static constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // of a line, at a time
@@ -105,8 +105,7 @@ template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
         int n = W * threadIdx.x;
         k = ALONG_K ? n % 8 + n / (8 * SIDE) * 8 : n / SIDE;
         x = ALONG_K ? n / 8 % SIDE : n % SIDE;
-        int there = WHOLE ? x : min(x, edge - 1);
-        from = first + (ALONG_K ? (size_t)there * pitch + k : (size_t)k * pitch + there);
+        from = first + (ALONG_K ? (size_t)x * pitch + k : (size_t)k * pitch + x);
     }
 
     __device__ void start(float (*tile)[SIDE + PAD], int depth)  // of which so many rows exist
@@ -115,11 +114,10 @@ template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
         for (int i = 0; i < BK * SIDE; i += W * THREADS) {
             int dk = ALONG_K ? i / (8 * SIDE) * 8 : i / SIDE;
             int dx = ALONG_K ? i / 8 % SIDE : i % SIDE;
-            int there = WHOLE ? dx : min(x + dx, edge - 1) - min(x, edge - 1);
             if (BK * SIDE % (W * THREADS) == 0 || k + dk < BK)
                 copy_async<W>(&tile[k + dk][x + dx],
-                              &from[(unsigned)(ALONG_K ? there * pitch + dk : dk * pitch + there)],
-                              k + dk < depth);
+                              &from[(unsigned)(ALONG_K ? dx * pitch + dk : dk * pitch + dx)],
+                              k + dk < depth && (WHOLE || x + dx < edge));
         }
         from += ALONG_K ? BK : (size_t)BK * pitch;
     }

@@ -27,6 +27,30 @@ def pitch_of(x: Any, transposed: bool = False) -> int | None:
     return apart // ITEM if apart % ITEM == 0 and apart >= ITEM * columns else None
 
 
+WHOLE, TRANSPOSED, SLICE, OTHER = 0, 1, 2, 4  # what lies where: SLICE | TRANSPOSED is another
+
+
+def form_of(x: Any) -> int:
+    """How a matrix is stored: row by row, WHOLE, or not. A SLICE has other elements between its
+    rows, of which one TRANSPOSED stores the columns; OTHER can be read by no step."""
+    if x.flags.c_contiguous:
+        return WHOLE
+    if x.flags.f_contiguous:
+        return TRANSPOSED
+    if pitch_of(x) is not None:
+        return SLICE
+    return OTHER if pitch_of(x, True) is None else SLICE | TRANSPOSED
+
+
+def can_read(form: int, name: str, defines: Mapping[str, int], arguments: Collection[str]) -> bool:
+    """Whether a step can be had that reads the matrix of this name if it is stored so."""
+    return (
+        form != OTHER
+        and (not form & TRANSPOSED or f"TRANS_{name}" in defines)
+        and (not form & SLICE or f"ld{name.lower()}" in arguments)
+    )
+
+
 def reads(name: str, x: Any, defines: Mapping[str, int], arguments: Collection[str]) -> int | None:
     """With which TRANS_A or TRANS_B a step reads the matrix of this name as it is stored: its own
     if it can be, 0 where it has none. None if it cannot be read so."""
@@ -82,7 +106,7 @@ def overlap(x: Any, y: Any) -> bool:
         both = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
         return both and np.may_share_memory(x, y) and np.shares_memory(x, y)
     first, second = x.data.ptr, y.data.ptr
-    if 0 in (x.size, y.size) or first >= second + _extent(y) or second >= first + _extent(x):
+    if 0 in (x.size, y.size) or first >= second + extent(y) or second >= first + extent(x):
         return False
     (pitch, columns), (other, others) = _stored(x), _stored(y)
     if pitch is None or pitch != other:
@@ -97,7 +121,7 @@ def _stored(x: Any) -> tuple[int | None, int]:
     return (pitch_of(x, True), x.shape[0]) if pitch is None else (pitch, x.shape[1])
 
 
-def _extent(x: Any) -> int:
+def extent(x: Any) -> int:
     """Bytes from the first element to the last."""
     if x.flags.c_contiguous or x.flags.f_contiguous:
         return int(x.nbytes)

@@ -1,8 +1,8 @@
 """Everything that needs a CUDA driver: device facts, memory, launches and events.
 
-No other module launches anything (`cublas` asks that library to). CuPy is imported inside the
-functions, so that importing this module costs nothing and works on a machine without a GPU. Work
-is queued on CuPy's current stream and device, and the functions return before it is done;
+No other module but `ready` launches anything (`cublas` asks that library to). CuPy is imported
+inside the functions, so that importing this module costs nothing and works on a machine without a
+GPU. Work is queued on CuPy's current stream and device, and the functions return before it is done;
 `to_host` and `synchronize` wait for it.
 """
 
@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import struct
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -171,6 +169,14 @@ def empty(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
     return cupy.empty(shape, dtype)
 
 
+def allocate(size: int) -> Any:
+    """So many bytes of CuPy's pool, on a multiple of 512; they go back when the pointer is let go,
+    to be used by what is queued later on the current stream."""
+    import cupy
+
+    return cupy.cuda.alloc(size)
+
+
 def to_device(x: np.ndarray) -> Any:
     """A copy of a NumPy array on the GPU: C-contiguous, or the transpose of such an array where x
     is one. Raises NoGPU."""
@@ -301,76 +307,35 @@ def launch(
     """
     values = [x if isinstance(x, np.generic) else _argument(x) for x in args]
     if dynamic_shared > 0:
-        _allow_dynamic_shared(kernel, dynamic_shared)
+        allow_dynamic_shared(kernel, dynamic_shared)
     try:
         kernel.function(grid, block, values, dynamic_shared)
-    except _driver_errors() as error:
-        raise _refused(kernel, grid, block, dynamic_shared, error) from error
+    except driver_errors() as error:
+        raise refused(kernel, grid, block, dynamic_shared, error) from error
 
 
-def _refused(
+def refused(
     kernel: Loaded,
     grid: tuple[int, ...],
     block: tuple[int, ...],
     dynamic_shared: int,
     error: Exception,
 ) -> RuntimeError:
+    """The error to raise for a launch that the driver refuses."""
     return RuntimeError(
         f"{kernel.symbol} cannot be launched with grid {grid}, block {block} and "
         f"{dynamic_shared} bytes of dynamic shared memory: {error}"
     )
 
 
-class Ready:
-    """Launches, one after the other, of kernels that were loaded on the current device and take
-    the same arguments, with everything prepared: a call queues them all on the current stream.
-
-    Each launch is a kernel, its grid and block, and its bytes of dynamic shared memory. `kinds`
-    has a letter for each argument: i for an int, f for a float, P for an address, which a call
-    takes as numbers. Raises as `launch` does.
-    """
-
-    def __init__(
-        self, launches: Sequence[tuple[Loaded, tuple[int, ...], tuple[int, ...], int]], kinds: str
-    ):
-        for kernel, _, _, dynamic_shared in launches:
-            if dynamic_shared > 0:
-                _allow_dynamic_shared(kernel, dynamic_shared)
-        self.launches = tuple(launches)
-        self._words = tuple(
-            (kernel.function.ptr, *(*grid, 1, 1)[:3], *(*block, 1, 1)[:3], dynamic_shared)
-            for kernel, grid, block, dynamic_shared in launches
-        )
-        self._pack = struct.Struct("<" + "".join(SLOTS[kind] for kind in kinds)).pack_into
-        self._slots: Any = np.zeros(len(kinds), np.uint64)
-        start = self._slots.ctypes.data
-        self._places = np.array([start + 8 * n for n in range(len(kinds))], np.uint64)
-        self._address = self._places.ctypes.data  # where the driver finds those of the arguments
-        self._launch = _launcher()
-        self._lock = threading.Lock()  # of the slots, which the driver copies while it launches
-
-    def __call__(self, *values: float) -> None:
-        stream = _stream()
-        with self._lock:
-            self._pack(self._slots, 0, *values)
-            for at, words in enumerate(self._words):
-                try:
-                    self._launch(*words, stream, self._address, 0)
-                except _driver_errors() as error:
-                    raise _refused(*self.launches[at], error) from error
-
-
-SLOTS = {"i": "i4x", "f": "f4x", "P": "Q"}  # of 8 bytes each
-
-
-def _launcher() -> Any:
-    """The driver's own function, which CuPy's functions call too."""
+def launcher() -> Any:
+    """The driver's own function that launches, which CuPy's call too."""
     from cupy.cuda import driver
 
     return driver.launchKernel
 
 
-def _stream() -> int:
+def stream() -> int:
     """CuPy's current stream."""
     import cupy
 
@@ -383,13 +348,14 @@ def _argument(x: Any) -> Any:
     return np.frombuffer(x, dtype=f"V{len(x)}") if isinstance(x, bytes) else x.data
 
 
-def _driver_errors() -> Any:
+def driver_errors() -> Any:
+    """What CuPy raises where the driver refuses something."""
     import cupy
 
     return cupy.cuda.driver.CUDADriverError
 
 
-def _allow_dynamic_shared(kernel: Loaded, wanted: int) -> None:
+def allow_dynamic_shared(kernel: Loaded, wanted: int) -> None:
     """Raise the kernel's limit of dynamic shared memory to `wanted` bytes if it is lower."""
     from cupy.cuda import driver
 

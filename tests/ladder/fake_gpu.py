@@ -24,24 +24,24 @@ def cupy_array(shape, address=4096, device=0):
 
 class FakeGpu:
     """`launched` has the symbol, grid, block, bytes of shared memory, stream and arguments of
-    each launch of kernels that take `kinds`, see `gpu.Ready`."""
+    each launch of kernels that take `kinds`, see `run.ready`."""
 
     def __init__(self, monkeypatch, kinds="iiifPPfP", capability=(9, 0)):
-        self.kinds, self.number, self.stream = kinds, 0, 0
-        self.launched, self.loaded, self.rooms = [], [], []
+        self.kinds, self.number, self.current_stream = kinds, 0, 0
+        self.launched, self.loaded, self.rooms = [], [], []  # rooms: what was allocated
         self.facts = types.SimpleNamespace(
             compute_capability=capability, name="Simulated GPU 1", multiprocessors=132
         )
-        for name in ("load", "empty"):
+        for name in ("load", "empty", "allocate"):
             monkeypatch.setattr(gpu, name, getattr(self, name))
         monkeypatch.setattr(gpu, "why_not", lambda: None)
         monkeypatch.setattr(gpu, "device", lambda: self.facts)
         monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
         monkeypatch.setattr(gpu, "current", lambda: self.number)
-        monkeypatch.setattr(gpu, "_stream", lambda: self.stream)
-        monkeypatch.setattr(gpu, "_launcher", lambda: self.launch)
-        monkeypatch.setattr(gpu, "_driver_errors", lambda: ZeroDivisionError)
-        monkeypatch.setattr(gpu, "_allow_dynamic_shared", lambda kernel, wanted: None)
+        monkeypatch.setattr(gpu, "stream", lambda: self.current_stream)
+        monkeypatch.setattr(gpu, "launcher", lambda: self.launch)
+        monkeypatch.setattr(gpu, "driver_errors", lambda: ZeroDivisionError)
+        monkeypatch.setattr(gpu, "allow_dynamic_shared", lambda kernel, wanted: None)
 
     def load(self, cubin, symbol):
         assert cubin.startswith(b"\x7fELF")
@@ -49,11 +49,11 @@ class FakeGpu:
         return gpu.Loaded(symbol, types.SimpleNamespace(ptr=len(self.loaded) - 1))
 
     def empty(self, shape, dtype=np.float32):
-        made = cupy_array(
-            shape if isinstance(shape, tuple) else (shape,), (1 << 40) + len(self.rooms)
-        )
-        self.rooms.append(made)
-        return made
+        return cupy_array(shape, self.allocate(4 * int(np.prod(shape))).ptr, self.number)
+
+    def allocate(self, size):
+        self.rooms.append(types.SimpleNamespace(size=size, ptr=(len(self.rooms) + 1) << 40))
+        return self.rooms[-1]
 
     def launch(self, function, *words):
         *size, shared, stream, places, extra = words

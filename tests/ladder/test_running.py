@@ -227,23 +227,23 @@ ALL = "iiifPPfPiiiP"  # what its kernels take
 def test_a_call_queues_all_launches_on_the_current_stream(monkeypatch, label):
     fake, one = FakeGpu(monkeypatch, ALL), several(label).define(BK=8)  # whose kernels are new
     A, B, C = cupy_array((33, 29)), cupy_array((29, 41), 8192), cupy_array((33, 41), 16384)
-    fake.stream = 7
+    fake.current_stream = 7
     assert one(A, B, C, 1.1, -0.5) is C
     plan = [(x.kernel, (*x.grid, 1, 1)[:3], (*x.block, 1, 1)[:3]) for x in one.launches(33, 41, 29)]
     assert [x[:3] for x in fake.launched] == plan and len(plan) == 2 + ("SPLITS" not in label)
     assert [x[3] for x in fake.launched] == [0, 4 * 8 * 24, 0][: len(plan)]
     (room,) = fake.rooms
-    assert room.nbytes == one.workspace(33, 41, 29)
+    assert room.size == one.workspace(33, 41, 29)
     values = (33, 41, 29, float(np.float32(1.1)), 4096, 8192, -0.5, 16384, 29, 41, 41)
-    assert {x[4:] for x in fake.launched} == {(7, (*values, room.data.ptr))}
+    assert {x[4:] for x in fake.launched} == {(7, (*values, room.ptr))}
     fake.launched.clear()
-    fake.stream = 8
+    fake.current_stream = 8
     assert one(A, B, C) is C
     assert (
         len(fake.loaded) == 3 - ("SPLITS" in label) and len(fake.rooms) == 2
     )  # nothing is loaded again
     assert {x[4:] for x in fake.launched} == {
-        (8, (33, 41, 29, 1.0, 4096, 8192, 0.0, 16384, 29, 41, 41, fake.rooms[1].data.ptr))
+        (8, (33, 41, 29, 1.0, 4096, 8192, 0.0, 16384, 29, 41, 41, fake.rooms[1].ptr))
     }
 
 
