@@ -33,7 +33,8 @@ from .encoding import (
 # Fields: d a b c are registers at bits 16, 24, 32 and 64, capitals are pairs, M and N what memory
 # moves, as wide as the instruction says, at bits 16 and 32; e f u v and E F U V uniform registers
 # at the same places; digits are predicates: 1 2 written at bits 81 and 84, 3 4 5 read at bits 87,
-# 77 and 68, uniform ones 6 7, and 8 9 0. What is written stands before ">".
+# 77 and 68, uniform ones 6 7, and 8 9 0; p all predicates that the mask at bit 32 has. What is
+# written stands before ">".
 FORMS = {
     0x202: "MOV alu d>b",
     0x802: "MOV alu d>",
@@ -75,6 +76,7 @@ FORMS = {
     0x227: "IMAD.HI wide d1>abC3",
     0x827: "IMAD.HI wide d1>aC3",
     0x435: "HFMA2.MMA alu d>ac",
+    0x803: "P2R alu d>ap",
     0x805: "CS2R alu D>",
     0x248: "VIMNMX alu d>ab3",
     0x848: "VIMNMX alu d>a3",
@@ -198,7 +200,7 @@ def decode(word: int) -> Instruction:
         read += "u" if code == 0x984 else "v"  # a uniform register more in the address
     places = [_places(word, letter) for letter in written]
     key = word & ((1 << CONTROL_SHIFT) - 1)
-    for letter in written + read:
+    for letter in (written + read).replace("p", ""):
         shift, bits, *_ = PLACES[letter]
         key = with_field(key, shift, bits, 0)
     guard = field(word, GUARD_SHIFT, GUARD_BITS)
@@ -218,6 +220,8 @@ def decode(word: int) -> Instruction:
 
 
 def _places(word: int, letter: str) -> tuple[int, ...]:
+    if letter == "p":
+        return tuple(P0 + n for n in range(PT) if field(word, B + n, 1)) or (ZERO,)
     shift, bits, first, none = PLACES[letter]
     number = field(word, shift, bits)
     if number == none:

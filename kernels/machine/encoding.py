@@ -19,6 +19,12 @@ NOP = 0x000FC000000000000000000000007918
 R0, P0, UR0, UP0 = 0, 1000, 2000, 3000  # where the numbers of each kind of register begin
 RZ, PT, URZ = 255, 7, 63  # the registers that hold 0, or true
 ZERO = -1  # the place that RZ and URZ name
+PLACES = (
+    *range(R0, R0 + RZ),
+    *range(P0, P0 + PT),
+    *range(UR0, UR0 + URZ),
+    *range(UP0, UP0 + PT),
+)
 
 
 class Control(NamedTuple):

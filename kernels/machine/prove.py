@@ -1,7 +1,8 @@
 """That two programs in machine code do the same: they store the same values at the same addresses.
 
 Both are executed symbolically, block by block. A value is a number for an expression: the key of an
-instruction and the values that it reads. What holds at the start of a block is not guessed but
+instruction and the values that it reads. What is in the registers when the kernel starts is
+unknown, and the same in both. What holds at the start of another block is not guessed but
 refined: at first all registers of both programs that have one value on one path are one, and each
 further path, the way around a loop too, may only separate them, until nothing changes. That is an
 induction over the passes of all loops. Then, in each block, the branches, the barriers, the stores,
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 
 from . import elf, flow, hazards
 from .decode import Instruction, instructions
-from .encoding import ZERO
+from .encoding import PLACES, ZERO
 
 SPARE = 3  # registers that a kernel asks for beyond its highest: that one counts, and two more
 NOTHING = -1  # the value of RZ; below are those that registers have when a block begins
@@ -50,37 +51,16 @@ class Values:
 
 @dataclass
 class Run:
-    """A block executed symbolically by program `side`: the values of registers, and of those that
-    were written under a guard what was written; what is done to memory, in order, with the branch
-    at the end; the loads from shared memory, each with how many copies have been started before."""
+    """A block executed symbolically: the values of registers; what is done to memory, in order,
+    with the branch at the end; and the loads from shared memory, each with how many copies have
+    been started before."""
 
-    values: Values
-    side: int
-    first: int
     registers: dict[int, int]
-    guarded: dict[int, tuple[Hashable, int]] = field(default_factory=dict)
     effects: list[tuple[Hashable, ...]] = field(default_factory=list)
     loads: dict[int, list[int]] = field(default_factory=dict)
 
-    def read(self, places: Iterable[int], guard: Hashable = None) -> tuple[int, ...]:
-        """The values in registers, for an instruction that is executed if the guard holds."""
-        return tuple(self._value(place, guard) for place in places)
-
-    def _value(self, place: int, guard: Hashable) -> int:
-        if place == ZERO:
-            return NOTHING
-        if place not in self.registers:
-            self.registers[place] = self.values.of("unknown", self.side, self.first, place)
-        value = self.registers[place]
-        known, written = self.guarded.get(value, (None, value))
-        return written if known is not None and known == guard else value
-
-    def write(self, place: int, value: int, guard: Hashable = None) -> None:
-        if guard is not None:
-            written = value
-            value = self.values.of("either", guard, written, self.read((place,)))
-            self.guarded[value] = guard, written
-        self.registers[place] = value
+    def read(self, places: Iterable[int]) -> tuple[int, ...]:
+        return tuple(NOTHING if place == ZERO else self.registers[place] for place in places)
 
 
 def prove(original: bytes, rewritten: bytes) -> None:
@@ -114,7 +94,8 @@ def differences(before: Sequence[Instruction], after: Sequence[Instruction]) -> 
     if len(before) != len(after) or parts != flow.blocks(after):
         return ["the programs do not have the same blocks"]
     values = Values()
-    entries: dict[int, Classes] = {0: ({}, {})}
+    start = {place: place for place in PLACES}
+    entries: dict[int, Classes] = {0: (start, start)}
     todo = {0}
     while todo:
         part = parts[min(todo)]
@@ -134,20 +115,18 @@ def differences(before: Sequence[Instruction], after: Sequence[Instruction]) -> 
     return found
 
 
-def _size(classes: Classes) -> tuple[int, int]:
-    """How many registers are in how many classes: refining makes the first smaller or the second
-    larger, or changes nothing."""
+def _size(classes: Classes) -> int:
+    """How many classes there are: refining makes more, or changes nothing."""
     one, other = classes
-    return len(one) + len(other), len({*one.values(), *other.values()})
+    return len({*one.values(), *other.values()})
 
 
 def _refine(reached: Classes, known: Classes | None) -> Classes:
-    """Which registers have the same value, in classes with numbers, as far as all paths say; those
-    without a class are the same as no other."""
+    """Which registers have the same value, in classes with numbers, as far as all paths say."""
     numbers: dict[tuple[int, int], int] = {}
     before = known or [dict.fromkeys(registers, 0) for registers in reached]
     one, other = (
-        {r: numbers.setdefault((v, old[r]), len(numbers)) for r, v in now.items() if r in old}
+        {place: numbers.setdefault((v, old[place]), len(numbers)) for place, v in now.items()}
         for now, old in zip(reached, before)
     )
     return one, other
@@ -157,13 +136,13 @@ def _run(
     code: Sequence[Instruction], part: flow.Block, side: int, entry: Classes, values: Values
 ) -> Run:
     first = NOTHING - 1 - part.first * MANY  # below it, a value for each class
-    run = Run(values, side, part.first, {r: first - n for r, n in entry[side].items()})
+    run = Run({place: first - n for place, n in entry[side].items()})
     fences = copies = 0
     for i in code[part.first : part.end]:
         if i.never or i.name == "NOP":
             continue
+        operands = tuple(map(run.read, i.reads))
         guard = (run.read(i.guard[:1]), i.guard[1]) if i.guard else None
-        operands = tuple(run.read(places, guard) for places in i.reads)
         if i.name == LOAD:
             value = values.of(i.key, operands, guard, "memory", part.first, fences)
             run.loads.setdefault(value, []).append(copies)
@@ -179,7 +158,9 @@ def _run(
             copies += i.name == COPY
         for n, place in enumerate(i.results):
             if place != ZERO:
-                run.write(place, values.of("result", value, n), guard)
+                new = values.of("result", value, n)
+                old = run.registers[place]
+                run.registers[place] = values.of("if", guard, new, old) if guard else new
     return run
 
 

@@ -28,7 +28,7 @@ class Plan:
 
     load_gap: int = 14
     load_group: int = 1  # loads that stand together
-    other_gap: int = 18
+    other_gap: int = 14
     barrier: int = 40  # before the last step
     first_load: int = 20  # after a step begins
     first_other: int = 0
