@@ -6,10 +6,9 @@ import functools
 from collections.abc import Callable
 
 import kernels
-from kernels.machine import elf
+from kernels.machine import elf, main_loops
 from kernels.machine.decode import decode, instructions, placed
 from kernels.machine.encoding import NO_SCOREBOARD, NOP, with_control, with_field
-from kernels.machine.flow import blocks
 
 IMMEDIATE = 32  # the bit where constants and offsets begin
 OFFSET = 40  # of memory accesses
@@ -45,10 +44,8 @@ class Code:
 
     def __init__(self) -> None:
         self.list = list(instructions(rewritten()))
-        loops = (b for b in blocks(self.list).values() if b.first in b.successors)
-        self.first, self.end = next(
-            (b.first, b.end) for b in loops if len(self.find("FFMA", b.first, b.end)) > 256
-        )
+        part = main_loops(self.list)[0]
+        self.first, self.end = part.first, part.end
 
     def find(self, name: str, first: int | None = None, end: int | None = None) -> list[int]:
         first, end = self.first if first is None else first, self.end if end is None else end
@@ -139,7 +136,9 @@ def missing_wait_of_the_last(c: Code) -> None:
 
 
 def missing_wait_of_the_first(c: Code) -> None:
-    c.control(c.first, wait=0)
+    """For what is under way before the loop; not before each of them is something."""
+    for part in main_loops(c.list):
+        c.control(part.first, wait=0)
 
 
 def unsignalled_load(c: Code) -> None:
