@@ -161,13 +161,15 @@ def test_each_device_and_alignment_is_looked_at_once(fake, one, looks):
     assert len(looks) == 4
 
 
-def test_alignment_is_kept(fake, one):
+@pytest.mark.parametrize("name", "ABC")
+def test_alignment_is_kept(fake, one, name):
     aligned = one.edit(alignment=16)
-    A, B, C = matrices()
+    good, moved = matrices(), matrices(places=[place + 4 for place in PLACES])
+    wrong = [y if name == x else z for x, y, z in zip("ABC", moved, good)]
     for _ in range(2):
-        aligned(A, B, C)
-        with pytest.raises(ValueError, match="B is at an address that is no multiple of 16 bytes"):
-            aligned(A, matrices(places=[place + 4 for place in PLACES])[1], C)
+        aligned(*good)
+        with pytest.raises(ValueError, match=f"{name} is at an address that is no multiple of 16"):
+            aligned(*wrong)
 
 
 def test_a_step_that_asks_for_scalars_is_asked_each_time(fake, looks):
