@@ -107,3 +107,12 @@ def test_a_loop_that_is_something_else():
     part = main_loops(code)[0]
     with pytest.raises(Refused, match="does not end in the register where it began"):
         shape.loop(code, Block(part.first, part.first + 400, (part.first,)))
+
+
+def test_the_step_is_the_one_before_in_another_order():
+    before, after = kernels.step("17_tile_space"), kernels.step(STEP)
+    A, B, C = kernels.inputs(130, 260, 20)
+    one, other = (step(A, B, C.copy(), 1.5, -0.5) for step in (before, after))
+    assert one.tobytes() == other.tobytes()
+    assert not before.file.reordered and after.file.reordered
+    assert before.region("copy") == after.region("copy")
