@@ -19,6 +19,7 @@ from .shape import FLOATS, PRODUCT, Element, Loop, Refused, loop
 ARCHITECTURE = "sm_90"
 HIGHEST = 252  # the last register that a kernel may use, with SPARE at most 255
 BEST = Plan()
+LONGEST = 15  # cycles of a stall
 LEAST = 256  # products of a loop that is worth it
 LOADED = 1  # the scoreboard of the loads
 VALUE = 2  # of other results that take as long as they take
@@ -165,6 +166,8 @@ def _settled(code: Sequence[Instruction], entry: hazards.State) -> list[Instruct
         late = max((hazard.cycles for hazard in hazards.step(state.copy(), i)), default=0)
         if late and done:
             last = done[-1].control
+            if last.stall + late > LONGEST:
+                raise Refused("an instruction would have to wait longer than can be said")
             done[-1] = decode(with_control(done[-1].word, last._replace(stall=last.stall + late)))
             state.age(late)
         hazards.step(state, i)

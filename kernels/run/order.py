@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from ..machine import ARCHITECTURE, Different, Refused, Unknown, rewrite
+from ..machine import ARCHITECTURE, Different, rewrite
 
 
 @functools.cache
@@ -16,5 +16,5 @@ def reordered(cubin: bytes, arch: str) -> tuple[bytes, str | None]:
         return rewrite(cubin), None
     except Different as error:
         return cubin, f"the reordered code could not be proved equal: {error}".partition("\n")[0]
-    except (Refused, Unknown) as error:
+    except ValueError as error:  # Refused, Unknown, or several kernels in one cubin
         return cubin, f"this machine code is not known: {error}"
