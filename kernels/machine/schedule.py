@@ -27,11 +27,9 @@ class Plan:
     """How a loop is ordered: the distances are in products."""
 
     load_gap: int = 14
-    load_group: int = 1  # loads that stand together
     other_gap: int = 14
     barrier: int = 40  # before the last step
     first_load: int = 20  # after a step begins
-    first_other: int = 0
     snake: bool = True
     by_rows: bool = True
     reuse: bool = True
@@ -69,7 +67,7 @@ def order(code: Sequence[Instruction], loop: Loop, plan: Plan) -> list[Product |
     for load in loop.steps[1].loads:  # what makes their addresses comes first of all
         for n in sorted(before[load]):
             issue(n)
-    due = plan.first_other
+    due = 0
     for position, product in enumerate(products):
         for load in _loads(loop, plan, position, per_step):
             issue(load)
@@ -103,12 +101,9 @@ def _loads(loop: Loop, plan: Plan, position: int, per_step: int) -> Sequence[int
     step, offset = divmod(position, per_step)
     following = loop.steps[step + 1].loads if step + 1 < len(loop.steps) else tuple(loop.next)
     first = plan.first_load if step else max(plan.first_load, FIRST)
-    groups = -(-len(following) // plan.load_group)
-    gap = max(1, min(plan.load_gap * plan.load_group, (per_step - first) // groups))
+    gap = max(1, min(plan.load_gap, (per_step - first) // len(following)))
     n, left = divmod(offset - first, gap)
-    if left or not 0 <= n < groups:
-        return ()
-    return following[n * plan.load_group : (n + 1) * plan.load_group]
+    return following[n : n + 1] if left == 0 and n >= 0 else ()
 
 
 def _before(code: Sequence[Instruction], loop: Loop) -> dict[int, set[int]]:
