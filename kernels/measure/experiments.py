@@ -271,9 +271,9 @@ TABLE: dict[str, Experiment] = {
             ordered(step("19"), snake=False),
             ordered(step("19"), by_rows=False),
             ordered(step("19"), stay=0),
-            *(ordered(step("19"), load_gap=gap) for gap in (1, 4, 8)),
-            *(ordered(step("19"), other_gap=gap) for gap in (4, 8)),
-            *(ordered(step("19"), barrier=products) for products in (0, 100)),
+            *(ordered(step("19"), load_gap=gap) for gap in (1, 4)),
+            ordered(step("19"), other_gap=4),
+            ordered(step("19"), barrier=0),
             *(
                 Patched(
                     step("19"), f"no {what}", lambda cubin, gone=names: without(cubin, gone), True
