@@ -13,6 +13,7 @@
 // ptxas: -O1
 // machine code: reordered
 // compute capability: 8.0
+// variant: STAGES=8 WM=32 WN=128
 
 #ifndef BM
 #define BM 128
