@@ -1,12 +1,24 @@
 """What the rewriter finds in a loop, what it makes of it, and what it refuses."""
 
+import gzip
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 import kernels
 from kernels import Kernel, analysis
-from kernels.machine import Plan, Refused, Unknown, elf, instructions, main_loops, rewrite, shape
+from kernels.machine import (
+    Plan,
+    Refused,
+    Unknown,
+    elf,
+    instructions,
+    main_loops,
+    prove,
+    rewrite,
+    shape,
+)
 from kernels.machine.flow import Block
 from kernels.machine.schedule import Product, order
 
@@ -70,6 +82,15 @@ def test_only_the_loops_change():
     changed = {n for n, (one, other) in enumerate(zip(before, after)) if one is not other}
     assert changed and changed <= inside
     assert elf.outside(original()) == elf.outside(rewritten())
+
+
+def test_the_code_of_another_compiler():
+    """What NVRTC 13.0 makes of the step, recorded, since there is one NVRTC in an environment."""
+    path = Path(__file__).parents[1] / "data/machine_code_nvrtc_13_0.cubin.gz"
+    compiled = gzip.decompress(path.read_bytes())
+    new = rewrite(compiled)
+    assert new != compiled and elf.registers(new) <= 255
+    prove(compiled, new)
 
 
 def test_rewriting_twice():
