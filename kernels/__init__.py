@@ -24,6 +24,7 @@ _HOME = {  # public name: the module that defines it
     "TensorMap": "run.tensor_map",
     "attempt_kernel": "ladder.attempt",
     "counters": "measure.records",
+    "errors": "measure.records",
     "experiments": "measure.records",
     "inputs": "ladder.reference",
     "latency": "measure.records",

@@ -14,7 +14,7 @@ from .ladder.layout import laid_out
 from .ladder.reference import CheckError, inputs
 from .ladder.space import SPACES, candidates
 from .ladder.step import Step, step, steps, with_variants
-from .measure import bench, experiments, floors, profiling, tune
+from .measure import bench, errors, experiments, floors, profiling, tune
 from .measure.records import MergeError, write
 from .run import capability, gpu
 from .run.build import CompileError
@@ -206,6 +206,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     searching.add_argument("--json", action="store_true", help="print JSON, for programs")
     searching.set_defaults(parser=searching)
+    wrong = command(
+        _errors, "errors", "measure how wrong steps and cuBLAS are on the GPU, and save it"
+    )
+    wrong.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="save it here; default: kernels/results/GPU/errors.json",
+    )
     bits = command(
         _bits, "bits", "record the SHA-256 of results on the GPU, for tests to compare with"
     )
@@ -407,6 +416,15 @@ def _tune(options: argparse.Namespace) -> int:
         raise
     except ValueError as error:
         options.parser.error(str(error))
+
+
+def _errors(options: argparse.Namespace) -> int:
+    chosen = options.steps or [step(label) for label in errors.LABELS]
+    found = errors.record(chosen, step(errors.CHAINED), options.output)
+    for row in found["cases"]:
+        worst = ", ".join(f"{label} {error:.3g}" for label, error in row["errors"].items())
+        print(f"{row['kind']}, {'x'.join(map(str, row['shape']))}: {worst}")
+    return 0
 
 
 def _bits(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ A module has the name of the function it defines; here the names are those of th
 from .banks import banks
 from .bars import bars
 from .coalescing import coalescing
+from .errors import chains, errors
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
 from .fragment import fragment
@@ -34,7 +35,9 @@ __all__ = [
     "Stepper",
     "banks",
     "bars",
+    "chains",
     "coalescing",
+    "errors",
     "explorer",
     "fragment",
     "from_matplotlib",

@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parents[1] / "results"
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
 LATENCY, MODEL, SHAPES, TUNE = "latency.json", "model.json", "shapes.json", "tune.json"
+ERRORS = "errors.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -283,6 +284,16 @@ def tuned(gpu_name: str, folder: Path = FOLDER) -> Results:
     candidate, `record.ms` its median, `record.repeats` how often it was timed; `best(shape)` is
     the fastest. Raises ValueError if there is no such record."""
     return Results.load(_recorded(gpu_name, TUNE, folder))
+
+
+def errors(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """How wrong products were on a GPU, such as "NVIDIA H200", in roundoffs of |A| |B|.
+
+    What `measure.errors` measured: {"errors": {kind: {K: {label: error}}}, "chains": {kind:
+    {length: error}}, "cases": rows with kind, shape and errors, "bits": SHA-256 of small products,
+    "spoilt": milliseconds, …}. Raises ValueError if there is no such record.
+    """
+    return _read(gpu_name, ERRORS, folder)
 
 
 def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
