@@ -350,7 +350,7 @@ sgemm(ARGUMENTS)
         cluster_sync();
         #pragma unroll
         for (int i = 0; i < BN / 4; ++i)
-            store_remote(&received[i * THREADS + thread], rank ^ 1, sum[rank ? i : BN / 4 + i]);
+            store_remote(&received[i * THREADS + thread], rank ^ 1, rank ? sum[i] : sum[BN / 4 + i]);
         cluster_sync();
         #pragma unroll
         for (int i = 0; i < BN / 4; ++i)
