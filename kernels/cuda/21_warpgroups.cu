@@ -1,20 +1,21 @@
 // Warpgroups: wgmma, bulk copies, mbarriers
 //
-// A warpgroup is four warps. With wgmma it hands the tensor cores a product of 64 x 128 x 16 in one
-// instruction, whose factors they read from shared memory by themselves: no fragments in registers,
-// no ldmatrix. They lie there as core matrices, eight rows of 16 bytes, and pack has written them to
-// memory in the same order. So a tile of all parts is one stretch of bytes, and one thread fetches it
-// with one bulk copy. mbarriers count: `full` the bytes that have arrived in a stage, `empty` the warps
-// that have done with it.
-// As before, a float32 is three parts in BF16, the products are six, and each BK of k is summed on
-// its own, since tensor cores truncate. Where the parts are not all of a number (infinities, NaN, and
-// numbers that BF16 is too narrow for), where a sum overflows, and where K is small, a block computes
-// its tile again with FMAs.
-// SPLITS=2 gives a tile to two blocks of a cluster, each of which takes half of K.
+// A warpgroup is four warps. With one wgmma it hands the tensor cores a product of 64 x 128 x 16,
+// whose factors they fetch from shared memory themselves, and goes on: there are no fragments of A
+// and B in registers any more, and no ldmatrix. They want the factors as core matrices, eight rows
+// of 16 bytes, and `pack` lays the parts down so. A tile is then one stretch of bytes, and a single
+// thread has it copied by a single instruction. mbarriers count: `full` the bytes that have come to
+// a stage, `empty` the warps that have done with it.
+// Two warpgroups of 64 x 256 sums each: more warps would have too few registers. SPLITS=2 gives a
+// tile to two blocks of a cluster, half of K to each, for matrices with few tiles.
+// The parts are three of BF16, the products six, and each BK of k is a chain of its own, as before.
+// Where the parts leave something of a number (of infinities, NaN and numbers that are too large or
+// too small for BF16) and where a sum is not finite, the block computes its tile again with FMAs.
+// Look at the tensor cores, which have work nearly all the time.
 //
-// launch: pack(grid=(((M + BM - 1) // BM * BM + (N + BN - 1) // BN * BN) // 64 * ((K + BK - 1) // BK),), block=8 * BK)
-// launch: sgemm(grid=((M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS,), block=2 * BM, shared=STAGES * 6 * BK * (BM + BN))
-// workspace: ((M + BM - 1) // BM * BM + (N + BN - 1) // BN * BN) // 64 * ((K + BK - 1) // BK) * (6 * 64 * BK + 4)
+// launch: pack(grid=((M + BM - 1) // BM * (BM // 64) + (N + BN - 1) // BN * (BN // 64)) * ((K + BK - 1) // BK), block=8 * BK, when=K >= LEAST_K)
+// launch: sgemm(grid=(M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=2 * BM, shared=STAGES * (6 * BK * (BM + BN) + 256))
+// workspace: (K + BK - 1) // BK * ((M + BM - 1) // BM * (6 * BK * BM + 128) + (N + BN - 1) // BN * (6 * BK * BN + 128))
 // arguments: lda ldb ldc workspace
 // compute capability: 9.0a
 // variant: BN=128 STAGES=4 SPLITS=2
@@ -38,75 +39,147 @@
 #ifndef GROUP
 #define GROUP 16
 #endif
+#ifndef LEAST_K
+#define LEAST_K 3
+#endif
 #ifndef TRANS_A
 #define TRANS_A 0
 #endif
 #ifndef TRANS_B
 #define TRANS_B 0
 #endif
-#ifndef SMALL_K
-#define SMALL_K 2
-#endif
 
 #define PARTS 3
-#define THREADS (2 * BM)     // a warpgroup for 64 rows
-#define UNITS (BK / 8)       // of 16 bytes, eight k of one part, in a row of a tile
-#define COLS (BN / SPLITS)   // that a block stores
-#define A_AT(row, k) A[TRANS_A ? (size_t)(k) * lda + (row) : (size_t)(row) * lda + (k)]
-#define B_AT(k, col) B[TRANS_B ? (size_t)(col) * ldb + (k) : (size_t)(k) * ldb + (col)]
-#define ARGUMENTS                                                                              \
-    int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C,    \
-    int lda, int ldb, int ldc, float *workspace
+#define UNITS (BK / 8)      // of 16 bytes in a row of a tile
+#define THREADS (2 * BM)    // a warpgroup for 64 rows
+#define COLS (BN / SPLITS)  // of C that a block stores
+#define FLOAT4(x) (*(float4*)&(x))
+#define A_AT(i, k) A[TRANS_A ? (size_t)(k) * lda + (i) : (size_t)(i) * lda + (k)]
+#define B_AT(k, j) B[TRANS_B ? (size_t)(j) * ldb + (k) : (size_t)(k) * ldb + (j)]
+#define ARGUMENTS                                                                           \
+    int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C, \
+        int lda, int ldb, int ldc, float *workspace
 
-static_assert(BM == 64 || BM == 128, "more than two warpgroups have too few registers");
+static_assert(BM == 64 || BM == 128, "a block has one warpgroup or two");
 static_assert(BN == 128 || BN == 256, "a wgmma has 128 columns");
-static_assert(BK % 16 == 0, "a wgmma has 16 k");
-static_assert(SPLITS == 1 || SPLITS == 2, "a pair of blocks shares a tile");
+static_assert(BK > 0 && BK % 16 == 0, "a wgmma has 16 k");
+static_assert(STAGES >= 2, "one stage is read while the next is copied");
+static_assert(SPLITS == 1 || SPLITS == 2, "two blocks exchange their sums");
+static_assert(GROUP > 0, "a group has a row of tiles at least");
 
-// region: stage
-// The parts of a tile of A and of B in shared memory, and in the workspace, those of A apart
-// from those of B.
+// region: tile
+// Parts of the numbers in ROWS rows of A, or columns of B, and BK along k.
+template <int ROWS>
+struct __align__(128) Tile {
+    uint4 unit[PARTS][UNITS][ROWS];  // of eight neighbours along k
+    int unsafe[ROWS / 64];           // whether the parts of 64 rows leave something
+};
+
 struct Stage {
-    uint4 a[PARTS][UNITS][BM];
-    uint4 b[PARTS][UNITS][BN];
+    Tile<BM> a;
+    Tile<BN> b;
 };
 // endregion
-static_assert(STAGES * sizeof(Stage) <= 227 * 1024 - 64, "a block may share 227 KiB");
+static_assert(STAGES * sizeof(Stage) + 128 <= 227 * 1024, "a block may share 227 KiB");
+
+// region: split
+// Takes the next part off two numbers and returns it.
+__device__ unsigned part(float* x)
+{
+    unsigned bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(x[1]), "f"(x[0]));
+    x[0] -= __uint_as_float(bits << 16);
+    x[1] -= __uint_as_float(bits & 0xffff0000);
+    return bits;
+}
+// endregion
+
+// Four neighbours from p on, of which the first n exist, and zeros for the others.
+__device__ float4 load4(const float* p, int n, bool aligned)
+{
+    if (n >= 4 && aligned)
+        return FLOAT4(*p);
+    return {n > 0 ? p[0] : 0, n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, n > 3 ? p[3] : 0};
+}
+
+// region: pack
+// Packs 64 rows of a tile of X, of which `rows` rows and K numbers along k exist; a unit a thread.
+template <int ROWS, bool ALONG_K>
+__device__ void pack_tile(const float* X, int ld, int rows, int K, Tile<ROWS>* tiles, int block)
+{
+    int depth = (K + BK - 1) / BK, groups = (rows + ROWS - 1) / ROWS * (ROWS / 64);
+    int group = ALONG_K ? block / depth : block % groups;  // blocks side by side read neighbours
+    int k = (ALONG_K ? block % depth : block / groups) * BK;
+    Tile<ROWS>& tile = tiles[(size_t)(group * 64 / ROWS) * depth + k / BK];
+    int thread = threadIdx.x;
+    int unit = ALONG_K ? thread % UNITS : thread / 64;
+    int row = group * 64 + (ALONG_K ? thread / UNITS : thread % 64);
+    bool aligned = ld % 4 == 0 && (size_t)X % 16 == 0;
+    k += 8 * unit;
+
+    float x[8];
+    for (int i = 0; i < 8; i += ALONG_K ? 4 : 1)
+        if (ALONG_K)
+            FLOAT4(x[i]) = load4(&X[(size_t)row * ld + k + i], row < rows ? K - k - i : 0, aligned);
+        else
+            x[i] = row < rows && k + i < K ? X[(size_t)(k + i) * ld + row] : 0;
+    for (int p = 0; p < PARTS; ++p)
+        tile.unit[p][unit][row % ROWS] = {part(&x[0]), part(&x[2]), part(&x[4]), part(&x[6])};
+    bool unsafe = false;
+    for (int i = 0; i < 8; ++i)
+        unsafe |= x[i] != 0;  // NaN is what an infinity leaves
+    unsafe = __syncthreads_or(unsafe);
+    if (thread == 0)
+        tile.unsafe[group % (ROWS / 64)] = unsafe;
+}
+
+extern "C" __global__ void __launch_bounds__(8 * BK) pack(ARGUMENTS)
+{
+    int depth = (K + BK - 1) / BK, tiles_m = (M + BM - 1) / BM;
+    int block = blockIdx.x, of_a = tiles_m * (BM / 64) * depth;
+    Tile<BM>* a = (Tile<BM>*)workspace;
+    if (block < of_a)
+        pack_tile<BM, !TRANS_A>(A, lda, M, K, a, block);
+    else
+        pack_tile<BN, TRANS_B>(B, ldb, N, K, (Tile<BN>*)(a + (size_t)tiles_m * depth), block - of_a);
+}
+// endregion
+
+__device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
 // region: mbarriers
 typedef unsigned long long mbarrier;
 
-__device__ unsigned shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
-
-__device__ void init(mbarrier *b, int arrivals)
+__device__ void init(mbarrier* b, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
-                 :: "r"(shared(b)), "r"(arrivals) : "memory");
+                 :: "r"(shared_address(b)), "r"(arrivals) : "memory");
 }
-__device__ void arrive(mbarrier *b)
+__device__ void arrive(mbarrier* b)
 {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared(b)) : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared_address(b)) : "memory");
 }
-__device__ void arrive_expect(mbarrier *b, int bytes)
+__device__ void arrive_expect(mbarrier* b, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
-                 :: "r"(shared(b)), "r"(bytes) : "memory");
+                 :: "r"(shared_address(b)), "r"(bytes) : "memory");
 }
-__device__ void wait(mbarrier *b, int parity)  // until the phase of this parity is over
+__device__ void wait(mbarrier* b, int parity)  // until a phase of this parity is over
 {
     int over;
     do
         asm volatile("{\n\t.reg .pred p;\n\t"
                      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
                      "selp.s32 %0, 1, 0, p;\n\t}"
-                     : "=r"(over) : "r"(shared(b)), "r"(parity) : "memory");
+                     : "=r"(over) : "r"(shared_address(b)), "r"(parity) : "memory");
     while (!over);
 }
-__device__ void bulk_copy(void *to, const void *from, int bytes, mbarrier *b)
+__device__ void bulk_copy(void* to, const void* from, int bytes, mbarrier* b)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1], %2, [%3];"
-                 :: "r"(shared(to)), "l"(from), "r"(bytes), "r"(shared(b)) : "memory");
+                 :: "r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(b))
+                 : "memory");
 }
 // endregion
 
@@ -115,18 +188,17 @@ __device__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "me
 __device__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 __device__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
 
-// Core matrices of a tile whose units lie `rows` apart, from p on. Adding 1 to it moves it by a
-// unit, 16 bytes.
-__device__ unsigned long long descriptor(const uint4 *p, int rows)
+// Where a factor lies whose next unit along k is `rows` units further on. Add n to it for n units.
+__device__ unsigned long long descriptor(const uint4* p, int rows)
 {
     unsigned long long next_unit = rows, next_eight_rows = 8;
-    return (shared(p) & 0x3ffff) >> 4 | next_unit << 16 | next_eight_rows << 32;
+    return (shared_address(p) & 0x3ffff) >> 4 | next_unit << 16 | next_eight_rows << 32;
 }
 
 #define FOUR(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define SIXTEEN(d, i) FOUR(d, i), FOUR(d, i + 4), FOUR(d, i + 8), FOUR(d, i + 12)
 
-// d = a b + d, or a b alone, of 64 rows, 128 columns and 16 k.
+// d = a b, and + d if it is to be added: 64 x 128, over two units along k
 __device__ void wgmma(float (&d)[64], unsigned long long a, unsigned long long b, bool add)
 {
     asm volatile(
@@ -143,9 +215,9 @@ __device__ void wgmma(float (&d)[64], unsigned long long a, unsigned long long b
 // endregion
 
 // region: cluster
-__device__ unsigned cluster_rank()
+__device__ int cluster_rank()
 {
-    unsigned rank;
+    int rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
@@ -154,109 +226,12 @@ __device__ void cluster_sync()
     asm volatile("barrier.cluster.arrive.release.aligned;\n\t"
                  "barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-__device__ void store_remote(float *p, unsigned rank, float x)  // where block `rank` has p
+__device__ void store_there(float* p, int rank, float x)  // to where block `rank` has p
 {
     asm volatile("{\n\t.reg .b32 there;\n\t"
                  "mapa.shared::cluster.u32 there, %0, %1;\n\t"
                  "st.shared::cluster.f32 [there], %2;\n\t}"
-                 :: "r"(shared(p)), "r"(rank), "f"(x) : "memory");
-}
-// endregion
-
-// region: split
-// The next part of two neighbours, rounded to BF16 and side by side; x is what they leave.
-__device__ unsigned next_part(float &x0, float &x1)
-{
-    unsigned pair;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x1), "f"(x0));
-    x0 -= __uint_as_float(pair << 16);
-    x1 -= __uint_as_float(pair & 0xffff0000);
-    return pair;
-}
-// endregion
-
-// region: pack
-// One of the pieces of 64 rows (columns of B) and BK of k, whose parts go where bulk copies fetch
-// them, with zeros for what lies outside. A flag tells whether they leave anything.
-template <int ROWS, bool ALONG_K>
-__device__ void pack_piece(const float *X, int ld, int rows, int K, int piece, uint4 *to, int *flag)
-{
-    int tiles_k = (K + BK - 1) / BK, groups = (rows + ROWS - 1) / ROWS * (ROWS / 64);
-    int group = ALONG_K ? piece / tiles_k : piece % groups;  // neighbours read what lies side by side
-    int tile_k = ALONG_K ? piece % tiles_k : piece / groups;
-    int unit = ALONG_K ? threadIdx.x % UNITS : threadIdx.x / 64;
-    int row = 64 * group + (ALONG_K ? threadIdx.x / UNITS : threadIdx.x % 64);
-    int k = BK * tile_k + 8 * unit;
-
-    const float *from = X + (ALONG_K ? (size_t)row * ld + k : (size_t)k * ld + row);
-    int n = row < rows ? K - k : 0;  // of the eight, those that exist
-    float x[8];
-    if (ALONG_K && n >= 8 && ld % 4 == 0 && (size_t)X % 16 == 0) {
-        *(float4 *)&x[0] = *(const float4 *)from;
-        *(float4 *)&x[4] = *(const float4 *)(from + 4);
-    } else {
-        for (int i = 0; i < 8; ++i)
-            x[i] = i < n ? from[ALONG_K ? i : (size_t)i * ld] : 0.0f;
-    }
-
-    to += ((size_t)(row / ROWS * tiles_k + tile_k) * PARTS * UNITS + unit) * ROWS + row % ROWS;
-    for (int part = 0; part < PARTS; ++part)
-        to[part * UNITS * ROWS] = {next_part(x[0], x[1]), next_part(x[2], x[3]),
-                                   next_part(x[4], x[5]), next_part(x[6], x[7])};
-    bool left = false;  // of infinities and of NaN, a NaN is
-    for (int i = 0; i < 8; ++i)
-        left |= x[i] != 0.0f;
-    left = __syncthreads_or(left);
-    if (threadIdx.x == 0)
-        flag[group * tiles_k + tile_k] = left;
-}
-
-// Where things are in the workspace.
-struct Packed {
-    int tiles_k, groups_a, groups_b;
-    uint4 *a, *b;
-    int *flag_a, *flag_b;
-
-    __device__ Packed(int M, int N, int K, float *workspace)
-    {
-        tiles_k = (K + BK - 1) / BK;
-        groups_a = (M + BM - 1) / BM * (BM / 64);
-        groups_b = (N + BN - 1) / BN * (BN / 64);
-        a = (uint4 *)workspace;
-        b = a + (size_t)groups_a * tiles_k * (64 * PARTS * UNITS);
-        flag_a = (int *)(b + (size_t)groups_b * tiles_k * (64 * PARTS * UNITS));
-        flag_b = flag_a + groups_a * tiles_k;
-    }
-};
-
-extern "C" __global__ void __launch_bounds__(8 * BK) pack(ARGUMENTS)
-{
-    Packed p(M, N, K, workspace);
-    int piece = blockIdx.x, of_a = p.groups_a * p.tiles_k;
-    if (piece < of_a)
-        pack_piece<BM, !TRANS_A>(A, lda, M, K, piece, p.a, p.flag_a);
-    else
-        pack_piece<BN, TRANS_B>(B, ldb, N, K, piece - of_a, p.b, p.flag_b);
-}
-// endregion
-
-// region: store
-// Two neighbours of C, of which the first n exist.
-__device__ void store2(float *c, int n, bool aligned, float alpha, float x, float y, float beta)
-{
-    float old_x = 0, old_y = 0;
-    if (beta != 0.0f) {
-        old_x = n > 0 ? c[0] : 0;
-        old_y = n > 1 ? c[1] : 0;
-    }
-    x = alpha * x + beta * old_x;
-    y = alpha * y + beta * old_y;
-    if (n > 1 && aligned) {
-        *(float2 *)c = {x, y};
-    } else {
-        if (n > 0) c[0] = x;
-        if (n > 1) c[1] = y;
-    }
+                 :: "r"(shared_address(p)), "r"(rank), "f"(x) : "memory");
 }
 // endregion
 
@@ -266,30 +241,30 @@ __cluster_dims__(SPLITS, 1, 1)
 #endif
 sgemm(ARGUMENTS)
 {
-    extern __shared__ __align__(128) Stage stages[];
-    __shared__ mbarrier full[STAGES], empty[STAGES];
-
     // region: mapping
-    Packed p(M, N, K, workspace);
-    int rank = SPLITS > 1 ? cluster_rank() : 0;
-    int tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN, tile = blockIdx.x / SPLITS;
-    int group = tile / (GROUP * tiles_n) * GROUP;  // GROUP rows of tiles, column by column
-    int height = min(GROUP, tiles_m - group);
-    int tile_m = group + tile % (GROUP * tiles_n) % height;
+    extern __shared__ Stage stages[];
+    __shared__ mbarrier full[STAGES], empty[STAGES];
+    int depth = K < LEAST_K ? 0 : (K + BK - 1) / BK;
+    int tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
+    int tile = blockIdx.x / SPLITS, rank = SPLITS > 1 ? cluster_rank() : 0;
+    int first = tile / (GROUP * tiles_n) * GROUP;  // GROUP rows of tiles, column by column
+    int height = min(GROUP, tiles_m - first);
+    int tile_m = first + tile % (GROUP * tiles_n) % height;
     int tile_n = tile % (GROUP * tiles_n) / height;
-    int first = p.tiles_k * rank / SPLITS, tiles = p.tiles_k * (rank + 1) / SPLITS - first;
+    int from = depth * rank / SPLITS;  // the part of K that is the block's
+    const Tile<BM>* a = (Tile<BM>*)workspace;
+    const Tile<BN>* b = (Tile<BN>*)(a + (size_t)tiles_m * depth) + (size_t)tile_n * depth + from;
+    a += (size_t)tile_m * depth + from;
+    depth = depth * (rank + 1) / SPLITS - from;
     int thread = threadIdx.x;
-    int warpgroup = thread / 128;
     // endregion
 
     // region: fill
-    const uint4 *a = p.a + ((size_t)tile_m * p.tiles_k + first) * (PARTS * UNITS * BM);
-    const uint4 *b = p.b + ((size_t)tile_n * p.tiles_k + first) * (PARTS * UNITS * BN);
-    auto fill = [&](int i) {  // tile i along K goes to a stage
-        Stage &to = stages[i % STAGES];
-        arrive_expect(&full[i % STAGES], sizeof(Stage));
-        bulk_copy(to.a, a + (size_t)i * (PARTS * UNITS * BM), sizeof(to.a), &full[i % STAGES]);
-        bulk_copy(to.b, b + (size_t)i * (PARTS * UNITS * BN), sizeof(to.b), &full[i % STAGES]);
+    auto fill = [&](int k) {  // has tiles k copied to their stage
+        Stage& to = stages[k % STAGES];
+        arrive_expect(&full[k % STAGES], sizeof(Stage));
+        bulk_copy(&to.a, &a[k], sizeof(to.a), &full[k % STAGES]);
+        bulk_copy(&to.b, &b[k], sizeof(to.b), &full[k % STAGES]);
     };
     if (thread == 0) {
         for (int i = 0; i < STAGES; ++i) {
@@ -297,98 +272,110 @@ sgemm(ARGUMENTS)
             init(&empty[i], THREADS / 32);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        for (int i = 0; i < min(STAGES, tiles); ++i)
-            fill(i);
+        for (int k = 0; k < min(STAGES, depth); ++k)
+            fill(k);
     }
-    // endregion
-    // region: flags
-    bool again = K <= SMALL_K;
-    for (int i = thread; i < BM / 64 * p.tiles_k; i += THREADS)
-        again |= p.flag_a[tile_m * (BM / 64) * p.tiles_k + i] != 0;
-    for (int i = thread; i < BN / 64 * p.tiles_k; i += THREADS)
-        again |= p.flag_b[tile_n * (BN / 64) * p.tiles_k + i] != 0;
-    again = __syncthreads_or(again);
+    __syncthreads();
     // endregion
 
     // region: loop
-    const int part_a[] = {2, 0, 1, 1, 0, 0}, part_b[] = {0, 2, 1, 0, 1, 0};  // the least first
+    const int parts_a[] = {2, 0, 1, 1, 0, 0}, parts_b[] = {0, 2, 1, 0, 1, 0};  // small ones first
     float sum[BN / 2] = {};
-    for (int i = 0; i < tiles; ++i) {
-        Stage &now = stages[i % STAGES];
-        wait(&full[i % STAGES], i / STAGES % 2);
+    bool unsafe = K < LEAST_K;
+    for (int k = 0; k < depth; ++k) {
+        const Stage& now = stages[k % STAGES];
+        wait(&full[k % STAGES], k / STAGES % 2);
         #pragma unroll
-        for (int half = 0; half < BN / 128; ++half) {
-            unsigned long long a = descriptor(&now.a[0][0][64 * warpgroup], BM);
-            unsigned long long b = descriptor(&now.b[0][0][128 * half], BN);
+        for (int j = 0; j < BN; j += 128) {
+            // region: products
+            unsigned long long a = descriptor(&now.a.unit[0][0][thread / 128 * 64], BM);
+            unsigned long long b = descriptor(&now.b.unit[0][0][j], BN);
             float chain[64];
             wgmma_fence();
             #pragma unroll
-            for (int j = 0; j < 6; ++j)
+            for (int p = 0; p < 6; ++p)
                 #pragma unroll
                 for (int unit = 0; unit < UNITS; unit += 2)
-                    wgmma(chain, a + (part_a[j] * UNITS + unit) * BM,
-                          b + (part_b[j] * UNITS + unit) * BN, j + unit > 0);
+                    wgmma(chain, a + (parts_a[p] * UNITS + unit) * BM,
+                          b + (parts_b[p] * UNITS + unit) * BN, p + unit > 0);
             wgmma_commit();
-            if (half == 0 && thread == 0 && i > 0 && i - 1 + STAGES < tiles) {
-                wait(&empty[(i - 1) % STAGES], (i - 1) / STAGES % 2);
-                fill(i - 1 + STAGES);
+            // endregion
+            // region: refill
+            if (j == 0 && thread == 0 && k > 0 && k - 1 + STAGES < depth) {
+                wait(&empty[(k - 1) % STAGES], (k - 1) / STAGES % 2);
+                fill(k - 1 + STAGES);
             }
+            // endregion
             wgmma_wait();
-            if (half == BN / 128 - 1 && thread % 32 == 0)
-                arrive(&empty[i % STAGES]);
+            if (j == BN - 128 && thread % 32 == 0) {  // the warp has done with the stage
+                for (int i = 0; i < BM / 64; ++i)
+                    unsafe |= now.a.unsafe[i];
+                for (int i = 0; i < BN / 64; ++i)
+                    unsafe |= now.b.unsafe[i];
+                arrive(&empty[k % STAGES]);
+            }
             #pragma unroll
-            for (int j = 0; j < 64; ++j)
-                sum[64 * half + j] += chain[j];
+            for (int i = 0; i < 64; ++i)
+                sum[j / 2 + i] += chain[i];
         }
     }
     // endregion
 
-    int row0 = BM * tile_m, col0 = BN * tile_n + COLS * rank;
     // region: exchange
-    if (SPLITS > 1) {
-        float *received = (float *)stages;
+    if (SPLITS > 1) {  // half of the sums for the other half
+        float* received = (float*)stages;
         cluster_sync();
         #pragma unroll
         for (int i = 0; i < BN / 4; ++i)
-            store_remote(&received[i * THREADS + thread], rank ^ 1, rank ? sum[i] : sum[BN / 4 + i]);
+            store_there(&received[i * THREADS + thread], rank ^ 1, rank ? sum[i] : sum[BN / 4 + i]);
+        store_there(&received[BN / 4 * THREADS + thread], rank ^ 1, unsafe);
         cluster_sync();
         #pragma unroll
         for (int i = 0; i < BN / 4; ++i)
             sum[i] = (rank ? sum[BN / 4 + i] : sum[i]) + received[i * THREADS + thread];
+        unsafe |= received[BN / 4 * THREADS + thread] != 0;
     }
     // endregion
 
+    // region: store
     bool aligned = ldc % 2 == 0 && (size_t)C % 8 == 0;
-    // region: again
+    int row = BM * tile_m, col = BN * tile_n + COLS * rank;
+    auto store = [&](int i, int j, float x, float y) {  // two neighbours
+        float* c = &C[(size_t)i * ldc + j];
+        int n = i < M ? N - j : 0;
+        x = alpha * x + (beta != 0.0f && n > 0 ? beta * c[0] : 0.0f);
+        y = alpha * y + (beta != 0.0f && n > 1 ? beta * c[1] : 0.0f);
+        if (n > 1 && aligned) {
+            *(float2*)c = {x, y};
+        } else {
+            if (n > 0) c[0] = x;
+            if (n > 1) c[1] = y;
+        }
+    };
     #pragma unroll
     for (int i = 0; i < COLS / 2; ++i)
-        again |= !(fabsf(sum[i]) < __int_as_float(0x7f800000));
-    if (__syncthreads_or(again)) {
-        for (int row = row0 + thread / 32 * 8; row < row0 + BM; row += THREADS / 32 * 8)
-            for (int col = col0 + thread % 32 * 2; col < min(col0 + COLS, N); col += 64) {
-                float x[8][2] = {};
-                for (int k = 0; k < K; ++k) {
-                    float b0 = B_AT(k, col), b1 = B_AT(k, min(col + 1, N - 1));
-                    for (int i = 0; i < 8; ++i) {
-                        float a = A_AT(min(row + i, M - 1), k);
-                        x[i][0] += a * b0;
-                        x[i][1] += a * b1;
-                    }
-                }
-                for (int i = 0; i < 8 && row + i < M; ++i)
-                    store2(&C[(size_t)(row + i) * ldc + col], N - col, aligned, alpha, x[i][0],
-                           x[i][1], beta);
-            }
+        unsafe |= sum[i] - sum[i] != 0;  // infinite, or no number
+    if (!__syncthreads_or(unsafe)) {
+        row += thread / 32 * 16 + thread % 32 / 4;
+        col += thread % 4 * 2;
+        #pragma unroll
+        for (int i = 0; i < COLS / 2; i += 2)
+            store(row + i % 4 * 4, col + i / 4 * 8, sum[i], sum[i + 1]);
         return;
     }
     // endregion
 
-    int row = row0 + 16 * (thread / 32) + thread % 32 / 4, col = col0 + thread % 4 * 2;
-    #pragma unroll
-    for (int j = 0; j < COLS / 8; ++j)
-        #pragma unroll
-        for (int i = 0; i < 2; ++i)
-            store2(&C[(size_t)(row + 8 * i) * ldc + col + 8 * j],
-                   row + 8 * i < M ? N - col - 8 * j : 0, aligned, alpha, sum[4 * j + 2 * i],
-                   sum[4 * j + 2 * i + 1], beta);
+    // region: again
+    for (int i = row + thread / 32 * 8; i < row + BM; i += THREADS / 32 * 8)
+        for (int j = col + thread % 32 * 2; j < min(col + COLS, N); j += 64) {
+            float x[8][2] = {};
+            for (int k = 0; k < K; ++k)
+                for (int n = 0; n < 8; ++n) {  // beyond the edges, the last row or column
+                    x[n][0] += A_AT(min(i + n, M - 1), k) * B_AT(k, j);
+                    x[n][1] += A_AT(min(i + n, M - 1), k) * B_AT(k, min(j + 1, N - 1));
+                }
+            for (int n = 0; n < 8; ++n)
+                store(i + n, j, x[n][0], x[n][1]);
+        }
+    // endregion
 }
