@@ -6,6 +6,7 @@ A module has the name of the function it defines; here the names are those of th
 from .banks import banks
 from .bars import bars
 from .coalescing import coalescing
+from .core_matrices import core_matrices
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
 from .fragment import fragment
@@ -33,6 +34,7 @@ __all__ = [
     "banks",
     "bars",
     "coalescing",
+    "core_matrices",
     "explorer",
     "fragment",
     "from_matplotlib",
