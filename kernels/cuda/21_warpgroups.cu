@@ -72,7 +72,7 @@ static_assert(GROUP > 0, "a group has a row of tiles at least");
 template <int ROWS>
 struct __align__(128) Tile {
     uint4 unit[PARTS][UNITS][ROWS];  // of eight neighbours along k
-    int unsafe[ROWS / 64];           // whether the parts of 64 rows leave something
+    int unsafe[32];                  // whether parts leave something, by rows; fills 128 bytes
 };
 
 struct Stage {
@@ -129,8 +129,9 @@ __device__ void pack_tile(const float* X, int ld, int rows, int K, Tile<ROWS>* t
     for (int i = 0; i < 8; ++i)
         unsafe |= x[i] != 0;  // NaN is what an infinity leaves
     unsafe = __syncthreads_or(unsafe);
-    if (thread == 0)
-        tile.unsafe[group % (ROWS / 64)] = unsafe;
+    constexpr int FLAGS = 32 * 64 / ROWS;  // of these 64 rows
+    if (thread < FLAGS)
+        tile.unsafe[group % (ROWS / 64) * FLAGS + thread] = unsafe;
 }
 
 extern "C" __global__ void __launch_bounds__(8 * BK) pack(ARGUMENTS)
@@ -307,12 +308,11 @@ sgemm(ARGUMENTS)
             }
             // endregion
             wgmma_wait();
-            if (j == BN - 128 && thread % 32 == 0) {  // the warp has done with the stage
-                for (int i = 0; i < BM / 64; ++i)
-                    unsafe |= now.a.unsafe[i];
-                for (int i = 0; i < BN / 64; ++i)
-                    unsafe |= now.b.unsafe[i];
-                arrive(&empty[k % STAGES]);
+            if (j == BN - 128) {  // the warp has done with the stage
+                unsafe |= now.a.unsafe[thread % 32] | now.b.unsafe[thread % 32];
+                __syncwarp();
+                if (thread % 32 == 0)
+                    arrive(&empty[k % STAGES]);
             }
             #pragma unroll
             for (int i = 0; i < 64; ++i)
