@@ -6,32 +6,33 @@
 // of 16 bytes, and `pack` lays the parts down so. A tile is then one stretch of bytes, and a single
 // thread has it copied by a single instruction. mbarriers count: `full` the bytes that have come to
 // a stage, `empty` the warps that have done with it.
-// Two warpgroups of 64 x 256 sums each: more warps would have too few registers. SPLITS=2 gives a
-// tile to two blocks of a cluster, half of K to each, for matrices with few tiles.
 // The parts are three of BF16, the products six, and each BK of k is a chain of its own, as before.
-// Where the parts leave something of a number (of infinities, NaN and numbers that are too large or
-// too small for BF16) and where a sum is not finite, the block computes its tile again with FMAs.
-// Look at the tensor cores, which have work nearly all the time.
+// What the addition of a chain to the sum loses is where the next chain begins, so that errors do
+// not grow with K. Where parts leave something of a number (of infinities, NaN, and numbers that
+// are too large or too small for BF16) and where a sum is not finite, the block computes its tile
+// again with FMAs, as it does where K is below LEAST_K.
+// SPLITS=2 gives a tile to two blocks of a cluster, half of K to each, for products of few tiles.
+// Look at the tensor cores, which have work nearly all the time, and at the errors.
 //
 // launch: pack(grid=((M + BM - 1) // BM * (BM // 64) + (N + BN - 1) // BN * (BN // 64)) * ((K + BK - 1) // BK), block=8 * BK, when=K >= LEAST_K)
 // launch: sgemm(grid=(M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=2 * BM, shared=STAGES * (6 * BK * (BM + BN) + 256))
 // workspace: (K + BK - 1) // BK * ((M + BM - 1) // BM * (6 * BK * BM + 128) + (N + BN - 1) // BN * (6 * BK * BN + 128))
 // arguments: lda ldb ldc workspace
 // compute capability: 9.0a
-// variant: BN=128 STAGES=4 SPLITS=2
+// variant: SPLITS=2
 // variant: TRANS_A=1 TRANS_B=1
 
 #ifndef BM
 #define BM 128
 #endif
 #ifndef BN
-#define BN 256
+#define BN 128
 #endif
 #ifndef BK
 #define BK 32
 #endif
 #ifndef STAGES
-#define STAGES 3
+#define STAGES 4
 #endif
 #ifndef SPLITS
 #define SPLITS 1
@@ -40,7 +41,7 @@
 #define GROUP 16
 #endif
 #ifndef LEAST_K
-#define LEAST_K 3
+#define LEAST_K 5
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0
@@ -61,7 +62,7 @@
         int lda, int ldb, int ldc, float *workspace
 
 static_assert(BM == 64 || BM == 128, "a block has one warpgroup or two");
-static_assert(BN == 128 || BN == 256, "a wgmma has 128 columns");
+static_assert(BN == 128, "a wgmma has 128 columns");
 static_assert(BK > 0 && BK % 16 == 0, "a wgmma has 16 k");
 static_assert(STAGES >= 2, "one stage is read while the next is copied");
 static_assert(SPLITS == 1 || SPLITS == 2, "two blocks exchange their sums");
@@ -199,11 +200,11 @@ __device__ unsigned long long descriptor(const uint4* p, int rows)
 #define FOUR(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define SIXTEEN(d, i) FOUR(d, i), FOUR(d, i + 4), FOUR(d, i + 8), FOUR(d, i + 12)
 
-// d = a b, and + d if it is to be added: 64 x 128, over two units along k
-__device__ void wgmma(float (&d)[64], unsigned long long a, unsigned long long b, bool add)
+// d += a b, 64 x 128, over two units along k
+__device__ void wgmma(float (&d)[64], unsigned long long a, unsigned long long b)
 {
     asm volatile(
-        "{\n\t.reg .pred add;\n\tsetp.ne.b32 add, %66, 0;\n\t"
+        "{\n\t.reg .pred add;\n\tsetp.eq.b32 add, 0, 0;\n\t"
         "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
@@ -211,7 +212,7 @@ __device__ void wgmma(float (&d)[64], unsigned long long a, unsigned long long b
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
         "%64, %65, add, 1, 1, 0, 0;\n\t}"
         : SIXTEEN(d, 0), SIXTEEN(d, 16), SIXTEEN(d, 32), SIXTEEN(d, 48)
-        : "l"(a), "l"(b), "r"((int)add));
+        : "l"(a), "l"(b));
 }
 // endregion
 
@@ -281,43 +282,44 @@ sgemm(ARGUMENTS)
 
     // region: loop
     const int parts_a[] = {2, 0, 1, 1, 0, 0}, parts_b[] = {0, 2, 1, 0, 1, 0};  // small ones first
-    float sum[BN / 2] = {};
+    float sum[BN / 2] = {}, chain[BN / 2] = {};
     bool unsafe = K < LEAST_K;
     for (int k = 0; k < depth; ++k) {
         const Stage& now = stages[k % STAGES];
         wait(&full[k % STAGES], k / STAGES % 2);
+
+        // region: products
+        unsigned long long a = descriptor(&now.a.unit[0][0][thread / 128 * 64], BM);
+        unsigned long long b = descriptor(&now.b.unit[0][0][0], BN);
+        wgmma_fence();
         #pragma unroll
-        for (int j = 0; j < BN; j += 128) {
-            // region: products
-            unsigned long long a = descriptor(&now.a.unit[0][0][thread / 128 * 64], BM);
-            unsigned long long b = descriptor(&now.b.unit[0][0][j], BN);
-            float chain[64];
-            wgmma_fence();
+        for (int p = 0; p < 6; ++p)
             #pragma unroll
-            for (int p = 0; p < 6; ++p)
-                #pragma unroll
-                for (int unit = 0; unit < UNITS; unit += 2)
-                    wgmma(chain, a + (parts_a[p] * UNITS + unit) * BM,
-                          b + (parts_b[p] * UNITS + unit) * BN, p + unit > 0);
-            wgmma_commit();
-            // endregion
-            // region: refill
-            if (j == 0 && thread == 0 && k > 0 && k - 1 + STAGES < depth) {
-                wait(&empty[(k - 1) % STAGES], (k - 1) / STAGES % 2);
-                fill(k - 1 + STAGES);
-            }
-            // endregion
-            wgmma_wait();
-            if (j == BN - 128) {  // the warp has done with the stage
-                unsafe |= now.a.unsafe[thread % 32] | now.b.unsafe[thread % 32];
-                __syncwarp();
-                if (thread % 32 == 0)
-                    arrive(&empty[k % STAGES]);
-            }
-            #pragma unroll
-            for (int i = 0; i < 64; ++i)
-                sum[j / 2 + i] += chain[i];
+            for (int unit = 0; unit < UNITS; unit += 2)
+                wgmma(chain, a + (parts_a[p] * UNITS + unit) * BM,
+                      b + (parts_b[p] * UNITS + unit) * BN);
+        wgmma_commit();
+        // endregion
+        // region: refill
+        if (thread == 0 && k > 0 && k - 1 + STAGES < depth) {
+            wait(&empty[(k - 1) % STAGES], (k - 1) / STAGES % 2);
+            fill(k - 1 + STAGES);
         }
+        // endregion
+        wgmma_wait();
+        unsafe |= now.a.unsafe[thread % 32] | now.b.unsafe[thread % 32];
+        __syncwarp();
+        if (thread % 32 == 0)
+            arrive(&empty[k % STAGES]);
+
+        // region: carry
+        #pragma unroll
+        for (int i = 0; i < BN / 2; ++i) {
+            float next = sum[i] + chain[i];
+            chain[i] -= next - sum[i];  // what next lacks
+            sum[i] = next;
+        }
+        // endregion
     }
     // endregion
 
