@@ -41,7 +41,7 @@
 #define GROUP 16
 #endif
 #ifndef LEAST_K
-#define LEAST_K 5
+#define LEAST_K 8
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0
