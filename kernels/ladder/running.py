@@ -35,9 +35,8 @@ def run(
         C = (np if on_host else gpu).empty((M, N), np.float32)
     if M == 0 or N == 0:
         return C
-    if not on_host:
-        require_alignment(step.label, step.alignment, A, B, C)
-    elif where == "gpu":
+    require_alignment(step.label, step.alignment, A, B, C)
+    if on_host and where == "gpu":
         A, B, there = gpu.to_device(A), gpu.to_device(B), gpu.to_device(C)
         run(step.stored_as(A, B, there), M, N, K, A, B, there, alpha, beta, where)
         np.copyto(C, gpu.to_host(there))

@@ -1,7 +1,8 @@
 """A step's file, read once: tile sizes, directives, regions.
 
 Tile sizes are the file's `#ifndef BM` / `#define BM 32` defaults. The comment that opens the file
-ends with directives, a line each, whose expressions are Python's on numbers:
+ends with directives, a line each, which may go on in indented ones; their expressions are Python's
+on numbers:
 
     // block: (BN, BM)             threads of a block, 1 to 3 numbers; or, of a file with several
                                    kernels, `launch:` lines instead: see `launches`
@@ -40,6 +41,7 @@ DIRECTIVES = (
 REPEATED = ("launch", "requires", "variant")  # those that may stand there several times
 EXTRA = ("lda", "ldb", "ldc", "workspace")  # what kernels may take after C
 ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
+TRANSPOSES = ("TRANS_A", "TRANS_B")  # whether A is stored as K x M, and B as N x K
 NONE = Expression("0")  # bytes
 SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
 
@@ -195,6 +197,8 @@ def known(step: str, defines: Mapping[str, int], changes: dict[str, int]) -> dic
             raise ValueError(f"{step} has no define {name!r}; it has {', '.join(defines)}")
         if name in SIZES and value < 1:
             raise ValueError(f"{name} is a size, 1 at least, not {value}")
+        if name in TRANSPOSES and value not in (0, 1):
+            raise ValueError(f"{name} is 0 or 1, whether the operand is transposed, not {value}")
     return changes
 
 
@@ -212,14 +216,21 @@ def assignments(words: Sequence[str]) -> dict[str, int]:
 def _directives(filename: str, header: str) -> dict[str, list[tuple[int | str, str]]]:
     """The values of each directive with their lines.
 
-    From the first one on, every line has to be one; and before, a line of one or two small words
-    and a colon, or one that is nearly a directive's name, is one that nobody would read.
+    From the first one on, every line has to be one, or go on with the one before, which is
+    indented; and before, a line of one or two small words and a colon, or one that is nearly a
+    directive's name, is one that nobody would read.
     """
     found: dict[str, list[tuple[int | str, str]]] = {name: [] for name in DIRECTIVES}
+    last = ""
     lines = header.splitlines()[1:]  # the first is the title
     for number, line in enumerate(lines, start=2):
         name, colon, value = (part.strip() for part in line.partition(":"))
+        if last and line.startswith("  "):
+            begin, text = found[last].pop()
+            found[last].append((begin, f"{text} {line.strip()}"))
+            continue
         if colon and name in found:
+            last = name
             found[name].append((number, value))
             if len(found[name]) > 1 and name not in REPEATED:
                 raise ValueError(f"{filename}:{number}: a second line '{name}:'")
