@@ -281,7 +281,6 @@ sgemm(ARGUMENTS)
     // endregion
 
     // region: loop
-    const int parts_a[] = {2, 0, 1, 1, 0, 0}, parts_b[] = {0, 2, 1, 0, 1, 0};  // small ones first
     float sum[BN / 2] = {}, chain[BN / 2] = {};
     bool unsafe = K < LEAST_K;
     for (int k = 0; k < depth; ++k) {
@@ -293,11 +292,13 @@ sgemm(ARGUMENTS)
         unsigned long long b = descriptor(&now.b.unit[0][0][0], BN);
         wgmma_fence();
         #pragma unroll
-        for (int p = 0; p < 6; ++p)
+        for (int order = PARTS - 1; order >= 0; --order)  // the smallest products first
             #pragma unroll
-            for (int unit = 0; unit < UNITS; unit += 2)
-                wgmma(chain, a + (parts_a[p] * UNITS + unit) * BM,
-                      b + (parts_b[p] * UNITS + unit) * BN);
+            for (int p = 0; p <= order; ++p)
+                #pragma unroll
+                for (int unit = 0; unit < UNITS; unit += 2)
+                    wgmma(chain, a + (p * UNITS + unit) * BM,
+                          b + ((order - p) * UNITS + unit) * BN);
         wgmma_commit();
         // endregion
         // region: refill
