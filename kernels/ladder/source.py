@@ -14,6 +14,7 @@ on numbers:
     // alignment: 16               bytes that divide the addresses of A, B and C; 4 when not given
     // compute capability: 8.0     the oldest GPU that runs it, or, with a letter, as 9.0a, the only
                                    one; 5.0 when not given
+    // tensor cores: yes           its arithmetic is not float32's; `sgemm` takes it when asked to
     // options: --use_fast_math    for the compiler; none when not given
     // ptxas: -O1                  for its last stage, which makes machine code of PTX
     // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
@@ -36,7 +37,7 @@ from .launches import SIDES, SYMBOL, Launch
 
 DIRECTIVES = (
     *("block", "launch", "shared", "arguments", "workspace", "requires", "alignment"),
-    *("compute capability", "options", "ptxas", "variant"),
+    *("compute capability", "tensor cores", "options", "ptxas", "variant"),
 )
 REPEATED = ("launch", "requires", "variant")  # those that may stand there several times
 EXTRA = ("lda", "ldb", "ldc", "workspace")  # what kernels may take after C
@@ -76,6 +77,7 @@ class Source:
     requires: tuple[Expression, ...]
     alignment: int  # in bytes
     compute_capability: Capability
+    tensor_cores: bool
     options: tuple[str, ...]  # for the compiler
     variants: tuple[dict[str, int], ...] = field(compare=False)  # the defines that each changes
     regions: Mapping[str, Code] = field(compare=False)  # the lines of each, dedented
@@ -160,6 +162,7 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         tuple(each("requires", lambda value: Expression(value, (*ARGUMENTS, *defines)))),
         once("alignment", _alignment, 4),
         once("compute capability", parse_capability, (5, 0)),
+        once("tensor cores", _yes, False),
         once("options", lambda value: tuple(value.split()), ()) + once("ptxas", _ptxas, ()),
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
         regions(path.name, text),
@@ -263,6 +266,12 @@ def _ptxas(text: str) -> tuple[str, ...]:
         if not word.startswith("-"):
             raise ValueError(f"an option of ptxas begins with '-', as -O1, not {word!r}")
     return tuple(f"--ptxas-options={word}" for word in words)
+
+
+def _yes(text: str) -> bool:
+    if text != "yes":
+        raise ValueError(f"it is 'yes', or the line is left out, not {text!r}")
+    return True
 
 
 def _alignment(text: str) -> int:

@@ -10,7 +10,20 @@ from several import FOLDER, several
 
 import kernels
 from kernels.ladder import step as ladder
-from kernels.ladder.layout import laid_out, memory_of, overlap, pitch_of, reads, to_read
+from kernels.ladder.layout import (
+    OTHER,
+    SLICE,
+    TRANSPOSED,
+    WHOLE as ROWS,
+    can_read,
+    form_of,
+    laid_out,
+    memory_of,
+    overlap,
+    pitch_of,
+    reads,
+    to_read,
+)
 from kernels.ladder.reference import assert_close, inputs
 
 STEP = several()
@@ -48,6 +61,31 @@ def test_what_a_step_reads():
     assert reads("B", WHOLE.T, both, slices) is None  # there is no TRANS_B
     row = WHOLE[:1]  # is stored both ways: as it is wanted
     assert reads("A", row, {"TRANS_A": 1}, none) == 1 and reads("A", row, both, none) == 0
+
+
+FORMS = [
+    (WHOLE, ROWS),
+    (WHOLE.T, TRANSPOSED),
+    (WHOLE[:, 2:], SLICE),
+    (WHOLE[1:3, 2:].T, SLICE | TRANSPOSED),
+    (WHOLE[::-1], OTHER),
+    (WHOLE[:, ::2], OTHER),
+    (WHOLE[:1], ROWS),
+    (WHOLE[:, :1], SLICE),
+    (WHOLE[:1, ::3], SLICE | TRANSPOSED),
+]
+
+
+@pytest.mark.parametrize("x, form", FORMS)
+def test_forms(x, form):
+    """What `can_read` says of a form, `reads` finds of the matrix."""
+    assert form_of(x) == form
+    for defines in ({}, {"TRANS_A": 0}):
+        for arguments in ((), ("lda",), ("ldb", "workspace")):
+            found = reads("A", x, defines, arguments)
+            assert can_read(form, "A", defines, arguments) == (found is not None)
+            if found is not None:
+                assert found == (form & TRANSPOSED)
 
 
 @pytest.mark.parametrize("x", [WHOLE, WHOLE.T, WHOLE[1:4, 2:9], WHOLE[1:4, 2:9].T, WHOLE[::2, :1]])

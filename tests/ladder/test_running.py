@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import numpy as np
 import pytest
+from fake_gpu import FakeGpu, cupy_array
 from several import changed, several
 
 import kernels
 from kernels import __main__ as cli
-from kernels.ladder import running
 from kernels.ladder.check import cases, digest
 from kernels.ladder.reference import CheckError, assert_close, inputs
 from kernels.measure import bench, profiling
@@ -219,30 +220,109 @@ def test_a_timed_launch_is_all_of_them(monkeypatch, label):
     assert all(one is values for *_, one, _ in simulated.launched)
 
 
+ALL = "iiifPPfPiiiP"  # what its kernels take
+
+
+@pytest.mark.parametrize("label", ["18", "18 SPLITS=1"])
+def test_a_call_queues_all_launches_on_the_current_stream(monkeypatch, label):
+    fake, one = FakeGpu(monkeypatch, ALL), several(label).define(BK=8)  # whose kernels are new
+    A, B, C = cupy_array((33, 29)), cupy_array((29, 41), 8192), cupy_array((33, 41), 16384)
+    fake.current_stream = 7
+    assert one(A, B, C, 1.1, -0.5) is C
+    plan = [(x.kernel, (*x.grid, 1, 1)[:3], (*x.block, 1, 1)[:3]) for x in one.launches(33, 41, 29)]
+    assert [x[:3] for x in fake.launched] == plan and len(plan) == 2 + ("SPLITS" not in label)
+    assert [x[3] for x in fake.launched] == [0, 4 * 8 * 24, 0][: len(plan)]
+    (room,) = fake.rooms
+    assert room.nbytes == one.workspace(33, 41, 29)
+    values = (33, 41, 29, float(np.float32(1.1)), 4096, 8192, -0.5, 16384, 29, 41, 41)
+    assert {x[4:] for x in fake.launched} == {(7, (*values, room.data.ptr))}
+    fake.launched.clear()
+    fake.current_stream = 8
+    assert one(A, B, C) is C
+    assert (
+        len(fake.loaded) == 3 - ("SPLITS" in label) and len(fake.rooms) == 2
+    )  # nothing is loaded again
+    assert {x[4:] for x in fake.launched} == {
+        (8, (33, 41, 29, 1.0, 4096, 8192, 0.0, 16384, 29, 41, 41, fake.rooms[1].data.ptr))
+    }
+
+
+def test_a_call_on_another_device_loads_there(monkeypatch):
+    fake, one = FakeGpu(monkeypatch, ALL), STEP.define(BK=12)
+    for fake.number in (0, 1, 0, 1):
+        A, B, C = (cupy_array((8, 8), n * 4096, fake.number) for n in (1, 2, 3))
+        one(A, B, C)
+    assert fake.loaded == [(n, name) for n in (0, 1) for name in ("pack", "sgemm", "reduce")]
+
+
+def test_slices_and_transposes_on_a_gpu(monkeypatch):
+    fake, one = FakeGpu(monkeypatch, ALL), STEP.define(BK=16)
+    A, B, C = cupy_array((29, 40)), cupy_array((50, 32), 1 << 14), cupy_array((33, 60), 1 << 16)
+    one(A[:, 2:35].T, B[3:44, :29].T, C[:, 10:51], 1, 0)
+    moved = (4096 + 8, (1 << 14) + 4 * 96, (1 << 16) + 40)
+    (values,) = {x[-1] for x in fake.launched}
+    assert values[:3] == (33, 41, 29) and values[8:11] == (40, 32, 60)
+    assert (values[4], values[5], values[7]) == moved
+    (chosen,) = (s for s in [one.stored_as(A[:, 2:35].T, B[3:44, :29].T)])
+    assert chosen.defines["TRANS_A"] == chosen.defines["TRANS_B"] == 1
+
+
+def test_nothing_is_packed_where_nothing_is_read(monkeypatch):
+    fake, one = FakeGpu(monkeypatch, ALL), STEP.define(BK=24)
+    A, B, C = (cupy_array((8, 8), n * 4096) for n in (1, 2, 3))
+    for alpha in (0, 1e-60):
+        fake.launched.clear()
+        one(A, B, C, alpha, 2)
+        assert [x[0] for x in fake.launched] == ["sgemm", "reduce"]
+        assert {x[-1][:4] for x in fake.launched} == {(8, 8, 0, 0.0)}
+
+
+def test_what_the_driver_refuses_is_said(monkeypatch):
+    fake, one = FakeGpu(monkeypatch, ALL), STEP.define(BK=28)
+    A, B, C = (cupy_array((8, 8), n * 4096) for n in (1, 2, 3))
+
+    def launch(*words):
+        raise ZeroDivisionError("out of resources")
+
+    fake.launch = launch
+    with pytest.raises(RuntimeError, match="pack cannot be launched with grid .1, 8., block .16,. "
+                       "and 0 bytes of dynamic shared memory: out of res"):  # fmt: skip
+        one(A, B, C)
+
+
+def test_threads_do_not_mix_their_arguments(monkeypatch):
+    fake, one = FakeGpu(monkeypatch, ALL), STEP.define(BK=20)
+    matrices = [cupy_array((8, 8), n * 4096) for n in range(1, 9)]
+    one(*matrices[:3])
+
+    def calls(C):
+        for _ in range(200):
+            one(matrices[0], matrices[1], C)
+
+    fake.launched.clear()
+    threads = [threading.Thread(target=calls, args=(C,)) for C in matrices[2:]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    groups = [fake.launched[n : n + 3] for n in range(0, len(fake.launched), 3)]
+    assert len(groups) == 200 * len(threads)
+    assert all([x[0] for x in group] == ["pack", "sgemm", "reduce"] for group in groups)
+    assert all(len({x[-1] for x in group}) == 1 for group in groups)
+
+
 def test_numpy_arrays_are_copied_once_for_all_launches(monkeypatch):
-    Gpu(monkeypatch)
+    fake, one = FakeGpu(monkeypatch, ALL), STEP.define(BK=32)
     there, back = [], []
-    monkeypatch.setattr(gpu, "to_device", lambda x: there.append(x.shape) or Device(x))
-    monkeypatch.setattr(gpu, "to_host", lambda x: back.append(x.shape) or x.array + 1)
-    launched = []
     monkeypatch.setattr(
-        Kernel, "launch", lambda self, grid, block, values, where, shared: launched.append(where)
+        gpu, "to_device", lambda x: there.append(x.shape) or cupy_array(x.shape, 4096 * len(there))
     )
     A, B, C = inputs(33, 41, 29)
-    before = C.copy()
-    assert running.run(STEP, 33, 41, 29, A, B, C, 1, 0, "gpu") is C
-    assert launched == 3 * ["gpu"] and there == [(33, 29), (29, 41), (33, 41)]
-    assert back == [(33, 41)] and (C == before + 1).all()
-
-
-class Device:
-    """What is looked at of an array on a GPU."""
-
-    def __init__(self, array):
-        self.array, self.shape, self.flags, self.strides = (
-            array, array.shape, array.flags, array.strides,
-        )  # fmt: skip
-        self.data = type("Pointer", (), {"ptr": 4096})
+    expected = C + 1
+    monkeypatch.setattr(gpu, "to_host", lambda x: back.append(x.data.ptr) or expected)
+    assert one(A, B, C, device="gpu") is C
+    assert there == [(33, 29), (29, 41), (33, 41)] and back == [3 * 4096]
+    assert [x[-1][7] for x in fake.launched] == 3 * [3 * 4096] and (C == expected).all()
 
 
 def test_counters_of_each_launch_are_recorded(monkeypatch, tmp_path):

@@ -21,6 +21,8 @@ def test_defaults_of_the_directives():
     assert (bare.title, bare.header) == ("Bare", "Bare\nblock: 32\n")
     assert bare.block({}) == 32 and bare.requires == bare.variants == ()
     assert (bare.compute_capability, bare.alignment) == ((5, 0), 4)
+    assert not bare.tensor_cores
+    assert read(BARE.replace("// block", "// tensor cores: yes\n// block")).tensor_cores
     assert bare.defines == {"BM": 16, "BN": 8}
 
 
@@ -49,6 +51,7 @@ def test_compute_capability(text, found):
     ("variant: PAX=1", ":3: variant: 07_it has no define 'PAX'; it has BM, BN"),
     ("variant: BM", ":3: variant: a define of a step is NAME=NUMBER, not 'BM'"),
     ("variant: BM=0", ":3: variant: BM is a size, 1 at least, not 0"),
+    ("tensor cores: no", ":3: tensor cores: it is 'yes', or the line is left out, not 'no'"),
     ("variant: BM=-1", ":3: variant: BM is a size, 1 at least, not -1"),
     ("block: 64", ":4: a second line 'block:'"),
 ])  # fmt: skip
