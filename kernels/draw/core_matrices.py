@@ -41,9 +41,7 @@ def core_matrices(descriptor: Descriptor, rows: int, element: int = 2) -> Steppe
     for unit, group in np.ndindex(starts.shape[:2]):
         frames.append(_draw(starts, unit, group, ground, max(lines, rows // ROWS)))
         steps = [
-            f"{times} x {name}"
-            for times, name in ((group, "stride"), (unit, "leading"))
-            if times
+            f"{times} x {name}" for times, name in ((group, "stride"), (unit, "leading")) if times
         ]
         labels.append(
             f"rows {ROWS * group} to {ROWS * group + ROWS - 1}, k {deep * unit} to "
@@ -76,6 +74,7 @@ def _ground(starts: np.ndarray, lines: int, first: int, deep: int) -> list[str]:
     return [
         svg.text(LEFT + WIDE, 14, "factor", text_anchor="middle"),
         svg.text(RIGHT + CELL * 4, 14, "shared memory", text_anchor="middle"),
+        svg.text(LEFT - 5, TOP - 6, "rows", text_anchor="end", font_size=11),
         svg.text(RIGHT - 6, TOP - 6, "byte", text_anchor="end", font_size=11),
         *(
             svg.text(
@@ -86,7 +85,7 @@ def _ground(starts: np.ndarray, lines: int, first: int, deep: int) -> list[str]:
         ),
         *(
             svg.text(
-                LEFT - 5, TOP + HIGH * g + 10.5, f"rows {ROWS * g}–{ROWS * g + ROWS - 1}",
+                LEFT - 5, TOP + HIGH * g + 10.5, f"{ROWS * g}–{ROWS * g + ROWS - 1}",
                 text_anchor="end", font_size=10,
             )
             for g in range(groups)

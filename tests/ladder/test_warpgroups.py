@@ -54,7 +54,7 @@ def same(C, expected):
     return np.array_equal(C[numbers].view("u4"), expected[numbers].view("u4"))
 
 
-@pytest.mark.parametrize("shape", [(5, 7, LEAST_K), (70, 140, 100), (130, 20, 300)])
+@pytest.mark.parametrize("shape", [(5, 7, LEAST_K), (70, 140, 100)])
 def test_bits_are_those_of_the_arithmetic(shape):
     A, B, _ = kernels.inputs(*shape)
     expected = product(A, B)
@@ -75,21 +75,31 @@ def test_short_sums_are_fmas():
     assert not same(product(A, B), by_fmas(A, B))
 
 
-@pytest.mark.parametrize("splits", [1, 2])
-@pytest.mark.parametrize(
-    "value", [np.inf, -np.inf, np.nan, 3.4e38, 2.0**-125 * (1 + 2.0**-20), 1e-44], ids=str
-)
-def test_tiles_of_numbers_that_parts_do_not_hold_are_fmas(value, splits):
-    """In the first half of K, and in the second."""
-    step = STEP.define(SPLITS=splits)
-    A, B, _ = kernels.inputs(TILE + 9, 2 * TILE + 7, 3 * BK)
-    clean = step(A, B, device="interpreter")
+@pytest.fixture(scope="module", params=[1, 2], ids="SPLITS={}".format)
+def whole(request):
+    """A step, A, B, and C, of two by two tiles of C and two along K."""
+    step = STEP.define(SPLITS=request.param)
+    A, B, _ = kernels.inputs(TILE + 9, TILE + 7, 2 * BK)
+    return step, A, B, step(A, B, device="interpreter")
+
+
+TINY = 2.0**-125 * (1 + 2.0**-20)
+
+
+@pytest.mark.parametrize("value", [-np.inf, np.nan, 3.4e38, TINY], ids=str)
+def test_tiles_of_numbers_that_parts_do_not_hold_are_fmas(whole, value):
+    """In A in the first half of K, in B in the second."""
+    step, A, B, expected = whole
+    A, B, expected = A.copy(), B.copy(), expected.copy()
     A[TILE + 3, 5] = value
-    B[2 * BK + 4, 2] = value
-    expected = clean.copy()
     again = by_fmas(A, B)
-    expected[TILE:], expected[:, :TILE] = again[TILE:], again[:, :TILE]
+    expected[TILE:] = again[TILE:]
     assert same(step(A, B, device="interpreter"), expected)
+    if value == TINY:
+        B[BK + 4, 2] = value
+        again = by_fmas(A, B)
+        expected[:, :TILE] = again[:, :TILE]
+        assert same(step(A, B, device="interpreter"), expected)
 
 
 def test_parts_that_are_enough_are_used():
@@ -117,10 +127,10 @@ def test_errors_do_not_grow_with_k():
     """In roundoffs of the sum of absolute values: FMAs in a row lose more and more."""
     stream = np.random.default_rng(0)
     errors = {}
-    for K in (64, 2048):
+    for K in (64, 1024):
         A, B = (stream.uniform(0, 1, shape).astype(np.float32) for shape in ((16, K), (K, 16)))
         exact = A.astype(np.float64) @ B.astype(np.float64)
         for name, C in ("step", STEP(A, B, device="interpreter")), ("FMAs", by_fmas(A, B)):
             errors[name, K] = (abs(C - exact) / exact).max() * 2**24
-    assert errors["step", 2048] < 3 < errors["FMAs", 2048]
-    assert errors["step", 64] < errors["FMAs", 64] < errors["FMAs", 2048]
+    assert errors["step", 1024] < 3 < errors["FMAs", 1024]
+    assert errors["step", 64] < errors["FMAs", 64] < errors["FMAs", 1024]
