@@ -6,11 +6,14 @@
 // of 16 bytes, and `pack` lays the parts down so. A tile is then one stretch of bytes, and a single
 // thread has it copied by a single instruction. mbarriers count: `full` the bytes that have come to
 // a stage, `empty` the warps that have done with it.
-// The parts are three of BF16, the products six, and each BK of k is a chain of its own, as before.
-// What the addition of a chain to the sum loses is where the next chain begins, so that errors do
-// not grow with K. Where parts leave something of a number (of infinities, NaN, and numbers that
-// are too large or too small for BF16) and where a sum is not finite, the block computes its tile
-// again with FMAs, as it does where K is below LEAST_K.
+// Two warpgroups share the tensor cores of an SM. The second one begins when the first has its
+// first chain; from then on one multiplies while the other adds.
+// The parts are three of BF16, the products six, and the BK products of a chain are few, as before.
+// RUN chains are added to a sum before that is added to the total, which rounds less often. With
+// EXACT=1, what an addition loses is where the next chain begins: errors do not grow with K.
+// Where parts leave something of a number (of infinities, NaN, and numbers that are too large or
+// too small for BF16), where a sum is not finite, and where K is below LEAST_K, the block computes
+// its tile again with FMAs.
 // SPLITS=2 gives a tile to two blocks of a cluster, half of K to each, for products of few tiles.
 // Look at the tensor cores, which have work nearly all the time, and at the errors.
 //
@@ -20,6 +23,7 @@
 // arguments: lda ldb ldc workspace
 // compute capability: 9.0a
 // variant: SPLITS=2
+// variant: EXACT=1
 // variant: TRANS_A=1 TRANS_B=1
 
 #ifndef BM
@@ -33,6 +37,9 @@
 #endif
 #ifndef STAGES
 #define STAGES 4
+#endif
+#ifndef EXACT
+#define EXACT 0
 #endif
 #ifndef SPLITS
 #define SPLITS 1
@@ -51,6 +58,7 @@
 #endif
 
 #define PARTS 3
+#define RUN 16              // chains in a sum
 #define UNITS (BK / 8)      // of 16 bytes in a row of a tile
 #define THREADS (2 * BM)    // a warpgroup for 64 rows
 #define COLS (BN / SPLITS)  // of C that a block stores
@@ -200,11 +208,11 @@ __device__ unsigned long long descriptor(const uint4* p, int rows)
 #define FOUR(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define SIXTEEN(d, i) FOUR(d, i), FOUR(d, i + 4), FOUR(d, i + 8), FOUR(d, i + 12)
 
-// d += a b, 64 x 128, over two units along k
-__device__ void wgmma(float (&d)[64], unsigned long long a, unsigned long long b)
+// d = a b, and + d if it is to be added: 64 x 128, over two units along k
+__device__ void wgmma(float (&d)[64], unsigned long long a, unsigned long long b, bool add)
 {
     asm volatile(
-        "{\n\t.reg .pred add;\n\tsetp.eq.b32 add, 0, 0;\n\t"
+        "{\n\t.reg .pred add;\n\tsetp.ne.b32 add, %66, 0;\n\t"
         "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
@@ -212,7 +220,7 @@ __device__ void wgmma(float (&d)[64], unsigned long long a, unsigned long long b
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
         "%64, %65, add, 1, 1, 0, 0;\n\t}"
         : SIXTEEN(d, 0), SIXTEEN(d, 16), SIXTEEN(d, 32), SIXTEEN(d, 48)
-        : "l"(a), "l"(b));
+        : "l"(a), "l"(b), "r"((int)add));
 }
 // endregion
 
@@ -245,7 +253,7 @@ sgemm(ARGUMENTS)
 {
     // region: mapping
     extern __shared__ Stage stages[];
-    __shared__ mbarrier full[STAGES], empty[STAGES];
+    __shared__ mbarrier full[STAGES], empty[STAGES], begun;
     int depth = K < LEAST_K ? 0 : (K + BK - 1) / BK;
     int tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
     int tile = blockIdx.x / SPLITS, rank = SPLITS > 1 ? cluster_rank() : 0;
@@ -273,6 +281,7 @@ sgemm(ARGUMENTS)
             init(&full[i], 1);
             init(&empty[i], THREADS / 32);
         }
+        init(&begun, 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         for (int k = 0; k < min(STAGES, depth); ++k)
             fill(k);
@@ -281,8 +290,11 @@ sgemm(ARGUMENTS)
     // endregion
 
     // region: loop
-    float sum[BN / 2] = {}, chain[BN / 2] = {};
+    float total[BN / 2] = {}, sum[BN / 2] = {}, chain[BN / 2] = {};
     bool unsafe = K < LEAST_K;
+    if (thread >= 128 && depth > 0)  // the second warpgroup
+        wait(&begun, 0);
+    #pragma unroll(EXACT ? 2 : 1)
     for (int k = 0; k < depth; ++k) {
         const Stage& now = stages[k % STAGES];
         wait(&full[k % STAGES], k / STAGES % 2);
@@ -298,30 +310,44 @@ sgemm(ARGUMENTS)
                 #pragma unroll
                 for (int unit = 0; unit < UNITS; unit += 2)
                     wgmma(chain, a + (p * UNITS + unit) * BM,
-                          b + ((order - p) * UNITS + unit) * BN);
+                          b + ((order - p) * UNITS + unit) * BN,
+                          EXACT || order < PARTS - 1 || p + unit > 0);
         wgmma_commit();
         // endregion
+
         // region: refill
         if (thread == 0 && k > 0 && k - 1 + STAGES < depth) {
             wait(&empty[(k - 1) % STAGES], (k - 1) / STAGES % 2);
             fill(k - 1 + STAGES);
         }
-        // endregion
-        wgmma_wait();
         unsafe |= now.a.unsafe[thread % 32] | now.b.unsafe[thread % 32];
+        wgmma_wait();
+        if (thread == 0 && k == 0)
+            arrive(&begun);
         __syncwarp();
         if (thread % 32 == 0)
             arrive(&empty[k % STAGES]);
+        // endregion
 
-        // region: carry
+        // region: sums
         #pragma unroll
         for (int i = 0; i < BN / 2; ++i) {
             float next = sum[i] + chain[i];
-            chain[i] -= next - sum[i];  // what next lacks
+            if (EXACT)
+                chain[i] -= next - sum[i];  // what next lacks
             sum[i] = next;
         }
+        if (!EXACT && k % RUN == RUN - 1)
+            #pragma unroll
+            for (int i = 0; i < BN / 2; ++i) {
+                total[i] += sum[i];
+                sum[i] = 0;
+            }
         // endregion
     }
+    #pragma unroll
+    for (int i = 0; i < BN / 2; ++i)
+        sum[i] += total[i];
     // endregion
 
     // region: exchange
