@@ -292,8 +292,6 @@ sgemm(ARGUMENTS)
     // region: loop
     float total[BN / 2] = {}, sum[BN / 2] = {}, chain[BN / 2] = {};
     bool unsafe = K < LEAST_K;
-    if (thread >= 128 && depth > 0)  // the second warpgroup
-        wait(&begun, 0);
     #pragma unroll(EXACT ? 2 : 1)
     for (int k = 0; k < depth; ++k) {
         const Stage& now = stages[k % STAGES];
@@ -302,6 +300,8 @@ sgemm(ARGUMENTS)
         // region: products
         unsigned long long a = descriptor(&now.a.unit[0][0][thread / 128 * 64], BM);
         unsigned long long b = descriptor(&now.b.unit[0][0][0], BN);
+        if (thread >= 128 && k == 0)  // the second warpgroup
+            wait(&begun, 0);
         wgmma_fence();
         #pragma unroll
         for (int order = PARTS - 1; order >= 0; --order)  // the smallest products first
