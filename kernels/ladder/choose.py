@@ -12,11 +12,13 @@ from ..run import gpu
 from ..run.capability import runs_on
 from ..run.kernel import choose_device
 from .arguments import alignment_of, shape_of
+from .calls import ON_GPU, Calls
 from .layout import TRANSPOSED, WHOLE, can_read, form_of
 from .step import Step, advice, is_limit, steps
 
 Forms = tuple[int, int, int]  # of A, B and C: see `layout.form_of`
 RECORDED_ON = "NVIDIA H200"  # the records that choose
+CALLS = {False: Calls(), True: Calls()}  # by whether tensor cores are allowed
 
 
 def sgemm(
@@ -35,6 +37,9 @@ def sgemm(
     only where no other can. The choice is remembered. Sums are of float32 products in float32,
     unless `tensor_cores` allows others that meet the same error bound.
     """
+    calls = CALLS[bool(tensor_cores)]
+    if device in ON_GPU and (done := calls.again(A, B, C, alpha, beta)) is not None:
+        return done
     M, N, K = shape_of(A, B, C, alpha, beta)
     where = choose_device(device, (A, B) if C is None else (A, B, C))
     best, fits = _remembered(
@@ -50,7 +55,10 @@ def sgemm(
     )
     if not fits:  # it says what it lacks, or is interpreted
         return best(A, B, C, alpha, beta, device)
-    return best.run(M, N, K, A, B, C, alpha, beta, where)
+    result = best.run(M, N, K, A, B, C, alpha, beta, where)
+    if where == "gpu":
+        calls.remember(best, A, B, C, alpha, beta, result)
+    return result
 
 
 def _kind(x: float) -> float:
@@ -81,8 +89,7 @@ def _remembered(
         capability,
         forms,
     )
-    about_scalars = any({"alpha", "beta"} & set(one.names) for one in best.file.requires)
-    fits = not about_scalars and _suits(best, alignment, capability, forms)
+    fits = not best.asks_scalars(M, N, K) and _suits(best, alignment, capability, forms)
     return (best.storing(*(form & TRANSPOSED for form in forms[:2])) if fits else best), fits
 
 

@@ -233,9 +233,9 @@ def test_a_call_queues_all_launches_on_the_current_stream(monkeypatch, label):
     assert [x[:3] for x in fake.launched] == plan and len(plan) == 2 + ("SPLITS" not in label)
     assert [x[3] for x in fake.launched] == [0, 4 * 8 * 24, 0][: len(plan)]
     (room,) = fake.rooms
-    assert room.nbytes == one.workspace(33, 41, 29)
+    assert room.size == one.workspace(33, 41, 29)
     values = (33, 41, 29, float(np.float32(1.1)), 4096, 8192, -0.5, 16384, 29, 41, 41)
-    assert {x[4:] for x in fake.launched} == {(7, (*values, room.data.ptr))}
+    assert {x[4:] for x in fake.launched} == {(7, (*values, room.ptr))}
     fake.launched.clear()
     fake.current_stream = 8
     assert one(A, B, C) is C
@@ -243,7 +243,7 @@ def test_a_call_queues_all_launches_on_the_current_stream(monkeypatch, label):
         len(fake.loaded) == 3 - ("SPLITS" in label) and len(fake.rooms) == 2
     )  # nothing is loaded again
     assert {x[4:] for x in fake.launched} == {
-        (8, (33, 41, 29, 1.0, 4096, 8192, 0.0, 16384, 29, 41, 41, fake.rooms[1].data.ptr))
+        (8, (33, 41, 29, 1.0, 4096, 8192, 0.0, 16384, 29, 41, 41, fake.rooms[1].ptr))
     }
 
 
