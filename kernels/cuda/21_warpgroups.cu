@@ -65,16 +65,14 @@
 #define FLOAT4(x) (*(float4*)&(x))
 #define A_AT(i, k) A[TRANS_A ? (size_t)(k) * lda + (i) : (size_t)(i) * lda + (k)]
 #define B_AT(k, j) B[TRANS_B ? (size_t)(j) * ldb + (k) : (size_t)(k) * ldb + (j)]
-#define ARGUMENTS                                                                           \
-    int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C, \
-        int lda, int ldb, int ldc, float *workspace
 
 static_assert(BM == 64 || BM == 128, "a block has one warpgroup or two");
 static_assert(BN == 128, "a wgmma has 128 columns");
 static_assert(BK > 0 && BK % 16 == 0, "a wgmma has 16 k");
-static_assert(STAGES >= 2, "one stage is read while the next is copied");
+static_assert(STAGES > 1, "one stage is filled while another is read");
+static_assert(GROUP > 0, "a group has a row of blocks at least");
+static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not, 0");
 static_assert(SPLITS == 1 || SPLITS == 2, "two blocks exchange their sums");
-static_assert(GROUP > 0, "a group has a row of tiles at least");
 
 // region: tile
 // Parts of the numbers in ROWS rows of A, or columns of B, and BK along k.
@@ -143,15 +141,18 @@ __device__ void pack_tile(const float* X, int ld, int rows, int K, Tile<ROWS>* t
         tile.unsafe[group % (ROWS / 64) * FLAGS + thread] = unsafe;
 }
 
-extern "C" __global__ void __launch_bounds__(8 * BK) pack(ARGUMENTS)
+extern "C" __global__ void __launch_bounds__(8 * BK)
+pack(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+     int lda, int ldb, int ldc, float* workspace)
 {
     int depth = (K + BK - 1) / BK, tiles_m = (M + BM - 1) / BM;
     int block = blockIdx.x, of_a = tiles_m * (BM / 64) * depth;
     Tile<BM>* a = (Tile<BM>*)workspace;
+    Tile<BN>* b = (Tile<BN>*)(a + (size_t)tiles_m * depth);
     if (block < of_a)
         pack_tile<BM, !TRANS_A>(A, lda, M, K, a, block);
     else
-        pack_tile<BN, TRANS_B>(B, ldb, N, K, (Tile<BN>*)(a + (size_t)tiles_m * depth), block - of_a);
+        pack_tile<BN, TRANS_B>(B, ldb, N, K, b, block - of_a);
 }
 // endregion
 
@@ -249,7 +250,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #if SPLITS > 1
 __cluster_dims__(SPLITS, 1, 1)
 #endif
-sgemm(ARGUMENTS)
+sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+      int lda, int ldb, int ldc, float* workspace)
 {
     // region: mapping
     extern __shared__ Stage stages[];
