@@ -148,11 +148,11 @@ pack(int M, int N, int K, float alpha, const float* A, const float* B, float bet
     int depth = (K + BK - 1) / BK, tiles_m = (M + BM - 1) / BM;
     int block = blockIdx.x, of_a = tiles_m * (BM / 64) * depth;
     Tile<BM>* a = (Tile<BM>*)workspace;
-    Tile<BN>* b = (Tile<BN>*)(a + (size_t)tiles_m * depth);
     if (block < of_a)
         pack_tile<BM, !TRANS_A>(A, lda, M, K, a, block);
     else
-        pack_tile<BN, TRANS_B>(B, ldb, N, K, b, block - of_a);
+        pack_tile<BN, TRANS_B>(B, ldb, N, K, (Tile<BN>*)(a + (size_t)tiles_m * depth),
+                               block - of_a);
 }
 // endregion
 
