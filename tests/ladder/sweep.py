@@ -30,6 +30,8 @@ VALUES = {
     **dict.fromkeys(("UNSIGNED", "HOIST", "SHIFTED", "TRANS_A", "TRANS_B"), FLAGS),
     "STAGES": (-1, 0, 1, 2, 3, 4, 5, 8),
     "SPLITS": (-1, 0, 1, 2, 3, 4, 7, 16),
+    "LEAST_K": (-1, 0, 1, 3, 8, 100),
+    "EXACT": FLAGS,
     "GROUP": (-1, 0, 1, 2, 3, 4, 8, 16),
 }
 WORDS = "static assertion failed"
