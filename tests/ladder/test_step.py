@@ -248,6 +248,7 @@ def test_the_public_names():
     assert kernels.steps() == ladder.steps()
     assert kernels.step(kernels.steps()[0].id) == kernels.steps()[0]
     assert set(kernels.__all__) <= set(dir(kernels))
+    assert kernels.sgemm is vars(kernels)["sgemm"]  # which is found without a search from now on
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         kernels.nothing  # noqa: B018
 
