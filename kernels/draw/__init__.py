@@ -6,6 +6,7 @@ A module has the name of the function it defines; here the names are those of th
 from .banks import banks
 from .bars import bars
 from .coalescing import coalescing
+from .core_matrices import core_matrices
 from .errors import chains, errors
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
@@ -37,6 +38,7 @@ __all__ = [
     "bars",
     "chains",
     "coalescing",
+    "core_matrices",
     "errors",
     "explorer",
     "fragment",

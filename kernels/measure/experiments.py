@@ -140,6 +140,10 @@ NOT_AHEAD_16 = """            if (k == 0) {
 """
 STALLS_SIZE = 4096  # where `kernels.stalls` are recorded
 BULK = Path(__file__).with_name("bulk_copies.cu")
+LATER_21 = (
+    "        if (thread >= 128 && k == 0)  // the second warpgroup\n            wait(&begun, 0);\n"
+)
+FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
 
 
 def _unrolled(step: Any, times: int, loop: str = LOOP_03) -> Any:
@@ -255,6 +259,25 @@ TABLE: dict[str, Experiment] = {
                 )
                 for one in (step("14"), step("14 BUFFERS=1"))
             ),
+        ],
+    ),
+    "21 together": Experiment(
+        "What is gained by a second warpgroup that begins a chain later than the first?",
+        (1024, 4096),
+        lambda step: _pairs(
+            (step("21"), step("21 SPLITS=2"), step("21 EXACT=1")),
+            lambda one: edited(one, "together", (LATER_21, "")),
+        ),
+    ),
+    "21 sums": Experiment(
+        "What do sums of sums and carried errors cost, and chains of other lengths?",
+        (4096,),
+        lambda step: [
+            step("21"),
+            edited(step("21"), "one sum", (FLUSH_21, "if (false)")),
+            step("21 EXACT=1"),
+            step("21 BK=16 STAGES=8"),
+            step("21 BK=64 STAGES=2"),
         ],
     ),
     "reuse": Experiment(

@@ -37,7 +37,7 @@ VALUES = {
     "CHAIN": (-1, 0, 1, 8, 16, 24, 32, 64),
     "FOLD": (-16, 0, 16, 24, 32, 100, 512),
     "LEAST_K": (-1, 0, 1, 3, 8, 100),
-    "ALL": FLAGS,
+    **dict.fromkeys(("ALL", "EXACT"), FLAGS),
     "GROUP": (-1, 0, 1, 2, 3, 4, 8, 16),
 }
 WORDS = "static assertion failed"

@@ -270,6 +270,54 @@ MUTATIONS = {
         ),
         ("the guard of columns of C dropped", "if (i < M && j < N)", "if (i < M)", OUTSIDE | CLASH),
     ],
+    "21_warpgroups STAGES=2": [
+        (
+            "copies not waited for",
+            "        wait(&full[k % STAGES], k / STAGES % 2);\n",
+            "",
+            {"wrong", "asynchronous copy", "barrier"},
+        ),
+        (
+            "a stage filled again while it is read",
+            "            wait(&empty[(k - 1) % STAGES], (k - 1) / STAGES % 2);\n",
+            "",
+            {"race", "asynchronous copy"},
+        ),
+        (
+            "a warp that has read its flags after one lane has said so",
+            "        __syncwarp();\n",
+            "",
+            RACE,
+        ),
+        (
+            "sums not fenced from the tensor cores",
+            "        wgmma_fence();\n",
+            "",
+            {"tensor core registers"},
+        ),
+        (
+            "sums not waited for",
+            "        wgmma_wait();\n",
+            "",
+            {"race", "tensor core registers"},
+        ),
+        ("units of a row too near", "next_unit = rows", "next_unit = rows / 2", WRONG),
+        ("the zero fill along K dropped", "row < rows && k + i < K", "row < rows", OUTSIDE),
+    ],
+    "21_warpgroups SPLITS=2": [
+        (
+            "sums sent to a block that still multiplies",
+            "        float* received = (float*)stages;\n        cluster_sync();\n",
+            "        float* received = (float*)stages;\n",
+            {"race", "asynchronous copy", "out of bounds"},
+        ),
+        (
+            "sums added before they have come",
+            "unsafe);\n        cluster_sync();\n",
+            "unsafe);\n",
+            {"race", "out of bounds"},
+        ),
+    ],
 }
 
 CASES = [
