@@ -388,14 +388,15 @@ reduce(int M, int N, int K, float alpha, const float* A, const float* B, float b
         return;
     float x = 0.0f;
     if (STREAM) {
-        long long from = (long long)tile * steps, to = from + steps;
-        int block = ((from + 1) * STREAM - 1) / begin(STREAM, M, N, K);  // the one with `from`
-        if (begin(block + 1, M, N, K) >= to)
+        long long from = (long long)tile * steps, all = begin(STREAM, M, N, K);
+        int block = ((from + 1) * STREAM - 1) / all;  // the one with the tile's first step,
+        int last = ((from + steps) * STREAM - 1) / all;  // and the one with its last
+        if (block == last)
             return;  // it has all of the tile
-        for (long long at = from; at < to; at = begin(++block, M, N, K)) {
-            bool later = begin(block, M, N, K) / steps < tile;
-            x += workspace[(size_t)(2 * block + later) * BM * BN + e];
-        }
+        x = workspace[(size_t)(2 * block + (begin(block, M, N, K) < from)) * BM * BN + e];
+        #pragma unroll 8
+        for (++block; block <= last; ++block)
+            x += workspace[(size_t)2 * block * BM * BN + e];
     } else {
         if (steps == 1)
             return;  // the last split has all of it
