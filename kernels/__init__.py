@@ -44,6 +44,7 @@ _MODULES = {  # public name: the module or folder that it stands for
     "floors": "measure.floors",
     "gpu": "run.gpu",
     "metrics": "instruments.metrics",
+    "parallel": "parallel",
     "ptx": "ptx",
     "records": "measure.records",
     "reference": "ladder.reference",

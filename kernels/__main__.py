@@ -1,5 +1,5 @@
 """The command line: python -m kernels list, check, run, trace, sanitize, bench, profile, bits,
-experiments."""
+experiments, parallel."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .ladder.reference import CheckError, inputs
 from .ladder.step import Step, step, steps, with_variants
 from .measure import bench, experiments, floors, profiling
 from .measure.records import MergeError, write
+from .parallel import record as parallel
 from .run import capability, gpu
 from .run.build import CompileError
 from .run.kernel import DEVICES
@@ -162,6 +163,25 @@ def _parser() -> argparse.ArgumentParser:
         help="save the records here; default: kernels/results/GPU/experiments.json",
     )
     deciding.set_defaults(parser=deciding)
+    together = command(
+        _parallel,
+        "parallel",
+        "time products over all GPUs of this machine, and on one products from the host's memory",
+    )
+    together.add_argument(
+        "--sizes",
+        nargs="+",
+        type=_cube,
+        default=parallel.SIZES,
+        metavar="N",
+        help="of M = N = K; default: " + " ".join(map(str, parallel.SIZES)),
+    )
+    together.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="save the records here; default: kernels/results/GPU/parallel.json",
+    )
     bits = command(
         _bits, "bits", "record the SHA-256 of results on the GPU, for tests to compare with"
     )
@@ -328,6 +348,14 @@ def _experiments(options: argparse.Namespace) -> int:
     for name, results in found.items():
         print(f"\n{name}: {experiments.TABLE[name].question}\n{results}")
     return 0
+
+
+def _parallel(options: argparse.Namespace) -> int:
+    try:
+        return parallel.run_cli(options.steps or parallel.usual(), options.sizes, options.output)
+    except CheckError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
 
 
 def _bits(options: argparse.Namespace) -> int:

@@ -1,0 +1,77 @@
+"""Measures, on one GPU, the way to the host's memory and products that are streamed from there."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ladder.reference import assert_close
+from ..ladder.step import Step
+from ..run import gpu
+from . import inputs, stream
+
+ORDER = 16384
+TILES = (512, 1024, 2048, 4096, 8192)
+DEPTH = 4096
+REPEATS = 3
+COPIED = 2**28  # elements: 1 GiB
+
+
+def bandwidths() -> Iterator[list[Any]]:
+    """[direction, 10^9 bytes a second]: up to the GPU, down from it, and each when both go on."""
+    there = [gpu.empty((2**14, COPIED >> 14)) for _ in range(2)]
+    here = [stream.pinned(x.shape) for x in there]
+    world = stream.Streams(_nothing)
+    up = functools.partial(stream.copy, there[0], here[0], world.up)
+    down = functools.partial(stream.copy, here[1], there[1], world.down)
+    for name, copies in (("up", [up]), ("down", [down]), ("both", [up, down])):
+        yield [name, 4 * COPIED / _seconds(functools.partial(_all, copies)) / 1e9]
+
+
+def _all(copies: Sequence[Callable[[], None]]) -> None:
+    for copy in copies:
+        copy()
+    gpu.synchronize()
+
+
+def streamed(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
+    """Products with tiles of several sizes; without a step, the transfers alone."""
+    A, B, C = (stream.pinned((ORDER, ORDER)) for _ in range(3))
+    for matrix, X in (("A", A), ("B", B)):
+        X[...] = gpu.to_host(inputs.whole(matrix, ORDER, ORDER))
+    for tile in TILES:
+        for step in (None, *steps):
+            run = functools.partial(
+                stream.multiply, A, B, C, tile=(tile, DEPTH), step=step or _nothing, device="gpu"
+            )
+            C[...] = np.nan
+            time = _seconds(run)
+            if step is not None:
+                _check(A, B, C)
+            name = step.label if step else None
+            yield {"n": ORDER, "tile": tile, "depth": DEPTH, "step": name, "seconds": time}
+
+
+def _nothing(*_: Any) -> None:
+    """In the place of a product, so that transfers are left."""
+
+
+def _check(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> None:
+    random = np.random.default_rng(0)
+    rows, columns = (random.choice(ORDER, 16, replace=False) for _ in range(2))
+    assert_close(C[np.ix_(rows, columns)], A[rows], B[:, columns])
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    """The median of some, after a first time."""
+    run()
+    times = []
+    for _ in range(REPEATS):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times))

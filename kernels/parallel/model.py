@@ -1,0 +1,183 @@
+"""How long a schedule takes: alpha and beta for transfers, waves of tiles for products.
+
+    seconds of a transfer = alpha + beta * bytes
+    seconds of a product  = launch + waves * (wave + depth * k)
+
+A rank computes its tiles of C in waves, as many at a time as its SMs hold. A round takes as long as
+the slowest rank, and a rank as long as the longer of its transfers and its products, which overlap.
+The five numbers of a `Machine` are fitted to measurements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .schedule import Round, Schedule, square
+
+FLOAT = 4  # bytes
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The speeds of ranks that are all alike, in seconds."""
+
+    alpha: float  # of a transfer, however short
+    beta: float  # of a byte
+    launch: float  # of a product, however small
+    wave: float  # of a wave of tiles, however short their K
+    depth: float  # of a wave for each k
+    tile: tuple[int, int]  # of C, that a block computes
+    slots: int  # tiles at a time
+
+    @property
+    def tflops(self) -> float:
+        """Of full waves with a long K."""
+        return 2e-12 * self.tile[0] * self.tile[1] * self.slots / self.depth
+
+    @property
+    def gbs(self) -> float:
+        """10^9 bytes a second of a long transfer, in each direction."""
+        return 1e-9 / self.beta
+
+    def transfer(self, elements: float, stages: float = 1) -> float:
+        """Seconds of a transfer; of a broadcast with its stages."""
+        return stages * self.alpha + FLOAT * elements * self.beta if elements else 0.0
+
+    def product(self, m: int, n: int, k: int) -> float:
+        """Seconds of a local product of this shape."""
+        tiles = math.ceil(m / self.tile[0]) * math.ceil(n / self.tile[1])
+        if tiles == 0:
+            return 0.0
+        return self.launch + math.ceil(tiles / self.slots) * (self.wave + k * self.depth)
+
+
+class Span(NamedTuple):
+    """What a rank does from when to when, in seconds."""
+
+    rank: int
+    what: str  # "transfer" or "multiply"
+    round: int
+    start: float
+    end: float
+
+
+class Prediction(NamedTuple):
+    seconds: float
+    spans: tuple[Span, ...]
+
+
+def predict(schedule: Schedule, machine: Machine) -> Prediction:
+    """What the rounds of a schedule take on ranks of this kind."""
+    now, spans = 0.0, []
+    for number, one in enumerate(schedule.rounds):
+        moving, computing = _transfers(one, machine), _products(one, machine)
+        for what, times in (("transfer", moving), ("multiply", computing)):
+            spans += [
+                Span(rank, what, number, now, now + time) for rank, time in times.items() if time
+            ]
+        now += max([0.0, *moving.values(), *computing.values()])
+    return Prediction(now, tuple(spans))
+
+
+def _transfers(one: Round, machine: Machine) -> dict[int, float]:
+    """Seconds for each rank: what it sends and what it receives go at the same time."""
+    sent: dict[int, float] = {}
+    received: dict[int, float] = {}
+    for transfer in one.transfers:
+        time = machine.transfer(transfer.block.size, stages(len(transfer.targets)))
+        sent[transfer.source] = sent.get(transfer.source, 0.0) + time
+        for target in transfer.targets:
+            received[target] = received.get(target, 0.0) + time
+    ranks = {*sent, *received}
+    return {rank: max(sent.get(rank, 0.0), received.get(rank, 0.0)) for rank in sorted(ranks)}
+
+
+def stages(targets: int) -> int:
+    """Of a broadcast, in which every rank that has the first bytes hands them on."""
+    return math.ceil(math.log2(targets + 1))
+
+
+def _products(one: Round, machine: Machine) -> dict[int, float]:
+    times: dict[int, float] = {}
+    for product in one.products:
+        (m, n), k = product.c.shape, product.a.shape[1]
+        times[product.rank] = times.get(product.rank, 0.0) + machine.product(m, n, k)
+    return times
+
+
+# -------------------------------------------------------------- many ranks, without their lists
+
+
+def ring_seconds(n: int, ranks: int, machine: Machine) -> float:
+    """`predict` of the ring for square matrices of order n."""
+    part = math.ceil(n / ranks)
+    multiply = machine.product(part, part, n)
+    send = machine.transfer(n * part)
+    return (ranks - 1) * max(multiply, send) + multiply
+
+
+def summa_seconds(n: int, ranks: int, machine: Machine, pieces: int = 1) -> float:
+    """`predict` of SUMMA on the grid nearest to a square, for square matrices of order n."""
+    high, wide = square(ranks)
+    panels = max(high, wide) * pieces  # of a grid whose sides divide one another
+    rows, columns, depth = math.ceil(n / high), math.ceil(n / wide), math.ceil(n / panels)
+    multiply = machine.product(rows, columns, depth)
+    send = machine.transfer((wide > 1) * rows * depth, stages(wide - 1))
+    send += machine.transfer((high > 1) * columns * depth, stages(high - 1))
+    return send + (panels - 1) * max(multiply, send) + multiply
+
+
+def efficiency(seconds_of_one: float, seconds: float, ranks: int) -> float:
+    """The share of linear scaling: 1 if so many ranks are so many times as fast as one."""
+    return seconds_of_one / (ranks * seconds)
+
+
+# ---------------------------------------------------------------------------- from measurements
+
+
+def fit_transfers(measured: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """alpha and beta from (bytes, seconds), with the least relative errors."""
+    columns = [[1.0, size] for size, _ in measured]
+    alpha, beta = _fit(columns, [seconds for _, seconds in measured])
+    return alpha, beta
+
+
+def fit_products(
+    measured: Sequence[tuple[int, int, int, float]], tile: tuple[int, int], slots: int
+) -> tuple[float, float, float]:
+    """launch, wave and depth from (m, n, k, seconds)."""
+    columns = []
+    for m, n, k, _ in measured:
+        waves = math.ceil(math.ceil(m / tile[0]) * math.ceil(n / tile[1]) / slots)
+        columns.append([1.0, waves, waves * k])
+    launch, wave, depth = _fit(columns, [row[3] for row in measured])
+    return launch, wave, depth
+
+
+def _fit(columns: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[float]:
+    """The factors, none below zero, for which the sums of the columns come nearest to the
+    seconds: least squares of the relative errors."""
+    table = np.array(columns) / np.array(seconds)[:, None]
+    kept = list(range(table.shape[1]))
+    while True:
+        factors, *_ = np.linalg.lstsq(table[:, kept], np.ones(len(table)), rcond=None)
+        if min(factors) >= 0:
+            break
+        kept.pop(int(np.argmin(factors)))
+    found = [0.0] * table.shape[1]
+    for index, factor in zip(kept, factors):
+        found[index] = float(factor)
+    return found
+
+
+def to_json(machine: Machine) -> dict:
+    return asdict(machine)
+
+
+def from_json(data: dict) -> Machine:
+    return Machine(**data | {"tile": tuple(data["tile"])})

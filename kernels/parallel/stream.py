@@ -1,0 +1,215 @@
+"""A product that is larger than the memory of the GPU: matrices stay in the host's memory.
+
+C is computed tile by tile. For each tile, panels of A and B come up to the GPU while those before
+them are multiplied, and the finished tile goes down while the next one is computed. This is a
+`Schedule`, of a host that has everything and one rank that has nothing but buffers.
+
+A tile of t x t takes 4 * 2 t bytes and 2 t^2 operations for each k, t / 4 operations a byte: the
+larger the tiles, the less the connection between host and GPU matters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..run import gpu
+from .multiply import execute, product_of
+from .ranks import Ranks
+from .schedule import HOST, Block, Product, Round, Schedule, Transfer, cut
+from .verify import verify
+
+GRANULE = 256  # sides of tiles are multiples of this, as the tiles of blocks divide it
+PINNED = 1  # cudaMemoryTypeHost, as the driver says of page-locked memory
+
+
+def plan(M: int, N: int, K: int, tile: int, depth: int, reads_c: bool = False) -> Schedule:
+    """Tiles of C of at most tile x tile, computed with panels of A and B at most `depth` deep.
+
+    Tiles and panels are gone through like a snake, so that from one to the next a block that is
+    used again need not be sent again. `reads_c`: tiles of C are sent up first, for a beta.
+    """
+    if min(tile, depth) < 1:
+        raise ValueError(f"tiles of {tile} and panels of {depth}: 1 at least")
+    pieces = lambda size, most: cut(size, max(1, math.ceil(size / most)))
+    rows, columns, inner = pieces(M, tile), pieces(N, tile), pieces(K, depth)
+    steps = []
+    for i, high in enumerate(rows):
+        for wide in columns if i % 2 == 0 else columns[::-1]:
+            c = Block("C", high, wide)
+            backwards = len(steps) // len(inner) % 2
+            for n, deep in enumerate(inner[::-1] if backwards else inner):
+                steps.append((Block("A", high, deep), Block("B", deep, wide), c, n == 0))
+    rounds = []
+    before: set[Block] = set()
+    for number in range(len(steps) + 2):
+        transfers: list[Transfer] = []
+        products: list[Product] = []
+        if number < len(steps):
+            a, b, c, first = steps[number]
+            up = {a, b, *([c] if first and reads_c else [])}
+            transfers += [Transfer(block, HOST, (0,)) for block in sorted(up - before)]
+            before = {a, b}
+        if 0 < number <= len(steps):
+            products.append(Product(0, *steps[number - 1]))
+        if number > 1:
+            *_, c, _ = steps[number - 2]
+            if number > len(steps) or steps[number - 1][2] != c:  # the tile is finished
+                transfers.append(Transfer(c, 0, (HOST,)))
+        rounds.append(Round(tuple(transfers), tuple(products)))
+    whole = Block("A", (0, M), (0, K)), Block("B", (0, K), (0, N)), Block("C", (0, M), (0, N))
+    return Schedule(f"stream {tile} x {depth}", (M, N, K), 1, {HOST: whole}, tuple(rounds))
+
+
+def fit(M: int, N: int, K: int, memory: int) -> tuple[int, int]:
+    """The largest tile, and panels a quarter as deep, whose buffers fit in so many bytes.
+
+    There are two tiles of C, one that is computed and one on its way, and two panels of A and of
+    B: 2 t^2 + 4 t (t / 4) elements. Raises ValueError for less memory than the smallest needs.
+    """
+    side = math.isqrt(memory // 12)
+    if side < 4:
+        raise ValueError(f"{memory} bytes hold no tiles: 192 at least")
+    round_down = lambda size: size // GRANULE * GRANULE or size
+    return round_down(min(side, max(M, N, 1))), max(1, round_down(min(side // 4, max(K, 1))))
+
+
+def multiply(
+    A: np.ndarray,
+    B: np.ndarray,
+    C: np.ndarray | None = None,
+    alpha: float = 1,
+    beta: float = 0,
+    *,
+    memory: int | None = None,
+    tile: tuple[int, int] | None = None,
+    step: Any = None,
+    device: str = "auto",
+) -> np.ndarray:
+    """C = alpha A B + beta C of NumPy matrices, through a GPU that need not hold them.
+
+    `memory`: bytes of the GPU's memory for buffers, of all that is free nine tenths unless given;
+    `tile`: the side of a tile of C and the depth of panels instead. The matrices' memory is
+    page-locked for the call, so that the GPU can copy from it by itself; `pinned` gives a matrix
+    whose memory is locked from the start, which saves that time. `device`: "auto", "gpu" or
+    "host", which carries out the same schedule in this process. Raises NoGPU and ValueError.
+    """
+    on_gpu = device == "gpu" or (device == "auto" and gpu.available())
+    (M, K), (rows, N) = A.shape, B.shape
+    if rows != K:
+        raise ValueError(f"A is {A.shape} and B is {B.shape}: A needs as many columns as B rows")
+    for name, X in (("A", A), ("B", B), ("C", C)):
+        if X is not None and (not isinstance(X, np.ndarray) or X.dtype != np.float32):
+            raise TypeError(f"{name} must be a float32 array of NumPy")
+    if C is None:
+        if beta != 0:
+            raise ValueError(f"beta = {beta} scales C, so C must be given")
+        C = np.empty((M, N), np.float32)
+    if C.shape != (M, N):
+        raise ValueError(f"C is {C.shape}, and A B is {(M, N)}")
+    if tile is None:
+        tile = fit(M, N, K, _free() if memory is None and on_gpu else memory or 2**30)
+    schedule = plan(M, N, K, *tile, reads_c=beta != 0)
+    verify(schedule)
+    product = product_of(step, on_gpu)
+    parts = {"A": [A], "B": [B], "C": [C]}
+    if not on_gpu:
+        execute(schedule, Ranks(product, alpha), parts, beta)
+        return C
+    gpu.require()
+    with _locked(A, B, C):
+        world = Streams(product, alpha)
+        execute(schedule, world, parts, beta)
+        gpu.synchronize()
+    return C
+
+
+def _free() -> int:
+    import cupy
+
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    return int(0.9 * free)
+
+
+def pinned(shape: tuple[int, int]) -> np.ndarray:
+    """A float32 matrix in page-locked memory of the host. Raises NoGPU."""
+    gpu.require()
+    import cupyx
+
+    return cupyx.empty_pinned(shape, np.float32)
+
+
+@contextlib.contextmanager
+def _locked(*arrays: np.ndarray) -> Iterator[None]:
+    """Page-lock what is not locked yet: only then do copies run beside kernels."""
+    from cupy.cuda import runtime
+
+    done = []
+    try:
+        for array in arrays:
+            address = array.ctypes.data
+            if array.nbytes and runtime.pointerGetAttributes(address).type != PINNED:
+                runtime.hostRegister(address, array.nbytes, 0)
+                done.append(address)
+        yield
+    finally:
+        for address in done:
+            runtime.hostUnregister(address)
+
+
+class Streams:
+    """The GPU as the one rank: a stream for what comes up, one for what goes down, one for
+    products. Each round waits for all of the round before."""
+
+    def __init__(self, product: Any, alpha: float = 1):
+        import cupy
+
+        self.product, self.alpha = product, alpha
+        self.up, self.down, self.compute = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
+        self.before = [cupy.cuda.get_current_stream().record()]
+
+    def empty(self, rank: int, size: int) -> Any:
+        return gpu.empty(size)
+
+    def round(self, moves: Sequence[Any], works: Sequence[Any]) -> None:
+        for stream in (self.up, self.down, self.compute):
+            for event in self.before:
+                stream.wait_event(event)
+        for move in moves:
+            for target, array in move.targets:
+                copy(array, move.source, self.down if target == HOST else self.up)
+        with self.compute:
+            for work in works:
+                self.product(work.a, work.b, work.c, self.alpha, work.beta)
+        self.before = [stream.record() for stream in (self.up, self.down, self.compute)]
+
+    def finish(self) -> None:
+        import cupy
+
+        for event in self.before:
+            cupy.cuda.get_current_stream().wait_event(event)
+
+
+def copy(target: Any, source: Any, stream: Any) -> None:
+    """Queue the copy of a matrix between host and GPU, of which the host's is part of a larger."""
+    from cupy.cuda import runtime
+
+    to_gpu = gpu.is_device_array(target)
+    kind = runtime.memcpyHostToDevice if to_gpu else runtime.memcpyDeviceToHost
+    place = lambda x: gpu.address(x) if gpu.is_device_array(x) else x.ctypes.data
+    rows, columns = source.shape
+    if source.size:
+        runtime.memcpy2DAsync(
+            place(target),
+            target.strides[0],
+            place(source),
+            source.strides[0],
+            4 * columns,
+            rows,
+            kind,
+            stream.ptr,
+        )

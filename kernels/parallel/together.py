@@ -1,0 +1,229 @@
+"""Measures what several GPUs do: transfers, whole products, and their parts alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ladder.reference import assert_close
+from ..ladder.step import Step
+from ..run import gpu
+from . import clock, inputs, nccl
+from .multiply import execute, multiply, product_of
+from .schedule import Schedule, gather, ring, square, summa
+
+LINKS = ("ring", "broadcast", "engines")
+MESSAGES = tuple(4**n for n in range(6, 16))  # bytes: 4 KiB to 1 GiB
+PIECES = 4  # panels of K for each that a rank has, in SUMMA
+CHECKED = 8  # rows, and as many columns, of every part of C
+
+
+# ---------------------------------------------------------------------------- transfers
+
+
+def links(kind: str, count: int) -> Iterator[list[Any]]:
+    """[bytes, seconds] of transfers alone: by NCCL each GPU to the one before it ("ring") or one to
+    all others ("broadcast"); or the ring by the GPUs' copy engines, without NCCL ("engines")."""
+    devices = range(count)
+    for size in MESSAGES:
+        source, target = (
+            [_on(device, gpu.empty, size // 4) for device in devices] for _ in range(2)
+        )
+        yield [size, clock.median(devices, _TRANSFERS[kind], source, target)]
+
+
+def _on(device: int, make: Callable[..., Any], *args: Any) -> Any:
+    with nccl.device(device):
+        return make(*args)
+
+
+def _queues(count: int) -> list[int]:
+    """The current stream of each GPU."""
+    return [_on(device, nccl.current_stream).ptr for device in range(count)]
+
+
+def _by_nccl(call: Callable[..., None], source: Sequence[Any], target: Sequence[Any]) -> None:
+    """One group of calls, of each GPU's communicator."""
+    library = nccl.load()
+    queues = _queues(len(source))
+    library.groupStart()
+    for rank, one in enumerate(nccl.communicators(tuple(range(len(source))))):
+        sent, received = gpu.address(source[rank]), gpu.address(target[rank])
+        call(one, rank, sent, received, source[rank].size, library.NCCL_FLOAT32, queues[rank])
+    library.groupEnd()
+
+
+def _ring(source: Sequence[Any], target: Sequence[Any]) -> None:
+    count = len(source)
+
+    def call(one, rank, sent, received, size, kind, queue):
+        one.send(sent, size, kind, (rank - 1) % count, queue)
+        one.recv(received, size, kind, (rank + 1) % count, queue)
+
+    _by_nccl(call, source, target)
+
+
+def _broadcast(source: Sequence[Any], target: Sequence[Any]) -> None:
+    def call(one, _, sent, received, size, kind, queue):
+        one.broadcast(sent, received, size, kind, 0, queue)
+
+    _by_nccl(call, source, target)
+
+
+def _engines(source: Sequence[Any], target: Sequence[Any]) -> None:
+    from cupy.cuda import runtime
+
+    queues = _queues(len(source))
+    for rank, array in enumerate(source):
+        to = (rank - 1) % len(source)
+        with nccl.device(rank):
+            ends = gpu.address(target[to]), to, gpu.address(array), rank
+            runtime.memcpyPeerAsync(*ends, array.nbytes, queues[rank])
+
+
+_TRANSFERS = {"ring": _ring, "broadcast": _broadcast, "engines": _engines}
+
+
+# ---------------------------------------------------------------------------- whole products
+
+
+def schedules(n: int, count: int) -> list[Schedule]:
+    """What is timed on so many GPUs."""
+    return [ring(n, n, n, count), summa(n, n, n, square(count), PIECES), gather(n, n, n, count)]
+
+
+def parts_of(schedule: Schedule) -> dict[str, list[Any]]:
+    """The parts of A and B on their GPUs, and room for those of C, full of NaN."""
+    _, N, K = schedule.shape
+    parts: dict[str, list[Any]] = {"A": [], "B": [], "C": []}
+    for rank in range(schedule.ranks):
+        a, b, c = schedule.homes[rank]
+        with nccl.device(rank):
+            parts["A"].append(inputs.on_gpu(a, K))
+            parts["B"].append(inputs.on_gpu(b, N))
+            parts["C"].append(gpu.empty(c.shape))
+            gpu.fill_bytes(parts["C"][-1], 0xFF)
+    return parts
+
+
+def scaling(steps: Sequence[Step], sizes: Sequence[int], count: int) -> Iterator[dict[str, Any]]:
+    """Whole products, in turn with the same on one GPU."""
+    for n in sizes:
+        plans = schedules(n, count) + ([ring(n, n, n, 2)] if count > 2 else [])
+        A, B, C = inputs.whole("A", n, n), inputs.whole("B", n, n), gpu.empty((n, n))
+        for step in steps:
+            alone = functools.partial(step, A, B, C)
+            alone()
+            for plan in plans:
+                yield _compared(step, plan, alone, C)
+
+
+def _compared(step: Step, plan: Schedule, alone: Callable[[], Any], C: Any) -> dict[str, Any]:
+    """One row: the median times, checked results, and whether C has the bits of one GPU."""
+    parts = parts_of(plan)
+    work = functools.partial(multiply, parts["A"], parts["B"], plan, parts["C"], step=step)
+    work()
+    _check(plan, parts["C"])
+    single, times = [], []
+    for _ in range(clock.REPEATS):
+        single.append(clock.seconds([0], alone))
+        times.append(clock.seconds(range(plan.ranks), work))
+    one, all_of_them = float(np.median(single)), float(np.median(times))
+    return {
+        "step": step.label,
+        "schedule": plan.name,
+        "n": plan.shape[0],
+        "gpus": plan.ranks,
+        "seconds": all_of_them,
+        "slowest": max(times),
+        "single": one,
+        "of_linear": one / (plan.ranks * all_of_them),
+        "same_bits": _same(plan, parts["C"], C),
+    }
+
+
+def _check(plan: Schedule, parts: Sequence[Any]) -> None:
+    """Raise CheckError unless some rows and columns of every part are right."""
+    M, N, K = plan.shape
+    random = np.random.default_rng(0)
+    for rank, (block, part) in enumerate(zip(plan.parts("C"), parts)):
+        rows, columns = (
+            np.sort(random.choice(size, min(size, CHECKED), replace=False)) for size in block.shape
+        )
+        with nccl.device(rank):
+            found = gpu.to_host(part[rows][:, columns])
+        A = inputs.elements("A", rows + block.rows[0], np.arange(K), K)
+        B = inputs.elements("B", np.arange(K), columns + block.columns[0], N)
+        assert_close(found, A, B)
+
+
+def _same(plan: Schedule, parts: Sequence[Any], C: Any) -> bool:
+    """Whether all elements have the bits of one GPU's C, which is on the first."""
+    for block, part in zip(plan.parts("C"), parts):
+        here = gpu.empty(part.shape)
+        here.data.copy_from_device(part.data, part.nbytes)
+        theirs = C[slice(*block.rows), slice(*block.columns)]
+        if not bool((theirs.view(np.uint32) == here.view(np.uint32)).all()):
+            return False
+    return True
+
+
+# ---------------------------------------------------------------------------- their parts
+
+
+class _Products(nccl.Gpus):
+    """Products without transfers, as fast as they would be if all were there already."""
+
+    def round(self, moves: Sequence[Any], works: Sequence[Any]) -> None:
+        super().round([], works)
+
+
+def _nothing(*_: Any) -> None:
+    """In the place of a product, so that transfers are left."""
+
+
+def apart(steps: Sequence[Step], n: int, count: int) -> Iterator[dict[str, Any]]:
+    """Seconds of the transfers without the products, and of the products without them."""
+    devices = range(count)
+
+    def run(world: Any, plan: Schedule, product: Any, parts: dict[str, list[Any]]) -> float:
+        return clock.median(devices, lambda: execute(plan, world(devices, product), parts, 0))
+
+    for plan in schedules(n, count):
+        parts = parts_of(plan)
+        row = {"schedule": plan.name, "n": n, "gpus": count}
+        yield row | {"only": "transfers", "seconds": run(nccl.Gpus, plan, _nothing, parts)}
+        for step in steps:
+            time = run(_Products, plan, product_of(step, True), parts)
+            yield row | {"only": step.label, "seconds": time}
+
+
+def timelines(steps: Sequence[Step], n: int, count: int) -> dict[str, list[list[Any]]]:
+    """[rank, what, round, start, end] of one run of each schedule, in seconds."""
+    return {
+        f"{plan.name}, {step.label}": _timeline(plan, step)
+        for plan in schedules(n, count)
+        for step in steps
+    }
+
+
+def _timeline(plan: Schedule, step: Step) -> list[list[Any]]:
+    devices, product, parts = range(plan.ranks), product_of(step, True), parts_of(plan)
+    spans: list[nccl.Span] = []
+    begins: list[Any] = []
+
+    def work() -> None:
+        spans.clear()
+        begins[:] = [_on(device, gpu.event) for device in devices]
+        execute(plan, nccl.Gpus(devices, product, spans=spans), parts, 0)
+
+    work()
+    clock.seconds(devices, work)
+    since = lambda rank, event: round(gpu.elapsed_ms(begins[rank], event) / 1000, 7)
+    return [
+        [one.rank, one.what, one.round, since(one.rank, one.start), since(one.rank, one.end)]
+        for one in spans
+    ]

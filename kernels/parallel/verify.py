@@ -1,0 +1,149 @@
+"""Whether a schedule computes the product: every fault that a list of rounds can have, in words."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from .schedule import HOST, Block, Product, Range, Schedule
+from .slots import at_home
+
+
+class ScheduleError(ValueError):
+    """A schedule that does not compute the product; the message says where."""
+
+
+def verify(schedule: Schedule) -> None:
+    """Raise ScheduleError unless the schedule computes C = A B.
+
+    Each rank may use only what it has at home or has received in an earlier round, a rank receives
+    a block from one sender at a time, every element of C gets every k exactly once, and C is at
+    home in the end.
+    """
+    _homes(schedule)
+    held = _follow(schedule)
+    _sums(schedule)
+    for product in (product for one in schedule.rounds for product in one.products):
+        home = next(r for r, parts in schedule.homes.items() if parts[2].holds(product.c))
+        if home != product.rank and (home, product.c) not in held:
+            raise ScheduleError(
+                f"{product.c} is computed by {_name(product.rank)} and never sent home, to "
+                f"{_name(home)}"
+            )
+
+
+def _name(rank: int) -> str:
+    return "the host" if rank == HOST else f"rank {rank}"
+
+
+def _homes(schedule: Schedule) -> None:
+    M, N, K = schedule.shape
+    whole = Block("A", (0, M), (0, K)), Block("B", (0, K), (0, N)), Block("C", (0, M), (0, N))
+    for matrix in whole:
+        _tiles(list(schedule.parts(matrix.matrix)), matrix, "at home")
+
+
+def _tiles(blocks: list[Block], whole: Block, what: str) -> None:
+    """Raise unless the blocks are the whole, each element once."""
+    for one, two in combinations([block for block in blocks if block.size], 2):
+        if _overlap(one.rows, two.rows) and _overlap(one.columns, two.columns):
+            raise ScheduleError(f"{one} and {two} overlap {what}")
+    strangers = [block for block in blocks if block.size and not whole.holds(block)]
+    if strangers or sum(block.size for block in blocks) != whole.size:
+        raise ScheduleError(f"what is {what} of {whole.matrix} is not all of {whole}")
+
+
+def _overlap(one: Range, two: Range) -> bool:
+    return one[0] < two[1] and two[0] < one[1]
+
+
+def _follow(schedule: Schedule) -> set[tuple[int, Block]]:
+    """Go through the rounds with what each rank has; returns all that was received."""
+    held: set[tuple[int, Block]] = set()
+    begun: dict[tuple[int, Block], Product] = {}  # blocks of C with the product before
+
+    def has(rank: int, block: Block) -> bool:
+        if block.matrix == "C":  # which is at home only once it has been computed
+            return (rank, block) in begun or (rank, block) in held or _given(schedule, rank, block)
+        return (rank, block) in held or at_home(schedule, rank, block)
+
+    for number, one in enumerate(schedule.rounds):
+        arriving: set[tuple[int, Block]] = set()
+        computing: dict[tuple[int, Block], Product] = {}
+        for transfer in one.transfers:
+            for rank in (transfer.source, *transfer.targets):
+                _require_rank(schedule, rank, number)
+            if not has(transfer.source, transfer.block):
+                raise ScheduleError(
+                    f"round {number}: {_name(transfer.source)} sends {transfer.block}, which it "
+                    "does not have"
+                )
+            for target in transfer.targets:
+                if (target, transfer.block) in arriving or target == transfer.source:
+                    raise ScheduleError(
+                        f"round {number}: {_name(target)} receives {transfer.block} twice, or "
+                        "from itself"
+                    )
+                arriving.add((target, transfer.block))
+        for product in one.products:
+            _product(schedule, product, number, has)
+            key = product.rank, product.c
+            if product.first == (key in begun or key in computing):
+                raise ScheduleError(
+                    f"round {number}: {_name(product.rank)} computes {product.c}, and `first` is "
+                    f"{product.first}"
+                )
+            computing[key] = product
+        for transfer in one.transfers:
+            if (transfer.source, transfer.block) in computing:
+                raise ScheduleError(
+                    f"round {number}: {_name(transfer.source)} sends {transfer.block} while it "
+                    "computes it"
+                )
+        held |= arriving
+        begun |= computing
+    return held
+
+
+def _given(schedule: Schedule, rank: int, block: Block) -> bool:
+    """Whether this is part of the C that the caller may have given, on the host."""
+    return rank == HOST and at_home(schedule, rank, block)
+
+
+def _require_rank(schedule: Schedule, rank: int, number: int) -> None:
+    if rank not in (*range(schedule.ranks), *schedule.homes):
+        raise ScheduleError(f"round {number}: there is no rank {rank}")
+
+
+def _product(schedule: Schedule, product: Product, number: int, has) -> None:
+    rank, a, b, c, _ = product
+    where = f"round {number}: {_name(rank)}"
+    _require_rank(schedule, rank, number)
+    if rank == HOST:
+        raise ScheduleError(f"{where} multiplies, which it cannot")
+    for block in (a, b):
+        if not has(rank, block):
+            raise ScheduleError(f"{where} multiplies with {block}, which it does not have")
+    if (a.matrix, b.matrix, c.matrix) != ("A", "B", "C"):
+        raise ScheduleError(f"{where} multiplies {a} and {b} into {c}")
+    if a.columns != b.rows or c.rows != a.rows or c.columns != b.columns:
+        raise ScheduleError(f"{where} multiplies {a} and {b}, which do not give {c}")
+
+
+def _sums(schedule: Schedule) -> None:
+    """Every element of C is one block's, and that block gets every k once."""
+    M, N, K = schedule.shape
+    inner: dict[Block, list[Range]] = {}
+    for one in schedule.rounds:
+        for product in one.products:
+            inner.setdefault(product.c, []).append(product.a.columns)
+    _tiles(list(inner), Block("C", (0, M), (0, N)), "computed")
+    for c, ranges in inner.items():
+        at = 0
+        for start, end in sorted(ranges):
+            if start != at:
+                twice = "twice" if start < at else "never"
+                low, high = sorted((start, at))
+                raise ScheduleError(f"{c} gets the products of k from {low} to {high} {twice}")
+            at = end
+        if at != K and c.size:
+            raise ScheduleError(f"{c} gets the products of k from {at} to {K} never")
