@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 from ..run import gpu
 from . import nccl
 
-REPEATS = 5
+REPEATS = 3  # of each, and
+SECONDS = 0.3  # for each
 SCRATCH = 2**31  # bytes of a write, which takes half a millisecond on an H200
 HEAD_START = 8  # writes that keep the GPUs busy while Python queues what is timed
 
@@ -42,8 +44,22 @@ def _scratch(device: int) -> Any:
     return gpu.empty(SCRATCH, np.uint8)
 
 
+def in_turn(works: Sequence[tuple[Sequence[int], Callable[[], Any]]]) -> list[list[float]]:
+    """Seconds of each of the works, on its GPUs, again and again and one after the other.
+
+    All are done once before, when code is loaded and connections are made.
+    """
+    for _, work in works:
+        work()
+    times: list[list[float]] = [[] for _ in works]
+    begin = time.perf_counter()
+    while len(times[0]) < REPEATS or time.perf_counter() - begin < SECONDS * len(works):
+        for mine, (devices, work) in zip(times, works):
+            mine.append(seconds(devices, work))
+    return times
+
+
 def median(devices: Sequence[int], work: Callable[..., Any], *args: Any) -> float:
-    """Seconds of work(*args), after a first time in which code is loaded and links are made."""
-    run = functools.partial(work, *args)
-    run()
-    return float(np.median([seconds(devices, run) for _ in range(REPEATS)]))
+    """Seconds of work(*args) by itself."""
+    (times,) = in_turn([(devices, functools.partial(work, *args))])
+    return float(np.median(times))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,8 @@ def run_cli(steps: Sequence[Step], sizes: Sequence[int], output: Path | None) ->
     path = output or recorded_path(gpu.device().name, PARALLEL)
     section: dict[str, Any] = {"provenance": _provenance(count)}
     print(section["provenance"], flush=True)
-    for name, rows in _measured(steps, sizes, count):
-        section[name] = rows
+    for name, measure in sections(steps, sizes, count).items():
+        section[name] = measure()
         found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         write(path, json.dumps(found | {str(count): section}) + "\n")
     print(f"saved in {path}")
@@ -65,18 +65,24 @@ def _provenance(count: int) -> dict[str, Any]:
     )
 
 
-def _measured(steps: Sequence[Step], sizes: Sequence[int], count: int) -> Iterator[tuple[str, Any]]:
-    """The names and rows of a section, in the order in which they are measured."""
-    yield "kernels", {step.label: _kernel(step) for step in steps}
+def sections(
+    steps: Sequence[Step], sizes: Sequence[int], count: int
+) -> dict[str, Callable[[], Any]]:
+    """What is measured on so many GPUs, by name, in this order."""
+    largest = max(sizes)
+    kernels = {"kernels": lambda: {step.label: _kernel(step) for step in steps}}
     if count == 1:
-        yield "products", {step.label: shown(_products(step)) for step in steps}
-        yield "bandwidths", shown(host.bandwidths())
-        yield "streamed", shown(host.streamed(steps))
-        return
-    yield "links", {kind: shown(together.links(kind, count)) for kind in together.LINKS}
-    yield "scaling", shown(together.scaling(steps, sizes, count))
-    yield "parts", shown(together.apart(steps, max(sizes), count))
-    yield "timelines", together.timelines(steps, max(sizes), count)
+        return kernels | {
+            "products": lambda: {step.label: shown(_products(step)) for step in steps},
+            "bandwidths": lambda: shown(host.bandwidths()),
+            "streamed": lambda: shown(host.streamed(steps)),
+        }
+    return kernels | {
+        "links": lambda: {kind: shown(together.links(kind, count)) for kind in together.LINKS},
+        "scaling": lambda: shown(together.scaling(steps, sizes, count)),
+        "parts": lambda: shown(together.apart(steps, largest, count)),
+        "timelines": lambda: together.timelines(steps, largest, count),
+    }
 
 
 def shown(rows: Iterator[Any]) -> list[Any]:

@@ -113,36 +113,33 @@ def scaling(steps: Sequence[Step], sizes: Sequence[int], count: int) -> Iterator
     """Whole products, in turn with the same on one GPU."""
     for n in sizes:
         plans = schedules(n, count) + ([ring(n, n, n, 2)] if count > 2 else [])
-        A, B, C = inputs.whole("A", n, n), inputs.whole("B", n, n), gpu.empty((n, n))
+        matrices = inputs.whole("A", n, n), inputs.whole("B", n, n), gpu.empty((n, n))
+        every = [parts_of(plan) for plan in plans]
         for step in steps:
-            alone = functools.partial(step, A, B, C)
-            alone()
-            for plan in plans:
-                yield _compared(step, plan, alone, C)
-
-
-def _compared(step: Step, plan: Schedule, alone: Callable[[], Any], C: Any) -> dict[str, Any]:
-    """One row: the median times, checked results, and whether C has the bits of one GPU."""
-    parts = parts_of(plan)
-    work = functools.partial(multiply, parts["A"], parts["B"], plan, parts["C"], step=step)
-    work()
-    _check(plan, parts["C"])
-    single, times = [], []
-    for _ in range(clock.REPEATS):
-        single.append(clock.seconds([0], alone))
-        times.append(clock.seconds(range(plan.ranks), work))
-    one, all_of_them = float(np.median(single)), float(np.median(times))
-    return {
-        "step": step.label,
-        "schedule": plan.name,
-        "n": plan.shape[0],
-        "gpus": plan.ranks,
-        "seconds": all_of_them,
-        "slowest": max(times),
-        "single": one,
-        "of_linear": one / (plan.ranks * all_of_them),
-        "same_bits": _same(plan, parts["C"], C),
-    }
+            works: list[tuple[Any, Callable[[], Any]]]
+            works = [([0], functools.partial(step, *matrices))]
+            for plan, parts in zip(plans, every):
+                operands = parts["A"], parts["B"], plan, parts["C"]
+                work = functools.partial(multiply, *operands, step=step)
+                works.append((range(plan.ranks), work))
+            single, *times = clock.in_turn(works)
+            for plan, parts, mine in zip(plans, every, times):
+                _check(plan, parts["C"])
+                one, together = float(np.median(single)), float(np.median(mine))
+                yield {
+                    "step": step.label,
+                    "schedule": plan.name,
+                    "n": n,
+                    "gpus": plan.ranks,
+                    "seconds": together,
+                    "slowest": max(mine),
+                    "single": one,
+                    "of_linear": one / (plan.ranks * together),
+                    "repeats": len(mine),
+                    "same_bits": _same(plan, parts["C"], matrices[2]),
+                }
+                for rank, part in enumerate(parts["C"]):
+                    _on(rank, gpu.fill_bytes, part, 0xFF)
 
 
 def _check(plan: Schedule, parts: Sequence[Any]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+
+import numpy as np
 
 from .schedule import HOST, Block, Product, Range, Schedule
 from .slots import at_home
@@ -44,16 +45,20 @@ def _homes(schedule: Schedule) -> None:
 
 def _tiles(blocks: list[Block], whole: Block, what: str) -> None:
     """Raise unless the blocks are the whole, each element once."""
-    for one, two in combinations([block for block in blocks if block.size], 2):
-        if _overlap(one.rows, two.rows) and _overlap(one.columns, two.columns):
-            raise ScheduleError(f"{one} and {two} overlap {what}")
-    strangers = [block for block in blocks if block.size and not whole.holds(block)]
-    if strangers or sum(block.size for block in blocks) != whole.size:
-        raise ScheduleError(f"what is {what} of {whole.matrix} is not all of {whole}")
-
-
-def _overlap(one: Range, two: Range) -> bool:
-    return one[0] < two[1] and two[0] < one[1]
+    blocks = [block for block in blocks if block.size]
+    for block in blocks:
+        if not whole.holds(block):
+            raise ScheduleError(f"{block} is {what}, and the matrix is {whole}")
+    rows = sorted({edge for block in (whole, *blocks) for edge in block.rows})
+    columns = sorted({edge for block in (whole, *blocks) for edge in block.columns})
+    times = np.zeros((len(rows) - 1, len(columns) - 1), int)  # of the areas between the edges
+    for block in blocks:
+        top, bottom = map(rows.index, block.rows)
+        left, right = map(columns.index, block.columns)
+        times[top:bottom, left:right] += 1
+    for i, j in np.argwhere(times != 1):
+        area = Block(whole.matrix, (rows[i], rows[i + 1]), (columns[j], columns[j + 1]))
+        raise ScheduleError(f"{area} is {what} {'twice' if times[i, j] else 'nowhere'}")
 
 
 def _follow(schedule: Schedule) -> set[tuple[int, Block]]:
