@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..run import gpu
-from . import nccl
+from ..run.queues import device as on
 
 REPEATS = 3  # of each, and
 SECONDS = 0.3  # for each
@@ -22,19 +22,19 @@ def seconds(devices: Sequence[int], work: Callable[[], Any]) -> float:
     """Of the work on the slowest of the GPUs, with cold caches."""
     begins, ends = [], []
     for device in devices:
-        with nccl.device(device):
+        with on(device):
             gpu.synchronize()
             for _ in range(HEAD_START):
                 gpu.fill_bytes(_scratch(device), 0)
     for device in devices:
-        with nccl.device(device):
+        with on(device):
             begins.append(gpu.event())
     work()
     for device in devices:
-        with nccl.device(device):
+        with on(device):
             ends.append(gpu.event())
     for device in devices:
-        with nccl.device(device):
+        with on(device):
             gpu.synchronize()
     return max(gpu.elapsed_ms(*pair) for pair in zip(begins, ends)) / 1000
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ladder.reference import assert_close
 from ..ladder.step import Step
-from ..run import gpu
+from ..run import gpu, queues
 from . import inputs, stream
 
 ORDER = 16384
@@ -24,10 +24,10 @@ COPIED = 2**28  # elements: 1 GiB
 def bandwidths() -> Iterator[list[Any]]:
     """[direction, 10^9 bytes a second]: up to the GPU, down from it, and each when both go on."""
     there = [gpu.empty((2**14, COPIED >> 14)) for _ in range(2)]
-    here = [stream.pinned(x.shape) for x in there]
+    here = [queues.pinned(x.shape) for x in there]
     world = stream.Streams(_nothing)
-    up = functools.partial(stream.copy, there[0], here[0], world.up)
-    down = functools.partial(stream.copy, here[1], there[1], world.down)
+    up = functools.partial(queues.copy_matrix, there[0], here[0], world.up)
+    down = functools.partial(queues.copy_matrix, here[1], there[1], world.down)
     for name, copies in (("up", [up]), ("down", [down]), ("both", [up, down])):
         yield [name, 4 * COPIED / _seconds(functools.partial(_all, copies)) / 1e9]
 
@@ -40,7 +40,7 @@ def _all(copies: Sequence[Callable[[], None]]) -> None:
 
 def streamed(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
     """Products with tiles of several sizes; without a step, the transfers alone."""
-    A, B, C = (stream.pinned((ORDER, ORDER)) for _ in range(3))
+    A, B, C = (queues.pinned((ORDER, ORDER)) for _ in range(3))
     for matrix, X in (("A", A), ("B", B)):
         X[...] = gpu.to_host(inputs.whole(matrix, ORDER, ORDER))
     for tile in TILES:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ladder.choose import sgemm
 from ..ladder.step import step as step_of
-from ..run import gpu
+from ..run import gpu, queues
 from .ranks import Ranks
 from .schedule import Block, Schedule, ring
 from .slots import at_home, slots
@@ -82,7 +82,7 @@ def multiply(
     on_gpus = _require_parts(schedule, given)
     product = product_of(step, on_gpus)
     if on_gpus:
-        from .nccl import Gpus
+        from .gpus import Gpus
 
         world: Any = Gpus([part.device.id for part in given["A"]], product, alpha)
     else:
@@ -184,11 +184,23 @@ def _by_numpy(a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
 def _by_step(step: Any, a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
     """Steps take whole matrices: what is part of one is copied, which next to a product is
     little."""
-    a, b = (x if x.flags.c_contiguous else x.copy() for x in (a, b))
-    if c.flags.c_contiguous:
-        step(a, b, c, alpha, beta)
+    a, b, whole = (x if x.flags.c_contiguous else _copied(x) for x in (a, b, c))
+    step(a, b, whole, alpha, beta)
+    if whole is not c:
+        _put(c, whole)
+
+
+def _copied(x: Any) -> Any:
+    made = gpu.empty(x.shape) if gpu.is_device_array(x) else np.empty(x.shape, np.float32)
+    _put(made, x)
+    return made
+
+
+def _put(target: Any, source: Any) -> None:
+    if gpu.is_device_array(target):
+        queues.copy_matrix(target, source, queues.current())
     else:
-        c[...] = step(a, b, c.copy() if beta else None, alpha, beta)
+        target[...] = source
 
 
 # ---------------------------------------------------------------------- what can be multiplied

@@ -18,8 +18,8 @@ from ..analysis import occupancy
 from ..ladder.step import Step, steps as ladder
 from ..measure.provenance import provenance
 from ..measure.records import PARALLEL, recorded_path, write
-from ..run import cublas, gpu
-from . import clock, host, inputs, nccl, together
+from ..run import cublas, gpu, nccl, queues
+from . import clock, host, inputs, together
 
 SIZES = (4096, 8192, 16384, 32768)
 LOCAL = (512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288)  # of products that the model fits
@@ -39,7 +39,7 @@ def usual() -> tuple[Step, ...]:
 def run_cli(steps: Sequence[Step], sizes: Sequence[int], output: Path | None) -> int:
     """Measure, print and save; returns the exit status. Raises NoGPU, CheckError."""
     gpu.require()
-    count = nccl.count()
+    count = queues.count()
     path = output or recorded_path(gpu.device().name, PARALLEL)
     section: dict[str, Any] = {"provenance": _provenance(count)}
     print(section["provenance"], flush=True)

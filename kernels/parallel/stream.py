@@ -10,21 +10,19 @@ larger the tiles, the less the connection between host and GPU matters.
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..run import gpu
+from ..run import gpu, queues
 from .multiply import execute, product_of
 from .ranks import Ranks
 from .schedule import HOST, Block, Product, Round, Schedule, Transfer, cut
 from .verify import verify
 
 GRANULE = 256  # sides of tiles are multiples of this, as the tiles of blocks divide it
-PINNED = 1  # cudaMemoryTypeHost, as the driver says of page-locked memory
 
 
 def plan(M: int, N: int, K: int, tile: int, depth: int, reads_c: bool = False) -> Schedule:
@@ -94,9 +92,9 @@ def multiply(
 
     `memory`: bytes of the GPU's memory for buffers, of all that is free nine tenths unless given;
     `tile`: the side of a tile of C and the depth of panels instead. The matrices' memory is
-    page-locked for the call, so that the GPU can copy from it by itself; `pinned` gives a matrix
-    whose memory is locked from the start, which saves that time. `device`: "auto", "gpu" or
-    "host", which carries out the same schedule in this process. Raises NoGPU and ValueError.
+    page-locked for the call, so that the GPU can copy from it by itself, unless it is from the
+    start, as that of `run.queues.pinned` is. `device`: "auto", "gpu" or "host", which carries out
+    the same schedule in this process. Raises TypeError, ValueError, NoGPU.
     """
     on_gpu = device == "gpu" or (device == "auto" and gpu.available())
     (M, K), (rows, N) = A.shape, B.shape
@@ -112,7 +110,12 @@ def multiply(
     if C.shape != (M, N):
         raise ValueError(f"C is {C.shape}, and A B is {(M, N)}")
     if tile is None:
-        tile = fit(M, N, K, _free() if memory is None and on_gpu else memory or 2**30)
+        tile = fit(
+            M,
+            N,
+            K,
+            int(0.9 * queues.free_bytes()) if memory is None and on_gpu else memory or 2**30,
+        )
     schedule = plan(M, N, K, *tile, reads_c=beta != 0)
     verify(schedule)
     product = product_of(step, on_gpu)
@@ -121,44 +124,11 @@ def multiply(
         execute(schedule, Ranks(product, alpha), parts, beta)
         return C
     gpu.require()
-    with _locked(A, B, C):
+    with queues.locked(A, B, C):
         world = Streams(product, alpha)
         execute(schedule, world, parts, beta)
         gpu.synchronize()
     return C
-
-
-def _free() -> int:
-    import cupy
-
-    free, _ = cupy.cuda.runtime.memGetInfo()
-    return int(0.9 * free)
-
-
-def pinned(shape: tuple[int, int]) -> np.ndarray:
-    """A float32 matrix in page-locked memory of the host. Raises NoGPU."""
-    gpu.require()
-    import cupyx
-
-    return cupyx.empty_pinned(shape, np.float32)
-
-
-@contextlib.contextmanager
-def _locked(*arrays: np.ndarray) -> Iterator[None]:
-    """Page-lock what is not locked yet: only then do copies run beside kernels."""
-    from cupy.cuda import runtime
-
-    done = []
-    try:
-        for array in arrays:
-            address = array.ctypes.data
-            if array.nbytes and runtime.pointerGetAttributes(address).type != PINNED:
-                runtime.hostRegister(address, array.nbytes, 0)
-                done.append(address)
-        yield
-    finally:
-        for address in done:
-            runtime.hostUnregister(address)
 
 
 class Streams:
@@ -166,50 +136,26 @@ class Streams:
     products. Each round waits for all of the round before."""
 
     def __init__(self, product: Any, alpha: float = 1):
-        import cupy
-
         self.product, self.alpha = product, alpha
-        self.up, self.down, self.compute = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
-        self.before = [cupy.cuda.get_current_stream().record()]
+        self.up, self.down, self.compute = (queues.stream() for _ in range(3))
+        self.before = [queues.mark(queues.current())]
 
     def empty(self, rank: int, size: int) -> Any:
         return gpu.empty(size)
 
     def round(self, moves: Sequence[Any], works: Sequence[Any]) -> None:
-        for stream in (self.up, self.down, self.compute):
+        every = self.up, self.down, self.compute
+        for queue in every:
             for event in self.before:
-                stream.wait_event(event)
+                queue.wait_event(event)
         for move in moves:
             for target, array in move.targets:
-                copy(array, move.source, self.down if target == HOST else self.up)
+                queues.copy_matrix(array, move.source, self.down if target == HOST else self.up)
         with self.compute:
             for work in works:
                 self.product(work.a, work.b, work.c, self.alpha, work.beta)
-        self.before = [stream.record() for stream in (self.up, self.down, self.compute)]
+        self.before = [queues.mark(queue) for queue in every]
 
     def finish(self) -> None:
-        import cupy
-
         for event in self.before:
-            cupy.cuda.get_current_stream().wait_event(event)
-
-
-def copy(target: Any, source: Any, stream: Any) -> None:
-    """Queue the copy of a matrix between host and GPU, of which the host's is part of a larger."""
-    from cupy.cuda import runtime
-
-    to_gpu = gpu.is_device_array(target)
-    kind = runtime.memcpyHostToDevice if to_gpu else runtime.memcpyDeviceToHost
-    place = lambda x: gpu.address(x) if gpu.is_device_array(x) else x.ctypes.data
-    rows, columns = source.shape
-    if source.size:
-        runtime.memcpy2DAsync(
-            place(target),
-            target.strides[0],
-            place(source),
-            source.strides[0],
-            4 * columns,
-            rows,
-            kind,
-            stream.ptr,
-        )
+            queues.current().wait_event(event)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..ladder.reference import assert_close
 from ..ladder.step import Step
-from ..run import gpu
-from . import clock, inputs, nccl
+from ..run import gpu, nccl, queues
+from . import clock, gpus, inputs
 from .multiply import execute, multiply, product_of
 from .schedule import Schedule, gather, ring, square, summa
 
@@ -36,23 +36,18 @@ def links(kind: str, count: int) -> Iterator[list[Any]]:
 
 
 def _on(device: int, make: Callable[..., Any], *args: Any) -> Any:
-    with nccl.device(device):
+    with queues.device(device):
         return make(*args)
-
-
-def _queues(count: int) -> list[int]:
-    """The current stream of each GPU."""
-    return [_on(device, nccl.current_stream).ptr for device in range(count)]
 
 
 def _by_nccl(call: Callable[..., None], source: Sequence[Any], target: Sequence[Any]) -> None:
     """One group of calls, of each GPU's communicator."""
     library = nccl.load()
-    queues = _queues(len(source))
+    current = [_on(rank, queues.current).ptr for rank in range(len(source))]
     library.groupStart()
     for rank, one in enumerate(nccl.communicators(tuple(range(len(source))))):
         sent, received = gpu.address(source[rank]), gpu.address(target[rank])
-        call(one, rank, sent, received, source[rank].size, library.NCCL_FLOAT32, queues[rank])
+        call(one, rank, sent, received, source[rank].size, library.NCCL_FLOAT32, current[rank])
     library.groupEnd()
 
 
@@ -74,14 +69,10 @@ def _broadcast(source: Sequence[Any], target: Sequence[Any]) -> None:
 
 
 def _engines(source: Sequence[Any], target: Sequence[Any]) -> None:
-    from cupy.cuda import runtime
-
-    queues = _queues(len(source))
     for rank, array in enumerate(source):
         to = (rank - 1) % len(source)
-        with nccl.device(rank):
-            ends = gpu.address(target[to]), to, gpu.address(array), rank
-            runtime.memcpyPeerAsync(*ends, array.nbytes, queues[rank])
+        with queues.device(rank):
+            queues.copy_to_peer(target[to], to, array, rank, queues.current())
 
 
 _TRANSFERS = {"ring": _ring, "broadcast": _broadcast, "engines": _engines}
@@ -101,7 +92,7 @@ def parts_of(schedule: Schedule) -> dict[str, list[Any]]:
     parts: dict[str, list[Any]] = {"A": [], "B": [], "C": []}
     for rank in range(schedule.ranks):
         a, b, c = schedule.homes[rank]
-        with nccl.device(rank):
+        with queues.device(rank):
             parts["A"].append(inputs.on_gpu(a, K))
             parts["B"].append(inputs.on_gpu(b, N))
             parts["C"].append(gpu.empty(c.shape))
@@ -150,7 +141,7 @@ def _check(plan: Schedule, parts: Sequence[Any]) -> None:
         rows, columns = (
             np.sort(random.choice(size, min(size, CHECKED), replace=False)) for size in block.shape
         )
-        with nccl.device(rank):
+        with queues.device(rank):
             found = gpu.to_host(part[rows][:, columns])
         A = inputs.elements("A", rows + block.rows[0], np.arange(K), K)
         B = inputs.elements("B", np.arange(K), columns + block.columns[0], N)
@@ -171,7 +162,7 @@ def _same(plan: Schedule, parts: Sequence[Any], C: Any) -> bool:
 # ---------------------------------------------------------------------------- their parts
 
 
-class _Products(nccl.Gpus):
+class _Products(gpus.Gpus):
     """Products without transfers, as fast as they would be if all were there already."""
 
     def round(self, moves: Sequence[Any], works: Sequence[Any]) -> None:
@@ -192,7 +183,7 @@ def apart(steps: Sequence[Step], n: int, count: int) -> Iterator[dict[str, Any]]
     for plan in schedules(n, count):
         parts = parts_of(plan)
         row = {"schedule": plan.name, "n": n, "gpus": count}
-        yield row | {"only": "transfers", "seconds": run(nccl.Gpus, plan, _nothing, parts)}
+        yield row | {"only": "transfers", "seconds": run(gpus.Gpus, plan, _nothing, parts)}
         for step in steps:
             time = run(_Products, plan, product_of(step, True), parts)
             yield row | {"only": step.label, "seconds": time}
@@ -209,13 +200,13 @@ def timelines(steps: Sequence[Step], n: int, count: int) -> dict[str, list[list[
 
 def _timeline(plan: Schedule, step: Step) -> list[list[Any]]:
     devices, product, parts = range(plan.ranks), product_of(step, True), parts_of(plan)
-    spans: list[nccl.Span] = []
+    spans: list[gpus.Span] = []
     begins: list[Any] = []
 
     def work() -> None:
         spans.clear()
         begins[:] = [_on(device, gpu.event) for device in devices]
-        execute(plan, nccl.Gpus(devices, product, spans=spans), parts, 0)
+        execute(plan, gpus.Gpus(devices, product, spans=spans), parts, 0)
 
     work()
     clock.seconds(devices, work)

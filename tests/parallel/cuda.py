@@ -15,10 +15,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 
-from kernels.parallel import clock, nccl
-from kernels.run import gpu
+from kernels.parallel import clock, gpus
+from kernels.run import nccl
 
 
 class Pointer:
@@ -57,11 +56,6 @@ class Array(np.ndarray):
     def view(self, kind):
         machine().run()
         return super().view(kind)
-
-    def copy(self):
-        made = empty(self.shape)
-        machine().queue(lambda: np.copyto(made, self))
-        return made
 
 
 def empty(shape, dtype=np.float32):
@@ -108,6 +102,7 @@ class Stream:
 
     def __enter__(self):
         machine().within.append(self)
+        return self
 
     def __exit__(self, *_):
         machine().within.pop()
@@ -269,6 +264,7 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
         memcpyPeerAsync=copy_to_peer,
         memcpyHostToDevice=1,
         memcpyDeviceToHost=2,
+        memcpyDeviceToDevice=3,
         memcpy2DAsync=copy_2d,
     )
     library = types.SimpleNamespace(
@@ -308,16 +304,8 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
 
 def forget() -> None:
     """Of the machine before, what is kept from call to call."""
-    for one in nccl.load, nccl.communicators, nccl._streams, clock._scratch:
+    for one in nccl.load, nccl.communicators, gpus._streams, clock._scratch:
         one.cache_clear()
-
-
-@pytest.fixture
-def fresh(monkeypatch):
-    monkeypatch.setattr(gpu, "require", lambda: None)
-    forget()
-    yield
-    forget()
 
 
 def queued(a, b, c, alpha, beta):

@@ -3,15 +3,9 @@ order that they allow, and on real ones where there are some."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import cuda
-from cuda import fresh, queued  # noqa: F401
+import pytest
+from cuda import queued
 
 from kernels import parallel, reference
 
@@ -27,8 +21,7 @@ PLANS = [
 ]
 
 
-def on_gpus(plan, seed, monkeypatch, beta=0.0):
-    machine = cuda.install(monkeypatch, plan.ranks, seed)
+def on_gpus(plan, made, beta=0.0):
     A, B, C = reference.inputs(*plan.shape)
     parts = [
         [cuda.array(x[slice(*b.rows), slice(*b.columns)], n) for n, b in enumerate(plan.parts(m))]
@@ -37,25 +30,25 @@ def on_gpus(plan, seed, monkeypatch, beta=0.0):
     found = parallel.multiply(
         *parts[:2], plan, parts[2] if beta else None, alpha=0.5, beta=beta, step=queued
     )
-    machine.run()
+    made.run()
     return parallel.collect(plan, found)
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.name} {plan.ranks}")
 @pytest.mark.parametrize("beta", [0.0, -2.0])
-def test_any_order_gives_the_product(plan, beta, monkeypatch, fresh):
+def test_any_order_gives_the_product(plan, beta, machine):
     A, B, C = reference.inputs(*plan.shape)
     for seed in range(8):
-        found = on_gpus(plan, seed, monkeypatch, beta)
+        found = on_gpus(plan, machine(plan.ranks, seed), beta)
         reference.assert_close(found, A, B, C if beta else None, 0.5, beta)
 
 
-def test_a_wait_that_is_left_out_is_seen(monkeypatch, fresh):
+def test_a_wait_that_is_left_out_is_seen(machine, monkeypatch):
     """The machine finds what the tests above look for."""
     monkeypatch.setattr(cuda.Stream, "wait_event", lambda *_: None)
     A, B, _ = reference.inputs(*SHAPE)
     wrong = 0
     for seed in range(20):
-        found = on_gpus(PLANS[1], seed, monkeypatch)
+        found = on_gpus(PLANS[1], machine(4, seed))
         wrong += reference.compare(found, A, B, None, 0.5).wrong > 0
     assert wrong

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
+import cuda
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-import cuda
-from cuda import fresh, queued  # noqa: F401
+from cuda import queued
 
 import kernels
-from kernels.parallel import clock, host, inputs, record, stream, together
+from kernels.parallel import clock, host, inputs, record, together
 from kernels.run import gpu
 
 ORDER = 32
@@ -27,16 +23,13 @@ class Step:
     label, block, defines = "fake", (4, 4), {"BM": 4, "BN": 4}
     kernel = SimpleNamespace(resources=lambda _: SimpleNamespace(registers=8, shared=0, stack=0))
 
-    def __call__(self, a, b, c=None, alpha=1, beta=0):
-        made = cuda.empty((a.shape[0], b.shape[1])) if c is None else c
-        queued(a, b, made, alpha, beta)
-        if c is None:
-            cuda.machine().run()  # the caller assigns it, which is not queued here
-        return made
+    def __call__(self, a, b, c, alpha=1, beta=0):
+        assert all(x.flags.c_contiguous for x in (a, b, c))
+        queued(a, b, c, alpha, beta)
 
 
 @pytest.fixture
-def small(monkeypatch, fresh):  # noqa: F811
+def small(monkeypatch, machine):
     """Few, small and fake."""
 
     def on_gpu(block, whole):
@@ -65,12 +58,13 @@ def small(monkeypatch, fresh):  # noqa: F811
         (gpu, "arch", lambda: "sm_90"),
     ):
         monkeypatch.setattr(module, name, value)
+    return machine
 
 
-def test_each_number_of_gpus_has_its_section(small, monkeypatch, tmp_path, capsys):
+def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
     path = tmp_path / "parallel.json"
     for count in 1, 2, 4:
-        cuda.install(monkeypatch, count, seed=count)
+        small(count, seed=count)
         assert record.run_cli([Step()], [ORDER], path) == 0
     found = json.loads(path.read_text())
     assert list(found) == ["1", "2", "4"]
@@ -96,7 +90,7 @@ def test_each_number_of_gpus_has_its_section(small, monkeypatch, tmp_path, capsy
 
 
 def test_a_wrong_product_is_not_recorded(small, monkeypatch, tmp_path):
-    cuda.install(monkeypatch, 2)
+    small(2)
     monkeypatch.setattr(Step, "__call__", lambda self, a, b, c, alpha=1, beta=0: c)
     with pytest.raises(kernels.CheckError):
         record.run_cli([Step()], [ORDER], tmp_path / "x.json")
