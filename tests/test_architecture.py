@@ -27,7 +27,8 @@ ALLOWED = {
     "run": ("ptx", "instruments"),
     "measure": ("run", "instruments", "analysis", "ladder.reference"),
     "ladder": ("run", "instruments", "measure", "analysis", "ptx"),
-    "draw": ("instruments", "analysis", "measure.records", "ladder"),
+    "parallel": ("run", "measure", "analysis", "ladder"),
+    "draw": ("instruments", "analysis", "measure.records", "ladder", "parallel"),
 }
 
 

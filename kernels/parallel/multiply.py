@@ -74,7 +74,7 @@ def multiply(
     """
     if schedule is None:
         schedule = ring(*_shape(A_parts, B_parts), len(A_parts))
-    verify(schedule)
+    verify(schedule, scales=beta != 0)
     if beta != 0 and C_parts is None:
         raise ValueError(f"beta = {beta} scales C, so C_parts must be given")
     matrices = {"A": A_parts, "B": B_parts, "C": C_parts}
@@ -139,6 +139,16 @@ def execute(schedule: Schedule, world: World, parts: dict[str, list[Any]], beta:
         buffer = buffers[rank, room.of[rank, block, number]]
         return buffer[: block.size].reshape(block.shape)
 
+    try:
+        _rounds(schedule, world, find, new, held, beta)
+    finally:
+        world.finish()
+
+
+def _rounds(
+    schedule: Schedule, world: World, find: Any, new: Any, held: dict[Any, Any], beta: float
+) -> None:
+    """Give the world the arrays of each round."""
     lanes: dict[tuple[int, Block], int] = {}
     for number, one in enumerate(schedule.rounds):
         works = []
@@ -157,7 +167,6 @@ def execute(schedule: Schedule, world: World, parts: dict[str, list[Any]], beta:
             arriving |= {(rank, transfer.block): array for rank, array in targets}
         world.round(moves, works)
         held |= arriving
-    world.finish()
 
 
 def _part(array: Any, block: Block, home: Block | None = None) -> Any:

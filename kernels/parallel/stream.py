@@ -22,6 +22,7 @@ from .ranks import Ranks
 from .schedule import HOST, Block, Product, Round, Schedule, Transfer, cut
 from .verify import verify
 
+DEVICES = "auto", "gpu", "host"
 GRANULE = 256  # sides of tiles are multiples of this, as the tiles of blocks divide it
 
 
@@ -96,19 +97,27 @@ def multiply(
     start, as that of `run.queues.pinned` is. `device`: "auto", "gpu" or "host", which carries out
     the same schedule in this process. Raises TypeError, ValueError, NoGPU.
     """
-    on_gpu = device == "gpu" or (device == "auto" and gpu.available())
+    if device not in DEVICES:
+        raise ValueError(f"device is one of {', '.join(DEVICES)}, not {device!r}")
+    for name, X in (("A", A), ("B", B), ("C", C)):
+        if X is None:
+            continue
+        if not isinstance(X, np.ndarray) or X.dtype != np.float32 or X.ndim != 2:
+            raise TypeError(f"{name} must be a float32 array of NumPy with two dimensions")
+        if not X.flags.c_contiguous:
+            raise ValueError(f"{name} must be C-contiguous: np.ascontiguousarray({name})")
     (M, K), (rows, N) = A.shape, B.shape
     if rows != K:
         raise ValueError(f"A is {A.shape} and B is {B.shape}: A needs as many columns as B rows")
-    for name, X in (("A", A), ("B", B), ("C", C)):
-        if X is not None and (not isinstance(X, np.ndarray) or X.dtype != np.float32):
-            raise TypeError(f"{name} must be a float32 array of NumPy")
     if C is None:
         if beta != 0:
             raise ValueError(f"beta = {beta} scales C, so C must be given")
         C = np.empty((M, N), np.float32)
     if C.shape != (M, N):
         raise ValueError(f"C is {C.shape}, and A B is {(M, N)}")
+    on_gpu = device == "gpu" or (device == "auto" and gpu.available())
+    if on_gpu:
+        gpu.require()
     if tile is None:
         tile = fit(
             M,
@@ -117,17 +126,18 @@ def multiply(
             int(0.9 * queues.free_bytes()) if memory is None and on_gpu else memory or 2**30,
         )
     schedule = plan(M, N, K, *tile, reads_c=beta != 0)
-    verify(schedule)
+    verify(schedule, scales=beta != 0)
     product = product_of(step, on_gpu)
     parts = {"A": [A], "B": [B], "C": [C]}
     if not on_gpu:
         execute(schedule, Ranks(product, alpha), parts, beta)
         return C
-    gpu.require()
     with queues.locked(A, B, C):
         world = Streams(product, alpha)
-        execute(schedule, world, parts, beta)
-        gpu.synchronize()
+        try:
+            execute(schedule, world, parts, beta)
+        finally:
+            gpu.synchronize()  # before the memory is unlocked, whatever happened
     return C
 
 

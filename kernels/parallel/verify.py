@@ -12,15 +12,15 @@ class ScheduleError(ValueError):
     """A schedule that does not compute the product; the message says where."""
 
 
-def verify(schedule: Schedule) -> None:
-    """Raise ScheduleError unless the schedule computes C = A B.
+def verify(schedule: Schedule, scales: bool = False) -> None:
+    """Raise ScheduleError unless the schedule computes C = A B, or A B + beta C if it `scales`.
 
     Each rank may use only what it has at home or has received in an earlier round, a rank receives
     a block from one sender at a time, every element of C gets every k exactly once, and C is at
     home in the end.
     """
     _homes(schedule)
-    held = _follow(schedule)
+    held = _follow(schedule, scales)
     _sums(schedule)
     for product in (product for one in schedule.rounds for product in one.products):
         home = next(r for r, parts in schedule.homes.items() if parts[2].holds(product.c))
@@ -60,7 +60,7 @@ def _tiles(blocks: list[Block], whole: Block, what: str) -> None:
         raise ScheduleError(f"{area} is {what} {'twice' if times[i, j] else 'nowhere'}")
 
 
-def _follow(schedule: Schedule) -> set[tuple[int, Block]]:
+def _follow(schedule: Schedule, scales: bool) -> set[tuple[int, Block]]:
     """Go through the rounds with what each rank has; returns all that was received."""
     held: set[tuple[int, Block]] = set()
     begun: dict[tuple[int, Block], Product] = {}  # blocks of C with the product before
@@ -95,6 +95,11 @@ def _follow(schedule: Schedule) -> set[tuple[int, Block]]:
                 raise ScheduleError(
                     f"round {number}: {_name(product.rank)} computes {product.c}, and `first` is "
                     f"{product.first}"
+                )
+            if scales and product.first and key not in held and not at_home(schedule, *key):
+                raise ScheduleError(
+                    f"round {number}: {_name(product.rank)} scales {product.c}, which it has not "
+                    "been sent"
                 )
             computing[key] = product
         for transfer in one.transfers:
@@ -134,12 +139,16 @@ def _product(schedule: Schedule, product: Product, number: int, has) -> None:
 
 
 def _sums(schedule: Schedule) -> None:
-    """Every element of C is one block's, and that block gets every k once."""
+    """Every element of C is one block's, and that block gets every k once, on one rank."""
     M, N, K = schedule.shape
     inner: dict[Block, list[Range]] = {}
+    ranks: dict[Block, int] = {}
     for one in schedule.rounds:
         for product in one.products:
             inner.setdefault(product.c, []).append(product.a.columns)
+            if ranks.setdefault(product.c, product.rank) != product.rank:
+                both = f"{_name(ranks[product.c])} and {_name(product.rank)}"
+                raise ScheduleError(f"{product.c} is computed by {both}, and nobody adds them up")
     _tiles(list(inner), Block("C", (0, M), (0, N)), "computed")
     for c, ranges in inner.items():
         at = 0

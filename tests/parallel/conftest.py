@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-import cuda
+import fake_gpus
 
 from kernels.run import gpu
 
@@ -17,5 +17,5 @@ from kernels.run import gpu
 def machine(monkeypatch):
     """Gives a machine of so many GPUs, whose orders the seed decides: `machine(2, seed=1)`."""
     monkeypatch.setattr(gpu, "require", lambda: None)
-    yield lambda *args, **more: cuda.install(monkeypatch, *args, **more)
-    cuda.forget()
+    yield lambda *args, **more: fake_gpus.install(monkeypatch, *args, **more)
+    fake_gpus.forget()

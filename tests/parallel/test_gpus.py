@@ -3,9 +3,9 @@ order that they allow, and on real ones where there are some."""
 
 from __future__ import annotations
 
-import cuda
+import fake_gpus
 import pytest
-from cuda import queued
+from fake_gpus import queued
 
 from kernels import parallel, reference
 
@@ -24,7 +24,10 @@ PLANS = [
 def on_gpus(plan, made, beta=0.0):
     A, B, C = reference.inputs(*plan.shape)
     parts = [
-        [cuda.array(x[slice(*b.rows), slice(*b.columns)], n) for n, b in enumerate(plan.parts(m))]
+        [
+            fake_gpus.array(x[slice(*b.rows), slice(*b.columns)], n)
+            for n, b in enumerate(plan.parts(m))
+        ]
         for m, x in zip("ABC", (A, B, C))
     ]
     found = parallel.multiply(
@@ -45,7 +48,7 @@ def test_any_order_gives_the_product(plan, beta, machine):
 
 def test_a_wait_that_is_left_out_is_seen(machine, monkeypatch):
     """The machine finds what the tests above look for."""
-    monkeypatch.setattr(cuda.Stream, "wait_event", lambda *_: None)
+    monkeypatch.setattr(fake_gpus.Stream, "wait_event", lambda *_: None)
     A, B, _ = reference.inputs(*SHAPE)
     wrong = 0
     for seed in range(20):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
-import cuda
+import fake_gpus
 import numpy as np
 import pytest
-from cuda import queued
+from fake_gpus import queued
 
 import kernels
 from kernels.parallel import clock, host, inputs, record, together
@@ -18,7 +18,7 @@ ORDER = 32
 
 
 class Step:
-    """As `kernels.step` gives one, but queued on the machine in `cuda`."""
+    """As `kernels.step` gives one, but queued on the machine in `fake_gpus`."""
 
     label, block, defines = "fake", (4, 4), {"BM": 4, "BN": 4}
     kernel = SimpleNamespace(resources=lambda _: SimpleNamespace(registers=8, shared=0, stack=0))
@@ -35,7 +35,7 @@ def small(monkeypatch, machine):
     def on_gpu(block, whole):
         rows, columns = np.arange(*block.rows), np.arange(*block.columns)
         values = inputs.elements(block.matrix, rows, columns, whole)
-        return cuda.array(values, cuda.machine().current)
+        return fake_gpus.array(values, fake_gpus.machine().current)
 
     facts = SimpleNamespace(name="NVIDIA H200", multiprocessors=2, compute_capability=(9, 0))
     for module, name, value in (
