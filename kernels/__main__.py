@@ -10,6 +10,7 @@ from pathlib import Path
 
 from . import ptx, shapes, targets
 from .ladder.check import check, digest
+from .ladder.layout import laid_out
 from .ladder.reference import CheckError, inputs
 from .ladder.step import Step, step, steps, with_variants
 from .measure import bench, experiments, floors, profiling
@@ -104,6 +105,12 @@ def _parser() -> argparse.ArgumentParser:
     targets.add_arguments(sanitizing)
     tracing = command(
         _trace, "trace", "count what a step does to memory, line by line", takes_steps=False
+    )
+    tracing.add_argument(
+        "--launch",
+        metavar="KERNEL",
+        default=profiling.KERNEL,
+        help=f"of a step of several kernels, that one; default: {profiling.KERNEL}",
     )
     running = command(
         _run, "run", "launch a step, for profilers and debuggers to watch", takes_steps=False
@@ -233,6 +240,8 @@ def _list(options: argparse.Namespace) -> int:
                 "title": one.title,
                 "defines": one.defines,
                 "block": one.block,
+                "launches": [launch.kernel for launch in one.file.launches],
+                "arguments": one.arguments,
                 "requires": one.requires,
                 "alignment": one.alignment,
                 "compute_capability": capability.text(one.compute_capability),
@@ -246,6 +255,8 @@ def _list(options: argparse.Namespace) -> int:
     for one in steps():
         print(f"{one.id:{width}}  {one.title}")
         details = [f"{name}={value}" for name, value in one.defines.items()]
+        if len(one.file.launches) > 1:
+            details.append(f"launches {', '.join(launch.kernel for launch in one.file.launches)}")
         details += [f"requires {text}" for text in one.requires]
         print(f"{'':{width}}  {', '.join(details)}")
         for variant in one.variants:
@@ -303,8 +314,8 @@ def _run(options: argparse.Namespace) -> int:
     for other in options.also:
         if constraint := other.broken(*shape):
             options.parser.error(f"{other.label} requires {constraint}")
-    A, B, _ = inputs(*shape)
     for one in (options.step, *options.also):
+        A, B = laid_out(*inputs(*shape)[:2], one.defines)
         for _ in range(options.times):
             one(A, B, device=options.device)
     return 0
@@ -312,11 +323,15 @@ def _run(options: argparse.Namespace) -> int:
 
 def _trace(options: argparse.Namespace) -> int:
     shape = _product(options)
-    found = options.step.trace(*shape)
+    try:
+        found = options.step.trace(*shape, launch=options.launch)
+    except ValueError as error:
+        options.parser.error(str(error))
     if options.json:
         print(json.dumps(found.to_json(), indent=2))
         return 0
-    print(f"{options.step.label}, {' x '.join(map(str, shape))}\n\n{found}\n")
+    title = profiling.label_of(options.step, options.launch)
+    print(f"{title}, {' x '.join(map(str, shape))}\n\n{found}\n")
     for name, count in sorted(found.counters.items()):
         print(f"{count:15,}  {name}")
     return 0
@@ -330,9 +345,14 @@ def _profile(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found, indent=2))
         return 0
-    for one in chosen:
-        print(f"{one.label}, {size}")
-        for name, count in sorted(found["steps"][one.label].items()):
+    names = (
+        profiling.label_of(one, launch.kernel)
+        for one in chosen
+        for launch in one.launches(size, size, size)
+    )
+    for label in names:
+        print(f"{label}, {size}")
+        for name, count in sorted(found["steps"][label].items()):
             print(f"{count:15,}  {name}")
     return 0
 

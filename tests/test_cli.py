@@ -36,6 +36,8 @@ def test_list(capsys):
         "title": "Naive: a thread per element of C",
         "defines": {"BM": 64, "BN": 16},
         "block": [64, 16],
+        "launches": ["sgemm"],
+        "arguments": [],
         "requires": [],
         "alignment": 4,
         "compute_capability": "5.0",
@@ -53,7 +55,10 @@ def test_check(capsys):
     assert result["step"] == "02_naive" and result["ok"]
     first = result["cases"][0]
     assert first.pop("error_over_bound") < 1
-    assert first == {"name": "one element", "M": 1, "N": 1, "K": 1, "alpha": 1, "beta": 0}
+    assert first == {"name": "one element", "M": 1, "N": 1, "K": 1, "alpha": 1, "beta": 0} | {
+        "apart": [0, 0, 0],
+        "moved": 0,
+    }
 
 
 def test_a_wrong_step_gives_status_1_and_the_others_are_still_checked(capsys, monkeypatch):
@@ -268,7 +273,7 @@ def test_a_shape_is_written_in_one_of_three_ways(monkeypatch, capsys, command, w
     def call(self, A, B, device):
         seen.append((A.shape[0], B.shape[1], A.shape[1]))
 
-    def trace(self, *sides):
+    def trace(self, *sides, launch):
         seen.append(sides)
         return real(self, 1, 1, 1)
 

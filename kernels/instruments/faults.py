@@ -23,10 +23,10 @@ STRONG = {"relaxed", "acquire", "release", "acq_rel"}
 
 
 class Checker(Asynchronous, Waits):
-    """The sink of a tolerant run: `run(…, sink=Checker(args, set(), source), tolerant=True)`;
+    """The sink of a tolerant run: `run(…, sink=Checker(args, {}, source), tolerant=True)`;
     then `findings`."""
 
-    def __init__(self, args, unwritten: set[int], source: str):
+    def __init__(self, args, unwritten: dict[int, np.ndarray | None], source: str):
         self.args, self.unwritten, self.source = args, unwritten, source
         self.findings = Findings()
         self.blocks = None
@@ -78,11 +78,21 @@ class Checker(Asynchronous, Waits):
         shadow = self.shadow("global", 1, self.records.padded, False)
         homes = event.allocations["global"]
         if self.unwritten:
-            shadow.empty([allocation_of(n, self.args, homes) for n in self.unwritten])
+            self.homes = {n: allocation_of(n, self.args, homes) for n in self.unwritten}
+            shadow.empty(self.homes.values())
+            for n, written in self.unwritten.items():
+                if written is not None:
+                    shadow.fill(self.homes[n], written)
         self.shadows = {"global": shadow}
         self.together = int(np.prod(event.cluster))  # blocks of a cluster
         self.fences = Fences() if used_by(event.entry) or self.together > 1 else None
         self.meetings = self.visits = None
+
+    def tell_written(self) -> None:
+        """Bring up to date what is known of arrays that were not written."""
+        for n, written in self.unwritten.items():
+            if written is not None:
+                written[:] = self.shadows["global"].filled_bytes(self.homes[n])
 
     def shadow(self, space: str, rows: int, group: int, flights: bool) -> Shadow:
         allocations = self.launch.allocations[space]

@@ -30,6 +30,8 @@ initcheck, racecheck, synccheck), with these choices:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ..ptx.errors import Deadlock, PTXError, StepLimit
@@ -54,7 +56,9 @@ def sanitize(
     """Run an entry as `run` does, and report its faults; none for a correct kernel.
 
     uninitialised: which arguments, by index, are arrays whose contents nobody has written yet,
-    so that reading an element before the kernel writes it is a fault. source: the CUDA text,
+    so that reading an element before the kernel writes it is a fault. If it is a mapping, an array
+    of bool for each of these says which of its bytes have been written, and is brought up to date:
+    pass it on to the next launch. source: the CUDA text,
     from which findings take the names and shapes of arrays. running: what else `run` takes, such
     as step_limit. Arrays are written, as by `run`.
 
@@ -62,6 +66,10 @@ def sanitize(
     `uninitialised`, and PTXError for what stops a run that has no findings.
     """
     unwritten = check_uninitialised(uninitialised, args)
+    if not isinstance(uninitialised, Mapping):
+        unwritten = dict.fromkeys(unwritten)
+    else:
+        unwritten = {n: uninitialised[n] for n in unwritten if args[n].nbytes}
     checker = Checker(args, unwritten, source)
     try:
         run(
@@ -88,6 +96,7 @@ def sanitize(
             )
         elif not checker.findings:  # a trap, or an endless loop, maybe for what was found before
             raise
+    checker.tell_written()
     return tuple(checker.findings)
 
 

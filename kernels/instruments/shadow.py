@@ -115,6 +115,19 @@ class Shadow:
             stretch = STRETCH * self.grain
             self.full[a.start // stretch : -(-a.end // stretch)] = False
 
+    def fill(self, home, written: np.ndarray) -> None:
+        """Of this allocation in global memory, these bytes have been written."""
+        cells = np.ones(-(-home.size // self.grain) * self.grain, bool)
+        cells[: written.size] = written
+        first = home.start // self.grain
+        whole = cells.reshape(-1, self.grain).all(1)
+        self.filled[first : first + whole.size] = whole
+
+    def filled_bytes(self, home) -> np.ndarray:
+        """Which bytes of this allocation in global memory have been written."""
+        cells = self.filled[home.start // self.grain : -(-home.end // self.grain)]
+        return np.repeat(cells, self.grain)[: home.size]
+
     def wipe(self, home) -> None:
         """Forget who touched this allocation, which has come to its end."""
         where = np.s_[:, home.start // self.grain : -(-home.end // self.grain)]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..run import gpu
+from .layout import overlap
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -39,17 +40,9 @@ def shape_of(A: Any, B: Any, C: Any, alpha: Any, beta: Any) -> tuple[int, int, i
     if not getattr(C.flags, "writeable", True):  # CuPy arrays have no such flag
         raise ValueError("C is read-only, and the result goes there: pass C.copy()")
     for name, x in (("A", A), ("B", B)):
-        if _overlap(x, C):
+        if overlap(x, C):
             raise ValueError(f"C and {name} overlap in memory: pass a copy of one of them")
     return M, N, K
-
-
-def to_read(x: np.ndarray) -> np.ndarray:
-    """A view that cannot be written: it may overlap others of its kind, and a GPU's copy of it
-    is not copied back."""
-    view = x.view()
-    view.flags.writeable = False
-    return view
 
 
 def alignment_of(A: Any, B: Any, C: Any = None) -> int:
@@ -76,14 +69,6 @@ def require_alignment(label: str, alignment: int, A: Any, B: Any, C: Any) -> Non
             )
 
 
-def _overlap(x: Any, y: Any) -> bool:
-    """Whether two contiguous matrices of one kind share memory."""
-    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
-        return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.may_share_memory(x, y)
-    first, second = x.data.ptr, y.data.ptr
-    return first < second + y.nbytes and second < first + x.nbytes
-
-
 def _require_matrix(name: str, x: Any) -> None:
     if not isinstance(x, np.ndarray) and not gpu.is_device_array(x):
         raise TypeError(
@@ -94,10 +79,6 @@ def _require_matrix(name: str, x: Any) -> None:
         raise TypeError(f"{name} must be float32, not {x.dtype}: {name}.astype(np.float32)")
     if x.ndim != 2:
         raise ValueError(f"{name} must be a matrix, not of shape {x.shape}")
-    if not x.flags.c_contiguous:
-        raise ValueError(
-            f"{name} is not C-contiguous (a transpose or a slice?): np.ascontiguousarray({name})"
-        )
     if x.size >= MAX_ELEMENTS:
         raise ValueError(f"{name} has {x.size} elements; steps index with 32 bits: below 2**31")
 

@@ -59,50 +59,59 @@ def _issued(kernel: Kernel) -> float:
 
 BOTH = tuple(WAVEFRONTS.format(kind) for kind in KINDS.values())
 
-# Goals by name: what is counted, and how it is found from the trace and the compiled kernel.
-GOALS: dict[str, tuple[str, Callable[[Trace, Kernel], float]]] = {
+
+class Weighed(NamedTuple):
+    """What goals are about: a kernel, a trace of it, its blocks' bytes of dynamic shared memory."""
+
+    trace: Trace
+    kernel: Kernel
+    dynamic_shared: int
+
+
+# Goals by name: what is counted, and how it is found.
+GOALS: dict[str, tuple[str, Callable[[Weighed], float]]] = {
     "wavefronts_per_fma": (
         "wavefronts of the data pipe for each multiply-add of a warp",
-        lambda trace, _: trace.wavefronts_per_fma,
+        lambda it: it.trace.wavefronts_per_fma,
     ),
     "shared_wavefronts_per_fma": (
         "wavefronts of shared loads and stores for each multiply-add of a warp",
-        lambda trace, _: _per_fma(trace, *BOTH),
+        lambda it: _per_fma(it.trace, *BOTH),
     ),
     "load_wavefronts_per_fma": (
         "wavefronts of shared loads for each multiply-add of a warp",
-        lambda trace, _: _per_fma(trace, BOTH[0]),
+        lambda it: _per_fma(it.trace, BOTH[0]),
     ),
-    "wavefronts": ("wavefronts of shared memory", lambda trace, _: _sum(trace, WAVEFRONTS)),
-    "conflicts": ("bank conflicts", lambda trace, _: _sum(trace, CONFLICTS)),
+    "wavefronts": ("wavefronts of shared memory", lambda it: _sum(it.trace, WAVEFRONTS)),
+    "conflicts": ("bank conflicts", lambda it: _sum(it.trace, CONFLICTS)),
     "wavefronts_per_access": (
         "wavefronts for each access of a warp to shared memory",
-        lambda trace, _: _each(trace, WAVEFRONTS, SHARED_INSTRUCTIONS),
+        lambda it: _each(it.trace, WAVEFRONTS, SHARED_INSTRUCTIONS),
     ),
     "shared_accesses": (
         "accesses of warps to shared memory",
-        lambda trace, _: _sum(trace, SHARED_INSTRUCTIONS),
+        lambda it: _sum(it.trace, SHARED_INSTRUCTIONS),
     ),
-    "requests": ("accesses of warps to global memory", lambda trace, _: _sum(trace, REQUESTS)),
-    "sectors": ("sectors of global memory", lambda trace, _: _sum(trace, SECTORS)),
+    "requests": ("accesses of warps to global memory", lambda it: _sum(it.trace, REQUESTS)),
+    "sectors": ("sectors of global memory", lambda it: _sum(it.trace, SECTORS)),
     "sectors_per_request": (
         "sectors for each access of a warp to global memory",
-        lambda trace, _: _each(trace, SECTORS, REQUESTS),
+        lambda it: _each(it.trace, SECTORS, REQUESTS),
     ),
-    "multiply_adds": ("multiply-adds of threads", lambda trace, _: trace.counters[FFMA]),
+    "multiply_adds": ("multiply-adds of threads", lambda it: it.trace.counters[FFMA]),
     "shared_bytes": (
         "bytes of shared memory of a block",
-        lambda _, kernel: kernel.resources().shared,
+        lambda it: it.kernel.resources().shared + it.dynamic_shared,
     ),
-    "registers": ("registers of a thread", lambda _, kernel: kernel.resources().registers),
-    "stack": ("bytes of local memory of a thread", lambda _, kernel: kernel.resources().stack),
+    "registers": ("registers of a thread", lambda it: it.kernel.resources().registers),
+    "stack": ("bytes of local memory of a thread", lambda it: it.kernel.resources().stack),
     "spills": (
         "bytes that a thread spills",
-        lambda _, kernel: kernel.resources().spill_stores + kernel.resources().spill_loads,
+        lambda it: it.kernel.resources().spill_stores + it.kernel.resources().spill_loads,
     ),
     "instructions_per_fma": (
         "instructions of the machine code for each multiply-add, in the hot loop",
-        lambda _, kernel: _issued(kernel),
+        lambda it: _issued(it.kernel),
     ),
 }
 
@@ -193,6 +202,7 @@ def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, A
         {"right": right, "clean": clean},
         lambda: step.trace(*small()),
         goals,
+        step.dynamic_shared,
     )
 
 
@@ -248,6 +258,7 @@ def _weigh(
     demands: Mapping[str, Callable[[], str]],
     trace: Callable[[], Trace],
     goals: Mapping[str, Any],
+    dynamic_shared: int = 0,
 ) -> Attempt:
     """Whether it compiles, meets the demands, which return words, and reaches the goals."""
     bounds = {name: _bounds(name, goal) for name, goal in goals.items()}
@@ -274,7 +285,7 @@ def _weigh(
     for name, (least, most) in bounds.items():
         goal = f"at most {most:g}" if least is None else f"{least:g} to {most:g}"
         try:
-            value = GOALS[name][1](found, kernel)
+            value = GOALS[name][1](Weighed(found, kernel, dynamic_shared))
         except ValueError as error:
             rows.append(Row(name, False, goal, _short(error)))
             continue

@@ -16,19 +16,31 @@ import numpy as np
 
 from ..run import gpu
 from ..run.kernel import choose_device
+from .layout import laid_out
 from .reference import CheckError, assert_close, inputs
 
 GUARD = 1 << 16  # bytes on either side of a matrix
-GUARD_BYTE = 0xFF  # four of them are a float32 NaN
+GUARD_BYTE = 0xFF  # four of them are a float32 NaN, this one
+GUARD_NAN = np.full(4, GUARD_BYTE, np.uint8).view(np.float32)[0]
 
 
 class Case(NamedTuple):
+    """A product. `apart`: elements of other matrices between the stored rows of A, B and C;
+    `moved`: elements before the first, so that addresses are no multiples of 16 bytes."""
+
     name: str
     M: int
     N: int
     K: int
     alpha: float = 1
     beta: float = 0
+    apart: tuple[int, int, int] = (0, 0, 0)
+    moved: int = 0
+
+    @property
+    def product(self) -> tuple[float, ...]:
+        """M, N, K, alpha and beta."""
+        return self[1:6]
 
 
 @dataclass(frozen=True)
@@ -41,7 +53,7 @@ class Report:
     def _cells(self) -> list[tuple[str, ...]]:
         head = ("case", "M", "N", "K", "alpha", "beta", "error / bound")
         return [head] + [
-            (case.name, *(f"{number:g}" for number in case[1:]), f"{ratio:.2g}")
+            (case.name, *(f"{number:g}" for number in case.product), f"{ratio:.2g}")
             for case, ratio in self.rows
         ]
 
@@ -80,7 +92,7 @@ def cases(step: Any) -> tuple[Case, ...]:
     along K.
     """
     m, n, k = step.defines["BM"], step.defines["BN"], step.defines.get("BK", 8)
-    candidates = (
+    candidates: tuple[Case, ...] = (
         Case("one element", 1, 1, 1),
         Case("one row", 1, 67, 13),
         Case("one column", 71, 1, 17),
@@ -96,7 +108,14 @@ def cases(step: Any) -> tuple[Case, ...]:
         Case("K = 0, beta", m, n, 0, 1.7, -0.3),
         Case("alpha = 0, NaN in A and B", m, n, k, 0, -0.3),
     )
-    return tuple(case for case in candidates if step.broken(*case[1:]) is None)
+    if {"lda", "ldb", "ldc"} <= set(step.arguments):
+        candidates += (
+            Case("slices", 61, 45, 37, 1.7, -0.3, (5, 2, 3)),
+            Case("slices of whole float4", m, 2 * n, 2 * k, apart=(4, 8, 12)),
+            Case("odd addresses", m, n, 3 * k, 1, -0.3, moved=1),
+            Case("slices at odd addresses", m + 4, n + 12, k + 4, 1.7, apart=(4, 1, 8), moved=3),
+        )
+    return tuple(case for case in candidates if step.broken(*case.product) is None)
 
 
 def check(step: Any, device: str = "auto") -> Report:
@@ -125,29 +144,45 @@ def _run(step: Any, case: Case, where: str) -> float:
         A[:], B[:] = np.nan, np.nan
     if case.beta == 0:
         C[:] = np.nan
-    buffers, matrices = zip(*(_guarded(x, where) for x in (A, B, C)))
+    A, B = laid_out(A, B, step.defines)
+    places = [_Place(x, apart, case.moved) for x, apart in zip((A, B, C), case.apart)]
+    buffers = [place.buffer(where) for place in places]
+    matrices = [place.inside(buffer) for place, buffer in zip(places, buffers)]
     step(*matrices, alpha=case.alpha, beta=case.beta, device=where)
     results = []
-    for name, before, buffer in zip("ABC", (A, B, C), buffers):
+    for name, before, place, buffer in zip("ABC", (A, B, C), places, buffers):
         after = gpu.to_host(buffer) if where == "gpu" else buffer
-        guards = np.concatenate([after[:GUARD], after[GUARD + before.nbytes :]])
-        if (guards != GUARD_BYTE).any():
+        results.append(place.inside(after).copy())
+        place.inside(after)[:] = GUARD_NAN
+        if (after != GUARD_BYTE).any():
             raise CheckError(f"{label}: the step wrote outside {name}")
-        results.append(after[GUARD : GUARD + before.nbytes])
         if name != "C" and results[-1].tobytes() != before.tobytes():
             raise CheckError(f"{label}: the step changed {name}")
-    result = results[-1].view(np.float32).reshape(C.shape)
     try:
-        return assert_close(result, A, B, C, case.alpha, case.beta).worst_ratio
+        return assert_close(results[-1], A, B, C, case.alpha, case.beta).worst_ratio
     except CheckError as error:
         raise CheckError(f"{label}: {error}") from None
 
 
-def _guarded(matrix: np.ndarray, where: str) -> tuple[Any, Any]:
-    """A buffer on the device that holds `matrix` between guard bands, and the matrix in it."""
-    buffer = np.full(matrix.nbytes + 2 * GUARD, GUARD_BYTE, np.uint8)
-    inside = slice(GUARD, GUARD + matrix.nbytes)
-    buffer[inside] = matrix.reshape(-1).view(np.uint8)
-    if where == "gpu":
-        buffer = gpu.to_device(buffer)
-    return buffer, buffer[inside].view(np.float32).reshape(matrix.shape)
+class _Place:
+    """Where a matrix lies between guard bands: its rows, or its columns if those are stored."""
+
+    def __init__(self, matrix: np.ndarray, apart: int, moved: int):
+        self.matrix, self.transposed = matrix, not matrix.flags.c_contiguous
+        rows, columns = matrix.T.shape if self.transposed else matrix.shape
+        self.stored = rows, columns, columns + apart
+        self.start = GUARD + moved * matrix.itemsize
+
+    def inside(self, buffer: Any) -> Any:
+        """The matrix in a buffer, of bytes."""
+        rows, columns, pitch = self.stored
+        whole = buffer[self.start :][: 4 * rows * pitch].view(np.float32).reshape(rows, pitch)
+        found = whole[:, :columns] if pitch > columns else whole
+        return found.T if self.transposed else found
+
+    def buffer(self, where: str) -> Any:
+        """A buffer on the device that holds the matrix between guard bands."""
+        rows, _, pitch = self.stored
+        made = np.full(self.start + 4 * rows * pitch + GUARD, GUARD_BYTE, np.uint8)
+        self.inside(made)[:] = self.matrix
+        return gpu.to_device(made) if where == "gpu" else made

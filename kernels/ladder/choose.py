@@ -31,7 +31,7 @@ def sgemm(
     best = _remembered(M, N, K, alpha, beta, alignment_of(A, B, C), capability)
     if capability is not None and not runs_on(best.compute_capability, capability):
         return best(A, B, C, alpha, beta, device)  # which says what it lacks, or interprets
-    return best.run(M, N, K, A, B, C, alpha, beta, where)
+    return best.stored_as(A, B, C).run(M, N, K, A, B, C, alpha, beta, where)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -62,14 +62,13 @@ def choose(
     interpreter. If matrices or GPU suit no step, one that they do not suit is chosen, and says so
     when it is called. Raises ValueError for a shape that no step can do.
     """
-    broken = {one.id: one.broken(*shape, alpha, beta) for one in candidates}
-    able = [one for one in candidates if not broken[one.id]]
+    broken = {one: one.broken(*shape, alpha, beta) for one in candidates}
+    able = [one for one in candidates if not broken[one]]
     if not able:
         sides = "M = {}, N = {}, K = {}".format(*shape)
-        last = max(candidates, key=lambda one: (is_limit(broken[one.id]), one.number))
+        last = max(candidates, key=lambda one: (is_limit(one, broken[one]), one.number))
         raise ValueError(
-            f"no step can do {sides}: {advice(broken.values())} "
-            f"({last.label} requires {broken[last.id]})"
+            f"no step can do {sides}: {advice(broken)} ({last.label} requires {broken[last]})"
         )
     able = [one for one in able if alignment % one.alignment == 0] or able
     if capability is not None:

@@ -23,9 +23,10 @@ ALLOWED = (
 class Expression:
     """An expression on numbers: call it with their values by name.
 
-    Raises ValueError at once for anything but whole numbers, names and + - * // % == != < <= > >=
-    and or not, and for a name that is not one of `known` (None: any); and when called, for a name
-    without a value and a division by zero. `text` is as given, `names` are those it uses.
+    Raises ValueError at once for anything but whole numbers, names, min(…), max(…) and + - * // %
+    == != < <= > >= and or not, and for a name that is not one of `known` (None: any); and when
+    called, for a name without a value and a division by zero. `text` is as given, `names` are
+    those it uses.
     """
 
     def __init__(self, text: str, known: Collection[str] | None = None):
@@ -37,8 +38,8 @@ class Expression:
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
         try:
-            return eval(self._code, NOTHING, values)  # names and operators: see _parse
-        except (NameError, ZeroDivisionError) as error:
+            return eval(self._code, FUNCTIONS, values)  # names and operators: see _parse
+        except (NameError, ZeroDivisionError, TypeError) as error:
             raise _wrong(self.text, error, values) from None
 
     def __eq__(self, other: object) -> bool:
@@ -51,7 +52,8 @@ class Expression:
         return f"Expression({self.text!r})"
 
 
-NOTHING: dict[str, Any] = {"__builtins__": {}}
+LEAST_AND_MOST = ("min", "max")
+FUNCTIONS: dict[str, Any] = {"__builtins__": {}, "min": min, "max": max}
 
 
 @functools.cache
@@ -61,12 +63,19 @@ def _parse(text: str) -> tuple[CodeType, tuple[str, ...]]:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
         raise _wrong(text, error) from None
-    for node in ast.walk(tree):
+    called: set[ast.AST] = set()  # the names of functions
+    for node in ast.walk(tree):  # a call comes before the name in it
         if isinstance(node, ast.Constant) and isinstance(node.value, int):
             continue
-        if not isinstance(node, ALLOWED):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in LEAST_AND_MOST:
+            if node.keywords or len(node.args) < 2:
+                raise _wrong(text, ast.unparse(node))
+            called.add(node.func)
+        elif not isinstance(node, ALLOWED) or (
+            isinstance(node, ast.Name) and node.id in LEAST_AND_MOST and node not in called
+        ):
             raise _wrong(text, ast.unparse(node))
-    names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    names = (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n not in called)
     return compile(tree, "<expression>", "eval"), tuple(dict.fromkeys(names))
 
 
@@ -74,5 +83,5 @@ def _wrong(text: str, reason: object, values: Mapping[str, Any] | None = None) -
     names = f"the names {', '.join(values)}" if values else "names"
     return ValueError(
         f"cannot evaluate {text!r} ({reason}): it takes whole numbers, {names}, "
-        "and + - * // % == != < <= > >= and or not"
+        "and + - * // % == != < <= > >= and or not, min(…) and max(…)"
     )

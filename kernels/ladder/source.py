@@ -3,12 +3,18 @@
 Tile sizes are the file's `#ifndef BM` / `#define BM 32` defaults. The comment that opens the file
 ends with directives, a line each, whose expressions are Python's on numbers:
 
-    // block: (BN, BM)             threads of a block, 1 to 3 numbers
+    // block: (BN, BM)             threads of a block, 1 to 3 numbers; or, of a file with several
+                                   kernels, `launch:` lines instead: see `launches`
+    // shared: 8 * BK * BM         dynamic shared memory of a block in bytes, beside `block`
+    // arguments: lda workspace    what the kernels take after C, in this order: the pitches of the
+                                   rows that are stored, lda, ldb, ldc, and a workspace
+    // workspace: 4 * M * N        its size in bytes; a kernel knows nothing of what it holds before
     // requires: K % BK == 0       what must hold of M, N, K, alpha and beta; any number of them
     // alignment: 16               bytes that divide the addresses of A, B and C; 4 when not given
     // compute capability: 8.0     the oldest GPU that runs it, or, with a letter, as 9.0a, the only
                                    one; 5.0 when not given
     // options: --use_fast_math    for the compiler; none when not given
+    // ptxas: -O1                  for its last stage, which makes machine code of PTX
     // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
 """
 
@@ -23,11 +29,18 @@ from pathlib import Path
 from typing import Any
 
 from ..run.capability import Capability, parse as parse_capability
+from . import launches
 from .expressions import Expression
+from .launches import SIDES, SYMBOL, Launch
 
-DIRECTIVES = ("block", "requires", "alignment", "compute capability", "options", "variant")
-REPEATED = ("requires", "variant")  # those that may stand there several times
+DIRECTIVES = (
+    *("block", "launch", "shared", "arguments", "workspace", "requires", "alignment"),
+    *("compute capability", "options", "ptxas", "variant"),
+)
+REPEATED = ("launch", "requires", "variant")  # those that may stand there several times
+EXTRA = ("lda", "ldb", "ldc", "workspace")  # what kernels may take after C
 ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
+NONE = Expression("0")  # bytes
 SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
 
 
@@ -55,7 +68,9 @@ class Source:
     text: str
     header: str = field(compare=False)  # the comment that opens the file, without the slashes
     defines: Mapping[str, int] = field(compare=False)  # names and defaults
-    block: Expression
+    launches: tuple[Launch, ...]
+    arguments: tuple[str, ...]  # of the kernels, after C
+    workspace: Expression  # in bytes
     requires: tuple[Expression, ...]
     alignment: int  # in bytes
     compute_capability: Capability
@@ -67,6 +82,28 @@ class Source:
     @property
     def title(self) -> str:
         return self.header.partition("\n")[0]
+
+    @property
+    def sgemm(self) -> Launch:
+        """The launch of the kernel that multiplies."""
+        return next(one for one in self.launches if one.kernel == SYMBOL)
+
+    @property
+    def block(self) -> Expression:
+        """Threads of a block of that kernel."""
+        return self.sgemm.block
+
+    def launch_lines(self) -> dict[str, list[str]]:
+        """The directives that say what is launched and what the kernels take, by name."""
+        texts = [one.text for one in self.launches if one.text]
+        found = {"launch": texts} if texts else {"block": [self.block.text]}
+        if not texts and self.sgemm.shared.text != NONE.text:
+            found["shared"] = [self.sgemm.shared.text]
+        if self.arguments:
+            found["arguments"] = [" ".join(self.arguments)]
+        if "workspace" in self.arguments:
+            found["workspace"] = [self.workspace.text]
+        return found
 
 
 def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = None) -> Source:
@@ -94,23 +131,61 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
                 raise ValueError(f"{path.name}:{line}: {name}: {error}") from None
         return results
 
-    block = each("block", lambda value: Expression(value, tuple(defines)))
-    if not block:
-        raise ValueError(f"{path.name} lacks a line such as '// block: (BN, BM)'")
+    def once(name: str, read: Callable[[str], Any], default: Any) -> Any:
+        return (each(name, read) or [default])[0]
+
+    of_defines = lambda value: Expression(value, tuple(defines))
+    arguments = once("arguments", _arguments, ())
+    workspace = once("workspace", lambda value: Expression(value, (*SIDES, *defines)), None)
+    if ("workspace" in arguments) != (workspace is not None):
+        raise ValueError(
+            f"{path.name}: 'workspace:' gives the bytes of the workspace that 'arguments:' names: "
+            "there is one without the other"
+        )
     return Source(
         path,
         text,
         header,
         defines,
-        block[0],
+        _launches(
+            path.name,
+            each("launch", lambda value: launches.read(value, tuple(defines))),
+            once("block", of_defines, None),
+            once("shared", of_defines, None),
+        ),
+        arguments,
+        workspace or NONE,
         tuple(each("requires", lambda value: Expression(value, (*ARGUMENTS, *defines)))),
-        (each("alignment", _alignment) or [4])[0],
-        (each("compute capability", parse_capability) or [(5, 0)])[0],
-        (each("options", lambda value: tuple(value.split())) or [()])[0],
+        once("alignment", _alignment, 4),
+        once("compute capability", parse_capability, (5, 0)),
+        once("options", lambda value: tuple(value.split()), ()) + once("ptxas", _ptxas, ()),
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
         regions(path.name, text),
         given,
     )
+
+
+def _launches(
+    filename: str, several: list[Launch], block: Expression | None, shared: Expression | None
+) -> tuple[Launch, ...]:
+    """What a file launches, from its lines `launch:`, or `block:` and `shared:`."""
+    if several:
+        for name, value in (("block", block), ("shared", shared)):
+            if value is not None:
+                raise ValueError(
+                    f"{filename} has both 'launch:' and '{name}:'; each launch has its own {name}"
+                )
+        try:
+            launches.require_sgemm(several)
+        except ValueError as error:
+            raise ValueError(f"{filename}: launch: {error}") from None
+        return tuple(several)
+    if block is None:
+        raise ValueError(
+            f"{filename} lacks a line such as '// block: (BN, BM)', or '// launch: …' for each of "
+            "its kernels"
+        )
+    return (launches.tiles(block, shared or NONE),)
 
 
 def known(step: str, defines: Mapping[str, int], changes: dict[str, int]) -> dict[str, int]:
@@ -161,6 +236,22 @@ def _directives(filename: str, header: str) -> dict[str, list[tuple[int | str, s
 def _nearest(name: str, cutoff: float) -> str | None:
     matches = difflib.get_close_matches(name.lower(), DIRECTIVES, n=1, cutoff=cutoff)
     return matches[0] if matches else None
+
+
+def _arguments(text: str) -> tuple[str, ...]:
+    names = tuple(text.split())
+    if not names or len(set(names)) < len(names) or not set(names) <= set(EXTRA):
+        raise ValueError(f"they are some of {', '.join(EXTRA)}, each once, not {text!r}")
+    return names
+
+
+def _ptxas(text: str) -> tuple[str, ...]:
+    """As options of the compiler."""
+    words = text.split()
+    for word in words:
+        if not word.startswith("-"):
+            raise ValueError(f"an option of ptxas begins with '-', as -O1, not {word!r}")
+    return tuple(f"--ptxas-options={word}" for word in words)
 
 
 def _alignment(text: str) -> int:

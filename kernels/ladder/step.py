@@ -8,8 +8,7 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,33 +20,31 @@ from ..instruments.pipeline import Pipeline
 from ..instruments.trace import Trace
 from ..measure.bench import benchmark
 from ..measure.records import Results
-from ..run import gpu
 from ..run.capability import Capability
 from ..run.kernel import Kernel, choose_device
-from ..run.limits import MAX_GRID
-from .arguments import MAX_ELEMENTS, require_alignment, shape_of, to_read
+from .arguments import MAX_ELEMENTS, shape_of
 from .attempt import Attempt, attempt
 from .check import Report, check
+from .edit import edited
 from .expressions import Expression
-from .reference import inputs
-from .source import Code, Diff, Source, assignments, known, lines_of_region, parse
+from .launches import SIDES, SYMBOL, Planned, planned, sizes
+from .layout import reads
+from .running import PARAMETERS, arguments, run, sanitized, until
+from .source import Code, Diff, Source, assignments, known, parse
 
 __all__ = ["Code", "Diff", "Step", "assignments", "step", "steps", "with_variants"]
 
 FOLDER = Path(__file__).parents[1] / "cuda"
-SYMBOL = "sgemm"  # the kernel's name in every step
-PARAMETERS = ("M", "N", "K", "alpha", "A", "B", "beta", "C")  # of the kernel
 
-# What no launch can do, whatever the step: indices have 32 bits, and so many blocks lie along y.
-LIMITS = (
-    *(Expression(f"{rows} * {columns} < {MAX_ELEMENTS}") for rows, columns in ("MN", "MK", "KN")),
-    Expression(f"(M + BM - 1) // BM <= {MAX_GRID[1]}"),
+# What no step can do: indices have 32 bits.
+LIMITS = tuple(
+    Expression(f"{rows} * {columns} < {MAX_ELEMENTS}") for rows, columns in ("MN", "MK", "KN")
 )
 
 
 @dataclass(frozen=True, repr=False)
 class Step:
-    """One kernel of the ladder, with its tile sizes: call it on matrices, as BLAS's SGEMM."""
+    """A step of the ladder, with its tile sizes: call it on matrices, as BLAS's SGEMM."""
 
     file: Source
     defines: dict[str, int] = field(hash=False)
@@ -92,14 +89,24 @@ class Step:
 
     @functools.cached_property
     def block(self) -> tuple[int, ...]:
-        """Threads of a block along x, y, z."""
-        value = self.file.block(self.defines)
-        return value if isinstance(value, tuple) else (value,)
+        """Threads of a block of `sgemm` along x, y, z."""
+        return sizes(self.file.block(self.defines))
+
+    @property
+    def dynamic_shared(self) -> int:
+        """Bytes of dynamic shared memory of such a block."""
+        found: int = self.file.sgemm.shared(self.defines)
+        return found
 
     @property
     def requires(self) -> tuple[str, ...]:
         """What must hold of M, N, K, alpha and beta."""
         return tuple(constraint.text for constraint in self.file.requires)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What its kernels take after C."""
+        return self.file.arguments
 
     @property
     def alignment(self) -> int:
@@ -116,13 +123,35 @@ class Step:
         """The step with each of the other defines that its file declares."""
         return tuple(self.define(**changes) for changes in self.file.variants)
 
-    @functools.cached_property
+    @property
     def kernel(self) -> Kernel:
-        """The compiled kernel; raises build.CompileError."""
+        """The kernel that multiplies, compiled; raises build.CompileError."""
+        return self.kernels[SYMBOL]
+
+    @functools.cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """All kernels of the file by name, compiled in one go; raises build.CompileError, and
+        ValueError for one that takes other arguments than the header says."""
         options = [f"-D{name}={value}" for name, value in self.defines.items()]
         options += self.file.options
         name = self.path.name.replace(" ", "_")
-        return Kernel(self.source, SYMBOL, options, name, self.compute_capability)
+        names = [one.kernel for one in self.file.launches]
+        found = {
+            one: Kernel(self.source, one, options, name, self.compute_capability, names)
+            for one in names
+        }
+        for one in found.values():
+            if one.parameter_count != len(self.parameters):
+                raise ValueError(
+                    f"{name}: {one.name} takes {one.parameter_count} arguments, not the "
+                    f"{len(self.parameters)} that it is given: {', '.join(self.parameters)}"
+                )
+        return found
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What each kernel takes, by name."""
+        return (*PARAMETERS, *self.arguments)
 
     def define(self, **overrides: int) -> Step:
         """The same step with other values, such as `define(BM=16)`.
@@ -137,9 +166,30 @@ class Step:
         known(self.id, self.defines, overrides | changes)
         return replace(self, defines=self.defines | changes)
 
-    def grid(self, M: int, N: int) -> tuple[int, int]:
-        """Blocks along x (columns of C) and y (rows): (ceil(N / BN), ceil(M / BM))."""
-        return -(-N // self.defines["BN"]), -(-M // self.defines["BM"])
+    def grid(self, M: int, N: int, K: int | None = None) -> tuple[int, ...]:
+        """Blocks of `sgemm` along x, y, z. Those of a file of one kernel are as many as C has
+        tiles, columns along x; elsewhere they may depend on K."""
+        sides = {"M": M, "N": N} if K is None else {"M": M, "N": N, "K": K}
+        return sizes(self.file.sgemm.grid({**self.defines, **sides}))
+
+    def launches(self, M: int, N: int, K: int) -> tuple[Planned, ...]:
+        """What is launched for a product, in order."""
+        return self._plan(M, N, K)[0]
+
+    def workspace(self, M: int, N: int, K: int) -> int:
+        """Bytes that the launches of a product take beside the matrices."""
+        return self._plan(M, N, K)[1]
+
+    @functools.cached_property
+    def _plan(self) -> Callable[[int, int, int], tuple[tuple[Planned, ...], int]]:
+        """Launches and workspace by M, N, K, remembered."""
+
+        @functools.lru_cache(maxsize=1024)
+        def plan(*sides: int) -> tuple[tuple[Planned, ...], int]:
+            values = {**self.defines, **dict(zip(SIDES, sides))}
+            return planned(self.file.launches, values), self.file.workspace(values)
+
+        return plan
 
     def broken(self, M: int, N: int, K: int, alpha: float = 1, beta: float = 0) -> str | None:
         """The first constraint that this product breaks, None when the step can do it.
@@ -150,12 +200,18 @@ class Step:
         names = {**self.defines, "M": M, "N": N, "K": K, "alpha": alpha, "beta": beta}
         if self._everything(names):
             return None
-        return next(one.text for one in (*self.file.requires, *LIMITS) if not one(names))
+        return next(one.text for one in (*self.file.requires, *self.limits) if not one(names))
+
+    @functools.cached_property
+    def limits(self) -> tuple[Expression, ...]:
+        """What no launch can do, whatever the file says."""
+        return (*LIMITS, *(limit for one in self.file.launches for limit in one.limits()))
 
     @functools.cached_property
     def _everything(self) -> Expression:
         """All constraints in one, which a call evaluates."""
-        return Expression(" and ".join(f"({one.text})" for one in (*self.file.requires, *LIMITS)))
+        every = (*self.file.requires, *self.limits)
+        return Expression(" and ".join(f"({one.text})" for one in every))
 
     def region(self, name: str) -> Code:
         """The lines between `// region: name` and `// endregion`, dedented."""
@@ -189,6 +245,8 @@ class Step:
     ) -> Any:
         """C = alpha A B + beta C for float32 matrices A (M, K), B (K, N), C (M, N), C-contiguous.
 
+        A step that takes the pitch of the rows, such as lda, takes that matrix as a slice too, and
+        one that has TRANS_A or TRANS_B takes the transpose of such a matrix: nothing is copied.
         NumPy arrays give a NumPy array, CuPy arrays a CuPy array. A given `C` is updated in
         place and returned; without one a new matrix is, and beta must be 0. As in BLAS, C is not
         read when beta is 0, nor A and B when alpha is 0. `device`: "auto" (the GPU if it can run
@@ -199,7 +257,7 @@ class Step:
         self._require(M, N, K, alpha, beta)
         matrices = (A, B) if C is None else (A, B, C)
         where = choose_device(device, matrices, self.compute_capability)
-        return self.run(M, N, K, A, B, C, alpha, beta, where)
+        return self.stored_as(A, B, C).run(M, N, K, A, B, C, alpha, beta, where)
 
     def run(
         self,
@@ -214,66 +272,95 @@ class Step:
         where: str,
     ) -> Any:
         """What a call does once it knows that the step can do the product, and where."""
-        if C is None:
-            C = (np if isinstance(A, np.ndarray) else gpu).empty((M, N), np.float32)
-        if M == 0 or N == 0:
-            return C
-        if isinstance(A, np.ndarray):
-            A, B = to_read(A), to_read(B)
-        else:
-            require_alignment(self.label, self.alignment, A, B, C)
-        factor = np.float32(alpha)
-        if factor == 0:
-            K = 0  # nothing is summed, so nothing is read
-        scalars = np.int32(M), np.int32(N), np.int32(K)
-        values = (*scalars, factor, A, B, np.float32(beta), C)
-        self.kernel.launch(self.grid(M, N), self.block, values, where)
-        return C
+        return run(self, M, N, K, A, B, C, alpha, beta, where)
+
+    def values(self, A: Any, B: Any, C: Any) -> tuple[Any, ...]:
+        """The arguments of each launch of C = A B on the GPU, for matrices that are stored as the
+        step reads them; the workspace is theirs."""
+        return arguments(self, len(A), B.shape[1], len(B), 1, A, B, 0, C, "gpu")
+
+    def stored_as(self, A: Any, B: Any, C: Any = None) -> Step:
+        """This step, or the one with other TRANS_A and TRANS_B that reads these matrices as they
+        are stored. Raises ValueError for a matrix that it cannot read so."""
+        if not self._transposed and A.flags.c_contiguous and B.flags.c_contiguous:
+            if C is None or C.flags.c_contiguous:
+                return self
+        found = {}
+        for name, x in (("A", A), ("B", B), ("C", C)):
+            if x is None:
+                continue
+            found[name] = reads(name, x, self.defines, self.arguments)
+            if found[name] is None:
+                others = [
+                    one.id
+                    for one in steps(self.path.parent)
+                    if reads(name, x, one.defines, one.arguments) is not None
+                ]
+                instead = f", or {others[-1]}, which reads it as it is" if others else ""
+                raise ValueError(
+                    f"{name} is not C-contiguous (a transpose or a slice?), which {self.label} "
+                    f"needs: np.ascontiguousarray({name}){instead}"
+                )
+        changes = {f"TRANS_{k}": v for k, v in found.items() if f"TRANS_{k}" in self.defines}
+        return self._transposing(*sorted(changes.items())) if changes else self
+
+    @functools.cached_property
+    def _transposed(self) -> bool:
+        return bool(self.defines.get("TRANS_A") or self.defines.get("TRANS_B"))
+
+    @functools.cached_property
+    def _transposing(self) -> Callable[..., Step]:
+        """The step with other values of TRANS_A and TRANS_B, remembered with its kernels."""
+
+        @functools.cache
+        def change(*changes: tuple[str, int]) -> Step:
+            changed = self.define(**dict(changes))
+            return self if changed == self else changed
+
+        return change
 
     def check(self, device: str = "auto") -> Report:
         """Run the step on hard cases; returns a report, raises CheckError on a wrong result."""
         return check(self, device)
 
-    def trace(self, M: int, N: int, K: int, keep: Sequence[Any] = (0, 0), **limits: Any) -> Trace:
+    def trace(
+        self,
+        M: int,
+        N: int,
+        K: int,
+        keep: Sequence[Any] = (0, 0),
+        launch: str = SYMBOL,
+        **limits: Any,
+    ) -> Trace:
         """Run C = A B of random matrices in the interpreter and return what it did to memory.
 
-        `keep` is the block, column of blocks first, whose accesses are kept one by one, or a
-        list of blocks; `limits` (`warps`, `lines`) as for `trace.trace`; counts are of all.
-        Raises ValueError for a shape that the step cannot do.
+        `launch` is the kernel that is traced; those before it have run. `keep` is the block,
+        column of blocks first, whose accesses are kept one by one, or a list of blocks; `limits`
+        (`warps`, `lines`) as for `trace.trace`; counts are of all. Raises ValueError for a shape
+        that the step cannot do, and for a kernel that is not launched for it.
         """
-        launch = self._launch(M, N, K)  # first: it refuses what need not be compiled
-        return self.kernel.trace(*launch, PARAMETERS, keep=keep, **limits)
+        self._require(M, N, K)  # first: it refuses what need not be compiled
+        kernel, how, shared = until(self, launch, M, N, K)
+        return kernel.trace(*how, self.parameters, shared, keep=keep, **limits)
 
-    def pipeline(self, M: int, N: int, K: int, keep: Sequence[int] = (0, 0)) -> Pipeline:
+    def pipeline(
+        self, M: int, N: int, K: int, keep: Sequence[int] = (0, 0), launch: str = SYMBOL
+    ) -> Pipeline:
         """Run as `trace` does, and keep who fills and who reads which part of shared memory."""
-        launch = self._launch(M, N, K)
-        return self.kernel.pipeline(*launch, keep=keep)
-
-    def _launch(self, M: int, N: int, K: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple]:
-        """Grid, block and arguments of C = A B, of random matrices."""
         self._require(M, N, K)
-        A, B, C = inputs(M, N, K)
-        return self.grid(M, N), self.block, (M, N, K, 1, A, B, 0, C)
+        kernel, how, shared = until(self, launch, M, N, K)
+        return kernel.pipeline(*how, shared, keep=keep)
 
     def sanitize(self, M: int, N: int, K: int) -> tuple[Finding, ...]:
         """Run the step in the interpreter and report its memory and barrier faults.
 
         Two runs: C = A B, where nobody has written C before, and, if the step can do that,
-        C = A B + beta C. Raises ValueError for a shape that the step cannot do.
+        C = A B + beta C. Nobody has written the workspace before the first launch of a run. Raises
+        ValueError for a shape that the step cannot do.
         """
         self._require(M, N, K)
-        found: list[Finding] = []
-        for beta, uninitialised in ((0, (7,)), (-0.5, ())):
-            if self.broken(M, N, K, 1, beta):
-                continue
-            A, B, C = inputs(M, N, K)
-            found += self.kernel.sanitize(
-                self.grid(M, N),
-                self.block,
-                (M, N, K, 1, A, B, beta, C),
-                uninitialised=uninitialised,
-            )
-        return merged(found)
+        betas = [beta for beta in (0, -0.5) if self.broken(M, N, K, 1, beta) is None]
+        return merged([one for beta in betas for one in sanitized(self, M, N, K, beta)])
 
     def benchmark(self, sizes: Any = None, **options: Any) -> Results:
         """Time the step on the GPU, with cuBLAS beside it: see `bench.benchmark`."""
@@ -295,36 +382,21 @@ class Step:
         `region` is one that the file marks and `code` what stands there instead, indented as it
         was. `source` is a whole file, which names its tile, `#ifndef BM` and so on, as a step's
         does. Directives are the lines that end the file's first comment, by name: `block`,
-        `requires`, `alignment`, `compute_capability`, `options`, `variant`; a list stands for
-        several lines. A source without a `block` keeps this step's. Edit the result again to
-        change more.
+        `requires`, `alignment`, `compute_capability`, `options`, `variant` and the others of
+        `source`; a list stands for several lines. A source without a `block` or `launch` keeps
+        what this step launches. Edit the result again to change more.
 
         The label ends with "edited", as does the name of the file in the compiler's messages,
         which count the lines of the new `source`. There are no records of it. Raises ValueError
         for a region or directive that there is not; `check`, `trace` and `attempt` say whether
         the kernel is any good.
         """
-        if (region is None) != (code is None):
-            raise ValueError("region and code go together: which lines, and what stands there")
-        if region is not None and source is not None:
-            raise ValueError("give either a region and its code, or a whole source")
-        given: dict[str, Sequence[str]]
-        given = {name.replace("_", " "): _lines(value) for name, value in directives.items()}
-        if source is None:
-            text: str = self.source
-            if region is not None and code is not None:
-                self.region(region)  # raises ValueError if there is none
-                text = _replaced(text, region, code)
-            given = {**self.file.given, **given}
-        else:
-            text = textwrap.dedent(source).strip("\n") + "\n"
-            if not re.search(r"^// *block:", text, re.MULTILINE):
-                given.setdefault("block", [self.file.block.text])
-        name = self.id.removesuffix(" edited") + " edited.cu"
-        edited = parse(self.path.with_name(name), text, given)
+        if region is not None:
+            self.region(region)  # raises ValueError if there is none
+        file = edited(self.file, region, code, source, directives)
         changed = {k: v for k, v in self.defines.items() if v != self.file.defines[k]}
-        return Step(edited, dict(edited.defines)).define(
-            **{name: value for name, value in changed.items() if name in edited.defines}
+        return Step(file, dict(file.defines)).define(
+            **{name: value for name, value in changed.items() if name in file.defines}
         )
 
     def attempt(self, shape: tuple[int, int, int] | None = None, **goals: Any) -> Attempt:
@@ -350,20 +422,21 @@ class Step:
         used = set(Expression(constraint).names)
         asked |= {k: v for k, v in (scalars | self.defines).items() if k in used}
         values = ", ".join(f"{name} = {value}" for name, value in asked.items())
-        broken = {one.id: one.broken(M, N, K, alpha, beta) for one in steps(self.path.parent)}
-        others = [id for id, reason in broken.items() if reason is None]
-        instead = f"{others[-1]} can" if others else f"no step can: {advice(broken.values())}"
+        every = steps(self.path.parent)
+        broken = {one: one.broken(M, N, K, alpha, beta) for one in every}
+        others = [one.id for one, reason in broken.items() if reason is None]
+        instead = f"{others[-1]} can" if others else f"no step can: {advice(broken)}"
         raise ValueError(f"{self.label} requires {constraint}, which {values} breaks; {instead}")
 
 
-def is_limit(constraint: str | None) -> bool:
-    """Whether this is one of what no launch can do, whatever the step."""
-    return any(constraint == limit.text for limit in LIMITS)
+def is_limit(one: Step, constraint: str | None) -> bool:
+    """Whether this is one of what no launch of the step can do."""
+    return any(constraint == limit.text for limit in one.limits)
 
 
-def advice(broken: Iterable[str | None]) -> str:
+def advice(broken: Mapping[Step, str | None]) -> str:
     """What to do about a product that no step can do, given what it breaks of each."""
-    split = any(is_limit(constraint) for constraint in broken)
+    split = any(is_limit(one, constraint) for one, constraint in broken.items())
     return "split the matrices" if split else "pad the matrices with zeros"
 
 
@@ -407,17 +480,3 @@ def with_variants(chosen: Iterable[Step]) -> tuple[Step, ...]:
     """Each of the steps, followed by the variants that its file declares."""
     every = (one for first in chosen for one in (first, *first.variants))
     return tuple({one.label: one for one in every}.values())
-
-
-def _replaced(text: str, region: str, code: str) -> str:
-    """The text with other lines in a region, indented as its marker is."""
-    lines = text.splitlines()
-    first, end = lines_of_region(text, region)
-    marker = lines[first - 1]
-    margin = marker[: len(marker) - len(marker.lstrip())]
-    new = textwrap.indent(textwrap.dedent(code).strip("\n"), margin).splitlines()
-    return "\n".join([*lines[:first], *new, *lines[end:]]) + "\n"
-
-
-def _lines(value: str | int | Sequence[str]) -> list[str]:
-    return [str(value)] if isinstance(value, (str, int)) else [str(one) for one in value]

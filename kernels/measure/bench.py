@@ -96,8 +96,16 @@ def _measure_shape(
     """The records at one shape, and what was left out there and why."""
     M, N, K = shape
     host_A, host_B, _ = inputs(M, N, K)
-    A, B, C = gpu.to_device(host_A), gpu.to_device(host_B), gpu.empty((M, N))
-    launches: dict[str, Launch] = {CUBLAS: functools.partial(cublas.sgemm, A, B, C)}
+    C = gpu.empty((M, N))
+
+    @functools.cache
+    def matrix(name: str, transposed: int) -> Any:
+        """A or B on the GPU: stored row by row, or column by column."""
+        host = {"A": host_A, "B": host_B}[name]
+        return gpu.to_device(np.ascontiguousarray(host.T).T if transposed else host)
+
+    by_cublas = functools.partial(cublas.sgemm, matrix("A", 0), matrix("B", 0), C)
+    launches: dict[str, Launch] = {CUBLAS: by_cublas}
     left_out = []
     for step in steps:
         if constraint := step.broken(M, N, K):
@@ -106,7 +114,7 @@ def _measure_shape(
             needed = capability.text(step.compute_capability)
             left_out.append(f"{step.label}: it needs compute capability {needed}")
         else:
-            launches[step.label] = _launch_of(step, A, B, C)
+            launches[step.label] = _launch_of(step, matrix, C)
 
     expected = None
     for name, launch in list(launches.items()):
@@ -175,13 +183,25 @@ def rounds(
     return times
 
 
-def _launch_of(step: Any, A: Any, B: Any, C: Any) -> Launch:
-    """One launch of the step for C = A B, with everything that can be prepared, prepared."""
+def _launch_of(step: Any, matrix: Callable[[str, int], Any], C: Any) -> Launch:
+    """All launches of the step for C = A B, with everything that can be prepared, prepared: the
+    operands are stored as the step reads them, and it has its workspace.
+
+    `matrix` gives A or B on the GPU, or the transpose of such a matrix."""
+    A, B = (matrix(name, step.defines.get(f"TRANS_{name}", 0)) for name in "AB")
     (M, K), N = A.shape, B.shape[1]
-    kernel = step.kernel
-    loaded = gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
-    args = (np.int32(M), np.int32(N), np.int32(K), np.float32(1), A, B, np.float32(0), C)
-    return functools.partial(gpu.launch, loaded, step.grid(M, N), step.block, args)
+    values = step.values(A, B, C)
+    loaded = {
+        name: gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
+        for name, kernel in step.kernels.items()
+    }
+    launches = step.launches(M, N, K)
+
+    def launch() -> None:
+        for one in launches:
+            gpu.launch(loaded[one.kernel], one.grid, one.block, values, one.shared)
+
+    return launch
 
 
 def _require_product(C: np.ndarray, by_cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:

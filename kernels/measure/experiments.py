@@ -33,19 +33,24 @@ class Patched:
     """A step whose machine code is rewritten; it runs on a GPU alone."""
 
     def __init__(self, step: Any, name: str, patch: Callable[[bytes], bytes]):
-        self.step, self.patch = step, patch
+        self.step = step
         self.label = f"{step.label}, {name}"
-        self.symbol = step.kernel.symbol
-
-    @property
-    def kernel(self) -> Patched:
-        return self
-
-    def cubin(self, arch: str) -> bytes:
-        return self.patch(self.step.kernel.cubin(arch))
+        self.kernels = {one: Rewritten(kernel, patch) for one, kernel in step.kernels.items()}
+        self.kernel = self.kernels[step.kernel.name]
+        self.cubin = self.kernel.cubin
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
+
+
+class Rewritten:
+    """A kernel's machine code, rewritten."""
+
+    def __init__(self, kernel: Any, patch: Callable[[bytes], bytes]):
+        self.kernel, self.patch, self.symbol = kernel, patch, kernel.symbol
+
+    def cubin(self, arch: str) -> bytes:
+        return self.patch(self.kernel.cubin(arch))
 
 
 def edited(step: Any, name: str, *changes: tuple[str, str], **directives: Any) -> Any:

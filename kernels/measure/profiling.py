@@ -7,7 +7,6 @@ against the hardware.
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 import os
 import shutil
@@ -15,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..instruments.metrics import METRICS, PIPE, STATE
 from ..run import gpu
@@ -22,7 +22,7 @@ from .provenance import provenance
 from .records import COUNTERS, STALLS, recorded_path, write
 
 ROOT = Path(__file__).parents[2]
-KERNEL = "sgemm"  # launches of other kernels are not counted
+KERNEL = "sgemm"  # the one that multiplies
 LAUNCHES = 5  # of which the least counts: see `profile`
 
 
@@ -98,7 +98,7 @@ def parse(text: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]
 
 
 def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
-    """The counters of each step for M = N = K = size.
+    """The counters of each kernel of each step for M = N = K = size.
 
     All counters but those of shared stores are the same in every launch. Stores to shared memory
     take more wavefronts, in one launch more than in another, when data from global memory comes
@@ -134,23 +134,40 @@ def _record(
     command = ["-m", "kernels", "run", steps[0].label, str(size), "--times", str(launches)]
     for step in steps[1:]:
         command += ["--also", step.label]
-    counts: dict[str, dict] = {step.label: {} for step in steps}
+    expected = [  # in order, with the label under which each is recorded
+        (label_of(step, one.kernel), one.kernel)
+        for step in steps
+        for _ in range(launches)
+        for one in step.launches(size, size, size)
+    ]
+    counts: dict[str, dict] = {label: {} for label, _ in expected}
     for metrics in passes:
-        rows = iter(launched([*command, "--device", "gpu"], launches * len(steps), metrics))
-        for step in steps:
-            own = list(itertools.islice(rows, launches))
-            counts[step.label] |= {m: min(row[m] for row in own) for m in metrics}
+        names = [name for _, name in expected]
+        rows = launched([*command, "--device", "gpu"], names, metrics)
+        for label in counts:
+            own = [row for row, (of, _) in zip(rows, expected) if of == label]
+            counts[label] |= {m: min(row[m] for row in own) for m in metrics}
     found["steps"] |= counts
     write(output, json.dumps(found, indent=1, sort_keys=True) + "\n")
     return found
 
 
-def launched(command: Sequence[str], launches: int, metrics: Sequence[str]) -> list[dict]:
-    """The metrics of the launches of KERNEL, in order. Raises ProfileError if there are not as
-    many, and what `run_ncu` raises."""
-    rows = run_ncu(command, f"^{KERNEL}$", metrics)
-    if len(rows) != launches:
-        raise ProfileError(f"{len(rows)} launches of {KERNEL} counted, not {launches}")
+def label_of(step: Any, kernel: str) -> str:
+    """Under which name a kernel of a step is recorded: the step's own for the one that multiplies,
+    and `LABEL:pack` for another."""
+    return step.label if kernel == KERNEL else f"{step.label}:{kernel}"
+
+
+def launched(command: Sequence[str], names: Sequence[str], metrics: Sequence[str]) -> list[dict]:
+    """The metrics of the launches of kernels of these names, in order. Raises ProfileError if
+    there are others, and what `run_ncu` raises."""
+    kernels = dict.fromkeys(names)
+    rows = run_ncu(command, f"^({'|'.join(kernels)})$", metrics)
+    if [row["name"].partition("(")[0] for row in rows] != list(names):
+        raise ProfileError(
+            f"{len(rows)} launches of {', '.join(kernels)} counted, not {len(names)}, or in "
+            "another order"
+        )
     return rows
 
 

@@ -145,7 +145,10 @@ class Slots:
                     extended
                 )
             if mask is not None:
-                value = np.where(mask, value, registers[at].view(value.dtype))
+                before = registers[at].view(value.dtype)
+                if before.ndim > 2:  # lent by shared memory: see `access.load`
+                    before = before.reshape(len(before), -1)
+                value = np.where(mask, value, before)
             registers[at] = value
 
         return write

@@ -170,10 +170,13 @@ def empty(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
 
 
 def to_device(x: np.ndarray) -> Any:
-    """A copy of a NumPy array on the GPU, C-contiguous. Raises NoGPU."""
+    """A copy of a NumPy array on the GPU: C-contiguous, or the transpose of such an array where x
+    is one. Raises NoGPU."""
     require()
     import cupy
 
+    if x.flags.f_contiguous and not x.flags.c_contiguous:
+        return to_device(x.T).T
     there = cupy.empty(x.shape, x.dtype)
     there.set(np.asarray(x, order="C"))
     return there

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ class Kernel:
 
     A line `// compute capability: 9.0a` in the comment that opens the source says which GPUs the
     kernel needs (see `capability`), unless `needs` does; the interpreter runs it all the same.
+    `names` are kernels of the source that are compiled in one go with this one: the same for each
+    of them, they are compiled once.
 
     `__device__` variables keep their values from launch to launch, on each device and in the
     interpreter apart; `reset` gives them those of the source. Two Kernels share none.
@@ -45,11 +47,13 @@ class Kernel:
         options: Sequence[str] = (),
         filename: str = "kernel.cu",
         needs: capability.Capability | None = None,
+        names: Sequence[str] = (),
     ):
         if isinstance(options, str):
             raise TypeError(f"options must be a list of strings: [{options!r}]")
         self.source = str(source)  # plain: the compiler takes no subclass, such as a region
         self.name = name
+        self._names = tuple(names) or (name,)
         self.options = tuple(options)
         self.filename = filename
         self.needs = capability.needed(self.source, filename) if needs is None else needs
@@ -73,6 +77,11 @@ class Kernel:
 
     def __repr__(self) -> str:
         return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + ">"
+
+    @property
+    def parameter_count(self) -> int:
+        """How many arguments the kernel takes."""
+        return len(self._converters)
 
     @functools.cached_property
     def entry(self) -> ptx.Entry:
@@ -185,7 +194,7 @@ class Kernel:
         block: Size,
         args: Sequence[Any],
         dynamic_shared: int = 0,
-        uninitialised: Sequence[int] = (),
+        uninitialised: Sequence[int] | Mapping[int, np.ndarray] = (),
         step_limit: int | None = None,
     ) -> tuple[Finding, ...]:
         """Run the kernel in the interpreter and report its memory and barrier faults.
@@ -193,8 +202,10 @@ class Kernel:
         Out of bounds or misaligned accesses, reads of memory that nobody wrote, races, barriers
         that not all threads reach, asynchronous copies not waited for, registers of wgmma touched
         too early: see `instruments.sanitizer`.
-        `uninitialised` are the indices of `args` whose contents count as not written yet. Arrays
-        are written, as by a call. Raises as a call does, but faults are findings, not errors.
+        `uninitialised` are the indices of `args` whose contents count as not written yet; or a
+        mapping of them to arrays of bool, which say what bytes were written before this launch
+        and, afterwards, before the next one. Arrays are written, as by a call. Raises as a call
+        does, but faults are findings, not errors.
         """
         found: tuple[Finding, ...] = self._instrumented(
             sanitize, (grid, block, args), dynamic_shared, step_limit, uninitialised=uninitialised
@@ -236,8 +247,8 @@ class Kernel:
         return values
 
     def _build(self, arch: str) -> build.Build:
-        names = (self.name,)
-        return build.compile(self.source, self.filename, self.options, names, arch, self.needs)
+        source, names = self.source, self._names
+        return build.compile(source, self.filename, self.options, names, arch, self.needs)
 
     def _defined(self) -> str:
         """The source with the options' definitions before it, from which names are read."""

@@ -39,6 +39,7 @@ class Fake:
     id = label = "99_fake"
     defines = MappingProxyType({"BM": 16, "BN": 8, "BK": 4})
     compute_capability = (5, 0)
+    arguments = ()
 
     def __init__(self, fault=lambda A, B, C, beta: None, requires=lambda M, N, K: True):
         self.fault, self.requires, self.calls = fault, requires, []

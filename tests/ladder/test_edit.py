@@ -107,7 +107,7 @@ def test_compile_errors_count_the_lines_of_the_edited_source():
     ({"code": "x"}, "region and code go together"),
     ({"region": "tiles", "code": "x", "source": "y"}, "either a region and its code, or a whole"),
     ({"source": "x"}, "06_bank_conflicts edited.cu lacks '#ifndef BM'"),
-    ({"blocks": "32"}, "no directive 'blocks'; there are block, requires, alignment"),
+    ({"blocks": "32"}, "no directive 'blocks'; there are block, launch, shared, arguments"),
     ({"block": "f(32)"}, "06_bank_conflicts edited.cu:given: block: cannot evaluate"),
     ({"requires": "K % BX == 0"}, "has the name BX; known are M, N, K, alpha, beta, BM"),
 ])  # fmt: skip

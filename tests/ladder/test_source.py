@@ -34,7 +34,7 @@ def test_compute_capability(text, found):
 
 @pytest.mark.parametrize("line, message", [
     ("require: K % 8 == 0", r":3: there is no directive 'require: K % 8 == 0'; the nearest is "
-     "'requires:', of block, requires, alignment, compute capability, options, variant"),
+     "'requires:', of block, launch, shared, arguments, workspace, requires, alignment, comp"),
     ("Requires: K % 8 == 0", ":3: .*the nearest is 'requires:'"),
     ("variants: PAD=1", ":3: .*the nearest is 'variant:'"),
     ("computecapability: 8.0", ":3: .*the nearest is 'compute capability:'"),

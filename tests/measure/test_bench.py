@@ -12,6 +12,7 @@ import pytest
 
 import kernels
 from kernels.instruments.metrics import FFMA
+from kernels.ladder.launches import Planned
 from kernels.ladder.reference import CheckError
 from kernels.measure import bench, records
 from kernels.measure.records import Results
@@ -115,7 +116,7 @@ class SimulatedGPU:
         assert cubin.startswith(b"\x7fELF")
         return symbol
 
-    def launch(self, symbol, grid, block, args):
+    def launch(self, symbol, grid, block, args, dynamic_shared=0):
         self.launched.append((symbol, grid, block, args))
         if len(args) == 8:
             M, N, K, alpha, A, B, beta, C = args
@@ -131,11 +132,12 @@ def step(simulated, name, ms, requires=lambda M, N, K: None, compute_capability=
     kernel = Kernel(source, name)
     return types.SimpleNamespace(
         label=name,
-        kernel=kernel,
-        block=(32, 32),
+        kernels={name: kernel},
+        defines={},
         broken=requires,
         compute_capability=compute_capability,
-        grid=lambda M, N: (-(-N // 32), -(-M // 32)),
+        launches=lambda M, N, K: (Planned(name, (-(-N // 32), -(-M // 32)), (32, 32), 0),),
+        values=lambda A, B, C: (len(A), B.shape[1], len(B), 1, A, B, 0, C),
     )
 
 

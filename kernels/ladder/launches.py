@@ -1,0 +1,125 @@
+"""The launches of a step: which kernels of its file run for a product, and in which order.
+
+A file of one kernel says how many threads a block has, and there is a block for each tile of C:
+
+    // block: (BN, BM)
+
+Any other file has a line for each launch, in order. What stands in it are expressions on the
+defines; those of `grid` and `when` know M, N and K as well:
+
+    // launch: pack(grid=(M // BM, K // BK), block=256, when=K > BK)
+    // launch: sgemm(grid=((N + BN - 1) // BN, (M + BM - 1) // BM), block=256, shared=98304)
+
+A launch whose grid has a 0 is left out, as is one whose condition, `when`, does not hold.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..run.limits import MAX_GRID, launch_size
+from .expressions import Expression
+
+SYMBOL = "sgemm"  # the kernel that every step has, which multiplies
+SIDES = ("M", "N", "K")
+TILES = "((N + BN - 1) // BN, (M + BM - 1) // BM)"  # a block for each tile of C, columns along x
+FORM = "pack(grid=(M // BM, K), block=256), with shared=… and when=… where they are needed"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch as a file declares it, `text`: the kernel's name, and what it is launched with."""
+
+    kernel: str
+    grid: Expression
+    block: Expression
+    shared: Expression = field(default=Expression("0"))  # dynamic shared memory of a block, bytes
+    when: Expression = field(default=Expression("True"))
+    text: str = ""
+
+    def limits(self) -> list[Expression]:
+        """What must hold of M, N and K so that the grid is not too large along y and z."""
+        grid = ast.parse(self.grid.text.strip(), mode="eval").body
+        sides = grid.elts if isinstance(grid, ast.Tuple) else [grid]
+        unless = "" if self.when.text == "True" else f"not ({self.when.text}) or "
+        return [
+            Expression(f"{unless}{ast.unparse(side)} <= {most}")
+            for side, most in zip(sides[1:], MAX_GRID[1:])
+        ]
+
+
+class Planned(NamedTuple):
+    """A launch of one product."""
+
+    kernel: str
+    grid: tuple[int, ...]  # x first
+    block: tuple[int, ...]
+    shared: int  # bytes of dynamic shared memory
+
+
+def tiles(block: Expression, shared: Expression) -> Launch:
+    """The launch of a file of one kernel."""
+    return Launch(SYMBOL, Expression(TILES), block, shared)
+
+
+def read(text: str, defines: Collection[str]) -> Launch:
+    """A launch from its line. Raises ValueError for what is none."""
+    text = text.strip()
+    try:
+        call = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        call = None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        raise ValueError(f"a launch is {FORM}, not {text!r}")
+    known = {
+        "grid": (*SIDES, *defines),
+        "block": tuple(defines),
+        "shared": tuple(defines),
+        "when": (*SIDES, *defines),
+    }
+    found: dict[str, Expression] = {}
+    for one in call.keywords:
+        if one.arg not in known or one.arg in found:
+            again = "a second" if one.arg in found else "no"
+            raise ValueError(f"a launch has {again} {one.arg!r}; it has {', '.join(known)}")
+        found[one.arg] = Expression(ast.unparse(one.value), known[one.arg])
+    for name in ("grid", "block"):
+        if name not in found:
+            raise ValueError(f"the launch of {call.func.id} lacks its {name}: {FORM}")
+    return Launch(call.func.id, **found, text=text)
+
+
+def require_sgemm(launches: Sequence[Launch]) -> None:
+    """Raise ValueError unless each kernel is launched once, and `sgemm` is one of them."""
+    names = [one.kernel for one in launches]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name} is launched twice; each kernel has one launch")
+    if SYMBOL not in names:
+        raise ValueError(f"none of {', '.join(names)} is {SYMBOL}, the kernel that multiplies")
+
+
+def planned(launches: Sequence[Launch], values: Mapping[str, Any]) -> tuple[Planned, ...]:
+    """The launches of a product, given M, N, K and the defines.
+
+    Raises ValueError for a block or a grid that no launch can have.
+    """
+    found = []
+    for one in launches:
+        grid = sizes(one.grid(values))
+        if 0 in grid or not one.when(values):
+            continue
+        try:
+            size = launch_size(grid, sizes(one.block(values)), one.shared(values))
+        except ValueError as error:
+            raise ValueError(f"{one.kernel}: {error}") from None
+        found.append(Planned(one.kernel, *size, one.shared(values)))
+    return tuple(found)
+
+
+def sizes(value: Any) -> tuple[int, ...]:
+    """Of a grid or block: 1 to 3 numbers, as a tuple."""
+    return value if isinstance(value, tuple) else (value,)

@@ -1,0 +1,109 @@
+"""How matrices lie in memory, and what of them a kernel gets.
+
+A kernel reads rows that are stored one after the other, so many elements from each to the next:
+the pitch. What is stored are the rows of the matrix or, of a transposed operand, its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+ITEM = 4  # bytes of a float32
+
+
+def pitch_of(x: Any, transposed: bool = False) -> int | None:
+    """Elements from the start of a stored row to that of the next, None if x is not stored so."""
+    rows, columns = x.shape[::-1] if transposed else x.shape
+    if x.flags.f_contiguous if transposed else x.flags.c_contiguous:
+        return int(columns)
+    apart, beside = x.strides[::-1] if transposed else x.strides
+    if columns > 1 and beside != ITEM:
+        return None
+    if rows <= 1:
+        return int(columns)
+    return apart // ITEM if apart % ITEM == 0 and apart >= ITEM * columns else None
+
+
+def reads(name: str, x: Any, defines: Mapping[str, int], arguments: Collection[str]) -> int | None:
+    """With which TRANS_A or TRANS_B a step reads the matrix of this name as it is stored: its own
+    if it can be, 0 where it has none. None if it cannot be read so."""
+    define, pitch = f"TRANS_{name}", f"ld{name.lower()}"
+    own = defines.get(define, 0)
+    for transposed in (own, 1 - own) if define in defines else (0,):
+        found = pitch_of(x, bool(transposed))
+        if found is not None and (pitch in arguments or found == x.shape[0 if transposed else 1]):
+            return transposed
+    return None
+
+
+def memory_of(x: np.ndarray) -> np.ndarray:
+    """What a kernel gets of a matrix: a C-contiguous array on the same memory, from the first
+    element to the last, with what lies between stored rows."""
+    if x.flags.c_contiguous:
+        return x
+    if x.flags.f_contiguous:
+        return x.T
+    transposed = pitch_of(x) is None
+    rows, columns = x.shape[::-1] if transposed else x.shape
+    pitch = pitch_of(x, transposed)
+    assert pitch is not None, "only such matrices come here"
+    size = (rows - 1) * pitch + columns
+    return np.lib.stride_tricks.as_strided(x, (size,), (ITEM,), writeable=x.flags.writeable)
+
+
+def to_read(x: np.ndarray, written: np.ndarray) -> np.ndarray:
+    """`memory_of` a matrix that is read while `written` is stored to: an array that cannot be
+    written, so that it may overlap others of its kind. A copy, if it lies between the rows of
+    `written` or around them."""
+    found = memory_of(x).view()
+    if np.may_share_memory(found, written):
+        found = found.copy()
+    found.flags.writeable = False
+    return found
+
+
+def laid_out(
+    A: np.ndarray, B: np.ndarray, defines: Mapping[str, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """A and B, stored as a step with these defines reads them."""
+    if defines.get("TRANS_A"):
+        A = np.ascontiguousarray(A.T).T
+    if defines.get("TRANS_B"):
+        B = np.ascontiguousarray(B.T).T
+    return A, B
+
+
+def overlap(x: Any, y: Any) -> bool:
+    """Whether two matrices of one kind share an element."""
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        both = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
+        return both and np.may_share_memory(x, y) and np.shares_memory(x, y)
+    first, second = x.data.ptr, y.data.ptr
+    if 0 in (x.size, y.size) or first >= second + _extent(y) or second >= first + _extent(x):
+        return False
+    (pitch, columns), (other, others) = _stored(x), _stored(y)
+    if pitch is None or pitch != other:
+        return True
+    apart = (second - first) // ITEM % pitch  # columns between the two, in rows of one pitch
+    return apart < columns or apart + others > pitch
+
+
+def _stored(x: Any) -> tuple[int | None, int]:
+    """The pitch, and the elements of a stored row."""
+    pitch = pitch_of(x)
+    return (pitch_of(x, True), x.shape[0]) if pitch is None else (pitch, x.shape[1])
+
+
+def _extent(x: Any) -> int:
+    """Bytes from the first element to the last."""
+    if x.flags.c_contiguous or x.flags.f_contiguous:
+        return int(x.nbytes)
+    return sum((side - 1) * stride for side, stride in zip(x.shape, x.strides)) + ITEM
+
+
+def poisoned(size: int) -> np.ndarray:
+    """A workspace of so many bytes, full of NaN."""
+    return np.full(-(-size // ITEM) * ITEM, 0xFF, np.uint8).view(np.float32)

@@ -1,0 +1,131 @@
+"""A product by a step: its launches, one after the other, on matrices and a workspace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..instruments.findings import Finding, merged
+from ..run import gpu
+from ..run.kernel import Kernel
+from .arguments import require_alignment
+from .layout import laid_out, memory_of, pitch_of, poisoned, to_read
+from .reference import inputs
+
+PARAMETERS = ("M", "N", "K", "alpha", "A", "B", "beta", "C")  # of a kernel, and what follows
+OF_C, EXTRA = PARAMETERS.index("C"), len(PARAMETERS)  # places among them
+
+
+def run(
+    step: Any,
+    M: int,
+    N: int,
+    K: int,
+    A: Any,
+    B: Any,
+    C: Any,
+    alpha: float,
+    beta: float,
+    where: str,
+) -> Any:
+    """What a call of a step does once it is known that the step can do the product, and where."""
+    on_host = isinstance(A, np.ndarray)
+    if C is None:
+        C = (np if on_host else gpu).empty((M, N), np.float32)
+    if M == 0 or N == 0:
+        return C
+    if not on_host:
+        require_alignment(step.label, step.alignment, A, B, C)
+    elif where == "gpu":
+        A, B, there = gpu.to_device(A), gpu.to_device(B), gpu.to_device(C)
+        run(step.stored_as(A, B, there), M, N, K, A, B, there, alpha, beta, where)
+        np.copyto(C, gpu.to_host(there))
+        return C
+    if np.float32(alpha) == 0:
+        K = 0  # nothing is summed, so nothing is read
+    values = arguments(step, M, N, K, alpha, A, B, beta, C, where)
+    for one in step.launches(M, N, K):
+        step.kernels[one.kernel].launch(one.grid, one.block, values, where, one.shared)
+    return C
+
+
+def arguments(
+    step: Any, M: int, N: int, K: int, alpha: float, A: Any, B: Any, beta: float, C: Any, where: str
+) -> tuple[Any, ...]:
+    """The arguments of each launch: the matrices, and what the step's kernels take beside them."""
+    extra: tuple[Any, ...] = ()
+    if step.arguments:
+        extra = tuple(
+            workspace(step.workspace(M, N, K), where)
+            if name == "workspace"
+            else _pitch(step, name, A, B, C)
+            for name in step.arguments
+        )
+    if where == "interpreter":
+        A, B, C = to_read(A, C), to_read(B, C), memory_of(C)
+    scalars = np.int32(M), np.int32(N), np.int32(K)
+    return (*scalars, np.float32(alpha), A, B, np.float32(beta), C, *extra)
+
+
+def workspace(size: int, where: str) -> Any:
+    """An array of so many bytes: full of NaN in the interpreter, on a GPU as CuPy's pool has it.
+
+    The pool takes it back once the launches are queued, and gives it to nobody but the current
+    stream, whose next work waits for them.
+    """
+    return poisoned(size) if where == "interpreter" else gpu.empty(-(-size // 4), np.float32)
+
+
+def _pitch(step: Any, name: str, A: Any, B: Any, C: Any) -> np.int32:
+    """What lda, ldb or ldc is."""
+    matrix = {"lda": A, "ldb": B, "ldc": C}[name]
+    found = pitch_of(matrix, bool(step.defines.get(f"TRANS_{name[-1].upper()}")))
+    assert found is not None, "the step has been chosen for these matrices"
+    return np.int32(found)
+
+
+def random(step: Any, M: int, N: int, K: int, beta: float = 0) -> tuple[Any, ...]:
+    """The arguments of C = A B + beta C, of random matrices, in the interpreter."""
+    A, B, C = inputs(M, N, K)
+    return arguments(step, M, N, K, 1, *laid_out(A, B, step.defines), beta, C, "interpreter")
+
+
+def until(
+    step: Any, name: str, M: int, N: int, K: int
+) -> tuple[Kernel, tuple[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], int]:
+    """A kernel of C = A B, of random matrices: with grid, block and arguments of its launch, and
+    its dynamic shared memory. What is launched before it is run.
+
+    Raises ValueError for a kernel that is not launched for this shape.
+    """
+    launches = step.launches(M, N, K)
+    names = [one.kernel for one in launches]
+    if name not in names:
+        raise ValueError(
+            f"{step.label} does not launch {name} for M = {M}, N = {N}, K = {K}; "
+            f"it launches {', '.join(names) or 'nothing'}"
+        )
+    values = random(step, M, N, K)
+    *before, last = launches[: names.index(name) + 1]
+    for one in before:
+        step.kernels[one.kernel].launch(one.grid, one.block, values, "interpreter", one.shared)
+    return step.kernels[name], (last.grid, last.block, values), last.shared
+
+
+def sanitized(step: Any, M: int, N: int, K: int, beta: float) -> tuple[Finding, ...]:
+    """What is found in the launches of C = A B + beta C.
+
+    Nobody has written the workspace before, nor C where beta is 0; what a launch writes, those
+    after it may read.
+    """
+    values = random(step, M, N, K, beta)
+    unwritten = [OF_C] if beta == 0 else []
+    if "workspace" in step.arguments:
+        unwritten.append(EXTRA + step.arguments.index("workspace"))
+    written = {n: np.zeros(values[n].nbytes, bool) for n in unwritten}
+    found: list[Finding] = []
+    for one in step.launches(M, N, K):
+        kernel = step.kernels[one.kernel]
+        found += kernel.sanitize(one.grid, one.block, values, one.shared, written)
+    return merged(found)
