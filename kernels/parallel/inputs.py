@@ -61,7 +61,7 @@ def whole(matrix: str, rows: int, columns: int) -> Any:
 def elements(matrix: str, rows: np.ndarray, columns: np.ndarray, whole: int) -> np.ndarray:
     """The elements at these rows and columns, by NumPy: bit for bit those of the GPU."""
     place = np.asarray(rows, np.uint64)[:, None] * np.uint64(whole)
-    x = (place + np.asarray(columns, np.uint64)).astype(np.uint32)
+    x: Any = (place + np.asarray(columns, np.uint64)).astype(np.uint32)
     x ^= np.uint32(SEEDS[matrix] * 0x9E3779B9 % 2**32)
     x = (x ^ (x >> 16)) * np.uint32(0x85EBCA6B)
     x = (x ^ (x >> 13)) * np.uint32(0xC2B2AE35)

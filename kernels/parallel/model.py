@@ -1,19 +1,20 @@
 """How long a schedule takes: alpha and beta for transfers, waves of tiles for products.
 
     seconds of a transfer = alpha + beta * bytes
-    seconds of a product  = launch + waves * (wave + depth * k)
+    seconds of a product  = launch + operand * (m + n) * k + waves * (wave + depth * k)
 
-A rank computes its tiles of C in waves, as many at a time as its SMs hold. A round takes as long as
-the slowest rank, and a rank as long as the longer of its transfers and its products, which overlap.
-The five numbers of a `Machine` are fitted to measurements.
+A rank computes its tiles of C in waves, as many at a time as its SMs hold; `operand` is what it
+does with each element of A and B before, such as splitting it for tensor cores. A round takes as
+long as the slowest rank, and a rank as long as the longer of its transfers and its products, which
+overlap. The six numbers of a `Machine` are fitted to measurements.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,7 @@ class Machine:
     alpha: float  # of a transfer, however short
     beta: float  # of a byte
     launch: float  # of a product, however small
+    operand: float  # of an element of A or B, before any is multiplied
     wave: float  # of a wave of tiles, however short their K
     depth: float  # of a wave for each k
     tile: tuple[int, int]  # of C, that a block computes
@@ -53,7 +55,8 @@ class Machine:
         tiles = math.ceil(m / self.tile[0]) * math.ceil(n / self.tile[1])
         if tiles == 0:
             return 0.0
-        return self.launch + math.ceil(tiles / self.slots) * (self.wave + k * self.depth)
+        waves = math.ceil(tiles / self.slots)
+        return self.launch + self.operand * (m + n) * k + waves * (self.wave + k * self.depth)
 
 
 class Span(NamedTuple):
@@ -149,14 +152,13 @@ def fit_transfers(measured: Sequence[tuple[float, float]]) -> tuple[float, float
 
 def fit_products(
     measured: Sequence[tuple[int, int, int, float]], tile: tuple[int, int], slots: int
-) -> tuple[float, float, float]:
-    """launch, wave and depth from (m, n, k, seconds)."""
+) -> list[float]:
+    """launch, operand, wave and depth from (m, n, k, seconds)."""
     columns = []
     for m, n, k, _ in measured:
         waves = math.ceil(math.ceil(m / tile[0]) * math.ceil(n / tile[1]) / slots)
-        columns.append([1.0, waves, waves * k])
-    launch, wave, depth = _fit(columns, [row[3] for row in measured])
-    return launch, wave, depth
+        columns.append([1.0, (m + n) * k, waves, waves * k])
+    return _fit(columns, [row[3] for row in measured])
 
 
 def _fit(columns: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[float]:
@@ -175,9 +177,11 @@ def _fit(columns: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[f
     return found
 
 
-def to_json(machine: Machine) -> dict:
-    return asdict(machine)
-
-
-def from_json(data: dict) -> Machine:
-    return Machine(**data | {"tile": tuple(data["tile"])})
+def machine(records: dict[str, Any], step: str, gpus: int, links: str = "ring") -> Machine:
+    """The machine of a record, `kernels.records.parallel(…)`, whose ranks multiply by this step,
+    with the transfers that so many GPUs measured. Raises KeyError for what is not recorded."""
+    kernel = records["1"]["kernels"][step]
+    tile = tuple(kernel["tile"])
+    products = fit_products(records["1"]["products"][step], tile, kernel["slots"])
+    transfers = fit_transfers(records[str(gpus)]["links"][links])
+    return Machine(*transfers, *products, tile, kernel["slots"])

@@ -159,7 +159,8 @@ def _rounds(
             lane = lanes.setdefault(key, sum(rank == product.rank for rank, _ in lanes))
             a, b, c = (find(product.rank, block) for block in (product.a, product.b, product.c))
             works.append(Work(product.rank, a, b, c, beta if product.first else 1, lane))
-        moves, arriving = [], {}
+        moves: list[Move] = []
+        arriving: dict[tuple[int, Block], Any] = {}
         for transfer in one.transfers:
             source = find(transfer.source, transfer.block)
             targets = [(rank, new(rank, transfer.block, number)) for rank in transfer.targets]
@@ -191,9 +192,10 @@ def _by_numpy(a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
 
 
 def _by_step(step: Any, a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
-    """Steps take whole matrices: what is part of one is copied, which next to a product is
-    little."""
-    a, b, whole = (x if x.flags.c_contiguous else _copied(x) for x in (a, b, c))
+    """What is part of a larger matrix is copied for a step that takes no pitch of the rows."""
+    taken = getattr(step, "arguments", ())
+    pairs = ("lda", a), ("ldb", b), ("ldc", c)
+    a, b, whole = (x if x.flags.c_contiguous or ld in taken else _copied(x) for ld, x in pairs)
     step(a, b, whole, alpha, beta)
     if whole is not c:
         _put(c, whole)

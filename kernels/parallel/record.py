@@ -98,7 +98,7 @@ def _kernel(step: Step) -> dict[str, Any]:
     """What the model has to know of a step: its tile, and how many the GPU holds at a time."""
     resources = step.kernel.resources(gpu.arch())
     capability = "{}.{}".format(*gpu.device().compute_capability)
-    blocks = occupancy(resources, math.prod(step.block), capability).blocks
+    blocks = occupancy(resources, math.prod(step.block), capability, step.dynamic_shared).blocks
     tile = step.defines["BM"], step.defines["BN"]
     return {"tile": tile, "slots": blocks * gpu.device().multiprocessors}
 

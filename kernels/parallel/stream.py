@@ -36,7 +36,7 @@ def plan(M: int, N: int, K: int, tile: int, depth: int, reads_c: bool = False) -
         raise ValueError(f"tiles of {tile} and panels of {depth}: 1 at least")
     pieces = lambda size, most: cut(size, max(1, math.ceil(size / most)))
     rows, columns, inner = pieces(M, tile), pieces(N, tile), pieces(K, depth)
-    steps = []
+    steps: list[tuple[Block, Block, Block, bool]] = []
     for i, high in enumerate(rows):
         for wide in columns if i % 2 == 0 else columns[::-1]:
             c = Block("C", high, wide)

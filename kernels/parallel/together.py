@@ -54,7 +54,8 @@ def _by_nccl(call: Callable[..., None], source: Sequence[Any], target: Sequence[
 def _ring(source: Sequence[Any], target: Sequence[Any]) -> None:
     count = len(source)
 
-    def call(one, rank, sent, received, size, kind, queue):
+    def call(one: Any, rank: int, sent: int, received: int, *more: int) -> None:
+        size, kind, queue = more
         one.send(sent, size, kind, (rank - 1) % count, queue)
         one.recv(received, size, kind, (rank + 1) % count, queue)
 
@@ -62,7 +63,8 @@ def _ring(source: Sequence[Any], target: Sequence[Any]) -> None:
 
 
 def _broadcast(source: Sequence[Any], target: Sequence[Any]) -> None:
-    def call(one, _, sent, received, size, kind, queue):
+    def call(one: Any, _: int, sent: int, received: int, *more: int) -> None:
+        size, kind, queue = more
         one.broadcast(sent, received, size, kind, 0, queue)
 
     _by_nccl(call, source, target)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .schedule import HOST, Block, Product, Range, Schedule
 from .slots import at_home
+
+Has = Callable[[int, Block], bool]  # whether a rank has a block
 
 
 class ScheduleError(ValueError):
@@ -123,7 +127,7 @@ def _require_rank(schedule: Schedule, rank: int, number: int) -> None:
         raise ScheduleError(f"round {number}: there is no rank {rank}")
 
 
-def _product(schedule: Schedule, product: Product, number: int, has) -> None:
+def _product(schedule: Schedule, product: Product, number: int, has: Has) -> None:
     rank, a, b, c, _ = product
     where = f"round {number}: {_name(rank)}"
     _require_rank(schedule, rank, number)

