@@ -18,6 +18,9 @@ from .occupancy import occupancy
 from .outer_product import outer_product
 from .pipeline import pipeline
 from .plots import gflops, roofline
+from .ranks import ranks
+from .rounds import rounds
+from .scaling import scaling
 from .stalls import stalls
 from .stepper import Stepper, stepper
 from .swizzle import swizzle
@@ -46,7 +49,10 @@ __all__ = [
     "occupancy",
     "outer_product",
     "pipeline",
+    "ranks",
     "roofline",
+    "rounds",
+    "scaling",
     "stalls",
     "stepper",
     "swizzle",

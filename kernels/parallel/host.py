@@ -13,11 +13,14 @@ from ..ladder.reference import assert_close
 from ..ladder.step import Step
 from ..run import gpu, queues
 from . import inputs, stream
+from .gpus import Span
+from .multiply import execute, product_of
 
 ORDER = 16384
-TILES = (512, 1024, 2048, 4096, 8192)
+TILES = (8192, 4096, 2048, 1024, 512)
 DEPTH = 4096
 REPEATS = 3
+SHOWN = 4096, 4096  # the tile and the depth of which the timeline is drawn
 COPIED = 2**28  # elements: 1 GiB
 
 
@@ -26,8 +29,8 @@ def bandwidths() -> Iterator[list[Any]]:
     there = [gpu.empty((2**14, COPIED >> 14)) for _ in range(2)]
     here = [queues.pinned(x.shape) for x in there]
     world = stream.Streams(_nothing)
-    up = functools.partial(queues.copy_matrix, there[0], here[0], world.up)
-    down = functools.partial(queues.copy_matrix, here[1], there[1], world.down)
+    up = functools.partial(queues.copy_matrix, there[0], here[0], world.queues["up"])
+    down = functools.partial(queues.copy_matrix, here[1], there[1], world.queues["down"])
     for name, copies in (("up", [up]), ("down", [down]), ("both", [up, down])):
         yield [name, 4 * COPIED / _seconds(functools.partial(_all, copies)) / 1e9]
 
@@ -40,9 +43,7 @@ def _all(copies: Sequence[Callable[[], None]]) -> None:
 
 def streamed(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
     """Products with tiles of several sizes; without a step, the transfers alone."""
-    A, B, C = (queues.pinned((ORDER, ORDER)) for _ in range(3))
-    for matrix, X in (("A", A), ("B", B)):
-        X[...] = gpu.to_host(inputs.whole(matrix, ORDER, ORDER))
+    A, B, C = _matrices()
     for tile in TILES:
         for step in (None, *steps):
             run = functools.partial(
@@ -54,6 +55,34 @@ def streamed(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
                 _check(A, B, C)
             name = step.label if step else None
             yield {"n": ORDER, "tile": tile, "depth": DEPTH, "step": name, "seconds": time}
+
+
+@functools.cache
+def _matrices() -> tuple[np.ndarray, ...]:
+    """A, B and room for C, in page-locked memory, which takes seconds to get."""
+    A, B, C = (queues.pinned((ORDER, ORDER)) for _ in range(3))
+    for matrix, X in (("A", A), ("B", B)):
+        X[...] = gpu.to_host(inputs.whole(matrix, ORDER, ORDER))
+    return A, B, C
+
+
+def timelines(steps: Sequence[Step]) -> dict[str, list[list[Any]]]:
+    """[rank, what, round, start, end] of one product with each step, in seconds."""
+    A, B, C = _matrices()
+    parts = {"A": [A], "B": [B], "C": [C]}
+    schedule = stream.plan(ORDER, ORDER, ORDER, *SHOWN)
+    found = {}
+    for step in steps:
+        spans: list[Span] = []
+        world = stream.Streams(product_of(step, True), spans=spans)
+        begin = world.ends[0]
+        execute(schedule, world, parts, 0)
+        gpu.synchronize()
+        found[step.label] = [
+            [*one[:3], *(round(gpu.elapsed_ms(begin, event) / 1000, 7) for event in one[3:])]
+            for one in spans
+        ]
+    return found
 
 
 def _nothing(*_: Any) -> None:

@@ -75,6 +75,7 @@ def sections(
         return kernels | {
             "products": lambda: {step.label: shown(_products(step)) for step in steps},
             "bandwidths": lambda: shown(host.bandwidths()),
+            "timelines": lambda: host.timelines(steps),
             "streamed": lambda: shown(host.streamed(steps)),
         }
     return kernels | {

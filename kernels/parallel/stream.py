@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from ..run import gpu, queues
+from .gpus import Span
 from .multiply import execute, product_of
 from .ranks import Ranks
 from .schedule import HOST, Block, Product, Round, Schedule, Transfer, cut
 from .verify import verify
 
 DEVICES = "auto", "gpu", "host"
+WHAT = "up", "multiply", "down"  # what a round does at the same time, each on its stream
 GRANULE = 256  # sides of tiles are multiples of this, as the tiles of blocks divide it
 
 
@@ -143,29 +145,37 @@ def multiply(
 
 class Streams:
     """The GPU as the one rank: a stream for what comes up, one for what goes down, one for
-    products. Each round waits for all of the round before."""
+    products. Each round waits for all of the round before. `spans` as for `gpus.Gpus`."""
 
-    def __init__(self, product: Any, alpha: float = 1):
-        self.product, self.alpha = product, alpha
-        self.up, self.down, self.compute = (queues.stream() for _ in range(3))
-        self.before = [queues.mark(queues.current())]
+    def __init__(self, product: Any, alpha: float = 1, spans: list[Span] | None = None):
+        self.product, self.alpha, self.spans = product, alpha, spans
+        self.queues = {what: queues.stream() for what in WHAT}
+        self.ends = [queues.mark(queues.current())]
+        self.number = 0
 
     def empty(self, rank: int, size: int) -> Any:
         return gpu.empty(size)
 
     def round(self, moves: Sequence[Any], works: Sequence[Any]) -> None:
-        every = self.up, self.down, self.compute
-        for queue in every:
-            for event in self.before:
+        for queue in self.queues.values():
+            for event in self.ends:
                 queue.wait_event(event)
+        starts = [queues.mark(queue) for queue in self.queues.values()]
+        busy = {"multiply"} if works else set()
         for move in moves:
             for target, array in move.targets:
-                queues.copy_matrix(array, move.source, self.down if target == HOST else self.up)
-        with self.compute:
+                what = "down" if target == HOST else "up"
+                queues.copy_matrix(array, move.source, self.queues[what])
+                busy.add(what)
+        with self.queues["multiply"]:
             for work in works:
                 self.product(work.a, work.b, work.c, self.alpha, work.beta)
-        self.before = [queues.mark(queue) for queue in every]
+        self.ends = [queues.mark(queue) for queue in self.queues.values()]
+        if self.spans is not None:
+            done = zip(WHAT, starts, self.ends)
+            self.spans += [Span(0, one[0], self.number, *one[1:]) for one in done if one[0] in busy]
+        self.number += 1
 
     def finish(self) -> None:
-        for event in self.before:
+        for event in self.ends:
             queues.current().wait_event(event)

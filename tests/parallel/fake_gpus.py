@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.parallel import clock, gpus
+from kernels.parallel import clock, gpus, host
 from kernels.run import nccl
 
 
@@ -304,7 +304,7 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
 
 def forget() -> None:
     """Of the machine before, what is kept from call to call."""
-    for one in nccl.load, nccl.communicators, gpus._streams, clock._scratch:
+    for one in nccl.load, nccl.communicators, gpus._streams, clock._scratch, host._matrices:
         one.cache_clear()
 
 

@@ -11,7 +11,7 @@ import pytest
 from fake_gpus import queued
 
 import kernels
-from kernels.parallel import clock, host, inputs, record, together
+from kernels.parallel import clock, host, inputs, record, stream, together
 from kernels.run import gpu
 
 ORDER = 32
@@ -48,6 +48,7 @@ def small(monkeypatch, machine):
         (host, "TILES", (8, 16)),
         (host, "DEPTH", 8),
         (host, "COPIED", 2**16),
+        (host, "SHOWN", (16, 16)),
         (record, "LOCAL", (8, 16)),
         (record, "PANELS", ((8, 8, 4),)),
         (record, "provenance", lambda **more: {"gpu": "NVIDIA H200", **more}),
@@ -73,6 +74,7 @@ def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
     assert {(row["tile"], row["step"]) for row in found["1"]["streamed"]} == {
         (tile, step) for tile in (8, 16) for step in (None, "fake")
     }
+    assert {one[1] for one in found["1"]["timelines"]["fake"]} == set(stream.WHAT)
     for count in 2, 4:
         section = found[str(count)]
         assert set(section["links"]) == {"ring", "broadcast", "engines"}
