@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ladder.attempt import Attempt, Row
 from ..ladder.reference import assert_close, inputs
+from .model import Machine, predict
 from .multiply import collect, multiply, spread
 from .schedule import Schedule
 from .slots import slots
@@ -28,19 +29,22 @@ def buffers(schedule: Schedule) -> list[int]:
     return [sum(sizes[rank]) for rank in range(schedule.ranks)]
 
 
-GOALS: dict[str, tuple[str, Callable[[Schedule], int]]] = {
-    "rounds": ("rounds", lambda schedule: len(schedule.rounds)),
-    "received": ("elements that a rank receives at most", lambda one: max(received(one))),
-    "buffers": ("elements in the buffers of a rank at most", lambda one: max(buffers(one))),
+GOALS: dict[str, tuple[str, Callable[[Schedule, Any], float]]] = {
+    "rounds": ("rounds", lambda one, _: len(one.rounds)),
+    "received": ("elements that a rank receives at most", lambda one, _: max(received(one))),
+    "buffers": ("elements in the buffers of a rank at most", lambda one, _: max(buffers(one))),
+    "seconds": ("s by the model", lambda one, machine: predict(one, machine).seconds),
 }
 
 
-def attempt(schedule: Schedule, **goals: float) -> Attempt:
+def attempt(schedule: Schedule, machine: Machine | None = None, **goals: float) -> Attempt:
     """Verify a schedule, carry it out on ranks in this process and weigh it: a table.
 
-    A goal is the most that is allowed: `rounds`, `received`, `buffers`. Raises ValueError for one
-    that there is not.
+    A goal is the most that is allowed: `rounds`, `received`, `buffers`, and `seconds` of ranks that
+    are such a machine. Raises ValueError for one that there is not.
     """
+    if "seconds" in goals and machine is None:
+        raise ValueError("seconds are those of a machine: attempt(schedule, machine, seconds=…)")
     for name in goals:
         if name not in GOALS:
             raise ValueError(f"there is no goal {name!r}; there are {', '.join(GOALS)}")
@@ -52,8 +56,8 @@ def attempt(schedule: Schedule, **goals: float) -> Attempt:
     rows = [Row("verified", True, "", f"{len(schedule.rounds)} rounds"), _right(schedule)]
     for name, most in goals.items():
         words, count = GOALS[name]
-        value = count(schedule)
-        rows.append(Row(name, value <= most, f"at most {most:g}", f"{value} {words}"))
+        value = count(schedule, machine)
+        rows.append(Row(name, value <= most, f"at most {most:g}", f"{value:.6g} {words}"))
     return Attempt(schedule.name, tuple(rows))
 
 

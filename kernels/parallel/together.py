@@ -171,12 +171,20 @@ class _Products(gpus.Gpus):
         super().round([], works)
 
 
+class _OneLane(gpus.Gpus):
+    """Products that wait for one another, as if each needed the one before."""
+
+    def round(self, moves: Sequence[Any], works: Sequence[Any]) -> None:
+        super().round(moves, [work._replace(lane=0) for work in works])
+
+
 def _nothing(*_: Any) -> None:
     """In the place of a product, so that transfers are left."""
 
 
 def apart(steps: Sequence[Step], n: int, count: int) -> Iterator[dict[str, Any]]:
-    """Seconds of the transfers without the products, and of the products without them."""
+    """Seconds of the transfers without the products, of the products without them, and of both
+    with all products of a GPU on one stream."""
     devices = range(count)
 
     def run(world: Any, plan: Schedule, product: Any, parts: dict[str, list[Any]]) -> float:
@@ -185,10 +193,16 @@ def apart(steps: Sequence[Step], n: int, count: int) -> Iterator[dict[str, Any]]
     for plan in schedules(n, count):
         parts = parts_of(plan)
         row = {"schedule": plan.name, "n": n, "gpus": count}
-        yield row | {"only": "transfers", "seconds": run(gpus.Gpus, plan, _nothing, parts)}
+        yield row | {
+            "step": None,
+            "only": "transfers",
+            "seconds": run(gpus.Gpus, plan, _nothing, parts),
+        }
         for step in steps:
-            time = run(_Products, plan, product_of(step, True), parts)
-            yield row | {"only": step.label, "seconds": time}
+            product = product_of(step, True)
+            for only, world in (("products", _Products), ("one lane", _OneLane)):
+                time = run(world, plan, product, parts)
+                yield row | {"step": step.label, "only": only, "seconds": time}
 
 
 def timelines(steps: Sequence[Step], n: int, count: int) -> dict[str, list[list[Any]]]:

@@ -133,8 +133,16 @@ def test_attempt():
     broken = parallel.attempt(parallel.Schedule("none", (4, 4, 4), 1, {}, ()), rounds=1)
     assert [row.passed for row in broken.rows] == [False, False, False]
     assert "nowhere" in broken.rows[0].found
-    with pytest.raises(ValueError, match="no goal 'speed'; there are rounds, received, buffers"):
+    with pytest.raises(
+        ValueError, match="no goal 'speed'; there are rounds, received, buffers, seconds"
+    ):
         parallel.attempt(ring, speed=1)
+    machine = parallel.model.Machine(1e-6, 1e-9, 0, 0, 0, 1e-6, (4, 4), 1)
+    seconds = parallel.model.predict(ring, machine).seconds
+    assert parallel.attempt(ring, machine, seconds=seconds)
+    assert not parallel.attempt(ring, machine, seconds=0.99 * seconds)
+    with pytest.raises(ValueError, match="seconds are those of a machine"):
+        parallel.attempt(ring, seconds=1)
 
 
 def test_an_attempt_that_computes_something_else_is_seen(monkeypatch):

@@ -81,7 +81,9 @@ def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
         names = {(row["schedule"], row["gpus"]) for row in section["scaling"]}
         assert {("ring", count), ("gather", count), ("ring", 2)} <= names
         assert all(row["seconds"] > 0 and row["single"] > 0 for row in section["scaling"])
-        assert {row["only"] for row in section["parts"]} == {"transfers", "fake"}
+        assert {(row["step"], row["only"]) for row in section["parts"]} == {
+            *((None, "transfers"), ("fake", "products"), ("fake", "one lane")),
+        }
         assert all(row["same_bits"] for row in section["scaling"] if row["schedule"] == "ring")
         spans = section["timelines"]["ring, fake"]
         assert {(one[0], one[1]) for one in spans} == {
