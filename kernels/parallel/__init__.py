@@ -13,7 +13,7 @@ takes a product through a GPU whose memory does not hold it.
 """
 
 from . import model, stream
-from .attempt import attempt
+from .attempt import attempt, buffers, received
 from .multiply import collect, multiply, spread
 from .schedule import (
     HOST,
@@ -40,11 +40,13 @@ __all__ = [
     "ScheduleError",
     "Transfer",
     "attempt",
+    "buffers",
     "collect",
     "cut",
     "gather",
     "model",
     "multiply",
+    "received",
     "ring",
     "slots",
     "spread",

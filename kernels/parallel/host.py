@@ -17,7 +17,7 @@ from .gpus import Span
 from .multiply import execute, product_of
 
 ORDER = 16384
-TILES = (8192, 4096, 2048, 1024, 512)
+TILES = (8192, 4096, 2048, 1024)
 DEPTH = 4096
 REPEATS = 3
 SHOWN = 4096, 4096  # the tile and the depth of which the timeline is drawn
