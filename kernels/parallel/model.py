@@ -182,6 +182,7 @@ def machine(records: dict[str, Any], step: str, gpus: int, links: str = "ring") 
     with the transfers that so many GPUs measured. Raises KeyError for what is not recorded."""
     kernel = records["1"]["kernels"][step]
     tile = tuple(kernel["tile"])
-    products = fit_products(records["1"]["products"][step], tile, kernel["slots"])
-    transfers = fit_transfers(records[str(gpus)]["links"][links])
-    return Machine(*transfers, *products, tile, kernel["slots"])
+    products = records["1"]["products"][step]
+    alpha, beta = fit_transfers(records[str(gpus)]["links"][links])
+    launch, operand, wave, depth = fit_products(products, tile, kernel["slots"])
+    return Machine(alpha, beta, launch, operand, wave, depth, tile, kernel["slots"])

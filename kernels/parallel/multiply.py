@@ -249,6 +249,14 @@ def _require_parts(schedule: Schedule, given: dict[str, list[Any]]) -> bool:
                     f"{block.shape}: cut the matrices with parallel.spread"
                 )
             kinds.add(gpu.is_device_array(part))
+            first = given["A"][rank]
+            if gpu.is_device_array(part) and gpu.is_device_array(first):
+                here, there = part.device.id, first.device.id
+                if here != there:
+                    raise ValueError(
+                        f"{name} is on GPU {here}, and A_parts[{rank}] on GPU {there}: the parts "
+                        "of a rank are on one GPU"
+                    )
     if len(kinds) > 1:
         raise TypeError("some parts are NumPy's and some CuPy's: all of one kind")
     return kinds.pop()

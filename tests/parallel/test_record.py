@@ -98,3 +98,8 @@ def test_a_wrong_product_is_not_recorded(small, monkeypatch, tmp_path):
     monkeypatch.setattr(Step, "__call__", lambda self, a, b, c, alpha=1, beta=0: c)
     with pytest.raises(kernels.CheckError):
         record.run_cli([Step()], [ORDER], tmp_path / "x.json")
+
+
+def test_one_step_without_and_one_with_tensor_cores_are_usual():
+    numbers = [step.number for step in record.usual()]
+    assert numbers and numbers[0] in record.USUAL[0] and set(numbers[1:]) <= set(record.USUAL[1])
