@@ -27,6 +27,7 @@ from .schedule import (
     ring,
     square,
     summa,
+    usual,
 )
 from .slots import slots
 from .verify import ScheduleError, verify
@@ -53,5 +54,6 @@ __all__ = [
     "square",
     "stream",
     "summa",
+    "usual",
     "verify",
 ]

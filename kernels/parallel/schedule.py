@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 HOST = -1  # the memory of the machine itself, as a rank that multiplies nothing
 
+PIECES = 4  # panels of K for each that a rank has, in the usual SUMMA
+
 Range = tuple[int, int]  # from the first to before the second
 
 
@@ -233,3 +235,9 @@ def square(ranks: int) -> tuple[int, int]:
     _require_ranks(ranks)
     high = next(n for n in range(int(ranks**0.5), 0, -1) if ranks % n == 0)
     return high, ranks // high
+
+
+def usual(n: int, ranks: int) -> list[Schedule]:
+    """What is measured and compared for square matrices: the ring, SUMMA and gather."""
+    grid = summa(n, n, n, square(ranks), PIECES)
+    return [ring(n, n, n, ranks), grid, gather(n, n, n, ranks)]

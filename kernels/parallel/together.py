@@ -13,11 +13,10 @@ from ..ladder.step import Step
 from ..run import gpu, nccl, queues
 from . import clock, gpus, inputs
 from .multiply import execute, multiply, product_of
-from .schedule import Schedule, gather, ring, square, summa
+from .schedule import Schedule, ring, usual
 
 LINKS = ("ring", "broadcast", "engines")
 MESSAGES = tuple(4**n for n in range(6, 16))  # bytes: 4 KiB to 1 GiB
-PIECES = 4  # panels of K for each that a rank has, in SUMMA
 CHECKED = 8  # rows, and as many columns, of every part of C
 
 
@@ -83,11 +82,6 @@ _TRANSFERS = {"ring": _ring, "broadcast": _broadcast, "engines": _engines}
 # ---------------------------------------------------------------------------- whole products
 
 
-def schedules(n: int, count: int) -> list[Schedule]:
-    """What is timed on so many GPUs."""
-    return [ring(n, n, n, count), summa(n, n, n, square(count), PIECES), gather(n, n, n, count)]
-
-
 def parts_of(schedule: Schedule) -> dict[str, list[Any]]:
     """The parts of A and B on their GPUs, and room for those of C, full of NaN."""
     _, N, K = schedule.shape
@@ -105,7 +99,7 @@ def parts_of(schedule: Schedule) -> dict[str, list[Any]]:
 def scaling(steps: Sequence[Step], sizes: Sequence[int], count: int) -> Iterator[dict[str, Any]]:
     """Whole products, in turn with the same on one GPU."""
     for n in sizes:
-        plans = schedules(n, count) + ([ring(n, n, n, 2)] if count > 2 else [])
+        plans = usual(n, count) + ([ring(n, n, n, 2)] if count > 2 else [])
         matrices = inputs.whole("A", n, n), inputs.whole("B", n, n), gpu.empty((n, n))
         every = [parts_of(plan) for plan in plans]
         for step in steps:
@@ -190,7 +184,7 @@ def apart(steps: Sequence[Step], n: int, count: int) -> Iterator[dict[str, Any]]
     def run(world: Any, plan: Schedule, product: Any, parts: dict[str, list[Any]]) -> float:
         return clock.median(devices, lambda: execute(plan, world(devices, product), parts, 0))
 
-    for plan in schedules(n, count):
+    for plan in usual(n, count):
         parts = parts_of(plan)
         row = {"schedule": plan.name, "n": n, "gpus": count}
         yield row | {
@@ -209,7 +203,7 @@ def timelines(steps: Sequence[Step], n: int, count: int) -> dict[str, list[list[
     """[rank, what, round, start, end] of one run of each schedule, in seconds."""
     return {
         f"{plan.name}, {step.label}": _timeline(plan, step)
-        for plan in schedules(n, count)
+        for plan in usual(n, count)
         for step in steps
     }
 
