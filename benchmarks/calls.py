@@ -42,19 +42,24 @@ class Array:
         self.shape, self.ndim, self.size = shape, len(shape), int(np.prod(shape))
         self.dtype = np.dtype(np.float32)
         self.nbytes = 4 * self.size
-        self.data = types.SimpleNamespace(ptr=address)
+        self.data = types.SimpleNamespace(ptr=address, device_id=0)
         self.flags = types.SimpleNamespace(c_contiguous=True)
 
 
-def no_launch(grid, block, args, dynamic_shared) -> None:
-    """In place of the driver's launch."""
+class Function:
+    """In place of a kernel in the driver's hands."""
+
+    ptr = 0
+
+    def __call__(self, grid, block, args, dynamic_shared) -> None:
+        pass
 
 
 @contextlib.contextmanager
 def stubbed() -> Iterator[None]:
     """A GPU of compute capability 9.0 that does nothing."""
     device = types.SimpleNamespace(compute_capability=(9, 0), name="stub")
-    loaded = gpu.Loaded("stub", no_launch)
+    loaded = gpu.Loaded("stub", Function())
     with contextlib.ExitStack() as stack:
         for name, stub in {
             "is_device_array": lambda x: isinstance(x, Array),
@@ -62,6 +67,8 @@ def stubbed() -> Iterator[None]:
             "device": lambda: device,
             "arch": lambda: "sm_90",
             "current": lambda: 0,
+            "launcher": lambda: lambda *words: None,
+            "stream": lambda: 0,
             "load": lambda cubin, symbol: loaded,
             "empty": lambda shape, dtype: Array(shape),
         }.items():

@@ -94,7 +94,8 @@ def _threads(step: Step) -> int:
 
 
 def _resident(step: Step) -> int:
-    return occupancy(step.kernel.resources("sm_90"), _threads(step), "9.0").blocks
+    used = step.kernel.resources("sm_90")
+    return occupancy(used, _threads(step), "9.0", step.dynamic_shared).blocks
 
 
 def _panel(step: Step, blocks: int, latency: int, results: Results) -> _Panel:

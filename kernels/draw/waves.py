@@ -84,7 +84,8 @@ def waves(
 
 def _resident(step: Step) -> int:
     threads = math.prod(step.block)
-    return occupancy(step.kernel.resources("sm_90"), threads, CAPABILITY).blocks
+    used = step.kernel.resources("sm_90")
+    return occupancy(used, threads, CAPABILITY, step.dynamic_shared).blocks
 
 
 def _rows(found: Waves) -> tuple[list[str], float]:

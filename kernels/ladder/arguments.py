@@ -46,26 +46,38 @@ def shape_of(A: Any, B: Any, C: Any, alpha: Any, beta: Any) -> tuple[int, int, i
 
 
 def alignment_of(A: Any, B: Any, C: Any = None) -> int:
-    """The largest power of two, up to 256, that divides the addresses of the matrices on the GPU.
+    """The largest power of two, up to 256, that divides the addresses of the matrices on the GPU
+    and, of slices, what lies from a stored row to the next.
 
     NumPy arrays may lie anywhere: they are copied, to the GPU and into the interpreter's memory
     alike, and the copies start on multiples of 256 bytes, as new matrices on the GPU do.
     """
-    if isinstance(A, np.ndarray):
-        return 256
-    together = A.data.ptr | B.data.ptr | (0 if C is None else C.data.ptr) | 256
+    together = 256
+    for x in (A, B) if C is None else (A, B, C):
+        together |= _bits(x)
     return together & -together
 
 
+def _bits(x: Any) -> int:
+    """Those of the address and of the pitch in bytes."""
+    address = 0 if isinstance(x, np.ndarray) else x.data.ptr
+    whole = x.flags.c_contiguous or x.flags.f_contiguous
+    return int(address if whole else address | max(x.strides))
+
+
 def require_alignment(label: str, alignment: int, A: Any, B: Any, C: Any) -> None:
-    """Raise ValueError for a matrix on the GPU that is not on a multiple of `alignment` bytes."""
+    """Raise ValueError for a matrix that is not on a multiple of `alignment` bytes, or for a slice
+    whose rows are not."""
     if alignment_of(A, B, C) % alignment == 0:
         return
     for name, x in zip("ABC", (A, B, C)):
-        if x.data.ptr % alignment:
+        if _bits(x) % alignment:
+            on_host = isinstance(x, np.ndarray)
+            rows = on_host or x.data.ptr % alignment == 0
+            where = "has rows at addresses that are" if rows else "is at an address that is"
             raise ValueError(
-                f"{name} is at an address that is no multiple of {alignment} bytes (a slice?), "
-                f"which {label} needs: pass a copy, cupy.array({name})"
+                f"{name} {where} no multiple of {alignment} bytes (a slice?), which {label} needs: "
+                f"pass a copy, {'np' if on_host else 'cupy'}.array({name})"
             )
 
 

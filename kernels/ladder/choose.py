@@ -12,26 +12,50 @@ from ..run import gpu
 from ..run.capability import runs_on
 from ..run.kernel import choose_device
 from .arguments import alignment_of, shape_of
+from .layout import TRANSPOSED, WHOLE, can_read, form_of
 from .step import Step, advice, is_limit, steps
 
+Forms = tuple[int, int, int]  # of A, B and C: see `layout.form_of`
 RECORDED_ON = "NVIDIA H200"  # the records that choose
 
 
 def sgemm(
-    A: Any, B: Any, C: Any = None, alpha: float = 1, beta: float = 0, device: str = "auto"
+    A: Any,
+    B: Any,
+    C: Any = None,
+    alpha: float = 1,
+    beta: float = 0,
+    device: str = "auto",
+    tensor_cores: bool = False,
 ) -> Any:
-    """`Step.__call__` with the best step for this device and shape.
+    """`Step.__call__` with the best step for this device, shape and storage.
 
-    That is the one with the highest rate on record near this shape, of those that can do it. A
-    step without a record is taken only where no other can. The choice is remembered.
+    A slice of a larger matrix and a transpose are read as they are. The best is the step with the
+    highest rate on record near this shape, of those that can do it; one without a record is taken
+    only where no other can. The choice is remembered. Sums are of float32 products in float32,
+    unless `tensor_cores` allows others that meet the same error bound.
     """
     M, N, K = shape_of(A, B, C, alpha, beta)
     where = choose_device(device, (A, B) if C is None else (A, B, C))
-    capability = gpu.device().compute_capability if where == "gpu" else None
-    best = _remembered(M, N, K, alpha, beta, alignment_of(A, B, C), capability)
-    if capability is not None and not runs_on(best.compute_capability, capability):
-        return best(A, B, C, alpha, beta, device)  # which says what it lacks, or interprets
-    return best.stored_as(A, B, C).run(M, N, K, A, B, C, alpha, beta, where)
+    best, fits = _remembered(
+        M,
+        N,
+        K,
+        _kind(alpha),
+        _kind(beta),
+        alignment_of(A, B, C),
+        (form_of(A), form_of(B), WHOLE if C is None else form_of(C)),
+        gpu.device().compute_capability if where == "gpu" else None,
+        tensor_cores,
+    )
+    if not fits:  # it says what it lacks, or is interpreted
+        return best(A, B, C, alpha, beta, device)
+    return best.run(M, N, K, A, B, C, alpha, beta, where)
+
+
+def _kind(x: float) -> float:
+    """0, 1 or a number that stands for all others."""
+    return x if x in (0, 1) else 0.5
 
 
 @functools.lru_cache(maxsize=4096)
@@ -42,9 +66,37 @@ def _remembered(
     alpha: float,
     beta: float,
     alignment: int,
+    forms: Forms,
     capability: tuple[int, int] | None,
-) -> Step:
-    return choose(steps(), _timings(), (M, N, K), alpha, beta, alignment, capability)
+    tensor_cores: bool,
+) -> tuple[Step, bool]:
+    """The step to take, and whether nothing is left to be looked at."""
+    best = choose(
+        [one for one in steps() if tensor_cores or not one.tensor_cores],
+        _timings(),
+        (M, N, K),
+        alpha,
+        beta,
+        alignment,
+        capability,
+        forms,
+    )
+    about_scalars = any({"alpha", "beta"} & set(one.names) for one in best.file.requires)
+    fits = not about_scalars and _suits(best, alignment, capability, forms)
+    return (best.storing(*(form & TRANSPOSED for form in forms[:2])) if fits else best), fits
+
+
+def _suits(one: Step, alignment: int, capability: tuple[int, int] | None, forms: Forms) -> bool:
+    """Whether the step can read the matrices as they lie, on this GPU."""
+    return (
+        alignment % one.alignment == 0
+        and (capability is None or runs_on(one.compute_capability, capability))
+        and _readable(one, forms)
+    )
+
+
+def _readable(one: Step, forms: Forms) -> bool:
+    return all(can_read(form, name, one.defines, one.arguments) for name, form in zip("ABC", forms))
 
 
 def choose(
@@ -55,12 +107,14 @@ def choose(
     beta: float = 0,
     alignment: int = 256,
     capability: tuple[int, int] | None = None,
+    forms: Forms = (WHOLE, WHOLE, WHOLE),
 ) -> Step:
     """The best of the candidates for the product of this shape (M, N, K).
 
     `alignment` divides the addresses of the matrices; `capability` is the GPU's, None for the
-    interpreter. If matrices or GPU suit no step, one that they do not suit is chosen, and says so
-    when it is called. Raises ValueError for a shape that no step can do.
+    interpreter; `forms` say how A, B and C are stored: see `layout.form_of`. If matrices or GPU
+    suit no step, one that they do not suit is chosen, and says so when it is called. Raises
+    ValueError for a shape that no step can do.
     """
     broken = {one: one.broken(*shape, alpha, beta) for one in candidates}
     able = [one for one in candidates if not broken[one]]
@@ -70,6 +124,7 @@ def choose(
         raise ValueError(
             f"no step can do {sides}: {advice(broken)} ({last.label} requires {broken[last]})"
         )
+    able = [one for one in able if _readable(one, forms)] or able
     able = [one for one in able if alignment % one.alignment == 0] or able
     if capability is not None:
         able = [one for one in able if runs_on(one.compute_capability, capability)] or able

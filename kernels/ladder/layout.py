@@ -27,6 +27,30 @@ def pitch_of(x: Any, transposed: bool = False) -> int | None:
     return apart // ITEM if apart % ITEM == 0 and apart >= ITEM * columns else None
 
 
+WHOLE, TRANSPOSED, SLICE, OTHER = 0, 1, 2, 4  # what lies where: SLICE | TRANSPOSED is another
+
+
+def form_of(x: Any) -> int:
+    """How a matrix is stored: row by row, WHOLE, or not. A SLICE has other elements between its
+    rows, of which one TRANSPOSED stores the columns; OTHER can be read by no step."""
+    if x.flags.c_contiguous:
+        return WHOLE
+    if x.flags.f_contiguous:
+        return TRANSPOSED
+    if pitch_of(x) is not None:
+        return SLICE
+    return OTHER if pitch_of(x, True) is None else SLICE | TRANSPOSED
+
+
+def can_read(form: int, name: str, defines: Mapping[str, int], arguments: Collection[str]) -> bool:
+    """Whether a step can be had that reads the matrix of this name if it is stored so."""
+    return (
+        form != OTHER
+        and (not form & TRANSPOSED or f"TRANS_{name}" in defines)
+        and (not form & SLICE or f"ld{name.lower()}" in arguments)
+    )
+
+
 def reads(name: str, x: Any, defines: Mapping[str, int], arguments: Collection[str]) -> int | None:
     """With which TRANS_A or TRANS_B a step reads the matrix of this name as it is stored: its own
     if it can be, 0 where it has none. None if it cannot be read so."""

@@ -9,6 +9,7 @@ import numpy as np
 from ..instruments.findings import Finding, merged
 from ..run import gpu
 from ..run.kernel import Kernel
+from ..run.ready import Ready
 from .arguments import require_alignment
 from .layout import laid_out, memory_of, pitch_of, poisoned, to_read
 from .reference import inputs
@@ -35,19 +36,52 @@ def run(
         C = (np if on_host else gpu).empty((M, N), np.float32)
     if M == 0 or N == 0:
         return C
-    if not on_host:
-        require_alignment(step.label, step.alignment, A, B, C)
-    elif where == "gpu":
-        A, B, there = gpu.to_device(A), gpu.to_device(B), gpu.to_device(C)
-        run(step.stored_as(A, B, there), M, N, K, A, B, there, alpha, beta, where)
-        np.copyto(C, gpu.to_host(there))
-        return C
     if np.float32(alpha) == 0:
         K = 0  # nothing is summed, so nothing is read
-    values = arguments(step, M, N, K, alpha, A, B, beta, C, where)
-    for one in step.launches(M, N, K):
-        step.kernels[one.kernel].launch(one.grid, one.block, values, where, one.shared)
+    if not on_host:
+        _on_gpu(step, M, N, K, A, B, C, alpha, beta)
+    elif where == "gpu":
+        A, B, there = gpu.to_device(A), gpu.to_device(B), gpu.to_device(C)
+        _on_gpu(step.stored_as(A, B, there), M, N, K, A, B, there, alpha, beta)
+        np.copyto(C, gpu.to_host(there))
+    else:
+        require_alignment(step.label, step.alignment, A, B, C)
+        values = arguments(step, M, N, K, alpha, A, B, beta, C, where)
+        for one in step.launches(M, N, K):
+            step.kernels[one.kernel].launch(one.grid, one.block, values, where, one.shared)
     return C
+
+
+def _on_gpu(
+    step: Any, M: int, N: int, K: int, A: Any, B: Any, C: Any, alpha: float, beta: float
+) -> None:
+    at, of_b, of_c = A.data, B.data, C.data
+    a, b, c = at.ptr, of_b.ptr, of_c.ptr
+    if (a | b | c) % step.alignment or (step.arguments and step.alignment > 4):
+        require_alignment(step.label, step.alignment, A, B, C)
+    number = gpu.current()
+    if not number == at.device_id == of_b.device_id == of_c.device_id:
+        gpu.require_current(number, {"A": A, "B": B, "C": C})
+    launches, size = step.ready(number, M, N, K)
+    if not step.arguments:
+        launches(M, N, K, alpha, a, b, beta, c)
+        return
+    room = workspace(size, "gpu") if size else None  # which lives until all is queued
+    start = 0 if room is None else room.data.ptr
+    extra = [
+        start if name == "workspace" else _pitch(step, name, A, B, C) for name in step.arguments
+    ]
+    launches(M, N, K, alpha, a, b, beta, c, *extra)
+
+
+def ready(step: Any, M: int, N: int, K: int) -> tuple[Ready, int]:
+    """The launches of a product on CuPy's current device, and the bytes of their workspace."""
+    launches = [
+        (step.kernels[one.kernel].loaded(), one.grid, one.block, one.shared)
+        for one in step.launches(M, N, K)
+    ]
+    kinds = "iiifPPfP" + "".join("P" if name == "workspace" else "i" for name in step.arguments)
+    return Ready(launches, kinds), step.workspace(M, N, K)
 
 
 def arguments(
@@ -59,7 +93,7 @@ def arguments(
         extra = tuple(
             workspace(step.workspace(M, N, K), where)
             if name == "workspace"
-            else _pitch(step, name, A, B, C)
+            else np.int32(_pitch(step, name, A, B, C))
             for name in step.arguments
         )
     if where == "interpreter":
@@ -77,12 +111,12 @@ def workspace(size: int, where: str) -> Any:
     return poisoned(size) if where == "interpreter" else gpu.empty(-(-size // 4), np.float32)
 
 
-def _pitch(step: Any, name: str, A: Any, B: Any, C: Any) -> np.int32:
+def _pitch(step: Any, name: str, A: Any, B: Any, C: Any) -> int:
     """What lda, ldb or ldc is."""
     matrix = {"lda": A, "ldb": B, "ldc": C}[name]
     found = pitch_of(matrix, bool(step.defines.get(f"TRANS_{name[-1].upper()}")))
     assert found is not None, "the step has been chosen for these matrices"
-    return np.int32(found)
+    return found
 
 
 def random(step: Any, M: int, N: int, K: int, beta: float = 0) -> tuple[Any, ...]:

@@ -1,7 +1,8 @@
 """A step's file, read once: tile sizes, directives, regions.
 
 Tile sizes are the file's `#ifndef BM` / `#define BM 32` defaults. The comment that opens the file
-ends with directives, a line each, whose expressions are Python's on numbers:
+ends with directives, a line each, which may go on in indented ones; their expressions are Python's
+on numbers:
 
     // block: (BN, BM)             threads of a block, 1 to 3 numbers; or, of a file with several
                                    kernels, `launch:` lines instead: see `launches`
@@ -13,6 +14,7 @@ ends with directives, a line each, whose expressions are Python's on numbers:
     // alignment: 16               bytes that divide the addresses of A, B and C; 4 when not given
     // compute capability: 8.0     the oldest GPU that runs it, or, with a letter, as 9.0a, the only
                                    one; 5.0 when not given
+    // tensor cores: yes           its arithmetic is not float32's; `sgemm` takes it when asked to
     // options: --use_fast_math    for the compiler; none when not given
     // ptxas: -O1                  for its last stage, which makes machine code of PTX
     // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
@@ -35,11 +37,12 @@ from .launches import SIDES, SYMBOL, Launch
 
 DIRECTIVES = (
     *("block", "launch", "shared", "arguments", "workspace", "requires", "alignment"),
-    *("compute capability", "options", "ptxas", "variant"),
+    *("compute capability", "tensor cores", "options", "ptxas", "variant"),
 )
 REPEATED = ("launch", "requires", "variant")  # those that may stand there several times
 EXTRA = ("lda", "ldb", "ldc", "workspace")  # what kernels may take after C
 ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
+TRANSPOSES = ("TRANS_A", "TRANS_B")  # whether A is stored as K x M, and B as N x K
 NONE = Expression("0")  # bytes
 SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
 
@@ -74,6 +77,7 @@ class Source:
     requires: tuple[Expression, ...]
     alignment: int  # in bytes
     compute_capability: Capability
+    tensor_cores: bool
     options: tuple[str, ...]  # for the compiler
     variants: tuple[dict[str, int], ...] = field(compare=False)  # the defines that each changes
     regions: Mapping[str, Code] = field(compare=False)  # the lines of each, dedented
@@ -158,6 +162,7 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         tuple(each("requires", lambda value: Expression(value, (*ARGUMENTS, *defines)))),
         once("alignment", _alignment, 4),
         once("compute capability", parse_capability, (5, 0)),
+        once("tensor cores", _yes, False),
         once("options", lambda value: tuple(value.split()), ()) + once("ptxas", _ptxas, ()),
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
         regions(path.name, text),
@@ -195,6 +200,8 @@ def known(step: str, defines: Mapping[str, int], changes: dict[str, int]) -> dic
             raise ValueError(f"{step} has no define {name!r}; it has {', '.join(defines)}")
         if name in SIZES and value < 1:
             raise ValueError(f"{name} is a size, 1 at least, not {value}")
+        if name in TRANSPOSES and value not in (0, 1):
+            raise ValueError(f"{name} is 0 or 1, whether the operand is transposed, not {value}")
     return changes
 
 
@@ -212,14 +219,21 @@ def assignments(words: Sequence[str]) -> dict[str, int]:
 def _directives(filename: str, header: str) -> dict[str, list[tuple[int | str, str]]]:
     """The values of each directive with their lines.
 
-    From the first one on, every line has to be one; and before, a line of one or two small words
-    and a colon, or one that is nearly a directive's name, is one that nobody would read.
+    From the first one on, every line has to be one, or go on with the one before, which is
+    indented; and before, a line of one or two small words and a colon, or one that is nearly a
+    directive's name, is one that nobody would read.
     """
     found: dict[str, list[tuple[int | str, str]]] = {name: [] for name in DIRECTIVES}
+    last = ""
     lines = header.splitlines()[1:]  # the first is the title
     for number, line in enumerate(lines, start=2):
         name, colon, value = (part.strip() for part in line.partition(":"))
+        if last and line.startswith("  "):
+            begin, text = found[last].pop()
+            found[last].append((begin, f"{text} {line.strip()}"))
+            continue
         if colon and name in found:
+            last = name
             found[name].append((number, value))
             if len(found[name]) > 1 and name not in REPEATED:
                 raise ValueError(f"{filename}:{number}: a second line '{name}:'")
@@ -252,6 +266,12 @@ def _ptxas(text: str) -> tuple[str, ...]:
         if not word.startswith("-"):
             raise ValueError(f"an option of ptxas begins with '-', as -O1, not {word!r}")
     return tuple(f"--ptxas-options={word}" for word in words)
+
+
+def _yes(text: str) -> bool:
+    if text != "yes":
+        raise ValueError(f"it is 'yes', or the line is left out, not {text!r}")
+    return True
 
 
 def _alignment(text: str) -> int:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import difflib
 import functools
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,103 +19,27 @@ from ..instruments.pipeline import Pipeline
 from ..instruments.trace import Trace
 from ..measure.bench import benchmark
 from ..measure.records import Results
-from ..run.capability import Capability
 from ..run.kernel import Kernel, choose_device
-from .arguments import MAX_ELEMENTS, shape_of
+from ..run.ready import Ready
+from .arguments import shape_of
 from .attempt import Attempt, attempt
 from .check import Report, check
+from .declared import Declared
 from .edit import edited
 from .expressions import Expression
-from .launches import SIDES, SYMBOL, Planned, planned, sizes
+from .launches import SYMBOL
 from .layout import reads
-from .running import PARAMETERS, arguments, run, sanitized, until
-from .source import Code, Diff, Source, assignments, known, parse
+from .running import arguments, ready, run, sanitized, until
+from .source import Code, Diff, assignments, known, parse
 
 __all__ = ["Code", "Diff", "Step", "assignments", "step", "steps", "with_variants"]
 
 FOLDER = Path(__file__).parents[1] / "cuda"
 
-# What no step can do: indices have 32 bits.
-LIMITS = tuple(
-    Expression(f"{rows} * {columns} < {MAX_ELEMENTS}") for rows, columns in ("MN", "MK", "KN")
-)
-
 
 @dataclass(frozen=True, repr=False)
-class Step:
+class Step(Declared):
     """A step of the ladder, with its tile sizes: call it on matrices, as BLAS's SGEMM."""
-
-    file: Source
-    defines: dict[str, int] = field(hash=False)
-
-    def __repr__(self) -> str:
-        return " ".join([f"<Step {self.id}", *(f"{k}={v}" for k, v in self.defines.items())]) + ">"
-
-    @property
-    def path(self) -> Path:
-        return self.file.path
-
-    @property
-    def source(self) -> Code:
-        """The whole file."""
-        return Code(self.file.text)
-
-    @property
-    def header(self) -> str:
-        """The comment that opens the file, without the slashes."""
-        return self.file.header
-
-    @property
-    def title(self) -> str:
-        return self.file.title
-
-    @property
-    def id(self) -> str:
-        return self.path.stem
-
-    @functools.cached_property
-    def label(self) -> str:
-        """The id and the defines that are not the file's: `06_bank_conflicts PAD=1`.
-
-        It names this step, variant or not, in records, on the command line and to `step`.
-        """
-        changed = {k: v for k, v in self.defines.items() if v != self.file.defines[k]}
-        return " ".join([self.id, *(f"{name}={value}" for name, value in changed.items())])
-
-    @property
-    def number(self) -> int:
-        return int(self.id.partition("_")[0])
-
-    @functools.cached_property
-    def block(self) -> tuple[int, ...]:
-        """Threads of a block of `sgemm` along x, y, z."""
-        return sizes(self.file.block(self.defines))
-
-    @property
-    def dynamic_shared(self) -> int:
-        """Bytes of dynamic shared memory of such a block."""
-        found: int = self.file.sgemm.shared(self.defines)
-        return found
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """What must hold of M, N, K, alpha and beta."""
-        return tuple(constraint.text for constraint in self.file.requires)
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """What its kernels take after C."""
-        return self.file.arguments
-
-    @property
-    def alignment(self) -> int:
-        """Of A, B and C in memory: the number of bytes that must divide their addresses."""
-        return self.file.alignment
-
-    @property
-    def compute_capability(self) -> Capability:
-        """Of the oldest GPU that can run the step, or, with a letter, of the only one."""
-        return self.file.compute_capability
 
     @functools.cached_property
     def variants(self) -> tuple[Step, ...]:
@@ -148,11 +71,6 @@ class Step:
                 )
         return found
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """What each kernel takes, by name."""
-        return (*PARAMETERS, *self.arguments)
-
     def define(self, **overrides: int) -> Step:
         """The same step with other values, such as `define(BM=16)`.
 
@@ -166,73 +84,13 @@ class Step:
         known(self.id, self.defines, overrides | changes)
         return replace(self, defines=self.defines | changes)
 
-    def grid(self, M: int, N: int, K: int | None = None) -> tuple[int, ...]:
-        """Blocks of `sgemm` along x, y, z. Those of a file of one kernel are as many as C has
-        tiles, columns along x; elsewhere they may depend on K."""
-        sides = {"M": M, "N": N} if K is None else {"M": M, "N": N, "K": K}
-        return sizes(self.file.sgemm.grid({**self.defines, **sides}))
-
-    def launches(self, M: int, N: int, K: int) -> tuple[Planned, ...]:
-        """What is launched for a product, in order."""
-        return self._plan(M, N, K)[0]
-
-    def workspace(self, M: int, N: int, K: int) -> int:
-        """Bytes that the launches of a product take beside the matrices."""
-        return self._plan(M, N, K)[1]
-
     @functools.cached_property
-    def _plan(self) -> Callable[[int, int, int], tuple[tuple[Planned, ...], int]]:
-        """Launches and workspace by M, N, K, remembered."""
-
-        @functools.lru_cache(maxsize=1024)
-        def plan(*sides: int) -> tuple[tuple[Planned, ...], int]:
-            values = {**self.defines, **dict(zip(SIDES, sides))}
-            return planned(self.file.launches, values), self.file.workspace(values)
-
-        return plan
-
-    def broken(self, M: int, N: int, K: int, alpha: float = 1, beta: float = 0) -> str | None:
-        """The first constraint that this product breaks, None when the step can do it.
-
-        Those of the step's file, and what no launch can do: 65536 blocks along the rows of C, or
-        a matrix of 2**31 elements.
-        """
-        names = {**self.defines, "M": M, "N": N, "K": K, "alpha": alpha, "beta": beta}
-        if self._everything(names):
-            return None
-        return next(one.text for one in (*self.file.requires, *self.limits) if not one(names))
-
-    @functools.cached_property
-    def limits(self) -> tuple[Expression, ...]:
-        """What no launch can do, whatever the file says."""
-        return (*LIMITS, *(limit for one in self.file.launches for limit in one.limits()))
-
-    @functools.cached_property
-    def _everything(self) -> Expression:
-        """All constraints in one, which a call evaluates."""
-        every = (*self.file.requires, *self.limits)
-        return Expression(" and ".join(f"({one.text})" for one in every))
-
-    def region(self, name: str) -> Code:
-        """The lines between `// region: name` and `// endregion`, dedented."""
-        regions = self.file.regions
-        if name not in regions:
-            raise ValueError(f"{self.id} has no region {name!r}; it has {', '.join(regions)}")
-        return regions[name]
-
-    def diff(self, other: Step) -> Diff:
-        """What changed from `other` to this step, as a unified diff without the headers."""
-        old, new = (step.source.splitlines() for step in (other, self))
-        old_start, new_start = (len(step.header.splitlines()) for step in (other, self))
-        lines = difflib.unified_diff(
-            old[old_start:], new[new_start:], other.path.name, self.path.name, lineterm="", n=1
+    def ready(self) -> Callable[[int, int, int, int], tuple[Ready, int]]:
+        """What a call queues on a GPU, by its number and M, N, K, and the bytes of the workspace,
+        remembered."""
+        return functools.lru_cache(maxsize=256)(
+            lambda number, M, N, K: ready(self, M, N, K)  # the number is the current device's
         )
-
-        def in_file(hunk: re.Match) -> str:  # line numbers of the files, not of their bodies
-            return f"-{int(hunk[1]) + old_start}{hunk[2]} +{int(hunk[3]) + new_start}{hunk[4]}"
-
-        hunks = re.compile(r"(?<=^@@ )-(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?)")
-        return Diff("\n".join(hunks.sub(in_file, line) for line in lines))
 
     def __call__(
         self,
@@ -285,7 +143,7 @@ class Step:
         if not self._transposed and A.flags.c_contiguous and B.flags.c_contiguous:
             if C is None or C.flags.c_contiguous:
                 return self
-        found = {}
+        found: dict[str, int | None] = {}
         for name, x in (("A", A), ("B", B), ("C", C)):
             if x is None:
                 continue
@@ -301,15 +159,19 @@ class Step:
                     f"{name} is not C-contiguous (a transpose or a slice?), which {self.label} "
                     f"needs: np.ascontiguousarray({name}){instead}"
                 )
-        changes = {f"TRANS_{k}": v for k, v in found.items() if f"TRANS_{k}" in self.defines}
-        return self._transposing(*sorted(changes.items())) if changes else self
+        return self.storing(found["A"], found["B"])
+
+    def storing(self, trans_a: int | None, trans_b: int | None) -> Step:
+        """This step with these values of TRANS_A and TRANS_B, where it has them."""
+        changes = (("TRANS_A", trans_a), ("TRANS_B", trans_b))
+        return self._storing(*((name, value) for name, value in changes if name in self.defines))
 
     @functools.cached_property
     def _transposed(self) -> bool:
         return bool(self.defines.get("TRANS_A") or self.defines.get("TRANS_B"))
 
     @functools.cached_property
-    def _transposing(self) -> Callable[..., Step]:
+    def _storing(self) -> Callable[..., Step]:
         """The step with other values of TRANS_A and TRANS_B, remembered with its kernels."""
 
         @functools.cache

@@ -215,7 +215,8 @@ def counters(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     """What Nsight Compute counted on a GPU, such as "NVIDIA H200".
 
     {"size": M = N = K, "steps": {label: {metric: count}}, "provenance": …}, with the metrics'
-    names as `Trace.counters` has them. Raises ValueError if there is no such record.
+    names as `Trace.counters` has them; of a step of several kernels, those of `pack` stand under
+    "label:pack". Raises ValueError if there is no such record.
     """
     return _read(gpu_name, COUNTERS, folder)
 

@@ -67,7 +67,8 @@ def multiply(
     matrices of NumPy for ranks in this process, or of CuPy, each rank's on a GPU of its own; then
     the GPUs talk through NCCL, and the call returns before they are done. Without a schedule it
     is the ring: rows of A and C, columns of B. `step` multiplies on each rank: a step or its
-    label; without it `kernels.sgemm` chooses on GPUs and NumPy multiplies in this process.
+    label, or anything that is called as `kernels.sgemm` is, which it is without on GPUs; in this
+    process NumPy multiplies then.
 
     Raises ScheduleError for a schedule that does not compute the product, TypeError and ValueError
     for parts that do not fit it, NoGPU where there are too few and ImportError without NCCL.
@@ -183,8 +184,9 @@ def product_of(step: Any, on_gpus: bool) -> Multiply:
         return step
     if step is None and not on_gpus:
         return _by_numpy
-    one = sgemm if step is None else step_of(step) if isinstance(step, (str, int)) else step
-    return functools.partial(_by_step, one)
+    if step is None:
+        return sgemm
+    return functools.partial(_by_step, step_of(step) if isinstance(step, (str, int)) else step)
 
 
 def _by_numpy(a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
@@ -193,7 +195,7 @@ def _by_numpy(a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
 
 def _by_step(step: Any, a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
     """What is part of a larger matrix is copied for a step that takes no pitch of the rows."""
-    taken = getattr(step, "arguments", ())
+    taken = step.arguments
     pairs = ("lda", a), ("ldb", b), ("ldc", c)
     a, b, whole = (x if x.flags.c_contiguous or ld in taken else _copied(x) for ld, x in pairs)
     step(a, b, whole, alpha, beta)

@@ -1,8 +1,8 @@
 """Everything that needs a CUDA driver: device facts, memory, launches and events.
 
-No other module launches anything (`cublas` asks that library to). CuPy is imported inside the
-functions, so that importing this module costs nothing and works on a machine without a GPU. Work
-is queued on CuPy's current stream and device, and the functions return before it is done;
+No other module but `ready` launches anything (`cublas` asks that library to). CuPy is imported
+inside the functions, so that importing this module costs nothing and works on a machine without a
+GPU. Work is queued on CuPy's current stream and device, and the functions return before it is done;
 `to_host` and `synchronize` wait for it.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -202,6 +202,16 @@ def copy(target: Any, source: Any) -> None:
     target.data.copy_from_device_async(source.data, source.nbytes)
 
 
+def require_current(number: int, arrays: Mapping[str, Any]) -> None:
+    """Raise ValueError for CuPy arrays that are not on this device, the current one."""
+    for name, x in arrays.items():
+        if x.data.device_id != number:
+            raise ValueError(
+                f"{name} is on GPU {x.data.device_id}, and the current device is GPU {number}: "
+                f"with cupy.cuda.Device({x.data.device_id}): …"
+            )
+
+
 def address(x: Any) -> int:
     """Where a CuPy array begins."""
     pointer: int = x.data.ptr
@@ -289,14 +299,40 @@ def launch(
     """
     values = [x if isinstance(x, np.generic) else _argument(x) for x in args]
     if dynamic_shared > 0:
-        _allow_dynamic_shared(kernel, dynamic_shared)
+        allow_dynamic_shared(kernel, dynamic_shared)
     try:
         kernel.function(grid, block, values, dynamic_shared)
-    except _driver_errors() as error:
-        raise RuntimeError(
-            f"{kernel.symbol} cannot be launched with grid {grid}, block {block} and "
-            f"{dynamic_shared} bytes of dynamic shared memory: {error}"
-        ) from error
+    except driver_errors() as error:
+        raise refused(kernel, grid, block, dynamic_shared, error) from error
+
+
+def refused(
+    kernel: Loaded,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    dynamic_shared: int,
+    error: Exception,
+) -> RuntimeError:
+    """The error to raise for a launch that the driver refuses."""
+    return RuntimeError(
+        f"{kernel.symbol} cannot be launched with grid {grid}, block {block} and "
+        f"{dynamic_shared} bytes of dynamic shared memory: {error}"
+    )
+
+
+def launcher() -> Any:
+    """The driver's own function that launches, which CuPy's call too."""
+    from cupy.cuda import driver
+
+    return driver.launchKernel
+
+
+def stream() -> int:
+    """CuPy's current stream."""
+    import cupy
+
+    number: int = cupy.cuda.get_current_stream().ptr
+    return number
 
 
 def _argument(x: Any) -> Any:
@@ -304,13 +340,14 @@ def _argument(x: Any) -> Any:
     return np.frombuffer(x, dtype=f"V{len(x)}") if isinstance(x, bytes) else x.data
 
 
-def _driver_errors() -> Any:
+def driver_errors() -> Any:
+    """What CuPy raises where the driver refuses something."""
     import cupy
 
     return cupy.cuda.driver.CUDADriverError
 
 
-def _allow_dynamic_shared(kernel: Loaded, wanted: int) -> None:
+def allow_dynamic_shared(kernel: Loaded, wanted: int) -> None:
     """Raise the kernel's limit of dynamic shared memory to `wanted` bytes if it is lower."""
     from cupy.cuda import driver
 

@@ -301,6 +301,14 @@ class Kernel:
                 **options,
             )
 
+    def loaded(self) -> gpu.Loaded:
+        """The kernel on CuPy's current device."""
+        number = gpu.current()
+        found = self._loaded.get(number)
+        if found is None:
+            found = self._loaded[number] = gpu.load(self.cubin(gpu.arch()), self.symbol)
+        return found
+
     def _on_gpu(
         self,
         grid: tuple[int, ...],
@@ -308,10 +316,7 @@ class Kernel:
         values: Sequence[Any],
         dynamic_shared: int,
     ) -> None:
-        number = gpu.current()
-        loaded = self._loaded.get(number)
-        if loaded is None:
-            loaded = self._loaded[number] = gpu.load(self.cubin(gpu.arch()), self.symbol)
+        loaded = self.loaded()
         if not any(isinstance(x, (np.ndarray, TensorMap)) for x in values):
             gpu.launch(loaded, grid, block, values, dynamic_shared)
             return

@@ -213,7 +213,7 @@ def test_blocks_are_those_of_the_driver(name):
         == resources.registers
     )
     most = SMS[capability].shared_block - resources.shared
-    gpu._allow_dynamic_shared(loaded, most)
+    gpu.allow_dynamic_shared(loaded, most)
     for threads in (32, 64, 100, 128, 256, 384, 512, 768, 1024):
         for dynamic in (0, 1, 3000, 10_000, 40_000, most):
             blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(

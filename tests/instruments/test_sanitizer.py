@@ -621,3 +621,30 @@ def test_bytes_that_are_used(text):
     entry = kernels.ptx.parse(source).entries["f"]
     used = used_cells(entry.instructions[1], facts_of(entry), 4, 1)
     assert sum(1 << n for n in np.flatnonzero(used)) == DEMANDS[text]
+
+
+TWO = """
+extern "C" __global__ void first(int n, char* x) { if (threadIdx.x < n) x[threadIdx.x] = 1; }
+extern "C" __global__ void second(int n, char* x, char* y) {
+    if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x] + 1;
+}
+"""
+
+
+@pytest.mark.parametrize("written, read, found", [(5, 5, 0), (5, 4, 0), (5, 6, 1), (0, 1, 1)])
+def test_a_launch_knows_what_those_before_it_wrote(written, read, found):
+    first, second = (kernels.Kernel(TWO, name) for name in ("first", "second"))
+    x, y = np.zeros(7, np.int8), np.zeros(7, np.int8)
+    known = {1: np.zeros(7, bool)}
+    assert first.sanitize(1, 32, (written, x), uninitialised=known) == ()
+    assert known[1].tolist() == [n < written for n in range(7)]
+    findings = second.sanitize(1, 32, (read, x, y), uninitialised={1: known[1]})
+    assert [one.kind for one in findings] == found * ["uninitialised"]
+    assert known[1].sum() == written  # reading writes nothing
+    assert second.sanitize(1, 32, (read, x, y)) == ()
+
+
+def test_an_array_of_no_bytes_is_never_written():
+    first = kernels.Kernel(TWO, "first")
+    nothing = {1: np.zeros(0, bool)}
+    assert first.sanitize(1, 32, (0, np.zeros(0, np.int8)), uninitialised=nothing) == ()

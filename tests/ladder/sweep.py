@@ -27,7 +27,10 @@ VALUES = {
     "BUFFERS": (-1, 0, 1, 2, 3, 4, 9),
     "UNROLL": (-1, 0, 1, 2, 3, 4, 5, 8, 16),
     **dict.fromkeys(("QUADS", "SPLIT", "STRIDED", "SWIZZLE", "TRANSPOSED"), FLAGS),
-    **dict.fromkeys(("UNSIGNED", "HOIST", "SHIFTED"), FLAGS),
+    **dict.fromkeys(("UNSIGNED", "HOIST", "SHIFTED", "TRANS_A", "TRANS_B"), FLAGS),
+    "STAGES": (-1, 0, 1, 2, 3, 4, 5, 8),
+    "SPLITS": (-1, 0, 1, 2, 3, 4, 7, 16),
+    "GROUP": (-1, 0, 1, 2, 3, 4, 8, 16),
 }
 WORDS = "static assertion failed"
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fake_gpu import FakeGpu, cupy_array
 
 import kernels
 from kernels.ladder import choose as module, step as ladder
@@ -35,11 +36,14 @@ def results(*records):
 def made(tmp_path):
     """Steps from directives, numbered from 2 on."""
 
-    def make(*directives):
+    def make(*directives, transposes=()):
         for number, text in enumerate(directives, start=2):
             lines = "".join(f"// {line}\n" for line in text.splitlines())
             path = tmp_path / f"{number:02}_made.cu"
-            path.write_text(STEP.format(title=path.stem, directives=lines))
+            text = STEP.format(title=path.stem, directives=lines)
+            if any(transposes[number - 2 : number - 1]):
+                text += "".join(f"#ifndef TRANS_{x}\n#define TRANS_{x} 0\n#endif\n" for x in "AB")
+            path.write_text(text)
         return ladder.steps(tmp_path)
 
     return make
@@ -154,14 +158,6 @@ def test_sgemm_takes_what_choose_says_and_remembers_it(called, made, monkeypatch
     assert (M, N, K, alpha, beta, where) == (16, 8, 8, 1, 1, "interpreter")
 
 
-def cupy_array(shape, address):
-    """A CuPy array that stands at an address; nothing may touch its memory."""
-    cupy = pytest.importorskip("cupy")
-    size = 4 * shape[0] * shape[1]
-    memory = cupy.cuda.UnownedMemory(address, size, owner=None, device_id=0)
-    return cupy.ndarray(shape, np.float32, cupy.cuda.MemoryPointer(memory, 0))
-
-
 @pytest.fixture
 def on_gpu(called, made, monkeypatch):
     """Three steps, the faster the more they need, and a GPU of a given compute capability."""
@@ -193,6 +189,96 @@ def test_sgemm_looks_at_the_compute_capability(on_gpu, called):
         on_gpu.compute_capability = capability
         sgemm(*matrices)
         assert called[-1][0].id == best
+
+
+def test_sgemm_reads_slices_and_transposes_with_a_step_that_can(called, made, monkeypatch):
+    steps = made(
+        "",
+        "arguments: lda ldb",
+        "arguments: lda ldb ldc\nalignment: 16",
+        transposes=(0, 0, 1),
+    )
+    rates = [(one.id, float(one.number), 8, 8, 8) for one in steps]
+    rates[0] = ("02_made", 9.0, 8, 8, 8)
+    monkeypatch.setattr(module, "steps", lambda: steps)
+    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
+    A, B, C = inputs(16, 8, 8)
+    wide = np.zeros((16, 12), np.float32)  # whose rows are 48 bytes apart
+    odd = np.zeros((16, 13), np.float32)
+    for matrices, id, transposed in (
+        ((A, B, C), "02_made", None),
+        ((wide[:, :8], B, C), "04_made", (0, 0)),
+        ((odd[:, :8], B, C), "03_made", None),
+        ((A, wide[:8, 1:9], None), "04_made", (0, 0)),
+        ((np.asfortranarray(A), B, None), "04_made", (1, 0)),
+        ((np.asfortranarray(A), wide[:8, :8].T, C), "04_made", (1, 1)),
+        ((A, B, wide[:, :8]), "04_made", (0, 0)),
+    ):
+        sgemm(*matrices, device="interpreter")
+        one = called[-1][0]
+        assert one.id == id
+        if transposed is not None:
+            assert (one.defines["TRANS_A"], one.defines["TRANS_B"]) == transposed
+    count = len(called)
+    for matrices, message in (
+        ((A[::-1], B, C), "A is not C-contiguous"),
+        ((A, B, np.asfortranarray(C)), "C is not C-contiguous"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sgemm(*matrices, device="interpreter")
+    assert len(called) == count
+
+
+def test_sgemm_takes_tensor_cores_only_when_it_is_told_to(called, made, monkeypatch):
+    steps = made("", "tensor cores: yes")
+    monkeypatch.setattr(module, "steps", lambda: steps)
+    rates = [("02_made", 1.0, 8, 8, 8), ("03_made", 9.0, 8, 8, 8)]
+    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
+    A, B, _ = inputs(8, 8, 8)
+    for options in ({}, {"tensor_cores": True}, {"tensor_cores": False}):
+        sgemm(A, B, device="interpreter", **options)
+    assert [one.id for one, _ in called] == ["02_made", "03_made", "02_made"]
+
+
+def test_sgemm_remembers_a_choice_for_all_scalars(called, made, monkeypatch):
+    steps = made("", "requires: beta == 0")
+    asked = []
+    monkeypatch.setattr(module, "steps", lambda: asked.append(1) or steps)
+    rates = [("02_made", 1.0, 8, 8, 8), ("03_made", 9.0, 8, 8, 8)]
+    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
+    A, B, C = inputs(8, 8, 8)
+    for alpha, beta in ((1.25, 0.5), (2.5, -3), (np.float32(0.1), 7)):
+        sgemm(A, B, C, alpha, beta, device="interpreter")
+    assert len(asked) == 1
+    sgemm(A, B, C, 2, device="interpreter")
+    assert [one.id for one, _ in called] == [*3 * ["02_made"], "03_made"] and len(asked) == 2
+
+
+def test_a_constraint_on_scalars_is_looked_at_in_each_call(called, made, monkeypatch):
+    (one,) = made("requires: alpha < 3")
+    monkeypatch.setattr(module, "steps", lambda: (one,))
+    monkeypatch.setattr(module, "_timings", lambda: results())
+    A, B, _ = inputs(8, 8, 8)
+    sgemm(A, B, alpha=2.5, device="interpreter")
+    with pytest.raises(ValueError, match="02_made requires alpha < 3, which .*alpha = 4"):
+        sgemm(A, B, alpha=4, device="interpreter")
+    assert len(called) == 1
+
+
+def test_sgemm_on_a_gpu_takes_slices_and_several_launches(monkeypatch):
+    from several import several
+
+    fake = FakeGpu(monkeypatch, "iiifPPfPiiiP")
+    monkeypatch.setattr(module, "steps", lambda: (several(),))
+    module._remembered.cache_clear()
+    A, B, C = cupy_array((8, 20)), cupy_array((30, 16), 8192), cupy_array((8, 16), 1 << 14)
+    for _ in range(2):
+        assert sgemm(A[:, 2:15], B[3:16], C, 2, 1) is C
+    module._remembered.cache_clear()
+    assert [x[0] for x in fake.launched] == 2 * ["pack", "sgemm", "reduce"]
+    values = (8, 16, 13, 2.0, 4096 + 8, 8192 + 3 * 64, 1.0, 1 << 14, 20, 16, 16)
+    assert {x[-1][:-1] for x in fake.launched} == {values}
+    assert len({x[-1][-1] for x in fake.launched}) == len(fake.rooms) == 2
 
 
 # ------------------------------------------------------------------------ the shipped records

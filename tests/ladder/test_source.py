@@ -21,6 +21,8 @@ def test_defaults_of_the_directives():
     assert (bare.title, bare.header) == ("Bare", "Bare\nblock: 32\n")
     assert bare.block({}) == 32 and bare.requires == bare.variants == ()
     assert (bare.compute_capability, bare.alignment) == ((5, 0), 4)
+    assert not bare.tensor_cores
+    assert read(BARE.replace("// block", "// tensor cores: yes\n// block")).tensor_cores
     assert bare.defines == {"BM": 16, "BN": 8}
 
 
@@ -49,6 +51,8 @@ def test_compute_capability(text, found):
     ("variant: PAX=1", ":3: variant: 07_it has no define 'PAX'; it has BM, BN"),
     ("variant: BM", ":3: variant: a define of a step is NAME=NUMBER, not 'BM'"),
     ("variant: BM=0", ":3: variant: BM is a size, 1 at least, not 0"),
+    ("tensor cores: no", ":3: tensor cores: it is 'yes', or the line is left out, not 'no'"),
+    ("variant: BM=-1", ":3: variant: BM is a size, 1 at least, not -1"),
     ("block: 64", ":4: a second line 'block:'"),
 ])  # fmt: skip
 def test_wrong_directives_name_file_and_line(line, message):
@@ -63,11 +67,22 @@ def test_after_the_first_directive_all_lines_are_directives():
     assert read(BARE.replace("// block", f"{prose}//\n// block")).block({}) == 32
 
 
+def test_a_directive_goes_on_in_indented_lines():
+    text = "32\n// requires: M % 2 == 0\n//     and N % 2 == 0\n//   and K > 1\n// alignment: 16\n"
+    found = read(BARE.replace("32\n", text, 1))
+    assert [one.text for one in found.requires] == ["M % 2 == 0 and N % 2 == 0 and K > 1"]
+    assert found.alignment == 16
+    with pytest.raises(ValueError, match=r"07_it\.cu:3: requires: cannot evaluate 'K and / 2'"):
+        read(BARE.replace("32\n", "32\n// requires: K\n//   and / 2\n", 1))
+
+
 @pytest.mark.parametrize("old, new, message", [
     ("// block: 32\n", "", "07_it.cu lacks a line such as '// block"),
     ("#define BM 16", "#define BM 4 * 2", "07_it.cu: BM must be a whole number, not ' 4 . 2'"),
     ("#define BM 16", "#define BM 0", "07_it.cu: BM is a size, 1 at least, not 0"),
     ("#ifndef BM\n#define BM 16\n#endif\n", "", "07_it.cu lacks '#ifndef BM' and '#define BM 32'"),
+    ("#ifndef BM", "#ifndef TRANS_A\n#define TRANS_A 2\n#endif\n#ifndef BM",
+     "07_it.cu: TRANS_A is 0 or 1, whether the operand is transposed, not 2"),
     ("BN", "BX", "07_it.cu lacks '#ifndef BN'"),
     ("#ifndef BM", "// region: a\n#ifndef BM", "07_it.cu: region a has no // endregion"),
     ("#ifndef BM", "// endregion\n#ifndef BM", r"07_it.cu:3: // endregion without a // region"),
@@ -116,6 +131,8 @@ NAMES = {"M": 64, "K": 33, "BK": 8, "beta": -0.5}
     ("1 <= BK < 8", False),
     ("not (M > 1 and K != 33) or BK >= 9", True),
     ("(BK, M * 2)", (8, 128)),
+    ("min(M, K) + max(BK, 9, 2)", 42),
+    ("max(1, M - 65)", 1),
     ("beta == 0", False),
 ])  # fmt: skip
 def test_expressions(text, value):
@@ -124,6 +141,7 @@ def test_expressions(text, value):
 
 @pytest.mark.parametrize("text", [
     "", "M / 2", "M ** 2", "f(M)", "M.real", "2.5", "'a'", "M &&", "1 in M", "M[0]", "[M]",
+    "min(M)", "min", "max + 1", "min(M, K, key=M)", "min(*M, K)", "abs(M)", "min.max(M, K)",
     "lambda: M", "(M := 2)", "M if K else 1", "__import__('os')", "M; K", "M & K", "~M",
 ])  # fmt: skip
 def test_what_is_no_expression(text):
@@ -131,7 +149,10 @@ def test_what_is_no_expression(text):
         Expression(text)
 
 
-@pytest.mark.parametrize("text", ["N", "M % 0", "K // (BK - 8)", "__builtins__ == 1 or N"])
+@pytest.mark.parametrize(
+    "text",
+    ["N", "M % 0", "K // (BK - 8)", "__builtins__ == 1 or N", "min((M, K), 3)", "(M, K) % 2"],
+)
 def test_what_has_no_value(text):
     with pytest.raises(ValueError, match="cannot evaluate .*whole numbers, the names M, K, BK"):
         Expression(text)(NAMES)

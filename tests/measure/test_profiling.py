@@ -35,11 +35,14 @@ def test_computed_equals_measured(path, label):
     the hardware counts the waiting of a shared access as one more wavefront, and as a conflict.
     Of the pipe as a whole it counts a few wavefronts for each warp more, whatever its loop does.
     """
-    one, measured = kernels.step(label), dict(RECORDED[path]["steps"][label])
-    computed = one.trace(*3 * [RECORDED[path]["size"]]).counters
+    name, _, launch = label.partition(":")
+    one, measured = kernels.step(name), dict(RECORDED[path]["steps"][label])
+    launch = launch or "sgemm"
+    computed = one.trace(*3 * [RECORDED[path]["size"]], launch=launch).counters
+    resources = one.kernels[launch].resources("sm_90")
     assert set(measured) == set(METRICS)
-    more = {"st": 1.05 if label == one.id else 1.15}
-    if one.kernel.resources("sm_90").stack:
+    more = {"st": 1.05 if name == one.id else 1.15}
+    if resources.stack:
         more["ld"] = 1.03
     for access, factor in more.items():
         wavefronts, conflicts = WAVEFRONTS.format(access), CONFLICTS.format(access)
@@ -50,7 +53,7 @@ def test_computed_equals_measured(path, label):
     of_others = computed[PIPE] - sum(computed[WAVEFRONTS.format(x)] for x in ("ld", "st"))
     beside = measured.pop(PIPE) - of_shared - of_others
     assert 0 <= beside
-    if not one.kernel.resources("sm_90").stack:  # ptxas moves local memory about, and spills
+    if not resources.stack:  # ptxas moves local memory about, and spills
         assert beside <= 0.02 * computed[PIPE]
     assert measured == {metric: computed[metric] for metric in measured}
 

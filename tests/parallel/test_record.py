@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import fake_gpus
 import numpy as np
@@ -20,7 +20,8 @@ ORDER = 32
 class Step:
     """As `kernels.step` gives one, but queued on the machine in `fake_gpus`."""
 
-    label, block, dynamic_shared, defines = "fake", (4, 4), 0, {"BM": 4, "BN": 4}
+    label, block, dynamic_shared, arguments = "fake", (4, 4), 0, ()
+    defines = MappingProxyType({"BM": 4, "BN": 4})
     kernel = SimpleNamespace(resources=lambda _: SimpleNamespace(registers=8, shared=0, stack=0))
 
     def __call__(self, a, b, c, alpha=1, beta=0):

@@ -278,3 +278,32 @@ def test_mathematical_functions(options):
             # absolute error.
             limit = (1e-5 if options else 4e-7) * max(abs(w), 1 if options else 0.25)
             assert abs(float(out[8 * i + k]) - w) <= limit, (k, a)
+
+
+# --- blocks that leave a loop one after the other ----------------------------------------
+
+
+ROUNDS = """
+extern "C" __global__ void rounds(const int* trips, float* out) {
+    __shared__ float a[64], b[64];
+    int row = threadIdx.x / 8, col = threadIdx.x % 8;
+    float sum = 0;
+    for (int trip = 0; trip < trips[blockIdx.x]; ++trip) {
+        a[threadIdx.x] = trip + 1;
+        b[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        for (int k = 0; k < 4; ++k)
+            sum += a[k * 8 + row] * b[k * 8 + col];
+        __syncthreads();
+    }
+    out[blockIdx.x * 64 + threadIdx.x] = sum;
+}
+"""
+
+
+def test_blocks_with_fewer_rounds_than_others():
+    """What a load lends of shared memory while all blocks run, it no longer does under a mask."""
+    trips, out = np.array([3, 6, 4], np.int32), np.zeros((3, 8, 8), np.float32)
+    run_cuda(ROUNDS, "rounds", 3, 64, [trips, out])
+    sums = [sum(range(1, n + 1)) for n in trips.tolist()]
+    assert (out == np.multiply.outer(sums, 4 * np.arange(8) + 48)[:, None]).all()

@@ -6,6 +6,7 @@ of errors while running.
 
 import numpy as np
 import pytest
+from fake_gpu import cupy_array
 
 import kernels
 from kernels import ptx
@@ -97,13 +98,6 @@ def test_too_many_elements_for_32_bit_indices(call, M, N, message):
         call(A, np.zeros((1, N), np.float32))
 
 
-def cupy_array(shape, address=4096):
-    """A CuPy array that can be made without a GPU, since nobody looks at its memory."""
-    cupy = pytest.importorskip("cupy")
-    memory = cupy.cuda.UnownedMemory(address, 4 * int(np.prod(shape)), None, device_id=0)
-    return cupy.ndarray(shape, cupy.float32, cupy.cuda.MemoryPointer(memory, 0))
-
-
 @pytest.mark.parametrize("device", ["auto", "gpu"])
 def test_cupy_input_without_a_gpu(call, no_gpu, device):
     with pytest.raises(gpu.NoGPU, match=NO_GPU):
@@ -131,8 +125,9 @@ def on_gpu(monkeypatch, tmp_path):
     def launch(*args):
         raise Ran
 
-    monkeypatch.setattr(Kernel, "launch", launch)
+    monkeypatch.setattr(ladder, "ready", launch)
     monkeypatch.setattr(gpu, "why_not", lambda: None)
+    monkeypatch.setattr(gpu, "current", lambda: 0)
     monkeypatch.setattr(gpu, "device", lambda: type("New", (), {"compute_capability": (9, 0)}))
 
     def step(alignment):
@@ -166,6 +161,16 @@ def test_cupy_arrays_at_the_wrong_address(on_gpu, wrong, offset, alignment):
 def test_cupy_arrays_at_a_good_address(on_gpu, offset, alignment):
     with pytest.raises(Ran):
         on_gpu(alignment)(*(cupy_array((6, 6), n * 4096 + offset) for n in (1, 2, 3)))
+
+
+@pytest.mark.parametrize("name", "ABC")
+def test_cupy_arrays_on_another_gpu(on_gpu, monkeypatch, name):
+    monkeypatch.setattr(gpu, "current", lambda: 0 if name == "B" else 1)
+    here = gpu.current()
+    matrices = [cupy_array((6, 6), n * 4096, here ^ (name == x)) for n, x in enumerate("ABC", 1)]
+    with pytest.raises(ValueError, match=f"{name} is on GPU {1 - here}, and the current device is "
+                       f"GPU {here}: with cupy.cuda.Device.{1 - here}"):  # fmt: skip
+        on_gpu(4)(*matrices)
 
 
 def test_the_gpu_without_one(call, no_gpu):

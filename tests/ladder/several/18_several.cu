@@ -3,7 +3,8 @@
 // A step as small as one with everything can be, for the tests of what calls it.
 //
 // launch: pack(grid=((M + BM - 1) // BM, K), block=BM)
-// launch: sgemm(grid=((N + BN - 1) // BN, (M + BM - 1) // BM, SPLITS), block=BM * BN, shared=4 * BK * (BM + BN))
+// launch: sgemm(grid=((N + BN - 1) // BN, (M + BM - 1) // BM, SPLITS), block=BM * BN,
+//               shared=4 * BK * (BM + BN))
 // launch: reduce(grid=(M * N + 255) // 256, block=256, when=SPLITS > 1)
 // arguments: lda ldb ldc workspace
 // workspace: 4 * (K * ((M + BM - 1) // BM) * BM + (SPLITS > 1) * SPLITS * M * N)

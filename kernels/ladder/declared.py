@@ -1,0 +1,180 @@
+"""What a step's file says once its tile sizes are chosen: label, launches, constraints, regions."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..run.capability import Capability
+from .arguments import MAX_ELEMENTS
+from .expressions import Expression
+from .launches import SIDES, Planned, planned, sizes
+from .running import PARAMETERS
+from .source import Code, Diff, Source
+
+# What no step can do: indices have 32 bits.
+LIMITS = tuple(
+    Expression(f"{rows} * {columns} < {MAX_ELEMENTS}") for rows, columns in ("MN", "MK", "KN")
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Declared:
+    """A step's file and its tile sizes."""
+
+    file: Source
+    defines: dict[str, int] = field(hash=False)
+
+    def __repr__(self) -> str:
+        return " ".join([f"<Step {self.id}", *(f"{k}={v}" for k, v in self.defines.items())]) + ">"
+
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
+    @property
+    def source(self) -> Code:
+        """The whole file."""
+        return Code(self.file.text)
+
+    @property
+    def header(self) -> str:
+        """The comment that opens the file, without the slashes."""
+        return self.file.header
+
+    @property
+    def title(self) -> str:
+        return self.file.title
+
+    @property
+    def id(self) -> str:
+        return self.path.stem
+
+    @functools.cached_property
+    def label(self) -> str:
+        """The id and the defines that are not the file's: `06_bank_conflicts PAD=1`.
+
+        It names this step, variant or not, in records, on the command line and to `step`.
+        """
+        changed = {k: v for k, v in self.defines.items() if v != self.file.defines[k]}
+        return " ".join([self.id, *(f"{name}={value}" for name, value in changed.items())])
+
+    @property
+    def number(self) -> int:
+        return int(self.id.partition("_")[0])
+
+    @functools.cached_property
+    def block(self) -> tuple[int, ...]:
+        """Threads of a block of `sgemm` along x, y, z."""
+        return sizes(self.file.block(self.defines))
+
+    @property
+    def dynamic_shared(self) -> int:
+        """Bytes of dynamic shared memory of such a block."""
+        found: int = self.file.sgemm.shared(self.defines)
+        return found
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """What must hold of M, N, K, alpha and beta."""
+        return tuple(constraint.text for constraint in self.file.requires)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What its kernels take after C."""
+        return self.file.arguments
+
+    @property
+    def alignment(self) -> int:
+        """Of A, B and C in memory: the number of bytes that must divide their addresses."""
+        return self.file.alignment
+
+    @property
+    def compute_capability(self) -> Capability:
+        """Of the oldest GPU that can run the step, or, with a letter, of the only one."""
+        return self.file.compute_capability
+
+    @property
+    def tensor_cores(self) -> bool:
+        """Whether the step multiplies on tensor cores, in other arithmetic than float32's."""
+        return self.file.tensor_cores
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What each kernel takes, by name."""
+        return (*PARAMETERS, *self.arguments)
+
+    def grid(self, M: int, N: int, K: int | None = None) -> tuple[int, ...]:
+        """Blocks of `sgemm` along x, y, z. Those of a file of one kernel are as many as C has
+        tiles, columns along x; elsewhere they may depend on K."""
+        sides = {"M": M, "N": N} if K is None else {"M": M, "N": N, "K": K}
+        return sizes(self.file.sgemm.grid({**self.defines, **sides}))
+
+    def launches(self, M: int, N: int, K: int) -> tuple[Planned, ...]:
+        """What is launched for a product, in order."""
+        return self._plan(M, N, K)[0]
+
+    def workspace(self, M: int, N: int, K: int) -> int:
+        """Bytes that the launches of a product take beside the matrices."""
+        return self._plan(M, N, K)[1]
+
+    @functools.cached_property
+    def _plan(self) -> Callable[[int, int, int], tuple[tuple[Planned, ...], int]]:
+        """Launches and workspace by M, N, K, remembered."""
+
+        @functools.lru_cache(maxsize=1024)
+        def plan(*sides: int) -> tuple[tuple[Planned, ...], int]:
+            values = {**self.defines, **dict(zip(SIDES, sides))}
+            return planned(self.file.launches, values), self.file.workspace(values)
+
+        return plan
+
+    def broken(self, M: int, N: int, K: int, alpha: float = 1, beta: float = 0) -> str | None:
+        """The first constraint that this product breaks, None when the step can do it.
+
+        Those of the step's file, and what no launch can do: 65536 blocks along the rows of C, or
+        a matrix of 2**31 elements.
+        """
+        return self._broken(M, N, K, alpha, beta)
+
+    @functools.cached_property
+    def _broken(self) -> Callable[..., str | None]:
+        """The same, remembered."""
+
+        @functools.lru_cache(maxsize=1024)
+        def broken(M: int, N: int, K: int, alpha: float, beta: float) -> str | None:
+            names = {**self.defines, "M": M, "N": N, "K": K, "alpha": alpha, "beta": beta}
+            every = (*self.file.requires, *self.limits)
+            return next((one.text for one in every if not one(names)), None)
+
+        return broken
+
+    @functools.cached_property
+    def limits(self) -> tuple[Expression, ...]:
+        """What no launch can do, whatever the file says."""
+        return (*LIMITS, *(limit for one in self.file.launches for limit in one.limits()))
+
+    def region(self, name: str) -> Code:
+        """The lines between `// region: name` and `// endregion`, dedented."""
+        regions = self.file.regions
+        if name not in regions:
+            raise ValueError(f"{self.id} has no region {name!r}; it has {', '.join(regions)}")
+        return regions[name]
+
+    def diff(self, other: Declared) -> Diff:
+        """What changed from `other` to this step, as a unified diff without the headers."""
+        old, new = (one.source.splitlines() for one in (other, self))
+        old_start, new_start = (len(one.header.splitlines()) for one in (other, self))
+        lines = difflib.unified_diff(
+            old[old_start:], new[new_start:], other.path.name, self.path.name, lineterm="", n=1
+        )
+
+        def in_file(hunk: re.Match) -> str:  # line numbers of the files, not of their bodies
+            return f"-{int(hunk[1]) + old_start}{hunk[2]} +{int(hunk[3]) + new_start}{hunk[4]}"
+
+        hunks = re.compile(r"(?<=^@@ )-(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?)")
+        return Diff("\n".join(hunks.sub(in_file, line) for line in lines))
