@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,21 +19,27 @@ from .multiply import execute, product_of
 
 ORDER = 16384
 TILES = (8192, 4096, 2048, 1024)
-DEPTH = 4096
+SHOWN = 4096  # the tile of which a timeline is kept, and the side of a copied part of a matrix
 REPEATS = 3
-SHOWN = 4096, 4096  # the tile and the depth of which the timeline is drawn
 COPIED = 2**28  # elements: 1 GiB
+COPIES = 24  # of a part, in turn with products
 
 
-def bandwidths() -> Iterator[list[Any]]:
-    """[direction, 10^9 bytes a second]: up to the GPU, down from it, and each when both go on."""
+def bandwidths(step: Step) -> Iterator[list[Any]]:
+    """[what is copied, 10^9 bytes a second].
+
+    A whole matrix up to the GPU, down from it, and each way when both go on; a part of a matrix up,
+    whose rows lie apart, and the same while the step multiplies on the GPU.
+    """
     there = [gpu.empty((2**14, COPIED >> 14)) for _ in range(2)]
     here = [queues.pinned(x.shape) for x in there]
-    world = stream.Streams(_nothing)
-    up = functools.partial(queues.copy_matrix, there[0], here[0], world.queues["up"])
-    down = functools.partial(queues.copy_matrix, here[1], there[1], world.queues["down"])
+    first, second = queues.stream(), queues.stream()
+    up = functools.partial(queues.copy_matrix, there[0], here[0], first)
+    down = functools.partial(queues.copy_matrix, here[1], there[1], second)
     for name, copies in (("up", [up]), ("down", [down]), ("both", [up, down])):
         yield [name, 4 * COPIED / _seconds(functools.partial(_all, copies)) / 1e9]
+    yield ["rows up", _rows_gbs(_nothing)]
+    yield ["rows up beside products", _rows_gbs(step)]
 
 
 def _all(copies: Sequence[Callable[[], None]]) -> None:
@@ -41,20 +48,41 @@ def _all(copies: Sequence[Callable[[], None]]) -> None:
     gpu.synchronize()
 
 
+def _rows_gbs(product: Any) -> float:
+    """The rate of a copy by itself, between events, while another stream multiplies."""
+    A, B, C = _matrices()
+    part = A[:SHOWN, :SHOWN]
+    target, *operands = (gpu.empty(part.shape) for _ in range(4))
+    for one in operands:
+        gpu.fill_bytes(one, 0)
+    gpu.synchronize()
+    copying, multiplying = queues.stream(), queues.stream()
+    with multiplying:
+        for _ in range(COPIES):
+            product(*operands)
+    marks = [queues.mark(copying)]
+    for _ in range(COPIES):
+        queues.copy_matrix(target, part, copying)
+        marks.append(queues.mark(copying))
+    gpu.synchronize()
+    times = [gpu.elapsed_ms(*pair) for pair in itertools.pairwise(marks)]
+    return 1e-6 * target.nbytes / float(np.median(times))
+
+
 def streamed(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
     """Products with tiles of several sizes; without a step, the transfers alone."""
     A, B, C = _matrices()
     for tile in TILES:
         for step in (None, *steps):
             run = functools.partial(
-                stream.multiply, A, B, C, tile=(tile, DEPTH), step=step or _nothing, device="gpu"
+                stream.multiply, A, B, C, tile=(tile, ORDER), step=step or _nothing, device="gpu"
             )
             C[...] = np.nan
             time = _seconds(run)
             if step is not None:
                 _check(A, B, C)
             name = step.label if step else None
-            yield {"n": ORDER, "tile": tile, "depth": DEPTH, "step": name, "seconds": time}
+            yield {"n": ORDER, "tile": tile, "step": name, "seconds": time}
 
 
 @functools.cache
@@ -70,7 +98,7 @@ def timelines(steps: Sequence[Step]) -> dict[str, list[list[Any]]]:
     """[rank, what, round, start, end] of one product with each step, in seconds."""
     A, B, C = _matrices()
     parts = {"A": [A], "B": [B], "C": [C]}
-    schedule = stream.plan(ORDER, ORDER, ORDER, *SHOWN)
+    schedule = stream.plan(ORDER, ORDER, ORDER, SHOWN, ORDER)
     found = {}
     for step in steps:
         spans: list[Span] = []

@@ -74,7 +74,7 @@ def sections(
     if count == 1:
         return kernels | {
             "products": lambda: {step.label: shown(_products(step)) for step in steps},
-            "bandwidths": lambda: shown(host.bandwidths()),
+            "bandwidths": lambda: shown(host.bandwidths(steps[0])),
             "timelines": lambda: host.timelines(steps),
             "streamed": lambda: shown(host.streamed(steps)),
         }

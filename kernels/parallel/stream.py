@@ -4,8 +4,9 @@ C is computed tile by tile. For each tile, panels of A and B come up to the GPU 
 them are multiplied, and the finished tile goes down while the next one is computed. This is a
 `Schedule`, of a host that has everything and one rank that has nothing but buffers.
 
-A tile of t x t takes 4 * 2 t bytes and 2 t^2 operations for each k, t / 4 operations a byte: the
-larger the tiles, the less the connection between host and GPU matters.
+A tile of t x t takes 8 t bytes and 2 t^2 operations for each k, t / 4 operations a byte; if its
+rows of A have come for the tile before, t / 2. The larger the tiles, the less the connection
+between host and GPU matters.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .verify import verify
 
 DEVICES = "auto", "gpu", "host"
 WHAT = "up", "multiply", "down"  # what a round does at the same time, each on its stream
+FLOAT = 4  # bytes
 GRANULE = 256  # sides of tiles are multiples of this, as the tiles of blocks divide it
 
 
@@ -67,16 +69,22 @@ def plan(M: int, N: int, K: int, tile: int, depth: int, reads_c: bool = False) -
 
 
 def fit(M: int, N: int, K: int, memory: int) -> tuple[int, int]:
-    """The largest tile, and panels a quarter as deep, whose buffers fit in so many bytes.
+    """The tile and the depth of panels, whose buffers fit in so many bytes, for which the least
+    has to travel. Raises ValueError for less memory than the smallest needs.
 
     There are two tiles of C, one that is computed and one on its way, and two panels of A and of
-    B: 2 t^2 + 4 t (t / 4) elements. Raises ValueError for less memory than the smallest needs.
+    B: 2 t^2 + 4 t d elements. Panels a quarter as deep as the tile is long permit the largest
+    tiles, with t / 4 operations a byte. Those as deep as K need more room, but then the panel of A
+    serves for a whole row of tiles, and only B travels: t / 2 operations a byte.
     """
-    side = math.isqrt(memory // 12)
-    if side < 4:
+    most = memory // FLOAT
+    flat = math.isqrt(most // 3), math.isqrt(most // 3) // 4
+    deep = math.isqrt(K * K + most // 2) - K, K
+    side, depth = max(flat, deep, key=lambda one: one[0] / (4 if one is flat else 2))
+    if min(flat) < 1:
         raise ValueError(f"{memory} bytes hold no tiles: 192 at least")
-    round_down = lambda size: size // GRANULE * GRANULE or size
-    return round_down(min(side, max(M, N, 1))), max(1, round_down(min(side // 4, max(K, 1))))
+    down = lambda size: size // GRANULE * GRANULE or size
+    return down(min(side, max(M, N, 1))), depth if depth >= K else max(1, down(depth))
 
 
 def multiply(

@@ -78,12 +78,30 @@ def test_panels_end_where_somebody_elses_begin():
 def test_a_streamed_product_needs_the_buffers_that_fit_counts():
     for memory in 12 * 64**2, 10**6, 2**32:
         tile, depth = parallel.stream.fit(10**6, 10**6, 10**6, memory)
+        assert depth < 10**6
         assert 4 * (2 * tile**2 + 4 * tile * depth) <= memory
         if memory > 10**7:
             assert 4 * (2 * tile**2 + 4 * tile * depth) > 0.9 * memory
     plan = parallel.stream.plan(256, 256, 256, 64, 16)
     assert buffers(plan) == [2 * 64**2 + 4 * 64 * 16]
     assert parallel.stream.fit(100, 100, 10, 2**32) == (100, 10)
+
+
+def test_panels_as_deep_as_k_travel_less_if_they_fit():
+    memory, K = 2**32, 8192
+    tile, depth = parallel.stream.fit(10**6, 10**6, K, memory)
+    assert depth == K and 0.9 * memory < 4 * (2 * tile**2 + 4 * tile * K) <= memory
+    up = {}
+    for name, one in (("deep", (64, 256)), ("flat", (64, 16))):
+        plan = parallel.stream.plan(256, 256, 256, *one)
+        sent = (t for r in plan.rounds for t in r.transfers if t.source == HOST)
+        up[name] = sum(t.block.size for t in sent)
+    of_b, rows_of_a = 64 * 256, 64 * 256
+    assert up["deep"] == 4 * rows_of_a + (4 * 4 - 3) * of_b  # a snake keeps what it turns on
+    assert up["flat"] == (2 * 16 * 16 - 15) * 64 * 16
+
+
+def test_too_little_memory():
     with pytest.raises(ValueError, match="hold no tiles"):
         parallel.stream.fit(100, 100, 100, 100)
 
