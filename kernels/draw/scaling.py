@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
-from .labels import beside
 
 HALF = 0.5  # the share at which twice the GPUs bring nothing any more, or nearly so
 
@@ -25,15 +24,13 @@ def scaling(
     if not curves or not all(curves.values()):
         raise ValueError("scaling needs curves of (GPUs, share)")
     points = list(points)
-    ends = []
     with style():
         fig, ax = plt.subplots()
         ax.set_xscale("log", base=2)
         for (label, curve), colour, line in zip(
             curves.items(), itertools.cycle(PALETTE.values()), itertools.cycle(("-", "--", "-."))
         ):
-            ax.plot(*zip(*curve), line, color=colour)
-            ends.append((*curve[-1], label, colour))
+            ax.plot(*zip(*curve), line, color=colour, label=label)
         for _, ranks, share in points:
             ax.plot([ranks], [share], "o", color=INK, fillstyle="none", markersize=7)
         ax.axhline(HALF, color=INK, linewidth=0.9, linestyle=":")
@@ -46,7 +43,7 @@ def scaling(
         ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
         ax.set_ylabel("share of linear")
         ax.grid(axis="y", color=INK, alpha=0.12, linewidth=0.8)
-        beside(ax, ends)
+        ax.legend(loc="lower left", frameon=False)
     words = [
         f"{label}: {curve[0][1]:.1%} at {curve[0][0]} to {curve[-1][1]:.1%} at {curve[-1][0]}"
         for label, curve in curves.items()
