@@ -93,20 +93,41 @@ class Gpus:
                 for event in own.done:
                     own.transfers.wait_event(event)
                 starts[rank] = mark(own.transfers)
-        if moves:
-            sources = [self._contiguous(move) for move in moves]
-            library = nccl.load()
-            library.groupStart()
-            try:
-                for move, source in zip(moves, sources):
-                    self._send(move, source)
-            finally:
-                library.groupEnd()
+        calls = [call for move in moves if move.source.size for call in self._calls(move)]
+        if calls:
+            with nccl.group():
+                for call in calls:
+                    call()
         for rank, own in enumerate(self.queues):
             with device(own.device):
                 own.arrived = mark(own.transfers)
             if rank in busy:
                 self._note(rank, "transfer", starts[rank], own.arrived)
+
+    def _calls(self, move: Any) -> list[Any]:
+        """What NCCL is to be called with, of each GPU that takes part: point to point for one
+        target, a broadcast for several. Groups of GPUs are made now, which NCCL cannot do later,
+        in a group of calls."""
+        source = self._contiguous(move)
+        arrays = {move.rank: source, **dict(move.targets)}
+        size, kind = source.size, nccl.load().NCCL_FLOAT32
+        at = {rank: gpu.address(array) for rank, array in arrays.items()}
+        queue = {rank: self.queues[rank].transfers.ptr for rank in arrays}
+        here = move.rank
+        if len(move.targets) == 1:
+            ((there, _),) = move.targets
+            send, receive = self.communicators[here].send, self.communicators[there].recv
+            return [
+                functools.partial(send, at[here], size, kind, there, queue[here]),
+                functools.partial(receive, at[there], size, kind, here, queue[there]),
+            ]
+        group = sorted(arrays)
+        members = nccl.communicators(tuple(self.devices[rank] for rank in group))
+        root = group.index(here)
+        return [
+            functools.partial(one.broadcast, at[here], at[rank], size, kind, root, queue[rank])
+            for one, rank in zip(members, group)
+        ]
 
     def _contiguous(self, move: Any) -> Any:
         """What NCCL can send: part of a matrix is copied together first."""
@@ -117,26 +138,6 @@ class Gpus:
             whole = gpu.empty(move.source.shape)
             copy_matrix(whole, move.source, own.transfers)
             return whole
-
-    def _send(self, move: Any, source: Any) -> None:
-        """Point to point for one target, a broadcast for several."""
-        size, kind = source.size, nccl.load().NCCL_FLOAT32
-        if size == 0:
-            return
-        queue = lambda rank: self.queues[rank].transfers.ptr
-        if len(move.targets) == 1:
-            ((target, array),) = move.targets
-            send, receive = self.communicators[move.rank], self.communicators[target]
-            send.send(gpu.address(source), size, kind, target, queue(move.rank))
-            receive.recv(gpu.address(array), size, kind, move.rank, queue(target))
-            return
-        arrays = {move.rank: source, **dict(move.targets)}
-        group = sorted(arrays)
-        members = nccl.communicators(tuple(self.devices[rank] for rank in group))
-        root, begin = group.index(move.rank), gpu.address(source)
-        for member, rank in zip(members, group):
-            end = gpu.address(arrays[rank])
-            member.broadcast(begin, end, size, kind, root, queue(rank))
 
     def _note(self, rank: int, what: str, start: Any, end: Any) -> None:
         if self.spans is not None:

@@ -41,13 +41,13 @@ def _on(device: int, make: Callable[..., Any], *args: Any) -> Any:
 
 def _by_nccl(call: Callable[..., None], source: Sequence[Any], target: Sequence[Any]) -> None:
     """One group of calls, of each GPU's communicator."""
-    library = nccl.load()
-    current = [_on(rank, queues.current).ptr for rank in range(len(source))]
-    library.groupStart()
-    for rank, one in enumerate(nccl.communicators(tuple(range(len(source))))):
-        sent, received = gpu.address(source[rank]), gpu.address(target[rank])
-        call(one, rank, sent, received, source[rank].size, library.NCCL_FLOAT32, current[rank])
-    library.groupEnd()
+    kind, ranks = nccl.load().NCCL_FLOAT32, range(len(source))
+    members = nccl.communicators(tuple(ranks))
+    current = [_on(rank, queues.current).ptr for rank in ranks]
+    with nccl.group():
+        for rank, one in enumerate(members):
+            ends = gpu.address(source[rank]), gpu.address(target[rank])
+            call(one, rank, *ends, source[rank].size, kind, current[rank])
 
 
 def _ring(source: Sequence[Any], target: Sequence[Any]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from . import gpu
@@ -33,3 +35,15 @@ def communicators(devices: tuple[int, ...]) -> list[Any]:
     """A communicator for each of the GPUs, in one group; made once, which takes a second."""
     made: list[Any] = load().NcclCommunicator.initAll(list(devices))
     return made
+
+
+@contextlib.contextmanager
+def group() -> Iterator[None]:
+    """The calls within are one work, in which none waits for another. No communicators are made
+    within: NCCL would put that off to the end as well."""
+    library = load()
+    library.groupStart()
+    try:
+        yield
+    finally:
+        library.groupEnd()

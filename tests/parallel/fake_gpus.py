@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.parallel import clock, gpus, host
-from kernels.run import nccl
+from kernels.run import nccl, queues
 
 
 class Pointer:
@@ -167,9 +167,14 @@ class Machine:
             _, work = stream.waiting.pop(0)
             work()
 
+    def begin_group(self) -> None:
+        assert self.group is None, "a group of calls was not ended"
+        self.group = []
+
     def end_group(self) -> None:
         """The calls of a group become one work, for which all their streams meet."""
-        calls, self.group = self.group or [], None
+        assert self.group is not None, "no group was begun"
+        calls, self.group = self.group, None
         copies = []
         for name in dict.fromkeys(call.name for call in calls):
             out = [call for call in calls if call.name == name and call.source]
@@ -217,6 +222,7 @@ class NcclCommunicator:
 
     @staticmethod
     def initAll(devices):
+        assert machine().group is None, "NCCL makes no communicators within a group of calls"
         return [NcclCommunicator(devices, rank) for rank in range(len(devices))]
 
     def send(self, address, size, kind, peer, stream):
@@ -261,6 +267,8 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
         hostUnregister=lambda *_: None,
         pointerGetAttributes=lambda _: types.SimpleNamespace(type=0),
         deviceCanAccessPeer=lambda *_: 1,
+        deviceEnablePeerAccess=lambda _: None,
+        CUDARuntimeError=RuntimeError,
         memcpyPeerAsync=copy_to_peer,
         memcpyHostToDevice=1,
         memcpyDeviceToHost=2,
@@ -271,7 +279,7 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
         available=nccl,
         NCCL_FLOAT32=7,
         NcclCommunicator=NcclCommunicator,
-        groupStart=lambda: setattr(made, "group", []),
+        groupStart=made.begin_group,
         groupEnd=made.end_group,
     )
     cuda = types.ModuleType("cupy.cuda")
@@ -304,7 +312,14 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
 
 def forget() -> None:
     """Of the machine before, what is kept from call to call."""
-    for one in nccl.load, nccl.communicators, gpus._streams, clock._scratch, host._matrices:
+    for one in (
+        nccl.load,
+        nccl.communicators,
+        gpus._streams,
+        clock._scratch,
+        host._matrices,
+        queues._reach,
+    ):
         one.cache_clear()
 
 
