@@ -59,6 +59,16 @@ def test_a_wait_that_is_left_out_is_seen(machine, monkeypatch):
     assert wrong
 
 
+def test_one_target_is_no_broadcast(machine, monkeypatch):
+    def broadcast(*_):
+        raise AssertionError("a broadcast")
+
+    monkeypatch.setattr(fake_gpus.NcclCommunicator, "broadcast", broadcast)
+    on_gpus(PLANS[1], machine(4))
+    with pytest.raises(AssertionError, match="a broadcast"):
+        on_gpus(PLANS[5], machine(4))
+
+
 def parts_on(*numbers):
     A, B, _ = reference.inputs(4, 4, 4)
     plan = parallel.ring(4, 4, 4, len(numbers))

@@ -64,18 +64,20 @@ def small(monkeypatch, machine):
 
 def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
     path = tmp_path / "parallel.json"
-    for count in 1, 2, 4:
+    for count in 1, 2, 3, 4:
         small(count, seed=count)
         assert record.run_cli([Step()], [ORDER], path) == 0
     found = json.loads(path.read_text())
-    assert list(found) == ["1", "2", "4"]
+    assert list(found) == ["1", "2", "3", "4"]
     assert found["1"]["kernels"] == {"fake": {"tile": [4, 4], "slots": 6}}
     assert [row[:3] for row in found["1"]["products"]["fake"]] == [[8] * 3, [16] * 3, [8, 8, 4]]
     assert {(row["tile"], row["step"]) for row in found["1"]["streamed"]} == {
         (tile, step) for tile in (8, 16) for step in (None, "fake")
     }
-    assert {one[1] for one in found["1"]["timelines"]["fake"]} == set(stream.WHAT)
-    for count in 2, 4:
+    streamed = [one[1:3] for one in found["1"]["timelines"]["fake"]]
+    assert streamed[0] == ["up", 0] and streamed[-1][0] == "down"
+    assert {what for what, _ in streamed} == set(stream.WHAT)
+    for count in 2, 3, 4:
         section = found[str(count)]
         assert set(section["links"]) == {"ring", "broadcast", "engines"}
         names = {(row["schedule"], row["gpus"]) for row in section["scaling"]}

@@ -106,5 +106,22 @@ def test_without_a_gpu_it_says_so(monkeypatch):
     assert np.allclose(stream.multiply(A, B), A @ B)
 
 
+def test_the_host_multiplies_where_it_is_told_to(machine, monkeypatch):
+    from kernels.run import gpu
+
+    machine(1)
+    monkeypatch.setattr(gpu, "why_not", lambda: None)
+    A, B, _ = reference.inputs(8, 8, 8)
+
+    def there(*_):
+        raise RuntimeError("on the GPU")
+
+    monkeypatch.setattr(stream, "Streams", there)
+    assert np.allclose(stream.multiply(A, B, device="host"), A @ B)
+    for device in "auto", "gpu":
+        with pytest.raises(RuntimeError, match="on the GPU"):
+            stream.multiply(A, B, device=device)
+
+
 def test_a_verified_schedule_streams():
     parallel.verify(stream.plan(64, 64, 64, 16, 16))
