@@ -128,6 +128,57 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("t_map_outside", TENSOR): 1,
     ("t_map_steps", TENSOR): 1,
     ("t_mbarrier_producer", TENSOR): 1,
+    # the data pipe: warps of a block whose fences for the block meet share wavefronts
+    ("t_bulk_groups", PIPE): 0.4,
+    ("t_bulk_pipeline_both_ways", PIPE): 0.2,
+    ("t_bulk_reduce_float", PIPE): 0.2,
+    ("t_bulk_reduce_int", PIPE): 0.11,
+    ("t_bulk_store", PIPE): 0.2,
+    ("t_bulk_store_many", PIPE): 0.2,
+    ("t_map_reduce", PIPE): 0.3,
+    ("t_map_reduce_float", PIPE): 0.3,
+    ("t_map_store", PIPE): 0.2,
+    ("t_map_store_swizzled", PIPE): 0.04,
+    ("t_wgmma_f16_halves", PIPE): 0.004,
+    ("t_wgmma_s8_satfinite", PIPE): 0.007,
+    # the data pipe: ptxas puts a fence before some mbarrier.init, with or without one in the PTX
+    ("t_bulk_load", PIPE): 0.1,
+    ("t_bulk_prefetch", PIPE): 0.1,
+    ("t_mbarrier_producer", PIPE): 0.011,
+    # the data pipe: arrivals at mbarriers wait for what is under way, when they come
+    ("t_cpasync_arrive", PIPE): 0.04,
+    ("t_mbarrier_expect_tx", PIPE): 0.3,
+    ("t_mbarrier_named_groups", PIPE): 0.07,
+    ("t_mbarrier_observed", PIPE): 0.2,
+    ("t_mbarrier_reuse", PIPE): 0.2,
+    ("t_wgmma_pipeline", PIPE): 0.002,
+    # the data pipe: asynchronous operations on the shared memory of other blocks, atomics, generic
+    # accesses, and waits that acquire from them
+    ("t_cluster_atom", PIPE): 0.2,
+    ("t_cluster_bulk", PIPE): 0.06,
+    ("t_cluster_bulk_reduce", PIPE): 0.2,
+    ("t_cluster_generic", PIPE): 0.2,
+    ("t_cluster_histogram", PIPE): 0.5,
+    ("t_cluster_multicast_some", PIPE): 0.3,
+    ("t_cluster_push", PIPE): 0.2,
+    ("t_cluster_red_async", PIPE): 1,
+    ("t_cluster_remote_arrive", PIPE): 0.6,
+    ("t_cluster_st_async", PIPE): 0.3,
+    ("t_map_multicast", PIPE): 0.04,
+    # the data pipe: patterns of cp.async.ca that `copy_wavefronts` does not meet
+    ("t_cpasync_zero_fill", PIPE): 0.1,
+    # the data pipe: stores under predicates that are not counted as such, in STORES below as well
+    ("t_bulk_load_pieces", PIPE): 0.09,
+    ("t_ldmatrix_x1", PIPE): 0.3,
+    # the data pipe: loads that ptxas drops or adds, in LOADS below
+    ("t_wgmma_scales", PIPE): 0.2,
+    # the data pipe, not looked into
+    ("t_map_steps", PIPE): 0.1,
+    ("t_mma_f16_halves", PIPE): 0.1,
+    ("t_map_wgmma", PIPE): 0.002,
+    ("t_misc_setmaxnreg", PIPE): 0.002,
+    ("t_wgmma_pipeline_own", PIPE): 0.002,
+    ("t_wgmma_tf32_n24", PIPE): 0.03,
     # boxes that reach beyond the array: what the hardware reads there is not known
     ("t_map_1d", BULK_BYTES): 0.1,
     ("t_map_3d", BULK_BYTES): 0.6,
@@ -158,9 +209,6 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("x_quicksort_stack", STORES["requests"]): 0.012,
     ("x_quicksort_stack", STORES["sectors"]): 0.0015,
 }
-# Special registers and barriers of clusters take wavefronts of the data pipe that a trace does not
-# count: a lower bound, where ptxas leaves the loads and stores as they are.
-BOUNDS = {PIPE}
 # Kernel -> why some of its values differ from the GPU's in their last bits.
 VALUES: dict[str, str] = {}
 # Correct kernel -> why compute-sanitizer speaks of it.
@@ -264,9 +312,12 @@ def interpreted(name: str):
         traced = kernel.trace(
             case.grid, case.block, passed, keep=(), dynamic_shared=case.dynamic_shared
         )
+        counters = dict(traced.counters)
+        if name in COUNTED and PIPE in RECORDS[name]["counters"]:
+            counters[PIPE] = sum(traced.pipe(kernel).values())
         for _ in range(case.launches - 1):
             kernel(case.grid, case.block, passed, "interpreter", case.dynamic_shared)
-    return [corpus.contents(x) for x in args], printed.getvalue(), dict(traced.counters)
+    return [corpus.contents(x) for x in args], printed.getvalue(), counters
 
 
 def difference(after: np.ndarray, recorded: dict, bound: tuple[float, str] | None) -> str | None:
@@ -353,32 +404,17 @@ def test_nearly_all_kernels_have_the_values_of_the_gpu():
 
 
 def off(name: str) -> dict[str, float]:
-    """By metric, how far the counter is from the measured one, in parts of it. A trace leaves out
-    those of ASYNC_METRICS that are 0."""
-    found = interpreted(name)[2]
+    """By metric, how far the counter is from the measured one, in parts of it; of the data pipe,
+    whose wavefronts differ from launch to launch, from what lies between the least and the most.
+    A trace leaves out those of ASYNC_METRICS that are 0."""
+    found, record = interpreted(name)[2], RECORDS[name]
+    if PIPE in found and PIPE in record["counters"]:
+        least, most = record["counters"][PIPE], record["varies"].get(PIPE, 0)
+        found = found | {PIPE: least if least <= found[PIPE] <= most else found[PIPE]}
     return {
         metric: abs(found.get(metric, 0) - there) / (there or 1)
-        for metric, there in RECORDS[name]["counters"].items()
-        if metric not in BOUNDS
+        for metric, there in record["counters"].items()
     }
-
-
-# Kernels that were recorded before a metric was counted do not have it.
-BOUNDED = [
-    name
-    for name in COUNTED
-    if BOUNDS <= RECORDS[name]["counters"].keys() and (name, LOADS["requests"]) not in COUNTERS
-]
-
-
-@pytest.mark.parametrize("name", BOUNDED)
-def test_counters_that_are_bounds(name):
-    for metric in BOUNDS:
-        assert 0 < interpreted(name)[2][metric] <= RECORDS[name]["counters"][metric]
-
-
-def test_many_counters_that_are_bounds_are_recorded():
-    assert len(BOUNDED) >= 115
 
 
 # COUNTERS is of this NVRTC's PTX; with another one some rows are nearer.

@@ -15,7 +15,7 @@ from .occupancy import Occupancy, occupancy
 from .operands import Operands, fma_operands
 from .pipe import copy_wavefronts, global_wavefronts, ideal_global_wavefronts, local_wavefronts
 from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
-from .sass import machine_loop, timeline
+from .sass import machine_loop, thread_index_reads, timeline
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
 from .warps import LANES, by_warp
 
@@ -55,6 +55,7 @@ __all__ = [
     "sgemm_flop",
     "swizzled",
     "tensor_core",
+    "thread_index_reads",
     "tile_addresses",
     "timeline",
     "traced_bytes",

@@ -24,6 +24,8 @@ CODES = {form << 8 | 0x23: "fma" for form in range(2, 16, 2)} | {
     0x947: "branch",
 }
 REUSE = 0xF << 26  # in the last word: operands that stay in the caches of the register banks
+S2R, THREAD_INDEX = 0x919, (0x21, 0x22, 0x23)  # a special register, and the numbers of three
+EXIT, ALWAYS = 0x94D, 7  # the end of a thread, and the predicate that is always true
 EXECUTABLE = 4  # the flag of a section of an ELF file
 
 
@@ -110,3 +112,37 @@ def _offset(words: np.ndarray) -> int:
     """How far a branch goes, in instructions after it; the field counts units of 4 bytes."""
     low, high = int(words[0]) >> 16 & 255, int(words[1])
     return ((high - (high >> 31 << 32)) * 256 + low * 4) // 16
+
+
+def thread_index_reads(kernel, arch: str = "sm_90") -> int:
+    """How often a warp reads threadIdx.x, .y or .z, S2R in machine code, outside loops.
+
+    That is what each warp executes of them where none stands in a branch or a loop. ptxas reads
+    again where that is cheaper than to keep a register, whatever stands in the PTX.
+    """
+    words, names, _ = _loops(kernel, arch)
+    codes, which = words[:, 0] & 0xFFF, words[:, 2] >> 8 & 0xFF
+    all_after = (_successors(words, names, n) for n in range(len(words)))
+    after = [[k for k in ways if 0 <= k < len(words)] for ways in all_after]
+    reads = np.flatnonzero((codes == S2R) & np.isin(which, THREAD_INDEX))
+    return sum(n not in _reached(after, after[n]) for n in reads.tolist())
+
+
+def _successors(words: np.ndarray, names: list[str], n: int) -> list[int]:
+    always = int(words[n, 0]) >> 12 & 0xF == ALWAYS
+    if int(words[n, 0]) & 0xFFF == EXIT:
+        return [] if always else [n + 1]
+    if names[n] != "branch":
+        return [n + 1]
+    target = n + 1 + _offset(words[n])
+    return [target] if always else [target, n + 1]
+
+
+def _reached(after: list[list[int]], first: Iterable[int]) -> set[int]:
+    found, todo = set(), list(first)
+    while todo:
+        n = todo.pop()
+        if n not in found:
+            found.add(n)
+            todo += after[n]
+    return found

@@ -28,6 +28,7 @@ from ..analysis.sectors import SECTOR_BYTES
 from ..ptx import isa
 from ..ptx.explicit import explicit
 from ..ptx.functions import linked
+from .copying import Copies
 from .metrics import (
     ASYNC_COPIES,
     BULK_BYTES,
@@ -58,8 +59,11 @@ PER_WARP = {
     "cp.async": ASYNC_COPIES,
     "mma": TENSOR,
     "wgmma.mma_async": TENSOR,
+    "wmma.mma": TENSOR,
 }
+WMMA = {"tf32": 4, "f64": 1}  # instructions of the machine for one; of other types 2
 MATRIX = ("ldmatrix", "stmatrix")
+COPIED = REQUESTS.format("ld"), SECTORS.format("ld"), PIPE  # what `Copies.ended` gives
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
 
 
@@ -152,9 +156,10 @@ class Tally:
         # by first instruction of a straight run: multiply-adds of a thread, and other instructions
         # that are counted for a warp
         self.runs: dict[int, tuple[int, Counter]] = {}
-        self.copying: list[ptx.Access] = []  # loads of the latest cp.async
+        self.copies = Copies()
         # predicated accesses of shared memory: those, and for each instruction that warps come
         # by, how many loads and stores they execute under predicates
+        self.inactive = 0  # times that a warp executed one of those without an active lane
         self.under: set[int] = set()
         self.passed: dict[int, Counter] = {}
         for function in (entry, *linked(entry)):
@@ -196,7 +201,7 @@ class Tally:
                 sum(
                     self.multiply_adds.get(id(i), 0) for i in event.instructions if i.guard is None
                 ),
-                Counter(filter(None, (PER_WARP.get(isa.name(i)) for i in event.instructions))),
+                _per_warp(event.instructions),
             )
         multiply_adds, others = self.runs[key]
         if multiply_adds:
@@ -206,6 +211,7 @@ class Tally:
         for i in event.instructions if self.passed else ():
             for kind, loads in self.passed.get(id(i), {}).items():
                 self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * _warps(event)
+                self.inactive += loads * _warps(event)
 
     def guarded(self, event: ptx.Guarded) -> None:
         if count := self.multiply_adds.get(id(event.instruction)):
@@ -249,14 +255,15 @@ class Tally:
         if event.rows is not None:
             return
         opcode = event.instruction.opcode
-        past_l1 = opcode == "cp" and "cg" in event.instruction.modifiers
         if event.space == "local":
             self.counters[PIPE] += self._look_up(event, Part(0, event.width), _local)[0]
             return
         if opcode == "cp":
-            self._copy(event, past_l1)
             if event.space == "shared":
+                for name, count in zip(COPIED, self.copies.ended(event)):
+                    self.counters[name] += count
                 return
+            self.copies.loaded(event)
         where = event.instruction.position or NOWHERE
         place = Place(where.line, event.kind, arrays.find(first)[0], where.file)
         for part in parts_of(event, self.parts):
@@ -266,7 +273,7 @@ class Tally:
             before = self.costs.get(place, (0,) * len(counts))
             cost = self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
             if opcode == "cp":
-                continue  # see `_copy`
+                continue  # counted by `Copies`
             self.counters[PIPE] += cost.wavefronts - kind(*before).wavefronts
             if event.kind not in KINDS:
                 continue
@@ -276,38 +283,13 @@ class Tally:
                 else (REQUESTS, None, SECTORS)
             )
             for name, count in zip(names, counts):
-                if name is SHARED_INSTRUCTIONS and (
-                    opcode in MATRIX or id(event.instruction) in self.under
-                ):
+                if name is SHARED_INSTRUCTIONS and id(event.instruction) in self.under:
+                    self.inactive -= count
+                    continue
+                if name is SHARED_INSTRUCTIONS and opcode in MATRIX:
                     continue
                 if name:
                     self.counters[name.format(KINDS[event.kind])] += count
-
-    def _copy(self, event: ptx.Access, past_l1: bool) -> None:
-        """An access of a cp.async: to shared memory, after those to global memory, of which there
-        are as many as its lanes differ in how much they read. It is one request."""
-        if event.space == "global":
-            if self.copying and self.copying[0].instruction is not event.instruction:
-                self.copying = []
-            self.copying.append(event)
-            return
-        shape = len(event.blocks), event.threads
-        source = np.full(shape, -1)  # of lanes that read nothing
-        for load in self.copying:
-            if load.instruction is event.instruction:
-                np.copyto(source, load.address, where=True if load.mask is None else load.mask)
-        self.copying = []
-        sources, active = analysis.by_warp(source, event.mask, *shape)
-        targets, _ = analysis.by_warp(event.address, event.mask, *shape)
-        self.counters[REQUESTS.format("ld")] += int(active.any(-1).sum())
-        if past_l1:
-            sectors = analysis.sectors(targets, event.width, active)
-        else:
-            self.counters[PIPE] += int(
-                analysis.copy_wavefronts(sources, targets, event.width, active).sum()
-            )
-            sectors = analysis.sectors(sources, event.width, active & (sources >= 0))
-        self.counters[SECTORS.format("ld")] += int(sectors.sum())
 
     def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
         """The numbers of a cost, for all warps of the event."""
@@ -345,6 +327,16 @@ def sector_bytes(stretches: ptx.Stretches) -> np.ndarray:
     """The bytes of the sectors that each stretch of global memory lies in."""
     first = stretches.start // SECTOR_BYTES
     return ((stretches.start + stretches.size - 1) // SECTOR_BYTES - first + 1) * SECTOR_BYTES
+
+
+def _per_warp(instructions) -> Counter:
+    """By metric of PER_WARP, the instructions of the machine that a warp executes for these."""
+    found: Counter = Counter()
+    for i in instructions:
+        if metric := PER_WARP.get(isa.name(i)):
+            kinds = [WMMA[x] for x in i.modifiers if x in WMMA] or [2]
+            found[metric] += kinds[0] if i.opcode == "wmma" else 1
+    return found
 
 
 def _threads(event) -> int:

@@ -20,7 +20,8 @@ REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 
 # Wavefronts of the data pipe, through which loads and stores of all these memories go: what those
-# of shared memory take, and what those of global and local memory take beside them.
+# of shared memory take, and what those of global and local memory take beside them. The number of
+# ncu has more, which `Trace.pipe` adds: `instruments.beside`.
 PIPE = "l1tex__data_pipe_lsu_wavefronts.sum"
 
 # Multiply-adds of single threads.

@@ -16,6 +16,7 @@ from .. import analysis, ptx
 from ..analysis import LANES
 from ..ptx.tensor_maps import memory_of
 from .arrays import Shape, array_shapes, demangle, index_text
+from .beside import INACTIVE, LOADS_AND_STORES, THREAD_INDEX, Beside
 from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
 from .metrics import FFMA, METRICS, PIPE, REQUESTS, SECTORS
 
@@ -83,13 +84,16 @@ class Trace:
     an array: a Cost or, of shared memory, a SharedCost. Loads of constant memory are in neither.
     `accesses` are those of block `block` (or what was asked for), in the order of execution;
     `shapes` are those of the arrays, by name, in words of 4 bytes where the source does not
-    tell."""
+    tell. `beside` are the wavefronts of the data pipe that no load or store takes, by cause, but
+    for those of threadIdx: see `pipe`. `warps` are all that were launched."""
 
     block: tuple[int, int, int]
     shapes: dict[str, tuple[int, ...]]
     counters: Counter = field(default_factory=Counter)
     costs: dict[Place, Cost | SharedCost] = field(default_factory=dict)
     accesses: list[WarpAccess] = field(default_factory=list)
+    beside: Counter = field(default_factory=Counter)
+    warps: int = 0
 
     def __repr__(self) -> str:
         rows = sorted(self.costs.items())
@@ -149,6 +153,15 @@ class Trace:
         """Of the data pipe, through which all loads and stores go, for each multiply-add of a
         whole warp: the unit in which the book weighs kernels. Raises ValueError without any."""
         return self.per_fma(PIPE)
+
+    def pipe(self, kernel, arch: str = "sm_90") -> dict[str, int]:
+        """What Nsight Compute counts as wavefronts of the data pipe, by cause.
+
+        kernel: the Kernel or Step that was traced, whose machine code says how often a warp reads
+        threadIdx (outside loops, if each warp comes by). Raises CompileError.
+        """
+        reads = analysis.thread_index_reads(kernel, arch) * self.warps
+        return {LOADS_AND_STORES: self.counters[PIPE], THREAD_INDEX: reads, **self.beside}
 
     def to_json(self) -> dict:
         """Counters and costs, for programs."""
@@ -216,7 +229,7 @@ def trace(
     names = names or [f"arg{n}" for n in range(len(args))]
     held = [memory_of(x) for x in args]
     shapes = {name: x.shape for name, x in zip(names, held) if isinstance(x, np.ndarray)}
-    tally = Tally(entry, folded)
+    tally, beside = Tally(entry, folded), Beside(entry)
     found = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
     tally.counters.update(dict.fromkeys(METRICS, 0))
     arrays: dict[str, Arrays] = {}
@@ -228,6 +241,7 @@ def trace(
     numbers: dict[int, tuple[int, int, int]] = {}
 
     def listen(event) -> None:
+        beside.hear(event)
         if isinstance(event, ptx.Executed):
             tally.executed(event)
         elif isinstance(event, ptx.Guarded):
@@ -250,6 +264,9 @@ def trace(
                     shapes.setdefault(name, _extents(elements[space, name]))
 
     ptx.run(entry, grid, block, args, dynamic_shared=dynamic_shared, sink=listen, **(running or {}))
+    found.beside, found.warps = beside.wavefronts, beside.warps
+    if tally.inactive:
+        found.beside[INACTIVE] = tally.inactive
     return found
 
 

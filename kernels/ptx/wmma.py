@@ -154,8 +154,8 @@ def store(i: Instruction, at):
 def multiply(i: Instruction, at):
     """wmma.mma.sync.aligned.layout.layout.shape.types{.satfinite} d, a, b, c: the types are those
     of d and c for float16, else of d, a, b and c."""
-    types = [m for m in i.modifiers[6:] if m != "satfinite"]
-    satfinite = len(types) < len(i.modifiers[6:])
+    types = [m for m in i.modifiers[6:] if m not in ("satfinite", "rn")]
+    satfinite = "satfinite" in i.modifiers
     shape = i.modifiers[5]
     result, a, b, c = (types[0], "f16", "f16", types[1]) if len(types) == 2 else types
     if (

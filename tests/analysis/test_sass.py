@@ -3,7 +3,7 @@
 import pytest
 
 import kernels
-from kernels.analysis import instruction_mix, machine_loop, timeline
+from kernels.analysis import instruction_mix, machine_loop, thread_index_reads, timeline
 from kernels.analysis.sass import tile_loop
 
 
@@ -73,3 +73,16 @@ def test_the_loop_over_tiles():
         tile_loop(kernels.step(3), 1)
     with pytest.raises(ValueError, match="a pass has 512 multiply-adds, not 511"):
         tile_loop(kernels.step(12), 511)
+
+
+@pytest.mark.parametrize(
+    "label, reads", [("03", 2), ("06 TRANSPOSED=1", 3), ("07", 4), ("07 BM=32 TM=4", 4), ("10", 2)]
+)
+def test_reads_of_the_index_of_a_thread(label, reads):
+    """As nvdisasm shows them; columns of 4 have another one in the loop over tiles."""
+    assert thread_index_reads(kernels.step(label)) == reads
+
+
+def test_a_kernel_that_asks_nobody_who_it_is():
+    source = 'extern "C" __global__ void k(int* x) { x[blockIdx.x] = 1; }'
+    assert thread_index_reads(kernels.Kernel(source, "k")) == 0

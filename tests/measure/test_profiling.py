@@ -23,6 +23,17 @@ MEASURED = [
     for path, recorded in RECORDED.items()
     for label in recorded["steps"]
 ]
+# Steps whose wavefronts of the data pipe are computed exactly. Of the others there are a few more:
+# of 02 and 04 without a known cause, as of 07 with columns of 2 and 4, in whose loops over tiles
+# ptxas puts reads of special registers, and of 07 with 16 and those from 11 on by waiting.
+EXACT = {
+    *("03_coalesced", "05_shared_tiling", "06_bank_conflicts", "06_bank_conflicts TRANSPOSED=1"),
+    *(f"06_bank_conflicts TRANSPOSED=1 {x}" for x in ("PAD=1", "PAD=2", "SWIZZLE=1")),
+    *("07_thread_tile_1d", "07_thread_tile_1d STRIDED=1", "07_thread_tile_1d BM=8 TM=1"),
+    *("08_vectorized", "08_vectorized BK=32", "09_thread_tile_2d", "09_thread_tile_2d BK=32"),
+    *("10_transposed_tile", "10_transposed_tile BK=32", "10_transposed_tile PAD=0"),
+    "11_thread_tile_8x8 BM=64 BN=64 BK=16 TM=4 TN=4",
+}
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 
@@ -33,12 +44,13 @@ def test_computed_equals_measured(path, label):
 
     Data that returns from global memory, and from local memory too, goes through the same pipe:
     the hardware counts the waiting of a shared access as one more wavefront, and as a conflict.
-    Of the pipe as a whole it counts a few wavefronts for each warp more, whatever its loop does.
+    The pipe as a whole was counted in launches of its own, in which stores wait differently.
     """
     name, _, launch = label.partition(":")
     one, measured = kernels.step(name), dict(RECORDED[path]["steps"][label])
     launch = launch or "sgemm"
-    computed = one.trace(*3 * [RECORDED[path]["size"]], launch=launch).counters
+    trace = one.trace(*3 * [RECORDED[path]["size"]], launch=launch)
+    computed = trace.counters
     resources = one.kernels[launch].resources("sm_90")
     assert set(measured) == set(METRICS)
     more = {"st": 1.05 if name == one.id else 1.15}
@@ -49,12 +61,13 @@ def test_computed_equals_measured(path, label):
         waiting = measured.pop(wavefronts) - computed[wavefronts]
         assert 0 <= waiting <= (factor - 1) * computed[wavefronts]
         assert measured.pop(conflicts) - computed[conflicts] == waiting
-    of_shared = sum(RECORDED[path]["steps"][label][WAVEFRONTS.format(x)] for x in ("ld", "st"))
-    of_others = computed[PIPE] - sum(computed[WAVEFRONTS.format(x)] for x in ("ld", "st"))
-    beside = measured.pop(PIPE) - of_shared - of_others
-    assert 0 <= beside
-    if not resources.stack:  # ptxas moves local memory about, and spills
-        assert beside <= 0.02 * computed[PIPE]
+    beside = measured.pop(PIPE) - sum(trace.pipe(one.kernels[launch]).values())
+    if label in EXACT:
+        assert beside == 0
+    else:
+        assert 0 < beside
+        if not resources.stack:  # ptxas moves local memory about, and spills
+            assert beside <= 0.02 * computed[PIPE]
     assert measured == {metric: computed[metric] for metric in measured}
 
 
@@ -213,5 +226,6 @@ def test_profile_on_a_gpu(tmp_path):
     step = kernels.step("03_coalesced")
     found = profiling.profile([step], 64, tmp_path / "x.json")["steps"][step.id]
     counted = {m: step.trace(64, 64, 64).counters[m] for m in METRICS}
-    assert counted[PIPE] <= found.pop(PIPE) <= 1.05 * counted.pop(PIPE)
+    pipe = sum(step.trace(64, 64, 64).pipe(step).values())
+    assert counted.pop(PIPE) < pipe == found.pop(PIPE)
     assert found == counted

@@ -39,7 +39,15 @@ def in_memory(values, kind: str, layout: str, stride: int):
     return lines
 
 
-def body(shape: str, kind: str, result: str, layouts: tuple[str, ...], strides, space="global"):
+def body(
+    shape: str,
+    kind: str,
+    result: str,
+    layouts: tuple[str, ...],
+    strides,
+    space="global",
+    rounding="",
+):
     """Every warp multiplies its own matrices."""
     lines = [
         ".reg .b32 %w, %t; .reg .b64 %p<4>, %x;",
@@ -66,7 +74,7 @@ def body(shape: str, kind: str, result: str, layouts: tuple[str, ...], strides, 
         )
     words = f"{result}.{result}" if kind == "f16" else f"{result}.{kind}.{kind}.{result}"
     lines.append(
-        f"wmma.mma.sync.aligned.{layouts[0]}.{layouts[1]}.{shape}.{words} "
+        f"wmma.mma.sync.aligned.{layouts[0]}.{layouts[1]}.{shape}.{words}{rounding} "
         + ", ".join(vectors[name] for name in "dabc")
         + ";"
     )
@@ -77,7 +85,9 @@ def body(shape: str, kind: str, result: str, layouts: tuple[str, ...], strides, 
     return "\n".join(lines)
 
 
-def multiply(shape, kind, result, layouts, extra: int = 0, space: str = ".global"):
+def multiply(
+    shape, kind, result, layouts, extra: int = 0, space: str = ".global", rounding: str = ""
+):
     """(d in memory, what should be there)"""
     m, n, k = matrix.sizes(shape)
     random = np.random.default_rng(m + n)
@@ -94,7 +104,7 @@ def multiply(shape, kind, result, layouts, extra: int = 0, space: str = ".global
     ]
     args = [in_memory(*given) for given in zip(matrices, types, layouts, strides)]
     want = in_memory(a @ b + c, result, layouts[3], strides[3])
-    text = body(shape, kind, result, layouts, strides, space)
+    text = body(shape, kind, result, layouts, strides, space, rounding)
     run_body(text, "u64 a, u64 b, u64 c, u64 d", (2,), (32 * WARPS,), args)
     return args[3], want
 
@@ -104,6 +114,12 @@ def test_product(shape, kind, result):
     for layouts in itertools.product(("row", "col"), repeat=4):
         got, want = multiply(shape, kind, result, layouts)
         np.testing.assert_array_equal(got, want)
+
+
+def test_doubles_may_say_how_they_round():
+    """As the compiler writes it."""
+    got, want = multiply("m8n8k4", "f64", "f64", ("row",) * 4, rounding=".rn")
+    np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("space", ["", ".global"])

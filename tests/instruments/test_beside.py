@@ -1,0 +1,110 @@
+"""What the data pipe carries beside loads and stores, against kernels measured on an H200.
+
+The numbers are Nsight Compute's `l1tex__data_pipe_lsu_wavefronts.sum` for one block, with
+`--cache-control none`: there a block's first barrier takes as much as another.
+"""
+
+import numpy as np
+import pytest
+
+import kernels
+from kernels.instruments import beside
+from kernels.instruments.metrics import PIPE, TENSOR
+
+PRE = """
+extern __shared__ int s[];
+extern "C" __global__ void k(int* out, int n)
+{
+    unsigned t = threadIdx.x, v = t;
+    unsigned a = (unsigned)__cvta_generic_to_shared(s + t);
+"""
+STS = 'asm volatile("st.shared.u32 [%0], %1;" :: "r"(a), "r"(t) : "memory");'
+
+
+def asm(text: str) -> str:
+    return f'asm volatile("{text}" ::: "memory");'
+
+
+BAR = asm("bar.sync 0;")
+OWN = "out[t] = v;"  # a wavefront of a warp
+# (what is done, threads) -> measured, without OWN
+MEASURED = {
+    (STS + BAR, 32): 4,
+    (STS + BAR, 256): 18,
+    (4 * (STS + BAR), 64): 18,
+    (4 * (STS + BAR), 256): 48,
+    (STS + 4 * BAR, 1024): 66,
+    (4 * asm("cp.async.commit_group;"), 128): 16 + 4,
+    (4 * asm("cp.async.wait_all;"), 128): 16 + 4,
+    (4 * asm("cp.async.wait_group 0;"), 128): 0 + 4,
+    (2 * asm("membar.gl;"), 128): 40 + 4,
+    (2 * asm("fence.acq_rel.cluster;"), 128): 40 + 4,
+    (2 * asm("fence.proxy.async;"), 128): 32 + 4,
+    (2 * asm("fence.proxy.async.global;"), 128): 0 + 4,
+    (2 * asm("membar.cta;"), 32): 6 + 1,
+    (2 * asm("cp.async.bulk.wait_group 0;"), 32): 4 + 1,
+    (2 * asm("cp.async.bulk.wait_group.read 0;"), 32): 0 + 1,
+    (4 * 'asm volatile("shfl.sync.bfly.b32 %0, %0, 1, 31, -1;" : "+r"(v));', 128): 20,
+    (4 * 'asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(v));', 128): 20,
+    (4 * 'asm volatile("redux.sync.add.u32 %0, %0, -1;" : "+r"(v));', 128): 4,
+}
+
+
+@pytest.mark.parametrize("what", MEASURED, ids=lambda what: f"{what[0][:60]} {what[1]}")
+def test_what_was_measured(what, monkeypatch):
+    monkeypatch.setattr(beside, "FIRST", beside.LATER)
+    body, threads = what
+    kernel = kernels.Kernel(PRE + body + OWN + "}", "k")
+    trace = kernel.trace(1, threads, (np.zeros(2048, np.int32), 0), dynamic_shared=4096)
+    assert trace.warps == threads // 32
+    assert sum(trace.pipe(kernel).values()) == MEASURED[what] + threads // 32
+
+
+def test_the_causes_have_names():
+    body = STS + BAR + "if (t < 32) v = __shfl_xor_sync(-1, v, 1);"
+    kernel = kernels.Kernel(PRE + body + OWN + "}", "k")
+    trace = kernel.trace(2, 64, (np.zeros(64, np.int32), 0), dynamic_shared=256)
+    assert trace.pipe(kernel) == {
+        beside.LOADS_AND_STORES: trace.counters[PIPE],
+        beside.THREAD_INDEX: 4,
+        beside.BARRIERS: 6,
+        beside.EXCHANGES: 2,
+    }
+
+
+def test_a_shared_load_that_no_lane_takes_part_in():
+    load = "{.reg .pred p; setp.gt.s32 p, %2, 0; @p ld.shared.u32 %0, [%1];}"
+    body = f'asm volatile("{load}" : "+r"(v) : "r"(a), "r"(n) : "memory");'
+    kernel = kernels.Kernel(PRE + STS + body + OWN + "}", "k")
+    args = np.zeros(64, np.int32), 0
+    assert kernel.trace(1, 64, args, dynamic_shared=256).beside == {beside.INACTIVE: 2}
+    assert not +kernel.trace(1, 64, (args[0], 1), dynamic_shared=256).beside
+
+
+WMMA = """
+extern "C" __global__ void k(int* out)
+{{
+    {type} a[{a}] = {{}}, b[{b}] = {{}};
+    {total} c[8] = {{}};
+    asm volatile("wmma.mma.sync.aligned.row.col.{shape} {{%0,%1,%2,%3,%4,%5,%6,%7}},"
+        "{{{registers}}}, {{%0,%1,%2,%3,%4,%5,%6,%7}};" : {c} : {ab});
+    out[threadIdx.x] = c[0];
+}}"""
+
+
+@pytest.mark.parametrize("kind, shape, instructions", [
+    ("s8", "m16n16k16.s32.s8.s8.s32", 2), ("tf32", "m16n16k8.f32.tf32.tf32.f32", 4),
+])  # fmt: skip
+def test_products_of_wmma(kind, shape, instructions):
+    """Counted on the H200: two instructions of the tensor cores, of tf32 four."""
+    n = 2 if kind == "s8" else 4
+    letter, total = ("r", "int") if kind == "s8" else ("f", "float")
+    source = WMMA.format(
+        type="unsigned", total=total, a=n, b=n, shape=shape,
+        registers=",".join(f"%{8 + i}" for i in range(n)) + "}, {"
+        + ",".join(f"%{8 + n + i}" for i in range(n)),
+        c=", ".join(f'"+{letter}"(c[{i}])' for i in range(8)),
+        ab=", ".join(f'"r"({x}[{i}])' for x in "ab" for i in range(n)),
+    )  # fmt: skip
+    trace = kernels.Kernel(source, "k").trace(1, 64, (np.zeros(64, np.int32),))
+    assert trace.counters[TENSOR] == 2 * instructions
