@@ -28,8 +28,8 @@ COPIES = 24  # of a part, in turn with products
 def bandwidths(step: Step) -> Iterator[list[Any]]:
     """[what is copied, 10^9 bytes a second].
 
-    A whole matrix up to the GPU, down from it, and each way when both go on; a part of a matrix up,
-    whose rows lie apart, and the same while the step multiplies on the GPU.
+    A whole matrix up to the GPU, down from it, and each way when both go on; columns of a matrix up,
+    as many as a tile has, whose rows lie apart, and the same while the step multiplies on the GPU.
     """
     there = [gpu.empty((2**14, COPIED >> 14)) for _ in range(2)]
     here = [queues.pinned(x.shape) for x in there]
@@ -38,8 +38,9 @@ def bandwidths(step: Step) -> Iterator[list[Any]]:
     down = functools.partial(queues.copy_matrix, here[1], there[1], second)
     for name, copies in (("up", [up]), ("down", [down]), ("both", [up, down])):
         yield [name, 4 * COPIED / _seconds(functools.partial(_all, copies)) / 1e9]
-    yield ["rows up", _rows_gbs(_nothing)]
-    yield ["rows up beside products", _rows_gbs(step)]
+    for tile in TILES:
+        yield [f"{tile} columns", _columns_gbs(tile, _nothing)]
+        yield [f"{tile} columns beside products", _columns_gbs(tile, step)]
 
 
 def _all(copies: Sequence[Callable[[], None]]) -> None:
@@ -48,11 +49,11 @@ def _all(copies: Sequence[Callable[[], None]]) -> None:
     gpu.synchronize()
 
 
-def _rows_gbs(product: Any) -> float:
+def _columns_gbs(width: int, product: Any) -> float:
     """The rate of a copy by itself, between events, while another stream multiplies."""
-    A, B, C = _matrices()
-    part = A[:SHOWN, :SHOWN]
-    target, *operands = (gpu.empty(part.shape) for _ in range(4))
+    part = _matrices()[0][:SHOWN, :width]
+    target = gpu.empty(part.shape)
+    operands = [gpu.empty((SHOWN, SHOWN)) for _ in range(3)]
     for one in operands:
         gpu.fill_bytes(one, 0)
     gpu.synchronize()

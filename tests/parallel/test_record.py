@@ -77,6 +77,10 @@ def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
     streamed = [one[1:3] for one in found["1"]["timelines"]["fake"]]
     assert streamed[0] == ["up", 0] and streamed[-1][0] == "down"
     assert {what for what, _ in streamed} == set(stream.WHAT)
+    assert [name for name, _ in found["1"]["bandwidths"]] == [
+        *("up", "down", "both", "8 columns", "8 columns beside products"),
+        *("16 columns", "16 columns beside products"),
+    ]
     for count in 2, 3, 4:
         section = found[str(count)]
         assert set(section["links"]) == {"ring", "broadcast", "engines"}
