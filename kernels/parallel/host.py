@@ -28,8 +28,8 @@ COPIES = 24  # of a part, in turn with products
 def bandwidths(step: Step) -> Iterator[list[Any]]:
     """[what is copied, 10^9 bytes a second].
 
-    A whole matrix up to the GPU, down from it, and each way when both go on; columns of a matrix up,
-    as many as a tile has, whose rows lie apart, and the same while the step multiplies on the GPU.
+    A whole matrix up to the GPU, down from it, and each way when both go on; then columns of one,
+    as many as a tile has, whose rows lie apart, up, and the same while the step multiplies.
     """
     there = [gpu.empty((2**14, COPIED >> 14)) for _ in range(2)]
     here = [queues.pinned(x.shape) for x in there]
