@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..run import gpu
-from ..run.queues import device as on
+from ..run.queues import current, device as on
 
 REPEATS = 3  # of each, and
 SECONDS = 0.1  # for each
@@ -19,15 +19,18 @@ HEAD_START = 8  # writes that keep the GPUs busy while Python queues what is tim
 
 
 def seconds(devices: Sequence[int], work: Callable[[], Any]) -> float:
-    """Of the work on the slowest of the GPUs, with cold caches."""
-    begins, ends = [], []
+    """Of the work on the slowest of the GPUs, with cold caches; all of them begin together."""
+    warm, begins, ends = [], [], []
     for device in devices:
         with on(device):
             gpu.synchronize()
             for _ in range(HEAD_START):
                 gpu.fill_bytes(_scratch(device), 0)
+            warm.append(gpu.event())
     for device in devices:
         with on(device):
+            for event in warm:  # the last GPU was given its writes later than the first
+                current().wait_event(event)
             begins.append(gpu.event())
     work()
     for device in devices:
