@@ -26,8 +26,9 @@ def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]], caption: str = "") ->
 
     pictures: by title, what is drawn under one another on one scale, each a list of (rank, what,
     round, start, end) in seconds, as `parallel.model.predict` gives in `spans` and the records have
-    in "timelines"; what is "multiply", "transfer", or "up" and "down", from and to the host.
-    Raises ValueError without any.
+    in "timelines"; what is "multiply", "transfer", or "up" and "down", from and to the host. Of
+    products that overlap, in two streams, the later one is drawn from where the other ends: until
+    then there are no places for its blocks. Raises ValueError without any.
     """
     found = {title: [Span(*one) for one in spans] for title, spans in pictures.items()}
     if not found or not all(found.values()):
@@ -63,11 +64,21 @@ def _draw(title: str, spans: list[Span], y: float, longest: float) -> tuple[list
     y += 9
     for rank in sorted({span.rank for span in spans}):
         parts.append(svg.text(LEFT - 6, y + 13, f"rank {rank}", text_anchor="end"))
-        for span in spans:
-            if span.rank == rank:
-                parts += _bar(span, y, WIDE / longest)
+        for span in _in_turn([span for span in spans if span.rank == rank]):
+            parts += _bar(span, y, WIDE / longest)
         y += PRODUCT + lanes * TRANSFER + APART
     return parts, y + 16
+
+
+def _in_turn(spans: list[Span]) -> list[Span]:
+    """One rank's, with products that begin where the one before ends."""
+    found, at = [], 0.0
+    for span in sorted(spans, key=lambda span: (span.start, span.end)):
+        if span.what == "multiply":
+            span = span._replace(start=max(at, span.start))
+            at = max(at, span.end)
+        found.append(span)
+    return found
 
 
 def _bar(span: Span, y: float, scale: float) -> list[str]:

@@ -4,9 +4,10 @@
     seconds of a product  = launch + operand * (m + n) * k + waves * (wave + depth * k)
 
 A rank computes its tiles of C in waves, as many at a time as its SMs hold; `operand` is what it
-does with each element of A and B before, such as splitting it for tensor cores. A round takes as
-long as the slowest rank, and a rank as long as the longer of its transfers and its products, which
-overlap. The six numbers of a `Machine` are fitted to measurements.
+does with each element of A and B before, such as splitting it for tensor cores. The last wave is
+not full, unless another product follows that does not depend on this one. A round takes as long as
+the slowest rank, and a rank as long as the longer of its transfers and its products, which overlap.
+The six numbers of a `Machine` are fitted to measurements.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .schedule import Round, Schedule, square
+from .gpus import LANES
+from .schedule import HOST, Product, Round, Schedule, square
 
 FLOAT = 4  # bytes
 
@@ -50,12 +52,15 @@ class Machine:
         """Seconds of a transfer; of a broadcast with its stages."""
         return stages * self.alpha + FLOAT * elements * self.beta if elements else 0.0
 
-    def product(self, m: int, n: int, k: int) -> float:
-        """Seconds of a local product of this shape."""
+    def product(self, m: int, n: int, k: int, followed: bool = False) -> float:
+        """Seconds of a local product of this shape; `followed` by one that does not depend on it,
+        whose first tiles take the places that its last wave leaves."""
         tiles = math.ceil(m / self.tile[0]) * math.ceil(n / self.tile[1])
         if tiles == 0:
             return 0.0
-        waves = math.ceil(tiles / self.slots)
+        waves: float = math.ceil(tiles / self.slots)
+        if followed:
+            waves = max(tiles / self.slots, 1 / LANES)
         return self.launch + self.operand * (m + n) * k + waves * (self.wave + k * self.depth)
 
 
@@ -77,8 +82,9 @@ class Prediction(NamedTuple):
 def predict(schedule: Schedule, machine: Machine) -> Prediction:
     """What the rounds of a schedule take on ranks of this kind."""
     now, spans = 0.0, []
+    followed = _followed(schedule)
     for number, one in enumerate(schedule.rounds):
-        moving, computing = _transfers(one, machine), _products(one, machine)
+        moving, computing = _transfers(one, machine), _products(one, machine, followed)
         for what, times in (("transfer", moving), ("multiply", computing)):
             spans += [
                 Span(rank, what, number, now, now + time) for rank, time in times.items() if time
@@ -105,12 +111,26 @@ def stages(targets: int) -> int:
     return math.ceil(math.log2(targets + 1))
 
 
-def _products(one: Round, machine: Machine) -> dict[int, float]:
+def _products(one: Round, machine: Machine, followed: set[Product]) -> dict[int, float]:
     times: dict[int, float] = {}
     for product in one.products:
         (m, n), k = product.c.shape, product.a.shape[1]
-        times[product.rank] = times.get(product.rank, 0.0) + machine.product(m, n, k)
+        time = machine.product(m, n, k, product in followed)
+        times[product.rank] = times.get(product.rank, 0.0) + time
     return times
+
+
+def _followed(schedule: Schedule) -> set[Product]:
+    """The products of GPUs after which the same GPU computes another block of C: these run in
+    another stream. What comes from the host is computed in one."""
+    found: set[Product] = set()
+    last: dict[int, Product] = {}
+    for product in (product for one in schedule.rounds for product in one.products):
+        before = last.get(product.rank)
+        if before is not None and before.c != product.c and HOST not in schedule.homes:
+            found.add(before)
+        last[product.rank] = product
+    return found
 
 
 # -------------------------------------------------------------- many ranks, without their lists
@@ -119,9 +139,9 @@ def _products(one: Round, machine: Machine) -> dict[int, float]:
 def ring_seconds(n: int, ranks: int, machine: Machine) -> float:
     """`predict` of the ring for square matrices of order n."""
     part = math.ceil(n / ranks)
-    multiply = machine.product(part, part, n)
+    multiply = machine.product(part, part, n, followed=True)
     send = machine.transfer(n * part)
-    return (ranks - 1) * max(multiply, send) + multiply
+    return (ranks - 1) * max(multiply, send) + machine.product(part, part, n)
 
 
 def summa_seconds(n: int, ranks: int, machine: Machine, pieces: int = 1) -> float:

@@ -33,7 +33,7 @@ def test_a_bar_for_each_span():
         (LEFT, pytest.approx(0.4 * WIDE)),
         (pytest.approx(LEFT + 0.6 * WIDE), pytest.approx(0.4 * WIDE)),
         (LEFT, pytest.approx(0.5 * WIDE)),
-        (pytest.approx(LEFT + 0.4 * WIDE), pytest.approx(0.6 * WIDE)),
+        (pytest.approx(LEFT + 0.5 * WIDE), pytest.approx(0.5 * WIDE)),
     ]
     ((_, y, width),) = bars(figure, "blue")
     assert width == pytest.approx(0.1 * WIDE)

@@ -42,7 +42,9 @@ def test_a_round_takes_as_long_as_its_longest():
     n = 4096
     gather = model.predict(parallel.gather(n, n, n, 4), MACHINE)
     part = n * n // 4
-    send, multiply = 3 * MACHINE.transfer(part), 4 * MACHINE.product(n // 4, n // 4, n)
+    side = n // 4
+    multiply = 3 * MACHINE.product(side, side, n, followed=True) + MACHINE.product(side, side, n)
+    send = 3 * MACHINE.transfer(part)
     assert gather.seconds == pytest.approx(send + multiply)
     transfers = [span for span in gather.spans if span.what == "transfer"]
     assert [(one.rank, one.round, one.start) for one in transfers] == [(r, 0, 0) for r in range(4)]
@@ -55,6 +57,18 @@ def test_the_slowest_rank_decides():
     plan = parallel.ring(129, 128, 4096, 2)  # rank 1 has a row more than rank 0
     machine = model.Machine(0, 0, 0, 0, 0, 1, (64, 64), 1)
     assert model.predict(plan, machine).seconds == 2 * 2 * 4096  # 65 rows are two tiles
+
+
+def test_an_independent_product_fills_the_last_wave():
+    machine = model.Machine(0, 0, 0, 0, 0, 1, (1, 1), 4)
+    assert machine.product(3, 3, 10) == 30  # nine tiles in waves of four
+    assert machine.product(3, 3, 10, followed=True) == 22.5
+    assert machine.product(1, 1, 10, followed=True) == 5  # two at a time, in as many streams
+    assert model.predict(parallel.ring(6, 6, 10, 2), machine).seconds == 22.5 + 30
+    one_block = parallel.summa(6, 6, 10, (1, 2))
+    assert model.predict(one_block, machine).seconds == 2 * (-(-18 // 4)) * 5
+    streamed = parallel.stream.plan(6, 6, 10, 3, 10)
+    assert model.predict(streamed, machine).seconds == 4 * 30
 
 
 def test_stages_of_a_broadcast():
