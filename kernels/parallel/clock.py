@@ -15,7 +15,7 @@ from ..run.queues import current, device as on
 REPEATS = 3  # of each, and
 SECONDS = 0.1  # for each
 SCRATCH = 2**31  # bytes of a write, which takes half a millisecond on an H200
-HEAD_START = 8  # writes that keep the GPUs busy while Python queues what is timed
+HEAD_START = 16  # writes that keep the GPUs busy while Python queues what is timed
 
 
 def seconds(devices: Sequence[int], work: Callable[[], Any]) -> float:

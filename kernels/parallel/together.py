@@ -70,10 +70,14 @@ def _broadcast(source: Sequence[Any], target: Sequence[Any]) -> None:
 
 
 def _engines(source: Sequence[Any], target: Sequence[Any]) -> None:
-    for rank, array in enumerate(source):
+    """On streams of their own: copies on the GPUs' null streams wait for one another."""
+    every = [gpus.Queues(rank) for rank in range(len(source))]
+    for rank, own in enumerate(every):
         to = (rank - 1) % len(source)
+        queues.copy_to_peer(target[to], to, source[rank], rank, own.transfers)
+    for rank, own in enumerate(every):
         with queues.device(rank):
-            queues.copy_to_peer(target[to], to, array, rank, queues.current())
+            queues.current().wait_event(queues.mark(own.transfers))
 
 
 _TRANSFERS = {"ring": _ring, "broadcast": _broadcast, "engines": _engines}
