@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .gpus import LANES
-from .schedule import HOST, Product, Round, Schedule, square
+from .schedule import HOST, PIECES, STRIPS, Product, Round, Schedule, square
 
 FLOAT = 4  # bytes
 
@@ -144,15 +144,18 @@ def ring_seconds(n: int, ranks: int, machine: Machine) -> float:
     return (ranks - 1) * max(multiply, send) + machine.product(part, part, n)
 
 
-def summa_seconds(n: int, ranks: int, machine: Machine, pieces: int = 1) -> float:
+def summa_seconds(
+    n: int, ranks: int, machine: Machine, pieces: int = PIECES, strips: int = STRIPS
+) -> float:
     """`predict` of SUMMA on the grid nearest to a square, for square matrices of order n."""
     high, wide = square(ranks)
     panels = max(high, wide) * pieces  # of a grid whose sides divide one another
-    rows, columns, depth = math.ceil(n / high), math.ceil(n / wide), math.ceil(n / panels)
-    multiply = machine.product(rows, columns, depth)
-    send = machine.transfer((wide > 1) * rows * depth, stages(wide - 1))
+    rows, columns, depth = (math.ceil(n / count) for count in (high * strips, wide, panels))
+    send = machine.transfer((wide > 1) * rows * depth, stages(wide - 1)) * strips
     send += machine.transfer((high > 1) * columns * depth, stages(high - 1))
-    return send + (panels - 1) * max(multiply, send) + multiply
+    last = machine.product(rows, columns, depth)
+    one = machine.product(rows, columns, depth, followed=True) if strips > 1 else last
+    return send + (panels - 1) * max(strips * one, send) + (strips - 1) * one + last
 
 
 def efficiency(seconds_of_one: float, seconds: float, ranks: int) -> float:

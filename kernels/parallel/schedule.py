@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 HOST = -1  # the memory of the machine itself, as a rank that multiplies nothing
 
-PIECES = 4  # panels of K for each that a rank has, in the usual SUMMA
+PIECES, STRIPS = 4, 2  # of the usual SUMMA
 
 Range = tuple[int, int]  # from the first to before the second
 
@@ -158,18 +158,21 @@ def gather(M: int, N: int, K: int, ranks: int) -> Schedule:
     return Schedule("gather", (M, N, K), ranks, homes, rounds[ranks == 1 :])
 
 
-def summa(M: int, N: int, K: int, grid: tuple[int, int], pieces: int = 1) -> Schedule:
+def summa(
+    M: int, N: int, K: int, grid: tuple[int, int], pieces: int = 1, strips: int = 1
+) -> Schedule:
     """2-D, SUMMA: ranks in rows and columns of a grid, each with a block of A, of B and of C.
 
     K is cut into panels. For each panel, the ranks that have it of A send it along their row of
     the grid, those that have it of B along their column, and every rank adds the product of the
     two to its block of C; meanwhile the next panel is sent. Each range of K that one rank has of
-    A and one of B makes `pieces` panels.
+    A and one of B makes `pieces` panels. A rank's rows are cut into `strips`, whose products do not
+    depend on one another.
     """
     high, wide = grid
     _require_ranks(high, wide)
-    if pieces < 1:
-        raise ValueError(f"{pieces} pieces: 1 at least")
+    if min(pieces, strips) < 1:
+        raise ValueError(f"{pieces} pieces, {strips} strips: 1 at least")
     rows, columns = cut(M, high), cut(N, wide)
     inner = {"A": cut(K, wide), "B": cut(K, high)}
     homes = {
@@ -187,32 +190,29 @@ def summa(M: int, N: int, K: int, grid: tuple[int, int], pieces: int = 1) -> Sch
         transfers, products = [], []
         if step < len(panels):
             panel = panels[step]
-            j = _owner(inner["A"], panel)
-            i = _owner(inner["B"], panel)
-            transfers += [
-                Transfer(
-                    Block("A", rows[row], panel),
-                    row * wide + j,
-                    tuple(row * wide + other for other in range(wide) if other != j),
-                )
-                for row in range(high)
-            ]
-            transfers += [
-                Transfer(
-                    Block("B", panel, columns[column]),
-                    i * wide + column,
-                    tuple(other * wide + column for other in range(high) if other != i),
-                )
-                for column in range(wide)
-            ]
+            i, j = _owner(inner["B"], panel), _owner(inner["A"], panel)
+            for row in range(high):
+                to = tuple(row * wide + other for other in range(wide) if other != j)
+                blocks = [Block("A", strip, panel) for strip in _strips(rows[row], strips)]
+                transfers += [Transfer(block, row * wide + j, to) for block in blocks]
+            for column in range(wide):
+                to = tuple(other * wide + column for other in range(high) if other != i)
+                block = Block("B", panel, columns[column])
+                transfers.append(Transfer(block, i * wide + column, to))
         if step > 0:
             panel = panels[step - 1]
-            products = [
-                Product(rank, Block("A", c.rows, panel), Block("B", panel, c.columns), c, step == 1)
-                for rank, (_, _, c) in homes.items()
-            ]
+            for rank, (_, _, c) in homes.items():
+                b = Block("B", panel, c.columns)
+                for strip in _strips(c.rows, strips):
+                    a = Block("A", strip, panel)
+                    products.append(Product(rank, a, b, c._replace(rows=strip), step == 1))
         rounds.append(_round(transfers, products))
     return Schedule(f"summa {high} x {wide}", (M, N, K), high * wide, homes, tuple(rounds))
+
+
+def _strips(rows: Range, count: int) -> list[Range]:
+    start, end = rows
+    return [(start + first, start + last) for first, last in cut(end - start, count)]
 
 
 def _panels(K: int, ranges: Iterable[Range], pieces: int) -> list[Range]:
@@ -222,7 +222,7 @@ def _panels(K: int, ranges: Iterable[Range], pieces: int) -> list[Range]:
     found = []
     for start, end in segments:
         count = max(1, min(pieces, end - start))
-        found += [(start + first, start + last) for first, last in cut(end - start, count)]
+        found += _strips((start, end), count)
     return found
 
 
@@ -239,5 +239,5 @@ def square(ranks: int) -> tuple[int, int]:
 
 def usual(n: int, ranks: int) -> list[Schedule]:
     """What is measured and compared for square matrices: the ring, SUMMA and gather."""
-    grid = summa(n, n, n, square(ranks), PIECES)
+    grid = summa(n, n, n, square(ranks), PIECES, STRIPS)
     return [ring(n, n, n, ranks), grid, gather(n, n, n, ranks)]

@@ -205,6 +205,7 @@ class Call(NamedTuple):
     target: int
     size: int
     stream: int
+    caller: int = -1
 
 
 _machines: list[Machine] = []
@@ -233,10 +234,15 @@ class NcclCommunicator:
         name = "send", self.devices, peer, self.rank
         machine().group.append(Call(name, 0, address, size, stream))
 
+    def calls(self):
+        """Those of this rank in the group that is open."""
+        return [call for call in machine().group if call.caller == self.rank]
+
     def broadcast(self, source, target, size, kind, root, stream):
-        name = "broadcast", self.devices, root
+        before = sum(call.name[:3] == ("broadcast", self.devices, root) for call in self.calls())
+        name = "broadcast", self.devices, root, before  # the same of all ranks belong together
         source = source if self.rank == root else 0
-        machine().group.append(Call(name, source, target, size, stream))
+        machine().group.append(Call(name, source, target, size, stream, self.rank))
 
 
 def copy_2d(target, target_pitch, source, source_pitch, width, height, kind, stream):

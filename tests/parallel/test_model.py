@@ -32,10 +32,9 @@ def test_a_machine():
 def test_the_short_forms_are_the_rounds_added_up(n, ranks, machine):
     ring = model.predict(parallel.ring(n, n, n, ranks), machine)
     assert ring.seconds == pytest.approx(model.ring_seconds(n, ranks, machine))
-    for pieces in 1, 4:
-        plan = parallel.summa(n, n, n, parallel.square(ranks), pieces)
-        summa = model.predict(plan, machine)
-        assert summa.seconds == pytest.approx(model.summa_seconds(n, ranks, machine, pieces))
+    for cuts in itertools.product((1, 4), (1, 2)):
+        summa = model.predict(parallel.summa(n, n, n, parallel.square(ranks), *cuts), machine)
+        assert summa.seconds == pytest.approx(model.summa_seconds(n, ranks, machine, *cuts))
 
 
 def test_a_round_takes_as_long_as_its_longest():
@@ -100,7 +99,7 @@ def test_linear_scaling_is_one():
     assert model.efficiency(8.0, 2.0, 4) == 1
     seconds = MACHINE.product(32768, 32768, 32768)
     shares = [
-        model.efficiency(seconds, model.summa_seconds(32768, ranks, MACHINE, 4), ranks)
+        model.efficiency(seconds, model.summa_seconds(32768, ranks, MACHINE), ranks)
         for ranks in 4 ** np.arange(7)
     ]
     assert shares[0] > 0.98 and shares == sorted(shares, reverse=True) and shares[-1] < 0.5

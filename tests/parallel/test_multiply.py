@@ -16,6 +16,7 @@ PLANS = [
     lambda *shape: parallel.ring(*shape, 4),
     lambda *shape: parallel.gather(*shape, 3),
     lambda *shape: parallel.summa(*shape, (2, 3), 2),
+    lambda *shape: parallel.summa(*shape, (2, 2), 2, 2),
     lambda *shape: parallel.summa(*shape, (4, 1)),
 ]
 each = pytest.mark.parametrize("make", PLANS)
