@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import statistics
 import sys
 import time
@@ -42,6 +43,7 @@ class Array:
         self.shape, self.ndim, self.size = shape, len(shape), int(np.prod(shape))
         self.dtype = np.dtype(np.float32)
         self.nbytes = 4 * self.size
+        self.strides = tuple(4 * int(np.prod(shape[n + 1 :])) for n in range(len(shape)))
         self.data = types.SimpleNamespace(ptr=address, device_id=0)
         self.flags = types.SimpleNamespace(c_contiguous=True)
 
@@ -60,6 +62,7 @@ def stubbed() -> Iterator[None]:
     """A GPU of compute capability 9.0 that does nothing."""
     device = types.SimpleNamespace(compute_capability=(9, 0), name="stub")
     loaded = gpu.Loaded("stub", Function())
+    made = functools.cache(Array)
     with contextlib.ExitStack() as stack:
         for name, stub in {
             "is_device_array": lambda x: isinstance(x, Array),
@@ -70,7 +73,8 @@ def stubbed() -> Iterator[None]:
             "launcher": lambda: lambda *words: None,
             "stream": lambda: 0,
             "load": lambda cubin, symbol: loaded,
-            "empty": lambda shape, dtype: Array(shape),
+            "empty": lambda shape, dtype=np.float32: made(shape),
+            "allocate": lambda size: types.SimpleNamespace(ptr=0),
         }.items():
             stack.enter_context(mock.patch.object(gpu, name, stub))
         yield
@@ -82,6 +86,7 @@ def calls(array: Callable[[tuple[int, ...], int], object]) -> dict[str, Callable
     x, y = array((SIDE * SIDE,), 1), array((SIDE * SIDE,), 2)
     A, B, C = (array((SIDE, SIDE), n) for n in (3, 4, 5))
     simple, best = kernels.step(3), kernels.steps()[-1]
+    several = next((one for one in kernels.steps() if len(one.launches(*3 * [SIDE])) > 1), best)
     loaded = gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
     values = kernel.convert((x, y, SIDE * SIDE, 2.0))
     return {
@@ -93,7 +98,9 @@ def calls(array: Callable[[tuple[int, ...], int], object]) -> dict[str, Callable
         ),
         f"Step: {simple.id}(A, B, C)": lambda: simple(A, B, C),
         f"Step: {best.id}(A, B, C)": lambda: best(A, B, C),
+        f"Step: {several.id}(A, B, C)": lambda: several(A, B, C),
         "kernels.sgemm(A, B, C)": lambda: kernels.sgemm(A, B, C),
+        "kernels.sgemm(A, B)": lambda: kernels.sgemm(A, B),
     }
 
 
@@ -124,7 +131,7 @@ def main() -> None:
         where = gpu.device().name
         rows = measured(lambda shape, n: cupy.zeros(shape, cupy.float32), repeat, gpu.synchronize)
     else:
-        where = "no GPU: arrays and launch are stubs"
+        where = "no GPU: arrays and launches are stubs"
         with stubbed():
             rows = measured(lambda shape, n: Array(shape, n << 24), repeat, lambda: None)
     print(f"us per call, median of {repeat} ({where})")

@@ -169,6 +169,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="save the records here; default: kernels/results/GPU/experiments.json",
     )
+    deciding.add_argument(
+        "--stalls", action="store_true", help="record what warps wait for at 4096 instead"
+    )
+    deciding.add_argument(
+        "--launch", type=_cube, metavar="N", help="launch each step once, for a profiler to watch"
+    )
     deciding.set_defaults(parser=deciding)
     together = command(
         _parallel,
@@ -359,6 +365,14 @@ def _profile(options: argparse.Namespace) -> int:
 
 def _experiments(options: argparse.Namespace) -> int:
     try:
+        if options.launch:
+            A, B, _ = inputs(options.launch, options.launch, options.launch)
+            for one in experiments.launched(options.names, step):
+                one(*laid_out(A, B, one.defines), device="gpu")
+            return 0
+        if options.stalls:
+            experiments.stalls(options.names, step, output=options.output)
+            return 0
         found = experiments.run(options.names, step, options.output)
     except CheckError as error:
         print(f"error: {error}", file=sys.stderr)

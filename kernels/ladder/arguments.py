@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..run import gpu
-from .layout import overlap
+from .layout import extent, overlap
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -93,6 +93,11 @@ def _require_matrix(name: str, x: Any) -> None:
         raise ValueError(f"{name} must be a matrix, not of shape {x.shape}")
     if x.size >= MAX_ELEMENTS:
         raise ValueError(f"{name} has {x.size} elements; steps index with 32 bits: below 2**31")
+    if not x.flags.c_contiguous and extent(x) >= MAX_ELEMENTS * x.itemsize:
+        raise ValueError(
+            f"{name} reaches over {extent(x) // x.itemsize} elements, with those between its rows; "
+            "steps index with 32 bits: below 2**31"
+        )
 
 
 def _require_float32(name: str, x: Any) -> None:

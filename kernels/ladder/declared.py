@@ -153,6 +153,16 @@ class Declared:
 
         return broken
 
+    def asks_scalars(self, M: int, N: int, K: int) -> bool:
+        """Whether alpha and beta have a say in whether the step can do products of this shape."""
+        known = {**self.defines, "M": M, "N": N, "K": K}
+        try:
+            for constraint in self.file.requires:
+                constraint(known)
+        except ValueError:  # it has other names
+            return True
+        return False
+
     @functools.cached_property
     def limits(self) -> tuple[Expression, ...]:
         """What no launch can do, whatever the file says."""

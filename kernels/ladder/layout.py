@@ -106,7 +106,7 @@ def overlap(x: Any, y: Any) -> bool:
         both = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
         return both and np.may_share_memory(x, y) and np.shares_memory(x, y)
     first, second = x.data.ptr, y.data.ptr
-    if 0 in (x.size, y.size) or first >= second + _extent(y) or second >= first + _extent(x):
+    if 0 in (x.size, y.size) or first >= second + extent(y) or second >= first + extent(x):
         return False
     (pitch, columns), (other, others) = _stored(x), _stored(y)
     if pitch is None or pitch != other:
@@ -121,7 +121,7 @@ def _stored(x: Any) -> tuple[int | None, int]:
     return (pitch_of(x, True), x.shape[0]) if pitch is None else (pitch, x.shape[1])
 
 
-def _extent(x: Any) -> int:
+def extent(x: Any) -> int:
     """Bytes from the first element to the last."""
     if x.flags.c_contiguous or x.flags.f_contiguous:
         return int(x.nbytes)

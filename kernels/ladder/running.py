@@ -11,7 +11,8 @@ from ..run import gpu
 from ..run.kernel import Kernel
 from ..run.ready import Ready
 from .arguments import require_alignment
-from .layout import laid_out, memory_of, pitch_of, poisoned, to_read
+from .calls import pitch, product, queue
+from .layout import laid_out, memory_of, poisoned, to_read
 from .reference import inputs
 
 PARAMETERS = ("M", "N", "K", "alpha", "A", "B", "beta", "C")  # of a kernel, and what follows
@@ -55,23 +56,11 @@ def run(
 def _on_gpu(
     step: Any, M: int, N: int, K: int, A: Any, B: Any, C: Any, alpha: float, beta: float
 ) -> None:
-    at, of_b, of_c = A.data, B.data, C.data
-    a, b, c = at.ptr, of_b.ptr, of_c.ptr
-    if (a | b | c) % step.alignment or (step.arguments and step.alignment > 4):
-        require_alignment(step.label, step.alignment, A, B, C)
+    require_alignment(step.label, step.alignment, A, B, C)
     number = gpu.current()
-    if not number == at.device_id == of_b.device_id == of_c.device_id:
-        gpu.require_current(number, {"A": A, "B": B, "C": C})
-    launches, size = step.ready(number, M, N, K)
-    if not step.arguments:
-        launches(M, N, K, alpha, a, b, beta, c)
-        return
-    room = workspace(size, "gpu") if size else None  # which lives until all is queued
-    start = 0 if room is None else room.data.ptr
-    extra = [
-        start if name == "workspace" else _pitch(step, name, A, B, C) for name in step.arguments
-    ]
-    launches(M, N, K, alpha, a, b, beta, c, *extra)
+    gpu.require_current(number, {"A": A, "B": B, "C": C})
+    a, b, c = (gpu.address(x) for x in (A, B, C))
+    queue(product(step, M, N, K, A, B, C), number, alpha, a, b, beta, c)
 
 
 def ready(step: Any, M: int, N: int, K: int) -> tuple[Ready, int]:
@@ -93,7 +82,7 @@ def arguments(
         extra = tuple(
             workspace(step.workspace(M, N, K), where)
             if name == "workspace"
-            else np.int32(_pitch(step, name, A, B, C))
+            else np.int32(pitch(step, name, {"lda": A, "ldb": B, "ldc": C}[name]))
             for name in step.arguments
         )
     if where == "interpreter":
@@ -103,20 +92,8 @@ def arguments(
 
 
 def workspace(size: int, where: str) -> Any:
-    """An array of so many bytes: full of NaN in the interpreter, on a GPU as CuPy's pool has it.
-
-    The pool takes it back once the launches are queued, and gives it to nobody but the current
-    stream, whose next work waits for them.
-    """
+    """An array of so many bytes: full of NaN in the interpreter, whatever there is on a GPU."""
     return poisoned(size) if where == "interpreter" else gpu.empty(-(-size // 4), np.float32)
-
-
-def _pitch(step: Any, name: str, A: Any, B: Any, C: Any) -> int:
-    """What lda, ldb or ldc is."""
-    matrix = {"lda": A, "ldb": B, "ldc": C}[name]
-    found = pitch_of(matrix, bool(step.defines.get(f"TRANS_{name[-1].upper()}")))
-    assert found is not None, "the step has been chosen for these matrices"
-    return found
 
 
 def random(step: Any, M: int, N: int, K: int, beta: float = 0) -> tuple[Any, ...]:

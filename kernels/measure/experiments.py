@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..analysis import sass
 from ..run import gpu
+from . import profiling
 from .bench import benchmark
 from .records import EXPERIMENTS, recorded_path, write
 
@@ -89,6 +90,25 @@ ROWS_FIRST = (
 )
 TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "14 BUFFERS=1", "15")
 OPTIMISER = "--ptxas-options=-O1"
+AHEAD_16 = """            if (k == BK - 1) {
+                wait();
+                now = (now + 1) % STAGES;
+            }
+            fetch(now, (k + 1) % BK);
+            if (k == 0)
+                copy(k0 + (STAGES - 1) * BK);
+"""
+NOT_AHEAD_16 = """            if (k == 0) {
+                if (k0 > 0) {
+                    wait();
+                    now = (now + 1) % STAGES;
+                }
+                copy(k0 + (STAGES - 1) * BK);
+            }
+            fetch(now, k);
+"""
+STALLS_SIZE = 4096  # where `kernels.stalls` are recorded
+BULK = Path(__file__).with_name("bulk_copies.cu")
 
 
 def _unrolled(step: Any, times: int, loop: str = LOOP_03) -> Any:
@@ -107,6 +127,19 @@ def _pairs(steps: Iterable[Any], change: Callable[[Any], Any]) -> list:
 
 def _quickly(step: Any) -> Any:
     return edited(step, "ptxas -O1", options=OPTIMISER)
+
+
+def _not_ahead(step: Any) -> Any:
+    """Step 16 with fragments that are fetched when they are needed, as in 14."""
+    first = "    fetch(0, 0);\n"
+    return edited(step, "not ahead", (AHEAD_16, NOT_AHEAD_16), (first, ""))
+
+
+def _bulk(step: Any, name: str, free: int) -> Any:
+    """Step 17 for whole tiles and a transposed A, with bulk copies."""
+    made = step.edit(source=BULK.read_text(encoding="utf-8"))
+    path = step.path.with_name(f"{step.id}, {name}.cu")
+    return replace(made, file=replace(made.file, path=path)).define(TRANS_A=1, FREE=free)
 
 
 TABLE: dict[str, Experiment] = {
@@ -202,6 +235,34 @@ TABLE: dict[str, Experiment] = {
         (4096,),
         lambda step: _pairs(map(step, ("02", "03", "04", *TILED)), _quickly),
     ),
+    "16 copies": Experiment(
+        "What do asynchronous copies gain, and what the fragments fetched ahead, the larger thread "
+        "tile and the level of ptxas?",
+        (1024, 2048, 4096, 8192),
+        lambda step: [
+            step("14"),
+            _quickly(step("14")),
+            _not_ahead(step("16 TN=8 WM=32")),
+            step("16 TN=8 WM=32"),
+            _not_ahead(step("16")),
+            edited(step("16"), "ptxas -O3", ptxas="-O3"),
+            step("16"),
+        ],
+    ),
+    "16 stages": Experiment(
+        "How many tiles have to be under way?",
+        (1024, 2048, 4096, 8192),
+        lambda step: [step(f"16 STAGES={n}") for n in (2, 3)] + [step("16"), step("16 STAGES=5")],
+    ),
+    "17 bulk copies": Experiment(
+        "Do copies by an engine, which take next to no instructions, gain the slots they free?",
+        (2048, 4096, 8192),
+        lambda step: [
+            step("17 TRANS_A=1"),
+            _bulk(step("17"), "bulk copies", 0),
+            _bulk(step("17"), "bulk copies and no barrier", 1),
+        ],
+    ),
 }
 
 
@@ -214,10 +275,7 @@ def run(
     """Time experiments, all if none is named, and save each as soon as it is done, by default
     where `kernels.experiments` reads it; others that are there stay. Returns Results by name.
     Raises ValueError for a name that is not there, and what `benchmark` raises."""
-    for name in names:
-        if name not in TABLE:
-            known = ", ".join(TABLE)
-            raise ValueError(f"there is no experiment {name!r}; there are {known}")
+    _require(names)
     gpu.require()
     output = output or recorded_path(gpu.device().name, EXPERIMENTS)
     saved: dict[str, Any] = {}
@@ -234,3 +292,27 @@ def run(
         whole = {"provenance": origin, "experiments": saved}
         write(output, json.dumps(whole, indent=1) + "\n")
     return found
+
+
+def stalls(
+    names: Sequence[str], find: Find, size: int = STALLS_SIZE, output: Path | None = None
+) -> None:
+    """Record what the steps of experiments wait for, as `profiling.stalls` does, all but those
+    whose machine code is rewritten. Raises ValueError for a name that is not there, and what
+    `profiling.stalls` raises."""
+    command = ["-m", "kernels", "experiments", "--launch", str(size), *names]
+    profiling.stalls(launched(names, find), size, output, command)
+
+
+def launched(names: Sequence[str], find: Find) -> list:
+    """The steps of experiments that a call launches, each once."""
+    _require(names)
+    steps = (one for name in names or TABLE for one in TABLE[name].steps(find))
+    return list({one.label: one for one in steps if not isinstance(one, Patched)}.values())
+
+
+def _require(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in TABLE:
+            known = ", ".join(TABLE)
+            raise ValueError(f"there is no experiment {name!r}; there are {known}")

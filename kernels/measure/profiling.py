@@ -112,15 +112,23 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
     return _record(steps, size, output or _recorded(COUNTERS), passes, LAUNCHES)
 
 
-def stalls(steps: Sequence, size: int, output: Path | None = None) -> dict:
+def stalls(
+    steps: Sequence, size: int, output: Path | None = None, command: Sequence[str] = ()
+) -> dict:
     """What kept each step from issuing instructions, for M = N = K = size: the metrics of STATE,
     of one launch with cold caches. Returned, saved and refused as by `profile`;
-    `kernels.stalls` reads it."""
-    return _record(steps, size, output or _recorded(STALLS), [STATE], 1)
+    `kernels.stalls` reads it. `command` is what launches them once each, in order, where
+    `python -m kernels run` does not know their labels."""
+    return _record(steps, size, output or _recorded(STALLS), [STATE], 1, command)
 
 
 def _record(
-    steps: Sequence, size: int, output: Path, passes: Sequence[Sequence[str]], launches: int
+    steps: Sequence,
+    size: int,
+    output: Path,
+    passes: Sequence[Sequence[str]],
+    launches: int,
+    command: Sequence[str] = (),
 ) -> dict:
     gpu.require()
     for step in steps:
@@ -131,9 +139,10 @@ def _record(
         before = json.loads(output.read_text(encoding="utf-8"))
         if before["size"] == size:
             found["steps"] = before["steps"]
-    command = ["-m", "kernels", "run", steps[0].label, str(size), "--times", str(launches)]
-    for step in steps[1:]:
-        command += ["--also", step.label]
+    if not command:
+        command = ["-m", "kernels", "run", steps[0].label, str(size), "--times", str(launches)]
+        command += [word for step in steps[1:] for word in ("--also", step.label)]
+        command += ["--device", "gpu"]
     expected = [  # in order, with the label under which each is recorded
         (label_of(step, one.kernel), one.kernel)
         for step in steps
@@ -143,7 +152,7 @@ def _record(
     counts: dict[str, dict] = {label: {} for label, _ in expected}
     for metrics in passes:
         names = [name for _, name in expected]
-        rows = launched([*command, "--device", "gpu"], names, metrics)
+        rows = launched(command, names, metrics)
         for label in counts:
             own = [row for row, (of, _) in zip(rows, expected) if of == label]
             counts[label] |= {m: min(row[m] for row in own) for m in metrics}

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[1] / "results"
 # in a folder for each GPU
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
-LATENCY = "latency.json"
+LATENCY, MODEL, SHAPES = "latency.json", "model.json", "shapes.json"
 PARALLEL = "parallel.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
@@ -229,6 +229,21 @@ def latency(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     there is no such record.
     """
     return _read(gpu_name, LATENCY, folder)
+
+
+def model(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """What `measure.splits` timed and fitted: {"labels": of steps, "shapes": [M, N, K] of each
+    product, "us": microseconds, a row for each shape, "cublas_us", "tiles" and "costs":
+    parameters of `analysis.duration`, "error": the root mean square of the logarithm of
+    predicted over measured, "provenance": …}. Raises ValueError if there is no such record."""
+    return _read(gpu_name, MODEL, folder)
+
+
+def shapes(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """`kernels.sgemm` beside cuBLAS at shapes drawn at random: {"shapes": a dict of M, N, K, us,
+    cublas_us and the chosen step for each, "provenance": …}. Raises ValueError if there is no such
+    record."""
+    return _read(gpu_name, SHAPES, folder)
 
 
 def stalls(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:

@@ -169,6 +169,14 @@ def empty(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
     return cupy.empty(shape, dtype)
 
 
+def allocate(size: int) -> Any:
+    """So many bytes of CuPy's pool, on a multiple of 512; they go back when the pointer is let go,
+    to be used by what is queued later on the current stream."""
+    import cupy
+
+    return cupy.cuda.alloc(size)
+
+
 def to_device(x: np.ndarray) -> Any:
     """A copy of a NumPy array on the GPU: C-contiguous, or the transpose of such an array where x
     is one. Raises NoGPU."""

@@ -28,11 +28,11 @@ class FakeGpu:
 
     def __init__(self, monkeypatch, kinds="iiifPPfP", capability=(9, 0)):
         self.kinds, self.number, self.current_stream = kinds, 0, 0
-        self.launched, self.loaded, self.rooms = [], [], []
+        self.launched, self.loaded, self.rooms = [], [], []  # rooms: what was allocated
         self.facts = types.SimpleNamespace(
             compute_capability=capability, name="Simulated GPU 1", multiprocessors=132
         )
-        for name in ("load", "empty"):
+        for name in ("load", "empty", "allocate"):
             monkeypatch.setattr(gpu, name, getattr(self, name))
         monkeypatch.setattr(gpu, "why_not", lambda: None)
         monkeypatch.setattr(gpu, "device", lambda: self.facts)
@@ -49,11 +49,11 @@ class FakeGpu:
         return gpu.Loaded(symbol, types.SimpleNamespace(ptr=len(self.loaded) - 1))
 
     def empty(self, shape, dtype=np.float32):
-        made = cupy_array(
-            shape if isinstance(shape, tuple) else (shape,), (1 << 40) + len(self.rooms)
-        )
-        self.rooms.append(made)
-        return made
+        return cupy_array(shape, self.allocate(4 * int(np.prod(shape))).ptr, self.number)
+
+    def allocate(self, size):
+        self.rooms.append(types.SimpleNamespace(size=size, ptr=(len(self.rooms) + 1) << 40))
+        return self.rooms[-1]
 
     def launch(self, function, *words):
         *size, shared, stream, places, extra = words

@@ -25,11 +25,13 @@ VALUES = {
     "PAD": (-4, -1, 0, 1, 2, 3, 4, 5, 8, 16, 20, 100, 1000),
     "BLOCKS": (-1, 0, 1, 2, 3, 4, 8, 33),
     "BUFFERS": (-1, 0, 1, 2, 3, 4, 9),
+    "SPLITS": (-1, 0, 1, 2, 3, 4, 8, 9, 16),
+    "SLICES": (-1, 0, 1, 2, 3, 4, 8),
+    "STREAM": (-1, 0, 1, 3, 7, 132),
     "UNROLL": (-1, 0, 1, 2, 3, 4, 5, 8, 16),
-    **dict.fromkeys(("QUADS", "SPLIT", "STRIDED", "SWIZZLE", "TRANSPOSED"), FLAGS),
+    **dict.fromkeys(("QUADS", "SPLIT", "CLUSTER", "STRIDED", "SWIZZLE", "TRANSPOSED"), FLAGS),
     **dict.fromkeys(("UNSIGNED", "HOIST", "SHIFTED", "TRANS_A", "TRANS_B"), FLAGS),
     "STAGES": (-1, 0, 1, 2, 3, 4, 5, 8),
-    "SPLITS": (-1, 0, 1, 2, 3, 4, 7, 16),
     "GROUP": (-1, 0, 1, 2, 3, 4, 8, 16),
 }
 WORDS = "static assertion failed"

@@ -196,6 +196,17 @@ def test_a_variant_that_transposes_reads_rows_too():
     assert_close(variant(A, B, device="interpreter"), A, B)
 
 
+def test_a_slice_reaches_no_further_than_an_index():
+    B = np.zeros((4, 5), np.float32)
+    for apart, message in (
+        (2**33, "A reaches over 4294967300 elements"),
+        (2**32, "over 2147483652"),
+    ):
+        A = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (3, 4), (apart, 4))
+        with pytest.raises(ValueError, match=f"{message}.*steps index with 32 bits"):
+            STEP(A, B, device="interpreter")
+
+
 def test_matrices_of_one_whole():
     whole = np.zeros((20, 40), np.float32)
     A, B, C = whole[:10, :12], whole[:12, 12:28], whole[8:18, 24:40]

@@ -25,6 +25,7 @@ CLASH = {"wrong", "race"}
 OUTSIDE = {"wrong", "out of bounds"}
 UNWRITTEN = {"wrong", "uninitialised"}
 MISALIGNED = {"wrong", "misaligned"}
+EARLY = {"wrong", "asynchronous copy"}
 
 BARRIER = "        __syncthreads();\n"
 LOADED = f"{BARRIER}        // endregion\n\n        // region: "  # the first barrier of a loop
@@ -41,6 +42,20 @@ def without_barriers(where_loaded: str = LOADED, where_used: str = USED):
             RACE,
         ),
         ("the barrier after the use dropped", where_used, where_used.removeprefix(BARRIER), RACE),
+    ]
+
+
+def pipelined():
+    """Mutations of a loop that reads one stage while copies fill the others."""
+    return [
+        ("the barrier dropped", BARRIER, "", RACE),
+        ("the wait dropped", '"cp.async.wait_group %0;"', '"// %0"', EARLY),
+        ("a tile less waited for", '"n"(STAGES - 2)', '"n"(STAGES - 1)', EARLY),
+        ("no groups", '"cp.async.commit_group;"', '""', EARLY),
+        ("a tile left out", "copy(k0 + (STAGES - 1) * BK)", "copy(k0 + STAGES * BK)", WRONG),
+        ("one stage read", "now = (now + 1) % STAGES", "now = now", EARLY | RACE),
+        ("one stage filled", "to = (to + 1) % STAGES", "to = to", EARLY | RACE | UNWRITTEN),
+        ("the next stage too early", "if (k == BK - 1)", "if (k == BK - 2)", WRONG),
     ]
 
 
@@ -189,6 +204,33 @@ MUTATIONS = {
         ("a column too many stored", "if (n > 1) c[1]", "if (n > 0) c[1]", OUTSIDE | CLASH),
         ("float4 though rows start anywhere", "width % 4 == 0 && ", "", MISALIGNED),
         ("rows counted from the top", "    M -= first_row;", "    // M -= first_row;", OUTSIDE),
+    ],
+    "16_async_copy": [
+        *pipelined(),
+        ("copies behind the last tile", "exists ? BYTES : 0", "BYTES", OUTSIDE),
+    ],
+    "17_tile_space BM=64 BN=64 TM=4 TN=4 WM=32 WN=16": [
+        *pipelined(),
+        ("copies behind the last k", "exists ? 4 * W : 0", "4 * W", OUTSIDE),
+        ("a k too many", "k + dk < depth", "k + dk <= depth", OUTSIDE),
+        ("the first column beyond the edge", "WHOLE ? x : min(x, edge - 1)", "x", OUTSIDE),
+        (
+            "the others beyond the edge",
+            "WHOLE ? dx : min(x + dx, edge - 1) - min(x, edge - 1)",
+            "dx",
+            OUTSIDE,
+        ),
+        ("whole by its rows alone", " && first_col + BN <= N", "", WRONG),
+        ("float4 though rows start anywhere", "pitch % 4 == 0 && ", "", MISALIGNED),
+        ("a last group as high as others", "min(GROUP, gridDim.y - first)", "GROUP", WRONG),
+        ("rows of C as long as wide", "(size_t)ROW(i) * ldc", "(size_t)ROW(i) * N", WRONG),
+        (
+            "the guard of rows of C dropped",
+            "ROW(i) < rows ? cols - COL(j) : 0",
+            "cols - COL(j)",
+            OUTSIDE,
+        ),
+        ("a turn that skips an element", "TN - 1 - n : n", "TN - 2 - n : n", WRONG),
     ],
 }
 

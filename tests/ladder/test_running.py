@@ -13,6 +13,7 @@ from several import changed, several
 import kernels
 from kernels import __main__ as cli
 from kernels.ladder.check import cases, digest
+from kernels.ladder.layout import laid_out
 from kernels.ladder.reference import CheckError, assert_close, inputs
 from kernels.measure import bench, profiling
 from kernels.run import gpu
@@ -233,9 +234,9 @@ def test_a_call_queues_all_launches_on_the_current_stream(monkeypatch, label):
     assert [x[:3] for x in fake.launched] == plan and len(plan) == 2 + ("SPLITS" not in label)
     assert [x[3] for x in fake.launched] == [0, 4 * 8 * 24, 0][: len(plan)]
     (room,) = fake.rooms
-    assert room.nbytes == one.workspace(33, 41, 29)
+    assert room.size == one.workspace(33, 41, 29)
     values = (33, 41, 29, float(np.float32(1.1)), 4096, 8192, -0.5, 16384, 29, 41, 41)
-    assert {x[4:] for x in fake.launched} == {(7, (*values, room.data.ptr))}
+    assert {x[4:] for x in fake.launched} == {(7, (*values, room.ptr))}
     fake.launched.clear()
     fake.current_stream = 8
     assert one(A, B, C) is C
@@ -243,7 +244,7 @@ def test_a_call_queues_all_launches_on_the_current_stream(monkeypatch, label):
         len(fake.loaded) == 3 - ("SPLITS" in label) and len(fake.rooms) == 2
     )  # nothing is loaded again
     assert {x[4:] for x in fake.launched} == {
-        (8, (33, 41, 29, 1.0, 4096, 8192, 0.0, 16384, 29, 41, 41, fake.rooms[1].data.ptr))
+        (8, (33, 41, 29, 1.0, 4096, 8192, 0.0, 16384, 29, 41, 41, fake.rooms[1].ptr))
     }
 
 
@@ -323,6 +324,23 @@ def test_numpy_arrays_are_copied_once_for_all_launches(monkeypatch):
     assert one(A, B, C, device="gpu") is C
     assert there == [(33, 29), (29, 41), (33, 41)] and back == [3 * 4096]
     assert [x[-1][7] for x in fake.launched] == 3 * [3 * 4096] and (C == expected).all()
+
+
+@pytest.mark.parametrize("transposed", ["A", "B"])
+def test_numpy_transposes_stay_transposed_on_a_gpu(monkeypatch, transposed):
+    fake, one = FakeGpu(monkeypatch, ALL), STEP.define(BK=36)
+
+    def to_device(x):
+        return to_device(x.T).T if x.flags.f_contiguous else cupy_array(x.shape, 4096)
+
+    monkeypatch.setattr(gpu, "to_device", to_device)
+    monkeypatch.setattr(gpu, "to_host", lambda x: np.zeros(x.shape, np.float32))
+    A, B, C = inputs(33, 41, 29)
+    A, B = laid_out(A, B, {f"TRANS_{transposed}": 1})
+    one(A, B, C, device="gpu")
+    pitches = {"A": (33, 41, 41), "B": (29, 29, 41)}[transposed]
+    assert {x[-1][8:11] for x in fake.launched} == {pitches}
+    assert [x.defines[f"TRANS_{transposed}"] for x in [one.stored_as(A, B, C)]] == [1]
 
 
 def test_counters_of_each_launch_are_recorded(monkeypatch, tmp_path):

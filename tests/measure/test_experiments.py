@@ -8,7 +8,8 @@ import pytest
 import kernels
 from kernels import __main__ as cli
 from kernels.analysis import sass
-from kernels.measure import experiments
+from kernels.ladder.layout import laid_out
+from kernels.measure import experiments, profiling
 from kernels.measure.records import Record, Results
 from kernels.run import gpu
 
@@ -26,6 +27,7 @@ RESOURCES = {
     "09 depth: 09_thread_tile_2d, four blocks BK=32": (64, 0),
     "14 unrolled: 14_double_buffering, unroll 2": (128, 0),
     "14 unrolled: 14_double_buffering, unroll 2 BUFFERS=1": (128, 0),
+    "16 copies: 16_async_copy, not ahead": (206, 0),
 }
 
 
@@ -35,7 +37,7 @@ def test_an_edit_is_right(label):
     M, N, K = 2 * one.defines["BM"], one.defines["BN"], 2 * one.defines.get("BK", 32)
     A, B, _ = kernels.inputs(M, N, K)
     there = np.abs(A).astype(np.float64) @ np.abs(B)
-    C = one(A, B, device="interpreter")
+    C = one(*laid_out(A, B, one.defines), device="interpreter")
     assert (np.abs(C - A.astype(np.float64) @ B) <= 2.0**-23 * (K + 2) * there).all()
     used = one.kernel.resources()
     if label in RESOURCES:
@@ -114,3 +116,18 @@ def test_every_experiment_was_recorded():
         if name not in found or not found[name].find(one, size)
     ]
     assert not missing, "python -m kernels experiments"
+
+
+def test_what_the_steps_of_experiments_wait_for_is_recorded_once_each(monkeypatch):
+    asked = []
+    monkeypatch.setattr(profiling, "stalls", lambda *rest: asked.append(rest))
+    names = ["reuse", "17 bulk copies", "16 stages", "16 copies"]
+    experiments.stalls(names, kernels.step, 512)
+    ((steps, size, output, command),) = asked
+    labels = [one.label for one in steps]
+    assert size == 512 and output is None and len(labels) == len(set(labels))
+    assert labels[0] == "12_warp_tiling" and "12_warp_tiling, no reuse" not in labels
+    assert "17_tile_space, bulk copies" in labels and "16_async_copy, not ahead" in labels
+    assert command == ["-m", "kernels", "experiments", "--launch", "512", *names]
+    with pytest.raises(ValueError, match="no experiment 'x'"):
+        experiments.stalls(["x"], kernels.step)

@@ -1,0 +1,124 @@
+"""Calls that are made again: a product of CuPy arrays like one before is queued without another
+look at what their shapes and strides alone decide.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..run import gpu
+from .arguments import FLOAT32, FLOAT32_MAX
+from .layout import extent, pitch_of
+
+ON_GPU = ("auto", "gpu")  # where CuPy arrays may be asked to go
+NUMBERS = (int, float)
+LEAST = 2.0**-149  # of float32: a smaller alpha may be 0, which is another product
+ADDRESSES = 255  # what of them decides about alignment
+MOST_KNOWN = 4096
+
+
+class Product(NamedTuple):
+    """What is the same in all products of matrices of some shapes and strides."""
+
+    step: Any  # which reads the matrices as they are stored
+    M: int
+    N: int
+    K: int
+    extra: tuple[int, ...]  # what the kernels take after C; 0 for the workspace
+    extents: tuple[int, int, int]  # of A, B and C, in bytes
+
+
+def product(step: Any, M: int, N: int, K: int, A: Any, B: Any, C: Any) -> Product:
+    matrices = {"lda": A, "ldb": B, "ldc": C}
+    extra = tuple(
+        0 if name == "workspace" else pitch(step, name, matrices[name]) for name in step.arguments
+    )
+    return Product(step, M, N, K, extra, (extent(A), extent(B), extent(C)))
+
+
+def pitch(step: Any, name: str, matrix: Any) -> int:
+    """What lda, ldb or ldc is."""
+    found = pitch_of(matrix, bool(step.defines.get(f"TRANS_{name[-1].upper()}")))
+    assert found is not None, "the step has been chosen for these matrices"
+    return found
+
+
+def queue(one: Product, number: int, alpha: float, a: int, b: int, beta: float, c: int) -> None:
+    """Queue the launches of a product on the current stream of the current device, `number`: with
+    the addresses of the matrices, and a workspace.
+
+    CuPy's pool takes that back once all is queued, and keeps it for what the stream does next.
+    """
+    launches, size = one.step.ready(number, one.M, one.N, one.K)
+    extra = one.extra
+    if size:
+        room = gpu.allocate(size)
+        at = one.step.arguments.index("workspace")
+        extra = (*extra[:at], room.ptr, *extra[at + 1 :])
+    launches(one.M, one.N, one.K, alpha, a, b, beta, c, *extra)
+
+
+class Calls:
+    """The products of earlier calls, by what they have in common."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Product] = {}
+
+    def forget(self) -> None:
+        """As if there had been no calls."""
+        self._known.clear()
+
+    def again(self, A: Any, B: Any, C: Any, alpha: float, beta: float) -> Any:
+        """Queue C = alpha A B + beta C if there was such a product before, and return C, a new
+        matrix if it is None; None if there was not."""
+        if not self._known:
+            return None
+        key = _key(A, B, C, alpha, beta)
+        one = self._known.get(key)
+        if one is None:
+            return None
+        result = gpu.empty((one.M, one.N)) if C is None else C
+        a, b, c = A.data.ptr, B.data.ptr, result.data.ptr
+        of_a, of_b, of_c = one.extents
+        if (a < c + of_c and c < a + of_a) or (b < c + of_c and c < b + of_b):
+            return None  # they may overlap
+        queue(one, key[0], alpha, a, b, beta, c)
+        return result
+
+    def remember(
+        self, step: Any, A: Any, B: Any, C: Any, alpha: float, beta: float, result: Any
+    ) -> None:
+        """The step has just done this product, and can do all that have as much in common, unless
+        it asks for the values of alpha and beta."""
+        key = _key(A, B, C, alpha, beta)
+        (M, N), K = result.shape, A.shape[1]
+        if key is None or 0 in result.shape or step.asks_scalars(M, N, K):
+            return
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = product(step, M, N, K, A, B, result)
+
+
+def _key(A: Any, B: Any, C: Any, alpha: float, beta: float) -> Any:
+    """What decides how a product is queued, the number of the device first; None for what has to
+    be looked at in every call."""
+    if not (type(alpha) in NUMBERS and type(beta) in NUMBERS):
+        return None
+    if not (LEAST <= abs(alpha) <= FLOAT32_MAX and abs(beta) <= FLOAT32_MAX):
+        return None
+    if not (gpu.is_device_array(A) and type(A) is type(B) and A.dtype is B.dtype is FLOAT32):
+        return None
+    of_a, of_b = A.data, B.data
+    number = gpu.current()
+    if not number == of_a.device_id == of_b.device_id:
+        return None
+    low = of_a.ptr | of_b.ptr
+    form: Any = None  # of a new matrix
+    if C is not None:
+        if type(C) is not type(A) or C.dtype is not FLOAT32 or C.data.device_id != number:
+            return None
+        low |= C.data.ptr
+        form = C.shape, C.strides
+    elif beta != 0:
+        return None
+    return number, A.shape, A.strides, B.shape, B.strides, form, low & ADDRESSES, beta == 0
