@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .gpus import LANES
-from .schedule import HOST, PIECES, STRIPS, Product, Round, Schedule, square
+from .schedule import HOST, PIECES, Product, Round, Schedule, square
 
 FLOAT = 4  # bytes
 
@@ -145,7 +145,7 @@ def ring_seconds(n: int, ranks: int, machine: Machine) -> float:
 
 
 def summa_seconds(
-    n: int, ranks: int, machine: Machine, pieces: int = PIECES, strips: int = STRIPS
+    n: int, ranks: int, machine: Machine, pieces: int = PIECES, strips: int = 1
 ) -> float:
     """`predict` of SUMMA on the grid nearest to a square, for square matrices of order n."""
     high, wide = square(ranks)

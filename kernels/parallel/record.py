@@ -24,16 +24,12 @@ from . import clock, host, inputs, together
 SIZES = (4096, 8192, 16384, 32768)
 LOCAL = (512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288)  # of products that the model fits
 PANELS = tuple((n, n, k) for n in (1024, 2048, 4096, 8192) for k in (256, 1024, 16384))
-USUAL = (15, 17, 19), (21,)  # of these numbers, the last step that there is
+USUAL = (17, 21)  # the numbers of steps: without tensor cores, and with them
 
 
 def usual() -> tuple[Step, ...]:
-    """What multiplies unless steps are named: one without tensor cores and one with them."""
-    found = []
-    for numbers in USUAL:
-        there = [step for step in ladder() if step.number in numbers]
-        found += there[-1:]
-    return tuple(found)
+    """What multiplies unless steps are named."""
+    return tuple(step for step in ladder() if step.number in USUAL)
 
 
 def run_cli(steps: Sequence[Step], sizes: Sequence[int], output: Path | None) -> int:

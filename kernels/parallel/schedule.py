@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 HOST = -1  # the memory of the machine itself, as a rank that multiplies nothing
 
-PIECES, STRIPS = 4, 2  # of the usual SUMMA
+PIECES = 4  # panels of K for each that a rank has, in the usual SUMMA
 
 Range = tuple[int, int]  # from the first to before the second
 
@@ -239,5 +239,5 @@ def square(ranks: int) -> tuple[int, int]:
 
 def usual(n: int, ranks: int) -> list[Schedule]:
     """What is measured and compared for square matrices: the ring, SUMMA and gather."""
-    grid = summa(n, n, n, square(ranks), PIECES, STRIPS)
+    grid = summa(n, n, n, square(ranks), PIECES)
     return [ring(n, n, n, ranks), grid, gather(n, n, n, ranks)]
