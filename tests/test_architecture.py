@@ -28,7 +28,8 @@ ALLOWED = {
     "run": ("ptx", "machine", "instruments"),
     "measure": ("run", "instruments", "analysis", "machine", "ladder.reference"),
     "ladder": ("run", "instruments", "measure", "analysis", "ptx"),
-    "draw": ("instruments", "analysis", "measure.records", "ladder"),
+    "parallel": ("run", "measure", "analysis", "ladder"),
+    "draw": ("instruments", "analysis", "measure.records", "ladder", "parallel"),
 }
 
 

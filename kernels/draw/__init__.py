@@ -20,7 +20,10 @@ from .occupancy import occupancy
 from .outer_product import outer_product
 from .pipeline import pipeline
 from .plots import gflops, roofline
+from .ranks import ranks
 from .rasterisation import rasterisation
+from .rounds import rounds
+from .scaling import scaling
 from .search import search
 from .stalls import stalls
 from .stepper import Stepper, stepper
@@ -53,8 +56,11 @@ __all__ = [
     "occupancy",
     "outer_product",
     "pipeline",
+    "ranks",
     "rasterisation",
     "roofline",
+    "rounds",
+    "scaling",
     "search",
     "stalls",
     "stepper",

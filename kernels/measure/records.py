@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[1] / "results"
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
 LATENCY, MODEL, SHAPES, TUNE = "latency.json", "model.json", "shapes.json", "tune.json"
-ERRORS = "errors.json"
+ERRORS, PARALLEL = "errors.json", "parallel.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -317,6 +317,15 @@ def _recorded(gpu_name: str, name: str, folder: Path) -> Path:
     raise ValueError(
         f"nothing is recorded for {gpu_name!r}; recorded: " + (", ".join(known) or "nothing yet")
     )
+
+
+def parallel(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """What several GPUs did together, and one with the host's memory: see `parallel.record`.
+
+    {"1": …, "2": …, "4": …}, a section for each number of GPUs of the machine, with its provenance.
+    Raises ValueError if there is no such record.
+    """
+    return _read(gpu_name, PARALLEL, folder)
 
 
 def peers() -> dict[str, Any]:
