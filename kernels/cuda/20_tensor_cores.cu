@@ -20,7 +20,7 @@
 // arguments: lda ldb ldc workspace
 // compute capability: 8.0
 // ptxas: -O1
-// variant: KIND=1 PARTS=2 CHAIN=8 FOLD=0
+// variant: KIND=1 PARTS=2 FOLD=0
 
 #ifndef BM
 #define BM 128
@@ -108,6 +108,7 @@ static_assert(KIND != FP16 || CHAIN, "each tile has a scale of its own");
 template <int ROWS>
 struct Units {
     uint4 unit[PARTS][UNITS][ROWS];  // of neighbours along k
+    __device__ uint4& at(int part, int k, int row) { return unit[part][k][row]; }
 };
 template <int ROWS>
 struct __align__(128) Tile {  // so that a warp copies whole lines
@@ -211,7 +212,7 @@ __device__ void pack_tile(const float* X, int ld, int rows, int depth, Tile<ROWS
             unsigned word[4];
             for (int i = 0; i < 4; ++i)
                 word[i] = part(&x[e][i * PER_UNIT / 4]);
-            tile.units.unit[p][unit(e)][row(e)] = {word[0], word[1], word[2], word[3]};
+            tile.units.at(p, unit(e), row(e)) = {word[0], word[1], word[2], word[3]};
         }
         bool safe = true;
         for (int i = 0; i < PER_UNIT; ++i)
@@ -349,7 +350,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
         copy(k + STAGES - 1);
-        const Stage& now = stage[k % STAGES];
+        Stage& now = stage[k % STAGES];
         float scale_a = a[k].scale, scale_b = b[k].scale;
 
         // region: products
@@ -362,14 +363,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
                 for (int s = 0; s < LINK; s += 2)
                     for (int j = 0; j < WN; j += 16)
                         load_matrices(part_b[p][s / 2][j / 16],
-                                      &now.b.unit[p][u + s + lane / 8 % 2]
-                                                 [col + j + lane / 16 * 8 + lane % 8]);
+                                      &now.b.at(p, u + s + lane / 8 % 2,
+                                                col + j + lane / 16 * 8 + lane % 8));
             #pragma unroll
             for (int i = 0; i < WM / 16; ++i) {
                 for (int p = 0; p < PARTS; ++p)
                     for (int s = 0; s < LINK; s += 2)
                         load_matrices(part_a[p][s / 2],
-                                      &now.a.unit[p][u + s + lane / 16][row + 16 * i + lane % 16]);
+                                      &now.a.at(p, u + s + lane / 16, row + 16 * i + lane % 16));
                 float chain[WN / 8][4] = {};
                 for (int order = ORDERS - 1; order >= 0; --order)  // the smallest products first
                     for (int p = max(0, order - PARTS + 1); p < min(order + 1, PARTS); ++p)

@@ -30,7 +30,7 @@ LABELS = (
     "20_tensor_cores",
     "20_tensor_cores ALL=1",
     "20_tensor_cores FOLD=0",
-    "20_tensor_cores KIND=1 PARTS=2 CHAIN=8 FOLD=0",
+    "20_tensor_cores KIND=1 PARTS=2 FOLD=0",
     "20_tensor_cores BK=32 KIND=2 PARTS=2 CHAIN=32 FOLD=0",
     "21_warpgroups",
 )

@@ -14,7 +14,7 @@ STEPS = {  # a step and what of the model is its arithmetic
     "20 FOLD=32": {"fold": 32},
     "20 ALL=1": {"every": True},
     "20 CHAIN=0 FOLD=0": {"length": None, "fold": None},
-    "20 KIND=1 PARTS=2 CHAIN=8 FOLD=0": {"kind": "TF32", "length": 8, "fold": None},
+    "20 KIND=1 PARTS=2 FOLD=0": {"kind": "TF32", "fold": None},
     "20 BK=32 KIND=2 PARTS=2 CHAIN=32 FOLD=0": {
         "kind": "FP16", "length": 32, "fold": None, "depth": 32,
     },

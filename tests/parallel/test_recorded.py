@@ -73,5 +73,5 @@ def test_the_model_tells_the_products_of_one_gpu():
         abs(machine.product(m, n, k) / seconds - 1)
         for m, n, k, seconds in RECORD["1"]["products"][PLAIN]
     ]
-    assert max(off) < 0.05
+    assert max(off) < 0.1
     assert 300e9 < 1 / model.machine(RECORD, PLAIN, 4, links="broadcast").beta < 450e9
