@@ -25,6 +25,7 @@ _HOME = {  # public name: the module that defines it
     "TensorMap": "run.tensor_map",
     "attempt_kernel": "ladder.attempt",
     "counters": "measure.records",
+    "errors": "measure.records",
     "experiments": "measure.records",
     "inputs": "ladder.reference",
     "latency": "measure.records",
@@ -35,6 +36,7 @@ _HOME = {  # public name: the module that defines it
     "step": "ladder.step",
     "steps": "ladder.step",
     "trace": "instruments.trace",
+    "tuned": "measure.records",
 }
 _MODULES = {  # public name: the module or folder that it stands for
     "analysis": "analysis",
