@@ -33,6 +33,7 @@ VALUES = {
     **dict.fromkeys(("UNSIGNED", "HOIST", "SHIFTED", "TRANS_A", "TRANS_B"), FLAGS),
     "STAGES": (-1, 0, 1, 2, 3, 4, 5, 8),
     "GROUP": (-1, 0, 1, 2, 3, 4, 8, 16),
+    "LEVEL": (-1, 0, 1, 2, 3, 4),
 }
 WORDS = "static assertion failed"
 
