@@ -1,5 +1,5 @@
 """The command line: python -m kernels list, check, run, trace, sanitize, bench, tune, profile,
-bits, experiments."""
+bits, experiments, errors, parallel."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from .ladder.layout import laid_out
 from .ladder.reference import CheckError, inputs
 from .ladder.space import SPACES, candidates
 from .ladder.step import Step, step, steps, with_variants
-from .measure import bench, experiments, floors, profiling, tune
+from .measure import bench, errors, experiments, floors, profiling, tune
 from .measure.records import MergeError, write
+from .parallel import record as parallel
 from .run import capability, gpu
 from .run.build import CompileError
 from .run.kernel import DEVICES
@@ -206,6 +207,34 @@ def _parser() -> argparse.ArgumentParser:
     )
     searching.add_argument("--json", action="store_true", help="print JSON, for programs")
     searching.set_defaults(parser=searching)
+    wrong = command(
+        _errors, "errors", "measure how wrong steps and cuBLAS are on the GPU, and save it"
+    )
+    wrong.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="save it here; default: kernels/results/GPU/errors.json",
+    )
+    together = command(
+        _parallel,
+        "parallel",
+        "time products over all GPUs of this machine, and on one products from the host's memory",
+    )
+    together.add_argument(
+        "--sizes",
+        nargs="+",
+        type=_cube,
+        default=parallel.SIZES,
+        metavar="N",
+        help="of M = N = K; default: " + " ".join(map(str, parallel.SIZES)),
+    )
+    together.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="save the records here; default: kernels/results/GPU/parallel.json",
+    )
     bits = command(
         _bits, "bits", "record the SHA-256 of results on the GPU, for tests to compare with"
     )
@@ -407,6 +436,23 @@ def _tune(options: argparse.Namespace) -> int:
         raise
     except ValueError as error:
         options.parser.error(str(error))
+
+
+def _errors(options: argparse.Namespace) -> int:
+    chosen = options.steps or [step(label) for label in errors.LABELS]
+    found = errors.record(chosen, step(errors.CHAINED), options.output)
+    for row in found["cases"]:
+        worst = ", ".join(f"{label} {error:.3g}" for label, error in row["errors"].items())
+        print(f"{row['kind']}, {'x'.join(map(str, row['shape']))}: {worst}")
+    return 0
+
+
+def _parallel(options: argparse.Namespace) -> int:
+    try:
+        return parallel.run_cli(options.steps or parallel.usual(), options.sizes, options.output)
+    except CheckError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
 
 
 def _bits(options: argparse.Namespace) -> int:

@@ -3,9 +3,9 @@
 // The defines span a space of kernels, which `python -m kernels tune` searches on a GPU. Whatever
 // they are, every shape is right: a copy of what does not exist reads nothing and stores zeros, and
 // of the results only those are stored that exist. Blocks whose tiles are whole, in rows of float4,
-// have a loop of their own. TRANS_A and TRANS_B read operands that are stored transposed. GROUP rows
-// of blocks run together and share columns of B in L2. Every other row of sums is walked back, so
-// that a turn keeps its operand.
+// have a loop of their own. TRANS_A and TRANS_B read operands that are stored transposed. GROUP
+// rows of blocks run together and share columns of B in L2. Every other row of sums is walked back,
+// so that a turn keeps its operand.
 // Look at the loop of whole tiles, and at what each level of ptxas makes of it.
 //
 // block: BM // TM * (BN // TN)
@@ -13,6 +13,9 @@
 // arguments: lda ldb ldc
 // ptxas: -O{LEVEL}
 // compute capability: 8.0
+// variant: BM=64 BN=128 STAGES=4 TN=8 WN=64 BLOCKS=3
+// variant: BM=32 BN=64 STAGES=4 TM=4 TN=4 WM=16 WN=32 BLOCKS=6
+// variant: BN=128 STAGES=4 BLOCKS=2
 
 #ifndef BM
 #define BM 128
@@ -24,7 +27,7 @@
 #define BK 8
 #endif
 #ifndef STAGES
-#define STAGES 4
+#define STAGES 8
 #endif
 #ifndef PAD
 #define PAD 4
@@ -39,10 +42,10 @@
 #define BLOCKS 1
 #endif
 #ifndef WM
-#define WM 64
+#define WM 32
 #endif
 #ifndef WN
-#define WN 64
+#define WN 128
 #endif
 #ifndef GROUP
 #define GROUP 16

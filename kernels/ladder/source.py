@@ -18,6 +18,8 @@ on numbers:
     // options: --use_fast_math    for the compiler; none when not given
     // ptxas: -O{LEVEL}            for its last stage, which makes machine code of PTX; a define in
                                    braces stands for its value
+    // machine code: reordered     the main loop's, after the compiler, where it is known how: see
+                                   `machine`
     // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
 """
 
@@ -38,11 +40,12 @@ from .launches import SIDES, SYMBOL, Launch
 
 DIRECTIVES = (
     *("block", "launch", "shared", "arguments", "workspace", "requires", "alignment"),
-    *("compute capability", "tensor cores", "options", "ptxas", "variant"),
+    *("compute capability", "tensor cores", "options", "ptxas", "machine code", "variant"),
 )
 REPEATED = ("launch", "requires", "variant")  # those that may stand there several times
 EXTRA = ("lda", "ldb", "ldc", "workspace")  # what kernels may take after C
 ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
+REORDERED = "reordered"
 TRANSPOSES = ("TRANS_A", "TRANS_B")  # whether A is stored as K x M, and B as N x K
 NONE = Expression("0")  # bytes
 SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
@@ -80,6 +83,7 @@ class Source:
     compute_capability: Capability
     tensor_cores: bool
     options: tuple[str, ...]  # for the compiler; a define in braces stands for its value
+    reordered: bool  # the machine code of the main loop
     variants: tuple[dict[str, int], ...] = field(compare=False)  # the defines that each changes
     regions: Mapping[str, Code] = field(compare=False)  # the lines of each, dedented
     given: Mapping[str, Sequence[str]] = field(compare=False)  # directives not from the file
@@ -166,6 +170,7 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         once("tensor cores", _yes, False),
         once("options", lambda value: tuple(value.split()), ())
         + once("ptxas", lambda value: _ptxas(value, defines), ()),
+        once("machine code", _machine_code, False),
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
         regions(path.name, text),
         given,
@@ -271,6 +276,12 @@ def _ptxas(text: str, defines: Mapping[str, int]) -> tuple[str, ...]:
         if not word.startswith("-"):
             raise ValueError(f"an option of ptxas begins with '-', as -O1, not {word!r}")
     return tuple(f"--ptxas-options={word}" for word in words)
+
+
+def _machine_code(text: str) -> bool:
+    if text != REORDERED:
+        raise ValueError(f"it is {REORDERED!r} or the compiler's own, not {text!r}")
+    return True
 
 
 def _yes(text: str) -> bool:

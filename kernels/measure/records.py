@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parents[1] / "results"
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
 LATENCY, MODEL, SHAPES, TUNE = "latency.json", "model.json", "shapes.json", "tune.json"
+ERRORS, PARALLEL = "errors.json", "parallel.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -285,6 +286,16 @@ def tuned(gpu_name: str, folder: Path = FOLDER) -> Results:
     return Results.load(_recorded(gpu_name, TUNE, folder))
 
 
+def errors(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """How wrong products were on a GPU, such as "NVIDIA H200", in roundoffs of |A| |B|.
+
+    What `measure.errors` measured: {"errors": {kind: {K: {label: error}}}, "chains": {kind:
+    {length: error}}, "cases": rows with kind, shape and errors, "bits": SHA-256 of small products,
+    "spoilt": milliseconds, …}. Raises ValueError if there is no such record.
+    """
+    return _read(gpu_name, ERRORS, folder)
+
+
 def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
     return folder / slug(gpu_name) / name
 
@@ -306,6 +317,15 @@ def _recorded(gpu_name: str, name: str, folder: Path) -> Path:
     raise ValueError(
         f"nothing is recorded for {gpu_name!r}; recorded: " + (", ".join(known) or "nothing yet")
     )
+
+
+def parallel(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """What several GPUs did together, and one with the host's memory: see `parallel.record`.
+
+    {"1": …, "2": …, "4": …}, a section for each number of GPUs of the machine, with its provenance.
+    Raises ValueError if there is no such record.
+    """
+    return _read(gpu_name, PARALLEL, folder)
 
 
 def peers() -> dict[str, Any]:
