@@ -6,6 +6,7 @@
     kernels.Kernel(source, name)          # any CUDA C++ kernel
     kernels.TensorMap(array, box)         # an array as the tensor map of one
     kernels.sgemm(A, B)                   # the best step for this device and shape
+    kernels.parallel                      # one product over several GPUs, or from the host's memory
     kernels.results("NVIDIA H200")        # recorded timings; counters and peers likewise
 
 Names are loaded when first used: importing this package takes no time and loads no CuPy.
@@ -35,6 +36,7 @@ _HOME = {  # public name: the module that defines it
     "step": "ladder.step",
     "steps": "ladder.step",
     "trace": "instruments.trace",
+    "tuned": "measure.records",
 }
 _MODULES = {  # public name: the module or folder that it stands for
     "analysis": "analysis",
@@ -45,6 +47,7 @@ _MODULES = {  # public name: the module or folder that it stands for
     "floors": "measure.floors",
     "gpu": "run.gpu",
     "metrics": "instruments.metrics",
+    "parallel": "parallel",
     "ptx": "ptx",
     "records": "measure.records",
     "reference": "ladder.reference",
@@ -54,11 +57,15 @@ __all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
+    found: Any
     if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{_MODULES[name]}")
-    if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _HOME:
+        found = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found  # where Python finds it the next time
+    return found
 
 
 def __dir__() -> list[str]:

@@ -99,8 +99,8 @@ def product(
 
     every: all products of parts, as with ALL=1. length: how many k the tensor cores sum before an
     addition takes that over; None for all. fold: after how many k that sum begins anew and is added
-    to the total; None for never. depth: of tiles. fallback: whether rows and columns of numbers that the
-    parts do not hold, those of sums that are not finite, and short sums are computed by FMAs.
+    to the total; None for never. depth: of tiles. fallback: whether rows and columns of numbers
+    that parts do not hold, those of sums that are not finite, and short sums are computed by FMAs.
     """
     if fallback and A.shape[1] < LEAST_K:
         return chain(A, B)
@@ -133,7 +133,7 @@ def product(
 
 
 def _again(A, B, total, rows, columns):
-    """With FMAs in these rows and columns, and, tile by tile, in the rows of other infinite sums."""
+    """With FMAs in these rows and columns, and, tile by tile, in rows of other infinite sums."""
     marked = rows[:, None] | columns
     infinite = ~np.isfinite(total) & ~columns
     for j in range(0, total.shape[1], ROWS):

@@ -11,10 +11,11 @@ from ..measure.records import Record, Results, results
 from ..run import gpu
 from ..run.capability import runs_on
 from ..run.kernel import choose_device
+from . import model
 from .arguments import alignment_of, shape_of
 from .calls import ON_GPU, Calls
 from .layout import TRANSPOSED, WHOLE, can_read, form_of
-from .step import Step, advice, is_limit, steps
+from .step import Step, advice, is_limit, step, steps
 
 Forms = tuple[int, int, int]  # of A, B and C: see `layout.form_of`
 RECORDED_ON = "NVIDIA H200"  # the records that choose
@@ -42,7 +43,29 @@ def sgemm(
         return done
     M, N, K = shape_of(A, B, C, alpha, beta)
     where = choose_device(device, (A, B) if C is None else (A, B, C))
-    best, fits = _remembered(
+    best, fits = chosen(M, N, K, A, B, C, alpha, beta, where, tensor_cores)
+    if not fits:  # it says what it lacks, or is interpreted
+        return best(A, B, C, alpha, beta, device)
+    result = best.run(M, N, K, A, B, C, alpha, beta, where)
+    if where == "gpu":
+        calls.remember(best, A, B, C, alpha, beta, result)
+    return result
+
+
+def chosen(
+    M: int,
+    N: int,
+    K: int,
+    A: Any,
+    B: Any,
+    C: Any = None,
+    alpha: float = 1,
+    beta: float = 0,
+    where: str = "gpu",
+    tensor_cores: bool = False,
+) -> tuple[Step, bool]:
+    """The step that `sgemm` takes, and whether nothing is left to be looked at."""
+    return _remembered(
         M,
         N,
         K,
@@ -53,12 +76,6 @@ def sgemm(
         gpu.device().compute_capability if where == "gpu" else None,
         tensor_cores,
     )
-    if not fits:  # it says what it lacks, or is interpreted
-        return best(A, B, C, alpha, beta, device)
-    result = best.run(M, N, K, A, B, C, alpha, beta, where)
-    if where == "gpu":
-        calls.remember(best, A, B, C, alpha, beta, result)
-    return result
 
 
 def _kind(x: float) -> float:
@@ -78,19 +95,55 @@ def _remembered(
     capability: tuple[int, int] | None,
     tensor_cores: bool,
 ) -> tuple[Step, bool]:
-    """The step to take, and whether nothing is left to be looked at."""
-    best = choose(
-        [one for one in steps() if tensor_cores or not one.tensor_cores],
-        _timings(),
-        (M, N, K),
-        alpha,
-        beta,
-        alignment,
-        capability,
-        forms,
-    )
+    shape = M, N, K
+    best = None
+    if capability is not None:
+        sms = gpu.device().multiprocessors
+        best = modelled(shape, alpha, beta, alignment, capability, forms, sms)
+    if best is None or tensor_cores:
+        usual = [one for one in steps() if tensor_cores or not one.tensor_cores]
+        other = choose(usual, _timings(), shape, alpha, beta, alignment, capability, forms)
+        if best is None or _faster(other, best, shape):
+            best = other
     fits = not best.asks_scalars(M, N, K) and _suits(best, alignment, capability, forms)
     return (best.storing(*(form & TRANSPOSED for form in forms[:2])) if fits else best), fits
+
+
+def modelled(
+    shape: tuple[int, int, int],
+    alpha: float,
+    beta: float,
+    alignment: int,
+    capability: tuple[int, int],
+    forms: Forms,
+    multiprocessors: int,
+) -> Step | None:
+    """The step, variant and way to share out K that the model predicts to be the fastest of those
+    that suit; None without any. Arguments are those of `choose`."""
+    able = [
+        one
+        for one in _named(model.candidates(capability, multiprocessors))
+        if not one.broken(*shape, alpha, beta) and _suits(one, alignment, capability, forms)
+    ]
+    trans_a, trans_b = (bool(form & TRANSPOSED) for form in forms[:2])
+
+    def seconds(one: Step) -> float:
+        return model.predicted(one.label, *shape, trans_a, trans_b, alignment)
+
+    return min(able, key=seconds, default=None)
+
+
+@functools.cache
+def _named(labels: tuple[str, ...]) -> tuple[Step, ...]:
+    """The steps of these labels, looked up once."""
+    return tuple(map(step, labels))
+
+
+def _faster(other: Step, best: Step, shape: tuple[int, int, int]) -> bool:
+    """Whether a step with tensor cores has a higher rate on record than the model predicts."""
+    rate = rate_near(_timings(), other, shape) if other.tensor_cores else None
+    flop = 2 * math.prod(shape)
+    return rate is not None and rate * 1e12 * model.predicted(best.label, *shape) > flop
 
 
 def _suits(one: Step, alignment: int, capability: tuple[int, int] | None, forms: Forms) -> bool:

@@ -1,4 +1,4 @@
-"""kernels.analysis.splitting: the parts of float32 numbers, and step 20's arithmetic, bit by bit."""
+"""kernels.analysis.splitting: the parts of float32 numbers, step 20's arithmetic bit by bit."""
 
 import numpy as np
 import pytest

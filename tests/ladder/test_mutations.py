@@ -210,7 +210,7 @@ MUTATIONS = {
         *pipelined(),
         ("copies behind the last tile", "exists ? BYTES : 0", "BYTES", OUTSIDE),
     ],
-    "17_tile_space BM=64 BN=64 TM=4 TN=4 WM=32 WN=16": [
+    "17_tile_space BM=64 BN=64 STAGES=4 TM=4 TN=4 WM=32 WN=16": [
         *pipelined(),
         ("copies behind the last k", "exists ? 4 * W : 0", "4 * W", OUTSIDE),
         ("a k too many", "k + dk < depth", "k + dk <= depth", OUTSIDE),
@@ -269,6 +269,54 @@ MUTATIONS = {
             OUTSIDE,
         ),
         ("the guard of columns of C dropped", "if (i < M && j < N)", "if (i < M)", OUTSIDE | CLASH),
+    ],
+    "21_warpgroups STAGES=2": [
+        (
+            "copies not waited for",
+            "        wait(&full[k % STAGES], k / STAGES % 2);\n",
+            "",
+            {"wrong", "asynchronous copy", "barrier"},
+        ),
+        (
+            "a stage filled again while it is read",
+            "            wait(&empty[(k - 1) % STAGES], (k - 1) / STAGES % 2);\n",
+            "",
+            {"race", "asynchronous copy"},
+        ),
+        (
+            "a warp that has read its flags after one lane has said so",
+            "        __syncwarp();\n",
+            "",
+            RACE,
+        ),
+        (
+            "sums not fenced from the tensor cores",
+            "        wgmma_fence();\n",
+            "",
+            {"tensor core registers"},
+        ),
+        (
+            "sums not waited for",
+            "        wgmma_wait();\n",
+            "",
+            {"race", "tensor core registers"},
+        ),
+        ("units of a row too near", "next_unit = rows", "next_unit = rows / 2", WRONG),
+        ("the zero fill along K dropped", "row < rows && k + i < K", "row < rows", OUTSIDE),
+    ],
+    "21_warpgroups SPLITS=2": [
+        (
+            "sums sent to a block that still multiplies",
+            "        float* received = (float*)stages;\n        cluster_sync();\n",
+            "        float* received = (float*)stages;\n",
+            {"race", "asynchronous copy", "out of bounds"},
+        ),
+        (
+            "sums added before they have come",
+            "unsafe);\n        cluster_sync();\n",
+            "unsafe);\n",
+            {"race", "out of bounds"},
+        ),
     ],
 }
 

@@ -13,6 +13,7 @@ from several import changed, several
 import kernels
 from kernels import __main__ as cli
 from kernels.ladder.check import cases, digest
+from kernels.ladder.layout import laid_out
 from kernels.ladder.reference import CheckError, assert_close, inputs
 from kernels.measure import bench, profiling
 from kernels.run import gpu
@@ -205,8 +206,11 @@ def test_a_timed_launch_is_all_of_them(monkeypatch, label):
     simulated, one = Gpu(monkeypatch), several(label)
     A, B, C = inputs(33, 41, 29)
     stored = {"A": A, "B": B}
-    launch = bench._launch_of(
-        one, lambda name, t: np.ascontiguousarray(stored[name].T).T if t else stored[name], C
+    launch = bench.launch_of(
+        one,
+        bench.loaded_of(one),
+        lambda name, t: np.ascontiguousarray(stored[name].T).T if t else stored[name],
+        C,
     )
     for _ in range(2):
         launch()
@@ -323,6 +327,23 @@ def test_numpy_arrays_are_copied_once_for_all_launches(monkeypatch):
     assert one(A, B, C, device="gpu") is C
     assert there == [(33, 29), (29, 41), (33, 41)] and back == [3 * 4096]
     assert [x[-1][7] for x in fake.launched] == 3 * [3 * 4096] and (C == expected).all()
+
+
+@pytest.mark.parametrize("transposed", ["A", "B"])
+def test_numpy_transposes_stay_transposed_on_a_gpu(monkeypatch, transposed):
+    fake, one = FakeGpu(monkeypatch, ALL), STEP.define(BK=36)
+
+    def to_device(x):
+        return to_device(x.T).T if x.flags.f_contiguous else cupy_array(x.shape, 4096)
+
+    monkeypatch.setattr(gpu, "to_device", to_device)
+    monkeypatch.setattr(gpu, "to_host", lambda x: np.zeros(x.shape, np.float32))
+    A, B, C = inputs(33, 41, 29)
+    A, B = laid_out(A, B, {f"TRANS_{transposed}": 1})
+    one(A, B, C, device="gpu")
+    pitches = {"A": (33, 41, 41), "B": (29, 29, 41)}[transposed]
+    assert {x[-1][8:11] for x in fake.launched} == {pitches}
+    assert [x.defines[f"TRANS_{transposed}"] for x in [one.stored_as(A, B, C)]] == [1]
 
 
 def test_counters_of_each_launch_are_recorded(monkeypatch, tmp_path):

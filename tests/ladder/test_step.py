@@ -248,6 +248,7 @@ def test_the_public_names():
     assert kernels.steps() == ladder.steps()
     assert kernels.step(kernels.steps()[0].id) == kernels.steps()[0]
     assert set(kernels.__all__) <= set(dir(kernels))
+    assert kernels.sgemm is vars(kernels)["sgemm"]  # which is found without a search from now on
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         kernels.nothing  # noqa: B018
 
@@ -290,6 +291,7 @@ LONGER = {  # diffs, in lines
     "16_async_copy": 100,  # copies, and fragments that are fetched ahead
     "17_tile_space": 210,  # both storages of each operand, whole tiles and edges
     "20_tensor_cores": 600,  # another machine: only names and the order of things are kept
+    "21_warpgroups": 430,  # other instructions, and what surrounds them
 }
 
 

@@ -1,0 +1,98 @@
+"""`kernels.sgemm` beside cuBLAS on shapes drawn at random, and the model by which it chooses.
+
+    python benchmarks/shapes.py [--seed 2026] [--count 64] [--tensor-cores] [--output PATH]
+    python benchmarks/shapes.py --fit kernels/results/nvidia_h200/model.json
+
+Half of the shapes have odd sides; sides are 16 to 8192, their logarithms uniform. Times are those
+of the GPU, all launches of a product, L2 cold, each round beside cuBLAS FP32. Prints a table, the
+geometric mean of cuBLAS's time over ours, and the worst; with --tensor-cores, of the shapes that
+have at least 2^30 multiply-adds. With --fit it times all candidates on shapes of another seed, and
+writes timings and the model fitted to them. Needs a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import math
+import statistics
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import kernels
+from kernels.ladder import choose, model
+from kernels.ladder.reference import assert_close
+from kernels.measure import bench, splits
+from kernels.measure.provenance import provenance
+from kernels.measure.records import write
+from kernels.run import cublas, gpu
+
+SEED, FITTED_SEED = 2026, 1
+FITTED = 160  # shapes drawn for the model, and these
+OTHERS = [(n,) * 3 for n in (512, 1024, 2047, 2048, 4096)] + [
+    (64, 8192, 8192), (8192, 64, 8192), (256, 256, 16384), (8192, 8192, 64)]  # fmt: skip
+LARGE = 2**30  # multiply-adds from which tensor cores are worth while
+
+
+def compared(shape: tuple[int, int, int], repeats: int, tensor_cores: bool) -> dict:
+    """Medians of `sgemm` and cuBLAS at a shape, in microseconds, and what was chosen."""
+    M, N, K = shape
+    host_A, host_B, _ = kernels.inputs(M, N, K)
+    A, B, C = gpu.to_device(host_A), gpu.to_device(host_B), gpu.empty((M, N))
+    ours = functools.partial(kernels.sgemm, A, B, C, tensor_cores=tensor_cores)
+    gpu.fill_bytes(C, 0xFF)
+    ours()
+    rows = np.random.default_rng(0).choice(M, min(M, 16), replace=False)
+    assert_close(gpu.to_host(C)[rows], host_A[rows], host_B)
+    flush = functools.partial(gpu.fill_bytes, gpu.empty(bench.flush_bytes(), np.uint8), 0)
+    works = [functools.partial(cublas.sgemm, A, B, C), ours]
+    bench.rounds(works, flush, 3, 0)
+    by_cublas, us = (1000 * statistics.median(ms) for ms in bench.rounds(works, flush, repeats, 0))
+    return {
+        "M": M, "N": N, "K": K, "us": round(us, 2), "cublas_us": round(by_cublas, 2),
+        "step": choose.chosen(M, N, K, A, B, C, tensor_cores=tensor_cores)[0].label,
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--count", type=int, default=64)
+    parser.add_argument("--repeats", type=int, default=20, help="of each shape")
+    parser.add_argument("--tensor-cores", action="store_true")
+    parser.add_argument("--output", type=Path, help="where to record what was measured")
+    parser.add_argument("--fit", type=Path, metavar="PATH", help="fit the model instead")
+    options = parser.parse_args()
+    if options.fit:
+        device = gpu.device()
+        ways = model.ways(device.multiprocessors, device.compute_capability >= (9, 0))
+        splits.record(ways, [*splits.drawn(FITTED_SEED, FITTED), *OTHERS], options.fit)
+        return
+    found = []
+    print("    M     N     K      sgemm     cuBLAS  ratio")
+    for shape in splits.drawn(options.seed, options.count):
+        if options.tensor_cores and math.prod(shape) < LARGE:
+            continue
+        one = compared(shape, options.repeats, options.tensor_cores)
+        found.append(one)
+        print(
+            f"{one['M']:5} {one['N']:5} {one['K']:5} {one['us']:8.1f} us {one['cublas_us']:8.1f} "
+            f"us {one['cublas_us'] / one['us']:6.2f}  {one['step']}",
+            flush=True,
+        )
+    ratios = [one["cublas_us"] / one["us"] for one in found]
+    mean = math.exp(statistics.fmean(map(math.log, ratios)))
+    print(f"geometric mean {mean:.3f}, worst {min(ratios):.3f}, of {len(ratios)} shapes")
+    if options.output:
+        kind = {"seed": options.seed, "tensor_cores": options.tensor_cores}
+        origin = provenance(cublas=cublas.version(), **kind)
+        write(options.output, json.dumps({"provenance": origin, "shapes": found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

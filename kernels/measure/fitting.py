@@ -1,0 +1,101 @@
+"""The costs of `analysis.duration`, fitted to timings: least squares of the logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..analysis.duration import Costs, Tile, Work, microseconds
+
+FREE = ("start", "latency", "step", "ragged", "cluster")  # what is fitted of a tile
+COMMON = ("launch", "gbs", "reduce", "part", "rank", "piece")  # and of the GPU
+# where the search begins: microseconds, but for `ragged`, `gbs` and `rank`
+START = {"start": 1.5, "ragged": 1.05, "cluster": 1.0}
+COSTS = {"launch": 2.5, "gbs": 3000.0, "reduce": 2.0, "part": 0.05, "rank": 0.1, "piece": 2.0}
+PACKING = 0.91  # clusters of 2 to 8 on an H200; a fraction of SMs is no smooth parameter
+OUTLIER = 0.15  # errors beyond this share count less than their squares
+STEP = 1e-4  # of a logarithm, for derivatives
+
+
+class Timing(NamedTuple):
+    """How long a label's tile took for a piece of work."""
+
+    tile: str
+    work: Work
+    us: float
+
+
+def fit(
+    timings: Sequence[Timing], shapes: Mapping[str, Mapping[str, Any]], multiprocessors: int
+) -> tuple[dict[str, Tile], Costs, float]:
+    """The costs of each tile and of the GPU, and the root mean square of the error's logarithm.
+
+    shapes: BM, BN, BK and `resident` of each tile by name.
+    """
+    names = list(shapes)
+    which = np.array([names.index(one.tile) for one in timings])
+    work = Work(*(np.array(values) for values in zip(*(one.work for one in timings))))
+    known = {
+        key: np.array([float(shape[key]) for shape in shapes.values()])
+        for key in ("BM", "BN", "BK", "resident")
+    }
+    measured = np.log([one.us for one in timings])
+    macs = known["BM"] * known["BN"] * known["BK"]
+    first = [START | {"latency": 0.02 * k, "step": m / 2e5} for k, m in zip(known["BK"], macs)]
+    begin = np.log([one[key] for key in FREE for one in first] + [COSTS[key] for key in COMMON])
+
+    def unpacked(logs: np.ndarray) -> tuple[dict[str, np.ndarray], Costs]:
+        values = np.exp(logs)
+        free = dict(zip(FREE, values[: -len(COMMON)].reshape(len(FREE), -1)))
+        common = dict(zip(COMMON, values[-len(COMMON) :].tolist()))
+        return free, Costs(multiprocessors=multiprocessors, packing=PACKING, **common)
+
+    def errors(logs: np.ndarray) -> np.ndarray:
+        free, costs = unpacked(logs)
+        tile = Tile(**{key: values[which] for key, values in (known | free).items()})
+        return np.log(microseconds(tile, costs, work)) - measured
+
+    best = least_squares(errors, begin)
+    free, costs = unpacked(best)
+    tiles = {
+        name: Tile(
+            **{key: int(values[n]) for key, values in known.items()},
+            **{key: float(values[n]) for key, values in free.items()},
+        )
+        for n, name in enumerate(names)
+    }
+    return tiles, costs, float(np.sqrt(np.mean(errors(best) ** 2)))
+
+
+def least_squares(
+    errors: Callable[[np.ndarray], np.ndarray], begin: np.ndarray, rounds: int = 60
+) -> np.ndarray:
+    """Where the errors are least, by Levenberg and Marquardt; large ones count linearly."""
+    now, found, damping = begin, errors(begin), 1e-2
+    for _ in range(rounds):
+        slopes = np.stack(
+            [(errors(now + STEP * one) - found) / STEP for one in np.eye(len(now))], axis=1
+        )
+        weighted = slopes.T / np.sqrt(1 + (found / OUTLIER) ** 2)
+        curvature = weighted @ slopes
+        for _ in range(8):
+            damped = curvature + damping * np.diag(np.diag(curvature) + 1e-6)
+            tried = now - np.clip(np.linalg.solve(damped, weighted @ found), -1, 1)
+            after = errors(tried)
+            if cost(after) < cost(found):
+                break
+            damping *= 4
+        else:
+            return now
+        gained = 1 - cost(after) / cost(found)
+        now, found, damping = tried, after, max(damping / 5, 1e-6)
+        if gained < 1e-4:
+            return now
+    return now
+
+
+def cost(errors: np.ndarray) -> float:
+    """The sum of squares, of sizes where an error is large."""
+    return float(np.sum(np.sqrt(1 + (errors / OUTLIER) ** 2) - 1))

@@ -1,0 +1,144 @@
+"""Timings of tiles and of ways to share out their steps, on many shapes, and the model of them.
+
+`python benchmarks/shapes.py --fit` writes them to `results/`, a GPU's `model.json`; `ladder.model`
+chooses by it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..analysis import occupancy
+from ..analysis.duration import Work
+from ..ladder.reference import assert_close, inputs
+from ..run import cublas, gpu
+from . import bench
+from .fitting import Timing, fit
+from .provenance import provenance
+from .records import write
+
+LEAST, MOST = 16, 8192  # of the sides that are drawn
+ROUNDS = 5
+HOPELESS = 2.5  # times the fastest: not timed again
+WORKSPACE = 2**28  # bytes; a way that needs more is left out
+CHECKED = (300, 205, 493)  # the shape at which each step is checked
+
+
+def drawn(seed: int, count: int) -> list[tuple[int, int, int]]:
+    """Shapes drawn at random: the logarithm of a side is uniform. Half of them have odd sides,
+    the others even ones."""
+    logs = np.random.default_rng(seed).uniform(np.log(LEAST), np.log(MOST), (count, 3))
+    sides = np.exp(logs).round().astype(int)
+    sides[::2] |= 1
+    sides[1::2] &= ~1
+    return [(int(M), int(N), int(K)) for M, N, K in sides]
+
+
+def measure(steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
+    """Microseconds of each step, and of cuBLAS, at each shape, by the protocol of `bench` in a few
+    rounds; None where a step was hopeless. Raises CheckError for a wrong result."""
+    from tqdm.auto import tqdm
+
+    flush = functools.partial(gpu.fill_bytes, gpu.empty(bench.flush_bytes(), np.uint8), 0)
+    for one in steps:
+        _check(one)
+    times: list[list[float | None]] = []
+    by_cublas = []
+    for M, N, K in tqdm(shapes, unit="shape"):
+        A, B, C = (_some(*sides) for sides in ((M, K), (K, N), (M, N)))
+        able = [n for n, one in enumerate(steps) if one.workspace(M, N, K) <= WORKSPACE]
+        works = [functools.partial(cublas.sgemm, A, B, C)]
+        works += [functools.partial(steps[n].run, M, N, K, A, B, C, 1, 0, "gpu") for n in able]
+        bench.rounds(works, flush, 1, 0)
+        once = [ms for (ms,) in bench.rounds(works, flush, 1, 0)]
+        likely = [n for n, ms in enumerate(once) if n == 0 or ms <= HOPELESS * min(once[1:])]
+        found = bench.rounds([works[n] for n in likely], flush, ROUNDS, 0)
+        us = [round(1000 * float(np.median(ms)), 2) for ms in found]
+        by_cublas.append(us[0])
+        row: list[float | None] = [None] * len(steps)
+        for n, time in zip(likely[1:], us[1:]):
+            row[able[n - 1]] = time
+        times.append(row)
+    labels = [one.label for one in steps]
+    return {"labels": labels, "shapes": list(shapes), "cublas_us": by_cublas, "us": times}
+
+
+def record(steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]], output: Path) -> None:
+    """Measure, fit, and write both."""
+    multiprocessors = gpu.device().multiprocessors
+    timings = measure(steps, shapes)
+    tiles = {one.label: tile(one) for one in map(base, steps)}
+    model = fitted(steps, timings, tiles, multiprocessors)
+    origin = provenance(multiprocessors=multiprocessors, cublas=cublas.version())
+    lines = {"provenance": origin, **model, **timings}
+    text = ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in lines.items())
+    write(output, "{\n" + text + "\n}\n")
+
+
+def fitted(
+    steps: Sequence[Any],
+    timings: Mapping[str, Any],
+    tiles: Mapping[str, Mapping[str, int]],
+    multiprocessors: int,
+) -> dict[str, Any]:
+    """The costs of each tile, by the label of its step without splits, and those of the GPU.
+
+    tiles: what `tile` says of each.
+    """
+    by_label = {one.label: (base(one).label, one) for one in steps}
+    rows = []
+    for shape, times in zip(timings["shapes"], timings["us"]):
+        for label, us in zip(timings["labels"], times):
+            if us is not None:
+                name, one = by_label[label]
+                rows.append(Timing(name, work(one, *shape), us))
+    found, costs, error = fit(rows, tiles, multiprocessors)
+    return {
+        "error": error,
+        "costs": costs._asdict(),
+        "tiles": {label: one._asdict() for label, one in found.items()},
+    }
+
+
+def base(step: Any) -> Any:
+    """The step with a block for each tile, its operands not transposed."""
+    there = ("SPLITS", "CLUSTER", "STREAM", "TRANS_A", "TRANS_B")
+    return step.define(**{name: step.file.defines[name] for name in there if name in step.defines})
+
+
+def work(step: Any, M: int, N: int, K: int, aligned: bool | None = None) -> Work:
+    """How the step shares out a product. `aligned`, unless given: as matrices without gaps are."""
+    splits, cluster, stream = (
+        step.defines.get(name, default)
+        for name, default in (("SPLITS", 1), ("CLUSTER", 0), ("STREAM", 0))
+    )
+    return Work(M, N, K, splits, cluster, stream, int(N % 4 == 0 if aligned is None else aligned))
+
+
+def tile(step: Any) -> dict[str, int]:
+    """What the formula has to know of a step: its tile, and how many blocks an SM holds."""
+    (launch,) = (one for one in step.launches(1, 1, 1) if one.kernel == "sgemm")
+    threads, shared = launch.block[0], launch.shared
+    found = occupancy(step.kernel.resources("sm_90"), threads, "9.0", shared)
+    sizes = {name: step.defines[name] for name in ("BM", "BN", "BK")}
+    return {**sizes, "resident": found.blocks}
+
+
+def _some(rows: int, columns: int) -> Any:
+    """A matrix on the GPU, of small numbers."""
+    found = gpu.empty((rows, columns))
+    gpu.fill_bytes(found, 0x3D)  # 0.0462
+    return found
+
+
+def _check(step: Any) -> None:
+    """Raise CheckError if the step's product is wrong."""
+    A, B, C = (gpu.to_device(x) for x in inputs(*CHECKED))
+    step.run(*CHECKED, A, B, C, 1, 0, "gpu")
+    assert_close(gpu.to_host(C), gpu.to_host(A), gpu.to_host(B))

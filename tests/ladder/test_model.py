@@ -1,0 +1,94 @@
+"""The model by which sgemm chooses: its labels, what it predicts, and that the record yields it."""
+
+import math
+import statistics
+
+import pytest
+from fake_gpu import FakeGpu, cupy_array
+
+import kernels
+from kernels.ladder import choose, model
+from kernels.measure import records, splits
+
+H200 = (9, 0), 132
+RECORD = records.model("NVIDIA H200")
+
+
+def test_labels_are_those_of_steps():
+    found = model.candidates(*H200)
+    assert len(set(found)) == len(found) > 50
+    for label in found:
+        assert kernels.step(label).label == label
+
+
+def test_what_an_older_gpu_cannot_do_is_no_candidate():
+    assert model.candidates((7, 5), 40) == ()
+    ampere = model.candidates((8, 0), 108)
+    assert ampere and not any("CLUSTER" in label for label in ampere)
+    streams = {kernels.step(x).defines["STREAM"] for x in ampere}
+    assert streams == {0, 108, 3 * 108}
+    assert all(model.predicted(label, 300, 300, 300) > 0 for label in ampere)
+
+
+@pytest.mark.parametrize("M, N, K, share", [
+    (4096, 4096, 4096, 0.75), (8192, 8192, 8192, 0.75), (1024, 1024, 1024, 0.5),
+])  # fmt: skip
+def test_large_products_come_near_the_peak(M, N, K, share):
+    best = min(model.predicted(label, M, N, K) for label in model.candidates(*H200))
+    assert share < 2 * M * N * K / best / 66e12 < 0.9
+
+
+def test_few_tiles_and_a_long_k_are_split():
+    def chosen(M, N, K):
+        return min(model.candidates(*H200), key=lambda label: model.predicted(label, M, N, K))
+
+    one = kernels.step(chosen(64, 64, 8192))
+    assert one.defines["SPLITS"] > 1 or one.defines["STREAM"] > 0
+    assert kernels.step(chosen(8192, 8192, 32)).defines["SPLITS"] == 1
+
+
+def test_unaligned_rows_cost_more_and_transposes_have_other_rows():
+    label = model.candidates(*H200)[0]
+    even = model.predicted(label, 1000, 1000, 1000)
+    odd = model.predicted(label, 1000, 1000, 1000, alignment=4)
+    assert odd > even
+    assert model.predicted(label, 1001, 1000, 1000, trans_a=True) >= odd
+    assert model.predicted(label, 1000, 1000, 1000, trans_b=True) == odd
+
+
+def test_what_has_not_been_timed_is_refused():
+    with pytest.raises(ValueError, match="'15_any_shape' has not been timed; there are 18_split_k"):
+        model.predicted("15_any_shape", 64, 64, 64)
+
+
+def test_the_record_yields_the_model():
+    """What was fitted is what its timings give."""
+    steps = [kernels.step(label) for label in RECORD["labels"]]
+    known = ("BM", "BN", "BK", "resident")
+    tiles = {x: {key: tile[key] for key in known} for x, tile in RECORD["tiles"].items()}
+    again = splits.fitted(steps, RECORD, tiles, RECORD["provenance"]["multiprocessors"])
+    assert again["error"] == pytest.approx(RECORD["error"], rel=1e-3)
+    for label, tile in again["tiles"].items():
+        recorded = RECORD["tiles"][label]
+        assert tile["step"] == pytest.approx(recorded["step"], rel=0.02), label
+    smallest = min(RECORD["tiles"], key=lambda x: tiles[x]["BM"] * tiles[x]["BN"])
+    assert splits.tile(kernels.step(smallest)) == tiles[smallest]
+
+
+def test_what_it_chooses_is_nearly_the_best_of_those_timed():
+    losses = []
+    for shape, times in zip(RECORD["shapes"], RECORD["us"]):
+        timed = {x: us for x, us in zip(RECORD["labels"], times) if us is not None}
+        chosen = min(timed, key=lambda label: model.predicted(label, *shape))
+        losses.append(math.log(timed[chosen] / min(timed.values())))
+    assert math.exp(statistics.fmean(losses)) < 1.06
+    assert RECORD["error"] < 0.15
+
+
+def test_sgemm_takes_what_the_model_says(monkeypatch):
+    FakeGpu(monkeypatch, "iiifPPfPiiiP")
+    A, B = cupy_array((64, 8192)), cupy_array((8192, 64), 1 << 24)
+    best, fits = choose.chosen(64, 64, 8192, A, B)
+    assert fits and best.id == "18_split_k"
+    seconds = [model.predicted(x, 64, 64, 8192) for x in model.candidates(*H200)]
+    assert model.predicted(best.label, 64, 64, 8192) == min(seconds)

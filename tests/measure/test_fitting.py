@@ -1,0 +1,64 @@
+"""The fit finds costs from timings that were made with them."""
+
+import numpy as np
+import pytest
+
+from kernels.analysis.duration import Costs, Tile, Work, microseconds
+from kernels.measure.fitting import PACKING, Timing, fit, least_squares
+from kernels.measure.splits import drawn
+
+GPU = Costs(132, 3.0, 2500.0, 1.5, 0.1, 0.2, 1.5, PACKING)
+TILES = {
+    "large": Tile(128, 128, 8, 2, 4.0, 0.2, 0.7, 1.2, 1.0),
+    "small": Tile(32, 32, 32, 4, 2.0, 0.4, 0.2, 1.1, 0.5),
+}
+
+
+def timings(noise=0.0):
+    random = np.random.default_rng(0)
+    found = []
+    for M, N, K in drawn(3, 60):
+        for name, tile in TILES.items():
+            for ways in ((1, 0, 0), (4, 1, 0), (16, 0, 0), (1, 0, 132)):
+                work = Work(M, N, K, *ways, int(N % 4 == 0))
+                us = microseconds(tile, GPU, work) * np.exp(noise * random.standard_normal())
+                found.append(Timing(name, work, us))
+    return found
+
+
+SHAPES = {x: {key: getattr(t, key) for key in ("BM", "BN", "BK", "resident")}
+          for x, t in TILES.items()}  # fmt: skip
+
+
+def test_costs_are_found_again():
+    tiles, costs, error = fit(timings(), SHAPES, 132)
+    assert error < 0.01
+    for name, tile in TILES.items():
+        assert tiles[name].step == pytest.approx(tile.step, rel=0.03)
+        assert tiles[name].ragged == pytest.approx(tile.ragged, rel=0.05)
+        assert tiles[name][:4] == tile[:4]
+    assert costs.launch + tiles["small"].start == pytest.approx(3 + 2, rel=0.1)
+    assert costs.multiprocessors == 132
+
+
+def test_noise_and_an_outlier_do_little_harm():
+    rows = timings(0.05)
+    rows[5] = rows[5]._replace(us=30 * rows[5].us)
+    tiles, _, error = fit(rows, SHAPES, 132)
+    assert 0.04 < error < 0.25
+    assert tiles["large"].step == pytest.approx(TILES["large"].step, rel=0.1)
+
+
+def test_least_squares_of_a_line():
+    x = np.arange(10.0)
+    found = least_squares(lambda p: p[0] * x + p[1] - (3 * x - 2), np.array([1.0, 1.0]))
+    assert found == pytest.approx([3, -2], abs=1e-3)
+
+
+def test_shapes_are_drawn_the_same_every_time():
+    shapes = drawn(2026, 64)
+    assert shapes == drawn(2026, 64) and shapes != drawn(1, 64)
+    sides = np.array(shapes)
+    assert sides.min() >= 16 and sides.max() <= 8192
+    assert (sides[::2] % 2 == 1).all() and (sides[1::2] % 2 == 0).all()
+    assert 0.4 < (sides < np.sqrt(16 * 8192)).mean() < 0.6  # logarithms are uniform
