@@ -295,6 +295,13 @@ LONGER = {  # diffs, in lines
 }
 
 
+@pytest.mark.parametrize("one", ALL)
+def test_a_shipped_step_says_whether_it_multiplies_on_tensor_cores(one):
+    """`sgemm` takes those that do only when it is asked to."""
+    found = re.search(r"^\s*(?:@!?%\w+ )?(?:wg|w)?mma(?:\.mma)?[._]", one.kernel.ptx, re.MULTILINE)
+    assert one.tensor_cores == (found is not None)
+
+
 @pytest.mark.parametrize("number", [one.number for one in ladder.steps()[1:]])
 def test_a_step_differs_by_an_idea_from_the_one_before_or_an_earlier_one(number):
     *earlier, one = (other for other in ladder.steps() if other.number <= number)
