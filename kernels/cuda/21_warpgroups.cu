@@ -16,7 +16,7 @@
 // its tile again with FMAs.
 // SPLITS=2 gives a tile to two blocks of a cluster, half of K to each, for products of few tiles.
 // Look at the tensor cores, which have work nearly all the time, and at the errors.
-//
+// tensor cores: yes
 // launch: pack(grid=((M + BM - 1) // BM * (BM // 64) + (N + BN - 1) // BN * (BN // 64)) * ((K + BK - 1) // BK), block=8 * BK, when=K >= LEAST_K)
 // launch: sgemm(grid=(M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=2 * BM, shared=STAGES * (6 * BK * (BM + BN) + 256))
 // workspace: (K + BK - 1) // BK * ((M + BM - 1) // BM * (6 * BK * BM + 128) + (N + BN - 1) // BN * (6 * BK * BN + 128))
