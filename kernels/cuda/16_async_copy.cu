@@ -15,6 +15,7 @@
 // alignment: 16
 // compute capability: 8.0
 // ptxas: -O1
+// variant: TN=8 WM=32
 
 #ifndef BM
 #define BM 128

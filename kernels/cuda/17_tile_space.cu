@@ -3,16 +3,19 @@
 // The defines span a space of kernels, which `python -m kernels tune` searches on a GPU. Whatever
 // they are, every shape is right: a copy of what does not exist reads nothing and stores zeros, and
 // of the results only those are stored that exist. Blocks whose tiles are whole, in rows of float4,
-// have a loop of their own. TRANS_A and TRANS_B read operands that are stored transposed. GROUP rows
-// of blocks run together and share columns of B in L2. Every other row of sums is walked back, so
-// that a turn keeps its operand.
+// have a loop of their own. TRANS_A and TRANS_B read operands that are stored transposed. GROUP
+// rows of blocks run together and share columns of B in L2. Every other row of sums is walked back,
+// so that a turn keeps its operand.
 // Look at the loop of whole tiles, and at what each level of ptxas makes of it.
 //
 // block: BM // TM * (BN // TN)
 // shared: STAGES * BK * 4 * (BM + BN + 2 * PAD)
 // arguments: lda ldb ldc
-// ptxas: -O1
+// ptxas: -O{LEVEL}
 // compute capability: 8.0
+// variant: BM=64 BN=128 STAGES=4 TN=8 WN=64 BLOCKS=3
+// variant: BM=32 BN=64 STAGES=4 TM=4 TN=4 WM=16 WN=32 BLOCKS=6
+// variant: BN=128 STAGES=4 BLOCKS=2
 
 #ifndef BM
 #define BM 128
@@ -24,7 +27,7 @@
 #define BK 8
 #endif
 #ifndef STAGES
-#define STAGES 4
+#define STAGES 8
 #endif
 #ifndef PAD
 #define PAD 4
@@ -39,13 +42,16 @@
 #define BLOCKS 1
 #endif
 #ifndef WM
-#define WM 64
+#define WM 32
 #endif
 #ifndef WN
-#define WN 64
+#define WN 128
 #endif
 #ifndef GROUP
 #define GROUP 16
+#endif
+#ifndef LEVEL
+#define LEVEL 1
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0
@@ -73,6 +79,7 @@ static_assert(PAD >= 0 && PAD % 4 == 0, "so do the rows of the tiles");
 static_assert(BLOCKS > 0, "an SM holds a block at least");
 static_assert(STAGES > 1, "one stage is filled while another is read");
 static_assert(GROUP > 0, "a group has a row of blocks at least");
+static_assert(LEVEL > 0 && LEVEL <= 3, "ptxas has levels 1 to 3");
 static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not, 0");
 
 struct Stage {

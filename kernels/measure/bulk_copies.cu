@@ -25,7 +25,7 @@
 #define BK 8
 #endif
 #ifndef STAGES
-#define STAGES 4
+#define STAGES 8
 #endif
 #ifndef TM
 #define TM 8
@@ -34,10 +34,10 @@
 #define TN 16
 #endif
 #ifndef WM
-#define WM 64
+#define WM 32
 #endif
 #ifndef WN
-#define WN 64
+#define WN 128
 #endif
 #ifndef GROUP
 #define GROUP 16

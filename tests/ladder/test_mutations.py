@@ -26,6 +26,7 @@ OUTSIDE = {"wrong", "out of bounds"}
 UNWRITTEN = {"wrong", "uninitialised"}
 MISALIGNED = {"wrong", "misaligned"}
 EARLY = {"wrong", "asynchronous copy"}
+UNDER_WAY = {"race", "asynchronous copy"}
 
 BARRIER = "        __syncthreads();\n"
 LOADED = f"{BARRIER}        // endregion\n\n        // region: "  # the first barrier of a loop
@@ -209,7 +210,7 @@ MUTATIONS = {
         *pipelined(),
         ("copies behind the last tile", "exists ? BYTES : 0", "BYTES", OUTSIDE),
     ],
-    "17_tile_space BM=64 BN=64 TM=4 TN=4 WM=32 WN=16": [
+    "17_tile_space BM=64 BN=64 STAGES=4 TM=4 TN=4 WM=32 WN=16": [
         *pipelined(),
         ("copies behind the last k", "exists ? 4 * W : 0", "4 * W", OUTSIDE),
         ("a k too many", "k + dk < depth", "k + dk <= depth", OUTSIDE),
@@ -231,6 +232,43 @@ MUTATIONS = {
             OUTSIDE,
         ),
         ("a turn that skips an element", "TN - 1 - n : n", "TN - 2 - n : n", WRONG),
+    ],
+    "20_tensor_cores BM=64 BN=64 WM=32 WN=32": [
+        (
+            "the barrier of the loop dropped",
+            f"{BARRIER}        copy(k + STAGES - 1);",
+            "        copy(k + STAGES - 1);",
+            RACE,
+        ),
+        ("a copy not waited for", '"n"(STAGES - 2)', '"n"(STAGES - 1)', UNDER_WAY),
+        (
+            "a stage filled too soon",
+            "copy(k + STAGES - 1)",
+            "copy(k + STAGES)",
+            UNDER_WAY | {"uninitialised"},
+        ),
+        ("the smallest products left out", ": PARTS)  //", ": PARTS - 1)  //", WRONG),
+        ("a part meets another", "part_b[order - p]", "part_b[p]", WRONG),
+        (
+            "chains go on",
+            "float chain[WN / 8][4] = {};",
+            "float (&chain)[WN / 8][4] = sum[i];",
+            WRONG,
+        ),
+        ("rows of a fragment confused", "lane / 16 * 8 + lane % 8", "lane % 16", WRONG),
+        (
+            "the guard of rows of A dropped",
+            "row(e) < rows ? depth - k - i : 0",
+            "depth - k - i",
+            OUTSIDE,
+        ),
+        (
+            "the guard of columns of B dropped",
+            "row(e) < rows && k + i < depth",
+            "k + i < depth",
+            OUTSIDE,
+        ),
+        ("the guard of columns of C dropped", "if (i < M && j < N)", "if (i < M)", OUTSIDE | CLASH),
     ],
     "21_warpgroups STAGES=2": [
         (

@@ -67,7 +67,7 @@ def test_matrices_may_start_at_any_element(offsets):
         for n, x in zip(offsets, (A, B, C))
     ]
     args = (M, N, K, 1.5, moved[0], moved[1], -0.5, moved[2], K, N, N)
-    shared = 4 * 4 * 8 * (128 + 256 + 2 * 4)
+    shared = STEP.launches(M, N, K)[0].shared
     assert moving.sanitize((1, 1), STEP.block, args, dynamic_shared=shared) == ()
     assert np.isnan(moved[2][: offsets[2]]).all()
     assert_close(moved[2][offsets[2] :].reshape(M, N), A, B, C, 1.5, -0.5)
