@@ -8,8 +8,8 @@
 // a stage, `empty` the warps that have done with it.
 // Two warpgroups share the tensor cores of an SM. The second one begins when the first has its
 // first chain; from then on one multiplies while the other adds.
-// The parts are three of BF16, the products six, and the BK products of a chain are few, as before.
-// RUN chains are added to a sum before that is added to the total, which rounds less often. With
+// The parts are three of BF16, the products six; a chain is BK of k, since tensor cores truncate.
+// RUN chains are a sum, and sums are the total: where less is added up, additions lose less. With
 // EXACT=1, what an addition loses is where the next chain begins: errors do not grow with K.
 // Where parts leave something of a number (of infinities, NaN, and numbers that are too large or
 // too small for BF16), where a sum is not finite, and where K is below LEAST_K, the block computes
