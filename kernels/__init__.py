@@ -6,6 +6,7 @@
     kernels.Kernel(source, name)          # any CUDA C++ kernel
     kernels.TensorMap(array, box)         # an array as the tensor map of one
     kernels.sgemm(A, B)                   # the best step for this device and shape
+    kernels.parallel                      # one product over several GPUs, or from the host's memory
     kernels.results("NVIDIA H200")        # recorded timings; counters and peers likewise
 
 Names are loaded when first used: importing this package takes no time and loads no CuPy.
@@ -24,6 +25,7 @@ _HOME = {  # public name: the module that defines it
     "TensorMap": "run.tensor_map",
     "attempt_kernel": "ladder.attempt",
     "counters": "measure.records",
+    "errors": "measure.records",
     "experiments": "measure.records",
     "inputs": "ladder.reference",
     "latency": "measure.records",
@@ -34,6 +36,7 @@ _HOME = {  # public name: the module that defines it
     "step": "ladder.step",
     "steps": "ladder.step",
     "trace": "instruments.trace",
+    "tuned": "measure.records",
 }
 _MODULES = {  # public name: the module or folder that it stands for
     "analysis": "analysis",
@@ -44,6 +47,7 @@ _MODULES = {  # public name: the module or folder that it stands for
     "floors": "measure.floors",
     "gpu": "run.gpu",
     "metrics": "instruments.metrics",
+    "parallel": "parallel",
     "ptx": "ptx",
     "records": "measure.records",
     "reference": "ladder.reference",

@@ -1,5 +1,5 @@
-"""The command line: python -m kernels list, check, run, trace, sanitize, bench, profile, bits,
-experiments."""
+"""The command line: python -m kernels list, check, run, trace, sanitize, bench, tune, profile,
+bits, experiments, errors, parallel."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from . import ptx, shapes, targets
 from .ladder.check import check, digest
 from .ladder.layout import laid_out
 from .ladder.reference import CheckError, inputs
+from .ladder.space import SPACES, candidates
 from .ladder.step import Step, step, steps, with_variants
-from .measure import bench, experiments, floors, profiling
+from .measure import bench, errors, experiments, floors, profiling, tune
 from .measure.records import MergeError, write
+from .parallel import record as parallel
 from .run import capability, gpu
 from .run.build import CompileError
 from .run.kernel import DEVICES
@@ -175,6 +177,64 @@ def _parser() -> argparse.ArgumentParser:
         "--launch", type=_cube, metavar="N", help="launch each step once, for a profiler to watch"
     )
     deciding.set_defaults(parser=deciding)
+    searching = command(
+        _tune,
+        "tune",
+        "search the tiles of a step on the GPU for the fastest, with cuBLAS beside them",
+        takes_steps=False,
+    )
+    searching.add_argument(
+        "steps", nargs="*", metavar="STEP", help=f"of {', '.join(SPACES)}; all if none"
+    )
+    searching.add_argument(
+        "--sizes",
+        nargs="+",
+        type=_shape,
+        metavar="SHAPE",
+        help="N for M = N = K, or 1000x1003x997; default: " + " ".join(map(str, tune.SIZES)),
+    )
+    searching.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="save what was found here; default: kernels/results/GPU/tune.json",
+    )
+    searching.add_argument(
+        "--merge", action="store_true", help="keep what is there of other steps and shapes"
+    )
+    searching.add_argument(
+        "--jobs", type=_size, metavar="N", help="compilers side by side; default: one for each core"
+    )
+    searching.add_argument("--json", action="store_true", help="print JSON, for programs")
+    searching.set_defaults(parser=searching)
+    wrong = command(
+        _errors, "errors", "measure how wrong steps and cuBLAS are on the GPU, and save it"
+    )
+    wrong.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="save it here; default: kernels/results/GPU/errors.json",
+    )
+    together = command(
+        _parallel,
+        "parallel",
+        "time products over all GPUs of this machine, and on one products from the host's memory",
+    )
+    together.add_argument(
+        "--sizes",
+        nargs="+",
+        type=_cube,
+        default=parallel.SIZES,
+        metavar="N",
+        help="of M = N = K; default: " + " ".join(map(str, parallel.SIZES)),
+    )
+    together.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="save the records here; default: kernels/results/GPU/parallel.json",
+    )
     bits = command(
         _bits, "bits", "record the SHA-256 of results on the GPU, for tests to compare with"
     )
@@ -362,6 +422,37 @@ def _experiments(options: argparse.Namespace) -> int:
     for name, results in found.items():
         print(f"\n{name}: {experiments.TABLE[name].question}\n{results}")
     return 0
+
+
+def _tune(options: argparse.Namespace) -> int:
+    gpu.require()
+    shapes = [(one,) * 3 if isinstance(one, int) else one for one in options.sizes or tune.SIZES]
+    try:
+        every = [one for name in options.steps or SPACES for one in candidates(name)]
+        return tune.run_cli(
+            every, shapes, options.output, options.merge, options.jobs, options.json
+        )
+    except MergeError:
+        raise
+    except ValueError as error:
+        options.parser.error(str(error))
+
+
+def _errors(options: argparse.Namespace) -> int:
+    chosen = options.steps or [step(label) for label in errors.LABELS]
+    found = errors.record(chosen, step(errors.CHAINED), options.output)
+    for row in found["cases"]:
+        worst = ", ".join(f"{label} {error:.3g}" for label, error in row["errors"].items())
+        print(f"{row['kind']}, {'x'.join(map(str, row['shape']))}: {worst}")
+    return 0
+
+
+def _parallel(options: argparse.Namespace) -> int:
+    try:
+        return parallel.run_cli(options.steps or parallel.usual(), options.sizes, options.output)
+    except CheckError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
 
 
 def _bits(options: argparse.Namespace) -> int:

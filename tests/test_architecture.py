@@ -22,12 +22,14 @@ MODULES = {
 # What the modules of a folder may import beside one another: folders, or single modules.
 ALLOWED = {
     "ptx": (),
-    "analysis": ("ptx",),
+    "machine": (),
+    "analysis": ("ptx", "machine"),
     "instruments": ("ptx", "analysis"),
-    "run": ("ptx", "instruments"),
-    "measure": ("run", "instruments", "analysis", "ladder.reference"),
+    "run": ("ptx", "machine", "instruments"),
+    "measure": ("run", "instruments", "analysis", "machine", "ladder.reference"),
     "ladder": ("run", "instruments", "measure", "analysis", "ptx"),
-    "draw": ("instruments", "analysis", "measure.records", "ladder"),
+    "parallel": ("run", "measure", "analysis", "ladder"),
+    "draw": ("instruments", "analysis", "measure.records", "ladder", "parallel"),
 }
 
 

@@ -9,7 +9,7 @@ from test_browser import CUT_OFF, FAINT, chromium, complaints  # noqa: F401
 from test_browser_pictures import PAGE
 
 import kernels
-from kernels import draw
+from kernels import analysis, draw
 
 # [pixels, words] of every text in a picture that is smaller than 9 pixels
 SMALL = """
@@ -70,6 +70,7 @@ def pictures():
         draw.fragment(f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", "register"),
         draw.fragment("ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
         draw.fragment("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", warp=2),
+        draw.core_matrices(analysis.Descriptor(0, 2048, 128), 128),
         draw.pipeline(made_pipeline(*rounds(8))),
         draw.pipeline(step(14).pipeline(128, 128, 32)),
     ]

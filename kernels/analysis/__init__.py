@@ -12,7 +12,7 @@ from .latency import load_gbs, multiply_add_tflops
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
-from .operands import Operands, fma_operands
+from .operands import Operands, fma_operands, operand_cycles
 from .pipe import copy_wavefronts, global_wavefronts, ideal_global_wavefronts, local_wavefronts
 from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
 from .sass import machine_loop, thread_index_reads, timeline
@@ -50,6 +50,7 @@ __all__ = [
     "machine_loop",
     "multiply_add_tflops",
     "occupancy",
+    "operand_cycles",
     "placement",
     "sectors",
     "sgemm_flop",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..machine.decode import Instruction, decode
 from .sass import CODES, REUSE, hot_words
 
 REGISTER_FORM = 2  # of an FMA: three registers, no constant
@@ -41,3 +42,35 @@ def fma_operands(kernel, arch: str = "sm_90") -> Operands:
         flags = (word[3] & REUSE) >> 26
         kept = {n: r for n, r in registers.items() if flags >> n & 1}
     return Operands(fmas, three, one_bank)
+
+
+def operand_cycles(kernel, arch: str = "sm_90") -> int:
+    """In how many cycles the FMAs in one pass through the hot loop get their operands.
+
+    An FMA takes one, and two if three of its registers are fresh, or two that lie in one bank. An
+    operand that is marked stays at hand, in its place and for its bank, until an instruction that
+    computes reads another register there. `measure.experiments`, "19 orders", bears that out.
+    Raises CompileError, and machine.Unknown for an instruction that is not known.
+    """
+    kept: dict[tuple[int, int], int] = {}
+    cycles = 0
+    for row in hot_words(kernel, arch):
+        i = decode(int.from_bytes(row.tobytes(), "little"))
+        if i.kind in ("alu", "wide"):
+            fresh = _read(i, kept)
+            cycles += (i.name == "FFMA") * (1 + (len({r % 2 for r in fresh}) < len(fresh)))
+    return cycles
+
+
+def _read(i: Instruction, kept: dict[tuple[int, int], int]) -> set[int]:
+    """The registers that are not at hand, and what is at hand afterwards."""
+    fresh = set()
+    for place, register in enumerate(i.slots):
+        if register >= 0:
+            cache = place, register % 2
+            if kept.get(cache) != register:
+                fresh.add(register)
+            kept.pop(cache, None)
+            if i.control.reuse >> place & 1:
+                kept[cache] = register
+    return fresh

@@ -9,10 +9,12 @@ needs, and the offset of a branch, were read off against nvdisasm 13.
 from __future__ import annotations
 
 import itertools
-import struct
 from collections.abc import Collection, Iterable
 
 import numpy as np
+
+from ..machine import elf
+from ..machine.flow import distance
 
 # An FMA has a form, in the high digit, for each kind of operand: register, constant and so on.
 CODES = {form << 8 | 0x23: "fma" for form in range(2, 16, 2)} | {
@@ -27,7 +29,6 @@ CODES = {form << 8 | 0x23: "fma" for form in range(2, 16, 2)} | {
 REUSE = 0xF << 26  # in the last word: operands that stay in the caches of the register banks
 S2R, THREAD_INDEX = 0x919, (0x21, 0x22, 0x23)  # a special register, and the numbers of three
 EXIT, ALWAYS = 0x94D, 7  # the end of a thread, and the predicate that is always true
-EXECUTABLE = 4  # the flag of a section of an ELF file
 
 
 def machine_loop(kernel, arch: str = "sm_90") -> tuple[str, ...]:
@@ -99,20 +100,15 @@ def timeline(names: Iterable[str], keep: Collection[str]) -> str:
 
 
 def instructions(cubin: bytes) -> np.ndarray:
-    """The code of a cubin with one kernel: uint32, shape (instructions, 4)."""
-    (table,) = struct.unpack_from("<Q", cubin, 40)  # an ELF file: its sections
-    size, count = struct.unpack_from("<2H", cubin, 58)
-    for n in range(count):
-        _, _, flags, _, start, length = struct.unpack_from("<IIQQQQ", cubin, table + n * size)
-        if flags & EXECUTABLE:
-            return np.frombuffer(cubin[start : start + length], "<u4").reshape(-1, 4)
+    """The code of a cubin's first kernel: uint32, shape (instructions, 4)."""
+    for one in elf.sections(cubin):
+        if one.flags & elf.EXECUTABLE:
+            return np.frombuffer(cubin[one.start : one.start + one.size], "<u4").reshape(-1, 4)
     raise ValueError("the cubin has no code")
 
 
 def _offset(words: np.ndarray) -> int:
-    """How far a branch goes, in instructions after it; the field counts units of 4 bytes."""
-    low, high = int(words[0]) >> 16 & 255, int(words[1])
-    return ((high - (high >> 31 << 32)) * 256 + low * 4) // 16
+    return distance(int.from_bytes(words.tobytes(), "little"))
 
 
 def thread_index_reads(kernel, arch: str = "sm_90") -> int:

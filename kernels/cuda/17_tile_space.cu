@@ -11,7 +11,7 @@
 // block: BM // TM * (BN // TN)
 // shared: STAGES * BK * 4 * (BM + BN + 2 * PAD)
 // arguments: lda ldb ldc
-// ptxas: -O1
+// ptxas: -O{LEVEL}
 // compute capability: 8.0
 // variant: BM=64 BN=128 STAGES=4 TN=8 WN=64 BLOCKS=3
 // variant: BM=32 BN=64 STAGES=4 TM=4 TN=4 WM=16 WN=32 BLOCKS=6
@@ -50,6 +50,9 @@
 #ifndef GROUP
 #define GROUP 16
 #endif
+#ifndef LEVEL
+#define LEVEL 1
+#endif
 #ifndef TRANS_A
 #define TRANS_A 0
 #endif
@@ -76,6 +79,7 @@ static_assert(PAD >= 0 && PAD % 4 == 0, "so do the rows of the tiles");
 static_assert(BLOCKS > 0, "an SM holds a block at least");
 static_assert(STAGES > 1, "one stage is filled while another is read");
 static_assert(GROUP > 0, "a group has a row of blocks at least");
+static_assert(LEVEL > 0 && LEVEL <= 3, "ptxas has levels 1 to 3");
 static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not, 0");
 
 struct Stage {

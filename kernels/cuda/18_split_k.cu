@@ -115,51 +115,63 @@ template <int W> __device__ void copy_async(float* to, const float* from, bool e
                  "r"(exists ? 4 * W : 0) : "memory");
 }
 
-// Starts the thread's copies, W floats each, of a tile of BK x SIDE whose first element is *from.
-// ALONG_K: neighbours in k are neighbours in memory, and the copies transpose. Of the tile,
-// depth x edge elements exist: deeper are zeros, beyond the edge is the last of them again,
-// from which nothing is stored.
-template <int SIDE, bool ALONG_K, int W>
-__device__ void copy_tile(float (*tile)[SIDE + PAD], const float* from, int pitch, int depth,
-                          int edge)
-{
-    constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // elements of a line copied at a time
-    static_assert(PASS > 0 && (PASS % SIDE == 0 || SIDE % PASS == 0), "lines are copied whole");
-    int first = W * threadIdx.x;
-    int k0 = ALONG_K ? first % 8 + first / (8 * SIDE) * 8 : first / SIDE;
-    int x0 = ALONG_K ? first / 8 % SIDE : first % SIDE;
-    #pragma unroll
-    for (int i = 0; i < BK * SIDE; i += W * THREADS) {
-        int k = k0 + (ALONG_K ? i / (8 * SIDE) * 8 : i / SIDE);
-        int x = x0 + (ALONG_K ? i / 8 % SIDE : i % SIDE);
-        int there = min(x, edge - W);
-        if (BK * SIDE % (W * THREADS) == 0 || k < BK)
-            copy_async<W>(&tile[k][x], &from[ALONG_K ? there * pitch + k : k * pitch + there],
-                          k < depth);
+// A thread's part of the copies of a tile of BK x SIDE, of which `edge` columns exist. ALONG_K:
+// neighbours in k are neighbours in memory, so copies of 4 bytes transpose. WHOLE: all columns
+// exist, and rows are made of float4.
+template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
+    static constexpr int W = WHOLE && !ALONG_K ? 4 : 1;  // elements a copy
+    static constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // of a line, at a time
+    static_assert(PASS > 0 && (PASS % SIDE == 0 || SIDE % PASS == 0), "lines are copied evenly");
+
+    const float* from;
+    int pitch, edge, k, x;
+
+    __device__ Copies(const float* first, int pitch, int edge) : pitch(pitch), edge(edge)
+    {
+        int n = W * threadIdx.x;
+        k = ALONG_K ? n % 8 + n / (8 * SIDE) * 8 : n / SIDE;
+        x = ALONG_K ? n / 8 % SIDE : n % SIDE;
+        from = first + (ALONG_K ? (size_t)x * pitch + k : (size_t)k * pitch + x);
     }
-}
+
+    __device__ void start(float (*tile)[SIDE + PAD], int depth)  // of which so many rows exist
+    {
+        #pragma unroll
+        for (int i = 0; i < BK * SIDE; i += W * THREADS) {
+            int dk = ALONG_K ? i / (8 * SIDE) * 8 : i / SIDE;
+            int dx = ALONG_K ? i / 8 % SIDE : i % SIDE;
+            if (BK * SIDE % (W * THREADS) == 0 || k + dk < BK)
+                copy_async<W>(&tile[k + dk][x + dx],
+                              &from[(unsigned)(ALONG_K ? dx * pitch + dk : dk * pitch + dx)],
+                              k + dk < depth && (WHOLE || x + dx < edge));
+        }
+        from += ALONG_K ? BK : (size_t)BK * pitch;
+    }
+};
 // endregion
 
 // region: product
-// Adds the product of BM rows of A and BN columns of B to the thread's sums.
-template <int W>
+// Adds BM rows of A times BN columns of B to the thread's sums.
+template <bool WHOLE>
 __device__ void multiply(float (&sum)[TM][TN], const float* A, const float* B, int K, int lda,
                          int ldb, int rows, int cols, int row, int col, int slice)
 {
     Stage* stages = (Stage*)shared;
-    auto copy = [&](int stage, int k0) {
-        copy_tile<BM, !TRANS_A, TRANS_A ? W : 1>(stages[stage].a, A, lda, K - k0, rows);
-        copy_tile<BN, TRANS_B, TRANS_B ? 1 : W>(stages[stage].b, B, ldb, K - k0, cols);
-        A += TRANS_A ? (size_t)BK * lda : BK;
-        B += TRANS_B ? BK : (size_t)BK * ldb;
+    Copies<BM, !TRANS_A, WHOLE> copies_a(A, lda, rows);
+    Copies<BN, TRANS_B, WHOLE> copies_b(B, ldb, cols);
+    unsigned to = 0;
+    auto copy = [&](int k0) {  // starts to copy the thread's part of the tiles at k0, if any
+        copies_a.start(stages[to].a, K - k0);
+        copies_b.start(stages[to].b, K - k0);
         asm volatile("cp.async.commit_group;" ::: "memory");
+        to = (to + 1) % STAGES;
     };
-    auto wait = [&]() {
+    auto wait = [&]() {  // until the oldest tiles under way are there, for all threads
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
     };
     float a[2][TM], b[2][TN];
-    auto fetch = [&](int stage, int k) {
+    auto fetch = [&](unsigned stage, int k) {  // what the next outer product multiplies
         for (int i = 0; i < TM; i += 4)
             FLOAT4(a[k % 2][i]) = FLOAT4(stages[stage].a[slice * DEPTH + k][ROW(i)]);
         for (int j = 0; j < TN; j += 4)
@@ -167,37 +179,37 @@ __device__ void multiply(float (&sum)[TM][TN], const float* A, const float* B, i
     };
 
     for (int stage = 0; stage < STAGES - 1; ++stage)
-        copy(stage, stage * BK);
+        copy(stage * BK);
     wait();
     fetch(0, 0);
-    int read = 0, write = STAGES - 1;
+    unsigned now = 0;
     for (int k0 = 0; k0 < K; k0 += BK) {
+        // region: outer_product
         #pragma unroll
         for (int k = 0; k < DEPTH; ++k) {
             if (k == DEPTH - 1) {
                 wait();
-                read = read == STAGES - 1 ? 0 : read + 1;
+                now = (now + 1) % STAGES;
             }
-            fetch(read, (k + 1) % DEPTH);
-            if (k == 0) {
-                copy(write, k0 + (STAGES - 1) * BK);
-                write = write == STAGES - 1 ? 0 : write + 1;
-            }
+            fetch(now, (k + 1) % DEPTH);
+            if (k == 0)
+                copy(k0 + (STAGES - 1) * BK);
             for (int i = 0; i < TM; ++i)
                 for (int n = 0; n < TN; ++n) {
                     int j = i % 2 ? TN - 1 - n : n;  // to and fro: a turn keeps its b
                     sum[i][j] += a[k % 2][i] * b[k % 2][j];
                 }
         }
+        // endregion
     }
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    asm volatile("cp.async.wait_all;" ::: "memory");  // none may land when the block is gone
 }
 // endregion
 
-// Whether rows of this many elements, a pitch apart, the first one at p, consist of float4.
-__device__ bool aligned(const float* p, int width, int pitch)
+// Whether rows, a pitch apart, the first one at p, all start on 16 bytes.
+__device__ bool aligned(const float* p, int pitch)
 {
-    return width % 4 == 0 && pitch % 4 == 0 && (size_t)p % 16 == 0;
+    return pitch % 4 == 0 && (size_t)p % 16 == 0;
 }
 
 __device__ void update(float& c, float x, float alpha, float beta)
@@ -276,8 +288,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         int thread = threadIdx.x;
         if (STREAM)  // what follows from it is computed anew for each tile, not kept in registers
             asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-        bool wide = (!TRANS_A || aligned(A, M, lda)) && (TRANS_B || aligned(B, N, ldb));
-        bool aligned_c = aligned(C, N, ldc);
+        bool aligned_c = N % 4 == 0 && aligned(C, ldc);
         int slice = SLICES > 1 ? thread / (THREADS / SLICES) : 0;
         int warp = thread / 32 - slice * (THREADS / SLICES / 32);
         int lane = thread % 32;
@@ -291,10 +302,12 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         const float* a = A + (TRANS_A ? (size_t)k * lda + now.row : (size_t)now.row * lda + k);
         const float* b = B + (TRANS_B ? (size_t)now.col * ldb + k : (size_t)k * ldb + now.col);
         float sum[TM][TN] = {};
-        if (wide)
-            multiply<4>(sum, a, b, depth, lda, ldb, M - now.row, N - now.col, row, col, slice);
+        bool inside = now.row + BM <= M && now.col + BN <= N &&
+                      (!TRANS_A || aligned(A, lda)) && (TRANS_B || aligned(B, ldb));
+        if (inside)
+            multiply<true>(sum, a, b, depth, lda, ldb, M - now.row, N - now.col, row, col, slice);
         else
-            multiply<1>(sum, a, b, depth, lda, ldb, M - now.row, N - now.col, row, col, slice);
+            multiply<false>(sum, a, b, depth, lda, ldb, M - now.row, N - now.col, row, col, slice);
         // endregion
 
         // region: store
@@ -375,14 +388,15 @@ reduce(int M, int N, int K, float alpha, const float* A, const float* B, float b
         return;
     float x = 0.0f;
     if (STREAM) {
-        long long from = (long long)tile * steps, to = from + steps;
-        int block = ((from + 1) * STREAM - 1) / begin(STREAM, M, N, K);  // the one with `from`
-        if (begin(block + 1, M, N, K) >= to)
+        long long from = (long long)tile * steps, all = begin(STREAM, M, N, K);
+        int block = ((from + 1) * STREAM - 1) / all;  // the one with the tile's first step,
+        int last = ((from + steps) * STREAM - 1) / all;  // and the one with its last
+        if (block == last)
             return;  // it has all of the tile
-        for (long long at = from; at < to; at = begin(++block, M, N, K)) {
-            bool later = begin(block, M, N, K) / steps < tile;
-            x += workspace[(size_t)(2 * block + later) * BM * BN + e];
-        }
+        x = workspace[(size_t)(2 * block + (begin(block, M, N, K) < from)) * BM * BN + e];
+        #pragma unroll 8
+        for (++block; block <= last; ++block)
+            x += workspace[(size_t)2 * block * BM * BN + e];
     } else {
         if (steps == 1)
             return;  // the last split has all of it

@@ -6,6 +6,8 @@ A module has the name of the function it defines; here the names are those of th
 from .banks import banks
 from .bars import bars
 from .coalescing import coalescing
+from .core_matrices import core_matrices
+from .errors import chains, errors
 from .explorer import explorer
 from .figure import PALETTE, Figure, from_matplotlib
 from .fragment import fragment
@@ -18,6 +20,11 @@ from .occupancy import occupancy
 from .outer_product import outer_product
 from .pipeline import pipeline
 from .plots import gflops, roofline
+from .ranks import ranks
+from .rasterisation import rasterisation
+from .rounds import rounds
+from .scaling import scaling
+from .search import search
 from .stalls import stalls
 from .stepper import Stepper, stepper
 from .swizzle import swizzle
@@ -32,7 +39,10 @@ __all__ = [
     "Stepper",
     "banks",
     "bars",
+    "chains",
     "coalescing",
+    "core_matrices",
+    "errors",
     "explorer",
     "fragment",
     "from_matplotlib",
@@ -46,7 +56,12 @@ __all__ = [
     "occupancy",
     "outer_product",
     "pipeline",
+    "ranks",
+    "rasterisation",
     "roofline",
+    "rounds",
+    "scaling",
+    "search",
     "stalls",
     "stepper",
     "swizzle",

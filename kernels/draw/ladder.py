@@ -66,7 +66,8 @@ def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -
     caption = f"Median, {origin}."
     if not whole:
         outlined = ", the outlined one the step before" if len(rates) > 1 else ""
-        share = f"{100 * rates[-1] / cublas:.2g}% of cuBLAS"
+        percent = 100 * rates[-1] / cublas
+        share = f"{percent:{'.2g' if percent < 100 else '.0f'}}% of cuBLAS"
         caption = f"The filled bar is this step, {share}{outlined}. {caption}"
     return Figure(
         svg.document(svg.NARROW, bottom + 18, *parts, scale=svg.LARGER),

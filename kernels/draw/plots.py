@@ -81,7 +81,7 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
     room = WIDTH - LETTER * max(len(label_of(name)) for name in ends)
     _log2_axis(ax, sizes, "M = N = K", most=max(2, int(room / TICK)))
     ax.set_xlim(sizes[0] / 1.2, sizes[-1])  # the labels stand right of the axes
-    high = max(peak for peak, _ in roofs.values())
+    high = max(*(peak for peak, _ in roofs.values()), *(r.tflops for r in drawn))
     log = 10 * min(r.tflops for r in ends.values()) < high
     _rate_axis(ax, min(r.tflops for r in drawn), high, log)
     labels = [(r.M, r.tflops, label_of(name), colours[name]) for name, r in ends.items()]

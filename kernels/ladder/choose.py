@@ -122,7 +122,7 @@ def modelled(
     that suit; None without any. Arguments are those of `choose`."""
     able = [
         one
-        for one in map(step, model.candidates(capability, multiprocessors))
+        for one in _named(model.candidates(capability, multiprocessors))
         if not one.broken(*shape, alpha, beta) and _suits(one, alignment, capability, forms)
     ]
     trans_a, trans_b = (bool(form & TRANSPOSED) for form in forms[:2])
@@ -131,6 +131,12 @@ def modelled(
         return model.predicted(one.label, *shape, trans_a, trans_b, alignment)
 
     return min(able, key=seconds, default=None)
+
+
+@functools.cache
+def _named(labels: tuple[str, ...]) -> tuple[Step, ...]:
+    """The steps of these labels, looked up once."""
+    return tuple(map(step, labels))
 
 
 def _faster(other: Step, best: Step, shape: tuple[int, int, int]) -> bool:

@@ -89,6 +89,15 @@ class Declared:
         return self.file.arguments
 
     @property
+    def options(self) -> list[str]:
+        """For the compiler."""
+        options = [f"-D{name}={value}" for name, value in self.defines.items()]
+        return options + [
+            re.sub(r"{(\w+)}", lambda found: str(self.defines[found[1]]), option)
+            for option in self.file.options
+        ]
+
+    @property
     def alignment(self) -> int:
         """Of A, B and C in memory: the number of bytes that must divide their addresses."""
         return self.file.alignment

@@ -16,7 +16,10 @@ on numbers:
                                    one; 5.0 when not given
     // tensor cores: yes           its arithmetic is not float32's; `sgemm` takes it when asked to
     // options: --use_fast_math    for the compiler; none when not given
-    // ptxas: -O1                  for its last stage, which makes machine code of PTX
+    // ptxas: -O{LEVEL}            for its last stage, which makes machine code of PTX; a define in
+                                   braces stands for its value
+    // machine code: reordered     the main loop's, after the compiler, where it is known how: see
+                                   `machine`
     // variant: PAD=1 BK=16        defines worth showing beside the defaults; any number of them
 """
 
@@ -37,11 +40,12 @@ from .launches import SIDES, SYMBOL, Launch
 
 DIRECTIVES = (
     *("block", "launch", "shared", "arguments", "workspace", "requires", "alignment"),
-    *("compute capability", "tensor cores", "options", "ptxas", "variant"),
+    *("compute capability", "tensor cores", "options", "ptxas", "machine code", "variant"),
 )
 REPEATED = ("launch", "requires", "variant")  # those that may stand there several times
 EXTRA = ("lda", "ldb", "ldc", "workspace")  # what kernels may take after C
 ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
+REORDERED = "reordered"
 TRANSPOSES = ("TRANS_A", "TRANS_B")  # whether A is stored as K x M, and B as N x K
 NONE = Expression("0")  # bytes
 SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
@@ -78,7 +82,8 @@ class Source:
     alignment: int  # in bytes
     compute_capability: Capability
     tensor_cores: bool
-    options: tuple[str, ...]  # for the compiler
+    options: tuple[str, ...]  # for the compiler; a define in braces stands for its value
+    reordered: bool  # the machine code of the main loop
     variants: tuple[dict[str, int], ...] = field(compare=False)  # the defines that each changes
     regions: Mapping[str, Code] = field(compare=False)  # the lines of each, dedented
     given: Mapping[str, Sequence[str]] = field(compare=False)  # directives not from the file
@@ -163,7 +168,9 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         once("alignment", _alignment, 4),
         once("compute capability", parse_capability, (5, 0)),
         once("tensor cores", _yes, False),
-        once("options", lambda value: tuple(value.split()), ()) + once("ptxas", _ptxas, ()),
+        once("options", lambda value: tuple(value.split()), ())
+        + once("ptxas", lambda value: _ptxas(value, defines), ()),
+        once("machine code", _machine_code, False),
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
         regions(path.name, text),
         given,
@@ -259,13 +266,22 @@ def _arguments(text: str) -> tuple[str, ...]:
     return names
 
 
-def _ptxas(text: str) -> tuple[str, ...]:
-    """As options of the compiler."""
+def _ptxas(text: str, defines: Mapping[str, int]) -> tuple[str, ...]:
+    """As options of the compiler, with defines in braces."""
     words = text.split()
+    for name in re.findall(r"{(.*?)}", text):
+        if name not in defines:
+            raise ValueError(f"{{{name}}} is no define of the file: {', '.join(defines)}")
     for word in words:
         if not word.startswith("-"):
             raise ValueError(f"an option of ptxas begins with '-', as -O1, not {word!r}")
     return tuple(f"--ptxas-options={word}" for word in words)
+
+
+def _machine_code(text: str) -> bool:
+    if text != REORDERED:
+        raise ValueError(f"it is {REORDERED!r} or the compiler's own, not {text!r}")
+    return True
 
 
 def _yes(text: str) -> bool:

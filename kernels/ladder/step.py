@@ -56,13 +56,11 @@ class Step(Declared):
     def kernels(self) -> dict[str, Kernel]:
         """All kernels of the file by name, compiled in one go; raises build.CompileError, and
         ValueError for one that takes other arguments than the header says."""
-        options = [f"-D{name}={value}" for name, value in self.defines.items()]
-        options += self.file.options
-        name = self.path.name.replace(" ", "_")
+        options, name = self.options, self.path.name.replace(" ", "_")
         names = [one.kernel for one in self.file.launches]
+        needs, reordered = self.compute_capability, self.file.reordered
         found = {
-            one: Kernel(self.source, one, options, name, self.compute_capability, names)
-            for one in names
+            one: Kernel(self.source, one, options, name, needs, names, reordered) for one in names
         }
         for one in found.values():
             if one.parameter_count != len(self.parameters):

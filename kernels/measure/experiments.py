@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..analysis import sass
+from ..machine import Plan, elf, instructions, main_loops, rewrite
+from ..machine.encoding import NO_SCOREBOARD, NOP, with_control
 from ..run import gpu
 from . import profiling
 from .bench import benchmark
@@ -31,10 +33,13 @@ class Experiment(NamedTuple):
 
 
 class Patched:
-    """A step whose machine code is rewritten; it runs on a GPU alone."""
+    """A step whose machine code is rewritten; it runs on a GPU alone. One that is `spoiled` lacks
+    a part on purpose, and its result is not looked at."""
 
-    def __init__(self, step: Any, name: str, patch: Callable[[bytes], bytes]):
-        self.step = step
+    def __init__(
+        self, step: Any, name: str, patch: Callable[[bytes], bytes], spoiled: bool = False
+    ):
+        self.step, self.spoiled = step, spoiled
         self.label = f"{step.label}, {name}"
         self.kernels = {one: Rewritten(kernel, patch) for one, kernel in step.kernels.items()}
         self.kernel = self.kernels[step.kernel.name]
@@ -76,6 +81,25 @@ def without_reuse(cubin: bytes) -> bytes:
     return cubin.replace(words.tobytes(), cleared.tobytes(), 1)
 
 
+def without(cubin: bytes, names: Sequence[str]) -> bytes:
+    """The same machine code with instructions of its main loops exchanged for NOPs: it computes
+    nothing of use, in the time that is left."""
+    code = instructions(cubin)
+    words = [i.word for i in code]
+    for part in main_loops(code):
+        for n in range(part.first, part.end):
+            if code[n].name in names:
+                control = code[n].control._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD)
+                words[n] = with_control(NOP, control)
+    return elf.with_words(cubin, words)
+
+
+def ordered(step: Any, **changes: Any) -> Patched:
+    """The step with its main loop reordered by another plan; its name is what is changed."""
+    name = " ".join(f"{key}={int(value)}" for key, value in changes.items())
+    return Patched(step, name, lambda _: rewrite(step.kernel.compiled(), Plan(**changes)))
+
+
 # ---------------------------------------------------------------------- the table
 
 LOOP_03 = "    for (int k = 0; k < K; ++k)"
@@ -89,7 +113,14 @@ ROWS_FIRST = (
     "    int row = blockIdx.y * BM + threadIdx.y;\n    int col = blockIdx.x * BN + threadIdx.x;\n"
 )
 TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "14 BUFFERS=1", "15")
+PARTS = {  # of a main loop
+    "loads": ("LDS",),
+    "copies": ("LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
+    "loads or copies": ("LDS", "LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
+}
 OPTIMISER = "--ptxas-options=-O1"
+TO_AND_FRO = "int j = i % 2 ? TN - 1 - n : n;  // to and fro: a turn keeps its b"
+EDGES = "    else\n        multiply<false>(sum, A, B, K, lda, ldb, rows, cols, row, col);\n"
 AHEAD_16 = """            if (k == BK - 1) {
                 wait();
                 now = (now + 1) % STAGES;
@@ -109,6 +140,10 @@ NOT_AHEAD_16 = """            if (k == 0) {
 """
 STALLS_SIZE = 4096  # where `kernels.stalls` are recorded
 BULK = Path(__file__).with_name("bulk_copies.cu")
+LATER_21 = (
+    "        if (thread >= 128 && k == 0)  // the second warpgroup\n            wait(&begun, 0);\n"
+)
+FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
 
 
 def _unrolled(step: Any, times: int, loop: str = LOOP_03) -> Any:
@@ -123,6 +158,10 @@ def _bounded(step: Any, name: str, blocks: int, old: str) -> Any:
 
 def _pairs(steps: Iterable[Any], change: Callable[[Any], Any]) -> list:
     return [one for step in steps for one in (step, change(step))]
+
+
+def _one_way(step: Any) -> Any:
+    return edited(step, "one way", (TO_AND_FRO, "int j = n;"))
 
 
 def _quickly(step: Any) -> Any:
@@ -222,6 +261,25 @@ TABLE: dict[str, Experiment] = {
             ),
         ],
     ),
+    "21 together": Experiment(
+        "What is gained by a second warpgroup that begins a chain later than the first?",
+        (1024, 4096),
+        lambda step: _pairs(
+            (step("21"), step("21 SPLITS=2"), step("21 EXACT=1")),
+            lambda one: edited(one, "together", (LATER_21, "")),
+        ),
+    ),
+    "21 sums": Experiment(
+        "What do sums of sums and carried errors cost, and chains of other lengths?",
+        (4096,),
+        lambda step: [
+            step("21"),
+            edited(step("21"), "one sum", (FLUSH_21, "if (false)")),
+            step("21 EXACT=1"),
+            step("21 BK=16 STAGES=8"),
+            step("21 BK=64 STAGES=2"),
+        ],
+    ),
     "reuse": Experiment(
         "How much do the operands that stay in the caches of the register banks save?",
         (4096,),
@@ -229,6 +287,29 @@ TABLE: dict[str, Experiment] = {
             map(step, ("12", "13", "14", "14 BUFFERS=1")),
             lambda one: Patched(one, "no reuse", without_reuse),
         ),
+    ),
+    "19 orders": Experiment(
+        "What of the new order of the main loop is worth how much?",
+        (4096,),
+        lambda step: [
+            step("17"),
+            edited(step("17"), "ptxas -O3", ptxas="-O3"),
+            Patched(step("17"), "no reuse", without_reuse),
+            step("19"),
+            ordered(step("19"), reuse=False),
+            ordered(step("19"), snake=False),
+            ordered(step("19"), by_rows=False),
+            ordered(step("19"), stay=0),
+            *(ordered(step("19"), load_gap=gap) for gap in (1, 4)),
+            ordered(step("19"), other_gap=4),
+            ordered(step("19"), barrier=0),
+            *(
+                Patched(
+                    step("19"), f"no {what}", lambda cubin, gone=names: without(cubin, gone), True
+                )
+                for what, names in PARTS.items()
+            ),
+        ],
     ),
     "ptxas -O1": Experiment(
         "What does ptxas make of each step at its first level of optimisation?",
@@ -263,8 +344,36 @@ TABLE: dict[str, Experiment] = {
             _bulk(step("17"), "bulk copies and no barrier", 1),
         ],
     ),
+    "17 thread tile": Experiment(
+        "How much does a thread gain that computes 8 x 16 sums, and how much a larger block?",
+        (4096,),
+        lambda step: [
+            step("17 BN=128 STAGES=4 TN=8 WN=64 BLOCKS=2"),
+            step("17 BN=128 STAGES=4 BLOCKS=2"),
+            step("17"),
+        ],
+    ),
+    "17 to and fro": Experiment(
+        "Is it the operand that a turn keeps, and at which level of the optimiser?",
+        (4096,),
+        lambda step: _pairs((step("17"), step("17 LEVEL=3")), _one_way),
+    ),
+    "17 rows of blocks": Experiment(
+        "Does it matter which blocks are on the GPU together?",
+        (4096, 8192),
+        lambda step: [step(f"17 GROUP={rows}") for rows in (1, 4, 16, 64)],
+    ),
+    "17 edges": Experiment(
+        "What does it cost whole tiles that the step can do others?",
+        (4096,),
+        lambda step: [step("17"), edited(step("17"), "whole tiles", (EDGES, ""))],
+    ),
+    "17 last wave": Experiment(
+        "How long does a wave take that is not full?",
+        tuple((4224, n, 4096) for n in (1024, 1280, 1536, 1792, 2048)),
+        lambda step: [step("17"), step("17 BN=128 STAGES=4 BLOCKS=2")],
+    ),
 }
-
 
 # ---------------------------------------------------------------------- running them
 

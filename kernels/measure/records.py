@@ -16,7 +16,8 @@ FOLDER = Path(__file__).parents[1] / "results"
 # in a folder for each GPU
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
-LATENCY, MODEL, SHAPES = "latency.json", "model.json", "shapes.json"
+LATENCY, MODEL, SHAPES, TUNE = "latency.json", "model.json", "shapes.json", "tune.json"
+ERRORS, PARALLEL = "errors.json", "parallel.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -111,6 +112,15 @@ class Results:
         there = ", ".join(f"{r.M} x {r.N} x {r.K}" for r in self.select(step)) or "nothing"
         raise ValueError(f"no record of {getattr(step, 'label', step)} at {size}; there is {there}")
 
+    def best(self, shape: int | tuple[int, int, int]) -> Record:
+        """The fastest step at a shape, of those that were timed most often: a search times what
+        is left in the end more often. Raises ValueError where nothing was measured."""
+        sides = (shape,) * 3 if isinstance(shape, int) else tuple(shape)
+        there = [r for r in self.records if (r.M, r.N, r.K) == sides and r.step != CUBLAS]
+        if not there:
+            raise ValueError(f"nothing was measured at {' x '.join(map(str, sides))}")
+        return min(there, key=lambda r: (-r.repeats, r.ms))
+
     def share_of_cublas(self, record: Record) -> float | None:
         """The record's TFLOPS over cuBLAS's at the same shape; None if that was not measured."""
         other = self.find(CUBLAS, (record.M, record.N, record.K))
@@ -164,9 +174,13 @@ class Results:
         return "\n".join([*lines, *(f"left out: {reason}" for reason in self.left_out)])
 
     def to_json(self) -> str:
+        """A record a line, without what is not known."""
         data = asdict(self)
         del data["recorded"]
-        return json.dumps(data, indent=1) + "\n"
+        known = ({k: v for k, v in one.items() if v is not None} for one in data["records"])
+        lines = ",\n".join(f"  {json.dumps(one)}" for one in known)
+        text = json.dumps(data | {"records": []}, indent=1)
+        return text.replace('"records": []', f'"records": [\n{lines}\n ]', 1) + "\n"
 
     def save(self, path: Path | str) -> None:
         """Write the results as JSON."""
@@ -181,7 +195,8 @@ class Results:
         """What `to_json` has written."""
         records = []
         for record in data["records"]:
-            throttle = None if record["throttle"] is None else tuple(record["throttle"])
+            throttle = record.get("throttle")
+            throttle = None if throttle is None else tuple(throttle)
             records.append(Record(**record | {"throttle": throttle}))
         values = data | {"records": tuple(records), "left_out": tuple(data["left_out"])}
         return cls(**values, recorded=True)
@@ -262,6 +277,25 @@ def experiments(gpu_name: str, folder: Path = FOLDER) -> dict[str, Results]:
     return {name: Results.read(one) for name, one in found["experiments"].items()}
 
 
+def tuned(gpu_name: str, folder: Path = FOLDER) -> Results:
+    """What a search of tiles has found on a GPU, such as "NVIDIA H200": see `measure.tune`.
+
+    A record for each candidate and shape, as everywhere: `kernels.step(record.step)` is the
+    candidate, `record.ms` its median, `record.repeats` how often it was timed; `best(shape)` is
+    the fastest. Raises ValueError if there is no such record."""
+    return Results.load(_recorded(gpu_name, TUNE, folder))
+
+
+def errors(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """How wrong products were on a GPU, such as "NVIDIA H200", in roundoffs of |A| |B|.
+
+    What `measure.errors` measured: {"errors": {kind: {K: {label: error}}}, "chains": {kind:
+    {length: error}}, "cases": rows with kind, shape and errors, "bits": SHA-256 of small products,
+    "spoilt": milliseconds, …}. Raises ValueError if there is no such record.
+    """
+    return _read(gpu_name, ERRORS, folder)
+
+
 def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
     return folder / slug(gpu_name) / name
 
@@ -283,6 +317,15 @@ def _recorded(gpu_name: str, name: str, folder: Path) -> Path:
     raise ValueError(
         f"nothing is recorded for {gpu_name!r}; recorded: " + (", ".join(known) or "nothing yet")
     )
+
+
+def parallel(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """What several GPUs did together, and one with the host's memory: see `parallel.record`.
+
+    {"1": …, "2": …, "4": …}, a section for each number of GPUs of the machine, with its provenance.
+    Raises ValueError if there is no such record.
+    """
+    return _read(gpu_name, PARALLEL, folder)
 
 
 def peers() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""cuBLAS's SGEMM in FP32, on row-major matrices: what the steps are measured against."""
+"""cuBLAS's SGEMM, on row-major matrices: what the steps are measured against."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import numpy as np
 
 from . import gpu
 
-_DEFAULT_MATH = 0  # FP32 products in FP32: tensor cores (TF32) need another mode
+_DEFAULT_MATH = 0  # FP32 products in FP32
+_TF32_MATH = 3  # in TF32, on tensor cores
 
 
-def sgemm(A: Any, B: Any, C: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
-    """C = alpha A B + beta C by cuBLAS, in FP32 and never TF32.
+def sgemm(
+    A: Any, B: Any, C: Any, alpha: float = 1.0, beta: float = 0.0, tf32: bool = False
+) -> None:
+    """C = alpha A B + beta C by cuBLAS, in FP32, and in TF32 only if asked.
 
     A (M, K), B (K, N) and C (M, N) are row-major float32 CuPy arrays; C is updated in place.
     cuBLAS is column-major, so it is asked for C^T = B^T A^T. Raises ValueError for other
@@ -35,7 +38,7 @@ def sgemm(A: Any, B: Any, C: Any, alpha: float = 1.0, beta: float = 0.0) -> None
     scalars = np.array([alpha, beta], np.float32)
     address = scalars.ctypes.data
     mode = cublas.getMathMode(handle)
-    cublas.setMathMode(handle, _DEFAULT_MATH)
+    cublas.setMathMode(handle, _TF32_MATH if tf32 else _DEFAULT_MATH)
     try:
         cublas.sgemm(
             handle,

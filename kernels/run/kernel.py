@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..instruments.findings import Finding, namer
 from ..instruments.parameters import parameters
 from ..instruments.sanitizer import sanitize
 from ..ptx.tensor_maps import memory_of
-from . import build, capability, gpu
+from . import build, capability, gpu, order
 from .arguments import converter, declared, place_of, require_apart
 from .limits import launch_size, require_shared
 from .progress import progress
@@ -34,7 +35,8 @@ class Kernel:
     A line `// compute capability: 9.0a` in the comment that opens the source says which GPUs the
     kernel needs (see `capability`), unless `needs` does; the interpreter runs it all the same.
     `names` are kernels of the source that are compiled in one go with this one: the same for each
-    of them, they are compiled once.
+    of them, they are compiled once. With `reordered`, the machine code of the main loop is put into
+    another order, where it is known how: see `unordered`.
 
     `__device__` variables keep their values from launch to launch, on each device and in the
     interpreter apart; `reset` gives them those of the source. Two Kernels share none.
@@ -48,6 +50,7 @@ class Kernel:
         filename: str = "kernel.cu",
         needs: capability.Capability | None = None,
         names: Sequence[str] = (),
+        reordered: bool = False,
     ):
         if isinstance(options, str):
             raise TypeError(f"options must be a list of strings: [{options!r}]")
@@ -56,6 +59,7 @@ class Kernel:
         self._names = tuple(names) or (name,)
         self.options = tuple(options)
         self.filename = filename
+        self.reordered = reordered
         self.needs = capability.needed(self.source, filename) if needs is None else needs
         built = self._build("compute_90")
         self.ptx = built.ptx
@@ -226,7 +230,16 @@ class Kernel:
 
         Raises ValueError for "compute_90" and the like, for which there is PTX alone.
         """
+        code = self.compiled(arch)
+        return order.reordered(code, arch)[0] if self.reordered else code
+
+    def compiled(self, arch: str = "sm_90") -> bytes:
+        """The same as the compiler has made it, whether the kernel is `reordered` or not."""
         return self._build(arch).machine_code
+
+    def unordered(self, arch: str = "sm_90") -> str | None:
+        """Why `cubin` is the compiler's own code though the kernel is `reordered`; None if not."""
+        return order.reordered(self.compiled(arch), arch)[1] if self.reordered else None
 
     def convert(self, args: Sequence[Any]) -> list[Any]:
         """Check `args` against the kernel's parameters, and convert the numbers.
@@ -306,7 +319,11 @@ class Kernel:
         number = gpu.current()
         found = self._loaded.get(number)
         if found is None:
-            found = self._loaded[number] = gpu.load(self.cubin(gpu.arch()), self.symbol)
+            arch = gpu.arch()
+            if reason := self.unordered(arch):
+                text = f"{self.filename}: the compiler's own code runs: {reason}"
+                warnings.warn(text, stacklevel=2)
+            found = self._loaded[number] = gpu.load(self.cubin(arch), self.symbol)
         return found
 
     def _on_gpu(

@@ -1,4 +1,4 @@
-"""A progress bar for runs of the interpreter that take long; nothing of it stays when they end."""
+"""A progress bar for what takes long, such as a run of the interpreter; nothing of it stays."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ PATIENCE = 2.0  # seconds before the bar appears
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A function to be told (blocks done, blocks in all); None where nobody would see the bar."""
+def progress(what: str, unit: str = "block") -> Iterator[Callable[[int, int], None] | None]:
+    """A function to be told (units done, units in all); None where nobody would see the bar."""
     if not watched():
         yield None
         return
@@ -27,7 +27,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
                 return
             from tqdm.auto import tqdm
 
-            bar = tqdm(total=total, initial=done, desc=what, unit="block", leave=False)
+            bar = tqdm(total=total, initial=done, desc=what, unit=unit, leave=False)
         bar.update(done - bar.n)
 
     try:

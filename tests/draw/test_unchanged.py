@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # as conftest.py does, for the c
 from drawn import LANE, access, made_pipeline, rounds, trace
 
 from kernels import draw, step
+from kernels.analysis import Descriptor
 from kernels.draw import (
     banks,
     bars,
@@ -302,6 +303,7 @@ PICTURES |= {
         f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", "register"
     ),
     "fragment, ldmatrix": lambda: draw.fragment("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+    "core matrices": lambda: draw.core_matrices(Descriptor(1024, 2048, 128), 64),
     "fragment, wgmma": lambda: draw.fragment(
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16", warp=3
     ),

@@ -32,7 +32,14 @@ VALUES = {
     **dict.fromkeys(("QUADS", "SPLIT", "CLUSTER", "STRIDED", "SWIZZLE", "TRANSPOSED"), FLAGS),
     **dict.fromkeys(("UNSIGNED", "HOIST", "SHIFTED", "TRANS_A", "TRANS_B"), FLAGS),
     "STAGES": (-1, 0, 1, 2, 3, 4, 5, 8),
+    "KIND": (-1, 0, 1, 2, 3),
+    "PARTS": (-1, 0, 1, 2, 3, 4),
+    "CHAIN": (-1, 0, 1, 8, 16, 24, 32, 64),
+    "FOLD": (-16, 0, 16, 24, 32, 100, 512),
+    "LEAST_K": (-1, 0, 1, 3, 8, 100),
+    **dict.fromkeys(("ALL", "EXACT"), FLAGS),
     "GROUP": (-1, 0, 1, 2, 3, 4, 8, 16),
+    "LEVEL": (-1, 0, 1, 2, 3, 4),
 }
 WORDS = "static assertion failed"
 

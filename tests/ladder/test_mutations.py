@@ -26,6 +26,7 @@ OUTSIDE = {"wrong", "out of bounds"}
 UNWRITTEN = {"wrong", "uninitialised"}
 MISALIGNED = {"wrong", "misaligned"}
 EARLY = {"wrong", "asynchronous copy"}
+UNDER_WAY = {"race", "asynchronous copy"}
 
 BARRIER = "        __syncthreads();\n"
 LOADED = f"{BARRIER}        // endregion\n\n        // region: "  # the first barrier of a loop
@@ -231,6 +232,91 @@ MUTATIONS = {
             OUTSIDE,
         ),
         ("a turn that skips an element", "TN - 1 - n : n", "TN - 2 - n : n", WRONG),
+    ],
+    "20_tensor_cores BM=64 BN=64 WM=32 WN=32": [
+        (
+            "the barrier of the loop dropped",
+            f"{BARRIER}        copy(k + STAGES - 1);",
+            "        copy(k + STAGES - 1);",
+            RACE,
+        ),
+        ("a copy not waited for", '"n"(STAGES - 2)', '"n"(STAGES - 1)', UNDER_WAY),
+        (
+            "a stage filled too soon",
+            "copy(k + STAGES - 1)",
+            "copy(k + STAGES)",
+            UNDER_WAY | {"uninitialised"},
+        ),
+        ("the smallest products left out", ": PARTS)  //", ": PARTS - 1)  //", WRONG),
+        ("a part meets another", "part_b[order - p]", "part_b[p]", WRONG),
+        (
+            "chains go on",
+            "float chain[WN / 8][4] = {};",
+            "float (&chain)[WN / 8][4] = sum[i];",
+            WRONG,
+        ),
+        ("rows of a fragment confused", "lane / 16 * 8 + lane % 8", "lane % 16", WRONG),
+        (
+            "the guard of rows of A dropped",
+            "row(e) < rows ? depth - k - i : 0",
+            "depth - k - i",
+            OUTSIDE,
+        ),
+        (
+            "the guard of columns of B dropped",
+            "row(e) < rows && k + i < depth",
+            "k + i < depth",
+            OUTSIDE,
+        ),
+        ("the guard of columns of C dropped", "if (i < M && j < N)", "if (i < M)", OUTSIDE | CLASH),
+    ],
+    "21_warpgroups STAGES=2": [
+        (
+            "copies not waited for",
+            "        wait(&full[k % STAGES], k / STAGES % 2);\n",
+            "",
+            {"wrong", "asynchronous copy", "barrier"},
+        ),
+        (
+            "a stage filled again while it is read",
+            "            wait(&empty[(k - 1) % STAGES], (k - 1) / STAGES % 2);\n",
+            "",
+            {"race", "asynchronous copy"},
+        ),
+        (
+            "a warp that has read its flags after one lane has said so",
+            "        __syncwarp();\n",
+            "",
+            RACE,
+        ),
+        (
+            "sums not fenced from the tensor cores",
+            "        wgmma_fence();\n",
+            "",
+            {"tensor core registers"},
+        ),
+        (
+            "sums not waited for",
+            "        wgmma_wait();\n",
+            "",
+            {"race", "tensor core registers"},
+        ),
+        ("units of a row too near", "next_unit = rows", "next_unit = rows / 2", WRONG),
+        ("the zero fill along K dropped", "row < rows && k + i < K", "row < rows", OUTSIDE),
+    ],
+    "21_warpgroups SPLITS=2": [
+        (
+            "sums sent to a block that still multiplies",
+            "        float* received = (float*)stages;\n        cluster_sync();\n",
+            "        float* received = (float*)stages;\n",
+            {"race", "asynchronous copy", "out of bounds"},
+        ),
+        (
+            "sums added before they have come",
+            "unsafe);\n        cluster_sync();\n",
+            "unsafe);\n",
+            {"race", "out of bounds"},
+        ),
     ],
 }
 

@@ -206,8 +206,11 @@ def test_a_timed_launch_is_all_of_them(monkeypatch, label):
     simulated, one = Gpu(monkeypatch), several(label)
     A, B, C = inputs(33, 41, 29)
     stored = {"A": A, "B": B}
-    launch = bench._launch_of(
-        one, lambda name, t: np.ascontiguousarray(stored[name].T).T if t else stored[name], C
+    launch = bench.launch_of(
+        one,
+        bench.loaded_of(one),
+        lambda name, t: np.ascontiguousarray(stored[name].T).T if t else stored[name],
+        C,
     )
     for _ in range(2):
         launch()

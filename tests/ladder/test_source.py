@@ -26,6 +26,11 @@ def test_defaults_of_the_directives():
     assert bare.defines == {"BM": 16, "BN": 8}
 
 
+def test_machine_code():
+    text = BARE.replace("// block", "// machine code: reordered\n// block")
+    assert read(text).reordered and not read(BARE).reordered
+
+
 @pytest.mark.parametrize(
     "text, found", [("8.6", (8, 6)), ("9.0", (9, 0)), ("8", (8, 0)), ("9.0a", (9, 0, "a"))]
 )
@@ -54,6 +59,7 @@ def test_compute_capability(text, found):
     ("tensor cores: no", ":3: tensor cores: it is 'yes', or the line is left out, not 'no'"),
     ("variant: BM=-1", ":3: variant: BM is a size, 1 at least, not -1"),
     ("block: 64", ":4: a second line 'block:'"),
+    ("machine code: faster", ":3: machine code: it is 'reordered' or the compiler's own, not 'fa"),
 ])  # fmt: skip
 def test_wrong_directives_name_file_and_line(line, message):
     with pytest.raises(ValueError, match=r"^07_it\.cu" + message):

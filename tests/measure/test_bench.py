@@ -242,7 +242,7 @@ def test_sixteen_rows_and_columns_from_everywhere_are_compared_with_float64(monk
     monkeypatch.setattr(bench, "assert_close", lambda *parts: seen.append(parts))
     for M, N, K in ((200, 150, 7), (5, 40, 3)):
         A, B, _ = bench.inputs(M, N, K)
-        bench._require_product(A @ B, A @ B, A, B)
+        bench.require_product(A @ B, A @ B, A, B)
         C, rows, columns = seen.pop()
         of_row = [int(np.flatnonzero((A == row).all(1))[0]) for row in rows]
         of_column = [int(np.flatnonzero((B.T == column).all(1))[0]) for column in columns.T]
@@ -259,10 +259,10 @@ def test_what_differs_from_cublas_by_more_than_the_bound_is_wrong():
     C[40, 21] += 0.9 * bound
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bench, "assert_close", lambda *parts: None)
-        bench._require_product(C, A @ B, A, B)
+        bench.require_product(C, A @ B, A, B)
         C[40, 21] += 0.3 * bound
         with pytest.raises(CheckError, match=r"C\[40, 21\] is .*; 1 of 3072 elements are wrong"):
-            bench._require_product(C, A @ B, A, B)
+            bench.require_product(C, A @ B, A, B)
 
 
 def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
@@ -349,7 +349,7 @@ def test_the_check_allows_another_order_of_summation():
     A, B, _ = bench.inputs(100, 90, 300)
     backwards = np.ascontiguousarray(A[:, ::-1]) @ np.ascontiguousarray(B[::-1])
     assert (backwards != A @ B).any()
-    bench._require_product(backwards, A @ B, A, B)
+    bench.require_product(backwards, A @ B, A, B)
 
 
 def test_an_element_that_is_not_written_is_found(simulated, monkeypatch):
@@ -436,7 +436,7 @@ def test_a_matrix_that_no_step_can_index_is_left_out(simulated, monkeypatch):
     def ones(M, N, K):
         return np.ones((M, K), np.float32), np.ones((K, N), np.float32), None
 
-    monkeypatch.setattr(bench, "_require_product", lambda *args: None)
+    monkeypatch.setattr(bench, "require_product", lambda *args: None)
     real = kernels.step(3)
     found = run([real], [(65535 * 16 + 1, 1, 1)])
     assert [r.step for r in found.records] == ["cublas"]

@@ -1,0 +1,74 @@
+"""Spaces of tiles: which defines of a step `python -m kernels tune` tries, and what must hold of
+them. What a step's `static_assert`s refuse, or no thread has the registers for, need not be said
+here: `tune` leaves that out. Here is said what is not worth a try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from .expressions import Expression
+from .step import Step, step
+
+
+class Space(NamedTuple):
+    """The values of each define, and expressions on them that hold of what is tried."""
+
+    values: Mapping[str, tuple[int, ...]]
+    holds: tuple[str, ...]
+
+
+TILES = {
+    "TM": (4, 8, 16),
+    "TN": (4, 8, 16),
+    "WM": (16, 32, 64, 128),
+    "WN": (16, 32, 64, 128),
+    "BM": (32, 64, 128, 256),
+    "BN": (32, 64, 128, 256),
+    "BLOCKS": (1, 2, 4, 8),
+}
+SHAPES = (
+    "WM * WN == 32 * TM * TN",  # a warp has 32 lanes
+    "BM % WM == 0 and BN % WN == 0",
+    # long tiles read more for the same products
+    "TM <= 2 * TN and TN <= 2 * TM and TM * TN < 256",
+    "TM <= TN or TM * TN >= 64",
+    "WM <= 4 * WN and WN <= 4 * WM",
+    "BM <= 4 * BN and BN <= 4 * BM",
+    "BM * BN // (TM * TN) >= 64 and BM * BN // (TM * TN) <= 256",  # threads of a block
+    # 512 threads of an SM can have 128 registers each, and 256 can have 255
+    "BLOCKS * BM * BN // (TM * TN) == max(256, min(512, 32768 // (TM * TN)))",
+)
+
+SPACES = {
+    "17_tile_space": Space(
+        TILES | {"BK": (8, 16), "STAGES": (3, 4, 8), "GROUP": (1, 16), "LEVEL": (1, 3)},
+        (
+            *SHAPES,
+            # one at a time is other than usual
+            "(BK != 8) + (STAGES != 4) + (GROUP != 16) + (LEVEL != 1) <= 1",
+        ),
+    ),
+}
+
+
+def points(space: Space) -> list[dict[str, int]]:
+    """All choices of values of which everything holds."""
+    holds = [Expression(text, tuple(space.values)) for text in space.holds]
+    found: list[dict[str, int]] = [{}]
+    for name, values in space.values.items():
+        found = [point | {name: value} for point in found for value in values]
+        known = [one for one in holds if set(one.names) <= set(found[0])] if found else []
+        holds = [one for one in holds if one not in known]
+        found = [point for point in found if all(one(point) for one in known)]
+    return found
+
+
+def candidates(name: str) -> tuple[Step, ...]:
+    """The steps of the space of the step of this name, its defaults first. Raises ValueError where
+    no space is declared."""
+    one = step(name)
+    if one.id not in SPACES:
+        raise ValueError(f"{one.id} declares no space to search; {', '.join(SPACES)} do")
+    every = (one.define(**point) for point in points(SPACES[one.id]))
+    return tuple({each.label: each for each in (one, *every)}.values())

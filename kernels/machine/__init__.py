@@ -1,0 +1,25 @@
+"""Machine code of compute capability 9.0: read, reordered, and proved to do what it did.
+
+`decode` says what an instruction reads and writes, `hazards` what the hardware leaves to the
+compiler, `shape` finds the outer products of a loop, `schedule` their new order, `rewrite` makes
+it, and `prove` lets nothing pass that is not equal. It needs neither a GPU nor a tool of NVIDIA's.
+"""
+
+from .decode import Instruction, Unknown, instructions
+from .prove import Different, prove
+from .rewrite import ARCHITECTURE, main_loops, rewrite
+from .schedule import Plan
+from .shape import Refused
+
+__all__ = [
+    "ARCHITECTURE",
+    "Different",
+    "Instruction",
+    "Plan",
+    "Refused",
+    "Unknown",
+    "instructions",
+    "main_loops",
+    "prove",
+    "rewrite",
+]

@@ -1,0 +1,100 @@
+"""A cubin is an ELF file: its sections, its code, and how many registers it asks for."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+EXECUTABLE = 4  # the flag of a section
+INSTRUCTION_BYTES = 16
+RELOCATIONS = (4, 9)  # types of sections
+INFO = 0x70000000  # the type of the sections that describe kernels
+REGCOUNT = 0x2F  # an attribute there: how many registers a thread of a kernel gets
+FOUR_BYTES = 4  # the format of an attribute with a size before its value
+
+
+class Section(NamedTuple):
+    header: int  # where its header is in the file
+    kind: int
+    flags: int
+    start: int
+    size: int
+    info: int
+
+
+def sections(cubin: bytes) -> list[Section]:
+    (table,) = struct.unpack_from("<Q", cubin, 40)
+    size, count = struct.unpack_from("<2H", cubin, 58)
+    found = []
+    for at in range(table, table + count * size, size):
+        _, kind, flags, _, start, length, _, info = struct.unpack_from("<IIQQQQII", cubin, at)
+        found.append(Section(at, kind, flags, start, length, info))
+    return found
+
+
+def code_section(cubin: bytes) -> Section:
+    """The section with the code of the cubin's one kernel. Raises ValueError for none or more."""
+    found = [one for one in sections(cubin) if one.flags & EXECUTABLE]
+    if len(found) != 1:
+        raise ValueError(f"a cubin with one kernel is wanted, not with {len(found)}")
+    return found[0]
+
+
+def relocated(cubin: bytes) -> bool:
+    """Whether the loader writes addresses into the code."""
+    code_number = sections(cubin).index(code_section(cubin))
+    tables = (one for one in sections(cubin) if one.kind in RELOCATIONS and one.size)
+    return any(one.info == code_number for one in tables)
+
+
+def code(cubin: bytes) -> bytes:
+    start, size = code_section(cubin)[3:5]
+    return cubin[start : start + size]
+
+
+def words(cubin: bytes) -> list[int]:
+    """The instructions, 128 bits each."""
+    held = code(cubin)
+    return [
+        int.from_bytes(held[n : n + INSTRUCTION_BYTES], "little")
+        for n in range(0, len(held), INSTRUCTION_BYTES)
+    ]
+
+
+def with_words(cubin: bytes, new: Sequence[int]) -> bytes:
+    """The cubin with other instructions, as many as before."""
+    section = code_section(cubin)
+    held = b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in new)
+    if len(held) != section.size:
+        raise ValueError(f"{len(held)} bytes of code do not fit into {section.size}")
+    return cubin[: section.start] + held + cubin[section.start + section.size :]
+
+
+def outside(cubin: bytes) -> bytes:
+    """All of the cubin but its code and the number of registers."""
+    section = code_section(cubin)
+    plain = with_registers(cubin, 0)
+    return plain[: section.start] + plain[section.start + section.size :]
+
+
+def registers(cubin: bytes) -> int:
+    """How many registers a thread of the cubin's one kernel gets."""
+    (at,) = _register_counts(cubin)
+    return int(struct.unpack_from("<I", cubin, at)[0])
+
+
+def with_registers(cubin: bytes, count: int) -> bytes:
+    (at,) = _register_counts(cubin)
+    return cubin[:at] + struct.pack("<I", count) + cubin[at + 4 :]
+
+
+def _register_counts(cubin: bytes) -> Iterator[int]:
+    """Where the attribute's values stand, one for each kernel."""
+    for section in sections(cubin):
+        at, end = section.start, section.start + section.size
+        while section.kind == INFO and at < end:
+            form, attribute, size = struct.unpack_from("<BBH", cubin, at)
+            if form == FOUR_BYTES and attribute == REGCOUNT:
+                yield at + 8  # after the header and the kernel's symbol
+            at += 4 + (size if form == FOUR_BYTES else 0)

@@ -1,0 +1,75 @@
+"""The 128 bits of an instruction of compute capability 9.0: which bits are what.
+
+NVIDIA does not document them; they were read off against nvdisasm 13. The low 105 bits say what is
+done, to which registers; the others are for the scheduler, which has no interlocks for what takes a
+known time: the compiler writes down how long to wait, and for what.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+BITS = 128
+CONTROL_SHIFT, CONTROL_BITS = 105, 21
+SCOREBOARDS = 6
+NO_SCOREBOARD = 7
+
+NOP = 0x000FC000000000000000000000007918
+
+R0, P0, UR0, UP0 = 0, 1000, 2000, 3000  # where the numbers of each kind of register begin
+RZ, PT, URZ = 255, 7, 63  # the registers that hold 0, or true
+ZERO = -1  # the place that RZ and URZ name
+PLACES = (
+    *range(R0, R0 + RZ),
+    *range(P0, P0 + PT),
+    *range(UR0, UR0 + URZ),
+    *range(UP0, UP0 + PT),
+)
+
+
+class Control(NamedTuple):
+    """What the scheduler is told: to issue the next instruction of the warp `stall` cycles later;
+    to prefer this warp or, with `switch`, to look at others; which scoreboard to raise until the
+    result is there (`write`) or the operands have been read (`read`), 7 for none; for which
+    scoreboards to wait before this instruction; which operands to keep in the reuse caches."""
+
+    stall: int
+    stay: int
+    write: int
+    read: int
+    wait: int
+    reuse: int
+
+
+def field(word: int, shift: int, bits: int) -> int:
+    return word >> shift & ((1 << bits) - 1)
+
+
+def with_field(word: int, shift: int, bits: int, value: int) -> int:
+    return word & ~(((1 << bits) - 1) << shift) | value << shift
+
+
+def control(word: int) -> Control:
+    return Control(
+        field(word, 105, 4),
+        field(word, 109, 1),
+        field(word, 110, 3),
+        field(word, 113, 3),
+        field(word, 116, 6),
+        field(word, 122, 4),
+    )
+
+
+def with_control(word: int, c: Control) -> int:
+    bits = c.stall | c.stay << 4 | c.write << 5 | c.read << 8 | c.wait << 11 | c.reuse << 17
+    return with_field(word, CONTROL_SHIFT, CONTROL_BITS, bits)
+
+
+def name(place: int) -> str:
+    """A register as NVIDIA's tools write it."""
+    if place == ZERO:
+        return "RZ"
+    for first, letters in ((UP0, "UP"), (UR0, "UR"), (P0, "P")):
+        if place >= first:
+            return f"{letters}{place - first}"
+    return f"R{place}"

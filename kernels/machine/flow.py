@@ -1,0 +1,85 @@
+"""Basic blocks of machine code, and where a branch goes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .decode import Instruction
+from .encoding import ZERO, field
+
+
+@dataclass(frozen=True)
+class Block:
+    first: int
+    end: int  # the instruction after the last
+    successors: tuple[int, ...]  # the first instruction of each block that may come next
+
+
+def distance(word: int) -> int:
+    """How far a branch goes, in instructions after it; the field counts units of 4 bytes."""
+    high = field(word, 32, 32)
+    return ((high - (high >> 31 << 32)) * 256 + field(word, 16, 8) * 4) // 16
+
+
+def target(n: int, i: Instruction) -> int:
+    """Where instruction `n`, a BRA, goes."""
+    return n + 1 + distance(i.word)
+
+
+def conditional(i: Instruction) -> bool:
+    return i.guard is not None or (ZERO,) not in i.reads
+
+
+def blocks(code: Sequence[Instruction]) -> dict[int, Block]:
+    """Those that can be reached from the first instruction, by their first."""
+    leaders = {0, len(code)}
+    for n, i in enumerate(code):
+        if i.name == "BRA":
+            leaders |= {target(n, i), n + 1}
+        elif i.name == "EXIT":
+            leaders.add(n + 1)
+    ends = sorted(leaders)
+    found: dict[int, Block] = {}
+    todo = [0]
+    while todo:
+        first = todo.pop()
+        if first in found or first >= len(code):
+            continue
+        end = next(e for e in ends if e > first)
+        found[first] = Block(first, end, _successors(code, end - 1))
+        todo += found[first].successors
+    return found
+
+
+def _successors(code: Sequence[Instruction], last: int) -> tuple[int, ...]:
+    i = code[last]
+    if i.name == "BRA":
+        return (target(last, i), last + 1) if conditional(i) else (target(last, i),)
+    if i.name == "EXIT" and not conditional(i):
+        return ()
+    return (last + 1,)
+
+
+@functools.lru_cache(1)
+def live(code: tuple[Instruction, ...]) -> dict[int, frozenset[int]]:
+    """The registers that each block, or what comes after it, reads before it writes them."""
+    parts = blocks(code)
+    read: dict[int, set[int]] = {}
+    written: dict[int, set[int]] = {}
+    for first, part in parts.items():
+        reads, writes = read.setdefault(first, set()), written.setdefault(first, set())
+        for i in code[part.first : part.end]:
+            reads |= (i.places_read | (set(i.writes) if i.guard else set())) - writes
+            writes |= set() if i.guard else set(i.writes)
+    found = {first: frozenset(read[first]) for first in parts}
+    changed = True
+    while changed:
+        changed = False
+        for first, part in parts.items():
+            after = frozenset().union(*(found[one] for one in part.successors))
+            new = found[first] | (after - written[first])
+            changed |= new != found[first]
+            found[first] = new
+    return found

@@ -1,0 +1,274 @@
+"""What the hardware does not check: is every register read after it has been written, and written
+after it has been read?
+
+A warp issues its instructions in order, and nothing but the control bits holds them back. What
+takes a fixed time is followed by `stall` cycles enough; what takes as long as it takes raises a
+scoreboard, for which the next user waits. The least distances here are those that the compiler
+leaves in the kernels of this book, and the compiler's own code has no findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field as dataclass_field
+from typing import NamedTuple
+
+from . import flow
+from .decode import Instruction
+from .encoding import NO_SCOREBOARD, P0, SCOREBOARDS, UR0, ZERO, name
+
+FIXED = {"alu", "wide", "uniform"}  # the kinds that take a known time
+FMA = {"FFMA", "FMUL", "IMAD"}
+IN_ORDER = ("LDS", "S2UR")  # whose results come in the order of the code
+COMMIT = "LDGDEPBAR"  # which ends a group of copies
+FORGET = 20  # cycles after which all that takes a fixed time is done
+RAISED = 2  # cycles from raising a scoreboard to the instruction that waits for it
+STALLS = {"BRA": 5, "EXIT": 5, "BSYNC": 5, "DEPBAR": 4}  # the least after these; else 1
+LATER = 2  # IMAD.WIDE reads the upper half of its addend, and writes its lower half, so far apart
+
+# Cycles from issue to issue, by the unit that writes and the one that reads. What no kernel of this
+# book has shown takes UNSEEN.
+REGISTERS = {
+    ("alu", "alu"): 4,
+    ("alu", "variable"): 4,
+    ("alu", "R2UR"): 4,
+    ("alu", "fma"): 5,
+    ("alu", "memory"): 5,
+    ("fma", "fma"): 4,
+    ("fma", "alu"): 5,
+    ("fma", "memory"): 5,
+    ("fma", "R2UR"): 5,
+    ("HFMA2.MMA", "alu"): 10,
+    ("HFMA2.MMA", "fma"): 10,
+}
+PREDICATES = {("alu", "alu"): 4, ("alu", "memory"): 13, ("alu", "control"): 13}
+UNIFORM = {
+    ("uniform", "uniform"): 4,
+    ("UMOV", "uniform"): 2,
+    ("uniform", "alu"): 6,
+    ("uniform", "fma"): 6,
+    ("UMOV", "alu"): 6,
+    ("UMOV", "fma"): 6,
+    ("uniform", "memory"): 9,
+    ("uniform", "variable"): 9,
+    ("UMOV", "memory"): 9,
+    ("ULDC", "memory"): 12,
+    ("ULDC", "alu"): 2,
+    ("ULDC", "fma"): 2,
+    ("ULDC", "uniform"): 2,  # hardware waits for it
+    ("R2UR", "alu"): 13,
+    ("R2UR", "uniform"): 13,
+    ("R2UR", "variable"): 13,
+}
+GUARDS = {"alu": 13, "uniform": 11}  # from what writes a predicate to what it guards
+UNSEEN = 16
+OVERTAKES = {  # from what writes first to what writes then
+    ("alu", "alu"): 1,
+    ("fma", "alu"): 2,
+    ("HFMA2.MMA", "alu"): 6,
+    ("HFMA2.MMA", "fma"): 6,
+}
+
+
+def unit(i: Instruction) -> str:
+    if i.name in ("HFMA2.MMA", "UMOV", "ULDC", "R2UR"):
+        return i.name
+    return "fma" if i.name in FMA or i.kind == "wide" else i.kind
+
+
+def needed(writer: Instruction, place: int, reader: Instruction) -> int:
+    """How many cycles after `writer` an instruction that reads `place` may be issued."""
+    source, use = unit(writer), unit(reader)
+    if reader.guard and reader.guard[0] == place:
+        return GUARDS.get(source, UNSEEN)
+    if place >= UR0:
+        return UNIFORM.get((source, "uniform" if use in ("UMOV", "ULDC") else use), UNSEEN)
+    if place >= P0:
+        return PREDICATES.get((source, use), UNSEEN)
+    cycles = REGISTERS.get((source, use), UNSEEN)
+    lower = writer.name == "IMAD.WIDE" and place == writer.writes[0] and use == "alu"
+    upper = reader.kind == "wide" and all(place not in o or o[0] != place for o in reader.reads)
+    return cycles - LATER if lower or (upper and source == "alu") else cycles
+
+
+class Pending(NamedTuple):
+    """That an instruction has not written or not read a place yet."""
+
+    place: int
+    what: str
+    by: Instruction
+
+
+@dataclass
+class State:
+    """What is under way: how many cycles ago which instruction wrote a place; for what takes as
+    long as it takes, the scoreboards any of which tells that it is over; how many cycles ago each
+    scoreboard was raised."""
+
+    written: dict[tuple[int, Instruction], int] = dataclass_field(default_factory=dict)
+    pending: dict[Pending, frozenset[int]] = dataclass_field(default_factory=dict)
+    raised: dict[int, int] = dataclass_field(default_factory=dict)
+
+    def copy(self) -> State:
+        return State(dict(self.written), dict(self.pending), dict(self.raised))
+
+    def join(self, other: State) -> bool:
+        """Takes in what may be under way on another path too; whether that is new."""
+        before = self.copy()
+        for writer, age in other.written.items():
+            self.written[writer] = min(age, self.written.get(writer, age))
+        for board, age in other.raised.items():
+            self.raised[board] = min(age, self.raised.get(board, age))
+        for key, boards in other.pending.items():
+            self.pending[key] = boards & self.pending.get(key, boards)
+        return self != before
+
+    def age(self, cycles: int) -> None:
+        self.written = {k: n + cycles for k, n in self.written.items() if n + cycles < FORGET}
+        self.raised = {k: n + cycles for k, n in self.raised.items() if n + cycles < FORGET}
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """What is wrong with issuing an instruction now, and the remedies: to wait for one of these
+    scoreboards, or to issue it so many cycles later."""
+
+    text: str
+    boards: frozenset[int] = frozenset()
+    cycles: int = 0
+
+
+def findings(code: Sequence[Instruction]) -> list[str]:
+    """A line for each hazard, in the order of the code."""
+    parts = flow.blocks(code)
+    found: list[str] = []
+    for first, state in sorted(entries(code, parts).items()):
+        for n in range(first, parts[first].end):
+            found += [f"{n}: {code[n].name} {hazard.text}" for hazard in step(state, code[n])]
+    return found + counted(code) + reuse(code, parts.values())
+
+
+def entries(code: Sequence[Instruction], parts: Mapping[int, flow.Block]) -> dict[int, State]:
+    """What may be under way when each block begins."""
+    found = {0: State()}
+    todo = [0]
+    while todo:
+        part = parts[todo.pop()]
+        state = found[part.first].copy()
+        for i in code[part.first : part.end]:
+            step(state, i)
+        for successor in part.successors:
+            if successor not in found:
+                found[successor] = state.copy()
+                todo.append(successor)
+            elif found[successor].join(state):
+                todo.append(successor)
+    return found
+
+
+def step(state: State, i: Instruction) -> list[Hazard]:
+    """Issue an instruction: what is wrong with that, and the state after it."""
+    waited = {n for n in range(SCOREBOARDS) if i.control.wait >> n & 1}
+    found = [
+        Hazard(f"waits for scoreboard {n} too soon after it was raised", cycles=RAISED - age)
+        for n, age in state.raised.items()
+        if n in waited and age < RAISED
+    ]
+    if i.control.stall < STALLS.get(i.name, 1):
+        found.append(Hazard(f"stalls {i.control.stall} cycles, fewer than it takes"))
+    if waited:
+        state.pending = {k: boards for k, boards in state.pending.items() if not boards & waited}
+    if not i.never:
+        found += early(state, i)
+        _begin(state, i)
+    state.age(i.control.stall)
+    return found
+
+
+def early(state: State, i: Instruction) -> list[Hazard]:
+    """What an instruction reads or writes that another has not done with."""
+    found = []
+    for (place, writer), age in state.written.items():
+        if place in i.places_read and (lacking := needed(writer, place, i) - age) > 0:
+            text = f"reads {name(place)} {age} cycles after {writer.name} was issued"
+            found.append(Hazard(text, cycles=lacking))
+        if place in i.writes and (lacking := OVERTAKES.get((unit(writer), unit(i)), 0) - age) > 0:
+            found.append(Hazard(f"writes {name(place)} before {writer.name} has", cycles=lacking))
+    for (place, what, by), boards in state.pending.items():
+        if what == "write" and (place in i.places_read or place in i.writes):
+            text = f"touches {name(place)}, which {by.name} has not written yet"
+            found.append(Hazard(text, boards))
+        if what == "read" and place in i.writes and not (by.kind == i.kind == "memory"):
+            found.append(Hazard(f"writes {name(place)}, which {by.name} has not read yet", boards))
+    return found
+
+
+def _begin(state: State, i: Instruction) -> None:
+    if i.kind == "control":
+        return
+    if i.kind in FIXED:
+        for place, writer in list(state.written):
+            if place in i.writes:
+                del state.written[place, writer]
+        for place in i.writes:
+            state.written[place, i] = 0
+        return
+    boards = {"write": i.control.write, "read": i.control.read}
+    raised = {name: frozenset({n} - {NO_SCOREBOARD}) for name, n in boards.items()}
+    for n in raised["write"] | raised["read"]:
+        state.raised[n] = 0
+    both = raised["read"] | raised["write"]
+    for key in state.pending:  # what one signals, those before it in its queue have done, too
+        if key.what == "read" and key.by.kind == i.kind == "memory":
+            state.pending[key] |= both
+        elif key.what == "write" and key.by.name == i.name in IN_ORDER:
+            state.pending[key] |= raised["write"]
+    for place in i.writes:
+        state.pending[Pending(place, "write", i)] = raised["write"]
+    for place in i.places_read:
+        if place < P0:  # predicates and uniform registers are read at issue
+            state.pending[Pending(place, "read", i)] = both
+
+
+def counted(code: Sequence[Instruction]) -> list[str]:
+    """The scoreboard that counts groups of copies counts nothing else."""
+    boards = {i.control.write for i in code if i.name == COMMIT}
+    return [
+        f"{n}: {i.name} raises the scoreboard that counts copies"
+        for n, i in enumerate(code)
+        if i.name != COMMIT and boards & {i.control.write, i.control.read} - {NO_SCOREBOARD}
+    ]
+
+
+def reuse(code: Sequence[Instruction], parts: Iterable[flow.Block]) -> list[str]:
+    """An operand that stays in its reuse cache must be what the next user of that cache reads, in
+    the same basic block, and the register must still hold it."""
+    found = []
+    for part in parts:
+        for n in range(part.first, part.end):
+            for slot in range(4):
+                if code[n].control.reuse >> slot & 1:
+                    text = reused(code[n : part.end], slot)
+                    found += [f"{n}: {code[n].name} {text}"] if text else []
+    return found
+
+
+def reused(code: Sequence[Instruction], slot: int) -> str | None:
+    """What is wrong with keeping an operand of the first instruction for reuse."""
+    kept = operand(code[0], slot)
+    if kept in code[0].writes:
+        return f"overwrites {name(kept)}, which it keeps for reuse"
+    for i in code[1:]:
+        if not i.never and operand(i, slot) == kept:
+            return None
+        if kept in i.writes:
+            return f"keeps {name(kept)} for reuse, which {i.name} overwrites"
+        other = operand(i, slot)
+        if other != ZERO and other % 2 == kept % 2 and i.kind in ("alu", "wide"):
+            return f"keeps {name(kept)} for reuse, but {i.name} reads {name(other)}"
+    return f"keeps {name(kept)} for reuse, but nothing reads it"
+
+
+def operand(i: Instruction, slot: int) -> int:
+    """The vector register that an instruction reads through reuse cache 0, 1 or 2."""
+    return i.slots[slot] if slot < len(i.slots) else ZERO

@@ -1,0 +1,179 @@
+"""That two programs in machine code do the same: they store the same values at the same addresses.
+
+Both are executed symbolically, block by block. A value is a number for an expression: the key of an
+instruction and the values that it reads. What is in the registers when the kernel starts is
+unknown, and the same in both. What holds at the start of another block is not guessed but
+refined: at first all registers of both programs that have one value on one path are one, and each
+further path, the way around a loop too, may only separate them, until nothing changes. That is an
+induction over the passes of all loops. Then, in each block, the branches, the barriers, the stores,
+the copies and the loads of both programs must be the same expressions.
+
+The programs have the same blocks, and what touches memory has the same order in both, but for loads
+from shared memory. Such a load stays between the same barriers, stores and waits. Over an
+asynchronous copy it may move up, but not down: it does not read what the copy writes, or the source
+would have a race, which `sanitize` excludes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from . import elf, flow, hazards
+from .decode import Instruction, instructions
+from .encoding import PLACES, ZERO
+
+SPARE = 3  # registers that a kernel asks for beyond its highest: that one counts, and two more
+NOTHING = -1  # the value of RZ; below are those that registers have when a block begins
+PRODUCT = 0x223  # the key of an FFMA without modifiers
+COPY = "LDGSTS"
+LOAD = "LDS"
+UNORDERED = {COPY, hazards.COMMIT, "LDG", "S2R", "S2UR"}  # which a load may pass
+PURE = {"alu", "wide", "uniform"}
+SAME = {"LDC", "I2F", "F2I", "MUFU"}  # which give the same for the same operands, too
+MANY = 1 << 16  # more than there are registers
+Classes = tuple[dict[int, int], dict[int, int]]  # by register of each program
+
+
+class Different(ValueError):
+    """What the proof found that does not hold."""
+
+
+@dataclass
+class Values:
+    """Numbers for expressions: equal numbers are equal expressions."""
+
+    known: dict[Hashable, int] = field(default_factory=dict)
+
+    def of(self, *expression: Hashable) -> int:
+        return self.known.setdefault(expression, len(self.known))
+
+
+@dataclass
+class Run:
+    """A block executed symbolically: the values of registers; what is done to memory, in order,
+    with the branch at the end; and the loads from shared memory, each with how many copies have
+    been started before."""
+
+    registers: dict[int, int]
+    effects: list[tuple[Hashable, ...]] = field(default_factory=list)
+    loads: dict[int, list[int]] = field(default_factory=dict)
+
+    def read(self, places: Iterable[int]) -> tuple[int, ...]:
+        return tuple(NOTHING if place == ZERO else self.registers[place] for place in places)
+
+
+def prove(original: bytes, rewritten: bytes) -> None:
+    """Raises Different, with all that is wrong, unless the second cubin does what the first does,
+    and does not depend on what the hardware leaves open; Unknown if it cannot be told."""
+    before, after = instructions(original), instructions(rewritten)
+    wrong = differences(before, after)
+    wrong += hazards.findings(after)
+    wrong += _resources(original, rewritten, after)
+    if wrong:
+        raise Different("\n".join(wrong))
+
+
+def _resources(original: bytes, rewritten: bytes, code: Sequence[Instruction]) -> list[str]:
+    """What is wrong outside of the code."""
+    highest = max(place for i in code for place in (*i.writes, *i.places_read) if place < 255)
+    count = elf.registers(rewritten)
+    found = []
+    if not highest + SPARE <= count <= 255:
+        found.append(f"{count} registers do not hold R{highest} and what the hardware adds")
+    if elf.relocated(original):
+        found.append("the loader changes the code")
+    if elf.outside(original) != elf.outside(rewritten):
+        found.append("more than the code and the number of registers differs")
+    return found
+
+
+def differences(before: Sequence[Instruction], after: Sequence[Instruction]) -> list[str]:
+    """What the two programs do differently; nothing if they do the same."""
+    parts = flow.blocks(before)
+    if len(before) != len(after) or parts != flow.blocks(after):
+        return ["the programs do not have the same blocks"]
+    values = Values()
+    start = {place: place for place in PLACES}
+    entries: dict[int, Classes] = {0: (start, start)}
+    todo = {0}
+    while todo:
+        part = parts[min(todo)]
+        todo.remove(part.first)
+        one, other = (_run(code, part, side, entries[part.first], values)
+                      for side, code in enumerate((before, after)))  # fmt: skip
+        for successor in part.successors:
+            known = entries.get(successor)
+            entries[successor] = _refine((one.registers, other.registers), known)
+            if known is None or _size(known) != _size(entries[successor]):
+                todo.add(successor)
+    found: list[str] = []
+    for first, part in sorted(parts.items()):
+        one, other = (_run(code, part, side, entries[first], values)
+                      for side, code in enumerate((before, after)))  # fmt: skip
+        found += [f"block at {first}: {text}" for text in _compare(one, other)]
+    return found
+
+
+def _size(classes: Classes) -> int:
+    """How many classes there are: refining makes more, or changes nothing."""
+    one, other = classes
+    return len({*one.values(), *other.values()})
+
+
+def _refine(reached: Classes, known: Classes | None) -> Classes:
+    """Which registers have the same value, in classes with numbers, as far as all paths say."""
+    numbers: dict[tuple[int, int], int] = {}
+    before = known or [dict.fromkeys(registers, 0) for registers in reached]
+    one, other = (
+        {place: numbers.setdefault((v, old[place]), len(numbers)) for place, v in now.items()}
+        for now, old in zip(reached, before)
+    )
+    return one, other
+
+
+def _run(
+    code: Sequence[Instruction], part: flow.Block, side: int, entry: Classes, values: Values
+) -> Run:
+    first = NOTHING - 1 - part.first * MANY  # below it, a value for each class
+    run = Run({place: first - n for place, n in entry[side].items()})
+    fences = copies = 0
+    for i in code[part.first : part.end]:
+        if i.never or i.name == "NOP":
+            continue
+        operands = tuple(map(run.read, i.reads))
+        guard = (run.read(i.guard[:1]), i.guard[1]) if i.guard else None
+        if i.name == LOAD:
+            value = values.of(i.key, operands, guard, "memory", part.first, fences)
+            run.loads.setdefault(value, []).append(copies)
+        elif i.kind in PURE or i.name in SAME:
+            if i.key == PRODUCT:  # whose factors may change places
+                operands = (*sorted(operands[:2]), operands[2])
+            value = values.of(i.key, operands)
+        else:
+            value = values.of(i.key, operands, guard, "memory", part.first, len(run.effects))
+            counter = i.control.write if i.name == hazards.COMMIT else None
+            run.effects.append((i.key, operands, guard, counter))
+            fences += i.name not in UNORDERED
+            copies += i.name == COPY
+        for n, place in enumerate(i.results):
+            if place != ZERO:
+                new = values.of("result", value, n)
+                old = run.registers[place]
+                run.registers[place] = values.of("if", guard, new, old) if guard else new
+    return run
+
+
+def _compare(one: Run, other: Run) -> list[str]:
+    found = []
+    if one.effects != other.effects:
+        pairs = zip(one.effects, other.effects)
+        n = next((n for n, (a, b) in enumerate(pairs) if a != b), "last")
+        found.append(f"what they do to memory differs, of {len(one.effects)} the number {n}")
+    if one.loads.keys() != other.loads.keys():
+        lost = len(one.loads.keys() - other.loads.keys())
+        found.append(f"{lost} loads from shared memory are missing or in another place")
+    for value in one.loads.keys() & other.loads.keys():
+        if max(other.loads[value]) > max(one.loads[value]):
+            found.append("a load from shared memory moved down over an asynchronous copy")
+    return found

@@ -1,0 +1,59 @@
+"""One product over several GPUs, or through one that is too small for it.
+
+    from kernels import parallel
+
+    plan = parallel.ring(M, N, K, ranks=4)        # or gather, summa: who does what, round by round
+    A_parts, B_parts = parallel.spread(plan, A, B)
+    C_parts = parallel.multiply(A_parts, B_parts, plan)
+    C = parallel.collect(plan, C_parts)
+
+NumPy parts are multiplied by ranks in this process, CuPy parts each on the GPU that it is on, with
+NCCL between them. `verify` proves a schedule, `model` says how long it takes, and `stream.multiply`
+takes a product through a GPU whose memory does not hold it.
+"""
+
+from . import model, stream
+from .attempt import attempt, buffers, received
+from .multiply import collect, multiply, spread
+from .schedule import (
+    HOST,
+    Block,
+    Product,
+    Round,
+    Schedule,
+    Transfer,
+    cut,
+    gather,
+    ring,
+    square,
+    summa,
+    usual,
+)
+from .slots import slots
+from .verify import ScheduleError, verify
+
+__all__ = [
+    "HOST",
+    "Block",
+    "Product",
+    "Round",
+    "Schedule",
+    "ScheduleError",
+    "Transfer",
+    "attempt",
+    "buffers",
+    "collect",
+    "cut",
+    "gather",
+    "model",
+    "multiply",
+    "received",
+    "ring",
+    "slots",
+    "spread",
+    "square",
+    "stream",
+    "summa",
+    "usual",
+    "verify",
+]

@@ -1,0 +1,72 @@
+"""Whether a reader's own schedule computes the product as cheaply as it was meant to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ladder.attempt import Attempt, Row
+from ..ladder.reference import assert_close, inputs
+from .model import Machine, predict
+from .multiply import collect, multiply, spread
+from .schedule import Schedule
+from .slots import slots
+from .verify import verify
+
+
+def received(schedule: Schedule) -> list[int]:
+    """Elements that each rank receives."""
+    found = [0] * schedule.ranks
+    for transfer in (transfer for one in schedule.rounds for transfer in one.transfers):
+        for target in transfer.targets:
+            found[target] += transfer.block.size
+    return found
+
+
+def buffers(schedule: Schedule) -> list[int]:
+    """Elements of the buffers that each rank needs beside its parts."""
+    sizes = slots(schedule).sizes
+    return [sum(sizes[rank]) for rank in range(schedule.ranks)]
+
+
+GOALS: dict[str, tuple[str, Callable[[Schedule, Any], float]]] = {
+    "rounds": ("rounds", lambda one, _: len(one.rounds)),
+    "received": ("elements that a rank receives at most", lambda one, _: max(received(one))),
+    "buffers": ("elements in the buffers of a rank at most", lambda one, _: max(buffers(one))),
+    "seconds": ("s by the model", lambda one, machine: predict(one, machine).seconds),
+}
+
+
+def attempt(schedule: Schedule, machine: Machine | None = None, **goals: float) -> Attempt:
+    """Verify a schedule, carry it out on ranks in this process and weigh it: a table.
+
+    A goal is the most that is allowed: `rounds`, `received`, `buffers`, and `seconds` of ranks that
+    are such a machine. Raises ValueError for one that there is not.
+    """
+    if "seconds" in goals and machine is None:
+        raise ValueError("seconds are those of a machine: attempt(schedule, machine, seconds=…)")
+    for name in goals:
+        if name not in GOALS:
+            raise ValueError(f"there is no goal {name!r}; there are {', '.join(GOALS)}")
+    try:
+        verify(schedule)
+    except ValueError as error:
+        missed = (Row(name, False, "", "not run") for name in ("right", *goals))
+        return Attempt(schedule.name, (Row("verified", False, "", str(error)), *missed))
+    rows = [Row("verified", True, "", f"{len(schedule.rounds)} rounds"), _right(schedule)]
+    for name, most in goals.items():
+        words, count = GOALS[name]
+        value = count(schedule, machine)
+        rows.append(Row(name, value <= most, f"at most {most:g}", f"{value:.6g} {words}"))
+    return Attempt(schedule.name, tuple(rows))
+
+
+def _right(schedule: Schedule) -> Row:
+    A, B, _ = inputs(*schedule.shape)
+    A_parts, B_parts = spread(schedule, A, B)
+    C: Any = collect(schedule, multiply(A_parts, B_parts, schedule))
+    try:
+        assert_close(C, A, B)
+    except Exception as error:
+        return Row("right", False, "", str(error))
+    return Row("right", True, "", "within the error bound")

@@ -1,0 +1,264 @@
+"""Carries out a schedule on whatever holds the parts: ranks in this process, or GPUs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..ladder.choose import sgemm
+from ..ladder.step import step as step_of
+from ..run import gpu, queues
+from .ranks import Ranks
+from .schedule import Block, Schedule, ring
+from .slots import at_home, slots
+from .verify import verify
+
+# c = alpha a b + beta c, on the arrays of one rank
+Multiply = Callable[[Any, Any, Any, float, float], None]
+
+
+class Move(NamedTuple):
+    """An array of a rank, and the arrays of others that are to become copies of it."""
+
+    rank: int
+    source: Any
+    targets: list[tuple[int, Any]]
+
+
+class Work(NamedTuple):
+    """A product of arrays that a rank has: c = alpha a b + beta c."""
+
+    rank: int
+    a: Any
+    b: Any
+    c: Any
+    beta: float
+    lane: int  # products of different lanes do not depend on one another
+
+
+class World(Protocol):
+    """Where ranks live."""
+
+    def empty(self, rank: int, size: int) -> Any:
+        """An array of so many elements that the rank can use, with anything in it."""
+
+    def round(self, moves: Sequence[Move], works: Sequence[Work]) -> None:
+        """Do all of a round. What it reads is what the rounds before have left."""
+
+    def finish(self) -> None:
+        """Return when the results can be used as any others."""
+
+
+def multiply(
+    A_parts: Sequence[Any],
+    B_parts: Sequence[Any],
+    schedule: Schedule | None = None,
+    C_parts: Sequence[Any] | None = None,
+    alpha: float = 1,
+    beta: float = 0,
+    step: Any = None,
+) -> list[Any]:
+    """C = alpha A B + beta C, of matrices of which each rank has a part; returns the parts of C.
+
+    A_parts[r], B_parts[r] and C_parts[r] are what rank r has, as `schedule.parts` says: float32
+    matrices of NumPy for ranks in this process, or of CuPy, each rank's on a GPU of its own; then
+    the GPUs talk through NCCL, and the call returns before they are done. Without a schedule it
+    is the ring: rows of A and C, columns of B. `step` multiplies on each rank: a step or its
+    label, or anything that is called as `kernels.sgemm` is, which it is without on GPUs; in this
+    process NumPy multiplies then.
+
+    Raises ScheduleError for a schedule that does not compute the product, TypeError and ValueError
+    for parts that do not fit it, NoGPU where there are too few and ImportError without NCCL.
+    """
+    if schedule is None:
+        schedule = ring(*_shape(A_parts, B_parts), len(A_parts))
+    verify(schedule, scales=beta != 0)
+    if beta != 0 and C_parts is None:
+        raise ValueError(f"beta = {beta} scales C, so C_parts must be given")
+    matrices = {"A": A_parts, "B": B_parts, "C": C_parts}
+    given = {name: list(parts) for name, parts in matrices.items() if parts is not None}
+    on_gpus = _require_parts(schedule, given)
+    product = product_of(step, on_gpus)
+    if on_gpus:
+        from .gpus import Gpus
+
+        world: Any = Gpus([part.device.id for part in given["A"]], product, alpha)
+    else:
+        world = Ranks(product, alpha)
+    if C_parts is None:
+        given["C"] = [
+            world.empty(rank, block.size).reshape(block.shape)
+            for rank, block in enumerate(schedule.parts("C"))
+        ]
+    execute(schedule, world, given, beta)
+    return given["C"]
+
+
+def spread(schedule: Schedule, A: Any, B: Any) -> tuple[list[Any], list[Any]]:
+    """The parts of NumPy's A and B that the ranks of a schedule have at the start, as copies."""
+    cut = lambda X, blocks: [_part(X, block).copy() for block in blocks]
+    return cut(A, schedule.parts("A")), cut(B, schedule.parts("B"))
+
+
+def collect(schedule: Schedule, C_parts: Sequence[Any]) -> np.ndarray:
+    """C from its parts, as one NumPy array."""
+    M, N, _ = schedule.shape
+    C = np.empty((M, N), np.float32)
+    for block, part in zip(schedule.parts("C"), C_parts):
+        _part(C, block)[...] = gpu.to_host(part) if gpu.is_device_array(part) else part
+    return C
+
+
+def execute(schedule: Schedule, world: World, parts: dict[str, list[Any]], beta: float) -> None:
+    """Do all rounds, with the parts of the ranks in the order of `schedule.homes`."""
+    ranks = sorted(schedule.homes)
+    homes = {
+        (rank, matrix): (block, parts[matrix][index])
+        for index, rank in enumerate(ranks)
+        for matrix, block in zip("ABC", schedule.homes[rank])
+    }
+    room = slots(schedule)
+    buffers = {
+        (rank, number): world.empty(rank, size)
+        for rank, sizes in room.sizes.items()
+        for number, size in enumerate(sizes)
+    }
+    held: dict[tuple[int, Block], Any] = {}  # what is in the buffers
+
+    def find(rank: int, block: Block) -> Any:
+        if at_home(schedule, rank, block):
+            home, array = homes[rank, block.matrix]
+            return _part(array, block, home)
+        return held[rank, block]
+
+    def new(rank: int, block: Block, number: int) -> Any:
+        if at_home(schedule, rank, block):
+            return find(rank, block)
+        buffer = buffers[rank, room.of[rank, block, number]]
+        return buffer[: block.size].reshape(block.shape)
+
+    try:
+        _rounds(schedule, world, find, new, held, beta)
+    finally:
+        world.finish()
+
+
+def _rounds(
+    schedule: Schedule, world: World, find: Any, new: Any, held: dict[Any, Any], beta: float
+) -> None:
+    """Give the world the arrays of each round."""
+    lanes: dict[tuple[int, Block], int] = {}
+    for number, one in enumerate(schedule.rounds):
+        works = []
+        for product in one.products:
+            key = product.rank, product.c
+            if product.first and not at_home(schedule, *key) and key not in held:
+                held[key] = new(*key, number)
+            lane = lanes.setdefault(key, sum(rank == product.rank for rank, _ in lanes))
+            a, b, c = (find(product.rank, block) for block in (product.a, product.b, product.c))
+            works.append(Work(product.rank, a, b, c, beta if product.first else 1, lane))
+        moves: list[Move] = []
+        arriving: dict[tuple[int, Block], Any] = {}
+        for transfer in one.transfers:
+            source = find(transfer.source, transfer.block)
+            targets = [(rank, new(rank, transfer.block, number)) for rank in transfer.targets]
+            moves.append(Move(transfer.source, source, targets))
+            arriving |= {(rank, transfer.block): array for rank, array in targets}
+        world.round(moves, works)
+        held |= arriving
+
+
+def _part(array: Any, block: Block, home: Block | None = None) -> Any:
+    """The block as a view of the array that has its home, or the whole matrix."""
+    top, left = (home.rows[0], home.columns[0]) if home else (0, 0)
+    (first, last), (start, end) = block.rows, block.columns
+    return array[first - top : last - top, start - left : end - left]
+
+
+def product_of(step: Any, on_gpus: bool) -> Multiply:
+    """What multiplies on a rank."""
+    if callable(step) and not hasattr(step, "defines"):
+        return step
+    if step is None and not on_gpus:
+        return _by_numpy
+    if step is None:
+        return sgemm
+    return functools.partial(_by_step, step_of(step) if isinstance(step, (str, int)) else step)
+
+
+def _by_numpy(a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
+    c[...] = np.float32(alpha) * (a @ b) + (np.float32(beta) * c if beta else 0)
+
+
+def _by_step(step: Any, a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
+    """What is part of a larger matrix is copied for a step that takes no pitch of the rows."""
+    taken = step.arguments
+    pairs = ("lda", a), ("ldb", b), ("ldc", c)
+    a, b, whole = (x if x.flags.c_contiguous or ld in taken else _copied(x) for ld, x in pairs)
+    step(a, b, whole, alpha, beta)
+    if whole is not c:
+        _put(c, whole)
+
+
+def _copied(x: Any) -> Any:
+    made = gpu.empty(x.shape) if gpu.is_device_array(x) else np.empty(x.shape, np.float32)
+    _put(made, x)
+    return made
+
+
+def _put(target: Any, source: Any) -> None:
+    if gpu.is_device_array(target):
+        queues.copy_matrix(target, source, queues.current())
+    else:
+        target[...] = source
+
+
+# ---------------------------------------------------------------------- what can be multiplied
+
+
+def _shape(A_parts: Sequence[Any], B_parts: Sequence[Any]) -> tuple[int, int, int]:
+    """M, N, K of rows of A and columns of B."""
+    if not A_parts or len(A_parts) != len(B_parts):
+        raise ValueError(
+            f"there are {len(A_parts)} parts of A and {len(B_parts)} of B: one of each for a rank"
+        )
+    for part in (*A_parts, *B_parts):
+        if getattr(part, "ndim", None) != 2:
+            raise TypeError(f"a part must be a matrix of NumPy or CuPy, not {part!r:.60}")
+    M, N = sum(x.shape[0] for x in A_parts), sum(x.shape[1] for x in B_parts)
+    return M, N, A_parts[0].shape[1]
+
+
+def _require_parts(schedule: Schedule, given: dict[str, list[Any]]) -> bool:
+    """Raise unless the parts are those of the schedule; returns whether they are on GPUs."""
+    kinds = set()
+    for matrix, parts in given.items():
+        blocks = schedule.parts(matrix)
+        if len(parts) != len(blocks):
+            raise ValueError(f"{len(blocks)} parts of {matrix} are needed, not {len(parts)}")
+        for rank, (part, block) in enumerate(zip(parts, blocks)):
+            name = f"{matrix}_parts[{rank}]"
+            if not isinstance(part, np.ndarray) and not gpu.is_device_array(part):
+                raise TypeError(f"{name} must be an array of NumPy or CuPy, not {type(part)}")
+            if part.dtype != np.float32 or not part.flags.c_contiguous:
+                raise TypeError(f"{name} must be float32 and C-contiguous")
+            if part.shape != block.shape:
+                raise ValueError(
+                    f"{name} is of shape {part.shape}; rank {rank} has {block}, which is "
+                    f"{block.shape}: cut the matrices with parallel.spread"
+                )
+            kinds.add(gpu.is_device_array(part))
+            first = given["A"][rank]
+            if gpu.is_device_array(part) and gpu.is_device_array(first):
+                here, there = part.device.id, first.device.id
+                if here != there:
+                    raise ValueError(
+                        f"{name} is on GPU {here}, and A_parts[{rank}] on GPU {there}: the parts "
+                        "of a rank are on one GPU"
+                    )
+    if len(kinds) > 1:
+        raise TypeError("some parts are NumPy's and some CuPy's: all of one kind")
+    return kinds.pop()

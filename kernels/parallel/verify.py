@@ -1,0 +1,166 @@
+"""Whether a schedule computes the product: every fault that a list of rounds can have, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .schedule import HOST, Block, Product, Range, Schedule
+from .slots import at_home
+
+Has = Callable[[int, Block], bool]  # whether a rank has a block
+
+
+class ScheduleError(ValueError):
+    """A schedule that does not compute the product; the message says where."""
+
+
+def verify(schedule: Schedule, scales: bool = False) -> None:
+    """Raise ScheduleError unless the schedule computes C = A B, or A B + beta C if it `scales`.
+
+    Each rank may use only what it has at home or has received in an earlier round, a rank receives
+    a block from one sender at a time, every element of C gets every k exactly once, and C is at
+    home in the end.
+    """
+    _homes(schedule)
+    held = _follow(schedule, scales)
+    _sums(schedule)
+    for product in (product for one in schedule.rounds for product in one.products):
+        home = next(r for r, parts in schedule.homes.items() if parts[2].holds(product.c))
+        if home != product.rank and (home, product.c) not in held:
+            raise ScheduleError(
+                f"{product.c} is computed by {_name(product.rank)} and never sent home, to "
+                f"{_name(home)}"
+            )
+
+
+def _name(rank: int) -> str:
+    return "the host" if rank == HOST else f"rank {rank}"
+
+
+def _homes(schedule: Schedule) -> None:
+    M, N, K = schedule.shape
+    whole = Block("A", (0, M), (0, K)), Block("B", (0, K), (0, N)), Block("C", (0, M), (0, N))
+    for matrix in whole:
+        _tiles(list(schedule.parts(matrix.matrix)), matrix, "at home")
+
+
+def _tiles(blocks: list[Block], whole: Block, what: str) -> None:
+    """Raise unless the blocks are the whole, each element once."""
+    blocks = [block for block in blocks if block.size]
+    for block in blocks:
+        if not whole.holds(block):
+            raise ScheduleError(f"{block} is {what}, and the matrix is {whole}")
+    rows = sorted({edge for block in (whole, *blocks) for edge in block.rows})
+    columns = sorted({edge for block in (whole, *blocks) for edge in block.columns})
+    times = np.zeros((len(rows) - 1, len(columns) - 1), int)  # of the areas between the edges
+    for block in blocks:
+        top, bottom = map(rows.index, block.rows)
+        left, right = map(columns.index, block.columns)
+        times[top:bottom, left:right] += 1
+    for i, j in np.argwhere(times != 1):
+        area = Block(whole.matrix, (rows[i], rows[i + 1]), (columns[j], columns[j + 1]))
+        raise ScheduleError(f"{area} is {what} {'twice' if times[i, j] else 'nowhere'}")
+
+
+def _follow(schedule: Schedule, scales: bool) -> set[tuple[int, Block]]:
+    """Go through the rounds with what each rank has; returns all that was received."""
+    held: set[tuple[int, Block]] = set()
+    begun: dict[tuple[int, Block], Product] = {}  # blocks of C with the product before
+
+    def has(rank: int, block: Block) -> bool:
+        if block.matrix == "C":  # which is at home only once it has been computed
+            return (rank, block) in begun or (rank, block) in held or _given(schedule, rank, block)
+        return (rank, block) in held or at_home(schedule, rank, block)
+
+    for number, one in enumerate(schedule.rounds):
+        arriving: set[tuple[int, Block]] = set()
+        computing: dict[tuple[int, Block], Product] = {}
+        for transfer in one.transfers:
+            for rank in (transfer.source, *transfer.targets):
+                _require_rank(schedule, rank, number)
+            if not has(transfer.source, transfer.block):
+                raise ScheduleError(
+                    f"round {number}: {_name(transfer.source)} sends {transfer.block}, which it "
+                    "does not have"
+                )
+            for target in transfer.targets:
+                if (target, transfer.block) in arriving or target == transfer.source:
+                    raise ScheduleError(
+                        f"round {number}: {_name(target)} receives {transfer.block} twice, or "
+                        "from itself"
+                    )
+                arriving.add((target, transfer.block))
+        for product in one.products:
+            _product(schedule, product, number, has)
+            key = product.rank, product.c
+            if product.first == (key in begun or key in computing):
+                raise ScheduleError(
+                    f"round {number}: {_name(product.rank)} computes {product.c}, and `first` is "
+                    f"{product.first}"
+                )
+            if scales and product.first and key not in held and not at_home(schedule, *key):
+                raise ScheduleError(
+                    f"round {number}: {_name(product.rank)} scales {product.c}, which it has not "
+                    "been sent"
+                )
+            computing[key] = product
+        for transfer in one.transfers:
+            if (transfer.source, transfer.block) in computing:
+                raise ScheduleError(
+                    f"round {number}: {_name(transfer.source)} sends {transfer.block} while it "
+                    "computes it"
+                )
+        held |= arriving
+        begun |= computing
+    return held
+
+
+def _given(schedule: Schedule, rank: int, block: Block) -> bool:
+    """Whether this is part of the C that the caller may have given, on the host."""
+    return rank == HOST and at_home(schedule, rank, block)
+
+
+def _require_rank(schedule: Schedule, rank: int, number: int) -> None:
+    if rank not in (*range(schedule.ranks), *schedule.homes):
+        raise ScheduleError(f"round {number}: there is no rank {rank}")
+
+
+def _product(schedule: Schedule, product: Product, number: int, has: Has) -> None:
+    rank, a, b, c, _ = product
+    where = f"round {number}: {_name(rank)}"
+    _require_rank(schedule, rank, number)
+    if rank == HOST:
+        raise ScheduleError(f"{where} multiplies, which it cannot")
+    for block in (a, b):
+        if not has(rank, block):
+            raise ScheduleError(f"{where} multiplies with {block}, which it does not have")
+    if (a.matrix, b.matrix, c.matrix) != ("A", "B", "C"):
+        raise ScheduleError(f"{where} multiplies {a} and {b} into {c}")
+    if a.columns != b.rows or c.rows != a.rows or c.columns != b.columns:
+        raise ScheduleError(f"{where} multiplies {a} and {b}, which do not give {c}")
+
+
+def _sums(schedule: Schedule) -> None:
+    """Every element of C is one block's, and that block gets every k once, on one rank."""
+    M, N, K = schedule.shape
+    inner: dict[Block, list[Range]] = {}
+    ranks: dict[Block, int] = {}
+    for one in schedule.rounds:
+        for product in one.products:
+            inner.setdefault(product.c, []).append(product.a.columns)
+            if ranks.setdefault(product.c, product.rank) != product.rank:
+                both = f"{_name(ranks[product.c])} and {_name(product.rank)}"
+                raise ScheduleError(f"{product.c} is computed by {both}, and nobody adds them up")
+    _tiles(list(inner), Block("C", (0, M), (0, N)), "computed")
+    for c, ranges in inner.items():
+        at = 0
+        for start, end in sorted(ranges):
+            if start != at:
+                twice = "twice" if start < at else "never"
+                low, high = sorted((start, at))
+                raise ScheduleError(f"{c} gets the products of k from {low} to {high} {twice}")
+            at = end
+        if at != K and c.size:
+            raise ScheduleError(f"{c} gets the products of k from {at} to {K} never")

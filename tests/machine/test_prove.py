@@ -1,0 +1,74 @@
+"""The proof takes what the rewriter makes, and nothing that has been spoiled."""
+
+import pytest
+
+from kernels.machine import Different, Plan, elf, prove, rewrite
+
+from .code import FAULTS, Code, instructions, original, rewritten
+
+
+def test_the_compilers_code_does_what_it_does():
+    prove(original(), original())
+
+
+def test_the_rewritten_code_is_another_and_does_the_same():
+    assert rewritten() != original()
+    prove(original(), rewritten())
+    code = Code()
+    assert code.cubin() == rewritten()
+    loop = slice(code.first, code.end)
+    kept = [
+        sum(i.control.reuse != 0 for i in instructions(cubin)[loop])
+        for cubin in (original(), rewritten())
+    ]
+    assert kept[1] > kept[0]
+
+
+def test_faults_are_many():
+    assert len(FAULTS) >= 40
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found(name):
+    code = Code()
+    FAULTS[name](code)
+    assert len(code.list) == len(instructions(rewritten()))
+    spoiled = code.cubin()
+    assert spoiled != rewritten()
+    with pytest.raises(Different):
+        prove(original(), spoiled)
+
+
+@pytest.mark.parametrize("count", (0, 1, 300))
+def test_too_few_registers_or_too_many(count):
+    highest = max(r for i in instructions(rewritten()) for r in i.writes if r < 255)
+    prove(original(), elf.with_registers(rewritten(), highest + 3))
+    with pytest.raises(Different, match="registers do not hold"):
+        prove(original(), elf.with_registers(rewritten(), count or highest + 2))
+
+
+def test_a_change_outside_of_the_code():
+    spoiled = bytearray(rewritten())
+    spoiled[-1] ^= 1
+    with pytest.raises(Different, match="more than the code"):
+        prove(original(), bytes(spoiled))
+
+
+def test_another_program():
+    with pytest.raises(Different, match="same blocks"):
+        prove(original(), original(edited=False))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(load_gap=1, other_gap=1),
+        Plan(load_gap=20, other_gap=30, barrier=0),
+        Plan(barrier=100, first_load=20),
+        Plan(by_rows=False, snake=False),
+        Plan(reuse=False, stay=0),
+    ],
+    ids=str,
+)
+def test_other_orders_are_proved_too(plan):
+    assert rewrite(original(), plan) not in (original(), rewritten())

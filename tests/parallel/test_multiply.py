@@ -1,0 +1,157 @@
+"""Products by ranks in this process, and what is refused before anything is multiplied."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kernels
+from kernels import parallel, reference
+from kernels.parallel.multiply import execute, product_of
+from kernels.parallel.ranks import Ranks
+
+SHAPES = [(64, 48, 32), (67, 71, 73), (1, 1, 1), (3, 2, 40), (5, 3, 0), (0, 4, 4)]
+PLANS = [
+    lambda *shape: parallel.ring(*shape, 1),
+    lambda *shape: parallel.ring(*shape, 4),
+    lambda *shape: parallel.gather(*shape, 3),
+    lambda *shape: parallel.summa(*shape, (2, 3), 2),
+    lambda *shape: parallel.summa(*shape, (2, 2), 2, 2),
+    lambda *shape: parallel.summa(*shape, (4, 1)),
+]
+each = pytest.mark.parametrize("make", PLANS)
+
+
+def parts(plan, matrix, X):
+    return [X[slice(*b.rows), slice(*b.columns)].copy() for b in plan.parts(matrix)]
+
+
+@each
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+def test_the_product(make, shape):
+    plan = make(*shape)
+    A, B, C = reference.inputs(*shape)
+    operands = parallel.spread(plan, A, B)
+    found = parallel.collect(plan, parallel.multiply(*operands, plan))
+    reference.assert_close(found, A, B)
+    C_parts = parts(plan, "C", C)
+    same = parallel.multiply(*operands, plan, C_parts, alpha=0.5, beta=-2)
+    assert all(one is two for one, two in zip(same, C_parts))
+    reference.assert_close(parallel.collect(plan, same), A, B, C, 0.5, -2)
+
+
+@each
+def test_the_order_within_a_round_makes_no_difference(make):
+    plan = make(67, 71, 73)
+    A, B, C = reference.inputs(67, 71, 73)
+    results = []
+    for copies_last in False, True:
+        given = {"A": parts(plan, "A", A), "B": parts(plan, "B", B), "C": parts(plan, "C", C)}
+        execute(plan, Ranks(product_of(None, False), 1, copies_last), given, -2)
+        results.append(parallel.collect(plan, given["C"]))
+    assert np.array_equal(*results)
+
+
+def test_a_beta_of_zero_reads_no_c():
+    plan = parallel.ring(8, 8, 8, 2)
+    A, B, _ = reference.inputs(8, 8, 8)
+    C_parts = [np.full((4, 8), np.nan, np.float32) for _ in range(2)]
+    found = parallel.multiply(*parallel.spread(plan, A, B), plan, C_parts)
+    reference.assert_close(parallel.collect(plan, found), A, B)
+
+
+def test_without_a_schedule_it_is_the_ring():
+    A, B, _ = reference.inputs(12, 8, 10)
+    A_parts, B_parts = [A[:6], A[6:]], [B[:, :4].copy(), B[:, 4:].copy()]
+    found = parallel.multiply(A_parts, B_parts)
+    reference.assert_close(np.vstack(found), A, B)
+
+
+def test_a_steps_ring_has_the_bits_of_one_rank():
+    A, B, _ = reference.inputs(70, 66, 40)
+    step = kernels.step("15")
+    plan = parallel.ring(70, 66, 40, 3)
+    found = parallel.multiply(*parallel.spread(plan, A, B), plan, step="15")
+    whole = step(A, B, device="interpreter")
+    assert np.array_equal(parallel.collect(plan, found).view(np.uint32), whole.view(np.uint32))
+    summa = parallel.summa(70, 66, 40, (2, 2))
+    other = parallel.collect(
+        summa, parallel.multiply(*parallel.spread(summa, A, B), summa, step=step)
+    )
+    reference.assert_close(other, A, B)
+
+
+RING = parallel.ring(8, 8, 8, 2)
+A, B, _ = reference.inputs(8, 8, 8)
+AP, BP = parallel.spread(RING, A, B)
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: parallel.multiply(AP, BP[:1]), ValueError, "2 parts of A and 1 of B"),
+        (lambda: parallel.multiply([], []), ValueError, "0 parts of A and 0 of B"),
+        (lambda: parallel.multiply([1, 2], BP), TypeError, "a part must be a matrix"),
+        (lambda: parallel.multiply(AP[:1], BP[:1], RING), ValueError, "2 parts of A are needed"),
+        (
+            lambda: parallel.multiply([A, A], BP, RING),
+            ValueError,
+            r"A_parts\[0\] is of shape \(8, 8\); rank 0 has A\[0:4, 0:8\].*parallel.spread",
+        ),
+        (
+            lambda: parallel.multiply([x.astype(float) for x in AP], BP, RING),
+            TypeError,
+            r"A_parts\[0\] must be float32",
+        ),
+        (
+            lambda: parallel.multiply([AP[0], AP[0].tolist()], BP, RING),
+            TypeError,
+            r"A_parts\[1\] must be an array",
+        ),
+        (
+            lambda: parallel.multiply([np.asfortranarray(x) for x in AP], BP, RING),
+            TypeError,
+            "C-contiguous",
+        ),
+        (lambda: parallel.multiply(AP, BP, RING, beta=1), ValueError, "C_parts must be given"),
+        (
+            lambda: parallel.multiply(AP, BP, RING, [A[:4], A[4:4]], beta=1),
+            ValueError,
+            r"C_parts\[1\] is of shape \(0, 8\)",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_attempt():
+    ring, gather = parallel.ring(16, 16, 16, 4), parallel.gather(16, 16, 16, 4)
+    assert parallel.attempt(ring, buffers=2 * 64, received=3 * 64, rounds=4)
+    missed = parallel.attempt(gather, buffers=2 * 64)
+    assert [row.passed for row in missed.rows] == [True, True, False]
+    broken = parallel.attempt(parallel.Schedule("none", (4, 4, 4), 1, {}, ()), rounds=1)
+    assert [row.passed for row in broken.rows] == [False, False, False]
+    assert "nowhere" in broken.rows[0].found
+    with pytest.raises(
+        ValueError, match="no goal 'speed'; there are rounds, received, buffers, seconds"
+    ):
+        parallel.attempt(ring, speed=1)
+    machine = parallel.model.Machine(1e-6, 1e-9, 0, 0, 0, 1e-6, (4, 4), 1)
+    seconds = parallel.model.predict(ring, machine).seconds
+    assert parallel.attempt(ring, machine, seconds=seconds)
+    assert not parallel.attempt(ring, machine, seconds=0.99 * seconds)
+    with pytest.raises(ValueError, match="seconds are those of a machine"):
+        parallel.attempt(ring, seconds=1)
+
+
+def test_an_attempt_that_computes_something_else_is_seen(monkeypatch):
+    import importlib
+
+    from kernels.parallel import attempt as name  # noqa: F401
+
+    module = importlib.import_module("kernels.parallel.attempt")
+    monkeypatch.setattr(module, "multiply", lambda a, b, plan: [0 * x @ b[0] for x in a])
+    found = module.attempt(parallel.ring(8, 8, 8, 1))
+    assert [row.passed for row in found.rows] == [True, False]

@@ -1,0 +1,63 @@
+"""Which machine code a kernel runs: reordered where that is known how, and else the compiler's."""
+
+import warnings
+
+import pytest
+
+import kernels
+from kernels import Kernel
+from kernels.machine import Different
+from kernels.run import gpu, order
+
+SOURCE = 'extern "C" __global__ void f(float* x) { *x = 1; }'
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return kernels.step("19_machine_code").kernel
+
+
+def test_a_reordered_kernel(kernel):
+    assert kernel.reordered and kernel.unordered() is None
+    assert kernel.cubin() != kernel.compiled()
+    assert kernel.cubin() is kernel.cubin()
+
+
+def test_the_same_source_without_the_directive(kernel):
+    plain = Kernel(kernel.source, "sgemm", kernel.options, kernel.filename)
+    assert plain.cubin() == kernel.compiled() and plain.unordered() is None
+
+
+def test_other_gpus(kernel):
+    assert kernel.cubin("sm_80") == kernel.compiled("sm_80")
+    assert kernel.unordered("sm_80") == "machine code is reordered for sm_90, not for sm_80"
+
+
+def test_code_that_is_not_known():
+    one = Kernel(SOURCE, "f", reordered=True)
+    assert one.cubin() == one.compiled()
+    assert one.unordered().startswith("this machine code is not known: there is no loop")
+
+
+def test_code_that_cannot_be_proved(monkeypatch):
+    def fails(cubin):
+        raise Different("this is wrong\nand that")
+
+    monkeypatch.setattr(order, "rewrite", fails)
+    cubin, reason = order.reordered(b"other", "sm_90")
+    assert cubin == b"other"
+    assert reason == "the reordered code could not be proved equal: this is wrong"
+
+
+def test_a_kernel_says_what_runs(monkeypatch):
+    loaded = []
+    monkeypatch.setattr(gpu, "current", lambda: 0)
+    monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
+    monkeypatch.setattr(gpu, "load", lambda cubin, symbol: loaded.append(cubin))
+    one = Kernel(SOURCE, "f", reordered=True)
+    with pytest.warns(UserWarning, match="kernel.cu: the compiler's own code runs: this machine"):
+        one.loaded()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Kernel(SOURCE, "f").loaded()
+    assert loaded == [one.compiled()] * 2
