@@ -24,7 +24,7 @@ class Tile(NamedTuple):
     start: Any  # what a round costs beside its steps
     latency: Any  # of a step, at least
     step: Any  # of the SM's time, for each block
-    ragged: Any  # times as much where rows do not start on 16 bytes
+    ragged: Any  # times as much where rows do not start on 16 bytes, or tiles are never whole
     cluster: Any  # for sums within a cluster
 
 
@@ -62,7 +62,8 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     stream = work.stream + (1 - streams)  # not 0, since it divides
     blocks = streams * stream + (1 - streams) * tiles * work.splits
     each = streams * tiles * steps / stream + (1 - streams) * -(-steps // work.splits)
-    step = tile.step * (1 + (1 - work.aligned) * (tile.ragged - 1))
+    whole = work.aligned * (work.M >= tile.BM) * (work.N >= tile.BN)
+    step = tile.step * (1 + (1 - whole) * (tile.ragged - 1))
 
     def round_of(blocks_of_an_sm: Any) -> Any:
         return tile.start + each * larger(tile.latency, blocks_of_an_sm * step, SHARP)

@@ -210,7 +210,7 @@ MUTATIONS = {
         *pipelined(),
         ("copies behind the last tile", "exists ? BYTES : 0", "BYTES", OUTSIDE),
     ],
-    "17_tile_space BM=64 BN=64 TM=4 TN=4 WM=32 WN=16": [
+    "17_tile_space BM=64 BN=64 STAGES=4 TM=4 TN=4 WM=32 WN=16": [
         *pipelined(),
         ("copies behind the last k", "exists ? 4 * W : 0", "4 * W", OUTSIDE),
         ("a k too many", "k + dk < depth", "k + dk <= depth", OUTSIDE),
