@@ -312,6 +312,53 @@ MUTATIONS = {
             {"race", "out of bounds"},
         ),
     ],
+    "18_split_k BM=64 BN=64 TM=4 TN=4 WM=32 WN=16 SPLITS=2": [
+        (
+            "steps that no split has",
+            "(block % SPLITS + 1) * steps / SPLITS",
+            "(block % SPLITS + 1) * (steps / SPLITS)",
+            WRONG,
+        ),
+        ("a part too few summed", "split < SPLITS; ++split", "split < SPLITS - 1; ++split", WRONG),
+        (
+            "parts on one another",
+            "found.part = block;",
+            "found.part = block & ~1;",
+            CLASH | UNWRITTEN,
+        ),
+        (
+            "sums over the stages that are read",
+            "            __syncthreads();\n            #pragma unroll\n            for (int i = 0;",
+            "            #pragma unroll\n            for (int i = 0;",
+            RACE,
+        ),
+        (
+            "alpha twice",
+            "x += workspace[(size_t)(tile",
+            "x += alpha * workspace[(size_t)(tile",
+            WRONG,
+        ),
+    ],
+    "18_split_k BM=64 BN=64 TM=4 TN=4 WM=32 WN=16 SPLITS=2 CLUSTER=1": [
+        (
+            "the barrier of the cluster dropped",
+            "                cluster_barrier();\n                #pragma",
+            "                #pragma",
+            {"race", "out of bounds"},
+        ),
+        ("the first block's sums twice", "*of_block(block, ", "*of_block(0, ", WRONG),
+        ("the same share for every block", "blockIdx.x % SPLITS * THREADS", "0 * THREADS", CLASH),
+    ],
+    "18_split_k BM=64 BN=64 TM=4 TN=4 WM=32 WN=16 STREAM=3": [
+        ("two tiles in one part", "2 * block + (from < zero)", "2 * block", UNWRITTEN),
+        (
+            "the stages filled too early",
+            "        if (STREAM)\n            __syncthreads();",
+            "        if (STREAM)\n            ;",
+            RACE,
+        ),
+        ("a part too few", "block <= last; ++block", "block < last; ++block", WRONG),
+    ],
 }
 
 CASES = [
