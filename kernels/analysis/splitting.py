@@ -91,7 +91,7 @@ def product(
     kind: str = "BF16",
     every: bool = False,
     length: int | None = 16,
-    fold: int | None = None,
+    fold: int | None = 512,
     depth: int = 16,
     fallback: bool = True,
 ) -> np.ndarray:

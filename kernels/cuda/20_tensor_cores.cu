@@ -6,13 +6,13 @@
 // first launch, `pack`, splits A and B and lays tiles of the parts down as they will lie in shared
 // memory; the second copies whole tiles and multiplies six pairs of parts.
 // Tensor cores cut their sums where an FMA rounds. So they sum CHAIN products of each pair, the
-// smallest pairs first, and ordinary additions take it from there.
+// smallest pairs first, and ordinary additions take it from there; after FOLD values of k, these
+// sums go to totals, and begin anew.
 // Rows and columns with a number that its parts do not hold, rows with a sum that is not finite,
 // and all of C if K is below LEAST_K are computed by FMAs.
-// Look at the errors, which are no larger than those of FMAs. FOLD=512 adds the sums to totals
-// every 512 k: block summation. KIND=1 PARTS=2 has two TF32 numbers and three products, KIND=2
-// two of FP16, with a scale for each tile; ALL=1 keeps all products, and with CHAIN=0 tensor
-// cores sum along all of K.
+// Look at the errors, which are no larger than cuBLAS's. KIND=1 PARTS=2 has two TF32 numbers and
+// three products, KIND=2 two of FP16, with a scale for each tile; ALL=1 keeps all products, FOLD=0
+// has no totals, and with CHAIN=0 tensor cores sum along all of K.
 //
 // launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=128, when=K >= LEAST_K)
 // launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN) + 4 * BM * BN * (FOLD > 0))
@@ -20,8 +20,7 @@
 // arguments: lda ldb ldc workspace
 // compute capability: 8.0
 // ptxas: -O1
-// variant: KIND=1 PARTS=2
-// variant: FOLD=512
+// variant: KIND=1 PARTS=2 FOLD=0
 
 #ifndef BM
 #define BM 128
@@ -60,7 +59,7 @@
 #define CHAIN 16
 #endif
 #ifndef FOLD
-#define FOLD 0
+#define FOLD 512
 #endif
 #ifndef LEAST_K
 #define LEAST_K 8

@@ -24,14 +24,14 @@ from .records import CUBLAS, ERRORS, recorded_path, write
 
 TF32 = "cublas TF32"
 SIMT = "15_any_shape"  # a chain of FMAs
-CHAINED = "20_tensor_cores CHAIN=0"  # tensor cores sum along all of K
+CHAINED = "20_tensor_cores CHAIN=0 FOLD=0"  # tensor cores sum along all of K
 LABELS = (
     SIMT,
     "20_tensor_cores",
     "20_tensor_cores ALL=1",
-    "20_tensor_cores FOLD=512",
-    "20_tensor_cores KIND=1 PARTS=2",
-    "20_tensor_cores BK=32 KIND=2 PARTS=2 CHAIN=32",
+    "20_tensor_cores FOLD=0",
+    "20_tensor_cores KIND=1 PARTS=2 FOLD=0",
+    "20_tensor_cores BK=32 KIND=2 PARTS=2 CHAIN=32 FOLD=0",
     "21_warpgroups",
 )
 SIDE = 512  # M and N where K varies

@@ -13,10 +13,10 @@ STEPS = {  # a step and what of the model is its arithmetic
     "20": {},
     "20 FOLD=32": {"fold": 32},
     "20 ALL=1": {"every": True},
-    "20 CHAIN=0": {"length": None},
-    "20 KIND=1 PARTS=2": {"kind": "TF32"},
-    "20 BK=32 KIND=2 PARTS=2 CHAIN=32": {
-        "kind": "FP16", "length": 32, "depth": 32,
+    "20 CHAIN=0 FOLD=0": {"length": None, "fold": None},
+    "20 KIND=1 PARTS=2 FOLD=0": {"kind": "TF32", "fold": None},
+    "20 BK=32 KIND=2 PARTS=2 CHAIN=32 FOLD=0": {
+        "kind": "FP16", "length": 32, "fold": None, "depth": 32,
     },
 }  # fmt: skip
 INPUTS = (*errors.STUDIED, errors.SPOILT_KIND)
@@ -90,6 +90,6 @@ def test_chains_of_tensor_cores_drift_towards_zero():
     A, B = errors.matrices("positive", 16, 16, 2048)
     exact = A.astype(np.float64) @ B
     short, long = (
-        ((splitting.product(A, B, length=n) - exact) / exact).mean() for n in (16, None)
+        ((splitting.product(A, B, length=n, fold=None) - exact) / exact).mean() for n in (16, None)
     )
     assert long < 30 * short < 0
