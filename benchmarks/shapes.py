@@ -1,13 +1,11 @@
-"""`kernels.sgemm` beside cuBLAS on shapes drawn at random, and the model by which it chooses.
+"""`kernels.sgemm` beside cuBLAS on shapes drawn at random.
 
     python benchmarks/shapes.py [--seed 2026] [--count 64] [--tensor-cores] [--output PATH]
-    python benchmarks/shapes.py --fit kernels/results/nvidia_h200/model.json
 
 Half of the shapes have odd sides; sides are 16 to 8192, their logarithms uniform. Times are those
 of the GPU, all launches of a product, L2 cold, each round beside cuBLAS FP32. Prints a table, the
 geometric mean of cuBLAS's time over ours, and the worst; with --tensor-cores, of the shapes that
-have at least 2^30 multiply-adds. With --fit it times all candidates on shapes of another seed, and
-writes timings and the model fitted to them. Needs a GPU.
+have at least 2^30 multiply-adds. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -25,17 +23,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import kernels
-from kernels.ladder import choose, model
+from kernels.ladder import choose
 from kernels.ladder.reference import assert_close
 from kernels.measure import bench, splits
 from kernels.measure.provenance import provenance
 from kernels.measure.records import write
 from kernels.run import cublas, gpu
 
-SEED, FITTED_SEED = 2026, 1
-FITTED = 160  # shapes drawn for the model, and these
-OTHERS = [(n,) * 3 for n in (512, 1024, 2047, 2048, 4096)] + [
-    (64, 8192, 8192), (8192, 64, 8192), (256, 256, 16384), (8192, 8192, 64)]  # fmt: skip
+SEED = 2026
 LARGE = 2**30  # multiply-adds from which tensor cores are worth while
 
 
@@ -66,13 +61,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20, help="of each shape")
     parser.add_argument("--tensor-cores", action="store_true")
     parser.add_argument("--output", type=Path, help="where to record what was measured")
-    parser.add_argument("--fit", type=Path, metavar="PATH", help="fit the model instead")
     options = parser.parse_args()
-    if options.fit:
-        device = gpu.device()
-        ways = model.ways(device.multiprocessors, device.compute_capability >= (9, 0))
-        splits.record(ways, [*splits.drawn(FITTED_SEED, FITTED), *OTHERS], options.fit)
-        return
     found = []
     print("    M     N     K      sgemm     cuBLAS  ratio")
     for shape in splits.drawn(options.seed, options.count):

@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 
 from . import ptx, shapes, targets
+from .ladder import model
 from .ladder.check import check, digest
 from .ladder.layout import laid_out
 from .ladder.reference import CheckError, inputs
 from .ladder.space import SPACES, candidates
 from .ladder.step import Step, step, steps, with_variants
-from .measure import bench, errors, experiments, floors, profiling, tune
-from .measure.records import MergeError, write
+from .measure import bench, errors, experiments, floors, profiling, splits, tune
+from .measure.records import MODEL, MergeError, recorded_path, write
 from .parallel import record as parallel
 from .run import capability, gpu
 from .run.build import CompileError
@@ -180,11 +181,14 @@ def _parser() -> argparse.ArgumentParser:
     searching = command(
         _tune,
         "tune",
-        "search the tiles of a step on the GPU for the fastest, with cuBLAS beside them",
+        "search the tiles of a step on the GPU, and fit the model by which sgemm chooses",
         takes_steps=False,
     )
     searching.add_argument(
-        "steps", nargs="*", metavar="STEP", help=f"of {', '.join(SPACES)}; all if none"
+        "steps",
+        nargs="*",
+        metavar="STEP",
+        help=f"of {', '.join(SPACES)} and {model.STEP}, of which sgemm chooses; all if none",
     )
     searching.add_argument(
         "--sizes",
@@ -426,16 +430,27 @@ def _experiments(options: argparse.Namespace) -> int:
 
 def _tune(options: argparse.Namespace) -> int:
     gpu.require()
-    shapes = [(one,) * 3 if isinstance(one, int) else one for one in options.sizes or tune.SIZES]
+    shapes = [(one,) * 3 if isinstance(one, int) else one for one in options.sizes or ()]
     try:
-        every = [one for name in options.steps or SPACES for one in candidates(name)]
-        return tune.run_cli(
-            every, shapes, options.output, options.merge, options.jobs, options.json
-        )
-    except MergeError:
-        raise
+        asked = [step(name).id for name in options.steps] or [*SPACES, model.STEP]
+        every = [one for name in asked if name != model.STEP for one in candidates(name)]
     except ValueError as error:
         options.parser.error(str(error))
+    if every and model.STEP in asked and options.output:
+        options.parser.error(f"{model.STEP} has a record of its own: give --output to one of both")
+    status = 0
+    if every:
+        sizes = shapes or [(size,) * 3 for size in tune.SIZES]
+        status = tune.run_cli(
+            every, sizes, options.output, options.merge, options.jobs, options.json
+        )
+    if model.STEP in asked:
+        device = gpu.device()
+        output = options.output or recorded_path(device.name, MODEL)
+        ways = model.ways(device.multiprocessors, device.compute_capability >= (9, 0))
+        splits.record(ways, shapes, output)
+        print(f"the model by which sgemm chooses is in {output}", file=sys.stderr)
+    return status
 
 
 def _errors(options: argparse.Namespace) -> int:

@@ -22,6 +22,7 @@ CODES = {form << 8 | 0x23: "fma" for form in range(2, 16, 2)} | {
     0x388: "shared store",
     0x981: "global load",
     0x986: "global store",
+    0xFAE: "asynchronous copy",
     0xB1D: "barrier",
     0x947: "branch",
 }

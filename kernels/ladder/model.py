@@ -14,6 +14,7 @@ import numpy as np
 
 from ..analysis.duration import Costs, Tile, Work, microseconds
 from ..measure import records
+from ..run import gpu
 from .step import Step, step
 
 RECORDED_ON = "NVIDIA H200"
@@ -144,4 +145,10 @@ def _costs() -> Costs:
 
 @functools.cache
 def _model() -> dict[str, Any]:
+    """Fitted on this GPU, where `python -m kernels tune` has run, or else on the recorded one."""
+    if gpu.available():
+        try:
+            return records.model(gpu.device().name)
+        except ValueError:
+            pass
     return records.model(RECORDED_ON)

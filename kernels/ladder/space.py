@@ -42,7 +42,7 @@ SHAPES = (
 
 SPACES = {
     "17_tile_space": Space(
-        TILES | {"BK": (8, 16), "STAGES": (3, 4, 6), "GROUP": (1, 16), "LEVEL": (1, 3)},
+        TILES | {"BK": (8, 16), "STAGES": (3, 4, 8), "GROUP": (1, 16), "LEVEL": (1, 3)},
         (
             *SHAPES,
             # one at a time is other than usual

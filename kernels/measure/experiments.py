@@ -348,8 +348,8 @@ TABLE: dict[str, Experiment] = {
         "How much does a thread gain that computes 8 x 16 sums, and how much a larger block?",
         (4096,),
         lambda step: [
-            step("17 BN=128 TN=8 WM=32 BLOCKS=2"),
-            step("17 BN=128 BLOCKS=2"),
+            step("17 BN=128 STAGES=4 TN=8 WN=64 BLOCKS=2"),
+            step("17 BN=128 STAGES=4 BLOCKS=2"),
             step("17"),
         ],
     ),
@@ -371,7 +371,7 @@ TABLE: dict[str, Experiment] = {
     "17 last wave": Experiment(
         "How long does a wave take that is not full?",
         tuple((4224, n, 4096) for n in (1024, 1280, 1536, 1792, 2048)),
-        lambda step: [step("17"), step("17 BN=128 BLOCKS=2")],
+        lambda step: [step("17"), step("17 BN=128 STAGES=4 BLOCKS=2")],
     ),
 }
 

@@ -1,7 +1,7 @@
 """Timings of tiles and of ways to share out their steps, on many shapes, and the model of them.
 
-`python benchmarks/shapes.py --fit` writes them to `results/`, a GPU's `model.json`; `ladder.model`
-chooses by it.
+`python -m kernels tune 18` writes them to `results/`, a GPU's `model.json`, by which `ladder.model`
+chooses.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from .provenance import provenance
 from .records import write
 
 LEAST, MOST = 16, 8192  # of the sides that are drawn
+SEED, COUNT = 1, 160  # shapes drawn for the model, and these
+OTHERS = [(n,) * 3 for n in (512, 1024, 2047, 2048, 4096)] + [
+    (64, 8192, 8192), (8192, 64, 8192), (256, 256, 16384), (8192, 8192, 64)]  # fmt: skip
 ROUNDS = 5
 HOPELESS = 2.5  # times the fastest: not timed again
 WORKSPACE = 2**28  # bytes; a way that needs more is left out
@@ -69,11 +72,19 @@ def measure(steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]]) -> dic
     return {"labels": labels, "shapes": list(shapes), "cublas_us": by_cublas, "us": times}
 
 
-def record(steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]], output: Path) -> None:
-    """Measure, fit, and write both."""
-    multiprocessors = gpu.device().multiprocessors
+def record(
+    steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]] | None, output: Path
+) -> None:
+    """Measure, fit, and write both; by default on the shapes of the model. Steps that want more
+    shared memory than a block can have here are left out."""
+    device, arch = gpu.device(), gpu.arch()
+    shapes = shapes or [*drawn(SEED, COUNT), *OTHERS]
+    most = device.shared_bytes_per_block
+    steps = [one for one in steps if one.dynamic_shared <= most]
+    multiprocessors = device.multiprocessors
     timings = measure(steps, shapes)
-    tiles = {one.label: tile(one) for one in map(base, steps)}
+    capability = "{}.{}".format(*device.compute_capability)
+    tiles = {one.label: tile(one, arch, capability) for one in map(base, steps)}
     model = fitted(steps, timings, tiles, multiprocessors)
     origin = provenance(multiprocessors=multiprocessors, cublas=cublas.version())
     lines = {"provenance": origin, **model, **timings}
@@ -121,11 +132,11 @@ def work(step: Any, M: int, N: int, K: int, aligned: bool | None = None) -> Work
     return Work(M, N, K, splits, cluster, stream, int(N % 4 == 0 if aligned is None else aligned))
 
 
-def tile(step: Any) -> dict[str, int]:
+def tile(step: Any, arch: str = "sm_90", capability: str = "9.0") -> dict[str, int]:
     """What the formula has to know of a step: its tile, and how many blocks an SM holds."""
     (launch,) = (one for one in step.launches(1, 1, 1) if one.kernel == "sgemm")
     threads, shared = launch.block[0], launch.shared
-    found = occupancy(step.kernel.resources("sm_90"), threads, "9.0", shared)
+    found = occupancy(step.kernel.resources(arch), threads, capability, shared)
     sizes = {name: step.defines[name] for name in ("BM", "BN", "BK")}
     return {**sizes, "resident": found.blocks}
 

@@ -151,8 +151,8 @@ def tune(
 ) -> Results:
     """Compile the candidates, which are steps, and search them on the GPU; save what was found
     after each shape, by default where `kernels.tuned` reads it. With `merge`, what was there of
-    other steps and shapes stays. Raises NoGPU, CheckError if a winner is wrong, ImportError without
-    cuBLAS, records.MergeError, and ValueError if nothing is left to be timed.
+    other steps and shapes stays. Raises NoGPU, also if no candidate can be run here, CheckError if
+    a winner is wrong, ImportError without cuBLAS and records.MergeError.
     """
     gpu.require()
     return search(candidates, compiled(candidates, gpu.arch(), jobs), shapes, output, merge)
@@ -180,7 +180,7 @@ def search(
     steps, loaded, left_out = _loaded(candidates, built)
     found = replace(found, left_out=left_out)
     if not steps:
-        raise ValueError("no candidate can be run here: " + "; ".join(left_out[:3]))
+        raise gpu.NoGPU("no candidate can be run here: " + "; ".join(left_out[:3]))
     launches = sum(count * repeats for count, repeats in plan(len(steps)))
     with progress("timing", "launch") as tell:
         for number, shape in enumerate(sorted(shapes, key=np.prod)):

@@ -39,6 +39,7 @@ VALUES = {
     "LEAST_K": (-1, 0, 1, 3, 8, 100),
     **dict.fromkeys(("ALL", "EXACT"), FLAGS),
     "GROUP": (-1, 0, 1, 2, 3, 4, 8, 16),
+    "LEVEL": (-1, 0, 1, 2, 3, 4),
 }
 WORDS = "static assertion failed"
 

@@ -210,17 +210,11 @@ MUTATIONS = {
         *pipelined(),
         ("copies behind the last tile", "exists ? BYTES : 0", "BYTES", OUTSIDE),
     ],
-    "17_tile_space BM=64 BN=64 TM=4 TN=4 WM=32 WN=16": [
+    "17_tile_space BM=64 BN=64 STAGES=4 TM=4 TN=4 WM=32 WN=16": [
         *pipelined(),
         ("copies behind the last k", "exists ? 4 * W : 0", "4 * W", OUTSIDE),
         ("a k too many", "k + dk < depth", "k + dk <= depth", OUTSIDE),
-        ("the first column beyond the edge", "WHOLE ? x : min(x, edge - 1)", "x", OUTSIDE),
-        (
-            "the others beyond the edge",
-            "WHOLE ? dx : min(x + dx, edge - 1) - min(x, edge - 1)",
-            "dx",
-            OUTSIDE,
-        ),
+        ("the guard of columns dropped", " && (WHOLE || x + dx < edge)", "", OUTSIDE),
         ("whole by its rows alone", " && first_col + BN <= N", "", WRONG),
         ("float4 though rows start anywhere", "pitch % 4 == 0 && ", "", MISALIGNED),
         ("a last group as high as others", "min(GROUP, gridDim.y - first)", "GROUP", WRONG),

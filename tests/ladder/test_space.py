@@ -40,7 +40,7 @@ def test_what_is_tried_compiles():
 
 def test_what_is_left_out_by_the_step_itself():
     with pytest.raises(CompileError, match="a warp has 32 lanes"):
-        assert step("17 WM=32").kernel
+        assert step("17 WM=64").kernel
 
 
 def test_a_step_without_a_space():

@@ -10,8 +10,10 @@ import pytest
 from test_bench import SimulatedGPU
 
 import kernels
+from kernels import __main__ as cli
+from kernels.ladder import model
 from kernels.ladder.reference import CheckError
-from kernels.measure import records, tune
+from kernels.measure import records, splits, tune
 from kernels.measure.records import Results
 from kernels.measure.tune import Compiled, compiled, halving, plan, search, summary, unfit
 from kernels.run import gpu
@@ -77,7 +79,7 @@ def test_what_spills_or_does_not_fit_is_left_out():
 
 def test_candidates_are_compiled_side_by_side_or_refused_in_the_steps_words():
     right = kernels.step("17 BM=32 BN=64 TM=4 TN=4 WM=16 WN=32")
-    wrong = kernels.step("17 WM=32")
+    wrong = kernels.step("17 WM=64")
     deep = kernels.step("17 STAGES=40")
     found = compiled([wrong, right, deep], "sm_90", 2)
     assert list(found) == [wrong.label, right.label, deep.label]
@@ -162,16 +164,17 @@ def test_what_cannot_run_is_left_out_with_its_reason(timed, tmp_path, monkeypatc
     built = BUILT | {STEPS[1].label: "a warp has 32 lanes"}
     path = tmp_path / "tune.json"
     found = search(STEPS, built, SHAPES, path)
-    assert found.left_out[0] == f"{STEPS[1].label}: a warp has 32 lanes"
-    large = {text.partition(": ")[0] for text in found.left_out[1:] if "shared memory" in text}
+    assert f"{STEPS[1].label}: a warp has 32 lanes" in found.left_out
+    large = {text.partition(": ")[0] for text in found.left_out if "shared memory" in text}
     assert large == {
         one.label for one in STEPS if one.dynamic_shared + FINE.shared > timed.shared_bytes
     }
-    assert len({r.step for r in found.records}) == 1 + len(STEPS) - 5
+    assert len({r.step for r in found.records}) == 1 + len(STEPS) - len(found.left_out)
+    timed.shared_bytes = 227 * 1024
     monkeypatch.setattr(tune, "WORKSPACE", -1)
     found = search(STEPS[:1], built, SHAPES, path)
     assert found.left_out[0] == "17_tile_space at 32 x 32 x 32: its workspace has 0 bytes"
-    with pytest.raises(ValueError, match="no candidate can be run here: .*: a warp has 32 lanes"):
+    with pytest.raises(gpu.NoGPU, match="no candidate can be run here: .*: a warp has 32 lanes"):
         search(STEPS[1:2], built, SHAPES, path)
 
 
@@ -212,3 +215,58 @@ def test_command_line(timed, tmp_path, capsys, monkeypatch):
     timed.wrong = lambda name, C: C.fill(0)
     assert tune.run_cli(STEPS, SHAPES, path, False, 1, False) == 1
     assert "error: 17_tile_space" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words, searched, fitted",
+    [
+        ([], True, True),
+        (["17"], True, False),
+        (["18", "--sizes", "64", "1x2x3"], False, [(64, 64, 64), (1, 2, 3)]),
+    ],
+)
+def test_the_command_searches_and_fits(timed, monkeypatch, words, searched, fitted):
+    """Of step 18 it fits the model that sgemm reads."""
+    done = {}
+
+    def run_cli(steps, shapes, *rest):
+        done["searched"] = steps[0].id, shapes == [(size,) * 3 for size in tune.SIZES]
+        return 0
+
+    def record(steps, shapes, output):
+        done["fitted"] = {one.id for one in steps}, shapes, output
+
+    monkeypatch.setattr(tune, "run_cli", run_cli)
+    monkeypatch.setattr(splits, "record", record)
+    assert cli.main(["tune", *words]) == 0
+    assert ("searched" in done) == searched and ("fitted" in done) == bool(fitted)
+    if searched:
+        assert done["searched"] == ("17_tile_space", True)
+    if fitted:
+        ids, shapes, output = done["fitted"]
+        assert ids == {"18_split_k"} and shapes == ([] if fitted is True else fitted)
+        assert output == records.recorded_path("Simulated GPU 1", records.MODEL)
+
+
+@pytest.mark.parametrize("words", [["02"], ["17", "18", "--output", "x.json"], ["99"]])
+def test_the_command_refuses(timed, words):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["tune", *words])
+    assert stopped.value.code == 2
+
+
+def test_sgemm_reads_what_was_fitted_here(timed, monkeypatch):
+    """The model of this GPU, where it has one; else that of the recorded one."""
+    monkeypatch.setattr(gpu, "why_not", lambda: None)
+    asked = []
+
+    def read(name):
+        asked.append(name)
+        if name != "NVIDIA H200" and len(asked) == 1:
+            raise ValueError("nothing is recorded")
+        return {"of": name}
+
+    monkeypatch.setattr(records, "model", read)
+    found = model._model.__wrapped__
+    assert found() == {"of": "NVIDIA H200"} and found() == {"of": "Simulated GPU 1"}
+    assert asked == ["Simulated GPU 1", "NVIDIA H200", "Simulated GPU 1"]
