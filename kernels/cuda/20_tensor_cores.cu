@@ -13,7 +13,7 @@
 // Look at the errors, which are no larger than those of FMAs, and at the speed. KIND=1 PARTS=2 has
 // two TF32 numbers and three products, KIND=2 PARTS=2 two of FP16, scaled for each tile, with 22
 // bits; ALL=1 keeps all products; PROMOTE=0 lets the tensor cores sum along all of K.
-//
+// tensor cores: yes
 // launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=128, when=K >= LEAST_K)
 // launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN) + 4 * BM * BN * (FOLD > 0))
 // workspace: ((K + BK - 1) // BK) * (((M + BM - 1) // BM) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BM + 128) + ((N + BN - 1) // BN) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BN + 128))

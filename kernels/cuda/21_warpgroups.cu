@@ -8,15 +8,15 @@
 // a stage, `empty` the warps that have done with it.
 // Two warpgroups share the tensor cores of an SM. The second one begins when the first has its
 // first chain; from then on one multiplies while the other adds.
-// The parts are three of BF16, the products six, and the BK products of a chain are few, as before.
-// RUN chains are added to a sum before that is added to the total, which rounds less often. With
+// The parts are three of BF16, the products six; a chain is BK of k, since tensor cores truncate.
+// RUN chains are a sum, and sums are the total: where less is added up, additions lose less. With
 // EXACT=1, what an addition loses is where the next chain begins: errors do not grow with K.
 // Where parts leave something of a number (of infinities, NaN, and numbers that are too large or
 // too small for BF16), where a sum is not finite, and where K is below LEAST_K, the block computes
 // its tile again with FMAs.
 // SPLITS=2 gives a tile to two blocks of a cluster, half of K to each, for products of few tiles.
 // Look at the tensor cores, which have work nearly all the time, and at the errors.
-//
+// tensor cores: yes
 // launch: pack(grid=((M + BM - 1) // BM * (BM // 64) + (N + BN - 1) // BN * (BN // 64)) * ((K + BK - 1) // BK), block=8 * BK, when=K >= LEAST_K)
 // launch: sgemm(grid=(M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=2 * BM, shared=STAGES * (6 * BK * (BM + BN) + 256))
 // workspace: (K + BK - 1) // BK * ((M + BM - 1) // BM * (6 * BK * BM + 128) + (N + BN - 1) // BN * (6 * BK * BN + 128))

@@ -27,6 +27,7 @@ from .scaling import scaling
 from .search import search
 from .stalls import stalls
 from .stepper import Stepper, stepper
+from .stretches import stretches
 from .swizzle import swizzle
 from .thread_mapping import thread_mapping
 from .tiles import tiles
@@ -64,6 +65,7 @@ __all__ = [
     "search",
     "stalls",
     "stepper",
+    "stretches",
     "swizzle",
     "thread_mapping",
     "tiles",

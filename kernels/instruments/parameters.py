@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arrays import strip_comments
+from .arrays import definitions, strip_comments
 
 QUALIFIERS = re.compile(
     r"\b(const|volatile|restrict|__restrict__|__restrict|__grid_constant__|struct|register)\b"
@@ -45,11 +45,13 @@ class Parameter(NamedTuple):
 
 def parameters(source: str, kernel: str) -> list[Parameter]:
     """A kernel's parameters, in order; empty if its definition is not found, or found twice with
-    different parameters. `kernel` may be a name expression such as "math::gemm<4, 8>"."""
+    different parameters. `kernel` may be a name expression such as "math::gemm<4, 8>"; a macro may
+    stand for the whole list."""
     text = strip_comments(source)
     own = re.escape(kernel.partition("<")[0].rpartition("::")[2].strip())
+    macros = definitions(text)
     found = {
-        re.sub(r"\s+", " ", match[1]).strip()
+        re.sub(r"\s+", " ", macros.get(match[1].strip(), match[1])).strip()
         for match in re.finditer(rf"\b{own}\s*\(([^(){{}};]*)\)\s*\{{", text)
     }
     if len(found) != 1:

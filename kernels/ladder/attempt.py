@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..analysis import machine_loop
+from ..analysis import fma_operands, machine_loop, operand_cycles
 from ..instruments.findings import Finding
 from ..instruments.metrics import (
     CONFLICTS,
@@ -112,6 +112,10 @@ GOALS: dict[str, tuple[str, Callable[[Weighed], float]]] = {
     "instructions_per_fma": (
         "instructions of the machine code for each multiply-add, in the hot loop",
         lambda it: _issued(it.kernel),
+    ),
+    "operand_cycles_per_fma": (
+        "cycles in which a multiply-add gets its operands, in the hot loop",
+        lambda it: operand_cycles(it.kernel) / fma_operands(it.kernel).fmas,
     ),
 }
 

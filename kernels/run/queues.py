@@ -31,8 +31,8 @@ def device(number: int) -> Any:
 
 
 def stream(priority: int | None = None) -> Any:
-    """A new queue of the current GPU, beside its others; of a lower priority's work, the blocks
-    that wait go first. A context in which it is the current one."""
+    """A new queue of the current GPU, beside its others, and a context in which it is the current
+    one. priority: the lower the number, the sooner its blocks get a place on the SMs."""
     import cupy
 
     return cupy.cuda.Stream(non_blocking=True, priority=priority)

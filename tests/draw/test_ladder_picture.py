@@ -8,6 +8,7 @@ from drawn import elements, legible, texts
 import kernels
 from kernels.draw import PALETTE, ladder
 from kernels.draw.plots import three_digits
+from kernels.measure.records import Record, Results
 
 GPU = "NVIDIA H200"
 
@@ -51,6 +52,14 @@ def test_the_first_step_has_none_before():
     figure = ladder("02_naive")
     assert "02 naive: 0.497 TFLOPS" in texts(figure).values()
     assert "before" not in figure.caption
+
+
+def test_more_than_cublas():
+    records = [
+        Record(name, 8, 8, 8, ms, ms, ms, 20) for name, ms in (("cublas", 5), ("02_naive", 2))
+    ]
+    results = Results({"gpu": "Simulated GPU 1", "date": "2001-02-03"}, 1, 1, tuple(records))
+    assert "this step, 250% of cuBLAS" in ladder("02_naive", results, 8).caption
 
 
 def test_other_results_and_sizes():

@@ -103,6 +103,12 @@ def test_gflops_is_linear_until_rates_are_far_apart():
     assert {"0.1", "1", "10"} <= set(far) and "0" not in far
 
 
+def test_gflops_has_room_for_rates_above_the_fma_peak():
+    words = texts(gflops(made_up({"02_fast": {64: 3.0, 256: 25.0}}), ["02_fast"]))
+    title = "recorded on Simulated GPU 1, 2001-02-03"
+    assert words[title][1] < words["02 fast"][1] < words["FMA peak: 10"][1]
+
+
 def test_gflops_tells_live_from_recorded():
     steps = [types.SimpleNamespace(label="02_fast")]
     recorded = made_up({"02_fast": {64: 3.0, 256: 6.0}})

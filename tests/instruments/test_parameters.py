@@ -49,3 +49,11 @@ __global__ void other(int gemm) { gemm(1); }
     assert parameters(source, "absent") == []
     twice = source + "__global__ void gemm(double* C) { }"
     assert parameters(twice, "gemm") == []
+
+
+def test_a_macro_for_all_parameters():
+    source = "#define ALL int n, \\\n    const float* x\n__global__ void f(ALL) { }\n"
+    assert [(one.name, one.text) for one in parameters(source, "f")] == [
+        ("n", "int"),
+        ("x", "const float*"),
+    ]

@@ -214,13 +214,7 @@ MUTATIONS = {
         *pipelined(),
         ("copies behind the last k", "exists ? 4 * W : 0", "4 * W", OUTSIDE),
         ("a k too many", "k + dk < depth", "k + dk <= depth", OUTSIDE),
-        ("the first column beyond the edge", "WHOLE ? x : min(x, edge - 1)", "x", OUTSIDE),
-        (
-            "the others beyond the edge",
-            "WHOLE ? dx : min(x + dx, edge - 1) - min(x, edge - 1)",
-            "dx",
-            OUTSIDE,
-        ),
+        ("the guard of columns dropped", " && (WHOLE || x + dx < edge)", "", OUTSIDE),
         ("whole by its rows alone", " && first_col + BN <= N", "", WRONG),
         ("float4 though rows start anywhere", "pitch % 4 == 0 && ", "", MISALIGNED),
         ("a last group as high as others", "min(GROUP, gridDim.y - first)", "GROUP", WRONG),
@@ -317,6 +311,53 @@ MUTATIONS = {
             "unsafe);\n",
             {"race", "out of bounds"},
         ),
+    ],
+    "18_split_k BM=64 BN=64 TM=4 TN=4 WM=32 WN=16 SPLITS=2": [
+        (
+            "steps that no split has",
+            "(block % SPLITS + 1) * steps / SPLITS",
+            "(block % SPLITS + 1) * (steps / SPLITS)",
+            WRONG,
+        ),
+        ("a part too few summed", "split < SPLITS; ++split", "split < SPLITS - 1; ++split", WRONG),
+        (
+            "parts on one another",
+            "found.part = block;",
+            "found.part = block & ~1;",
+            CLASH | UNWRITTEN,
+        ),
+        (
+            "sums over the stages that are read",
+            "            __syncthreads();\n            #pragma unroll\n            for (int i = 0;",
+            "            #pragma unroll\n            for (int i = 0;",
+            RACE,
+        ),
+        (
+            "alpha twice",
+            "x += workspace[(size_t)(tile",
+            "x += alpha * workspace[(size_t)(tile",
+            WRONG,
+        ),
+    ],
+    "18_split_k BM=64 BN=64 TM=4 TN=4 WM=32 WN=16 SPLITS=2 CLUSTER=1": [
+        (
+            "the barrier of the cluster dropped",
+            "                cluster_barrier();\n                #pragma",
+            "                #pragma",
+            {"race", "out of bounds"},
+        ),
+        ("the first block's sums twice", "*of_block(block, ", "*of_block(0, ", WRONG),
+        ("the same share for every block", "blockIdx.x % SPLITS * THREADS", "0 * THREADS", CLASH),
+    ],
+    "18_split_k BM=64 BN=64 TM=4 TN=4 WM=32 WN=16 STREAM=3": [
+        ("two tiles in one part", "2 * block + (from < zero)", "2 * block", UNWRITTEN),
+        (
+            "the stages filled too early",
+            "        if (STREAM)\n            __syncthreads();",
+            "        if (STREAM)\n            ;",
+            RACE,
+        ),
+        ("a part too few", "block <= last; ++block", "block < last; ++block", WRONG),
     ],
 }
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import kernels
+from kernels.instruments.parameters import parameters
 from kernels.ladder import step as ladder
 
 TILE = "#ifndef BM\n#define BM 1\n#endif\n#ifndef BN\n#define BN 1\n#endif\n"
@@ -255,18 +256,21 @@ def test_the_public_names():
 
 # ------------------------------------------------------------------------ the shipped steps
 
-MATRICES = "int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C"
+TYPES = {"alpha": "float", "A": "const float*", "B": "const float*", "beta": "float"} | {
+    "C": "float*",
+    "workspace": "float*",
+}
 
 
 @pytest.mark.parametrize("one", ALL)
 def test_a_shipped_step_is_well_formed(one):
     assert re.fullmatch(r"\d\d_[a-z0-9_]+", one.id)
     assert one.title and ": " in one.title
-    types = {"workspace": "float*"}
-    extra = "".join(f", {types.get(name, 'int')} {name}" for name in one.arguments)
-    text = " ".join(one.source.split()).replace("( ", "(").replace(" )", ")")
     for launch in one.file.launches:
-        assert f"{launch.kernel}({MATRICES}{extra})" in text
+        found = parameters(one.source, launch.kernel)
+        assert [(p.text, p.name) for p in found] == [
+            (TYPES.get(name, "int"), name) for name in one.parameters
+        ]
     assert {"BM", "BN"} <= set(one.defines)
     assert 1 <= np.prod(one.block) <= 1024
     if len(one.file.launches) == 1:
@@ -289,10 +293,18 @@ def test_a_shipped_step_compiles(one):
 LONGER = {  # diffs, in lines
     "15_any_shape": 75,  # guards every access
     "16_async_copy": 100,  # copies, and fragments that are fetched ahead
-    "17_tile_space": 210,  # both storages of each operand, whole tiles and edges
+    "17_tile_space": 220,  # both storages of each operand, whole tiles and edges
+    "18_split_k": 305,  # two kernels, clusters, parts of tiles
     "20_tensor_cores": 600,  # another machine: only names and the order of things are kept
     "21_warpgroups": 430,  # other instructions, and what surrounds them
 }
+
+
+@pytest.mark.parametrize("one", ALL)
+def test_a_shipped_step_says_whether_it_multiplies_on_tensor_cores(one):
+    """`sgemm` takes those that do only when it is asked to."""
+    found = re.search(r"^\s*(?:@!?%\w+ )?(?:wg|w)?mma(?:\.mma)?[._]", one.kernel.ptx, re.MULTILINE)
+    assert one.tensor_cores == (found is not None)
 
 
 @pytest.mark.parametrize("number", [one.number for one in ladder.steps()[1:]])

@@ -46,7 +46,7 @@ def read_only(x):
     return x
 
 
-TRANSPOSED = np.zeros((4, 6), np.float32).T
+BACKWARDS = A[::-1]  # which no step reads as it is
 BUFFER = np.zeros(60, np.float32)
 
 MATRICES = [
@@ -62,7 +62,7 @@ MATRICES = [
     ((A, B[None]), ValueError, r"B must be a matrix, not of shape \(1, 4, 5\)"),
     ((A, A), ValueError, "A is 6 x 4 and B is 6 x 4: A needs as many columns as B has rows"),
     ((A, B, A), ValueError, "C is 6 x 4, but A B is 6 x 5"),
-    ((TRANSPOSED, B), ValueError, r"A is not C-contiguous .*np\.ascontiguousarray\(A\)"),
+    ((BACKWARDS, B), ValueError, r"A is not C-contiguous .*np\.ascontiguousarray\(A\)"),
     ((A, np.zeros((4, 10), np.float32)[:, ::2]), ValueError, "B is not C-contiguous"),
     ((A, B, np.zeros((5, 6), np.float32).T), ValueError, "C is not C-contiguous"),
     ((A, B, read_only(C)), ValueError, r"C is read-only, .*pass C\.copy\(\)"),
