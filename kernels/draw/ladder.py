@@ -11,7 +11,9 @@ from .figure import PALETTE, Figure
 from .plots import label_of, origin_of, three_digits
 
 GPU = "NVIDIA H200"
-LEFT, HEAD, PITCH, BAR = 138, 24, 19, 13
+LEFT, HEAD = 138, 24
+ROWS = 19, 13, 11  # from one to the next, the bar, its text's line; of the whole ladder, which
+DENSE = 13, 10, 9  # stands on the first screen of a phone with all else that is to be seen there
 RIGHT = svg.NARROW - 46  # where the longest bar ends; right of it stand the numbers
 OWN = {"fill": PALETTE["blue"]}
 BEFORE = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke": PALETTE["blue"]}
@@ -32,24 +34,30 @@ def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -
     rates = [results.at(name, size).tflops for name in names]
     cublas = results.at(CUBLAS, size).tflops
     scale = (RIGHT - LEFT) / max([cublas, *rates])
+    pitch, bar, line = DENSE if whole else ROWS
     parts, top = [], 22
     if not whole:
         parts.append(svg.text(0, 14, _head(names, rates), font_weight="bold", font_size=13))
         top += HEAD
     for n, (name, rate) in enumerate(zip(names, rates)):
-        y, last = top + PITCH * n, len(names) - 1 - n
+        y, last = top + pitch * n, len(names) - 1 - n
         bold = "bold" if last < 2 and not whole else None
         look = OWN if whole else (OWN, BEFORE)[last] if last < 2 else EARLIER
         parts += [
             svg.text(
-                LEFT - 6, y + 11, label_of(name), text_anchor="end", font_weight=bold, font_size=11
+                LEFT - 6,
+                y + line,
+                label_of(name),
+                text_anchor="end",
+                font_weight=bold,
+                font_size=11,
             ),
-            svg.tag("rect", x=LEFT, y=y, width=scale * rate, height=BAR, **look),
+            svg.tag("rect", x=LEFT, y=y, width=scale * rate, height=bar, **look),
             svg.text(
-                svg.NARROW - 2, y + 11, three_digits(rate), text_anchor="end", font_weight=bold
+                svg.NARROW - 2, y + line, three_digits(rate), text_anchor="end", font_weight=bold
             ),
         ]
-    bottom = top + PITCH * len(names)
+    bottom = top + pitch * len(names)
     x = LEFT + scale * cublas
     parts += [
         svg.tag(
