@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kernels import ptx
-from kernels.__main__ import BITS
+from kernels.command.recording import BITS
 from kernels.ladder import step as ladder
 from kernels.ladder.reference import CheckError
 

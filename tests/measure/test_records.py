@@ -147,7 +147,9 @@ def test_merging_replaces_what_was_measured_again_and_keeps_the_rest():
 
 def test_a_merge_changes_no_share_of_cublas():
     """A later run of another step had other clocks, and so another cuBLAS."""
-    old = results(record("cublas", ms=2.0, cublas_ms=2.0), record("02_naive", ms=4.0, cublas_ms=2.0))
+    old = results(
+        record("cublas", ms=2.0, cublas_ms=2.0), record("02_naive", ms=4.0, cublas_ms=2.0)
+    )
     new = results(record("cublas", ms=3.0, cublas_ms=3.0), record("21_x", ms=1.0, cublas_ms=3.0))
     found = new.merged(old)
     assert found.at("cublas", 1000).ms == 3.0
