@@ -15,9 +15,9 @@ from .sectors import SECTOR_BYTES
 from .splitting import KINDS, pairs
 
 FLOAT_BYTES = 4
-# Operations of an SM's tensor cores in a cycle, by what they multiply, on GPUs of compute capability
-# 9.0: "NVIDIA H100 Tensor Core GPU Architecture" has 989.4 TFLOPS of BF16 and FP16, 494.7 of TF32,
-# dense, for 132 SMs at 1830 MHz.
+# Operations of an SM's tensor cores in a cycle, by what they multiply, on GPUs of compute
+# capability 9.0: "NVIDIA H100 Tensor Core GPU Architecture" has 989.4 TFLOPS of BF16 and FP16 and
+# 494.7 of TF32, dense, for 132 SMs at 1830 MHz.
 TENSOR_FLOP = {"BF16": 4096, "TF32": 2048, "FP16": 4096}
 
 

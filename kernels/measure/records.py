@@ -257,7 +257,8 @@ def model(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     """What `measure.splits` timed and fitted: {"labels": of steps, "shapes": [M, N, K] of each
     product, "us": microseconds, a row for each shape, "cublas_us", "tiles" and "costs":
     parameters of `analysis.duration`, "error": the root mean square of the logarithm of
-    predicted over measured, "provenance": …}. Raises ValueError if there is no such record."""
+    predicted over measured, "others": the same but the costs, for each of other steps that were
+    timed in rounds of their own, "provenance": …}. Raises ValueError if there is no such record."""
     return _read(gpu_name, MODEL, folder)
 
 
