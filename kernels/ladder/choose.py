@@ -33,9 +33,10 @@ def sgemm(
 ) -> Any:
     """`Step.__call__` with the best step for this device, shape and storage.
 
-    A slice of a larger matrix and a transpose are read as they are. The best is the step with the
-    highest rate on record near this shape, of those that can do it; one without a record is taken
-    only where no other can. The choice is remembered. Sums are of float32 products in float32,
+    A slice of a larger matrix and a transpose are read as they are. The best is the one that
+    `model` predicts to be the fastest; where it knows none, on an older GPU or in the interpreter,
+    the step with the highest rate on record near this shape, and one without a record only where
+    no other can do it. The choice is remembered. Sums are of float32 products in float32,
     unless `tensor_cores` allows others that meet the same error bound.
     """
     calls = CALLS[bool(tensor_cores)]
