@@ -340,8 +340,10 @@ def test_asynchronous_copies_of_a_part_read_the_sectors_that_it_lies_in():
 
 
 def test_warps_whose_copies_only_fill_with_zeros_make_no_request():  # counted in step 16
-    source = ASYNC.replace("16;", "16, %2;").replace(
-        "4 * threadIdx.x))", '4 * threadIdx.x), "r"(threadIdx.x == 9 ? 16 : 0))'
+    source = (
+        ASYNC.replace(".cg", ".ca")
+        .replace("16;", "16, %2;")
+        .replace("4 * threadIdx.x))", '4 * threadIdx.x), "r"(threadIdx.x == 9 ? 16 : 0))')
     )
     kernel = kernels.Kernel(source, "copied", ("-DSTRIDE=4",))
     found = kernel.trace(2, 64, (np.ones(512, np.float32), np.zeros(64, np.float32)))
