@@ -386,10 +386,9 @@ def with_sign(cut):
     return lambda x: np.copysign(cut(x), x)
 
 
-@pytest.mark.parametrize("name, kind", [("to_half", "f16.f16"), ("to_float", "tf32.k4")])
-def test_the_record_tells_that_there_is_no_negative_zero(monkeypatch, name, kind):
-    monkeypatch.setattr(module, name, with_sign(getattr(module, name)))
-    assert tells(kind)
+def test_the_record_tells_that_there_is_no_negative_zero(monkeypatch):
+    monkeypatch.setattr(module, "to_half", with_sign(module.to_half))
+    assert tells("f16.f16")
 
 
 @pytest.mark.parametrize("kind", ["f16.f16", "f16.f16.k8", "tf32", "tf32.k4", "bf16"])
