@@ -208,7 +208,7 @@ def _through_registers(step: Any) -> Any:
     return edited(
         step,
         "through registers",
-        ("    unsigned to = 0;\n", "    unsigned to = 0;\n" + NEXT_16),
+        ("    unsigned to = 0;", NEXT_16 + "    unsigned to = 0;"),
         (COPIES_16, LOADS_16),
         (
             "    for (int stage = 0; stage < STAGES - 1; ++stage)\n        copy(stage * BK);\n",
