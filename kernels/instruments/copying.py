@@ -32,7 +32,8 @@ class Copies:
         self.loads.append(event)
 
     def ended(self, event: ptx.Access) -> tuple[int, int, int]:
-        """It writes to shared memory: requests, sectors, wavefronts of the data pipe."""
+        """It writes to shared memory: requests, sectors, wavefronts of the data pipe. A warp whose
+        lanes all only fill with zeros makes no request."""
         shape = len(event.blocks), event.threads
         source = np.full(shape, -1)  # of lanes that read nothing
         for load in self.loads:
@@ -58,7 +59,7 @@ class Copies:
             rows = np.frombuffer(b"".join(new), near.dtype).reshape(-1, *near.shape[1:])
             known.update(zip(new, zip(*_costs(rows[:, 0], rows[:, 1], *kind))))
         return (
-            int(active.any(-1).sum()),
+            int((active & (sources >= 0)).any(-1).sum()),
             sum(times * known[row][0] for row, times in warps.items()),
             sum(times * known[row][1] for row, times in warps.items()),
         )

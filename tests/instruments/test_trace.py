@@ -339,6 +339,17 @@ def test_asynchronous_copies_of_a_part_read_the_sectors_that_it_lies_in():
     assert [(cost.requests, cost.sectors) for cost in costs] == [(2, 2 * 32)]
 
 
+def test_warps_whose_copies_only_fill_with_zeros_make_no_request():  # counted in step 16
+    source = (
+        ASYNC.replace(".cg", ".ca")
+        .replace("16;", "16, %2;")
+        .replace("4 * threadIdx.x))", '4 * threadIdx.x), "r"(threadIdx.x == 9 ? 16 : 0))')
+    )
+    kernel = kernels.Kernel(source, "copied", ("-DSTRIDE=4",))
+    found = kernel.trace(2, 64, (np.ones(512, np.float32), np.zeros(64, np.float32)))
+    assert [found.counters[name] for name in LOADS] == [2, 2]  # the first warp of each block
+
+
 def test_json():
     data = json.loads(json.dumps(tiled().to_json()))
     assert data["counters"][LOADS[0]] == 96
