@@ -133,8 +133,8 @@ GIVEN_BACK = edit(
     ("long long full[2];", "long long full[2], empty[2];"),
     ("tiles = n / 64", "tiles = n / 128"),
     (SINGLE_INIT, SINGLE_INIT + "\n        INIT(&empty[0], 4);\n        INIT(&empty[1], 4);"),
-    ("            EXPECT(&full[s], 256);\n            FILL(stage[s], in + s * 64, 256, &full[s]);",
-     "            EXPECT(&full[s], 512);\n            FILL(stage[s], in + s * 128, 512, &full[s]);"),
+    ("EXPECT(&full[s], 256);\n            FILL(stage[s], in + s * 64, 256",
+     "EXPECT(&full[s], 512);\n            FILL(stage[s], in + s * 128, 512"),
     (SINGLE_READ, "sum += stage[s][t] * stage[s][127 - t];"),
     (
         "        __syncthreads();\n        if (t == 0 && k + 2 < tiles) {\n"
