@@ -60,6 +60,27 @@ def pipelined():
     ]
 
 
+def any_tile():
+    """Mutations of the step of any tile and any shape, and of that step in another order."""
+    return [
+        *pipelined(),
+        ("copies behind the last k", "exists ? 4 * W : 0", "4 * W", OUTSIDE),
+        ("a k too many", "k + dk < depth", "k + dk <= depth", OUTSIDE),
+        ("the guard of columns dropped", " && (WHOLE || x + dx < edge)", "", OUTSIDE),
+        ("whole by its rows alone", " && first_col + BN <= N", "", WRONG),
+        ("float4 though rows start anywhere", "pitch % 4 == 0 && ", "", MISALIGNED),
+        ("float4 though the first row starts anywhere", " && (size_t)p % 16 == 0", "", WRONG),
+        ("a last group as high as others", "min(GROUP, gridDim.y - first)", "GROUP", WRONG),
+        ("rows of C as long as wide", "(size_t)ROW(i) * ldc", "(size_t)ROW(i) * N", WRONG),
+        (
+            "the guard of rows of C dropped",
+            "ROW(i) < rows ? cols - COL(j) : 0",
+            "cols - COL(j)",
+            OUTSIDE,
+        ),
+    ]
+
+
 MUTATIONS = {
     "02_naive": [
         ("the guard of columns dropped", "row >= M || col >= N", "row >= M", OUTSIDE | CLASH),
@@ -204,6 +225,7 @@ MUTATIONS = {
         ("filled with ones", "n > 3 ? p[3] : 0", "n > 3 ? p[3] : 1", WRONG),
         ("a column too many stored", "if (n > 1) c[1]", "if (n > 0) c[1]", OUTSIDE | CLASH),
         ("float4 though rows start anywhere", "width % 4 == 0 && ", "", MISALIGNED),
+        ("float4 though the first row starts anywhere", " && (size_t)p % 16 == 0", "", WRONG),
         ("rows counted from the top", "    M -= first_row;", "    // M -= first_row;", OUTSIDE),
     ],
     "16_async_copy": [
@@ -211,21 +233,13 @@ MUTATIONS = {
         ("copies behind the last tile", "exists ? BYTES : 0", "BYTES", OUTSIDE),
     ],
     "17_tile_space BM=64 BN=64 STAGES=4 TM=4 TN=4 WM=32 WN=16": [
-        *pipelined(),
-        ("copies behind the last k", "exists ? 4 * W : 0", "4 * W", OUTSIDE),
-        ("a k too many", "k + dk < depth", "k + dk <= depth", OUTSIDE),
-        ("the guard of columns dropped", " && (WHOLE || x + dx < edge)", "", OUTSIDE),
-        ("whole by its rows alone", " && first_col + BN <= N", "", WRONG),
-        ("float4 though rows start anywhere", "pitch % 4 == 0 && ", "", MISALIGNED),
-        ("a last group as high as others", "min(GROUP, gridDim.y - first)", "GROUP", WRONG),
-        ("rows of C as long as wide", "(size_t)ROW(i) * ldc", "(size_t)ROW(i) * N", WRONG),
-        (
-            "the guard of rows of C dropped",
-            "ROW(i) < rows ? cols - COL(j) : 0",
-            "cols - COL(j)",
-            OUTSIDE,
-        ),
+        *any_tile(),
         ("a turn that skips an element", "TN - 1 - n : n", "TN - 2 - n : n", WRONG),
+    ],
+    "19_machine_code BM=32 BN=32 STAGES=3 TM=4 TN=4 WM=16 WN=32": [
+        *any_tile(),
+        ("lanes that share a place", "lane / 2 % LANES_N", "lane % LANES_N", CLASH),
+        ("the row of another k", "stages[stage].a[k]", "stages[stage].a[k ^ 1]", WRONG),
     ],
     "20_tensor_cores BM=64 BN=64 WM=32 WN=32": [
         (
@@ -263,6 +277,13 @@ MUTATIONS = {
             OUTSIDE,
         ),
         ("the guard of columns of C dropped", "if (i < M && j < N)", "if (i < M)", OUTSIDE | CLASH),
+        ("float4 though rows start anywhere", " ld % 4 == 0 &&", "", MISALIGNED),
+        ("float4 though the first row starts anywhere", " && (size_t)X % 16 == 0", "", WRONG),
+        ("float2 though C starts anywhere", " && (size_t)C % 8 == 0", "", WRONG),
+    ],
+    "20_tensor_cores BM=64 BN=64 WM=32 WN=32 FOLD=32": [
+        ("a total forgotten", "sum[i][j][1] + all.y", "sum[i][j][1]", WRONG),
+        ("sums added to totals twice", "FLOAT4(sum[i][j]) = {};", "", WRONG),
     ],
     "21_warpgroups STAGES=2": [
         (
@@ -295,8 +316,47 @@ MUTATIONS = {
             "",
             {"race", "tensor core registers"},
         ),
+        (
+            "products that nobody can wait for",
+            "        wgmma_commit();\n",
+            "",
+            {"race", "tensor core registers"},
+        ),
+        (
+            "one arrival too few",  # the last warp may still read
+            "init(&empty[i], THREADS / 32)",
+            "init(&empty[i], THREADS / 32 - 1)",
+            RACE,
+        ),
+        (
+            "one arrival too many",
+            "init(&empty[i], THREADS / 32)",
+            "init(&empty[i], THREADS / 32 + 1)",
+            {"wrong", "barrier"},
+        ),
+        (
+            "copies that do not see the mbarriers",
+            '        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");\n',
+            "",
+            {"barrier"},
+        ),
+        (
+            "fewer bytes expected than are copied",
+            "sizeof(Stage));",
+            "sizeof(to.a));",
+            {"wrong", "asynchronous copy", "barrier"},
+        ),
+        (
+            "one stage filled",
+            "= stages[k % STAGES];\n        arrive_expect",
+            "= stages[0];\n        arrive_expect",
+            {"asynchronous copy", "uninitialised"},
+        ),
+        ("the total forgotten", "sum[i] += total[i]", "sum[i] += 0", WRONG),
         ("units of a row too near", "next_unit = rows", "next_unit = rows / 2", WRONG),
         ("the zero fill along K dropped", "row < rows && k + i < K", "row < rows", OUTSIDE),
+        ("float4 though the first row starts anywhere", " && (size_t)X % 16 == 0", "", WRONG),
+        ("float2 though rows of C start anywhere", "ldc % 2 == 0 && ", "", MISALIGNED),
     ],
     "21_warpgroups SPLITS=2": [
         (
