@@ -1,7 +1,7 @@
 """What an instruction reads and writes, from its 128 bits.
 
 `FORMS` has a row for each opcode, the low 12 bits, that steps 02 to 17 and 19 and most of
-their variants, compile to for compute capability 9.0. Anything else is refused: who rewrites code
+their variants compile to for compute capability 9.0. Anything else is refused: who rewrites code
 has to know all of it.
 """
 
