@@ -113,10 +113,11 @@ def test_every_folder_has_its_rule():
     assert set(ALLOWED) == {name.partition(".")[0] for name in MODULES if "." in name}
 
 
-def test_nothing_but_the_command_line_stands_above_the_folders():
+def test_nothing_but_the_command_line_and_the_notebooks_set_up_stands_above_the_folders():
     assert {name for name in MODULES if "." not in name} - set(ALLOWED) <= {
-        *("", "__init__", "__main__", "targets", "shapes"),
+        *("", "__init__", "__main__", "targets", "shapes", "prepare"),
     }
+    assert not GRAPH["prepare"]
 
 
 def test_the_graph_is_read_from_the_sources(tmp_path):
