@@ -35,7 +35,7 @@ def prepare(name: str) -> None:
 def same_edition(name: str) -> None:
     """Raise RuntimeError if this folder is of another edition than a notebook with this name."""
     cell = (ROOT / "tools" / "first_cell.py").read_text("utf-8")
-    ours = re.search(r'^ARCHIVE, NAME = "[^"]*", "([^"]*)"', cell, re.MULTILINE)
+    ours = re.search(r'^NAME = "([^"]*)"', cell, re.MULTILINE)
     if ours and ours[1] != name:
         raise RuntimeError(
             f"this notebook belongs to {name}, but the folder {ROOT} holds {ours[1]}: "

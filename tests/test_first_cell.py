@@ -13,28 +13,25 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from building import ROOT
+from building import ROOT, SET_UP
 
 sys.path.insert(0, str(ROOT / "tools"))
-CELL = importlib.import_module("notebooks").first_cell()
+address = importlib.import_module("address")
+CELL = address.first_cell(address.Address(), address.notebooks.first_cell())
 WHICH = "import kernels; print(kernels.__file__); print(sys.path.count(str(root)))"
 NAME, ZIP = "sgemm-book-v1", "/owner/book/archive/refs/tags/v1.zip"
-NEEDS = ("kernels/prepare.py", "tools/first_cell.py", "requirements.txt")
-NEEDS += tuple(str(path.relative_to(ROOT)) for path in (ROOT / "requirements").glob("*.txt"))
 
 
 def cell(archive: str = "", name: str = NAME) -> str:
     """The first cell of a book that is published under `archive`."""
-    source = CELL.replace(
-        'ARCHIVE, NAME = "", "sgemm-book"', f'ARCHIVE, NAME = "{archive}", "{name}"'
+    return address.first_cell(
+        address.Address(tag=name.partition("book-")[2], archive=archive), CELL
     )
-    assert (source == CELL) == (archive == "" and name == "sgemm-book")
-    return source
 
 
 def files(name: str = NAME) -> dict[str, str]:
     """What the cell needs of the book, by path."""
-    found = {path: (ROOT / path).read_text("utf-8") for path in NEEDS}
+    found = {path: (ROOT / path).read_text("utf-8") for path in SET_UP}
     found["tools/first_cell.py"] = cell("", name)
     return {**found, "kernels/__init__.py": ""}
 

@@ -58,6 +58,7 @@ def test_code_fits_the_page(notebook):
     for cell in code(notebook):
         lines = cell.source.split("\n")
         assert len(lines) <= 15, cell.source
+        lines = [line for line in lines if not line.startswith("ARCHIVE = ")]  # as long as it is
         assert max(map(len, lines)) <= 80, max(lines, key=len)
 
 

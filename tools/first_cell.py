@@ -1,6 +1,6 @@
-# The first cell of every notebook: find the folder of the book, or download it.
 import pathlib, runpy, shutil, tempfile, urllib.request
-ARCHIVE, NAME = "", "sgemm-book"  # set by tools/address.py
+ARCHIVE = ""
+NAME = "sgemm-book"  # the book's folder, here or above; else from ARCHIVE
 here = pathlib.Path.cwd()
 places = [q for p in (here, *here.parents) for q in (p, p / NAME)]
 root = next((p for p in places if (p / "kernels/prepare.py").is_file()), None)
