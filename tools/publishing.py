@@ -1,13 +1,13 @@
 """A Sphinx extension: what the built pages have beyond those of Jupyter Book.
 
-Each page has a description of its own, and its icons in it. Where the book has an address
-(tools/address.json), it also has buttons to run and to edit it, a card for links to it in other
-places, and a canonical link, and the pages have a sitemap and a page for what is not found.
+Each page has a description of its own and loads no more than it needs (tools/lean.py). Where the
+book has an address (tools/address.json), a page also has buttons to run and to edit it, a canonical
+link, and a card for links to it in other places. All pages together then have a sitemap and a page
+for what is not found.
 """
 
 from __future__ import annotations
 
-import functools
 import html
 import re
 import textwrap
@@ -17,16 +17,12 @@ from typing import Any
 from urllib.parse import urljoin
 
 import address as places
-import pydata_sphinx_theme
+import lean
 from docutils import nodes
 from sphinx.application import Sphinx
 
 LONGEST = 200  # characters of a description
 LAST = 900  # priority of a handler that runs after those of the theme
-ICONS = Path(pydata_sphinx_theme.__file__).parent / (
-    "theme/pydata_sphinx_theme/static/scripts/fontawesome.js"
-)
-CREDIT = "<!-- Icons: Font Awesome Free, CC BY 4.0 -->"
 CARD = (1200, 630)  # pixels
 
 
@@ -60,6 +56,8 @@ def add_to_page(
     context["metatags"] += "".join(tags(title, about, where.pages, name, app.config.html_title))
     groups = [*launch_buttons(where, path), *source_buttons(where, path, title)]
     context["header_buttons"][:0] = groups
+    if not path.endswith(".ipynb") and not any(tree.findall(lean.is_formula)):
+        context["script_files"] = [s for s in context["script_files"] if not lean.is_mathjax(s)]
     if where.pages:
         draw_card(title, about, app.config.html_title, Path(app.outdir) / card(name))
 
@@ -74,12 +72,13 @@ def description(tree: nodes.document) -> str:
             above.append(parent)
             parent = parent.parent
         if not any(isinstance(node, inside) for node in above):
-            text = f"{text} {' '.join(paragraph.astext().split())}".strip()
+            said = paragraph.astext().replace(r"\times", "×")
+            text = f"{text} {' '.join(said.split())}".strip()
         if len(text) > LONGEST:
             break
     if len(text) <= LONGEST:
         return text
-    end = max(text.rfind(f"{mark} ", 0, LONGEST) for mark in ".?:")
+    end = max(text.rfind(f"{mark} ", 0, LONGEST) for mark in ".?")
     return text[: end + 1] if end > 0 else textwrap.shorten(text, LONGEST, placeholder=" …")
 
 
@@ -200,54 +199,15 @@ def sitemap(pages: str, names: list[str]) -> str:
 
 
 def finish(app: Sphinx, failure: Exception | None) -> None:
-    """The sitemap, and in every page its icons."""
+    """The sitemap; and what pages and styles do without."""
     if failure or app.builder.format != "html":
         return
     out = Path(app.outdir)
     if pages := address(app).pages:
         names = sorted(app.env.found_docs)
         (out / "sitemap.xml").write_text(sitemap(pages, names), encoding="utf-8")
-    for path in out.rglob("*.html"):
+    for path in [*out.rglob("*.html"), *out.glob("_static/styles/*.css")]:
         text = path.read_text(encoding="utf-8")
-        if (drawn := with_icons(text)) != text:
-            path.write_text(drawn, encoding="utf-8")
-
-
-# ------------------------------------------------------------------------------- icons
-
-
-@functools.cache
-def shapes() -> dict[str, tuple[str, str, str]]:
-    """By the name of an icon its width, height and path, as the theme's script has them."""
-    found = {}
-    entry = r'(?:"([\w-]+)"|\b(\w+)):\[(\d+),(\d+),\[([^\]]*)\],"[0-9a-f]+","([^"]+)"\]'
-    for quoted, plain, width, height, others, path in re.findall(
-        entry, ICONS.read_text(encoding="utf-8")
-    ):
-        for name in quoted or plain, *re.findall(r'"([a-z][\w-]*)"', others):
-            found[name] = (width, height, path)  # the solid icons stand last in the script
-    return found
-
-
-def with_icons(page: str) -> str:
-    """The page with its icons drawn in it, without the script that would draw them.
-
-    The script has 1.5 MB and holds up the first paint.
-    """
-
-    def draw(element: re.Match[str]) -> str:
-        attributes, classes = element[1], element[2].split()
-        name = next(
-            (c.removeprefix("fa-") for c in classes if c.removeprefix("fa-") in shapes()), None
-        )
-        if name is None:
-            return element[0]
-        width, height, path = shapes()[name]
-        drawn = attributes.replace(element[2], f"svg-inline--fa {element[2]}")
-        return (
-            f'<svg{drawn} aria-hidden="true" viewBox="0 0 {width} {height}">'
-            f'<path fill="currentColor" d="{path}"/></svg>'
-        )
-
-    page = re.sub(r'<i((?:\s[^<>]*?)?\sclass="([^"]*\bfa-[^"]*)"[^<>]*)></i>', draw, page)
-    return re.sub(r'<script src="[^"]*/fontawesome\.js[^"]*"></script>', CREDIT, page)
+        less = lean.page(text) if path.suffix == ".html" else lean.style(text)
+        if less != text:
+            path.write_text(less, encoding="utf-8")
