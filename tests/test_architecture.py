@@ -29,6 +29,7 @@ ALLOWED = {
     "measure": ("run", "instruments", "analysis", "machine", "ladder.reference"),
     "ladder": ("run", "instruments", "measure", "analysis", "ptx"),
     "parallel": ("run", "measure", "analysis", "ladder"),
+    "command": ("ptx", "run", "measure", "ladder", "parallel"),
     "draw": ("instruments", "analysis", "measure.records", "ladder", "parallel"),
 }
 
@@ -113,11 +114,16 @@ def test_every_folder_has_its_rule():
     assert set(ALLOWED) == {name.partition(".")[0] for name in MODULES if "." in name}
 
 
-def test_nothing_but_the_command_line_and_the_notebooks_set_up_stands_above_the_folders():
-    assert {name for name in MODULES if "." not in name} - set(ALLOWED) <= {
-        *("", "__init__", "__main__", "targets", "shapes", "prepare"),
-    }
+def test_nothing_but_the_command_line_and_the_set_up_of_notebooks_stands_above_the_folders():
+    names = {name for name in MODULES if "." not in name} - set(ALLOWED)
+    assert names <= {"", "__init__", "__main__", "prepare"}
     assert not GRAPH["prepare"]
+    assert all(
+        name in ("__main__", other) or name.startswith("command.")
+        for name, found in GRAPH.items()
+        for other in found
+        if other == "__main__" or other.startswith("command")
+    )
 
 
 def test_the_graph_is_read_from_the_sources(tmp_path):

@@ -92,6 +92,7 @@ FORMS = {
     0x292: "ULOP3 uniform e6>fuv8",
     0x892: "ULOP3 uniform e6>fv8",
     0x899: "USHF uniform e>fv",
+    0x89C: "UPLOP3 uniform 67>890",
     0x287: "USEL uniform e>fu8",
     0x887: "USEL uniform e>f8",
     0x2A5: "UIMAD.WIDE uniform E6>fuV8",
