@@ -75,6 +75,12 @@ def test_the_tree_names_an_edition_whole_or_not_at_all():
     assert len(set_) in (0, 4)
 
 
+def test_the_edition_that_readers_get_has_its_changes_listed():
+    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    heading = f"## {address.read().tag or 'Not yet published'}"
+    assert heading in changes.splitlines()
+
+
 # -------------------------------------------------------------------------- the command
 
 

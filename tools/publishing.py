@@ -164,10 +164,21 @@ def draw_card(title: str, about: str, book: str, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = Figure(figsize=(CARD[0] / 100, CARD[1] / 100), dpi=100, facecolor="#10233f")
     lines = textwrap.wrap(title, 34)[:2]
-    figure.text(0.06, 0.88, "\n".join(lines), size=38, weight="bold", color="white", va="top")
+    figure.text(
+        0.06,
+        0.88,
+        "\n".join(lines),
+        parse_math=False,
+        size=38,
+        weight="bold",
+        color="white",
+        va="top",
+    )
     below = 0.88 - 0.13 * len(lines) - 0.06
     told = "\n".join(textwrap.wrap(about, 62)[:5])
-    figure.text(0.06, below, told, size=20, color="#d5dfee", va="top", linespacing=1.4)
+    figure.text(
+        0.06, below, told, parse_math=False, size=20, color="#d5dfee", va="top", linespacing=1.4
+    )
     figure.text(0.06, 0.07, book, size=18, color="#f0b43c")
     figure.savefig(path)
 
