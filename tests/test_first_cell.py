@@ -172,6 +172,13 @@ def test_it_downloads_the_book_once(here, site):
     assert sorted(path.name for path in here.iterdir()) == [NAME, "sub"]
 
 
+def test_the_folder_for_temporary_files_may_be_on_another_disk(here, site):
+    other = Path("/dev/shm")
+    if not other.is_dir() or other.stat().st_dev == here.stat().st_dev:
+        pytest.skip("no second file system")
+    assert gives(run(here, cell(site.url), TMPDIR=str(other)), here / NAME)
+
+
 def test_the_book_of_an_older_edition_beside_it_is_left_alone(here, site):
     old = tree(here / "sgemm-book-v0", "sgemm-book-v0")
     (old / "mine.py").write_text("a reader's own")
