@@ -1,7 +1,8 @@
 """What an instruction reads and writes, from its 128 bits.
 
-`FORMS` has a row for each opcode, the low 12 bits, that the kernels of this book compile to for
-compute capability 9.0. Anything else is refused: who rewrites code has to know all of it.
+`FORMS` has a row for each opcode, the low 12 bits, that steps 02 to 17 and 19 and most of
+their variants compile to for compute capability 9.0. Anything else is refused: who rewrites code
+has to know all of it.
 """
 
 from __future__ import annotations
