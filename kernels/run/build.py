@@ -1,26 +1,29 @@
-"""NVRTC: CUDA C++ source to PTX, and to a cubin with what ptxas says about it.
+"""CUDA C++ source to PTX, and to a cubin with what ptxas says about it.
 
-NVRTC is a library that compiles in memory. It needs neither a GPU nor a driver, so the same
-source compiles on every machine.
+NVRTC compiles, on every machine that has it: it needs neither a GPU nor a driver. What the
+notebooks compile also comes with the book (`shipped`), so that they run where there is no NVRTC.
+The stored compilation is taken there, and where the NVRTC is of the version that made it, since it
+would make the same, as a test sees to. An NVRTC of another version compiles everything itself:
+what is shown, counted and measured is then all its own, beside a reader's versions of a step, which
+only it can compile.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from . import capability, headers, home
-
-INCLUDE = Path(__file__).parents[1] / "cuda"
+from . import capability, headers, nvrtc, shipped
 
 
 class CompileError(ValueError):
     """The compiler refused the source; the message has its errors as `file.cu:line: error: …`."""
+
+
+class NoCompiler(ImportError):
+    """A source must be compiled, and there is no compiler; the message says how to get it."""
 
 
 @dataclass(frozen=True)
@@ -78,39 +81,53 @@ def compile(
     and others are a ValueError. `names` are the kernels wanted:
     extern "C" symbols or C++ name expressions such as "gemm<4, 8>". Headers are looked for
     in `kernels/cuda` and where `headers.folders` says. Raises CompileError with the compiler's
-    own lines.
+    own lines, and NoCompiler where there is none.
     """
     needs = capability.needed(source, filename) if needs is None else needs
     try:
         arch = capability.architecture(needs, arch)
     except ValueError as error:
         raise ValueError(f"{filename}: {error}") from None
-    nvrtc = _nvrtc()
-    version = nvrtc.getVersion()
+    recipe = shipped.Recipe(str(source), filename, tuple(options), tuple(names), arch)
+    shipped.note(recipe)
+    return Build(*(_stored(recipe) or compiled(recipe)))
+
+
+def _stored(recipe: shipped.Recipe) -> nvrtc.Compiled | None:
+    """What came with the book, unless an NVRTC of another version is here."""
+    found = shipped.find(recipe)
+    if found is None:
+        return None
+    try:
+        here = nvrtc.version()
+    except ImportError:
+        return found.made
+    return found.made if here == found.nvrtc else None
+
+
+def compiled(recipe: shipped.Recipe) -> nvrtc.Compiled:
+    """What the NVRTC that is here makes of a recipe. Raises CompileError, NoCompiler."""
+    source, filename, options, names, arch = recipe
+    try:
+        version = nvrtc.version()
+    except ImportError as error:
+        raise NoCompiler(
+            f"{recipe} is not among the compilations that come with the book, and there is no "
+            f"compiler here: NVIDIA's library NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
+        ) from None
     flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-include={headers.PRELUDE}"]
-    flags += [f"-I{folder}" for folder in (INCLUDE, *headers.folders(version[0]))]
-    if arch.startswith("sm_"):
+    flags += [f"-I{folder}" for folder in (headers.STEPS, *headers.folders(version[0]))]
+    if recipe.real:
         flags.append("--ptxas-options=-v")
         if version >= (12, 9):  # a cached cubin comes without the ptxas report
             flags.append("--no-cache")
-    program = nvrtc.createProgram(source, filename, (), ())
     try:
-        for name in names:
-            nvrtc.addNameExpression(program, name)
-        try:
-            nvrtc.compileProgram(program, (*flags, *options))
-        except nvrtc.NVRTCError as error:
-            log = nvrtc.getProgramLog(program) or str(error)
-            advice = _missing_headers(log, "{}.{}".format(*version)) + _missing_directive(log)
-            raise CompileError(_explain(log, filename, options, arch) + advice) from None
-        return Build(
-            ptx=nvrtc.getPTX(program).decode(),
-            cubin=_whole(nvrtc.getCUBIN(program)) if arch.startswith("sm_") else None,
-            log=nvrtc.getProgramLog(program),
-            lowered={name: nvrtc.getLoweredName(program, name) for name in names},
-        )
-    finally:
-        nvrtc.destroyProgram(program)
+        made = nvrtc.compile(source, filename, (*flags, *options), names)
+        return made._replace(log=re.sub(r".*Compile time = .*\n?", "", made.log))  # never the same
+    except nvrtc.Refused as error:
+        log = str(error)
+        advice = _missing_headers(log, "{}.{}".format(*version)) + _missing_directive(log)
+        raise CompileError(_explain(log, filename, options, arch) + advice) from None
 
 
 def resources(build: Build, symbol: str) -> Resources:
@@ -135,45 +152,12 @@ def resources(build: Build, symbol: str) -> Resources:
     )
 
 
-def _whole(cubin: bytes) -> bytes:
-    """The cubin with its last byte, which CuPy cuts off as if it ended a string.
-
-    The ELF file ends with the table of its segments or its sections, and that with the high byte
-    of a small 64-bit number: it is 0.
-    """
-    ends = []
-    for at, sizes in (32, 54), (40, 58):
-        (table,) = struct.unpack_from("<Q", cubin, at)
-        size, count = struct.unpack_from("<2H", cubin, sizes)
-        ends.append(table + size * count)
-    return cubin.ljust(max(ends), b"\0")
-
-
 def preamble(options: Iterable[str]) -> str:
     """The `-D` options as the lines of source that they stand for."""
     defined = [option[2:].strip() for option in options if option.startswith("-D")]
     return "".join(
         f"#define {text.replace('=', ' ', 1) if '=' in text else text + ' 1'}\n" for text in defined
     )
-
-
-def nvrtc_version() -> tuple[int, int]:
-    """Of the compiler in use: (12, 9). Raises ImportError without one."""
-    return tuple(_nvrtc().getVersion())
-
-
-def _nvrtc() -> Any:
-    try:
-        home.prepare()
-        from cupy.cuda import nvrtc
-
-        nvrtc.getVersion()
-    except Exception as error:  # CuPy raises whatever its loader met, at import or at first use
-        raise ImportError(
-            f"the CUDA compiler library NVRTC cannot be loaded ({error}): "
-            "pip install -r requirements.txt"
-        ) from error
-    return nvrtc
 
 
 def _missing_headers(log: str, version: str) -> str:
