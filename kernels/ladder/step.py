@@ -296,7 +296,8 @@ class Step(Declared):
         every = steps(self.path.parent)
         broken = {one: one.broken(M, N, K, alpha, beta) for one in every}
         others = [one.id for one, reason in broken.items() if reason is None]
-        instead = f"{others[-1]} can" if others else f"no step can: {advice(broken)}"
+        nearest = [id for id in others if id >= self.id][:1] or others[-1:]  # later ones know more
+        instead = f"{nearest[0]} can" if nearest else f"no step can: {advice(broken)}"
         raise ValueError(f"{self.label} requires {constraint}, which {values} breaks; {instead}")
 
 

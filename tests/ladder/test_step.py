@@ -199,6 +199,12 @@ def test_what_no_launch_can_do(tiled, M, N, K, constraint):
             tiled.trace(M, N, K)
 
 
+def test_a_refusal_names_the_nearest_step_that_can():
+    A, B, _ = kernels.inputs(61, 131, 37)
+    with pytest.raises(ValueError, match="15_any_shape can$"):
+        kernels.step("13_register_prefetch")(A, B)
+
+
 def test_shifted_tiles_are_refused_where_they_are_wrong():
     shifted = kernels.step("15_any_shape SHIFTED=1")
     A, B, C = kernels.inputs(132, 140, 12)
