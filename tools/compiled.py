@@ -21,7 +21,7 @@ import nbformat
 from notebooks import ROOT, notebooks
 
 sys.path.insert(0, str(ROOT))
-from kernels.run import build, nvrtc, shipped  # noqa: E402
+from kernels.run import build, nvrtc, shipped
 
 SOLUTION = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -29,9 +29,7 @@ SOLUTION = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def with_solutions(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The notebook with its exercises' solutions as cells, after the two that they need."""
     nb = copy.deepcopy(nb)
-    starters = [
-        n for n, cell in enumerate(nb.cells) if "starter" in cell.metadata.get("tags", [])
-    ]
+    starters = [n for n, cell in enumerate(nb.cells) if "starter" in cell.metadata.get("tags", [])]
     solutions = [
         nbformat.v4.new_code_cell(text)
         for n in starters
@@ -77,8 +75,7 @@ def store(recipes: list[shipped.Recipe]) -> None:
             found = shipped.find(recipe)
             if found is None or found.nvrtc != version:
                 print(f"compiles {recipe}", flush=True)
-                made, step = build.compiled(recipe), shipped.digest_of_step(recipe)
-                shipped.write(path, shipped.Stored(recipe, made, version, step))
+                shipped.write(path, build.compiled(recipe))
     finally:
         os.chdir(where)
 

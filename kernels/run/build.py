@@ -90,23 +90,26 @@ def compile(
         raise ValueError(f"{filename}: {error}") from None
     recipe = shipped.Recipe(str(source), filename, tuple(options), tuple(names), arch)
     shipped.note(recipe)
-    return Build(*(_stored(recipe) or compiled(recipe)))
+    found = _stored(recipe) or compiled(recipe)
+    if isinstance(found.made, nvrtc.Refused):
+        raise CompileError(_explain(recipe, found.made.log, "{}.{}".format(*found.nvrtc)))
+    return Build(*found.made)
 
 
-def _stored(recipe: shipped.Recipe) -> nvrtc.Compiled | None:
+def _stored(recipe: shipped.Recipe) -> shipped.Compilation | None:
     """What came with the book, unless an NVRTC of another version is here."""
     found = shipped.find(recipe)
     if found is None:
         return None
     try:
-        here = nvrtc.version()
+        same = nvrtc.version() == found.nvrtc
     except ImportError:
-        return found.made
-    return found.made if here == found.nvrtc else None
+        return found
+    return found if same else None
 
 
-def compiled(recipe: shipped.Recipe) -> nvrtc.Compiled:
-    """What the NVRTC that is here makes of a recipe. Raises CompileError, NoCompiler."""
+def compiled(recipe: shipped.Recipe) -> shipped.Compilation:
+    """What the NVRTC that is here makes of a recipe. Raises NoCompiler."""
     source, filename, options, names, arch = recipe
     try:
         version = nvrtc.version()
@@ -121,13 +124,9 @@ def compiled(recipe: shipped.Recipe) -> nvrtc.Compiled:
         flags.append("--ptxas-options=-v")
         if version >= (12, 9):  # a cached cubin comes without the ptxas report
             flags.append("--no-cache")
-    try:
-        made = nvrtc.compile(source, filename, (*flags, *options), names)
-        return made._replace(log=re.sub(r".*Compile time = .*\n?", "", made.log))  # never the same
-    except nvrtc.Refused as error:
-        log = str(error)
-        advice = _missing_headers(log, "{}.{}".format(*version)) + _missing_directive(log)
-        raise CompileError(_explain(log, filename, options, arch) + advice) from None
+    made = nvrtc.compile(source, filename, (*flags, *options), names)
+    time_taken = r".*Compile time = .*\n?"  # never the same
+    return shipped.Compilation(recipe, made._replace(log=re.sub(time_taken, "", made.log)), version)
 
 
 def resources(build: Build, symbol: str) -> Resources:
@@ -177,15 +176,17 @@ def _missing_directive(log: str) -> str:
     )
 
 
-def _explain(log: str, filename: str, options: tuple[str, ...], arch: str) -> str:
-    """The errors of a compiler log, without its warnings, each with its source line."""
+def _explain(recipe: shipped.Recipe, log: str, version: str) -> str:
+    """The errors of a compiler log, without its warnings, each with its source line; and what to do
+    about them, where that is known. `version` is the compiler's, "12.9"."""
     errors = [part for part in log.strip().split("\n\n") if re.search(r"\berror\b.*:", part)]
     # A kernel name that NVRTC cannot find is reported against a map of its own, one the reader
     # has never seen; and after a real error such reports are mere consequences.
     own = [part for part in errors if not part.startswith("__nv_name_map")]
     if errors and not own:
         reason = errors[0].partition("error: ")[2].partition("\n")[0]
-        return f"{filename}: the kernel asked for is not there: {reason}"
+        return f"{recipe.filename}: the kernel asked for is not there: {reason}"
     text = "\n".join(own) or log.strip()
     text = re.sub(r"^(\S+)\((\d+)\): ", r"\1:\2: ", text, flags=re.MULTILINE)
-    return " ".join([f"{filename} does not compile for {arch}", *options]) + f"\n{text}"
+    head = " ".join([f"{recipe.filename} does not compile for {recipe.arch}", *recipe.options])
+    return f"{head}\n{text}{_missing_headers(log, version)}{_missing_directive(log)}"

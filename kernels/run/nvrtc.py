@@ -15,7 +15,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
+from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,10 +31,6 @@ SYSTEM = ("nvrtc64_120_0.dll", "nvrtc64_130_0.dll") if WINDOWS else (
 )  # fmt: skip
 
 
-class Refused(ValueError):
-    """NVRTC does not compile a source; the message is its log."""
-
-
 class Compiled(NamedTuple):
     """What NVRTC made of a source: `cubin` only for a real GPU, `lowered` the symbol that stands
     for each name expression."""
@@ -43,6 +39,12 @@ class Compiled(NamedTuple):
     cubin: bytes | None
     log: str
     lowered: dict[str, str]
+
+
+class Refused(NamedTuple):
+    """What NVRTC said of a source that it does not compile."""
+
+    log: str
 
 
 def version() -> tuple[int, int]:
@@ -61,10 +63,12 @@ def architectures() -> tuple[int, ...]:
     return tuple(found)
 
 
-def compile(source: str, filename: str, options: Sequence[str], names: Sequence[str]) -> Compiled:
+def compile(
+    source: str, filename: str, options: Sequence[str], names: Sequence[str]
+) -> Compiled | Refused:
     """Compile `source` with these options, and the kernels called `names`.
 
-    Raises Refused with the compiler's log, ImportError without the library.
+    Raises ImportError without the library.
     """
     program = c_void_p()
     text, name = source.encode(), filename.encode()
@@ -76,7 +80,7 @@ def compile(source: str, filename: str, options: Sequence[str], names: Sequence[
         try:
             _call("CompileProgram", program, len(options), flags)
         except RuntimeError as error:
-            raise Refused(_text(program, "ProgramLog") or str(error)) from None
+            return Refused(_text(program, "ProgramLog") or str(error))
         return Compiled(
             ptx=_text(program, "PTX"),
             cubin=_bytes(program, "CUBIN") or None,

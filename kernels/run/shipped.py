@@ -3,8 +3,8 @@
 `kernels/compiled` has a file for each source, with its options, that the notebooks compile; its
 name is a hash of all that the result depends on. It is a tar.xz of what was compiled, `recipe.json`
 and `source.cu`, and of what NVRTC made of it: `ptx`, and where a notebook asks for registers or
-machine code, `cubin` and the `log` of ptxas. `tools/compiled.py` writes the files, and a test
-compiles them again.
+machine code, `cubin` and the `log` of ptxas; or, of a source that NVRTC refuses, its `log` alone.
+`tools/compiled.py` writes the files, and a test compiles them again.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import headers
-from .nvrtc import Compiled
+from .nvrtc import Compiled, Refused
 
 FOLDER = Path(__file__).parents[1] / "compiled"
 NOTES = "SGEMM_BOOK_NOTES"  # a folder where processes note what they compile
@@ -44,17 +44,21 @@ class Recipe(NamedTuple):
         return " ".join([f"{self.filename} for {self.arch}", *self.options])
 
 
-class Stored(NamedTuple):
+class Compilation(NamedTuple):
+    """What came of a recipe."""
+
     recipe: Recipe
-    made: Compiled
+    made: Compiled | Refused
     nvrtc: tuple[int, int]  # the version of the one that made it
-    step: str | None  # what `digest_of_step` said then
+    step: str | None = None  # what `digest_of_step` said when it was stored
 
 
 def digest_of_step(recipe: Recipe) -> str | None:
     """A hash of the present file of the step that a recipe, edited or not, is of; None without."""
-    path = headers.STEPS / f"{re.sub('[ _]edited', '', recipe.filename)}"
-    return _digest(_read(path)) if path.is_file() else None
+    for path in headers.STEPS.glob("*.cu"):
+        if recipe.filename.startswith(path.stem):
+            return _digest(_read(path))
+    return None
 
 
 def path_of(recipe: Recipe) -> Path:
@@ -86,18 +90,18 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def find(recipe: Recipe) -> Stored | None:
+def find(recipe: Recipe) -> Compilation | None:
     """What is stored of a recipe; None without it."""
     path = path_of(recipe)
     found = read(path) if path.exists() else None
     if found is None or found.recipe.arch == recipe.arch:
         return found
-    if recipe.real:  # and no cubin is stored
+    if recipe.real or isinstance(found.made, Refused):  # no cubin is stored; ptxas may refuse alone
         return None
     return found._replace(recipe=recipe, made=found.made._replace(cubin=None, log=""))
 
 
-def read(path: Path) -> Stored:
+def read(path: Path) -> Compilation:
     """A stored file."""
     parts = {}
     with tarfile.open(path, "r:xz") as archive:
@@ -107,30 +111,29 @@ def read(path: Path) -> Stored:
             parts[member.name] = content.read()
     facts = json.loads(parts["recipe.json"])
     recipe = _recipe([parts["source.cu"].decode(), *(facts[x] for x in Recipe._fields[1:])])
-    ptx, log = parts["ptx"].decode(), parts["log"].decode()
-    made = Compiled(ptx, parts.get("cubin"), log, facts["lowered"])
-    return Stored(recipe, made, tuple(facts["nvrtc"]), facts["step"])
+    made: Compiled | Refused = Refused(parts["log"].decode())
+    if "ptx" in parts:
+        made = Compiled(parts["ptx"].decode(), parts.get("cubin"), made.log, facts["lowered"])
+    return Compilation(recipe, made, tuple(facts["nvrtc"]), facts["step"])
 
 
-def write(path: Path, stored: Stored) -> None:
+def write(path: Path, one: Compilation) -> None:
     """Store a compilation: the same bytes for the same contents."""
-    source, *rest = stored.recipe
-    made = stored.made
-    facts = dict(zip(Recipe._fields[1:], rest), lowered=made.lowered)
-    facts |= {"nvrtc": stored.nvrtc, "step": stored.step}
-    parts = {
-        "recipe.json": json.dumps(facts, indent=1).encode(),
-        "source.cu": source.encode(),
-        "ptx": made.ptx.encode(),
-        "log": made.log.encode(),
-        "cubin": made.cubin,
-    }
+    source, *rest = one.recipe
+    facts: dict[str, Any] = dict(zip(Recipe._fields[1:], rest), nvrtc=one.nvrtc)
+    facts["step"] = digest_of_step(one.recipe)
+    parts = {"source.cu": source.encode(), "log": one.made.log.encode()}
+    if isinstance(one.made, Compiled):
+        facts["lowered"] = one.made.lowered
+        parts["ptx"] = one.made.ptx.encode()
+        if one.made.cubin is not None:
+            parts["cubin"] = one.made.cubin
+    parts["recipe.json"] = json.dumps(facts, indent=1).encode()
     with tarfile.open(path, "w:xz", preset=9) as archive:
         for name, content in parts.items():
-            if content is not None:
-                member = tarfile.TarInfo(name)
-                member.size = len(content)
-                archive.addfile(member, io.BytesIO(content))
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
 
 
 def note(recipe: Recipe) -> None:

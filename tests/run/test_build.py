@@ -179,11 +179,12 @@ def stored(tmp_path, monkeypatch):
     """A folder of compilations for the book to come with; a function stores what it is given."""
     monkeypatch.setattr(shipped, "FOLDER", tmp_path)
 
-    def store(ptx="PTX of the book", arch="compute_90", version=None, cubin=None):
-        recipe = shipped.Recipe(GOOD, "good.cu", ("-DOPTION=1",), ("fill",), arch)
-        made = nvrtc.Compiled(ptx, cubin, "registers", {"fill": "fill"})
+    ours = nvrtc.Compiled("PTX of the book", None, "registers", {"fill": "fill"})
+
+    def store(version=None, made=ours):
+        recipe = shipped.Recipe(GOOD, "good.cu", ("-DOPTION=1",), ("fill",), "compute_90")
         path = shipped.path_of(recipe)
-        shipped.write(path, shipped.Stored(recipe, made, version or nvrtc.version(), None))
+        shipped.write(path, shipped.Compilation(recipe, made, version or nvrtc.version()))
 
     return store
 
@@ -195,6 +196,15 @@ def built(arch="compute_90"):
 def test_without_nvrtc_the_compilations_of_the_book_are_taken(stored, monkeypatch, without_nvrtc):
     stored(version=(11, 0))
     assert built() == build.Build("PTX of the book", None, "registers", {"fill": "fill"})
+
+
+def test_an_error_of_the_compiler_is_the_same_without_it(stored, without_nvrtc):
+    stored(made=nvrtc.Refused('good.cu(2): error: cannot open source file "cuda_fp16.h"'))
+    with pytest.raises(CompileError) as caught:
+        built()
+    head, reason, advice = str(caught.value).split("\n")
+    assert head == "good.cu does not compile for compute_90 -DOPTION=1"
+    assert reason.startswith("good.cu:2: error: cannot open") and "pip install" in advice
 
 
 def test_they_are_taken_where_nvrtc_would_make_the_same(stored):
@@ -217,7 +227,9 @@ def test_without_nvrtc_the_error_says_what_is_missing_and_how_to_get_it(stored, 
     with pytest.raises(NoCompiler) as caught:
         built("sm_90")
     message = str(caught.value)
-    assert message.startswith("good.cu for sm_90 -DOPTION=1 is not among the compilations that come")
+    assert message.startswith(
+        "good.cu for sm_90 -DOPTION=1 is not among the compilations that come"
+    )
     assert "NVRTC cannot be loaded (no such library)" in message
     assert message.endswith(nvrtc.advice())
 

@@ -39,10 +39,10 @@ def test_a_source_that_is_not_ascii():
 
 
 def test_refused():
-    with pytest.raises(nvrtc.Refused, match=r"a\.cu\(1\): error: identifier \"y\" is undefined"):
-        nvrtc.compile("int x = y;", "a.cu", [], [])
-    with pytest.raises(nvrtc.Refused, match="unrecognized option --nonsense"):
-        nvrtc.compile(SOURCE, "a.cu", ["--nonsense"], [])
+    log = nvrtc.compile("int x = y;", "a.cu", [], []).log
+    assert 'a.cu(1): error: identifier "y" is undefined' in log
+    found = nvrtc.compile(SOURCE, "a.cu", ["--nonsense"], [])
+    assert isinstance(found, nvrtc.Refused) and "unrecognized option --nonsense" in found.log
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from kernels.run import headers, shipped
-from kernels.run.nvrtc import Compiled
-from kernels.run.shipped import Recipe, Stored
+from kernels.run.nvrtc import Compiled, Refused
+from kernels.run.shipped import Compilation, Recipe
 
 RECIPE = Recipe("// für\n#include <cmath>\n", "a.cu", ("-DBM=8",), ("f",), "sm_90")
 MADE = Compiled("PTX", b"\x7fELF\0\0", "log", {"f": "f"})
@@ -21,13 +21,21 @@ def folder(tmp_path, monkeypatch):
 
 
 def store(recipe=RECIPE, made=MADE):
-    shipped.write(shipped.path_of(recipe), Stored(recipe, made, (12, 9), None))
+    shipped.write(shipped.path_of(recipe), Compilation(recipe, made, (12, 9)))
 
 
 def test_what_is_written_is_found():
     assert shipped.find(RECIPE) is None
     store()
-    assert shipped.find(RECIPE) == Stored(RECIPE, MADE, (12, 9), None)
+    assert shipped.find(RECIPE) == Compilation(RECIPE, MADE, (12, 9))
+
+
+def test_a_refusal_is_kept():
+    virtual = RECIPE._replace(arch="compute_90")
+    store(virtual, Refused("a.cu(1): error"))
+    assert shipped.find(virtual).made == Refused("a.cu(1): error")
+    store(made=Refused("ptxas alone may have refused"))
+    assert shipped.find(virtual) is None
 
 
 def test_the_same_contents_are_the_same_bytes(folder):
@@ -94,9 +102,7 @@ def test_notes(monkeypatch, tmp_path):
 
 
 def test_the_step_that_a_recipe_is_of():
-    plain, other = (
-        RECIPE._replace(filename=f"{name}.cu") for name in ("02_naive", "03_coalesced")
-    )
+    plain, other = (RECIPE._replace(filename=f"{name}.cu") for name in ("02_naive", "03_coalesced"))
     edited = RECIPE._replace(filename="02_naive edited.cu")
     assert shipped.digest_of_step(plain) == shipped.digest_of_step(edited) is not None
     assert shipped.digest_of_step(plain) != shipped.digest_of_step(other)
