@@ -12,6 +12,7 @@ import nbformat
 import pytest
 from building import ROOT
 
+import kernels
 from kernels.run import build, headers, nvrtc, shipped
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -46,6 +47,35 @@ def test_nvrtc_makes_the_same(path, monkeypatch):
         pytest.skip(f"NVRTC {stored.nvrtc} made it, and {nvrtc.version()} is here")
     monkeypatch.chdir("/")  # NVRTC writes the working directory into what it makes
     assert build.compiled(stored.recipe).made == stored.made
+
+
+def test_ptx_is_the_same_with_and_without_a_cubin():
+    """So one file serves both."""
+    source = kernels.step("10_transposed_tile").source
+    recipe = shipped.Recipe(str(source), "a.cu", (), ("sgemm",), "compute_90")
+    made = [build.compiled(recipe._replace(arch=arch)).made for arch in ("compute_90", "sm_90")]
+    assert made[0].ptx == made[1].ptx and made[0].cubin is None and made[1].cubin
+
+
+@pytest.fixture
+def without_nvrtc(monkeypatch):
+    def load():
+        raise ImportError("no such library")
+
+    monkeypatch.setattr(nvrtc, "load", load)
+    build.compile.cache_clear()
+
+
+def test_every_step_and_declared_variant_is_there(without_nvrtc):
+    tool.compile_steps()
+
+
+def test_a_version_of_your_own_says_what_is_missing(without_nvrtc):
+    mine = kernels.step("06_bank_conflicts").define(PAD=9)
+    words = r"^06_bank_conflicts\.cu for compute_90 .*-DPAD=9.* is not among the .* pip install"
+    for act in mine.check, lambda: mine.attempt(conflicts=0), lambda: mine.trace(32, 32, 32):
+        with pytest.raises(build.NoCompiler, match=words):
+            act()
 
 
 # ---------------------------------------------------------------------- the command
@@ -102,6 +132,7 @@ def test_what_nobody_asks_for_is_removed_only_after_all(notebook, monkeypatch):
     old = shipped.FOLDER / "old.tar.xz"
     old.touch()
     monkeypatch.setattr(tool, "notebooks", lambda: [notebook])
+    monkeypatch.setattr(tool, "compile_steps", lambda: None)
     monkeypatch.setattr(sys, "argv", ["compiled.py", str(notebook)])
     tool.main()
     assert old.exists()

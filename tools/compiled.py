@@ -3,8 +3,9 @@
     python tools/compiled.py [NOTEBOOK ...]
 
 runs the notebooks without a GPU, with the solutions of their exercises, and keeps in
-`kernels/compiled` what they asked to have compiled. Without NOTEBOOK it runs all of them, and
-removes what none of them asked for. Linux, with the NVRTC of requirements.txt.
+`kernels/compiled` what they asked to have compiled. Without NOTEBOOK it runs all of them, takes the
+steps with their declared variants as well, and removes what nobody asked for. It works on Linux,
+with the NVRTC of requirements/run.txt.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import nbformat
 from notebooks import ROOT, notebooks
 
 sys.path.insert(0, str(ROOT))
+import kernels
 from kernels.run import build, nvrtc, shipped
 
 SOLUTION = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -50,11 +52,20 @@ def run(path: Path) -> None:
     NotebookClient(nb, timeout=300, kernel_name="python3", resources=where).execute()
 
 
-def asked(paths: list[Path]) -> list[shipped.Recipe]:
-    """What these notebooks ask to have compiled."""
+def compile_steps() -> None:
+    """Compile all steps and their declared variants, for the interpreter."""
+    for step in kernels.steps():
+        for one in (step, *step.variants):
+            assert one.kernels
+
+
+def asked(paths: list[Path], and_steps: bool = False) -> list[shipped.Recipe]:
+    """What these notebooks ask to have compiled; and the steps."""
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     with tempfile.TemporaryDirectory() as folder:
         os.environ[shipped.NOTES] = folder
+        if and_steps:
+            compile_steps()
         for path in paths:
             print(path, flush=True)
             run(path)
@@ -84,7 +95,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("notebook", nargs="*", type=Path)
     chosen = parser.parse_args().notebook
-    recipes = asked([path.resolve() for path in chosen or notebooks()])
+    recipes = asked([path.resolve() for path in chosen or notebooks()], and_steps=not chosen)
     store(recipes)
     if not chosen:
         for path in set(shipped.FOLDER.glob("*")) - set(map(shipped.path_of, recipes)):

@@ -199,7 +199,7 @@ def test_without_nvrtc_the_compilations_of_the_book_are_taken(stored, monkeypatc
 
 
 def test_an_error_of_the_compiler_is_the_same_without_it(stored, without_nvrtc):
-    stored(made=nvrtc.Refused('good.cu(2): error: cannot open source file "cuda_fp16.h"'))
+    stored((12, 9), nvrtc.Refused('good.cu(2): error: cannot open source file "cuda_fp16.h"'))
     with pytest.raises(CompileError) as caught:
         built()
     head, reason, advice = str(caught.value).split("\n")
