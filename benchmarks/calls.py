@@ -60,7 +60,7 @@ class Function:
 @contextlib.contextmanager
 def stubbed() -> Iterator[None]:
     """A GPU of compute capability 9.0 that does nothing."""
-    device = types.SimpleNamespace(compute_capability=(9, 0), name="stub")
+    device = types.SimpleNamespace(compute_capability=(9, 0), name="stub", multiprocessors=132)
     loaded = gpu.Loaded("stub", Function())
     made = functools.cache(Array)
     with contextlib.ExitStack() as stack:
@@ -75,6 +75,7 @@ def stubbed() -> Iterator[None]:
             "load": lambda cubin, symbol: loaded,
             "empty": lambda shape, dtype=np.float32: made(shape),
             "allocate": lambda size: types.SimpleNamespace(ptr=0),
+            "allow_dynamic_shared": lambda kernel, wanted: None,
         }.items():
             stack.enter_context(mock.patch.object(gpu, name, stub))
         yield

@@ -54,29 +54,41 @@ def compared(shape: tuple[int, int, int], repeats: int, tensor_cores: bool) -> d
     }  # fmt: skip
 
 
-def main() -> None:
+def wanted(seed: int, count: int, tensor_cores: bool) -> list[tuple[int, int, int]]:
+    """The shapes to time."""
+    drawn = splits.drawn(seed, count)
+    return [shape for shape in drawn if not tensor_cores or math.prod(shape) >= LARGE]
+
+
+def line(one: dict) -> str:
+    ours, cublas_us = one["us"], one["cublas_us"]
+    return (
+        f"{one['M']:5} {one['N']:5} {one['K']:5} {ours:8.1f} us {cublas_us:8.1f} us "
+        f"{cublas_us / ours:6.2f}  {one['step']}"
+    )
+
+
+def summary(found: list[dict]) -> str:
+    ratios = [one["cublas_us"] / one["us"] for one in found]
+    mean = math.exp(statistics.fmean(map(math.log, ratios)))
+    return f"geometric mean {mean:.3f}, worst {min(ratios):.3f}, of {len(ratios)} shapes"
+
+
+def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--count", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=20, help="of each shape")
     parser.add_argument("--tensor-cores", action="store_true")
     parser.add_argument("--output", type=Path, help="where to record what was measured")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
+    gpu.require()
     found = []
     print("    M     N     K      sgemm     cuBLAS  ratio")
-    for shape in splits.drawn(options.seed, options.count):
-        if options.tensor_cores and math.prod(shape) < LARGE:
-            continue
-        one = compared(shape, options.repeats, options.tensor_cores)
-        found.append(one)
-        print(
-            f"{one['M']:5} {one['N']:5} {one['K']:5} {one['us']:8.1f} us {one['cublas_us']:8.1f} "
-            f"us {one['cublas_us'] / one['us']:6.2f}  {one['step']}",
-            flush=True,
-        )
-    ratios = [one["cublas_us"] / one["us"] for one in found]
-    mean = math.exp(statistics.fmean(map(math.log, ratios)))
-    print(f"geometric mean {mean:.3f}, worst {min(ratios):.3f}, of {len(ratios)} shapes")
+    for shape in wanted(options.seed, options.count, options.tensor_cores):
+        found.append(compared(shape, options.repeats, options.tensor_cores))
+        print(line(found[-1]), flush=True)
+    print(summary(found))
     if options.output:
         kind = {"seed": options.seed, "tensor_cores": options.tensor_cores}
         origin = provenance(cublas=cublas.version(), **kind)

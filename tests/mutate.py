@@ -39,7 +39,11 @@ LEFT_OUT = (
     *("test_notebooks", "test_book", "test_mutate"),
     *("test_browser", "test_browser_figures", "test_browser_pictures"),
 )
-OWN = {"kernels/__main__.py": "tests/test_cli.py", "kernels/targets.py": "tests/test_targets.py"}
+COMMANDS = {
+    f"kernels/command/{x}.py" for x in ("looking", "recording", "shapes", "timing", "words")
+}
+OWN = dict.fromkeys(("kernels/__main__.py", *COMMANDS), "tests/test_cli.py")
+OWN["kernels/command/targets.py"] = "tests/test_targets.py"
 MEMORY = 16 << 30  # bytes of address space: a loop that never ends must not take the machine along
 RUN = (
     "import os, resource, sys, pytest; os.nice(5); "

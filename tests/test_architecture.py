@@ -29,6 +29,7 @@ ALLOWED = {
     "measure": ("run", "instruments", "analysis", "machine", "ladder.reference"),
     "ladder": ("run", "instruments", "measure", "analysis", "ptx"),
     "parallel": ("run", "measure", "analysis", "ladder"),
+    "command": ("ptx", "run", "measure", "ladder", "parallel"),
     "draw": ("instruments", "analysis", "measure.records", "ladder", "parallel"),
 }
 
@@ -114,9 +115,14 @@ def test_every_folder_has_its_rule():
 
 
 def test_nothing_but_the_command_line_stands_above_the_folders():
-    assert {name for name in MODULES if "." not in name} - set(ALLOWED) <= {
-        *("", "__init__", "__main__", "targets", "shapes"),
-    }
+    names = {name for name in MODULES if "." not in name} - set(ALLOWED)
+    assert names <= {"", "__init__", "__main__"}
+    assert all(
+        name in ("__main__", other) or name.startswith("command.")
+        for name, found in GRAPH.items()
+        for other in found
+        if other == "__main__" or other.startswith("command")
+    )
 
 
 def test_the_graph_is_read_from_the_sources(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernels import __main__ as cli
+from kernels.command import looking, recording, timing, words
 from kernels.ladder import step as ladder
 from kernels.ladder.reference import CheckError
 from kernels.run import gpu
@@ -67,8 +68,8 @@ def test_a_wrong_step_gives_status_1_and_the_others_are_still_checked(capsys, mo
             raise CheckError("C[1, 2] is wrong")
         return real(step, device)
 
-    real = cli.check
-    monkeypatch.setattr(cli, "check", check)
+    real = looking.check
+    monkeypatch.setattr(looking, "check", check)
     assert cli.main(["check", "02", "03", "--device", "interpreter"]) == 1
     out = capsys.readouterr().out
     assert "02_naive FAILED: C[1, 2] is wrong" in out and "03_coalesced (BM=16" in out
@@ -124,18 +125,18 @@ def test_help(capsys, argv):
 
 def test_bench_passes_its_options_on(monkeypatch, tmp_path):
     seen = []
-    monkeypatch.setattr(cli.bench, "run_cli", lambda *args: seen.append(args) or 0)
+    monkeypatch.setattr(timing.bench, "run_cli", lambda *args: seen.append(args) or 0)
     cli.main(["bench", "03", "--sizes", "64", "10x13x7", "--output", str(tmp_path / "r"), "--json"])
     cli.main(["bench", "03 BM=8", "--output", "r", "--merge"])
     cli.main(["bench"])
     coalesced = ladder.step(3)
     assert seen == [
         ((coalesced,), [64, (10, 13, 7)], tmp_path / "r", False, True),
-        ((coalesced.define(BM=8),), cli.bench.SIZES, Path("r"), True, False),
-        (ladder.steps(), cli.bench.SIZES, None, False, False),
+        ((coalesced.define(BM=8),), timing.bench.SIZES, Path("r"), True, False),
+        (ladder.steps(), timing.bench.SIZES, None, False, False),
     ]
     seen.clear()
-    monkeypatch.setattr(cli.floors, "run_cli", lambda *args: seen.append(args) or 1)
+    monkeypatch.setattr(timing.floors, "run_cli", lambda *args: seen.append(args) or 1)
     assert cli.main(["bench", "03", "--compare", "--recorded"]) == 1
     cli.main(["bench", "--compare", "--output", "r", "--merge", "--json"])
     assert seen == [
@@ -148,7 +149,7 @@ def test_bench_that_cannot_merge_gives_status_2(monkeypatch, capsys):
     def run_cli(*args):
         raise cli.MergeError("driver is '2' and was '1'")
 
-    monkeypatch.setattr(cli.bench, "run_cli", run_cli)
+    monkeypatch.setattr(timing.bench, "run_cli", run_cli)
     assert cli.main(["bench"]) == 2
     assert capsys.readouterr().err == "error: driver is '2' and was '1'\n"
 
@@ -159,8 +160,9 @@ def varied(monkeypatch, tmp_path):
     source = ladder.step(3).source
     (tmp_path / "07_first.cu").write_text(source.replace("// block", "// variant: BN=8\n// block"))
     (tmp_path / "08_second.cu").write_text(source)
-    monkeypatch.setattr(cli, "step", lambda name: ladder.step(name, tmp_path))
-    monkeypatch.setattr(cli, "steps", lambda: ladder.steps(tmp_path))
+    monkeypatch.setattr(words, "step", lambda name: ladder.step(name, tmp_path))
+    for module in (words, looking):
+        monkeypatch.setattr(module, "steps", lambda: ladder.steps(tmp_path))
 
 
 @pytest.mark.parametrize("named, labels", [
@@ -170,10 +172,10 @@ def varied(monkeypatch, tmp_path):
 ])  # fmt: skip
 def test_variants(varied, monkeypatch, capsys, named, labels):
     chosen = []
-    monkeypatch.setattr(cli.bench, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
-    monkeypatch.setattr(cli.floors, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
+    monkeypatch.setattr(timing.bench, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
+    monkeypatch.setattr(timing.floors, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
     monkeypatch.setattr(
-        cli.profiling,
+        recording.profiling,
         "profile",
         lambda steps, *rest: chosen.append(steps) or {"steps": {one.label: {} for one in steps}},
     )
@@ -204,14 +206,14 @@ def test_a_label_names_a_step_everywhere(capsys, monkeypatch):
 
     assert cli.main(["trace", "03 BM=8", "32", "64", "8"]) == 0
     assert capsys.readouterr().out.startswith("03_coalesced BM=8, 32 x 64 x 8\n")
-    monkeypatch.setattr(cli, "check", fail)
+    monkeypatch.setattr(looking, "check", fail)
     assert cli.main(["check", "03 BM=8"]) == 1
     assert capsys.readouterr().out.startswith("03_coalesced BM=8 FAILED: wrong")
 
 
 def test_bits_are_merged_into_the_file(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(cli, "digest", lambda step, M, N, K, device: f"{device} {M} {N} {K}")
+    monkeypatch.setattr(recording, "digest", lambda step, M, N, K, device: f"{device} {M} {N} {K}")
     path = tmp_path / "bits.json"
     path.write_text('{"02_naive": {"1x1x1": "old"}, "99_other": {}}')
     assert cli.main(["bits", "02", "02 BM=8", "--output", str(path)]) == 0
@@ -308,7 +310,9 @@ def test_run(monkeypatch, capsys):
 def test_counters_are_of_a_cube(monkeypatch, capsys, text, size):
     sizes = []
     monkeypatch.setattr(
-        cli.profiling, "profile", lambda steps, size, output: sizes.append(size) or {"steps": {}}
+        recording.profiling,
+        "profile",
+        lambda steps, size, output: sizes.append(size) or {"steps": {}},
     )
     assert cli.main(["profile", "02", "--size", text, "--json"]) == 0 and sizes == [size]
     with pytest.raises(SystemExit):
@@ -318,7 +322,7 @@ def test_counters_are_of_a_cube(monkeypatch, capsys, text, size):
 
 def test_profile(capsys, monkeypatch):
     found = {"size": 64, "steps": {"02_naive": {"a.sum": 1234}}}
-    monkeypatch.setattr(cli.profiling, "profile", lambda *args: found)
+    monkeypatch.setattr(recording.profiling, "profile", lambda *args: found)
     assert cli.main(["profile", "02", "--size", "64"]) == 0
     assert "1,234  a.sum" in capsys.readouterr().out
     assert cli.main(["profile", "02", "--json"]) == 0
@@ -327,9 +331,9 @@ def test_profile(capsys, monkeypatch):
 
 def test_profile_that_fails(capsys, monkeypatch):
     def profile(*args):
-        raise cli.profiling.ProfileError("ncu failed (1): no permission")
+        raise recording.profiling.ProfileError("ncu failed (1): no permission")
 
-    monkeypatch.setattr(cli.profiling, "profile", profile)
+    monkeypatch.setattr(recording.profiling, "profile", profile)
     assert cli.main(["profile", "02"]) == 2
     assert "no permission" in capsys.readouterr().err
 
@@ -345,6 +349,6 @@ def test_a_wrong_product_over_gpus_gives_status_1(capsys, monkeypatch):
         assert [one.number for one in steps] == [15] and list(sizes) == [64, 128]
         raise CheckError("C[0, 0] is nan")
 
-    monkeypatch.setattr(cli.parallel, "run_cli", run_cli)
+    monkeypatch.setattr(timing.parallel, "run_cli", run_cli)
     assert cli.main(["parallel", "15", "--sizes", "64", "128"]) == 1
     assert "error: C[0, 0] is nan" in capsys.readouterr().err

@@ -149,3 +149,25 @@ def test_the_texts_are_cited():
     references = (BOOK / "references.md").read_text(encoding="utf-8")
     for key in ("texta", "textb", "textc", "wukan2019"):
         assert f"(references.md#{key})" in PAGE and f"\n### {key}\n" in references
+
+
+BEYOND = tables(PAGE.partition("\n## Beyond the texts\n")[2])[0]
+
+
+def test_the_steps_beyond_the_texts_are_there_once():
+    found = [chapters(row[0]) for row in BEYOND]
+    notebooks = [path.stem for path in sorted(BOOK.glob("[12]?_*.ipynb")) if path.stem >= "16"]
+    assert found == [[one] for one in notebooks]
+    references = (BOOK / "references.md").read_text(encoding="utf-8")
+    for (chapter,), row in zip(found, BEYOND):
+        assert row[0].startswith(f"[{chapter[:2]}]") and row[1] and row[2]
+        keys = re.findall(r"\(references\.md#(\w+)\)", row[3])
+        assert keys and all(f"\n### {key}\n" in references for key in keys)
+
+
+@pytest.mark.parametrize("row", BEYOND, ids=lambda row: row[0][1:3])
+def test_their_number_is_the_records(row):
+    numbers = {step.number: step for step in kernels.steps()}
+    step = numbers.get(int(row[0][1:3]))
+    results = kernels.results("NVIDIA H200")
+    assert row[4] == (f"{results.at(step, SIZE).tflops:#.3g}".rstrip(".") if step else NONE)

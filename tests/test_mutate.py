@@ -143,7 +143,7 @@ def test_the_tests_that_killed_nearby_come_first(tree, tmp_path):
         "tests/ptx/test_a.py",
         "tests/ptx/test_c.py",
     ]
-    assert mutate.near("kernels/targets.py") == ["tests/test_targets.py"]
+    assert mutate.near("kernels/command/targets.py") == ["tests/test_targets.py"]
     assert mutate.near("kernels/draw/figure.py")[0] == "tests/draw/test_figure.py"
     first = mutate.near("kernels/draw/figure.py")
     assert not set(first) & set(mutate.others(mutate.ROOT, first))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import kernels
-from kernels import __main__ as cli, targets
+from kernels import __main__ as cli
+from kernels.command import targets
 from kernels.ladder import step as ladder
 
 STRAY = """\

@@ -14,7 +14,14 @@ from .mix import Mix, fma_to_load_share, instruction_mix
 from .occupancy import Occupancy, occupancy
 from .operands import Operands, fma_operands, operand_cycles
 from .pipe import copy_wavefronts, global_wavefronts, ideal_global_wavefronts, local_wavefronts
-from .roofline import Placement, compulsory_bytes, placement, sgemm_flop, traced_bytes
+from .roofline import (
+    Placement,
+    arithmetic_peak,
+    compulsory_bytes,
+    placement,
+    sgemm_flop,
+    traced_bytes,
+)
 from .sass import machine_loop, thread_index_reads, timeline
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
 from .warps import LANES, by_warp
@@ -31,6 +38,7 @@ __all__ = [
     "Occupancy",
     "Operands",
     "Placement",
+    "arithmetic_peak",
     "bank_conflicts",
     "by_warp",
     "cache_lines",

@@ -3,8 +3,8 @@
 Blocks come to the SMs in rounds, as many at a time as fit. A block begins, and takes its steps;
 each takes as long as the latency of a step if the block has its SM to itself, or its share of the
 SM's arithmetic if many are there. The memory is read and written beside that. Then parts of tiles
-are summed, by the blocks of a cluster or by another launch. `measure.fitting` finds the costs;
-all numbers may be arrays.
+are summed, by the blocks of a cluster or by another launch. A step may pack A and B in a launch of
+its own before. `measure.fitting` finds the costs; all numbers may be arrays.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Tile(NamedTuple):
     step: Any  # of the SM's time, for each block
     ragged: Any  # times as much where rows do not start on 16 bytes, or tiles are never whole
     cluster: Any  # for sums within a cluster
+    pack: Any = 0.0  # for a million numbers of A and B that are packed before; 0: none are
 
 
 class Costs(NamedTuple):
@@ -34,7 +35,7 @@ class Costs(NamedTuple):
     multiprocessors: Any
     launch: Any
     gbs: Any  # of the memory, 10^9 bytes a second
-    reduce: Any  # for the launch that sums
+    reduce: Any  # for the launch that sums, or packs
     part: Any  # for each part of a tile that it sums
     rank: Any  # how much of a tile's cost `cluster` each block of a cluster adds
     piece: Any  # how much of its tile's `start` each piece of a stream costs
@@ -63,7 +64,9 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     blocks = streams * stream + (1 - streams) * tiles * work.splits
     each = streams * tiles * steps / stream + (1 - streams) * -(-steps // work.splits)
     whole = work.aligned * (work.M >= tile.BM) * (work.N >= tile.BN)
-    step = tile.step * (1 + (1 - whole) * (tile.ragged - 1))
+    ragged = 1 + (1 - whole) * (tile.ragged - 1)
+    packs = 1 * (tile.pack > 0)
+    step = tile.step * (packs + (1 - packs) * ragged)  # what is packed has whole rows
 
     def round_of(blocks_of_an_sm: Any) -> Any:
         return tile.start + each * larger(tile.latency, blocks_of_an_sm * step, SHARP)
@@ -78,6 +81,8 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     launched = 1 * (streams + work.splits > 1) * (1 - work.cluster)
     parts = (1 - streams) * work.splits + streams * 2 * stream / tiles
     time = time + launched * (costs.reduce + costs.part * parts)
+    millions = (work.M * work.K + work.K * work.N) / 1e6
+    time = time + packs * (costs.reduce + tile.pack * ragged * millions)
     return costs.launch + time + work.cluster * tile.cluster * (1 + costs.rank * work.splits)
 
 

@@ -2,10 +2,11 @@
 
 Before the first cp.async of a straight run of code ptxas writes three times `@!PT LDS RZ, [RZ]`:
 loads that no lane takes part in. A warp executes them all the same, and Nsight Compute counts them
-in `smsp__inst_executed_op_shared_ld.sum`; they take no wavefront. They come again after an access
-to shared memory, also a generic one, and after a barrier, of the block or of the warp. Accesses to
-global memory, waits for copies, fences, shuffles and votes call for none; nor do branches that
-become predicates (`predication`). Not modelled: a fence after a cp.async brings one by itself.
+in `smsp__inst_executed_op_shared_ld.sum`. They are no wavefronts of shared loads, but each takes
+one of the data pipe (`instruments.beside`). They come again after an access to shared memory, also
+a generic one, and after a barrier, of the block or of the warp. Accesses to global memory, waits
+for copies, fences, shuffles and votes call for none; nor do branches that become predicates
+(`predication`). Not modelled: a fence after a cp.async brings one by itself.
 
 Read off the machine code that ptxas 13.0 makes for sm_90 of twenty small kernels, and confirmed by
 counting on an H200; NVIDIA documents none of it.

@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .sectors import SECTOR_BYTES
+from .splitting import KINDS, pairs
 
 FLOAT_BYTES = 4
+# Operations of an SM's tensor cores in a cycle, by what they multiply, on GPUs of compute
+# capability 9.0: "NVIDIA H100 Tensor Core GPU Architecture" has 989.4 TFLOPS of BF16 and FP16 and
+# 494.7 of TF32, dense, for 132 SMs at 1830 MHz.
+TENSOR_FLOP = {"BF16": 4096, "TF32": 2048, "FP16": 4096}
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,23 @@ def placement(flop: int, bytes: int, peak_tflops: float, bandwidth_gbs: float) -
     if by_bandwidth < peak_tflops:
         return Placement(flop, bytes, by_bandwidth, "bandwidth")
     return Placement(flop, bytes, peak_tflops, "arithmetic")
+
+
+def arithmetic_peak(step: Any, results: Any) -> float:
+    """TFLOPS of float32 that the step's arithmetic can reach on the GPU of the results, of compute
+    capability 9.0: the measured FMA peak, or what tensor cores can do at the highest clock.
+
+    A step on tensor cores multiplies each pair of its parts that counts. What they are is said by
+    its defines KIND, PARTS and ALL, see `splitting`; without them, they are three of BF16.
+    """
+    if not step.tensor_cores:
+        return results.fma_peak_tflops
+    kind = list(KINDS)[step.defines.get("KIND", 0)]
+    parts = step.defines.get("PARTS", KINDS["BF16"].parts)
+    products = len(pairs(parts, bool(step.defines.get("ALL", 0))))
+    gpu = results.provenance
+    cycles = gpu["multiprocessors"] * gpu["max_sm_clock_mhz"] / 1e6  # 10^12 a second
+    return TENSOR_FLOP[kind] / products * cycles
 
 
 def sgemm_flop(M: int, N: int, K: int) -> int:

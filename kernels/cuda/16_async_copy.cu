@@ -5,6 +5,7 @@
 // while the others fill. Copies of 4 bytes may go anywhere, so those of A transpose it on its way.
 // A thread waits for its own copies, the barrier for those of all; it is the only one of a tile.
 // Behind the last tile nothing is read: such a copy stores zeros.
+// Fragments are fetched one k ahead, into a second set of registers, across the barrier too.
 // This changes 14, whose tiles are whole; guards come back with the next step.
 // Look at the registers, at the shared stores that are gone, and at how many tiles are under way.
 //
@@ -49,8 +50,8 @@
 #endif
 
 #define THREADS (BM / TM * (BN / TN))
-#define COPY_A (THREADS / BK)    // rows of tile_a that the block copies at a time
-#define COPY_B (4 * THREADS / BN)  // and of tile_b
+#define COPY_A (THREADS / BK)    // rows of A that the block copies at a time
+#define COPY_B (4 * THREADS / BN)  // and of B
 #define LANES_N (WN / TN)  // lanes of a warp side by side
 #define FLOAT4(x) (*(float4*)&(x))
 
@@ -106,7 +107,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     // endregion
 
     // region: copy
-    unsigned to = 0;
+    unsigned to = 0;  // the stage that is filled next
     auto copy = [&](int k0) {  // starts to copy the thread's part of the tiles at k0, if any
         for (int i = 0; i < BM; i += COPY_A)
             copy_async<4>(&tile_a[to][a_k][a_row + i], &A[(a_row + i) * K + a_k], k0 < K);
@@ -120,7 +121,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     // endregion
 
     // region: fetch
-    auto wait = [&]() {  // until the oldest tiles under way are there, for all threads
+    auto wait = [&]() {  // until the oldest of STAGES - 1 groups has landed, for all threads
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
     };
@@ -139,7 +140,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         copy(stage * BK);
     wait();
     fetch(0, 0);
-    unsigned now = 0;
+    unsigned now = 0;  // the stage that is read
     for (int k0 = 0; k0 < K; k0 += BK) {
         // region: outer_product
         #pragma unroll

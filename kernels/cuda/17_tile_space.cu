@@ -97,11 +97,12 @@ template <int W> __device__ void copy_async(float* to, const float* from, bool e
 }
 
 // A thread's part of the copies of a tile of BK x SIDE, of which `edge` columns exist. ALONG_K:
-// neighbours in k are neighbours in memory, so copies of 4 bytes transpose. WHOLE: all columns
-// exist, and rows are made of float4.
+// neighbours in k are neighbours in memory, so copies of 4 bytes transpose, eight lanes eight of
+// them, a sector. WHOLE: all columns exist, and rows are made of float4. Threads that are more
+// than a tile needs, or than its last round does, copy nothing.
 template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
     static constexpr int W = WHOLE && !ALONG_K ? 4 : 1;  // elements a copy
-    static constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // of a line, at a time
+    static constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // columns at a time
     static_assert(PASS > 0 && (PASS % SIDE == 0 || SIDE % PASS == 0), "lines are copied evenly");
 
     const float* from;
@@ -140,14 +141,14 @@ __device__ void multiply(float (&sum)[TM][TN], const float* A, const float* B, i
     extern __shared__ __align__(16) Stage stages[];
     Copies<BM, !TRANS_A, WHOLE> copies_a(A, lda, rows);
     Copies<BN, TRANS_B, WHOLE> copies_b(B, ldb, cols);
-    unsigned to = 0;
+    unsigned to = 0;  // the stage that is filled next
     auto copy = [&](int k0) {  // starts to copy the thread's part of the tiles at k0, if any
         copies_a.start(stages[to].a, K - k0);
         copies_b.start(stages[to].b, K - k0);
         asm volatile("cp.async.commit_group;" ::: "memory");
         to = (to + 1) % STAGES;
     };
-    auto wait = [&]() {  // until the oldest tiles under way are there, for all threads
+    auto wait = [&]() {  // until the oldest of STAGES - 1 groups has landed, for all threads
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
     };
@@ -163,7 +164,7 @@ __device__ void multiply(float (&sum)[TM][TN], const float* A, const float* B, i
         copy(stage * BK);
     wait();
     fetch(0, 0);
-    unsigned now = 0;
+    unsigned now = 0;  // the stage that is read
     for (int k0 = 0; k0 < K; k0 += BK) {
         // region: outer_product
         #pragma unroll
@@ -207,7 +208,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
 {
     // region: order
     int block = blockIdx.y * gridDim.x + blockIdx.x;
-    int first = block / (GROUP * gridDim.x) * GROUP;  // of GROUP rows of blocks
+    int first = block / (GROUP * gridDim.x) * GROUP;  // row of the block's group
     int height = min(GROUP, gridDim.y - first);
     block -= first * gridDim.x;
     int first_row = (first + block % height) * BM;

@@ -116,11 +116,12 @@ template <int W> __device__ void copy_async(float* to, const float* from, bool e
 }
 
 // A thread's part of the copies of a tile of BK x SIDE, of which `edge` columns exist. ALONG_K:
-// neighbours in k are neighbours in memory, so copies of 4 bytes transpose. WHOLE: all columns
-// exist, and rows are made of float4.
+// neighbours in k are neighbours in memory, so copies of 4 bytes transpose, eight lanes eight of
+// them, a sector. WHOLE: all columns exist, and rows are made of float4. Threads that are more
+// than a tile needs, or than its last round does, copy nothing.
 template <int SIDE, bool ALONG_K, bool WHOLE> struct Copies {
     static constexpr int W = WHOLE && !ALONG_K ? 4 : 1;  // elements a copy
-    static constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // of a line, at a time
+    static constexpr int PASS = ALONG_K ? THREADS / 8 : W * THREADS;  // columns at a time
     static_assert(PASS > 0 && (PASS % SIDE == 0 || SIDE % PASS == 0), "lines are copied evenly");
 
     const float* from;
@@ -159,14 +160,14 @@ __device__ void multiply(float (&sum)[TM][TN], const float* A, const float* B, i
     Stage* stages = (Stage*)shared;
     Copies<BM, !TRANS_A, WHOLE> copies_a(A, lda, rows);
     Copies<BN, TRANS_B, WHOLE> copies_b(B, ldb, cols);
-    unsigned to = 0;
+    unsigned to = 0;  // the stage that is filled next
     auto copy = [&](int k0) {  // starts to copy the thread's part of the tiles at k0, if any
         copies_a.start(stages[to].a, K - k0);
         copies_b.start(stages[to].b, K - k0);
         asm volatile("cp.async.commit_group;" ::: "memory");
         to = (to + 1) % STAGES;
     };
-    auto wait = [&]() {  // until the oldest tiles under way are there, for all threads
+    auto wait = [&]() {  // until the oldest of STAGES - 1 groups has landed, for all threads
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
     };
@@ -182,7 +183,7 @@ __device__ void multiply(float (&sum)[TM][TN], const float* A, const float* B, i
         copy(stage * BK);
     wait();
     fetch(0, 0);
-    unsigned now = 0;
+    unsigned now = 0;  // the stage that is read
     for (int k0 = 0; k0 < K; k0 += BK) {
         // region: outer_product
         #pragma unroll
@@ -228,7 +229,8 @@ __device__ long long begin(int block, int M, int N, int K)
 }
 
 // What a block does of a tile: the steps from first to end. The tile's first row and column are
-// in an order where GROUP rows of tiles come first; the part is a place in the workspace.
+// in an order where GROUP rows of tiles come first. The part is a place in the workspace: a block
+// of a stream has two, for the tile in which it begins and for the one in which it ends.
 struct Piece {
     int first, end, row, col, part;
 };
@@ -236,7 +238,7 @@ struct Piece {
 __device__ Piece piece(int tile, int M, int N, int K)
 {
     int block = blockIdx.x, steps = steps_of(K);
-    if (STREAM)  // so that it is computed when it is asked for
+    if (STREAM)  // read anew, or what follows from it would be kept in registers during the loop
         asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
     Piece found = {block % SPLITS * steps / SPLITS, (block % SPLITS + 1) * steps / SPLITS};
     found.part = block;
@@ -288,7 +290,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         int thread = threadIdx.x;
         if (STREAM)  // what follows from it is computed anew for each tile, not kept in registers
             asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-        bool aligned_c = N % 4 == 0 && aligned(C, ldc);
+        bool aligned_c = N % 4 == 0 && aligned(C, ldc);  // so a float4 is whole or not at all
         int slice = SLICES > 1 ? thread / (THREADS / SLICES) : 0;
         int warp = thread / 32 - slice * (THREADS / SLICES / 32);
         int lane = thread % 32;

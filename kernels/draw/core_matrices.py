@@ -51,9 +51,14 @@ def core_matrices(descriptor: Descriptor, rows: int, element: int = 2) -> Steppe
     words = (
         f"A factor of one wgmma, {rows} rows and {2 * deep} of k, in core matrices of {ROWS} rows "
         f"of {UNIT} bytes, and where they lie in shared memory. Descriptor: {descriptor}. The "
-        "numbers are rows."
+        f"numbers are rows{', every other one' if _labelled(rows) > 1 else ''}."
     )
     return stepper(frames, labels, f"Core matrices, one by one. {words}", words, "core matrices")
+
+
+def _labelled(rows: int) -> int:
+    """Of so many rows every one has its number, or every second: three digits need two places."""
+    return 1 if rows <= 100 else 2
 
 
 def _place(start: int) -> tuple[float, float]:
@@ -111,6 +116,7 @@ def _draw(starts: np.ndarray, unit: int, group: int, ground: list[str], lines: i
     """One frame: a core matrix in both places, and the numbers of its rows."""
     mine = [_place(start) for start in starts[unit, group]]
     corner = LEFT + WIDE * unit, TOP + HIGH * group
+    every = _labelled(starts.shape[1] * ROWS)
     legend = [
         ("this core matrix", {"fill": NOW, "fill_opacity": STRONG}),
         ("the others", {"fill": OTHERS, "fill_opacity": PALE}),
@@ -125,7 +131,7 @@ def _draw(starts: np.ndarray, unit: int, group: int, ground: list[str], lines: i
             "g",
             *(
                 svg.text(x + CELL / 2, y + 10.5, ROWS * group + row)
-                for row, (x, y) in enumerate(mine)
+                for row, (x, y) in list(enumerate(mine))[::every]
             ),
             font_size=10,
             text_anchor="middle",

@@ -31,7 +31,8 @@ def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -
     whole = step is None
     shown = [s for s in steps() if (results.find(s, size) if whole else s.number <= _number(step))]
     names = [one.label for one in shown]
-    rates = [results.at(name, size).tflops for name in names]
+    records = [results.at(name, size) for name in names]
+    rates = [record.tflops for record in records]
     cublas = results.at(CUBLAS, size).tflops
     scale = (RIGHT - LEFT) / max([cublas, *rates])
     pitch, bar, line = DENSE if whole else ROWS
@@ -74,9 +75,8 @@ def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -
     caption = f"Median, {origin}."
     if not whole:
         outlined = ", the outlined one the step before" if len(rates) > 1 else ""
-        percent = 100 * rates[-1] / cublas
-        share = f"{percent:{'.2g' if percent < 100 else '.0f'}}% of cuBLAS"
-        caption = f"The filled bar is this step, {share}{outlined}. {caption}"
+        share = _share(results.share_of_cublas(records[-1]))
+        caption = f"The filled bar is this step{share}{outlined}. {caption}"
     return Figure(
         svg.document(svg.NARROW, bottom + 18, *parts, scale=svg.LARGER),
         f"The ladder{'' if whole else ' so far'}. TFLOPS at M = N = K = {size}, {origin}: {found}; "
@@ -87,6 +87,12 @@ def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -
 
 def _number(step: Any) -> int:
     return getattr(step, "number", None) or step_of(step).number
+
+
+def _share(share: float | None) -> str:
+    """ ", 63% of cuBLAS": of that in the same rounds, not of the line."""
+    percent = 100 * (share or 0)
+    return f", {percent:{'.2g' if percent < 100 else '.0f'}}% of cuBLAS" if percent else ""
 
 
 def _head(names: list[str], rates: list[float]) -> str:

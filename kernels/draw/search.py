@@ -20,15 +20,18 @@ def search(results: Results, size: int = 4096) -> Figure:
     """Every candidate of a search at M = N = K = size: its share of cuBLAS against the elements of
     its tile, BM x BN, in the colour of the elements of a thread, TM x TN. The fastest has a ring.
 
-    Raises ValueError if nothing was measured at that size.
+    Raises ValueError if nothing was measured at that size, or not beside cuBLAS.
     """
     best = results.best(size)
-    cublas = results.at(CUBLAS, size).ms
+    share = results.share_of_cublas(best)
+    if share is None:
+        raise ValueError(f"cuBLAS was not timed beside {best.name}")
     shares: dict[int, dict[int, list[float]]] = {}  # by elements of a thread and of a tile
     for r in results.records:
-        if (r.M, r.N, r.K) == (size,) * 3 and r.step != CUBLAS:
+        own = results.share_of_cublas(r)
+        if (r.M, r.N, r.K) == (size,) * 3 and r.step != CUBLAS and own is not None:
             thread, tile = _elements(r.step)
-            shares.setdefault(thread, {}).setdefault(tile, []).append(cublas / r.ms)
+            shares.setdefault(thread, {}).setdefault(tile, []).append(own)
     threads = sorted(shares)
     tiles = sorted({tile for of in shares.values() for tile in of})
     every = [share for of in shares.values() for found in of.values() for share in found]
@@ -48,7 +51,6 @@ def search(results: Results, size: int = 4096) -> Figure:
             for x, y in (place(thread, tile, share) for share in found)
         ]
         parts.append(svg.cells(dots, DOT, **look))
-    share = cublas / best.ms
     x, y = place(*_elements(best.step), share)
     ring = {"fill": "none", "stroke": "currentColor", "stroke_width": 1.5}
     parts.append(svg.tag("circle", cx=x, cy=y, r=6.0, **ring))

@@ -59,7 +59,7 @@ def stalls(steps: Sequence[Any], gpu: str = "NVIDIA H200", caption: str = "") ->
         ax.tick_params(axis="y", length=0)
         ax.invert_yaxis()
         ax.set_xlim(0, 1.1 * max(sum(each.values()) for each in shares.values()))
-        ax.set_xlabel("cycles of a warp for each instruction that it issues")
+        ax.set_xlabel("cycles of a warp for each instruction that it issues", loc="right")
         handles = [
             plt.Rectangle((0, 0), 1, 1, color=colour, alpha=alpha)
             for _, colour, alpha in [*GROUPS.values(), ((), INK, 0.15)]

@@ -31,7 +31,8 @@ def stretches(variants: Sequence[Any], M: int, N: int, K: int, sms: int = 8) -> 
     block goes to the SM that is free first, is taken for granted.
     """
     works = [work(one, M, N, K) for one in variants]
-    tiles = sorted({piece.tile for blocks in works for block in blocks for piece in block})
+    line = (piece.tile for blocks in works for block in blocks for piece in block)
+    tiles = list(dict.fromkeys(line))  # in the order in which blocks take them
     placed = [schedule(blocks, sms) for blocks in works]
     longest = max(end for one in placed for *_, end in one)
     unit, parts, top, words = WIDE / longest, [], 0.0, []
@@ -64,7 +65,7 @@ def stretches(variants: Sequence[Any], M: int, N: int, K: int, sms: int = 8) -> 
         svg.document(svg.NARROW, top, *parts, scale=svg.LARGER),
         f"Work of {sms} SMs in a product of {M} x {N} x {K}, {len(tiles)} tiles. {said}.",
         f"A product of {M} x {N} x {K} on {sms} SMs. A bar is a piece of a tile, with the tile's "
-        f"number; its length is the steps along K. {said}.",
+        f"number on the line; its length is the steps along K. {said}.",
     )
 
 

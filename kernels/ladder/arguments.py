@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ptx.memory import offset
 from ..run import gpu
 from .layout import extent, overlap
 
@@ -50,7 +51,8 @@ def alignment_of(A: Any, B: Any, C: Any = None) -> int:
     and, of slices, what lies from a stored row to the next.
 
     NumPy arrays may lie anywhere: they are copied, to the GPU and into the interpreter's memory
-    alike, and the copies start on multiples of 256 bytes, as new matrices on the GPU do.
+    alike, and the copies start on multiples of 256 bytes, as new matrices on the GPU do; but for
+    those that say where they lie, see `memory.Lying`.
     """
     together = 256
     for x in (A, B) if C is None else (A, B, C):
@@ -60,7 +62,7 @@ def alignment_of(A: Any, B: Any, C: Any = None) -> int:
 
 def _bits(x: Any) -> int:
     """Those of the address and of the pitch in bytes."""
-    address = 0 if isinstance(x, np.ndarray) else x.data.ptr
+    address = offset(x) if isinstance(x, np.ndarray) else x.data.ptr
     whole = x.flags.c_contiguous or x.flags.f_contiguous
     return int(address if whole else address | max(x.strides))
 
@@ -73,7 +75,7 @@ def require_alignment(label: str, alignment: int, A: Any, B: Any, C: Any) -> Non
     for name, x in zip("ABC", (A, B, C)):
         if _bits(x) % alignment:
             on_host = isinstance(x, np.ndarray)
-            rows = on_host or x.data.ptr % alignment == 0
+            rows = (offset(x) if on_host else x.data.ptr) % alignment == 0
             where = "has rows at addresses that are" if rows else "is at an address that is"
             raise ValueError(
                 f"{name} {where} no multiple of {alignment} bytes (a slice?), which {label} needs: "

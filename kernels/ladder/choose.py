@@ -33,9 +33,10 @@ def sgemm(
 ) -> Any:
     """`Step.__call__` with the best step for this device, shape and storage.
 
-    A slice of a larger matrix and a transpose are read as they are. The best is the step with the
-    highest rate on record near this shape, of those that can do it; one without a record is taken
-    only where no other can. The choice is remembered. Sums are of float32 products in float32,
+    A slice of a larger matrix and a transpose are read as they are. The best is the one that
+    `model` predicts to be the fastest; where it knows none, on an older GPU or in the interpreter,
+    the step with the highest rate on record near this shape, and one without a record only where
+    no other can do it. The choice is remembered. Sums are of float32 products in float32,
     unless `tensor_cores` allows others that meet the same error bound.
     """
     calls = CALLS[bool(tensor_cores)]
@@ -74,7 +75,8 @@ def chosen(
         alignment_of(A, B, C),
         (form_of(A), form_of(B), WHOLE if C is None else form_of(C)),
         gpu.device().compute_capability if where == "gpu" else None,
-        tensor_cores,
+        model.here() if where == "gpu" else None,
+        bool(tensor_cores),
     )
 
 
@@ -93,18 +95,17 @@ def _remembered(
     alignment: int,
     forms: Forms,
     capability: tuple[int, int] | None,
+    on: model.Gpu | None,
     tensor_cores: bool,
 ) -> tuple[Step, bool]:
+    """Remembered for this GPU, by its name and number of SMs: another one has another choice."""
     shape = M, N, K
     best = None
-    if capability is not None:
-        sms = gpu.device().multiprocessors
-        best = modelled(shape, alpha, beta, alignment, capability, forms, sms)
-    if best is None or tensor_cores:
+    if capability is not None and on is not None:
+        best = modelled(shape, alpha, beta, alignment, capability, forms, on, tensor_cores)
+    if best is None:
         usual = [one for one in steps() if tensor_cores or not one.tensor_cores]
-        other = choose(usual, _timings(), shape, alpha, beta, alignment, capability, forms)
-        if best is None or _faster(other, best, shape):
-            best = other
+        best = choose(usual, _timings(), shape, alpha, beta, alignment, capability, forms)
     fits = not best.asks_scalars(M, N, K) and _suits(best, alignment, capability, forms)
     return (best.storing(*(form & TRANSPOSED for form in forms[:2])) if fits else best), fits
 
@@ -116,34 +117,40 @@ def modelled(
     alignment: int,
     capability: tuple[int, int],
     forms: Forms,
-    multiprocessors: int,
+    on: model.Gpu,
+    tensor_cores: bool = False,
 ) -> Step | None:
     """The step, variant and way to share out K that the model predicts to be the fastest of those
     that suit; None without any. Arguments are those of `choose`."""
+    labels = model.candidates(capability, on.multiprocessors, on.name, tensor_cores)
     able = [
         one
-        for one in _named(model.candidates(capability, multiprocessors))
-        if not one.broken(*shape, alpha, beta) and _suits(one, alignment, capability, forms)
+        for one in _named(labels)
+        if not one.broken(*shape, alpha, beta)
+        and _suits(one, alignment, capability, forms)
+        and shape[2] >= one.defines.get("LEAST_K", 0)  # below it, there are FMAs only
     ]
     trans_a, trans_b = (bool(form & TRANSPOSED) for form in forms[:2])
 
     def seconds(one: Step) -> float:
-        return model.predicted(one.label, *shape, trans_a, trans_b, alignment)
+        return model.predicted(one.label, *shape, trans_a, trans_b, alignment, on)
 
-    return min(able, key=seconds, default=None)
+    fastest_first = sorted(able, key=seconds)
+    return next((one for one in fastest_first if _as_timed(one, trans_a, trans_b)), None)
+
+
+def _as_timed(one: Step, trans_a: bool, trans_b: bool) -> bool:
+    """Whether the machine code is what was timed: reordered, for a step that is to be. It is
+    compiled for that, which the first call does anyway."""
+    if not one.file.reordered:
+        return True
+    return one.storing(trans_a, trans_b).kernel.unordered(gpu.arch()) is None
 
 
 @functools.cache
 def _named(labels: tuple[str, ...]) -> tuple[Step, ...]:
     """The steps of these labels, looked up once."""
     return tuple(map(step, labels))
-
-
-def _faster(other: Step, best: Step, shape: tuple[int, int, int]) -> bool:
-    """Whether a step with tensor cores has a higher rate on record than the model predicts."""
-    rate = rate_near(_timings(), other, shape) if other.tensor_cores else None
-    flop = 2 * math.prod(shape)
-    return rate is not None and rate * 1e12 * model.predicted(best.label, *shape) > flop
 
 
 def _suits(one: Step, alignment: int, capability: tuple[int, int] | None, forms: Forms) -> bool:

@@ -75,7 +75,9 @@ def memory_of(x: np.ndarray) -> np.ndarray:
     pitch = pitch_of(x, transposed)
     assert pitch is not None, "only such matrices come here"
     size = (rows - 1) * pitch + columns
-    return np.lib.stride_tricks.as_strided(x, (size,), (ITEM,), writeable=x.flags.writeable)
+    return np.lib.stride_tricks.as_strided(
+        x, (size,), (ITEM,), subok=True, writeable=x.flags.writeable
+    )
 
 
 def to_read(x: np.ndarray, written: np.ndarray) -> np.ndarray:

@@ -1,19 +1,22 @@
 """How long the ways to compute a product take, by a model that was fitted to timings.
 
-`measure.splits` times tiles and ways to share out their steps, and fits the costs of
-`analysis.duration`; here they are looked up.
+`measure.splits` times steps, tiles and ways to share out their steps, and fits the costs of
+`analysis.duration`; here they are looked up. What was fitted on a GPU stands in its record, for as
+many SMs as it has; any other GPU has the record of an H200, with its own number of SMs.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..analysis.duration import Costs, Tile, Work, microseconds
+from ..analysis.duration import Costs, Tile, microseconds
 from ..measure import records
+from ..measure.splits import base, work
 from ..run import gpu
 from .step import Step, step
 
@@ -34,7 +37,11 @@ TILES = (  # each the fastest somewhere among those that were tried
     "BK=64 BM=16 BN=32 TM=4 TN=4 BLOCKS=2 WM=16 WN=32 SLICES=8",
     "BK=64 BM=32 BN=16 TM=4 TN=4 BLOCKS=2 WM=32 WN=16 SLICES=8",
 )
-SHARED = {"SPLITS": 1, "CLUSTER": 0, "STREAM": 0}  # how steps are shared out: one block a tile
+OTHERS = {  # steps beside it, each with the variants that are worth a try
+    "19_machine_code": ("",),
+    "20_tensor_cores": ("", " BM=64 BN=64 WM=32 WN=32"),
+    "21_warpgroups": ("", " SPLITS=2", " BM=64", " BM=64 SPLITS=2"),
+}
 REACH = 0.8  # doublings of a side at which a shape that was timed still counts
 PRIOR = 1.0  # shapes: how much is believed of the formula
 LARGE = 64 * 64  # tiles of so many elements are worth a stream
@@ -57,14 +64,42 @@ def ways(multiprocessors: int, clusters: bool) -> tuple[Step, ...]:
     return tuple(found)
 
 
+def others() -> dict[str, tuple[Step, ...]]:
+    """The steps of OTHERS, by name."""
+    return {name: tuple(step(name + x) for x in variants) for name, variants in OTHERS.items()}
+
+
+class Gpu(NamedTuple):
+    """What a model is of: with these, it is another one."""
+
+    name: str
+    multiprocessors: int
+
+
+H200 = Gpu(RECORDED_ON, 132)
+
+
 @functools.cache
-def candidates(capability: tuple[int, int], multiprocessors: int) -> tuple[str, ...]:
-    """The labels among which `predicted` can choose on a GPU; none if it is too old for them."""
+def candidates(
+    capability: tuple[int, int],
+    multiprocessors: int,
+    name: str = RECORDED_ON,
+    tensor_cores: bool = False,
+) -> tuple[str, ...]:
+    """The labels among which `predicted` can choose on a GPU; none if it is too old for them.
+    Machine code is reordered for compute capability 9.0 alone."""
     if capability < step(STEP).compute_capability:
         return ()
-    labels = (one.label for one in ways(multiprocessors, capability >= (9, 0)))
-    timed = _model()["tiles"]
-    return tuple(x for x in labels if _without(x, (*SHARED, "TRANS_A", "TRANS_B")) in timed)
+    steps = [*ways(multiprocessors, capability >= (9, 0))]
+    for variants in others().values():
+        steps += [
+            one
+            for one in variants
+            if (tensor_cores or not one.tensor_cores)
+            and (capability == (9, 0) or not one.file.reordered)
+        ]
+    timed = {x for section in _sections(Gpu(name, multiprocessors)) for x in section["tiles"]}
+    return tuple(one.label for one in steps if base(one).label in timed)
 
 
 def predicted(
@@ -75,6 +110,7 @@ def predicted(
     trans_a: bool = False,
     trans_b: bool = False,
     alignment: int = 16,
+    on: Gpu = H200,
 ) -> float:
     """Seconds that a product takes, all launches, with a cold L2.
 
@@ -84,18 +120,50 @@ def predicted(
     """
     wide = alignment % 16 == 0 and (not trans_a or M % 4 == 0) and (trans_b or N % 4 == 0)
     aligned = wide and (trans_a or not trans_b)  # if neither operand is copied by float4, it is 0
-    tile, splits, cluster, stream = _read(label)
-    work = Work(M, N, K, splits, cluster, stream, int(aligned))
-    known, errors = _errors(_without(label, ("TRANS_A", "TRANS_B")))
-    near = _near(M, N, K, bool(aligned))
-    correction = math.exp(float(near @ errors) / (float(near @ known) + PRIOR))
-    return 1e-6 * float(microseconds(tile, _costs(), work)) * correction
+    way = _way(label, on)
+    said = microseconds(way.tile, _costs(on), work(way.step, M, N, K, aligned))
+    near = _near(M, N, K, bool(aligned), way.section, on)
+    correction = math.exp(float(near @ way.errors) / (float(near @ way.known) + PRIOR))
+    return 1e-6 * float(said) * correction
 
 
-@functools.lru_cache(maxsize=64)
-def _near(M: int, N: int, K: int, aligned: bool) -> np.ndarray:
+class Way(NamedTuple):
+    """A candidate, and at which shapes of its section it was timed, 1 or 0, with the logarithm of
+    measured over predicted."""
+
+    step: Step
+    tile: Tile
+    section: int
+    known: np.ndarray
+    errors: np.ndarray
+
+
+@functools.cache
+def _way(label: str, on: Gpu) -> Way:
+    one = step(label)
+    one = one.define(**{x: 0 for x in ("TRANS_A", "TRANS_B") if x in one.defines})
+    name, sections = base(one).label, _sections(on)
+    where = next((n for n, section in enumerate(sections) if name in section["tiles"]), None)
+    if where is None:
+        timed = ", ".join(x for section in sections for x in section["tiles"])
+        raise ValueError(f"{name!r} has not been timed; there are {timed}")
+    section = sections[where]
+    tile = Tile(**section["tiles"][name])
+    us = np.zeros(len(section["shapes"]))
+    if one.label in section["labels"]:
+        column = section["labels"].index(one.label)
+        us = np.array([row[column] or 0.0 for row in section["us"]])
+    known = us > 0
+    M, N, K = np.array(section["shapes"]).T
+    said = microseconds(tile, Costs(**_record(on)["costs"]), work(one, M, N, K))  # timed there
+    errors = np.where(known, np.log(np.where(known, us, 1) / said), 0.0)
+    return Way(one, tile, where, 1.0 * known, errors)
+
+
+@functools.lru_cache(maxsize=256)
+def _near(M: int, N: int, K: int, aligned: bool, section: int, on: Gpu) -> np.ndarray:
     """How much each of the shapes that were timed counts for this one."""
-    timed = np.array(_model()["shapes"], float)
+    timed = np.array(_sections(on)[section]["shapes"], float)
     squares = np.square(np.log2(np.maximum((M, N, K), 1)) - np.log2(timed)).sum(1)
     squares += (timed[:, 1] % 4 == 0) != aligned
     near: np.ndarray = np.exp(-squares / (2 * REACH**2))
@@ -103,52 +171,29 @@ def _near(M: int, N: int, K: int, aligned: bool) -> np.ndarray:
 
 
 @functools.cache
-def _errors(label: str) -> tuple[np.ndarray, np.ndarray]:
-    """At which shapes a label was timed, 1 or 0, and the logarithm of measured over predicted."""
-    record = _model()
-    if label not in record["labels"]:
-        nothing = np.zeros(len(record["shapes"]))
-        return nothing, nothing
-    column = record["labels"].index(label)
-    us = np.array([row[column] or 0.0 for row in record["us"]])
-    M, N, K = np.array(record["shapes"]).T
-    tile, splits, cluster, stream = _read(label)
-    work = Work(M, N, K, splits, cluster, stream, 1 * (N % 4 == 0))
-    said = microseconds(tile, _costs(), work)
-    known = us > 0
-    return 1.0 * known, np.where(known, np.log(np.where(known, us, 1) / said), 0.0)
-
-
-def _without(label: str, names: tuple[str, ...]) -> str:
-    return " ".join(word for word in label.split() if word.partition("=")[0] not in names)
+def _costs(on: Gpu) -> Costs:
+    return Costs(**_record(on)["costs"])._replace(multiprocessors=on.multiprocessors)
 
 
 @functools.cache
-def _read(label: str) -> tuple[Tile, int, int, int]:
-    """The tile of a label, and how it shares out the steps."""
-    shared = dict(SHARED)
-    for word in label.split():
-        name, _, value = word.partition("=")
-        if name in shared:
-            shared[name] = int(value)
-    base = _without(label, ("TRANS_A", "TRANS_B", *shared))
-    tiles = _model()["tiles"]
-    if base not in tiles:
-        raise ValueError(f"{base!r} has not been timed; there are {', '.join(tiles)}")
-    return Tile(**tiles[base]), shared["SPLITS"], shared["CLUSTER"], shared["STREAM"]
+def _sections(on: Gpu) -> tuple[Mapping[str, Any], ...]:
+    """Of step 18, and of the others."""
+    record = _record(on)
+    return record, *record.get("others", {}).values()
 
 
 @functools.cache
-def _costs() -> Costs:
-    return Costs(**_model()["costs"])
+def _record(on: Gpu) -> dict[str, Any]:
+    """Fitted on such a GPU, where `python -m kernels tune` has run, or else on the recorded one."""
+    try:
+        found = records.model(on.name)
+    except ValueError:
+        return records.model(RECORDED_ON)
+    same = found["provenance"]["multiprocessors"] == on.multiprocessors
+    return found if same else records.model(RECORDED_ON)
 
 
-@functools.cache
-def _model() -> dict[str, Any]:
-    """Fitted on this GPU, where `python -m kernels tune` has run, or else on the recorded one."""
-    if gpu.available():
-        try:
-            return records.model(gpu.device().name)
-        except ValueError:
-            pass
-    return records.model(RECORDED_ON)
+def here() -> Gpu:
+    """The current GPU. Raises NoGPU."""
+    device = gpu.device()
+    return Gpu(device.name, device.multiprocessors)

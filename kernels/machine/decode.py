@@ -1,7 +1,8 @@
 """What an instruction reads and writes, from its 128 bits.
 
-`FORMS` has a row for each opcode, the low 12 bits, that the kernels of this book compile to for
-compute capability 9.0. Anything else is refused: who rewrites code has to know all of it.
+`FORMS` has a row for each opcode, the low 12 bits, that steps 02 to 17 and 19 and most of
+their variants compile to for compute capability 9.0. Anything else is refused: who rewrites code
+has to know all of it.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ FORMS = {
     0x292: "ULOP3 uniform e6>fuv8",
     0x892: "ULOP3 uniform e6>fv8",
     0x899: "USHF uniform e>fv",
+    0x89C: "UPLOP3 uniform 67>890",
     0x287: "USEL uniform e>fu8",
     0x887: "USEL uniform e>f8",
     0x2A5: "UIMAD.WIDE uniform E6>fuV8",

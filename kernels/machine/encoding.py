@@ -29,9 +29,10 @@ PLACES = (
 
 class Control(NamedTuple):
     """What the scheduler is told: to issue the next instruction of the warp `stall` cycles later;
-    to prefer this warp or, with `switch`, to look at others; which scoreboard to raise until the
+    to prefer this warp (`stay`), or with 0 to look at others; which scoreboard to raise until the
     result is there (`write`) or the operands have been read (`read`), 7 for none; for which
-    scoreboards to wait before this instruction; which operands to keep in the reuse caches."""
+    scoreboards to wait before this instruction (`wait`, a bit for each); which operands to keep in
+    the reuse caches (`reuse`, a bit for each place)."""
 
     stall: int
     stay: int

@@ -3,8 +3,8 @@ after it has been read?
 
 A warp issues its instructions in order, and nothing but the control bits holds them back. What
 takes a fixed time is followed by `stall` cycles enough; what takes as long as it takes raises a
-scoreboard, for which the next user waits. The least distances here are those that the compiler
-leaves in the kernels of this book, and the compiler's own code has no findings.
+scoreboard, for which the next user waits. Between what writes and what reads, the compiler never
+leaves less than the distances here: its own code of steps 02 to 17 has no findings.
 """
 
 from __future__ import annotations

@@ -31,7 +31,6 @@ LOAD = "LDS"
 UNORDERED = {COPY, hazards.COMMIT, "LDG", "S2R", "S2UR"}  # which a load may pass
 PURE = {"alu", "wide", "uniform"}
 SAME = {"LDC", "I2F", "F2I", "MUFU"}  # which give the same for the same operands, too
-MANY = 1 << 16  # more than there are registers
 Classes = tuple[dict[int, int], dict[int, int]]  # by register of each program
 
 
@@ -135,8 +134,9 @@ def _refine(reached: Classes, known: Classes | None) -> Classes:
 def _run(
     code: Sequence[Instruction], part: flow.Block, side: int, entry: Classes, values: Values
 ) -> Run:
-    first = NOTHING - 1 - part.first * MANY  # below it, a value for each class
-    run = Run({place: first - n for place, n in entry[side].items()})
+    run = Run(
+        {place: NOTHING - 1 - n for place, n in entry[side].items()}
+    )  # a value for each class
     fences = copies = 0
     for i in code[part.first : part.end]:
         if i.never or i.name == "NOP":

@@ -138,6 +138,34 @@ NOT_AHEAD_16 = """            if (k == 0) {
             }
             fetch(now, k);
 """
+NEXT_16 = "    float next_a[BM / COPY_A];\n    float4 next_b[BK / COPY_B];\n"
+COPIES_16 = """\
+            copy_async<4>(&tile_a[to][a_k][a_row + i], &A[(a_row + i) * K + a_k], k0 < K);
+        for (int i = 0; i < BK; i += COPY_B)
+            copy_async<16>(&tile_b[to][b_k + i][b_col], &B[(b_k + i) * N + b_col], k0 < K);
+        A += BK;
+        B += BK * N;
+        asm volatile("cp.async.commit_group;" ::: "memory");
+        to = (to + 1) % STAGES;
+    };
+"""
+LOADS_16 = """\
+            if (k0 < K)
+                next_a[i / COPY_A] = A[(a_row + i) * K + a_k];
+        for (int i = 0; i < BK; i += COPY_B)
+            if (k0 < K)
+                next_b[i / COPY_B] = FLOAT4(B[(b_k + i) * N + b_col]);
+        A += BK;
+        B += BK * N;
+    };
+    auto store = [&]() {
+        for (int i = 0; i < BM; i += COPY_A)
+            tile_a[to][a_k][a_row + i] = next_a[i / COPY_A];
+        for (int i = 0; i < BK; i += COPY_B)
+            FLOAT4(tile_b[to][b_k + i][b_col]) = next_b[i / COPY_B];
+        to = (to + 1) % STAGES;
+    };
+"""
 STALLS_SIZE = 4096  # where `kernels.stalls` are recorded
 BULK = Path(__file__).with_name("bulk_copies.cu")
 LATER_21 = (
@@ -172,6 +200,23 @@ def _not_ahead(step: Any) -> Any:
     """Step 16 with fragments that are fetched when they are needed, as in 14."""
     first = "    fetch(0, 0);\n"
     return edited(step, "not ahead", (AHEAD_16, NOT_AHEAD_16), (first, ""))
+
+
+def _through_registers(step: Any) -> Any:
+    """Step 16 whose copies of the next tiles are loads and, at the last k, stores: the same
+    accesses, by way of registers."""
+    return edited(
+        step,
+        "through registers",
+        ("    unsigned to = 0;", NEXT_16 + "    unsigned to = 0;"),
+        (COPIES_16, LOADS_16),
+        (
+            "    for (int stage = 0; stage < STAGES - 1; ++stage)\n        copy(stage * BK);\n",
+            "    copy(0);\n",
+        ),
+        ('asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");', "store();"),
+        ("copy(k0 + (STAGES - 1) * BK);", "copy(k0 + BK);"),
+    )
 
 
 def _bulk(step: Any, name: str, free: int) -> Any:
@@ -329,6 +374,11 @@ TABLE: dict[str, Experiment] = {
             edited(step("16"), "ptxas -O3", ptxas="-O3"),
             step("16"),
         ],
+    ),
+    "16 registers": Experiment(
+        "What do asynchronous copies gain over loads and stores, with all else the same?",
+        (1024, 4096),
+        lambda step: _pairs((step("16 TN=8 WM=32"), step("16")), _through_registers),
     ),
     "16 stages": Experiment(
         "How many tiles have to be under way?",

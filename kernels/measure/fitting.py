@@ -9,10 +9,11 @@ import numpy as np
 
 from ..analysis.duration import Costs, Tile, Work, microseconds
 
-FREE = ("start", "latency", "step", "ragged", "cluster")  # what is fitted of a tile
+FREE = ("start", "latency", "step", "ragged", "cluster")  # what is fitted of a tile,
+PACK = ("pack",)  # and of one whose step packs
 COMMON = ("launch", "gbs", "reduce", "part", "rank", "piece")  # and of the GPU
 # where the search begins: microseconds, but for `ragged`, `gbs` and `rank`
-START = {"start": 1.5, "ragged": 1.05, "cluster": 1.0}
+START = {"start": 1.5, "ragged": 1.05, "cluster": 1.0, "pack": 2.5}
 COSTS = {"launch": 2.5, "gbs": 3000.0, "reduce": 2.0, "part": 0.05, "rank": 0.1, "piece": 2.0}
 PACKING = 0.91  # clusters of 2 to 8 on an H200; a fraction of SMs is no smooth parameter
 OUTLIER = 0.15  # errors beyond this share count less than their squares
@@ -28,13 +29,19 @@ class Timing(NamedTuple):
 
 
 def fit(
-    timings: Sequence[Timing], shapes: Mapping[str, Mapping[str, Any]], multiprocessors: int
+    timings: Sequence[Timing],
+    shapes: Mapping[str, Mapping[str, Any]],
+    multiprocessors: int,
+    packs: bool = False,
+    costs: Costs | None = None,
 ) -> tuple[dict[str, Tile], Costs, float]:
     """The costs of each tile and of the GPU, and the root mean square of the error's logarithm.
 
-    shapes: BM, BN, BK and `resident` of each tile by name.
+    shapes: BM, BN, BK and `resident` of each tile by name. packs: whether their step does. costs:
+    of the GPU, if they are known already, from another step's tiles.
     """
     names = list(shapes)
+    of_tile, of_gpu = (*FREE, *(PACK * packs)), COMMON if costs is None else ()
     which = np.array([names.index(one.tile) for one in timings])
     work = Work(*(np.array(values) for values in zip(*(one.work for one in timings))))
     known = {
@@ -44,21 +51,24 @@ def fit(
     measured = np.log([one.us for one in timings])
     macs = known["BM"] * known["BN"] * known["BK"]
     first = [START | {"latency": 0.02 * k, "step": m / 2e5} for k, m in zip(known["BK"], macs)]
-    begin = np.log([one[key] for key in FREE for one in first] + [COSTS[key] for key in COMMON])
+    begin = [one[key] for key in of_tile for one in first] + [COSTS[key] for key in of_gpu]
 
     def unpacked(logs: np.ndarray) -> tuple[dict[str, np.ndarray], Costs]:
         values = np.exp(logs)
-        free = dict(zip(FREE, values[: -len(COMMON)].reshape(len(FREE), -1)))
-        common = dict(zip(COMMON, values[-len(COMMON) :].tolist()))
+        count = len(of_tile) * len(names)
+        free = dict(zip(of_tile, values[:count].reshape(len(of_tile), -1)))
+        if costs is not None:
+            return free, costs
+        common = dict(zip(COMMON, values[count:].tolist()))
         return free, Costs(multiprocessors=multiprocessors, packing=PACKING, **common)
 
     def errors(logs: np.ndarray) -> np.ndarray:
-        free, costs = unpacked(logs)
+        free, found = unpacked(logs)
         tile = Tile(**{key: values[which] for key, values in (known | free).items()})
-        return np.log(microseconds(tile, costs, work)) - measured
+        return np.log(microseconds(tile, found, work)) - measured
 
-    best = least_squares(errors, begin)
-    free, costs = unpacked(best)
+    best = least_squares(errors, np.log(begin))
+    free, found = unpacked(best)
     tiles = {
         name: Tile(
             **{key: int(values[n]) for key, values in known.items()},
@@ -66,7 +76,7 @@ def fit(
         )
         for n, name in enumerate(names)
     }
-    return tiles, costs, float(np.sqrt(np.mean(errors(best) ** 2)))
+    return tiles, found, float(np.sqrt(np.mean(errors(best) ** 2)))
 
 
 def least_squares(

@@ -26,8 +26,12 @@ COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in 
 class Record:
     """How long one step, or cuBLAS, took for C = A B at one shape: median, 10th, 90th percentile.
 
+    A record keeps the median of cuBLAS in the same rounds, since no other can be compared with it:
+    other rounds had other clocks. So a later run of some steps, which times cuBLAS anew, changes
+    nothing that is said of others. Of cuBLAS's own record it is `ms`.
+
     The clock and the reasons that held it down (nvidia-smi) are one sample, taken while the
-    shape was measured; None where nvidia-smi did not say.
+    rounds went on; None where nvidia-smi did not say.
     """
 
     step: str  # a step's label, or "cublas"
@@ -38,6 +42,7 @@ class Record:
     ms_p10: float
     ms_p90: float
     repeats: int
+    cublas_ms: float | None = None  # None if cuBLAS was not timed beside it
     sm_clock_mhz: float | None = None
     throttle: tuple[str, ...] | None = None
     commit: str | None = None  # if merged in from a run of another tree than the rest
@@ -122,14 +127,17 @@ class Results:
         return min(there, key=lambda r: (-r.repeats, r.ms))
 
     def share_of_cublas(self, record: Record) -> float | None:
-        """The record's TFLOPS over cuBLAS's at the same shape; None if that was not measured."""
-        other = self.find(CUBLAS, (record.M, record.N, record.K))
-        return record.tflops / other.tflops if other else None
+        """The record's TFLOPS over cuBLAS's in the same rounds; None if that was not measured.
+
+        What `find(CUBLAS, shape)` gives may be of another run: see `Record`.
+        """
+        return record.cublas_ms / record.ms if record.cublas_ms else None
 
     def merged(self, earlier: Results) -> Results:
         """These results and what an earlier run measured of other steps and shapes.
 
-        The roofs and the provenance are these results' own; an earlier record keeps its commit.
+        The roofs and the provenance are these results' own, and cuBLAS's record at a shape that was
+        measured again; an earlier record keeps its commit, and the cuBLAS of its rounds.
         Raises MergeError unless the timings can stand side by side.
         """
         here, there = (_circumstances(run.provenance) for run in (self, earlier))
@@ -249,7 +257,8 @@ def model(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     """What `measure.splits` timed and fitted: {"labels": of steps, "shapes": [M, N, K] of each
     product, "us": microseconds, a row for each shape, "cublas_us", "tiles" and "costs":
     parameters of `analysis.duration`, "error": the root mean square of the logarithm of
-    predicted over measured, "provenance": …}. Raises ValueError if there is no such record."""
+    predicted over measured, "others": the same but the costs, for each of other steps that were
+    timed in rounds of their own, "provenance": …}. Raises ValueError if there is no such record."""
     return _read(gpu_name, MODEL, folder)
 
 

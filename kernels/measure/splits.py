@@ -1,7 +1,9 @@
 """Timings of tiles and of ways to share out their steps, on many shapes, and the model of them.
 
 `python -m kernels tune 18` writes them to `results/`, a GPU's `model.json`, by which `ladder.model`
-chooses.
+chooses. Beside step 18 there are other steps, each with rounds and a section of its own: those on
+tensor cores would lower the clock for the rest. The costs of the GPU are those that were fitted to
+step 18, of whose tiles and splits there are most.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..analysis import occupancy
-from ..analysis.duration import Work
+from ..analysis.duration import Costs, Tile, Work
 from ..ladder.reference import assert_close, inputs
-from ..run import cublas, gpu
+from ..run import capability, cublas, gpu
 from . import bench
 from .fitting import Timing, fit
 from .provenance import provenance
@@ -27,9 +29,10 @@ LEAST, MOST = 16, 8192  # of the sides that are drawn
 SEED, COUNT = 1, 160  # shapes drawn for the model, and these
 OTHERS = [(n,) * 3 for n in (512, 1024, 2047, 2048, 4096)] + [
     (64, 8192, 8192), (8192, 64, 8192), (256, 256, 16384), (8192, 8192, 64)]  # fmt: skip
+LARGE = [(4097,) * 3, (8192,) * 3]  # and for the other steps, which are for such products
 ROUNDS = 5
 HOPELESS = 2.5  # times the fastest: not timed again
-WORKSPACE = 2**28  # bytes; a way that needs more is left out
+WORKSPACE = 2**30  # bytes; a way that needs more is left out
 CHECKED = (300, 205, 493)  # the shape at which each step is checked
 
 
@@ -73,23 +76,48 @@ def measure(steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]]) -> dic
 
 
 def record(
-    steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]] | None, output: Path
+    steps: Sequence[Any],
+    others: Mapping[str, Sequence[Any]],
+    shapes: Sequence[tuple[int, int, int]] | None,
+    output: Path,
 ) -> None:
-    """Measure, fit, and write both; by default on the shapes of the model. Steps that want more
-    shared memory than a block can have here are left out."""
-    device, arch = gpu.device(), gpu.arch()
-    shapes = shapes or [*drawn(SEED, COUNT), *OTHERS]
-    most = device.shared_bytes_per_block
-    steps = [one for one in steps if one.dynamic_shared <= most]
+    """Measure, fit, and write both; by default on the shapes of the model. `others` are steps
+    beside them, by name. Those that want more shared memory than a block can have here, or another
+    GPU, are left out."""
+    device = gpu.device()
     multiprocessors = device.multiprocessors
-    timings = measure(steps, shapes)
-    capability = "{}.{}".format(*device.compute_capability)
-    tiles = {one.label: tile(one, arch, capability) for one in map(base, steps)}
-    model = fitted(steps, timings, tiles, multiprocessors)
+    shapes = shapes or [*drawn(SEED, COUNT), *OTHERS]
+    able = _able(steps)
+    timings = measure(able, shapes)
+    model = fitted(able, timings, _tiles(able), multiprocessors)
+    sections = {}
+    for name, of_step in others.items():
+        if able := _able(of_step):
+            own = measure(able, [*shapes, *(x for x in LARGE if x not in shapes)])
+            sections[name] = section(able, own, _tiles(able), Costs(**model["costs"])) | own
     origin = provenance(multiprocessors=multiprocessors, cublas=cublas.version())
-    lines = {"provenance": origin, **model, **timings}
-    text = ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in lines.items())
+    save({"provenance": origin, **model, **timings, "others": sections}, output)
+
+
+def save(model: Mapping[str, Any], output: Path) -> None:
+    """A line for each of its parts."""
+    text = ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in model.items())
     write(output, "{\n" + text + "\n}\n")
+
+
+def _able(steps: Sequence[Any]) -> list[Any]:
+    device = gpu.device()
+    return [
+        one
+        for one in steps
+        if one.dynamic_shared <= device.shared_bytes_per_block
+        and capability.runs_on(one.compute_capability, device.compute_capability)
+    ]
+
+
+def _tiles(steps: Sequence[Any]) -> dict[str, dict[str, int]]:
+    needs = "{}.{}".format(*gpu.device().compute_capability)
+    return {one.label: tile(one, gpu.arch(), needs) for one in map(base, steps)}
 
 
 def fitted(
@@ -102,6 +130,24 @@ def fitted(
 
     tiles: what `tile` says of each.
     """
+    found, costs, error = fit(_rows(steps, timings), tiles, multiprocessors)
+    return {"error": error, "costs": costs._asdict(), "tiles": _named(found)}
+
+
+def section(
+    steps: Sequence[Any],
+    timings: Mapping[str, Any],
+    tiles: Mapping[str, Mapping[str, int]],
+    costs: Costs,
+) -> dict[str, Any]:
+    """The costs of the tiles of another step, on a GPU whose own costs are known."""
+    packs = any(len(one.file.launches) > 1 for one in steps)
+    rows = _rows(steps, timings)
+    found, _, error = fit(rows, tiles, costs.multiprocessors, packs, costs)
+    return {"error": error, "tiles": _named(found)}
+
+
+def _rows(steps: Sequence[Any], timings: Mapping[str, Any]) -> list[Timing]:
     by_label = {one.label: (base(one).label, one) for one in steps}
     rows = []
     for shape, times in zip(timings["shapes"], timings["us"]):
@@ -109,12 +155,11 @@ def fitted(
             if us is not None:
                 name, one = by_label[label]
                 rows.append(Timing(name, work(one, *shape), us))
-    found, costs, error = fit(rows, tiles, multiprocessors)
-    return {
-        "error": error,
-        "costs": costs._asdict(),
-        "tiles": {label: one._asdict() for label, one in found.items()},
-    }
+    return rows
+
+
+def _named(tiles: Mapping[str, Tile]) -> dict[str, dict[str, Any]]:
+    return {label: one._asdict() for label, one in tiles.items()}
 
 
 def base(step: Any) -> Any:
@@ -123,13 +168,15 @@ def base(step: Any) -> Any:
     return step.define(**{name: step.file.defines[name] for name in there if name in step.defines})
 
 
-def work(step: Any, M: int, N: int, K: int, aligned: bool | None = None) -> Work:
-    """How the step shares out a product. `aligned`, unless given: as matrices without gaps are."""
-    splits, cluster, stream = (
-        step.defines.get(name, default)
-        for name, default in (("SPLITS", 1), ("CLUSTER", 0), ("STREAM", 0))
+def work(step: Any, M: Any, N: Any, K: Any, aligned: bool | None = None) -> Work:
+    """How the step shares out a product, or many if the sides are arrays. `aligned`, unless given:
+    as matrices without gaps are."""
+    splits, stream = (
+        step.defines.get(name, usual) for name, usual in (("SPLITS", 1), ("STREAM", 0))
     )
-    return Work(M, N, K, splits, cluster, stream, int(N % 4 == 0 if aligned is None else aligned))
+    cluster = step.defines.get("CLUSTER", int(splits > 1))  # 21 has no other way
+    whole = N % 4 == 0 if aligned is None else aligned
+    return Work(M, N, K, splits, cluster, stream, 1 * whole)
 
 
 def tile(step: Any, arch: str = "sm_90", capability: str = "9.0") -> dict[str, int]:

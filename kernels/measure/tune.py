@@ -264,12 +264,14 @@ def _search_shape(
         except CheckError as error:
             raise CheckError(f"{winner} at {' x '.join(map(str, shape))}: {error}") from None
     every = {CUBLAS: of_cublas} | samples
-    return tuple(_record(name, shape, ms) for name, ms in every.items() if ms), tuple(left_out)
+    beside = round(float(np.median(of_cublas)), 6)
+    records = (_record(name, shape, ms, beside) for name, ms in every.items() if ms)
+    return tuple(records), tuple(left_out)
 
 
-def _record(name: str, shape: Shape, ms: Sequence[float]) -> Record:
+def _record(name: str, shape: Shape, ms: Sequence[float], cublas_ms: float) -> Record:
     p10, median, p90 = (round(float(x), 6) for x in np.percentile(ms, [10, 50, 90]))
-    return Record(name, *shape, median, p10, p90, len(ms))
+    return Record(name, *shape, median, p10, p90, len(ms), cublas_ms)
 
 
 # ---------------------------------------------------------------------- command line

@@ -60,7 +60,7 @@ class Machine:
             return 0.0
         waves: float = math.ceil(tiles / self.slots)
         if followed:
-            waves = max(tiles / self.slots, 1 / LANES)
+            waves = max(tiles / self.slots, 1 / LANES)  # no more than LANES products at a time
         return self.launch + self.operand * (m + n) * k + waves * (self.wave + k * self.depth)
 
 

@@ -175,9 +175,11 @@ def decode_function(entry, function, slots, start: int, link: Linked, blocks, su
         raise ParseError(f"{demangle(function.name)} could not be read: {function.error}; {ADVICE}")
     code, written = function.instructions, explicit(function).instructions
     ranges = flow.blocks(function, waits=True)
-    local = temporaries(written, ranges) & slots.function.registers.keys()
+    everywhere = temporaries(written, ranges) & slots.function.registers.keys()
     for block in ranges:
         run, last = code[block.start : block.stop], code[block.stop - 1]
+        lines = written[block.start : block.stop]
+        local = everywhere.intersection(x for i in lines for x in isa.written(i))
         body = written[block.start : block.stop - bool(isa.lookup(last).ends)]
         order = in_batches(body)
         batches = [[body[n] for n in batch] for batch in order]

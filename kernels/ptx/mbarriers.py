@@ -136,12 +136,17 @@ def arrive(
     each found. `size`: bytes that each expects before it arrives. `drop`: as many arrivals fewer
     are expected from the next phase on. Not `completes`: the phase must not end with them.
 
-    One round serves all threads that arrive in one phase of their object."""
+    One round serves all threads that arrive in one phase of their object, and tells of them before
+    that is over. If some are left for the next phase, it is open who was first: then it tells
+    afterwards, since whoever waits for the end of the phase can rely on none of them."""
     check_range(i, state, at, count, "a thread may make")
     size_ = np.zeros(len(at), np.int64) if size is None else size
-    if size is not None:
-        tell(i, state, "expect", at, size)
-    tell(i, state, "arrive", at, count)
+
+    def announce(threads):
+        if size is not None:
+            tell(i, state, "expect", at[threads], size[threads])
+        tell(i, state, "arrive", at[threads], count[threads])
+
     found = np.zeros(len(at), np.uint64)
     left = np.arange(len(at))
     while left.size:
@@ -158,6 +163,8 @@ def arrive(
             n = int(np.argmax(~fits[first]))
             beyond(i, state, here, int(first[n]), old, n, int(count[left[first[n]]]))
         of, threads = which[fits], left[fits]
+        sure = ~np.isin(of, which[~fits])
+        announce(threads[sure])
         found[threads] = Objects(
             old.parity[of], old.pending[of] - before[fits], old.expected[of], old.missing[of]
         ).pack()
@@ -166,6 +173,7 @@ def arrive(
         expected = old.expected - arrivals * drop
         new = Objects(old.parity, old.pending - arrivals, expected, missing)
         put(i, state, here[first], new, completes)
+        announce(threads[~sure])
         left = left[~fits]
     return found
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,24 @@ WINDOWS = (
 )
 
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+class Lying(np.ndarray):
+    """An array that lies in the interpreter as a view of an array on a GPU does: as far behind a
+    multiple of ALIGNMENT as behind the start of the array that it is a view of. Other arrays start
+    on a multiple, whatever they are views of."""
+
+
+def offset(array: np.ndarray) -> int:
+    """Bytes from a multiple of ALIGNMENT to where an array begins in global memory."""
+    if not isinstance(array, Lying):
+        return 0
+    whole: Any = array
+    while whole is not None:
+        if isinstance(whole, np.ndarray):
+            start = whole.ctypes.data
+        whole = getattr(whole, "base", None)
+    return (array.ctypes.data - start) % ALIGNMENT
 
 
 @dataclass(frozen=True)
@@ -275,7 +294,7 @@ def global_space(
     one arena. One without a name is no allocation. Also returns where each one starts."""
     allocations, starts, end = [], [], GUARD
     for name, argument, buffer, guard in buffers:
-        start = -(-(end + guard - GUARD) // ALIGNMENT) * ALIGNMENT
+        start = -(-(end + guard - GUARD) // ALIGNMENT) * ALIGNMENT + offset(buffer)
         starts.append(start)
         if name is not None:
             writeable = buffer.flags.writeable

@@ -11,8 +11,8 @@ addition would be rounded. It goes:
    plus that of its b: 0 for 1.5 * 1.5, although the product is above 2. A subnormal number (one
    below the smallest normal number of its format, with fewer significant bits) counts with the
    exponent of that smallest normal number. A product or an accumulator that is zero has no
-   exponent. `top` is the largest of all these exponents; where sums are float16 it is never less
-   than -21.
+   exponent. `top` is the largest of all these exponents, but never less than -133, or than -21
+   where sums are float16.
 2. Each product and the accumulator are cut to a multiple of 2**(top - KEPT). Cutting drops the bits
    below; it never rounds up, so the value moves towards zero.
 3. What is left is added exactly.
@@ -28,8 +28,9 @@ but the sign. mma.sync and wgmma give the same bits, and so does wmma, of which 
 were tried. Products of bytes and of float64 are simpler: see `tensor_core`.
 
 All this was measured, and tests/data/nvidia_h200_tensor_cores.npz has products that tell it from
-other rules; for the least `top` of float16 sums, which shows when the accumulator is zero, the
-tests have them.
+other rules; for the least `top`, which shows when the accumulator is zero, the tests have them. Of
+float32 sums they leave -129 to -137: it is taken to lie as far below the exponent of the least
+normal number, by 7, as that of float16 sums does.
 """
 
 from __future__ import annotations
@@ -42,7 +43,6 @@ import numpy as np
 from .floats import fma64
 
 KEPT = 25  # bits below the leading one of the largest exponent
-LEAST_TOP_OF_HALVES = 2.0**-21
 WORKING_SET = 32768  # products at a time: their arrays stay in the L2 cache of a core
 
 
@@ -69,6 +69,7 @@ INTEGERS = {
 LEAST = {"f16": 2.0**-14, "bf16": 2.0**-126, "tf32": 2.0**-126, "f32": 2.0**-126}  # normal number
 EXPONENT = np.int64(0x7FF << 52)  # of a float64
 SIGNIFICAND_24 = np.int64(-1 << 29)  # its sign, exponent and first 24 bits
+LEAST_TOP = {"f16": 2.0**-21, "f32": 2.0**-133}
 NAN = {np.float16: np.uint16(0x7FFF), np.float32: np.uint32(0x7FFFFFFF)}
 
 
@@ -212,10 +213,9 @@ def powers(x, least: float):
 def block_sum(products, power, c, rule: Rule):
     """The sum of a block: float64 products, which are lost, and their powers of two (k, …), and
     the accumulator (…)."""
-    top = np.maximum(power.max(0), powers(c, LEAST["f16" if rule.half else "f32"]))
-    if rule.half:
-        top = np.maximum(top, LEAST_TOP_OF_HALVES)
-    unit = np.where(top > 0, top, 1.0) * 2.0**-KEPT
+    sums = "f16" if rule.half else "f32"
+    top = np.maximum(np.maximum(power.max(0), powers(c, LEAST[sums])), LEAST_TOP[sums])
+    unit = top * 2.0**-KEPT
     per_unit = 1 / unit
     products *= per_unit
     units = np.trunc(products, out=products).sum(0) + np.trunc(c * per_unit)

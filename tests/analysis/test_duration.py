@@ -59,6 +59,15 @@ def test_unaligned_rows_and_memory():
     assert microseconds(TILE, slow, Work(640, 64, 160)) == pytest.approx(3 + moved, rel=1e-3)
 
 
+def test_packing_is_a_launch_before_and_takes_what_ragged_rows_cost():
+    tile = TILE._replace(pack=20.0)
+    packing = 5 + 20 * (640 * 160 + 160 * 64) / 1e6
+    found = microseconds(tile, COSTS, Work(640, 64, 160))
+    assert found == pytest.approx(3 + hand(1, 10) + packing, rel=1e-6)
+    found = microseconds(tile, COSTS, Work(640, 64, 160, aligned=0))
+    assert found == pytest.approx(3 + hand(1, 10) + 5 + 1.5 * (packing - 5), rel=1e-6)
+
+
 def test_no_k_is_a_step():
     assert said(64, 64, 0) == pytest.approx(3 + hand(1, 1), rel=1e-6)
 

@@ -42,10 +42,25 @@ def test_recorded_steps_stay_under_the_roof():
             roof = analysis.placement(
                 analysis.sgemm_flop(*shape),
                 analysis.compulsory_bytes(*shape),
-                results.fma_peak_tflops,
+                analysis.arithmetic_peak(kernels.step(record.step), results),
                 results.copy_gbs,
             )
             assert record.tflops <= roof.attainable_tflops
+
+
+def test_the_arithmetic_peak_is_that_of_fmas_or_of_the_products_of_parts():
+    results = kernels.results("NVIDIA H200")
+    assert analysis.arithmetic_peak(kernels.step("19"), results) == results.fma_peak_tflops
+    bf16 = 989.4 * 1980 / 1830  # NVIDIA's figure, at the clock that the GPU can reach
+    for label, share in {
+        "20_tensor_cores": 1 / 6,
+        "20_tensor_cores ALL=1": 1 / 9,
+        "20_tensor_cores KIND=1 PARTS=2": 1 / 2 / 3,
+        "20_tensor_cores KIND=2 PARTS=2 CHAIN=16": 1 / 3,
+        "21_warpgroups": 1 / 6,
+    }.items():
+        peak = analysis.arithmetic_peak(kernels.step(label), results)
+        assert peak == pytest.approx(share * bf16, rel=1e-3), label
 
 
 @pytest.mark.parametrize("name, sectors", [("02_naive", 32 + 1), ("03_coalesced", 1 + 4)])

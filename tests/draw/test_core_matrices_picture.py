@@ -70,6 +70,15 @@ def test_rows_that_are_apart_and_elements_of_four_bytes():
     assert "k 4 to 7" in steps.labels[2]
 
 
+def test_rows_of_three_digits_have_every_other_number():
+    """Two such numbers side by side would touch."""
+    steps = core_matrices(Descriptor(0, 2048, 128), 128)
+    inside, _ = numbers(steps.frames[-1])
+    assert sorted(inside.values()) == [120, 122, 124, 126]
+    assert "every other one" in steps.caption
+    legible(steps.frames[-1])
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -1,6 +1,6 @@
 """The ladder so far: its bars and numbers are the records'."""
 
-import dataclasses
+from dataclasses import replace
 
 import pytest
 from drawn import elements, legible, texts
@@ -56,10 +56,21 @@ def test_the_first_step_has_none_before():
 
 def test_more_than_cublas():
     records = [
-        Record(name, 8, 8, 8, ms, ms, ms, 20) for name, ms in (("cublas", 5), ("02_naive", 2))
+        Record(name, 8, 8, 8, ms, ms, ms, 20, 5) for name, ms in (("cublas", 5), ("02_naive", 2))
     ]
     results = Results({"gpu": "Simulated GPU 1", "date": "2001-02-03"}, 1, 1, tuple(records))
     assert "this step, 250% of cuBLAS" in ladder("02_naive", results, 8).caption
+
+
+def test_the_share_is_of_cublas_in_the_same_rounds():
+    """The line is cuBLAS as it was timed last."""
+    results = kernels.results(GPU)
+    step, line = results.at("21_warpgroups", 4096), results.at("cublas", 4096)
+    share = results.share_of_cublas(step)
+    assert f"{share:.0%}" != f"{step.tflops / line.tflops:.0%}"  # those rounds had a lower clock
+    assert f"this step, {share:.0%} of cuBLAS" in ladder(21).caption
+    alone = replace(results, records=tuple(replace(r, cublas_ms=None) for r in results.records))
+    assert "is this step, the outlined one" in ladder(21, alone).caption
 
 
 def test_other_results_and_sizes():
@@ -91,6 +102,6 @@ def test_the_whole_ladder():
 def test_the_whole_ladder_is_what_was_measured():
     results = kernels.results(GPU)
     fewer = [r for r in results.records if r.step != "04_index_arithmetic"]
-    figure = ladder(None, dataclasses.replace(results, records=tuple(fewer)))
+    figure = ladder(None, replace(results, records=tuple(fewer)))
     assert len(bars(figure)) == len(kernels.steps()) - 1
     assert "04 index arithmetic" not in texts(figure).values()

@@ -17,8 +17,8 @@ MS = {
 
 
 def found(size=64):
-    records = [Record(CUBLAS, size, size, size, 1.0, 1.0, 1.0, 20)]
-    records += [Record(name, size, size, size, ms, ms, ms, 20) for name, ms in MS.items()]
+    records = [Record(CUBLAS, size, size, size, 1.0, 1.0, 1.0, 20, 1.0)]
+    records += [Record(name, size, size, size, ms, ms, ms, 20, 1.0) for name, ms in MS.items()]
     return Results({"gpu": "X 1", "date": "2001-02-03"}, 2.0, 1.0, tuple(records), recorded=True)
 
 

@@ -36,3 +36,10 @@ def test_the_picture_says_how_long_it_takes():
     assert "STREAM=2: 6 steps, 100%" in figure.caption
     bars = re.findall(r'<rect [^>]*fill="#', figure.svg)
     assert len(bars) == 3 + 4
+
+
+def test_tiles_have_their_numbers_on_the_line():
+    """Which goes down GROUP rows of tiles before it goes on."""
+    assert work(SMALL, 64, 96, 64)[1] == [Piece((1, 0), 0, 4)]
+    figure = drawn([SMALL], 64, 96, 64)
+    assert re.findall(r">(\d)<", figure.svg) == ["0", "1", "2", "3", "4", "5"]

@@ -168,8 +168,9 @@ def plain(value) -> str:
 
 def timed(rates, gpu="GPU 1", peak=60.0, recorded=True) -> Results:
     """{step: {size: TFLOPS}}, made up."""
+    cublas_ms = {n: 2 * n**3 / rate / 1e9 for n, rate in rates.get("cublas", {}).items()}
     records = [
-        Record(step, n, n, n, ms := 2 * n**3 / rate / 1e9, 0.9 * ms, 1.2 * ms, 20)
+        Record(step, n, n, n, ms := 2 * n**3 / rate / 1e9, 0.9 * ms, 1.2 * ms, 20, cublas_ms.get(n))
         for step, curve in rates.items()
         for n, rate in curve.items()
     ]

@@ -126,6 +126,27 @@ ONE_WAITS = edit(
     (SINGLE_WAIT, "        if (t == 5)\n    " + SINGLE_WAIT + "        __syncthreads();\n"),
 )
 
+# the warps arrive when they have read, and a thread of the last one fills the stage again
+GIVEN_BACK = edit(
+    SINGLE,
+    ("stage[2][64]", "stage[2][128]"),
+    ("long long full[2];", "long long full[2], empty[2];"),
+    ("tiles = n / 64", "tiles = n / 128"),
+    (SINGLE_INIT, SINGLE_INIT + "\n        INIT(&empty[0], 4);\n        INIT(&empty[1], 4);"),
+    ("EXPECT(&full[s], 256);\n            FILL(stage[s], in + s * 64, 256",
+     "EXPECT(&full[s], 512);\n            FILL(stage[s], in + s * 128, 512"),
+    (SINGLE_READ, "sum += stage[s][t] * stage[s][127 - t];"),
+    (
+        "        __syncthreads();\n        if (t == 0 && k + 2 < tiles) {\n"
+        "            EXPECT(&full[s], 256);\n            " + REFILL,
+        "        __syncwarp();\n        if (t % 32 == 0)\n            ARRIVE(&empty[s]);\n"
+        "        if (t == 96 && k + 2 < tiles) {\n            WAIT(&empty[s], (k / 2) & 1);\n"
+        "            EXPECT(&full[s], 512);\n"
+        "            FILL(stage[s], in + (k + 2) * 128, 512, &full[s]);",
+    ),
+)  # fmt: skip
+GIVEN_ROW = "512 float[512] out:float[128]"
+
 # copies of each thread, which arrive at a memory barrier; others read them
 ARRIVING = (
     WORDS
@@ -311,6 +332,7 @@ CORRECT = (
     small("warp-specialised bulk copies", SPECIALISED, "sums", 2, 160, SUMS),
     small("a single producer, two stages", SINGLE, "sums", 1, 64, ROW),
     small("one thread waits for all", ONE_WAITS, "sums", 1, 64, ROW),
+    small("stages given back by arrivals", GIVEN_BACK, "sums", 1, 128, GIVEN_ROW),
     small(
         "cp.async arrives, without increase",
         ARRIVING,
@@ -731,6 +753,34 @@ FAULTY = (
         160,
         SUMS,
         "barrier",
+    ),
+    small(
+        "one arrival too few is expected",  # a phase is over before the last warp has come
+        edit(
+            SPECIALISED,
+            ("INIT(&empty[s], 4)", "INIT(&empty[s], 3)"),
+            marked(FILLS, "fault other"),
+        ),
+        "sums",
+        2,
+        160,
+        "512 float[8,128] out:float[256]",
+        "asynchronous copy",
+    ),
+    small(
+        "one arrival too few, the one that fills is the last",  # which are counted is open
+        edit(
+            GIVEN_BACK,
+            ("INIT(&empty[0], 4)", "INIT(&empty[0], 3)"),
+            ("INIT(&empty[1], 4)", "INIT(&empty[1], 3)"),
+            marked("FILL(stage[s], in + (k + 2) * 128, 512, &full[s]);", "fault"),
+            marked("sum += stage[s][t] * stage[s][127 - t];", "other"),
+        ),
+        "sums",
+        1,
+        128,
+        GIVEN_ROW,
+        "race",
     ),
     small(
         "bulk stores of blocks to one place",

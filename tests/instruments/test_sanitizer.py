@@ -14,8 +14,8 @@ import pytest
 from planted import SWAPPED, Planted
 
 import kernels
+from kernels.command.targets import parse_argument
 from kernels.ladder import reference
-from kernels.targets import parse_argument
 
 CORRECT = (
     planted.CORRECT

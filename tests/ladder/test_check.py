@@ -9,9 +9,12 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+from kernels import Kernel
 from kernels.ladder import check as module, step as ladder
 from kernels.ladder.check import GUARD, Case, Report, cases, check, digest
-from kernels.ladder.reference import CheckError, gemm64
+from kernels.ladder.reference import CheckError, gemm64, inputs
+from kernels.ptx.errors import PTXError
+from kernels.ptx.memory import Lying
 
 ALL = [pytest.param(one, id=one.id) for one in ladder.steps()]
 VARIANTS = [pytest.param(one, id=one.label) for one in ladder.with_variants(ladder.steps())]
@@ -40,6 +43,7 @@ class Fake:
     defines = MappingProxyType({"BM": 16, "BN": 8, "BK": 4})
     compute_capability = (5, 0)
     arguments = ()
+    alignment = 4
 
     def __init__(self, fault=lambda A, B, C, beta: None, requires=lambda M, N, K: True):
         self.fault, self.requires, self.calls = fault, requires, []
@@ -275,3 +279,42 @@ def test_bits_are_recorded_under_labels():
     for label, sums in json.loads(BITS.read_text()).items():
         assert ladder.step(label).label == label
         assert "256x256x256" in sums and len(sums) >= 2
+
+
+# ------------------------------------------------------------- where matrices lie
+
+
+def test_float4_from_any_address_is_found():
+    """What needs 16 bytes has to say so: then it is not tried, and refuses to be."""
+    one = ladder.step("08_vectorized")
+    assert one.alignment == 16 and not any(case.moved for case in cases(one))
+    with pytest.raises(PTXError, match="misaligned 16-byte access"):
+        check(one.edit(alignment="4"), "interpreter")
+
+
+def test_float4_from_rows_of_any_pitch_is_found():
+    """The step asks about the pitch; one that asks about the address alone is wrong."""
+    one = ladder.step("17 BM=32 BN=32 STAGES=3 TM=4 TN=4 WM=16 WN=32")
+    mutant = one.edit(source=one.source.replace("pitch % 4 == 0 && ", ""))
+    case = next(case for case in cases(mutant) if case.name == "slices at odd addresses")
+    assert case.apart[1] % 4 and check(one, "interpreter")
+    with pytest.raises(PTXError, match="misaligned 16-byte access"):
+        check(mutant, "interpreter")
+
+
+def test_only_arrays_that_say_so_lie_at_odd_addresses():
+    source = """extern "C" __global__ void sum(const float4* x, float* y)
+    { *y = x->x + x->y + x->z + x->w; }"""
+    kernel, whole, y = Kernel(source, "sum"), np.ones(20, np.float32), np.zeros(1, np.float32)
+    kernel(1, 1, (whole[3:], y), "interpreter")
+    assert y == 4
+    kernel(1, 1, (whole.view(Lying)[4:], y), "interpreter")
+    assert y == 4
+    with pytest.raises(PTXError, match="the address must be a multiple of 16"):
+        kernel(1, 1, (whole.view(Lying)[3:], y), "interpreter")
+    one = ladder.step("08_vectorized")
+    A, B, _ = inputs(one.defines["BM"], one.defines["BN"], one.defines["BK"])
+    room = np.zeros(A.size + 1, np.float32).view(Lying)[1:].reshape(A.shape)
+    with pytest.raises(ValueError, match="A is at an address that is no multiple of 16 bytes"):
+        one(room, B, device="interpreter")
+    one(np.asarray(room), B, device="interpreter")

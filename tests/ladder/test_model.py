@@ -7,6 +7,7 @@ import pytest
 from fake_gpu import FakeGpu, cupy_array
 
 import kernels
+from kernels.analysis.duration import Costs
 from kernels.ladder import choose, model
 from kernels.measure import records, splits
 
@@ -15,16 +16,22 @@ RECORD = records.model("NVIDIA H200")
 
 
 def test_labels_are_those_of_steps():
-    found = model.candidates(*H200)
+    found = model.candidates(*H200, tensor_cores=True)
     assert len(set(found)) == len(found) > 50
     for label in found:
         assert kernels.step(label).label == label
+    assert all(label.startswith((model.STEP, *model.OTHERS)) for label in found)
+    without = model.candidates(*H200)
+    assert set(found) - set(without) == {x for x in found if kernels.step(x).tensor_cores}
+    assert "19_machine_code" in without and "21_warpgroups SPLITS=2" in found
 
 
 def test_what_an_older_gpu_cannot_do_is_no_candidate():
     assert model.candidates((7, 5), 40) == ()
     ampere = model.candidates((8, 0), 108)
     assert ampere and not any("CLUSTER" in label for label in ampere)
+    assert not any(kernels.step(label).file.reordered for label in ampere)
+    assert "20_tensor_cores" in model.candidates((8, 0), 108, tensor_cores=True)
     streams = {kernels.step(x).defines["STREAM"] for x in ampere}
     assert streams == {0, 108, 3 * 108, 4 * 108, 6 * 108}
     assert all(model.predicted(label, 300, 300, 300) > 0 for label in ampere)
@@ -44,7 +51,7 @@ def test_few_tiles_and_a_long_k_are_split():
 
     one = kernels.step(chosen(64, 64, 8192))
     assert one.defines["SPLITS"] > 1 or one.defines["STREAM"] > 0
-    assert kernels.step(chosen(8192, 8192, 32)).defines["SPLITS"] == 1
+    assert kernels.step(chosen(8192, 8192, 32)).defines.get("SPLITS", 1) == 1
 
 
 def test_unaligned_rows_cost_more_and_transposes_have_other_rows():
@@ -71,6 +78,14 @@ def test_the_record_yields_the_model():
     for label, tile in again["tiles"].items():
         recorded = RECORD["tiles"][label]
         assert tile["step"] == pytest.approx(recorded["step"], rel=0.02), label
+    for name, section in RECORD["others"].items():
+        steps = [kernels.step(label) for label in section["labels"]]
+        assert {one.id for one in steps} == {name}
+        shapes = {x: {key: tile[key] for key in known} for x, tile in section["tiles"].items()}
+        again = splits.section(steps, section, shapes, Costs(**RECORD["costs"]))
+        assert again["error"] == pytest.approx(section["error"], rel=1e-3) and again["error"] < 0.05
+        for label, tile in again["tiles"].items():
+            assert tile["step"] == pytest.approx(section["tiles"][label]["step"], rel=0.02), label
     smallest = min(RECORD["tiles"], key=lambda x: tiles[x]["BM"] * tiles[x]["BN"])
     assert splits.tile(kernels.step(smallest)) == tiles[smallest]
 
@@ -85,10 +100,70 @@ def test_what_it_chooses_is_nearly_the_best_of_those_timed():
     assert RECORD["error"] < 0.15
 
 
-def test_sgemm_takes_what_the_model_says(monkeypatch):
-    FakeGpu(monkeypatch, "iiifPPfPiiiP")
-    A, B = cupy_array((64, 8192)), cupy_array((8192, 64), 1 << 24)
-    best, fits = choose.chosen(64, 64, 8192, A, B)
-    assert fits and best.id == "18_split_k"
+def test_a_gpu_with_fewer_sms_needs_longer():
+    """The same costs, in more rounds."""
+    half = model.Gpu("Simulated GPU 1", 66)
+    for label in "18_split_k", "21_warpgroups":
+        whole, slower = (model.predicted(label, 4096, 4096, 4096, on=x) for x in (model.H200, half))
+        assert 1.8 < slower / whole < 2.1
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    choose._remembered.cache_clear()
+    yield FakeGpu(monkeypatch, "iiifPPfPiiiP")
+    choose._remembered.cache_clear()
+
+
+def chosen(M, N, K, **options):
+    A, B = cupy_array((M, K)), cupy_array((K, N), 1 << 24)
+    best, fits = choose.chosen(M, N, K, A, B, **options)
+    assert fits
+    return best
+
+
+def test_sgemm_takes_what_the_model_says(fake):
+    best = chosen(64, 64, 8192)
+    assert best.id == "18_split_k"
     seconds = [model.predicted(x, 64, 64, 8192) for x in model.candidates(*H200)]
     assert model.predicted(best.label, 64, 64, 8192) == min(seconds)
+
+
+def test_sgemm_chooses_for_the_gpu_at_hand(fake):
+    """Not what it remembers of another one, with the same compute capability."""
+    shape = 1024, 1024, 1024
+    first = chosen(*shape)
+    fake.facts.multiprocessors = 16
+    second = chosen(*shape)
+    assert first != second and second.defines["BM"] * second.defines["BN"] > (
+        first.defines["BM"] * first.defines["BN"]
+    )
+    fake.facts.multiprocessors = 132
+    assert chosen(*shape) == first
+
+
+def test_large_products_take_the_reordered_code_where_it_is_known(fake, monkeypatch):
+    asked = []
+
+    def unordered(kernel, arch):
+        asked.append(arch)
+        return reason
+
+    monkeypatch.setattr(kernels.Kernel, "unordered", unordered)
+    reason = None
+    assert chosen(8192, 8192, 8192).id == "19_machine_code" and asked == ["sm_90"]
+    choose._remembered.cache_clear()
+    reason = "this machine code is not known"
+    assert chosen(8192, 8192, 8192).id == "18_split_k"
+
+
+def test_tensor_cores_are_chosen_where_they_are_faster(fake):
+    """And only if asked for, and not where the step would fall back to FMAs."""
+    large = 4096, 4096, 4096
+    assert not chosen(*large).tensor_cores
+    assert chosen(*large, tensor_cores=True).label == "21_warpgroups"
+    assert chosen(1024, 1024, 1024, tensor_cores=True).label == "21_warpgroups SPLITS=2"
+    assert not chosen(4096, 4096, 4, tensor_cores=True).tensor_cores
+    assert not chosen(64, 64, 8192, tensor_cores=True).tensor_cores
+    fake.facts.compute_capability, fake.facts.name = (8, 0), "Simulated GPU 2"
+    assert chosen(*large, tensor_cores=True).id == "20_tensor_cores"

@@ -26,7 +26,7 @@ LABELS = ["18", "18 SPLITS=1", "18 SPLITS=3 BM=8 BK=3", "18 TRANS_A=1 TRANS_B=1"
 @pytest.mark.parametrize("label", LABELS)
 def test_the_fixture_is_right_and_clean(label):
     one = several(label)
-    assert len(one.check("interpreter").rows) == len(cases(one)) == 18
+    assert len(one.check("interpreter").rows) == len(cases(one)) == 19
     for shape in ((2 * one.defines["BM"], 2 * one.defines["BN"], 8), (33, 41, 29), (7, 5, 1)):
         assert one.sanitize(*shape) == ()
 

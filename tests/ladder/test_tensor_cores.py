@@ -80,7 +80,7 @@ def test_short_sums_and_none_at_all():
 
 
 @pytest.mark.parametrize("old, new", [
-    ("marked(BM + j)) {", "marked(BM + i)) {"),                      # a column's mark
+    ("marked(BM + j) &&", "marked(BM + i) &&"),                      # a column's mark
     ("atomicOr(&unsafe[row(e) / 32]", "atomicOr(&unsafe[0]"),        # of a row of the tile
     ("sum[i][j][e] - sum[i][j][e] != 0", "false"),  # sums that overflow
     ("unsafe[bit / 32] >> bit % 32", "unsafe[bit / 32] >> bit % 16"),

@@ -3,6 +3,9 @@
 import pytest
 
 from kernels.machine import Different, Plan, elf, prove, rewrite
+from kernels.machine.decode import decode
+from kernels.machine.encoding import with_control
+from kernels.machine.prove import differences
 
 from .code import FAULTS, Code, instructions, original, rewritten
 
@@ -57,6 +60,17 @@ def test_a_change_outside_of_the_code():
 def test_another_program():
     with pytest.raises(Different, match="same blocks"):
         prove(original(), original(edited=False))
+
+
+def test_scoreboards_are_the_affair_of_hazards_but_those_that_count_copies():
+    """What waits for a load may do so by any of them; a DEPBAR names the one that counts."""
+    code = list(instructions(original()))
+    for name, same in (("S2R", True), ("LDGDEPBAR", False)):
+        n = next(n for n, i in enumerate(code) if i.name == name)
+        i = code[n]
+        other = decode(with_control(i.word, i.control._replace(write=i.control.write ^ 1)))
+        found = differences(code, [*code[:n], other, *code[n + 1 :]])
+        assert (found == []) == same
 
 
 @pytest.mark.parametrize(

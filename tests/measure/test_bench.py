@@ -126,7 +126,14 @@ class SimulatedGPU:
         self.run(symbol)
 
 
-def step(simulated, name, ms, requires=lambda M, N, K: None, compute_capability=(5, 0)):
+def step(
+    simulated,
+    name,
+    ms,
+    requires=lambda M, N, K: None,
+    compute_capability=(5, 0),
+    tensor_cores=False,
+):
     simulated.ms[name] = ms
     source = f'extern "C" __global__ void {name}() {{}}'
     kernel = Kernel(source, name)
@@ -136,6 +143,7 @@ def step(simulated, name, ms, requires=lambda M, N, K: None, compute_capability=
         defines={},
         broken=requires,
         compute_capability=compute_capability,
+        tensor_cores=tensor_cores,
         launches=lambda M, N, K: (Planned(name, (-(-N // 32), -(-M // 32)), (32, 32), 0),),
         values=lambda A, B, C: (len(A), B.shape[1], len(B), 1, A, B, 0, C),
     )
@@ -164,10 +172,58 @@ def test_benchmark_measures_what_the_clock_says(simulated):
         assert r.ms == r.ms_p10 == r.ms_p90 == pytest.approx(ms)
         assert r.repeats >= bench.MIN_REPEATS
         assert (r.sm_clock_mhz, r.throttle) == (1234.0, ("sw_power_cap",))
+        assert found.share_of_cublas(r) == pytest.approx(1 / ms)
     assert found.left_out == () and not found.recorded
     assert found.provenance["cublas"] == "1.2.3"
     assert found.provenance["empty_launch_us"] == pytest.approx(1.0)
     assert found.provenance["protocol"]["max_ms_per_launch"] == bench.MAX_MS
+
+
+def test_tensor_cores_share_no_rounds_with_others(simulated, monkeypatch):
+    """They lower the clock: what is timed beside them, cuBLAS too, is slower there and only
+    there."""
+    heavy = step(simulated, "heavy", 1.0, tensor_cores=True)
+    steps = [step(simulated, "first", 2.0), heavy, step(simulated, "last", 8.0)]
+    rounds, together = bench.rounds, []
+
+    def slowed(works, flush, repeats, seconds, more=lambda: False):
+        simulated.log.clear()
+        times = rounds(works, flush, repeats, seconds, more)
+        names = {name for name in simulated.log if name in ("cublas", "first", "heavy", "last")}
+        together.append(names)
+        return [[(2 if "heavy" in names else 1) * ms for ms in of] for of in times]
+
+    monkeypatch.setattr(bench, "rounds", slowed)
+    found = run(steps, [32])
+    assert [names for names in together if len(names) > 1] == (
+        3 * [{"cublas", "first", "last"}] + 3 * [{"cublas", "heavy"}]  # warm up, time, nvidia-smi
+    )
+    got = {r.step: (r.ms, r.cublas_ms) for r in found.records}
+    assert got == {
+        name: pytest.approx(times)
+        for name, times in {
+            "cublas": (1.0, 1.0),
+            "first": (2.0, 1.0),
+            "last": (8.0, 1.0),
+            "heavy": (2.0, 2.0),
+        }.items()
+    }
+
+
+def test_cublas_is_on_record_without_tensor_cores_beside_it(simulated, tmp_path):
+    """Also where only they are timed: then it is by itself."""
+    path = tmp_path / "out.json"
+    run([step(simulated, "fast", 2.0)], [32], output=path)
+    simulated.ms["cublas"] = 4.0
+    heavy = step(simulated, "heavy", 1.0, tensor_cores=True)
+    found = run([heavy], [32], output=path, merge=True)
+    assert [r.step for r in found.records] == ["cublas", "heavy"]
+    merged = Results.load(path)
+    assert {r.step: merged.share_of_cublas(r) for r in merged.records} == {
+        "cublas": 1.0,
+        "fast": pytest.approx(0.5),
+        "heavy": pytest.approx(4.0),
+    }
 
 
 def test_the_fma_peak_is_that_of_the_kernel_that_was_launched(simulated):
@@ -302,8 +358,9 @@ def test_rounds_go_on_for_the_time_asked_and_while_there_is_more_to_wait_for(sim
 
 
 def test_the_percentiles_are_those_of_the_times():
-    r = bench._record("x", (1, 1, 1), list(range(1, 102)), nvidia_smi.Status())
+    r = bench.record("x", (1, 1, 1), list(range(1, 102)), [3, 1, 9], nvidia_smi.Status())
     assert (r.ms_p10, r.ms, r.ms_p90, r.repeats) == (11, 51, 91, 101)
+    assert r.cublas_ms == 3
     assert r.sm_clock_mhz is None and r.throttle is None
 
 

@@ -41,6 +41,19 @@ def test_costs_are_found_again():
     assert costs.multiprocessors == 132
 
 
+def test_another_step_is_fitted_with_the_costs_of_the_gpu():
+    """One that packs, of few timings."""
+    wide = Tile(128, 128, 32, 1, 3.5, 1.0, 0.4, 1.2, 1.5, pack=2.0)
+    works = [Work(n, n, n, *way) for n in (128, 512, 1024, 2048, 4096) for way in ((1,), (2, 1))]
+    works += [Work(n, n, n, aligned=0) for n in (1023, 4097)]
+    rows = [Timing("wide", one, float(microseconds(wide, GPU, one))) for one in works]
+    shapes = {"wide": {key: getattr(wide, key) for key in ("BM", "BN", "BK", "resident")}}
+    tiles, costs, error = fit(rows, shapes, 132, True, GPU)
+    assert costs is GPU and error < 0.01
+    for key in ("start", "latency", "step", "ragged", "cluster", "pack"):
+        assert getattr(tiles["wide"], key) == pytest.approx(getattr(wide, key), rel=0.05), key
+
+
 def test_noise_and_an_outlier_do_little_harm():
     rows = timings(0.05)
     rows[5] = rows[5]._replace(us=30 * rows[5].us)

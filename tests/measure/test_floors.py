@@ -18,11 +18,11 @@ NAIVE, COALESCED = ladder.step(2), ladder.step(3)
 
 
 def made_up(*rates, gpu="Simulated GPU 1", left_out=(), recorded=True):
-    """Results with (label, TFLOPS) or (label, TFLOPS, N) at 100 x N x 100."""
+    """Results with (label, TFLOPS) or (label, TFLOPS, N) at 100 x N x 100; cuBLAS has 10."""
     records = []
     for label, rate, N in ((*rate, 100)[:3] for rate in rates):
         ms = 2 * 100 * N * 100 / rate / 1e9
-        records.append(Record(label, 100, N, 100, ms, ms, ms, 20))
+        records.append(Record(label, 100, N, 100, ms, ms, ms, 20, 2 * 100 * N * 100 / 10.0 / 1e9))
     return Results(
         {"gpu": gpu, "date": "2001-02-03"}, 10.0, 500.0, tuple(records), left_out, recorded
     )

@@ -3,7 +3,7 @@
 import json
 
 import kernels
-from kernels.__main__ import BITS
+from kernels.command.recording import BITS
 from kernels.ladder.step import step, steps, with_variants
 from kernels.measure.records import Results
 

@@ -233,8 +233,9 @@ def test_the_command_searches_and_fits(timed, monkeypatch, words, searched, fitt
         done["searched"] = steps[0].id, shapes == [(size,) * 3 for size in tune.SIZES]
         return 0
 
-    def record(steps, shapes, output):
+    def record(steps, others, shapes, output):
         done["fitted"] = {one.id for one in steps}, shapes, output
+        assert list(others) == ["19_machine_code", "20_tensor_cores", "21_warpgroups"]
 
     monkeypatch.setattr(tune, "run_cli", run_cli)
     monkeypatch.setattr(splits, "record", record)
@@ -255,18 +256,23 @@ def test_the_command_refuses(timed, words):
     assert stopped.value.code == 2
 
 
-def test_sgemm_reads_what_was_fitted_here(timed, monkeypatch):
-    """The model of this GPU, where it has one; else that of the recorded one."""
-    monkeypatch.setattr(gpu, "why_not", lambda: None)
-    asked = []
+def test_sgemm_reads_what_was_fitted_here(monkeypatch):
+    """The model of such a GPU, where there is one; else that of the recorded one."""
+    models = {
+        "NVIDIA H200": {"of": "NVIDIA H200"},
+        "GPU 2": {"of": "GPU 2", "provenance": {"multiprocessors": 40}},
+    }
 
     def read(name):
-        asked.append(name)
-        if name != "NVIDIA H200" and len(asked) == 1:
+        if name not in models:
             raise ValueError("nothing is recorded")
-        return {"of": name}
+        return models[name]
 
     monkeypatch.setattr(records, "model", read)
-    found = model._model.__wrapped__
-    assert found() == {"of": "NVIDIA H200"} and found() == {"of": "Simulated GPU 1"}
-    assert asked == ["Simulated GPU 1", "NVIDIA H200", "Simulated GPU 1"]
+    found = model._record.__wrapped__
+    for name, multiprocessors, of in (
+        ("GPU 1", 40, "NVIDIA H200"),
+        ("GPU 2", 40, "GPU 2"),
+        ("GPU 2", 20, "NVIDIA H200"),  # half of it
+    ):
+        assert found(model.Gpu(name, multiprocessors))["of"] == of

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ..ladder.step import Step, assignments, step, steps, with_variants
+from ..run.build import CompileError
+from ..run.kernel import Kernel
 from . import shapes as command_line
-from .ladder.step import Step, assignments, step, steps, with_variants
-from .run.build import CompileError
-from .run.kernel import Kernel
+from .words import Command, add_json
 
 TYPES = {
     "float": np.float32,
@@ -37,7 +38,9 @@ Types: """
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_sanitize(command: Command) -> None:
+    text = "find races, stray accesses and barrier faults"
+    parser = command(run_cli, "sanitize", text, takes_steps=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{USAGE}\n{parser.epilog}"
     parser.add_argument(
@@ -65,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="define a macro, also in steps",
     )
     parser.add_argument("--dynamic-shared", type=int, default=0, metavar="BYTES")
-    parser.set_defaults(parser=parser)
+    add_json(parser)
 
 
 def run_cli(options: argparse.Namespace) -> int:

@@ -1,0 +1,93 @@
+"""Commands that record what only a GPU knows, beside times: profile, errors, bits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from ..ladder.check import digest
+from ..ladder.step import step, steps
+from ..measure import errors, profiling
+from ..measure.records import FOLDER, write
+from ..run import gpu
+from .words import Command, add_json, add_output, add_variants, chosen, cube
+
+BITS = FOLDER / "nvidia_h200" / "bits.json"
+BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
+
+
+def add_profile(command: Command) -> None:
+    text = "count the same on the GPU, with Nsight Compute's ncu, and save it"
+    measuring = command(run_profile, "profile", text)
+    measuring.add_argument(
+        "--stalls",
+        action="store_true",
+        help="record what warps wait for and how busy the GPU is, not what a trace counts",
+    )
+    measuring.add_argument(
+        "--size",
+        type=cube,
+        metavar="N",
+        help="of M = N = K; default: 256, and 4096 with --stalls",
+    )
+    usual = "kernels/results/GPU/counters.json, or stalls.json"
+    add_output(measuring, f"save it here; default: {usual}")
+    add_variants(measuring)
+    add_json(measuring)
+
+
+def add_errors(command: Command) -> None:
+    text = "measure how wrong steps and cuBLAS are on the GPU, and save it"
+    wrong = command(run_errors, "errors", text)
+    add_output(wrong, "save it here; default: kernels/results/GPU/errors.json")
+
+
+def add_bits(command: Command) -> None:
+    text = "record the SHA-256 of results on the GPU, for tests to compare with"
+    bits = command(run_bits, "bits", text)
+    bits.add_argument("--output", type=Path, default=BITS, metavar="PATH", help=f"default: {BITS}")
+
+
+def run_profile(options: argparse.Namespace) -> int:
+    asked = chosen(options)
+    record, usual = (profiling.stalls, 4096) if options.stalls else (profiling.profile, 256)
+    size = options.size or usual
+    found = record(asked, size, options.output)
+    if options.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    names = (
+        profiling.label_of(one, launch.kernel)
+        for one in asked
+        for launch in one.launches(size, size, size)
+    )
+    for label in names:
+        print(f"{label}, {size}")
+        for name, count in sorted(found["steps"][label].items()):
+            print(f"{count:15,}  {name}")
+    return 0
+
+
+def run_errors(options: argparse.Namespace) -> int:
+    chosen = options.steps or [step(label) for label in errors.LABELS]
+    found = errors.record(chosen, step(errors.CHAINED), options.output)
+    for row in found["cases"]:
+        worst = ", ".join(f"{label} {error:.3g}" for label, error in row["errors"].items())
+        print(f"{row['kind']}, {'x'.join(map(str, row['shape']))}: {worst}")
+    return 0
+
+
+def run_bits(options: argparse.Namespace) -> int:
+    gpu.require()
+    recorded = json.loads(options.output.read_text()) if options.output.exists() else {}
+    for one in options.steps or steps():
+        recorded[one.label] = {
+            "x".join(map(str, shape)): digest(one, *shape, device="gpu")
+            for shape in BITS_SHAPES
+            if one.broken(*shape) is None
+        }
+        print(f"{one.label}: {len(recorded[one.label])} shapes")
+    write(options.output, json.dumps(recorded, indent=2, sort_keys=True) + "\n")
+    print(f"saved in {options.output}")
+    return 0
