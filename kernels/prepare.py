@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 NEEDED = ("numpy", "matplotlib", "ipywidgets", "tqdm")
-COMPILER = ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-runtime-cu12", "cupy-cuda12x")
+COMPILER = ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-runtime-cu12")
 
 
 def prepare(name: str) -> None:
