@@ -33,7 +33,7 @@ from kernels.instruments.metrics import (
     TENSOR,
     WAVEFRONTS,
 )
-from kernels.run import build
+from kernels.run import build, nvrtc
 
 LOADS, STORES = (
     {
@@ -418,7 +418,7 @@ def off(name: str) -> dict[str, float]:
 
 
 # COUNTERS is of this NVRTC's PTX; with another one some rows are nearer.
-SAME_COMPILER = build.nvrtc_version() == (12, 9)
+SAME_COMPILER = nvrtc.version() == (12, 9)
 
 
 @pytest.mark.parametrize("name", COUNTED)

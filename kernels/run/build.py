@@ -1,26 +1,29 @@
-"""NVRTC: CUDA C++ source to PTX, and to a cubin with what ptxas says about it.
+"""CUDA C++ source to PTX, and to a cubin with what ptxas says about it.
 
-NVRTC is a library that compiles in memory. It needs neither a GPU nor a driver, so the same
-source compiles on every machine.
+NVRTC compiles, on every machine that has it: it needs neither a GPU nor a driver. What the
+notebooks compile also comes with the book (`shipped`), so that they run where there is no NVRTC.
+The stored compilation is taken there, and where the NVRTC is of the version that made it, since it
+would make the same, as a test sees to. An NVRTC of another version compiles everything itself:
+what is shown, counted and measured is then all its own, beside a reader's versions of a step, which
+only it can compile.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from . import capability, headers, home
-
-INCLUDE = Path(__file__).parents[1] / "cuda"
+from . import capability, headers, nvrtc, shipped
 
 
 class CompileError(ValueError):
     """The compiler refused the source; the message has its errors as `file.cu:line: error: …`."""
+
+
+class NoCompiler(ImportError):
+    """A source must be compiled, and there is no compiler; the message says how to get it."""
 
 
 @dataclass(frozen=True)
@@ -78,39 +81,52 @@ def compile(
     and others are a ValueError. `names` are the kernels wanted:
     extern "C" symbols or C++ name expressions such as "gemm<4, 8>". Headers are looked for
     in `kernels/cuda` and where `headers.folders` says. Raises CompileError with the compiler's
-    own lines.
+    own lines, and NoCompiler where there is none.
     """
     needs = capability.needed(source, filename) if needs is None else needs
     try:
         arch = capability.architecture(needs, arch)
     except ValueError as error:
         raise ValueError(f"{filename}: {error}") from None
-    nvrtc = _nvrtc()
-    version = nvrtc.getVersion()
+    recipe = shipped.Recipe(str(source), filename, tuple(options), tuple(names), arch)
+    shipped.note(recipe)
+    found = _stored(recipe) or compiled(recipe)
+    if isinstance(found.made, nvrtc.Refused):
+        raise CompileError(_explain(recipe, found.made.log, "{}.{}".format(*found.nvrtc)))
+    return Build(*found.made)
+
+
+def _stored(recipe: shipped.Recipe) -> shipped.Compilation | None:
+    """What came with the book, unless an NVRTC of another version is here."""
+    found = shipped.find(recipe)
+    if found is None:
+        return None
+    try:
+        same = nvrtc.version() == found.nvrtc
+    except ImportError:
+        return found
+    return found if same else None
+
+
+def compiled(recipe: shipped.Recipe) -> shipped.Compilation:
+    """What the NVRTC that is here makes of a recipe. Raises NoCompiler."""
+    source, filename, options, names, arch = recipe
+    try:
+        version = nvrtc.version()
+    except ImportError as error:
+        raise NoCompiler(
+            f"{recipe} is not among the compilations that come with the book, and there is no "
+            f"compiler here: NVIDIA's library NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
+        ) from None
     flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-include={headers.PRELUDE}"]
-    flags += [f"-I{folder}" for folder in (INCLUDE, *headers.folders(version[0]))]
-    if arch.startswith("sm_"):
+    flags += [f"-I{folder}" for folder in (headers.STEPS, *headers.folders(version[0]))]
+    if recipe.real:
         flags.append("--ptxas-options=-v")
         if version >= (12, 9):  # a cached cubin comes without the ptxas report
             flags.append("--no-cache")
-    program = nvrtc.createProgram(source, filename, (), ())
-    try:
-        for name in names:
-            nvrtc.addNameExpression(program, name)
-        try:
-            nvrtc.compileProgram(program, (*flags, *options))
-        except nvrtc.NVRTCError as error:
-            log = nvrtc.getProgramLog(program) or str(error)
-            advice = _missing_headers(log, "{}.{}".format(*version)) + _missing_directive(log)
-            raise CompileError(_explain(log, filename, options, arch) + advice) from None
-        return Build(
-            ptx=nvrtc.getPTX(program).decode(),
-            cubin=_whole(nvrtc.getCUBIN(program)) if arch.startswith("sm_") else None,
-            log=nvrtc.getProgramLog(program),
-            lowered={name: nvrtc.getLoweredName(program, name) for name in names},
-        )
-    finally:
-        nvrtc.destroyProgram(program)
+    made = nvrtc.compile(source, filename, (*flags, *options), names)
+    time_taken = r".*Compile time = .*\n?"  # never the same
+    return shipped.Compilation(recipe, made._replace(log=re.sub(time_taken, "", made.log)), version)
 
 
 def resources(build: Build, symbol: str) -> Resources:
@@ -135,45 +151,12 @@ def resources(build: Build, symbol: str) -> Resources:
     )
 
 
-def _whole(cubin: bytes) -> bytes:
-    """The cubin with its last byte, which CuPy cuts off as if it ended a string.
-
-    The ELF file ends with the table of its segments or its sections, and that with the high byte
-    of a small 64-bit number: it is 0.
-    """
-    ends = []
-    for at, sizes in (32, 54), (40, 58):
-        (table,) = struct.unpack_from("<Q", cubin, at)
-        size, count = struct.unpack_from("<2H", cubin, sizes)
-        ends.append(table + size * count)
-    return cubin.ljust(max(ends), b"\0")
-
-
 def preamble(options: Iterable[str]) -> str:
     """The `-D` options as the lines of source that they stand for."""
     defined = [option[2:].strip() for option in options if option.startswith("-D")]
     return "".join(
         f"#define {text.replace('=', ' ', 1) if '=' in text else text + ' 1'}\n" for text in defined
     )
-
-
-def nvrtc_version() -> tuple[int, int]:
-    """Of the compiler in use: (12, 9). Raises ImportError without one."""
-    return tuple(_nvrtc().getVersion())
-
-
-def _nvrtc() -> Any:
-    try:
-        home.prepare()
-        from cupy.cuda import nvrtc
-
-        nvrtc.getVersion()
-    except Exception as error:  # CuPy raises whatever its loader met, at import or at first use
-        raise ImportError(
-            f"the CUDA compiler library NVRTC cannot be loaded ({error}): "
-            "pip install -r requirements.txt"
-        ) from error
-    return nvrtc
 
 
 def _missing_headers(log: str, version: str) -> str:
@@ -193,15 +176,17 @@ def _missing_directive(log: str) -> str:
     )
 
 
-def _explain(log: str, filename: str, options: tuple[str, ...], arch: str) -> str:
-    """The errors of a compiler log, without its warnings, each with its source line."""
+def _explain(recipe: shipped.Recipe, log: str, version: str) -> str:
+    """The errors of a compiler log, without its warnings, each with its source line; and what to do
+    about them, where that is known. `version` is the compiler's, "12.9"."""
     errors = [part for part in log.strip().split("\n\n") if re.search(r"\berror\b.*:", part)]
     # A kernel name that NVRTC cannot find is reported against a map of its own, one the reader
     # has never seen; and after a real error such reports are mere consequences.
     own = [part for part in errors if not part.startswith("__nv_name_map")]
     if errors and not own:
         reason = errors[0].partition("error: ")[2].partition("\n")[0]
-        return f"{filename}: the kernel asked for is not there: {reason}"
+        return f"{recipe.filename}: the kernel asked for is not there: {reason}"
     text = "\n".join(own) or log.strip()
     text = re.sub(r"^(\S+)\((\d+)\): ", r"\1:\2: ", text, flags=re.MULTILINE)
-    return " ".join([f"{filename} does not compile for {arch}", *options]) + f"\n{text}"
+    head = " ".join([f"{recipe.filename} does not compile for {recipe.arch}", *recipe.options])
+    return f"{head}\n{text}{_missing_headers(log, version)}{_missing_directive(log)}"

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ptx.tensor_maps import ALIGNMENT, BYTES, KINDS, Tile
-from . import home, nvidia_smi
+from . import home, nvidia_smi, nvrtc
 
 
 class NoGPU(RuntimeError):
@@ -32,36 +32,47 @@ class NoGPU(RuntimeError):
 def why_not() -> str | None:
     """The reason why no GPU can be used, in words; None if one can. Never raises."""
     try:
+        _driver()
+    except OSError:
+        return "there is no NVIDIA driver on this machine"
+    try:
         home.prepare()
         import cupy
-        from cupy.cuda import nvrtc, runtime
+        from cupy.cuda import runtime
     except Exception as error:
-        return f"CuPy cannot be imported ({error})"
+        return f"CuPy cannot be imported ({error}): pip install -r requirements/gpu.txt"
     try:
         driver = runtime.driverGetVersion()
         if driver == 0:
             return "there is no NVIDIA driver on this machine"
-        if too_old := _driver_too_old(driver, nvrtc.getVersion()):
+        if too_old := _driver_too_old(driver, nvrtc.version()):
             return too_old
         if runtime.getDeviceCount() == 0:
             return "the NVIDIA driver sees no GPU"
         cupy.cuda.Device().use()
+    except ImportError as error:
+        return f"the compiler NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
     except Exception as error:
         return f"CUDA reports: {error}"
     return None
 
 
-def _driver_too_old(driver: int, nvrtc: tuple[int, int]) -> str | None:
+def _driver() -> ctypes.CDLL:
+    """The driver's own library. Raises OSError where no driver is installed."""
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+
+
+def _driver_too_old(driver: int, compiler: tuple[int, int]) -> str | None:
     """Why a driver (12040 for CUDA 12.4) cannot run what this NVRTC compiles, or None.
 
     Within one major version a driver runs the cubins of every later compiler (CUDA
     Compatibility guide, "Minor Version Compatibility"); across major versions it does not.
     """
-    if driver // 1000 >= nvrtc[0]:
+    if driver // 1000 >= compiler[0]:
         return None
     return (
         f"the NVIDIA driver is too old: it supports CUDA {_cuda_version(driver)}, and NVRTC "
-        f"{nvrtc[0]}.{nvrtc[1]} needs a driver for CUDA {nvrtc[0]}.0 or later (update the "
+        f"{compiler[0]}.{compiler[1]} needs a driver for CUDA {compiler[0]}.0 or later (update the "
         f"driver, or install the CuPy and NVRTC packages for CUDA {driver // 1000})"
     )
 
@@ -113,7 +124,7 @@ def device() -> Device:
 @functools.cache
 def _device(number: int) -> Device:
     import cupy
-    from cupy.cuda import nvrtc, runtime
+    from cupy.cuda import runtime
 
     facts = runtime.getDeviceProperties(number)
     return Device(
@@ -127,7 +138,7 @@ def _device(number: int) -> Device:
         driver=nvidia_smi.status().driver,
         cuda_driver=_cuda_version(runtime.driverGetVersion()),
         cuda_runtime=_cuda_version(runtime.runtimeGetVersion()),
-        nvrtc="{}.{}".format(*nvrtc.getVersion()),
+        nvrtc="{}.{}".format(*nvrtc.version()),
         cupy=cupy.__version__,
     )
 
@@ -139,9 +150,7 @@ def _cuda_version(number: int) -> str:
 def arch() -> str:
     """The `sm_XY` to compile for: the newest that both the GPU and NVRTC know. Raises NoGPU."""
     major, minor = device().compute_capability
-    from cupy.cuda import nvrtc
-
-    known = nvrtc.getSupportedArchs()
+    known = nvrtc.architectures()
     usable = [number for number in known if 10 * major <= number <= 10 * major + minor]
     if not usable:
         raise NoGPU(
@@ -233,12 +242,11 @@ def tensor_map(start: int, tile: Tile, promotion: int) -> bytes:
     when the driver refuses it.
     """
     require()
-    driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     room = ctypes.create_string_buffer(BYTES + ALIGNMENT)
     at = -(-ctypes.addressof(room) // ALIGNMENT) * ALIGNMENT
     long = lambda numbers: (ctypes.c_uint64 * max(len(numbers), 1))(*numbers)
     short = lambda numbers: (ctypes.c_uint32 * len(numbers))(*numbers)
-    result = driver.cuTensorMapEncodeTiled(
+    result = _driver().cuTensorMapEncodeTiled(
         ctypes.c_void_p(at),
         ctypes.c_int(list(KINDS).index(tile.kind)),
         ctypes.c_uint32(tile.rank),

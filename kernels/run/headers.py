@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 OURS = Path(__file__).parent / "include"
+STEPS = Path(__file__).parents[1] / "cuda"  # for headers beside the steps
 PRELUDE = OURS / "prelude.h"  # what nvcc includes unasked
 
 # The start of a header's name, and the wheel for CUDA 12 that has it; the first that fits counts.
@@ -44,14 +45,14 @@ def folders(major: int) -> tuple[Path, ...]:
 
 def _candidates(major: int) -> Iterator[Path]:
     yield OURS
-    for nvidia in _package("nvidia"):
+    for nvidia in package("nvidia"):
         if major == 12:
             for name in ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand"):
                 yield nvidia / name / "include"
         else:  # one folder for all from CUDA 13 on
             yield nvidia / f"cu{major}" / "include"
             yield nvidia / f"cu{major}" / "include" / "cccl"
-    for cupy in _package("cupy"):
+    for cupy in package("cupy"):
         for name in ("libcudacxx", "cub", "thrust"):
             yield cupy / "_core" / "include" / "cupy" / "_cccl" / name
     for root in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
@@ -86,7 +87,7 @@ def advice(header: str, version: str = "12.9") -> str | None:
     return f"{header} comes with pip install {wanted}, or with a CUDA {major} toolkit (CUDA_PATH)"
 
 
-def _package(name: str) -> list[Path]:
+def package(name: str) -> list[Path]:
     """The folders of an installed package, which is not imported."""
     spec = importlib.util.find_spec(name)
     return [Path(found) for found in (spec.submodule_search_locations or ())] if spec else []

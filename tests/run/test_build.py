@@ -2,12 +2,11 @@
 
 import re
 import struct
-import sys
 
 import pytest
 
-from kernels.run import build, capability
-from kernels.run.build import CompileError
+from kernels.run import build, capability, headers, nvrtc, shipped
+from kernels.run.build import CompileError, NoCompiler
 
 GOOD = """
 template <int SIZE>
@@ -51,7 +50,7 @@ def test_options_reach_the_compiler():
 
 def test_headers_are_found_beside_the_steps(tmp_path, monkeypatch):
     (tmp_path / "common.cuh").write_text("#define ANSWER 42\n")
-    monkeypatch.setattr(build, "INCLUDE", tmp_path)
+    monkeypatch.setattr(headers, "STEPS", tmp_path)
     source = '#include "common.cuh"\nextern "C" __global__ void f(int* x) { *x = ANSWER; }'
     assert ", 42;" in build.compile(source, "a.cu").ptx
 
@@ -165,10 +164,74 @@ def test_bad_option_and_architecture():
         build.compile(GOOD, "good.cu", arch="sm_999")
 
 
-def test_without_nvrtc(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cupy.cuda", None)
-    with pytest.raises(ImportError, match="NVRTC cannot be loaded .*pip install"):
-        build.compile("// not compiled before", "good.cu")
+@pytest.fixture
+def without_nvrtc(monkeypatch):
+    """A machine that has no compiler."""
+
+    def load():
+        raise ImportError("no such library")
+
+    monkeypatch.setattr(nvrtc, "load", load)
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    """A folder of compilations for the book to come with; a function stores what it is given."""
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+
+    ours = nvrtc.Compiled("PTX of the book", None, "registers", {"fill": "fill"})
+
+    def store(version=None, made=ours):
+        recipe = shipped.Recipe(GOOD, "good.cu", ("-DOPTION=1",), ("fill",), "compute_90")
+        path = shipped.path_of(recipe)
+        shipped.write(path, shipped.Compilation(recipe, made, version or nvrtc.version()))
+
+    return store
+
+
+def built(arch="compute_90"):
+    return build.compile.__wrapped__(GOOD, "good.cu", ("-DOPTION=1",), ("fill",), arch)
+
+
+def test_without_nvrtc_the_compilations_of_the_book_are_taken(stored, monkeypatch, without_nvrtc):
+    stored(version=(11, 0))
+    assert built() == build.Build("PTX of the book", None, "registers", {"fill": "fill"})
+
+
+def test_an_error_of_the_compiler_is_the_same_without_it(stored, without_nvrtc):
+    stored((12, 9), nvrtc.Refused('good.cu(2): error: cannot open source file "cuda_fp16.h"'))
+    with pytest.raises(CompileError) as caught:
+        built()
+    head, reason, advice = str(caught.value).split("\n")
+    assert head == "good.cu does not compile for compute_90 -DOPTION=1"
+    assert reason.startswith("good.cu:2: error: cannot open") and "pip install" in advice
+
+
+def test_they_are_taken_where_nvrtc_would_make_the_same(stored):
+    stored()
+    assert built().ptx == "PTX of the book"
+
+
+def test_another_nvrtc_compiles_itself(stored):
+    major, minor = nvrtc.version()
+    stored(version=(major, minor + 1))
+    assert ".visible .entry fill(" in built().ptx
+
+
+def test_machine_code_is_compiled_where_only_ptx_is_stored(stored):
+    stored()
+    assert built("sm_90").machine_code.startswith(b"\x7fELF")
+
+
+def test_without_nvrtc_the_error_says_what_is_missing_and_how_to_get_it(stored, without_nvrtc):
+    with pytest.raises(NoCompiler) as caught:
+        built("sm_90")
+    message = str(caught.value)
+    assert message.startswith(
+        "good.cu for sm_90 -DOPTION=1 is not among the compilations that come"
+    )
+    assert "NVRTC cannot be loaded (no such library)" in message
+    assert message.endswith(nvrtc.advice())
 
 
 def test_a_cubin_is_whole():
@@ -183,33 +246,24 @@ def test_a_cubin_is_whole():
     assert max(ends) <= len(cubin)
 
 
-class Recorded:
-    """NVRTC, with the options of each compilation kept."""
-
-    def __init__(self, nvrtc, version):
-        self.nvrtc, self.version, self.options = nvrtc, version, []
-
-    def __getattr__(self, name):
-        return getattr(self.nvrtc, name)
-
-    def getVersion(self):
-        return self.version
-
-    def compileProgram(self, program, options):
-        self.options.append(options)
-        self.nvrtc.compileProgram(program, [o for o in options if o != "--no-cache"])
-
-
 @pytest.mark.parametrize("version, arch, wanted", [
     ((12, 9), "sm_90", True), ((12, 9), "compute_90", False), ((12, 8), "sm_90", False),
 ])  # fmt: skip
 def test_no_cubin_of_nvrtcs_cache(monkeypatch, version, arch, wanted):
     """From 12.9 on NVRTC keeps cubins, and what it kept comes without the ptxas report."""
-    nvrtc = Recorded(build._nvrtc(), version)
-    monkeypatch.setattr(build, "_nvrtc", lambda: nvrtc)
-    build.compile.__wrapped__(GOOD, "again.cu", names=("fill",), arch=arch)
-    (options,) = nvrtc.options
-    assert ("--no-cache" in options) is wanted
+    given = []
+    monkeypatch.setattr(nvrtc, "version", lambda: version)
+    monkeypatch.setattr(
+        nvrtc, "compile", lambda *a: given.extend(a[2]) or nvrtc.Compiled("", None, "", {})
+    )
+    build.compiled(shipped.Recipe(GOOD, "again.cu", (), ("fill",), arch))
+    assert ("--no-cache" in given) is wanted
+
+
+def test_the_time_that_ptxas_took_is_left_out():
+    """Two compilations are then the same."""
+    log = build.compile(GOOD, "good.cu", names=("fill",), arch="sm_90").log
+    assert "registers" in log and "time" not in log
 
 
 SPECIFIC = """// A fence

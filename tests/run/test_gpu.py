@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kernels.ladder import reference
-from kernels.run import build, cublas, gpu, nvidia_smi
+from kernels.run import build, cublas, gpu, nvidia_smi, nvrtc
 
 needs_gpu = [
     pytest.mark.gpu,
@@ -27,8 +27,8 @@ def fresh():
     gpu.why_not.cache_clear()
 
 
-def fake_cupy(monkeypatch, *, driver=13000, nvrtc=(13, 0), devices=1):
-    """Put a CuPy in place that only answers these questions. An exception is raised."""
+def fake_cupy(monkeypatch, *, driver=13000, compiler=(13, 0), devices=1):
+    """Put CuPy and NVRTC in place that only answer these questions. An exception is raised."""
 
     def answer(value):
         def ask():
@@ -42,7 +42,8 @@ def fake_cupy(monkeypatch, *, driver=13000, nvrtc=(13, 0), devices=1):
     cuda.runtime = types.SimpleNamespace(
         driverGetVersion=answer(driver), getDeviceCount=answer(devices)
     )
-    cuda.nvrtc = types.SimpleNamespace(getVersion=answer(nvrtc))
+    monkeypatch.setattr(nvrtc, "version", answer(compiler))
+    monkeypatch.setattr(gpu, "_driver", lambda: None)
     cuda.Device = lambda: types.SimpleNamespace(use=lambda: None)
     cupy = types.ModuleType("cupy")
     cupy.cuda = cuda
@@ -57,13 +58,13 @@ def fake_cupy(monkeypatch, *, driver=13000, nvrtc=(13, 0), devices=1):
     [
         (dict(driver=0), "no NVIDIA driver"),
         (
-            dict(driver=12040, nvrtc=(13, 0)),
+            dict(driver=12040, compiler=(13, 0)),
             "driver is too old: it supports CUDA 12.4, and NVRTC 13.0",
         ),
-        (dict(driver=11080, nvrtc=(12, 9)), "needs a driver for CUDA 12.0 or later"),
+        (dict(driver=11080, compiler=(12, 9)), "needs a driver for CUDA 12.0 or later"),
         (dict(devices=0), "sees no GPU"),
         (dict(devices=RuntimeError("cudaErrorNoDevice: none")), "CUDA reports: cudaErrorNoDevice"),
-        (dict(nvrtc=RuntimeError("libnvrtc.so is missing")), "libnvrtc.so is missing"),
+        (dict(compiler=ImportError("no libnvrtc.so")), "NVRTC cannot be loaded (no libnvrtc.so). "),
     ],
 )
 def test_the_reason_why_there_is_no_gpu(monkeypatch, fresh, facts, words):
@@ -74,17 +75,27 @@ def test_the_reason_why_there_is_no_gpu(monkeypatch, fresh, facts, words):
         gpu.require()
 
 
-@pytest.mark.parametrize("driver, nvrtc", [(13000, (13, 0)), (12040, (12, 9)), (13000, (12, 9))])
-def test_a_driver_runs_what_a_later_minor_version_compiled(monkeypatch, fresh, driver, nvrtc):
-    fake_cupy(monkeypatch, driver=driver, nvrtc=nvrtc)
+@pytest.mark.parametrize("driver, compiler", [(13000, (13, 0)), (12040, (12, 9)), (13000, (12, 9))])
+def test_a_driver_runs_what_a_later_minor_version_compiled(monkeypatch, fresh, driver, compiler):
+    fake_cupy(monkeypatch, driver=driver, compiler=compiler)
     assert gpu.why_not() is None and gpu.available()
     gpu.require()
 
 
 def test_without_cupy_there_is_no_gpu(monkeypatch, fresh):
+    monkeypatch.setattr(gpu, "_driver", lambda: None)
     monkeypatch.setitem(sys.modules, "cupy", None)  # makes `import cupy` fail
     assert "CuPy cannot be imported" in gpu.why_not()
     assert not gpu.is_device_array(np.zeros(1))
+
+
+def test_without_a_driver_cupy_is_not_imported(monkeypatch, fresh):
+    def missing():
+        raise OSError("libcuda.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(gpu, "_driver", missing)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    assert gpu.why_not() == "there is no NVIDIA driver on this machine"
 
 
 def test_importing_loads_no_cupy():
@@ -99,8 +110,8 @@ def test_is_device_array(monkeypatch):
 
 
 def test_arch_is_the_newest_that_gpu_and_nvrtc_know(monkeypatch):
-    cupy = fake_cupy(monkeypatch)
-    cupy.cuda.nvrtc.getSupportedArchs = lambda: (75, 80, 86, 90, 120)
+    fake_cupy(monkeypatch)
+    monkeypatch.setattr(nvrtc, "architectures", lambda: (75, 80, 86, 90, 120))
 
     def arch(major, minor):
         monkeypatch.setattr(

@@ -30,7 +30,7 @@ def compiles(header: str) -> None:
 @pytest.fixture
 def without(monkeypatch):
     """A machine without NVIDIA's wheels, CuPy's headers and toolkits."""
-    monkeypatch.setattr(headers, "_package", lambda name: [])
+    monkeypatch.setattr(headers, "package", lambda name: [])
     monkeypatch.setattr(headers, "toolkit_major", lambda root: None)
     for cached in (headers.folders, build.compile):
         cached.cache_clear()
@@ -111,7 +111,7 @@ def test_a_header_of_no_wheel_gets_no_advice():
 
 
 def test_a_toolkit_of_another_major_version_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(headers, "_package", lambda name: [])
+    monkeypatch.setattr(headers, "package", lambda name: [])
     include = tmp_path / "include"
     include.mkdir()
     (include / "cuda.h").write_text("#define CUDA_VERSION 12040\n")

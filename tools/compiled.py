@@ -1,0 +1,108 @@
+"""Store what the notebooks compile, for readers who have no compiler.
+
+    python tools/compiled.py [NOTEBOOK ...]
+
+runs the notebooks without a GPU, with the solutions of their exercises, and keeps in
+`kernels/compiled` what they asked to have compiled. Without NOTEBOOK it runs all of them, takes the
+steps with their declared variants as well, and removes what nobody asked for. It works on Linux,
+with the NVRTC of requirements/run.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from notebooks import ROOT, notebooks
+
+sys.path.insert(0, str(ROOT))
+import kernels
+from kernels.run import build, nvrtc, shipped
+
+SOLUTION = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def with_solutions(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook with its exercises' solutions as cells, after the two that they need."""
+    nb = copy.deepcopy(nb)
+    starters = [n for n, cell in enumerate(nb.cells) if "starter" in cell.metadata.get("tags", [])]
+    solutions = [
+        nbformat.v4.new_code_cell(text)
+        for n in starters
+        for text in SOLUTION.findall(nb.cells[n + 1].source)
+    ]
+    code = [n for n, cell in enumerate(nb.cells) if cell.cell_type == "code"]
+    if solutions:
+        nb.cells[code[1] + 1 : code[1] + 1] = solutions
+    return nb
+
+
+def run(path: Path) -> None:
+    """Execute a notebook. Raises nbclient.exceptions.CellExecutionError when a cell fails."""
+    from nbclient import NotebookClient
+
+    nb = with_solutions(nbformat.read(path, as_version=4))
+    where = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(nb, timeout=300, kernel_name="python3", resources=where).execute()
+
+
+def compile_steps() -> None:
+    """Compile all steps and their declared variants, for the interpreter."""
+    for step in kernels.steps():
+        for one in (step, *step.variants):
+            assert one.kernels
+
+
+def asked(paths: list[Path], and_steps: bool = False) -> list[shipped.Recipe]:
+    """What these notebooks ask to have compiled; and the steps."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[shipped.NOTES] = folder
+        if and_steps:
+            compile_steps()
+        for path in paths:
+            print(path, flush=True)
+            run(path)
+        del os.environ[shipped.NOTES]
+        return list(shipped.noted(Path(folder)))
+
+
+def store(recipes: list[shipped.Recipe]) -> None:
+    """Compile what is not stored yet, or was by another NVRTC; from the root of the file system,
+    since NVRTC writes the working directory into what it makes."""
+    shipped.FOLDER.mkdir(exist_ok=True)
+    where, version = Path.cwd(), nvrtc.version()
+    # of two for one file, the one with a cubin
+    wanted = {shipped.path_of(one): one for one in sorted(recipes, key=lambda one: one.real)}
+    os.chdir("/")
+    try:
+        for path, recipe in wanted.items():
+            found = shipped.find(recipe)
+            if found is None or found.nvrtc != version:
+                print(f"compiles {recipe}", flush=True)
+                shipped.write(path, build.compiled(recipe))
+    finally:
+        os.chdir(where)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("notebook", nargs="*", type=Path)
+    chosen = parser.parse_args().notebook
+    recipes = asked([path.resolve() for path in chosen or notebooks()], and_steps=not chosen)
+    store(recipes)
+    if not chosen:
+        for path in set(shipped.FOLDER.glob("*")) - set(map(shipped.path_of, recipes)):
+            print(f"removes {path.name}")
+            path.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
