@@ -1,4 +1,4 @@
-"""Building the book for a test."""
+"""Building the book for a test, and what of it a notebook needs to begin."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# What the first cell of a notebook reads of the book, beside kernels/__init__.py.
+SET_UP = ("kernels/prepare.py", "tools/first_cell.py", "requirements.txt")
+SET_UP += tuple(str(path.relative_to(ROOT)) for path in (ROOT / "requirements").glob("*.txt"))
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
 
 
@@ -19,6 +22,7 @@ def build_book(source: Path, output: Path) -> subprocess.CompletedProcess:
 
     config = yaml.safe_load((source / "_config.yml").read_text(encoding="utf-8"))
     config["execute"]["execute_notebooks"] = "off"
+    config["sphinx"]["local_extensions"] = {"publishing": str(ROOT / "tools")}
     path = output / "config.yml"
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
     command = [

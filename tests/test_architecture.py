@@ -114,9 +114,10 @@ def test_every_folder_has_its_rule():
     assert set(ALLOWED) == {name.partition(".")[0] for name in MODULES if "." in name}
 
 
-def test_nothing_but_the_command_line_stands_above_the_folders():
+def test_nothing_but_the_command_line_and_the_set_up_of_notebooks_stands_above_the_folders():
     names = {name for name in MODULES if "." not in name} - set(ALLOWED)
-    assert names <= {"", "__init__", "__main__"}
+    assert names <= {"", "__init__", "__main__", "prepare"}
+    assert not GRAPH["prepare"]
     assert all(
         name in ("__main__", other) or name.startswith("command.")
         for name, found in GRAPH.items()

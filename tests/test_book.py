@@ -59,7 +59,7 @@ def test_every_chapter_is_a_page_in_the_table_of_contents(pages):
 
 def test_links_lead_somewhere(pages):
     broken = []
-    for path in [pages / "index.html", *all_pages(pages)]:
+    for path in [*pages.glob("*.html"), *all_pages(pages)]:
         page = read(path)
         for link in page.links + page.loaded:
             parts = urlsplit(link)
@@ -72,6 +72,37 @@ def test_links_lead_somewhere(pages):
                 if unquote(parts.fragment) not in read(target).ids:
                     broken.append(f"{path.name}: {link}: no such place on the page")
     assert not broken
+
+
+def test_what_the_styles_load_is_there(pages):
+    """Fonts and pictures."""
+    missing, found = [], 0
+    for path in (pages / "_static").rglob("*.css"):
+        for url in re.findall(r"url\([\"']?([^)\"']+)", path.read_text(encoding="utf-8")):
+            if not url.startswith(("data:", "#")):
+                found += 1
+                if not (path.parent / unquote(urlsplit(url).path)).exists():
+                    missing.append(f"{path.name}: {url}")
+    assert found and not missing
+
+
+def test_icons_are_in_the_page_and_their_script_is_not(pages):
+    """It has 1.5 MB, and the page waits for it."""
+    for path in [*pages.glob("*.html"), *all_pages(pages)]:
+        text = path.read_text(encoding="utf-8")
+        assert "fontawesome.js" not in text, path.name
+        assert not re.search(r'<(?!svg)\w+\s[^>]*class="[^"]*\bfa-', text), path.name
+    assert 'class="svg-inline--fa fas fa-download"' in text
+
+
+def test_every_page_says_what_it_is_about(pages):
+    """In the description that search engines show."""
+    described = {}
+    for path in all_pages(pages):
+        found = re.findall(r'<meta name="description" content="([^"]+)"', path.read_text("utf-8"))
+        assert len(found) == 1 and 40 <= len(found[0]) <= 260, (path.name, found)
+        described[found[0]] = path.name
+    assert len(described) == len(all_pages(pages))
 
 
 def test_nothing_is_loaded_from_elsewhere(pages):

@@ -1,4 +1,4 @@
-"""The tree is formatted, linted and, where a reader calls, typed: pyproject.toml says how."""
+"""The tree is formatted, linted, spelt and, where a reader calls, typed, as pyproject.toml says."""
 
 import importlib.util
 import subprocess
@@ -27,3 +27,30 @@ def test_ruff(command):
 def test_mypy(tmp_path):
     ran = tool("mypy", "--cache-dir", str(tmp_path))
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+WRITTEN = (".md", ".ipynb", ".py", ".cu", ".yml", ".css", ".js", ".toml", ".txt")
+
+
+def written() -> list[str]:
+    """The files that somebody wrote: not records, not other people's scripts."""
+    folders = ("book", "kernels", "tools", "tests", "benchmarks", ".github", "requirements")
+    found = [path for name in folders for path in (ROOT / name).rglob("*")]
+    found += [path for path in ROOT.iterdir() if path.is_file()]
+    skipped = {"mathjax", "__pycache__", ".ipynb_checkpoints", "results", "data"}
+    return sorted(
+        str(path)
+        for path in found
+        if path.suffix in WRITTEN and not skipped & set(path.relative_to(ROOT).parts)
+    )
+
+
+def test_spelling():
+    ran = tool("codespell_lib", "--toml", "pyproject.toml", *written())
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_spelling_sees_a_mistake(tmp_path):
+    (tmp_path / "wrong.md").write_text("What was rec" + "ieved.\n")
+    ran = tool("codespell_lib", "--toml", "pyproject.toml", str(tmp_path / "wrong.md"))
+    assert ran.returncode == 65 and "received" in ran.stdout

@@ -1,15 +1,15 @@
-# The first cell of every chapter: find the folder of this book's kernels.
-import subprocess, sys
-from pathlib import Path
-
-REPOSITORY = ""  # where this book was published; empty: nowhere yet
-here = Path.cwd()
-places = [here / "sgemm-book", here, *here.parents]
-root = next((p for p in places if (p / "kernels/__init__.py").is_file()), None)
-if root is None and REPOSITORY:
-    root = places[0]
-    clone = ["git", "clone", "--depth=1", REPOSITORY, str(root)]
-    subprocess.run(clone, check=True)
+import pathlib, runpy, shutil, tempfile, urllib.request
+ARCHIVE = ""
+NAME = "sgemm-book"  # the book's folder, here or above; else from ARCHIVE
+here = pathlib.Path.cwd()
+places = [q for p in (here, *here.parents) for q in (p, p / NAME)]
+root = next((p for p in places if (p / "kernels/prepare.py").is_file()), None)
 if root is None:
-    raise FileNotFoundError(f"no folder kernels/ in {here} or above")
-sys.path.insert(0, str(root))
+    try:
+        file, _ = urllib.request.urlretrieve(ARCHIVE)
+        with tempfile.TemporaryDirectory(dir=here) as part:
+            shutil.unpack_archive(file, part, "zip")
+            root = next(pathlib.Path(part).iterdir()).rename(here / NAME)
+    except (OSError, ValueError) as why:
+        raise OSError(f"no book found: unpack {ARCHIVE or NAME} here") from why
+runpy.run_path(str(root / "kernels/prepare.py"))["prepare"](NAME)

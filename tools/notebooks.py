@@ -1,16 +1,14 @@
 """Keep the notebooks of the book uniform.
 
     python tools/notebooks.py run [NOTEBOOK ...]    execute without a GPU, store the outputs
-    python tools/notebooks.py address [URL]         set the address that the first cell clones
 
-Without NOTEBOOK, all of them. `address` without URL makes it empty: nothing is then cloned.
+Without NOTEBOOK, all of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -64,35 +62,12 @@ def run(path: Path) -> None:
     nbformat.write(nb, path)
 
 
-def set_address(url: str) -> None:
-    """Put `url` into the first cell of every notebook."""
-    source = FIRST_CELL.read_text(encoding="utf-8")
-    line = re.compile(r'^REPOSITORY = "[^"\n]*"', re.MULTILINE)
-    FIRST_CELL.write_text(line.sub(lambda _: f'REPOSITORY = "{url}"', source), encoding="utf-8")
-    for path in notebooks():
-        nb = nbformat.read(path, as_version=4)
-        set_first_cell(nb)
-        nbformat.write(nb, path)
-
-
-def address(text: str) -> str:
-    """argparse type: an https address, or nothing."""
-    if text and not re.fullmatch(r"https://[^\s\"\\]+", text):
-        raise argparse.ArgumentTypeError(f"not an https address: {text!r}")
-    return text
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True, dest="command")
     command = commands.add_parser("run", help="execute without a GPU and store the outputs")
     command.add_argument("notebook", nargs="*", type=Path)
-    command = commands.add_parser("address", help="set the address that the first cell clones")
-    command.add_argument("url", nargs="?", default="", type=address)
     options = parser.parse_args()
-    if options.command == "address":
-        set_address(options.url)
-        return 0
     for path in options.notebook or notebooks():
         print(path)
         run(path)

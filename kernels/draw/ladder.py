@@ -20,12 +20,15 @@ BEFORE = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke": PALETTE["blue
 EARLIER = {"fill": "currentColor", "fill_opacity": 0.2}
 
 
-def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -> Figure:
+def ladder(
+    step: Any = None, results: Results | None = None, size: int = 4096, before: Any = None
+) -> Figure:
     """TFLOPS of each step up to this one at M = N = K = size, and cuBLAS as a line.
 
     step: a Step or what `kernels.step` takes; results: the timings, None for those recorded on an
-    H200. The step's own bar is filled, that of the step before it outlined. Raises ValueError if
-    one of them was not measured at that size. Of None, all steps that were measured, all filled.
+    H200; before: the earlier step that it changes, None for the one just before. The step's own bar
+    is filled, that of the step it changes outlined. Raises ValueError if one of them was not
+    measured at that size. Of no step, all that were measured, all filled.
     """
     results = recorded(GPU) if results is None else results
     whole = step is None
@@ -36,14 +39,17 @@ def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -
     cublas = results.at(CUBLAS, size).tflops
     scale = (RIGHT - LEFT) / max([cublas, *rates])
     pitch, bar, line = DENSE if whole else ROWS
+    own = len(shown) - 1
+    changed = own - 1 if before is None else [s.number for s in shown].index(_number(before))
+    looks = dict.fromkeys(range(len(shown)), OWN) if whole else {own: OWN, changed: BEFORE}
     parts, top = [], 22
     if not whole:
-        parts.append(svg.text(0, 14, _head(names, rates), font_weight="bold", font_size=13))
+        head = _head(names[own], rates[own], rates[changed] if own else None)
+        parts.append(svg.text(0, 14, head, font_weight="bold", font_size=13))
         top += HEAD
     for n, (name, rate) in enumerate(zip(names, rates)):
-        y, last = top + pitch * n, len(names) - 1 - n
-        bold = "bold" if last < 2 and not whole else None
-        look = OWN if whole else (OWN, BEFORE)[last] if last < 2 else EARLIER
+        y, look = top + pitch * n, looks.get(n, EARLIER)
+        bold = "bold" if n in looks and not whole else None
         parts += [
             svg.text(
                 LEFT - 6,
@@ -74,7 +80,8 @@ def ladder(step: Any = None, results: Results | None = None, size: int = 4096) -
     found = ", ".join(f"{label_of(name)} {three_digits(r)}" for name, r in zip(names, rates))
     caption = f"Median, {origin}."
     if not whole:
-        outlined = ", the outlined one the step before" if len(rates) > 1 else ""
+        which = "the step before" if changed == own - 1 else "the step that it changes"
+        outlined = f", the outlined one {which}" if own else ""
         share = _share(results.share_of_cublas(records[-1]))
         caption = f"The filled bar is this step{share}{outlined}. {caption}"
     return Figure(
@@ -95,10 +102,8 @@ def _share(share: float | None) -> str:
     return f", {percent:{'.2g' if percent < 100 else '.0f'}}% of cuBLAS" if percent else ""
 
 
-def _head(names: list[str], rates: list[float]) -> str:
-    """ "6.39 → 1.71 TFLOPS, × 0.27": what the last step made of the one before."""
-    *_, own = rates
-    if len(rates) == 1:
-        return f"{label_of(names[0])}: {three_digits(own)} TFLOPS"
-    before = rates[-2]
+def _head(name: str, own: float, before: float | None) -> str:
+    """ "6.39 → 1.71 TFLOPS, × 0.27": what the step made of the one that it changes."""
+    if before is None:
+        return f"{label_of(name)}: {three_digits(own)} TFLOPS"
     return f"{three_digits(before)} → {three_digits(own)} TFLOPS, × {own / before:.3g}"

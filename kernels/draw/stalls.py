@@ -16,7 +16,7 @@ GROUPS = {
     "global memory": (("long_scoreboard", "lg_throttle"), PALETTE["vermilion"], 0.85),
     "shared memory": (("short_scoreboard", "mio_throttle"), PALETTE["blue"], 0.85),
     "barrier": (("barrier",), PALETTE["purple"], 0.85),
-    "FMA pipe, dispatch": (("math_pipe_throttle", "dispatch_stall"), PALETTE["green"], 0.85),
+    "math pipe, dispatch": (("math_pipe_throttle", "dispatch_stall"), PALETTE["green"], 0.85),
     "fixed latency": (("wait",), PALETTE["violet"], 0.6),
     "another warp issues": (("not_selected",), INK, 0.45),
     "issues": (("selected",), INK, 0.85),

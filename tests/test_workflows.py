@@ -1,0 +1,108 @@
+"""The workflows that others run: what they may do, what they rest on, and what they call."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from building import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+newest = importlib.import_module("newest")
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+each = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+
+
+def steps(path: Path) -> list[dict]:
+    jobs = yaml.safe_load(path.read_text("utf-8"))["jobs"].values()
+    return [step for job in jobs for step in job["steps"]]
+
+
+def test_there_are_workflows():
+    assert {path.stem for path in WORKFLOWS} == {"gpu", "pages", "test", "weekly"}
+
+
+@each
+def test_nothing_is_allowed_that_is_not_asked_for_by_a_job(path):
+    workflow = yaml.safe_load(path.read_text("utf-8"))
+    assert workflow["permissions"] == {}
+    for name, job in workflow["jobs"].items():
+        rights = (
+            {"pages": "write", "id-token": "write"} if name == "deploy" else {"contents": "read"}
+        )
+        assert job["permissions"] == rights
+        assert job["timeout-minutes"] <= 90
+    for step in steps(path):
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+
+
+@each
+def test_an_action_is_pinned_and_says_its_version(path):
+    used = re.findall(r"uses: (\S+)(.*)", path.read_text("utf-8"))
+    assert used
+    for action, comment in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action)
+        assert re.fullmatch(r" +# v\d+\.\d+\.\d+", comment)
+
+
+def test_an_action_has_one_version():
+    used = {
+        use for path in WORKFLOWS for use in re.findall(r"uses: (\S+)", path.read_text("utf-8"))
+    }
+    assert len({use.partition("@")[0] for use in used}) == len(used)
+
+
+@each
+def test_files_that_are_called_exist(path):
+    run = " ".join(step.get("run", "") for step in steps(path))
+    named = re.findall(r"(?<![\w/])((?:tests|tools|book|\.ci)(?:/[\w.]+)*)(?![\w/])", run)
+    assert all((ROOT / name).exists() for name in named), named
+
+
+def test_zizmor_finds_nothing():
+    beside = Path(sys.executable).parent  # a virtual environment need not be on the path
+    program = shutil.which("zizmor", path=f"{beside}{os.pathsep}{os.environ['PATH']}")
+    if program is None:
+        pytest.skip("zizmor is not installed: pip install -r requirements.txt")
+    command = [program, "--offline", "--no-progress", "--persona", "pedantic", ".github"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+# ------------------------------------------------------------------ the newest releases
+
+
+def test_the_newest_releases_are_asked_for_without_versions(tmp_path):
+    (tmp_path / "more.txt").write_text('cupy-cuda12x==14.2.0; sys_platform != "darwin"\n')
+    (tmp_path / "all.txt").write_text(
+        "-r more.txt\n# why\nnumpy==2.4.6  # why\nnvidia-cuda-nvrtc-cu12==12.9.86\nruff==0.17.6\n"
+    )
+    found = newest.requirements(tmp_path / "all.txt")
+    assert [newest.newest(one, "12") for one in found] == [
+        'cupy-cuda12x; sys_platform != "darwin"',
+        "numpy",
+        "nvidia-cuda-nvrtc-cu12",
+        "ruff==0.17.6",
+    ]
+    assert [newest.newest(one, "13") for one in found[:3]] == [
+        'cupy-cuda13x; sys_platform != "darwin"',
+        "numpy",
+        "nvidia-cuda-nvrtc",
+    ]
+
+
+def test_the_command_lists_what_the_book_requires(capsys):
+    assert newest.main(["13"]) == 0
+    printed = capsys.readouterr().out.split("\n")
+    assert "numpy" in printed and "nvidia-cuda-nvrtc" in printed
+    for name in newest.HELD:
+        assert any(line.startswith(f"{name}==") for line in printed), name
+    assert newest.main(["11"]) == 2

@@ -1,0 +1,190 @@
+"""Where the book is published: one command sets every address in it, or takes them all out.
+
+    python tools/address.py REPOSITORY TAG [--branch main] [--pages URL] [--hub URL] [--archive URL]
+    python tools/address.py            nowhere: no address, no button
+
+REPOSITORY is the address of the book's repository, https://HOST/OWNER/NAME, and TAG the edition
+that readers get. `--branch` is the branch that edits go to and that hubs follow; `--pages` is where
+the built pages are (on github.com, GitHub Pages unless it is given); `--hub` is a JupyterHub that
+has nbgitpuller; `--archive` is the zip of TAG, needed where the host is not in HOSTS.
+
+The addresses are kept in tools/address.json, which tools/publishing.py reads for the pages. This
+command also writes them into the first cell of the notebooks and into CITATION.cff.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlencode, urlsplit
+
+import nbformat
+import notebooks
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORD = ROOT / "tools" / "address.json"
+CITATION = ROOT / "CITATION.cff"
+BINDER, COLAB = "https://mybinder.org/v2", "https://colab.research.google.com"
+# What a host calls the archive of a tag, the editor of a file and a new issue, and what Binder and
+# Colab call the host.
+HOSTS = {
+    "github.com": {
+        "archive": "{repository}/archive/refs/tags/{tag}.zip",
+        "edit": "{repository}/edit/{branch}/{path}",
+        "issue": "{repository}/issues/new?title={title}",
+        "binder": "gh/{owner}/{name}",
+        "colab": "github/{owner}/{name}",
+        "pages": "https://{owner_lower}.github.io/{name}/",
+    },
+    "gitlab.com": {
+        "archive": "{repository}/-/archive/{tag}/{name}-{tag}.zip",
+        "edit": "{repository}/-/edit/{branch}/{path}",
+        "issue": "{repository}/-/issues/new?issue[title]={title}",
+        "binder": "gl/{owner}%2F{name}",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the book is; every part is empty while it is nowhere."""
+
+    repository: str = ""
+    tag: str = ""
+    branch: str = ""
+    pages: str = ""  # ends in a slash
+    hub: str = ""
+    archive: str = ""
+
+
+def filled(address: Address, kind: str, path: str = "", title: str = "") -> str:
+    """An address of this kind at the repository's host; empty where the host has none."""
+    where = urlsplit(address.repository)
+    owner, _, name = where.path.strip("/").rpartition("/")
+    words = {"owner": owner, "owner_lower": owner.lower(), "name": name, "path": quote(path)}
+    words |= {"title": quote(title, safe=""), **dataclasses.asdict(address)}
+    return HOSTS.get(where.hostname or "", {}).get(kind, "").format(**words)
+
+
+def launches(address: Address, path: str) -> dict[str, str]:
+    """By the name of a service, the address that opens a notebook there."""
+    found = {}
+    if address.repository and (place := filled(address, "colab")):
+        found["Colab"] = f"{COLAB}/{place}/blob/{address.tag}/{quote(path)}"
+    if address.repository and (place := filled(address, "binder")):
+        urlpath = urlencode({"urlpath": f"lab/tree/{path}"}, safe="/")
+        found["Binder"] = f"{BINDER}/{place}/{address.tag}?{urlpath}"
+    if address.hub:
+        # nbgitpuller updates a reader's copy from a branch; of a tag it could only make the first.
+        name = address.repository.rpartition("/")[2]
+        wanted = {
+            "repo": address.repository,
+            "branch": address.branch,
+            "urlpath": f"lab/tree/{name}/{path}",
+        }
+        found["JupyterHub"] = f"{address.hub}/hub/user-redirect/git-pull?{urlencode(wanted)}"
+    return found
+
+
+def first_cell(address: Address, source: str) -> str:
+    """The source of the notebooks' first cell, with this address in it."""
+    lines = {
+        "ARCHIVE": f'ARCHIVE = "{address.archive}"',
+        "NAME": f'NAME = "sgemm-book-{address.tag}"' if address.tag else 'NAME = "sgemm-book"',
+    }
+    for name, line in lines.items():
+        source = re.sub(
+            rf'^{name} = "[^"\n]*"', lambda _, line=line: line, source, flags=re.MULTILINE
+        )
+    return source
+
+
+def citation(address: Address) -> str:
+    """CITATION.cff."""
+    lines = [
+        "cff-version: 1.2.0",
+        "message: If you use this book or its kernels, please cite it as below.",
+        "type: software",
+        'title: "Climbing the Roofline: CUDA SGEMM, step by step"',
+        "authors:",
+        "  - name: the sgemm-book authors",
+        "license: MIT",
+    ]
+    stated = {
+        "version": address.tag,
+        "repository-code": address.repository,
+        "url": address.pages,
+    }
+    return (
+        "\n".join([*lines, *(f'{key}: "{value}"' for key, value in stated.items() if value)]) + "\n"
+    )
+
+
+def files(address: Address) -> dict[Path, str]:
+    """What each file that holds the address has to hold, but for the notebooks' first cells."""
+    cell = first_cell(address, notebooks.FIRST_CELL.read_text("utf-8"))
+    return {
+        RECORD: json.dumps(dataclasses.asdict(address), indent=4) + "\n",
+        CITATION: citation(address),
+        notebooks.FIRST_CELL: cell,
+    }
+
+
+def read(path: Path = RECORD) -> Address:
+    """The address that the book has now."""
+    return Address(**json.loads(path.read_text("utf-8")))
+
+
+def write(address: Address) -> None:
+    for path, text in files(address).items():
+        path.write_text(text, encoding="utf-8")
+    for path in notebooks.notebooks():
+        nb = nbformat.read(path, as_version=4)
+        notebooks.set_first_cell(nb)
+        nbformat.write(nb, path)
+
+
+def url(text: str) -> str:
+    """argparse type: an address on the web, or on this machine to try one; no slash at its end."""
+    if not re.fullmatch(r"(https://[\w.-]+|http://127\.0\.0\.1)(:\d+)?(/[\w.~%+/-]*)?", text):
+        raise argparse.ArgumentTypeError(f"not an https address: {text!r}")
+    return text.rstrip("/").removesuffix(".git")
+
+
+def word(text: str) -> str:
+    """argparse type: the name of a tag or a branch."""
+    if not re.fullmatch(r"\w[\w./-]*", text) or ".." in text:
+        raise argparse.ArgumentTypeError(f"not the name of a tag or a branch: {text!r}")
+    return text
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("repository", nargs="?", type=url)
+    parser.add_argument("tag", nargs="?", type=word)
+    parser.add_argument("--branch", default="main", type=word)
+    for name in "pages", "hub", "archive":
+        parser.add_argument(f"--{name}", type=url)
+    given = parser.parse_args(arguments)
+    if given.repository is None:
+        write(Address())
+        return 0
+    if given.tag is None:
+        parser.error("a repository needs a tag, so that readers get one edition of all files")
+    address = Address(given.repository, given.tag, given.branch)
+    archive = given.archive or filled(address, "archive")
+    if not archive:
+        parser.error(f"the archives of {given.repository} are not known: give --archive")
+    pages = (given.pages or filled(address, "pages")).rstrip("/")
+    pages += "/" if pages else ""
+    write(dataclasses.replace(address, pages=pages, hub=given.hub or "", archive=archive))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
