@@ -12,6 +12,7 @@ from several import changed, several
 
 import kernels
 from kernels import __main__ as cli
+from kernels.command import looking, words
 from kernels.ladder.check import cases, digest
 from kernels.ladder.layout import laid_out
 from kernels.ladder.reference import CheckError, assert_close, inputs
@@ -385,8 +386,9 @@ def test_on_a_gpu(label):
 @pytest.fixture
 def commands(monkeypatch):
     """The command line, which knows the step of several launches alone."""
-    monkeypatch.setattr(cli, "step", several)
-    monkeypatch.setattr(cli, "steps", lambda: (STEP,))
+    monkeypatch.setattr(words, "step", several)
+    for module in words, looking:
+        monkeypatch.setattr(module, "steps", lambda: (STEP,))
     return cli.main
 
 
