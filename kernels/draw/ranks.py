@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..parallel.model import Span
+from ..parallel.gpus import Span
 from . import svg
 from .figure import PALETTE, Figure
 

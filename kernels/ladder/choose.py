@@ -18,7 +18,6 @@ from .layout import TRANSPOSED, WHOLE, can_read, form_of
 from .step import Step, advice, is_limit, step, steps
 
 Forms = tuple[int, int, int]  # of A, B and C: see `layout.form_of`
-RECORDED_ON = "NVIDIA H200"  # the records that choose
 CALLS = {False: Calls(), True: Calls()}  # by whether tensor cores are allowed
 
 
@@ -216,4 +215,4 @@ def rate_near(timings: Results, one: Step, shape: tuple[int, int, int]) -> float
 
 @functools.cache
 def _timings() -> Results:
-    return results(RECORDED_ON)
+    return results(model.RECORDED_ON)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..analysis import LANES, LINE_BYTES
 from ..analysis.occupancy import SMS
-from ..run import gpu, nvidia_smi
+from ..run import capability, gpu, nvidia_smi
 from ..run.kernel import Kernel
 from . import bench
 from .provenance import provenance
@@ -105,7 +105,7 @@ def by_warps(name: str, steps: int, all_chains: Sequence[int]) -> list[dict[str,
     Shared memory that nobody uses keeps the blocks of an SM to those that are meant.
     """
     device = gpu.device()
-    most = SMS["{}.{}".format(*device.compute_capability)].warps
+    most = SMS[capability.text(device.compute_capability)].warps
     order, following = cycle(SIZES[-1] // LINE_BYTES)
     there = gpu.to_device(following) if name == "follow" else None
     found = []

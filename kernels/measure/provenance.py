@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..run import gpu
+from ..run import capability, gpu
 
 
 def provenance(**more: Any) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def provenance(**more: Any) -> dict[str, Any]:
     device = gpu.device()
     return {
         "gpu": device.name,
-        "compute_capability": "{}.{}".format(*device.compute_capability),
+        "compute_capability": capability.text(device.compute_capability),
         "driver": device.driver,
         "cuda_driver": device.cuda_driver,
         "nvrtc": device.nvrtc,

@@ -20,6 +20,7 @@ from ..analysis import occupancy
 from ..analysis.duration import Costs, Tile, Work
 from ..ladder.reference import assert_close, inputs
 from ..run import capability, cublas, gpu
+from ..run.progress import progress
 from . import bench
 from .fitting import Timing, fit
 from .provenance import provenance
@@ -49,28 +50,29 @@ def drawn(seed: int, count: int) -> list[tuple[int, int, int]]:
 def measure(steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
     """Microseconds of each step, and of cuBLAS, at each shape, by the protocol of `bench` in a few
     rounds; None where a step was hopeless. Raises CheckError for a wrong result."""
-    from tqdm.auto import tqdm
-
     flush = functools.partial(gpu.fill_bytes, gpu.empty(bench.flush_bytes(), np.uint8), 0)
     for one in steps:
         _check(one)
     times: list[list[float | None]] = []
     by_cublas = []
-    for M, N, K in tqdm(shapes, unit="shape"):
-        A, B, C = (_some(*sides) for sides in ((M, K), (K, N), (M, N)))
-        able = [n for n, one in enumerate(steps) if one.workspace(M, N, K) <= WORKSPACE]
-        works = [functools.partial(cublas.sgemm, A, B, C)]
-        works += [functools.partial(steps[n].run, M, N, K, A, B, C, 1, 0, "gpu") for n in able]
-        bench.rounds(works, flush, 1, 0)
-        once = [ms for (ms,) in bench.rounds(works, flush, 1, 0)]
-        likely = [n for n, ms in enumerate(once) if n == 0 or ms <= HOPELESS * min(once[1:])]
-        found = bench.rounds([works[n] for n in likely], flush, ROUNDS, 0)
-        us = [round(1000 * float(np.median(ms)), 2) for ms in found]
-        by_cublas.append(us[0])
-        row: list[float | None] = [None] * len(steps)
-        for n, time in zip(likely[1:], us[1:]):
-            row[able[n - 1]] = time
-        times.append(row)
+    with progress("timing", "shape") as tell:
+        for number, (M, N, K) in enumerate(shapes, start=1):
+            A, B, C = (_some(*sides) for sides in ((M, K), (K, N), (M, N)))
+            able = [n for n, one in enumerate(steps) if one.workspace(M, N, K) <= WORKSPACE]
+            works = [functools.partial(cublas.sgemm, A, B, C)]
+            works += [functools.partial(steps[n].run, M, N, K, A, B, C, 1, 0, "gpu") for n in able]
+            bench.rounds(works, flush, 1, 0)
+            once = [ms for (ms,) in bench.rounds(works, flush, 1, 0)]
+            likely = [n for n, ms in enumerate(once) if n == 0 or ms <= HOPELESS * min(once[1:])]
+            found = bench.rounds([works[n] for n in likely], flush, ROUNDS, 0)
+            us = [round(1000 * float(np.median(ms)), 2) for ms in found]
+            by_cublas.append(us[0])
+            row: list[float | None] = [None] * len(steps)
+            for n, time in zip(likely[1:], us[1:]):
+                row[able[n - 1]] = time
+            times.append(row)
+            if tell is not None:
+                tell(number, len(shapes))
     labels = [one.label for one in steps]
     return {"labels": labels, "shapes": list(shapes), "cublas_us": by_cublas, "us": times}
 
@@ -116,7 +118,7 @@ def _able(steps: Sequence[Any]) -> list[Any]:
 
 
 def _tiles(steps: Sequence[Any]) -> dict[str, dict[str, int]]:
-    needs = "{}.{}".format(*gpu.device().compute_capability)
+    needs = capability.text(gpu.device().compute_capability)
     return {one.label: tile(one, gpu.arch(), needs) for one in map(base, steps)}
 
 

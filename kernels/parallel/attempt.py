@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ladder.attempt import Attempt, Row
-from ..ladder.reference import assert_close, inputs
+from ..ladder.reference import CheckError, assert_close, inputs
 from .model import Machine, predict
 from .multiply import collect, multiply, spread
 from .schedule import Schedule
@@ -67,6 +67,6 @@ def _right(schedule: Schedule) -> Row:
     C: Any = collect(schedule, multiply(A_parts, B_parts, schedule))
     try:
         assert_close(C, A, B)
-    except Exception as error:
+    except CheckError as error:
         return Row("right", False, "", str(error))
     return Row("right", True, "", "within the error bound")

@@ -20,7 +20,7 @@ URGENT = -5  # priority of transfers, the lower the sooner; CUDA takes the neare
 
 
 class Span(NamedTuple):
-    """What a rank did in a round, between two events."""
+    """What a rank does in a round, from when to when: between two events, or in seconds."""
 
     rank: int
     what: str  # "transfer" or "multiply"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .gpus import LANES
+from .gpus import LANES, Span
 from .schedule import HOST, PIECES, Product, Round, Schedule, square
 
 FLOAT = 4  # bytes
@@ -62,16 +62,6 @@ class Machine:
         if followed:
             waves = max(tiles / self.slots, 1 / LANES)  # no more than LANES products at a time
         return self.launch + self.operand * (m + n) * k + waves * (self.wave + k * self.depth)
-
-
-class Span(NamedTuple):
-    """What a rank does from when to when, in seconds."""
-
-    rank: int
-    what: str  # "transfer" or "multiply"
-    round: int
-    start: float
-    end: float
 
 
 class Prediction(NamedTuple):

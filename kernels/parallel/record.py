@@ -9,16 +9,15 @@ on one of the GPUs. All results are checked.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..analysis import occupancy
 from ..ladder.step import Step, steps as ladder
+from ..measure import splits
 from ..measure.provenance import provenance
 from ..measure.records import PARALLEL, recorded_path, write
-from ..run import cublas, gpu, nccl, queues
+from ..run import capability, cublas, gpu, nccl, queues
 from . import clock, host, inputs, together
 
 SIZES = (4096, 8192, 16384, 32768)
@@ -93,11 +92,9 @@ def shown(rows: Iterator[Any]) -> list[Any]:
 
 def _kernel(step: Step) -> dict[str, Any]:
     """What the model has to know of a step: its tile, and how many the GPU holds at a time."""
-    resources = step.kernel.resources(gpu.arch())
-    capability = "{}.{}".format(*gpu.device().compute_capability)
-    blocks = occupancy(resources, math.prod(step.block), capability, step.dynamic_shared).blocks
-    tile = step.defines["BM"], step.defines["BN"]
-    return {"tile": tile, "slots": blocks * gpu.device().multiprocessors}
+    found = splits.tile(step, gpu.arch(), capability.text(gpu.device().compute_capability))
+    slots = found["resident"] * gpu.device().multiprocessors
+    return {"tile": (found["BM"], found["BN"]), "slots": slots}
 
 
 def _products(step: Step) -> Iterator[list[Any]]:

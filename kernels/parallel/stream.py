@@ -27,6 +27,7 @@ from .verify import verify
 DEVICES = "auto", "gpu", "host"
 WHAT = "up", "multiply", "down"  # what a round does at the same time, each on its stream
 FLOAT = 4  # bytes
+HOST_BYTES = 2**30  # for buffers in this process, where nothing need fit
 GRANULE = 256  # sides of tiles are multiples of this, as the tiles of blocks divide it
 
 
@@ -77,7 +78,7 @@ def fit(M: int, N: int, K: int, memory: int) -> tuple[int, int]:
     tiles, with t / 4 operations a byte. Those as deep as K need more room, but then the panel of A
     serves for a whole row of tiles, and only B travels: t / 2 operations a byte.
     """
-    most = memory // FLOAT
+    most = max(memory, 0) // FLOAT
     flat = math.isqrt(most // 3), math.isqrt(most // 3) // 4
     deep = math.isqrt(K * K + most // 2) - K, K
     side, depth = max(flat, deep, key=lambda one: one[0] / (4 if one is flat else 2))
@@ -129,12 +130,9 @@ def multiply(
     if on_gpu:
         gpu.require()
     if tile is None:
-        tile = fit(
-            M,
-            N,
-            K,
-            int(0.9 * queues.free_bytes()) if memory is None and on_gpu else memory or 2**30,
-        )
+        if memory is None:
+            memory = int(0.9 * queues.free_bytes()) if on_gpu else HOST_BYTES
+        tile = fit(M, N, K, memory)
     schedule = plan(M, N, K, *tile, reads_c=beta != 0)
     verify(schedule, scales=beta != 0)
     product = product_of(step, on_gpu)

@@ -293,7 +293,7 @@ def test_sgemm_on_a_gpu_takes_slices_and_several_launches(monkeypatch):
 @pytest.mark.parametrize("shape", [(4096, 4096, 4096), (1024, 1024, 1024), (1023, 1023, 1023),
                                    (4097, 4097, 4097), (256, 256, 16384)])  # fmt: skip
 def test_the_choice_is_the_best_on_record(shape):
-    timings = kernels.results(module.RECORDED_ON)
+    timings = kernels.results(module.model.RECORDED_ON)
     best = choose(ladder.steps(), timings, shape)
     able = [one for one in ladder.steps() if not one.broken(*shape) and timings.select(one)]
     assert best in able

@@ -52,7 +52,7 @@ def small(monkeypatch, machine):
         (record, "LOCAL", (8, 16)),
         (record, "PANELS", ((8, 8, 4),)),
         (record, "provenance", lambda **more: {"gpu": "NVIDIA H200", **more}),
-        (record, "occupancy", lambda *_: SimpleNamespace(blocks=3)),
+        (record.splits, "tile", lambda *_: {"BM": 4, "BN": 4, "resident": 3}),
         (record.cublas, "version", lambda: "13.0"),
         (inputs, "on_gpu", on_gpu),
         (gpu, "device", lambda: facts),

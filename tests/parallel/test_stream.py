@@ -87,6 +87,8 @@ def test_the_memory_decides_the_tiles(machine):
         (lambda A, B: stream.multiply(A, B, beta=1), ValueError, "C must be given"),
         (lambda A, B: stream.multiply(A, B, A[:4]), ValueError, r"C is \(4, 8\)"),
         (lambda A, B: stream.multiply(A.T, B), ValueError, "A must be C-contiguous"),
+        (lambda A, B: stream.multiply(A, B, memory=0), ValueError, "0 bytes hold no tiles"),
+        (lambda A, B: stream.multiply(A, B, memory=-4), ValueError, "-4 bytes hold no tiles"),
         (lambda A, B: stream.multiply(A, B, device="tpu"), ValueError, "auto, gpu, host"),
     ],
 )
