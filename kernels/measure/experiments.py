@@ -7,17 +7,36 @@ they change in the same rounds; `kernels.experiments("NVIDIA H200")` reads what 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..analysis import sass
-from ..machine import Plan, elf, instructions, main_loops, rewrite
-from ..machine.encoding import NO_SCOREBOARD, NOP, with_control
 from ..run import gpu
 from . import profiling
 from .bench import benchmark
+from .changes import (
+    COLUMNS_FIRST,
+    EDGES,
+    FLUSH_21,
+    LATER_21,
+    LOOP_14,
+    OPTIMISER,
+    PARTS,
+    ROWS_FIRST,
+    Patched,
+    bounded,
+    bulk,
+    edited,
+    not_ahead,
+    one_way,
+    ordered,
+    pairs,
+    quickly,
+    through_registers,
+    unrolled,
+    without,
+    without_reuse,
+)
 from .records import EXPERIMENTS, recorded_path, write
 
 Size = int | tuple[int, int, int]
@@ -32,199 +51,8 @@ class Experiment(NamedTuple):
     steps: Callable[[Find], list]
 
 
-class Patched:
-    """A step whose machine code is rewritten; it runs on a GPU alone. One that is `spoiled` lacks
-    a part on purpose, and its result is not looked at."""
-
-    def __init__(
-        self, step: Any, name: str, patch: Callable[[bytes], bytes], spoiled: bool = False
-    ):
-        self.step, self.spoiled = step, spoiled
-        self.label = f"{step.label}, {name}"
-        self.kernels = {one: Rewritten(kernel, patch) for one, kernel in step.kernels.items()}
-        self.kernel = self.kernels[step.kernel.name]
-        self.cubin = self.kernel.cubin
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.step, name)
-
-
-class Rewritten:
-    """A kernel's machine code, rewritten."""
-
-    def __init__(self, kernel: Any, patch: Callable[[bytes], bytes]):
-        self.kernel, self.patch, self.symbol = kernel, patch, kernel.symbol
-
-    def cubin(self, arch: str) -> bytes:
-        return self.patch(self.kernel.cubin(arch))
-
-
-def edited(step: Any, name: str, *changes: tuple[str, str], **directives: Any) -> Any:
-    """The step with pieces of its source exchanged, and a name of its own. Raises ValueError for
-    a piece that is not there once."""
-    source = step.source
-    for old, new in changes:
-        if source.count(old) != 1:
-            raise ValueError(f"{step.id} has {old!r} {source.count(old)} times, not once")
-        source = source.replace(old, new)
-    made = step.edit(source=source, **directives)
-    path = step.path.with_name(f"{step.id}, {name}.cu")
-    return replace(made, file=replace(made.file, path=path))
-
-
-def without_reuse(cubin: bytes) -> bytes:
-    """The same machine code with every .reuse flag off: an operand that stays in the cache of
-    its register bank is read again."""
-    words = sass.instructions(cubin)
-    cleared = words.copy()
-    cleared[:, 3] &= ~sass.REUSE & 0xFFFFFFFF
-    return cubin.replace(words.tobytes(), cleared.tobytes(), 1)
-
-
-def without(cubin: bytes, names: Sequence[str]) -> bytes:
-    """The same machine code with instructions of its main loops exchanged for NOPs: it computes
-    nothing of use, in the time that is left."""
-    code = instructions(cubin)
-    words = [i.word for i in code]
-    for part in main_loops(code):
-        for n in range(part.first, part.end):
-            if code[n].name in names:
-                control = code[n].control._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD)
-                words[n] = with_control(NOP, control)
-    return elf.with_words(cubin, words)
-
-
-def ordered(step: Any, **changes: Any) -> Patched:
-    """The step with its main loop reordered by another plan; its name is what is changed."""
-    name = " ".join(f"{key}={int(value)}" for key, value in changes.items())
-    return Patched(step, name, lambda _: rewrite(step.kernel.compiled(), Plan(**changes)))
-
-
-# ---------------------------------------------------------------------- the table
-
-LOOP_03 = "    for (int k = 0; k < K; ++k)"
-LOOP_14 = "    for (int k0 = 0; k0 < K; k0 += BK) {\n"
-COLUMNS_FIRST = (
-    "    int block = blockIdx.y * gridDim.x + blockIdx.x;\n"
-    "    int row = block % gridDim.y * BM + threadIdx.y;\n"
-    "    int col = block / gridDim.y * BN + threadIdx.x;\n"
-)
-ROWS_FIRST = (
-    "    int row = blockIdx.y * BM + threadIdx.y;\n    int col = blockIdx.x * BN + threadIdx.x;\n"
-)
-TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "14 BUFFERS=1", "15")
-PARTS = {  # of a main loop
-    "loads": ("LDS",),
-    "copies": ("LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
-    "loads or copies": ("LDS", "LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
-}
-OPTIMISER = "--ptxas-options=-O1"
-TO_AND_FRO = "int j = i % 2 ? TN - 1 - n : n;  // to and fro: a turn keeps its b"
-EDGES = "    else\n        multiply<false>(sum, A, B, K, lda, ldb, rows, cols, row, col);\n"
-AHEAD_16 = """            if (k == BK - 1) {
-                wait();
-                now = (now + 1) % STAGES;
-            }
-            fetch(now, (k + 1) % BK);
-            if (k == 0)
-                copy(k0 + (STAGES - 1) * BK);
-"""
-NOT_AHEAD_16 = """            if (k == 0) {
-                if (k0 > 0) {
-                    wait();
-                    now = (now + 1) % STAGES;
-                }
-                copy(k0 + (STAGES - 1) * BK);
-            }
-            fetch(now, k);
-"""
-NEXT_16 = "    float next_a[BM / COPY_A];\n    float4 next_b[BK / COPY_B];\n"
-COPIES_16 = """\
-            copy_async<4>(&tile_a[to][a_k][a_row + i], &A[(a_row + i) * K + a_k], k0 < K);
-        for (int i = 0; i < BK; i += COPY_B)
-            copy_async<16>(&tile_b[to][b_k + i][b_col], &B[(b_k + i) * N + b_col], k0 < K);
-        A += BK;
-        B += BK * N;
-        asm volatile("cp.async.commit_group;" ::: "memory");
-        to = (to + 1) % STAGES;
-    };
-"""
-LOADS_16 = """\
-            if (k0 < K)
-                next_a[i / COPY_A] = A[(a_row + i) * K + a_k];
-        for (int i = 0; i < BK; i += COPY_B)
-            if (k0 < K)
-                next_b[i / COPY_B] = FLOAT4(B[(b_k + i) * N + b_col]);
-        A += BK;
-        B += BK * N;
-    };
-    auto store = [&]() {
-        for (int i = 0; i < BM; i += COPY_A)
-            tile_a[to][a_k][a_row + i] = next_a[i / COPY_A];
-        for (int i = 0; i < BK; i += COPY_B)
-            FLOAT4(tile_b[to][b_k + i][b_col]) = next_b[i / COPY_B];
-        to = (to + 1) % STAGES;
-    };
-"""
 STALLS_SIZE = 4096  # where `kernels.stalls` are recorded
-BULK = Path(__file__).with_name("bulk_copies.cu")
-LATER_21 = (
-    "        if (thread >= 128 && k == 0)  // the second warpgroup\n            wait(&begun, 0);\n"
-)
-FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
-
-
-def _unrolled(step: Any, times: int, loop: str = LOOP_03) -> Any:
-    return edited(step, f"unroll {times}", (loop, f"    #pragma unroll {times}\n{loop}"))
-
-
-def _bounded(step: Any, name: str, blocks: int, old: str) -> Any:
-    """Held to so many blocks on an SM at the least."""
-    bound = f"__launch_bounds__({old})"
-    return edited(step, name, (bound, f"{bound[:-1]}, {blocks})"))
-
-
-def _pairs(steps: Iterable[Any], change: Callable[[Any], Any]) -> list:
-    return [one for step in steps for one in (step, change(step))]
-
-
-def _one_way(step: Any) -> Any:
-    return edited(step, "one way", (TO_AND_FRO, "int j = n;"))
-
-
-def _quickly(step: Any) -> Any:
-    return edited(step, "ptxas -O1", options=OPTIMISER)
-
-
-def _not_ahead(step: Any) -> Any:
-    """Step 16 with fragments that are fetched when they are needed, as in 14."""
-    first = "    fetch(0, 0);\n"
-    return edited(step, "not ahead", (AHEAD_16, NOT_AHEAD_16), (first, ""))
-
-
-def _through_registers(step: Any) -> Any:
-    """Step 16 whose copies of the next tiles are loads and, at the last k, stores: the same
-    accesses, by way of registers."""
-    return edited(
-        step,
-        "through registers",
-        ("    unsigned to = 0;", NEXT_16 + "    unsigned to = 0;"),
-        (COPIES_16, LOADS_16),
-        (
-            "    for (int stage = 0; stage < STAGES - 1; ++stage)\n        copy(stage * BK);\n",
-            "    copy(0);\n",
-        ),
-        ('asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");', "store();"),
-        ("copy(k0 + (STAGES - 1) * BK);", "copy(k0 + BK);"),
-    )
-
-
-def _bulk(step: Any, name: str, free: int) -> Any:
-    """Step 17 for whole tiles and a transposed A, with bulk copies."""
-    made = step.edit(source=BULK.read_text(encoding="utf-8"))
-    path = step.path.with_name(f"{step.id}, {name}.cu")
-    return replace(made, file=replace(made.file, path=path)).define(TRANS_A=1, FREE=free)
-
+TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "14 BUFFERS=1", "15")
 
 TABLE: dict[str, Experiment] = {
     "02 rows": Experiment(
@@ -239,8 +67,8 @@ TABLE: dict[str, Experiment] = {
         lambda step: [
             step("04"),
             step("04 UNSIGNED=1"),
-            _unrolled(step("04"), 4),
-            _unrolled(step("04 UNSIGNED=1"), 16),
+            unrolled(step("04"), 4),
+            unrolled(step("04 UNSIGNED=1"), 16),
         ],
     ),
     "03 sharing": Experiment(
@@ -262,8 +90,8 @@ TABLE: dict[str, Experiment] = {
         lambda step: [
             step("07"),
             step("07 STRIDED=1"),
-            _bounded(step("07"), "one block", 1, "ROWS * BN"),
-            _bounded(step("07 STRIDED=1"), "two blocks", 2, "ROWS * BN"),
+            bounded(step("07"), "one block", 1, "ROWS * BN"),
+            bounded(step("07 STRIDED=1"), "two blocks", 2, "ROWS * BN"),
             step("07 BM=128 TM=16"),
             *(
                 edited(one, "unroll 16", ("#pragma unroll 32", "#pragma unroll 16"))
@@ -277,7 +105,7 @@ TABLE: dict[str, Experiment] = {
         lambda step: [
             step("09"),
             step("09 BK=32"),
-            _bounded(step("09 BK=32"), "four blocks", 4, "THREADS"),
+            bounded(step("09 BK=32"), "four blocks", 4, "THREADS"),
         ],
     ),
     "12 arrangements": Experiment(
@@ -294,7 +122,7 @@ TABLE: dict[str, Experiment] = {
         "Is the index of the buffer, known at run time only, what two buffers lose by?",
         (1024, 4096, 8192),
         lambda step: [
-            *_pairs((step("14"), step("14 BUFFERS=1")), lambda one: _unrolled(one, 2, LOOP_14)),
+            *pairs((step("14"), step("14 BUFFERS=1")), lambda one: unrolled(one, 2, LOOP_14)),
             *(
                 edited(
                     one,
@@ -309,7 +137,7 @@ TABLE: dict[str, Experiment] = {
     "21 together": Experiment(
         "What is gained by a second warpgroup that begins a chain later than the first?",
         (1024, 4096),
-        lambda step: _pairs(
+        lambda step: pairs(
             (step("21"), step("21 SPLITS=2"), step("21 EXACT=1")),
             lambda one: edited(one, "together", (LATER_21, "")),
         ),
@@ -328,7 +156,7 @@ TABLE: dict[str, Experiment] = {
     "reuse": Experiment(
         "How much do the operands that stay in the caches of the register banks save?",
         (4096,),
-        lambda step: _pairs(
+        lambda step: pairs(
             map(step, ("12", "13", "14", "14 BUFFERS=1")),
             lambda one: Patched(one, "no reuse", without_reuse),
         ),
@@ -359,7 +187,7 @@ TABLE: dict[str, Experiment] = {
     "ptxas -O1": Experiment(
         "What does ptxas make of each step at its first level of optimisation?",
         (4096,),
-        lambda step: _pairs(map(step, ("02", "03", "04", *TILED)), _quickly),
+        lambda step: pairs(map(step, ("02", "03", "04", *TILED)), quickly),
     ),
     "16 copies": Experiment(
         "What do asynchronous copies gain, and what the fragments fetched ahead, the larger thread "
@@ -367,10 +195,10 @@ TABLE: dict[str, Experiment] = {
         (4096,),
         lambda step: [
             step("14"),
-            _quickly(step("14")),
-            _not_ahead(step("16 TN=8 WM=32")),
+            quickly(step("14")),
+            not_ahead(step("16 TN=8 WM=32")),
             step("16 TN=8 WM=32"),
-            _not_ahead(step("16")),
+            not_ahead(step("16")),
             edited(step("16"), "ptxas -O3", ptxas="-O3"),
             step("16"),
         ],
@@ -378,7 +206,7 @@ TABLE: dict[str, Experiment] = {
     "16 registers": Experiment(
         "What do asynchronous copies gain over loads and stores, with all else the same?",
         (1024, 4096),
-        lambda step: _pairs((step("16 TN=8 WM=32"), step("16")), _through_registers),
+        lambda step: pairs((step("16 TN=8 WM=32"), step("16")), through_registers),
     ),
     "16 stages": Experiment(
         "How many tiles have to be under way?",
@@ -390,8 +218,8 @@ TABLE: dict[str, Experiment] = {
         (4096,),
         lambda step: [
             step("17 TRANS_A=1"),
-            _bulk(step("17"), "bulk copies", 0),
-            _bulk(step("17"), "bulk copies and no barrier", 1),
+            bulk(step("17"), "bulk copies", 0),
+            bulk(step("17"), "bulk copies and no barrier", 1),
         ],
     ),
     "17 thread tile": Experiment(
@@ -406,7 +234,7 @@ TABLE: dict[str, Experiment] = {
     "17 to and fro": Experiment(
         "Is it the operand that a turn keeps, and at which level of the optimiser?",
         (4096,),
-        lambda step: _pairs((step("17"), step("17 LEVEL=3")), _one_way),
+        lambda step: pairs((step("17"), step("17 LEVEL=3")), one_way),
     ),
     "17 rows of blocks": Experiment(
         "Does it matter which blocks are on the GPU together?",

@@ -1,0 +1,204 @@
+"""Changes of steps, in their source or in their machine code, that experiments time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..analysis import sass
+from ..machine import Plan, elf, instructions, main_loops, rewrite
+from ..machine.encoding import NO_SCOREBOARD, NOP, with_control
+
+
+class Patched:
+    """A step whose machine code is rewritten; it runs on a GPU alone. One that is `spoiled` lacks
+    a part on purpose, and its result is not looked at."""
+
+    def __init__(
+        self, step: Any, name: str, patch: Callable[[bytes], bytes], spoiled: bool = False
+    ):
+        self.step, self.spoiled = step, spoiled
+        self.label = f"{step.label}, {name}"
+        self.kernels = {one: Rewritten(kernel, patch) for one, kernel in step.kernels.items()}
+        self.kernel = self.kernels[step.kernel.name]
+        self.cubin = self.kernel.cubin
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.step, name)
+
+
+class Rewritten:
+    """A kernel's machine code, rewritten."""
+
+    def __init__(self, kernel: Any, patch: Callable[[bytes], bytes]):
+        self.kernel, self.patch, self.symbol = kernel, patch, kernel.symbol
+
+    def cubin(self, arch: str) -> bytes:
+        return self.patch(self.kernel.cubin(arch))
+
+
+def edited(step: Any, name: str, *changes: tuple[str, str], **directives: Any) -> Any:
+    """The step with pieces of its source exchanged, and a name of its own. Raises ValueError for
+    a piece that is not there once."""
+    source = step.source
+    for old, new in changes:
+        if source.count(old) != 1:
+            raise ValueError(f"{step.id} has {old!r} {source.count(old)} times, not once")
+        source = source.replace(old, new)
+    made = step.edit(source=source, **directives)
+    path = step.path.with_name(f"{step.id}, {name}.cu")
+    return replace(made, file=replace(made.file, path=path))
+
+
+def without_reuse(cubin: bytes) -> bytes:
+    """The same machine code with every .reuse flag off: an operand that stays in the cache of
+    its register bank is read again."""
+    words = sass.instructions(cubin)
+    cleared = words.copy()
+    cleared[:, 3] &= ~sass.REUSE & 0xFFFFFFFF
+    return cubin.replace(words.tobytes(), cleared.tobytes(), 1)
+
+
+def without(cubin: bytes, names: Sequence[str]) -> bytes:
+    """The same machine code with instructions of its main loops exchanged for NOPs: it computes
+    nothing of use, in the time that is left."""
+    code = instructions(cubin)
+    words = [i.word for i in code]
+    for part in main_loops(code):
+        for n in range(part.first, part.end):
+            if code[n].name in names:
+                control = code[n].control._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD)
+                words[n] = with_control(NOP, control)
+    return elf.with_words(cubin, words)
+
+
+def ordered(step: Any, **changes: Any) -> Patched:
+    """The step with its main loop reordered by another plan; its name is what is changed."""
+    name = " ".join(f"{key}={int(value)}" for key, value in changes.items())
+    return Patched(step, name, lambda _: rewrite(step.kernel.compiled(), Plan(**changes)))
+
+
+# ---------------------------------------------------------------------- pieces of steps
+
+LOOP_03 = "    for (int k = 0; k < K; ++k)"
+LOOP_14 = "    for (int k0 = 0; k0 < K; k0 += BK) {\n"
+COLUMNS_FIRST = (
+    "    int block = blockIdx.y * gridDim.x + blockIdx.x;\n"
+    "    int row = block % gridDim.y * BM + threadIdx.y;\n"
+    "    int col = block / gridDim.y * BN + threadIdx.x;\n"
+)
+ROWS_FIRST = (
+    "    int row = blockIdx.y * BM + threadIdx.y;\n    int col = blockIdx.x * BN + threadIdx.x;\n"
+)
+PARTS = {  # of a main loop
+    "loads": ("LDS",),
+    "copies": ("LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
+    "loads or copies": ("LDS", "LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
+}
+OPTIMISER = "--ptxas-options=-O1"
+TO_AND_FRO = "int j = i % 2 ? TN - 1 - n : n;  // to and fro: a turn keeps its b"
+EDGES = "    else\n        multiply<false>(sum, A, B, K, lda, ldb, rows, cols, row, col);\n"
+AHEAD_16 = """            if (k == BK - 1) {
+                wait();
+                now = (now + 1) % STAGES;
+            }
+            fetch(now, (k + 1) % BK);
+            if (k == 0)
+                copy(k0 + (STAGES - 1) * BK);
+"""
+NOT_AHEAD_16 = """            if (k == 0) {
+                if (k0 > 0) {
+                    wait();
+                    now = (now + 1) % STAGES;
+                }
+                copy(k0 + (STAGES - 1) * BK);
+            }
+            fetch(now, k);
+"""
+NEXT_16 = "    float next_a[BM / COPY_A];\n    float4 next_b[BK / COPY_B];\n"
+COPIES_16 = """\
+            copy_async<4>(&tile_a[to][a_k][a_row + i], &A[(a_row + i) * K + a_k], k0 < K);
+        for (int i = 0; i < BK; i += COPY_B)
+            copy_async<16>(&tile_b[to][b_k + i][b_col], &B[(b_k + i) * N + b_col], k0 < K);
+        A += BK;
+        B += BK * N;
+        asm volatile("cp.async.commit_group;" ::: "memory");
+        to = (to + 1) % STAGES;
+    };
+"""
+LOADS_16 = """\
+            if (k0 < K)
+                next_a[i / COPY_A] = A[(a_row + i) * K + a_k];
+        for (int i = 0; i < BK; i += COPY_B)
+            if (k0 < K)
+                next_b[i / COPY_B] = FLOAT4(B[(b_k + i) * N + b_col]);
+        A += BK;
+        B += BK * N;
+    };
+    auto store = [&]() {
+        for (int i = 0; i < BM; i += COPY_A)
+            tile_a[to][a_k][a_row + i] = next_a[i / COPY_A];
+        for (int i = 0; i < BK; i += COPY_B)
+            FLOAT4(tile_b[to][b_k + i][b_col]) = next_b[i / COPY_B];
+        to = (to + 1) % STAGES;
+    };
+"""
+BULK = Path(__file__).with_name("bulk_copies.cu")
+LATER_21 = (
+    "        if (thread >= 128 && k == 0)  // the second warpgroup\n            wait(&begun, 0);\n"
+)
+FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
+
+
+def unrolled(step: Any, times: int, loop: str = LOOP_03) -> Any:
+    return edited(step, f"unroll {times}", (loop, f"    #pragma unroll {times}\n{loop}"))
+
+
+def bounded(step: Any, name: str, blocks: int, old: str) -> Any:
+    """Held to so many blocks on an SM at the least."""
+    bound = f"__launch_bounds__({old})"
+    return edited(step, name, (bound, f"{bound[:-1]}, {blocks})"))
+
+
+def pairs(steps: Iterable[Any], change: Callable[[Any], Any]) -> list:
+    return [one for step in steps for one in (step, change(step))]
+
+
+def one_way(step: Any) -> Any:
+    return edited(step, "one way", (TO_AND_FRO, "int j = n;"))
+
+
+def quickly(step: Any) -> Any:
+    return edited(step, "ptxas -O1", options=OPTIMISER)
+
+
+def not_ahead(step: Any) -> Any:
+    """Step 16 with fragments that are fetched when they are needed, as in 14."""
+    first = "    fetch(0, 0);\n"
+    return edited(step, "not ahead", (AHEAD_16, NOT_AHEAD_16), (first, ""))
+
+
+def through_registers(step: Any) -> Any:
+    """Step 16 whose copies of the next tiles are loads and, at the last k, stores: the same
+    accesses, by way of registers."""
+    return edited(
+        step,
+        "through registers",
+        ("    unsigned to = 0;", NEXT_16 + "    unsigned to = 0;"),
+        (COPIES_16, LOADS_16),
+        (
+            "    for (int stage = 0; stage < STAGES - 1; ++stage)\n        copy(stage * BK);\n",
+            "    copy(0);\n",
+        ),
+        ('asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");', "store();"),
+        ("copy(k0 + (STAGES - 1) * BK);", "copy(k0 + BK);"),
+    )
+
+
+def bulk(step: Any, name: str, free: int) -> Any:
+    """Step 17 for whole tiles and a transposed A, with bulk copies."""
+    made = step.edit(source=BULK.read_text(encoding="utf-8"))
+    path = step.path.with_name(f"{step.id}, {name}.cu")
+    return replace(made, file=replace(made.file, path=path)).define(TRANS_A=1, FREE=free)
