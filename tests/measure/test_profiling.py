@@ -41,7 +41,7 @@ SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
 # (label, metric) -> how far the counter may be from the measured one, in parts of it. It has to be
 # farther than half of that, or the entry is out of date.
 COUNTERS: dict[tuple[str, str], float] = {
-    # waiting at an mbarrier: more where the products take longer, without conflicts
+    # not looked into: no conflicts, and more of them with EXACT=1, whose passes take longer
     **{
         (f"21_warpgroups{more}", WAVEFRONTS.format("ld")): part
         for more, part in {
@@ -51,7 +51,8 @@ COUNTERS: dict[tuple[str, str], float] = {
             " TRANS_A=1 TRANS_B=1": 0.6,
         }.items()
     },
-    # the thread that refills waits in a branch, and its warp for it; the interpreter goes on
+    # in the interpreter the first warp comes there in two parts, 8 times: thread 0, which refills
+    # and may wait, and the others
     **{
         (f"21_warpgroups{more}", SHARED_LOADS): 0.02
         for more in ("", " EXACT=1", " TRANS_A=1 TRANS_B=1")
