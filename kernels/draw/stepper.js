@@ -33,14 +33,16 @@
   };
   const panel = (box, n) => {
     const svg = drawing(box), alt = svg.getAttribute("aria-label"), [labels, slots] = panels[n];
+    const name = (at) => svg.setAttribute("aria-label", `${alt} ${labels[at]}.`);
     let nodes;                                     // found when they are first to change
+    name(0);
     return (k) => {
       const at = place(k, labels);
       nodes ??= [svg, ...svg.querySelectorAll("*")];
       for (const [numbers, name, values, order] of slots) {
         for (const i of numbers) put(nodes[i], name, values[order ? order[at] : at]);
       }
-      svg.setAttribute("aria-label", `${alt} ${labels[at]}.`);
+      name(at);
     };
   };
   const says = (k) => panels.map(([labels], n) =>
