@@ -24,9 +24,10 @@ PALETTE = {
 # A colour that no figure uses: Matplotlib draws in it what is to appear in the page's own colour.
 INK = "#010203"
 LEAST = 9  # pixels of the smallest text; where a page is too narrow for it, the picture scrolls
-# The box that scrolls. A keyboard can scroll only what can have the focus.
+# The box that scrolls. A keyboard can scroll only what can have the focus. JupyterLab takes the tags
+# of an <svg> out of notebooks that it does not trust, but leaves its words, which say no size then.
 BOX = (
-    'class="kernels-box" tabindex="0" role="group" style="overflow-x:auto" '
+    'class="kernels-box" tabindex="0" role="group" style="overflow-x:auto;font-size:0" '
     'aria-label="Picture; it scrolls sideways where the page is narrow"'
 )
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
