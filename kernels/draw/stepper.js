@@ -48,7 +48,7 @@
   const says = (k) => panels.map(([labels], n) =>
     (titles.length ? `${titles[n]}: ` : "") + labels[place(k, labels)]);
   const button = (title, textContent) => make("button", "font:inherit;color:inherit;" +
-    "background:none;padding:0 .7em;min-width:2.6em;border:1px solid currentColor;" +
+    "background:none;padding:0;width:3.2em;border:1px solid currentColor;" +
     "border-radius:4px;line-height:1.8", { type: "button", title, ariaLabel: title, textContent });
   const setUp = (holder) => {
     const drawn = [...holder.querySelectorAll(".kernels-box")].map(panel);
