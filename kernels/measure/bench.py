@@ -116,9 +116,10 @@ def _measure_shape(
     for step in steps:
         if constraint := step.broken(M, N, K):
             left_out.append(f"{step.label} at {M} x {N} x {K}: it requires {constraint}")
-        elif not capability.runs_on(step.compute_capability, gpu.device().compute_capability):
-            needed = capability.text(step.compute_capability)
-            left_out.append(f"{step.label}: it needs compute capability {needed}")
+        elif lacking := capability.lacking(
+            step.compute_capability, step.dynamic_shared, gpu.device()
+        ):
+            left_out.append(f"{step.label}: it {lacking}")
         else:
             launches[step.label] = launch_of(step, loaded_of(step), matrix, C)
 
