@@ -240,6 +240,17 @@ def loaded_of(step: Any) -> Loaded:
     }
 
 
+def unordered(steps: Sequence[Any]) -> list[str]:
+    """Of which steps the compiler's own machine code is timed, though they have another order of
+    it, and why: a sentence for each."""
+    device, found = gpu.device(), []
+    for step in steps:
+        if not capability.lacking(step.compute_capability, step.dynamic_shared, device):
+            if reason := step.kernel.unordered(gpu.arch()):
+                found.append(f"{step.label}: the compiler's own code is timed: {reason}")
+    return found
+
+
 def matrices(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray, Matrix]:
     """Random A and B, and a function that gives each on the GPU, as `launch_of` wants it: stored
     row by row, or column by column."""
@@ -388,4 +399,6 @@ def run_cli(
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(found.to_json() if as_json else found)
+    for line in unordered(steps):
+        print(line, file=sys.stderr)
     return 0
