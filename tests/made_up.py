@@ -20,17 +20,15 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
-
 from kernels.analysis.occupancy import SMS, occupancy
 from kernels.ladder import running
 from kernels.ladder.step import Step, steps, with_variants
-from kernels.measure import bench, here
+from kernels.measure import bench
 from kernels.run import capability, cublas, gpu, nvidia_smi
 from kernels.run.build import CompileError
 from kernels.run.kernel import Kernel
 
+ROOT = Path(__file__).resolve().parent.parent
 MULTIPROCESSORS = 40
 TFLOPS = {"fma_peak": 8.0, "cublas": 6.0}  # made up; of each kernel of a step, 3
 GBS = {"copy": 250.0, "shared": 4000.0}
@@ -103,7 +101,7 @@ class MadeUp:
 
     def fits(self, one: Kernel, block: Sequence[int], shared: int) -> None:
         """Compile for this GPU, and raise what its driver would for a block that it cannot have."""
-        one.loaded()
+        one.cubin(gpu.arch())
         used = one.resources(gpu.arch())
         occupancy(used, int(np.prod(block)), self.facts.compute_capability, shared)
 
@@ -202,7 +200,9 @@ def run_notebook(path: Path, of: str) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     commands = parser.add_subparsers(required=True, dest="command")
     notebooks = commands.add_parser("notebooks")
     notebooks.add_argument("capability", choices=SMS)

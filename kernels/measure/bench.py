@@ -114,12 +114,11 @@ def _measure_shape(
     launches: dict[str, Launch] = {CUBLAS: by_cublas}
     left_out = []
     for step in steps:
-        if constraint := step.broken(M, N, K):
-            left_out.append(f"{step.label} at {M} x {N} x {K}: it requires {constraint}")
-        elif lacking := capability.lacking(
-            step.compute_capability, step.dynamic_shared, gpu.device()
-        ):
+        needs = step.compute_capability, step.dynamic_shared
+        if lacking := capability.lacking(*needs, gpu.device()):
             left_out.append(f"{step.label}: it {lacking}")
+        elif constraint := step.broken(M, N, K):
+            left_out.append(f"{step.label} at {M} x {N} x {K}: it requires {constraint}")
         else:
             launches[step.label] = launch_of(step, loaded_of(step), matrix, C)
 

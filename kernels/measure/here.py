@@ -41,7 +41,7 @@ def benchmark(
         return None
     more = {"shared_gbs": latency.shared_bandwidth()}
     found = replace(found, provenance=found.provenance | more)
-    print(found, *bench.unordered(steps), sep="\n")
+    print("", found, *bench.unordered(steps), sep="\n")
     return found
 
 
