@@ -10,6 +10,7 @@ from ..ladder.check import digest
 from ..ladder.step import step, steps
 from ..measure import errors, profiling
 from ..measure.records import FOLDER, write
+from ..run import gpu
 from .words import Command, able, add_json, add_output, add_variants, chosen, cube
 
 BITS = FOLDER / "nvidia_h200" / "bits.json"
@@ -78,6 +79,7 @@ def run_errors(options: argparse.Namespace) -> int:
 
 
 def run_bits(options: argparse.Namespace) -> int:
+    gpu.require()
     recorded = json.loads(options.output.read_text()) if options.output.exists() else {}
     for one in able(options.steps or steps()):
         recorded[one.label] = {
