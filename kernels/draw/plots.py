@@ -132,15 +132,18 @@ def roofline(
     if fma_peak_tflops is None or copy_gbs is None:
         raise ValueError("roofline needs results, or both fma_peak_tflops and copy_gbs")
     points = list(points)
+    coloured = list(zip(points, itertools.cycle(PALETTE.values())))
+    own = [Point(one[0], *one[1:3], colour) for one, colour in coloured]
     origin = "" if results is None else origin_of(results)
-    roofs = [Roof(fma_peak_tflops, copy_gbs, origin, [(point[0], *point[1:3]) for point in points])]
+    roofs = [Roof(fma_peak_tflops, copy_gbs, origin, own)]
     if live is not None:
         slope = live.provenance["shared_gbs"] if bandwidth == "data pipe" else live.copy_gbs
         peak = live.fma_peak_tflops
-        roofs.append(Roof(peak, slope, origin_of(live), _here(points, live), "-", "D"))
+        roofs.append(Roof(peak, slope, origin_of(live), _here(coloured, live), "-", "D"))
         roofs[0] = roofs[0]._replace(origin=origin or "recorded", line="--")
     ridges = [roof.ridge for roof in roofs]
-    intensities = [x for roof in roofs for _, x, _ in roof.points]
+    every = [point for roof in roofs for point in roof.points]
+    intensities = [point.x for point in every]
     left = 2.0 ** math.floor(math.log2(min([min(ridges) / 32, *(x / 2 for x in intensities)])))
     right = 2.0 ** math.ceil(math.log2(max([max(ridges) * 8, *(x * 2 for x in intensities)])))
 
@@ -149,14 +152,18 @@ def roofline(
         octaves = range(round(math.log2(right / left)) + 1)
         _log2_axis(ax, [left * 2**i for i in octaves], f"FLOP per byte of {bytes_of}")
         lows = [left * roof.gbs / 1000 for roof in roofs]
-        rates = [y for roof in roofs for _, _, y in roof.points if y]
+        rates = [point.y for point in every if point.y]
         _rate_axis(ax, min([*lows, *rates]), max(roof.peak for roof in roofs), log=True)
-        beside(ax, [one for roof in roofs for one in _draw_roof(ax, roof, left, right, bandwidth)])
+        labels = []
+        for roof in roofs:
+            below = roof.gbs == min(other.gbs for other in roofs)
+            labels += _draw_roof(ax, roof, left, right, bandwidth, below)
+        beside(ax, labels)
         words = [f"{WORDS[roof.line]}: {roof.origin}" for roof in reversed(roofs)]
         title = words if live is not None else [origin]
         ax.set_title("\n".join(title), loc="left", fontsize="medium")
     origin = "; ".join(title)
-    ridge = " and ".join(f"{ridge:.3g}" for ridge in ridges)
+    ridge = " and ".join(dict.fromkeys(f"{ridge:.3g}" for ridge in ridges))
     caption = caption or (
         f"Below {ridge} FLOP per byte the {bandwidth} bandwidth is the limit, above it the "
         "FMA peak." + (f" {sentence(origin)}" if origin else "")
@@ -165,21 +172,29 @@ def roofline(
         f"FMA peak {roof.peak:.3g} TFLOPS, {bandwidth} "
         f"bandwidth {roof.gbs:.0f} GB/s, ridge at {roof.ridge:.3g} FLOP per byte."
         + "".join(
-            f" {label} at {x:.3g} FLOP per byte" + (f": {y:.3g} TFLOPS." if y is not None else ".")
-            for label, x, y in roof.points
+            f" {one.label} at {one.x:.3g} FLOP per byte"
+            + (f": {one.y:.3g} TFLOPS." if one.y is not None else ".")
+            for one in roof.points
         )
         for roof in roofs
     )
     return from_matplotlib(fig, alt, caption)
 
 
+class Point(NamedTuple):
+    label: str
+    x: float  # FLOP per byte
+    y: float | None  # TFLOPS
+    colour: str
+
+
 class Roof(NamedTuple):
-    """The roof of a GPU, and points under it: label, FLOP per byte, TFLOPS or None."""
+    """The roof of a GPU, and points under it."""
 
     peak: float  # TFLOPS
     gbs: float
     origin: str
-    points: list[tuple[str, float, float | None]]
+    points: list[Point]
     line: str = "-"
     marker: str = "o"
 
@@ -188,41 +203,42 @@ class Roof(NamedTuple):
         return 1000 * self.peak / self.gbs
 
 
-def _here(points: Iterable[Sequence[Any]], live: Results) -> list[tuple[str, float, float | None]]:
-    """The points that hold of the other GPU: those without a rate, and the rates of steps on it."""
-    found: list[tuple[str, float, float | None]] = []
-    for label, x, y, *step in points:
+def _here(points: Iterable[tuple[Sequence[Any], str]], live: Results) -> list[Point]:
+    """The points that hold of the other GPU, in the colours of those on the first: those without a
+    rate, and the rates of steps on it."""
+    found = []
+    for (label, x, y, *step), colour in points:
         timed = live.select(step[0]) if step else ()
-        if timed:
-            found.append((f"{label}, here", x, timed[-1].tflops))
-        elif y is None:
-            found.append((f"{label}, here", x, None))
+        if timed or y is None:
+            rate = timed[-1].tflops if timed else None
+            found.append(Point(f"{label}, here", x, rate, colour))
     return found
 
 
 def _draw_roof(
-    ax: Any, roof: Roof, left: float, right: float, bandwidth: str
+    ax: Any, roof: Roof, left: float, right: float, bandwidth: str, below: bool
 ) -> list[tuple[float, float, str, str]]:
-    """One roof and its points; returns the labels of these."""
+    """One roof, its bandwidth named below it or above, and its points; returns their labels."""
     peak, slope, ridge = roof.peak, roof.gbs / 1000, roof.ridge
     first = roof.marker == "o"  # the words of another roof stand on the other side of it
     bottom = ax.get_ylim()[0]
     ax.plot([left, ridge, right], [left * slope, peak, peak], roof.line, color=INK)
     ax.plot([ridge, ridge], [bottom, peak], ":", color=INK, linewidth=0.9)
-    low = left ** (2 / 3) * ridge ** (1 / 3)
     name = f"{bandwidth}: {roof.gbs:.0f} GB/s"
-    where = dict(dx=7, dy=-6) if first else dict(dx=-7, dy=6, ha="right")
+    low = left ** (2 / 3) * ridge ** (1 / 3) if below else left ** (1 / 3) * ridge ** (2 / 3)
+    where: dict[str, Any] = dict(dx=7, dy=-6) if below else dict(dx=-7, dy=6, ha="right")
     _text(ax, low, low * slope, name, INK, **where)
     where = dict(dy=5, va="bottom") if first else dict(dy=-5, va="top")
     _text(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, ha="right", **where)
     dy = 2 if first else 16
     _text(ax, ridge, bottom, f"ridge: {ridge:.3g}", INK, dx=4, dy=dy, va="bottom")
     labels = []
-    for (label, x, y), colour in zip(roof.points, itertools.cycle(PALETTE.values())):
+    for label, x, y, colour in roof.points:
         under = min(peak, x * slope)
+        label = label if first else "here"  # of which point, its colour says
         if y is None:
             ax.plot([x], [under], roof.marker, color=colour, fillstyle="none", markersize=7)
-            labels.append((x, under, label, colour))
+            labels += [(x, under, label, colour)] * first
         else:
             ax.plot([x, x], [y, under], ":", color=colour, linewidth=1.2)
             ax.plot([x], [y], roof.marker, color=colour, markersize=7)
