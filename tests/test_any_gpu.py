@@ -276,7 +276,8 @@ def test_waves_of_both(t4):
     picture = draw.waves(step, 2048, 2048, live=kernels.here.occupancy(step))
     assert "Below: 40 SMs of the made-up GPU 7.5, 2 blocks on each, run 4 waves" in picture.caption
     assert "80.0% of the places" in picture.caption
-    assert "made-up GPU 7.5, 40 SMs: 80 blocks at a time" in texts(picture).values()
+    for gpu_and_blocks in "made-up GPU 7.5, 40 SMs: 80", "NVIDIA H200, 132 SMs: 264":
+        assert f"{gpu_and_blocks} blocks at a time" in texts(picture).values()
 
 
 def test_memories_of_both(live):

@@ -11,7 +11,7 @@ from ..ladder.step import Step
 from . import lanes, svg
 from .figure import PALETTE, Figure
 
-SMS, CAPABILITY = 132, "9.0"  # of an H200
+GPU, SMS, CAPABILITY = "NVIDIA H200", 132, "9.0"
 LEFT, WIDE, TOP, PITCH, BAR = 58, 200, 24, 18, 13
 SHOWN = 8  # waves that are all drawn; of more, the first ones and the last
 HIGH = 96  # pixels of the curve
@@ -67,7 +67,8 @@ def waves(
         who = ""
     if found.blocks < 1 or found.slots < 1:
         raise ValueError(f"waves of {found.blocks} blocks on {found.slots} places: 1 at least")
-    parts, bottom = _rows(found)
+    named = "" if live is None or sms != SMS else f"{GPU}, {sms} SMs: "
+    parts, bottom = _rows(found, of=named)
     words = (
         f"{who}{lanes.count(found.blocks, 'block')} on {sms} SMs, {per_sm or 1} on each at a time, "
         f"are {found.blocks / found.slots:.2f} waves, so that {found.count} are run: "
