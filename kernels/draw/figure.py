@@ -24,9 +24,10 @@ PALETTE = {
 # A colour that no figure uses: Matplotlib draws in it what is to appear in the page's own colour.
 INK = "#010203"
 LEAST = 9  # pixels of the smallest text; where a page is too narrow for it, the picture scrolls
-# The box that scrolls. A keyboard can scroll only what can have the focus.
+# The box that scrolls. A keyboard can scroll only what can have the focus. Where JupyterLab does
+# not trust a notebook, it takes out the tags of an <svg> and leaves its words, in the box's size.
 BOX = (
-    'class="kernels-box" tabindex="0" role="group" style="overflow-x:auto" '
+    'class="kernels-box" tabindex="0" role="group" style="overflow-x:auto;font-size:0" '
     'aria-label="Picture; it scrolls sideways where the page is narrow"'
 )
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
