@@ -8,6 +8,7 @@
     kernels.sgemm(A, B)                   # the best step for this device and shape
     kernels.parallel                      # one product over several GPUs, or from the host's memory
     kernels.results("NVIDIA H200")        # recorded timings; counters and peers likewise
+    kernels.here.benchmark([step], [512]) # those of this machine's GPU; None without one
 
 Names are loaded when first used: importing this package takes no time and loads no CuPy.
 """
@@ -46,6 +47,7 @@ _MODULES = {  # public name: the module or folder that it stands for
     "draw": "draw",
     "floors": "measure.floors",
     "gpu": "run.gpu",
+    "here": "measure.here",
     "metrics": "instruments.metrics",
     "parallel": "parallel",
     "ptx": "ptx",

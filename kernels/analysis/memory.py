@@ -9,11 +9,15 @@ Speeds are peaks. NVIDIA states those of device memory only. Computed are those 
 operands of four bytes for each FMA that can start, and of the H200's shared memory, a word of four
 bytes from each of 32 banks and SM in each cycle; the T4's is not known here, nor its L2's. The L2
 of the H200 is what `measure.latency` read from it, which `results/nvidia_h200` records.
+
+Of any other GPU, `measured` has what its driver reports and what was measured on it. How large L1
+and shared memory of an SM are together is in the tuning guides of each architecture, Turing to
+Blackwell, in the section "Unified Shared Memory/L1/Texture Cache".
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .banks import BANK_BYTES, BANKS
 from .occupancy import KIB, REGISTER_FILE
@@ -41,13 +45,40 @@ class Level(NamedTuple):
     bytes: int
     each: int | None
     gbs: float | None  # 10^9 bytes a second
-    speed: str  # where that comes from: "computed", "recorded", "data sheet"; or "not known"
+    speed: str  # where that comes from: "computed", "measured", …; or "not known"
 
 
 CHIPS = {
     "NVIDIA H200": Chip(132, 1.98, 128, 256 * KIB, 60 * MIB, 141 * 10**9, 4800, 9075, True),
     "Tesla T4": Chip(40, 1.59, 64, 96 * KIB, 4 * MIB, 16 * 10**9, 320, None, False),
 }
+
+
+L1 = {  # bytes of an SM, by compute capability
+    **dict.fromkeys(("9.0", "10.0"), 256 * KIB),
+    **dict.fromkeys(("8.6", "8.9", "12.0"), 128 * KIB),
+    "8.0": 192 * KIB,
+    "7.5": 96 * KIB,
+}
+
+
+def measured(live: Any) -> tuple[Level, ...]:
+    """The four levels of the GPU that `kernels.here.benchmark` has timed.
+
+    Raises ValueError for a compute capability whose L1 is not known here.
+    """
+    facts = live.provenance
+    if facts["compute_capability"] not in L1:
+        known = ", ".join(L1)
+        raise ValueError(f"L1 of {live.gpu} is not known here; known: compute capability {known}")
+    l1, registers = L1[facts["compute_capability"]], REGISTER_FILE * BANK_BYTES
+    sms, fmas = facts["multiprocessors"], 1000 * live.fma_peak_tflops / 2  # 10^9 FMAs a second
+    return (
+        Level("registers", sms * registers, registers, fmas * OPERANDS * BANK_BYTES, "computed"),
+        Level("shared memory and L1", sms * l1, l1, facts["shared_gbs"], "measured"),
+        Level("L2", facts["l2_bytes"], None, None, "not known"),
+        Level("device memory", facts["memory_bytes"], None, live.copy_gbs, "measured"),
+    )
 
 
 def hierarchy(gpu: str) -> tuple[Level, ...]:

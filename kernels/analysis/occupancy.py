@@ -62,7 +62,8 @@ class Occupancy:
     admits fewest; of several, the first in the order threads, blocks, registers, shared memory,
     barriers. `less_for_one_more` is what has to go before one more block fits, all of it:
     "registers" of a thread, bytes of "shared memory" of a block; empty where giving up neither
-    helps, since another resource is used up too.
+    helps, since another resource is used up too. `gpu` and its number of `sms` are said of a GPU
+    that is there.
     """
 
     compute_capability: str
@@ -72,6 +73,13 @@ class Occupancy:
     limit: str
     blocks_by: dict[str, int]
     less_for_one_more: dict[str, int]
+    gpu: str = ""
+    sms: int = 0
+
+    @property
+    def which(self) -> str:
+        """ "Tesla T4, compute capability 7.5"."""
+        return f"{self.gpu}, " * bool(self.gpu) + f"compute capability {self.compute_capability}"
 
     @property
     def fraction(self) -> float:
@@ -81,7 +89,7 @@ class Occupancy:
     def __repr__(self) -> str:
         units = {"registers": "registers per thread", "shared memory": "bytes of shared memory"}
         lines = [
-            f"compute capability {self.compute_capability}: {self.blocks} blocks, "
+            f"{self.which}: {self.blocks} blocks, "
             f"{self.warps} of {self.max_warps} warps ({self.fraction:.0%}), "
             f"limited by {self.limit}"
         ]
@@ -142,6 +150,13 @@ def occupancy(
             units = sm.shared // (blocks + 1) // sm.shared_unit
             less["shared memory"] = shared - (units * sm.shared_unit - sm.reserved)
     return Occupancy(name, blocks, blocks * warps, sm.warps, limit, admitted, less)
+
+
+def shared_block(compute_capability: tuple[int, int]) -> int:
+    """The bytes of shared memory that a block can have on GPUs of a compute capability; of one that
+    is not known here, what it can have on every GPU."""
+    found = SMS.get("{}.{}".format(*compute_capability))
+    return found.shared_block if found else 48 * KIB
 
 
 def _check_launch(

@@ -15,7 +15,7 @@ from ..run import capability
 from ..run.build import CompileError
 from ..run.kernel import DEVICES
 from . import shapes
-from .words import Command, add_json, add_variants, chosen, one_step, size
+from .words import Command, add_json, add_variants, chosen, one_step, say_where, size
 
 
 def add_list(command: Command) -> None:
@@ -107,6 +107,7 @@ def run_list(options: argparse.Namespace) -> int:
 def run_check(options: argparse.Namespace) -> int:
     outcomes = []
     for one in chosen(options):
+        say_where(one, options.device)
         try:
             report = check(one, options.device)
             cases = [case._asdict() | {"error_over_bound": ratio} for case, ratio in report.rows]
@@ -139,6 +140,7 @@ def run_step(options: argparse.Namespace) -> int:
         if constraint := other.broken(*shape):
             options.parser.error(f"{other.label} requires {constraint}")
     for one in (options.step, *options.also):
+        say_where(one, options.device)
         A, B = laid_out(*inputs(*shape)[:2], one.defines)
         for _ in range(options.times):
             one(A, B, device=options.device)

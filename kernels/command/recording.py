@@ -11,7 +11,7 @@ from ..ladder.step import step, steps
 from ..measure import errors, profiling
 from ..measure.records import FOLDER, write
 from ..run import gpu
-from .words import Command, add_json, add_output, add_variants, chosen, cube
+from .words import Command, able, add_json, add_output, add_variants, chosen, cube
 
 BITS = FOLDER / "nvidia_h200" / "bits.json"
 BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
@@ -50,7 +50,7 @@ def add_bits(command: Command) -> None:
 
 
 def run_profile(options: argparse.Namespace) -> int:
-    asked = chosen(options)
+    asked = able(chosen(options))
     record, usual = (profiling.stalls, 4096) if options.stalls else (profiling.profile, 256)
     size = options.size or usual
     found = record(asked, size, options.output)
@@ -81,7 +81,7 @@ def run_errors(options: argparse.Namespace) -> int:
 def run_bits(options: argparse.Namespace) -> int:
     gpu.require()
     recorded = json.loads(options.output.read_text()) if options.output.exists() else {}
-    for one in options.steps or steps():
+    for one in able(options.steps or steps()):
         recorded[one.label] = {
             "x".join(map(str, shape)): digest(one, *shape, device="gpu")
             for shape in BITS_SHAPES

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..ladder.step import Step, step, steps, with_variants
+from ..run import capability, gpu
 from . import shapes
 
 EXIT_CODES = (
@@ -87,6 +89,32 @@ def cube(text: str) -> int:
     if len(sides) > 1:
         raise argparse.ArgumentTypeError(f"counters are recorded for M = N = K, not {text!r}")
     return sides.pop()
+
+
+def lacking(one: Step) -> str | None:
+    """Why the GPU of this machine cannot run a step; None if it can, or if there is none."""
+    if not gpu.available():
+        return None
+    return capability.lacking(one.compute_capability, one.dynamic_shared, gpu.device())
+
+
+def able(asked: Sequence[Step]) -> list[Step]:
+    """Those that the GPU of this machine can run; of the others, it is said why not. Raises NoGPU
+    where none of them is left."""
+    reasons = {one: lacking(one) for one in asked}
+    for one, reason in reasons.items():
+        if reason:
+            print(f"{one.label} is left out: it {reason}", file=sys.stderr)
+    found = [one for one, reason in reasons.items() if not reason]
+    if not found:
+        raise gpu.NoGPU(f"the {gpu.device().name} can run none of these steps")
+    return found
+
+
+def say_where(one: Step, device: str) -> None:
+    """Say so if a step that is to run on the GPU if it can is interpreted instead."""
+    if device == "auto" and (reason := lacking(one)):
+        print(f"{one.label} is interpreted: it {reason}", file=sys.stderr)
 
 
 def chosen(options: argparse.Namespace) -> tuple[Step, ...]:

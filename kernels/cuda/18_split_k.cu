@@ -15,7 +15,7 @@
 // workspace: 4 * BM * BN * (2 * STREAM or (SPLITS > 1 and not CLUSTER) * SPLITS * ((M + BM - 1) // BM) * ((N + BN - 1) // BN))
 // arguments: lda ldb ldc workspace
 // ptxas: -O1
-// compute capability: 8.0
+// compute capability: 8.0, 9.0 with CLUSTER
 // variant: SPLITS=4
 // variant: SPLITS=4 CLUSTER=1
 // variant: STREAM=132

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..analysis.memory import CHIPS, KIB, MIB, Level, hierarchy
+from ..analysis.memory import CHIPS, KIB, L1, MIB, Level, hierarchy, measured
+from ..measure.records import Results
 from . import svg
 from .figure import PALETTE, Figure
 
@@ -17,16 +18,21 @@ LABELS = {"shared memory and L1": ("shared", "and L1"), "device memory": ("devic
 SIZES, SPEEDS = (1e6, 1e12), (1e11, 1e15)  # ends of the scales: bytes, and bytes a second
 
 
-def memory(*gpus: str) -> Figure:
+def memory(*gpus: str, live: Results | None = None) -> Figure:
     """Registers, shared memory and L1, L2 and device memory: their sizes and speeds.
 
-    gpus: one or two of `analysis.memory.CHIPS`, both without any. The numbers and where they come
+    gpus: one or two of `analysis.memory.CHIPS`, both without any. live: another GPU, as
+    `kernels.here.benchmark` has timed it, in place of the second. The numbers and where they come
     from are in `analysis.memory`. Raises ValueError for a GPU that is not there, or for three.
     """
     names = gpus or tuple(CHIPS)
+    own = live is not None and live.provenance["compute_capability"] in L1
+    if own:
+        names = names[0], f"{live.gpu}, here"
     if len(names) > len(COLOURS):
         raise ValueError(f"memory draws one or two GPUs, not {len(names)}")
-    levels = [hierarchy(name) for name in names]
+    levels = [hierarchy(name) for name in names[: 1 if own else None]]
+    levels += [measured(live)] if own else []
     parts, y = [], 14.0
     for title, ends, value, words, ticks in (
         ("Size, all SMs together", SIZES, _bytes, _size, {1e6: "1 MB", 1e9: "1 GB"}),
@@ -129,6 +135,7 @@ def _meaning(sources: Sequence[str]) -> str:
     words = {
         "computed": "computed from what an SM can do in a cycle",
         "recorded": "recorded on the H200 of this book",
+        "measured": "measured here just now, of device memory by copying",
         "data sheet": "NVIDIA's data sheet",
     }
     return ", ".join(words[one] for one in words if one in sources)

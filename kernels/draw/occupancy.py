@@ -17,23 +17,69 @@ NAMES = {
 }
 
 
-def occupancy(found) -> Figure:
+def occupancy(found, live=None) -> Figure:
     """How many blocks each resource of an SM admits alone; the fewest is what fits.
 
     found: what `kernels.analysis.occupancy` returns. Resources that the kernel does not use are
-    left out.
+    left out. live: the same of another GPU, which stands below; None for none.
     """
-    rows = {name: found.blocks_by[name] for name in NAMES if name in found.blocks_by}
-    parts = [
-        svg.text(
-            LEFT + CELL * MOST / 2,
-            TOP - 18,
-            "blocks that fit on an SM at a time",
-            text_anchor="middle",
+    every = [found] if live is None else [found, live]
+    head = svg.text(
+        LEFT + CELL * MOST / 2,
+        TOP - 18,
+        "blocks that fit on an SM at a time",
+        text_anchor="middle",
+    )
+    parts, top = [head], TOP
+    for one in every:
+        if live is not None:
+            parts.append(svg.text(LEFT, top + 12, one.which, font_weight="bold"))
+            top += PITCH
+        drawn, top = _rows(one, top)
+        parts += drawn
+    limits = " or ".join(dict.fromkeys(one.limit for one in every))
+    parts.append(
+        svg.legend(
+            LEFT,
+            top + 18,
+            [
+                ("on the SM", {"fill": PALETTE["blue"]}),
+                ("would fit, but for the others", {"fill": PALETTE["blue"], "fill_opacity": 0.35}),
+                (f"{limits}: the limit", {"fill": PALETTE["vermilion"]}),
+            ],
         )
-    ]
+    )
+    words = ". ".join(map(_words, every))
+    alone = ". ".join(
+        "Blocks that each alone would admit: "
+        + ", ".join(f"{NAMES[name]} {count}" for name, count in _used(one).items())
+        for one in every
+    )
+    return Figure(
+        svg.document(LEFT + CELL * MOST + 28, top + 26, *parts),
+        f"Occupancy. {words}. {alone}.",
+        f"{words}.",
+    )
+
+
+def _used(found) -> dict[str, int]:
+    return {name: found.blocks_by[name] for name in NAMES if name in found.blocks_by}
+
+
+def _words(found) -> str:
+    which = found.which
+    return (
+        f"{which[0].upper()}{which[1:]}: {lanes.count(found.blocks, 'block')} "
+        f"at a time, {found.warps} of {found.max_warps} warps ({found.fraction:.0%}), limited "
+        f"by {found.limit}"
+    )
+
+
+def _rows(found, top: float) -> tuple[list[str], float]:
+    """A row for each resource, and where they end."""
+    rows, parts = _used(found), []
     for n, (name, count) in enumerate(rows.items()):
-        y = TOP + PITCH * n
+        y = top + PITCH * n
         limit = name == found.limit
         colour = PALETTE["vermilion" if limit else "blue"]
         shown = min(count, MOST)
@@ -52,36 +98,15 @@ def occupancy(found) -> Figure:
                 LEFT + CELL * MOST + 6, y + CELL - 5, count, font_weight="bold" if limit else None
             )
         )
-    bottom = TOP + PITCH * len(rows)
+    bottom = top + PITCH * len(rows)
     x = LEFT + CELL * found.blocks - 0.5
     parts.append(
         svg.tag(
             "path",
-            d=f"M{svg.short(x)} {TOP - 6}V{bottom - 4}",
+            d=f"M{svg.short(x)} {svg.short(top - 6)}V{svg.short(bottom - 4)}",
             fill="none",
             stroke="currentColor",
             stroke_dasharray="4 3",
         )
     )
-    parts.append(
-        svg.legend(
-            LEFT,
-            bottom + 18,
-            [
-                ("on the SM", {"fill": PALETTE["blue"]}),
-                ("would fit, but for the others", {"fill": PALETTE["blue"], "fill_opacity": 0.35}),
-                (f"{found.limit}: the limit", {"fill": PALETTE["vermilion"]}),
-            ],
-        )
-    )
-    words = (
-        f"Compute capability {found.compute_capability}: {lanes.count(found.blocks, 'block')} "
-        f"at a time, {found.warps} of {found.max_warps} warps ({found.fraction:.0%}), limited "
-        f"by {found.limit}"
-    )
-    alone = ", ".join(f"{NAMES[name]} {count}" for name, count in rows.items())
-    return Figure(
-        svg.document(LEFT + CELL * MOST + 28, bottom + 26, *parts),
-        f"Occupancy. {words}. Blocks that each alone would admit: {alone}.",
-        f"{words}.",
-    )
+    return parts, bottom

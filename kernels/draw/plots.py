@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..measure.records import CUBLAS, Record, Results
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
@@ -13,6 +13,7 @@ from .labels import LETTER, beside
 
 MARKERS = "osD^vP"
 LINES = ("-", "--")
+WORDS = {"-": "solid", "--": "dashed"}
 TOGETHER = 0.02  # sizes that differ by less have one place on the axis
 NEAR = 8  # a label that begins this close to the right end could reach those beyond it
 WIDTH, TICK = 370, 34  # typographic points: of a chart without its labels, and of a size
@@ -44,11 +45,17 @@ def gflops(
     caption = caption or (
         "Median TFLOPS against size, in a band from the 10th to the 90th percentile; the line "
         f"above is the measured FMA peak. {sentence(origin)}"
-    )
+    ) + "".join(f" Not timed here: {reason}." for reason in _left_out(live, names))
     curves = [ends for name in (CUBLAS, *names) if (ends := _ends(sources, name))]
     roofs = " and ".join(f"{peak:.3g}" for peak in peaks)
     alt = f"TFLOPS against M = N = K, {origin}. FMA peak {roofs}. {'. '.join(curves)}."
     return from_matplotlib(fig, alt, caption)
+
+
+def _left_out(live: Results | None, names: Sequence[str]) -> list[str]:
+    """Why some of these were not timed, at some size or at all."""
+    found = [] if live is None else live.left_out
+    return [text for text in found if text.partition(":")[0].partition(" at ")[0] in names]
 
 
 def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> list[float]:
@@ -64,7 +71,7 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
             curve = _squares(source, name)
             if name == CUBLAS:  # it is timed beside every step; only the sizes of these count
                 own = {r.M for other in names for r in _squares(source, other)}
-                curve = [r for r in curve if r.M in own]
+                curve = [r for r in curve if r.M in own or not own]
             if not curve:
                 continue
             sizes = [r.M for r in curve]
@@ -97,7 +104,8 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
 
 def roofline(
     results: Results | None = None,
-    points: Iterable[tuple[str, float, float | None]] = (),
+    points: Iterable[Sequence[Any]] = (),
+    live: Results | None = None,
     *,
     fma_peak_tflops: float | None = None,
     copy_gbs: float | None = None,
@@ -111,7 +119,11 @@ def roofline(
     is drawn hollow on the roof, the most it can reach. S. Williams, A. Waterman, D. Patterson,
     "Roofline: an insightful visual performance model for multicore architectures", CACM 52(4),
     2009. `bandwidth` names the slope where `copy_gbs` is not that of copying in device memory.
-    Raises ValueError without results or numbers.
+
+    `live` is another GPU, with a roof of its own: its copying or, where `bandwidth` is "data pipe",
+    what it reads from shared memory. A fourth member of a point is a step, or its label, whose rate
+    at the largest product timed on that GPU is drawn at the same FLOP per byte. Raises ValueError
+    without results or numbers.
     """
     import matplotlib.pyplot as plt
 
@@ -119,52 +131,119 @@ def roofline(
         fma_peak_tflops, copy_gbs = results.fma_peak_tflops, results.copy_gbs
     if fma_peak_tflops is None or copy_gbs is None:
         raise ValueError("roofline needs results, or both fma_peak_tflops and copy_gbs")
-    peak, slope = fma_peak_tflops, copy_gbs / 1000  # TFLOPS, and TFLOPS per FLOP per byte
-    ridge = peak / slope
     points = list(points)
-    intensities = [x for _, x, _ in points]
-    left = 2.0 ** math.floor(math.log2(min([ridge / 32, *(x / 2 for x in intensities)])))
-    right = 2.0 ** math.ceil(math.log2(max([ridge * 8, *(x * 2 for x in intensities)])))
+    coloured = list(zip(points, itertools.cycle(PALETTE.values())))
+    own = [Point(one[0], *one[1:3], colour) for one, colour in coloured]
+    origin = "" if results is None else origin_of(results)
+    roofs = [Roof(fma_peak_tflops, copy_gbs, origin, own)]
+    if live is not None:
+        slope = live.provenance["shared_gbs"] if bandwidth == "data pipe" else live.copy_gbs
+        peak = live.fma_peak_tflops
+        roofs.append(Roof(peak, slope, origin_of(live), _here(coloured, live), "-", "D"))
+        roofs[0] = roofs[0]._replace(origin=origin or "recorded", line="--")
+    ridges = [roof.ridge for roof in roofs]
+    every = [point for roof in roofs for point in roof.points]
+    intensities = [point.x for point in every]
+    left = 2.0 ** math.floor(math.log2(min([min(ridges) / 32, *(x / 2 for x in intensities)])))
+    right = 2.0 ** math.ceil(math.log2(max([max(ridges) * 8, *(x * 2 for x in intensities)])))
 
     with style():
         fig, ax = plt.subplots()
         octaves = range(round(math.log2(right / left)) + 1)
         _log2_axis(ax, [left * 2**i for i in octaves], f"FLOP per byte of {bytes_of}")
-        _rate_axis(ax, min([left * slope, *(y for _, _, y in points if y)]), peak, log=True)
-        bottom = ax.get_ylim()[0]
-        ax.plot([left, ridge, right], [left * slope, peak, peak], color=INK)
-        ax.plot([ridge, ridge], [bottom, peak], ":", color=INK, linewidth=0.9)
-        low = left ** (2 / 3) * ridge ** (1 / 3)
-        _text(ax, low, low * slope, f"{bandwidth}: {copy_gbs:.0f} GB/s", INK, dy=-6)
-        _text(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, dy=5, ha="right", va="bottom")
-        _text(ax, ridge, bottom, f"ridge: {ridge:.3g}", INK, dx=4, dy=2, va="bottom")
+        lows = [left * roof.gbs / 1000 for roof in roofs]
+        rates = [point.y for point in every if point.y]
+        _rate_axis(ax, min([*lows, *rates]), max(roof.peak for roof in roofs), log=True)
         labels = []
-        for (label, x, y), colour in zip(points, itertools.cycle(PALETTE.values())):
-            roof = min(peak, x * slope)
-            if y is None:
-                ax.plot([x], [roof], "o", color=colour, fillstyle="none", markersize=7)
-                labels.append((x, roof, label, colour))
-            else:
-                ax.plot([x, x], [y, roof], ":", color=colour, linewidth=1.2)
-                ax.plot([x], [y], "o", color=colour, markersize=7)
-                labels.append((x, y, f"{label}: {y:.3g}", colour))
+        for roof in roofs:
+            below = roof.gbs == min(other.gbs for other in roofs)
+            labels += _draw_roof(ax, roof, left, right, bandwidth, below)
         beside(ax, labels)
-        origin = "" if results is None else origin_of(results)
-        ax.set_title(origin, loc="left", fontsize="medium")
+        words = [f"{WORDS[roof.line]}: {roof.origin}" for roof in reversed(roofs)]
+        title = words if live is not None else [origin]
+        ax.set_title("\n".join(title), loc="left", fontsize="medium")
+    origin = "; ".join(title)
+    ridge = " and ".join(dict.fromkeys(f"{ridge:.3g}" for ridge in ridges))
     caption = caption or (
-        f"Below {ridge:.3g} FLOP per byte the {bandwidth} bandwidth is the limit, above it the "
+        f"Below {ridge} FLOP per byte the {bandwidth} bandwidth is the limit, above it the "
         "FMA peak." + (f" {sentence(origin)}" if origin else "")
     )
-    places = [
-        f"{label} at {x:.3g} FLOP per byte" + (f": {y:.3g} TFLOPS" if y is not None else "")
-        for label, x, y in points
-    ]
-    alt = (
-        f"Roofline{', ' if origin else ''}{origin}: FMA peak {peak:.3g} TFLOPS, {bandwidth} "
-        f"bandwidth {copy_gbs:.0f} GB/s, ridge at {ridge:.3g} FLOP per byte."
-        + "".join(f" {place}." for place in places)
+    alt = f"Roofline{', ' if origin else ''}{origin}: " + " ".join(
+        f"FMA peak {roof.peak:.3g} TFLOPS, {bandwidth} "
+        f"bandwidth {roof.gbs:.0f} GB/s, ridge at {roof.ridge:.3g} FLOP per byte."
+        + "".join(
+            f" {one.label} at {one.x:.3g} FLOP per byte"
+            + (f": {one.y:.3g} TFLOPS." if one.y is not None else ".")
+            for one in roof.points
+        )
+        for roof in roofs
     )
     return from_matplotlib(fig, alt, caption)
+
+
+class Point(NamedTuple):
+    label: str
+    x: float  # FLOP per byte
+    y: float | None  # TFLOPS
+    colour: str
+
+
+class Roof(NamedTuple):
+    """The roof of a GPU, and points under it."""
+
+    peak: float  # TFLOPS
+    gbs: float
+    origin: str
+    points: list[Point]
+    line: str = "-"
+    marker: str = "o"
+
+    @property
+    def ridge(self) -> float:
+        return 1000 * self.peak / self.gbs
+
+
+def _here(points: Iterable[tuple[Sequence[Any], str]], live: Results) -> list[Point]:
+    """The points that hold of the other GPU, in the colours of those on the first: those without a
+    rate, and the rates of steps on it."""
+    found = []
+    for (label, x, y, *step), colour in points:
+        timed = live.select(step[0]) if step else ()
+        if timed or y is None:
+            rate = timed[-1].tflops if timed else None
+            found.append(Point(f"{label}, here", x, rate, colour))
+    return found
+
+
+def _draw_roof(
+    ax: Any, roof: Roof, left: float, right: float, bandwidth: str, below: bool
+) -> list[tuple[float, float, str, str]]:
+    """One roof, its bandwidth named below it or above, and its points; returns their labels."""
+    peak, slope, ridge = roof.peak, roof.gbs / 1000, roof.ridge
+    first = roof.marker == "o"  # the words of another roof stand on the other side of it
+    bottom = ax.get_ylim()[0]
+    ax.plot([left, ridge, right], [left * slope, peak, peak], roof.line, color=INK)
+    ax.plot([ridge, ridge], [bottom, peak], ":", color=INK, linewidth=0.9)
+    name = f"{bandwidth}: {roof.gbs:.0f} GB/s"
+    low = left ** (2 / 3) * ridge ** (1 / 3) if below else left ** (1 / 3) * ridge ** (2 / 3)
+    where: dict[str, Any] = dict(dx=7, dy=-6) if below else dict(dx=-7, dy=6, ha="right")
+    _text(ax, low, low * slope, name, INK, **where)
+    where = dict(dy=5, va="bottom") if first else dict(dy=-5, va="top")
+    _text(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, ha="right", **where)
+    dy = 2 if first else 16
+    _text(ax, ridge, bottom, f"ridge: {ridge:.3g}", INK, dx=4, dy=dy, va="bottom")
+    labels = []
+    for label, x, y, colour in roof.points:
+        under = min(peak, x * slope)
+        label = label if first else "here"  # of which point, its colour says
+        if y is None:
+            ax.plot([x], [under], roof.marker, color=colour, fillstyle="none", markersize=7)
+            labels += [(x, under, label, colour)] * first
+        else:
+            ax.plot([x, x], [y, under], ":", color=colour, linewidth=1.2)
+            ax.plot([x], [y], roof.marker, color=colour, markersize=7)
+            labels.append((x, y, f"{label}: {y:.3g}", colour))
+    return labels
 
 
 def _squares(source: Results, name: str) -> list[Record]:

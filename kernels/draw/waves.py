@@ -6,11 +6,12 @@ import math
 from typing import Any, NamedTuple
 
 from ..analysis import occupancy
+from ..analysis.occupancy import Occupancy
 from ..ladder.step import Step
 from . import lanes, svg
 from .figure import PALETTE, Figure
 
-SMS, CAPABILITY = 132, "9.0"  # of an H200
+GPU, SMS, CAPABILITY = "NVIDIA H200", 132, "9.0"
 LEFT, WIDE, TOP, PITCH, BAR = 58, 200, 24, 18, 13
 SHOWN = 8  # waves that are all drawn; of more, the first ones and the last
 HIGH = 96  # pixels of the curve
@@ -44,12 +45,14 @@ def waves(
     *,
     sms: int = SMS,
     per_sm: int | None = None,
+    live: Occupancy | None = None,
 ) -> Figure:
     """How the blocks of a launch fill the SMs, wave after wave.
 
     of: a number of blocks, or a Step with M and N, of which the grid, how many blocks an SM holds
     (on compute capability 9.0), and the efficiency of other square sizes are computed. sms: of the
-    GPU; per_sm: blocks on an SM at a time, of a number of blocks 1 unless given. It is taken that
+    GPU; per_sm: blocks on an SM at a time, of a number of blocks 1 unless given. live: what
+    `kernels.here.occupancy` says of the step, for the waves of that GPU below. It is taken that
     all blocks take the same time and that a wave begins when the one before has ended. Raises
     ValueError for fewer blocks than one, and a Step without M and N.
     """
@@ -64,7 +67,8 @@ def waves(
         who = ""
     if found.blocks < 1 or found.slots < 1:
         raise ValueError(f"waves of {found.blocks} blocks on {found.slots} places: 1 at least")
-    parts, bottom = _rows(found)
+    named = "" if live is None or sms != SMS else f"{GPU}, {sms} SMs: "
+    parts, bottom = _rows(found, of=named)
     words = (
         f"{who}{lanes.count(found.blocks, 'block')} on {sms} SMs, {per_sm or 1} on each at a time, "
         f"are {found.blocks / found.slots:.2f} waves, so that {found.count} are run: "
@@ -74,6 +78,14 @@ def waves(
         parts += _curve(of, M, found, bottom + 34)
         bottom += HIGH + 58
         words += ". The curve has the same share for other sizes"
+    if live is not None:
+        own = Waves(found.blocks, live.sms * live.blocks)
+        drawn, bottom = _rows(own, bottom + 12, f"{live.gpu}, {live.sms} SMs: ")
+        parts += drawn
+        words += (
+            f". Below: {live.sms} SMs of the {live.gpu}, {live.blocks} blocks on each, run "
+            f"{own.count} waves, with {own.efficiency:.1%} of the places used"
+        )
     return Figure(
         svg.document(svg.NARROW, bottom + 4, *parts, scale=svg.LARGER),
         f"Waves. {words}.",
@@ -88,18 +100,18 @@ def _resident(step: Step) -> int:
     return occupancy(used, threads, CAPABILITY, step.dynamic_shared).blocks
 
 
-def _rows(found: Waves) -> tuple[list[str], float]:
+def _rows(found: Waves, top: float = 0, of: str = "") -> tuple[list[str], float]:
     """A bar for each wave, as long as it has blocks, and where they end."""
     numbers: list[int | None] = list(range(1, found.count + 1))
     if found.count > SHOWN:
         numbers = [*range(1, SHOWN - 1), None, found.count]
-    head = f"{found.slots} blocks at a time"
+    head = f"{of}{found.slots} blocks at a time"
     parts = [
-        svg.text(LEFT, 12, head, font_weight="bold"),
+        svg.text(0 if of else LEFT, top + 12, head, font_weight="bold"),
     ]
     look = {"fill": PALETTE["blue"], "fill_opacity": 0.7}
     for row, number in enumerate(numbers):
-        y = TOP + PITCH * row
+        y = top + TOP + PITCH * row
         if number is None:
             parts.append(svg.text(LEFT, y + 11, f"and {found.count - SHOWN + 1} more like these"))
             continue
@@ -124,7 +136,7 @@ def _rows(found: Waves) -> tuple[list[str], float]:
                     stroke_dasharray="3 2",
                 )
             )
-    return parts, TOP + PITCH * len(numbers)
+    return parts, top + TOP + PITCH * len(numbers)
 
 
 def _curve(step: Step, size: int, here: Waves, top: float) -> list[str]:

@@ -127,7 +127,7 @@ def check(step: Any, device: str = "auto") -> Report:
 
     The report does not depend on the device as long as the bits agree.
     """
-    where = choose_device(device, (), step.compute_capability)
+    where = choose_device(device, (), step.compute_capability, step.dynamic_shared)
     values = ", ".join(f"{name}={value}" for name, value in step.defines.items())
     rows = tuple((case, _run(step, case, where)) for case in cases(step))
     return Report(f"{step.id} ({values}): every element is within its error bound", rows)
@@ -136,7 +136,7 @@ def check(step: Any, device: str = "auto") -> Report:
 def digest(step: Any, M: int, N: int, K: int, device: str = "auto") -> str:
     """SHA-256, in hexadecimal, of the bytes of C = A B for `reference.inputs(M, N, K)`."""
     A, B, _ = inputs(M, N, K)
-    where = choose_device(device, (), step.compute_capability)
+    where = choose_device(device, (), step.compute_capability, step.dynamic_shared)
     return hashlib.sha256(step(A, B, device=where).tobytes()).hexdigest()
 
 

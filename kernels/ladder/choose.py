@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..analysis.occupancy import shared_block
 from ..measure.records import Record, Results, results
 from ..run import gpu
 from ..run.capability import runs_on
@@ -156,9 +157,13 @@ def _suits(one: Step, alignment: int, capability: tuple[int, int] | None, forms:
     """Whether the step can read the matrices as they lie, on this GPU."""
     return (
         alignment % one.alignment == 0
-        and (capability is None or runs_on(one.compute_capability, capability))
+        and (capability is None or _runs_on(one, capability))
         and _readable(one, forms)
     )
+
+
+def _runs_on(one: Step, gpu: tuple[int, int]) -> bool:
+    return runs_on(one.compute_capability, gpu) and one.dynamic_shared <= shared_block(gpu)
 
 
 def _readable(one: Step, forms: Forms) -> bool:
@@ -193,7 +198,7 @@ def choose(
     able = [one for one in able if _readable(one, forms)] or able
     able = [one for one in able if alignment % one.alignment == 0] or able
     if capability is not None:
-        able = [one for one in able if runs_on(one.compute_capability, capability)] or able
+        able = [one for one in able if _runs_on(one, capability)] or able
     rates = {one.id: rate_near(timings, one, shape) for one in able}
     return max(able, key=lambda one: (rates[one.id] is not None, rates[one.id] or 0, one.number))
 

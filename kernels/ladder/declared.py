@@ -105,7 +105,7 @@ class Declared:
     @property
     def compute_capability(self) -> Capability:
         """Of the oldest GPU that can run the step, or, with a letter, of the only one."""
-        return self.file.compute_capability
+        return self.file.compute_capability(self.defines)
 
     @property
     def tensor_cores(self) -> bool:

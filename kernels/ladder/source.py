@@ -13,7 +13,8 @@ on numbers:
     // requires: K % BK == 0       what must hold of M, N, K, alpha and beta; any number of them
     // alignment: 16               bytes that divide the addresses of A, B and C; 4 when not given
     // compute capability: 8.0     the oldest GPU that runs it, or, with a letter, as 9.0a, the only
-                                   one; 5.0 when not given
+                                   one; 5.0 when not given. With ", 9.0 with CLUSTER" after it, it
+                                   is 9.0 where this define is not 0
     // tensor cores: yes           its arithmetic is not float32's; `sgemm` takes it when asked to
     // options: --use_fast_math    for the compiler; none when not given
     // ptxas: -O{LEVEL}            for its last stage, which makes machine code of PTX; a define in
@@ -33,7 +34,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..run.capability import Capability, parse as parse_capability
+from ..run.capability import Capability, conditions
 from . import launches
 from .expressions import Expression
 from .launches import SIDES, SYMBOL, Launch
@@ -80,7 +81,7 @@ class Source:
     workspace: Expression  # in bytes
     requires: tuple[Expression, ...]
     alignment: int  # in bytes
-    compute_capability: Capability
+    capabilities: tuple[tuple[Capability, str], ...]  # each but the first with a define
     tensor_cores: bool
     options: tuple[str, ...]  # for the compiler; a define in braces stands for its value
     reordered: bool  # the machine code of the main loop
@@ -96,6 +97,10 @@ class Source:
     def sgemm(self) -> Launch:
         """The launch of the kernel that multiplies."""
         return next(one for one in self.launches if one.kernel == SYMBOL)
+
+    def compute_capability(self, defines: Mapping[str, int]) -> Capability:
+        """What the kernels need with these values of the defines."""
+        return [one for one, name in self.capabilities if not name or defines[name]][-1]
 
     @property
     def block(self) -> Expression:
@@ -166,7 +171,7 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         workspace or NONE,
         tuple(each("requires", lambda value: Expression(value, (*ARGUMENTS, *defines)))),
         once("alignment", _alignment, 4),
-        once("compute capability", parse_capability, (5, 0)),
+        once("compute capability", lambda value: _capabilities(value, defines), (((5, 0), ""),)),
         once("tensor cores", _yes, False),
         once("options", lambda value: tuple(value.split()), ())
         + once("ptxas", lambda value: _ptxas(value, defines), ()),
@@ -175,6 +180,14 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         regions(path.name, text),
         given,
     )
+
+
+def _capabilities(value: str, defines: Mapping[str, int]) -> tuple[tuple[Capability, str], ...]:
+    found = conditions(value)
+    for _, name in found[1:]:
+        if name not in defines:
+            raise ValueError(f"there is no define {name}; there are {', '.join(defines)}")
+    return found
 
 
 def _launches(

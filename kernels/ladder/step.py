@@ -115,7 +115,7 @@ class Step(Declared):
         M, N, K = shape_of(A, B, C, alpha, beta)
         self._require(M, N, K, alpha, beta)
         matrices = (A, B) if C is None else (A, B, C)
-        where = choose_device(device, matrices, self.compute_capability)
+        where = choose_device(device, matrices, self.compute_capability, self.dynamic_shared)
         one = self.stored_as(A, B, C)
         result = one.run(M, N, K, A, B, C, alpha, beta, where)
         if where == "gpu":

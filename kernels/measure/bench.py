@@ -114,11 +114,11 @@ def _measure_shape(
     launches: dict[str, Launch] = {CUBLAS: by_cublas}
     left_out = []
     for step in steps:
-        if constraint := step.broken(M, N, K):
+        needs = step.compute_capability, step.dynamic_shared
+        if lacking := capability.lacking(*needs, gpu.device()):
+            left_out.append(f"{step.label}: it {lacking}")
+        elif constraint := step.broken(M, N, K):
             left_out.append(f"{step.label} at {M} x {N} x {K}: it requires {constraint}")
-        elif not capability.runs_on(step.compute_capability, gpu.device().compute_capability):
-            needed = capability.text(step.compute_capability)
-            left_out.append(f"{step.label}: it needs compute capability {needed}")
         else:
             launches[step.label] = launch_of(step, loaded_of(step), matrix, C)
 
@@ -237,6 +237,17 @@ def loaded_of(step: Any) -> Loaded:
         name: gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
         for name, kernel in step.kernels.items()
     }
+
+
+def unordered(steps: Sequence[Any]) -> list[str]:
+    """Of which steps the compiler's own machine code is timed, though they have another order of
+    it, and why: a sentence for each."""
+    device, found = gpu.device(), []
+    for step in steps:
+        if not capability.lacking(step.compute_capability, step.dynamic_shared, device):
+            if reason := step.kernel.unordered(gpu.arch()):
+                found.append(f"{step.label}: the compiler's own code is timed: {reason}")
+    return found
 
 
 def matrices(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray, Matrix]:
@@ -387,4 +398,6 @@ def run_cli(
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(found.to_json() if as_json else found)
+    for line in unordered(steps):
+        print(line, file=sys.stderr)
     return 0

@@ -37,6 +37,7 @@ SHARED_WORDS = 1024  # WORDS of the source
 THREADS, PART = 1024, 8192  # of `read`: threads of a block, float4 of a part
 READS = {"L1": (1, 400), "L2": (192, 400), "device memory": (16384, 62)}  # parts and rounds
 SHARED_THREADS, SHARED_ROUNDS, SHARED_READS = 256, 4000, 8  # of `read_shared`
+SHARED_FLOATS = 8192  # that it reads again and again
 
 
 def cycle(lines: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -142,11 +143,17 @@ def bandwidths() -> dict[str, float]:
         args = (np.int32(rounds), np.int32(parts), x, gpu.empty(grid * THREADS))
         ms = median_ms(launch("read", grid, THREADS, args))
         found[memory] = grid * rounds * PART * 16 / (ms * 1e6)
-    grid = 24 * device.multiprocessors  # full waves where 4 or 6 blocks run at a time
+    return {"shared memory": shared_bandwidth(), **found}
+
+
+def shared_bandwidth() -> float:
+    """GB/s that all SMs together read from shared memory."""
+    x = gpu.empty(SHARED_FLOATS)
+    gpu.fill_bytes(x, 0)
+    grid = 24 * gpu.device().multiprocessors  # full waves where 4 or 6 blocks run at a time
     args = (np.int32(SHARED_ROUNDS), x, gpu.empty(grid * SHARED_THREADS))
     ms = median_ms(launch("read_shared", grid, SHARED_THREADS, args))
-    moved = grid * SHARED_THREADS * SHARED_ROUNDS * SHARED_READS * 16
-    return {"shared memory": moved / (ms * 1e6), **found}
+    return grid * SHARED_THREADS * SHARED_ROUNDS * SHARED_READS * 16 / (ms * 1e6)
 
 
 def measure() -> dict[str, Any]:

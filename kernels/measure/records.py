@@ -167,6 +167,8 @@ class Results:
             f"copy {self.copy_gbs:.0f} GB/s",
             "",
         ]
+        if not self.records:
+            return "\n".join([lines[0], *(f"left out: {reason}" for reason in self.left_out)])
         width = max([22, *(len(r.step) for r in self.records)]) + 2
         lines.append(
             f"{'step':<{width}}{'M x N x K':>20}{'TFLOPS':>9}{'p10 to p90':>17}{'of cuBLAS':>11}"

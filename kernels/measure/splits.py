@@ -112,8 +112,7 @@ def _able(steps: Sequence[Any]) -> list[Any]:
     return [
         one
         for one in steps
-        if one.dynamic_shared <= device.shared_bytes_per_block
-        and capability.runs_on(one.compute_capability, device.compute_capability)
+        if not capability.lacking(one.compute_capability, one.dynamic_shared, device)
     ]
 
 

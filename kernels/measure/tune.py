@@ -202,8 +202,8 @@ def _loaded(
     for step in candidates:
         one = built[step.label]
         reason: str | None
-        if not capability.runs_on(step.compute_capability, device.compute_capability):
-            reason = f"needs compute capability {capability.text(step.compute_capability)}"
+        if lacking := capability.lacking(step.compute_capability, 0, device):
+            reason = lacking
         elif isinstance(one, str):
             reason = one
         else:

@@ -50,6 +50,9 @@ def why_not() -> str | None:
         if runtime.getDeviceCount() == 0:
             return "the NVIDIA driver sees no GPU"
         cupy.cuda.Device().use()
+        facts = runtime.getDeviceProperties(runtime.getDevice())
+        if not nvrtc.usable((facts["major"], facts["minor"])):
+            return nvrtc.unusable(facts["name"].decode(), (facts["major"], facts["minor"]))
     except ImportError as error:
         return f"the compiler NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
     except Exception as error:
@@ -149,14 +152,12 @@ def _cuda_version(number: int) -> str:
 
 def arch() -> str:
     """The `sm_XY` to compile for: the newest that both the GPU and NVRTC know. Raises NoGPU."""
-    major, minor = device().compute_capability
-    known = nvrtc.architectures()
-    usable = [number for number in known if 10 * major <= number <= 10 * major + minor]
+    found = device()
+    usable = nvrtc.usable(found.compute_capability)
     if not usable:
+        reason = nvrtc.unusable(found.name, found.compute_capability)
         raise NoGPU(
-            f"No GPU can be used: NVRTC {device().nvrtc} compiles for compute capability "
-            f"{min(known) / 10} to {max(known) / 10}, and {device().name} has "
-            f'{major}.{minor}. device="interpreter" runs every kernel without a GPU.'
+            f'No GPU can be used: {reason}. device="interpreter" runs every kernel without a GPU.'
         )
     return f"sm_{max(usable)}"
 

@@ -124,7 +124,7 @@ class Kernel:
         """
         grid, block = launch_size(grid, block, dynamic_shared)
         values = self.convert(args)
-        where = choose_device(device, values, self.needs)
+        where = choose_device(device, values, self.needs, dynamic_shared)
         self.launch(grid, block, values, where, dynamic_shared, step_limit)
 
     def launch(
@@ -350,9 +350,13 @@ class Kernel:
 
 
 def choose_device(
-    device: str, arrays: Sequence[Any], needs: capability.Capability = capability.ANY
+    device: str,
+    arrays: Sequence[Any],
+    needs: capability.Capability = capability.ANY,
+    shared: int = 0,
 ) -> str:
-    """Decide on "gpu" or "interpreter", given the arguments and the capability that is needed.
+    """Decide on "gpu" or "interpreter", given the arguments, the capability that is needed, and
+    the bytes of dynamic shared memory of a block.
 
     Raises gpu.NoGPU when the GPU is asked for, or implied by CuPy arrays, and cannot be used.
     """
@@ -374,18 +378,14 @@ def choose_device(
     if device == "interpreter" or not (on_gpu or device == "gpu" or gpu.available()):
         return "interpreter"
     gpu.require()
-    if needs == capability.ANY:
+    if needs == capability.ANY and shared <= capability.SHARED:
         return "gpu"
-    found = gpu.device()
-    if capability.runs_on(needs, found.compute_capability):
+    lacking = capability.lacking(needs, shared, gpu.device())
+    if lacking is None:
         return "gpu"
     if device == "auto" and not on_gpu:
         return "interpreter"
-    wanted, has = (capability.text(x) for x in (needs, found.compute_capability))
-    raise gpu.NoGPU(
-        f"this needs a GPU of compute capability {wanted}, and the {found.name} has {has}: "
-        'pass NumPy arrays and device="interpreter"'
-    )
+    raise gpu.NoGPU(f'this {lacking}: pass NumPy arrays and device="interpreter"')
 
 
 def _run(entry: ptx.Entry, *launch: Any, dynamic_shared: int, running: dict[str, Any]) -> None:

@@ -63,6 +63,21 @@ def architectures() -> tuple[int, ...]:
     return tuple(found)
 
 
+def usable(capability: tuple[int, int]) -> list[int]:
+    """Those of `architectures` that a GPU of this compute capability runs."""
+    major, minor = capability
+    return [number for number in architectures() if 10 * major <= number <= 10 * major + minor]
+
+
+def unusable(gpu: str, capability: tuple[int, int]) -> str:
+    """Why there are none for a GPU, by its name."""
+    known, numbers = architectures(), "{}.{}".format
+    return (
+        f"NVRTC {numbers(*version())} compiles for compute capability {min(known) / 10} to "
+        f"{max(known) / 10}, and {gpu} has {numbers(*capability)}"
+    )
+
+
 def compile(
     source: str, filename: str, options: Sequence[str], names: Sequence[str]
 ) -> Compiled | Refused:

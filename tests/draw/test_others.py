@@ -9,6 +9,7 @@ import pytest
 from drawn import texts
 
 import kernels
+from kernels.analysis.occupancy import Occupancy
 from kernels.draw import PALETTE, explorer, listing, occupancy
 from kernels.draw.explorer import WIDGET, controls
 from kernels.instruments.counting import Cost, SharedCost
@@ -149,14 +150,14 @@ def test_listing_begins_with_the_first_line_of_a_header_of_several():
 
 # ---------------------------------------------------------------------- occupancy
 
-FOUND = types.SimpleNamespace(
-    compute_capability="9.0",
-    blocks=2,
-    warps=16,
-    max_warps=64,
-    fraction=0.25,
-    limit="registers",
-    blocks_by={"threads": 8, "blocks": 32, "registers": 2, "shared memory": 40},
+FOUND = Occupancy(
+    "9.0",
+    2,
+    16,
+    64,
+    "registers",
+    {"threads": 8, "blocks": 32, "registers": 2, "shared memory": 40},
+    {},
 )
 
 

@@ -24,6 +24,7 @@ from drawn import LANE, access, made_pipeline, rounds, trace
 
 from kernels import draw, step
 from kernels.analysis import Descriptor
+from kernels.analysis.occupancy import Occupancy
 from kernels.draw import (
     banks,
     bars,
@@ -104,10 +105,7 @@ def costs():
 
 
 def resident(blocks, limit, by):
-    return types.SimpleNamespace(
-        compute_capability="9.0", blocks=blocks, warps=8 * blocks, max_warps=64,
-        fraction=blocks / 8, limit=limit, blocks_by=by,
-    )  # fmt: skip
+    return Occupancy("9.0", blocks, 8 * blocks, 64, limit, by, {})
 
 
 # ---------------------------------------------------------------------- charts

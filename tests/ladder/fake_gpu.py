@@ -30,7 +30,10 @@ class FakeGpu:
         self.kinds, self.number, self.current_stream = kinds, 0, 0
         self.launched, self.loaded, self.rooms = [], [], []  # rooms: what was allocated
         self.facts = types.SimpleNamespace(
-            compute_capability=capability, name="Simulated GPU 1", multiprocessors=132
+            compute_capability=capability,
+            name="Simulated GPU 1",
+            multiprocessors=132,
+            shared_bytes_per_block=227 << 10,
         )
         for name in ("load", "empty", "allocate"):
             monkeypatch.setattr(gpu, name, getattr(self, name))

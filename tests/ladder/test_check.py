@@ -41,7 +41,7 @@ class Fake:
 
     id = label = "99_fake"
     defines = MappingProxyType({"BM": 16, "BN": 8, "BK": 4})
-    compute_capability = (5, 0)
+    compute_capability, dynamic_shared = (5, 0), 0
     arguments = ()
     alignment = 4
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import kernels
 from kernels.ladder.expressions import Expression
 from kernels.ladder.source import Code, Diff, lines_of_region, parse
 
@@ -20,7 +21,7 @@ def test_defaults_of_the_directives():
     bare = read(f"{BARE}int a;\n// requires: late\n")
     assert (bare.title, bare.header) == ("Bare", "Bare\nblock: 32\n")
     assert bare.block({}) == 32 and bare.requires == bare.variants == ()
-    assert (bare.compute_capability, bare.alignment) == ((5, 0), 4)
+    assert (bare.compute_capability({}), bare.alignment) == ((5, 0), 4)
     assert not bare.tensor_cores
     assert read(BARE.replace("// block", "// tensor cores: yes\n// block")).tensor_cores
     assert bare.defines == {"BM": 16, "BN": 8}
@@ -36,7 +37,15 @@ def test_machine_code():
 )
 def test_compute_capability(text, found):
     text = BARE.replace("// block", f"// compute capability: {text}\n// block")
-    assert read(text).compute_capability == found
+    assert read(text).compute_capability({}) == found
+
+
+def test_compute_capability_of_a_define():
+    text = BARE.replace("// block", "// compute capability: 8.0, 9.0 with BN\n// block")
+    assert read(text).compute_capability({"BN": 0}) == (8, 0)
+    assert read(text).compute_capability({"BN": 4}) == (9, 0)
+    assert kernels.step("18 SPLITS=4").compute_capability == (8, 0)
+    assert kernels.step("18 SPLITS=4 CLUSTER=1").compute_capability == (9, 0)
 
 
 @pytest.mark.parametrize("line, message", [
@@ -50,6 +59,8 @@ def test_compute_capability(text, found):
     ("alignment: float4", ":3: alignment: it is a number of bytes, not 'float4'"),
     ("compute capability: new", ":3: .* it is a number such as 8.0 or 9.0a, not 'new'"),
     ("compute capability: 8.0.1", ":3: compute capability: .* not '8.0.1'"),
+    ("compute capability: 8.0, 9.0 with CLUSTER", ":3: .* no define CLUSTER; there are BM, BN"),
+    ("compute capability: 8.0, 9.0", ":3: .* such as 9.0 with CLUSTER, not '9.0'"),
     ("requires: K % BK == 0", r":3: requires: 'K % BK == 0' has the name BK; known are M, N"),
     ("requires: K / 8", ":3: requires: cannot evaluate 'K / 8'"),
     ("requires: K %% 8", ":3: requires: cannot evaluate 'K %% 8'"),

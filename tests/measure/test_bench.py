@@ -144,6 +144,7 @@ def step(
         broken=requires,
         compute_capability=compute_capability,
         tensor_cores=tensor_cores,
+        dynamic_shared=0,
         launches=lambda M, N, K: (Planned(name, (-(-N // 32), -(-M // 32)), (32, 32), 0),),
         values=lambda A, B, C: (len(A), B.shape[1], len(B), 1, A, B, 0, C),
     )
@@ -378,7 +379,7 @@ def test_what_a_step_or_the_gpu_cannot_do_is_left_out(simulated):
     assert [(r.step, r.M) for r in found.records] == [("cublas", 32), ("cublas", 64), ("tiled", 64)]
     assert found.left_out == (
         "tiled at 32 x 32 x 32: it requires K % 64 == 0",
-        "newer: it needs compute capability 10.0",
+        "newer: it needs a GPU of compute capability 10.0, and the Simulated GPU 1 has 9.0",
     )
 
 

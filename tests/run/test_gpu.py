@@ -27,7 +27,7 @@ def fresh():
     gpu.why_not.cache_clear()
 
 
-def fake_cupy(monkeypatch, *, driver=13000, compiler=(13, 0), devices=1):
+def fake_cupy(monkeypatch, *, driver=13000, compiler=(13, 0), devices=1, capability=(9, 0)):
     """Put CuPy and NVRTC in place that only answer these questions. An exception is raised."""
 
     def answer(value):
@@ -40,8 +40,16 @@ def fake_cupy(monkeypatch, *, driver=13000, compiler=(13, 0), devices=1):
 
     cuda = types.ModuleType("cupy.cuda")
     cuda.runtime = types.SimpleNamespace(
-        driverGetVersion=answer(driver), getDeviceCount=answer(devices)
+        driverGetVersion=answer(driver),
+        getDeviceCount=answer(devices),
+        getDevice=lambda: 0,
+        getDeviceProperties=lambda number: {
+            "name": b"Some GPU",
+            "major": capability[0],
+            "minor": capability[1],
+        },
     )
+    monkeypatch.setattr(nvrtc, "architectures", lambda: (75, 80, 86, 90, 120))
     monkeypatch.setattr(nvrtc, "version", answer(compiler))
     monkeypatch.setattr(gpu, "_driver", lambda: None)
     cuda.Device = lambda: types.SimpleNamespace(use=lambda: None)
@@ -63,6 +71,10 @@ def fake_cupy(monkeypatch, *, driver=13000, compiler=(13, 0), devices=1):
         ),
         (dict(driver=11080, compiler=(12, 9)), "needs a driver for CUDA 12.0 or later"),
         (dict(devices=0), "sees no GPU"),
+        (
+            dict(capability=(6, 1)),
+            "NVRTC 13.0 compiles for compute capability 7.5 to 12.0, and Some",
+        ),
         (dict(devices=RuntimeError("cudaErrorNoDevice: none")), "CUDA reports: cudaErrorNoDevice"),
         (dict(compiler=ImportError("no libnvrtc.so")), "NVRTC cannot be loaded (no libnvrtc.so). "),
     ],
@@ -111,7 +123,6 @@ def test_is_device_array(monkeypatch):
 
 def test_arch_is_the_newest_that_gpu_and_nvrtc_know(monkeypatch):
     fake_cupy(monkeypatch)
-    monkeypatch.setattr(nvrtc, "architectures", lambda: (75, 80, 86, 90, 120))
 
     def arch(major, minor):
         monkeypatch.setattr(

@@ -1,0 +1,99 @@
+"""The GPU of this machine, for a notebook to show beside the recorded one; None without one.
+
+    live = kernels.here.benchmark([before, step], [512, 1024, 2048])
+    draw.gflops(results, [before, step], live)        # as of every picture that takes `live`
+    kernels.here.resident([before, step])             # blocks on an SM, beside those of an H200
+
+What this GPU cannot run is left out, and the table says why, in a sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..analysis.occupancy import SMS, Occupancy, occupancy as occupancy_of
+from ..run import capability, gpu
+from . import bench, latency
+from .records import Results
+
+RECORDED = "NVIDIA H200", (9, 0)  # whose blocks stand beside
+
+
+def benchmark(
+    steps: Sequence[Any] = (), sizes: Sequence[int | tuple[int, int, int]] = ()
+) -> Results | None:
+    """Time steps and cuBLAS on the GPU of this machine, and its roofs; None without a GPU.
+
+    Prints what was measured as a table, with what was left out and why. Without steps, the roofs
+    alone: FMA peak and copy bandwidth, and in the provenance "shared_gbs", what it reads from
+    shared memory. Without cuBLAS there is nothing to compare with: the reason is printed, and None
+    returned. Raises CheckError for a wrong result.
+    """
+    if not gpu.available():
+        return None
+    try:
+        found = bench.benchmark(steps, sizes)
+    except ImportError as error:
+        print(f"No timings on the {gpu.device().name}: {error}")
+        return None
+    more = {"shared_gbs": latency.shared_bandwidth()}
+    found = replace(found, provenance=found.provenance | more)
+    print("", found, *bench.unordered(steps), sep="\n")
+    return found
+
+
+def occupancy(step: Any) -> Occupancy | None:
+    """How many blocks of the step an SM of this GPU holds; None without a GPU, or one that can run
+    it, or whose limits are not known."""
+    if not gpu.available():
+        return None
+    found = _held(step, gpu.device())
+    return found if isinstance(found, Occupancy) else None
+
+
+def resident(steps: Sequence[Any]) -> Resident | None:
+    """The occupancy of steps on this GPU and, beside it, on an H200; None without a GPU."""
+    if not gpu.available():
+        return None
+    device = gpu.device()
+    rows = tuple((one.label, _held(one, device), _resident(one, RECORDED[1])) for one in steps)
+    return Resident(device.name, capability.text(device.compute_capability), rows)
+
+
+@dataclass(frozen=True, repr=False)
+class Resident:
+    """Occupancy of steps on a GPU, or why there is none, and on an H200. Prints as a table."""
+
+    gpu: str
+    compute_capability: str
+    rows: tuple[tuple[str, Occupancy | str, Occupancy], ...]
+
+    def __repr__(self) -> str:
+        lines = [f"Blocks on an SM of the {self.gpu}, compute capability "
+                 f"{self.compute_capability}, beside those of the {RECORDED[0]}:"]  # fmt: skip
+        width = max([0, *(len(label) for label, _, _ in self.rows)])
+        for label, here, there in self.rows:
+            beside = f"{there.blocks}, {there.warps} of {there.max_warps} warps"
+            words = here if isinstance(here, str) else (
+                f"{here.blocks}, {here.warps} of {here.max_warps} warps, limited by {here.limit}"
+            )  # fmt: skip
+            lines.append(f"{label:{width}}  {words}; beside {beside}")
+        return "\n".join(lines)
+
+
+def _held(step: Any, device: gpu.Device) -> Occupancy | str:
+    """How many blocks an SM of the GPU holds, or why it is not known."""
+    if lacking := capability.lacking(step.compute_capability, step.dynamic_shared, device):
+        return f"it {lacking}"
+    found = device.compute_capability
+    if (name := capability.text(found)) not in SMS:
+        return f"the limits of compute capability {name} are not known here"
+    return replace(_resident(step, found, gpu.arch()), gpu=device.name, sms=device.multiprocessors)
+
+
+def _resident(step: Any, of: tuple[int, int], arch: str = "sm_90") -> Occupancy:
+    used = step.kernel.resources(arch)
+    return occupancy_of(used, math.prod(step.block), of, step.dynamic_shared)
