@@ -163,7 +163,8 @@ class Slots:
             dtype = np.bool_ if kind == "pred" else UNSIGNED.get(size)
             if dtype is None:
                 raise Unsupported(f"a register of type .{kind}")
-            return self.slot((self.function.name, name), lambda *_: np.zeros((1, 1), dtype)), size
+            nothing = unwritten(dtype)
+            return self.slot((self.function.name, name), lambda *_: nothing), size
         if name in SPECIAL:
             return self.slot(("", name), SPECIAL[name]), 4
         if name in SPECIAL_64:
@@ -171,6 +172,15 @@ class Slots:
         if name in SPECIAL_PREDICATES:
             return self.slot(("", name), SPECIAL_PREDICATES[name]), 1
         raise Unsupported(f"register {name}")
+
+
+@functools.cache
+def unwritten(dtype) -> np.ndarray:
+    """What every register of a type holds before anything is written: registers are replaced, not
+    written to, so that one array does for all."""
+    nothing = np.zeros((1, 1), dtype)
+    nothing.flags.writeable = False
+    return nothing
 
 
 def literal(operand: Immediate, dtype: np.dtype) -> np.ndarray:
