@@ -1,8 +1,14 @@
-"""The exercises of the chapters: every starter misses its goal and every solution reaches it."""
+"""The exercises of the chapters: every starter misses its goal and every solution reaches it.
+
+What a starter comes to is read from the output of its cell, which nbval compares with that of a new
+run; solutions are no cells, and run here.
+"""
 
 from __future__ import annotations
 
 import ast
+import builtins
+import html
 import re
 import sys
 from dataclasses import dataclass
@@ -12,7 +18,7 @@ import nbformat
 import pytest
 from portable import BOOK, CHAPTERS, DETAILS
 
-from kernels.ladder.attempt import Attempt
+from kernels.ladder.attempt import Attempt, Row
 
 STEPS = [path for path in CHAPTERS if path.name >= "02"]
 FEWEST = 2
@@ -22,7 +28,7 @@ each = pytest.mark.parametrize("path", STEPS, ids=lambda path: path.stem)
 @dataclass(frozen=True)
 class Exercise:
     title: str
-    starter: str
+    starter: Any  # the cell
     solution: str
 
 
@@ -42,7 +48,7 @@ def exercises(notebook: Any) -> list[Exercise]:
         folded = DETAILS.match(after.source)
         blocks = re.findall(r"^```python\n(.*?)^```$", folded[0] if folded else "", re.M | re.S)
         assert len(blocks) == 1, f"{heads[-1]}: a solution begins the next cell, with one program"
-        found.append(Exercise(heads[-1], cell.source, blocks[0].rstrip("\n")))
+        found.append(Exercise(heads[-1], cell, blocks[0].rstrip("\n")))
     return found
 
 
@@ -52,6 +58,25 @@ def last_value(source: str, names: dict[str, Any]) -> Any:
     assert isinstance(last, ast.Expr), source
     exec(compile(ast.Module(body, []), "<exercise>", "exec"), names)
     return eval(compile(ast.Expression(last.value), "<exercise>", "eval"), names)
+
+
+def table(cell: Any) -> list[list[str]]:
+    """The rows of the Attempt that a cell shows: verdict, what, goal and what was found."""
+    assert not [tag for tag in cell.metadata.tags if tag.startswith("nbval")], cell.source
+    assert len(cell.outputs) == 1, cell.source
+    shown = cell.outputs[0].data["text/html"]
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.S) for row in shown.split("<tr>")[2:]]
+    return [[html.unescape(text) for text in row] for row in rows]
+
+
+def borrowed(source: str) -> set[str]:
+    """The names that a cell uses and does not define."""
+    nodes = list(ast.walk(ast.parse(source)))
+    named = [node for node in nodes if isinstance(node, ast.Name)]
+    own = {node.id for node in named if isinstance(node.ctx, ast.Store)}
+    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    return {node.id for node in named} - own - set(dir(builtins))
 
 
 @each
@@ -66,14 +91,37 @@ def test_starters_miss_and_solutions_reach_the_goal(path, monkeypatch):
     for cell in [cell for cell in notebook.cells if cell.cell_type == "code"][:2]:
         exec(compile(cell.source, path.name, "exec"), names)
     for one in found:
-        starter, solution = (last_value(s, dict(names)) for s in (one.starter, one.solution))
-        assert isinstance(starter, Attempt) and isinstance(solution, Attempt), one.title
-        assert not starter, f"{one.title}: the starter has nothing left to do\n{starter!r}"
-        assert starter.rows[0].passed, f"{one.title}: the starter does not compile\n{starter!r}"
+        starter = table(one.starter)
+        assert starter[0][:2] == ["✓ passed", "compiles"], f"{one.title}: the starter: {starter}"
+        verdicts = {verdict for verdict, *_ in starter}
+        assert "✗ failed" in verdicts, f"{one.title}: the starter has nothing left to do\n{starter}"
+        assert borrowed(one.starter.source) <= names.keys(), one.title
+        solution = last_value(one.solution, dict(names))
+        assert isinstance(solution, Attempt), one.title
         assert solution, f"{one.title}: the solution fails\n{solution!r}"
-        demands = [[(row.what, row.goal) for row in tried.rows] for tried in (starter, solution)]
-        assert demands[0] == demands[1], f"{one.title}: the solution has another goal"
+        demands = [(what, goal) for _, what, goal, _ in starter]
+        assert demands == [(row.what, row.goal) for row in solution.rows], (
+            f"{one.title}: the solution has another goal"
+        )
         assert max(map(len, one.solution.split("\n"))) <= 80, one.title
+
+
+def test_the_table_of_a_cell_is_read():
+    rows = (Row("compiles", True, "", ""), Row("wavefronts", False, "at most 1", "a < b\nmore"))
+    shown = nbformat.v4.new_output("execute_result", {"text/html": Attempt("7", rows)._repr_html_()})
+    cell = nbformat.v4.new_code_cell(metadata={"tags": ["starter"]}, outputs=[shown])
+    assert table(cell) == [
+        ["✓ passed", "compiles", "", ""],
+        ["✗ failed", "wavefronts", "at most 1", "a < b\nmore"],
+    ]
+    cell.metadata.tags.append("nbval-ignore-output")
+    with pytest.raises(AssertionError):
+        table(cell)
+
+
+def test_names_that_a_cell_borrows():
+    cell = "mine = step.edit(size)\ndef f(x):\n    return x + len(y)\n[n for n in f(mine)]"
+    assert borrowed(cell) == {"step", "size", "y"}
 
 
 HEAD = "### Exercise 1. Name\n\nWhat?"
@@ -88,9 +136,8 @@ def notebook_of(head: str, tags: list[str], after: str) -> Any:
 
 
 def test_an_exercise_is_taken_out():
-    assert exercises(notebook_of(HEAD, ["starter"], SOLUTION + "\n\nMore.")) == [
-        Exercise("Exercise 1. Name", "a", "b")
-    ]
+    notebook = notebook_of(HEAD, ["starter"], SOLUTION + "\n\nMore.")
+    assert exercises(notebook) == [Exercise("Exercise 1. Name", notebook.cells[1], "b")]
     assert exercises(notebook_of(HEAD, [], SOLUTION)) == []
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 LEAST_NORMAL = np.finfo(np.float32).tiny
 _LOW_28 = np.uint64((1 << 28) - 1)
-_LOW_29 = np.uint64((1 << 29) - 1)
 
 
 NAN = np.uint32(0x7FFFFFFF).view(np.float32)  # of every float32 operation without a number to give
@@ -44,10 +43,11 @@ def payload(result, *operands):
 def fma32(a, b, c):
     """a * b + c in float32, rounded once.
 
-    The product of two float32 is exact in float64. Their sum with c is rounded to 53 bits and
+    The product of two float32 is exact in float64. Its sum with c is rounded to 53 bits and
     then to 24, and this second rounding goes wrong only when the first one landed on the middle
     between two values that float32 can represent. Its low 28 bits are zero, also if they are
-    subnormal, so only where they are is looked at again.
+    subnormal, and it is no float32 itself, as the many sums of zeros are: only there, and at a
+    NaN, is looked again.
     """
     a, b = a.astype(np.float64), b.astype(np.float64)  # faster than ufuncs of mixed types
     return add_to_product(multiplied(a, b), c)
@@ -63,22 +63,24 @@ def add_to_product(product, c):
     s = c.astype(np.float64)
     s = np.add(s, product, out=s if s.shape == product.shape else None)
     result = s.astype(np.float32)
-    suspect = s.view(np.uint64)
-    suspect &= _LOW_28
-    if suspect.size and not suspect.min():
-        return rounded_once(one_nan(result), product, c)
-    return result  # every NaN is among the suspects
-
-
-def rounded_once(result, product, c):
-    """product + c as float32, from what two roundings make of it."""
-    product, c = np.broadcast_arrays(product, c.astype(np.float64))
-    s = product + c
-    middle = s.view(np.uint64) & _LOW_29 == 1 << 28
-    where = np.nonzero(middle | (np.abs(s) < LEAST_NORMAL) & (s != 0))
-    s = s[where]
-    result[where] = to_odd(s, error_of_sum(product[where], c[where], s)).astype(np.float32)
+    low = s.view(np.uint64)
+    low &= _LOW_28
+    if low.size and not low.min():
+        round_once(result, low, product, c)
     return result
+
+
+def round_once(result, low, product, c) -> None:
+    """Put right what two roundings of product + c made wrong in `result`; `low` has the low 28 bits
+    of the first, to float64."""
+    s = product + c
+    wrong = (low == 0) & (result != s)  # every NaN is among them, too
+    if not wrong.any():
+        return
+    where = np.nonzero(wrong)
+    product, c = (np.broadcast_to(x, s.shape)[where].astype(np.float64) for x in (product, c))
+    s = s[where]
+    result[where] = one_nan(to_odd(s, error_of_sum(product, c, s)).astype(np.float32))
 
 
 def fma32_each(terms, shape):
@@ -95,11 +97,12 @@ def fma32_each(terms, shape):
         row[...] = c
         row += np.multiply(a, b, out=product)
     results = s.astype(np.float32)
-    suspect = s.view(np.uint64)
-    suspect &= _LOW_28
-    if not suspect.min():
-        for n in np.nonzero(suspect.min(axis=(1, 2)) == 0)[0]:
-            results[n] = fma32(*terms[n])
+    low = s.view(np.uint64)
+    low &= _LOW_28
+    if not low.min():
+        for n in np.nonzero(low.min(axis=(1, 2)) == 0)[0]:
+            a, b, c = terms[n]
+            round_once(results[n], low[n], a * b, c)
     return results
 
 

@@ -128,6 +128,21 @@ TABLE: dict[str, Row] = {
 LONGEST = max(key.count(".") for key in TABLE)  # modifiers of a key
 
 
+def known(function):
+    """A function of an instruction, which keeps the answer: many ask the same of each."""
+    key = function.__name__
+
+    @functools.wraps(function)
+    def ask(i: Instruction):
+        answers = vars(i)
+        if key not in answers:
+            answers[key] = function(i)
+        return answers[key]
+
+    return ask
+
+
+@known
 def lookup(i: Instruction) -> Row:
     """The row of an instruction; `UNKNOWN` if it has none."""
     return TABLE.get(name(i), UNKNOWN)
@@ -144,17 +159,19 @@ def _find(opcode: str, modifiers: tuple[str, ...]) -> str:
     return next((key for key in keys if key in TABLE), "")
 
 
-def written(i: Instruction) -> list[str]:
+@known
+def written(i: Instruction) -> tuple[str, ...]:
     """The registers that the instruction writes, by name; those of an address are read."""
     row, names = lookup(i), []
     if row.ends != "call" or isinstance(i.operands[0], Vector):  # else: the function's name
         for operand in i.operands[: row.writes]:
             if not isinstance(operand, Address):
                 names += registers_in(operand)
-    return [*names, CARRY] if "cc" in i.modifiers else names
+    return (*names, CARRY) if "cc" in i.modifiers else tuple(names)
 
 
-def read(i: Instruction) -> list[str]:
+@known
+def read(i: Instruction) -> tuple[str, ...]:
     """The registers that the instruction reads, its guard first; without the `!` of a negated
     predicate. Addresses, and what is added to in place by wgmma, count."""
     row = lookup(i)
@@ -164,7 +181,7 @@ def read(i: Instruction) -> list[str]:
         call = row.ends == "call" and not isinstance(operand, Vector)
         if n >= row.writes or isinstance(operand, Address) or in_place or call:
             names += registers_in(operand)
-    return [*names, CARRY] if i.opcode in CARRIED else names
+    return (*names, CARRY) if i.opcode in CARRIED else tuple(names)
 
 
 def registers_in(operand) -> list[str]:

@@ -9,29 +9,32 @@ from .syntax import Position
 
 _TOKEN = re.compile(
     r"""
-    (?P<skip>  \s+ | //[^\n]* | /\*.*?\*/ )
-  | (?P<string> "[^"]*" )
-  | (?P<number> 0[fF][0-9a-fA-F]{8} | 0[dD][0-9a-fA-F]{16} | 0[xX][0-9a-fA-F]+U? | 0[bB][01]+U?
-              | \d+\.\d*(?:[eE][-+]?\d+)? | \d+U? )
-  | (?P<reg> \.reg(?=\.) )
-  | (?P<word>  [.%$A-Za-z_] (?: [\w$.%] | :: )* )
-  | (?P<punctuation> [-+!{}()\[\],;:|<>=@] )
-  | (?P<unknown> . )
+    \n | //[^\n]* | /\*.*?\*/
+  | "[^"]*"
+  | 0[fF][0-9a-fA-F]{8} | 0[dD][0-9a-fA-F]{16} | 0[xX][0-9a-fA-F]+U? | 0[bB][01]+U?
+  | \d+\.\d*(?:[eE][-+]?\d+)? | \d+U?
+  | \.reg(?=\.)
+  | [.%$A-Za-z_] (?: [\w$.%] | :: )*
+  | \S
 """,
     re.VERBOSE | re.DOTALL,
 )
 
 
-def tokenize(text: str) -> list[tuple[str, int]]:
-    """(token, line) pairs. What is no token of PTX is one of a single character, for the parser
-    to stumble over where it stands."""
-    tokens, line = [], 1
-    for match in _TOKEN.finditer(text):
-        token = match.group()
-        if match.lastgroup != "skip":
-            tokens.append((token, line))
-        line += token.count("\n")
-    return tokens
+def tokenize(text: str) -> tuple[list[str], list[int]]:
+    """The tokens and the line of each. What is no token of PTX is one of a single character, for
+    the parser to stumble over where it stands."""
+    tokens, lines, line = [], [], 1
+    for token in _TOKEN.findall(text):
+        if token == "\n":
+            line += 1
+            continue
+        if not token.startswith(("//", "/*")):
+            tokens.append(token)
+            lines.append(line)
+        if token[0] in '"/':
+            line += token.count("\n")
+    return tokens, lines
 
 
 def integer(token: str) -> int:
@@ -44,17 +47,19 @@ class Cursor:
     """Where the parser is: `at` counts tokens, `position` is the CUDA line of the last .loc."""
 
     def __init__(self, text: str):
-        self.tokens = tokenize(text)
+        self.tokens, self.lines = tokenize(text)
         self.at = 0
         self.position: Position | None = None
 
     def peek(self, ahead: int = 0) -> str:
-        index = self.at + ahead
-        return self.tokens[index][0] if index < len(self.tokens) else ""
+        try:
+            return self.tokens[self.at + ahead]
+        except IndexError:  # the end
+            return ""
 
     @property
     def line(self) -> int:
-        return self.tokens[min(self.at, len(self.tokens) - 1)][1] if self.tokens else 1
+        return self.lines[min(self.at, len(self.lines) - 1)] if self.lines else 1
 
     def next(self) -> str:
         token = self.peek()

@@ -40,6 +40,7 @@ class Slots:
         self.addresses = addresses  # names of symbols that every function can take
         self.own = {v.name for v in function.variables if v.space in ("local", "param")}
         self.own |= {p.name for p in (*function.params, *function.results)}
+        self.found: dict[str, tuple[int, int]] = {}  # what `register` has answered
 
     def of(self, function: Function) -> Slots:
         return Slots(function, self.addresses, self.table)
@@ -157,13 +158,19 @@ class Slots:
 
     def register(self, name: str) -> tuple[int, int]:
         """(slot, bytes) of a declared or special register."""
+        if name not in self.found:
+            self.found[name] = self._register(name)
+        return self.found[name]
+
+    def _register(self, name: str) -> tuple[int, int]:
         if name in self.function.registers:
             kind = self.function.registers[name]
             size = TYPE_BYTES[kind]
             dtype = np.bool_ if kind == "pred" else UNSIGNED.get(size)
             if dtype is None:
                 raise Unsupported(f"a register of type .{kind}")
-            return self.slot((self.function.name, name), lambda *_: np.zeros((1, 1), dtype)), size
+            nothing = unwritten(dtype)
+            return self.slot((self.function.name, name), lambda *_: nothing), size
         if name in SPECIAL:
             return self.slot(("", name), SPECIAL[name]), 4
         if name in SPECIAL_64:
@@ -171,6 +178,15 @@ class Slots:
         if name in SPECIAL_PREDICATES:
             return self.slot(("", name), SPECIAL_PREDICATES[name]), 1
         raise Unsupported(f"register {name}")
+
+
+@functools.cache
+def unwritten(dtype) -> np.ndarray:
+    """What every register of a type holds before anything is written: registers are replaced, not
+    written to, so that one array does for all."""
+    nothing = np.zeros((1, 1), dtype)
+    nothing.flags.writeable = False
+    return nothing
 
 
 def literal(operand: Immediate, dtype: np.dtype) -> np.ndarray:

@@ -87,7 +87,9 @@ class State:
 
     def full(self, mask) -> np.ndarray:
         """The mask as an array (B, T)."""
-        return np.ones(self.shape, bool) if mask is None else np.broadcast_to(mask, self.shape)
+        if mask is None:
+            return np.ones(self.shape, bool)
+        return mask if mask.shape == self.shape else np.broadcast_to(mask, self.shape)
 
     def go(self, pc: int, mask) -> None:
         """Let the threads of the mask, which run, continue at pc."""

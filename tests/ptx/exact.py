@@ -73,16 +73,21 @@ def value(bits: int, fmt: Format) -> Fraction:
     if exponent:
         fraction += 1 << fmt.fraction
     scale = max(exponent, 1) - bias - fmt.fraction
-    exact = Fraction(fraction) * (Fraction(2) ** scale)
-    return -exact if sign_of(bits, fmt) else exact
+    return times_power(Fraction(-fraction if sign_of(bits, fmt) else fraction), scale)
+
+
+def times_power(x: Fraction, power: int) -> Fraction:
+    """x * 2**power, by shifts: much faster than a power of a Fraction."""
+    if power >= 0:
+        return Fraction(x.numerator << power, x.denominator)
+    return Fraction(x.numerator, x.denominator << -power)
 
 
 def round_integer(x: Fraction, mode: str) -> int:
     """Round to an integer: rn (ties to even), rz, rm (down) or rp (up)."""
-    down = x.numerator // x.denominator
-    rest = x - down
+    down, rest = divmod(x.numerator, x.denominator)
     if mode == "rn":
-        up = rest > Fraction(1, 2) or (rest == Fraction(1, 2) and down % 2 == 1)
+        up = 2 * rest > x.denominator or (2 * rest == x.denominator and down % 2 == 1)
     else:
         up = rest > 0 and (mode == "rp" or (mode == "rz" and x < 0))
     return down + 1 if up else down
@@ -94,11 +99,12 @@ def encode(x: Fraction, fmt: Format, mode: str = "rn", zero_sign: int = 0) -> in
         return zero_sign << (fmt.width - 1)
     sign = int(x < 0)
     bias = (1 << (fmt.exponent - 1)) - 1
-    exponent = abs(x).numerator.bit_length() - abs(x).denominator.bit_length()
-    if abs(x) < Fraction(2) ** exponent:
+    over, under = abs(x.numerator), x.denominator
+    exponent = over.bit_length() - under.bit_length()
+    if over << max(-exponent, 0) < under << max(exponent, 0):
         exponent -= 1
     quantum = max(exponent, 1 - bias) - fmt.fraction
-    scaled = abs(round_integer(x / Fraction(2) ** quantum, mode))
+    scaled = abs(round_integer(times_power(x, -quantum), mode))
     # A carry out of the fraction moves into the exponent field by itself.
     bits = scaled + (max(exponent + bias - 1, 0) << fmt.fraction)
     if bits >= infinity(fmt):

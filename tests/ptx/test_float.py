@@ -79,11 +79,13 @@ def halfway_triples(count: int, subnormal: bool) -> list[tuple]:
     rng = random.Random(f"ties {subnormal}")
     found = []
     while len(found) < count:
-        s, delta = rng.randrange(30, 35), rng.choice([-3, -1, 1, 3])
         a = rng.getrandbits(23) | 1 << 23 | 1
-        b = delta * pow(a, -1, 1 << s) % (1 << s)
-        if b >= 1 << 24:
+        inverse = pow(a, -1, 1 << 34)
+        near = [(s, delta * inverse % (1 << s)) for s in range(30, 35) for delta in (-3, -1, 1, 3)]
+        near = [(s, b) for s, b in near if b < 1 << 24]
+        if not near:
             continue
+        s, b = rng.choice(near)
         # In a normal result half the last place is 2**s units and c has 24 bits above it.
         unit = -150 - s if subnormal else rng.randrange(-80, 40)
         bits = rng.randrange(20, 24) if subnormal else 24
