@@ -18,7 +18,7 @@ from sphinx.parsers import Parser
 from sphinx.writers.html5 import HTML5Translator
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from kernels.ladder.source import Source, lines_of_region, parse  # noqa: E402 (the path first)
+from kernels.ladder.source import Source, lines_of_region, parse
 
 LANGUAGE = "cuda"
 
@@ -42,12 +42,20 @@ class KernelParser(Parser):
         docname = self.env.docname
         file = parse(Path(document["source"]), inputstring)
         regions = [(name, *lines_of_region(inputstring, name)) for name in file.regions]
-        page = nodes.section(ids=[file.path.stem.replace("_", "-")])
+        page = nodes.section(ids=[nodes.make_id(f"kernel {file.path.stem}")])
         page += nodes.title("", file.path.name)
         page += introduction(file, docname)
         if regions:
             page += links([name for name, *_ in regions])
-        page += listing(inputstring, inputstring, regions=regions)
+        page += listing(
+            inputstring,
+            inputstring,
+            language=LANGUAGE,
+            linenos=True,
+            highlight_args={"linespans": "L"},
+            regions=regions,
+            classes=["kernels-source"],
+        )
         document += page
         # where MyST looks for what stands behind the # of a link
         self.env.metadata[docname]["myst_slugs"] = {
@@ -69,8 +77,8 @@ def introduction(file: Source, docname: str) -> nodes.paragraph:
     )
     idea = nodes.emphasis("", file.title)
     says = " tells what each part does and what it gains."
-    return nodes.paragraph("", "", nodes.Text(f"The kernel of step {number}: "), idea, nodes.Text(". "),
-                           link, nodes.Text(says))  # fmt: skip
+    begin = nodes.Text(f"The kernel of step {number}: ")
+    return nodes.paragraph("", "", begin, idea, nodes.Text(". "), link, nodes.Text(says))
 
 
 def links(names: list[str]) -> nodes.paragraph:
@@ -83,12 +91,12 @@ def links(names: list[str]) -> nodes.paragraph:
 
 
 def visit_listing(self: HTML5Translator, node: listing) -> None:
-    """The file in colour, with numbered lines; a region is an element around its lines."""
-    code = self.highlighter.highlight_block(
-        node.rawsource, LANGUAGE, location=node, linenos="inline", linespans="L"
-    )
-    for name, first, end in node["regions"]:  # counted from 0, and lines from 1
-        for line, tag in ((first + 1, f'<span id="{name}">'), (end + 1, "</span>")):
-            code = code.replace(f'<span id="L-{line}">', f'{tag}<span id="L-{line}">')
-    self.body.append(f'<div class="highlight-{LANGUAGE} kernels-source notranslate">{code}</div>\n')
-    raise nodes.SkipNode
+    """Each line is an element of its own, and a region one around its lines."""
+    try:
+        self.visit_literal_block(node)
+    except nodes.SkipNode:
+        for name, first, end in node["regions"]:  # counted from 0, and lines from 1
+            for line, tag in ((first + 1, f'<span id="{name}">'), (end + 1, "</span>")):
+                start = f'<span id="L-{line}">'
+                self.body[-1] = self.body[-1].replace(start, tag + start)
+        raise
