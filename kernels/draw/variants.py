@@ -194,7 +194,7 @@ def control(name: str, values: Iterable) -> Control:
 
 def _start(step: Any, one: Control) -> int:
     for number, option in enumerate(one.options):
-        if option.items() <= step.defines.items():
+        if step.define(**option) == step:
             return number
     raise ValueError(f"{step.label} is none of the choices of {one.name}: {', '.join(one.texts)}")
 
@@ -215,7 +215,7 @@ def _try(step: Any, shape: Sequence[int]) -> Tried:
             used, math.prod(step.block), COMPUTE_CAPABILITY, step.dynamic_shared
         )
     except ValueError as error:  # CompileError too
-        return Tried(None, (), f"{step.label} is refused: {_reason(step, str(error))}")
+        return Tried(None, (), _reason(step, str(error)))
     conflicts = sum(trace.counters[CONFLICTS.format(kind)] for kind in KINDS.values())
     record = results(GPU).find(step, SIZE)
     spilled = f", {used.spill_stores} bytes spilled" if used.spill_stores else ""
@@ -232,12 +232,12 @@ def _try(step: Any, shape: Sequence[int]) -> Tried:
 
 
 def _reason(step: Any, error: str) -> str:
-    """The static_assert that failed, as the source has it; else the error's own words."""
-    found = re.search(r":(\d+): error: static assertion failed", error)
-    if not found:
-        return error
-    lines = step.source.splitlines()[int(found[1]) - 1 :]
-    return " ".join(line.strip() for line in lines).partition(";")[0]
+    """Why a variant is refused: the static_assert that failed, as the source has it, or the error's
+    own words."""
+    if found := re.search(r":(\d+): error: static assertion failed", error):
+        lines = step.source.splitlines()[int(found[1]) - 1 :]
+        error = " ".join(line.strip() for line in lines).partition(";")[0]
+    return error if error.startswith(step.label) else f"{step.label} is refused: {error}"
 
 
 def _accesses(tried: Sequence[Tried], pairs: Sequence[tuple[str, str]], warp: int):
