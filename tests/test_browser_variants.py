@@ -152,7 +152,7 @@ def test_two_of_the_same_are_apart_and_leave_no_globals(chromium, tmp_path):  # 
     assert chromium.evaluate(sizes) == ["0", "3"]
     labels = "[...document.querySelectorAll('output')].map(e => e.textContent).filter(t => t)"
     first, second = chromium.evaluate(labels)
-    assert first != second and first.startswith("128-bit")
+    assert first != second and first.startswith("128-bit load, first lane at tile_b")
 
 
 def test_inserted_as_notebooks_do(chromium, tmp_path):  # noqa: F811

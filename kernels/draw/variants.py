@@ -66,8 +66,9 @@ class Tried(NamedTuple):
 class Variants:
     """Pictures and numbers of a step's variants; notebooks show it as HTML.
 
-    `pictures` has for each variant, the last control's options first, and each access the number
-    of a frame of the stepper, or -1; `verdicts` says of each frame what the access costs.
+    `tried` and `pictures` are in the order of itertools.product of the controls' options. For each
+    of the accesses a variant has the number of a frame of the stepper, or -1; `verdicts` says of
+    each frame what the access costs.
     """
 
     label: str
@@ -111,7 +112,7 @@ class Variants:
         )
         return (
             '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
-            f'<div data-variants="{key}"><table style="font-size:.9em">{body}</table>'
+            f'<div data-variants="{key}"><table style="margin:0;font-size:.9em">{body}</table>'
             f"{self.stepper._repr_html_()}</div>"
             f"<figcaption>{html.escape(self.caption)}</figcaption>"
             f'<script>({_script()})("{key}",{arguments})</script></figure>'
@@ -154,7 +155,7 @@ def variants(
     draw, say = (of_banks, wavefronts) if space == "shared" else (of_sectors, sectors)
     frames, verdicts = draw(found), [say(access) for access in found]
     labels = [
-        f"{8 * a.width}-bit {a.kind} from {lanes.element(a, int(a.active.argmax()))} on: {words}"
+        f"{8 * a.width}-bit {a.kind}, first lane at {_first_element(a)}: {words}"
         for a, words in zip(found, verdicts)
     ]
     what = "bank in which wavefront" if space == "shared" else "sector of which cache line"
@@ -257,6 +258,10 @@ def _accesses(tried: Sequence[Tried], pairs: Sequence[tuple[str, str]], warp: in
 def _first(trace: Trace, kind: str, array: str, warp: int):
     of = (a for a in trace.accesses if (a.kind, a.array, a.warp) == (kind, array, warp))
     return next(of, None)
+
+
+def _first_element(access) -> str:
+    return lanes.element(access, int(access.active.argmax()))
 
 
 def _distinct(frames, labels, verdicts, numbers):
