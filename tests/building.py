@@ -22,7 +22,9 @@ def build_book(source: Path, output: Path) -> subprocess.CompletedProcess:
 
     config = yaml.safe_load((source / "_config.yml").read_text(encoding="utf-8"))
     config["execute"]["execute_notebooks"] = "off"
-    config["sphinx"]["local_extensions"] = {"publishing": str(ROOT / "tools")}
+    config["sphinx"]["local_extensions"] = dict.fromkeys(
+        ("publishing", "sources"), str(ROOT / "tools")
+    )
     path = output / "config.yml"
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
     command = [

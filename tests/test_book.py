@@ -46,7 +46,7 @@ def read(path: Path) -> Page:
 
 
 def all_pages(pages: Path) -> list[Path]:
-    return sorted(pages.glob("book/*.html"))
+    return sorted([*pages.glob("book/*.html"), *pages.glob("kernels/cuda/*.html")])
 
 
 def test_every_chapter_is_a_page_in_the_table_of_contents(pages):
@@ -125,7 +125,8 @@ def test_every_picture_has_alt_text(pages):
 @pytest.mark.parametrize(
     "text, complaint",
     [
-        ("sound", None),
+        ("[sound](../kernels/cuda/01_first.cu#store)", None),
+        ("[a region](../kernels/cuda/01_first.cu#no_such_region)", "no_such_region"),
         ("[a link](no_such_page.md)", "no_such_page"),
         ("[a source](references.md#nobody1900)", "nobody1900"),
         ("{ref}`no-such-label`", "no-such-label"),
@@ -142,6 +143,8 @@ def test_a_warning_fails_the_build(tmp_path, text, complaint):
     for name in re.findall(r"file: book/(\w+)", (ROOT / "_toc.yml").read_text()):
         if not (source / "book" / f"{name}.md").exists():
             (source / "book" / f"{name}.md").write_text(f"# {name}\n")
+    (source / "kernels" / "cuda").mkdir(parents=True)
+    shutil.copy(ROOT / "kernels/cuda/02_naive.cu", source / "kernels" / "cuda" / "01_first.cu")
     (source / "book" / "index.md").write_text("# Title\n\n[Higham](references.md#higham2002)\n")
     (source / "book" / "01_first.md").write_text(f"# First\n\n{text}\n")
     build = build_book(source, tmp_path)

@@ -13,6 +13,8 @@ import nbformat
 import pytest
 from portable import BOOK, CHAPTERS, DETAILS, NOTEBOOKS, markdown
 
+from kernels.ladder import source
+
 # The index lists the chapters, for which only MyST has a word.
 PAGES = [path for path in sorted(BOOK.glob("*.md")) if path.name != "index.md"]
 MYST = (
@@ -101,6 +103,8 @@ def faults_of(link: str) -> str | None:
     if parts.scheme or parts.netloc:
         return "neither an address nor a file"
     target = BOOK / unquote(parts.path)
+    if target.parent == BOOK / "../kernels/cuda":
+        return fault_of_kernel(target, parts.fragment)
     if target.suffix not in (".ipynb", ".md") or target not in [*NOTEBOOKS, *BOOK.glob("*.md")]:
         return "no such notebook or page"
     if not parts.fragment:
@@ -110,6 +114,14 @@ def faults_of(link: str) -> str | None:
     # JupyterLab keeps capitals, so that a heading which is linked to has none.
     found = [head for head in headings(target) if anchor(head) == parts.fragment]
     return None if found and found == [found[0].lower()] else "no such place, or not only one"
+
+
+def fault_of_kernel(path: Path, region: str) -> str | None:
+    """Why a link to a kernel, or a region of it, leads nowhere."""
+    if path.suffix != ".cu" or not path.is_file():
+        return "no such kernel"
+    known = source.regions(path.name, path.read_text(encoding="utf-8"))
+    return None if not region or region in known else "no such region"
 
 
 @each_text
@@ -193,6 +205,10 @@ def test_a_chapter_is_short(path):
         ("references.md#williams2009", True),
         ("03_coalesced.ipynb", True),
         ("https://arxiv.org/abs/1804.06826", True),
+        ("../kernels/cuda/06_bank_conflicts.cu", True),
+        ("../kernels/cuda/06_bank_conflicts.cu#tiles", True),
+        ("../kernels/cuda/06_bank_conflicts.cu#no_such_region", False),
+        ("../kernels/cuda/06_no_such_kernel.cu", False),
         ("references.md#nobody1900", False),
         ("references.md#papers-and-books", False),  # has capitals
         ("03_coalesced.ipynb#exercises", False),

@@ -56,7 +56,7 @@ def title(name: str) -> str:
 def table() -> str:
     """The ladder: a row for each step that was timed, with what its header says of it."""
     timings = kernels.results(GPU)
-    lines = ["| Chapter | Idea | Before | After |", "|:--|:--|--:|--:|"]
+    lines = ["| Chapter | Idea and [kernel](kernels.md) | Before | After |", "|:--|:--|--:|--:|"]
     before = "–"
     for step in kernels.steps():
         record = timings.find(step, SIZE)
@@ -64,7 +64,7 @@ def table() -> str:
             continue
         after = three_digits(record.tflops)
         name = f"[{step.id[:2]} {title(step.id)}]({step.id}.ipynb)"
-        idea = step.title.partition(": ")[2]
+        idea = f"[{step.title.partition(': ')[2]}](../kernels/cuda/{step.path.name})"
         lines.append(f"| {name} | {idea} | {before} | {after} |")
         before = after
     return "\n".join(lines) + "\n"

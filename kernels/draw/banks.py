@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .. import analysis
@@ -67,6 +69,23 @@ def banks(
     return stepper(frames, labels, alt, f"{words}.", f"{kind}s of {array}")
 
 
+def frames(accesses: Sequence) -> list[str]:
+    """A drawing of each access, as high as it needs, all of like elements, for a Stepper."""
+    served = [_served(access) for access in accesses]
+    rows = [max(wavefront for wavefront, _ in one) + 1 for one in served]
+    conflicts = any(_count(access) > _ideal(access) for access in accesses)
+    return [
+        _draw(access, one, height, conflicts, max(rows))
+        for access, one, height in zip(accesses, served, rows)
+    ]
+
+
+def verdict(access) -> str:
+    """How many wavefronts an access takes."""
+    conflicts = int(analysis.bank_conflicts(*_lanes(access)))
+    return _verdict(access) + (f"; bank conflicts: {conflicts}" if conflicts else "")
+
+
 def _served(access) -> dict[tuple[int, int], list[int]]:
     """(wavefront, first word) -> the lanes that it serves there."""
     wavefront = analysis.wavefront_of(*_lanes(access))
@@ -101,20 +120,21 @@ def _first(access) -> str:
     return lanes.element(access, int(np.flatnonzero(access.active)[0]))
 
 
-def _draw(access, served, rows: int, conflicts: bool) -> str:
-    """One frame, with room for `rows` wavefronts; whether any frame has conflicts."""
+def _draw(access, served, rows: int, conflicts: bool, labels: int = 0) -> str:
+    """One frame, with room for `rows` wavefronts; whether any frame has conflicts, and how many
+    labels the highest has."""
     ideal, wide = _ideal(access), lanes.words(access)
     used = {wavefront for wavefront, _ in served}
     right = LEFT + CELL * BANKS
     heads = [svg.text(LEFT + CELL * n + (CELL - 1) / 2, TOP - 8, n) for n in range(BANKS)]
-    labels = [
+    names = [
         svg.text(
             LEFT - 8,
             TOP + CELL * n + CELL - 5,
             f"wavefront {n}" if n in used else "",
             text_anchor="end",
         )
-        for n in range(rows)
+        for n in range(max(rows, labels))
     ]
     marks = [
         lanes.Mark(
@@ -136,7 +156,7 @@ def _draw(access, served, rows: int, conflicts: bool) -> str:
         bottom + 34,
         svg.text((LEFT + right) / 2, TOP - 30, "bank", text_anchor="middle"),
         svg.tag("g", *heads, font_size=11, text_anchor="middle"),
-        *labels,
+        *names,
         lanes.squares(
             [(LEFT, TOP + CELL * n) for n in range(rows)], BANKS, **lanes.SQUARES, **FAINT
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,6 +112,24 @@ def _several(accesses, numbers, warp: int) -> Stepper:
     )
 
 
+def frames(accesses: Sequence) -> list[str]:
+    """A drawing of each access, as high as it needs, all of like elements, for a Stepper."""
+    touched = [_touched(access) for access in accesses]
+    most = max(len(one.lines) for one in touched)
+    return [
+        _draw(access, one, one.lines, _names([access], [one]), most=most)
+        for access, one in zip(accesses, touched)
+    ]
+
+
+def verdict(access) -> str:
+    """How many sectors and lines an access asks for."""
+    one = _touched(access)
+    return (
+        f"{lanes.count(len(one.sectors), 'sector')} of {lanes.count(len(one.lines), 'cache line')}"
+    )
+
+
 def _touched(access) -> _Touched:
     users: dict[int, list[int]] = {}
     for lane in np.flatnonzero(access.active):
@@ -135,8 +154,11 @@ def _names(found, touched) -> dict[int, str]:
     return {line: lanes.element(access, lane) for line, (_, access, lane) in first.items()}
 
 
-def _draw(access, touched: _Touched, rows, names, before: set[int] | None = None) -> str:
-    """One frame; rows: the lines to draw, None for an empty place at the end."""
+def _draw(
+    access, touched: _Touched, rows, names, before: set[int] | None = None, most: int = 0
+) -> str:
+    """One frame; rows: the lines to draw, None for an empty place at the end; most: how many rows
+    the highest frame has."""
     at = {line: TOP + CELL * n for n, line in enumerate(rows) if line is not None}
     wide = lanes.words(access)
 
@@ -147,6 +169,7 @@ def _draw(access, touched: _Touched, rows, names, before: set[int] | None = None
         svg.text(x(SECTOR * n) + 4 * CELL, TOP - 10, f"sector {n}", text_anchor="middle")
         for n in range(WORDS // SECTOR)
     ]
+    elements = [*rows, *[None] * (most - len(rows))]
     labels = [
         svg.text(
             LEFT - 8,
@@ -155,12 +178,12 @@ def _draw(access, touched: _Touched, rows, names, before: set[int] | None = None
             text_anchor="end",
             font_size=_size(names.values()),
         )
-        for n, line in enumerate(rows)
+        for n, line in enumerate(elements)
     ]
     corners = [(x(SECTOR * n), TOP + CELL * row) for row in range(len(rows)) for n in range(4)]
     now = set(touched.sectors)
     tints = []
-    for row, line in enumerate(rows):
+    for row, line in enumerate(elements):
         for n in range(4):
             sector = None if line is None else 4 * line + n
             look = {"stroke": NEW + ALPHA if sector in now else "none"}

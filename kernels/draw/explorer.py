@@ -1,41 +1,52 @@
-"""A live look at a step: choose M, N, K, tile sizes and an access, and it is traced again.
+"""A look at a step with controls: choose its tile sizes and an access, and see what it costs.
 
-ipywidgets 7.7 and 8 both do. Without a kernel, or ipywidgets, the stepper remains.
+Someone who works with a notebook may choose any values, M, N and K too, and the step is traced
+again; ipywidgets 7.7 and 8 both do. Without a kernel, or ipywidgets, what was traced beforehand can
+be chosen (`variants`), or, of one step, stepped through.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..ladder.step import step as find_step, steps
 from . import lanes
 from .banks import banks
 from .coalescing import coalescing
+from .variants import variants
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SHAPE = (128, 128, 64)
 LARGEST = 2048  # of M, N and K
+CAPTION = (
+    "The first such access of warp {warp} in variants of {step}, traced beforehand in a product of "
+    "{shape}. Run in a notebook, this cell takes any values and any step."
+)
 
 
 class Explorer:
-    """Shown as widgets where someone is at the controls, as a stepper everywhere else."""
+    """Shown as widgets where someone is at the controls, else as what was traced beforehand."""
 
-    def __init__(self, step, shape: Sequence[int], array: str, kind: str, warp: int):
+    def __init__(self, step, shape: Sequence[int], array: str, kind: str, warp: int, choices):
         self.step = step
         self.shape = tuple(shape)
         self.trace = step.trace(*self.shape)
-        self.stepper = picture(self.trace, array, kind, warp)
+        if choices:
+            words = CAPTION.format(warp=warp, step=step.id, shape=" × ".join(map(str, shape)))
+            self.still = variants(step, self.shape, array, kind, warp, choices, words)
+        else:
+            self.still = picture(self.trace, array, kind, warp)
         self.start = kind, array
         self.warp = warp
         self.widget = None
 
     def __repr__(self) -> str:
-        return f"<Explorer of {self.step.id}: {self.stepper.alt}>"
+        return f"<Explorer: {self.still!r}>"
 
     def _repr_html_(self) -> str:
-        return self.stepper._repr_html_()
+        return self.still._repr_html_()
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         bundle = {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -51,18 +62,26 @@ class Explorer:
 
 
 def explorer(
-    step, shape: Sequence[int] = SHAPE, array: str = "A", kind: str = "load", warp: int = 0
+    step,
+    shape: Sequence[int] = SHAPE,
+    array: str = "A",
+    kind: str = "load",
+    warp: int = 0,
+    choices: Mapping[str, Iterable] | None = None,
 ) -> Explorer:
     """Explore a step, or the step of that name: how its warps use memory.
 
     shape: M, N, K of the product that is traced; array, kind, warp: what is shown first. In a
     notebook that someone works with, controls choose another step, M, N and K, its defines,
-    another array, warp or access, and trace again; where notebooks are executed or read without
-    that, it shows the stepper of `coalescing` or `banks`. Raises ValueError for a shape that the
-    step cannot do, and for an array that it does not access so.
+    another array, warp or access, and trace again. Elsewhere, as on a page, they choose among the
+    variants that `choices` names, such as {"PAD": range(4), "BM BN BK": [16, 32]}, each traced
+    beforehand: a value is for all defines of its name, and a tuple has one for each. Without
+    choices it is the stepper of `coalescing` or `banks`. Raises ValueError for a shape that the
+    step cannot do, for an array that it does not access so, and where the step's own defines are
+    none of the choices.
     """
     step = find_step(step) if isinstance(step, (str, int)) else step
-    return Explorer(step, shape, array, kind, warp)
+    return Explorer(step, shape, array, kind, warp, choices)
 
 
 def picture(trace, array: str, kind: str, warp: int, index=None):

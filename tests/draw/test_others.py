@@ -203,9 +203,9 @@ def explored(monkeypatch):
 def test_explorer_is_a_stepper_where_nobody_is_at_the_controls(explored):
     assert explored._repr_mimebundle_() == {
         "text/plain": repr(explored),
-        "text/html": explored.stepper._repr_html_(),
+        "text/html": explored.still._repr_html_(),
     }
-    assert explored._repr_html_() == explored.stepper._repr_html_()
+    assert explored._repr_html_() == explored.still._repr_html_()
     assert "32 of the 40 loads of A" in repr(explored)
 
 
@@ -227,7 +227,7 @@ def test_explorer_has_widgets_in_a_notebook_that_is_worked_with(explored, monkey
     monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
     bundle = explored._repr_mimebundle_()
     assert bundle[WIDGET]["model_id"] == explored.widget.model_id
-    assert bundle["text/html"] == explored.stepper._repr_html_()
+    assert bundle["text/html"] == explored.still._repr_html_()
     assert explored._repr_mimebundle_() == bundle  # the same widget again
 
 
