@@ -108,7 +108,9 @@ def test_starters_miss_and_solutions_reach_the_goal(path, monkeypatch):
 
 def test_the_table_of_a_cell_is_read():
     rows = (Row("compiles", True, "", ""), Row("wavefronts", False, "at most 1", "a < b\nmore"))
-    shown = nbformat.v4.new_output("execute_result", {"text/html": Attempt("7", rows)._repr_html_()})
+    shown = nbformat.v4.new_output(
+        "execute_result", {"text/html": Attempt("7", rows)._repr_html_()}
+    )
     cell = nbformat.v4.new_code_cell(metadata={"tags": ["starter"]}, outputs=[shown])
     assert table(cell) == [
         ["✓ passed", "compiles", "", ""],
