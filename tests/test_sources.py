@@ -32,9 +32,10 @@ def test_a_page_shows_the_file_and_its_regions(pages, step):
     lines = len(step.source.splitlines())
     assert [code.count(LINE.format(n)) for n in range(lines + 2)] == [0, *[1] * lines, 0]
     for name in step.file.regions:
-        assert f'href="#{name}"' in page
+        place = f"{name}-{step.id[:2]}"  # of all pages together, too, there is one
+        assert f'href="#{place}"' in page
         first, end = lines_of_region(step.source, name)
-        _, _, rest = code.partition(f'<span id="{name}">{LINE.format(first + 1)}')
+        _, _, rest = code.partition(f'<span id="{place}">{LINE.format(first + 1)}')
         inside, _, _ = rest.partition(f"</span>{LINE.format(end + 1)}")
         assert text(inside).splitlines() == step.source.splitlines()[first:end]
 
@@ -64,10 +65,11 @@ def test_a_page_is_read_on_a_phone_too(chromium, pages, mode):  # noqa: F811
         assert not chromium.evaluate(CUT_OFF)
         assert not chromium.evaluate(CUT_LINES)
         assert not chromium.evaluate(FAINT)
-    chromium.evaluate("document.querySelector('article a[href=\"#store\"]').click()")
+    chromium.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+    chromium.evaluate("document.querySelector('article a[href=\"#store-12\"]').click()")
     seen = """(e => { const r = e.getBoundingClientRect();
         return [e.matches(":target"), r.top > 0 && r.bottom < innerHeight,
-                getComputedStyle(e).backgroundColor]; })(document.getElementById("store"))"""
+                getComputedStyle(e).backgroundColor]; })(document.getElementById("store-12"))"""
     target, inside, colour = chromium.evaluate(seen)
     assert target and inside and colour != "rgba(0, 0, 0, 0)"
     assert not chromium.evaluate(FAINT)

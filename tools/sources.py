@@ -2,8 +2,8 @@
 
 Sphinx takes `kernels/cuda/NN_name.cu`, which `_toc.yml` names, as it takes a page in Markdown. So a
 link to the file, `../kernels/cuda/NN_name.cu`, leads to the page in the built book and to the file
-everywhere else, and the search knows what it says. Every line has an id, `L-12`, and so has every
-region, its name: `../kernels/cuda/NN_name.cu#tiles` is a link to one.
+everywhere else, and the search knows what it says. `../kernels/cuda/NN_name.cu#tiles` leads to a
+region; its id on the page is `tiles-NN`, since all pages may be printed as one. A line's is `L-12`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 class listing(nodes.literal_block):  # Sphinx finds what visits a node by this name
-    """A file of source, with the lines of its regions: name, first, and the one after the last,
+    """A file of source, with the lines of its regions: id, first, and the one after the last,
     counted from 0."""
 
 
@@ -41,12 +41,13 @@ class KernelParser(Parser):
     def parse(self, inputstring: str, document: nodes.document) -> None:
         docname = self.env.docname
         file = parse(Path(document["source"]), inputstring)
-        regions = [(name, *lines_of_region(inputstring, name)) for name in file.regions]
+        ids = {name: f"{name}-{file.path.stem[:2]}" for name in file.regions}
+        regions = [(ids[name], *lines_of_region(inputstring, name)) for name in ids]
         page = nodes.section(ids=[nodes.make_id(f"kernel {file.path.stem}")])
         page += nodes.title("", file.path.name)
         page += introduction(file, docname)
-        if regions:
-            page += links([name for name, *_ in regions])
+        if ids:
+            page += links(ids)
         page += listing(
             inputstring,
             inputstring,
@@ -59,7 +60,7 @@ class KernelParser(Parser):
         document += page
         # where MyST looks for what stands behind the # of a link
         self.env.metadata[docname]["myst_slugs"] = {
-            name: (first, name, name) for name, first, _ in regions
+            name: (first, place, name) for name, (place, first, _) in zip(ids, regions)
         }
 
 
@@ -81,12 +82,12 @@ def introduction(file: Source, docname: str) -> nodes.paragraph:
     return nodes.paragraph("", "", begin, idea, nodes.Text(". "), link, nodes.Text(says))
 
 
-def links(names: list[str]) -> nodes.paragraph:
-    """To the regions."""
+def links(ids: dict[str, str]) -> nodes.paragraph:
+    """To the regions, by name."""
     parts: list[nodes.Node] = [nodes.Text("Its regions, which the chapter shows or changes: ")]
-    for number, name in enumerate(names):
+    for number, (name, place) in enumerate(ids.items()):
         parts.append(nodes.Text(", " if number else ""))
-        parts.append(nodes.reference("", "", nodes.literal("", name), refid=name, internal=True))
+        parts.append(nodes.reference("", "", nodes.literal("", name), refid=place, internal=True))
     return nodes.paragraph("", "", *parts, nodes.Text("."))
 
 
@@ -95,8 +96,8 @@ def visit_listing(self: HTML5Translator, node: listing) -> None:
     try:
         self.visit_literal_block(node)
     except nodes.SkipNode:
-        for name, first, end in node["regions"]:  # counted from 0, and lines from 1
-            for line, tag in ((first + 1, f'<span id="{name}">'), (end + 1, "</span>")):
+        for place, first, end in node["regions"]:  # counted from 0, and lines from 1
+            for line, tag in ((first + 1, f'<span id="{place}">'), (end + 1, "</span>")):
                 start = f'<span id="L-{line}">'
                 self.body[-1] = self.body[-1].replace(start, tag + start)
         raise
