@@ -283,14 +283,24 @@ MUTATIONS = {
         ("float2 though C starts anywhere", " && (size_t)C % 8 == 0", "", WRONG),
         (
             "sums read before they are there",
-            "    __syncthreads();\n    for (int n = thread; any",
-            "    for (int n = thread; any",
+            """    __syncthreads();
+    for (int n = thread; any && n < BM * BN; n += THREADS)
+        if (tile[n] - tile[n] != 0 && !marked(BM + n % BN))
+            atomicOr(&unsafe[n / BN / 32], 1u << n / BN % 32);
+    __syncthreads();
+""",
+            "",
             RACE,
         ),
     ],
     "20_tensor_cores BM=64 BN=64 WM=32 WN=32 FOLD=32": [
         ("a total forgotten", "x[1] + total.y", "x[1]", WRONG),
-        ("sums added to totals twice", "FLOAT4(sum[i][j]) = {};", "", WRONG),
+        (
+            "sums added to totals twice",
+            "if (!last)\n                    FLOAT4(sum",
+            "if (0) FLOAT4(sum",
+            WRONG,
+        ),
     ],
     "21_warpgroups STAGES=2": [
         (
