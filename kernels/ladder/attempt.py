@@ -204,7 +204,7 @@ def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, A
         step.label,
         lambda: step.kernel,
         {"right": right, "clean": clean},
-        lambda: step.trace(*small()),
+        lambda: step.trace(*small(), keep=()),
         goals,
         step.dynamic_shared,
     )
@@ -251,7 +251,7 @@ def attempt_kernel(
         name,
         kernel,
         {"right": right, "clean": clean},
-        lambda: kernel().trace(grid, block, own()),
+        lambda: kernel().trace(grid, block, own(), keep=()),
         goals,
     )
 

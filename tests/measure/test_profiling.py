@@ -83,7 +83,7 @@ def test_computed_equals_measured(path, label):
     name, _, launch = label.partition(":")
     one, measured = kernels.step(name), dict(RECORDED[path]["steps"][label])
     launch = launch or "sgemm"
-    trace = one.trace(*3 * [RECORDED[path]["size"]], launch=launch)
+    trace = one.trace(*3 * [RECORDED[path]["size"]], keep=(), launch=launch)
     computed = trace.counters
     kernel = one.kernels[launch]
     resources, copies = kernel.resources("sm_90"), "cp.async" in kernel.ptx
