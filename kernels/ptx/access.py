@@ -130,7 +130,9 @@ def reach(
                 raise clusters.left(i, state, space.owner[b, t], state.describe_thread(b, t))
             whose = clusters.whose(state, space, wrong)
             raise space.fault(address, wrong, width, align, i, state.describe_thread, whose)
-        wrong = state.full(np.False_ if wrong is None else wrong) | (False if gone is None else gone)
+        wrong = state.full(np.False_ if wrong is None else wrong) | (
+            False if gone is None else gone
+        )
         state.sink(
             Fault(
                 i,
