@@ -157,6 +157,11 @@ PAST_THE_EDGE = """
 SHUT = "document.querySelectorAll('article details:not([open], .hide)').length"
 PAPER = 688  # pixels: the width of A4 without its margins
 WIDTHS = (1440, 768, 390)
+# Steppers without controls, or with those of another.
+BARE_STEPPERS = """
+[...document.querySelectorAll("[data-stepper]")]
+    .filter(e => e.querySelectorAll("input").length !== 1).map(e => e.dataset.stepper)
+"""
 BAD_FORMULAS = "document.querySelectorAll('mjx-merror, mjx-mtext[style*=red]').length"
 
 
@@ -199,6 +204,7 @@ def test_page(chromium, pages: Path, name: str):
     assert not chromium.evaluate(FAINT)
     assert not chromium.evaluate(ODD_CAPTIONS)
     assert not chromium.evaluate(UNREACHABLE)
+    assert not chromium.evaluate(BARE_STEPPERS)
     for width in WIDTHS:
         chromium.resize(width)
         assert chromium.evaluate("document.documentElement.scrollWidth") <= width

@@ -11,9 +11,19 @@ from drawn import LANE, access, trace
 from test_banks_picture import COLUMN
 from test_browser import CUT_OFF, FAINT, SMALL, chromium, complaints  # noqa: F401
 from test_diagrams import outer_product
+from test_lean import lean
 from test_others import FOUND
 
-from kernels.draw import Stepper, banks, coalescing, listing, occupancy, thread_mapping
+from kernels.draw import (
+    Stepper,
+    banks,
+    coalescing,
+    listing,
+    occupancy,
+    side_by_side,
+    thread_mapping,
+    tiles,
+)
 
 PAGE = """<!doctype html><html data-theme="{mode}"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><style>
@@ -116,8 +126,9 @@ def press(tab, key):
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-def test_moved_by_mouse(page, pictures, mode):
-    tab = page(mode)
+@pytest.mark.parametrize("change", [str, lean.page], ids=["notebook", "built page"])
+def test_moved_by_mouse(page, pictures, change, mode):
+    tab = page(mode, change=change)
     for number in range(3):
         stepper = pictures[number]
         assert drawn(tab, number) == expected(stepper.frames[0])
@@ -212,7 +223,7 @@ def test_play_runs_to_the_end_or_until_something_is_touched(page, pictures):
     press(tab, "End")
     press(tab, "ArrowLeft")
     click(tab, "button[title=play]", 1)
-    assert tab.evaluate("document.querySelectorAll('button')[3].title") == "stop"
+    assert tab.evaluate("document.querySelectorAll('button')[3].title") == "pause"
     settled = """new Promise(done => setTimeout(() => done(
         [document.querySelectorAll('output')[1].textContent,
          document.querySelectorAll('button')[3].title]), 1300))"""
@@ -230,6 +241,43 @@ def test_play_runs_to_the_end_or_until_something_is_touched(page, pictures):
         assert page().evaluate("document.querySelectorAll('button[title=play]').length") == 0
     finally:
         tab.command("Emulation.setEmulatedMedia", features=[])
+
+
+@pytest.mark.parametrize("change", [str, lean.page], ids=["notebook", "built page"])
+def test_side_by_side_are_moved_together(chromium, tmp_path, change):  # noqa: F811
+    from kernels import step
+
+    both = {"short": tiles(step(5), 64, 64, 64), "long": tiles(step(5), 64, 64, 192)}
+    short, long = both.values()
+    assert (len(short), len(long)) == (2, 6)
+    path = tmp_path / "page.html"
+    text = change(side_by_side(both)._repr_html_())
+    path.write_text(PAGE.format(mode="dark", pictures=text), encoding="utf-8")
+    chromium.open(path, width=900, mode="dark")
+    assert chromium.evaluate("document.querySelectorAll('input').length") == 1
+    chromium.evaluate("document.querySelector('input').focus()")
+    for key, numbers in [
+        ("ArrowRight", (0, 1)),
+        ("ArrowRight", (0, 2)),
+        ("ArrowRight", (1, 3)),
+        ("End", (1, 5)),
+        ("Home", (0, 0)),
+    ]:
+        press(chromium, key)
+        for number, (title, one) in enumerate(both.items()):
+            assert drawn(chromium, number) == expected(one.frames[numbers[number]])
+            said = f"{title}: {one.labels[numbers[number]]}"
+            assert label(chromium, 0).split("\n")[number] == said
+            told = f"document.querySelectorAll('article svg')[{number}].ariaLabel"
+            assert chromium.evaluate(told) == (f"{title}: {one.alt} {one.labels[numbers[number]]}.")
+    tops = "[...document.querySelectorAll('article svg')].map(e => e.getBoundingClientRect().top)"
+    for width, stacked in (900, False), (400, True):
+        chromium.resize(width)
+        first, second = chromium.evaluate(tops)
+        assert (second > first + 100) if stacked else second == first
+        for check in CUT_OFF, FAINT, SMALL:
+            assert not chromium.evaluate(check)
+    assert not complaints(chromium.events)
 
 
 def test_text_is_large_enough(page):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from types import SimpleNamespace
 
 import pytest
 from building import ROOT
@@ -67,10 +66,51 @@ def test_a_style_loses_the_icons_of_the_font_and_nothing_else():
     assert lean.style(css) == ".fade{a:b}.fa-lg{font-size:2em}"
 
 
-def test_mathjax_is_known_by_its_script_and_its_settings():
-    def script(filename, **attributes):
-        return SimpleNamespace(filename=filename, attributes=attributes)
+MATHJAX = (
+    '<script>window.MathJax = {"options": {"processHtmlClass": "tex2jax_process|math"}}</script>\n'
+    '<script defer src="../_static/mathjax/startup.js?v=1"></script>\n'
+)
 
-    assert lean.is_mathjax(script("mathjax/startup.js"))
-    assert lean.is_mathjax(script(None, body="window.MathJax = {}"))
-    assert not lean.is_mathjax(script("print.js"))
+
+def formula(tex, name="span"):
+    return f'<{name} class="math notranslate nohighlight">{tex}</{name}>'
+
+
+def test_a_formula_that_was_set_stands_in_the_page_which_needs_no_mathjax(monkeypatch):
+    known = {r"\(a < b\)": "<mjx-container>one</mjx-container>", "\\[\\frac12\\]": "two"}
+    monkeypatch.setattr(lean.formulas, "stored", lambda: known)
+    text = MATHJAX + formula(r"\(a &lt; b\)") + formula("\n\\[\\frac12\n\\]", "div")
+    expected = formula("<mjx-container>one</mjx-container>") + formula("two", "div")
+    assert lean.page(text) == expected
+    new = formula(r"\(c\)")
+    assert lean.page(text + new) == MATHJAX + expected + new
+    for name in "output_area", "tex2jax_process":  # MathJax looks into these for formulas, too
+        other = f'<div class="cell {name}">$x$</div>'
+        assert lean.page(MATHJAX + other) == MATHJAX + other
+    assert lean.page(MATHJAX + "<p>No formula.</p>") == "<p>No formula.</p>"
+
+
+def test_pictures_stand_in_the_page_once():
+    from kernels.draw import Figure
+
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0"/></svg>'
+    page = lean.page(Figure(svg, "less < more", "See.")._repr_html_())
+    assert "<img" not in page and page.count('<path d="M0 0"/>') == 1
+    assert 'aria-label="less &lt; more"' in page
+
+
+def test_steppers_are_drawn_in_the_page_and_share_a_script():
+    from kernels.draw import stepper
+
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M{} 0"/></svg>'
+    made = [
+        stepper([svg.format(n) for n in numbers], "ab", f"All {numbers}.")._repr_html_()
+        for numbers in ((1, 2), (3, 4))
+    ]
+    page = lean.page(f"<p>{made[0]}</p>{made[1]}")
+    assert "<img" not in page and page.count("document.createElement") == 1
+    assert page.count('<script>kernelsStepper("') == 2
+    for alt, place in ("All (1, 2).", 1), ("All (3, 4).", 3):
+        drawing = rf'<svg role="img" aria-label="{re.escape(alt)}" style="display:block[^>]*>'
+        assert re.search(rf'{drawing}<path d="M{place} 0"/></svg>', page)
+    assert lean.page(page) == page

@@ -5,7 +5,7 @@
 runs the notebooks without a GPU, with the solutions of their exercises, and keeps in
 `kernels/compiled` what they asked to have compiled. Without NOTEBOOK it runs all of them, takes the
 steps with their declared variants as well, and removes what nobody asked for. It works on Linux,
-with the NVRTC of requirements/run.txt.
+with the NVRTC of requirements/compiler.txt.
 """
 
 from __future__ import annotations

@@ -2,18 +2,22 @@
 
 The theme draws its icons by a script of 1.5 MB in the page's head, and once more by a font with
 2,000 rules in its style; the pages show about fifteen. Here each stands in the page as a picture.
-Scripts are loaded beside the page rather than before it, and MathJax only where there is a formula.
+Formulas stand in it as MathJax set them once (tools/formulas.py), so that a page loads MathJax only
+where one is new. Pictures stand in it once, not again as the images that notebooks need where no
+script runs, and so does the script of the steppers. Scripts are loaded beside the page rather than
+before it.
 """
 
 from __future__ import annotations
 
+import base64
 import functools
+import html
 import re
 from pathlib import Path
-from typing import Any
 
+import formulas
 import pydata_sphinx_theme
-from docutils import nodes
 
 ICONS = Path(pydata_sphinx_theme.__file__).parent / (
     "theme/pydata_sphinx_theme/static/scripts/fontawesome.js"
@@ -24,7 +28,7 @@ FIRST = "documentation_options"  # a script in the page changes what this one de
 
 def page(text: str) -> str:
     """A built page that loads less, and less of it first."""
-    text = with_icons(text)
+    text = with_drawings(without_mathjax(with_formulas(with_icons(text))))
     text = re.sub(r'<script src="[^"]*/fontawesome\.js[^"]*"></script>', CREDIT, text)
     if "searchtools.js" in text:  # its scripts rest on one another
         return text
@@ -43,13 +47,53 @@ def style(text: str) -> str:
     return re.sub(r'(?:\.fa-[\w-]+:before,?)+\{content:"[^"]*"\}', "", text)
 
 
-def is_formula(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.math | nodes.math_block)
+def with_formulas(text: str) -> str:
+    """The page with its formulas set; one that is not among those of tools/formulas.py stays."""
+
+    def put(element: re.Match[str]) -> str:
+        display = element["open"] == r"\["
+        known = formulas.delimited(html.unescape(element["tex"]), display)
+        return element["start"] + formulas.stored().get(known, element["shown"]) + element["end"]
+
+    shown = r"(?P<shown>\s*(?P<open>\\[(\[])(?P<tex>.*?)\\[)\]])"
+    element = rf'(?P<start><(?P<name>span|div) class="math [^>]*>){shown}(?P<end></(?P=name)>)'
+    return re.sub(element, put, text, flags=re.DOTALL)
 
 
-def is_mathjax(script: Any) -> bool:
-    """Whether a script of a page loads MathJax, or sets it up."""
-    return "mathjax" in f"{script.filename or ''} {script.attributes.get('body', '')}".lower()
+def without_mathjax(text: str) -> str:
+    """The page without MathJax and its settings, unless it has to set a formula there."""
+    classes = "tex2jax_process|mathjax_process|output_area"  # beside "math" it looks into these
+    if re.search(rf'class="math [^>]*>\s*\\|class="(?:[^"]* )?(?:{classes})[ "]', text):
+        return text
+    text = re.sub(r"<script>window\.MathJax = .*?</script>\s*", "", text, flags=re.DOTALL)
+    return re.sub(r'<script [^<>]*\bsrc="[^"]*mathjax/[^<>]*></script>\s*', "", text)
+
+
+def with_drawings(text: str) -> str:
+    """The page with its pictures drawn in it once, and one script for all steppers."""
+
+    def put(image: re.Match[str]) -> str:
+        svg = base64.b64decode(image["data"]).decode()
+        told = f'role="img" aria-label="{image["alt"]}" style="{image["style"]}"'
+        return re.sub(r'<svg style="[^"]*"', f"<svg {told}", svg, count=1)
+
+    data = 'data:image/svg\\+xml;base64,(?P<data>[^"]*)'
+    image = rf'<img alt="(?P<alt>[^"]*)" src="{data}" style="(?P<style>[^"]*)"/?>'
+    text = re.sub(f"(?<=</svg>){image}", "", text)
+    return shared_script(re.sub(image, put, text))
+
+
+def shared_script(text: str) -> str:
+    """The page with the steppers' script in it once."""
+    call = r'<script>\((?P<function>\(key, what,.*?)\)\("\w{12}",'
+    first = re.search(call, text, re.DOTALL)
+    if not first:
+        return text
+    once = f"<script>const kernelsStepper = {first['function']};</script>"
+    rest = text[first.start() :].replace(
+        f"<script>({first['function']})(", "<script>kernelsStepper("
+    )
+    return text[: first.start()] + once + rest
 
 
 @functools.cache

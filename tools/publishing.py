@@ -56,8 +56,6 @@ def add_to_page(
     context["metatags"] += "".join(tags(title, about, where.pages, name, app.config.html_title))
     groups = [*launch_buttons(where, path), *source_buttons(where, path, title)]
     context["header_buttons"][:0] = groups
-    if not path.endswith(".ipynb") and not any(tree.findall(lean.is_formula)):
-        context["script_files"] = [s for s in context["script_files"] if not lean.is_mathjax(s)]
     if where.pages:
         draw_card(title, about, app.config.html_title, Path(app.outdir) / card(name))
 

@@ -15,11 +15,12 @@
 // has no totals, and with CHAIN=0 tensor cores sum along all of K.
 // tensor cores: yes
 // launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=128, when=K >= LEAST_K)
-// launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=STAGES * PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN) + 4 * BM * BN * (FOLD > 0))
+// launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=max(STAGES * PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN) + 4 * BM * BN * (FOLD > 0), 4 * BM * BN))
 // workspace: ((K + BK - 1) // BK) * (((M + BM - 1) // BM) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BM + 128) + ((N + BN - 1) // BN) * (PARTS * BK * (2 + 2 * (KIND == 1)) * BN + 128))
 // arguments: lda ldb ldc workspace
 // compute capability: 8.0
 // ptxas: -O1
+// variant: FOLD=0
 // variant: KIND=1 PARTS=2 FOLD=0
 
 #ifndef BM
@@ -36,6 +37,9 @@
 #endif
 #ifndef WN
 #define WN 64
+#endif
+#ifndef STRIP
+#define STRIP 32
 #endif
 #ifndef STAGES
 #define STAGES 2
@@ -88,7 +92,8 @@
         int lda, int ldb, int ldc, float *workspace
 
 static_assert(BM % WM == 0 && BN % WN == 0, "warps divide the tile evenly");
-static_assert(WM % 16 == 0 && WN % 16 == 0, "a warp takes 16 rows and 16 columns at a time");
+static_assert(WM % 16 == 0 && STRIP > 0 && STRIP % 16 == 0 && WN % STRIP == 0,
+              "a warp takes 16 rows at a time, and strips of 16 columns or a multiple");
 static_assert(THREADS <= 1024, "a block has at most 1024 threads");
 static_assert(BM % 32 == 0 && BN % 32 == 0 && BM <= 512 && BN <= 512,
               "a word has bits for 32 rows");
@@ -324,19 +329,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
 
     // region: fold
     float sum[WM / 16][WN / 8][4] = {};
-    auto fold = [&](bool first, bool last) {  // sums into the totals; at last these into the sums
-        float4* total = (float4*)&stage[STAGES] + thread;
+    float4* totals = (float4*)&stage[STAGES] + thread;  // the thread's own, every THREADS
+    bool folds = FOLD && depth >= FOLD / BK;
+    #pragma unroll
+    for (int i = 0; folds && i < WM / 16 * (WN / 8); ++i)
+        totals[i * THREADS] = {};
+    auto fold = [&](bool last) {  // sums into the totals; at last these into the sums
         #pragma unroll
         for (int i = 0; i < WM / 16; ++i)
             #pragma unroll
-            for (int j = 0; j < WN / 8; ++j, total += THREADS) {
-                float4 all = first ? float4{} : *total;
-                FLOAT4(sum[i][j]) = {sum[i][j][0] + all.x, sum[i][j][1] + all.y,
-                                     sum[i][j][2] + all.z, sum[i][j][3] + all.w};
-                if (!last) {
-                    *total = FLOAT4(sum[i][j]);
+            for (int j = 0; j < WN / 8; ++j) {
+                float4& total = totals[(i * (WN / 8) + j) * THREADS];
+                float* x = sum[i][j];
+                float4 all = {x[0] + total.x, x[1] + total.y, x[2] + total.z, x[3] + total.w};
+                (last ? FLOAT4(sum[i][j]) : total) = all;
+                if (!last)
                     FLOAT4(sum[i][j]) = {};
-                }
             }
     };
     // endregion
@@ -344,75 +352,71 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
     // region: loop
     for (int k = 0; k < STAGES - 1; ++k)
         copy(k);
-    for (int k = 0, end; k < depth; k = end) {
-        end = FOLD ? min(k + FOLD / BK, depth) : depth;
-        for (; k < end; ++k) {
-            asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
-            __syncthreads();
-            copy(k + STAGES - 1);
-            Stage& now = stage[k % STAGES];
-            float scale_a = a[k].scale, scale_b = b[k].scale;
+    for (int k = 0; k < depth; ++k) {
+        asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
+        __syncthreads();
+        copy(k + STAGES - 1);
+        Stage& now = stage[k % STAGES];
+        float scale_a = a[k].scale, scale_b = b[k].scale;
 
-            // region: products
-            constexpr int LINK = (CHAIN ? CHAIN : BK) / PER_UNIT;  // units that mma alone sums
-            #pragma unroll 1
-            for (int u = 0; u < UNITS; u += LINK) {
-                unsigned part_a[PARTS][LINK / 2][4], part_b[PARTS][LINK / 2][WN / 16][4];
+        // region: products
+        constexpr int LINK = (CHAIN ? CHAIN : BK) / PER_UNIT;  // units that mma alone sums
+        #pragma unroll 1
+        for (int u = 0; u < UNITS; u += LINK) {
+            unsigned part_a[WM / 16][PARTS][LINK / 2][4];
+            #pragma unroll
+            for (int i = 0; i < WM / 16; ++i)
+                for (int p = 0; p < PARTS; ++p)
+                    for (int s = 0; s < LINK; s += 2)
+                        load_matrices(part_a[i][p][s / 2],
+                                      &now.a.at(p, u + s + lane / 16,
+                                                row + 16 * i + lane % 16));
+            #pragma unroll
+            for (int n = 0; n < WN; n += STRIP) {  // columns of the warp tile
+                unsigned part_b[PARTS][LINK / 2][STRIP / 16][4];
                 #pragma unroll
                 for (int p = 0; p < PARTS; ++p)
                     for (int s = 0; s < LINK; s += 2)
-                        for (int j = 0; j < WN; j += 16)
+                        for (int j = 0; j < STRIP; j += 16)
                             load_matrices(part_b[p][s / 2][j / 16],
                                           &now.b.at(p, u + s + lane / 8 % 2,
-                                                    col + j + lane / 16 * 8 + lane % 8));
+                                                    col + n + j + lane / 16 * 8 + lane % 8));
                 #pragma unroll
                 for (int i = 0; i < WM / 16; ++i) {
-                    for (int p = 0; p < PARTS; ++p)
-                        for (int s = 0; s < LINK; s += 2)
-                            load_matrices(part_a[p][s / 2],
-                                          &now.a.at(p, u + s + lane / 16,
-                                                    row + 16 * i + lane % 16));
-                    float chain[WN / 8][4] = {};
+                    auto sums = &sum[i][n / 8];
+                    float chain[STRIP / 8][4] = {};
                     for (int order = ORDERS - 1; order >= 0; --order)  // smallest first
                         for (int p = max(0, order - PARTS + 1); p < min(order + 1, PARTS); ++p)
                             for (int s = 0; s < LINK / 2; ++s)
-                                for (int j = 0; j < WN / 8; ++j)
-                                    multiply(CHAIN ? chain[j] : sum[i][j], part_a[p][s],
+                                for (int j = 0; j < STRIP / 8; ++j)
+                                    multiply(CHAIN ? chain[j] : sums[j], part_a[i][p][s],
                                              &part_b[order - p][s][j / 2][j % 2 * 2]);
-                    if (CHAIN)
-                        for (int j = 0; j < WN / 8; ++j)
-                            for (int e = 0; e < 4; ++e)
-                                sum[i][j][e] += KIND == FP16 ? chain[j][e] * scale_a * scale_b
-                                                             : chain[j][e];
+                    for (int j = 0; CHAIN && j < STRIP / 8; ++j)
+                        for (int e = 0; e < 4; ++e)
+                            sums[j][e] += KIND == FP16 ? chain[j][e] * scale_a * scale_b
+                                                       : chain[j][e];
                 }
             }
-            // endregion
         }
-        if (FOLD && depth > FOLD / BK)
-            fold(end == FOLD / BK, end == depth);
+        // endregion
+        if (FOLD && (k + 1) % (FOLD / BK) == 0)
+            fold(false);
     }
+    if (folds)
+        fold(true);
     // endregion
 
-    __syncthreads();
     // region: store
-    auto store = [&](int i, int j, float x) {  // of the tile
-        i += tile_m * BM;
-        j += tile_n * BN;
-        if (i < M && j < N) {
-            float* c = &C[(size_t)i * ldc + j];
-            *c = alpha * x + (beta != 0.0f ? beta * *c : 0.0f);
-        }
-    };
-    auto marked = [&](int bit) { return unsafe[bit / 32] >> bit % 32 & 1; };
-    bool any = thread < (BM + BN) / 32 && unsafe[thread];
+    float none = 0.0f;  // or NaN, if a sum is infinite or no number
+    float* tile = (float*)stage;
     #pragma unroll
     for (int i = 0; i < WM / 16; ++i)
+        #pragma unroll
         for (int j = 0; j < WN / 8; ++j)
+            #pragma unroll
             for (int e = 0; e < 4; ++e)
-                if (sum[i][j][e] - sum[i][j][e] != 0 && !marked(BM + COL(j, e))) {
-                    any = true;  // it is infinite, or no number
-                    atomicOr(&unsafe[ROW(i, e) / 32], 1u << ROW(i, e) % 32);
-                }
+                none += 0.0f * sum[i][j][e];
+    bool any = none != 0.0f || thread < (BM + BN) / 32 && unsafe[thread];
     any = __syncthreads_or(any);
     bool whole = (tile_m + 1) * BM <= M && (tile_n + 1) * BN <= N && beta == 0.0f;
     bool pairs = !any && whole && ldc % 2 == 0 && (size_t)C % 8 == 0;
@@ -421,31 +425,52 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm(ARGUMENTS)
         #pragma unroll
         for (int j = 0; j < WN / 8; ++j)
             #pragma unroll
-            for (int e = 0; e < 4; ++e) {
+            for (int e = 0; e < 4; e += 2) {
                 float* c = &C[(size_t)(tile_m * BM + ROW(i, e)) * ldc + tile_n * BN + COL(j, e)];
-                if (pairs && e % 2 == 0)
+                if (pairs)
                     *(float2*)c = {alpha * sum[i][j][e], alpha * sum[i][j][e + 1]};
-                if (!pairs && !marked(ROW(i, e)) && !marked(BM + COL(j, e)))
-                    store(ROW(i, e), COL(j, e), sum[i][j][e]);
+                else
+                    *(float2*)&tile[ROW(i, e) * BN + COL(j, e)] = {sum[i][j][e], sum[i][j][e + 1]};
             }
-    if (any) {
-        auto again = [&](int i, int j) {
-            const float* a = A + (size_t)(tile_m * BM + i) * (TRANS_A ? 1 : lda);
-            const float* b = B + (size_t)(tile_n * BN + j) * (TRANS_B ? ldb : 1);
-            float x = 0.0f;
-            if (tile_m * BM + i < M && tile_n * BN + j < N)
-                #pragma unroll 16
-                for (int k = 0; k < K; ++k)
-                    x += a[(size_t)k * (TRANS_A ? lda : 1)] * b[(size_t)k * (TRANS_B ? 1 : ldb)];
-            store(i, j, x);
-        };
-        for (int i = 0; i < BM; ++i)
-            for (int j = thread; marked(i) && j < BN; j += THREADS)
+    if (pairs)
+        return;
+    // endregion
+
+    // region: rest
+    auto marked = [&](int bit) { return unsafe[bit / 32] >> bit % 32 & 1; };
+    auto store = [&](int i, int j, float x) {  // of the tile
+        i += tile_m * BM;
+        j += tile_n * BN;
+        if (i < M && j < N) {
+            float* c = &C[(size_t)i * ldc + j];
+            *c = alpha * x + (beta != 0.0f ? beta * *c : 0.0f);
+        }
+    };
+    auto again = [&](int i, int j) {
+        const float* a = A + (size_t)(tile_m * BM + i) * (TRANS_A ? 1 : lda);
+        const float* b = B + (size_t)(tile_n * BN + j) * (TRANS_B ? ldb : 1);
+        float x = 0.0f;
+        if (tile_m * BM + i < M && tile_n * BN + j < N)
+            #pragma unroll 16
+            for (int k = 0; k < K; ++k)
+                x += a[(size_t)k * (TRANS_A ? lda : 1)] * b[(size_t)k * (TRANS_B ? 1 : ldb)];
+        store(i, j, x);
+    };
+    __syncthreads();
+    for (int n = thread; any && n < BM * BN; n += THREADS)
+        if (tile[n] - tile[n] != 0 && !marked(BM + n % BN))
+            atomicOr(&unsafe[n / BN / 32], 1u << n / BN % 32);
+    __syncthreads();
+    #pragma unroll 4
+    for (int n = thread; n < BM * BN; n += THREADS)
+        if (!any || !marked(n / BN) && !marked(BM + n % BN))
+            store(n / BN, n % BN, tile[n]);
+    for (int i = 0; any && i < BM; ++i)
+        for (int j = thread; marked(i) && j < BN; j += THREADS)
+            again(i, j);
+    for (int j = 0; any && j < BN; ++j)
+        for (int i = thread; marked(BM + j) && i < BM; i += THREADS)
+            if (!marked(i))
                 again(i, j);
-        for (int j = 0; j < BN; ++j)
-            for (int i = thread; marked(BM + j) && i < BM; i += THREADS)
-                if (!marked(i))
-                    again(i, j);
-    }
     // endregion
 }

@@ -25,6 +25,7 @@ from .rasterisation import rasterisation
 from .rounds import rounds
 from .scaling import scaling
 from .search import search
+from .side_by_side import side_by_side
 from .stalls import stalls
 from .stepper import Stepper, stepper
 from .stretches import stretches
@@ -63,6 +64,7 @@ __all__ = [
     "rounds",
     "scaling",
     "search",
+    "side_by_side",
     "stalls",
     "stepper",
     "stretches",

@@ -24,9 +24,10 @@ PALETTE = {
 # A colour that no figure uses: Matplotlib draws in it what is to appear in the page's own colour.
 INK = "#010203"
 LEAST = 9  # pixels of the smallest text; where a page is too narrow for it, the picture scrolls
-# The box that scrolls. A keyboard can scroll only what can have the focus.
+# The box that scrolls. A keyboard can scroll only what can have the focus. Where JupyterLab does
+# not trust a notebook, it takes out the tags of an <svg> and leaves its words, in the box's size.
 BOX = (
-    'class="kernels-box" tabindex="0" role="group" style="overflow-x:auto" '
+    'class="kernels-box" tabindex="0" role="group" style="overflow-x:auto;font-size:0" '
     'aria-label="Picture; it scrolls sideways where the page is narrow"'
 )
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -68,11 +69,20 @@ class Figure:
 
 def fitting(svg: str) -> str:
     """CSS: as wide as the page at the most, but not so narrow that its text is below LEAST."""
+    return f"display:block;max-width:100%;min-width:{narrowest(svg)}px;height:auto"
+
+
+def beside(svg: str) -> str:
+    """CSS of a box with the picture: beside another where the page is wide enough for both."""
+    return f"flex:1 1 {narrowest(svg)}px;min-width:0"
+
+
+def narrowest(svg: str) -> int:
+    """Pixels: the width at which the smallest text is as small as it may be."""
     sizes = re.findall(r'font-size="([\d.]+)"|font-size: ?([\d.]+)px', svg)
     smallest = min((float(a or b) for a, b in sizes), default=LEAST)
     across = float(re.search(r'viewBox="\S+ \S+ ([\d.]+)', svg)[1])
-    least = math.ceil(LEAST * across / smallest) if sizes else 0
-    return f"display:block;max-width:100%;min-width:{least}px;height:auto"
+    return math.ceil(LEAST * across / smallest) if sizes else 0
 
 
 def text_colour(colour: str) -> str:

@@ -1,9 +1,12 @@
-// Sets up every figure with this key: the drawing of the <img> goes into the page itself, in the
-// page's colours, with controls below it. Each slot is [numbers of nodes, attribute, values] or
-// [numbers, attribute, distinct values, which of them in each frame]; the attribute "" stands for
-// the text of a node, "<" for what is inside it.
-(key, what, labels, slots) => {
-  const last = labels.length - 1;
+// Sets up every figure with this key: its drawings get controls below them, which all follow. A
+// panel is [labels, slots], in the order of the drawings; one with fewer frames than another is
+// moved in proportion. Each slot is [numbers of nodes, attribute, values] or [numbers, attribute,
+// distinct values, which of them in each frame]; the attribute "" stands for the text of a node,
+// "<" for what is inside it. A drawing that is an <img> goes into the page itself, in the page's
+// colours.
+(key, what, panels, titles) => {
+  const last = Math.max(...panels.map(([labels]) => labels.length)) - 1;
+  const place = (k, labels) => Math.round(k / (last || 1) * (labels.length - 1));
   const make = (name, css, attributes) => {
     const element = Object.assign(document.createElement(name), attributes);
     element.style.cssText = css;
@@ -16,27 +19,46 @@
     else if (value === null) node.removeAttribute(name);
     else node.setAttribute(name, value);
   };
-  const read = (img) => {
+  const drawing = (box) => {
+    const img = box.querySelector("img");
+    if (!img) return box.querySelector("svg");
     const bytes = Uint8Array.from(atob(img.src.split(",")[1]), (c) => c.charCodeAt(0));
     const text = new TextDecoder().decode(bytes);
-    return new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  };
-  const button = (title, textContent) => make("button", "font:inherit;color:inherit;" +
-    "background:none;padding:0 .7em;border:1px solid currentColor;border-radius:4px;" +
-    "line-height:1.8", { type: "button", title, ariaLabel: title, textContent });
-  const setUp = (holder, img) => {
-    const svg = read(img);
+    const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
     svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", img.alt);
     svg.style.cssText = img.style.cssText;
     img.replaceWith(svg);
-    const nodes = [svg, ...svg.querySelectorAll("*")];
+    return svg;
+  };
+  const panel = (box, n) => {
+    const svg = drawing(box), alt = svg.getAttribute("aria-label"), [labels, slots] = panels[n];
+    const name = (at) => svg.setAttribute("aria-label", `${alt} ${labels[at]}.`);
+    let nodes;                                     // found when they are first to change
+    name(0);
+    return (k) => {
+      const at = place(k, labels);
+      nodes ??= [svg, ...svg.querySelectorAll("*")];
+      for (const [numbers, name, values, order] of slots) {
+        for (const i of numbers) put(nodes[i], name, values[order ? order[at] : at]);
+      }
+      name(at);
+    };
+  };
+  const says = (k) => panels.map(([labels], n) =>
+    (titles.length ? `${titles[n]}: ` : "") + labels[place(k, labels)]);
+  const button = (title, textContent) => make("button", "font:inherit;color:inherit;" +
+    "background:none;padding:0;width:3.2em;border:1px solid currentColor;" +
+    "border-radius:4px;line-height:1.8", { type: "button", title, ariaLabel: title, textContent });
+  const setUp = (holder) => {
+    const drawn = [...holder.querySelectorAll(".kernels-box")].map(panel);
     const back = button("previous", "◂"), next = button("next", "▸");
     const play = button("play", "▶\ufe0e");
     const range = make("input", "flex:1;min-width:0;accent-color:#1a7abf",
       { type: "range", min: 0, max: last, value: 0 });
     range.setAttribute("aria-label", what);
-    const label = make("output",
-      "display:block;min-height:1.5em;margin-bottom:.5em;font-weight:600");
+    const label = make("output", "display:block;min-height:1.5em;margin-bottom:.5em;" +
+      "font-weight:600;white-space:pre-line");
     let timer = 0;
     const enable = (element, enabled) => {
       const focused = element === document.activeElement;
@@ -44,19 +66,20 @@
       element.style.opacity = enabled ? 1 : 0.4;
       if (focused && !enabled) range.focus();      // or the keys would go nowhere
     };
-    const show = (step) => {
-      const k = Math.min(Math.max(step, 0), last);
-      for (const [numbers, name, values, order] of slots) {
-        for (const n of numbers) put(nodes[n], name, values[order ? order[k] : k]);
-      }
-      svg.setAttribute("aria-label", `${img.alt} ${labels[k]}.`);
+    const say = (k) => {
+      const words = says(k);
       range.value = k;
-      range.setAttribute("aria-valuetext", labels[k]);
+      range.setAttribute("aria-valuetext", words.join("; "));
       // A slider that has the focus says its value itself, and a film is not to be read out.
       label.ariaLive = timer || document.activeElement === range ? "off" : "polite";
-      label.textContent = labels[k];
+      label.textContent = words.join("\n");
       enable(back, k > 0);
       enable(next, k < last);
+    };
+    const show = (step) => {
+      const k = Math.min(Math.max(step, 0), last);
+      for (const one of drawn) one(k);
+      say(k);
     };
     const move = (by) => show(Number(range.value) + by);
     const stop = () => {
@@ -73,8 +96,8 @@
         move(1);
         if (Number(range.value) === last) stop();
       }, 900);
-      play.title = play.ariaLabel = "stop";
-      play.textContent = "■";
+      play.title = play.ariaLabel = "pause";
+      play.textContent = "❚❚";
       for (const kind of ["keydown", "pointerdown"]) addEventListener(kind, touched, true);
       if (Number(range.value) === last) show(0);
     };
@@ -96,10 +119,9 @@
     next.onclick = () => move(1);
     range.oninput = () => show(Number(range.value));
     holder.append(row, label);
-    show(0);
+    say(0);
   };
   for (const holder of document.querySelectorAll(`[data-stepper="${key}"]`)) {
-    const img = holder.querySelector("img");
-    if (img) setUp(holder, img);                   // else another script with this key did it
+    if (!holder.querySelector("input")) setUp(holder);  // or another script with this key did it
   }
 }

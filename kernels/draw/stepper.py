@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .figure import BOX, Figure, data_uri, fitting
+from .figure import BOX, Figure, beside, data_uri, fitting
 
 LARGEST = 60_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
@@ -61,16 +61,7 @@ class Stepper:
 
     @functools.cached_property
     def _html(self) -> str:
-        arguments = ",".join(map(_json, (self.what, self.labels, differences(self.frames))))
-        key = hashlib.sha256((self.frames[0] + arguments).encode()).hexdigest()[:12]
-        caption = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
-        return (
-            '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
-            f'<div data-stepper="{key}"><div {BOX}>'
-            f'<img alt="{html.escape(self.alt, quote=True)}" src="{data_uri(self.frames[0])}" '
-            f'style="{fitting(self.frames[0])}"></div></div>{caption}'
-            f'<script>({_script()})("{key}",{arguments})</script></figure>'
-        )
+        return page((self,), self.caption)
 
 
 def stepper(
@@ -93,12 +84,50 @@ def stepper(
             "one label for each frame, and at least one frame"
         )
     made = Stepper(svgs, tuple(labels), alt, caption, what)
-    size = len(made._repr_html_().encode())
+    require_small(made._repr_html_(), len(svgs))
+    return made
+
+
+def require_small(made: str, frames: int) -> None:
+    """Raises TooLarge if the HTML takes more than a page should carry."""
+    size = len(made.encode())
     if size > LARGEST:
         raise TooLarge(
-            f"{len(svgs)} frames take {size} bytes of HTML, more than {LARGEST}: show fewer"
+            f"{frames} frames take {size} bytes of HTML, more than {LARGEST}: show fewer"
         )
-    return made
+
+
+def page(steppers: Sequence[Stepper], caption: str, titles: Sequence[str] = ()) -> str:
+    """The HTML of one stepper, or of several, each with a title, that are moved together."""
+    drawings = "".join(itertools.starmap(_drawing, itertools.zip_longest(steppers, titles)))
+    style = ""
+    if titles:
+        drawings = f'<div style="display:flex;flex-wrap:wrap;gap:.5em">{drawings}</div>'
+        style = ' style="white-space:pre-line"'  # a line for each caption
+    what = " and ".join(dict.fromkeys(one.what for one in steppers))
+    panels = [[one.labels, differences(one.frames)] for one in steppers]
+    arguments = ",".join(map(_json, (what, panels, titles)))
+    first = "".join(one.frames[0] for one in steppers)
+    key = hashlib.sha256((first + arguments).encode()).hexdigest()[:12]
+    below = f"<figcaption{style}>{html.escape(caption)}</figcaption>" if caption else ""
+    return (
+        '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
+        f'<div data-stepper="{key}">{drawings}</div>{below}'
+        f'<script>({_script()})("{key}",{arguments})</script></figure>'
+    )
+
+
+def _drawing(one: Stepper, title: str | None) -> str:
+    """The first frame, as an image; with a title if it is one of several."""
+    svg, alt = one.frames[0], f"{title}: {one.alt}" if title else one.alt
+    box = (
+        f'<div {BOX}><img alt="{html.escape(alt, quote=True)}" src="{data_uri(svg)}" '
+        f'style="{fitting(svg)}"></div>'
+    )
+    if not title:
+        return box
+    head = f'<div style="font-weight:600">{html.escape(title)}</div>'
+    return f'<div style="{beside(svg)}">{head}{box}</div>'
 
 
 def differences(frames: Sequence[str]) -> list[list]:

@@ -251,6 +251,14 @@ TABLE: dict[str, Experiment] = {
         tuple((4224, n, 4096) for n in (1024, 1280, 1536, 1792, 2048)),
         lambda step: [step("17"), step("17 BN=128 STAGES=4 BLOCKS=2")],
     ),
+    "20 strips": Experiment(
+        "How many columns of a warp tile at a time, and at which level of ptxas?",
+        (2048, 4096),
+        lambda step: [
+            *(step(f"20 STRIP={n}") for n in (16, 32, 64)),
+            *(edited(step(f"20 STRIP={n}"), f"{n} ptxas -O3", ptxas="-O3") for n in (32, 64)),
+        ],
+    ),
 }
 
 # ---------------------------------------------------------------------- running them

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from .headers import package
 
 CHOICE = "SGEMM_BOOK_NVRTC"
-WHEEL = "nvidia-cuda-nvrtc-cu12==12.9.86"  # as in requirements/run.txt
+WHEEL = "nvidia-cuda-nvrtc-cu12==12.9.86"  # as in requirements/compiler.txt
 WINDOWS = sys.platform == "win32"
 NAME = "nvrtc64_*_0.dll" if WINDOWS else "libnvrtc.so.*"
 # Those of 12 first: what it makes runs on every driver since CUDA 12.

@@ -60,6 +60,18 @@ def test_a_figure_is_svg_with_alt_text_caption_and_a_hidden_image():
     assert page.tags["figure"][0]["class"] == "kernels-figure"
 
 
+def test_words_of_a_picture_are_not_seen_where_its_svg_is_taken_out():
+    """Where JupyterLab does not trust a notebook, it removes the tags and leaves the words."""
+    page = picture()._repr_html_()
+    assert "font-size:0" in Reader(page).tags["div"][0]["style"].split(";")
+    svg = re.search("<svg.*</svg>", page, re.DOTALL)
+    (div,) = re.finditer("<div.*</div>", page, re.DOTALL)
+    assert div.start() < svg.start() and svg.end() < div.end()
+    root = ET.fromstring(svg[0])
+    texts = [node for node in root.iter() if node.tag.endswith("text")]
+    assert texts and all("font-size" in ET.tostring(node, "unicode") for node in texts)
+
+
 def test_a_picture_shrinks_until_its_smallest_text_has_nine_pixels_and_scrolls_then():
     words = '<text font-size="11">a</text><text style="font-size: 10px">b</text>'
     page = Reader(Figure(SVG.replace("<path", words + "<path"), "alt", "")._repr_html_())

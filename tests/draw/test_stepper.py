@@ -98,7 +98,8 @@ def test_html_has_the_first_frame_as_an_image_and_one_script():
     assert page.count("</script>") == 1 and "see &lt; this" in page
     arguments = json.loads("[" + re.search(r'\)\(("\w{12}".*)\)$', reader.script)[1] + "]")
     assert arguments[:2] == [holder["data-stepper"], "loads of A"]
-    assert arguments[2] == ["one </script>", "two", "three"]
+    (panel,) = arguments[2]
+    assert panel[0] == ["one </script>", "two", "three"] and arguments[3] == []
     assert " id=" not in page and "http" not in re.sub(r'src="[^"]*"', "", page)
 
 

@@ -245,23 +245,23 @@ MUTATIONS = {
     "20_tensor_cores BM=64 BN=64 WM=32 WN=32": [
         (
             "the barrier of the loop dropped",
-            "__syncthreads();\n            copy(k + STAGES - 1);",
+            "__syncthreads();\n        copy(k + STAGES - 1);",
             "copy(k + STAGES - 1);",
             RACE,
         ),
-        ("a copy not waited for", '"n"(STAGES - 2)', '"n"(STAGES - 1)', UNDER_WAY),
+        ("a copy not waited for", '"n"(STAGES - 2)', '"n"(STAGES - 1)', {"asynchronous copy"}),
         (
             "a stage filled too soon",
             "copy(k + STAGES - 1)",
             "copy(k + STAGES)",
-            UNDER_WAY | {"uninitialised"},
+            {"asynchronous copy", "uninitialised"},
         ),
         ("the smallest products left out", ": PARTS)  //", ": PARTS - 1)  //", WRONG),
         ("a part meets another", "part_b[order - p]", "part_b[p]", WRONG),
         (
             "chains go on",
-            "float chain[WN / 8][4] = {};",
-            "float (&chain)[WN / 8][4] = sum[i];",
+            "float chain[STRIP / 8][4] = {};",
+            "float (&chain)[STRIP / 8][4] = *(float (*)[STRIP / 8][4])sums;",
             WRONG,
         ),
         ("rows of a fragment confused", "lane / 16 * 8 + lane % 8", "lane % 16", WRONG),
@@ -281,10 +281,26 @@ MUTATIONS = {
         ("float4 though rows start anywhere", " ld % 4 == 0 &&", "", MISALIGNED),
         ("float4 though the first row starts anywhere", " && (size_t)X % 16 == 0", "", WRONG),
         ("float2 though C starts anywhere", " && (size_t)C % 8 == 0", "", WRONG),
+        (
+            "sums read before they are there",
+            """    __syncthreads();
+    for (int n = thread; any && n < BM * BN; n += THREADS)
+        if (tile[n] - tile[n] != 0 && !marked(BM + n % BN))
+            atomicOr(&unsafe[n / BN / 32], 1u << n / BN % 32);
+    __syncthreads();
+""",
+            "",
+            RACE,
+        ),
     ],
     "20_tensor_cores BM=64 BN=64 WM=32 WN=32 FOLD=32": [
-        ("a total forgotten", "sum[i][j][1] + all.y", "sum[i][j][1]", WRONG),
-        ("sums added to totals twice", "FLOAT4(sum[i][j]) = {};", "", WRONG),
+        ("a total forgotten", "x[1] + total.y", "x[1]", WRONG),
+        (
+            "sums added to totals twice",
+            "if (!last)\n                    FLOAT4(sum",
+            "if (0) FLOAT4(sum",
+            WRONG,
+        ),
     ],
     "21_warpgroups STAGES=2": [
         (

@@ -67,7 +67,7 @@ def test_numbers_of_very_different_sizes_stay_within_the_bound(kind):
 
 
 def test_numbers_that_parts_hold_are_not_multiplied_by_fmas():
-    """But for one of each element of C, with alpha."""
+    """But for one of each sum, which tells whether it is finite."""
     counters = STEP.trace(64, 64, 48).counters
     assert counters[metrics.FFMA] <= 64 * 64
 
@@ -80,9 +80,9 @@ def test_short_sums_and_none_at_all():
 
 
 @pytest.mark.parametrize("old, new", [
-    ("marked(BM + j) &&", "marked(BM + i) &&"),                      # a column's mark
+    ("thread; marked(BM + j)", "thread; marked(BM + i)"),            # a column's mark
     ("atomicOr(&unsafe[row(e) / 32]", "atomicOr(&unsafe[0]"),        # of a row of the tile
-    ("sum[i][j][e] - sum[i][j][e] != 0", "false"),  # sums that overflow
+    ("tile[n] - tile[n] != 0", "false"),  # sums that overflow
     ("unsafe[bit / 32] >> bit % 32", "unsafe[bit / 32] >> bit % 16"),
     ("<= most[i]", "<= most[i] + 1"),
 ])  # fmt: skip
