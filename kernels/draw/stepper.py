@@ -12,7 +12,6 @@ import functools
 import hashlib
 import html
 import itertools
-import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .figure import BOX, Figure, beside, data_uri, fitting
+from .script import code, data
 
 LARGEST = 60_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
@@ -106,14 +106,14 @@ def page(steppers: Sequence[Stepper], caption: str, titles: Sequence[str] = ()) 
         style = ' style="white-space:pre-line"'  # a line for each caption
     what = " and ".join(dict.fromkeys(one.what for one in steppers))
     panels = [[one.labels, differences(one.frames)] for one in steppers]
-    arguments = ",".join(map(_json, (what, panels, titles)))
+    arguments = ",".join(map(data, (what, panels, titles)))
     first = "".join(one.frames[0] for one in steppers)
     key = hashlib.sha256((first + arguments).encode()).hexdigest()[:12]
     below = f"<figcaption{style}>{html.escape(caption)}</figcaption>" if caption else ""
     return (
         '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
         f'<div data-stepper="{key}">{drawings}</div>{below}'
-        f'<script>({_script()})("{key}",{arguments})</script></figure>'
+        f'<script>({code(SCRIPT)})("{key}",{arguments})</script></figure>'
     )
 
 
@@ -167,7 +167,7 @@ def _values(values: list) -> list:
     values = [_number(value) for value in values]
     distinct = list(dict.fromkeys(values))
     indexed = [distinct, [distinct.index(value) for value in values]]
-    return min([values], indexed, key=lambda form: len(_json(form)))
+    return min([values], indexed, key=lambda form: len(data(form)))
 
 
 def _number(value):
@@ -175,15 +175,3 @@ def _number(value):
         return int(value) if str(int(value)) == value else value
     except (TypeError, ValueError):
         return value
-
-
-def _json(value) -> str:
-    """JSON that can stand in a <script>."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
-
-
-@functools.cache
-def _script() -> str:
-    """stepper.js without its comments, indentation and line ends."""
-    lines = SCRIPT.read_text(encoding="utf-8").splitlines()
-    return " ".join(re.sub(r"(^|\s+)//.*", "", line).strip() for line in lines).strip()

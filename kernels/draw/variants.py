@@ -26,7 +26,8 @@ from . import lanes
 from .banks import frames as of_banks, verdict as wavefronts
 from .coalescing import frames as of_sectors, verdict as sectors
 from .plots import three_digits
-from .stepper import Stepper, _json
+from .script import code, data
+from .stepper import Stepper
 
 GPU, ARCH, COMPUTE_CAPABILITY, SIZE = "NVIDIA H200", "sm_90", "9.0", 4096
 LARGEST = 150_000  # bytes of HTML
@@ -94,14 +95,14 @@ class Variants:
             n for n in range(len(ROWS))
             if not {one.numbers[n] for one in self.tried if one.trace} <= NOTHING
         ]  # fmt: skip
-        data = (
+        told = (
             [[c.name, c.texts, at, c.kind] for c, at in zip(self.controls, self.start)],
             [one.refused or [one.numbers[n] for n in used] for one in self.tried],
             self.pictures,
             self.accesses,
             self.verdicts,
         )
-        arguments = ",".join(map(_json, data))
+        arguments = ",".join(map(data, told))
         key = hashlib.sha256((self.stepper.frames[0] + arguments).encode()).hexdigest()[:12]
         given = self.tried[_at(self.controls, self.start)]
         rows = [(ACCESS, self.verdicts[0]), *((ROWS[n], given.numbers[n]) for n in used)]
@@ -115,7 +116,7 @@ class Variants:
             f'<div data-variants="{key}"><table style="margin:0;font-size:.9em">{body}</table>'
             f"{self.stepper._repr_html_()}</div>"
             f"<figcaption>{html.escape(self.caption)}</figcaption>"
-            f'<script>({_script()})("{key}",{arguments})</script></figure>'
+            f'<script>({code(SCRIPT)})("{key}",{arguments})</script></figure>'
         )
 
 
@@ -270,10 +271,3 @@ def _distinct(frames, labels, verdicts, numbers):
     kept = {row: n for n, row in enumerate(dict.fromkeys(rows))}
     again = tuple(tuple(n if n < 0 else kept[rows[n]] for n in own) for own in numbers)
     return (*(tuple(column) for column in zip(*kept)), again)
-
-
-@functools.cache
-def _script() -> str:
-    """variants.js without its comments, indentation and line ends."""
-    lines = SCRIPT.read_text(encoding="utf-8").splitlines()
-    return " ".join(re.sub(r"(^|\s+)//.*", "", line).strip() for line in lines).strip()
