@@ -32,6 +32,7 @@ VALUES = {
     **dict.fromkeys(("QUADS", "SPLIT", "CLUSTER", "STRIDED", "SWIZZLE", "TRANSPOSED"), FLAGS),
     **dict.fromkeys(("UNSIGNED", "HOIST", "SHIFTED", "TRANS_A", "TRANS_B"), FLAGS),
     "STAGES": (-1, 0, 1, 2, 3, 4, 5, 8),
+    "STRIP": (-16, 0, 8, 16, 32, 48, 64, 128),
     "KIND": (-1, 0, 1, 2, 3),
     "PARTS": (-1, 0, 1, 2, 3, 4),
     "CHAIN": (-1, 0, 1, 8, 16, 24, 32, 64),

@@ -233,7 +233,8 @@ class TestOnGPU:
         x = np.arange(12, dtype=np.float32).reshape(3, 4)
         for array in (x, x.T, x[:0], np.array(5)):
             there = gpu.to_device(array)
-            assert gpu.is_device_array(there) and there.flags.c_contiguous
+            assert gpu.is_device_array(there)
+            assert there.flags.c_contiguous == array.flags.c_contiguous
             assert np.array_equal(gpu.to_host(there), array)
         there = gpu.to_device(x)
         again = gpu.empty((3, 4))
