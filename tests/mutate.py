@@ -37,7 +37,8 @@ ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = Path(__file__).with_name("mutate_equivalent.txt")
 LEFT_OUT = (
     *("test_notebooks", "test_book", "test_mutate"),
-    *("test_browser", "test_browser_figures", "test_browser_pictures"),
+    *("test_browser", "test_browser_figures", "test_browser_pictures", "test_browser_variants"),
+    "test_sources",
 )
 COMMANDS = {
     f"kernels/command/{x}.py" for x in ("looking", "recording", "shapes", "timing", "words")

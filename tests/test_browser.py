@@ -101,7 +101,7 @@ FAINT = """
 SMALL = """
 [...document.querySelectorAll("article svg text")]
     .filter(e => e.textContent.trim() && e.checkVisibility())
-    .map(e => [parseFloat(getComputedStyle(e).fontSize)
+    .map(e => [parseFloat(getComputedStyle(e.querySelector("tspan") ?? e).fontSize)
                * Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b), e.textContent])
     .filter(([size]) => size < 8.99).map(([size, text]) => size.toFixed(1) + " " + text)
 """

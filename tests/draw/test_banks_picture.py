@@ -68,7 +68,7 @@ def test_inactive_lanes_are_not_drawn():
 
 def test_the_frames_share_their_structure():
     html = banks(COLUMN, "tile")._repr_html_()
-    assert len(html.encode()) < 15_000 and '"<"' not in html.partition("})(")[2]
+    assert len(html.encode()) < 16_000 and '"<"' not in html.partition("})(")[2]
 
 
 def test_what_cannot_be_drawn():
