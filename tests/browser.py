@@ -164,3 +164,20 @@ class Browser:
             if not chunk:
                 raise RuntimeError("Chromium has ended")
             self._buffer += chunk
+
+
+def insert(tab: Browser, html: str, late: str) -> None:
+    """Put an output into the page's <article> as JupyterLab does: it sets innerHTML, which runs no
+    script, and then puts new scripts in their place, before or, with `late` "true", after the
+    output is part of the page."""
+    tab.evaluate(f"""(html => {{
+            const host = document.createElement("div"), article = document.querySelector("article");
+            if (!{late}) article.replaceChildren(host);
+            host.innerHTML = html;
+            for (const old of host.querySelectorAll("script")) {{
+                const script = document.createElement("script");
+                script.textContent = old.textContent;
+                old.replaceWith(script);
+            }}
+            if ({late}) article.replaceChildren(host);
+        }})({json.dumps(html)})""")

@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from browser import insert
 from drawn import LANE, access, trace
 from test_banks_picture import COLUMN
 from test_browser import CUT_OFF, FAINT, SMALL, chromium, complaints  # noqa: F401
@@ -313,19 +314,10 @@ def test_inserted_as_notebooks_do(page, pictures):
     before or after the output is part of the page."""
     tab = page(change=lambda text: "")
     for late in "true", "false":
-        found = tab.evaluate(f"""(html => {{
-            const host = document.createElement("div"), article = document.querySelector("article");
-            if (!{late}) article.replaceChildren(host);
-            host.innerHTML = html;
-            for (const old of host.querySelectorAll("script")) {{
-                const script = document.createElement("script");
-                script.textContent = old.textContent;
-                old.replaceWith(script);
-            }}
-            if ({late}) article.replaceChildren(host);
-            return host.querySelectorAll("svg, input, output").length;
-        }})({json.dumps(pictures[1]._repr_html_())})""")
-        assert found == 3
+        insert(tab, pictures[1]._repr_html_(), late)
+        assert (
+            tab.evaluate("document.querySelectorAll('article :is(svg, input, output)').length") == 3
+        )
         click(tab, "button[title=next]", 0)
         assert drawn(tab, 0) == expected(pictures[1].frames[1])
 

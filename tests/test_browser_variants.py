@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import nbformat
 import pytest
+from browser import insert
 from building import ROOT
 from drawn import bars
 from test_browser import CUT_OFF, FAINT, SMALL, UNREACHABLE, chromium, complaints  # noqa: F401
@@ -160,18 +161,9 @@ def test_inserted_as_notebooks_do(chromium, tmp_path):  # noqa: F811
     before or after the output is part of the page."""
     for late in "true", "false":
         show(chromium, tmp_path, "")
-        found = chromium.evaluate(f"""(html => {{
-            const host = document.createElement("div"), article = document.querySelector("article");
-            if (!{late}) article.replaceChildren(host);
-            host.innerHTML = html;
-            for (const old of host.querySelectorAll("script")) {{
-                const script = document.createElement("script");
-                script.textContent = old.textContent;
-                old.replaceWith(script);
-            }}
-            if ({late}) article.replaceChildren(host);
-            return host.querySelectorAll("svg, select").length;
-        }})({json.dumps(EXPLORERS["05_shared_tiling"])})""")
-        assert found == 2
+        insert(chromium, EXPLORERS["05_shared_tiling"], late)
+        assert (
+            chromium.evaluate("document.querySelectorAll('article :is(svg, select)').length") == 2
+        )
         choose(chromium, "BM = BN = BK", 1)
         assert "8" in chromium.evaluate(SEEN)["cells"][0]

@@ -84,7 +84,8 @@ def test_the_record_yields_the_model():
         shapes = {x: {key: tile[key] for key in known} for x, tile in section["tiles"].items()}
         again = splits.section(steps, section, shapes, Costs(**RECORD["costs"]))
         assert again["error"] == pytest.approx(section["error"], rel=1e-3)
-        assert again["error"] < 0.25  # 19 on products of a few steps along K; the others 0.11
+        # 19 on products of a few steps along K
+        assert again["error"] < (0.23 if name == "19_machine_code" else 0.11)
         for label, tile in again["tiles"].items():
             assert tile["step"] == pytest.approx(section["tiles"][label]["step"], rel=0.02), label
     smallest = min(RECORD["tiles"], key=lambda x: tiles[x]["BM"] * tiles[x]["BN"])
