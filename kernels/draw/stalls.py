@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..instruments.metrics import ISSUE_ACTIVE, REASONS, STALLED
-from ..measure.records import stalls as recorded
+from ..measure.records import RECORDED_ON, stalls as recorded
 from .bars import HEIGHT, _two_lines
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
 from .plots import label_of, sentence
@@ -24,7 +24,7 @@ GROUPS = {
 OTHERS = "others"
 
 
-def stalls(steps: Sequence[Any], gpu: str = "NVIDIA H200", caption: str = "") -> Figure:
+def stalls(steps: Sequence[Any], gpu: str = RECORDED_ON, caption: str = "") -> Figure:
     """Of steps and variants (or their labels), as recorded on a GPU: for each instruction issued,
     the cycles that a warp spends on each reason, side by side; beside the bar, the share of
     cycles in which a scheduler issues. Raises ValueError for what was not recorded."""

@@ -12,12 +12,12 @@ from ..analysis.issue import BARRIER, LOAD, STORE, Warp, issue
 from ..analysis.occupancy import SCHEDULERS
 from ..analysis.sass import tile_loop
 from ..ladder.step import Step, step as step_of
-from ..measure.records import Results, results as recorded
+from ..measure.records import RECORDED_ON, Results, results as recorded
 from . import lanes, svg
 from .figure import PALETTE, Figure
 from .plots import label_of
 
-GPU, SIZE = "NVIDIA H200", 4096
+SIZE = 4096  # of the records that stand beside the model
 PASSES, FIRST = 10, 2  # that are run, and the one with which the picture begins
 LEFT, WIDE = 58, 298
 ROW, BAR = 13, 10
@@ -59,7 +59,7 @@ def timeline(
     those of the records at 4096, so that one sees what the model leaves out; results: None for the
     recorded ones of an H200. Raises ValueError for a step without such a loop.
     """
-    results = recorded(GPU) if results is None else results
+    results = recorded(RECORDED_ON) if results is None else results
     panels = [
         _panel(step, number, latency, results)
         for one in steps

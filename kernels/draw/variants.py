@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from .. import analysis
 from ..instruments.metrics import CONFLICTS, KINDS, PIPE
 from ..instruments.trace import Trace
-from ..measure.records import results
+from ..measure.records import RECORDED_ON, results
 from . import lanes
 from .banks import frames as of_banks, verdict as wavefronts
 from .coalescing import frames as of_sectors, verdict as sectors
@@ -29,7 +29,7 @@ from .plots import three_digits
 from .script import code, data
 from .stepper import Stepper
 
-GPU, ARCH, COMPUTE_CAPABILITY, SIZE = "NVIDIA H200", "sm_90", "9.0", 4096
+ARCH, COMPUTE_CAPABILITY, SIZE = "sm_90", "9.0", 4096
 LARGEST = 150_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
 ACCESS = "this access"
@@ -39,7 +39,7 @@ ROWS = (
     "shared memory",
     "registers",
     "on an SM",
-    f"at {SIZE} on an {GPU}",
+    f"at {SIZE} on an {RECORDED_ON}",
 )
 NOTHING = {"0%", "0 bytes a block"}  # a row that says nothing else is left out
 NAME = "text-align:left;font-weight:400;padding:.1em 1em .1em 0"
@@ -219,7 +219,7 @@ def _try(step: Any, shape: Sequence[int]) -> Tried:
     except ValueError as error:  # CompileError too
         return Tried(None, (), _reason(step, str(error)))
     conflicts = sum(trace.counters[CONFLICTS.format(kind)] for kind in KINDS.values())
-    record = results(GPU).find(step, SIZE)
+    record = results(RECORDED_ON).find(step, SIZE)
     spilled = f", {used.spill_stores} bytes spilled" if used.spill_stores else ""
     numbers = (
         f"{trace.wavefronts_per_fma:.3f}",

@@ -6,12 +6,14 @@ import math
 from typing import Any, NamedTuple
 
 from ..analysis import occupancy
+from ..analysis.memory import CHIPS
 from ..analysis.occupancy import Occupancy
 from ..ladder.step import Step
+from ..measure.records import RECORDED_ON
 from . import lanes, svg
 from .figure import PALETTE, Figure
 
-GPU, SMS, CAPABILITY = "NVIDIA H200", 132, "9.0"
+SMS, CAPABILITY = CHIPS[RECORDED_ON].sms, "9.0"
 LEFT, WIDE, TOP, PITCH, BAR = 58, 200, 24, 18, 13
 SHOWN = 8  # waves that are all drawn; of more, the first ones and the last
 HIGH = 96  # pixels of the curve
@@ -67,7 +69,7 @@ def waves(
         who = ""
     if found.blocks < 1 or found.slots < 1:
         raise ValueError(f"waves of {found.blocks} blocks on {found.slots} places: 1 at least")
-    named = "" if live is None or sms != SMS else f"{GPU}, {sms} SMs: "
+    named = "" if live is None or sms != SMS else f"{RECORDED_ON}, {sms} SMs: "
     parts, bottom = _rows(found, of=named)
     words = (
         f"{who}{lanes.count(found.blocks, 'block')} on {sms} SMs, {per_sm or 1} on each at a time, "

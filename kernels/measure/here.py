@@ -17,9 +17,7 @@ from typing import Any
 from ..analysis.occupancy import SMS, Occupancy, occupancy as occupancy_of
 from ..run import capability, gpu
 from . import bench, latency
-from .records import Results
-
-RECORDED = "NVIDIA H200", (9, 0)  # whose blocks stand beside
+from .records import RECORDED_ON, Results
 
 
 def benchmark(
@@ -59,7 +57,7 @@ def resident(steps: Sequence[Any]) -> Resident | None:
     if not gpu.available():
         return None
     device = gpu.device()
-    rows = tuple((one.label, _held(one, device), _resident(one, RECORDED[1])) for one in steps)
+    rows = tuple((one.label, _held(one, device), _resident(one, (9, 0))) for one in steps)
     return Resident(device.name, capability.text(device.compute_capability), rows)
 
 
@@ -73,7 +71,7 @@ class Resident:
 
     def __repr__(self) -> str:
         lines = [f"Blocks on an SM of the {self.gpu}, compute capability "
-                 f"{self.compute_capability}, beside those of the {RECORDED[0]}:"]  # fmt: skip
+                 f"{self.compute_capability}, beside those of the {RECORDED_ON}:"]  # fmt: skip
         width = max([0, *(len(label) for label, _, _ in self.rows)])
         for label, here, there in self.rows:
             beside = f"{there.blocks}, {there.warps} of {there.max_warps} warps"
