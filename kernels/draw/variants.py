@@ -11,14 +11,12 @@ import functools
 import hashlib
 import html
 import itertools
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import analysis
 from ..instruments.metrics import CONFLICTS, KINDS, PIPE
 from ..instruments.trace import Trace
 from ..measure.records import RECORDED_ON, results
@@ -29,7 +27,7 @@ from .plots import three_digits
 from .script import code, data
 from .stepper import Stepper
 
-ARCH, COMPUTE_CAPABILITY, SIZE = "sm_90", "9.0", 4096
+SIZE = 4096  # of the record whose speed is told
 LARGEST = 150_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
 ACCESS = "this access"
@@ -212,10 +210,7 @@ def _at(controls: Sequence[Control], chosen: Sequence[int]) -> int:
 def _try(step: Any, shape: Sequence[int]) -> Tried:
     try:
         trace = step.trace(*shape)
-        used = step.kernel.resources(ARCH)
-        fit = analysis.occupancy(
-            used, math.prod(step.block), COMPUTE_CAPABILITY, step.dynamic_shared
-        )
+        used, fit = step.kernel.resources(), step.occupancy()
     except ValueError as error:  # CompileError too
         return Tried(None, (), _reason(step, str(error)))
     conflicts = sum(trace.counters[CONFLICTS.format(kind)] for kind in KINDS.values())

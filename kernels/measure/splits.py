@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis import occupancy
 from ..analysis.duration import Costs, Tile, Work
 from ..ladder.reference import assert_close, inputs
 from ..run import capability, cublas, gpu
@@ -117,8 +116,8 @@ def _able(steps: Sequence[Any]) -> list[Any]:
 
 
 def _tiles(steps: Sequence[Any]) -> dict[str, dict[str, int]]:
-    needs = capability.text(gpu.device().compute_capability)
-    return {one.label: tile(one, gpu.arch(), needs) for one in map(base, steps)}
+    where = gpu.device().compute_capability, gpu.arch()
+    return {one.label: tile(one, *where) for one in map(base, steps)}
 
 
 def fitted(
@@ -180,13 +179,11 @@ def work(step: Any, M: Any, N: Any, K: Any, aligned: bool | None = None) -> Work
     return Work(M, N, K, splits, cluster, stream, 1 * whole)
 
 
-def tile(step: Any, arch: str = "sm_90", capability: str = "9.0") -> dict[str, int]:
-    """What the formula has to know of a step: its tile, and how many blocks an SM holds."""
-    (launch,) = (one for one in step.launches(1, 1, 1) if one.kernel == "sgemm")
-    threads, shared = launch.block[0], launch.shared
-    found = occupancy(step.kernel.resources(arch), threads, capability, shared)
+def tile(step: Any, *where: Any) -> dict[str, int]:
+    """What the formula has to know of a step: its tile, and how many blocks an SM holds, which
+    `where` names as `Step.occupancy` does."""
     sizes = {name: step.defines[name] for name in ("BM", "BN", "BK")}
-    return {**sizes, "resident": found.blocks}
+    return {**sizes, "resident": step.occupancy(*where).blocks}
 
 
 def _some(rows: int, columns: int) -> Any:
