@@ -7,8 +7,9 @@ from typing import Any
 
 from ..instruments.metrics import ISSUE_ACTIVE, REASONS, STALLED
 from ..measure.records import RECORDED_ON, stalls as recorded
-from .bars import HEIGHT, _two_lines
+from .bars import HEIGHT, name_rows
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
+from .labels import write
 from .plots import label_of, sentence
 
 # Reasons that belong together, as a reader knows them, with a colour and a density for each.
@@ -46,18 +47,8 @@ def stalls(steps: Sequence[Any], gpu: str = RECORDED_ON, caption: str = "") -> F
                 _, colour, alpha = GROUPS.get(group, ((), INK, 0.15))
                 ax.barh(y, value, left=start, color=colour, alpha=alpha, height=0.7)
                 start += value
-            ax.annotate(
-                f"{issue[name]:.0f} %",
-                (start, y),
-                xytext=(5, 0),
-                color=INK,
-                textcoords="offset points",
-                va="center",
-                annotation_clip=False,
-            )
-        ax.set_yticks(range(len(names)), [_two_lines(label_of(name)) for name in names])
-        ax.tick_params(axis="y", length=0)
-        ax.invert_yaxis()
+            write(ax, start, y, f"{issue[name]:.0f} %", INK, dx=5)
+        name_rows(ax, names)
         ax.set_xlim(0, 1.1 * max(sum(each.values()) for each in shares.values()))
         ax.set_xlabel("cycles of a warp for each instruction that it issues", loc="right")
         handles = [
