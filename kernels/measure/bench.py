@@ -51,8 +51,9 @@ def benchmark(
 ) -> Results:
     """Time steps and cuBLAS on the GPU; a size n stands for n x n x n.
 
-    Each result is checked before it is timed. With `output`, what has been measured is saved
-    there after every size; with `merge`, what was there of other steps and shapes stays. Raises
+    Each result is checked before it is timed. A step of which one launch takes longer than `max_ms`
+    is left out at that size. With `output`, what has been measured is saved there after every
+    size; with `merge`, what was there of other steps and shapes stays. Raises
     NoGPU, CheckError for a wrong result, ImportError without cuBLAS, records.MergeError, ValueError
     for `merge` without an `output` and TypeError for what is no step.
     """
@@ -69,8 +70,7 @@ def benchmark(
         for size in (SIZES if sizes is None else sizes)
     ]
     earlier = Results.load(output) if merge and Path(output).exists() else None
-    scratch = gpu.empty(flush_bytes(), np.uint8)
-    flush = functools.partial(gpu.fill_bytes, scratch, 0)
+    flush = flusher()
     with tqdm(total=len(shapes) + 1, unit="size", disable=not progress) as bar:
         bar.set_description("measuring the roofs")
         fma_peak_tflops, copy_gbs, empty_launch_us = measure_roofs(flush)
@@ -253,6 +253,11 @@ extern "C" __global__ void nothing() {{}}
 def flush_bytes() -> int:
     """Four times the L2, and enough for the write to outlast Python queueing a launch."""
     return max(4 * gpu.device().l2_bytes, 2**28)
+
+
+def flusher() -> Launch:
+    """What leaves the L2 cold: a write over more than it holds. It keeps its memory."""
+    return functools.partial(gpu.fill_bytes, gpu.empty(flush_bytes(), np.uint8), 0)
 
 
 def measure_roofs(flush: Launch) -> tuple[float, float, float]:

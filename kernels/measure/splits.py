@@ -49,7 +49,7 @@ def drawn(seed: int, count: int) -> list[tuple[int, int, int]]:
 def measure(steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
     """Microseconds of each step, and of cuBLAS, at each shape, by the protocol of `bench` in a few
     rounds; None where a step was hopeless. Raises CheckError for a wrong result."""
-    flush = functools.partial(gpu.fill_bytes, gpu.empty(bench.flush_bytes(), np.uint8), 0)
+    flush = bench.flusher()
     for one in steps:
         _check(one)
     times: list[list[float | None]] = []

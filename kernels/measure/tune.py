@@ -170,8 +170,7 @@ def search(
     gpu.require()
     shapes = shapes or [(size,) * 3 for size in SIZES]
     output = output or recorded_path(gpu.device().name, TUNE)
-    scratch = gpu.empty(bench.flush_bytes(), np.uint8)
-    flush = functools.partial(gpu.fill_bytes, scratch, 0)
+    flush = bench.flusher()
     fma_peak_tflops, copy_gbs, empty_launch_us = bench.measure_roofs(flush)
     origin = provenance(**bench.circumstances(empty_launch_us, rounds=ROUNDS))
     found = Results(origin, fma_peak_tflops, copy_gbs)

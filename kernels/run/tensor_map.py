@@ -11,10 +11,10 @@ import numpy as np
 from ..ptx.swizzle import SWIZZLES
 from ..ptx.tensor_maps import ALIGNMENT, BYTES, KINDS, MAX_RANK, Mapped, Tile
 from . import gpu
+from .limits import SHARED
 
 UNIT = 16  # bytes that addresses, strides and the innermost extent of a box are multiples of
 MOST_SIZE, MOST_STRIDE, MOST_BOX, MOST_STEP = 1 << 32, 1 << 40, 256, 8
-MOST_BYTES = 227 << 10  # of a box: the shared memory that a block can have
 FILLS = ("zeros", "nan")
 PROMOTIONS = (0, 64, 128, 256)
 NUMPY = {  # dtypes and what the driver calls them
@@ -84,9 +84,9 @@ class TensorMap(Mapped):
             )
         sizes, apart, box, steps = (x[::-1] for x in (sizes, apart, box, steps))
         tile = Tile(kind, sizes, apart, box, steps, swizzle, fill == "nan")  # innermost first
-        if tile.size > MOST_BYTES:
+        if tile.size > SHARED:
             raise ValueError(
-                f"the box is {tile.size} bytes: a block has at most {MOST_BYTES} of shared memory"
+                f"the box is {tile.size} bytes: a block has at most {SHARED} of shared memory"
             )
         super().__init__(memory, offset, tile)
         self.promotion = promotion
