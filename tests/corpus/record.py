@@ -36,6 +36,7 @@ from kernels import build
 from kernels.instruments.metrics import ASYNC_METRICS, METRICS
 from kernels.measure import profiling
 from kernels.measure.provenance import provenance
+from kernels.run import nvrtc
 
 from . import FOLDER, RECORD, Case, Map, contents, load, names as all_names
 
@@ -101,7 +102,7 @@ def options(case: Case) -> tuple[str, ...]:
     return tuple(flags)
 
 
-def compiled(case: Case) -> build.Build:
+def compiled(case: Case) -> nvrtc.Compiled:
     return build.compile(case.source, case.filename, options(case), (case.kernel,), ARCH)
 
 
