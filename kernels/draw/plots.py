@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..measure.records import CUBLAS, Record, Results
@@ -273,6 +273,11 @@ def origin_of(source: Results) -> str:
     return f"live on {source.gpu}"
 
 
+def recorded_on(record: Mapping[str, Any]) -> str:
+    """Of a record that is no `Results`."""
+    return "recorded on {gpu}, {date}".format(**record["provenance"])
+
+
 def sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
@@ -305,6 +310,11 @@ def _rate_axis(ax: Any, low: float, high: float, log: bool) -> None:
     ax.yaxis.set_major_formatter("{x:g}")
     ax.minorticks_off()
     ax.set_ylabel("TFLOPS")
+    grid(ax)
+
+
+def grid(ax: Any) -> None:
+    """Faint lines across, behind all else."""
     ax.grid(axis="y", color=INK, alpha=0.12, linewidth=0.8)
     ax.set_axisbelow(True)
 

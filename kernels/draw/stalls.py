@@ -10,7 +10,7 @@ from ..measure.records import RECORDED_ON, stalls as recorded
 from .bars import HEIGHT, name_rows
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
 from .labels import write
-from .plots import label_of, sentence
+from .plots import label_of, recorded_on, sentence
 
 # Reasons that belong together, as a reader knows them, with a colour and a density for each.
 GROUPS = {
@@ -56,7 +56,7 @@ def stalls(steps: Sequence[Any], gpu: str = RECORDED_ON, caption: str = "") -> F
             for _, colour, alpha in [*GROUPS.values(), ((), INK, 0.15)]
         ]
         fig.legend(handles, [*GROUPS, OTHERS], loc="outside upper center", ncols=3, frameon=False)
-    where = f"recorded on {gpu}, {record['provenance']['date']}, M = N = K = {record['size']}"
+    where = f"{recorded_on(record)}, M = N = K = {record['size']}"
     caption = caption or (
         "What a warp's cycles between two of its instructions go to, as Nsight Compute counts "
         f"them; the number is the share of cycles in which a scheduler issues. {sentence(where)}"
