@@ -43,8 +43,8 @@ def loaded_of(step: Any) -> Loaded:
 
 
 def matrices(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray, Matrix]:
-    """Random A and B, and a function that gives each on the GPU, as `launch_of` wants it: stored
-    row by row, or column by column."""
+    """Random A (M, K) and B (K, N), and a function that gives each on the GPU, as `launch_of` wants
+    it: stored row by row, or column by column."""
     A, B, _ = inputs(M, N, K)
 
     @functools.cache
@@ -56,7 +56,7 @@ def matrices(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray, Matrix]:
 
 
 def require_product(C: np.ndarray, by_cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
-    """Raise CheckError unless C is A B.
+    """Raise CheckError unless C (M, N) is A B.
 
     Sixteen rows and columns are compared with float64; all elements with cuBLAS, which is
     right to the same bound, so that the two differ by at most twice that. There
