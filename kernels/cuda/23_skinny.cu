@@ -1,0 +1,446 @@
+// Skinny products: the large factor straight from memory
+//
+// Packing pays where each number is used many times. Of a product with few rows or few columns,
+// each number of the large factor is used in one tile or two, and to write its parts, six bytes
+// for four, and to read them again takes longer than to multiply. Here only the small factor is
+// packed. Each warp copies its own 16 rows of the large one by cp.async, as they are, takes the
+// numbers apart in registers, and hands them to wgmma from there: nobody else wants them, so that
+// no barrier stands between. While one warpgroup takes apart, the other multiplies.
+// The large factor is A, or with SWAP_AB=1, B: then C^T = B^T A^T is what is computed.
+// K is long where C is small. So the steps of all tiles, BK of k each, form one line, as in
+// stream-K, and each of STREAM blocks has a stretch of it. `reduce` sums the parts of a tile in
+// the order of k; where parts leave something of a number, where a sum is not finite, and where K
+// is below LEAST_K, it computes the tile again with FMAs.
+// Look at the bytes that pass through the memory, and at the launch that is gone.
+// tensor cores: yes
+// launch: pack(grid=(N + SWAP_AB * (M - N) + BN - 1) // BN * (BN // 64) * ((K + BK - 1) // BK), block=8 * BK, when=K >= LEAST_K)
+// launch: sgemm(grid=STREAM, block=2 * BM, shared=STAGES * (6 * BK * BN + 128 + 160 * BM))
+// launch: reduce(grid=((M + SWAP_AB * (N - M) + BM - 1) // BM * ((N + SWAP_AB * (M - N) + BN - 1) // BN), BN // 16), block=2 * BM)
+// workspace: (K + BK - 1) // BK * ((N + SWAP_AB * (M - N) + BN - 1) // BN) * (6 * BK * BN + 128) + ((M + SWAP_AB * (N - M) + BM - 1) // BM * ((N + SWAP_AB * (M - N) + BN - 1) // BN) + STREAM) * 8 * BM * (BN // 2 + 1)
+// arguments: lda ldb ldc workspace
+// compute capability: 9.0a
+// variant: SWAP_AB=1
+// variant: BN=64
+// variant: TRANS_A=1 TRANS_B=1
+
+#ifndef BM
+#define BM 128
+#endif
+#ifndef BN
+#define BN 128
+#endif
+#ifndef BK
+#define BK 32
+#endif
+#ifndef STAGES
+#define STAGES 4
+#endif
+#ifndef BLOCKS
+#define BLOCKS 1
+#endif
+#ifndef STREAM
+#define STREAM 132
+#endif
+#ifndef SWAP_AB
+#define SWAP_AB 0
+#endif
+#ifndef LEAST_K
+#define LEAST_K 8
+#endif
+#ifndef TRANS_A
+#define TRANS_A 0
+#endif
+#ifndef TRANS_B
+#define TRANS_B 0
+#endif
+
+#define PARTS 3
+#define UNITS (BK / 8)      // of 16 bytes in a row of a tile
+#define THREADS (2 * BM)    // a warpgroup for 64 rows
+#define FLOAT4(x) (*(float4*)&(x))
+
+static_assert(BM == 64 || BM == 128, "a block has one warpgroup or two");
+static_assert(BN == 64 || BN == 128, "a wgmma has 64 columns");
+static_assert(BK == 32, "a warp copies 32 k");
+static_assert(STAGES > 1, "one stage is filled while another is read");
+static_assert(BLOCKS > 0, "an SM holds a block at least");
+static_assert(STREAM > 0, "there is a block at least");
+static_assert((SWAP_AB | 1) == 1, "the factors are exchanged, 1, or not, 0");
+static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not, 0");
+
+// region: factors
+// The product is that of a large factor, rows x K, and a small one, K x cols.
+struct Factor {
+    const float* x;
+    int pitch, side;
+};
+constexpr bool LARGE_ALONG_K = SWAP_AB ? TRANS_B : !TRANS_A;  // neighbours in k are so in memory
+constexpr bool SMALL_ALONG_K = SWAP_AB ? !TRANS_A : TRANS_B;
+#define LARGE (SWAP_AB ? Factor{B, ldb, N} : Factor{A, lda, M})
+#define SMALL (SWAP_AB ? Factor{A, lda, M} : Factor{B, ldb, N})
+
+template <bool ALONG_K> __device__ const float* place(Factor f, int i, int k)
+{
+    return f.x + (ALONG_K ? (size_t)i * f.pitch + k : (size_t)k * f.pitch + i);
+}
+// endregion
+
+// region: tile
+// Parts of the numbers in BN columns of the small factor, and BK along k.
+struct __align__(128) Tile {
+    uint4 unit[PARTS][UNITS][BN];  // of eight neighbours along k
+    int unsafe[32];                // whether parts leave something, by rows; fills 128 bytes
+};
+
+// Numbers of the large factor for a warp: 16 rows and BK along k, in lines as they are in memory.
+constexpr int LINES = LARGE_ALONG_K ? 16 : BK, LINE = LARGE_ALONG_K ? BK : 16;
+constexpr int PITCH = LARGE_ALONG_K ? BK + 8 : 20;  // so that lanes read from different banks
+
+struct Stage {
+    Tile small;
+    float large[THREADS / 32][LINES * PITCH];
+};
+// endregion
+static_assert(sizeof(Stage) == 6 * BK * BN + 128 + 160 * BM, "as the header says");
+static_assert(STAGES * sizeof(Stage) + 128 <= 227 * 1024, "a block may share 227 KiB");
+
+// region: stream
+__device__ int steps_of(int K) { return K < LEAST_K ? 0 : (K + BK - 1) / BK; }
+
+// Where a block's stretch of all steps begins.
+__device__ int begin(int block, int all)
+{
+    return all / STREAM * block + min(block, all % STREAM);
+}
+// The block whose stretch has this step.
+__device__ int owner(int step, int all)
+{
+    int each = all / STREAM, longer = all % STREAM;  // the first blocks have a step more
+    return step < longer * (each + 1) ? step / (each + 1) : longer + (step - longer * (each + 1)) / each;
+}
+// endregion
+
+// region: split
+// Takes the next part off two numbers and returns it.
+__device__ unsigned part(float* x)
+{
+    unsigned bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(x[1]), "f"(x[0]));
+    x[0] -= __uint_as_float(bits << 16);
+    x[1] -= __uint_as_float(bits & 0xffff0000);
+    return bits;
+}
+// endregion
+
+// Four neighbours from p on, of which the first n exist, and zeros for the others.
+__device__ float4 load4(const float* p, int n, bool aligned)
+{
+    if (n >= 4 && aligned)
+        return FLOAT4(*p);
+    return {n > 0 ? p[0] : 0, n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, n > 3 ? p[3] : 0};
+}
+
+__device__ bool is_aligned(Factor f) { return f.pitch % 4 == 0 && (size_t)f.x % 16 == 0; }
+
+// region: pack
+// Packs 64 columns of a tile of the small factor; a unit a thread.
+extern "C" __global__ void __launch_bounds__(8 * BK)
+pack(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+     int lda, int ldb, int ldc, float* workspace)
+{
+    Factor small = SMALL;
+    int depth = steps_of(K), groups = (small.side + BN - 1) / BN * (BN / 64);
+    int block = blockIdx.x;  // blocks side by side read neighbours
+    int group = SMALL_ALONG_K ? block / depth : block % groups;
+    int step = SMALL_ALONG_K ? block % depth : block / groups;
+    Tile& tile = ((Tile*)workspace)[(size_t)(group * 64 / BN) * depth + step];
+    int thread = threadIdx.x;
+    int unit = SMALL_ALONG_K ? thread % UNITS : thread / 64;
+    int col = group * 64 + (SMALL_ALONG_K ? thread / UNITS : thread % 64);
+    int k = step * BK + 8 * unit;
+    bool aligned = is_aligned(small), exists = col < small.side;
+
+    float x[8];
+    for (int i = 0; i < 8; i += SMALL_ALONG_K ? 4 : 1) {
+        const float* from = place<SMALL_ALONG_K>(small, col, k + i);
+        if (SMALL_ALONG_K)
+            FLOAT4(x[i]) = load4(from, exists ? K - k - i : 0, aligned);
+        else
+            x[i] = exists && k + i < K ? *from : 0;
+    }
+    for (int p = 0; p < PARTS; ++p)
+        tile.unit[p][unit][col % BN] = {part(&x[0]), part(&x[2]), part(&x[4]), part(&x[6])};
+    bool unsafe = false;
+    for (int i = 0; i < 8; ++i)
+        unsafe |= x[i] != 0;  // NaN is what an infinity leaves
+    unsafe = __syncthreads_or(unsafe);
+    constexpr int FLAGS = 32 * 64 / BN;  // of these 64 columns
+    if (thread < FLAGS)
+        tile.unsafe[group % (BN / 64) * FLAGS + thread] = unsafe;
+}
+// endregion
+
+__device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
+
+// region: copy
+// Starts a copy of W floats to shared memory, of which n exist, and zeros for the others.
+template <int W> __device__ void copy_async(float* to, const float* from, int n)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::
+                 "r"(shared_address(to)), "l"(from), "n"(4 * W), "r"(4 * max(0, min(n, W)))
+                 : "memory");
+}
+
+// A warp's copies of its 16 rows of the large factor, from `row` on, and BK along k.
+template <int W> __device__ void copy_rows(float* to, Factor large, int row, int k, int K)
+{
+    constexpr int AT_ONCE = 32 * W / LINE;  // lines
+    int lane = threadIdx.x % 32, line = lane / (LINE / W), x = lane % (LINE / W) * W;
+    int lines = LARGE_ALONG_K ? large.side - row : K - k;  // that exist, and their length
+    int length = LARGE_ALONG_K ? K - k : large.side - row;
+    const float* from = LARGE_ALONG_K ? place<true>(large, row + line, k + x)
+                                      : place<false>(large, row + x, k + line);
+    #pragma unroll
+    for (int i = 0; i < LINES; i += AT_ONCE)
+        copy_async<W>(&to[(line + i) * PITCH + x], from + (size_t)i * large.pitch,
+                      line + i < lines ? length - x : 0);
+}
+__device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> __device__ void wait_groups()  // until at most N are under way
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+}
+// endregion
+
+// region: mbarriers
+typedef unsigned long long mbarrier;
+
+__device__ void init(mbarrier* b, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+                 :: "r"(shared_address(b)), "r"(arrivals) : "memory");
+}
+__device__ void arrive(mbarrier* b)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared_address(b)) : "memory");
+}
+__device__ void arrive_expect(mbarrier* b, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 :: "r"(shared_address(b)), "r"(bytes) : "memory");
+}
+__device__ void wait(mbarrier* b, int parity)  // until a phase of this parity is over
+{
+    int over;
+    do
+        asm volatile("{\n\t.reg .pred p;\n\t"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.s32 %0, 1, 0, p;\n\t}"
+                     : "=r"(over) : "r"(shared_address(b)), "r"(parity) : "memory");
+    while (!over);
+}
+__device__ void bulk_copy(void* to, const void* from, int bytes, mbarrier* b)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];"
+                 :: "r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(b))
+                 : "memory");
+}
+// endregion
+
+// region: wgmma
+__device__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+
+// Where a factor lies whose next unit along k is `rows` units further on. Add n to it for n units.
+__device__ unsigned long long descriptor(const uint4* p, int rows)
+{
+    unsigned long long next_unit = rows, next_eight_rows = 8;
+    return (shared_address(p) & 0x3ffff) >> 4 | next_unit << 16 | next_eight_rows << 32;
+}
+
+#define FOUR(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define SIXTEEN(d, i) FOUR(d, i), FOUR(d, i + 4), FOUR(d, i + 8), FOUR(d, i + 12)
+
+// d = a b, and + d if it is to be added: 64 x 64, over 16 k; a is what a thread has of it
+__device__ void wgmma(float (&d)[32], const unsigned (&a)[4], unsigned long long b, bool add)
+{
+    asm volatile(
+        "{\n\t.reg .pred add;\n\tsetp.ne.b32 add, %37, 0;\n\t"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+        "{%32, %33, %34, %35}, %36, add, 1, 1, 0;\n\t}"
+        : SIXTEEN(d, 0), SIXTEEN(d, 16)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add));
+}
+// endregion
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+      int lda, int ldb, int ldc, float* workspace)
+{
+    // region: mapping
+    extern __shared__ Stage stages[];
+    __shared__ mbarrier full[STAGES], empty[STAGES];
+    Factor large = LARGE, small = SMALL;
+    int depth = steps_of(K), tiles_n = (small.side + BN - 1) / BN;
+    int tiles = (large.side + BM - 1) / BM * tiles_n, all = tiles * depth;
+    int first = begin(blockIdx.x, all), last = begin(blockIdx.x + 1, all);
+    const Tile* packed = (Tile*)workspace;
+    float* parts = (float*)(packed + (size_t)tiles_n * depth);
+    int thread = threadIdx.x, warp = thread / 32;
+    bool aligned = is_aligned(large);
+    // endregion
+
+    // region: fill
+    auto copy = [&](int step) {  // a warp has its rows copied to their stage
+        if (step < last) {
+            int row = step / depth / tiles_n * BM + warp * 16, k = step % depth * BK;
+            float* to = stages[(step - first) % STAGES].large[warp];
+            if (aligned)
+                copy_rows<4>(to, large, row, k, K);
+            else
+                copy_rows<1>(to, large, row, k, K);
+        }
+        commit();
+    };
+    auto fill = [&](int step) {  // has the small factor's tile copied to its stage
+        int i = (step - first) % STAGES;
+        arrive_expect(&full[i], sizeof(Tile));
+        bulk_copy(&stages[i].small, &packed[step / depth % tiles_n * depth + step % depth],
+                  sizeof(Tile), &full[i]);
+    };
+    if (thread == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            init(&full[i], 1);
+            init(&empty[i], THREADS / 32);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        for (int step = first; step < min(first + STAGES, last); ++step)
+            fill(step);
+    }
+    for (int i = 0; i < STAGES; ++i)
+        copy(first + i);
+    __syncthreads();
+    // endregion
+
+    // region: loop
+    float sum[BN / 64][32] = {}, chain[BN / 64][32] = {};
+    unsigned rest = 0;  // not 0 if parts leave something
+    for (int step = first; step < last; ++step) {
+        int i = step - first;
+        Stage& now = stages[i % STAGES];
+
+        // region: fragments
+        unsigned a[BK / 16][PARTS][4];
+        const float* from = now.large[warp];
+        wait_groups<STAGES - 1>();
+        __syncwarp();
+        #pragma unroll
+        for (int n = 0; n < BK / 4; ++n) {  // two neighbours along k
+            int row = thread % 32 / 4 + n % 2 * 8, k = n / 2 * 8 + thread % 4 * 2;
+            float x[2];
+            if (LARGE_ALONG_K)
+                *(float2*)x = *(const float2*)&from[row * PITCH + k];
+            else
+                x[0] = from[k * PITCH + row], x[1] = from[(k + 1) * PITCH + row];
+            #pragma unroll
+            for (int p = 0; p < PARTS; ++p)
+                a[n / 4][p][n % 4] = part(x);
+            rest |= __float_as_uint(x[0]) | __float_as_uint(x[1]);
+        }
+        __syncwarp();
+        copy(step + STAGES);
+        // endregion
+
+        // region: products
+        unsigned long long b = descriptor(&now.small.unit[0][0][0], BN);
+        wait(&full[i % STAGES], i / STAGES % 2);
+        wgmma_fence();
+        #pragma unroll
+        for (int order = PARTS - 1; order >= 0; --order)  // the smallest products first
+            #pragma unroll
+            for (int p = 0; p <= order; ++p)
+                #pragma unroll
+                for (int unit = 0; unit < UNITS; unit += 2)
+                    #pragma unroll
+                    for (int j = 0; j < BN / 64; ++j)
+                        wgmma(chain[j], a[unit / 2][p], b + ((order - p) * UNITS + unit) * BN + j * 64,
+                              order < PARTS - 1 || p + unit > 0);
+        wgmma_commit();
+        // endregion
+
+        // region: refill
+        if (thread == 0 && i > 0 && step - 1 + STAGES < last) {
+            wait(&empty[(i - 1) % STAGES], (i - 1) / STAGES % 2);
+            fill(step - 1 + STAGES);
+        }
+        rest |= now.small.unsafe[thread % 32];
+        wgmma_wait();
+        __syncwarp();
+        if (thread % 32 == 0)
+            arrive(&empty[i % STAGES]);
+        // endregion
+
+        // region: sums
+        #pragma unroll
+        for (int j = 0; j < BN / 2; ++j)
+            sum[j / 32][j % 32] += chain[j / 32][j % 32];
+        if (step + 1 == last || (step + 1) % depth == 0) {  // the last of the tile here
+            // parts of a tile are neighbours: each block after another has the next one
+            float* to = parts + (size_t)(step / depth + blockIdx.x) * THREADS * (BN / 2 + 1) + thread;
+            #pragma unroll
+            for (int j = 0; j < BN / 2; ++j) {
+                to[j * THREADS] = sum[j / 32][j % 32];
+                sum[j / 32][j % 32] = 0;
+            }
+            to[BN / 2 * THREADS] = rest != 0;
+            rest = 0;
+        }
+        // endregion
+    }
+    // endregion
+}
+
+// region: reduce
+// Sums the parts of a tile and stores 16 of its columns; a thread has the elements that it had.
+extern "C" __global__ void __launch_bounds__(THREADS)
+reduce(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+       int lda, int ldb, int ldc, float* workspace)
+{
+    Factor large = LARGE, small = SMALL;
+    int depth = steps_of(K), tiles_n = (small.side + BN - 1) / BN;
+    int all = (large.side + BM - 1) / BM * tiles_n * depth;
+    int tile = blockIdx.x, thread = threadIdx.x;
+    const float* parts = (float*)((Tile*)workspace + (size_t)tiles_n * depth) + thread;
+    int row = tile / tiles_n * BM + thread / 32 * 16 + thread % 32 / 4;
+    int col = tile % tiles_n * BN + blockIdx.y * 16 + thread % 4 * 2;
+
+    float sum[8] = {};
+    bool unsafe = depth == 0;
+    if (!unsafe)
+        for (int block = owner(tile * depth, all); block <= owner((tile + 1) * depth - 1, all); ++block) {
+            const float* from = parts + (size_t)(tile + block) * THREADS * (BN / 2 + 1);
+            for (int j = 0; j < 8; ++j)
+                sum[j] += from[(blockIdx.y * 8 + j) * THREADS];
+            unsafe |= from[BN / 2 * THREADS] != 0;
+        }
+    for (int j = 0; j < 8; ++j)
+        unsafe |= sum[j] - sum[j] != 0;  // infinite, or no number
+    unsafe = __syncthreads_or(unsafe);
+    for (int j = 0; j < 8; ++j) {
+        int r = row + j % 4 / 2 * 8, c = col + j / 4 * 8 + j % 2;
+        if (r >= large.side || c >= small.side)
+            continue;
+        if (unsafe) {
+            sum[j] = 0;
+            for (int k = 0; k < K; ++k)
+                sum[j] += *place<LARGE_ALONG_K>(large, r, k) * *place<SMALL_ALONG_K>(small, c, k);
+        }
+        float* to = &C[SWAP_AB ? (size_t)c * ldc + r : (size_t)r * ldc + c];
+        *to = alpha * sum[j] + (beta != 0.0f ? beta * *to : 0.0f);
+    }
+}
+// endregion
