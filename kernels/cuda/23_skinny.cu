@@ -57,6 +57,7 @@
 #define PARTS 3
 #define UNITS (BK / 8)      // of 16 bytes in a row of a tile
 #define THREADS (2 * BM)    // a warpgroup for 64 rows
+#define PART (THREADS * (BN / 2 + 1))  // floats: sums of a tile, and whether they are to be trusted
 #define FLOAT4(x) (*(float4*)&(x))
 
 static_assert(BM == 64 || BM == 128, "a block has one warpgroup or two");
@@ -200,7 +201,7 @@ template <int W> __device__ void copy_rows(float* to, Factor large, int row, int
     int length = LARGE_ALONG_K ? K - k : large.side - row;
     const float* from = LARGE_ALONG_K ? place<true>(large, row + line, k + x)
                                       : place<false>(large, row + x, k + line);
-    #pragma unroll
+    #pragma unroll 4
     for (int i = 0; i < LINES; i += AT_ONCE)
         copy_async<W>(&to[(line + i) * PITCH + x], from + (size_t)i * large.pitch,
                       line + i < lines ? length - x : 0);
@@ -286,31 +287,44 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     __shared__ mbarrier full[STAGES], empty[STAGES];
     Factor large = LARGE, small = SMALL;
     int depth = steps_of(K), tiles_n = (small.side + BN - 1) / BN;
-    int tiles = (large.side + BM - 1) / BM * tiles_n, all = tiles * depth;
-    int first = begin(blockIdx.x, all), last = begin(blockIdx.x + 1, all);
+    int all = (large.side + BM - 1) / BM * tiles_n * depth;
+    int first = begin(blockIdx.x, all), count = begin(blockIdx.x + 1, all) - first;
+    if (count == 0)
+        return;
     const Tile* packed = (Tile*)workspace;
-    float* parts = (float*)(packed + (size_t)tiles_n * depth);
     int thread = threadIdx.x, warp = thread / 32;
     bool aligned = is_aligned(large);
+
+    struct Place { int row, col, k; };  // in tiles
+    auto next = [&](Place& p) {
+        if (++p.k == depth) {
+            p.k = 0;
+            if (++p.col == tiles_n)
+                p.col = 0, ++p.row;
+        }
+    };
+    Place now = {first / depth / tiles_n, first / depth % tiles_n, first % depth};
     // endregion
 
     // region: fill
-    auto copy = [&](int step) {  // a warp has its rows copied to their stage
-        if (step < last) {
-            int row = step / depth / tiles_n * BM + warp * 16, k = step % depth * BK;
-            float* to = stages[(step - first) % STAGES].large[warp];
+    Place copied = now, filled = now;
+    auto copy = [&](int i) {  // a warp has its rows of step i copied to their stage
+        if (i < count) {
+            float* to = stages[i % STAGES].large[warp];
+            int row = copied.row * BM + warp * 16, k = copied.k * BK;
             if (aligned)
                 copy_rows<4>(to, large, row, k, K);
             else
                 copy_rows<1>(to, large, row, k, K);
+            next(copied);
         }
         commit();
     };
-    auto fill = [&](int step) {  // has the small factor's tile copied to its stage
-        int i = (step - first) % STAGES;
-        arrive_expect(&full[i], sizeof(Tile));
-        bulk_copy(&stages[i].small, &packed[step / depth % tiles_n * depth + step % depth],
-                  sizeof(Tile), &full[i]);
+    auto fill = [&](int i) {  // has the small factor's tile of step i copied to its stage
+        arrive_expect(&full[i % STAGES], sizeof(Tile));
+        bulk_copy(&stages[i % STAGES].small, &packed[filled.col * depth + filled.k], sizeof(Tile),
+                  &full[i % STAGES]);
+        next(filled);
     };
     if (thread == 0) {
         for (int i = 0; i < STAGES; ++i) {
@@ -318,26 +332,24 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
             init(&empty[i], THREADS / 32);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        for (int step = first; step < min(first + STAGES, last); ++step)
-            fill(step);
+        for (int i = 0; i < min(STAGES, count); ++i)
+            fill(i);
     }
     for (int i = 0; i < STAGES; ++i)
-        copy(first + i);
+        copy(i);
     __syncthreads();
     // endregion
 
-    // region: loop
-    float sum[BN / 64][32] = {}, chain[BN / 64][32] = {};
-    unsigned rest = 0;  // not 0 if parts leave something
-    for (int step = first; step < last; ++step) {
-        int i = step - first;
-        Stage& now = stages[i % STAGES];
-
-        // region: fragments
-        unsigned a[BK / 16][PARTS][4];
-        const float* from = now.large[warp];
+    // region: fragments
+    struct Fragments {
+        unsigned part[PARTS][BK / 16][4];
+        unsigned rest;  // not 0 if parts leave something
+    };
+    auto fetch = [&](Fragments& a, int i) {  // of step i, and has the stage filled again
+        const float* from = stages[i % STAGES].large[warp];
         wait_groups<STAGES - 1>();
         __syncwarp();
+        a.rest = 0;
         #pragma unroll
         for (int n = 0; n < BK / 4; ++n) {  // two neighbours along k
             int row = thread % 32 / 4 + n % 2 * 8, k = n / 2 * 8 + thread % 4 * 2;
@@ -348,15 +360,21 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 x[0] = from[k * PITCH + row], x[1] = from[(k + 1) * PITCH + row];
             #pragma unroll
             for (int p = 0; p < PARTS; ++p)
-                a[n / 4][p][n % 4] = part(x);
-            rest |= __float_as_uint(x[0]) | __float_as_uint(x[1]);
+                a.part[p][n / 4][n % 4] = part(x);
+            a.rest |= __float_as_uint(x[0]) | __float_as_uint(x[1]);
         }
         __syncwarp();
-        copy(step + STAGES);
-        // endregion
+        copy(i + STAGES);
+    };
+    // endregion
 
+    // region: step
+    float sum[BN / 64][32] = {}, chain[BN / 64][32] = {};
+    unsigned rest = 0;
+    auto multiply = [&](Fragments& a, Fragments& later, int i) {
         // region: products
-        unsigned long long b = descriptor(&now.small.unit[0][0][0], BN);
+        Stage& stage = stages[i % STAGES];
+        unsigned long long b = descriptor(&stage.small.unit[0][0][0], BN);
         wait(&full[i % STAGES], i / STAGES % 2);
         wgmma_fence();
         #pragma unroll
@@ -367,17 +385,18 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 for (int unit = 0; unit < UNITS; unit += 2)
                     #pragma unroll
                     for (int j = 0; j < BN / 64; ++j)
-                        wgmma(chain[j], a[unit / 2][p], b + ((order - p) * UNITS + unit) * BN + j * 64,
+                        wgmma(chain[j], a.part[p][unit / 2],
+                              b + ((order - p) * UNITS + unit) * BN + j * 64,
                               order < PARTS - 1 || p + unit > 0);
         wgmma_commit();
         // endregion
-
+        fetch(later, i + 1);  // meanwhile
         // region: refill
-        if (thread == 0 && i > 0 && step - 1 + STAGES < last) {
+        if (thread == 0 && i > 0 && i - 1 + STAGES < count) {
             wait(&empty[(i - 1) % STAGES], (i - 1) / STAGES % 2);
-            fill(step - 1 + STAGES);
+            fill(i - 1 + STAGES);
         }
-        rest |= now.small.unsafe[thread % 32];
+        rest |= a.rest | stage.small.unsafe[thread % 32];
         wgmma_wait();
         __syncwarp();
         if (thread % 32 == 0)
@@ -388,9 +407,9 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         #pragma unroll
         for (int j = 0; j < BN / 2; ++j)
             sum[j / 32][j % 32] += chain[j / 32][j % 32];
-        if (step + 1 == last || (step + 1) % depth == 0) {  // the last of the tile here
-            // parts of a tile are neighbours: each block after another has the next one
-            float* to = parts + (size_t)(step / depth + blockIdx.x) * THREADS * (BN / 2 + 1) + thread;
+        if (now.k + 1 == depth || i + 1 == count) {  // the last of the tile here
+            float* to = (float*)(packed + (size_t)tiles_n * depth) + thread +
+                        (size_t)(now.row * tiles_n + now.col + blockIdx.x) * PART;
             #pragma unroll
             for (int j = 0; j < BN / 2; ++j) {
                 to[j * THREADS] = sum[j / 32][j % 32];
@@ -399,7 +418,18 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
             to[BN / 2 * THREADS] = rest != 0;
             rest = 0;
         }
+        next(now);
         // endregion
+    };
+    // endregion
+
+    // region: loop
+    Fragments one, other;
+    fetch(one, 0);
+    for (int i = 0; i < count; i += 2) {
+        multiply(one, other, i);
+        if (i + 1 < count)
+            multiply(other, one, i + 1);
     }
     // endregion
 }
@@ -420,9 +450,11 @@ reduce(int M, int N, int K, float alpha, const float* A, const float* B, float b
 
     float sum[8] = {};
     bool unsafe = depth == 0;
+    int last = unsafe ? 0 : owner((tile + 1) * depth - 1, all);
     if (!unsafe)
-        for (int block = owner(tile * depth, all); block <= owner((tile + 1) * depth - 1, all); ++block) {
-            const float* from = parts + (size_t)(tile + block) * THREADS * (BN / 2 + 1);
+        #pragma unroll 4
+        for (int block = owner(tile * depth, all); block <= last; ++block) {
+            const float* from = parts + (size_t)(tile + block) * PART;
             for (int j = 0; j < 8; ++j)
                 sum[j] += from[(blockIdx.y * 8 + j) * THREADS];
             unsafe |= from[BN / 2 * THREADS] != 0;
