@@ -15,7 +15,7 @@
 // tensor cores: yes
 // launch: pack(grid=(N + SWAP_AB * (M - N) + BN - 1) // BN * (BN // 64) * ((K + BK - 1) // BK), block=8 * BK, when=K >= LEAST_K)
 // launch: sgemm(grid=STREAM, block=2 * BM, shared=STAGES * (6 * BK * BN + 128 + 160 * BM))
-// launch: reduce(grid=((M + SWAP_AB * (N - M) + BM - 1) // BM * ((N + SWAP_AB * (M - N) + BN - 1) // BN), BN // 16), block=2 * BM)
+// launch: reduce(grid=((M + SWAP_AB * (N - M) + BM - 1) // BM * ((N + SWAP_AB * (M - N) + BN - 1) // BN), BN // 8), block=2 * BM)
 // workspace: (K + BK - 1) // BK * ((N + SWAP_AB * (M - N) + BN - 1) // BN) * (6 * BK * BN + 128) + ((M + SWAP_AB * (N - M) + BM - 1) // BM * ((N + SWAP_AB * (M - N) + BN - 1) // BN) + STREAM) * 8 * BM * (BN // 2 + 1)
 // arguments: lda ldb ldc workspace
 // compute capability: 9.0a
@@ -34,6 +34,9 @@
 #endif
 #ifndef STAGES
 #define STAGES 4
+#endif
+#ifndef TURNS
+#define TURNS 1
 #endif
 #ifndef BLOCKS
 #define BLOCKS 1
@@ -284,7 +287,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
 {
     // region: mapping
     extern __shared__ Stage stages[];
-    __shared__ mbarrier full[STAGES], empty[STAGES];
+    __shared__ mbarrier full[STAGES], empty[STAGES], turn[2];
     Factor large = LARGE, small = SMALL;
     int depth = steps_of(K), tiles_n = (small.side + BN - 1) / BN;
     int all = (large.side + BM - 1) / BM * tiles_n * depth;
@@ -331,6 +334,8 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
             init(&full[i], 1);
             init(&empty[i], THREADS / 32);
         }
+        for (int i = 0; i < 2; ++i)
+            init(&turn[i], 4);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         for (int i = 0; i < min(STAGES, count); ++i)
             fill(i);
@@ -340,16 +345,17 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     __syncthreads();
     // endregion
 
-    // region: fragments
-    struct Fragments {
-        unsigned part[PARTS][BK / 16][4];
-        unsigned rest;  // not 0 if parts leave something
-    };
-    auto fetch = [&](Fragments& a, int i) {  // of step i, and has the stage filled again
-        const float* from = stages[i % STAGES].large[warp];
+    // region: loop
+    float sum[BN / 64][32] = {}, chain[BN / 64][32] = {};
+    unsigned rest = 0;  // not 0 if parts leave something
+    for (int i = 0; i < count; ++i) {
+        Stage& stage = stages[i % STAGES];
+
+        // region: fragments
+        unsigned a[BK / 16][PARTS][4];
+        const float* from = stage.large[warp];
         wait_groups<STAGES - 1>();
         __syncwarp();
-        a.rest = 0;
         #pragma unroll
         for (int n = 0; n < BK / 4; ++n) {  // two neighbours along k
             int row = thread % 32 / 4 + n % 2 * 8, k = n / 2 * 8 + thread % 4 * 2;
@@ -360,22 +366,17 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 x[0] = from[k * PITCH + row], x[1] = from[(k + 1) * PITCH + row];
             #pragma unroll
             for (int p = 0; p < PARTS; ++p)
-                a.part[p][n / 4][n % 4] = part(x);
-            a.rest |= __float_as_uint(x[0]) | __float_as_uint(x[1]);
+                a[n / 4][p][n % 4] = part(x);
+            rest |= __float_as_uint(x[0]) | __float_as_uint(x[1]);
         }
         __syncwarp();
-        copy(i + STAGES);
-    };
-    // endregion
+        // endregion
 
-    // region: step
-    float sum[BN / 64][32] = {}, chain[BN / 64][32] = {};
-    unsigned rest = 0;
-    auto multiply = [&](Fragments& a, Fragments& later, int i) {
         // region: products
-        Stage& stage = stages[i % STAGES];
         unsigned long long b = descriptor(&stage.small.unit[0][0][0], BN);
         wait(&full[i % STAGES], i / STAGES % 2);
+        if (TURNS && (thread >= 128 || i > 0))
+            wait(&turn[thread / 128], (i + (thread < 128)) % 2);
         wgmma_fence();
         #pragma unroll
         for (int order = PARTS - 1; order >= 0; --order)  // the smallest products first
@@ -385,22 +386,26 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 for (int unit = 0; unit < UNITS; unit += 2)
                     #pragma unroll
                     for (int j = 0; j < BN / 64; ++j)
-                        wgmma(chain[j], a.part[p][unit / 2],
+                        wgmma(chain[j], a[unit / 2][p],
                               b + ((order - p) * UNITS + unit) * BN + j * 64,
                               order < PARTS - 1 || p + unit > 0);
         wgmma_commit();
         // endregion
-        fetch(later, i + 1);  // meanwhile
+
         // region: refill
+        copy(i + STAGES);
         if (thread == 0 && i > 0 && i - 1 + STAGES < count) {
             wait(&empty[(i - 1) % STAGES], (i - 1) / STAGES % 2);
             fill(i - 1 + STAGES);
         }
-        rest |= a.rest | stage.small.unsafe[thread % 32];
+        rest |= stage.small.unsafe[thread % 32];
         wgmma_wait();
         __syncwarp();
-        if (thread % 32 == 0)
+        if (thread % 32 == 0) {
+            if (TURNS)
+                arrive(&turn[1 - thread / 128]);
             arrive(&empty[i % STAGES]);
+        }
         // endregion
 
         // region: sums
@@ -420,22 +425,12 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         }
         next(now);
         // endregion
-    };
-    // endregion
-
-    // region: loop
-    Fragments one, other;
-    fetch(one, 0);
-    for (int i = 0; i < count; i += 2) {
-        multiply(one, other, i);
-        if (i + 1 < count)
-            multiply(other, one, i + 1);
     }
     // endregion
 }
 
 // region: reduce
-// Sums the parts of a tile and stores 16 of its columns; a thread has the elements that it had.
+// Sums the parts of a tile and stores 8 of its columns; a thread has the elements that it had.
 extern "C" __global__ void __launch_bounds__(THREADS)
 reduce(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
        int lda, int ldb, int ldc, float* workspace)
@@ -446,24 +441,24 @@ reduce(int M, int N, int K, float alpha, const float* A, const float* B, float b
     int tile = blockIdx.x, thread = threadIdx.x;
     const float* parts = (float*)((Tile*)workspace + (size_t)tiles_n * depth) + thread;
     int row = tile / tiles_n * BM + thread / 32 * 16 + thread % 32 / 4;
-    int col = tile % tiles_n * BN + blockIdx.y * 16 + thread % 4 * 2;
+    int col = tile % tiles_n * BN + blockIdx.y * 8 + thread % 4 * 2;
 
-    float sum[8] = {};
+    float sum[4] = {};
     bool unsafe = depth == 0;
     int last = unsafe ? 0 : owner((tile + 1) * depth - 1, all);
     if (!unsafe)
         #pragma unroll 4
         for (int block = owner(tile * depth, all); block <= last; ++block) {
             const float* from = parts + (size_t)(tile + block) * PART;
-            for (int j = 0; j < 8; ++j)
-                sum[j] += from[(blockIdx.y * 8 + j) * THREADS];
+            for (int j = 0; j < 4; ++j)
+                sum[j] += from[(blockIdx.y * 4 + j) * THREADS];
             unsafe |= from[BN / 2 * THREADS] != 0;
         }
-    for (int j = 0; j < 8; ++j)
+    for (int j = 0; j < 4; ++j)
         unsafe |= sum[j] - sum[j] != 0;  // infinite, or no number
     unsafe = __syncthreads_or(unsafe);
-    for (int j = 0; j < 8; ++j) {
-        int r = row + j % 4 / 2 * 8, c = col + j / 4 * 8 + j % 2;
+    for (int j = 0; j < 4; ++j) {
+        int r = row + j / 2 * 8, c = col + j % 2;
         if (r >= large.side || c >= small.side)
             continue;
         if (unsafe) {
