@@ -35,9 +35,6 @@
 #ifndef STAGES
 #define STAGES 4
 #endif
-#ifndef TURNS
-#define TURNS 1
-#endif
 #ifndef BLOCKS
 #define BLOCKS 1
 #endif
@@ -63,7 +60,7 @@
 #define PART (THREADS * (BN / 2 + 1))  // floats: sums of a tile, and whether they are to be trusted
 #define FLOAT4(x) (*(float4*)&(x))
 
-static_assert(BM == 64 || BM == 128, "a block has one warpgroup or two");
+static_assert(BM == 64 || BM == 128 || BM == 256, "a block has one warpgroup, two or four");
 static_assert(BN == 64 || BN == 128, "a wgmma has 64 columns");
 static_assert(BK == 32, "a warp copies 32 k");
 static_assert(STAGES > 1, "one stage is filled while another is read");
@@ -134,6 +131,10 @@ __device__ unsigned part(float* x)
     x[1] -= __uint_as_float(bits & 0xffff0000);
     return bits;
 }
+__device__ unsigned upper_halves(float x, float y)  // of y above that of x
+{
+    return __byte_perm(__float_as_uint(x), __float_as_uint(y), 0x7632);
+}
 // endregion
 
 // Four neighbours from p on, of which the first n exist, and zeros for the others.
@@ -194,6 +195,11 @@ template <int W> __device__ void copy_async(float* to, const float* from, int n)
                  "r"(shared_address(to)), "l"(from), "n"(4 * W), "r"(4 * max(0, min(n, W)))
                  : "memory");
 }
+template <int W> __device__ void copy_async(float* to, const float* from)  // all exist
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::
+                 "r"(shared_address(to)), "l"(from), "n"(4 * W) : "memory");
+}
 
 // A warp's copies of its 16 rows of the large factor, from `row` on, and BK along k.
 template <int W> __device__ void copy_rows(float* to, Factor large, int row, int k, int K)
@@ -204,10 +210,17 @@ template <int W> __device__ void copy_rows(float* to, Factor large, int row, int
     int length = LARGE_ALONG_K ? K - k : large.side - row;
     const float* from = LARGE_ALONG_K ? place<true>(large, row + line, k + x)
                                       : place<false>(large, row + x, k + line);
-    #pragma unroll 4
-    for (int i = 0; i < LINES; i += AT_ONCE)
-        copy_async<W>(&to[(line + i) * PITCH + x], from + (size_t)i * large.pitch,
-                      line + i < lines ? length - x : 0);
+    to += line * PITCH + x;
+    if (lines >= LINES && length >= LINE) {
+        #pragma unroll
+        for (int i = 0; i < LINES; i += AT_ONCE)
+            copy_async<W>(to + i * PITCH, from + (size_t)i * large.pitch);
+    } else {
+        #pragma unroll 1
+        for (int i = 0; i < LINES; i += AT_ONCE)
+            copy_async<W>(to + i * PITCH, from + (size_t)i * large.pitch,
+                          line + i < lines ? length - x : 0);
+    }
 }
 __device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N> __device__ void wait_groups()  // until at most N are under way
@@ -287,7 +300,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
 {
     // region: mapping
     extern __shared__ Stage stages[];
-    __shared__ mbarrier full[STAGES], empty[STAGES], turn[2];
+    __shared__ mbarrier full[STAGES], empty[STAGES];
     Factor large = LARGE, small = SMALL;
     int depth = steps_of(K), tiles_n = (small.side + BN - 1) / BN;
     int all = (large.side + BM - 1) / BM * tiles_n * depth;
@@ -334,8 +347,6 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
             init(&full[i], 1);
             init(&empty[i], THREADS / 32);
         }
-        for (int i = 0; i < 2; ++i)
-            init(&turn[i], 4);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         for (int i = 0; i < min(STAGES, count); ++i)
             fill(i);
@@ -364,9 +375,9 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 *(float2*)x = *(const float2*)&from[row * PITCH + k];
             else
                 x[0] = from[k * PITCH + row], x[1] = from[(k + 1) * PITCH + row];
-            #pragma unroll
-            for (int p = 0; p < PARTS; ++p)
-                a[n / 4][p][n % 4] = part(x);
+            a[n / 4][0][n % 4] = part(x);
+            a[n / 4][1][n % 4] = part(x);
+            a[n / 4][2][n % 4] = upper_halves(x[0], x[1]);  // 8 bits are left, unless unsafe
             rest |= __float_as_uint(x[0]) | __float_as_uint(x[1]);
         }
         __syncwarp();
@@ -375,8 +386,6 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         // region: products
         unsigned long long b = descriptor(&stage.small.unit[0][0][0], BN);
         wait(&full[i % STAGES], i / STAGES % 2);
-        if (TURNS && (thread >= 128 || i > 0))
-            wait(&turn[thread / 128], (i + (thread < 128)) % 2);
         wgmma_fence();
         #pragma unroll
         for (int order = PARTS - 1; order >= 0; --order)  // the smallest products first
@@ -401,11 +410,8 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         rest |= stage.small.unsafe[thread % 32];
         wgmma_wait();
         __syncwarp();
-        if (thread % 32 == 0) {
-            if (TURNS)
-                arrive(&turn[1 - thread / 128]);
+        if (thread % 32 == 0)
             arrive(&empty[i % STAGES]);
-        }
         // endregion
 
         // region: sums
@@ -420,7 +426,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 to[j * THREADS] = sum[j / 32][j % 32];
                 sum[j / 32][j % 32] = 0;
             }
-            to[BN / 2 * THREADS] = rest != 0;
+            to[BN / 2 * THREADS] = (rest & 0xffff) != 0;
             rest = 0;
         }
         next(now);
