@@ -195,32 +195,29 @@ template <int W> __device__ void copy_async(float* to, const float* from, int n)
                  "r"(shared_address(to)), "l"(from), "n"(4 * W), "r"(4 * max(0, min(n, W)))
                  : "memory");
 }
-template <int W> __device__ void copy_async(float* to, const float* from)  // all exist
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::
-                 "r"(shared_address(to)), "l"(from), "n"(4 * W) : "memory");
-}
 
-// A warp's copies of its 16 rows of the large factor, from `row` on, and BK along k.
-template <int W> __device__ void copy_rows(float* to, Factor large, int row, int k, int K)
+// Numbers between the 16 bytes in which a line begins and the line, if its matrix begins on 16.
+__device__ int shift(int line, Factor large) { return line * large.pitch % 4; }
+
+// A warp's copies of its 16 rows of the large factor, from `row` on, and BK along k. Each line is
+// copied from the 16 bytes on in which it begins (WIDE), to where lines of the warp have room for it.
+template <bool WIDE> __device__ void copy_rows(float* to, Factor large, int row, int k, int K)
 {
-    constexpr int AT_ONCE = 32 * W / LINE;  // lines
+    constexpr int W = WIDE ? 4 : 1, AT_ONCE = 32 * W / LINE;  // lines
     int lane = threadIdx.x % 32, line = lane / (LINE / W), x = lane % (LINE / W) * W;
     int lines = LARGE_ALONG_K ? large.side - row : K - k;  // that exist, and their length
     int length = LARGE_ALONG_K ? K - k : large.side - row;
-    const float* from = LARGE_ALONG_K ? place<true>(large, row + line, k + x)
-                                      : place<false>(large, row + x, k + line);
-    to += line * PITCH + x;
-    if (lines >= LINES && length >= LINE) {
-        #pragma unroll
-        for (int i = 0; i < LINES; i += AT_ONCE)
-            copy_async<W>(to + i * PITCH, from + (size_t)i * large.pitch);
-    } else {
-        #pragma unroll 1
-        for (int i = 0; i < LINES; i += AT_ONCE)
-            copy_async<W>(to + i * PITCH, from + (size_t)i * large.pitch,
-                          line + i < lines ? length - x : 0);
-    }
+    const float* corner = place<LARGE_ALONG_K>(large, row, k);
+    auto copy = [&](int line, int x, int before) {
+        copy_async<W>(to + line * PITCH + x, corner + (size_t)line * large.pitch + x - before,
+                      line < lines ? length + before - x : 0);
+    };
+    int before = WIDE ? shift(line, large) : 0;  // as for every fourth line
+    #pragma unroll(WIDE ? LINES / AT_ONCE : 1)
+    for (int i = 0; i < LINES; i += AT_ONCE)
+        copy(line + i, x, before);
+    if (WIDE && lane < LINES)
+        copy(lane, LINE, shift(lane, large));
 }
 __device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N> __device__ void wait_groups()  // until at most N are under way
@@ -309,7 +306,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         return;
     const Tile* packed = (Tile*)workspace;
     int thread = threadIdx.x, warp = thread / 32;
-    bool aligned = is_aligned(large);
+    bool wide = (size_t)large.x % 16 == 0;
 
     struct Place { int row, col, k; };  // in tiles
     auto next = [&](Place& p) {
@@ -324,14 +321,17 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
 
     // region: fill
     Place copied = now, filled = now;
+    int lane = thread % 32, line = LARGE_ALONG_K ? lane / 4 : lane % 4 * 2;
+    int before = wide ? shift(line, large) : 0, more = wide ? shift(line + 1, large) - before : 0;
+    int first_of_lane = line * PITCH + before + (LARGE_ALONG_K ? lane % 4 * 2 : lane / 4);
     auto copy = [&](int i) {  // a warp has its rows of step i copied to their stage
         if (i < count) {
             float* to = stages[i % STAGES].large[warp];
             int row = copied.row * BM + warp * 16, k = copied.k * BK;
-            if (aligned)
-                copy_rows<4>(to, large, row, k, K);
+            if (wide)
+                copy_rows<true>(to, large, row, k, K);
             else
-                copy_rows<1>(to, large, row, k, K);
+                copy_rows<false>(to, large, row, k, K);
             next(copied);
         }
         commit();
@@ -364,17 +364,14 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
 
         // region: fragments
         unsigned a[BK / 16][PARTS][4];
-        const float* from = stage.large[warp];
+        const float* from = stage.large[warp] + first_of_lane;
         wait_groups<STAGES - 1>();
         __syncwarp();
         #pragma unroll
         for (int n = 0; n < BK / 4; ++n) {  // two neighbours along k
-            int row = thread % 32 / 4 + n % 2 * 8, k = n / 2 * 8 + thread % 4 * 2;
-            float x[2];
-            if (LARGE_ALONG_K)
-                *(float2*)x = *(const float2*)&from[row * PITCH + k];
-            else
-                x[0] = from[k * PITCH + row], x[1] = from[(k + 1) * PITCH + row];
+            int row = n % 2 * 8, k = n / 2 * 8;
+            float x[2] = {from[LARGE_ALONG_K ? row * PITCH + k : k * PITCH + row],
+                          from[LARGE_ALONG_K ? row * PITCH + k + 1 : (k + 1) * PITCH + row + more]};
             a[n / 4][0][n % 4] = part(x);
             a[n / 4][1][n % 4] = part(x);
             a[n / 4][2][n % 4] = upper_halves(x[0], x[1]);  // 8 bits are left, unless unsafe
