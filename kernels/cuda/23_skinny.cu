@@ -195,28 +195,35 @@ template <int W> __device__ void copy_async(float* to, const float* from, int n)
                  "r"(shared_address(to)), "l"(from), "n"(4 * W), "r"(4 * max(0, min(n, W)))
                  : "memory");
 }
+template <int W> __device__ void copy_async(float* to, const float* from)  // all exist
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::
+                 "r"(shared_address(to)), "l"(from), "n"(4 * W) : "memory");
+}
 
 // Numbers between the 16 bytes in which a line begins and the line, if its matrix begins on 16.
 __device__ int shift(int line, Factor large) { return line * large.pitch % 4; }
 
 // A warp's copies of its 16 rows of the large factor, from `row` on, and BK along k. Each line is
 // copied from the 16 bytes on in which it begins (WIDE), to where lines of the warp have room for it.
-template <bool WIDE> __device__ void copy_rows(float* to, Factor large, int row, int k, int K)
+template <bool WIDE, bool WHOLE>
+__device__ void copy_rows(float* to, Factor large, int row, int k, int lines, int length)
 {
     constexpr int W = WIDE ? 4 : 1, AT_ONCE = 32 * W / LINE;  // lines
     int lane = threadIdx.x % 32, line = lane / (LINE / W), x = lane % (LINE / W) * W;
-    int lines = LARGE_ALONG_K ? large.side - row : K - k;  // that exist, and their length
-    int length = LARGE_ALONG_K ? K - k : large.side - row;
     const float* corner = place<LARGE_ALONG_K>(large, row, k);
     auto copy = [&](int line, int x, int before) {
-        copy_async<W>(to + line * PITCH + x, corner + (size_t)line * large.pitch + x - before,
-                      line < lines ? length + before - x : 0);
+        const float* from = corner + (size_t)line * large.pitch + x - before;
+        if (WHOLE)
+            copy_async<W>(to + line * PITCH + x, from);
+        else
+            copy_async<W>(to + line * PITCH + x, from, line < lines ? length + before - x : 0);
     };
     int before = WIDE ? shift(line, large) : 0;  // as for every fourth line
-    #pragma unroll(WIDE ? LINES / AT_ONCE : 1)
+    #pragma unroll(WHOLE ? LINES / AT_ONCE : 1)
     for (int i = 0; i < LINES; i += AT_ONCE)
         copy(line + i, x, before);
-    if (WIDE && lane < LINES)
+    if (WIDE && large.pitch % 4 && lane < LINES)
         copy(lane, LINE, shift(lane, large));
 }
 __device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -306,7 +313,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         return;
     const Tile* packed = (Tile*)workspace;
     int thread = threadIdx.x, warp = thread / 32;
-    bool wide = (size_t)large.x % 16 == 0;
+    bool wide = (size_t)large.x % 16 == 0, even = large.pitch % 4 == 0 || !wide;
 
     struct Place { int row, col, k; };  // in tiles
     auto next = [&](Place& p) {
@@ -328,10 +335,14 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         if (i < count) {
             float* to = stages[i % STAGES].large[warp];
             int row = copied.row * BM + warp * 16, k = copied.k * BK;
-            if (wide)
-                copy_rows<true>(to, large, row, k, K);
+            int lines = LARGE_ALONG_K ? large.side - row : K - k;  // that exist,
+            int length = LARGE_ALONG_K ? K - k : large.side - row;  // and of how many numbers
+            if (wide && lines >= LINES && length >= LINE + 4)
+                copy_rows<true, true>(to, large, row, k, lines, length);
+            else if (wide)
+                copy_rows<true, false>(to, large, row, k, lines, length);
             else
-                copy_rows<false>(to, large, row, k, K);
+                copy_rows<false, false>(to, large, row, k, lines, length);
             next(copied);
         }
         commit();
@@ -367,17 +378,24 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         const float* from = stage.large[warp] + first_of_lane;
         wait_groups<STAGES - 1>();
         __syncwarp();
+        float x[BK / 4][2];  // neighbours along k
         #pragma unroll
-        for (int n = 0; n < BK / 4; ++n) {  // two neighbours along k
+        for (int n = 0; n < BK / 4; ++n) {
             int row = n % 2 * 8, k = n / 2 * 8;
-            float x[2] = {from[LARGE_ALONG_K ? row * PITCH + k : k * PITCH + row],
-                          from[LARGE_ALONG_K ? row * PITCH + k + 1 : (k + 1) * PITCH + row + more]};
-            a[n / 4][0][n % 4] = part(x);
-            a[n / 4][1][n % 4] = part(x);
-            a[n / 4][2][n % 4] = upper_halves(x[0], x[1]);  // 8 bits are left, unless unsafe
-            rest |= __float_as_uint(x[0]) | __float_as_uint(x[1]);
+            if (LARGE_ALONG_K && even)
+                *(float2*)x[n] = *(const float2*)&from[row * PITCH + k];
+            else
+                x[n][0] = from[LARGE_ALONG_K ? row * PITCH + k : k * PITCH + row],
+                x[n][1] = from[LARGE_ALONG_K ? row * PITCH + k + 1 : (k + 1) * PITCH + row + more];
         }
         __syncwarp();
+        #pragma unroll
+        for (int n = 0; n < BK / 4; ++n) {
+            a[n / 4][0][n % 4] = part(x[n]);
+            a[n / 4][1][n % 4] = part(x[n]);
+            a[n / 4][2][n % 4] = upper_halves(x[n][0], x[n][1]);  // 8 bits are left, unless unsafe
+            rest |= __float_as_uint(x[n][0]) | __float_as_uint(x[n][1]);
+        }
         // endregion
 
         // region: products
