@@ -1,17 +1,17 @@
 // Skinny products: the large factor straight from memory
 //
-// Packing pays where each number is used many times. Of a product with few rows or few columns,
-// each number of the large factor is used in one tile or two, and to write its parts, six bytes
+// Packing pays where each number is used in many tiles. Of a product with few columns, or few
+// rows, each number of the large factor is used in one or two, and to write its parts, six bytes
 // for four, and to read them again takes longer than to multiply. Here only the small factor is
-// packed. Each warp copies its own 16 rows of the large one by cp.async, as they are, takes the
-// numbers apart in registers, and hands them to wgmma from there: nobody else wants them, so that
-// no barrier stands between. While one warpgroup takes apart, the other multiplies.
+// packed. Each warp copies 16 rows of the large one for itself, by cp.async, as they are in memory,
+// takes the numbers apart in registers, and hands them to wgmma from there, so that no warp has to
+// wait for another one's copies.
 // The large factor is A, or with SWAP_AB=1, B: then C^T = B^T A^T is what is computed.
-// K is long where C is small. So the steps of all tiles, BK of k each, form one line, as in
+// There are few tiles and K is long. So the steps of all tiles, BK of k each, form one line, as in
 // stream-K, and each of STREAM blocks has a stretch of it. `reduce` sums the parts of a tile in
-// the order of k; where parts leave something of a number, where a sum is not finite, and where K
-// is below LEAST_K, it computes the tile again with FMAs.
-// Look at the bytes that pass through the memory, and at the launch that is gone.
+// the order of k; where the parts of numbers leave something of them, where a sum is not finite,
+// and where K is below LEAST_K, it computes the tile again with FMAs.
+// Look at the bytes that are moved, and at the launches.
 // tensor cores: yes
 // launch: pack(grid=(N + SWAP_AB * (M - N) + BN - 1) // BN * (BN // 64) * ((K + BK - 1) // BK), block=8 * BK, when=K >= LEAST_K)
 // launch: sgemm(grid=STREAM, block=2 * BM, shared=STAGES * (6 * BK * BN + 128 + 160 * BM))
@@ -19,8 +19,7 @@
 // workspace: (K + BK - 1) // BK * ((N + SWAP_AB * (M - N) + BN - 1) // BN) * (6 * BK * BN + 128) + ((M + SWAP_AB * (N - M) + BM - 1) // BM * ((N + SWAP_AB * (M - N) + BN - 1) // BN) + STREAM) * 8 * BM * (BN // 2 + 1)
 // arguments: lda ldb ldc workspace
 // compute capability: 9.0a
-// variant: SWAP_AB=1
-// variant: BN=64
+// variant: BN=64 SWAP_AB=1
 // variant: TRANS_A=1 TRANS_B=1
 
 #ifndef BM
@@ -34,9 +33,6 @@
 #endif
 #ifndef STAGES
 #define STAGES 4
-#endif
-#ifndef BLOCKS
-#define BLOCKS 1
 #endif
 #ifndef STREAM
 #define STREAM 132
@@ -57,15 +53,14 @@
 #define PARTS 3
 #define UNITS (BK / 8)      // of 16 bytes in a row of a tile
 #define THREADS (2 * BM)    // a warpgroup for 64 rows
-#define PART (THREADS * (BN / 2 + 1))  // floats: sums of a tile, and whether they are to be trusted
+#define PART (THREADS * (BN / 2 + 1))  // floats: sums for a tile, and whether to compute it again
 #define FLOAT4(x) (*(float4*)&(x))
 
-static_assert(BM == 64 || BM == 128 || BM == 256, "a block has one warpgroup, two or four");
+static_assert(BM == 64 || BM == 128, "a block has one warpgroup or two");
 static_assert(BN == 64 || BN == 128, "a wgmma has 64 columns");
-static_assert(BK == 32, "a warp copies 32 k");
+static_assert(BK == 32, "a warp copies 32 numbers along k");
 static_assert(STAGES > 1, "one stage is filled while another is read");
-static_assert(BLOCKS > 0, "an SM holds a block at least");
-static_assert(STREAM > 0, "there is a block at least");
+static_assert(STREAM > 0, "a stream has a block at least");
 static_assert((SWAP_AB | 1) == 1, "the factors are exchanged, 1, or not, 0");
 static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not, 0");
 
@@ -108,16 +103,15 @@ static_assert(STAGES * sizeof(Stage) + 128 <= 227 * 1024, "a block may share 227
 // region: stream
 __device__ int steps_of(int K) { return K < LEAST_K ? 0 : (K + BK - 1) / BK; }
 
-// Where a block's stretch of all steps begins.
-__device__ int begin(int block, int all)
+// Where a block's stretch of all steps begins: the first all % STREAM blocks have one more.
+__device__ long long begin(int block, long long all)
 {
-    return all / STREAM * block + min(block, all % STREAM);
+    return all / STREAM * block + min((long long)block, all % STREAM);
 }
-// The block whose stretch has this step.
-__device__ int owner(int step, int all)
+__device__ int block_of(long long step, long long all)
 {
-    int each = all / STREAM, longer = all % STREAM;  // the first blocks have a step more
-    return step < longer * (each + 1) ? step / (each + 1) : longer + (step - longer * (each + 1)) / each;
+    long long each = all / STREAM, more = all % STREAM, rest = step - more * (each + 1);
+    return rest < 0 ? step / (each + 1) : more + rest / each;
 }
 // endregion
 
@@ -202,7 +196,7 @@ template <int W> __device__ void copy_async(float* to, const float* from)  // al
 }
 
 // Numbers between the 16 bytes in which a line begins and the line, if its matrix begins on 16.
-__device__ int shift(int line, Factor large) { return line * large.pitch % 4; }
+__device__ int shift(int line, Factor large) { return line * large.pitch & 3; }
 
 // A warp's copies of its 16 rows of the large factor, from `row` on, and BK along k. Each line is
 // copied from the 16 bytes on in which it begins (WIDE), to where lines of the warp have room for it.
@@ -298,7 +292,7 @@ __device__ void wgmma(float (&d)[32], const unsigned (&a)[4], unsigned long long
 }
 // endregion
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
 sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
       int lda, int ldb, int ldc, float* workspace)
 {
@@ -307,13 +301,15 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     __shared__ mbarrier full[STAGES], empty[STAGES];
     Factor large = LARGE, small = SMALL;
     int depth = steps_of(K), tiles_n = (small.side + BN - 1) / BN;
-    int all = (large.side + BM - 1) / BM * tiles_n * depth;
-    int first = begin(blockIdx.x, all), count = begin(blockIdx.x + 1, all) - first;
+    long long all = (long long)((large.side + BM - 1) / BM) * tiles_n * depth;
+    long long first = begin(blockIdx.x, all);
+    int count = begin(blockIdx.x + 1, all) - first;  // of steps
     if (count == 0)
         return;
     const Tile* packed = (Tile*)workspace;
     int thread = threadIdx.x, warp = thread / 32;
-    bool wide = (size_t)large.x % 16 == 0, even = large.pitch % 4 == 0 || !wide;
+    bool wide = (size_t)large.x % 16 == 0;  // copies may be of 16 bytes
+    bool even = !wide || large.pitch % 4 == 0;  // and no line needs a shift
 
     struct Place { int row, col, k; };  // in tiles
     auto next = [&](Place& p) {
@@ -323,11 +319,11 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 p.col = 0, ++p.row;
         }
     };
-    Place now = {first / depth / tiles_n, first / depth % tiles_n, first % depth};
+    Place now = {int(first / depth / tiles_n), int(first / depth % tiles_n), int(first % depth)};
     // endregion
 
     // region: fill
-    Place copied = now, filled = now;
+    Place copied = now, filled = now;  // what is next
     int lane = thread % 32, line = LARGE_ALONG_K ? lane / 4 : lane % 4 * 2;
     int before = wide ? shift(line, large) : 0, more = wide ? shift(line + 1, large) - before : 0;
     int first_of_lane = line * PITCH + before + (LARGE_ALONG_K ? lane % 4 * 2 : lane / 4);
@@ -458,7 +454,7 @@ reduce(int M, int N, int K, float alpha, const float* A, const float* B, float b
 {
     Factor large = LARGE, small = SMALL;
     int depth = steps_of(K), tiles_n = (small.side + BN - 1) / BN;
-    int all = (large.side + BM - 1) / BM * tiles_n * depth;
+    long long all = (long long)((large.side + BM - 1) / BM) * tiles_n * depth;
     int tile = blockIdx.x, thread = threadIdx.x;
     const float* parts = (float*)((Tile*)workspace + (size_t)tiles_n * depth) + thread;
     int row = tile / tiles_n * BM + thread / 32 * 16 + thread % 32 / 4;
@@ -466,10 +462,10 @@ reduce(int M, int N, int K, float alpha, const float* A, const float* B, float b
 
     float sum[4] = {};
     bool unsafe = depth == 0;
-    int last = unsafe ? 0 : owner((tile + 1) * depth - 1, all);
+    int last = unsafe ? 0 : block_of((tile + 1LL) * depth - 1, all);
     if (!unsafe)
         #pragma unroll 4
-        for (int block = owner(tile * depth, all); block <= last; ++block) {
+        for (int block = block_of((long long)tile * depth, all); block <= last; ++block) {
             const float* from = parts + (size_t)(tile + block) * PART;
             for (int j = 0; j < 4; ++j)
                 sum[j] += from[(blockIdx.y * 4 + j) * THREADS];
