@@ -149,6 +149,13 @@ BULK = Path(__file__).with_name("bulk_copies.cu")
 LATER_21 = (
     "        if (thread >= 128 && k == 0)  // the second warpgroup\n            wait(&begun, 0);\n"
 )
+COPIES_23 = (  # of 4 bytes each: a line may begin anywhere
+    ("bool wide = (size_t)large.x % 16 == 0;", "bool wide = false;"),
+    ("if (wide && lines >= LINES", "if (lines >= LINES"),
+    ("copy_rows<true, true>", "copy_rows<false, true>"),
+)
+WHOLE_23 = ("lines >= LINES && length >= LINE + 4", "false")
+ROUNDED_23 = ("upper_halves(x[n][0], x[n][1])", "part(x[n])")
 FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
 
 

@@ -16,13 +16,16 @@ from . import profiling
 from .bench import benchmark
 from .changes import (
     COLUMNS_FIRST,
+    COPIES_23,
     EDGES,
     FLUSH_21,
     LATER_21,
     LOOP_14,
     OPTIMISER,
     PARTS,
+    ROUNDED_23,
     ROWS_FIRST,
+    WHOLE_23,
     Patched,
     bounded,
     bulk,
@@ -257,6 +260,28 @@ TABLE: dict[str, Experiment] = {
         lambda step: [
             *(step(f"20 STRIP={n}") for n in (16, 32, 64)),
             *(edited(step(f"20 STRIP={n}"), f"{n} ptxas -O3", ptxas="-O3") for n in (32, 64)),
+        ],
+    ),
+    "23 columns": Experiment(
+        "Of how few columns must a product be, so that it does not pay to pack the large factor?",
+        tuple((8192, n, 8192) for n in (16, 64, 128, 256, 512, 1024)),
+        lambda step: [
+            step("18 BM=64 BN=64 TN=8 BLOCKS=6 WM=32 STREAM=792"),
+            step("21"),
+            step("21 SPLITS=2"),
+            step("23"),
+            step("23 BN=64"),
+        ],
+    ),
+    "23 copies": Experiment(
+        "What is gained by copies of 16 bytes where lines begin anywhere, by whole tiles that are "
+        "copied without sizes, and by a third part that is not rounded?",
+        ((8192, 64, 8192), (8192, 64, 8191)),
+        lambda step: [
+            step("23 BN=64"),
+            edited(step("23 BN=64"), "copies of 4 bytes", *COPIES_23),
+            edited(step("23 BN=64"), "sizes", WHOLE_23),
+            edited(step("23 BN=64"), "three roundings", ROUNDED_23),
         ],
     ),
 }
