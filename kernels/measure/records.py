@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parents[1] / "results"
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
 LATENCY, MODEL, SHAPES, TUNE = "latency.json", "model.json", "shapes.json", "tune.json"
+SHAPES_TENSOR = "shapes_tensor.json"
 ERRORS, PARALLEL, PEERS = "errors.json", "parallel.json", "peers.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
@@ -265,11 +266,11 @@ def model(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     return _read(gpu_name, MODEL, folder)
 
 
-def shapes(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
-    """`kernels.sgemm` beside cuBLAS at shapes drawn at random: {"shapes": a dict of M, N, K, us,
-    cublas_us and the chosen step for each, "provenance": …}. Raises ValueError if there is no such
-    record."""
-    return _read(gpu_name, SHAPES, folder)
+def shapes(gpu_name: str, tensor_cores: bool = False, folder: Path = FOLDER) -> dict[str, Any]:
+    """`kernels.sgemm` beside cuBLAS at shapes drawn at random, with tensor cores at the large ones:
+    {"shapes": a dict of M, N, K, us, cublas_us and the chosen step for each, "provenance": …}.
+    Raises ValueError if there is no such record."""
+    return _read(gpu_name, SHAPES_TENSOR if tensor_cores else SHAPES, folder)
 
 
 def stalls(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:

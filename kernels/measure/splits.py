@@ -21,7 +21,7 @@ from ..ladder.reference import assert_close, inputs
 from ..run import capability, cublas, gpu
 from ..run.progress import progress
 from . import bench
-from .fitting import Timing, fit
+from .fitting import PACK, STREAM, Timing, fit
 from .provenance import provenance
 from .records import write
 
@@ -141,12 +141,11 @@ def section(
     costs: Costs,
 ) -> dict[str, Any]:
     """The costs of the tiles of another step, on a GPU whose own costs are known."""
-    packs = any(
-        one.file.launches[0].kernel == "pack" and "SWAP_AB" not in one.defines  # 23: one factor
-        for one in steps
-    )
+    packs = any(_packs(one) for one in steps)
+    streams = all(one.defines.get("STREAM") for one in steps)
     rows = _rows(steps, timings)
-    found, _, error = fit(rows, tiles, costs.multiprocessors, packs, costs)
+    more = (*(PACK * packs), *(STREAM * streams))
+    found, _, error = fit(rows, tiles, costs.multiprocessors, more, costs)
     return {"error": error, "tiles": _named(found)}
 
 
@@ -181,7 +180,13 @@ def work(step: Any, M: Any, N: Any, K: Any, aligned: bool | None = None) -> Work
     whole = N % 4 == 0 if aligned is None else aligned
     if step.defines.get("SWAP_AB"):  # its tiles are those of the transpose
         M, N = N, M
-    return Work(M, N, K, splits, cluster, stream, 1 * whole)
+    packed = _packs(step) * (K * N + ("SWAP_AB" not in step.defines) * M * K)
+    return Work(M, N, K, splits, cluster, stream, 1 * whole, packed)
+
+
+def _packs(step: Any) -> bool:
+    """Whether a launch before packs both factors, or the small one of those that SWAP_AB names."""
+    return bool(step.file.launches[0].kernel == "pack")
 
 
 def tile(step: Any, *where: Any) -> dict[str, int]:

@@ -84,8 +84,8 @@ def test_the_record_yields_the_model():
         shapes = {x: {key: tile[key] for key in known} for x, tile in section["tiles"].items()}
         again = splits.section(steps, section, shapes, Costs(**RECORD["costs"]))
         assert again["error"] == pytest.approx(section["error"], rel=1e-3)
-        # 19 on products of a few steps along K
-        assert again["error"] < (0.23 if name == "19_machine_code" else 0.11)
+        # 19 on products of a few steps along K, 23 of few along all sides
+        assert again["error"] < {"19_machine_code": 0.23, "23_skinny": 0.18}.get(name, 0.11)
         for label, tile in again["tiles"].items():
             assert tile["step"] == pytest.approx(section["tiles"][label]["step"], rel=0.02), label
     smallest = min(RECORD["tiles"], key=lambda x: tiles[x]["BM"] * tiles[x]["BN"])

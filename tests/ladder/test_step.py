@@ -314,6 +314,7 @@ LONGER = {  # diffs, in lines
     "18_split_k": 305,  # two kernels, clusters, parts of tiles
     "20_tensor_cores": 600,  # another machine: only names and the order of things are kept
     "21_warpgroups": 430,  # other instructions, and what surrounds them
+    "23_skinny": 490,  # the loop of 21, the line of steps of 18, a factor from memory
 }
 
 
