@@ -35,25 +35,29 @@ def test_bits_are_those_of_the_arithmetic(shape):
     assert same(STEP.define(STREAM=1)(A, B, device="interpreter"), product(A, B))
 
 
-@pytest.mark.parametrize(
-    "defines",
-    [{"TRANS_A": 1}, {"TRANS_B": 1}, {"BM": 128}, {"BN": 128}, {"STAGES": 2}, {"SWAP_AB": 1}],
-    ids=str,
-)
-@pytest.mark.parametrize("K", [96, 97, 98, 99])
-def test_bits_do_not_depend_on_how_work_and_matrices_are_laid_out(defines, K):
-    """Lines of the large factor begin on 16 bytes, or at other places, and so do those of B."""
-    A, B, _ = kernels.inputs(70, K + 3, K)
-    expected = product(A, B) if "SWAP_AB" not in defines else product(B.T, A.T).T
-    C = STEP.define(STREAM=1, **defines)(A, B, device="interpreter")
-    assert same(C, expected)
+LAID_OUT = ({"TRANS_A": 1}, {"TRANS_B": 1}, {"BM": 128}, {"BN": 128}, {"STAGES": 2})
 
 
-@pytest.mark.parametrize("defines", [{"SWAP_AB": 1}, {"SWAP_AB": 1, "TRANS_B": 1}], ids=str)
-@pytest.mark.parametrize("N", [96, 97, 98, 99])
-def test_rows_of_b_may_begin_anywhere(defines, N):
-    A, B, _ = kernels.inputs(10, N, 40)
+@pytest.mark.parametrize("defines", LAID_OUT, ids=str)
+def test_bits_do_not_depend_on_how_work_and_matrices_are_laid_out(defines):
+    A, B, _ = kernels.inputs(70, 72, 99)
     C = STEP.define(STREAM=1, **defines)(A, B, device="interpreter")
+    assert same(C, product(A, B))
+
+
+@pytest.mark.parametrize("more", range(4))
+@pytest.mark.parametrize("defines", [{}, {"TRANS_A": 1}], ids=str)
+def test_lines_of_a_may_begin_anywhere(defines, more):
+    A, B, _ = kernels.inputs(64 + more, 10, 64 + more)
+    C = STEP.define(STREAM=1, **defines)(A, B, device="interpreter")
+    assert same(C, product(A, B))
+
+
+@pytest.mark.parametrize("more", range(4))
+@pytest.mark.parametrize("defines", [{}, {"TRANS_B": 1}], ids=str)
+def test_b_may_be_the_large_factor(defines, more):
+    A, B, _ = kernels.inputs(10, 64 + more, 64 + more)
+    C = STEP.define(STREAM=1, SWAP_AB=1, **defines)(A, B, device="interpreter")
     assert same(C, product(B.T, A.T).T)
 
 
@@ -76,7 +80,7 @@ def test_blocks_have_stretches_that_differ_by_a_step_at_most():
         assert same(C[rows], product(A[rows], B, cut))
 
 
-@pytest.mark.parametrize("stream", [2, 5, 7, 1000])
+@pytest.mark.parametrize("stream", [2, 7])
 def test_any_number_of_blocks_is_right(stream):
     step = STEP.define(STREAM=stream, STAGES=2)
     assert step.check("interpreter")
@@ -92,7 +96,7 @@ def test_short_sums_are_fmas():
 TINY = 2.0**-125 * (1 + 2.0**-20)
 
 
-@pytest.mark.parametrize("value", [-np.inf, np.nan, 3.4e38, TINY, -TINY], ids=str)
+@pytest.mark.parametrize("value", [-np.inf, np.nan, 3.4e38, -TINY], ids=str)
 @pytest.mark.parametrize("in_b", [False, True], ids=["A", "B"])
 def test_tiles_of_numbers_that_parts_do_not_hold_are_fmas(value, in_b):
     """Those of the row, or the column, wherever K is cut; others are as they were."""
@@ -106,12 +110,11 @@ def test_tiles_of_numbers_that_parts_do_not_hold_are_fmas(value, in_b):
         A[TILE + 3, 5] = value
     C = step(A, B, device="interpreter")
     expected[where] = by_fmas(A, B)[where]
-    # a launch looks at eight columns, and computes no others again
     finite = np.isfinite(expected)
     assert np.array_equal(np.isnan(C), np.isnan(expected))
-    if abs(value) == abs(TINY):
+    if value == -TINY:
         assert same(C, expected)
-    else:
+    else:  # where sums are not finite, only their eight columns are computed again
         assert np.allclose(C[finite], expected[finite], rtol=1e-5, atol=1e-5)
 
 
