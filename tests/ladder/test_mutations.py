@@ -390,11 +390,12 @@ MUTATIONS = {
         ),
     ],
     "23_skinny BM=64 BN=64 STAGES=2 STREAM=1": [
+        # what nobody has written is NaN here, which has no parts: the tile is computed again
         (
             "copies of the large factor not waited for",
             "        wait_groups<STAGES - 1>();\n",
             "",
-            {"wrong", "asynchronous copy"},
+            {"asynchronous copy"},
         ),
         (
             "another lane's copies not waited for",
@@ -412,13 +413,13 @@ MUTATIONS = {
             "the small factor not waited for",
             "        wait(&full[i % STAGES], i / STAGES % 2);\n",
             "",
-            {"wrong", "asynchronous copy", "barrier"},
+            {"wrong", "asynchronous copy", "barrier", "uninitialised"},
         ),
         (
             "a stage filled again while it is read",
             "            wait(&empty[(i - 1) % STAGES], (i - 1) / STAGES % 2);\n",
             "",
-            {"race", "asynchronous copy"},
+            RACE,
         ),
         (
             "a warp that has read its flags after one lane has said so",
@@ -432,23 +433,32 @@ MUTATIONS = {
             "",
             {"tensor core registers"},
         ),
-        ("sums not waited for", "        wgmma_wait();\n", "", {"race", "tensor core registers"}),
+        (
+            "sums not waited for",
+            "        wgmma_wait();\n",
+            "",
+            {"race", "tensor core registers"},
+        ),
         ("lines that begin elsewhere", "* large.pitch & 3", "* 0 & 3", MISALIGNED),
         (
             "the end of a line left out",
             "if (WIDE && large.pitch % 4 && lane < LINES)",
             "if (0)",
-            UNWRITTEN,
+            {"uninitialised"},
         ),
         ("copies beyond the last row", "line < lines ? length", "true ? length", OUTSIDE),
-        ("copies beyond K", ": K - k;  // that exist,", ": LINES;  // that exist,", WRONG),
         (
-            "lanes a bank apart",
+            "copies beyond K",
+            "LARGE_ALONG_K ? K - k : large.side - row;  // and",
+            "LARGE_ALONG_K ? BK : large.side - row;  // and",
+            OUTSIDE,
+        ),
+        (
+            "one number for two",
             "x[n][1] = from[LARGE_ALONG_K ? row * PITCH + k + 1",
             "x[n][1] = from[LARGE_ALONG_K ? row * PITCH + k",
             WRONG,
         ),
-        ("flags of the large factor forgotten", "(rest & 0xffff) != 0", "0", WRONG),
     ],
     "23_skinny BM=64 BN=64 STREAM=2": [
         ("a part too few", "block <= last; ++block", "block < last; ++block", WRONG),
