@@ -46,25 +46,23 @@ class Latest:
     finds one that is not itself."""
 
     def __init__(self, records: Records, cells: int, group: int):
-        self.records, self.group = records, group
-        self.last, self.near, self.far = (np.zeros(cells, np.int64) for _ in range(3))
-        self.used = False
+        self.records, self.cells, self.group = records, cells, group
+        self.columns: tuple[np.ndarray, ...] = ()  # the three, once there is something to add
 
     def add(self, cell, record) -> None:
-        self.used = True
-        before = self.last[cell]
-        self.last[cell] = record
-        top = self.records.thread(self.last[cell])  # of several lanes, one is in
+        if not self.columns:
+            self.columns = tuple(np.zeros(self.cells, np.int64) for _ in range(3))
+        last, near, far = self.columns
+        before = last[cell]
+        last[cell] = record
+        top = self.records.thread(last[cell])  # of several lanes, one is in
         for one in (before, record):
             thread = self.records.thread(one)
             others = np.flatnonzero((thread != top) & (one > 0))
             if others.size:
-                near = thread[others] // self.group == top[others] // self.group
-                self.near[cell[others[near]]] = one[others[near]]
-                self.far[cell[others[~near]]] = one[others[~near]]
-
-    def columns(self):
-        return self.last, self.near, self.far
+                close = thread[others] // self.group == top[others] // self.group
+                near[cell[others[close]]] = one[others[close]]
+                far[cell[others[~close]]] = one[others[~close]]
 
 
 class Shadow:
@@ -132,7 +130,7 @@ class Shadow:
         """Forget who touched this allocation, which has come to its end."""
         where = np.s_[:, home.start // self.grain : -(-home.end // self.grain)]
         latest = (self.strong, self.readers, self.strong_readers)
-        for table in (self.written, *(column for one in latest for column in one.columns())):
+        for table in (self.written, *(column for one in latest for column in one.columns)):
             table.reshape(self.shape)[where] = 0
 
     def stretches(self, event) -> slice:
