@@ -33,6 +33,7 @@ LABELS = (
     "20_tensor_cores KIND=1 PARTS=2 FOLD=0",
     "20_tensor_cores BK=32 KIND=2 PARTS=2 CHAIN=32 FOLD=0",
     "21_warpgroups",
+    "23_skinny",
 )
 SIDE = 512  # M and N where K varies
 DEPTHS = (1, 2, 3, 4, *(2**n for n in range(3, 15)))
@@ -185,8 +186,7 @@ def _spoilt(step: Any) -> Iterator[tuple[str, float]]:
     """The median milliseconds of a product by what its matrices are spoilt with."""
     A, B = _there("uniform", SPOILT_SIZE, SPOILT_SIZE, SPOILT_SIZE)
     C = gpu.empty((SPOILT_SIZE, SPOILT_SIZE))
-    scratch = gpu.empty(bench.flush_bytes(), np.uint8)
-    flush = functools.partial(gpu.fill_bytes, scratch, 0)
+    flush = bench.flusher()
     for name, spoil in SPOILT.items():
         spoilt = A.copy(), B.copy()
         spoil(*spoilt)
