@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -13,9 +14,26 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = map(str, (HERE, HERE / "draw", HERE / "ladder", HERE / "ptx"))
 
+# They take longest, and come first, so that no process is left with one of them when the others are
+# done; test_sources, which has the pages built, is far from the others that need them.
+LONGEST = """
+    tests/ladder/test_mutations.py tests/ladder/test_check.py tests/test_corpus.py
+    tests/test_exercises.py tests/measure/test_profiling.py tests/measure/test_experiments.py
+    tests/ladder/test_defines.py book/21_warpgroups.ipynb tests/test_sources.py
+    tests/machine/test_prove.py book/19_machine_code.ipynb tests/ladder/test_tile_space.py
+    tests/test_targets.py tests/analysis/test_splitting.py tests/instruments/test_sanitizer.py
+    book/20_tensor_cores.ipynb tests/test_address.py book/18_split_k.ipynb
+    tests/ladder/test_warpgroups.py tests/ptx/test_clusters.py tests/ladder/test_tensor_cores.py
+    tests/test_book.py tests/ladder/test_split_k.py book/16_async_copy.ipynb
+    book/interpreter.ipynb tests/test_compiled.py book/17_tile_space.ipynb
+""".split()
+
+PLACES = {HERE.parent / name: place for place, name in enumerate(LONGEST)}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests marked `gpu` where no GPU can be used, and say why."""
+    """Put the longest first; skip those marked `gpu` where no GPU can be used, and say why."""
+    items.sort(key=lambda item: PLACES.get(item.path, len(PLACES)))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked:
         from kernels.run import gpu
@@ -23,6 +41,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if reason := gpu.why_not():
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests themselves out of garbage collection, and look through all that is alive
+    less often: kernels that are kept have millions of objects, and each new one would soon be
+    reason to look through them all, a fifth of the time of the tests that make many."""
+    gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], 2000)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ under `if TYPE_CHECKING`, do not. The package's own names, loaded when first use
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,11 @@ def test_the_graph_is_read_from_the_sources(tmp_path):
 def test_circles_are_found():
     assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) is None
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+
+
+def test_the_files_of_tests_that_come_first_are_there():
+    """Those that tests/conftest.py names as the longest."""
+    root = ROOT.parent
+    text = (root / "tests" / "conftest.py").read_text(encoding="utf-8")
+    names = re.findall(r"\b(?:tests|book)/\S+\.(?:py|ipynb)\b", text.partition("LONGEST")[2])
+    assert len(names) >= 20 and not [name for name in names if not (root / name).exists()]

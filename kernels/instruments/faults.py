@@ -288,9 +288,7 @@ class Checker(Asynchronous, Waits):
             )
 
     def conflicts(self, event, shadow, lanes, latest: Latest, skip) -> None:
-        if not latest.used:
-            return
-        for table in latest.columns():
+        for table in latest.columns:
             strong = latest is shadow.strong
             skip = skip | self.conflict(event, shadow, lanes, table, skip, strong)
 

@@ -115,7 +115,7 @@ class Overlaps(Reports):
             "asynchronous copy",
             "from which {them} has a copy under way since {there} and has not waited for it",
         )
-        for table in shadow.factors.columns() if shadow.factors.used else ():
+        for table in shadow.factors.columns:
             record = table[lanes.cell]
             at = np.flatnonzero((record > 0) & ~skip & ~busy)
             group = self.records.thread(record[at]) % self.records.padded // WARPGROUP
@@ -135,7 +135,7 @@ class Overlaps(Reports):
 
     def unfenced(self, event, shadow, lanes, skip) -> None:
         """Where ordinary stores may not be seen by the asynchronous proxy."""
-        for table in (shadow.written, *([shadow.strong.last] if shadow.strong.used else ())):
+        for table in (shadow.written, *shadow.strong.columns[:1]):
             record = table[lanes.cell]
             at = np.flatnonzero((record > 0) & ~skip)
             if not at.size:

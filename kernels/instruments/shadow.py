@@ -9,6 +9,7 @@ records where others keep clocks of all threads.
 from __future__ import annotations
 
 import functools
+import mmap
 
 import numpy as np
 
@@ -17,6 +18,13 @@ from ..ptx.warp import LANES
 
 STRETCH = 4  # cells that have one mark
 PUT_OFF_BYTES = 1 << 25  # of the addresses of reads that are put off
+
+
+def zeros(cells: int, dtype: type = np.int64) -> np.ndarray:
+    """Pages of which nobody touches a cell take no memory, as arrays between others lie far apart,
+    and all go back to the system at the end: `np.zeros` would fill and keep what was freed before
+    (see `ptx.temporaries.keep_freed_memory`)."""
+    return np.frombuffer(mmap.mmap(-1, max(1, cells * np.dtype(dtype).itemsize)), dtype, cells)
 
 
 class Records:
@@ -46,25 +54,23 @@ class Latest:
     finds one that is not itself."""
 
     def __init__(self, records: Records, cells: int, group: int):
-        self.records, self.group = records, group
-        self.last, self.near, self.far = (np.zeros(cells, np.int64) for _ in range(3))
-        self.used = False
+        self.records, self.cells, self.group = records, cells, group
+        self.columns: tuple[np.ndarray, ...] = ()  # the three, once there is something to add
 
     def add(self, cell, record) -> None:
-        self.used = True
-        before = self.last[cell]
-        self.last[cell] = record
-        top = self.records.thread(self.last[cell])  # of several lanes, one is in
+        if not self.columns:
+            self.columns = tuple(zeros(self.cells) for _ in range(3))
+        last, near, far = self.columns
+        before = last[cell]
+        last[cell] = record
+        top = self.records.thread(last[cell])  # of several lanes, one is in
         for one in (before, record):
             thread = self.records.thread(one)
             others = np.flatnonzero((thread != top) & (one > 0))
             if others.size:
-                near = thread[others] // self.group == top[others] // self.group
-                self.near[cell[others[near]]] = one[others[near]]
-                self.far[cell[others[~near]]] = one[others[~near]]
-
-    def columns(self):
-        return self.last, self.near, self.far
+                close = thread[others] // self.group == top[others] // self.group
+                near[cell[others[close]]] = one[others[close]]
+                far[cell[others[~close]]] = one[others[~close]]
 
 
 class Shadow:
@@ -81,12 +87,12 @@ class Shadow:
         self.filled: np.ndarray | None = None  # everything is
         self.full = np.zeros(self.cells // STRETCH + 1, bool)  # stretches known to be filled
         if group:  # others can reach it too
-            self.written = np.zeros(total, np.int64)
-            self.value = np.zeros(total, UNSIGNED[grain])
+            self.written = zeros(total)
+            self.value = zeros(total, UNSIGNED[grain])
             self.strong = Latest(records, total, group)
             self.readers = Latest(records, total, group)
             self.strong_readers = Latest(records, total, group)
-            self.flying = np.zeros(total, np.int64) if flights else None
+            self.flying = zeros(total) if flights else None
             self.write_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
             self.read_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
             self.put_off: list[tuple] = []  # (event, stamp)
@@ -96,8 +102,7 @@ class Shadow:
     def watch_proxy(self) -> None:
         """Keep what `asynchronous` needs to know of each cell."""
         total = self.written.size
-        self.copied, self.lent = np.zeros(total, np.int64), np.zeros(total, np.int64)
-        self.barrier = np.zeros(total, np.int64)
+        self.copied, self.lent, self.barrier = zeros(total), zeros(total), zeros(total)
         self.factors = Latest(self.records, total, LANES)
 
     def supersede(self, cell) -> None:
@@ -132,7 +137,7 @@ class Shadow:
         """Forget who touched this allocation, which has come to its end."""
         where = np.s_[:, home.start // self.grain : -(-home.end // self.grain)]
         latest = (self.strong, self.readers, self.strong_readers)
-        for table in (self.written, *(column for one in latest for column in one.columns())):
+        for table in (self.written, *(column for one in latest for column in one.columns)):
             table.reshape(self.shape)[where] = 0
 
     def stretches(self, event) -> slice:

@@ -35,19 +35,27 @@ def runs_on(i: Instruction) -> bool:
 def blocks(entry: Entry, waits: bool = False) -> list[range]:
     """Straight-line code: it begins where somebody jumps to and after a jump, a call or an exit.
 
-    waits: instructions that wait for other threads make a block of their own. Labels that nobody
-    jumps to begin none. An empty entry has no block."""
-    starts = {0}
-    for n, i in enumerate(entry.instructions):
+    waits: instructions that wait for other threads make a block of their own, products one after
+    the other a block together. Labels that nobody jumps to begin none. An empty entry has no block.
+    """
+    code, starts = entry.instructions, {0}
+    for n, i in enumerate(code):
         ends = isa.lookup(i).ends
-        if ends == "wait":
-            starts.update((n, n + 1) if waits else ())
-        elif ends:
+        if ends == "wait" and waits:
+            starts.update(at for at in (n, n + 1) if not still_together(code[at - 1 : at + 1]))
+        elif ends and ends != "wait":
             starts.add(n + 1)
             starts.update(targets(entry, i))
-    total = len(entry.instructions)
+    total = len(code)
     bounds = [*sorted(n for n in starts if n < total), total]
     return [range(start, stop) for start, stop in itertools.pairwise(bounds)]
+
+
+def still_together(pair: Sequence[Instruction]) -> bool:
+    """Whether the second of two instructions is an mma as the first: the lanes of a warp, which
+    have waited for each other there, need not do so again."""
+    forms = {(i.opcode, i.modifiers, i.guard) for i in pair}
+    return len(pair) == 2 and len(forms) == 1 and pair[0].opcode == "mma" and not pair[0].guard
 
 
 def successors(entry: Entry, blocks: Sequence[range]) -> list[list[int]]:

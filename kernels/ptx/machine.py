@@ -110,6 +110,7 @@ class Site:
     following: int  # and of what comes after the instruction
     linked: Linked
     lent: set[str] = frozenset()  # registers that may hold a view of shared memory
+    run: tuple[Instruction, ...] = ()  # what ends the block: several only if they are mma
 
     callees = property(lambda self: self.linked.callees)
     by_address = property(lambda self: self.linked.by_address)
@@ -180,16 +181,17 @@ def decode_function(entry, function, slots, start: int, link: Linked, blocks, su
         run, last = code[block.start : block.stop], code[block.stop - 1]
         lines = written[block.start : block.stop]
         local = everywhere.intersection(x for i in lines for x in isa.written(i))
-        body = written[block.start : block.stop - bool(isa.lookup(last).ends)]
+        straight = 0 if last.opcode == "mma" else len(run) - bool(isa.lookup(last).ends)
+        body, ending = lines[:straight], run[straight:]
         order = in_batches(body)
         batches = [[body[n] for n in batch] for batch in order]
-        views = lent([*batches, [last]], local)
-        site = Site(slots, function, start, start + block.stop, link, views)
+        views = lent([*batches, ending], local)
+        site = Site(slots, function, start, start + block.stop, link, views, ending)
         if isa.lookup(last).ends:
             end = bind(last, site, entry)
         else:
             end = control.go_to(site.following)
-        dying = last_uses([*batches, [last]], local)
+        dying = last_uses([*batches, ending], local)
         steps = []
         for numbers, batch, names in zip(order, batches, dying):
             if is_multiply_add(batch[0]):

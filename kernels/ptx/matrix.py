@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
-from . import clusters
+from . import clusters, isa
 from .access import reach
 from .errors import PTXError
 from .forms import Unsupported
@@ -189,23 +190,45 @@ def mma(i: Instruction, at):
 
 def product(i: Instruction, at, shape: str, types: tuple[str, ...], counts: dict, satfinite: bool):
     """d = a b + c of matrices in registers: `types` has those of d, a, b and c, `counts` says by
-    these names how many registers each takes."""
+    these names how many registers each takes.
+
+    Several that follow each other run together, those at once that do not wait for each other's
+    results."""
     word, kind = UNSIGNED[max(4, BITS[types[0]] // 8)], KINDS[types]
     names = dict(zip("dabc", types))
-    readers = {
-        name: reader(operand, counts[name], word, at)
-        for name, operand in zip("abc", i.operands[1:])
-    }
-    write = writer(i.operands[0], counts["d"], word, at)
+    batches = []
+    for batch in independent(at.run):
+        read = [
+            [reader(each.operands[n], counts[name], word, at) for each in batch]
+            for n, name in enumerate("abc", 1)
+        ]
+        write = [writer(each.operands[0], counts["d"], word, at) for each in batch]
+        batches.append((read, write))
 
     def exchange(state, mask, warps):
-        a, b, c = (
-            matrix_of(readers[name](state, warps), name, shape, names[name]) for name in "abc"
-        )
-        d = tensor_core(a, b, c, kind, satfinite)
-        write(state, mask, warps, registers_of(d, "d", shape, names["d"], word))
+        for read, write in batches:
+            a, b, c = (
+                matrix_of(np.concatenate([r(state, warps) for r in each]), name, shape, names[name])
+                for name, each in zip("abc", read)
+            )
+            d = registers_of(tensor_core(a, b, c, kind, satfinite), "d", shape, names["d"], word)
+            for store, values in zip(write, np.split(d, len(write))):
+                store(state, mask, warps, values)
 
     return as_warps(exchange, i, at)
+
+
+def independent(run: Sequence[Instruction]) -> list[list[Instruction]]:
+    """A run of mma, cut where one needs or changes what those before it write."""
+    batches: list[list[Instruction]] = [[]]
+    written: set[str] = set()
+    for i in run:
+        if not written.isdisjoint((*isa.read(i), *isa.written(i))):
+            batches.append([])
+            written = set()
+        batches[-1].append(i)
+        written.update(isa.written(i))
+    return batches
 
 
 def matrix_of(registers, matrix: str, shape: str, kind: str):

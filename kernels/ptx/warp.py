@@ -23,6 +23,8 @@ def by_warp(x, state, fill=0):
 
 def in_warps(x, blocks: int, threads: int, fill=0):
     """As `by_warp`, of any chunk of so many blocks of so many threads."""
+    if x.shape == (blocks, threads) and threads % LANES == 0:
+        return x.reshape(blocks, -1, LANES)
     warps = -(-threads // LANES)
     padded = np.full((blocks, warps * LANES), fill, x.dtype)
     padded[:, :threads] = x
@@ -71,6 +73,8 @@ def together(exchange, members_of, i: Instruction, at, sources_of=None):
     gives the lanes that are read, for the sink."""
 
     def complete_of(state, here):
+        if here.all():
+            return here
         members = by_warp(members_of(state.registers), state)
         expected = members & ballot(by_warp(state.alive, state, False))
         return by_thread((expected & ~ballot(by_warp(here, state, False))) == 0, state)
@@ -79,17 +83,18 @@ def together(exchange, members_of, i: Instruction, at, sources_of=None):
         active = by_warp(state.full(mask), state, False)
         members = by_warp(members_of(state.registers), state)
         if state.sink is not None:
-            state.sink(
-                WarpSync(
-                    i,
-                    by_thread(members, state),
-                    mask,
-                    state.blocks,
-                    state.shape[1],
-                    state.steps,
-                    by_thread(sources_of(state)[0], state) if sources_of else None,
+            for n, each in enumerate(at.run, 1 - len(at.run)):
+                state.sink(
+                    WarpSync(
+                        each,
+                        by_thread(members, state),
+                        mask,
+                        state.blocks,
+                        state.shape[1],
+                        state.steps + n,
+                        by_thread(sources_of(state)[0], state) if sources_of else None,
+                    )
                 )
-            )
         exchange(state, mask, active, members)
 
     return gather(run, complete_of, i, at, "the member mask names lanes that never come here")

@@ -49,6 +49,7 @@ Arguments are separated by semicolons:
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import zlib
@@ -169,6 +170,7 @@ def cases() -> list[Case]:
     return [load(name) for name in names()]
 
 
+@functools.cache
 def load(name: str) -> Case:
     """The case in NAME.cu. Raises ValueError, with the file, for a header that is not as above."""
     return parse(name, (FOLDER / f"{name}.cu").read_text(encoding="utf-8"))

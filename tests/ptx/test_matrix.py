@@ -11,6 +11,7 @@ from harness import run_body, run_cuda
 
 from kernels import ptx
 from kernels.ptx import matrix
+from kernels.ptx.events import WarpSync
 
 THREADS = 64  # two warps a block, two blocks
 GRID = 2
@@ -252,6 +253,41 @@ def test_lanes_that_have_exited():
 def test_a_block_without_a_whole_warp():
     with pytest.raises(ptx.PTXError, match="needs all 32 lanes of a warp: here are 16"):
         ones("", 48)
+
+
+RUN = """
+    .reg .b32 %d<4>, %e<4>, %f<4>, %t, %o, %n; .reg .b64 %p; .reg .pred %q;
+    mov.u32 %t, %tid.x; cvt.rn.f32.u32 %o, %t; mov.b32 %n, %t;
+    mov.b32 %d0, %o; mov.b32 %d1, 0; mov.b32 %d2, %o; mov.b32 %d3, 0f3F800000;
+    mov.b32 %e0, 0; mov.b32 %e1, %o; mov.b32 %e2, 0; mov.b32 %e3, 0f40000000;
+LOOP:
+    sub.s32 %n, %n, 9; setp.ge.s32 %q, %n, 0;
+    @%q bra LOOP;
+    ONE {%f0, %f1, %f2, %f3}, {%o, %d1, %d0, %e1}, {%d0, %e3}, {%d0, %d1, %d2, %d3};
+    ONE {%d0, %d1, %d2, %d3}, {%o, %o, %e0, %e1}, {%o, %d3}, {%d0, %d1, %d2, %d3};
+    ONE {%e0, %e1, %e2, %e3}, {%o, %d1, %d0, %o}, {%o, %e3}, {%d0, %d1, %d2, %d3};
+    ONE {%d0, %d1, %d2, %d3}, {%f0, %f1, %f2, %f3}, {%e0, %e2}, {%d0, %d1, %d2, %d3};
+    ONE {%f0, %f1, %f2, %f3}, {%o, %o, %o, %o}, {%o, %o}, {%f0, %f1, %f2, %f3};
+    ld.param.u64 %p, [out]; mad.wide.u32 %p, %t, 16, %p;
+    st.global.v4.b32 [%p], {%d0, %d1, %e2, %f3};
+"""
+
+
+def test_products_that_follow_each_other_are_as_if_apart():
+    """Some need what others write, some change what others read."""
+
+    def run(between: str):
+        out, heard = np.zeros((64, 4), np.float32), []
+        body = RUN.replace("ONE", between + MMA)
+        run_body(body, "u64 out", (1,), (64,), [out], sink=heard.append)
+        met = [event for event in heard if isinstance(event, WarpSync)]
+        return out, [(event.instruction.line, event.step) for event in met]
+
+    (apart, order), (together, same) = run("mov.b32 %n, 0; "), run("")
+    assert apart.tobytes() == together.tobytes() and len(np.unique(together)) > 100
+    assert [line for line, _ in order] == [line for line, _ in same]
+    (first, step), *_ = same
+    assert same == [(first + n, step + n) for n in range(5)]
 
 
 # -- ldmatrix, stmatrix, movmatrix --------------------------------------------------------------
