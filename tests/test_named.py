@@ -1,0 +1,37 @@
+"""tools/named.py: what a screen reader says is what a page shows."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import pytest
+from building import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+named = importlib.import_module("named")
+
+
+@pytest.mark.parametrize("given, said", [
+    ('<button class="btn search-button-field x" title="Search" aria-label="Search" data-a="b">',
+     '<button class="btn search-button-field x" title="Search" data-a="b">'),
+    ('<summary aria-label="Toggle hidden content">\n<p>Set-up</p>',
+     "<summary>\n<p>Set-up</p>"),
+    ('<a class="current reference internal" href="#">The kernels</a><details open="open"><summary>',
+     '<a class="current reference internal" href="#">The kernels</a><details open="open">'
+     '<summary aria-label="Pages of: The kernels">'),
+    ('<div id="pst-primary-sidebar" class="bd-sidebar-primary bd-sidebar">',
+     '<div id="pst-primary-sidebar" class="bd-sidebar-primary bd-sidebar" role="complementary"'
+     ' aria-label="Title, search and contents">'),
+])  # fmt: skip
+def test_names(given, said):
+    assert named.page(given) == said
+    assert named.page(said) == said
+
+
+@pytest.mark.parametrize("text", [
+    '<button class="btn search-button" aria-label="Search"></button>',  # shows an icon alone
+    "<details><summary>Solution</summary></details>",
+])  # fmt: skip
+def test_others_stay(text):
+    assert named.page(text) == text
