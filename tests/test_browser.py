@@ -144,6 +144,16 @@ UNREACHABLE = """
     ];
 })()
 """
+# What has to be scrolled sideways, and a keyboard cannot reach (of code the theme's script sees to
+# that); and empty headings of tables.
+STUCK = """
+[...[...document.querySelectorAll("article *")]
+    .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && e.clientWidth)
+    .filter(e => ["auto", "scroll"].includes(getComputedStyle(e).overflowX))
+    .filter(e => !e.matches("pre") && e.tabIndex < 0 && !e.querySelector("a[href], button, input, [tabindex='0']")),
+ ...[...document.querySelectorAll("article th")].filter(e => !e.textContent.trim()),
+].map(e => e.outerHTML.slice(0, 80))
+"""
 # Names of controls, anywhere on a page, that a screen reader would say otherwise than they are
 # shown, or not at all; and text that stands in no landmark.
 MISNAMED = """
@@ -236,6 +246,7 @@ def test_page(chromium, pages: Path, name: str):
         assert not chromium.evaluate(CUT_OFF)
         assert not chromium.evaluate(CUT_LINES)
         assert not chromium.evaluate(SMALL)
+        assert not chromium.evaluate(STUCK)
     assert not complaints(chromium.events)
     assert chromium.evaluate(BAD_FORMULAS) == 0
 
@@ -289,6 +300,8 @@ PLANTED = """<!doctype html><html data-theme="light"><body style="margin: 0"><ar
 <pre style="width: 50px; overflow: auto">a line that scrolls without showing it</pre>
 <figcaption style="font-weight: 300">light caption</figcaption>
 <figcaption style="text-align: center">centred caption</figcaption>
+<div style="width: 50px; overflow: auto"><a href="#">a link that scrolls</a></div>
+<table><tr><th></th><th>head</th></tr></table>
 <button id="one"></button><i id="one"></i><button aria-label="Search">Ctrl K</button>
 <details><summary><i></i></summary></details>
 <img alt="missing picture" src="https://example.org/a.png"><script>undefined_name()</script>
@@ -310,6 +323,9 @@ def test_these_checks_see_what_is_wrong(chromium, tmp_path):
     assert len(chromium.evaluate(CUT_LINES)) == 2
     assert len(chromium.evaluate(ODD_CAPTIONS)) == 2
     assert chromium.evaluate(UNREACHABLE) == ['no name: <button id="one"></button>', "twice: one"]
+    stuck = " ".join(chromium.evaluate(STUCK))
+    assert "it scrolls" in stuck and "a link" not in stuck
+    assert stuck.endswith("<th></th>")
     misnamed = chromium.evaluate(MISNAMED)
     assert misnamed[:3] == [
         'no name: <button id="one"></button>', "no name: <summary><i></i></summary>",

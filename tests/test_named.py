@@ -1,4 +1,4 @@
-"""tools/named.py: what a screen reader says is what a page shows."""
+"""tools/named.py: what a screen reader says, and what a keyboard reaches."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ named = importlib.import_module("named")
     ('<div id="pst-primary-sidebar" class="bd-sidebar-primary bd-sidebar">',
      '<div id="pst-primary-sidebar" class="bd-sidebar-primary bd-sidebar" role="complementary"'
      ' aria-label="Title, search and contents">'),
+    ('<tr><th class="head text-right"><p></p></th><th class="head"><p>is</p></th></tr>',
+     '<tr><td class="head text-right"></td><th class="head"><p>is</p></th></tr>'),
+    ('<mjx-container class="MathJax" jax="CHTML" display="true">',
+     '<mjx-container tabindex="0" class="MathJax" jax="CHTML" display="true">'),
 ])  # fmt: skip
-def test_names(given, said):
+def test_what_is_changed(given, said):
     assert named.page(given) == said
     assert named.page(said) == said
 
@@ -32,6 +36,7 @@ def test_names(given, said):
 @pytest.mark.parametrize("text", [
     '<button class="btn search-button" aria-label="Search"></button>',  # shows an icon alone
     "<details><summary>Solution</summary></details>",
+    '<mjx-container class="MathJax" jax="CHTML">',
 ])  # fmt: skip
 def test_others_stay(text):
     assert named.page(text) == text

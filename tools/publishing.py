@@ -1,9 +1,10 @@
 """A Sphinx extension: what the built pages have beyond those of Jupyter Book.
 
-Each page has a description of its own, loads no more than it needs (tools/lean.py), and has names
-for a screen reader to say (tools/named.py). Where the book has an address (tools/address.json), a
-page also has buttons to run and to edit it, a canonical link, and a card for links to it in other
-places. All pages together then have a sitemap and a page for what is not found.
+Each page has a description of its own, loads no more than it needs (tools/lean.py), and can be
+used with a screen reader or a keyboard (tools/named.py). Where the book has an address
+(tools/address.json), a page also has buttons to run and to edit it, a canonical link, and a card
+for links to it in other places. All pages together then have a sitemap and a page for what is not
+found.
 """
 
 from __future__ import annotations
@@ -209,7 +210,7 @@ def sitemap(pages: str, names: list[str]) -> str:
 
 
 def finish(app: Sphinx, failure: Exception | None) -> None:
-    """The sitemap; what pages and styles do without; and what a screen reader says of a page."""
+    """The sitemap; what pages and styles do without; and who can use it."""
     if failure or app.builder.format != "html":
         return
     out = Path(app.outdir)
