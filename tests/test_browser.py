@@ -150,7 +150,8 @@ STUCK = """
 [...[...document.querySelectorAll("article *")]
     .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && e.clientWidth)
     .filter(e => ["auto", "scroll"].includes(getComputedStyle(e).overflowX))
-    .filter(e => !e.matches("pre") && e.tabIndex < 0 && !e.querySelector("a[href], button, input, [tabindex='0']")),
+    .filter(e => !e.matches("pre") && e.tabIndex < 0)
+    .filter(e => !e.querySelector("a[href], button, input, [tabindex='0']")),
  ...[...document.querySelectorAll("article th")].filter(e => !e.textContent.trim()),
 ].map(e => e.outerHTML.slice(0, 80))
 """
