@@ -213,8 +213,9 @@ def test_they_are_taken_where_nvrtc_would_make_the_same(stored):
 
 
 @pytest.fixture
-def another(stored):
+def another(stored, monkeypatch):
     """The stored compilation is of an NVRTC that is not the one here."""
+    monkeypatch.delenv(nvrtc.CHOICE, raising=False)
     major, minor = nvrtc.version()
     stored(version=(major, minor + 1))
     stored(version=(major, minor + 1), arch="sm_90")
