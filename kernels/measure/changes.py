@@ -202,3 +202,18 @@ def bulk(step: Any, name: str, free: int) -> Any:
     made = step.edit(source=BULK.read_text(encoding="utf-8"))
     path = step.path.with_name(f"{step.id}, {name}.cu")
     return replace(made, file=replace(made.file, path=path)).define(TRANS_A=1, FREE=free)
+
+
+def copies_of(step: Any) -> list:
+    """Step 23 as it is, with copies of 4 bytes each, and with sizes given to all copies."""
+    return [
+        step,
+        edited(
+            step,
+            "copies of 4 bytes",
+            ("bool wide = (size_t)large.x % 16 == 0;", "bool wide = false;"),
+            ("if (wide && lines >= LINES", "if (lines >= LINES"),
+            ("copy_rows<true, true>", "copy_rows<false, true>"),
+        ),
+        edited(step, "sizes", ("lines >= LINES && length >= LINE + 4", "false")),
+    ]

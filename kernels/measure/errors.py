@@ -33,6 +33,7 @@ LABELS = (
     "20_tensor_cores KIND=1 PARTS=2 FOLD=0",
     "20_tensor_cores BK=32 KIND=2 PARTS=2 CHAIN=32 FOLD=0",
     "21_warpgroups",
+    "23_skinny",
 )
 SIDE = 512  # M and N where K varies
 DEPTHS = (1, 2, 3, 4, *(2**n for n in range(3, 15)))

@@ -26,6 +26,7 @@ from .changes import (
     Patched,
     bounded,
     bulk,
+    copies_of,
     edited,
     not_ahead,
     one_way,
@@ -258,6 +259,28 @@ TABLE: dict[str, Experiment] = {
             *(step(f"20 STRIP={n}") for n in (16, 32, 64)),
             *(edited(step(f"20 STRIP={n}"), f"{n} ptxas -O3", ptxas="-O3") for n in (32, 64)),
         ],
+    ),
+    "23 columns": Experiment(
+        "Of how few columns must a product be, so that it does not pay to pack the large factor?",
+        tuple((8192, n, 8192) for n in (16, 64, 128, 256, 512, 1024)),
+        lambda step: [
+            step("18 BM=64 BN=64 TN=8 BLOCKS=6 WM=32 STREAM=792"),
+            step("21"),
+            step("21 SPLITS=2"),
+            step("23"),
+            step("23 BN=64"),
+        ],
+    ),
+    "23 copies": Experiment(
+        "What is gained by copies of 16 bytes where lines begin anywhere, and by whole tiles that "
+        "are copied without sizes?",
+        ((8192, 64, 8192), (8192, 64, 8191), (4925, 53, 5709)),
+        lambda step: copies_of(step("23 BN=64")),
+    ),
+    "23 copies of B": Experiment(
+        "And where lines are columns of the large factor?",
+        ((128, 8192, 8192), (128, 8191, 8192), (102, 6666, 4968)),
+        lambda step: copies_of(step("23 SWAP_AB=1")),
     ),
 }
 

@@ -142,7 +142,10 @@ def section(
     costs: Costs,
 ) -> dict[str, Any]:
     """The costs of the tiles of another step, on a GPU whose own costs are known."""
-    packs = any(len(one.file.launches) > 1 for one in steps)
+    packs = any(
+        one.file.launches[0].kernel == "pack" and "SWAP_AB" not in one.defines  # 23: one factor
+        for one in steps
+    )
     rows = _rows(steps, timings)
     found, _, error = fit(rows, tiles, costs.multiprocessors, packs, costs)
     return {"error": error, "tiles": _named(found)}
@@ -177,6 +180,8 @@ def work(step: Any, M: Any, N: Any, K: Any, aligned: bool | None = None) -> Work
     )
     cluster = step.defines.get("CLUSTER", int(splits > 1))  # 21 has no other way
     whole = N % 4 == 0 if aligned is None else aligned
+    if step.defines.get("SWAP_AB"):  # its tiles are those of the transpose
+        M, N = N, M
     return Work(M, N, K, splits, cluster, stream, 1 * whole)
 
 
