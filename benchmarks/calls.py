@@ -35,6 +35,21 @@ SCALE = """extern "C" __global__ void scale(float* x, const float* y, int n, flo
         x[i] = a * y[i];
 }"""
 
+STUB = gpu.Device(
+    name="stub",
+    compute_capability=(9, 0),
+    multiprocessors=132,
+    clock_mhz=1980.0,
+    l2_bytes=60 << 20,
+    memory_bytes=140 << 30,
+    shared_bytes_per_block=227 << 10,
+    driver=None,
+    cuda_driver="13.0",
+    cuda_runtime="13.0",
+    nvrtc="13.0",
+    cupy="none",
+)
+
 
 class Array:
     """What the calls look at of a CuPy array; `data` is the pointer."""
@@ -60,14 +75,13 @@ class Function:
 @contextlib.contextmanager
 def stubbed() -> Iterator[None]:
     """A GPU of compute capability 9.0 that does nothing."""
-    device = types.SimpleNamespace(compute_capability=(9, 0), name="stub", multiprocessors=132)
     loaded = gpu.Loaded("stub", Function())
     made = functools.cache(Array)
     with contextlib.ExitStack() as stack:
         for name, stub in {
             "is_device_array": lambda x: isinstance(x, Array),
             "why_not": lambda: None,
-            "device": lambda: device,
+            "device": lambda: STUB,
             "arch": lambda: "sm_90",
             "current": lambda: 0,
             "launcher": lambda: lambda *words: None,

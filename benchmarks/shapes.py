@@ -44,7 +44,7 @@ def compared(shape: tuple[int, int, int], repeats: int, tensor_cores: bool) -> d
     ours()
     rows = np.random.default_rng(0).choice(M, min(M, 16), replace=False)
     assert_close(gpu.to_host(C)[rows], host_A[rows], host_B)
-    flush = functools.partial(gpu.fill_bytes, gpu.empty(bench.flush_bytes(), np.uint8), 0)
+    flush = bench.flusher()
     works = [functools.partial(cublas.sgemm, A, B, C), ours]
     bench.rounds(works, flush, 3, 0)
     by_cublas, us = (1000 * statistics.median(ms) for ms in bench.rounds(works, flush, repeats, 0))

@@ -167,10 +167,9 @@ def compiles(one: Step, of: str) -> str:
         return lacking
     arch = "sm_{}{}".format(*there.compute_capability)
     try:
-        used = one.kernel.resources(arch)
+        used, found = one.kernel.resources(arch), one.occupancy(of, arch)
     except CompileError as error:
         raise AssertionError(f"{one.label} is not refused for {of}: {error}") from None
-    found = occupancy(used, int(np.prod(one.block)), of, one.dynamic_shared)
     return f"{used.registers} registers, {found.blocks} on an SM, limited by {found.limit}"
 
 

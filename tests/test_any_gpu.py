@@ -142,7 +142,7 @@ def test_sgemm_takes_no_step_that_lacks_shared_memory(of):
     """Step 18, with more of it than there is, is the fastest on record at such shapes."""
     device, shape = made_up.device(of), (256, 256, 16384)
     gpu_of = model.Gpu(device.name, device.multiprocessors)
-    arguments = (1, 0, 256, device.compute_capability, (0, 0, 0))
+    arguments = (1, 0, 256, device, (0, 0, 0))
     for one in (
         choose.modelled(shape, *arguments, gpu_of),
         choose.choose(kernels.steps(), RECORDED, shape, *arguments),
@@ -265,7 +265,8 @@ def test_occupancy_of_both(t4):
 
 
 def test_limits_that_are_not_known_are_not_made_up(t4, monkeypatch):
-    monkeypatch.delitem(made_up.SMS, "7.5")
+    known = {name: sm for name, sm in made_up.SMS.items() if name != "7.5"}
+    monkeypatch.setattr(kernels.here, "SMS", known)
     step = EVERY["03_coalesced"]
     assert kernels.here.occupancy(step) is None
     assert "the limits of compute capability 7.5 are not known" in repr(

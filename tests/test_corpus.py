@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import zlib
+from dataclasses import replace
 
 import corpus
 import numpy as np
@@ -636,6 +637,27 @@ def test_the_least_of_several_launches():
     rows = [dict.fromkeys(METRICS, 3), dict.fromkeys(METRICS, 3) | {METRICS[1]: 5}]
     assert counted(rows) == {"counters": dict.fromkeys(METRICS, 3), "varies": {METRICS[1]: 5}}
     assert counted(rows, METRICS[:1]) == {"counters": {METRICS[0]: 3}, "varies": {}}
+
+
+def test_recording_changes_no_line_but_those_of_what_changed(tmp_path):
+    from corpus.record import save
+
+    save(tmp_path / "again.json", RECORD)
+    assert (tmp_path / "again.json").read_text() == corpus.RECORD.read_text()
+
+
+@pytest.mark.parametrize(
+    "size, bound, planted, kept",
+    [(256, None, (), True), (257, None, (), False), (257, (1, "ulp"), (), True),
+     (256, None, ("race",), False)],
+)  # fmt: skip
+def test_contents_are_kept_of_small_arrays_and_of_those_within_a_bound(size, bound, planted, kept):
+    from corpus.record import output
+
+    case = replace(corpus.load("acquire_release"), bound=bound, planted=planted)
+    before, after = np.zeros(size, np.float32), np.ones(size, np.float32)
+    assert ("data" in output(before, after, [after], case)) == kept
+    assert "data" not in output(before, before, [before], case)  # nobody has written it
 
 
 def test_counters_that_ncu_does_not_know_are_not_asked_for(monkeypatch, capsys):

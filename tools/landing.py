@@ -19,26 +19,27 @@ sys.path.insert(0, str(ROOT))
 
 import kernels  # noqa: E402 (another package has this name: this folder has to come first)
 from kernels.draw.plots import three_digits  # noqa: E402
+from kernels.measure.records import RECORDED_ON  # noqa: E402
 
 BOOK = ROOT / "book"
 PAGE, README = BOOK / "index.md", ROOT / "README.md"
 INLINE, FILE = BOOK / "assets" / "ladder.html", BOOK / "assets" / "ladder.svg"
-GPU, SIZE = "NVIDIA H200", 4096
+SIZE = 4096
 RESULT = r"^\*\*CUDA SGEMM, from (?:.|\n)*?(?=\n\n)"  # the paragraph that begins so
 TABLE = r"^\|.*\|\n(?:\|.*\|\n)+"
 
 
 def result() -> str:
     """The whole climb in two sentences."""
-    timings = kernels.results(GPU)
+    timings = kernels.results(RECORDED_ON)
     records = [record for step in kernels.steps() if (record := timings.find(step, SIZE))]
     best = max(records, key=lambda record: record.tflops)
     share = timings.share_of_cublas(best)
     words = (
         f"**CUDA SGEMM, from {three_digits(records[0].tflops)} to {three_digits(best.tflops)} "
-        f"TFLOPS in {records.index(best) + 1} kernels.** On an {GPU}, the last of them reaches "
-        f"**{100 * share:.0f}\u00a0%** of the speed of cuBLAS, NVIDIA's own library, for float32 "
-        f"matrices of {SIZE} × {SIZE}."
+        f"TFLOPS in {records.index(best) + 1} kernels.** On an {RECORDED_ON}, the last of them "
+        f"reaches **{100 * share:.0f}\u00a0%** of the speed of cuBLAS, NVIDIA's own library, for "
+        f"float32 matrices of {SIZE} × {SIZE}."
     )
     return textwrap.fill(words, 100, break_on_hyphens=False)
 
@@ -55,7 +56,7 @@ def title(name: str) -> str:
 
 def table() -> str:
     """The ladder: a row for each step that was timed, with what its header says of it."""
-    timings = kernels.results(GPU)
+    timings = kernels.results(RECORDED_ON)
     lines = ["| Chapter | Idea and [kernel](kernels.md) | Before | After |", "|:--|:--|--:|--:|"]
     before = "–"
     for step in kernels.steps():
@@ -71,7 +72,7 @@ def table() -> str:
 
 
 def picture() -> kernels.draw.Figure:
-    return kernels.draw.ladder(None, kernels.results(GPU), SIZE)
+    return kernels.draw.ladder(None, kernels.results(RECORDED_ON), SIZE)
 
 
 def replaced(text: str, pattern: str, new: str) -> str:

@@ -3,8 +3,8 @@
 Blocks come to the SMs in rounds, as many at a time as fit. A block begins, and takes its steps;
 each takes as long as the latency of a step if the block has its SM to itself, or its share of the
 SM's arithmetic if many are there. The memory is read and written beside that. Then parts of tiles
-are summed, by the blocks of a cluster or by another launch. A step may pack A and B in a launch of
-its own before. `measure.fitting` finds the costs; all numbers may be arrays.
+are summed, by the blocks of a cluster or by another launch. A step may pack A and B, or one of
+them, in a launch of its own before. `measure.fitting` finds the costs; all numbers may be arrays.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class Tile(NamedTuple):
     step: Any  # of the SM's time, for each block
     ragged: Any  # times as much where rows do not start on 16 bytes, or tiles are never whole
     cluster: Any  # for sums within a cluster
-    pack: Any = 0.0  # for a million numbers of A and B that are packed before; 0: none are
+    pack: Any = 0.0  # for a million numbers that are packed before
+    piece: Any = 0.0  # for each piece of a stream; 0: what `Costs` says
+    gbs: Any = 0.0  # of the memory, with its copies; 0: what `Costs` says
 
 
 class Costs(NamedTuple):
@@ -52,6 +54,7 @@ class Work(NamedTuple):
     cluster: Any = 0  # 1: the splits of a tile are a cluster
     stream: Any = 0  # blocks of a stream
     aligned: Any = 1  # 1: rows start on 16 bytes
+    packed: Any = 0  # numbers of A and B that are packed before
 
 
 def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
@@ -65,8 +68,9 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     each = streams * tiles * steps / stream + (1 - streams) * -(-steps // work.splits)
     whole = work.aligned * (work.M >= tile.BM) * (work.N >= tile.BN)
     ragged = 1 + (1 - whole) * (tile.ragged - 1)
-    packs = 1 * (tile.pack > 0)
-    step = tile.step * (packs + (1 - packs) * ragged)  # what is packed has whole rows
+    packs = 1 * (work.packed > 0)
+    both = 1 * (work.packed >= work.M * work.K + work.K * work.N) * packs
+    step = tile.step * (both + (1 - both) * ragged)  # what is packed has whole rows
 
     def round_of(blocks_of_an_sm: Any) -> Any:
         return tile.start + each * larger(tile.latency, blocks_of_an_sm * step, SHARP)
@@ -75,14 +79,15 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     full = blocks // (costs.multiprocessors * tile.resident)
     rest = blocks - full * costs.multiprocessors * tile.resident
     time = full * round_of(tile.resident) + (rest > 0) * round_of(-(-rest // places))
-    time = time + streams * costs.piece * tile.start * tiles / stream
+    piece = tile.piece + (tile.piece == 0) * costs.piece * tile.start
+    time = time + streams * piece * tiles / stream
     bytes_moved = 4 * (work.M * work.K + work.K * work.N + work.M * work.N)
-    time = larger(time, bytes_moved / costs.gbs / 1000, SHARP)
+    gbs = tile.gbs + (tile.gbs == 0) * costs.gbs
+    time = larger(time, bytes_moved / gbs / 1000, SHARP)
     launched = 1 * (streams + work.splits > 1) * (1 - work.cluster)
     parts = (1 - streams) * work.splits + streams * 2 * stream / tiles
     time = time + launched * (costs.reduce + costs.part * parts)
-    millions = (work.M * work.K + work.K * work.N) / 1e6
-    time = time + packs * (costs.reduce + tile.pack * ragged * millions)
+    time = time + packs * (costs.reduce + tile.pack * ragged * work.packed / 1e6)
     return costs.launch + time + work.cluster * tile.cluster * (1 + costs.rank * work.splits)
 
 

@@ -152,13 +152,6 @@ def occupancy(
     return Occupancy(name, blocks, blocks * warps, sm.warps, limit, admitted, less)
 
 
-def shared_block(compute_capability: tuple[int, int]) -> int:
-    """The bytes of shared memory that a block can have on GPUs of a compute capability; of one that
-    is not known here, what it can have on every GPU."""
-    found = SMS.get("{}.{}".format(*compute_capability))
-    return found.shared_block if found else 48 * KIB
-
-
 def _check_launch(
     sm: SM, name: str, threads: int, registers: int, shared: int, dynamic_shared: int
 ) -> None:

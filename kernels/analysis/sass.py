@@ -15,6 +15,7 @@ import numpy as np
 
 from ..machine import elf
 from ..machine.flow import distance
+from ..ptx.flow import reached
 
 # An FMA has a form, in the high digit, for each kind of operand: register, constant and so on.
 CODES = {form << 8 | 0x23: "fma" for form in range(2, 16, 2)} | {
@@ -122,7 +123,7 @@ def thread_index_reads(kernel, arch: str = "sm_90") -> int:
     all_after = (_successors(words, names, n) for n in range(len(words)))
     after = [[k for k in ways if 0 <= k < len(words)] for ways in all_after]
     reads = np.flatnonzero((codes == S2R) & np.isin(which, THREAD_INDEX))
-    return sum(n not in _reached(after, after[n]) for n in reads.tolist())
+    return sum(n not in reached(after[n], after) for n in reads.tolist())
 
 
 def _successors(words: np.ndarray, names: list[str], n: int) -> list[int]:
@@ -133,13 +134,3 @@ def _successors(words: np.ndarray, names: list[str], n: int) -> list[int]:
         return [n + 1]
     target = n + 1 + _offset(words[n])
     return [target] if always else [target, n + 1]
-
-
-def _reached(after: list[list[int]], first: Iterable[int]) -> set[int]:
-    found, todo = set(), list(first)
-    while todo:
-        n = todo.pop()
-        if n not in found:
-            found.add(n)
-            todo += after[n]
-    return found

@@ -9,11 +9,11 @@ from pathlib import Path
 from ..ladder.check import digest
 from ..ladder.step import step, steps
 from ..measure import errors, profiling
-from ..measure.records import FOLDER, write
+from ..measure.records import RECORDED_ON, recorded_path, write
 from ..run import gpu
 from .words import Command, able, add_json, add_output, add_variants, chosen, cube
 
-BITS = FOLDER / "nvidia_h200" / "bits.json"
+BITS = recorded_path(RECORDED_ON, "bits.json")
 BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
 
 

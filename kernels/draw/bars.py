@@ -7,6 +7,7 @@ from typing import Any
 
 from ..measure.records import CUBLAS, Record, Results
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
+from .labels import write
 from .plots import label_of, origin_of, three_digits
 
 HEIGHT = 0.42  # inches for each bar
@@ -66,22 +67,19 @@ def _draw(ax: Any, results: Results, size: int, records: Sequence[Record]) -> No
         colour = INK if r.step == CUBLAS else PALETTE["blue"]
         ax.barh(y, r.tflops, color=colour, alpha=0.35 if r.step == CUBLAS else 0.75, height=0.7)
         ax.plot([r.tflops_p10, r.tflops_p90], [y, y], color=INK, linewidth=2.5)
-        ax.annotate(
-            three_digits(r.tflops),
-            (r.tflops_p90, y),
-            xytext=(5, 0),
-            color=INK,
-            textcoords="offset points",
-            va="center",
-            annotation_clip=False,
-        )
+        write(ax, r.tflops_p90, y, three_digits(r.tflops), INK, dx=5)
     ax.axvline(peak, color=INK, linewidth=0.9)
-    ax.set_yticks(range(len(records)), [_two_lines(label_of(r.step)) for r in records])
-    ax.tick_params(axis="y", length=0)
-    ax.invert_yaxis()
+    name_rows(ax, [r.step for r in records])
     ax.set_xlim(0, peak)
     ax.set_xlabel(f"TFLOPS at M = N = K = {size}; FMA peak {peak:.3g}")
     ax.set_title(origin_of(results), loc="left", fontsize="medium")
+
+
+def name_rows(ax: Any, labels: Sequence[str]) -> None:
+    """The step or variant of each bar, the first on top."""
+    ax.set_yticks(range(len(labels)), [_two_lines(label_of(label)) for label in labels])
+    ax.tick_params(axis="y", length=0)
+    ax.invert_yaxis()
 
 
 def _two_lines(label: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..measure.records import CUBLAS
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
-from .plots import label_of, sentence
+from .plots import grid, label_of, recorded_on, sentence
 
 MARKERS = "osD^v"
 UNIT = "roundoffs"
@@ -37,7 +37,7 @@ def errors(record: Mapping[str, Any], names: Mapping[str, str], caption: str = "
         axes[-1].set_xlabel("K")
         handles, texts = axes[0].get_legend_handles_labels()
         fig.legend(handles, texts, loc="outside upper center", ncols=2, frameon=False)
-    origin = _origin(record)
+    origin = recorded_on(record)
     return from_matplotlib(
         fig,
         f"Largest error by K, {origin}. {'. '.join(words)}.",
@@ -69,7 +69,7 @@ def chains(record: Mapping[str, Any], caption: str = "") -> Figure:
         _axes(ax, lengths, "")
         ax.set_xlabel("k that tensor cores sum before an addition in float32")
         ax.legend(frameon=False, labelcolor=INK)
-    origin = _origin(record)
+    origin = recorded_on(record)
     return from_matplotlib(
         fig,
         f"Largest error by the length of chains, K = {depth}, {origin}. {'. '.join(words)}.",
@@ -101,8 +101,7 @@ def _axes(ax: Any, lengths: Sequence[int], kind: str) -> None:
     ax.minorticks_off()
     ax.set_ylabel(UNIT)
     ax.set_title(kind, loc="left", fontsize="medium")
-    ax.grid(axis="y", color=INK, alpha=0.12, linewidth=0.8)
-    ax.set_axisbelow(True)
+    grid(ax)
 
 
 def _require(names: Mapping[str, str], measured: Mapping[str, float]) -> None:
@@ -111,7 +110,3 @@ def _require(names: Mapping[str, str], measured: Mapping[str, float]) -> None:
             raise ValueError(
                 f"no errors of {label_of(label)} were measured; there are {', '.join(measured)}"
             )
-
-
-def _origin(record: Mapping[str, Any]) -> str:
-    return "recorded on {gpu}, {date}".format(**record["provenance"])

@@ -7,6 +7,7 @@ be chosen (`variants`), or, of one step, stepped through.
 
 from __future__ import annotations
 
+import html
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -171,8 +172,8 @@ def controls(explorer: Explorer):
             return
         state.value = "tracing …"
         try:
-            step = explorer.step.define(**{box.description: box.value for box in sizes.children})
-            M, N, K = (box.value for box in shape.children)
+            step = explorer.step.define(**{one.description: one.value for one in sizes.children})
+            M, N, K = (one.value for one in shape.children)
             explorer.trace = step.trace(M, N, K)
             explorer.step, explorer.shape = step, (M, N, K)
             offer()
@@ -204,4 +205,4 @@ def controls(explorer: Explorer):
 
 
 def _escape(error: Exception) -> str:
-    return str(error).replace("&", "&amp;").replace("<", "&lt;").replace("\n", "<br>")
+    return html.escape(str(error), quote=False).replace("\n", "<br>")

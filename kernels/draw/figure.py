@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import html
+import io
 import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from .svg import FONT
 
 # After Okabe and Ito, Color Universal Design (2008), moved to a lightness at which white text on
 # them has a contrast of at least 4.5 to 1, and they themselves at least 3 to 1 with a dark page
@@ -30,7 +33,6 @@ BOX = (
     'class="kernels-box" tabindex="0" role="group" style="overflow-x:auto;font-size:0" '
     'aria-label="Picture; it scrolls sideways where the page is narrow"'
 )
-_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,8 +99,6 @@ def from_matplotlib(fig: Any, alt: str, caption: str = "") -> Figure:
     A figure that is 5.8 inches wide is 580 pixels wide on a page with room for it. Text in a colour
     of PALETTE is drawn in its `text_colour`.
     """
-    import io
-
     import matplotlib.pyplot as plt
 
     # Identifiers are hashed with the salt: the same figure has the same ones every time, and two
@@ -144,7 +144,7 @@ def _tidy(svg: str, width: float) -> str:
     box = re.search(r'viewBox="[^"]*"', svg)[0]
     root = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'{box} width="{width:.0f}" font-family="{_FONT}" stroke-linejoin="round">'
+        f'{box} width="{width:.0f}" font-family="{FONT}" stroke-linejoin="round">'
     )
     svg = re.sub(r"<svg[^>]*>", root, svg, count=1)
     return re.sub(r"\s*\n\s*", "\n", svg)

@@ -47,10 +47,18 @@ def beside(ax: Any, labels: Iterable[tuple[float, float, str, str]]) -> None:
         )  # fmt: skip
         dx, dy = place = next(free, PLACES[0])
         taken.append(boxes[place])
-        ax.annotate(
-            text, (x, y), xytext=place, textcoords="offset points", color=colour,
-            ha="left" if dx > 0 else "right", va="center", annotation_clip=False,
-        )  # fmt: skip
+        write(ax, x, y, text, colour, dx=dx, dy=dy, ha="left" if dx > 0 else "right")
+
+
+def write(
+    ax: Any, x: float, y: float, text: str, colour: str, *, dx: float = 7, dy: float = 0,
+    ha: str = "left", va: str = "center", at: Any = "data",
+) -> None:  # fmt: skip
+    """Text beside a point, whatever else is there; dx and dy in typographic points."""
+    ax.annotate(
+        text, (x, y), xycoords=at, xytext=(dx, dy), textcoords="offset points",
+        color=colour, ha=ha, va=va, annotation_clip=False,
+    )  # fmt: skip
 
 
 def _points(ax: Any, pixels: Any) -> Any:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..ladder.step import step as step_of, steps
-from ..measure.records import CUBLAS, Results, results as recorded
+from ..measure.records import CUBLAS, RECORDED_ON, Results, results as recorded
 from . import svg
 from .figure import PALETTE, Figure
 from .plots import label_of, origin_of, three_digits
 
-GPU = "NVIDIA H200"
 LEFT, HEAD = 138, 24
 ROWS = 19, 13, 11  # from one to the next, the bar, its text's line; of the whole ladder, which
 DENSE = 13, 10, 9  # stands on the first screen of a phone with all else that is to be seen there
@@ -30,7 +29,7 @@ def ladder(
     is filled, that of the step it changes outlined. Raises ValueError if one of them was not
     measured at that size. Of no step, all that were measured, all filled.
     """
-    results = recorded(GPU) if results is None else results
+    results = recorded(RECORDED_ON) if results is None else results
     whole = step is None
     shown = [s for s in steps() if (results.find(s, size) if whole else s.number <= _number(step))]
     names = [one.label for one in shown]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..analysis import load_gbs, multiply_add_tflops
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
-from .plots import sentence
+from .plots import grid, recorded_on, sentence
 
 MARKERS = "osD"
 
@@ -37,23 +37,22 @@ def latency(record: Mapping[str, Any], caption: str = "") -> Figure:
             )
         ax.set_xscale("log", base=2)
         ax.set_xticks(sizes[::3], [_bytes(size) for size in sizes[::3]])
-        ax.minorticks_off()
         ax.set_yscale("log")
         ax.set_yticks([5, 10, 20, 50, 100, 200, 500, 1000], minor=False)
         ax.yaxis.set_major_formatter("{x:g}")
         ax.minorticks_off()
         ax.set_xlabel("bytes that the loads walk through")
         ax.set_ylabel("cycles")
-        ax.set_title(_origin(record), loc="left", fontsize="medium")
-        _grid(ax)
+        ax.set_title(recorded_on(record), loc="left", fontsize="medium")
+        grid(ax)
     ends = ", ".join(f"{_bytes(s)}: {c:.0f}" for s, c in list(zip(sizes, cycles))[::3])
     return from_matplotlib(
         fig,
-        f"Cycles of a load, {_origin(record)}. {ends}. Shared memory {waits['shared memory']:.0f}, "
-        f"a multiply-add {waits['multiply-add']:.0f}.",
+        f"Cycles of a load, {recorded_on(record)}. {ends}. Shared memory "
+        f"{waits['shared memory']:.0f}, a multiply-add {waits['multiply-add']:.0f}.",
         caption
         or "Cycles of one load in a chain, in which each needs the one before, by the bytes walked "
-        f"through. Each rise is a cache that has become too small. {sentence(_origin(record))}",
+        f"through. Each rise is a cache that has become too small. {sentence(recorded_on(record))}",
     )
 
 
@@ -90,26 +89,17 @@ def hiding(record: Mapping[str, Any], caption: str = "") -> Figure:
             ax.set_ylim(bottom=0)
             ax.set_ylabel(unit)
             ax.legend(frameon=False, labelcolor=INK)
-            _grid(ax)
+            grid(ax)
         axes[-1].set_xlabel("warps on each SM")
-        axes[0].set_title(_origin(record), loc="left", fontsize="medium")
+        axes[0].set_title(recorded_on(record), loc="left", fontsize="medium")
     return from_matplotlib(
         fig,
-        f"Rates by the number of warps, {_origin(record)}. {'. '.join(words)}.",
+        f"Rates by the number of warps, {recorded_on(record)}. {'. '.join(words)}.",
         caption
         or "Chains of loads (above) and of multiply-adds (below): each instruction needs the one "
         "before it, and a thread has one, two or four chains. More warps, or more chains, bring "
-        f"more through, up to a roof. {sentence(_origin(record))}",
+        f"more through, up to a roof. {sentence(recorded_on(record))}",
     )
-
-
-def _origin(record: Mapping[str, Any]) -> str:
-    return "recorded on {gpu}, {date}".format(**record["provenance"])
-
-
-def _grid(ax: Any) -> None:
-    ax.grid(axis="y", color=INK, alpha=0.12, linewidth=0.8)
-    ax.set_axisbelow(True)
 
 
 def _bytes(number: int) -> str:

@@ -108,7 +108,8 @@ def barriers_of(recorded: Pipeline, parts: Sequence[Part]) -> dict[int, tuple[st
 
     Full is what copies into a stage report to, or else what its readers waited for last; empty is
     what those who fill it waited for last."""
-    reported, read, fill = Counter(), Counter(), Counter()  # type: ignore[var-annotated]
+    reported: Counter[tuple[int, int]] = Counter()  # by stage and address
+    read, fill = reported.copy(), reported.copy()
     waited: dict[int, int] = {}  # the last mbarrier of each warp
     for event in recorded.events:
         if isinstance(event, Signal):

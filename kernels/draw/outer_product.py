@@ -157,7 +157,8 @@ def _draw(loads, sides, names, k: int, times: int) -> str:
                     stroke_opacity=0.25,
                 )
             )
-            parts += _number(x, y, cell, place) if numbers else []
+            if numbers:
+                parts.append(_number(x, y, cell, place))
         parts.append(_frames([(new.get(place), *c) for place, c in zip(places, corners)], cell))
     parts.append(
         svg.tag(
@@ -174,20 +175,19 @@ def _draw(loads, sides, names, k: int, times: int) -> str:
         )
     )
     if numbers:
-        counts = [
-            _number(left + cell * j, top + cell * i, cell, times)[0]
+        parts += [
+            _number(left + cell * j, top + cell * i, cell, times)
             for i in range(len(rows))
             for j in range(len(columns))
         ]
-        parts += counts
     height = max(top + cell * len(rows), top + 36) + 22
     parts.append(svg.text(left, height - 6, f"C: {len(rows)} x {len(columns)} sums in registers"))
     width = max(svg.NARROW, left + cell * len(columns) + 4)
     return svg.document(width, height, *parts, scale=svg.LARGER)
 
 
-def _number(x: float, y: float, cell: float, number: int) -> list[str]:
-    return [svg.text(x + cell / 2, y + cell / 2 + 4, number, font_size=11, text_anchor="middle")]
+def _number(x: float, y: float, cell: float, number: int) -> str:
+    return svg.text(x + cell / 2, y + cell / 2 + 4, number, font_size=11, text_anchor="middle")
 
 
 def _frames(places, cell: float) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..measure.records import CUBLAS, Record, Results
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
-from .labels import LETTER, beside
+from .labels import LETTER, beside, write
 
 MARKERS = "osD^vP"
 LINES = ("-", "--")
@@ -227,11 +227,11 @@ def _draw_roof(
     name = f"{bandwidth}: {roof.gbs:.0f} GB/s"
     low = left ** (2 / 3) * ridge ** (1 / 3) if below else left ** (1 / 3) * ridge ** (2 / 3)
     where: dict[str, Any] = dict(dx=7, dy=-6) if below else dict(dx=-7, dy=6, ha="right")
-    _text(ax, low, low * slope, name, INK, **where)
+    write(ax, low, low * slope, name, INK, **where)
     where = dict(dy=5, va="bottom") if first else dict(dy=-5, va="top")
-    _text(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, ha="right", **where)
+    write(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, ha="right", **where)
     dy = 2 if first else 16
-    _text(ax, ridge, bottom, f"ridge: {ridge:.3g}", INK, dx=4, dy=dy, va="bottom")
+    write(ax, ridge, bottom, f"ridge: {ridge:.3g}", INK, dx=4, dy=dy, va="bottom")
     labels = []
     for label, x, y, colour in roof.points:
         under = min(peak, x * slope)
@@ -273,6 +273,11 @@ def origin_of(source: Results) -> str:
     return f"live on {source.gpu}"
 
 
+def recorded_on(record: Mapping[str, Any]) -> str:
+    """Of a record that is no `Results`."""
+    return "recorded on {gpu}, {date}".format(**record["provenance"])
+
+
 def sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
@@ -305,6 +310,11 @@ def _rate_axis(ax: Any, low: float, high: float, log: bool) -> None:
     ax.yaxis.set_major_formatter("{x:g}")
     ax.minorticks_off()
     ax.set_ylabel("TFLOPS")
+    grid(ax)
+
+
+def grid(ax: Any) -> None:
+    """Faint lines across, behind all else."""
     ax.grid(axis="y", color=INK, alpha=0.12, linewidth=0.8)
     ax.set_axisbelow(True)
 
@@ -315,15 +325,4 @@ def _labels(ax: Any, labels: Iterable[tuple[float, float, str, str]]) -> None:
     ceiling = math.inf
     for x, y, text, colour in sorted(labels, key=lambda label: -label[1]):
         ceiling = min(to_axes.transform((x, y))[1], ceiling - LABEL_GAP)
-        _text(ax, x, ceiling, text, colour, at=ax.get_xaxis_transform())
-
-
-def _text(
-    ax: Any, x: float, y: float, text: str, colour: str, *, dx: float = 7, dy: float = 0,
-    ha: str = "left", va: str = "center", at: Any = "data",
-) -> None:  # fmt: skip
-    """Text beside a point; dx and dy in typographic points."""
-    ax.annotate(
-        text, (x, y), xycoords=at, xytext=(dx, dy), textcoords="offset points",
-        color=colour, ha=ha, va=va, annotation_clip=False,
-    )  # fmt: skip
+        write(ax, x, ceiling, text, colour, at=ax.get_xaxis_transform())

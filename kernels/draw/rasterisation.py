@@ -8,6 +8,7 @@ from ..ladder.order import bytes_read, places, waves
 from ..ladder.step import Step
 from . import svg
 from .figure import PALETTE, Figure
+from .waves import SMS
 
 WIDE, GAP = 160, 22  # pixels of a grid, and between two
 TOP = 40
@@ -17,7 +18,7 @@ LATER = {"fill": "currentColor", "fill_opacity": 0.12}
 LINES = {"stroke": "currentColor", "stroke_opacity": 0.3, "stroke_width": 0.5}
 
 
-def rasterisation(steps: Sequence[Step], M: int, N: int, K: int, slots: int = 132) -> Figure:
+def rasterisation(steps: Sequence[Step], M: int, N: int, K: int, slots: int = SMS) -> Figure:
     """Which tiles of C are computed together, for each of one or two steps.
 
     slots: how many blocks the GPU holds at a time, by default one on each SM of an H200. A wave

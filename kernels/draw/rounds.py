@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..parallel.schedule import HOST, Block, Round, Schedule
-from . import svg
+from . import lanes, svg
 from .figure import PALETTE
 from .stepper import Stepper, stepper
 
@@ -42,12 +42,8 @@ def rounds(schedule: Schedule) -> Stepper:
 
 def _words(one: Round) -> str:
     ranks = {product.rank for product in one.products}
-    multiply = f"{_count(len(ranks), 'rank')} multiply" if ranks else "no rank multiplies"
-    return f"{multiply}, {_count(len(one.transfers), 'block')} on the way"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+    multiply = f"{lanes.count(len(ranks), 'rank')} multiply" if ranks else "no rank multiplies"
+    return f"{multiply}, {lanes.count(len(one.transfers), 'block')} on the way"
 
 
 def _frame(schedule: Schedule, one: Round, done: dict[Block, int]) -> str:

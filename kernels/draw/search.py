@@ -20,7 +20,8 @@ def search(results: Results, size: int = 4096) -> Figure:
     """Every candidate of a search at M = N = K = size: its share of cuBLAS against the elements of
     its tile, BM x BN, in the colour of the elements of a thread, TM x TN. The fastest has a ring.
 
-    Raises ValueError if nothing was measured at that size, or not beside cuBLAS.
+    Raises ValueError if nothing was measured at that size, or not beside cuBLAS, and for more sizes
+    of a thread's tile than there are colours.
     """
     best = results.best(size)
     share = results.share_of_cublas(best)
@@ -33,6 +34,8 @@ def search(results: Results, size: int = 4096) -> Figure:
             thread, tile = _elements(r.step)
             shares.setdefault(thread, {}).setdefault(tile, []).append(own)
     threads = sorted(shares)
+    if len(threads) > len(LOOKS):
+        raise ValueError(f"{len(threads)} sizes of a thread's tile, and only {len(LOOKS)} colours")
     tiles = sorted({tile for of in shares.values() for tile in of})
     every = [share for of in shares.values() for found in of.values() for share in found]
     top = math.ceil(max(every) * 5) / 5

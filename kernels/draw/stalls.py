@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..instruments.metrics import ISSUE_ACTIVE, REASONS, STALLED
-from ..measure.records import stalls as recorded
-from .bars import HEIGHT, _two_lines
+from ..measure.records import RECORDED_ON, stalls as recorded
+from .bars import HEIGHT, name_rows
 from .figure import INK, PALETTE, Figure, from_matplotlib, style
-from .plots import label_of, sentence
+from .labels import write
+from .plots import label_of, recorded_on, sentence
 
 # Reasons that belong together, as a reader knows them, with a colour and a density for each.
 GROUPS = {
@@ -24,7 +25,7 @@ GROUPS = {
 OTHERS = "others"
 
 
-def stalls(steps: Sequence[Any], gpu: str = "NVIDIA H200", caption: str = "") -> Figure:
+def stalls(steps: Sequence[Any], gpu: str = RECORDED_ON, caption: str = "") -> Figure:
     """Of steps and variants (or their labels), as recorded on a GPU: for each instruction issued,
     the cycles that a warp spends on each reason, side by side; beside the bar, the share of
     cycles in which a scheduler issues. Raises ValueError for what was not recorded."""
@@ -46,18 +47,8 @@ def stalls(steps: Sequence[Any], gpu: str = "NVIDIA H200", caption: str = "") ->
                 _, colour, alpha = GROUPS.get(group, ((), INK, 0.15))
                 ax.barh(y, value, left=start, color=colour, alpha=alpha, height=0.7)
                 start += value
-            ax.annotate(
-                f"{issue[name]:.0f} %",
-                (start, y),
-                xytext=(5, 0),
-                color=INK,
-                textcoords="offset points",
-                va="center",
-                annotation_clip=False,
-            )
-        ax.set_yticks(range(len(names)), [_two_lines(label_of(name)) for name in names])
-        ax.tick_params(axis="y", length=0)
-        ax.invert_yaxis()
+            write(ax, start, y, f"{issue[name]:.0f} %", INK, dx=5)
+        name_rows(ax, names)
         ax.set_xlim(0, 1.1 * max(sum(each.values()) for each in shares.values()))
         ax.set_xlabel("cycles of a warp for each instruction that it issues", loc="right")
         handles = [
@@ -65,7 +56,7 @@ def stalls(steps: Sequence[Any], gpu: str = "NVIDIA H200", caption: str = "") ->
             for _, colour, alpha in [*GROUPS.values(), ((), INK, 0.15)]
         ]
         fig.legend(handles, [*GROUPS, OTHERS], loc="outside upper center", ncols=3, frameon=False)
-    where = f"recorded on {gpu}, {record['provenance']['date']}, M = N = K = {record['size']}"
+    where = f"{recorded_on(record)}, M = N = K = {record['size']}"
     caption = caption or (
         "What a warp's cycles between two of its instructions go to, as Nsight Compute counts "
         f"them; the number is the share of cycles in which a scheduler issues. {sentence(where)}"

@@ -36,10 +36,10 @@ def stretches(variants: Sequence[Any], M: int, N: int, K: int, sms: int = 8) -> 
     placed = [schedule(blocks, sms) for blocks in works]
     longest = max(end for one in placed for *_, end in one)
     unit, parts, top, words = WIDE / longest, [], 0.0, []
-    for one, found in zip(variants, placed):
+    for one, blocks, found in zip(variants, works, placed):
         length = max(end for *_, end in found)
         used = sum(piece.end - piece.first for _, piece, *_ in found) / (length * sms)
-        title = f"{_name(one)}: {len(work(one, M, N, K))} blocks, {length} steps"
+        title = f"{_name(one)}: {len(blocks)} blocks, {length} steps"
         parts.append(svg.text(0, top + 12, title, font_weight="bold"))
         for sm in range(sms):
             y = top + 20 + PITCH * sm

@@ -7,17 +7,17 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..analysis import LANES, occupancy
+from ..analysis import LANES
 from ..analysis.issue import BARRIER, LOAD, STORE, Warp, issue
 from ..analysis.occupancy import SCHEDULERS
 from ..analysis.sass import tile_loop
 from ..ladder.step import Step, step as step_of
-from ..measure.records import Results, results as recorded
+from ..measure.records import RECORDED_ON, Results, results as recorded
 from . import lanes, svg
 from .figure import PALETTE, Figure
 from .plots import label_of
 
-GPU, SIZE = "NVIDIA H200", 4096
+SIZE = 4096  # of the records that stand beside the model
 PASSES, FIRST = 10, 2  # that are run, and the one with which the picture begins
 LEFT, WIDE = 58, 298
 ROW, BAR = 13, 10
@@ -59,12 +59,12 @@ def timeline(
     those of the records at 4096, so that one sees what the model leaves out; results: None for the
     recorded ones of an H200. Raises ValueError for a step without such a loop.
     """
-    results = recorded(GPU) if results is None else results
+    results = recorded(RECORDED_ON) if results is None else results
     panels = [
         _panel(step, number, latency, results)
         for one in steps
         for step in [one if isinstance(one, Step) else step_of(one)]
-        for number in (blocks or [_resident(step)])
+        for number in (blocks or [step.occupancy().blocks])
     ]
     if not panels:
         raise ValueError("timeline needs a step")
@@ -89,26 +89,18 @@ def timeline(
     )
 
 
-def _threads(step: Step) -> int:
-    return math.prod(step.block)
-
-
-def _resident(step: Step) -> int:
-    used = step.kernel.resources("sm_90")
-    return occupancy(used, _threads(step), "9.0", step.dynamic_shared).blocks
-
-
 def _panel(step: Step, blocks: int, latency: int, results: Results) -> _Panel:
     sizes = step.defines
     BM, BN, BK = sizes["BM"], sizes["BN"], sizes.get("BK", sizes["BN"])
-    loop = tile_loop(step, BM * BN * BK // _threads(step))
-    each = -(-_threads(step) // LANES // SCHEDULERS)
+    threads = math.prod(step.block)
+    loop = tile_loop(step, BM * BN * BK // threads)
+    each = -(-threads // LANES // SCHEDULERS)
     warps = issue(loop, each, blocks, latency, PASSES)
     first = warps[0].cycles
     start, end = first[FIRST * len(loop)], first[(PASSES - 2) * len(loop)]
     cycles = (end - start) / (PASSES - 2 - FIRST) / blocks
     measured, record = None, results.find(step, SIZE)
-    if record and record.sm_clock_mhz and blocks == _resident(step):
+    if record and record.sm_clock_mhz and blocks == step.occupancy().blocks:
         tiles = (SIZE // BM) * (SIZE // BN) * -(-SIZE // BK) / results.provenance["multiprocessors"]
         measured = record.ms * 1e3 * record.sm_clock_mhz / tiles
     return _Panel(step, blocks, warps, loop, cycles, measured, start)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..analysis import occupancy
+from ..analysis.memory import CHIPS
 from ..analysis.occupancy import Occupancy
 from ..ladder.step import Step
+from ..measure.records import RECORDED_ON
 from . import lanes, svg
 from .figure import PALETTE, Figure
 
-GPU, SMS, CAPABILITY = "NVIDIA H200", 132, "9.0"
+SMS = CHIPS[RECORDED_ON].sms
 LEFT, WIDE, TOP, PITCH, BAR = 58, 200, 24, 18, 13
 SHOWN = 8  # waves that are all drawn; of more, the first ones and the last
 HIGH = 96  # pixels of the curve
@@ -59,7 +60,7 @@ def waves(
     if isinstance(of, Step):
         if M is None or N is None:
             raise ValueError("waves of a step need M and N")
-        per_sm = per_sm or _resident(of)
+        per_sm = per_sm or of.occupancy().blocks
         found = Waves(math.prod(of.grid(M, N)), sms * per_sm)
         who = f"{of.label} at M = {M}, N = {N}: "
     else:
@@ -67,7 +68,7 @@ def waves(
         who = ""
     if found.blocks < 1 or found.slots < 1:
         raise ValueError(f"waves of {found.blocks} blocks on {found.slots} places: 1 at least")
-    named = "" if live is None or sms != SMS else f"{GPU}, {sms} SMs: "
+    named = "" if live is None or sms != SMS else f"{RECORDED_ON}, {sms} SMs: "
     parts, bottom = _rows(found, of=named)
     words = (
         f"{who}{lanes.count(found.blocks, 'block')} on {sms} SMs, {per_sm or 1} on each at a time, "
@@ -92,12 +93,6 @@ def waves(
         f"{words}. The dashed part of the last wave is empty. All blocks are taken to last as "
         "long as one another.",
     )
-
-
-def _resident(step: Step) -> int:
-    threads = math.prod(step.block)
-    used = step.kernel.resources("sm_90")
-    return occupancy(used, threads, CAPABILITY, step.dynamic_shared).blocks
 
 
 def _rows(found: Waves, top: float = 0, of: str = "") -> tuple[list[str], float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .reports import Reports, adds, verb_of
+from .reports import Reports, adds
 from .shadow import LANES
 
 WARPGROUP = 128  # threads
@@ -34,18 +34,15 @@ class Overlaps(Reports):
         record = shadow.flying[lanes.cell]
         early = record > 0
         where = np.flatnonzero(early)
-        for at, other in self.each_place(where, record[where]):
-            if self.both_add(event, other):
-                continue
-            self.two(
-                event,
-                lanes,
-                at,
-                other,
-                "asynchronous copy",
-                f"{{thread}} {verb_of(event)} {{address}}, to which {{them}} has a copy "
-                "under way since {there} and has not waited for it",
-            )
+        self.tell(
+            event,
+            lanes,
+            where,
+            record[where],
+            "asynchronous copy",
+            "to which {them} has a copy under way since {there} and has not waited for it",
+            but=self.both_add,
+        )
         return early
 
     def unordered(self, event, shadow, lanes, skip):
@@ -58,22 +55,29 @@ class Overlaps(Reports):
         row, column = np.divmod(shadow.barrier[lanes.cell[at]], BARRIERS)
         at = at[self.unknown(lanes, at, row, column, record[at], event)]
         late[at] = True
-        for where, other in self.each_place(at, record[at]):
-            if self.both_add(event, other):
-                continue
-            self.two(
-                event,
-                lanes,
-                where,
-                other,
-                "asynchronous copy",
-                f"{{thread}} {verb_of(event)} {{address}}, which a copy that {{them}} issued at "
-                "{there} has filled, and nothing orders this after a wait for that copy",
-            )
+        self.tell(
+            event,
+            lanes,
+            at,
+            record[at],
+            "asynchronous copy",
+            "which a copy that {them} issued at {there} has filled, and nothing orders this after "
+            "a wait for that copy",
+            but=self.both_add,
+        )
         return late
+
+    def tell(self, event, lanes, where, records, kind, which, but=lambda event, other: False):
+        """A finding for each instruction among the records, `but` for some of them."""
+        for at, other in self.each_place(where, records):
+            if not but(event, other):
+                self.two(event, lanes, at, other, kind, which)
 
     def both_add(self, event, record) -> bool:
         return adds(event.instruction) and adds(self.stamps[self.records.stamp(record)][0])
+
+    def by_copy(self, event, record) -> bool:
+        return self.stamps[self.records.stamp(record)][0].opcode == "cp"
 
     def unknown(self, lanes, at, row, column, record, event):
         """Which of these lanes do not know that what has a column, in the blocks `row`, is done up
@@ -103,16 +107,14 @@ class Overlaps(Reports):
         record = shadow.lent[lanes.cell]
         where = np.flatnonzero((record > 0) & ~skip)
         busy[where] = True
-        for at, other in self.each_place(where, record[where]):
-            self.two(
-                event,
-                lanes,
-                at,
-                other,
-                "asynchronous copy",
-                f"{{thread}} {verb_of(event)} {{address}}, from which {{them}} has a copy under "
-                "way since {there} and has not waited for it",
-            )
+        self.tell(
+            event,
+            lanes,
+            where,
+            record[where],
+            "asynchronous copy",
+            "from which {them} has a copy under way since {there} and has not waited for it",
+        )
         for table in shadow.factors.columns() if shadow.factors.used else ():
             record = table[lanes.cell]
             at = np.flatnonzero((record > 0) & ~skip & ~busy)
@@ -120,17 +122,15 @@ class Overlaps(Reports):
             row = lanes.row[at]
             at = at[self.unknown(lanes, at, row, BARRIERS + group, record[at], event)]
             busy[at] = True
-            for where, other in self.each_place(at, record[at]):
-                self.two(
-                    event,
-                    lanes,
-                    where,
-                    other,
-                    "race",
-                    f"{{thread}} {verb_of(event)} {{address}}, which the warpgroup of {{them}} "
-                    "multiplies with at {there}, and nothing orders this after its "
-                    "wgmma.wait_group",
-                )
+            self.tell(
+                event,
+                lanes,
+                at,
+                record[at],
+                "race",
+                "which the warpgroup of {them} multiplies with at {there}, and nothing orders "
+                "this after its wgmma.wait_group",
+            )
         return busy
 
     def unfenced(self, event, shadow, lanes, skip) -> None:
@@ -145,15 +145,13 @@ class Overlaps(Reports):
             other = other % self.records.padded
             known = self.order.knows_fenced("async", lanes.block[at], lanes.thread[at], other)
             at = at[own & (stamp > known)]
-            for where, other in self.each_place(at, table[lanes.cell[at]]):
-                if self.stamps[self.records.stamp(other)][0].opcode == "cp":
-                    continue
-                self.two(
-                    event,
-                    lanes,
-                    where,
-                    other,
-                    "race",
-                    f"{{thread}} {verb_of(event)} {{address}}, which {{them}} writes at {{there}} "
-                    "with no fence.proxy.async before the barrier in between",
-                )
+            self.tell(
+                event,
+                lanes,
+                at,
+                table[lanes.cell[at]],
+                "race",
+                "which {them} writes at {there} with no fence.proxy.async before the barrier in "
+                "between",
+                but=self.by_copy,
+            )

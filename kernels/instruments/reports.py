@@ -51,7 +51,7 @@ class Reports:
 
     def race(self, event, lanes, where, records) -> None:
         for at, other in self.each_place(where, records):
-            verb, (_, kind) = verb_of(event), self.stamps[self.records.stamp(other)]
+            _, kind = self.stamps[self.records.stamp(other)]
             blocks = (
                 self.records.thread(other) // self.records.padded != self.blocks[lanes.block[at[0]]]
             )
@@ -66,8 +66,7 @@ class Reports:
                 at,
                 other,
                 "race",
-                f"{{thread}} {verb} {{address}}, which {{them}} {VERBS[kind]} at {{there}}, "
-                f"{between}",
+                f"which {{them}} {VERBS[kind]} at {{there}}, {between}",
                 "-".join(sorted((VERBS[kind], VERBS[event.kind]))),
             )
 
@@ -80,8 +79,9 @@ class Reports:
             these = np.flatnonzero(stamps == stamp)
             yield where[these], records[these[0]]
 
-    def two(self, event, lanes, where, other, kind: str, sentence: str, what: str = "") -> None:
-        """A finding that involves two accesses, of the lanes `where` and of a record."""
+    def two(self, event, lanes, where, other, kind: str, which: str, what: str = "") -> None:
+        """A finding that involves two accesses, of the lanes `where` and of a record. `which` ends
+        its sentence, of an address, where {them} and {there} are who has the record and where."""
         at = where[0]
         name, address = self.words.locate(event.space, lanes.address[at])
         thread = self.words.thread(self.blocks[lanes.block[at]], lanes.thread[at])
@@ -89,7 +89,7 @@ class Reports:
         them = self.words.thread(number // self.records.padded, number % self.records.padded)
         instruction, _ = self.stamps[self.records.stamp(other)]
         there = place(instruction)
-        text = sentence.format(thread=thread, address=address, them=them, there=there)
+        text = f"{thread} {verb_of(event)} {address}, {which.format(them=them, there=there)}"
         self.findings.add(
             Finding(
                 kind, text, place(event.instruction), thread, address, there, them, int(where.size)

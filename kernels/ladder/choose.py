@@ -7,10 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..analysis.occupancy import shared_block
 from ..measure.records import Record, Results, results
 from ..run import gpu
-from ..run.capability import runs_on
+from ..run.capability import lacking
 from ..run.kernel import choose_device
 from . import model
 from .arguments import alignment_of, shape_of
@@ -74,7 +73,7 @@ def chosen(
         _kind(beta),
         alignment_of(A, B, C),
         (form_of(A), form_of(B), WHOLE if C is None else form_of(C)),
-        gpu.device().compute_capability if where == "gpu" else None,
+        gpu.device() if where == "gpu" else None,
         model.here() if where == "gpu" else None,
         bool(tensor_cores),
     )
@@ -94,19 +93,19 @@ def _remembered(
     beta: float,
     alignment: int,
     forms: Forms,
-    capability: tuple[int, int] | None,
+    device: gpu.Device | None,
     on: model.Gpu | None,
     tensor_cores: bool,
 ) -> tuple[Step, bool]:
-    """Remembered for this GPU, by its name and number of SMs: another one has another choice."""
+    """Remembered for this GPU: another one has another choice."""
     shape = M, N, K
     best = None
-    if capability is not None and on is not None:
-        best = modelled(shape, alpha, beta, alignment, capability, forms, on, tensor_cores)
+    if device is not None and on is not None:
+        best = modelled(shape, alpha, beta, alignment, device, forms, on, tensor_cores)
     if best is None:
         usual = [one for one in steps() if tensor_cores or not one.tensor_cores]
-        best = choose(usual, _timings(), shape, alpha, beta, alignment, capability, forms)
-    fits = not best.asks_scalars(M, N, K) and _suits(best, alignment, capability, forms)
+        best = choose(usual, _timings(), shape, alpha, beta, alignment, device, forms)
+    fits = not best.asks_scalars(M, N, K) and _suits(best, alignment, device, forms)
     return (best.storing(*(form & TRANSPOSED for form in forms[:2])) if fits else best), fits
 
 
@@ -115,19 +114,19 @@ def modelled(
     alpha: float,
     beta: float,
     alignment: int,
-    capability: tuple[int, int],
+    device: gpu.Device,
     forms: Forms,
     on: model.Gpu,
     tensor_cores: bool = False,
 ) -> Step | None:
     """The step, variant and way to share out K that the model predicts to be the fastest of those
     that suit; None without any. Arguments are those of `choose`."""
-    labels = model.candidates(capability, on.multiprocessors, on.name, tensor_cores)
+    labels = model.candidates(device.compute_capability, on.multiprocessors, on.name, tensor_cores)
     able = [
         one
         for one in _named(labels)
         if not one.broken(*shape, alpha, beta)
-        and _suits(one, alignment, capability, forms)
+        and _suits(one, alignment, device, forms)
         and shape[2] >= one.defines.get("LEAST_K", 0)  # below it, there are FMAs only
     ]
     trans_a, trans_b = (bool(form & TRANSPOSED) for form in forms[:2])
@@ -153,17 +152,17 @@ def _named(labels: tuple[str, ...]) -> tuple[Step, ...]:
     return tuple(map(step, labels))
 
 
-def _suits(one: Step, alignment: int, capability: tuple[int, int] | None, forms: Forms) -> bool:
+def _suits(one: Step, alignment: int, device: gpu.Device | None, forms: Forms) -> bool:
     """Whether the step can read the matrices as they lie, on this GPU."""
     return (
         alignment % one.alignment == 0
-        and (capability is None or _runs_on(one, capability))
+        and (device is None or _runs_on(one, device))
         and _readable(one, forms)
     )
 
 
-def _runs_on(one: Step, gpu: tuple[int, int]) -> bool:
-    return runs_on(one.compute_capability, gpu) and one.dynamic_shared <= shared_block(gpu)
+def _runs_on(one: Step, device: gpu.Device) -> bool:
+    return lacking(one.compute_capability, one.dynamic_shared, device) is None
 
 
 def _readable(one: Step, forms: Forms) -> bool:
@@ -177,12 +176,12 @@ def choose(
     alpha: float = 1,
     beta: float = 0,
     alignment: int = 256,
-    capability: tuple[int, int] | None = None,
+    device: gpu.Device | None = None,
     forms: Forms = (WHOLE, WHOLE, WHOLE),
 ) -> Step:
     """The best of the candidates for the product of this shape (M, N, K).
 
-    `alignment` divides the addresses of the matrices; `capability` is the GPU's, None for the
+    `alignment` divides the addresses of the matrices; `device` is the GPU, None for the
     interpreter; `forms` say how A, B and C are stored: see `layout.form_of`. If matrices or GPU
     suit no step, one that they do not suit is chosen, and says so when it is called. Raises
     ValueError for a shape that no step can do.
@@ -197,8 +196,8 @@ def choose(
         )
     able = [one for one in able if _readable(one, forms)] or able
     able = [one for one in able if alignment % one.alignment == 0] or able
-    if capability is not None:
-        able = [one for one in able if _runs_on(one, capability)] or able
+    if device is not None:
+        able = [one for one in able if _runs_on(one, device)] or able
     rates = {one.id: rate_near(timings, one, shape) for one in able}
     return max(able, key=lambda one: (rates[one.id] is not None, rates[one.id] or 0, one.number))
 

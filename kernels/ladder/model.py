@@ -20,7 +20,7 @@ from ..measure.splits import base, work
 from ..run import gpu
 from .step import Step, step
 
-RECORDED_ON = "NVIDIA H200"
+RECORDED_ON = records.RECORDED_ON
 STEP = "18_split_k"
 TILES = (  # each the fastest somewhere among those that were tried
     "BK=8 BM=128 BN=256",

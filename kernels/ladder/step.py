@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.occupancy import Occupancy, occupancy as occupancy_of
 from ..instruments.findings import Finding, merged
 from ..instruments.pipeline import Pipeline
 from ..instruments.trace import Trace
@@ -69,6 +71,16 @@ class Step(Declared):
                     f"{len(self.parameters)} that it is given: {', '.join(self.parameters)}"
                 )
         return found
+
+    def occupancy(
+        self, compute_capability: str | tuple[int, int] = "9.0", arch: str = "sm_90"
+    ) -> Occupancy:
+        """How many blocks of the kernel that multiplies an SM holds, if it is compiled for `arch`.
+
+        Raises what `analysis.occupancy` does, and build.CompileError.
+        """
+        used, threads = self.kernel.resources(arch), math.prod(self.block)
+        return occupancy_of(used, threads, compute_capability, self.dynamic_shared)
 
     def define(self, **overrides: int) -> Step:
         """The same step with other values, such as `define(BM=16)`.

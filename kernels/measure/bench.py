@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ladder.reference import CheckError, assert_close, gamma, inputs
+from ..ladder.reference import CheckError
 from ..run import build, capability, cublas, gpu, nvidia_smi
+from .product import Launch, launch_of, loaded_of, matrices, require_product
 from .provenance import provenance
 from .records import CUBLAS, Record, Results, results
 
@@ -35,10 +36,6 @@ MIN_REPEATS = 20  # of each step and cuBLAS at a size, and
 MIN_SECONDS = 0.3  # of wall-clock time for each of them
 HEAD_START = 4  # extra flushes before a round: Python queues its launches meanwhile
 MAX_MS = 1000.0  # a step that needs longer for one launch is left out at that size
-
-Launch = Callable[[], None]
-Loaded = Mapping[str, gpu.Loaded]  # kernels on the GPU, by name
-Matrix = Callable[[str, int], Any]  # A or B on the GPU: see `matrices`
 
 
 # ---------------------------------------------------------------------- the protocol
@@ -54,8 +51,9 @@ def benchmark(
 ) -> Results:
     """Time steps and cuBLAS on the GPU; a size n stands for n x n x n.
 
-    Each result is checked before it is timed. With `output`, what has been measured is saved
-    there after every size; with `merge`, what was there of other steps and shapes stays. Raises
+    Each result is checked before it is timed. A step of which one launch takes longer than `max_ms`
+    is left out at that size. With `output`, what has been measured is saved there after every
+    size; with `merge`, what was there of other steps and shapes stays. Raises
     NoGPU, CheckError for a wrong result, ImportError without cuBLAS, records.MergeError, ValueError
     for `merge` without an `output` and TypeError for what is no step.
     """
@@ -72,8 +70,7 @@ def benchmark(
         for size in (SIZES if sizes is None else sizes)
     ]
     earlier = Results.load(output) if merge and Path(output).exists() else None
-    scratch = gpu.empty(flush_bytes(), np.uint8)
-    flush = functools.partial(gpu.fill_bytes, scratch, 0)
+    flush = flusher()
     with tqdm(total=len(shapes) + 1, unit="size", disable=not progress) as bar:
         bar.set_description("measuring the roofs")
         fma_peak_tflops, copy_gbs, empty_launch_us = measure_roofs(flush)
@@ -213,32 +210,6 @@ def rounds(
     return times
 
 
-def launch_of(step: Any, loaded: Loaded, matrix: Matrix, C: Any) -> Launch:
-    """All launches of the step for C = A B, with everything that can be prepared, prepared: the
-    operands are stored as the step reads them, and it has its workspace.
-
-    `loaded` has its kernels by name; `matrix` gives A or B on the GPU, or the transpose of such a
-    matrix."""
-    A, B = (matrix(name, step.defines.get(f"TRANS_{name}", 0)) for name in "AB")
-    (M, K), N = A.shape, B.shape[1]
-    values = step.values(A, B, C)
-    launches = step.launches(M, N, K)
-
-    def launch() -> None:
-        for one in launches:
-            gpu.launch(loaded[one.kernel], one.grid, one.block, values, one.shared)
-
-    return launch
-
-
-def loaded_of(step: Any) -> Loaded:
-    """The step's kernels on the GPU."""
-    return {
-        name: gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
-        for name, kernel in step.kernels.items()
-    }
-
-
 def unordered(steps: Sequence[Any]) -> list[str]:
     """Of which steps the compiler's own machine code is timed, though they have another order of
     it, and why: a sentence for each."""
@@ -248,43 +219,6 @@ def unordered(steps: Sequence[Any]) -> list[str]:
             if reason := step.kernel.unordered(gpu.arch()):
                 found.append(f"{step.label}: the compiler's own code is timed: {reason}")
     return found
-
-
-def matrices(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray, Matrix]:
-    """Random A and B, and a function that gives each on the GPU, as `launch_of` wants it: stored
-    row by row, or column by column."""
-    A, B, _ = inputs(M, N, K)
-
-    @functools.cache
-    def matrix(name: str, transposed: int) -> Any:
-        host = {"A": A, "B": B}[name]
-        return gpu.to_device(np.ascontiguousarray(host.T).T if transposed else host)
-
-    return A, B, matrix
-
-
-def require_product(C: np.ndarray, by_cublas: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
-    """Raise CheckError unless C is A B.
-
-    Sixteen rows and columns are compared with float64; all elements with cuBLAS, which is
-    right to the same bound, so that the two differ by at most twice that. There
-    (|A| |B|)_ij is bounded by the product of the norms of row i and column j (Cauchy-Schwarz).
-    """
-    M, N = C.shape
-    random = np.random.default_rng(0)
-    rows = random.choice(M, min(M, 16), replace=False)
-    columns = random.choice(N, min(N, 16), replace=False)
-    assert_close(C[np.ix_(rows, columns)], A[rows], B[:, columns])
-    bound = np.outer(
-        2 * gamma(A.shape[1] + 2) * np.linalg.norm(A, axis=1), np.linalg.norm(B, axis=0)
-    )
-    wrong = ~(np.abs(C - by_cublas) <= bound)  # true for NaN too
-    if wrong.any():
-        i, j = (int(x) for x in np.argwhere(wrong)[0])
-        raise CheckError(
-            f"C[{i}, {j}] is {C[i, j]:.9g}, cuBLAS computes {by_cublas[i, j]:.9g}; "
-            f"{wrong.sum()} of {wrong.size} elements are wrong"
-        )
 
 
 # ---------------------------------------------------------------------- the roofs
@@ -319,6 +253,11 @@ extern "C" __global__ void nothing() {{}}
 def flush_bytes() -> int:
     """Four times the L2, and enough for the write to outlast Python queueing a launch."""
     return max(4 * gpu.device().l2_bytes, 2**28)
+
+
+def flusher() -> Launch:
+    """What leaves the L2 cold: a write over more than it holds. It keeps its memory."""
+    return functools.partial(gpu.fill_bytes, gpu.empty(flush_bytes(), np.uint8), 0)
 
 
 def measure_roofs(flush: Launch) -> tuple[float, float, float]:

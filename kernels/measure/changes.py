@@ -47,7 +47,11 @@ def edited(step: Any, name: str, *changes: tuple[str, str], **directives: Any) -
         if source.count(old) != 1:
             raise ValueError(f"{step.id} has {old!r} {source.count(old)} times, not once")
         source = source.replace(old, new)
-    made = step.edit(source=source, **directives)
+    return named(step.edit(source=source, **directives), step, name)
+
+
+def named(made: Any, step: Any, name: str) -> Any:
+    """What was made of a step, under the step's name and this one."""
     path = step.path.with_name(f"{step.id}, {name}.cu")
     return replace(made, file=replace(made.file, path=path))
 
@@ -200,8 +204,7 @@ def through_registers(step: Any) -> Any:
 def bulk(step: Any, name: str, free: int) -> Any:
     """Step 17 for whole tiles and a transposed A, with bulk copies."""
     made = step.edit(source=BULK.read_text(encoding="utf-8"))
-    path = step.path.with_name(f"{step.id}, {name}.cu")
-    return replace(made, file=replace(made.file, path=path)).define(TRANS_A=1, FREE=free)
+    return named(made, step, name).define(TRANS_A=1, FREE=free)
 
 
 def copies_of(step: Any) -> list:

@@ -186,8 +186,7 @@ def _spoilt(step: Any) -> Iterator[tuple[str, float]]:
     """The median milliseconds of a product by what its matrices are spoilt with."""
     A, B = _there("uniform", SPOILT_SIZE, SPOILT_SIZE, SPOILT_SIZE)
     C = gpu.empty((SPOILT_SIZE, SPOILT_SIZE))
-    scratch = gpu.empty(bench.flush_bytes(), np.uint8)
-    flush = functools.partial(gpu.fill_bytes, scratch, 0)
+    flush = bench.flusher()
     for name, spoil in SPOILT.items():
         spoilt = A.copy(), B.copy()
         spoil(*spoilt)

@@ -10,10 +10,17 @@ import numpy as np
 from ..analysis.duration import Costs, Tile, Work, microseconds
 
 FREE = ("start", "latency", "step", "ragged", "cluster")  # what is fitted of a tile,
-PACK = ("pack",)  # and of one whose step packs
+PACK, STREAM = ("pack",), ("piece", "gbs")  # and of one whose step packs, or has a stream alone
 COMMON = ("launch", "gbs", "reduce", "part", "rank", "piece")  # and of the GPU
 # where the search begins: microseconds, but for `ragged`, `gbs` and `rank`
-START = {"start": 1.5, "ragged": 1.05, "cluster": 1.0, "pack": 2.5}
+START = {
+    "start": 1.5,
+    "ragged": 1.05,
+    "cluster": 1.0,
+    "pack": 2.5,
+    "piece": 1.0,
+    "gbs": 3000.0,
+}
 COSTS = {"launch": 2.5, "gbs": 3000.0, "reduce": 2.0, "part": 0.05, "rank": 0.1, "piece": 2.0}
 PACKING = 0.91  # clusters of 2 to 8 on an H200; a fraction of SMs is no smooth parameter
 OUTLIER = 0.15  # errors beyond this share count less than their squares
@@ -32,16 +39,16 @@ def fit(
     timings: Sequence[Timing],
     shapes: Mapping[str, Mapping[str, Any]],
     multiprocessors: int,
-    packs: bool = False,
+    more: Sequence[str] = (),
     costs: Costs | None = None,
 ) -> tuple[dict[str, Tile], Costs, float]:
     """The costs of each tile and of the GPU, and the root mean square of the error's logarithm.
 
-    shapes: BM, BN, BK and `resident` of each tile by name. packs: whether their step does. costs:
-    of the GPU, if they are known already, from another step's tiles.
+    shapes: BM, BN, BK and `resident` of each tile by name. more: costs of a tile that are fitted
+    beside FREE. costs: of the GPU, if they are known already, from another step's tiles.
     """
     names = list(shapes)
-    of_tile, of_gpu = (*FREE, *(PACK * packs)), COMMON if costs is None else ()
+    of_tile, of_gpu = (*FREE, *more), COMMON if costs is None else ()
     which = np.array([names.index(one.tile) for one in timings])
     work = Work(*(np.array(values) for values in zip(*(one.work for one in timings))))
     known = {

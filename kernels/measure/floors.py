@@ -1,6 +1,6 @@
 """Steps against the rates that published kernels with the same idea reach, their floors.
 
-Both are at one square size; `results/nvidia_h200/floors.json` says at which, and on which GPU the
+Both are at one square size; its record `floors.json` says at which, and on which GPU the
 floors were measured. `python -m kernels bench --compare` prints the comparison.
 """
 
@@ -16,7 +16,9 @@ from typing import Any
 from ..ladder.reference import CheckError
 from ..run import gpu
 from . import bench
-from .records import FOLDER, Results, results
+from .records import RECORDED_ON, Results, recorded_path, results
+
+PATH = recorded_path(RECORDED_ON, "floors.json")
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Floors:
     floors: dict[str, float]  # TFLOPS by the label of a step
 
     @classmethod
-    def load(cls, path: Path = FOLDER / "nvidia_h200" / "floors.json") -> Floors:
+    def load(cls, path: Path = PATH) -> Floors:
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
 

@@ -9,17 +9,14 @@ What this GPU cannot run is left out, and the table says why, in a sentence.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..analysis.occupancy import SMS, Occupancy, occupancy as occupancy_of
+from ..analysis.occupancy import SMS, Occupancy
 from ..run import capability, gpu
 from . import bench, latency
-from .records import Results
-
-RECORDED = "NVIDIA H200", (9, 0)  # whose blocks stand beside
+from .records import RECORDED_ON, Results
 
 
 def benchmark(
@@ -59,7 +56,7 @@ def resident(steps: Sequence[Any]) -> Resident | None:
     if not gpu.available():
         return None
     device = gpu.device()
-    rows = tuple((one.label, _held(one, device), _resident(one, RECORDED[1])) for one in steps)
+    rows = tuple((one.label, _held(one, device), one.occupancy()) for one in steps)
     return Resident(device.name, capability.text(device.compute_capability), rows)
 
 
@@ -73,7 +70,7 @@ class Resident:
 
     def __repr__(self) -> str:
         lines = [f"Blocks on an SM of the {self.gpu}, compute capability "
-                 f"{self.compute_capability}, beside those of the {RECORDED[0]}:"]  # fmt: skip
+                 f"{self.compute_capability}, beside those of the {RECORDED_ON}:"]  # fmt: skip
         width = max([0, *(len(label) for label, _, _ in self.rows)])
         for label, here, there in self.rows:
             beside = f"{there.blocks}, {there.warps} of {there.max_warps} warps"
@@ -91,9 +88,5 @@ def _held(step: Any, device: gpu.Device) -> Occupancy | str:
     found = device.compute_capability
     if (name := capability.text(found)) not in SMS:
         return f"the limits of compute capability {name} are not known here"
-    return replace(_resident(step, found, gpu.arch()), gpu=device.name, sms=device.multiprocessors)
-
-
-def _resident(step: Any, of: tuple[int, int], arch: str = "sm_90") -> Occupancy:
-    used = step.kernel.resources(arch)
-    return occupancy_of(used, math.prod(step.block), of, step.dynamic_shared)
+    there = step.occupancy(found, gpu.arch())
+    return replace(there, gpu=device.name, sms=device.multiprocessors)

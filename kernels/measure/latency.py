@@ -72,9 +72,7 @@ def launch(
 
 def median_ms(work: Callable[[], None]) -> float:
     """Of one launch, each after a write larger than the L2."""
-    scratch = gpu.empty(bench.flush_bytes(), np.uint8)
-    flush = functools.partial(gpu.fill_bytes, scratch, 0)
-    (times,) = bench.rounds([work], flush, REPEATS, 0)
+    (times,) = bench.rounds([work], bench.flusher(), REPEATS, 0)
     return float(np.median(times))
 
 

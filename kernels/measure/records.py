@@ -12,12 +12,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+RECORDED_ON = "NVIDIA H200"  # the GPU that the book's numbers are of
 FOLDER = Path(__file__).parents[1] / "results"
 # in a folder for each GPU
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
 LATENCY, MODEL, SHAPES, TUNE = "latency.json", "model.json", "shapes.json", "tune.json"
-ERRORS, PARALLEL = "errors.json", "parallel.json"
+SHAPES_TENSOR = "shapes_tensor.json"
+ERRORS, PARALLEL, PEERS = "errors.json", "parallel.json", "peers.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -264,11 +266,11 @@ def model(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     return _read(gpu_name, MODEL, folder)
 
 
-def shapes(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
-    """`kernels.sgemm` beside cuBLAS at shapes drawn at random: {"shapes": a dict of M, N, K, us,
-    cublas_us and the chosen step for each, "provenance": …}. Raises ValueError if there is no such
-    record."""
-    return _read(gpu_name, SHAPES, folder)
+def shapes(gpu_name: str, tensor_cores: bool = False, folder: Path = FOLDER) -> dict[str, Any]:
+    """`kernels.sgemm` beside cuBLAS at shapes drawn at random, with tensor cores at the large ones:
+    {"shapes": a dict of M, N, K, us, cublas_us and the chosen step for each, "provenance": …}.
+    Raises ValueError if there is no such record."""
+    return _read(gpu_name, SHAPES_TENSOR if tensor_cores else SHAPES, folder)
 
 
 def stalls(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
@@ -307,6 +309,23 @@ def errors(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     return _read(gpu_name, ERRORS, folder)
 
 
+def parallel(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """What several GPUs did together, and one with the host's memory: see `parallel.record`.
+
+    {"1": …, "2": …, "4": …}, a section for each number of GPUs of the machine, with its provenance.
+    Raises ValueError if there is no such record.
+    """
+    return _read(gpu_name, PARALLEL, folder)
+
+
+def peers() -> dict[str, Any]:
+    """Published kernels and libraries, as they were timed on an H200.
+
+    {"kernels": {name: {"tflops": a number or None for each size, …}}, "columns": the sizes, …}.
+    """
+    return _read(RECORDED_ON, PEERS, FOLDER)
+
+
 def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
     return folder / slug(gpu_name) / name
 
@@ -328,20 +347,3 @@ def _recorded(gpu_name: str, name: str, folder: Path) -> Path:
     raise ValueError(
         f"nothing is recorded for {gpu_name!r}; recorded: " + (", ".join(known) or "nothing yet")
     )
-
-
-def parallel(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
-    """What several GPUs did together, and one with the host's memory: see `parallel.record`.
-
-    {"1": …, "2": …, "4": …}, a section for each number of GPUs of the machine, with its provenance.
-    Raises ValueError if there is no such record.
-    """
-    return _read(gpu_name, PARALLEL, folder)
-
-
-def peers() -> dict[str, Any]:
-    """Published kernels and libraries, as they were timed on an H200.
-
-    {"kernels": {name: {"tflops": a number or None for each size, …}}, "columns": the sizes, …}.
-    """
-    return json.loads((FOLDER / "nvidia_h200" / "peers.json").read_text(encoding="utf-8"))

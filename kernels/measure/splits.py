@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis import occupancy
 from ..analysis.duration import Costs, Tile, Work
 from ..ladder.reference import assert_close, inputs
 from ..run import capability, cublas, gpu
 from ..run.progress import progress
 from . import bench
-from .fitting import Timing, fit
+from .fitting import PACK, STREAM, Timing, fit
 from .provenance import provenance
 from .records import write
 
@@ -50,7 +49,7 @@ def drawn(seed: int, count: int) -> list[tuple[int, int, int]]:
 def measure(steps: Sequence[Any], shapes: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
     """Microseconds of each step, and of cuBLAS, at each shape, by the protocol of `bench` in a few
     rounds; None where a step was hopeless. Raises CheckError for a wrong result."""
-    flush = functools.partial(gpu.fill_bytes, gpu.empty(bench.flush_bytes(), np.uint8), 0)
+    flush = bench.flusher()
     for one in steps:
         _check(one)
     times: list[list[float | None]] = []
@@ -117,8 +116,8 @@ def _able(steps: Sequence[Any]) -> list[Any]:
 
 
 def _tiles(steps: Sequence[Any]) -> dict[str, dict[str, int]]:
-    needs = capability.text(gpu.device().compute_capability)
-    return {one.label: tile(one, gpu.arch(), needs) for one in map(base, steps)}
+    where = gpu.device().compute_capability, gpu.arch()
+    return {one.label: tile(one, *where) for one in map(base, steps)}
 
 
 def fitted(
@@ -142,12 +141,11 @@ def section(
     costs: Costs,
 ) -> dict[str, Any]:
     """The costs of the tiles of another step, on a GPU whose own costs are known."""
-    packs = any(
-        one.file.launches[0].kernel == "pack" and "SWAP_AB" not in one.defines  # 23: one factor
-        for one in steps
-    )
+    packs = any(_packs(one) for one in steps)
+    streams = all(one.defines.get("STREAM") for one in steps)
     rows = _rows(steps, timings)
-    found, _, error = fit(rows, tiles, costs.multiprocessors, packs, costs)
+    more = (*(PACK * packs), *(STREAM * streams))
+    found, _, error = fit(rows, tiles, costs.multiprocessors, more, costs)
     return {"error": error, "tiles": _named(found)}
 
 
@@ -182,16 +180,20 @@ def work(step: Any, M: Any, N: Any, K: Any, aligned: bool | None = None) -> Work
     whole = N % 4 == 0 if aligned is None else aligned
     if step.defines.get("SWAP_AB"):  # its tiles are those of the transpose
         M, N = N, M
-    return Work(M, N, K, splits, cluster, stream, 1 * whole)
+    packed = _packs(step) * (K * N + ("SWAP_AB" not in step.defines) * M * K)
+    return Work(M, N, K, splits, cluster, stream, 1 * whole, packed)
 
 
-def tile(step: Any, arch: str = "sm_90", capability: str = "9.0") -> dict[str, int]:
-    """What the formula has to know of a step: its tile, and how many blocks an SM holds."""
-    (launch,) = (one for one in step.launches(1, 1, 1) if one.kernel == "sgemm")
-    threads, shared = launch.block[0], launch.shared
-    found = occupancy(step.kernel.resources(arch), threads, capability, shared)
+def _packs(step: Any) -> bool:
+    """Whether a launch before packs both factors, or the small one of those that SWAP_AB names."""
+    return bool(step.file.launches[0].kernel == "pack")
+
+
+def tile(step: Any, *where: Any) -> dict[str, int]:
+    """What the formula has to know of a step: its tile, and how many blocks an SM holds, which
+    `where` names as `Step.occupancy` does."""
     sizes = {name: step.defines[name] for name in ("BM", "BN", "BK")}
-    return {**sizes, "resident": found.blocks}
+    return {**sizes, "resident": step.occupancy(*where).blocks}
 
 
 def _some(rows: int, columns: int) -> Any:

@@ -30,6 +30,7 @@ from ..ladder.reference import CheckError
 from ..run import build, capability, cublas, gpu
 from ..run.progress import progress
 from . import bench
+from .product import Launch, Loaded, launch_of, matrices, require_product
 from .provenance import provenance
 from .records import CUBLAS, TUNE, Record, Results, recorded_path
 
@@ -169,8 +170,7 @@ def search(
     gpu.require()
     shapes = shapes or [(size,) * 3 for size in SIZES]
     output = output or recorded_path(gpu.device().name, TUNE)
-    scratch = gpu.empty(bench.flush_bytes(), np.uint8)
-    flush = functools.partial(gpu.fill_bytes, scratch, 0)
+    flush = bench.flusher()
     fma_peak_tflops, copy_gbs, empty_launch_us = bench.measure_roofs(flush)
     origin = provenance(**bench.circumstances(empty_launch_us, rounds=ROUNDS))
     found = Results(origin, fma_peak_tflops, copy_gbs)
@@ -195,7 +195,7 @@ def search(
 
 def _loaded(
     candidates: Sequence[Any], built: Mapping[str, Compiled | str]
-) -> tuple[list[Any], dict[str, bench.Loaded], tuple[str, ...]]:
+) -> tuple[list[Any], dict[str, Loaded], tuple[str, ...]]:
     """The candidates that can be run here, their kernels on the GPU, and why others cannot."""
     steps, loaded, left_out = [], {}, []
     device = gpu.device()
@@ -220,19 +220,19 @@ def _loaded(
 
 def _search_shape(
     steps: Sequence[Any],
-    loaded: Mapping[str, bench.Loaded],
+    loaded: Mapping[str, Loaded],
     shape: Shape,
-    flush: bench.Launch,
+    flush: Launch,
     tell: Callable[..., None] | None,
     told: int,
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """The records at one shape, the fastest first, and what was left out there and why."""
-    A, B, matrix = bench.matrices(*shape)
+    A, B, matrix = matrices(*shape)
     C = gpu.empty(shape[:2])
     by_cublas = functools.partial(cublas.sgemm, matrix("A", 0), matrix("B", 0), C)
     bench.rounds([by_cublas], flush, 1, bench.MIN_SECONDS)  # the GPU was idle and its clock low
     expected = gpu.to_host(C)
-    launches: dict[str, bench.Launch] = {}
+    launches: dict[str, Launch] = {}
     left_out = []
     for step in steps:
         reason = step.broken(*shape) and f"it requires {step.broken(*shape)}"
@@ -241,7 +241,7 @@ def _search_shape(
         if reason:
             left_out.append(f"{step.label} at {' x '.join(map(str, shape))}: {reason}")
         else:
-            launches[step.label] = bench.launch_of(step, loaded[step.label], matrix, C)
+            launches[step.label] = launch_of(step, loaded[step.label], matrix, C)
     of_cublas: list[float] = []
     done = told
 
@@ -260,7 +260,7 @@ def _search_shape(
         gpu.fill_bytes(C, 0xFF)  # NaN: an element that is not written is found
         launches[winner]()
         try:
-            bench.require_product(gpu.to_host(C), expected, A, B)
+            require_product(gpu.to_host(C), expected, A, B)
         except CheckError as error:
             raise CheckError(f"{winner} at {' x '.join(map(str, shape))}: {error}") from None
     every = {CUBLAS: of_cublas} | samples

@@ -15,13 +15,16 @@ def unordered(compare: Callable) -> Callable:
     return lambda a, b: compare(a, b) | np.isnan(a) | np.isnan(b)
 
 
-INTEGER_COMPARE = {
+SIGNED_COMPARE = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
     "le": np.less_equal,
     "gt": np.greater,
     "ge": np.greater_equal,
+}
+INTEGER_COMPARE = {
+    **SIGNED_COMPARE,
     "lo": np.less,
     "ls": np.less_equal,
     "hi": np.greater,

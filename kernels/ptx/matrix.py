@@ -174,20 +174,24 @@ def mma(i: Instruction, at):
     """mma.sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c"""
     words = [m for m in i.modifiers if m != "satfinite"]
     satfinite = len(words) < len(i.modifiers)
-    types = tuple(words[5:])
-    kind = KINDS.get(types)
-    shape = words[2]
+    types, shape = tuple(words[5:]), words[2]
     if (
         words[:2] != ["sync", "aligned"]
         or words[3:5] != ["row", "col"]
-        or kind is None
+        or types not in KINDS
         or shape not in SHAPES[types[1]]
         or (satfinite and types[0] != "s32")
     ):
         raise Unsupported(".".join(i.modifiers))
-    word = UNSIGNED[max(4, BITS[types[0]] // 8)]
+    counts = {name: len(fragment(name, shape, of)[0]) for name, of in zip("dabc", types)}
+    return product(i, at, shape, types, counts, satfinite)
+
+
+def product(i: Instruction, at, shape: str, types: tuple[str, ...], counts: dict, satfinite: bool):
+    """d = a b + c of matrices in registers: `types` has those of d, a, b and c, `counts` says by
+    these names how many registers each takes."""
+    word, kind = UNSIGNED[max(4, BITS[types[0]] // 8)], KINDS[types]
     names = dict(zip("dabc", types))
-    counts = {name: len(fragment(name, shape, of)[0]) for name, of in names.items()}
     readers = {
         name: reader(operand, counts[name], word, at)
         for name, operand in zip("abc", i.operands[1:])

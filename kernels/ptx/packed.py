@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 
+from .comparison import SIGNED_COMPARE
 from .forms import DTYPES, Op, Unsupported
 from .syntax import Instruction
 
@@ -77,14 +78,6 @@ ACTIONS = {
     "max": np.maximum,
     "avrg": lambda a, b: a + b + ((a + b) >= 0) >> 1,
 }
-COMPARE = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
 
 
 def clamp(x, width: int, signed: bool):
@@ -104,7 +97,7 @@ def video(i: Instruction) -> Op:
     words = [w for w in words if w not in flags]
     if name == "set":
         a_type, b_type, test = words
-        action = COMPARE[test]
+        action = SIGNED_COMPARE[test]
         combine = lambda a, b: action(a, b).astype(np.int64)
         d_type = "u32"
     else:

@@ -11,10 +11,9 @@ import numpy as np
 from .access import reach, spaces_of
 from .errors import MemoryFault
 from .forms import Unsupported
-from .matrix import BITS, as_warps, elements, fragment, matrix_of, reader, registers_of, writer
+from .matrix import BITS, as_warps, elements, fragment, product
 from .memory import UNSIGNED
 from .syntax import Instruction
-from .tensor_core import tensor_core
 from .warp import LANES
 
 K16 = {"m16n16k16", "m32n8k16", "m8n32k16"}
@@ -168,24 +167,9 @@ def multiply(i: Instruction, at):
         or (satfinite and result != "s32")
     ):
         raise Unsupported(".".join(i.modifiers))
-    kind = "f16.f16" if (a, result) == ("f16", "f16") else a
-    word = UNSIGNED[max(4, BITS[result] // 8)]
-    names = dict(zip("dabc", (result, a, b, c)))
-    counts = {name: registers_for(name, shape, of) for name, of in names.items()}
-    readers = {
-        name: reader(operand, counts[name], word, at)
-        for name, operand in zip("abc", i.operands[1:])
-    }
-    write = writer(i.operands[0], counts["d"], word, at)
-
-    def exchange(state, mask, warps):
-        x, y, z = (
-            matrix_of(readers[name](state, warps), name, shape, names[name]) for name in "abc"
-        )
-        d = tensor_core(x, y, z, kind, satfinite)
-        write(state, mask, warps, registers_of(d, "d", shape, names["d"], word))
-
-    return as_warps(exchange, i, at)
+    of = result, a, b, c
+    counts = {name: registers_for(name, shape, kind) for name, kind in zip("dabc", of)}
+    return product(i, at, shape, of, counts, satfinite)
 
 
 WMMA = {"wmma.load": load, "wmma.store": store, "wmma.mma": multiply}

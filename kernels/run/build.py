@@ -30,27 +30,6 @@ class NoCompiler(ImportError):
 
 
 @dataclass(frozen=True)
-class Build:
-    """What NVRTC made of a source: `cubin` only when it was compiled for a real GPU (`sm_…`).
-
-    `log` is everything the compiler and ptxas printed, warnings included. `lowered` maps each
-    requested name expression to the symbol that stands for it in the PTX and the cubin.
-    """
-
-    ptx: str
-    cubin: bytes | None
-    log: str
-    lowered: dict[str, str]
-
-    @property
-    def machine_code(self) -> bytes:
-        """The cubin. Raises ValueError where there is none."""
-        if self.cubin is None:
-            raise ValueError("compute_… gives PTX alone: machine code is for a GPU, such as sm_90")
-        return self.cubin
-
-
-@dataclass(frozen=True)
 class Resources:
     """What one thread or block of a kernel takes: registers per thread, the others in bytes.
 
@@ -76,7 +55,7 @@ def compile(
     names: tuple[str, ...] = (),
     arch: str = "compute_90",
     needs: capability.Capability | None = None,
-) -> Build:
+) -> nvrtc.Compiled:
     """Compile `source`, which messages call `filename`. The result is remembered.
 
     `arch` "compute_90" gives PTX, "sm_90" also a cubin; where the source needs compute capability
@@ -96,7 +75,7 @@ def compile(
     found = _stored(recipe) or compiled(recipe)
     if isinstance(found.made, nvrtc.Refused):
         raise CompileError(_explain(recipe, found.made.log, "{}.{}".format(*found.nvrtc)))
-    return Build(*found.made)
+    return found.made
 
 
 def _stored(recipe: shipped.Recipe) -> shipped.Compilation | None:
@@ -137,7 +116,7 @@ def compiled(recipe: shipped.Recipe) -> shipped.Compilation:
     return shipped.Compilation(recipe, made._replace(log=re.sub(time_taken, "", made.log)), version)
 
 
-def resources(build: Build, symbol: str) -> Resources:
+def resources(build: nvrtc.Compiled, symbol: str) -> Resources:
     """What ptxas reported for `symbol`. Raises ValueError unless compiled for a GPU (`sm_…`)."""
     _, found, rest = build.log.partition(f"Compiling entry function '{symbol}'")
     if not found:

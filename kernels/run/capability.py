@@ -14,7 +14,10 @@ A capability is a tuple, (8, 0) or (9, 0, "a").
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .gpu import Device
 
 Capability = tuple[int, int] | tuple[int, int, str]
 
@@ -72,9 +75,9 @@ def runs_on(wanted: Capability, gpu: tuple[int, int]) -> bool:
     return gpu == wanted[:2] if len(wanted) > 2 else gpu >= wanted
 
 
-def lacking(wanted: Capability, shared: int, device: Any) -> str | None:
+def lacking(wanted: Capability, shared: int, device: Device) -> str | None:
     """Why a GPU cannot run what needs `wanted` and so many bytes of shared memory in a block, as
-    the end of a sentence that begins with its name; None if it can. `device`: a `gpu.Device`."""
+    the end of a sentence that begins with its name; None if it can."""
     if not runs_on(wanted, device.compute_capability):
         needed, has = text(wanted), text(device.compute_capability)
         return f"needs a GPU of compute capability {needed}, and the {device.name} has {has}"

@@ -1,6 +1,7 @@
 """Everything that needs a CUDA driver: device facts, memory, launches and events.
 
-No other module but `ready` launches anything (`cublas` asks that library to). CuPy is imported
+No other module but `ready` launches anything (`cublas` asks that library to), and none but
+`tensor_map` calls the driver's own library, for a function that CuPy lacks. CuPy is imported
 inside the functions, so that importing this module costs nothing and works on a machine without a
 GPU. Work is queued on CuPy's current stream and device, and the functions return before it is done;
 `to_host` and `synchronize` wait for it.
@@ -17,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ptx.tensor_maps import ALIGNMENT, BYTES, KINDS, Tile
 from . import home, nvidia_smi, nvrtc
 
 
@@ -32,7 +32,7 @@ class NoGPU(RuntimeError):
 def why_not() -> str | None:
     """The reason why no GPU can be used, in words; None if one can. Never raises."""
     try:
-        _driver()
+        driver_library()
     except OSError:
         return "there is no NVIDIA driver on this machine"
     try:
@@ -60,7 +60,7 @@ def why_not() -> str | None:
     return None
 
 
-def _driver() -> ctypes.CDLL:
+def driver_library() -> ctypes.CDLL:
     """The driver's own library. Raises OSError where no driver is installed."""
     return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
@@ -234,36 +234,6 @@ def address(x: Any) -> int:
     """Where a CuPy array begins."""
     pointer: int = x.data.ptr
     return pointer
-
-
-def tensor_map(start: int, tile: Tile, promotion: int) -> bytes:
-    """The CUtensorMap of a tensor at an address, from the driver's cuTensorMapEncodeTiled.
-
-    Called in the driver's own library, since CuPy has no function for it. Raises RuntimeError
-    when the driver refuses it.
-    """
-    require()
-    room = ctypes.create_string_buffer(BYTES + ALIGNMENT)
-    at = -(-ctypes.addressof(room) // ALIGNMENT) * ALIGNMENT
-    long = lambda numbers: (ctypes.c_uint64 * max(len(numbers), 1))(*numbers)
-    short = lambda numbers: (ctypes.c_uint32 * len(numbers))(*numbers)
-    result = _driver().cuTensorMapEncodeTiled(
-        ctypes.c_void_p(at),
-        ctypes.c_int(list(KINDS).index(tile.kind)),
-        ctypes.c_uint32(tile.rank),
-        ctypes.c_void_p(start),
-        long(tile.sizes),
-        long(tile.strides[1:]),  # the innermost is that of an element
-        short(tile.box),
-        short(tile.steps),
-        ctypes.c_int(0),  # not interleaved
-        ctypes.c_int((0, 32, 64, 128).index(tile.swizzle)),
-        ctypes.c_int((0, 64, 128, 256).index(promotion)),
-        ctypes.c_int(tile.nan),
-    )
-    if result != 0:
-        raise RuntimeError(f"cuTensorMapEncodeTiled fails with CUDA error {result} for {tile}")
-    return ctypes.string_at(at, BYTES)
 
 
 # ---------------------------------------------------------------------- launches and events

@@ -15,7 +15,7 @@ from ..instruments.findings import Finding, namer
 from ..instruments.parameters import parameters
 from ..instruments.sanitizer import sanitize
 from ..ptx.tensor_maps import memory_of
-from . import build, capability, gpu, order
+from . import build, capability, gpu, nvrtc, order
 from .arguments import converter, declared, place_of, require_apart
 from .limits import launch_size, require_shared
 from .progress import progress
@@ -259,7 +259,7 @@ class Kernel:
         require_apart(values, self._called)
         return values
 
-    def _build(self, arch: str) -> build.Build:
+    def _build(self, arch: str) -> nvrtc.Compiled:
         source, names = self.source, self._names
         return build.compile(source, self.filename, self.options, names, arch, self.needs)
 

@@ -32,13 +32,23 @@ SYSTEM = ("nvrtc64_120_0.dll", "nvrtc64_130_0.dll") if WINDOWS else (
 
 
 class Compiled(NamedTuple):
-    """What NVRTC made of a source: `cubin` only for a real GPU, `lowered` the symbol that stands
-    for each name expression."""
+    """What NVRTC made of a source: `cubin` only when it was compiled for a real GPU (`sm_…`).
+
+    `log` is everything the compiler and ptxas printed, warnings included. `lowered` maps each
+    requested name expression to the symbol that stands for it in the PTX and the cubin.
+    """
 
     ptx: str
     cubin: bytes | None
     log: str
     lowered: dict[str, str]
+
+    @property
+    def machine_code(self) -> bytes:
+        """The cubin. Raises ValueError where there is none."""
+        if self.cubin is None:
+            raise ValueError("compute_… gives PTX alone: machine code is for a GPU, such as sm_90")
+        return self.cubin
 
 
 class Refused(NamedTuple):

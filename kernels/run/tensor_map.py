@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..ptx.swizzle import SWIZZLES
-from ..ptx.tensor_maps import KINDS, MAX_RANK, Mapped, Tile
+from ..ptx.tensor_maps import ALIGNMENT, BYTES, KINDS, MAX_RANK, Mapped, Tile
 from . import gpu
+from .limits import SHARED
 
 UNIT = 16  # bytes that addresses, strides and the innermost extent of a box are multiples of
 MOST_SIZE, MOST_STRIDE, MOST_BOX, MOST_STEP = 1 << 32, 1 << 40, 256, 8
-MOST_BYTES = 227 << 10  # of a box: the shared memory that a block can have
 FILLS = ("zeros", "nan")
 PROMOTIONS = (0, 64, 128, 256)
 NUMPY = {  # dtypes and what the driver calls them
@@ -83,9 +84,9 @@ class TensorMap(Mapped):
             )
         sizes, apart, box, steps = (x[::-1] for x in (sizes, apart, box, steps))
         tile = Tile(kind, sizes, apart, box, steps, swizzle, fill == "nan")  # innermost first
-        if tile.size > MOST_BYTES:
+        if tile.size > SHARED:
             raise ValueError(
-                f"the box is {tile.size} bytes: a block has at most {MOST_BYTES} of shared memory"
+                f"the box is {tile.size} bytes: a block has at most {SHARED} of shared memory"
             )
         super().__init__(memory, offset, tile)
         self.promotion = promotion
@@ -97,7 +98,38 @@ class TensorMap(Mapped):
 
     def encoded(self, memory: Any) -> bytes:
         """The driver's 128 bytes; `memory` is a CuPy array with what `self.memory` has."""
-        return gpu.tensor_map(gpu.address(memory) + self.offset, self.tile, self.promotion)
+        return encode(gpu.address(memory) + self.offset, self.tile, self.promotion)
+
+
+def encode(start: int, tile: Tile, promotion: int) -> bytes:
+    """The CUtensorMap of a tensor at an address, from the driver's cuTensorMapEncodeTiled.
+
+    Called in the driver's own library, since CuPy has no function for it; KINDS, SWIZZLES and
+    PROMOTIONS are in the order of the driver's numbers. Raises NoGPU, and RuntimeError when the
+    driver refuses it.
+    """
+    gpu.require()
+    room = ctypes.create_string_buffer(BYTES + ALIGNMENT)
+    at = -(-ctypes.addressof(room) // ALIGNMENT) * ALIGNMENT
+    long = lambda numbers: (ctypes.c_uint64 * max(len(numbers), 1))(*numbers)
+    short = lambda numbers: (ctypes.c_uint32 * len(numbers))(*numbers)
+    result = gpu.driver_library().cuTensorMapEncodeTiled(
+        ctypes.c_void_p(at),
+        ctypes.c_int(list(KINDS).index(tile.kind)),
+        ctypes.c_uint32(tile.rank),
+        ctypes.c_void_p(start),
+        long(tile.sizes),
+        long(tile.strides[1:]),  # the innermost is that of an element
+        short(tile.box),
+        short(tile.steps),
+        ctypes.c_int(0),  # not interleaved
+        ctypes.c_int(SWIZZLES.index(tile.swizzle)),
+        ctypes.c_int(PROMOTIONS.index(promotion)),
+        ctypes.c_int(tile.nan),
+    )
+    if result != 0:
+        raise RuntimeError(f"cuTensorMapEncodeTiled fails with CUDA error {result} for {tile}")
+    return ctypes.string_at(at, BYTES)
 
 
 def _kind(array: Any, dtype: str | None) -> str:

@@ -61,11 +61,27 @@ def test_unaligned_rows_and_memory():
 
 def test_packing_is_a_launch_before_and_takes_what_ragged_rows_cost():
     tile = TILE._replace(pack=20.0)
-    packing = 5 + 20 * (640 * 160 + 160 * 64) / 1e6
-    found = microseconds(tile, COSTS, Work(640, 64, 160))
+    both = 640 * 160 + 160 * 64
+    packing = 5 + 20 * both / 1e6
+    found = microseconds(tile, COSTS, Work(640, 64, 160, packed=both))
     assert found == pytest.approx(3 + hand(1, 10) + packing, rel=1e-6)
-    found = microseconds(tile, COSTS, Work(640, 64, 160, aligned=0))
+    found = microseconds(tile, COSTS, Work(640, 64, 160, aligned=0, packed=both))
     assert found == pytest.approx(3 + hand(1, 10) + 5 + 1.5 * (packing - 5), rel=1e-6)
+    # of one factor alone: the other's rows are ragged still
+    found = microseconds(tile, COSTS, Work(640, 64, 160, aligned=0, packed=160 * 64))
+    packing = 5 + 1.5 * 20 * 160 * 64 / 1e6
+    assert found == pytest.approx(3 + hand(1, 10, 0.6) + packing, rel=1e-6)
+
+
+def test_a_tile_may_have_costs_of_its_own_for_pieces_and_for_memory():
+    work = Work(640, 64, 160, stream=5)
+    usual = microseconds(TILE, COSTS, work)  # a piece: twice what a round costs beside its steps
+    assert microseconds(TILE._replace(piece=2.0), COSTS, work) == pytest.approx(usual)
+    more = microseconds(TILE._replace(piece=3.0), COSTS, work)
+    assert more == pytest.approx(usual + 10 / 5)  # ten tiles for five blocks
+    moved = 4 * (640 * 160 + 160 * 64 + 640 * 64) / 0.001 / 1000
+    slow = microseconds(TILE._replace(gbs=0.001), COSTS, Work(640, 64, 160))
+    assert slow == pytest.approx(3 + moved, rel=1e-3)
 
 
 def test_no_k_is_a_step():

@@ -1,5 +1,6 @@
 """A search of tiles: each candidate stands where its time and its tile say."""
 
+import importlib
 import re
 
 import pytest
@@ -55,3 +56,9 @@ def test_a_point_for_each_candidate():
 def test_a_size_that_was_not_searched():
     with pytest.raises(ValueError, match="nothing was measured at 128 x 128 x 128"):
         search(found(), 128)
+
+
+def test_no_candidate_is_left_out_for_want_of_a_colour(monkeypatch):
+    monkeypatch.setattr(importlib.import_module("kernels.draw.search"), "LOOKS", LOOKS[:1])
+    with pytest.raises(ValueError, match="2 sizes of a thread's tile, and only 1 colours"):
+        search(found(), 64)

@@ -1,6 +1,5 @@
 """Waves of blocks: bars and shares are the arithmetic of the grid."""
 
-import importlib
 import re
 
 import pytest
@@ -78,10 +77,3 @@ def test_what_is_refused():
         waves(kernels.step(9))
     with pytest.raises(ValueError, match="1 at least"):
         waves(0)
-
-
-@pytest.mark.parametrize("module", ["waves", "timeline"])
-def test_dynamic_shared_memory_counts(module):
-    resident = importlib.import_module(f"kernels.draw.{module}")._resident
-    one = kernels.step("15")
-    assert resident(one) == 2 and resident(one.edit(shared="100 * 1024")) == 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from kernels.run import gpu
+from tests import made_up
 
 KINDS = {"i": ctypes.c_int32, "f": ctypes.c_float, "P": ctypes.c_uint64}
 
@@ -26,15 +28,10 @@ class FakeGpu:
     """`launched` has the symbol, grid, block, bytes of shared memory, stream and arguments of
     each launch of kernels that take `kinds`, see `run.ready`."""
 
-    def __init__(self, monkeypatch, kinds="iiifPPfP", capability=(9, 0)):
+    def __init__(self, monkeypatch, kinds="iiifPPfP"):
         self.kinds, self.number, self.current_stream = kinds, 0, 0
         self.launched, self.loaded, self.rooms = [], [], []  # rooms: what was allocated
-        self.facts = types.SimpleNamespace(
-            compute_capability=capability,
-            name="Simulated GPU 1",
-            multiprocessors=132,
-            shared_bytes_per_block=227 << 10,
-        )
+        self.be("9.0", name="Simulated GPU 1", multiprocessors=132)
         for name in ("load", "empty", "allocate"):
             monkeypatch.setattr(gpu, name, getattr(self, name))
         monkeypatch.setattr(gpu, "why_not", lambda: None)
@@ -45,6 +42,10 @@ class FakeGpu:
         monkeypatch.setattr(gpu, "launcher", lambda: self.launch)
         monkeypatch.setattr(gpu, "driver_errors", lambda: ZeroDivisionError)
         monkeypatch.setattr(gpu, "allow_dynamic_shared", lambda kernel, wanted: None)
+
+    def be(self, of, **facts):
+        """A GPU of another compute capability, such as "8.0", or with other facts."""
+        self.facts = replace(made_up.device(of), **facts)
 
     def load(self, cubin, symbol):
         assert cubin.startswith(b"\x7fELF")

@@ -1,5 +1,7 @@
 """The best step: what the records, the shape, the addresses and the GPU say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fake_gpu import FakeGpu, cupy_array
@@ -9,6 +11,7 @@ from kernels.ladder import choose as module, step as ladder
 from kernels.ladder.choose import choose, rate_near, sgemm
 from kernels.ladder.reference import assert_close, inputs
 from kernels.measure.records import Record, Results
+from tests import made_up
 
 STEP = """// {title}
 //
@@ -95,9 +98,20 @@ def test_alignment(made):
 def test_compute_capability(made):
     old, new = made("", "compute capability: 8.0")
     found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
-    for capability, best in ((None, new), ((8, 0), new), ((9, 0), new), ((7, 5), old)):
-        assert choose((old, new), found, (64, 64, 64), capability=capability) is best
-    assert choose((new,), found, (64, 64, 64), capability=(7, 5)) is new  # which says what it needs
+    assert choose((old, new), found, (64, 64, 64)) is new  # in the interpreter
+    for of, best in (("8.0", new), ("9.0", new), ("7.5", old)):
+        assert choose((old, new), found, (64, 64, 64), device=made_up.device(of)) is best
+    t4 = made_up.device("7.5")
+    assert choose((new,), found, (64, 64, 64), device=t4) is new  # which says what it needs
+
+
+def test_shared_memory_is_what_the_gpu_has_whether_it_is_known_or_not(made):
+    plain, large = made("", f"shared: {200 << 10}")
+    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
+    new = replace(made_up.device("9.0"), compute_capability=(9, 9))  # in no table
+    for room, best in ((227 << 10, large), (199 << 10, plain)):
+        device = replace(new, shared_bytes_per_block=room)
+        assert choose((plain, large), found, (64, 64, 64), device=device) is best
 
 
 def test_no_step_can(made):
@@ -172,7 +186,7 @@ def on_gpu(called, made, monkeypatch):
     monkeypatch.setattr(module, "steps", lambda: steps)
     rates = [(one.id, float(one.number), 8, 8, 8) for one in steps]
     monkeypatch.setattr(module, "_timings", lambda: results(*rates))
-    return fake.facts
+    return fake
 
 
 @pytest.mark.parametrize("moved, best", [
@@ -189,8 +203,8 @@ def test_sgemm_looks_at_the_address_of_each_matrix(on_gpu, called, moved, best):
 
 def test_sgemm_looks_at_the_compute_capability(on_gpu, called):
     matrices = [cupy_array((8, 8), address) for address in (4096, 8192, 12288)]
-    for capability, best in (((7, 5), "03_made"), ((8, 0), "04_made")):
-        on_gpu.compute_capability = capability
+    for of, best in (("7.5", "03_made"), ("8.0", "04_made")):
+        on_gpu.be(of)
         forget()
         sgemm(*matrices)
         assert called[-1][0].id == best

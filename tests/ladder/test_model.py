@@ -84,8 +84,8 @@ def test_the_record_yields_the_model():
         shapes = {x: {key: tile[key] for key in known} for x, tile in section["tiles"].items()}
         again = splits.section(steps, section, shapes, Costs(**RECORD["costs"]))
         assert again["error"] == pytest.approx(section["error"], rel=1e-3)
-        # 19 on products of a few steps along K
-        assert again["error"] < (0.23 if name == "19_machine_code" else 0.11)
+        # 19 on products of a few steps along K, 23 of few along all sides
+        assert again["error"] < {"19_machine_code": 0.23, "23_skinny": 0.18}.get(name, 0.11)
         for label, tile in again["tiles"].items():
             assert tile["step"] == pytest.approx(section["tiles"][label]["step"], rel=0.02), label
     smallest = min(RECORD["tiles"], key=lambda x: tiles[x]["BM"] * tiles[x]["BN"])
@@ -135,12 +135,12 @@ def test_sgemm_chooses_for_the_gpu_at_hand(fake):
     """Not what it remembers of another one, with the same compute capability."""
     shape = 1024, 1024, 1024
     first = chosen(*shape)
-    fake.facts.multiprocessors = 16
+    fake.be("9.0", name="Simulated GPU 1", multiprocessors=16)
     second = chosen(*shape)
     assert first != second and second.defines["BM"] * second.defines["BN"] > (
         first.defines["BM"] * first.defines["BN"]
     )
-    fake.facts.multiprocessors = 132
+    fake.be("9.0", name="Simulated GPU 1", multiprocessors=132)
     assert chosen(*shape) == first
 
 
@@ -167,5 +167,5 @@ def test_tensor_cores_are_chosen_where_they_are_faster(fake):
     assert chosen(1024, 1024, 1024, tensor_cores=True).label == "21_warpgroups SPLITS=2"
     assert not chosen(4096, 4096, 4, tensor_cores=True).tensor_cores
     assert not chosen(64, 64, 8192, tensor_cores=True).tensor_cores
-    fake.facts.compute_capability, fake.facts.name = (8, 0), "Simulated GPU 2"
+    fake.be("8.0", multiprocessors=132)
     assert chosen(*large, tensor_cores=True).id == "20_tensor_cores"

@@ -389,6 +389,87 @@ MUTATIONS = {
             {"race", "out of bounds"},
         ),
     ],
+    "23_skinny BM=64 BN=64 STAGES=2 STREAM=1": [
+        # what nobody has written is NaN here, which has no parts: the tile is computed again
+        (
+            "copies of the large factor not waited for",
+            "        wait_groups<STAGES - 1>();\n",
+            "",
+            {"asynchronous copy"},
+        ),
+        (
+            "another lane's copies not waited for",
+            "        wait_groups<STAGES - 1>();\n        __syncwarp();\n",
+            "        wait_groups<STAGES - 1>();\n",
+            RACE,
+        ),
+        (
+            "copies over what another lane reads",
+            "        }\n        __syncwarp();\n        #pragma unroll\n",
+            "        }\n        #pragma unroll\n",
+            RACE,
+        ),
+        (
+            "the small factor not waited for",
+            "        wait(&full[i % STAGES], i / STAGES % 2);\n",
+            "",
+            {"wrong", "asynchronous copy", "barrier", "uninitialised"},
+        ),
+        (
+            "a stage filled again while it is read",
+            "            wait(&empty[(i - 1) % STAGES], (i - 1) / STAGES % 2);\n",
+            "",
+            RACE,
+        ),
+        (
+            "a warp that has read its flags after one lane has said so",
+            "        wgmma_wait();\n        __syncwarp();\n",
+            "        wgmma_wait();\n",
+            RACE,
+        ),
+        (
+            "parts not fenced from the tensor cores",
+            "        wgmma_fence();\n",
+            "",
+            {"tensor core registers"},
+        ),
+        (
+            "sums not waited for",
+            "        wgmma_wait();\n",
+            "",
+            {"race", "tensor core registers"},
+        ),
+        ("lines that begin elsewhere", "* large.pitch & 3", "* 0 & 3", MISALIGNED),
+        (
+            "the end of a line left out",
+            "if (WIDE && large.pitch % 4 && lane < LINES)",
+            "if (0)",
+            {"uninitialised"},
+        ),
+        ("copies beyond the last row", "line < lines ? length", "true ? length", OUTSIDE),
+        (
+            "copies beyond K",
+            "LARGE_ALONG_K ? K - k : large.side - row;  // and",
+            "LARGE_ALONG_K ? BK : large.side - row;  // and",
+            OUTSIDE,
+        ),
+        (
+            "one number for two",
+            "x[n][1] = from[LARGE_ALONG_K ? row * PITCH + k + 1",
+            "x[n][1] = from[LARGE_ALONG_K ? row * PITCH + k",
+            WRONG,
+        ),
+    ],
+    "23_skinny BM=64 BN=64 STREAM=2": [
+        ("a part too few", "block <= last; ++block", "block < last; ++block", WRONG),
+        (
+            "parts on one another",
+            "(now.row * tiles_n + now.col + blockIdx.x) * PART",
+            "(now.row * tiles_n + now.col) * PART",
+            CLASH | UNWRITTEN,
+        ),
+        ("alpha twice", "*to = alpha * sum[j]", "*to = alpha * alpha * sum[j]", WRONG),
+    ],
     "18_split_k BM=64 BN=64 TM=4 TN=4 WM=32 WN=16 SPLITS=2": [
         (
             "steps that no split has",

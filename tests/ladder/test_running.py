@@ -16,7 +16,7 @@ from kernels.command import looking, words
 from kernels.ladder.check import cases, digest
 from kernels.ladder.layout import laid_out
 from kernels.ladder.reference import CheckError, assert_close, inputs
-from kernels.measure import bench, profiling
+from kernels.measure import product, profiling
 from kernels.run import gpu
 from kernels.run.kernel import Kernel
 
@@ -207,9 +207,9 @@ def test_a_timed_launch_is_all_of_them(monkeypatch, label):
     simulated, one = Gpu(monkeypatch), several(label)
     A, B, C = inputs(33, 41, 29)
     stored = {"A": A, "B": B}
-    launch = bench.launch_of(
+    launch = product.launch_of(
         one,
-        bench.loaded_of(one),
+        product.loaded_of(one),
         lambda name, t: np.ascontiguousarray(stored[name].T).T if t else stored[name],
         C,
     )

@@ -164,6 +164,17 @@ def test_grid(tiled, M, N, grid):
     assert tiled.grid(M, N) == grid
 
 
+def test_occupancy_is_of_the_whole_block_with_its_dynamic_shared_memory():
+    assert kernels.step("06_bank_conflicts").occupancy().blocks_by["threads"] == 2048 // (32 * 32)
+    one = kernels.step("15")
+    assert one.occupancy().blocks == 2 and one.edit(shared="100 * 1024").occupancy().blocks == 1
+    one = kernels.step("20_tensor_cores")  # 112 KiB of dynamic shared memory and 32 bytes
+    found = one.occupancy((8, 0), "sm_80")
+    assert (found.compute_capability, found.blocks, found.limit) == ("8.0", 1, "shared memory")
+    with pytest.raises(ValueError, match="114720 bytes .*114688 of them dynamic.* 8.6 allows"):
+        one.occupancy("8.6", "sm_86")
+
+
 def test_broken_constraint(tiled):
     assert tiled.broken(32, 16, 4) is None
     assert tiled.broken(33, 16, 4) == "M % BM == 0"
@@ -303,6 +314,7 @@ LONGER = {  # diffs, in lines
     "18_split_k": 305,  # two kernels, clusters, parts of tiles
     "20_tensor_cores": 600,  # another machine: only names and the order of things are kept
     "21_warpgroups": 430,  # other instructions, and what surrounds them
+    "23_skinny": 490,  # the loop of 21, the line of steps of 18, a factor from memory
 }
 
 

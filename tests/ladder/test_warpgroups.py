@@ -2,27 +2,14 @@
 
 import numpy as np
 import pytest
+from bf16 import PAIRS, by_fmas, parts, same
 
 import kernels
-from kernels.ptx.floats import fma32
 from kernels.ptx.tensor_core import tensor_core
 
 STEP = kernels.step("21_warpgroups")
-PAIRS = [(0, 2), (1, 1), (2, 0), (0, 1), (1, 0), (0, 0)]  # parts of A and of B, in order
 BK, TILE, LEAST_K = (STEP.defines[name] for name in ("BK", "BM", "LEAST_K"))
 RUN = 16  # chains in a sum
-
-
-def parts(x):
-    """Three numbers of eight bits, each the nearest to what is left, a tie to the even one."""
-    found = []
-    for _ in range(3):
-        bits = x.view(np.uint32)
-        near = (bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000).astype(np.uint32)
-        found.append(near.view(np.float32))
-        x = x - found[-1]
-    assert not x.any()
-    return found
 
 
 def product(A, B, exact=False):
@@ -43,21 +30,6 @@ def product(A, B, exact=False):
         if not exact and n % RUN == 0:
             total, sum = total + sum, nothing
     return sum + total
-
-
-def by_fmas(A, B):
-    total = np.zeros((A.shape[0], B.shape[1]), np.float32)
-    with np.errstate(all="ignore"):
-        for k in range(A.shape[1]):
-            total = fma32(A[:, k, None], B[None, k], total)
-    return total
-
-
-def same(C, expected):
-    """Bit by bit, but for NaN, which has many."""
-    numbers = ~np.isnan(expected)
-    assert np.array_equal(np.isnan(C), ~numbers)
-    return np.array_equal(C[numbers].view("u4"), expected[numbers].view("u4"))
 
 
 @pytest.mark.parametrize("shape", [(5, 7, LEAST_K), (70, 140, 100), (20, 30, (RUN + 2) * BK)])

@@ -1,10 +1,12 @@
 """The fit finds costs from timings that were made with them."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from kernels.analysis.duration import Costs, Tile, Work, microseconds
-from kernels.measure.fitting import PACKING, Timing, fit, least_squares
+from kernels.measure.fitting import PACK, PACKING, STREAM, Timing, fit, least_squares
 from kernels.measure.splits import drawn
 
 GPU = Costs(132, 3.0, 2500.0, 1.5, 0.1, 0.2, 1.5, PACKING)
@@ -46,12 +48,26 @@ def test_another_step_is_fitted_with_the_costs_of_the_gpu():
     wide = Tile(128, 128, 32, 1, 3.5, 1.0, 0.4, 1.2, 1.5, pack=2.0)
     works = [Work(n, n, n, *way) for n in (128, 512, 1024, 2048, 4096) for way in ((1,), (2, 1))]
     works += [Work(n, n, n, aligned=0) for n in (1023, 4097)]
+    works = [one._replace(packed=2 * one.M * one.K) for one in works]
     rows = [Timing("wide", one, float(microseconds(wide, GPU, one))) for one in works]
     shapes = {"wide": {key: getattr(wide, key) for key in ("BM", "BN", "BK", "resident")}}
-    tiles, costs, error = fit(rows, shapes, 132, True, GPU)
+    tiles, costs, error = fit(rows, shapes, 132, PACK, GPU)
     assert costs is GPU and error < 0.01
     for key in ("start", "latency", "step", "ragged", "cluster", "pack"):
         assert getattr(tiles["wide"], key) == pytest.approx(getattr(wide, key), rel=0.05), key
+
+
+def test_a_step_that_has_a_stream_alone_has_pieces_and_a_memory_of_its_own():
+    flat = Tile(128, 64, 32, 1, 3.5, 0.5, 0.4, 1.2, 1.0, pack=2.0, piece=6.0, gbs=2500.0)
+    sides = itertools.product((128, 1024, 8192), (64, 1000, 4096), (64, 1000, 8192))
+    works = [Work(M, N, K, stream=132, aligned=n % 2, packed=K * N)
+             for n, (M, N, K) in enumerate(sides)]  # fmt: skip
+    rows = [Timing("flat", one, float(microseconds(flat, GPU, one))) for one in works]
+    shapes = {"flat": {key: getattr(flat, key) for key in ("BM", "BN", "BK", "resident")}}
+    tiles, _, error = fit(rows, shapes, 132, PACK + STREAM, GPU)
+    assert error < 0.02
+    for key in ("step", "piece", "gbs", "pack"):
+        assert getattr(tiles["flat"], key) == pytest.approx(getattr(flat, key), rel=0.1), key
 
 
 def test_noise_and_an_outlier_do_little_harm():

@@ -104,18 +104,18 @@ def test_the_stack_is_that_of_the_kernel_with_what_it_calls():
     16 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
 """
     first = LOG.partition("ptxas info    : Compiling entry function 'g'")[0]
-    found = build.resources(build.Build("", b"", first + function, {}), "f")
+    found = build.resources(nvrtc.Compiled("", b"", first + function, {}), "f")
     assert (found.stack, found.spill_stores, found.spill_loads) == (8, 20, 28)
     more = first.replace("8 bytes cumulative", "24 bytes cumulative") + function
-    assert build.resources(build.Build("", b"", more, {}), "f").stack == 24
+    assert build.resources(nvrtc.Compiled("", b"", more, {}), "f").stack == 24
     recursive = first.replace("8 bytes stack", "0 bytes stack").replace(
         "8 bytes cumulative stack size, ", ""
     )
-    assert build.resources(build.Build("", b"", recursive + function, {}), "f").stack == 0
+    assert build.resources(nvrtc.Compiled("", b"", recursive + function, {}), "f").stack == 0
 
 
 def test_the_wording_of_other_ptxas_versions():
-    built = build.Build("", b"", LOG, {})
+    built = nvrtc.Compiled("", b"", LOG, {})
     assert build.resources(built, "f") == build.Resources(40, 8, 16, 24, 256, 1)
     assert build.resources(built, "g") == build.Resources(10, 0, 0, 0, 0)
 
@@ -195,7 +195,7 @@ def built(arch="compute_90"):
 
 def test_without_nvrtc_the_compilations_of_the_book_are_taken(stored, monkeypatch, without_nvrtc):
     stored(version=(11, 0))
-    assert built() == build.Build("PTX of the book", None, "registers", {"fill": "fill"})
+    assert built() == nvrtc.Compiled("PTX of the book", None, "registers", {"fill": "fill"})
 
 
 def test_an_error_of_the_compiler_is_the_same_without_it(stored, without_nvrtc):

@@ -51,7 +51,7 @@ def fake_cupy(monkeypatch, *, driver=13000, compiler=(13, 0), devices=1, capabil
     )
     monkeypatch.setattr(nvrtc, "architectures", lambda: (75, 80, 86, 90, 120))
     monkeypatch.setattr(nvrtc, "version", answer(compiler))
-    monkeypatch.setattr(gpu, "_driver", lambda: None)
+    monkeypatch.setattr(gpu, "driver_library", lambda: None)
     cuda.Device = lambda: types.SimpleNamespace(use=lambda: None)
     cupy = types.ModuleType("cupy")
     cupy.cuda = cuda
@@ -95,7 +95,7 @@ def test_a_driver_runs_what_a_later_minor_version_compiled(monkeypatch, fresh, d
 
 
 def test_without_cupy_there_is_no_gpu(monkeypatch, fresh):
-    monkeypatch.setattr(gpu, "_driver", lambda: None)
+    monkeypatch.setattr(gpu, "driver_library", lambda: None)
     monkeypatch.setitem(sys.modules, "cupy", None)  # makes `import cupy` fail
     assert "CuPy cannot be imported" in gpu.why_not()
     assert not gpu.is_device_array(np.zeros(1))
@@ -105,7 +105,7 @@ def test_without_a_driver_cupy_is_not_imported(monkeypatch, fresh):
     def missing():
         raise OSError("libcuda.so.1: cannot open shared object file")
 
-    monkeypatch.setattr(gpu, "_driver", missing)
+    monkeypatch.setattr(gpu, "driver_library", missing)
     monkeypatch.setitem(sys.modules, "cupy", None)
     assert gpu.why_not() == "there is no NVIDIA driver on this machine"
 

@@ -12,7 +12,7 @@ from tensors import LOAD, STORE, expected_box, in_shared, load, room, source, st
 
 import kernels
 from kernels.ptx.tensor_maps import Tile
-from kernels.run import gpu
+from kernels.run import gpu, tensor_map
 
 RNG = np.random.default_rng(3)
 
@@ -221,13 +221,16 @@ def pretended(monkeypatch):
         "load": lambda cubin, symbol: symbol,
         "to_device": lambda x: Device(x.copy(), 4096 * len(x)),
         "to_host": lambda x: x.array,
-        "tensor_map": lambda *given: (
-            asked["maps"].append(given) or bytes([len(asked["maps"])] * 128)
-        ),
         "launch": lambda *given: asked["launches"].append(given),
     }
     for name, function in replaced.items():
         monkeypatch.setattr(gpu, name, function)
+
+    def encode(*given):
+        asked["maps"].append(given)
+        return bytes([len(asked["maps"])] * 128)
+
+    monkeypatch.setattr(tensor_map, "encode", encode)
     return asked
 
 
@@ -288,16 +291,16 @@ def test_what_the_driver_is_asked(monkeypatch):
         array, (2, 4, 32), dtype="bfloat16", swizzle=64, element_strides=(1, 2, 1), fill="nan",
         promotion=128,
     )  # fmt: skip
-    assert gpu.tensor_map(4096, tensor.tile, tensor.promotion) == b"\xab" * 128
+    assert tensor_map.encode(4096, tensor.tile, tensor.promotion) == b"\xab" * 128
     assert driver.given == [
         9, 3, 4096, [64, 10, 6], [128, 1280], [32, 4, 2], [1, 2, 1], 0, 2, 2, 1,
     ]  # fmt: skip
     one = kernels.TensorMap(np.zeros(8, np.float32), 4)
-    gpu.tensor_map(16, one.tile, 0)
+    tensor_map.encode(16, one.tile, 0)
     assert driver.given == [7, 1, 16, [8], [0], [4], [1], 0, 0, 0, 0]
     driver.result = 1
     with pytest.raises(RuntimeError, match="CUDA error 1"):
-        gpu.tensor_map(16, one.tile, 0)
+        tensor_map.encode(16, one.tile, 0)
 
 
 def test_numbers_of_types_are_those_of_the_driver():
