@@ -1,25 +1,23 @@
 """The notebooks, and the solutions of their exercises, run as for a reader without a compiler.
 
 So what asks for a compilation that does not come with the book fails; `python tools/compiled.py`
-adds it. Where there is a GPU, or an NVRTC of another version than the one that made the book's
-compilations, that NVRTC compiles.
+adds it. Where there is a GPU, or SGEMM_BOOK_NVRTC names an NVRTC, that NVRTC compiles.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 import pytest
 
-from kernels.run import build, gpu, nvrtc, shipped
+from kernels.run import build, gpu, nvrtc
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """nbval starts the kernel of a notebook, which inherits the variable, with its first cell."""
     of_the_book = item.path.suffix == ".ipynb" or item.path.name == "test_exercises.py"
-    if not of_the_book or gpu.available() or another_nvrtc():
+    if not of_the_book or gpu.available() or nvrtc.named():
         return (yield)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(nvrtc.CHOICE, "none")
@@ -28,16 +26,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             return (yield)
         finally:
             forget()
-
-
-@functools.cache
-def another_nvrtc() -> bool:
-    """Than the one that made what comes with the book."""
-    made_by = shipped.read(next(shipped.FOLDER.iterdir())).nvrtc
-    try:
-        return nvrtc.version() != made_by
-    except ImportError:
-        return False
 
 
 def forget() -> None:

@@ -144,6 +144,41 @@ UNREACHABLE = """
     ];
 })()
 """
+# What has to be scrolled sideways, and a keyboard cannot reach (of code the theme's script sees to
+# that); and empty headings of tables.
+STUCK = """
+[...[...document.querySelectorAll("article *")]
+    .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && e.clientWidth)
+    .filter(e => ["auto", "scroll"].includes(getComputedStyle(e).overflowX))
+    .filter(e => !e.matches("pre") && e.tabIndex < 0)
+    .filter(e => !e.querySelector("a[href], button, input, [tabindex='0']")),
+ ...[...document.querySelectorAll("article th")].filter(e => !e.textContent.trim()),
+].map(e => e.outerHTML.slice(0, 80))
+"""
+# Names of controls, anywhere on a page, that a screen reader would say otherwise than they are
+# shown, or not at all; and text that stands in no landmark.
+MISNAMED = """
+(() => {
+    const words = text => text.toLowerCase().replace(/[^a-z0-9]+/g, " ").trim();
+    const shown = e => e.checkVisibility({visibilityProperty: true});
+    const landmarks = "header, footer, main, nav, aside, dialog, [role=complementary], .skip-link";
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), outside = [];
+    while (texts.nextNode()) {
+        const text = texts.currentNode.data.trim(), e = texts.currentNode.parentElement;
+        if (text && shown(e) && !e.closest(landmarks + ", script, style, noscript"))
+            outside.push("no landmark: " + text);
+    }
+    const controls = [...document.querySelectorAll("a[href], button, summary")].filter(shown);
+    return [
+        ...controls.filter(e => !words(e.ariaLabel || e.innerText || e.title || "") &&
+                                !e.querySelector("img[alt], svg[aria-label], svg title"))
+            .map(e => "no name: " + e.outerHTML.slice(0, 80)),
+        ...controls.filter(e => e.ariaLabel && !words(e.ariaLabel).includes(words(e.innerText)))
+            .map(e => e.innerText.trim() + " is called " + e.ariaLabel),
+        ...outside,
+    ];
+})()
+"""
 # What is wider than the paper, or hidden in a box that would have to be scrolled.
 PAST_THE_EDGE = """
 [...document.querySelectorAll("article *")]
@@ -204,6 +239,7 @@ def test_page(chromium, pages: Path, name: str):
     assert not chromium.evaluate(FAINT)
     assert not chromium.evaluate(ODD_CAPTIONS)
     assert not chromium.evaluate(UNREACHABLE)
+    assert not chromium.evaluate(MISNAMED)
     assert not chromium.evaluate(BARE_STEPPERS)
     for width in WIDTHS:
         chromium.resize(width)
@@ -211,8 +247,15 @@ def test_page(chromium, pages: Path, name: str):
         assert not chromium.evaluate(CUT_OFF)
         assert not chromium.evaluate(CUT_LINES)
         assert not chromium.evaluate(SMALL)
+        assert not chromium.evaluate(STUCK)
     assert not complaints(chromium.events)
     assert chromium.evaluate(BAD_FORMULAS) == 0
+
+
+@pytest.mark.parametrize("name", ["kernels/cuda/06_bank_conflicts", "search"])
+def test_pages_beside_the_book_have_names_too(chromium, pages, name):
+    chromium.open(pages / f"{name}.html")
+    assert not chromium.evaluate(MISNAMED)
 
 
 @pytest.mark.parametrize("name", ["02_naive", "15_any_shape"])
@@ -258,9 +301,12 @@ PLANTED = """<!doctype html><html data-theme="light"><body style="margin: 0"><ar
 <pre style="width: 50px; overflow: auto">a line that scrolls without showing it</pre>
 <figcaption style="font-weight: 300">light caption</figcaption>
 <figcaption style="text-align: center">centred caption</figcaption>
-<button id="one"></button><i id="one"></i>
+<div style="width: 50px; overflow: auto"><a href="#">a link that scrolls</a></div>
+<table><tr><th></th><th>head</th></tr></table>
+<button id="one"></button><i id="one"></i><button aria-label="Search">Ctrl K</button>
+<details><summary><i></i></summary></details>
 <img alt="missing picture" src="https://example.org/a.png"><script>undefined_name()</script>
-</article></body></html>"""
+</article><main>stands in a landmark</main></body></html>"""
 
 
 def test_these_checks_see_what_is_wrong(chromium, tmp_path):
@@ -278,6 +324,15 @@ def test_these_checks_see_what_is_wrong(chromium, tmp_path):
     assert len(chromium.evaluate(CUT_LINES)) == 2
     assert len(chromium.evaluate(ODD_CAPTIONS)) == 2
     assert chromium.evaluate(UNREACHABLE) == ['no name: <button id="one"></button>', "twice: one"]
+    stuck = " ".join(chromium.evaluate(STUCK))
+    assert "it scrolls" in stuck and "a link" not in stuck
+    assert stuck.endswith("<th></th>")
+    misnamed = chromium.evaluate(MISNAMED)
+    assert misnamed[:3] == [
+        'no name: <button id="one"></button>', "no name: <summary><i></i></summary>",
+        "Ctrl K is called Search",
+    ]  # fmt: skip
+    assert "no landmark: faint words" in misnamed and "in a landmark" not in str(misnamed)
     assert [line.partition(": ")[2] for line in chromium.evaluate(PAST_THE_EDGE)] == [
         "too wide", "it scrolls", "it scrolls",
         "a line that is cut off", "a line that scrolls without showing it",

@@ -1,9 +1,10 @@
 """A Sphinx extension: what the built pages have beyond those of Jupyter Book.
 
-Each page has a description of its own and loads no more than it needs (tools/lean.py). Where the
-book has an address (tools/address.json), a page also has buttons to run and to edit it, a canonical
-link, and a card for links to it in other places. All pages together then have a sitemap and a page
-for what is not found.
+Each page has a description of its own, loads no more than it needs (tools/lean.py), and can be
+used with a screen reader or a keyboard (tools/named.py). Where the book has an address
+(tools/address.json), a page also has buttons to run and to edit it, a canonical link, and a card
+for links to it in other places. All pages together then have a sitemap and a page for what is not
+found.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from urllib.parse import urljoin
 
 import address as places
 import lean
+import named
 from docutils import nodes
 from sphinx.application import Sphinx
 
@@ -208,7 +210,7 @@ def sitemap(pages: str, names: list[str]) -> str:
 
 
 def finish(app: Sphinx, failure: Exception | None) -> None:
-    """The sitemap; and what pages and styles do without."""
+    """The sitemap; what pages and styles do without; and who can use it."""
     if failure or app.builder.format != "html":
         return
     out = Path(app.outdir)
@@ -217,6 +219,6 @@ def finish(app: Sphinx, failure: Exception | None) -> None:
         (out / "sitemap.xml").write_text(sitemap(pages, names), encoding="utf-8")
     for path in [*out.rglob("*.html"), *out.glob("_static/styles/*.css")]:
         text = path.read_text(encoding="utf-8")
-        less = lean.page(text) if path.suffix == ".html" else lean.style(text)
+        less = named.page(lean.page(text)) if path.suffix == ".html" else lean.style(text)
         if less != text:
             path.write_text(less, encoding="utf-8")

@@ -11,8 +11,8 @@ bytes from each of 32 banks and SM in each cycle; the T4's is not known here, no
 of the H200 is what `measure.latency` read from it, which `results/nvidia_h200` records.
 
 Of any other GPU, `measured` has what its driver reports and what was measured on it. How large L1
-and shared memory of an SM are together is in the tuning guides of each architecture, Turing to
-Blackwell, in the section "Unified Shared Memory/L1/Texture Cache".
+and shared memory of an SM are together is in the CUDA Programming Guide, table of shared memory
+capacity, column "Unified Data Cache Size".
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ CHIPS = {
 
 
 L1 = {  # bytes of an SM, by compute capability
-    **dict.fromkeys(("9.0", "10.0"), 256 * KIB),
-    **dict.fromkeys(("8.6", "8.9", "12.0"), 128 * KIB),
-    "8.0": 192 * KIB,
+    **dict.fromkeys(("9.0", "10.0", "10.3", "11.0"), 256 * KIB),
+    **dict.fromkeys(("8.6", "8.9", "12.0", "12.1"), 128 * KIB),
+    **dict.fromkeys(("8.0", "8.7"), 192 * KIB),
     "7.5": 96 * KIB,
 }
 

@@ -111,6 +111,10 @@ class Slots:
             read = self.reader(base, UNSIGNED[size])
         else:
             read = self.reader(base, np.uint64)
+        if offset > 0 and isinstance(base, Register) and size == 4:
+            # modulo 2 to the 32: the register alone may lie before the memory
+            narrow = np.uint32(offset)
+            return lambda registers: (read(registers) + narrow).astype(np.int64)
         if offset:
             return lambda registers: read(registers).astype(np.int64) + offset
         return lambda registers: read(registers).astype(np.int64, copy=False)

@@ -1,11 +1,14 @@
 """CUDA C++ source to PTX, and to a cubin with what ptxas says about it.
 
 NVRTC compiles, on every machine that has it: it needs neither a GPU nor a driver. What the
-notebooks compile also comes with the book (`shipped`), so that they run where there is no NVRTC.
-The stored compilation is taken there, and where the NVRTC is of the version that made it, since it
-would make the same, as a test sees to. An NVRTC of another version compiles everything itself:
-what is shown, counted and measured is then all its own, beside a reader's versions of a step, which
-only it can compile.
+notebooks compile also comes with the book (`shipped`), and is taken whatever NVRTC is here: then
+what the interpreter counts and what the machine code shows are what the text says, while a reader's
+versions of a step, which only the NVRTC here can compile, may differ from them by the compiler too.
+
+It is not taken where it would be measured or named for another: with a GPU, what runs there and
+what is counted beside it come from one compiler, the NVRTC here, as they do where SGEMM_BOOK_NVRTC
+names one. If its version is the one that made what is stored, that is taken all the same, since it
+would make the same, as a test sees to.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from . import capability, headers, nvrtc, shipped
+from . import capability, gpu, headers, nvrtc, shipped
 
 
 class CompileError(ValueError):
@@ -76,15 +79,20 @@ def compile(
 
 
 def _stored(recipe: shipped.Recipe) -> shipped.Compilation | None:
-    """What came with the book, unless an NVRTC of another version is here."""
+    """What came with the book, unless an NVRTC of another version has to make it."""
     found = shipped.find(recipe)
-    if found is None:
-        return None
+    if found is None or not (nvrtc.named() or _measured(recipe)):
+        return found
     try:
         same = nvrtc.version() == found.nvrtc
     except ImportError:
         return found
     return found if same else None
+
+
+def _measured(recipe: shipped.Recipe) -> bool:
+    """Whether it may run on a GPU that is here, or is counted beside what does."""
+    return gpu.available() and (not recipe.real or recipe.arch.startswith(gpu.arch()))
 
 
 def compiled(recipe: shipped.Recipe) -> shipped.Compilation:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 OURS = Path(__file__).parent / "include"
+LAST = OURS / "last"  # for headers of NVIDIA's that kernels name and hardly need, where none is
 STEPS = Path(__file__).parents[1] / "cuda"  # for headers beside the steps
 PRELUDE = OURS / "prelude.h"  # what nvcc includes unasked
 
@@ -59,6 +60,7 @@ def _candidates(major: int) -> Iterator[Path]:
         if root and toolkit_major(Path(root)) == major:
             yield Path(root) / "include"
             yield Path(root) / "include" / "cccl"
+    yield LAST
 
 
 def toolkit_major(root: Path) -> int | None:

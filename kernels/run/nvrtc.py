@@ -154,6 +154,11 @@ def advice() -> str:
     return f"It needs no GPU: pip install {WHEEL}"
 
 
+def named() -> bool:
+    """Whether SGEMM_BOOK_NVRTC names the library to take."""
+    return os.environ.get(CHOICE, "none") != "none"
+
+
 @functools.cache
 def load() -> Any:
     """The library. Raises ImportError, with what was met, where none can be loaded."""

@@ -3,8 +3,8 @@
 import pytest
 
 import kernels
-from kernels.analysis.memory import CHIPS, OPERANDS, hierarchy
-from kernels.analysis.occupancy import SMS
+from kernels.analysis.memory import CHIPS, L1, OPERANDS, hierarchy
+from kernels.analysis.occupancy import KIB, SMS
 
 
 def test_the_h200_is_the_one_of_the_records():
@@ -48,3 +48,30 @@ def test_shared_memory_gives_at_most_a_word_from_each_bank():
 def test_another_gpu_is_refused():
     with pytest.raises(ValueError, match="known: NVIDIA H200, Tesla T4"):
         hierarchy("Voodoo 2")
+
+
+# CUDA Programming Guide, "Compute Capabilities", tables of the SM, of memory and of shared memory
+# capacity: blocks and warps of an SM, KiB of shared memory of an SM and of a block, and the unified
+# data cache. 10.7 is left out: a block gets all of its 328 KiB only after asking for them in a mode
+# of its own, which no launch here does.
+GUIDE = {
+    "7.5": (16, 32, 64, 64, 96),
+    "8.0": (32, 64, 164, 163, 192),
+    "8.6": (16, 48, 100, 99, 128),
+    "8.7": (16, 48, 164, 163, 192),
+    "8.9": (24, 48, 100, 99, 128),
+    "9.0": (32, 64, 228, 227, 256),
+    "10.0": (32, 64, 228, 227, 256),
+    "10.3": (32, 64, 228, 227, 256),
+    "11.0": (24, 48, 228, 227, 256),
+    "12.0": (24, 48, 100, 99, 128),
+    "12.1": (24, 48, 100, 99, 128),
+}
+
+
+def test_the_guide_says_the_same():
+    assert set(SMS) == set(L1) == set(GUIDE)
+    for name, sm in SMS.items():
+        mine = (sm.blocks, sm.warps, sm.shared // KIB, sm.shared_block // KIB, L1[name] // KIB)
+        assert mine == GUIDE[name], name
+    assert {chip.l1 for chip in CHIPS.values()} == {L1["9.0"], L1["7.5"]}

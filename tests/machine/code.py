@@ -5,10 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+import pytest
+
 import kernels
 from kernels.machine import elf, main_loops
 from kernels.machine.decode import decode, instructions, placed
 from kernels.machine.encoding import NO_SCOREBOARD, NOP, with_control, with_field
+from kernels.run import nvrtc
 
 IMMEDIATE = 32  # the bit where constants and offsets begin
 OFFSET = 40  # of memory accesses
@@ -35,7 +38,14 @@ def original(edited: bool = True) -> bytes:
 
 @functools.cache
 def rewritten() -> bytes:
-    return kernels.machine.rewrite(original())
+    """Skips the test where an NVRTC of another release than the book's makes code that is not
+    known: such kernels run as they are compiled, as those of NVRTC 13.5 do."""
+    try:
+        return kernels.machine.rewrite(original())
+    except kernels.machine.Refused as refused:
+        if "=={}.{}.".format(*nvrtc.version()) in nvrtc.WHEEL:
+            raise
+        pytest.skip(f"NVRTC {nvrtc.version()} made it: {refused}")
 
 
 class Code:

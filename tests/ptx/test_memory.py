@@ -132,6 +132,29 @@ def test_store_qualifiers(store):
 # --- spaces -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("space", ["shared", "local"])
+def test_an_address_of_32_bits_wraps(space):
+    """As the PTX of NVRTC 13.5 has it: what stands in the register lies before the memory."""
+    body = f"""
+    .{space} .align 8 .b8 first[256];
+    .reg .b32 %t, %s, %v, %w;
+    .reg .b64 %q;
+    mov.u32 %t, %tid.x;
+    mov.u32 %s, first;
+    mad.lo.s32 %s, %t, -4, %s;
+    st.{space}.u32 [%s+252], %t;
+    mov.u32 %w, 5;
+    st.{space}.u32 [%s+128], %w;
+    ld.{space}.u32 %v, [%s+252];
+    ld.param.u64 %q, [target];
+    mad.wide.u32 %q, %t, 4, %q;
+    st.global.u32 [%q], %v;
+    """
+    target = np.zeros(30, np.uint32)
+    run_body(body, "u64 target", 1, 30, [target])
+    assert target.tolist() == list(range(30))
+
+
 def test_shared_variables_do_not_overlap_and_belong_to_a_block():
     """Two static arrays and the dynamic one, in three blocks that run side by side."""
     module = ".extern .shared .align 16 .b8 dynamic[];"

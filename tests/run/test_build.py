@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from kernels.run import build, capability, headers, nvrtc, shipped
+from kernels.run import build, capability, gpu, headers, nvrtc, shipped
 from kernels.run.build import CompileError, NoCompiler
 
 GOOD = """
@@ -181,8 +181,8 @@ def stored(tmp_path, monkeypatch):
 
     ours = nvrtc.Compiled("PTX of the book", None, "registers", {"fill": "fill"})
 
-    def store(version=None, made=ours):
-        recipe = shipped.Recipe(GOOD, "good.cu", ("-DOPTION=1",), ("fill",), "compute_90")
+    def store(version=None, made=ours, arch="compute_90"):
+        recipe = shipped.Recipe(GOOD, "good.cu", ("-DOPTION=1",), ("fill",), arch)
         path = shipped.path_of(recipe)
         shipped.write(path, shipped.Compilation(recipe, made, version or nvrtc.version()))
 
@@ -212,10 +212,41 @@ def test_they_are_taken_where_nvrtc_would_make_the_same(stored):
     assert built().ptx == "PTX of the book"
 
 
-def test_another_nvrtc_compiles_itself(stored):
+@pytest.fixture
+def another(stored, monkeypatch):
+    """The stored compilation is of an NVRTC that is not the one here."""
+    monkeypatch.delenv(nvrtc.CHOICE, raising=False)
     major, minor = nvrtc.version()
     stored(version=(major, minor + 1))
-    assert ".visible .entry fill(" in built().ptx
+    stored(version=(major, minor + 1), arch="sm_90")
+
+
+OURS, OWN = "PTX of the book", ".visible .entry fill("
+
+
+def test_without_a_gpu_another_nvrtc_changes_nothing(another):
+    assert built().ptx == built("sm_90").ptx == OURS
+
+
+@pytest.mark.parametrize("arch, of_a_t4, of_an_h200", [
+    ("compute_90", OWN, OWN),  # counted beside what runs
+    ("sm_90", OURS, OWN),
+])  # fmt: skip
+def test_what_a_gpu_may_run_another_nvrtc_compiles_itself(
+    another, monkeypatch, arch, of_a_t4, of_an_h200
+):
+    monkeypatch.setattr(gpu, "available", lambda: True)
+    for here, expected in ("sm_75", of_a_t4), ("sm_90", of_an_h200):
+        monkeypatch.setattr(gpu, "arch", lambda here=here: here)
+        assert expected in built(arch).ptx
+
+
+def test_an_nvrtc_that_is_named_compiles_itself(another, monkeypatch):
+    nvrtc.load()
+    monkeypatch.setenv(nvrtc.CHOICE, "/some/libnvrtc.so.99")  # loaded before
+    assert OWN in built().ptx
+    monkeypatch.setenv(nvrtc.CHOICE, "none")
+    assert built().ptx == OURS
 
 
 def test_machine_code_is_compiled_where_only_ptx_is_stored(stored):

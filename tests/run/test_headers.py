@@ -49,6 +49,13 @@ def test_headers_of_the_wheel_and_of_cupy(header):
     compiles(header)
 
 
+def test_ours_ask_for_no_header_behind_them():
+    """NVRTC 13.5 does not know `__has_include_next`."""
+    ours = [path for path in headers.OURS.rglob("*") if path.is_file()]
+    assert len(ours) > 20
+    assert not [path for path in ours if "include_next" in path.read_text("utf-8")]
+
+
 def test_all_together():
     every = "".join(f"#include <{name}>\n" for name in OWN + WHEEL[:2] + LIBCUDACXX)
     build.compile(every + 'extern "C" __global__ void f(int* x) { *x = 1; }', "a.cu")

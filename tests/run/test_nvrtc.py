@@ -71,6 +71,7 @@ def test_the_variable_names_a_file(monkeypatch, anew):
 
 def test_without_any_library_the_error_has_what_was_met(monkeypatch, anew, tmp_path):
     (tmp_path / "text.so").write_text("not a library")
+    monkeypatch.delenv(nvrtc.CHOICE, raising=False)
     monkeypatch.setattr(nvrtc, "_candidates", lambda: iter([str(tmp_path / "text.so")]))
     with pytest.raises(ImportError, match=r"text\.so"):
         nvrtc.version()

@@ -7,14 +7,17 @@ import pytest
 import kernels
 from kernels import Kernel
 from kernels.machine import Different
-from kernels.run import gpu, order
+from kernels.run import gpu, nvrtc, order
 
 SOURCE = 'extern "C" __global__ void f(float* x) { *x = 1; }'
 
 
 @pytest.fixture(scope="module")
 def kernel():
-    return kernels.step("19_machine_code").kernel
+    one = kernels.step("19_machine_code").kernel
+    if one.unordered() and "=={}.{}.".format(*nvrtc.version()) not in nvrtc.WHEEL:
+        pytest.skip(one.unordered())  # another release than the book's; it runs as compiled
+    return one
 
 
 def test_a_reordered_kernel(kernel):

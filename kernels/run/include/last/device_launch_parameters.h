@@ -1,0 +1,1 @@
+#pragma once  // NVRTC has built in what kernels need of it
