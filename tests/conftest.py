@@ -20,7 +20,8 @@ LONGEST = """
     tests/ladder/test_mutations.py tests/ladder/test_check.py tests/test_corpus.py
     tests/test_exercises.py tests/measure/test_profiling.py tests/measure/test_experiments.py
     tests/ladder/test_defines.py book/21_warpgroups.ipynb tests/test_sources.py
-    tests/machine/test_prove.py book/19_machine_code.ipynb tests/ladder/test_tile_space.py
+    tests/machine/test_prove.py book/19_machine_code.ipynb tests/ladder/test_skinny.py
+    book/23_skinny.ipynb tests/ladder/test_tile_space.py
     tests/test_targets.py tests/analysis/test_splitting.py tests/instruments/test_sanitizer.py
     book/20_tensor_cores.ipynb tests/test_address.py book/18_split_k.ipynb
     tests/ladder/test_warpgroups.py tests/ptx/test_clusters.py tests/ladder/test_tensor_cores.py
