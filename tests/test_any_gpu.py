@@ -46,15 +46,15 @@ def test_what_is_refused_and_why():
         of: sorted({EVERY[label].number for label in EVERY if refusal(label, of)})
         for of in CAPABILITIES
     }
-    newer = list(range(16, 22))
-    small = [18, 20, 21]  # shared memory of a block, clusters, and 9.0a
+    newer = [*range(16, 22), 23]
+    small = [18, 20, 21, 23]  # shared memory of a block, clusters, and 9.0a
     assert refused == {
         "7.5": newer,
-        "8.0": [18, 21],
+        "8.0": [18, 21, 23],
         "8.6": small,
         "8.9": small,
         "9.0": [],
-        "10.0": [21],
+        "10.0": [21, 23],
         "12.0": small,
     }
 

@@ -30,7 +30,7 @@ VALUES = {
     "STREAM": (-1, 0, 1, 3, 7, 132),
     "UNROLL": (-1, 0, 1, 2, 3, 4, 5, 8, 16),
     **dict.fromkeys(("QUADS", "SPLIT", "CLUSTER", "STRIDED", "SWIZZLE", "TRANSPOSED"), FLAGS),
-    **dict.fromkeys(("UNSIGNED", "HOIST", "SHIFTED", "TRANS_A", "TRANS_B"), FLAGS),
+    **dict.fromkeys(("UNSIGNED", "HOIST", "SHIFTED", "TRANS_A", "TRANS_B", "SWAP_AB"), FLAGS),
     "STAGES": (-1, 0, 1, 2, 3, 4, 5, 8),
     "STRIP": (-16, 0, 8, 16, 32, 48, 64, 128),
     "KIND": (-1, 0, 1, 2, 3),
