@@ -67,12 +67,12 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("20_tensor_cores:pack", PIPE): 0.03,  # counted three times: 21,072, 21,520 and, in
     ("20_tensor_cores FOLD=0:pack", PIPE): 0.05,  # the same kernel, 21,550
     ("21_warpgroups SPLITS=2", PIPE): 0.01,
-    # as of 21: the loads of mbarriers that are waited for
+    # not looked into: no conflicts, as of 21
     **{
         (f"23_skinny{more}", WAVEFRONTS.format("ld")): 0.02
         for more in ("", " BN=64 SWAP_AB=1", " TRANS_A=1 TRANS_B=1")
     },
-    # not looked into: a wavefront less for each block, which has a barrier with an "or"
+    # not looked into: a wavefront less for each block, or a few more than that
     **{
         (f"23_skinny{more}", PIPE): 0.003
         for more in (
@@ -80,7 +80,7 @@ COUNTERS: dict[tuple[str, str], float] = {
             " TRANS_A=1 TRANS_B=1:pack",
         )
     },
-    # not looked into: copies of which no lane is active
+    # not looked into
     ("23_skinny BN=64 SWAP_AB=1", PIPE): 0.015,
     ("23_skinny TRANS_A=1 TRANS_B=1", PIPE): 0.015,
 }
