@@ -5,6 +5,7 @@ import pytest
 from bf16 import PAIRS, by_fmas, parts, same
 
 import kernels
+from kernels.ladder.layout import laid_out
 from kernels.ptx.tensor_core import tensor_core
 
 STEP = kernels.step("23_skinny").define(BM=64, BN=64)  # the smallest tile
@@ -41,7 +42,8 @@ LAID_OUT = ({"TRANS_A": 1}, {"TRANS_B": 1}, {"BM": 128}, {"BN": 128}, {"STAGES":
 @pytest.mark.parametrize("defines", LAID_OUT, ids=str)
 def test_bits_do_not_depend_on_how_work_and_matrices_are_laid_out(defines):
     A, B, _ = kernels.inputs(70, 72, 99)
-    C = STEP.define(STREAM=1, **defines)(A, B, device="interpreter")
+    step = STEP.define(STREAM=1, **defines)
+    C = step(*laid_out(A, B, step.defines), device="interpreter")
     assert same(C, product(A, B))
 
 
@@ -49,7 +51,8 @@ def test_bits_do_not_depend_on_how_work_and_matrices_are_laid_out(defines):
 @pytest.mark.parametrize("defines", [{}, {"TRANS_A": 1}], ids=str)
 def test_lines_of_a_may_begin_anywhere(defines, more):
     A, B, _ = kernels.inputs(64 + more, 10, 64 + more)
-    C = STEP.define(STREAM=1, **defines)(A, B, device="interpreter")
+    step = STEP.define(STREAM=1, **defines)
+    C = step(*laid_out(A, B, step.defines), device="interpreter")
     assert same(C, product(A, B))
 
 
@@ -57,7 +60,8 @@ def test_lines_of_a_may_begin_anywhere(defines, more):
 @pytest.mark.parametrize("defines", [{}, {"TRANS_B": 1}], ids=str)
 def test_b_may_be_the_large_factor(defines, more):
     A, B, _ = kernels.inputs(10, 64 + more, 64 + more)
-    C = STEP.define(STREAM=1, SWAP_AB=1, **defines)(A, B, device="interpreter")
+    step = STEP.define(STREAM=1, SWAP_AB=1, **defines)
+    C = step(*laid_out(A, B, step.defines), device="interpreter")
     assert same(C, product(B.T, A.T).T)
 
 
