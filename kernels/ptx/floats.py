@@ -63,21 +63,25 @@ def add_to_product(product, c):
     s = c.astype(np.float64)
     s = np.add(s, product, out=s if s.shape == product.shape else None)
     result = s.astype(np.float32)
-    low = s.view(np.uint64)
-    low &= _LOW_28
-    if low.size and not low.min():
-        round_once(result, low, product, c)
+    wrong = rounded_twice(s, result)
+    if wrong is not None:
+        round_once(result, s, np.nonzero(wrong), product, c)
     return result
 
 
-def round_once(result, low, product, c) -> None:
-    """Put right what two roundings of product + c made wrong in `result`; `low` has the low 28 bits
-    of the first, to float64."""
-    s = product + c
-    wrong = (low == 0) & (result != s)  # every NaN is among them, too
-    if not wrong.any():
-        return
-    where = np.nonzero(wrong)
+def rounded_twice(s, result):
+    """Where sums `s` of float64 may have become the wrong float32; None if that is nowhere."""
+    low = s.view(np.uint64) & _LOW_28
+    if not low.size or low.min():
+        return None
+    wrong = result != s  # every NaN is among them, too
+    wrong &= low == 0
+    return wrong if wrong.any() else None
+
+
+def round_once(result, s, where, product, c) -> None:
+    """Put right what two roundings of product + c, of which `s` is the first, made wrong in
+    `result` at the indices `where`."""
     product, c = (np.broadcast_to(x, s.shape)[where].astype(np.float64) for x in (product, c))
     s = s[where]
     result[where] = one_nan(to_odd(s, error_of_sum(product, c, s)).astype(np.float32))
@@ -97,12 +101,11 @@ def fma32_each(terms, shape):
         row[...] = c
         row += np.multiply(a, b, out=product)
     results = s.astype(np.float32)
-    low = s.view(np.uint64)
-    low &= _LOW_28
-    if not low.min():
-        for n in np.nonzero(low.min(axis=(1, 2)) == 0)[0]:
+    wrong = rounded_twice(s, results)
+    if wrong is not None:
+        for n in np.nonzero(wrong.any(axis=(1, 2)))[0]:
             a, b, c = terms[n]
-            round_once(results[n], low[n], a * b, c)
+            round_once(results[n], s[n], np.nonzero(wrong[n]), a * b, c)
     return results
 
 

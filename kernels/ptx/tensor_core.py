@@ -43,7 +43,7 @@ import numpy as np
 from .floats import fma64
 
 KEPT = 25  # bits below the leading one of the largest exponent
-WORKING_SET = 32768  # products at a time: their arrays stay in the L2 cache of a core
+WORKING_SET = 65536  # products at a time: their arrays stay in the L2 cache of a core
 
 
 class Rule(NamedTuple):
@@ -66,10 +66,11 @@ INTEGERS = {
     "s8.u8": (np.int8, np.uint8),
     "u8.s8": (np.uint8, np.int8),
 }
-LEAST = {"f16": 2.0**-14, "bf16": 2.0**-126, "tf32": 2.0**-126, "f32": 2.0**-126}  # normal number
-EXPONENT = np.int64(0x7FF << 52)  # of a float64
-SIGNIFICAND_24 = np.int64(-1 << 29)  # its sign, exponent and first 24 bits
-LEAST_TOP = {"f16": 2.0**-21, "f32": 2.0**-133}
+LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126}  # exponent of a normal number
+BIAS = 1023  # of the exponents of float64
+NONE = np.int16(-8192)  # the exponent of 0: twice it is an int16, too
+SIGNIFICAND_24 = np.int64(-1 << 29)  # of a float64: its sign, exponent and first 24 bits
+LEAST_TOP = {"f16": np.int16(-21), "f32": np.int16(-133)}
 NAN = {np.float16: np.uint16(0x7FFF), np.float32: np.uint32(0x7FFFFFFF)}
 
 
@@ -186,14 +187,14 @@ def chain(a, b, c, rule: Rule):
     b = np.ascontiguousarray(np.moveaxis(b, 1, 0))[:, :, None]
     infinite = not (np.isfinite(a).all() and np.isfinite(b).all())
     finite = [np.where(np.isfinite(x), x, 0.0) if infinite else x for x in (a, b)]
-    power_a, power_b = (powers(x, LEAST[rule.source]) for x in finite)
+    exponent_a, exponent_b = (exponents(x, LEAST[rule.source]) for x in finite)
     for first in range(0, len(a), rule.block):
         k = slice(first, first + rule.block)
         old = c
         whole = np.isfinite(old)
         c = block_sum(
             finite[0][k] * finite[1][k],
-            power_a[k] * power_b[k],
+            (exponent_a[k] + exponent_b[k]).max(0),
             old if whole.all() else np.where(whole, old, 0.0),
             rule,
         )
@@ -203,24 +204,31 @@ def chain(a, b, c, rule: Rule):
     return c
 
 
-def powers(x, least: float):
-    """The power of two of each value's exponent: 4 for 5.5. Subnormal ones have that of the
-    least normal number; 0 has none."""
-    power = (x.view(np.int64) & EXPONENT).view(np.float64)
-    return np.where(power > 0, np.maximum(power, least), 0.0)
+def exponents(x, least: int):
+    """The exponent of each float64, as int16: 2 for 5.5. Subnormal numbers of the format have that
+    of its least normal one; 0 has NONE."""
+    found = (x.view(np.int64) >> 52).astype(np.int16)
+    found &= np.int16(0x7FF)  # without the sign
+    found -= np.int16(BIAS)
+    return np.where(found > -BIAS, np.maximum(found, np.int16(least)), NONE)
 
 
-def block_sum(products, power, c, rule: Rule):
-    """The sum of a block: float64 products, which are lost, and their powers of two (k, …), and
-    the accumulator (…)."""
+def power_of_two(exponent):
+    """2.0**exponent of int16."""
+    return (exponent.astype(np.int64) + BIAS << 52).view(np.float64)
+
+
+def block_sum(products, largest, c, rule: Rule):
+    """The sum of a block: float64 products (k, …), which are lost, the largest of their exponents
+    (…), and the accumulator (…)."""
     sums = "f16" if rule.half else "f32"
-    top = np.maximum(np.maximum(power.max(0), powers(c, LEAST[sums])), LEAST_TOP[sums])
-    unit = top * 2.0**-KEPT
-    per_unit = 1 / unit
+    top = np.maximum(np.maximum(largest, exponents(c, LEAST[sums])), LEAST_TOP[sums])
+    per_unit = power_of_two(KEPT - top)
     products *= per_unit
-    units = np.trunc(products, out=products).sum(0) + np.trunc(c * per_unit)
-    total = units * unit
-    return to_half(total) if rule.half else to_float(total)
+    units = np.trunc(products, out=products).sum(0)
+    units += np.trunc(c * per_unit)
+    units *= power_of_two(top - KEPT)
+    return to_half(units) if rule.half else to_float(units)
 
 
 def to_half(x):
@@ -231,7 +239,11 @@ def to_half(x):
 def to_float(x):
     """Cut to a float32, towards zero, but to infinity beyond the largest one; -0 becomes +0."""
     cut = (x.view(np.int64) & SIGNIFICAND_24).view(np.float64)
-    small = np.abs(x) < LEAST["f32"]
-    if small.any():
-        cut = np.where(small, np.trunc(x * 2.0**149) * 2.0**-149, cut)
-    return np.where(np.abs(cut) < 2.0**128, cut, np.copysign(np.inf, cut)) + 0.0
+    size = np.abs(x)
+    if size.min(initial=np.inf) < 2.0 ** LEAST["f32"]:
+        small = np.trunc(x * 2.0**149) * 2.0**-149
+        cut = np.where(size < 2.0 ** LEAST["f32"], small, cut)
+    if size.max(initial=0) >= 2.0**128:
+        cut = np.where(size < 2.0**128, cut, np.copysign(np.inf, cut))
+    cut += 0.0
+    return cut

@@ -374,7 +374,12 @@ def tells(kind: str) -> bool:
 
 def test_the_record_tells_rules_apart(monkeypatch):
     """Another rule gives other bits for some of the recorded products."""
-    for name, other in (("KEPT", 24), ("KEPT", 26), ("EXPONENT", np.int64(-1))):
+
+    def own_exponents(products, largest, c, rule, block_sum=module.block_sum):
+        """With the exponent of each product, not of its factors."""
+        return block_sum(products, module.exponents(products, -1022).max(0), c, rule)
+
+    for name, other in (("KEPT", 24), ("KEPT", 26), ("block_sum", own_exponents)):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, other)
             for kind in ("f16", "f16.k8", "f16.f16", "bf16", "bf16.k8", "tf32", "tf32.k4"):
@@ -392,15 +397,16 @@ def test_the_record_tells_that_there_is_no_negative_zero(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["f16.f16", "f16.f16.k8", "tf32", "tf32.k4", "bf16"])
-@pytest.mark.parametrize("factor", [0.5, 2.0])
-def test_the_record_tells_the_exponent_of_a_subnormal_accumulator(monkeypatch, kind, factor):
+@pytest.mark.parametrize("further", [np.int16(-1), np.int16(1)])
+def test_the_record_tells_the_exponent_of_a_subnormal_accumulator(monkeypatch, kind, further):
     """It is that of the smallest normal number, not the next."""
-    powers = module.powers
+    exponents = module.exponents
 
     def other(x, least):
+        found = exponents(x, least)
         if x.ndim != 3:  # of a and of b
-            return powers(x, least)
-        return np.where((x != 0) & (abs(x) < least), factor * least, powers(x, least))
+            return found
+        return np.where((x != 0) & (abs(x) < 2.0**least), found + further, found)
 
-    monkeypatch.setattr(module, "powers", other)
+    monkeypatch.setattr(module, "exponents", other)
     assert tells(kind)
