@@ -56,7 +56,12 @@ def run(path: Path) -> None:
     set_first_cell(nb)
     where = {"metadata": {"path": str(path.parent)}}
     NotebookClient(
-        nb, timeout=300, kernel_name="python3", resources=where, record_timing=False
+        nb,
+        timeout=300,
+        kernel_name="python3",
+        resources=where,
+        record_timing=False,
+        coalesce_streams=True,  # what was printed is one output, however long it took
     ).execute()
     nb.metadata = nbformat.from_dict(METADATA)  # no version of Python: diffs show content only
     nbformat.write(nb, path)

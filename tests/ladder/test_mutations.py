@@ -302,7 +302,7 @@ MUTATIONS = {
             WRONG,
         ),
     ],
-    "21_warpgroups STAGES=2": [
+    "21_warpgroups BM=64 STAGES=2": [
         (
             "copies not waited for",
             "        wait(&full[k % STAGES], k / STAGES % 2);\n",
@@ -313,7 +313,7 @@ MUTATIONS = {
             "a stage filled again while it is read",
             "            wait(&empty[(k - 1) % STAGES], (k - 1) / STAGES % 2);\n",
             "",
-            {"race", "asynchronous copy"},
+            RACE,
         ),
         (
             "a warp that has read its flags after one lane has said so",

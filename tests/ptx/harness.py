@@ -210,9 +210,15 @@ def triples(values: Callable, kinds: str, extra: int = 1200) -> list[tuple]:
 
 @functools.cache
 def cuda(source: str, names: tuple[str, ...] = (), options: tuple[str, ...] = ()):
-    """CUDA C++ compiled to PTX by the project's compiler."""
-    from kernels.run import build
+    """CUDA C++ compiled to PTX by the project's compiler.
 
+    Headers are read once for all sources that begin with the same ones: those of cooperative groups
+    take a second. (The compiler does not see whether they have changed since.)
+    """
+    from kernels.run import build, nvrtc
+
+    if "#include" in source and nvrtc.version() >= (12, 8):
+        options += ("--pch", "--pch-messages=false")
     return build.compile(source, "test.cu", options, names)
 
 
