@@ -23,7 +23,7 @@ def build_book(source: Path, output: Path) -> subprocess.CompletedProcess:
     config = yaml.safe_load((source / "_config.yml").read_text(encoding="utf-8"))
     config["execute"]["execute_notebooks"] = "off"
     config["sphinx"]["local_extensions"] = dict.fromkeys(
-        ("publishing", "sources"), str(ROOT / "tools")
+        ("publishing", "ahead", "sources"), str(ROOT / "tools")
     )
     path = output / "config.yml"
     path.write_text(yaml.safe_dump(config), encoding="utf-8")

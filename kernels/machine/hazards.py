@@ -188,17 +188,22 @@ def step(state: State, i: Instruction) -> list[Hazard]:
 def early(state: State, i: Instruction) -> list[Hazard]:
     """What an instruction reads or writes that another has not done with."""
     found = []
+    reads, writes = i.places_read, i.writes
     for (place, writer), age in state.written.items():
-        if place in i.places_read and (lacking := needed(writer, place, i) - age) > 0:
+        if place not in reads and place not in writes:
+            continue
+        if place in reads and (lacking := needed(writer, place, i) - age) > 0:
             text = f"reads {name(place)} {age} cycles after {writer.name} was issued"
             found.append(Hazard(text, cycles=lacking))
-        if place in i.writes and (lacking := OVERTAKES.get((unit(writer), unit(i)), 0) - age) > 0:
+        if place in writes and (lacking := OVERTAKES.get((unit(writer), unit(i)), 0) - age) > 0:
             found.append(Hazard(f"writes {name(place)} before {writer.name} has", cycles=lacking))
     for (place, what, by), boards in state.pending.items():
-        if what == "write" and (place in i.places_read or place in i.writes):
+        if place not in reads and place not in writes:
+            continue
+        if what == "write":
             text = f"touches {name(place)}, which {by.name} has not written yet"
             found.append(Hazard(text, boards))
-        if what == "read" and place in i.writes and not (by.kind == i.kind == "memory"):
+        if what == "read" and place in writes and not (by.kind == i.kind == "memory"):
             found.append(Hazard(f"writes {name(place)}, which {by.name} has not read yet", boards))
     return found
 

@@ -71,7 +71,7 @@ def has_the_recorded_bits(label: str, name: str) -> bool:
 )
 def test_the_record_bounds_the_least_exponent_of_sums(monkeypatch, label, shape, least, same):
     """By a row of products around 2**-125."""
-    monkeypatch.setitem(tensor_core.LEAST_TOP, "f32", 2.0**least)
+    monkeypatch.setitem(tensor_core.LEAST_TOP, "f32", np.int16(least))
     assert has_the_recorded_bits(label, f"{errors.SPOILT_KIND} {shape}") == same
 
 

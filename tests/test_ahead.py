@@ -1,4 +1,4 @@
-"""tools/side_by_side.py: notebooks run at the same time, before the pages are read."""
+"""tools/ahead.py: notebooks run ahead of the pages, side by side."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ pytest.importorskip("jupyter_book", reason="jupyter-book is not installed")
 
 SETTINGS = """import os, sys
 sys.path.insert(0, {tools!r})
-import side_by_side
-side_by_side.gpu.available = lambda: {gpu}
+import ahead
+ahead.gpu.available = lambda: {gpu}
 os.cpu_count = lambda: 2
-extensions = ["myst_nb", "side_by_side"]
+extensions = ["myst_nb", "ahead"]
 root_doc = "a"
 nb_execution_mode = "{mode}"
 nb_execution_timeout = 90
