@@ -58,6 +58,7 @@ from .schedule import STEP_LIMIT, run_chunks
 from .state import Launch, State
 from .syntax import Entry, Function, Instruction, Vector
 from .temporaries import giving_up, keep_freed_memory, last_uses, temporaries
+from .uncollected import uncollected
 
 CHUNK_THREADS = 32768  # as many as keep the working set in the L2 cache of a core
 DEEP_CHUNK_THREADS = 2048  # with the stacks of recursive functions
@@ -129,6 +130,7 @@ class Site:
 
 
 @functools.lru_cache(maxsize=64)
+@uncollected
 def decode(entry: Entry) -> Program:
     """Bind every instruction to its function. Raises UnknownOpcode or ParseError."""
     called = linked(entry)

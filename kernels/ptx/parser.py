@@ -29,6 +29,7 @@ from .syntax import (
     Variable,
     Vector,
 )
+from .uncollected import uncollected
 
 
 @dataclass
@@ -42,6 +43,7 @@ class _Body:
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+@uncollected
 def parse(text: str) -> Module:
     """Read a PTX module. Raises ParseError with the line that could not be read if that leaves
     no kernel; an unreadable kernel among others raises when it is run."""
