@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,74 +12,59 @@ from building import ROOT
 
 pytest.importorskip("jupyter_book", reason="jupyter-book is not installed")
 
-SETTINGS = """import os, sys
+# Each waits until the other is there at the same time.
+MEETS = """import os, pathlib, time
+pathlib.Path("{mine}.there").touch()
+end = time.monotonic() + 60
+while not pathlib.Path("{other}.there").exists():
+    assert time.monotonic() < end, "nobody came"
+    time.sleep(0.05)
+print(os.getpid())"""
+
+# A process of its own, since event loops of its threads stay open until it ends.
+RUN = """import os, sys
+from pathlib import Path
+from types import SimpleNamespace
 sys.path.insert(0, {tools!r})
 import ahead
-ahead.gpu.available = lambda: {gpu}
 os.cpu_count = lambda: 2
-extensions = ["myst_nb", "ahead"]
-root_doc = "a"
-nb_execution_mode = "{mode}"
-nb_execution_timeout = 90
-"""
-# Waits for a notebook that says it is there at the same time.
-MEETS = """from pathlib import Path
-import os, time
-Path("{mine}.there").touch()
-end = time.monotonic() + {seconds}
-while time.monotonic() < end and not Path("{other}.there").exists():
-    time.sleep(0.05)
-print(os.getpid(), "met" if Path("{other}.there").exists() else "alone")
-Path("{mine}.there").unlink() if {leaves} else None"""
+
+def run(cache, mode="cache", gpu=False):
+    ahead.gpu.available = lambda: gpu
+    paths = [*Path.cwd().glob("*.ipynb"), Path.cwd() / "page.md"]
+    files = {{path.stem: path for path in paths}}
+    settings = dict(execution_mode=mode, execution_cache_path=cache, execution_timeout=90)
+    env = SimpleNamespace(mystnb_config=SimpleNamespace(**settings), doc2path=files.__getitem__)
+    ahead.run_notebooks(SimpleNamespace(verbosity=0), env, sorted(files))
+
+run("off", mode="off")
+run("gpu", gpu=True)
+run("first")
+import shutil
+shutil.copytree("first", "again")
+run("again")"""
 
 
-def built(folder: Path, code: dict[str, str], mode: str = "cache", gpu: bool = False) -> str:
-    """What a build of these notebooks printed; `kept` has their outputs then."""
-    for name, source in code.items():
-        cells = [nbformat.v4.new_markdown_cell(f"# {name}"), nbformat.v4.new_code_cell(source)]
-        kernel = {"kernelspec": {"display_name": "Python 3", "name": "python3"}}
-        nb = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
-        nbformat.write(nb, folder / f"{name}.ipynb")
-    settings = SETTINGS.format(tools=str(ROOT / "tools"), mode=mode, gpu=gpu)
-    (folder / "conf.py").write_text(settings)
-    command = [sys.executable, "-m", "sphinx", "-b", "dummy", str(folder), str(folder / "_build")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return re.sub(r"\x1b\[\d*m", "", done.stdout + done.stderr)
-
-
-def kept(folder: Path) -> list[str]:
-    """What the notebooks in the cache printed."""
-    found = (folder / ".jupyter_cache" / "executed").glob("*/base.ipynb")
-    books = [nbformat.read(path, as_version=4) for path in found]
-    return sorted(output.text for nb in books for output in nb.cells[-1].outputs)
-
-
-def meeting(seconds: float, leaves: bool = False) -> dict[str, str]:
-    return {
-        mine: MEETS.format(mine=mine, other=other, seconds=seconds, leaves=leaves)
-        for mine, other in ("ab", "ba")
-    }
+def kept(cache: Path) -> list[str]:
+    """What the notebooks in a cache printed."""
+    books = [nbformat.read(path, as_version=4) for path in cache.glob("executed/*/base.ipynb")]
+    return sorted(output.text for nb in books for output in nb.cells[0].outputs)
 
 
 def test_notebooks_run_at_the_same_time_and_once(tmp_path):
-    code = {**meeting(seconds=60), "c": "1 / 0"}
-    said = built(tmp_path, code)
-    first = kept(tmp_path)
-    assert len(first) == 2 and all(text.endswith(" met\n") for text in first)
-    assert "running notebooks... [100%] c" in said
-    assert "c.ipynb: WARNING: Executing notebook failed: CellExecutionError" in said
-    (tmp_path / "c.ipynb").unlink()
-    built(tmp_path, {name: code[name] for name in "ab"})
-    assert kept(tmp_path) == first  # with the numbers of the same processes
-
-
-def test_one_after_another_on_a_gpu(tmp_path):
-    built(tmp_path, meeting(seconds=0.5, leaves=True), gpu=True)
-    found = kept(tmp_path)
-    assert len(found) == 2 and all(text.endswith(" alone\n") for text in found)
-
-
-def test_none_where_the_build_runs_none(tmp_path):
-    built(tmp_path, {"a": "print(1)"}, mode="off")
-    assert kept(tmp_path) == []
+    """Not on a GPU, nor where the build runs none; one that fails is left to the build."""
+    code = {mine: MEETS.format(mine=mine, other=other) for mine, other in ("ab", "ba")}
+    for name, source in {**code, "c": "1 / 0"}.items():
+        kernel = {"kernelspec": {"display_name": "Python 3", "name": "python3"}}
+        cells = [nbformat.v4.new_code_cell(source)]
+        nb = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
+        nbformat.write(nb, tmp_path / f"{name}.ipynb")
+    (tmp_path / "page.md").write_text("# A page\n")
+    script = RUN.format(tools=str(ROOT / "tools"))
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    numbers = kept(tmp_path / "first")
+    assert len(set(numbers)) == 2
+    assert kept(tmp_path / "again") == numbers  # of the same processes
+    assert not (tmp_path / "gpu").exists() and not (tmp_path / "off").exists()
