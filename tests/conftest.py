@@ -52,12 +52,6 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(*gc.get_threshold()[:2], 2000)
 
 
-def pytest_sessionfinish() -> None:
-    """What is left at the end goes with the process: pytest would look through all of it once more,
-    five seconds in each process."""
-    gc.freeze()
-
-
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory) -> Path:
     """The folder of the built pages."""

@@ -46,9 +46,11 @@ def run_notebooks(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
         executor.run_and_cache(filter_uris=[path], timeout=config.execution_timeout)
         return Path(path).stem
 
-    workers = min(AT_MOST, os.cpu_count() or 1)
-    with ThreadPoolExecutor(workers) as pool:
+    pool = ThreadPoolExecutor(min(AT_MOST, os.cpu_count() or 1))
+    try:
         done = pool.map(run, notebooks)
         said = "running notebooks... ", "purple", len(notebooks), app.verbosity
         for _ in status_iterator(done, *said):
             pass
+    finally:
+        pool.shutdown(cancel_futures=True)  # who interrupts the build does not wait for the others

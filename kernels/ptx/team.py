@@ -77,11 +77,10 @@ class Team:
 
     def pick(self, value) -> np.ndarray:
         """What broadcasts to (B, T) -> (G, 128)."""
-        blocks, threads = self.state.shape
-        if value.shape == self.state.shape and self.every and threads == self.whole:
-            return value.reshape(-1, THREADS)
-        found = np.broadcast_to(value, self.state.shape)[:, : self.whole]
-        found = found.reshape(blocks, self.per_block, THREADS)
+        blocks = self.state.shape[0]
+        if value.shape != self.state.shape:
+            value = np.broadcast_to(value, self.state.shape)
+        found = value[:, : self.whole].reshape(blocks, self.per_block, THREADS)
         shape = -1, THREADS
         return found.reshape(shape) if self.every else found[self.blocks, self.groups]
 

@@ -1,8 +1,8 @@
 """Making many objects that stay.
 
 Python looks for garbage whenever some objects have been made, and now and then among all that there
-are. A kernel that is read and decoded becomes hundreds of thousands of objects, none of them
-garbage: looking for some takes as long again as making them.
+are. A kernel that is read and decoded becomes very many objects, none of them garbage: looking for
+some takes nearly as long again as making them.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from kernels.run.build import CompileError
 
 IDS = [one.id for one in steps()]
 FEW = settings(
-    max_examples=25,
+    max_examples=40,
     derandomize=True,
     database=None,
     deadline=None,

@@ -62,8 +62,8 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("18_split_k SPLITS=4 CLUSTER=1", WAVEFRONTS.format("ld")): 0.06,
     ("18_split_k SPLITS=4 CLUSTER=1", CONFLICTS.format("ld")): 1,
     ("18_split_k SPLITS=4 CLUSTER=1", PIPE): 0.03,
-    # its stores: with those left out, ncu counts 10,240 wavefronts, as computed; each of the 2,048
-    # takes 2.5 of them beside the loads of other warps, and 1.2 with STREAM=132
+    # its 2,048 stores: with those left out, ncu counts 10,240 wavefronts, as computed; with them,
+    # 2.5 more for each
     ("18_split_k SPLITS=4:reduce", PIPE): 0.25,
     ("20_tensor_cores:pack", PIPE): 0.03,  # counted three times: 21,072, 21,520 and, in
     ("20_tensor_cores FOLD=0:pack", PIPE): 0.05,  # the same kernel, 21,550
