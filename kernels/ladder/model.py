@@ -41,7 +41,11 @@ OTHERS = {  # steps beside it, each with the variants that are worth a try
     "19_machine_code": ("",),
     "20_tensor_cores": ("", " BM=64 BN=64 WM=32 WN=32"),
     "21_warpgroups": ("", " SPLITS=2", " BM=64", " BM=64 SPLITS=2"),
-    "23_skinny": ("", " SWAP_AB=1", " BN=64", " BN=64 SWAP_AB=1"),
+    "23_skinny": tuple(
+        tile + swap
+        for tile in ("", " BN=64", " BM=64 BN=64 STAGES=2 STREAM=396")
+        for swap in ("", " SWAP_AB=1")
+    ),
 }
 REACH = 0.8  # doublings of a side at which a shape that was timed still counts
 PRIOR = 1.0  # shapes: how much is believed of the formula

@@ -153,6 +153,12 @@ BULK = Path(__file__).with_name("bulk_copies.cu")
 LATER_21 = (
     "        if (thread >= 128 && k == 0)  // the second warpgroup\n            wait(&begun, 0);\n"
 )
+NO_NUMBERS_23 = """\
+        #pragma unroll
+        for (int n = 0; n < BK / 4; ++n)
+            asm volatile("" : "=r"(a[n / 4][0][n % 4]), "=r"(a[n / 4][1][n % 4]),
+                              "=r"(a[n / 4][2][n % 4]));
+"""
 FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
 
 
@@ -220,3 +226,34 @@ def copies_of(step: Any) -> list:
         ),
         edited(step, "sizes", ("lines >= LINES && length >= LINE + 4", "false")),
     ]
+
+
+def alone(step: Any, *parts: str) -> Patched:
+    """Step 23 whose loop has these parts of it alone, of "copies", "numbers" and "products"; its
+    result is of no use. What is left out leaves its registers to an empty instruction, so that the
+    compiler keeps the rest."""
+    source = step.source
+
+    def between(begin: str, end: str) -> str:
+        """From one piece of the source on, up to the next other one."""
+        at = source.index(begin)
+        return source[at : source.index(end, at)]
+
+    numbers = between("        float x[BK / 4][2];", "        // endregion")
+    wgmma = between('        "{\\n\\t.reg .pred add;', "        : SIXTEEN(d, 0)")
+    changes = {
+        "copies": [
+            ("        copy(i + STAGES);\n", "        commit();\n"),
+            ("            fill(i - 1 + STAGES);\n", "            arrive(&full[(i - 1) % STAGES]);\n"),
+        ],
+        "numbers": [
+            (numbers, NO_NUMBERS_23),
+            ("order < PARTS - 1 || p + unit > 0", "true"),
+            ("            sum[j / 32][j % 32] += chain[j / 32][j % 32];\n", "            ;\n"),
+            ("        rest |= stage.small.unsafe[thread % 32];\n", ""),
+        ],
+        "products": [(wgmma, '        ""\n')],
+    }
+    left_out = [change for name in changes.keys() - set(parts) for change in changes[name]]
+    name = " and ".join(parts) + " alone" if parts else "no part of the loop"
+    return Patched(edited(step, name, *left_out), "spoiled", lambda cubin: cubin, spoiled=True)

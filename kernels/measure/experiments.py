@@ -24,6 +24,7 @@ from .changes import (
     PARTS,
     ROWS_FIRST,
     Patched,
+    alone,
     bounded,
     bulk,
     copies_of,
@@ -281,6 +282,21 @@ TABLE: dict[str, Experiment] = {
         "And where lines are columns of the large factor?",
         ((128, 8192, 8192), (128, 8191, 8192), (102, 6666, 4968)),
         lambda step: copies_of(step("23 SWAP_AB=1")),
+    ),
+    "23 parts": Experiment(
+        "How long do the parts of the loop take, each alone, and what do more warps gain?",
+        ((8192, 64, 8192),),
+        lambda step: [
+            step("23 BN=64"),
+            alone(step("23 BN=64")),
+            alone(step("23 BN=64"), "copies"),
+            alone(step("23 BN=64"), "numbers"),
+            alone(step("23 BN=64"), "products"),
+            alone(step("23 BN=64"), "copies", "numbers"),
+            step("23 BM=64 BN=64 STAGES=2 STREAM=264"),
+            step("23 BM=64 BN=64 STAGES=2 STREAM=396"),
+            step("23 BM=64 BN=64 STREAM=264"),
+        ],
     ),
 }
 
