@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 SHARP = 4  # how suddenly the larger of two times prevails: the exponent of a norm
 
 
@@ -63,7 +65,8 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     steps = -(-work.K // tile.BK)
     steps = steps + (steps == 0)
     streams = 1 * (work.stream > 0)
-    stream = work.stream + (1 - streams)  # not 0, since it divides
+    stream = np.minimum(work.stream, tiles * steps)  # the others have nothing to do
+    stream = stream + (1 - streams)  # not 0, since it divides
     blocks = streams * stream + (1 - streams) * tiles * work.splits
     each = streams * tiles * steps / stream + (1 - streams) * -(-steps // work.splits)
     whole = work.aligned * (work.M >= tile.BM) * (work.N >= tile.BN)
@@ -81,12 +84,14 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     time = full * round_of(tile.resident) + (rest > 0) * round_of(-(-rest // places))
     piece = tile.piece + (tile.piece == 0) * costs.piece * tile.start
     time = time + streams * piece * tiles / stream
+    pieces = streams * (tiles + stream) * tile.BM * tile.BN  # numbers, stored and loaded again
     bytes_moved = 4 * (work.M * work.K + work.K * work.N + work.M * work.N)
     gbs = tile.gbs + (tile.gbs == 0) * costs.gbs
     time = larger(time, bytes_moved / gbs / 1000, SHARP)
     launched = 1 * (streams + work.splits > 1) * (1 - work.cluster)
     parts = (1 - streams) * work.splits + streams * 2 * stream / tiles
     time = time + launched * (costs.reduce + costs.part * parts)
+    time = time + 8 * pieces / costs.gbs / 1000
     time = time + packs * (costs.reduce + tile.pack * ragged * work.packed / 1e6)
     return costs.launch + time + work.cluster * tile.cluster * (1 + costs.rank * work.splits)
 

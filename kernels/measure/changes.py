@@ -10,7 +10,7 @@ from typing import Any
 
 from ..analysis import sass
 from ..machine import Plan, elf, instructions, main_loops, rewrite
-from ..machine.encoding import NO_SCOREBOARD, NOP, with_control
+from ..machine.encoding import NO_SCOREBOARD, NOP, control, with_control
 
 
 class Patched:
@@ -78,6 +78,19 @@ def without(cubin: bytes, names: Sequence[str]) -> bytes:
     return elf.with_words(cubin, words)
 
 
+def without_wgmma(cubin: bytes) -> bytes:
+    """The same machine code with a NOP for each wgmma, in whatever kernels it has."""
+    made = bytearray(cubin)
+    for section in elf.sections(cubin):
+        for at in range(section.start, section.start + section.size, elf.INSTRUCTION_BYTES):
+            word = int.from_bytes(made[at : at + elf.INSTRUCTION_BYTES], "little")
+            if section.flags & elf.EXECUTABLE and word & 0xFFF == HGMMA:
+                found = control(word)._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD)
+                new = with_control(NOP, found)
+                made[at : at + elf.INSTRUCTION_BYTES] = new.to_bytes(elf.INSTRUCTION_BYTES, "little")
+    return bytes(made)
+
+
 def ordered(step: Any, **changes: Any) -> Patched:
     """The step with its main loop reordered by another plan; its name is what is changed."""
     name = " ".join(f"{key}={int(value)}" for key, value in changes.items())
@@ -86,6 +99,7 @@ def ordered(step: Any, **changes: Any) -> Patched:
 
 # ---------------------------------------------------------------------- pieces of steps
 
+HGMMA = 0xDF0  # the opcode of a wgmma: its low 12 bits
 LOOP_03 = "    for (int k = 0; k < K; ++k)"
 LOOP_14 = "    for (int k0 = 0; k0 < K; k0 += BK) {\n"
 COLUMNS_FIRST = (
@@ -230,30 +244,23 @@ def copies_of(step: Any) -> list:
 
 def alone(step: Any, *parts: str) -> Patched:
     """Step 23 whose loop has these parts of it alone, of "copies", "numbers" and "products"; its
-    result is of no use. What is left out leaves its registers to an empty instruction, so that the
-    compiler keeps the rest."""
+    result is of no use. Instead of its parts a number has what was in the registers."""
     source = step.source
-
-    def between(begin: str, end: str) -> str:
-        """From one piece of the source on, up to the next other one."""
-        at = source.index(begin)
-        return source[at : source.index(end, at)]
-
-    numbers = between("        float x[BK / 4][2];", "        // endregion")
-    wgmma = between('        "{\\n\\t.reg .pred add;', "        : SIXTEEN(d, 0)")
-    changes = {
+    numbers = source[source.index("        float x[BK / 4][2];") :]
+    left_out = {
         "copies": [
             ("        copy(i + STAGES);\n", "        commit();\n"),
             ("            fill(i - 1 + STAGES);\n", "            arrive(&full[(i - 1) % STAGES]);\n"),
         ],
         "numbers": [
-            (numbers, NO_NUMBERS_23),
-            ("order < PARTS - 1 || p + unit > 0", "true"),
+            (numbers[: numbers.index("        // endregion")], NO_NUMBERS_23),
             ("            sum[j / 32][j % 32] += chain[j / 32][j % 32];\n", "            ;\n"),
+            ("to[j * THREADS] = sum[j / 32][j % 32];", "to[j * THREADS] = chain[j / 32][j % 32];"),
             ("        rest |= stage.small.unsafe[thread % 32];\n", ""),
         ],
-        "products": [(wgmma, '        ""\n')],
+        "products": [],
     }
-    left_out = [change for name in changes.keys() - set(parts) for change in changes[name]]
-    name = " and ".join(parts) + " alone" if parts else "no part of the loop"
-    return Patched(edited(step, name, *left_out), "spoiled", lambda cubin: cubin, spoiled=True)
+    changes = [one for part in left_out.keys() - set(parts) for one in left_out[part]]
+    name = f"{' and '.join(parts)} alone" if parts else "no part"
+    patch = bytes if "products" in parts else without_wgmma  # of the machine code
+    return Patched(edited(step, name, *changes), "spoiled", patch, spoiled=True)
