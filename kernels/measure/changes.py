@@ -255,7 +255,9 @@ def alone(step: Any, *parts: str) -> Patched:
         "numbers": [
             (numbers[: numbers.index("        // endregion")], NO_NUMBERS_23),
             ("            sum[j / 32][j % 32] += chain[j / 32][j % 32];\n", "            ;\n"),
-            ("to[j * THREADS] = sum[j / 32][j % 32];", "to[j * THREADS] = chain[j / 32][j % 32];"),
+            # numbers all the same: for what is none, `reduce` would compute the tile again
+            ("to[j * THREADS] = sum", "to[j * THREADS] = fminf(1, chain"),
+            ("[j % 32];\n                sum[j / 32][j % 32] = 0;", "[j % 32]);"),
             ("        rest |= stage.small.unsafe[thread % 32];\n", ""),
         ],
         "products": [],

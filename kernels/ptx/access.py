@@ -177,9 +177,8 @@ def by_register(operand) -> bool:
 
 
 def shared_windows(operand, slots, size: int, lanes: int):
-    """A function state -> what all threads reach in shared memory, a view for each lane, and
-    whether each of them reaches something else; None where `recurring` or `Space.windows` do not
-    know."""
+    """A function state -> what all threads reach in shared memory, a view for each lane, and the
+    Pattern of their addresses; None where `recurring` or `Space.windows` do not know."""
     slot = slots.register(operand.base.name)[0]
     pattern_of = recurring(slot, slots.address(operand.base))
     which = operand.offset, size, lanes
@@ -191,7 +190,7 @@ def shared_windows(operand, slots, size: int, lanes: int):
         if which not in pattern.windows:
             pattern.windows[which] = state.spaces["shared"].windows(pattern, *which)
         windows = pattern.windows[which]
-        return None if windows is None else (windows, pattern.distinct)
+        return None if windows is None else (windows, pattern)
 
     return find
 
@@ -248,11 +247,13 @@ def store(i: Instruction, at):
         values = [read(state.registers).view(unsigned) for read in readers]
         if plain and mask is None and state.sink is None and not state.careful:
             found = windows_of(state)
-            if found is not None and found[1] and found[0][0].size == state.alive.size:
-                state.changed = True
-                value = np.broadcast_to(values[0], state.shape)
-                found[0][0][...] = value.reshape(found[0][0].shape)
-                return
+            if found is not None:
+                (window,), pattern = found
+                if window.size == state.alive.size and pattern.distinct:
+                    state.changed = True
+                    value = np.broadcast_to(values[0], state.shape)
+                    window[...] = value.reshape(window.shape)
+                    return
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "store", home, address, part, size * lanes, values=values)

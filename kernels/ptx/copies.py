@@ -87,33 +87,19 @@ def async_copy(i: Instruction, at):
     if len(more) > 1:
         raise Unsupported("so many operands")
     read_size = source_size(more[0], width, at) if more else None
+    every = np.full((1, 1), width, np.uint32)
 
     def execute(state, mask):
-        active = state.full(mask)
-        source = np.broadcast_to(from_address(state.registers), state.shape)
-        target = to_address(state.registers)
-        count = np.uint32(width) if read_size is None else read_size(state.registers)
-        count = np.broadcast_to(count, state.shape)
-        if (active & (count > width)).any():
-            b, t = np.argwhere(active & (count > width))[0]
-            raise PTXError(
-                f"cp.async of {width} bytes of which {int(count[b, t])} come from the source",
-                instruction=i,
-                thread=state.describe_thread(b, t),
-            )
-        reading = active & (count > 0)
+        source, target = from_address(state.registers), to_address(state.registers)
+        count = every if read_size is None else read_size(state.registers)
+        if count.max() > width:
+            require_no_more(i, state, mask, count, width)
         home, shared = state.spaces["global"], state.spaces["shared"]
-        for n in np.unique(count[reading]):
-            these = reading & (count == n)
-            reading &= ~these | reach(i, state, "load", home, source, these, int(n), width)
-        active = reach(i, state, "store", shared, target, active, width)
-        words = [np.zeros(state.shape, np.uint32) for _ in range(width // 4)]
-        for n, value in enumerate(home.load(source, reading, 4, width // 4)):
-            left = np.clip(count[reading].astype(np.int64) - 4 * n, 0, 4)  # bytes of this word
-            words[n][reading] = value & low_ones(8 * left.astype(np.uint32), np.uint32)[0]
+        words = fetched(i, state, mask, home, source, count, width)
+        active = state.full(reach(i, state, "store", shared, target, mask, width))
 
         def land(done):
-            shared.store(target, done, words, 4)
+            shared.store(target, None if done.all() else done, words, 4)
             if state.sink is not None:
                 state.sink(
                     Landed(i, width, target, done, state.blocks, state.shape[1], state.steps)
@@ -122,6 +108,37 @@ def async_copy(i: Instruction, at):
         state.copies.add(Copy(land, active.copy()), active)
 
     return execute
+
+
+def require_no_more(i: Instruction, state, mask, count, width: int) -> None:
+    """Raise if one of these threads asks for more bytes than the copy has."""
+    wrong = state.full(mask) & (count > width)
+    if wrong.any():
+        b, t = np.argwhere(wrong)[0]
+        raise PTXError(
+            f"cp.async of {width} bytes of which {int(np.broadcast_to(count, wrong.shape)[b, t])} "
+            "come from the source",
+            instruction=i,
+            thread=state.describe_thread(b, t),
+        )
+
+
+def fetched(i: Instruction, state, mask, home, source, count, width: int) -> list:
+    """The words of a copy of `width` bytes, of which the first `count` come from the source."""
+    if count.min() == width:
+        reading = reach(i, state, "load", home, source, mask, width)
+        words = home.load(source, None, 4, width // 4)
+        return words if reading is mask else [np.where(reading, x, np.uint32(0)) for x in words]
+    reading = state.full(mask) & (count > 0)
+    whole = np.broadcast_to(count, state.shape)
+    for n in sorted(set(whole[reading].tolist())):
+        these = reading & (whole == n)
+        reading &= ~these | reach(i, state, "load", home, source, these, n, width)
+    words = [np.where(reading, x, np.uint32(0)) for x in home.load(source, None, 4, width // 4)]
+    if ((count == 0) | (count == width)).all():
+        return words
+    left = (np.clip(count.astype(np.int64) - 4 * n, 0, 4) for n in range(len(words)))  # bytes
+    return [x & low_ones(8 * n.astype(np.uint32), np.uint32) for x, n in zip(words, left)]
 
 
 def arrive(i: Instruction, at):

@@ -7,6 +7,7 @@ as `y * 32 + x` does for the threads of a block, a load is the copy of a view.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,16 +18,19 @@ LEAST_LOOP = 8  # an innermost loop of fewer is no faster than a gather
 @dataclass(frozen=True, eq=False)
 class Pattern:
     """address: int64 (1, T), the same in every block. bits: set in any of them. nest: nested
-    loops, as (count, step), that run through them, or None. distinct: no two are the same.
-    windows: what `memory.Space.window` found for it, by (offset, size)."""
+    loops, as (count, step), that run through them, or None. windows: what `memory.Space.window` found for it, by (offset, size)."""
 
     address: np.ndarray
     low: int
     high: int
     bits: int
     nest: list[tuple[int, int]] | None
-    distinct: bool
     windows: dict = field(default_factory=dict)
+
+    @functools.cached_property
+    def distinct(self) -> bool:
+        """No two of the addresses are the same."""
+        return len(set(self.address[0].tolist())) == self.address.size
 
 
 def pattern(address) -> Pattern:
@@ -35,9 +39,7 @@ def pattern(address) -> Pattern:
     if nest and nest[-1][0] < LEAST_LOOP:
         nest = None
     bits = int(np.bitwise_or.reduce(row))
-    return Pattern(
-        address, int(row.min()), int(row.max()), bits, nest, np.unique(row).size == row.size
-    )
+    return Pattern(address, int(row.min()), int(row.max()), bits, nest)
 
 
 def loops(numbers) -> list[tuple[int, int]] | None:

@@ -83,7 +83,12 @@ class Slots:
             return lambda registers: ~read(registers)
         at, size = self.register(operand.name)
         if dtype.itemsize == size:
-            return lambda registers: registers[at].view(dtype)
+
+            def read(registers):
+                value = registers[at]
+                return value if value.dtype is dtype else value.view(dtype)
+
+            return read
         if dtype.itemsize > size:
             raise Unsupported(f"{operand.name} is narrower than the operation")
         whole, low = UNSIGNED[size], UNSIGNED[dtype.itemsize]

@@ -163,13 +163,40 @@ def values(name: str, x, source: str):
 
 
 def chunked(a, b, c, rule: Rule):
-    """`chain` on as many matrices, or rows of one, at a time as the cache has room for."""
+    """a @ b + c in float64: all matrices, or what is not 0 in them, by `chain`."""
     many = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2])
     (m, k), n = a.shape[-2:], b.shape[-1]
     count = math.prod(many)
     a = np.broadcast_to(a, (*many, m, k)).reshape(count, m, k)
     b = np.broadcast_to(b, (*many, k, n)).reshape(count, k, n)
-    c = np.broadcast_to(c, (*many, m, n)).reshape(count, m, n)
+    c = np.broadcast_to(c, (*many, m, n)).reshape(count, m, n).astype(np.float64)
+    used = busy(a, b)
+    if used is None:
+        result = in_parts(a, b, c, rule)
+    else:  # tiles at the edges of a product are mostly zeros, which change no sum but -0
+        matrices, rows, columns = used
+        result, where = c + 0.0, np.ix_(*used)
+        a, b = a[np.ix_(matrices, rows)], b[matrices][:, :, columns]
+        result[where] = in_parts(a, b, c[where], rule)
+    return result.reshape(*many, m, n)
+
+
+def busy(a, b):
+    """The matrices, the rows of `a` and the columns of `b` that have products other than 0, as
+    indices; None if those are nearly all, or if 0 times something is not 0."""
+    matrices = np.flatnonzero(a.any((1, 2)) & b.any((1, 2)))
+    rows, columns = (np.flatnonzero(x[matrices].any(axes)) for x, axes in ((a, (0, 2)), (b, (0, 1))))
+    whole = len(a) * a.shape[1] * b.shape[2]
+    if len(matrices) * len(rows) * len(columns) > 0.75 * whole:
+        return None
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return None
+    return matrices, rows, columns
+
+
+def in_parts(a, b, c, rule: Rule):
+    """`chain` on as many matrices, or rows of one, at a time as the cache has room for."""
+    (m, _), n = a.shape[-2:], b.shape[-1]
     result = np.empty(c.shape)
     at_once = max(1, WORKING_SET // max(1, m * n * rule.block))
     rows = max(1, WORKING_SET // max(1, n * rule.block))
@@ -177,8 +204,8 @@ def chunked(a, b, c, rule: Rule):
         here = slice(first, first + at_once)
         for row in range(0, m, rows):
             part = here, slice(row, row + rows)
-            result[part] = chain(a[part], b[here], c[part].astype(np.float64), rule)
-    return result.reshape(*many, m, n)
+            result[part] = chain(a[part], b[here], c[part], rule)
+    return result
 
 
 def chain(a, b, c, rule: Rule):
