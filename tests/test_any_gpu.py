@@ -14,7 +14,7 @@ from made_up import MadeUp
 import kernels
 from kernels import __main__ as cli, draw
 from kernels.analysis import memory
-from kernels.ladder import choose, model
+from kernels.ladder import choose
 from kernels.ladder.step import with_variants
 from kernels.measure.records import results
 from kernels.run import capability, cublas, gpu
@@ -141,10 +141,9 @@ def test_a_newer_step_is_interpreted_and_an_older_one_is_not(t4):
 def test_sgemm_takes_no_step_that_lacks_shared_memory(of):
     """Step 18, with more of it than there is, is the fastest on record at such shapes."""
     device, shape = made_up.device(of), (256, 256, 16384)
-    gpu_of = model.Gpu(device.name, device.multiprocessors)
     arguments = (1, 0, 256, device, (0, 0, 0))
     for one in (
-        choose.modelled(shape, *arguments, gpu_of),
+        choose.modelled(shape, *arguments),
         choose.choose(kernels.steps(), RECORDED, shape, *arguments),
     ):
         assert not capability.lacking(one.compute_capability, one.dynamic_shared, device)

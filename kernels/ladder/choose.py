@@ -74,7 +74,6 @@ def chosen(
         alignment_of(A, B, C),
         (form_of(A), form_of(B), WHOLE if C is None else form_of(C)),
         gpu.device() if where == "gpu" else None,
-        model.here() if where == "gpu" else None,
         bool(tensor_cores),
     )
 
@@ -94,14 +93,13 @@ def _remembered(
     alignment: int,
     forms: Forms,
     device: gpu.Device | None,
-    on: model.Gpu | None,
     tensor_cores: bool,
 ) -> tuple[Step, bool]:
     """Remembered for this GPU: another one has another choice."""
     shape = M, N, K
     best = None
-    if device is not None and on is not None:
-        best = modelled(shape, alpha, beta, alignment, device, forms, on, tensor_cores)
+    if device is not None:
+        best = modelled(shape, alpha, beta, alignment, device, forms, tensor_cores)
     if best is None:
         usual = [one for one in steps() if tensor_cores or not one.tensor_cores]
         best = choose(usual, _timings(), shape, alpha, beta, alignment, device, forms)
@@ -116,11 +114,11 @@ def modelled(
     alignment: int,
     device: gpu.Device,
     forms: Forms,
-    on: model.Gpu,
     tensor_cores: bool = False,
 ) -> Step | None:
     """The step, variant and way to share out K that the model predicts to be the fastest of those
     that suit; None without any. Arguments are those of `choose`."""
+    on = model.Gpu(device.name, device.multiprocessors)
     labels = model.candidates(device.compute_capability, on.multiprocessors, on.name, tensor_cores)
     able = [
         one

@@ -17,7 +17,6 @@ import numpy as np
 from ..analysis.duration import Costs, Tile, microseconds
 from ..measure import records
 from ..measure.splits import base, work
-from ..run import gpu
 from .step import Step, step
 
 RECORDED_ON = records.RECORDED_ON
@@ -196,9 +195,3 @@ def _record(on: Gpu) -> dict[str, Any]:
         return records.model(RECORDED_ON)
     same = found["provenance"]["multiprocessors"] == on.multiprocessors
     return found if same else records.model(RECORDED_ON)
-
-
-def here() -> Gpu:
-    """The current GPU. Raises NoGPU."""
-    device = gpu.device()
-    return Gpu(device.name, device.multiprocessors)

@@ -256,7 +256,7 @@ def alone(step: Any, *parts: str) -> Patched:
             (numbers[: numbers.index("        // endregion")], NO_NUMBERS_23),
             ("            sum[j / 32][j % 32] += chain[j / 32][j % 32];\n", "            ;\n"),
             # numbers all the same: for what is none, `reduce` would compute the tile again
-            ("to[j * THREADS] = sum", "to[j * THREADS] = fminf(1, chain"),
+            ("to[j * THREADS] = sum", "to[j * THREADS] = __saturatef(chain"),
             ("[j % 32];\n                sum[j / 32][j % 32] = 0;", "[j % 32]);"),
             ("        rest |= stage.small.unsafe[thread % 32];\n", ""),
         ],

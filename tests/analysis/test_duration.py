@@ -52,6 +52,18 @@ def test_a_stream_has_no_last_round():
     )
 
 
+def test_a_stream_has_no_more_blocks_than_steps():
+    few, many = (said(64, 64, 160, stream=n) for n in (10, 1000))
+    assert few == many == pytest.approx(3 + hand(1, 1) + 2 * 1.0 / 10 + 5 + 0.5 * 2 * 10, rel=1e-6)
+
+
+def test_the_parts_of_a_stream_are_stored_and_loaded():
+    slow, work = COSTS._replace(gbs=0.01), Work(64 * 15, 64, 160, stream=10)
+    moved = 4 * (960 * 160 + 160 * 64 + 960 * 64) + 2 * 4 * (15 + 10) * 64 * 64
+    wanted = 3 + 5 + 0.5 * 2 * 10 / 15 + moved / 0.01 / 1000
+    assert microseconds(TILE, slow, work) == pytest.approx(wanted, rel=1e-3)
+
+
 def test_unaligned_rows_and_memory():
     assert said(640, 64, 160, aligned=0) == pytest.approx(3 + hand(1, 10, 0.6), rel=1e-6)
     slow = COSTS._replace(gbs=0.001)

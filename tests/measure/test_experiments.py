@@ -1,6 +1,7 @@
 """kernels.measure.experiments: every step of the table compiles, is right and is what it says."""
 
 import json
+import struct
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ import kernels
 from kernels import __main__ as cli
 from kernels.analysis import sass
 from kernels.ladder.layout import laid_out
-from kernels.measure import experiments, profiling
+from kernels.machine import elf
+from kernels.measure import changes, experiments, profiling
 from kernels.measure.records import Record, Results
 from kernels.run import gpu
 
@@ -73,6 +75,30 @@ def test_without_reuse():
     old, new = sass.instructions(before), sass.instructions(after)
     assert (old[:, :3] == new[:, :3]).all() and (old[:, 3] & 0xC3FFFFFF == new[:, 3]).all()
     assert (old[:, 3] != new[:, 3]).sum() > 100 and not (new[:, 3] >> 26 & 15).any()
+
+
+def test_the_parts_of_a_loop_are_left_out():
+    """A wgmma has the opcode 0xdf0, a copy 0xfae; the parts of numbers take FADDs, 0x221."""
+    step = kernels.step("23 BM=64 BN=64")
+
+    def count(one):
+        cubin = one.kernel.cubin("sm_90a")
+        codes = [
+            word[0] & 0xFFF
+            for section in elf.sections(cubin)
+            if section.flags & elf.EXECUTABLE
+            for word in struct.iter_unpack("<4I", cubin[section.start :][: section.size])
+        ]
+        return tuple(codes.count(code) for code in (0xDF0, 0xFAE, 0x221))
+
+    products, copies, sums = count(step)
+    assert products == 12 and copies and sums
+    bare = count(changes.alone(step))
+    assert bare[0] == 0 and bare[1] < copies and bare[2] < sums
+    assert count(changes.alone(step, "copies"))[1:] == (copies, bare[2])
+    assert count(changes.alone(step, "numbers"))[1:] == (bare[1], sums)
+    assert count(changes.alone(step, "products")) == (products, *bare[1:])
+    assert count(changes.alone(step, "copies", "numbers", "products")) == (products, copies, sums)
 
 
 def test_a_piece_that_is_not_there_once():

@@ -198,6 +198,32 @@ def test_a_half_sum_that_rounds_to_zero_has_no_sign(sign):
     assert above[0, 0] == sign * 2.0**-24
 
 
+@pytest.mark.parametrize("kind", FLOATS)
+def test_zeros_may_be_left_out_and_change_nothing(kind, monkeypatch):
+    """Matrices, rows and columns of zeros, beside infinities, subnormal numbers and -0 in c."""
+    random = np.random.default_rng(5)
+    a, b = random.uniform(-2, 2, (2, 6, 16, 16))
+    c = random.uniform(-2, 2, (6, 16, 16)) * np.where(random.random((6, 16, 16)) < 0.5, 2.0**-130, 1)
+    a[:2], b[1:3], a[:, 5:], b[:, :, 9:] = 0, 0, 0, 0
+    c[:, ::3, ::2], c[:, 1, 1], c[:, 2, 2], c[:, 12, 3] = -0.0, np.inf, np.nan, -np.inf
+    small = 2.0**-70 if kind in ("bf16", "tf32") else 2.0**-9
+    a[3], b[3] = small * a[3], small * b[3]
+    operands = encoded(a, kind), encoded(b, kind), sums(c, kind)
+    assert [list(x) for x in module.busy(*operands[:2])] == [[3, 4, 5], [*range(5)], [*range(9)]]
+    found = tensor_core(*operands, kind)
+    monkeypatch.setattr(module, "busy", lambda a, b: None)
+    assert (bits(found) == bits(tensor_core(*operands, kind))).all()
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_zero_times_infinity_is_not_left_out(kind):
+    a, b = np.zeros((2, 16, 16)), np.ones((2, 16, 16))
+    b[1, 3, 4] = np.inf
+    found = tensor_core(encoded(a, kind), encoded(b, kind), sums(np.ones((2, 16, 16)), kind), kind)
+    wrong = np.argwhere(np.isnan(found))
+    assert (wrong == [[1, row, 4] for row in range(16)]).all()
+
+
 def test_the_examples_of_its_docstring():
     found = doctest.testmod(module)
     assert found.attempted >= 3 and found.failed == 0
