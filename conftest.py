@@ -28,6 +28,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             forget()
 
 
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Iterator[int]:
+    """One process more than cores: what waits for a browser or a notebook leaves one idle."""
+    return (yield) + 1
+
+
 def forget() -> None:
     """What this process has found and compiled."""
     nvrtc.load.cache_clear()

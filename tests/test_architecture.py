@@ -8,6 +8,7 @@ under `if TYPE_CHECKING`, do not. The package's own names, loaded when first use
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -73,10 +74,12 @@ def _module(dotted: str) -> str:
     return dotted or "__init__"
 
 
-GRAPH = {name: imported(name, path) for name, path in MODULES.items()}
+@functools.cache
+def graph() -> dict[str, set[str]]:
+    return {name: imported(name, path) for name, path in MODULES.items()}
 
 
-def circle(graph: dict[str, set[str]]) -> list[str] | None:
+def circle(imports: dict[str, set[str]]) -> list[str] | None:
     """The modules of a circle in the order of its imports, None if there is none."""
     done: set[str] = set()
 
@@ -85,17 +88,17 @@ def circle(graph: dict[str, set[str]]) -> list[str] | None:
             return [*above[above.index(name) :], name]
         if name in done:
             return None
-        for other in sorted(graph.get(name, ())):
+        for other in sorted(imports.get(name, ())):
             if found := search(other, [*above, name]):
                 return found
         done.add(name)
         return None
 
-    return next((found for name in sorted(graph) if (found := search(name, []))), None)
+    return next((found for name in sorted(imports) if (found := search(name, []))), None)
 
 
 def test_no_circle():
-    found = circle(GRAPH)
+    found = circle(graph())
     assert found is None, " imports ".join(found or ())
 
 
@@ -104,7 +107,7 @@ def test_a_folder_imports_what_it_may(name):
     folder = name.partition(".")[0]
     strangers = {
         other
-        for other in GRAPH[name]
+        for other in graph()[name]
         if other.partition(".")[0] != folder
         and not any(other == one or other.startswith(f"{one}.") for one in ALLOWED[folder])
     }
@@ -118,18 +121,18 @@ def test_every_folder_has_its_rule():
 def test_nothing_but_the_command_line_and_the_set_up_of_notebooks_stands_above_the_folders():
     names = {name for name in MODULES if "." not in name} - set(ALLOWED)
     assert names <= {"", "__init__", "__main__", "prepare"}
-    assert not GRAPH["prepare"]
+    assert not graph()["prepare"]
     assert all(
         name in ("__main__", other) or name.startswith("command.")
-        for name, found in GRAPH.items()
+        for name, found in graph().items()
         for other in found
         if other == "__main__" or other.startswith("command")
     )
 
 
 def test_the_graph_is_read_from_the_sources(tmp_path):
-    assert {"ladder.source", "run.kernel", "measure.bench"} <= GRAPH["ladder.step"]
-    assert GRAPH["ladder.expressions"] == set() and "ptx" in GRAPH["run.kernel"]
+    assert {"ladder.source", "run.kernel", "measure.bench"} <= graph()["ladder.step"]
+    assert graph()["ladder.expressions"] == set() and "ptx" in graph()["run.kernel"]
     path = tmp_path / "x.py"
     path.write_text(
         "from __future__ import annotations\nimport kernels.run.gpu\nfrom typing import "

@@ -12,7 +12,7 @@ from drawn import LANE, access, trace
 from test_banks_picture import COLUMN
 from test_browser import CUT_OFF, FAINT, SMALL, chromium, complaints  # noqa: F401
 from test_diagrams import outer_product
-from test_lean import lean
+from test_lean import as_built
 from test_others import FOUND
 
 from kernels.draw import (
@@ -127,7 +127,7 @@ def press(tab, key):
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("change", [str, lean.page], ids=["notebook", "built page"])
+@pytest.mark.parametrize("change", [str, as_built], ids=["notebook", "built page"])
 def test_moved_by_mouse(page, pictures, change, mode):
     tab = page(mode, change=change)
     for number in range(3):
@@ -244,7 +244,7 @@ def test_play_runs_to_the_end_or_until_something_is_touched(page, pictures):
         tab.command("Emulation.setEmulatedMedia", features=[])
 
 
-@pytest.mark.parametrize("change", [str, lean.page], ids=["notebook", "built page"])
+@pytest.mark.parametrize("change", [str, as_built], ids=["notebook", "built page"])
 def test_side_by_side_are_moved_together(chromium, tmp_path, change):  # noqa: F811
     from kernels import step
 

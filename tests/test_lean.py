@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 import sys
 
@@ -10,12 +10,24 @@ import pytest
 from building import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
-pytest.importorskip("pydata_sphinx_theme", reason="the theme is not installed")
-lean = importlib.import_module("lean")
+missing = importlib.util.find_spec("pydata_sphinx_theme") is None
+pytestmark = pytest.mark.skipif(missing, reason="the theme is not installed")
+
+
+@pytest.fixture(scope="module")
+def lean():
+    """Not before a test needs it: the theme brings all of Sphinx."""
+    return importlib.import_module("lean")
+
+
+def as_built(html: str) -> str:
+    """What stands in a page of the build for this output of a cell."""
+    pytest.importorskip("pydata_sphinx_theme", reason="the theme is not installed")
+    return importlib.import_module("lean").page(html)
 
 
 @pytest.mark.parametrize("element", ["i", "span"])
-def test_an_icon_is_drawn_with_all_that_its_element_said(element):
+def test_an_icon_is_drawn_with_all_that_its_element_said(lean, element):
     given = (
         f'<{element} class="theme-switch fa-solid fa-moon   fa-lg" data-mode="dark"></{element}>'
     )
@@ -28,17 +40,17 @@ def test_an_icon_is_drawn_with_all_that_its_element_said(element):
     )
 
 
-def test_what_is_no_icon_stays():
+def test_what_is_no_icon_stays(lean):
     for text in '<i class="fa-no-such-icon"></i>', "<i>word</i>", '<span class="fa-moon">x</span>':
         assert lean.with_icons(text) == text
 
 
-def test_the_theme_has_the_icons_of_the_buttons():
+def test_the_theme_has_the_icons_of_the_buttons(lean):
     for name in "rocket", "code", "pencil-alt", "lightbulb", "bars", "download", "magnifying-glass":
         assert name in lean.shapes()
 
 
-def test_scripts_come_after_the_page_and_the_icons_script_not_at_all():
+def test_scripts_come_after_the_page_and_the_icons_script_not_at_all(lean):
     head = (
         '<script src="../_static/scripts/fontawesome.js?digest=1"></script>'
         '<script src="../_static/documentation_options.js?v=1"></script>'
@@ -54,14 +66,14 @@ def test_scripts_come_after_the_page_and_the_icons_script_not_at_all():
     assert lean.page(less) == less
 
 
-def test_the_search_keeps_the_order_of_its_scripts():
+def test_the_search_keeps_the_order_of_its_scripts(lean):
     head = (
         '<script src="_static/doctools.js"></script><script src="_static/searchtools.js"></script>'
     )
     assert lean.page(head) == head
 
 
-def test_a_style_loses_the_icons_of_the_font_and_nothing_else():
+def test_a_style_loses_the_icons_of_the_font_and_nothing_else(lean):
     css = '.fade{a:b}.fa-bars:before,.fa-navicon:before{content:"\\f0c9"}.fa-lg{font-size:2em}'
     assert lean.style(css) == ".fade{a:b}.fa-lg{font-size:2em}"
 
@@ -76,7 +88,7 @@ def formula(tex, name="span"):
     return f'<{name} class="math notranslate nohighlight">{tex}</{name}>'
 
 
-def test_a_formula_that_was_set_stands_in_the_page_which_needs_no_mathjax(monkeypatch):
+def test_a_formula_that_was_set_stands_in_the_page_which_needs_no_mathjax(lean, monkeypatch):
     known = {r"\(a < b\)": "<mjx-container>one</mjx-container>", "\\[\\frac12\\]": "two"}
     monkeypatch.setattr(lean.formulas, "stored", lambda: known)
     text = MATHJAX + formula(r"\(a &lt; b\)") + formula("\n\\[\\frac12\n\\]", "div")
@@ -90,7 +102,7 @@ def test_a_formula_that_was_set_stands_in_the_page_which_needs_no_mathjax(monkey
     assert lean.page(MATHJAX + "<p>No formula.</p>") == "<p>No formula.</p>"
 
 
-def test_pictures_stand_in_the_page_once():
+def test_pictures_stand_in_the_page_once(lean):
     from kernels.draw import Figure
 
     svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0"/></svg>'
@@ -99,7 +111,7 @@ def test_pictures_stand_in_the_page_once():
     assert 'aria-label="less &lt; more"' in page
 
 
-def test_steppers_are_drawn_in_the_page_and_share_a_script():
+def test_steppers_are_drawn_in_the_page_and_share_a_script(lean):
     from kernels.draw import stepper
 
     svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M{} 0"/></svg>'

@@ -20,11 +20,19 @@ class Patched:
     def __init__(
         self, step: Any, name: str, patch: Callable[[bytes], bytes], spoiled: bool = False
     ):
-        self.step, self.spoiled = step, spoiled
+        self.step, self.patch, self.spoiled = step, patch, spoiled
         self.label = f"{step.label}, {name}"
-        self.kernels = {one: Rewritten(kernel, patch) for one, kernel in step.kernels.items()}
-        self.kernel = self.kernels[step.kernel.name]
-        self.cubin = self.kernel.cubin
+
+    @functools.cached_property
+    def kernels(self) -> dict[str, Rewritten]:
+        return {one: Rewritten(kernel, self.patch) for one, kernel in self.step.kernels.items()}
+
+    @property
+    def kernel(self) -> Rewritten:
+        return self.kernels[self.step.kernel.name]
+
+    def cubin(self, arch: str) -> bytes:
+        return self.kernel.cubin(arch)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
@@ -87,7 +95,9 @@ def without_wgmma(cubin: bytes) -> bytes:
             if section.flags & elf.EXECUTABLE and word & 0xFFF == HGMMA:
                 found = control(word)._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD)
                 new = with_control(NOP, found)
-                made[at : at + elf.INSTRUCTION_BYTES] = new.to_bytes(elf.INSTRUCTION_BYTES, "little")
+                made[at : at + elf.INSTRUCTION_BYTES] = new.to_bytes(
+                    elf.INSTRUCTION_BYTES, "little"
+                )
     return bytes(made)
 
 
@@ -250,19 +260,23 @@ def alone(step: Any, *parts: str) -> Patched:
     left_out = {
         "copies": [
             ("        copy(i + STAGES);\n", "        commit();\n"),
-            ("            fill(i - 1 + STAGES);\n", "            arrive(&full[(i - 1) % STAGES]);\n"),
+            (
+                "            fill(i - 1 + STAGES);\n",
+                "            arrive(&full[(i - 1) % STAGES]);\n",
+            ),
         ],
         "numbers": [
             (numbers[: numbers.index("        // endregion")], NO_NUMBERS_23),
             ("            sum[j / 32][j % 32] += chain[j / 32][j % 32];\n", "            ;\n"),
-            # numbers all the same: for what is none, `reduce` would compute the tile again
-            ("to[j * THREADS] = sum", "to[j * THREADS] = __saturatef(chain"),
-            ("[j % 32];\n                sum[j / 32][j % 32] = 0;", "[j % 32]);"),
             ("        rest |= stage.small.unsafe[thread % 32];\n", ""),
         ],
         "products": [],
     }
     changes = [one for part in left_out.keys() - set(parts) for one in left_out[part]]
+    # a number in any case: where a sum is none, `reduce` would compute the tile again
+    store, kept = "to[j * THREADS] = {};", "sum" if "numbers" in parts else "chain"
+    found, stored = "sum[j / 32][j % 32]", f"__saturatef({kept}[j / 32][j % 32])"
+    changes.append((store.format(found), store.format(stored)))
     name = f"{' and '.join(parts)} alone" if parts else "no part"
     patch = bytes if "products" in parts else without_wgmma  # of the machine code
     return Patched(edited(step, name, *changes), "spoiled", patch, spoiled=True)

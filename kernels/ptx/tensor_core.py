@@ -185,7 +185,9 @@ def busy(a, b):
     """The matrices, the rows of `a` and the columns of `b` that have products other than 0, as
     indices; None if those are nearly all, or if 0 times something is not 0."""
     matrices = np.flatnonzero(a.any((1, 2)) & b.any((1, 2)))
-    rows, columns = (np.flatnonzero(x[matrices].any(axes)) for x, axes in ((a, (0, 2)), (b, (0, 1))))
+    rows, columns = (
+        np.flatnonzero(x[matrices].any(axes)) for x, axes in ((a, (0, 2)), (b, (0, 1)))
+    )
     whole = len(a) * a.shape[1] * b.shape[2]
     if len(matrices) * len(rows) * len(columns) > 0.75 * whole:
         return None

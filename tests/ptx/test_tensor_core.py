@@ -203,7 +203,9 @@ def test_zeros_may_be_left_out_and_change_nothing(kind, monkeypatch):
     """Matrices, rows and columns of zeros, beside infinities, subnormal numbers and -0 in c."""
     random = np.random.default_rng(5)
     a, b = random.uniform(-2, 2, (2, 6, 16, 16))
-    c = random.uniform(-2, 2, (6, 16, 16)) * np.where(random.random((6, 16, 16)) < 0.5, 2.0**-130, 1)
+    c = random.uniform(-2, 2, (6, 16, 16)) * np.where(
+        random.random((6, 16, 16)) < 0.5, 2.0**-130, 1
+    )
     a[:2], b[1:3], a[:, 5:], b[:, :, 9:] = 0, 0, 0, 0
     c[:, ::3, ::2], c[:, 1, 1], c[:, 2, 2], c[:, 12, 3] = -0.0, np.inf, np.nan, -np.inf
     small = 2.0**-70 if kind in ("bf16", "tf32") else 2.0**-9
