@@ -292,6 +292,23 @@ def test_a_page_that_is_read_in_the_dark_is_printed_on_white(chromium, pages, na
         chromium.command("Emulation.setEmulatedMedia", media="")
 
 
+@pytest.mark.parametrize("mode", ["auto", "light", "dark"])
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_a_page_is_light_or_dark_before_any_script_is_loaded(chromium, pages, mode, system):
+    """Else its colours, and the height of lines of code, change when it has been painted."""
+    preferred = [{"name": "prefers-color-scheme", "value": system}]
+    chromium.command("Emulation.setEmulatedMedia", features=preferred)
+    chromium.command("Network.setBlockedURLs", urls=["*.js*"])
+    try:
+        chromium.open(pages / "book" / "22_many_gpus.html", mode=mode)
+        loaded = chromium.evaluate("typeof DOCUMENTATION_OPTIONS")
+        theme = chromium.evaluate("document.documentElement.dataset.theme")
+    finally:
+        chromium.command("Network.setBlockedURLs", urls=[])
+        chromium.command("Emulation.setEmulatedMedia", features=[])
+    assert loaded == "undefined" and theme == (system if mode == "auto" else mode)
+
+
 def test_formulas_are_set(chromium, pages):
     chromium.open(pages / "book" / "01_the_problem.html")
     assert chromium.evaluate("document.querySelectorAll('mjx-container').length") > 20

@@ -66,6 +66,12 @@ def test_scripts_come_after_the_page_and_the_icons_script_not_at_all(lean):
     assert lean.page(less) == less
 
 
+def test_the_theme_has_the_line_that_leaves_light_or_dark_to_a_later_script(lean):
+    layout = lean.ICONS.parents[2] / "layout.html"
+    line = lean.THEME.replace('"auto"', '"{{ default_mode }}"')
+    assert layout.read_text(encoding="utf-8").count(line) == 1
+
+
 def test_the_search_keeps_the_order_of_its_scripts(lean):
     head = (
         '<script src="_static/doctools.js"></script><script src="_static/searchtools.js"></script>'

@@ -5,7 +5,7 @@ The theme draws its icons by a script of 1.5 MB in the page's head, and once mor
 Formulas stand in it as MathJax set them once (tools/formulas.py), so that a page loads MathJax only
 where one is new. Pictures stand in it once, not again as the images that notebooks need where no
 script runs, and so does the script of the steppers. Scripts are loaded beside the page rather than
-before it.
+before it; that the page is light or dark is known before its first paint all the same.
 """
 
 from __future__ import annotations
@@ -23,12 +23,19 @@ ICONS = Path(pydata_sphinx_theme.__file__).parent / (
     "theme/pydata_sphinx_theme/static/scripts/fontawesome.js"
 )
 CREDIT = "<!-- Icons: Font Awesome Free, CC BY 4.0 -->"
+THEME = 'document.documentElement.dataset.theme = localStorage.getItem("theme") || "auto";'
+THEME_AT_ONCE = """\
+document.documentElement.dataset.theme = ["light", "dark"].includes(localStorage.getItem("mode"))
+      ? localStorage.getItem("mode")
+      : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";"""
 FIRST = "documentation_options"  # a script in the page changes what this one defines
 
 
 def page(text: str) -> str:
     """A built page that loads less, and less of it first."""
     text = with_drawings(without_mathjax(with_formulas(with_icons(text))))
+    # where it is "auto", the theme's own script finds out, when the page has been painted
+    text = text.replace(THEME, THEME_AT_ONCE)
     text = re.sub(r'<script src="[^"]*/fontawesome\.js[^"]*"></script>', CREDIT, text)
     if "searchtools.js" in text:  # its scripts rest on one another
         return text
