@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from harness import run_body
 
+from kernels.ptx.events import Fault
+
 COPY = """
     .shared .align 16 .b8 box[2048];
     .reg .b32 %t, %s, %n, %x<4>;
@@ -66,6 +68,20 @@ def test_nothing_is_read_of_a_source_of_size_zero():
     """The usual way to fill a tile's edge: size 0, and an address that may lie anywhere."""
     copy = "mov.u32 %n, 0;\nadd.s64 %g, %g, 1048576;\ncp.async.cg.shared.global [%s], [%g], 16, %n;"
     assert copied(copy)[1] == bytes(16 * 40)
+
+
+@pytest.mark.parametrize("size", ["16", "16, 16", "16, %n"])
+def test_a_tolerant_run_copies_zeros_where_the_source_is_out_of_bounds(size):
+    """That of the last of 40 threads; what the others copy is as it was."""
+    source = np.arange(1, 157, dtype=np.uint32)
+    target, told = np.zeros(160, np.uint32), []
+    copy = f"mov.u32 %n, 16;\ncp.async.cg.shared.global [%s], [%g], {size};"
+    run_body(
+        COPY.format(copy=copy, wait=WAITS[0]), "u64 source, u64 target", 1, 40, [source, target],
+        tolerant=True, sink=told.append,
+    )  # fmt: skip
+    assert (target[:156] == source[:156]).all() and not target[156:].any()
+    assert [x.kind for x in told if isinstance(x, Fault)] == ["load"]
 
 
 def test_predicated_copies():
