@@ -12,6 +12,8 @@ from ..analysis import sass
 from ..machine import Plan, elf, instructions, main_loops, rewrite
 from ..machine.encoding import NO_SCOREBOARD, NOP, control, with_control
 
+HGMMA = 0xDF0  # the opcode of a wgmma: its low 12 bits
+
 
 class Patched:
     """A step whose machine code is rewritten; it runs on a GPU alone. One that is `spoiled` lacks
@@ -81,8 +83,7 @@ def without(cubin: bytes, names: Sequence[str]) -> bytes:
     for part in main_loops(code):
         for n in range(part.first, part.end):
             if code[n].name in names:
-                control = code[n].control._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD)
-                words[n] = with_control(NOP, control)
+                words[n] = idle(code[n].word)
     return elf.with_words(cubin, words)
 
 
@@ -93,12 +94,15 @@ def without_wgmma(cubin: bytes) -> bytes:
         for at in range(section.start, section.start + section.size, elf.INSTRUCTION_BYTES):
             word = int.from_bytes(made[at : at + elf.INSTRUCTION_BYTES], "little")
             if section.flags & elf.EXECUTABLE and word & 0xFFF == HGMMA:
-                found = control(word)._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD)
-                new = with_control(NOP, found)
-                made[at : at + elf.INSTRUCTION_BYTES] = new.to_bytes(
+                made[at : at + elf.INSTRUCTION_BYTES] = idle(word).to_bytes(
                     elf.INSTRUCTION_BYTES, "little"
                 )
     return bytes(made)
+
+
+def idle(word: int) -> int:
+    """A NOP that waits and stalls as this instruction does."""
+    return with_control(NOP, control(word)._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD))
 
 
 def ordered(step: Any, **changes: Any) -> Patched:
@@ -109,7 +113,6 @@ def ordered(step: Any, **changes: Any) -> Patched:
 
 # ---------------------------------------------------------------------- pieces of steps
 
-HGMMA = 0xDF0  # the opcode of a wgmma: its low 12 bits
 LOOP_03 = "    for (int k = 0; k < K; ++k)"
 LOOP_14 = "    for (int k0 = 0; k0 < K; k0 += BK) {\n"
 COLUMNS_FIRST = (

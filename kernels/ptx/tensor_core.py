@@ -68,6 +68,7 @@ INTEGERS = {
 }
 LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126}  # exponent of a normal number
 BIAS = 1023  # of the exponents of float64
+NEARLY_ALL = 0.75  # of a product: where more of it is not zeros, it is computed whole
 NONE = np.int16(-8192)  # the exponent of 0: twice it is an int16, too
 SIGNIFICAND_24 = np.int64(-1 << 29)  # of a float64: its sign, exponent and first 24 bits
 LEAST_TOP = {"f16": np.int16(-21), "f32": np.int16(-133)}
@@ -189,7 +190,7 @@ def busy(a, b):
         np.flatnonzero(x[matrices].any(axes)) for x, axes in ((a, (0, 2)), (b, (0, 1)))
     )
     whole = len(a) * a.shape[1] * b.shape[2]
-    if len(matrices) * len(rows) * len(columns) > 0.75 * whole:
+    if len(matrices) * len(rows) * len(columns) > NEARLY_ALL * whole:
         return None
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return None
