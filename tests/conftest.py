@@ -52,6 +52,13 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(*gc.get_threshold()[:2], 2000)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Look through all that is alive once, and not again whenever pytest asks for it at the end."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory) -> Path:
     """The folder of the built pages."""

@@ -12,7 +12,6 @@ several branches; joins across loops that ptxas unrolls itself; what calls put o
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from typing import NamedTuple
 
@@ -22,7 +21,6 @@ from .. import analysis, ptx
 from ..analysis.fillers import fillers
 from ..analysis.folding import Folding, Part, fold
 from ..analysis.multiply_adds import multiply_adds
-from ..analysis.pipe import TAG_PERIOD
 from ..analysis.predication import predicated
 from ..analysis.sectors import SECTOR_BYTES
 from ..ptx import isa
@@ -48,9 +46,9 @@ from .metrics import (
     WAVEFRONTS,
     WGMMA_WAVEFRONTS,
 )
+from .patterns import LINE, TAGS, Patterns, near
 
 Parts = dict[int, tuple[Part, ...]]  # by id() of an instruction; others stay as written
-PATTERNS = 4096  # remembered at most
 WGMMA_BYTES = 128  # of an operand of wgmma that a wavefront of shared memory brings
 # The metric in which ncu counts each warp that comes by such an instruction.
 PER_WARP = {
@@ -151,12 +149,12 @@ class Tally:
         # By id() of an instruction, as each function counts its own from 0
         self.held: list = []
         self.parts: Parts = {}
-        self.patterns: dict = {}
+        self.patterns = Patterns()
         self.multiply_adds: dict[int, int] = {}
         # by first instruction of a straight run: multiply-adds of a thread, and other instructions
         # that are counted for a warp
         self.runs: dict[int, tuple[int, Counter]] = {}
-        self.copies = Copies()
+        self.copies = Copies(self.patterns)
         # predicated accesses of shared memory: those, and for each instruction that warps come
         # by, how many loads and stores they execute under predicates
         self.inactive = 0  # times that a warp executed one of those without an active lane
@@ -256,7 +254,7 @@ class Tally:
             return
         opcode = event.instruction.opcode
         if event.space == "local":
-            self.counters[PIPE] += self._look_up(event, Part(0, event.width), _local)[0]
+            self.counters[PIPE] += self._weigh(event, Part(0, event.width), _local)[0]
             return
         if opcode == "cp":
             if event.space == "shared":
@@ -268,7 +266,7 @@ class Tally:
         place = Place(where.line, event.kind, arrays.find(first)[0], where.file)
         for part in parts_of(event, self.parts):
             count = _shared if event.space == "shared" else _global
-            counts = self._look_up(event, part, _matrix if opcode in MATRIX else count)
+            counts = self._weigh(event, part, _matrix if opcode in MATRIX else count)
             kind = SharedCost if event.space == "shared" else Cost
             before = self.costs.get(place, (0,) * len(counts))
             cost = self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
@@ -291,36 +289,18 @@ class Tally:
                 if name:
                     self.counters[name.format(KINDS[event.kind])] += count
 
-    def _look_up(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
+    def _weigh(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
         """The numbers of a cost, for all warps of the event."""
-        address, mask = event.address, event.mask
-        if mask is not None:  # lanes that take no part may be anywhere
-            address = np.where(mask, address, first_active(event))
-        # a shift by a whole cache line, which is a turn of the banks too, changes nothing; one
-        # by fewer lines than TAG_PERIOD changes which tags are looked up at once
-        address = address + part.offset
-        turn = analysis.LINE_BYTES * (TAG_PERIOD if event.space == "global" else 1)
-        address = address - int(address.min()) // turn * turn
-        digest = hashlib.blake2b(np.ascontiguousarray(address), digest_size=16)
-        if mask is not None:
-            digest.update(np.ascontiguousarray(mask))
-        rows = len(address)  # blocks that differ
-        key = (
-            digest.digest(),
-            address.shape,
-            None if mask is None else mask.shape,
-            event.threads,
-            count,
-            event.kind,
-            part.width,
+        rows = max(len(x) for x in (event.address, event.mask) if x is not None)  # that differ
+        addresses, active = analysis.by_warp(event.address, event.mask, rows, event.threads)
+        warps = near(addresses + part.offset, active, TAGS if event.space == "global" else LINE)
+        costs = self.patterns.total(
+            warps.reshape(-1, analysis.LANES),
+            (count, event.kind, part.width),
+            lambda rows: [x.tolist() for x in count(rows, part.width, rows >= 0, event.kind)],
         )
-        if key not in self.patterns:
-            if len(self.patterns) >= PATTERNS:
-                self.patterns.clear()
-            addresses, active = analysis.by_warp(address, mask, rows, event.threads)
-            self.patterns[key] = count(addresses, part.width, active, event.kind)
         times = len(event.blocks) // rows
-        return tuple(times * n for n in self.patterns[key])
+        return tuple(times * n for n in costs)
 
 
 def sector_bytes(stretches: ptx.Stretches) -> np.ndarray:
@@ -352,7 +332,7 @@ def _warps(event) -> int:
     return int(active.any(-1).sum())
 
 
-def _global(addresses, width: int, active, kind: str) -> tuple[int, ...]:
+def _global(addresses, width: int, active, kind: str) -> list[np.ndarray]:
     width = 1 << (width - 1).bit_length()  # cp.async may read a part of where it is aligned
     counts = [
         count(addresses, width, active)
@@ -361,24 +341,29 @@ def _global(addresses, width: int, active, kind: str) -> tuple[int, ...]:
     if kind in KINDS:
         counts.append(analysis.global_wavefronts(addresses, width, active, kind))
         counts.append(analysis.ideal_global_wavefronts(addresses, width, active))
-    return (int(active.any(-1).sum()), *(int(count.sum()) for count in counts))
+    return [active.any(-1).astype(np.int64), *counts]
 
 
-def _local(addresses, width: int, active, kind: str) -> tuple[int, ...]:
-    return (int(analysis.local_wavefronts(addresses, width, active, kind).sum()),)
+def _local(addresses, width: int, active, kind: str) -> list[np.ndarray]:
+    return [analysis.local_wavefronts(addresses, width, active, kind)]
 
 
-def _matrix(addresses, width: int, active, kind: str) -> tuple[int, ...]:
+def _matrix(addresses, width: int, active, kind: str) -> list[np.ndarray]:
     """Each eight lanes have the rows of one matrix, which two matrices never share."""
     return _shared(addresses, width, active, "store")
 
 
-def _shared(addresses, width: int, active, kind: str) -> tuple[int, ...]:
+def _shared(addresses, width: int, active, kind: str) -> list[np.ndarray]:
     if width < analysis.BANK_BYTES:  # a lane that wants a part of a word wants it
         addresses, width = addresses // 4 * 4, 4
-    return (
-        int(active.any(-1).sum()),
-        int(analysis.wavefronts(addresses, width, active, kind).sum()),
-        int(analysis.bank_conflicts(addresses, width, active, kind).sum()),
-        int(analysis.ideal_wavefronts(addresses, width, active, kind).sum()),
-    )
+    return [
+        active.any(-1).astype(np.int64),
+        *(
+            count(addresses, width, active, kind)
+            for count in (
+                analysis.wavefronts,
+                analysis.bank_conflicts,
+                analysis.ideal_wavefronts,
+            )
+        ),
+    ]

@@ -27,6 +27,7 @@ product there. Registers that hand-written PTX assigns more than once are not fo
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import defaultdict
 from dataclasses import replace
@@ -40,9 +41,10 @@ TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
 
 def fused(entry: Entry) -> dict[int, int]:
     """Index of each add or sub that ptxas makes an fma -> index of the mul that it takes in."""
-    return _plan(entry, *_products(entry))[0]
+    return _plan(entry)[0]
 
 
+@functools.lru_cache(maxsize=64)
 def _products(entry: Entry) -> tuple[dict[str, str], dict[str, int]]:
     """(register -> the product it holds, perhaps negated; product's register -> its mul).
     A register that is assigned more than once holds none."""
@@ -63,9 +65,11 @@ def _products(entry: Entry) -> tuple[dict[str, str], dict[str, int]]:
     return behind, products
 
 
-def _plan(entry: Entry, behind, products) -> tuple[dict[int, int], dict[str, list]]:
+@functools.lru_cache(maxsize=64)
+def _plan(entry: Entry) -> tuple[dict[int, int], dict[str, list]]:
     """(sum -> the mul it takes in, product's register -> its sums, None for another use)."""
     code, loops, uses = entry.instructions, _loops(entry), defaultdict(list)
+    behind, products = _products(entry)
     stretch = _stretches(entry) if products else []
     given = {
         i.operands[0].name
@@ -216,8 +220,8 @@ def contract(entry: Entry) -> Entry:
     A product that all its sums took in is not computed. What stands in its place is `hold`, which
     keeps the factors if something may assign them before the sum, else nothing. Length, labels
     and lines are those of the entry, so that indices and events mean what they did."""
-    code, behind, products = entry.instructions, *_products(entry)
-    found, uses = _plan(entry, behind, products)
+    code, behind = entry.instructions, _products(entry)[0]
+    found, uses = _plan(entry)
     if not found:
         return entry
     changed, registers, factors = list(code), dict(entry.registers), {}

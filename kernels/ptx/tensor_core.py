@@ -69,6 +69,7 @@ INTEGERS = {
 LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126}  # exponent of a normal number
 BIAS = 1023  # of the exponents of float64
 NEARLY_ALL = 0.75  # of a product: where more of it is not zeros, it is computed whole
+MODERATE = 50  # exponents of factors from -50 to 50: a product has -100 to 101
 NONE = np.int16(-8192)  # the exponent of 0: twice it is an int16, too
 SIGNIFICAND_24 = np.int64(-1 << 29)  # of a float64: its sign, exponent and first 24 bits
 LEAST_TOP = {"f16": np.int16(-21), "f32": np.int16(-133)}
@@ -213,11 +214,19 @@ def in_parts(a, b, c, rule: Rule):
 
 def chain(a, b, c, rule: Rule):
     """The blocks of k one after another: float64 (T, M, K), (T, K, N), (T, M, N)."""
-    a = np.ascontiguousarray(np.moveaxis(a, 2, 0))[..., None]  # k first: sums of whole arrays
-    b = np.ascontiguousarray(np.moveaxis(b, 1, 0))[:, :, None]
+    # k first: sums of whole arrays. Of the others the longest last: NumPy's inner loop.
+    if len(c) < c.shape[2]:
+        order = (0, 1, 2)
+        a, b = a.transpose(2, 0, 1)[..., None], b.transpose(1, 0, 2)[:, :, None]
+    else:
+        order = (1, 2, 0)
+        a, b = a.transpose(2, 1, 0)[:, :, None], b.transpose(1, 2, 0)[:, None]
+    a, b, c = map(np.ascontiguousarray, (a, b, c.transpose(order)))
     infinite = not (np.isfinite(a).all() and np.isfinite(b).all())
     finite = [np.where(np.isfinite(x), x, 0.0) if infinite else x for x in (a, b)]
     exponent_a, exponent_b = (exponents(x, LEAST[rule.source]) for x in finite)
+    if moderate(exponent_a) and moderate(exponent_b):
+        finite = [x.astype(np.float32) for x in finite]
     for first in range(0, len(a), rule.block):
         k = slice(first, first + rule.block)
         old = c
@@ -231,7 +240,7 @@ def chain(a, b, c, rule: Rule):
         if infinite or not whole.all():
             plain = (a[k] * b[k]).sum(0) + old
             c = np.where(np.isfinite(plain), c, plain)
-    return c
+    return c.transpose(np.argsort(order))
 
 
 def exponents(x, least: int):
@@ -243,20 +252,30 @@ def exponents(x, least: int):
     return np.where(found > -BIAS, np.maximum(found, np.int16(least)), NONE)
 
 
+def moderate(exponent) -> bool:
+    """Whether float32 holds all products of numbers with such exponents: their significands have
+    11 bits at most."""
+    small = np.where(exponent == NONE, np.int16(0), exponent).min(initial=0)
+    return small >= -MODERATE and exponent.max(initial=0) <= MODERATE
+
+
 def power_of_two(exponent):
     """2.0**exponent of int16."""
     return (exponent.astype(np.int64) + BIAS << 52).view(np.float64)
 
 
 def block_sum(products, largest, c, rule: Rule):
-    """The sum of a block: float64 products (k, …), which are lost, the largest of their exponents
-    (…), and the accumulator (…)."""
+    """The sum of a block: products (k, …), which are lost, the largest of their exponents (…), and
+    the accumulator (…), in float64; the products in float32 if they are `moderate`."""
     sums = "f16" if rule.half else "f32"
     top = np.maximum(np.maximum(largest, exponents(c, LEAST[sums])), LEAST_TOP[sums])
     per_unit = power_of_two(KEPT - top)
-    products *= per_unit
-    units = np.trunc(products, out=products).sum(0)
-    units += np.trunc(c * per_unit)
+    if products.dtype == np.float32:  # which has no more than 2**127; where that is less, all are 0
+        products *= np.minimum(per_unit, 2.0**127).astype(np.float32)
+    else:
+        products *= per_unit
+    # as an integer, a product is cut: to 27 bits and a sign, so that 16 of them have room in 32
+    units = products.astype(np.int32).sum(0, dtype=np.int32) + np.trunc(c * per_unit)
     units *= power_of_two(top - KEPT)
     return to_half(units) if rule.half else to_float(units)
 

@@ -108,6 +108,29 @@ def test_rule_among_subnormals(kind):
     np.testing.assert_array_equal(bits(got), bits(sums(np.array(want), kind)))
 
 
+@pytest.mark.parametrize("kind", ["bf16", "tf32"])
+@pytest.mark.parametrize("size", [module.MODERATE, module.MODERATE + 1, 63])
+def test_rule_at_the_ends_of_float32(kind, size):
+    """Where products in float32 would do, just beyond, and where they would not: one end of the
+    range in a row, both, none; with sums that are larger, smaller and 0."""
+    random = np.random.default_rng(size)
+    a, b = random.uniform(1, 2, (4, 16)), random.uniform(1, 2, (16, 3))
+    a[0] = np.ldexp(a[0], size)
+    a[1] = np.ldexp(a[1], -size)
+    a[2] = np.ldexp(-a[2], random.choice([-size, size], 16))
+    a[3] = 0
+    b = np.ldexp(b, random.choice([-size, size], (16, 1)))
+    a, b = encoded(a, kind), encoded(b, kind)
+    for c in (0.0, 2.0**126, -(2.0**-126)):
+        c = np.full((4, 3), c, np.float32)
+        want = [[element(a[i], b[:, j], c[i, j], kind) for j in range(3)] for i in range(4)]
+        with np.errstate(over="ignore"):
+            want = sums(np.array(want), kind)
+        many = [np.broadcast_to(x, (5, *x.shape)) for x in (a, b, c)]
+        for got in (tensor_core(a, b, c, kind), *tensor_core(*many, kind)):
+            np.testing.assert_array_equal(bits(got), bits(want))
+
+
 # -- what follows from it -----------------------------------------------------------------------
 
 
@@ -405,7 +428,8 @@ def test_the_record_tells_rules_apart(monkeypatch):
 
     def own_exponents(products, largest, c, rule, block_sum=module.block_sum):
         """With the exponent of each product, not of its factors."""
-        return block_sum(products, module.exponents(products, -1022).max(0), c, rule)
+        own = module.exponents(products.astype(np.float64), -1022)
+        return block_sum(products, own.max(0), c, rule)
 
     for name, other in (("KEPT", 24), ("KEPT", 26), ("block_sum", own_exponents)):
         with monkeypatch.context() as patch:

@@ -1,0 +1,47 @@
+"""What warps cost, each distinct one weighed once.
+
+The warps of a kernel repeat one another, in a loop and from block to block, but for shifts that
+change no cost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+
+import numpy as np
+
+from .. import analysis
+from ..analysis.pipe import TAG_PERIOD
+
+PATTERNS = 1 << 14  # of warps of one kind, remembered at most
+LINE = analysis.LINE_BYTES  # a shift by which changes no sector and no bank
+TAGS = TAG_PERIOD * LINE  # and one that does not change which tags are looked up at once
+
+
+def near(addresses: np.ndarray, active: np.ndarray, turn: int) -> np.ndarray:
+    """Addresses of warps, int64 of shape (..., 32), each warp's moved by whole turns so that it
+    begins in the first; -1 for lanes that take no part."""
+    start = np.where(active, addresses, 1 << 62).min(-1, keepdims=True) // turn * turn
+    return np.where(active, addresses - start, -1)
+
+
+class Patterns:
+    """Of each kind of access, the costs of all patterns that were seen."""
+
+    def __init__(self) -> None:
+        self.known: dict[Hashable, dict[bytes, tuple[int, ...]]] = {}
+
+    def total(self, warps: np.ndarray, kind: Hashable, weigh: Callable) -> tuple[int, ...]:
+        """The costs of warps, added up. warps: int64, a row for each. `weigh(rows)` gives, of
+        warps of this kind, a list for each cost; the first axis of `rows` is that of `warps`."""
+        times = Counter(row.tobytes() for row in warps)
+        known = self.known.setdefault(kind, {})
+        if new := [row for row in times if row not in known]:
+            if len(known) + len(new) > PATTERNS:
+                known.clear()
+                new = list(times)
+            rows = np.frombuffer(b"".join(new), warps.dtype).reshape(-1, *warps.shape[1:])
+            known.update(zip(new, zip(*weigh(rows))))
+        weighted = ([n * cost for cost in known[row]] for row, n in times.items())
+        return tuple(map(sum, zip(*weighted)))
