@@ -309,6 +309,18 @@ def test_a_page_is_light_or_dark_before_any_script_is_loaded(chromium, pages, mo
     assert loaded == "undefined" and theme == (system if mode == "auto" else mode)
 
 
+def test_a_page_does_not_move_when_its_scroll_bar_comes(chromium, pages):
+    """Its first lines may be painted before there is anything to scroll to."""
+    width = "document.body.getBoundingClientRect().width"
+    chromium.open(pages / "book" / "22_many_gpus.html")
+    chromium.command("Emulation.setScrollbarsHidden", hidden=False)
+    whole = chromium.evaluate(width)
+    chromium.evaluate("document.querySelector('article').remove()")
+    chromium.evaluate("document.querySelectorAll('.bd-sidebar').forEach(one => one.remove())")
+    scrolls = "document.documentElement.scrollHeight > innerHeight"
+    assert not chromium.evaluate(scrolls) and chromium.evaluate(width) == whole
+
+
 def test_formulas_are_set(chromium, pages):
     chromium.open(pages / "book" / "01_the_problem.html")
     assert chromium.evaluate("document.querySelectorAll('mjx-container').length") > 20

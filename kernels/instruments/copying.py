@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import analysis, ptx
-from .patterns import LINE, TAGS, Patterns, near
+from .weighing import LINE, TAGS, Patterns, near
 
 
 class Copies:

@@ -46,7 +46,7 @@ from .metrics import (
     WAVEFRONTS,
     WGMMA_WAVEFRONTS,
 )
-from .patterns import LINE, TAGS, Patterns, near
+from .weighing import LINE, TAGS, Patterns, near
 
 Parts = dict[int, tuple[Part, ...]]  # by id() of an instruction; others stay as written
 WGMMA_BYTES = 128  # of an operand of wgmma that a wavefront of shared memory brings

@@ -15,7 +15,7 @@ from .. import ptx
 from ..analysis import LANES
 from ..ptx.events import Finished, Landed, MemoryBarrier, Started, Stretches
 from .arrays import Shape, array_shapes, demangle
-from .trace import block_number
+from .trace import block_number, blocks_of
 
 TEAM = 4  # warps of a warpgroup, which wgmma takes
 
@@ -85,7 +85,7 @@ class Recorder:
     """The sink of such a run."""
 
     def __init__(self, keep: Sequence[int], source: str = ""):
-        self.found = Pipeline((*(int(n) for n in keep), 0, 0)[:3])
+        self.found = Pipeline(next(iter(blocks_of(keep)), (0, 0, 0)))
         self.source = source
         self.number = 0  # of the block
         self.under_way: dict[int, list[tuple[str, Touch]]] = {}  # by ticket; ends as the str says

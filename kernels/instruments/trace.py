@@ -6,6 +6,8 @@ that a picture can show which lane touched what.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -220,12 +222,10 @@ def trace(
     the accesses of block `keep`, x first, or of several blocks, where given only of these warps
     and CUDA lines. folded: join accesses as ptxas does; False leaves each as the PTX has it.
     running: what else `ptx.run` takes, such as step_limit.
-    Raises ValueError if the grid has no such block, and what `ptx.run` raises.
+    Raises ValueError if there is no such block or warp, and what `ptx.run` raises.
     """
-    several = len(keep) > 0 and isinstance(keep[0], (tuple, list))
-    kept = [
-        (*(int(n) for n in one), 0, 0)[:3] for one in (keep if several else [keep] if keep else [])
-    ]
+    kept = blocks_of(keep)
+    warps, lines = _chosen("warps", warps), _chosen("lines", lines)
     names = names or [f"arg{n}" for n in range(len(args))]
     held = [memory_of(x) for x in args]
     shapes = {name: x.shape for name, x in zip(names, held) if isinstance(x, np.ndarray)}
@@ -256,6 +256,7 @@ def trace(
                     event, at, numbers, arrays[event.space], elements, tally.parts, warps, lines
                 )
         elif isinstance(event, ptx.Launched):
+            _require_warps(warps, event.block)
             numbers.update(_numbers(kept, event.grid))
             arrays.update({space: _arrays(event, space, names) for space in SPACES})
             elements.update(_elements(event, source))
@@ -270,6 +271,27 @@ def trace(
     return found
 
 
+def blocks_of(keep: Sequence) -> list[tuple[int, int, int]]:
+    """The blocks that `keep` names: one, x first, or a list of them. Raises ValueError."""
+    wrong = f"keep must be a block, such as (1, 0), or a list of blocks, not {keep!r}"
+    try:
+        every = list(keep)
+        several = len(every) > 0 and isinstance(every[0], (tuple, list))
+        blocks = [[operator.index(n) for n in one] for one in (every if several else [every])]
+    except TypeError:
+        raise ValueError(wrong) from None
+    if any(len(block) > 3 for block in blocks):
+        raise ValueError(wrong)
+    return [(*block, 0, 0)[:3] for block in blocks if block]
+
+
+def _chosen(what: str, numbers: Collection[int] | None) -> frozenset[int] | None:
+    try:
+        return None if numbers is None else frozenset(map(operator.index, numbers))
+    except TypeError:
+        raise ValueError(f"{what} must be a list of whole numbers, not {numbers!r}") from None
+
+
 def _numbers(kept, grid) -> dict[int, tuple[int, int, int]]:
     """Linear block number -> block, of those to keep."""
     return {block_number(block, grid): block for block in kept}
@@ -280,6 +302,12 @@ def block_number(block: tuple[int, int, int], grid) -> int:
     if not all(0 <= k < n for k, n in zip(block, grid)):
         raise ValueError(f"there is no block {block} in a grid of {grid}")
     return block[0] + grid[0] * (block[1] + grid[1] * block[2])
+
+
+def _require_warps(warps: frozenset[int] | None, block: tuple[int, int, int]) -> None:
+    there = -(-math.prod(block) // LANES)
+    if missing := [warp for warp in warps or () if not 0 <= warp < there]:
+        raise ValueError(f"there is no warp {missing[0]} in a block of {there} warps")
 
 
 def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:

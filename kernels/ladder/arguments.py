@@ -23,8 +23,8 @@ def shape_of(A: Any, B: Any, C: Any, alpha: Any, beta: Any) -> tuple[int, int, i
     _require_matrix("B", B)
     if C is not None:
         _require_matrix("C", C)
-    _require_float32("alpha", alpha)
-    _require_float32("beta", beta)
+    require_float32("alpha", alpha)
+    require_float32("beta", beta)
     (M, K), (rows, N) = A.shape, B.shape
     if rows != K:
         raise ValueError(
@@ -102,7 +102,7 @@ def _require_matrix(name: str, x: Any) -> None:
         )
 
 
-def _require_float32(name: str, x: Any) -> None:
+def require_float32(name: str, x: Any) -> None:
     if not isinstance(x, REAL):
         raise TypeError(f"{name} must be a number, not {type(x).__name__}")
     if FLOAT32_MAX < abs(x) < math.inf:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from .source import Source, lines_of_region, parse
 
-Value = str | int | Sequence[str]
+Value = str | int | float | Sequence[str]
 
 
 def edited(
@@ -55,4 +55,4 @@ def _replaced(text: str, region: str, code: str) -> str:
 
 
 def _lines(value: Value) -> list[str]:
-    return [str(value)] if isinstance(value, (str, int)) else [str(one) for one in value]
+    return [str(one) for one in value] if isinstance(value, (list, tuple)) else [str(value)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,28 @@ def arguments(
         A, B, C = to_read(A, C), to_read(B, C), memory_of(C)
     scalars = np.int32(M), np.int32(N), np.int32(K)
     return (*scalars, np.float32(alpha), A, B, np.float32(beta), C, *extra)
+
+
+def require_types(kernel: Kernel, parameters: Sequence[str]) -> None:
+    """Raise ValueError, with the file's name, for a kernel that takes other types than it is given:
+    32 bits for a side, a pitch, alpha and beta, float32 matrices, and any workspace."""
+    given: dict[str, Any] = {"workspace": np.zeros(1, "V1")}
+    given |= dict.fromkeys(("alpha", "beta"), np.float32(1))
+    given |= {name: np.zeros(1, np.float32) for name in "ABC"}
+    values = [given.get(name, np.int32(1)) for name in parameters]
+    try:
+        taken = kernel.convert(values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{kernel.filename}: {error}; matrices of a step are float, its numbers int and float"
+        ) from None
+    for name, value, other in zip(parameters, values, taken):
+        kinds = {x.dtype.kind == "f" for x in (value, other)}
+        if value.nbytes != other.nbytes or len(kinds) > 1:
+            raise ValueError(
+                f"{kernel.filename}: {kernel.name}: {name} must be of type "
+                f"{'float' if value.dtype.kind == 'f' else 'int'}, of {value.nbytes} bytes"
+            )
 
 
 def workspace(size: int, where: str) -> Any:

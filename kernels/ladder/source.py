@@ -129,6 +129,11 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
     for name in given:
         if name not in DIRECTIVES:
             raise ValueError(f"there is no directive {name!r}; there are {', '.join(DIRECTIVES)}")
+        if len(given[name]) > 1 and name not in REPEATED:
+            raise ValueError(
+                f"{name!r} is one line of a file, not {len(given[name])}: give it as one text, as "
+                "the files have it"
+            )
     comment = "".join(re.findall(r"\A(?://.*\n)*", text))
     header = re.sub(r"^// ?", "", comment, flags=re.MULTILINE)
     defines = _defaults(path.name, text)

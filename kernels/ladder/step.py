@@ -32,7 +32,7 @@ from .edit import edited
 from .expressions import Expression
 from .launches import SYMBOL
 from .layout import reads
-from .running import arguments, ready, run, sanitized, until
+from .running import arguments, ready, require_types, run, sanitized, until
 from .source import Code, Diff, assignments, known, parse
 
 __all__ = ["Code", "Diff", "Step", "assignments", "step", "steps", "with_variants"]
@@ -70,6 +70,7 @@ class Step(Declared):
                     f"{name}: {one.name} takes {one.parameter_count} arguments, not the "
                     f"{len(self.parameters)} that it is given: {', '.join(self.parameters)}"
                 )
+            require_types(one, self.parameters)
         return found
 
     def occupancy(
@@ -255,7 +256,7 @@ class Step(Declared):
         region: str | None = None,
         code: str | None = None,
         source: str | None = None,
-        **directives: str | int | Sequence[str],
+        **directives: str | int | float | Sequence[str],
     ) -> Step:
         """A version of your own: the same step with something changed.
 
@@ -266,8 +267,8 @@ class Step(Declared):
         was. `source` is a whole file, which names its tile, `#ifndef BM` and so on, as a step's
         does. Directives are the lines that end the file's first comment, by name: `block`,
         `requires`, `alignment`, `compute_capability`, `options`, `variant` and the others of
-        `source`; a list stands for several lines. A source without a `block` or `launch` keeps
-        what this step launches. Edit the result again to change more.
+        `source`; a list stands for several lines, where there may be several. A source without
+        a `block` or `launch` keeps what this step launches. Edit the result again to change more.
 
         The label ends with "edited", as does the name of the file in the compiler's messages,
         which count the lines of the new `source`. There are no records of it. Raises ValueError

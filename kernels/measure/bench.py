@@ -48,8 +48,12 @@ def benchmark(
     output: Path | str | None = None,
     max_ms: float = MAX_MS,
     merge: bool = False,
+    together: bool = True,
 ) -> Results:
     """Time steps and cuBLAS on the GPU; a size n stands for n x n x n.
+
+    Without `together`, each step has rounds of its own, and cuBLAS others: how fast is each where
+    no other takes the power?
 
     Each result is checked before it is timed. A step of which one launch takes longer than `max_ms`
     is left out at that size. With `output`, what has been measured is saved there after every
@@ -88,7 +92,7 @@ def benchmark(
         for shape in shapes:
             bar.update()
             bar.set_description(" x ".join(map(str, shape)))
-            records, left_out = _measure_shape(steps, shape, flush, max_ms)
+            records, left_out = _measure_shape(steps, shape, flush, max_ms, together)
             found = replace(
                 found,
                 records=found.records + records,
@@ -101,7 +105,11 @@ def benchmark(
 
 
 def _measure_shape(
-    steps: Sequence[Any], shape: tuple[int, int, int], flush: Launch, max_ms: float
+    steps: Sequence[Any],
+    shape: tuple[int, int, int],
+    flush: Launch,
+    max_ms: float,
+    together: bool,
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """The records at one shape, and what was left out there and why."""
     M, N, K = shape
@@ -139,6 +147,9 @@ def _measure_shape(
             )
             del launches[name]
 
+    if not together:
+        alone = [_timed({name: one}, shape, flush)[0] for name, one in launches.items()]
+        return tuple(replace(r, cublas_ms=alone[0].ms) for r in alone), tuple(left_out)
     apart = {
         step.label: launches.pop(step.label)
         for step in steps

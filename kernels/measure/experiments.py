@@ -1,7 +1,7 @@
 """Experiments that decide a question of the book: edits of steps, timed beside cuBLAS.
 
-`python -m kernels experiments` times them on a GPU by the protocol of `bench`, with the steps that
-they change in the same rounds; `kernels.experiments("NVIDIA H200")` reads what was recorded.
+`python -m kernels experiments` times them on a GPU by the protocol of `bench`, most with the steps
+that they change in the same rounds; `kernels.experiments("NVIDIA H200")` reads what was recorded.
 """
 
 from __future__ import annotations
@@ -46,11 +46,13 @@ Find = Callable[[str], Any]  # `kernels.step`
 
 
 class Experiment(NamedTuple):
-    """A question in a line, the shapes, and the steps to time, given `kernels.step`."""
+    """A question in a line, the shapes, and the steps to time, given `kernels.step`: in the same
+    rounds, or each and cuBLAS in rounds of their own."""
 
     question: str
     sizes: Sequence[Size]
     steps: Callable[[Find], list]
+    together: bool = True
 
 
 STALLS_SIZE = 4096  # where `kernels.stalls` are recorded
@@ -261,6 +263,12 @@ TABLE: dict[str, Experiment] = {
             *(edited(step(f"20 STRIP={n}"), f"{n} ptxas -O3", ptxas="-O3") for n in (32, 64)),
         ],
     ),
+    "power": Experiment(
+        "How fast are the steps on tensor cores, and cuBLAS, where no other takes the power?",
+        (2048, 4096, 8192),
+        lambda step: [*map(step, ("16", "17", "18", "19", "20", "21", "21 EXACT=1", "23"))],
+        together=False,
+    ),
     "23 columns": Experiment(
         "Of how few columns must a product be, so that it does not pay to pack the large factor?",
         tuple((8192, n, 8192) for n in (16, 64, 128, 256, 512, 1024)),
@@ -317,10 +325,10 @@ def run(
         saved = json.loads(output.read_text(encoding="utf-8"))["experiments"]
     found = {}
     for name in names or TABLE:
-        question, sizes, steps = TABLE[name]
+        question, sizes, steps, together = TABLE[name]
         if progress:
             print(f"{name}: {question}", flush=True)
-        found[name] = benchmark(steps(find), sizes, progress=progress)
+        found[name] = benchmark(steps(find), sizes, progress, together=together)
         saved[name] = json.loads(found[name].to_json())
         origin = {"gpu": gpu.device().name, "what": "an experiment each, with its own provenance"}
         whole = {"provenance": origin, "experiments": saved}

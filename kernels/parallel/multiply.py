@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..ladder.arguments import require_float32
 from ..ladder.choose import sgemm
+from ..ladder.layout import overlap
 from ..ladder.step import step as step_of
 from ..run import gpu, queues
 from .ranks import Ranks
@@ -68,16 +70,16 @@ def multiply(
     the GPUs talk through NCCL, and the call returns before they are done. Without a schedule it
     is the ring: rows of A and C, columns of B. `step` multiplies on each rank: a step or its
     label, or anything that is called as `kernels.sgemm` is, which it is without on GPUs; in this
-    process NumPy multiplies then.
+    process NumPy multiplies then. As in BLAS, what is in C does not count when beta is 0, nor what
+    is in A and B when alpha is 0. Parts of C share no memory with any other part.
 
     Raises ScheduleError for a schedule that does not compute the product, TypeError and ValueError
     for parts that do not fit it, NoGPU where there are too few and ImportError without NCCL.
     """
+    alpha, beta = scalars(alpha, beta, "C_parts", C_parts)
     if schedule is None:
         schedule = ring(*_shape(A_parts, B_parts), len(A_parts))
     verify(schedule, scales=beta != 0)
-    if beta != 0 and C_parts is None:
-        raise ValueError(f"beta = {beta} scales C, so C_parts must be given")
     matrices = {"A": A_parts, "B": B_parts, "C": C_parts}
     given = {name: list(parts) for name, parts in matrices.items() if parts is not None}
     on_gpus = _require_parts(schedule, given)
@@ -98,16 +100,29 @@ def multiply(
 
 
 def spread(schedule: Schedule, A: Any, B: Any) -> tuple[list[Any], list[Any]]:
-    """The parts of NumPy's A and B that the ranks of a schedule have at the start, as copies."""
+    """The parts of NumPy's A and B that the ranks of a schedule have at the start, as copies.
+
+    Raises ValueError for matrices of other shapes than the schedule's.
+    """
+    M, N, K = schedule.shape
+    for name, X, shape in (("A", A, (M, K)), ("B", B, (K, N))):
+        if np.shape(X) != shape:
+            raise ValueError(
+                f"{name} is of shape {np.shape(X)}, and {schedule} needs {shape}: make a schedule "
+                "for these matrices"
+            )
     cut = lambda X, blocks: [_part(X, block).copy() for block in blocks]
     return cut(A, schedule.parts("A")), cut(B, schedule.parts("B"))
 
 
 def collect(schedule: Schedule, C_parts: Sequence[Any]) -> np.ndarray:
-    """C from its parts, as one NumPy array."""
+    """C from its parts, as one NumPy array. Raises ValueError for parts that are not all of it."""
     M, N, _ = schedule.shape
+    blocks = _blocks(schedule, "C", C_parts)
+    for rank, (block, part) in enumerate(zip(blocks, C_parts)):
+        _require_shape(f"C_parts[{rank}]", part, rank, block, "pass what parallel.multiply returns")
     C = np.empty((M, N), np.float32)
-    for block, part in zip(schedule.parts("C"), C_parts):
+    for block, part in zip(blocks, C_parts):
         _part(C, block)[...] = gpu.to_host(part) if gpu.is_device_array(part) else part
     return C
 
@@ -190,7 +205,8 @@ def product_of(step: Any, on_gpus: bool) -> Multiply:
 
 
 def _by_numpy(a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
-    c[...] = np.float32(alpha) * (a @ b) + (np.float32(beta) * c if beta else 0)
+    product = np.float32(alpha) * (a @ b) if alpha else 0  # as in BLAS: 0 times NaN is 0 here
+    c[...] = product + (np.float32(beta) * c if beta else 0)
 
 
 def _by_step(step: Any, a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
@@ -219,6 +235,49 @@ def _put(target: Any, source: Any) -> None:
 # ---------------------------------------------------------------------- what can be multiplied
 
 
+def scalars(alpha: Any, beta: Any, name: str, C: Any) -> tuple[float, float]:
+    """alpha and beta as kernels get them, so that what float32 has as 0 is 0 everywhere.
+
+    Raises TypeError and ValueError for what is no such number, and for a beta without C.
+    """
+    require_float32("alpha", alpha)
+    require_float32("beta", beta)
+    if beta != 0 and C is None:
+        raise ValueError(f"beta = {beta} scales C, so {name} must be given")
+    return float(np.float32(alpha)), float(np.float32(beta))
+
+
+def require_room(written: Mapping[str, Any], read: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the arrays that are written may be, and share no element with one
+    another or with those that are read. Both have the arrays by their names."""
+    before = dict(read)
+    for name, x in written.items():
+        if not getattr(x.flags, "writeable", True):  # CuPy arrays have no such flag
+            raise ValueError(f"{name} is read-only, and the result goes there: pass {name}.copy()")
+        for other, y in before.items():
+            if overlap(x, y):
+                raise ValueError(
+                    f"{name} and {other} overlap in memory: pass a copy of one of them"
+                )
+        before[name] = x
+
+
+def _blocks(schedule: Schedule, matrix: str, parts: Sequence[Any]) -> tuple[Block, ...]:
+    """What the parts of the matrix are; raises ValueError unless there are as many."""
+    blocks = schedule.parts(matrix)
+    if len(parts) != len(blocks):
+        raise ValueError(f"{len(blocks)} parts of {matrix} are needed, not {len(parts)}")
+    return blocks
+
+
+def _require_shape(name: str, part: Any, rank: int, block: Block, advice: str) -> None:
+    if np.shape(part) != block.shape:
+        raise ValueError(
+            f"{name} is of shape {np.shape(part)}; rank {rank} has {block}, which is "
+            f"{block.shape}: {advice}"
+        )
+
+
 def _shape(A_parts: Sequence[Any], B_parts: Sequence[Any]) -> tuple[int, int, int]:
     """M, N, K of rows of A and columns of B."""
     if not A_parts or len(A_parts) != len(B_parts):
@@ -236,20 +295,13 @@ def _require_parts(schedule: Schedule, given: dict[str, list[Any]]) -> bool:
     """Raise unless the parts are those of the schedule; returns whether they are on GPUs."""
     kinds = set()
     for matrix, parts in given.items():
-        blocks = schedule.parts(matrix)
-        if len(parts) != len(blocks):
-            raise ValueError(f"{len(blocks)} parts of {matrix} are needed, not {len(parts)}")
-        for rank, (part, block) in enumerate(zip(parts, blocks)):
+        for rank, (part, block) in enumerate(zip(parts, _blocks(schedule, matrix, parts))):
             name = f"{matrix}_parts[{rank}]"
             if not isinstance(part, np.ndarray) and not gpu.is_device_array(part):
                 raise TypeError(f"{name} must be an array of NumPy or CuPy, not {type(part)}")
             if part.dtype != np.float32 or not part.flags.c_contiguous:
                 raise TypeError(f"{name} must be float32 and C-contiguous")
-            if part.shape != block.shape:
-                raise ValueError(
-                    f"{name} is of shape {part.shape}; rank {rank} has {block}, which is "
-                    f"{block.shape}: cut the matrices with parallel.spread"
-                )
+            _require_shape(name, part, rank, block, "cut the matrices with parallel.spread")
             kinds.add(gpu.is_device_array(part))
             first = given["A"][rank]
             if gpu.is_device_array(part) and gpu.is_device_array(first):
@@ -261,4 +313,9 @@ def _require_parts(schedule: Schedule, given: dict[str, list[Any]]) -> bool:
                     )
     if len(kinds) > 1:
         raise TypeError("some parts are NumPy's and some CuPy's: all of one kind")
+    named = {
+        matrix: {f"{matrix}_parts[{rank}]": part for rank, part in enumerate(parts)}
+        for matrix, parts in given.items()
+    }
+    require_room(named.get("C", {}), named["A"] | named["B"])
     return kinds.pop()

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..run import gpu, queues
 from .gpus import Span
-from .multiply import execute, product_of
+from .multiply import execute, product_of, require_room, scalars
 from .ranks import Ranks
 from .schedule import HOST, Block, Product, Round, Schedule, Transfer, cut
 from .verify import verify
@@ -85,7 +85,7 @@ def fit(M: int, N: int, K: int, memory: int) -> tuple[int, int]:
     if min(flat) < 1:
         raise ValueError(f"{memory} bytes hold no tiles: 192 at least")
     down = lambda size: size // GRANULE * GRANULE or size
-    return down(min(side, max(M, N, 1))), depth if depth >= K else max(1, down(depth))
+    return down(min(side, max(M, N, 1))), max(1, depth if depth >= K else down(depth))
 
 
 def multiply(
@@ -106,7 +106,9 @@ def multiply(
     `tile`: the side of a tile of C and the depth of panels instead. The matrices' memory is
     page-locked for the call, so that the GPU can copy from it by itself, unless it is from the
     start, as that of `run.queues.pinned` is. `device`: "auto", "gpu" or "host", which carries out
-    the same schedule in this process. Raises TypeError, ValueError, NoGPU.
+    the same schedule in this process. C shares no memory with A or B. As in BLAS, what is in
+    C does not count when beta is 0, nor what is in A and B when alpha is 0. Raises TypeError,
+    ValueError, NoGPU.
     """
     if device not in DEVICES:
         raise ValueError(f"device is one of {', '.join(DEVICES)}, not {device!r}")
@@ -117,15 +119,15 @@ def multiply(
             raise TypeError(f"{name} must be a float32 array of NumPy with two dimensions")
         if not X.flags.c_contiguous:
             raise ValueError(f"{name} must be C-contiguous: np.ascontiguousarray({name})")
+    alpha, beta = scalars(alpha, beta, "C", C)
     (M, K), (rows, N) = A.shape, B.shape
     if rows != K:
         raise ValueError(f"A is {A.shape} and B is {B.shape}: A needs as many columns as B rows")
     if C is None:
-        if beta != 0:
-            raise ValueError(f"beta = {beta} scales C, so C must be given")
         C = np.empty((M, N), np.float32)
     if C.shape != (M, N):
         raise ValueError(f"C is {C.shape}, and A B is {(M, N)}")
+    require_room({"C": C}, {"A": A, "B": B})
     on_gpu = device == "gpu" or (device == "auto" and gpu.available())
     if on_gpu:
         gpu.require()

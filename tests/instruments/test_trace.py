@@ -80,6 +80,29 @@ def test_what_cannot_be_found():
         strided(64, 1, keep=(9,))
 
 
+@pytest.mark.parametrize("options, message", [
+    ({"keep": 3}, r"keep must be a block, such as \(1, 0\), or a list of blocks, not 3"),
+    ({"keep": None}, "keep must be a block.* not None"),
+    ({"keep": "all"}, "keep must be a block.* not 'all'"),
+    ({"keep": (0.5, 0)}, "keep must be a block"),
+    ({"keep": (0, 0, 0, 0)}, "keep must be a block"),
+    ({"keep": [(0,), 1]}, "keep must be a block"),
+    ({"warps": 0}, "warps must be a list of whole numbers, not 0"),
+    ({"lines": "5"}, "lines must be a list of whole numbers, not '5'"),
+    ({"warps": [1, 2]}, "there is no warp 2 in a block of 2 warps"),
+    ({"warps": [-1]}, "there is no warp -1"),
+])  # fmt: skip
+def test_what_is_kept_is_named_in_numbers(options, message):
+    with pytest.raises(ValueError, match=message):
+        strided(64, 1, **options)
+
+
+def test_iterators_name_what_is_kept_too():
+    warps, blocks = strided(128, 1, warps=iter([0, 1])), strided(128, 1, keep=iter([(0,), (1,)]))
+    assert {one.warp for one in warps.accesses} == {0, 1}
+    assert {one.block for one in blocks.accesses} == {(0, 0, 0), (1, 0, 0)}
+
+
 @pytest.mark.parametrize("step, lines", [("02_naive", 32), ("03_coalesced", 1)])
 def test_steps(step, lines):
     M, N, K = 64, 96, 40

@@ -108,6 +108,9 @@ def test_compile_errors_count_the_lines_of_the_edited_source():
     ({"region": "tiles", "code": "x", "source": "y"}, "either a region and its code, or a whole"),
     ({"source": "x"}, "06_bank_conflicts edited.cu lacks '#ifndef BM'"),
     ({"blocks": "32"}, "no directive 'blocks'; there are block, launch, shared, arguments"),
+    ({"block": (32, 32)}, "'block' is one line of a file, not 2: give it as one text"),
+    ({"options": ["-DX", "-DY"]}, "'options' is one line of a file, not 2"),
+    ({"block": None}, "cannot evaluate 'None'"),
     ({"block": "f(32)"}, "06_bank_conflicts edited.cu:given: block: cannot evaluate"),
     ({"requires": "K % BX == 0"}, "has the name BX; known are M, N, K, alpha, beta, BM"),
 ])  # fmt: skip

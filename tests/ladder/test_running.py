@@ -136,6 +136,21 @@ def test_wrong_signatures_are_refused():
         unknown.kernel  # noqa: B018
 
 
+@pytest.mark.parametrize("old, new, message", [
+    ("const float* A", "const int* A", r"\(const int\* A\): is an array .* a step are float"),
+    ("float alpha", "double alpha", "sgemm: alpha must be of type float, of 4 bytes"),
+    ("float alpha", "int alpha", r"\(int alpha\): is a float32, but must be a whole number"),
+    ("int M", "long long M", "sgemm: M must be of type int, of 4 bytes"),
+    ("int M", "float M", "sgemm: M must be of type int, of 4 bytes"),
+])  # fmt: skip
+def test_parameters_of_other_types_are_refused(old, new, message):
+    """On a GPU they would be read as they are not."""
+    plain = kernels.step("03")
+    assert plain.source.count(old) == 1
+    with pytest.raises(ValueError, match=f"03_coalesced_edited.cu: .*{message}"):
+        plain.edit(source=plain.source.replace(old, new)).kernel  # noqa: B018
+
+
 # ------------------------------------------------------------------------ trace, pipeline, attempt
 
 

@@ -180,35 +180,56 @@ def test_benchmark_measures_what_the_clock_says(simulated):
     assert found.provenance["protocol"]["max_ms_per_launch"] == bench.MAX_MS
 
 
-def test_tensor_cores_share_no_rounds_with_others(simulated, monkeypatch):
-    """They lower the clock: what is timed beside them, cuBLAS too, is slower there and only
-    there."""
-    heavy = step(simulated, "heavy", 1.0, tensor_cores=True)
-    steps = [step(simulated, "first", 2.0), heavy, step(simulated, "last", 8.0)]
-    rounds, together = bench.rounds, []
+@pytest.fixture
+def shared(simulated, monkeypatch):
+    """Which launches share rounds, a set for each call of `rounds`; beside "heavy", all take twice
+    as long."""
+    rounds, found = bench.rounds, []
 
     def slowed(works, flush, repeats, seconds, more=lambda: False):
         simulated.log.clear()
         times = rounds(works, flush, repeats, seconds, more)
         names = {name for name in simulated.log if name in ("cublas", "first", "heavy", "last")}
-        together.append(names)
+        if names:  # else a roof
+            found.append(names)
         return [[(2 if "heavy" in names else 1) * ms for ms in of] for of in times]
 
     monkeypatch.setattr(bench, "rounds", slowed)
-    found = run(steps, [32])
-    assert [names for names in together if len(names) > 1] == (
+    return found
+
+
+def with_a_heavy_one(simulated):
+    heavy = step(simulated, "heavy", 1.0, tensor_cores=True)
+    return [step(simulated, "first", 2.0), heavy, step(simulated, "last", 8.0)]
+
+
+def test_tensor_cores_share_no_rounds_with_others(simulated, shared):
+    """They lower the clock: what is timed beside them, cuBLAS too, is slower there and only
+    there."""
+    found = run(with_a_heavy_one(simulated), [32])
+    assert [names for names in shared if len(names) > 1] == (
         3 * [{"cublas", "first", "last"}] + 3 * [{"cublas", "heavy"}]  # warm up, time, nvidia-smi
     )
-    got = {r.step: (r.ms, r.cublas_ms) for r in found.records}
-    assert got == {
-        name: pytest.approx(times)
-        for name, times in {
-            "cublas": (1.0, 1.0),
-            "first": (2.0, 1.0),
-            "last": (8.0, 1.0),
-            "heavy": (2.0, 2.0),
-        }.items()
+    assert {r.step: (r.ms, r.cublas_ms) for r in found.records} == {
+        "cublas": pytest.approx((1.0, 1.0)),
+        "first": pytest.approx((2.0, 1.0)),
+        "last": pytest.approx((8.0, 1.0)),
+        "heavy": pytest.approx((2.0, 2.0)),
     }
+
+
+def test_each_may_have_rounds_of_its_own(simulated, shared):
+    """Then cuBLAS, in rounds without the heavy one, is what that is compared with."""
+    found = run(with_a_heavy_one(simulated), [32], together=False)
+    assert all(len(names) == 1 for names in shared)
+    timed = [{"cublas"}, {"first"}, {"heavy"}, {"last"}]
+    assert shared[-12:] == [names for names in timed for _ in range(3)]  # as above
+    assert [(r.step, r.ms, r.cublas_ms) for r in found.records] == [
+        ("cublas", pytest.approx(1.0), pytest.approx(1.0)),
+        ("first", pytest.approx(2.0), pytest.approx(1.0)),
+        ("heavy", pytest.approx(2.0), pytest.approx(1.0)),
+        ("last", pytest.approx(8.0), pytest.approx(1.0)),
+    ]
 
 
 def test_cublas_is_on_record_without_tensor_cores_beside_it(simulated, tmp_path):

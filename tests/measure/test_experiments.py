@@ -108,8 +108,8 @@ def test_a_piece_that_is_not_there_once():
 def test_run_keeps_the_others_and_says_what_there_is(monkeypatch, tmp_path):
     asked = []
 
-    def benchmark(steps, sizes, progress):
-        asked.append(([one.label for one in steps], sizes))
+    def benchmark(steps, sizes, progress, together):
+        asked.append((sizes, together))
         records = (Record(steps[0].label, 1, 1, 1, 1.0, 1.0, 1.0, 20),)
         return Results({"gpu": "x", "date": "2001-02-03"}, 1.0, 1.0, records)
 
@@ -119,10 +119,10 @@ def test_run_keeps_the_others_and_says_what_there_is(monkeypatch, tmp_path):
     folder = tmp_path / "x_1"
     output = folder / "experiments.json"
     experiments.run(["reuse"], kernels.step, output, False)
-    assert cli.main(["experiments", "09 depth", "--output", str(output)]) == 0
-    assert [sizes for _, sizes in asked] == [(4096,), (256, 4096)]
+    assert cli.main(["experiments", "09 depth", "power", "--output", str(output)]) == 0
+    assert asked == [((4096,), True), ((256, 4096), True), ((2048, 4096, 8192), False)]
     found = kernels.experiments("X 1", tmp_path)
-    assert list(found) == ["reuse", "09 depth"]
+    assert list(found) == ["reuse", "09 depth", "power"]
     assert found["reuse"].records[0].step == "12_warp_tiling" and found["reuse"].recorded
     assert json.loads(output.read_text())["provenance"]["gpu"] == "X 1"
     with pytest.raises(SystemExit):

@@ -60,6 +60,62 @@ def test_a_beta_of_zero_reads_no_c():
     reference.assert_close(parallel.collect(plan, found), A, B)
 
 
+def in_process(A, B, C=None, alpha=1, beta=0, step=None):
+    plan = parallel.summa(*A.shape[:1], *B.shape[1:], A.shape[1], (2, 2), 2)
+    C_parts = None if C is None else parts(plan, "C", C)
+    operands = parallel.spread(plan, A, B)
+    return parallel.collect(plan, parallel.multiply(*operands, plan, C_parts, alpha, beta, step))
+
+
+def streamed(A, B, C=None, alpha=1, beta=0, step=None):
+    C = None if C is None else C.copy()
+    return parallel.stream.multiply(A, B, C, alpha, beta, tile=(4, 4), step=step, device="host")
+
+
+both = pytest.mark.parametrize("product", [in_process, streamed])
+
+
+@both
+@pytest.mark.parametrize("step", [None, "15"])
+@pytest.mark.parametrize("none", [0, 1e-60, np.float32(0)])
+def test_what_is_scaled_by_zero_is_not_read(product, step, none):
+    """1e-60 is 0 in float32."""
+    A, B, C = reference.inputs(8, 12, 10)
+    unread = [np.full_like(x, np.nan) for x in (A, B, C)]
+    assert np.array_equal(product(*unread[:2], C, none, -2, step), -2 * C)
+    assert not product(*unread, none, none, step).any()
+    reference.assert_close(product(A, B, unread[2], 0.5, none, step), A, B, None, 0.5)
+
+
+@both
+def test_scalars_are_rounded_as_a_kernel_gets_them(product):
+    A, B, C = reference.inputs(8, 12, 10)
+    seen = set()
+
+    def notes(a, b, c, alpha, beta):
+        seen.add((alpha, beta))
+
+    product(A, B, C, 0.1, 0.3, notes)
+    rounded = [float(np.float32(x)) for x in (0.1, 0.3)]
+    assert seen == {tuple(rounded), (rounded[0], 1)}
+
+
+@both
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+@pytest.mark.parametrize(
+    "value, error, words",
+    [
+        ("2", TypeError, "must be a number, not str"),
+        (None, TypeError, "must be a number, not NoneType"),
+        ([1], TypeError, "must be a number, not list"),
+        (1e39, ValueError, r"= 1e\+39 is too large for float32"),
+    ],
+)
+def test_scalars_are_numbers_of_float32(product, name, value, error, words):
+    with pytest.raises(error, match=f"{name} {words}"):
+        product(*reference.inputs(8, 8, 8), **{name: value})
+
+
 def test_without_a_schedule_it_is_the_ring():
     A, B, _ = reference.inputs(12, 8, 10)
     A_parts, B_parts = [A[:6], A[6:]], [B[:, :4].copy(), B[:, 4:].copy()]
@@ -119,11 +175,63 @@ AP, BP = parallel.spread(RING, A, B)
             ValueError,
             r"C_parts\[1\] is of shape \(0, 8\)",
         ),
+        (
+            lambda: parallel.spread(RING, A[:, :4], B),
+            ValueError,
+            r"A is of shape \(8, 4\), and <Schedule ring.*> needs \(8, 8\)",
+        ),
+        (lambda: parallel.spread(RING, A, B[:, :7]), ValueError, r"B is of shape \(8, 7\)"),
+        (lambda: parallel.spread(RING, A, np.vstack([B, B])), ValueError, r"B is .* \(16, 8\)"),
+        (lambda: parallel.collect(RING, []), ValueError, "2 parts of C are needed, not 0"),
+        (lambda: parallel.collect(RING, AP[:1]), ValueError, "2 parts of C are needed, not 1"),
+        (lambda: parallel.collect(RING, [*AP, A]), ValueError, "2 parts of C are needed, not 3"),
+        (
+            lambda: parallel.collect(RING, [0, 0]),
+            ValueError,
+            r"C_parts\[0\] is of shape \(\); rank 0 has C\[0:4, 0:8\], which is \(4, 8\)",
+        ),
+        (
+            lambda: parallel.collect(RING, [AP[0], AP[1][:1]]),
+            ValueError,
+            r"C_parts\[1\] is of shape \(1, 8\); .* what parallel.multiply returns",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_parts_of_c_share_no_memory():
+    ring = parallel.ring(8, 8, 8, 2)
+    rows = np.zeros((12, 8), np.float32)
+    A_parts, B_parts = [rows[:4], rows[4:8]], [x.copy() for x in BP]
+    own = [np.zeros((4, 8), np.float32) for _ in range(2)]
+    B_parts[1] = own[1].reshape(8, 4)
+    for C_parts, words in (
+        (A_parts, r"C_parts\[0\] and A_parts\[0\]"),
+        (A_parts[::-1], r"C_parts\[0\] and A_parts\[1\]"),  # of another rank
+        ([own[0], rows[7:11]], r"C_parts\[1\] and A_parts\[1\]"),  # in part
+        (own, r"C_parts\[1\] and B_parts\[1\]"),
+        ([own[0]] * 2, r"C_parts\[1\] and C_parts\[0\]"),
+    ):
+        before = [x.copy() for x in (rows, *own)]
+        with pytest.raises(ValueError, match=f"{words} overlap in memory: pass a copy"):
+            parallel.multiply(A_parts, B_parts, ring, C_parts)
+        assert all(map(np.array_equal, (rows, *own), before))
+    whole = np.empty((8, 8), np.float32)
+    same = AP[0], AP[0]
+    found = parallel.multiply(same, BP, ring, [whole[:4], whole[4:]])  # beside each other
+    assert found[0].base is whole
+    reference.assert_close(whole, np.vstack(same), B)
+
+
+def test_a_part_of_c_that_is_read_only_is_refused_at_once():
+    C_parts = [np.zeros((4, 8), np.float32) for _ in range(2)]
+    C_parts[1].flags.writeable = False
+    with pytest.raises(ValueError, match=r"C_parts\[1\] is read-only.*pass C_parts\[1\].copy"):
+        parallel.multiply(AP, BP, RING, C_parts)
+    assert not C_parts[0].any()
 
 
 def test_attempt():

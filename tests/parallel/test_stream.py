@@ -25,6 +25,18 @@ def test_the_product(shape, tile):
     reference.assert_close(C, A, B, before, 0.5, -2)
 
 
+@pytest.mark.parametrize("device", ["host", "gpu"])
+@pytest.mark.parametrize("memory", [None, 192, 4096])
+def test_a_sum_of_nothing(machine, device, memory):
+    """K = 0, with the tiles that the memory permits."""
+    machine(1)
+    A, B, C = reference.inputs(9, 7, 0)
+    more = {"memory": memory, "step": queued if device == "gpu" else None, "device": device}
+    unread = np.full_like(C, np.nan)
+    assert not stream.multiply(A, B, unread, **more).any()
+    assert np.array_equal(stream.multiply(A, B, C.copy(), 0.5, -2, **more), -2 * C)
+
+
 @pytest.mark.parametrize("beta", [0, -2])
 def test_any_order_of_three_streams_gives_the_product(machine, beta):
     A, B, C = reference.inputs(24, 20, 28)
@@ -86,6 +98,12 @@ def test_the_memory_decides_the_tiles(machine):
         (lambda A, B: stream.multiply(A, B.astype(float)), TypeError, "B must be a float32"),
         (lambda A, B: stream.multiply(A, B, beta=1), ValueError, "C must be given"),
         (lambda A, B: stream.multiply(A, B, A[:4]), ValueError, r"C is \(4, 8\)"),
+        (
+            lambda A, B: stream.multiply(A, B, A, tile=(4, 4)),
+            ValueError,
+            "C and A overlap in memory",
+        ),
+        (lambda A, B: stream.multiply(A[:4], B, B[4:]), ValueError, "C and B overlap in memory"),
         (lambda A, B: stream.multiply(A.T, B), ValueError, "A must be C-contiguous"),
         (lambda A, B: stream.multiply(A, B, memory=0), ValueError, "0 bytes hold no tiles"),
         (lambda A, B: stream.multiply(A, B, memory=-4), ValueError, "-4 bytes hold no tiles"),
@@ -96,6 +114,22 @@ def test_what_does_not_fit_is_refused(call, error, words):
     A, B, _ = reference.inputs(8, 8, 8)
     with pytest.raises(error, match=words):
         call(A, B)
+
+
+@pytest.mark.parametrize("device", ["host", "gpu"])
+def test_a_read_only_c_is_refused_at_once(machine, device):
+    """The GPU would write there all the same."""
+    machine(1)
+    A, B, C = reference.inputs(8, 8, 8)
+    before = C.copy()
+    C.flags.writeable = False
+
+    def runs(*_):
+        raise AssertionError("a product")
+
+    with pytest.raises(ValueError, match=r"C is read-only, .* pass C.copy\(\)"):
+        stream.multiply(A, B, C, step=runs, tile=(4, 4), device=device)
+    assert np.array_equal(C, before)
 
 
 def test_without_a_gpu_it_says_so(monkeypatch):

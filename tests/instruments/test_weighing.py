@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kernels import analysis
-from kernels.instruments import patterns
-from kernels.instruments.patterns import LINE, TAGS, Patterns, near
+from kernels.instruments import weighing
+from kernels.instruments.weighing import LINE, TAGS, Patterns, near
 
 
 def random_warps(turn: int, count: int = 60):
@@ -54,7 +54,7 @@ def test_the_sum_is_that_of_all_warps(count, turn):
 
 
 def test_too_many_patterns_are_forgotten(monkeypatch):
-    monkeypatch.setattr(patterns, "PATTERNS", 4)
+    monkeypatch.setattr(weighing, "PATTERNS", 4)
     known = Patterns()
     weigh = lambda rows: [rows.sum(-1).tolist()]
     for first in range(0, 12, 2):  # one is known when there is no room for the others
