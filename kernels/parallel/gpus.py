@@ -93,7 +93,9 @@ class Gpus:
                 for event in own.done:
                     own.transfers.wait_event(event)
                 starts[rank] = mark(own.transfers)
-        calls = [call for move in moves if move.source.size for call in self._calls(move)]
+        moves = [move for move in moves if move.source.size]
+        sources = [self._contiguous(move) for move in moves]  # kept until NCCL has been called
+        calls = [call for pair in zip(moves, sources) for call in self._calls(*pair)]
         if calls:
             with nccl.group():
                 for call in calls:
@@ -104,11 +106,10 @@ class Gpus:
             if rank in busy:
                 self._note(rank, "transfer", starts[rank], own.arrived)
 
-    def _calls(self, move: Any) -> list[Any]:
-        """What NCCL is to be called with, of each GPU that takes part: point to point for one
-        target, a broadcast for several. Groups of GPUs are made now, which NCCL cannot do later,
-        in a group of calls."""
-        source = self._contiguous(move)
+    def _calls(self, move: Any, source: Any) -> list[Any]:
+        """What NCCL is to be called with to send `source`, of each GPU that takes part: point to
+        point for one target, a broadcast for several. Groups of GPUs are made now, which NCCL
+        cannot do later, in a group of calls."""
         arrays = {move.rank: source, **dict(move.targets)}
         size, kind = source.size, nccl.load().NCCL_FLOAT32
         at = {rank: gpu.address(array) for rank, array in arrays.items()}

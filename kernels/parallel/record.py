@@ -17,7 +17,7 @@ from ..ladder.step import Step, steps as ladder
 from ..measure import splits
 from ..measure.provenance import provenance
 from ..measure.records import PARALLEL, recorded_path, write
-from ..run import capability, cublas, gpu, nccl, queues
+from ..run import cublas, gpu, nccl, queues
 from . import clock, host, inputs, together
 
 SIZES = (4096, 8192, 16384, 32768)
@@ -92,7 +92,7 @@ def shown(rows: Iterator[Any]) -> list[Any]:
 
 def _kernel(step: Step) -> dict[str, Any]:
     """What the model has to know of a step: its tile, and how many the GPU holds at a time."""
-    found = splits.tile(step, gpu.arch(), capability.text(gpu.device().compute_capability))
+    found = splits.tile(step, gpu.device().compute_capability, gpu.arch())
     slots = found["resident"] * gpu.device().multiprocessors
     return {"tile": (found["BM"], found["BN"]), "slots": slots}
 

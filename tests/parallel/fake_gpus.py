@@ -11,6 +11,7 @@ import functools
 import random
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -59,10 +60,12 @@ class Array(np.ndarray):
 
 
 def empty(shape, dtype=np.float32):
-    made = np.empty(shape, dtype).view(Array)
+    memory = np.empty(shape, dtype)
+    made = memory.view(Array)
     ctypes.memset(made.data.ptr, 0xFF, made.nbytes)
     made.number = machine().current
-    machine().memory.append(made)  # which CuPy gives to others only in the order of streams
+    # CuPy gives it to others when it is given back, in the order of streams; here nobody gets it
+    machine().memory.append((memory, weakref.ref(made)))
     return made
 
 
@@ -126,7 +129,7 @@ class Machine:
         self.count = count
         self.random = random.Random(seed)
         self.streams: list[Stream] = []
-        self.memory: list[Array] = []
+        self.memory: list[tuple[np.ndarray, weakref.ref[Array]]] = []
         self.now = 0.0
         self.devices, self.within = [0], []
         self.group: list[Call] | None = None
@@ -167,6 +170,13 @@ class Machine:
             _, work = stream.waiting.pop(0)
             work()
 
+    def require_kept(self, address: int) -> None:
+        """What was given back before NCCL is called may be another array's by now."""
+        for memory, made in self.memory:
+            start = memory.__array_interface__["data"][0]
+            if start <= address < start + memory.nbytes:
+                assert made() is not None, "NCCL is called with memory that was given back"
+
     def begin_group(self) -> None:
         assert self.group is None, "a group of calls was not ended"
         self.group = []
@@ -175,6 +185,8 @@ class Machine:
         """The calls of a group become one work, for which all their streams meet."""
         assert self.group is not None, "no group was begun"
         calls, self.group = self.group, None
+        for address in (x for call in calls for x in (call.source, call.target)):
+            self.require_kept(address)
         copies = []
         for name in dict.fromkeys(call.name for call in calls):
             out = [call for call in calls if call.name == name and call.source]

@@ -21,8 +21,11 @@ class Step:
     """As `kernels.step` gives one, but queued on the machine in `fake_gpus`."""
 
     label, block, dynamic_shared, arguments = "fake", (4, 4), 0, ()
-    defines = MappingProxyType({"BM": 4, "BN": 4})
-    kernel = SimpleNamespace(resources=lambda _: SimpleNamespace(registers=8, shared=0, stack=0))
+    defines = MappingProxyType({"BM": 4, "BN": 4, "BK": 4})
+
+    def occupancy(self, compute_capability, arch):
+        assert (compute_capability, arch) == ((9, 0), "sm_90")
+        return SimpleNamespace(blocks=3)
 
     def __call__(self, a, b, c, alpha=1, beta=0):
         assert all(x.flags.c_contiguous for x in (a, b, c))
@@ -52,7 +55,6 @@ def small(monkeypatch, machine):
         (record, "LOCAL", (8, 16)),
         (record, "PANELS", ((8, 8, 4),)),
         (record, "provenance", lambda **more: {"gpu": "NVIDIA H200", **more}),
-        (record.splits, "tile", lambda *_: {"BM": 4, "BN": 4, "resident": 3}),
         (record.cublas, "version", lambda: "13.0"),
         (inputs, "on_gpu", on_gpu),
         (gpu, "device", lambda: facts),
