@@ -4,6 +4,9 @@ bits, experiments, errors, parallel."""
 from __future__ import annotations
 
 import argparse
+import io
+import os
+import re
 import sys
 
 from . import ptx
@@ -32,17 +35,24 @@ COMMANDS = (  # what adds each of them, in the order of the help
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m kernels",
-        description="The kernels of the book: list, check and time them.",
-        epilog=EXIT_CODES,
-    )
-    command = adder(parser.add_subparsers(required=True, metavar="COMMAND"))
-    for add in COMMANDS:
-        add(command)
-    options = parser.parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # no fault of a command if it cannot show an ü
+        sys.stdout.reconfigure(errors="backslashreplace")
+    options = argparse.Namespace()
     try:
-        return options.run(options)
+        try:
+            _parser().parse_args(argv, options)
+            return options.run(options)
+        finally:
+            _flush()
+    except BrokenPipeError:  # whoever read the output has seen enough
+        return 128 + 13  # as shells say of a program that SIGPIPE ended
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + 2  # and of one that SIGINT ended
+    except MemoryError as error:
+        text = "error: this takes more memory than there is: give a smaller shape"
+        print(text + (f" ({error})" if str(error) else ""), file=sys.stderr)
+        return 2
     except (
         CompileError,
         ImportError,
@@ -52,8 +62,37 @@ def main(argv: list[str] | None = None) -> int:
         profiling.ProfileError,
         MergeError,
     ) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {_advice(error, options)}", file=sys.stderr)
         return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m kernels",
+        description="The kernels of the book: list, check and time them.",
+        epilog=EXIT_CODES,
+    )
+    command = adder(parser.add_subparsers(required=True, metavar="COMMAND"))
+    for add in COMMANDS:
+        add(command)
+    return parser
+
+
+def _flush() -> None:
+    """Write out what was printed: here, where it is handled if that fails. What cannot be written
+    is dropped then, or the interpreter would try again at its exit, and complain."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        raise
+
+
+def _advice(error: Exception, options: argparse.Namespace) -> str:
+    """What an error says, with the option of a command that has it for the argument in Python."""
+    text = str(error)
+    return re.sub(r'\bdevice="(\w+)"', r"--device \1", text) if "device" in options else text
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The command line: what it prints, and its exit status."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -78,6 +79,86 @@ def test_a_wrong_step_gives_status_1_and_the_others_are_still_checked(capsys, mo
     assert result == {"step": "02_naive", "ok": False, "error": "C[1, 2] is wrong"}
 
 
+THREADS = "sgemm: block (64, 1000) has 64000 threads; a block has at most 1024"
+BLOCKS = "sgemm: grid.x is 2147483648; CUDA allows 1 to 2147483647"
+NO_LAUNCH = pytest.mark.parametrize(
+    "label, message", [("03_coalesced BM=1000", THREADS), ("18_split_k SPLITS=2147483648", BLOCKS)]
+)
+
+
+@NO_LAUNCH
+def test_a_step_without_a_launch_fails_and_the_others_are_still_checked(capsys, label, message):
+    argv = ["check", "02", label, "--device", "interpreter"]
+    assert cli.main(argv) == 1
+    assert f"\n{label} FAILED: {message}\n" in capsys.readouterr().out
+    assert cli.main([*argv, "--json"]) == 1
+    first, second = json.loads(capsys.readouterr().out)
+    assert first["ok"] and second == {"step": label, "ok": False, "error": message}
+
+
+@NO_LAUNCH
+@pytest.mark.parametrize("command", ["run", "trace"])
+def test_a_step_without_a_launch_cannot_be_looked_at(capsys, command, label, message):
+    with pytest.raises(SystemExit) as caught:
+        cli.main([command, label, "64"])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(f"{command}: error: {message}\n")
+
+
+@pytest.mark.parametrize("command", ["run", "trace"])
+def test_a_step_that_does_not_compile_shows_what_the_compiler_says(capsys, command):
+    assert cli.main([command, "05 BM=8", "64"]) == 2
+    assert capsys.readouterr().err.startswith("error: 05_shared_tiling.cu does not compile")
+
+
+@pytest.mark.parametrize("error, status, message", [
+    (KeyboardInterrupt(), 130, "interrupted\n"),
+    (MemoryError(), 2, "error: this takes more memory than there is: give a smaller shape\n"),
+    (MemoryError("no 9 GiB"), 2, "than there is: give a smaller shape (no 9 GiB)\n"),
+])  # fmt: skip
+def test_what_ends_a_command_is_said_in_one_line(capsys, monkeypatch, error, status, message):
+    def trace(self, *sides, launch):
+        print("as far as it came")
+        raise error
+
+    monkeypatch.setattr(ladder.Step, "trace", trace)
+    assert cli.main(["trace", "03", "64"]) == status
+    out, err = capsys.readouterr()
+    assert out == "as far as it came\n" and err.endswith(message) and err.count("\n") == 1
+
+
+def printing_to(stdout, *argv):
+    """Exit status, and what stderr says, of a command in a process of its own. Its output is
+    buffered, as it is for most: a short one is written only when all has been printed."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "kernels", *argv]
+    done = subprocess.run(
+        command, cwd=ROOT, env=env, stdout=stdout, stderr=subprocess.PIPE, text=True
+    )
+    return done.returncode, done.stderr
+
+
+PRINTING = pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["--help"]])
+
+
+@PRINTING
+def test_nobody_reads_what_is_printed(argv):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert printing_to(writer, *argv) == (141, "")
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@PRINTING
+def test_a_full_disk(argv):
+    with open("/dev/full", "w") as full:
+        status, err = printing_to(full, *argv)
+    assert status == 2 and re.fullmatch(r"error: .*No space left on device\n", err)
+
+
 @pytest.mark.parametrize(
     "argv, message",
     [
@@ -112,6 +193,15 @@ def test_without_a_gpu_status_2_and_the_reason(capsys, monkeypatch, argv):
     assert cli.main(argv) == 2
     out, err = capsys.readouterr()
     assert "there is no GPU on the test's machine" in err and out == ""
+
+
+def test_without_a_gpu_a_command_names_its_own_option(capsys, monkeypatch):
+    monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
+    for argv in (["check", "02"], ["run", "02", "8"]):
+        assert cli.main([*argv, "--device", "gpu"]) == 2
+        assert " --device interpreter runs every kernel" in capsys.readouterr().err
+    assert cli.main(["bits", "02"]) == 2  # has no such option: Python's argument is meant
+    assert ' device="interpreter" runs every kernel' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["list", "-h"], ["check", "-h"], ["bench", "-h"]])

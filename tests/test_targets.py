@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -160,6 +162,7 @@ def test_a_file_that_does_not_compile_gives_status_2(capsys, stray):
     (["coalescd"], "no step 'coalescd'"),
     (["03", "64", "64"], "no step '64'"),
     (["03", "--grid", "2"], "go with a file FILE.cu"),
+    (["03", "--dynamic-shared", "5"], "and --dynamic-shared go with a file FILE.cu"),
     (["03", "-D", "BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
     (["03", "-D", "BX=2"], "has no define 'BX'"),
     (["03 BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
@@ -185,6 +188,49 @@ def test_wrong_arguments_of_a_file(capsys, stray, change, message):
     with pytest.raises(SystemExit) as caught:
         cli.main(["sanitize", *stray, "-D", "EXTRA=0", "-D", "MORE=0"])
     assert caught.value.code == 2 and message in capsys.readouterr().err
+
+
+ONE_THREAD = ["--kernel", "f", "--grid", "1", "--block", "1", "--args"]
+
+
+@pytest.fixture
+def printing(tmp_path):
+    """A file whose name and output are not ASCII."""
+    path = tmp_path / "grün.cu"
+    source = 'extern "C" __global__ void f() { printf("grün\\n"); }'
+    path.write_text(source, encoding="utf-8")
+    return ["sanitize", str(path), *ONE_THREAD]
+
+
+def test_what_a_kernel_prints_is_no_json(capsys, printing):
+    assert cli.main(printing) == 0
+    assert capsys.readouterr().out == "grün\ngrün.cu f: no findings\n"
+    assert cli.main([*printing, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "grün\n" and json.loads(out) == [{"target": "grün.cu f", "findings": []}]
+
+
+def test_output_that_cannot_show_all_characters(monkeypatch, printing):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii", newline="\n"))
+    assert cli.main(printing) == 0
+    assert sys.stdout.buffer.getvalue() == b"gr\\xfcn\ngr\\xfcn.cu f: no findings\n"
+
+
+def test_a_file_that_is_not_utf_8_is_named(capsys, tmp_path):
+    path = tmp_path / "latin.cu"
+    path.write_bytes("// grün".encode("latin-1"))
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["sanitize", str(path), *ONE_THREAD])
+    assert caught.value.code == 2
+    assert f"error: {path} is not in UTF-8: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argument, given", [([], 0), (["--dynamic-shared", "64"], 64)])
+def test_dynamic_shared_memory_of_a_file(monkeypatch, printing, argument, given):
+    seen = []
+    monkeypatch.setattr(targets.Kernel, "sanitize", lambda self, *how: seen.append(how) or ())
+    assert cli.main([*printing, *argument]) == 0
+    assert seen == [([1], [1], [], given, [])]
 
 
 def test_a_missing_file_gives_status_2(capsys, stray, tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from .. import ptx
 from ..ladder.check import check
@@ -112,7 +114,7 @@ def run_check(options: argparse.Namespace) -> int:
             report = check(one, options.device)
             cases = [case._asdict() | {"error_over_bound": ratio} for case, ratio in report.rows]
             outcome = {"step": one.label, "ok": True, "cases": cases}
-        except (CheckError, CompileError, ptx.PTXError) as error:
+        except (CheckError, ptx.PTXError, ValueError) as error:  # not compiled, or no such launch
             report = f"{one.label} FAILED: {error}"
             outcome = {"step": one.label, "ok": False, "error": str(error)}
         outcomes.append(outcome)
@@ -134,6 +136,17 @@ def _product(options: argparse.Namespace) -> shapes.Shape:
     return shape
 
 
+@contextmanager
+def _usage(options: argparse.Namespace) -> Iterator[None]:
+    """Ends the program if there is no launch such as was asked for."""
+    try:
+        yield
+    except CompileError:  # has lines of its own, and a ValueError is what it is
+        raise
+    except ValueError as error:
+        options.parser.error(str(error))
+
+
 def run_step(options: argparse.Namespace) -> int:
     shape = _product(options)
     for other in options.also:
@@ -141,18 +154,17 @@ def run_step(options: argparse.Namespace) -> int:
             options.parser.error(f"{other.label} requires {constraint}")
     for one in (options.step, *options.also):
         say_where(one, options.device)
-        A, B = laid_out(*inputs(*shape)[:2], one.defines)
-        for _ in range(options.times):
-            one(A, B, device=options.device)
+        with _usage(options):
+            A, B = laid_out(*inputs(*shape)[:2], one.defines)
+            for _ in range(options.times):
+                one(A, B, device=options.device)
     return 0
 
 
 def run_trace(options: argparse.Namespace) -> int:
     shape = _product(options)
-    try:
+    with _usage(options):
         found = options.step.trace(*shape, launch=options.launch)
-    except ValueError as error:
-        options.parser.error(str(error))
     if options.json:
         print(json.dumps(found.to_json(), indent=2))
         return 0

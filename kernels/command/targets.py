@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 
@@ -67,7 +69,9 @@ def add_sanitize(command: Command) -> None:
         dest="defines",
         help="define a macro, also in steps",
     )
-    parser.add_argument("--dynamic-shared", type=int, default=0, metavar="BYTES")
+    parser.add_argument(
+        "--dynamic-shared", type=int, metavar="BYTES", help="of FILE.cu: of each block; default: 0"
+    )
     add_json(parser)
 
 
@@ -75,7 +79,9 @@ def run_cli(options: argparse.Namespace) -> int:
     """The exit status: 0 without findings, 1 with some."""
     try:
         runs = list(_plan(options))
-        outcomes = [(title, sanitize()) for title, sanitize in runs]
+        # JSON stands alone on stdout: what kernels print goes elsewhere
+        with redirect_stdout(sys.stderr) if options.json else nullcontext():
+            outcomes = [(title, sanitize()) for title, sanitize in runs]
     except CompileError:
         raise
     except (TypeError, ValueError) as error:
@@ -104,8 +110,10 @@ def _plan(options):
     if any(t.endswith(".cu") for t in targets):
         yield _file(options)
         return
-    if options.kernel or options.grid or options.block or options.args is not None:
-        raise ValueError("--kernel, --grid, --block and --args go with a file FILE.cu")
+    of_file = options.kernel, options.grid, options.block, options.args, options.dynamic_shared
+    if any(value is not None for value in of_file):
+        flags = "--kernel, --grid, --block, --args and --dynamic-shared"
+        raise ValueError(f"{flags} go with a file FILE.cu")
     names, shape = split_shape(targets)
     defines = assignments(options.defines)
     chosen = [step(name) for name in names] or steps()
@@ -156,14 +164,18 @@ def _file(options):
         args.append(value)
         if unwritten:
             uninitialised.append(n)
+    try:
+        source = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not in UTF-8: {error}") from None
     kernel = Kernel(
-        path.read_text(encoding="utf-8"),
+        source,
         options.kernel,
         [f"-D{text}" for text in options.defines],
         path.name,
     )
     return f"{path.name} {options.kernel}", lambda: kernel.sanitize(
-        options.grid, options.block, args, options.dynamic_shared, uninitialised
+        options.grid, options.block, args, options.dynamic_shared or 0, uninitialised
     )
 
 

@@ -13,7 +13,7 @@ from . import shapes
 
 EXIT_CODES = (
     "exit status: 0 all well, 1 a result is wrong or a fault is found, "
-    "2 the command could not be carried out"
+    "2 the command could not be carried out, 130 interrupted, 141 the reader of its output is gone"
 )
 Command = Callable[..., argparse.ArgumentParser]  # see `adder`
 
