@@ -73,7 +73,7 @@ FORMS = {
     0x225: "IMAD.WIDE wide D1>abC3",
     0x825: "IMAD.WIDE wide D1>aC3",
     0xC25: "IMAD.WIDE wide D1>auC3",
-    0xE25: "IMAD.WIDE wide D1>auC3",
+    0xE25: "IMAD.WIDE wide D1>aUc3",
     0x227: "IMAD.HI wide d1>abC3",
     0x827: "IMAD.HI wide d1>aC3",
     0x435: "HFMA2.MMA alu d>ac",
@@ -138,7 +138,14 @@ PLACES = {  # of a field: its shift, its bits, the first of its kind and the one
 }
 THIRD = (2, 3, 7)  # forms whose third operand is a constant: the second stands in its place
 GUARD_SHIFT, GUARD_BITS = 12, 4
+SPECIAL_SHIFT, SPECIAL_BITS, SRZ = 72, 8, 255  # the special register that CS2R reads; that of 0
+WHOLE = 80  # CS2R: both registers are written
+DIVERGENT = 91  # BRA: where the lanes of a warp differ from a uniform register
 SIZE_SHIFT = 73  # of what memory moves: 4 stands for one register, 5 for two, 6 for four
+
+
+PURE = {"alu", "wide", "uniform"}
+SAME = {"LDC", "I2F", "F2I", "MUFU"}  # which give the same for the same operands, too
 
 
 class Unknown(ValueError):
@@ -172,6 +179,12 @@ class Instruction:
     def _firsts(self) -> list[int]:
         return [operand[0] for operand in self.reads]
 
+    @property
+    def pure(self) -> bool:
+        """Whether it gives the same for the same operands, whenever it is executed."""
+        clock = self.name == "CS2R" and field(self.word, SPECIAL_SHIFT, SPECIAL_BITS) != SRZ
+        return (self.kind in PURE and not clock) or self.name in SAME
+
     @functools.cached_property
     def writes(self) -> tuple[int, ...]:
         return tuple(place for place in self.results if place != ZERO)
@@ -190,11 +203,15 @@ def instructions(cubin: bytes) -> tuple[Instruction, ...]:
 
 @functools.cache
 def decode(word: int) -> Instruction:
-    """Raises Unknown for an opcode that the table lacks."""
+    """Raises Unknown for an opcode that the table lacks, or a form of it that is not known."""
     code = field(word, 0, 12)
     if code not in FORMS:
         raise Unknown(f"no row for opcode {code:#05x} ({word:#034x})")
     mnemonic, kind, fields = FORMS[code].split(" ")
+    if mnemonic == "BRA" and field(word, DIVERGENT, 1):
+        raise Unknown(f"a branch where lanes differ ({word:#034x})")
+    if mnemonic == "CS2R" and not field(word, WHOLE, 1):
+        raise Unknown(f"a special register of 32 bits ({word:#034x})")
     written, _, read = fields.partition(">")
     if code == 0x81C and field(word, 67, 1):
         read = read.replace("5", "0")  # the third predicate is a uniform one
@@ -228,7 +245,10 @@ def _places(word: int, letter: str) -> tuple[int, ...]:
     number = field(word, shift, bits)
     if number == none:
         return (ZERO,)
-    return tuple(range(first + number, first + number + _width(word, letter)))
+    width = _width(word, letter)
+    if number % width or number + width > none:
+        raise Unknown(f"{width} registers from number {number} on ({word:#034x})")
+    return tuple(range(first + number, first + number + width))
 
 
 def _slot(word: int, read: str, letter: str) -> int:

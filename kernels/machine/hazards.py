@@ -22,6 +22,7 @@ FMA = {"FFMA", "FMUL", "IMAD"}
 IN_ORDER = ("LDS", "S2UR")  # whose results come in the order of the code
 COMMIT = "LDGDEPBAR"  # which ends a group of copies
 FORGET = 20  # cycles after which all that takes a fixed time is done
+LONGEST_STAY = 11  # cycles that a warp stalls which is preferred: it does not wait for longer
 RAISED = 2  # cycles from raising a scoreboard to the instruction that waits for it
 STALLS = {"BRA": 5, "EXIT": 5, "BSYNC": 5, "DEPBAR": 4}  # the least after these; else 1
 LATER = 2  # IMAD.WIDE reads the upper half of its addend, and writes its lower half, so far apart
@@ -67,7 +68,10 @@ OVERTAKES = {  # from what writes first to what writes then
     ("fma", "alu"): 2,
     ("HFMA2.MMA", "alu"): 6,
     ("HFMA2.MMA", "fma"): 6,
+    ("ULDC", "uniform"): 2,
+    ("ULDC", "ULDC"): 3,
 }
+LATE = ("R2UR", "ULDC")  # which anything else may overtake for UNSEEN cycles
 
 
 def unit(i: Instruction) -> str:
@@ -89,6 +93,13 @@ def needed(writer: Instruction, place: int, reader: Instruction) -> int:
     lower = writer.name == "IMAD.WIDE" and place == writer.writes[0] and use == "alu"
     upper = reader.kind == "wide" and all(place not in o or o[0] != place for o in reader.reads)
     return cycles - LATER if lower or (upper and source == "alu") else cycles
+
+
+def apart(writer: Instruction, place: int, other: Instruction) -> int:
+    """How many cycles after `writer` another instruction that writes `place` may be issued."""
+    source = unit(writer)
+    least = UNSEEN if source in LATE and place >= UR0 else 0
+    return OVERTAKES.get((source, unit(other)), least)
 
 
 class Pending(NamedTuple):
@@ -176,6 +187,8 @@ def step(state: State, i: Instruction) -> list[Hazard]:
     ]
     if i.control.stall < STALLS.get(i.name, 1):
         found.append(Hazard(f"stalls {i.control.stall} cycles, fewer than it takes"))
+    if i.control.stall > LONGEST_STAY and i.control.stay:
+        found.append(Hazard(f"stalls {i.control.stall} cycles, but the warp stays"))
     if waited:
         state.pending = {k: boards for k, boards in state.pending.items() if not boards & waited}
     if not i.never:
@@ -195,7 +208,7 @@ def early(state: State, i: Instruction) -> list[Hazard]:
         if place in reads and (lacking := needed(writer, place, i) - age) > 0:
             text = f"reads {name(place)} {age} cycles after {writer.name} was issued"
             found.append(Hazard(text, cycles=lacking))
-        if place in writes and (lacking := OVERTAKES.get((unit(writer), unit(i)), 0) - age) > 0:
+        if place in writes and (lacking := apart(writer, place, i) - age) > 0:
             found.append(Hazard(f"writes {name(place)} before {writer.name} has", cycles=lacking))
     for (place, what, by), boards in state.pending.items():
         if place not in reads and place not in writes:
@@ -213,7 +226,7 @@ def _begin(state: State, i: Instruction) -> None:
         return
     if i.kind in FIXED:
         for place, writer in list(state.written):
-            if place in i.writes:
+            if place in i.writes and not i.guard:  # it may not write
                 del state.written[place, writer]
         for place in i.writes:
             state.written[place, i] = 0
@@ -261,12 +274,13 @@ def reuse(code: Sequence[Instruction], parts: Iterable[flow.Block]) -> list[str]
 def reused(code: Sequence[Instruction], slot: int) -> str | None:
     """What is wrong with keeping an operand of the first instruction for reuse."""
     kept = operand(code[0], slot)
-    if kept in code[0].writes:
+    registers = {kept}.union(*(group for group in code[0].reads if group[0] == kept))
+    if registers & set(code[0].writes):
         return f"overwrites {name(kept)}, which it keeps for reuse"
     for i in code[1:]:
         if not i.never and operand(i, slot) == kept:
             return None
-        if kept in i.writes:
+        if registers & set(i.writes):
             return f"keeps {name(kept)} for reuse, which {i.name} overwrites"
         other = operand(i, slot)
         if other != ZERO and other % 2 == kept % 2 and i.kind in ("alu", "wide"):

@@ -29,8 +29,6 @@ PRODUCT = 0x223  # the key of an FFMA without modifiers
 COPY = "LDGSTS"
 LOAD = "LDS"
 UNORDERED = {COPY, hazards.COMMIT, "LDG", "S2R", "S2UR"}  # which a load may pass
-PURE = {"alu", "wide", "uniform"}
-SAME = {"LDC", "I2F", "F2I", "MUFU"}  # which give the same for the same operands, too
 Classes = tuple[dict[int, int], dict[int, int]]  # by register of each program
 
 
@@ -146,7 +144,7 @@ def _run(
         if i.name == LOAD:
             value = values.of(i.key, operands, guard, "memory", part.first, fences)
             run.loads.setdefault(value, []).append(copies)
-        elif i.kind in PURE or i.name in SAME:
+        elif i.pure:
             if i.key == PRODUCT:  # whose factors may change places
                 operands = (*sorted(operands[:2]), operands[2])
             value = values.of(i.key, operands)

@@ -132,7 +132,11 @@ def _other(i: Instruction, n: int) -> Instruction:
         write = VALUE if i.writes else NO_SCOREBOARD
         read = READ[n % len(READ)]
     stall = i.control.stall if i.kind == "control" or i.never else 1
-    return decode(with_control(i.word, Control(stall, 1, write, read, 0, 0)))
+    return decode(with_control(i.word, Control(stall, _stay(stall, 1), write, read, 0, 0)))
+
+
+def _stay(stall: int, stay: int) -> int:
+    return stay if stall <= hazards.LONGEST_STAY else 0
 
 
 def _kept(code: Sequence[Instruction], n: int) -> Instruction:
@@ -166,9 +170,11 @@ def _settled(code: Sequence[Instruction], entry: hazards.State) -> list[Instruct
         late = max((hazard.cycles for hazard in hazards.step(state.copy(), i)), default=0)
         if late and done:
             last = done[-1].control
-            if last.stall + late > LONGEST:
+            stall = last.stall + late
+            if stall > LONGEST:
                 raise Refused("an instruction would have to wait longer than can be said")
-            done[-1] = decode(with_control(done[-1].word, last._replace(stall=last.stall + late)))
+            last = last._replace(stall=stall, stay=_stay(stall, last.stay))
+            done[-1] = decode(with_control(done[-1].word, last))
             state.age(late)
         hazards.step(state, i)
         done.append(i)

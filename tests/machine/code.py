@@ -9,11 +9,19 @@ import pytest
 
 import kernels
 from kernels.machine import elf, main_loops
-from kernels.machine.decode import decode, instructions, placed
-from kernels.machine.encoding import NO_SCOREBOARD, NOP, with_control, with_field
+from kernels.machine.decode import (
+    GUARD_BITS,
+    GUARD_SHIFT,
+    Instruction,
+    decode,
+    instructions,
+    placed,
+)
+from kernels.machine.encoding import NO_SCOREBOARD, NOP, PT, Control, with_control, with_field
 from kernels.run import nvrtc
 
 IMMEDIATE = 32  # the bit where constants and offsets begin
+END = decode(0x000FEA0003800000000000000000794D)  # EXIT
 OFFSET = 40  # of memory accesses
 NEGATED = 90  # a predicate that an instruction reads
 
@@ -25,6 +33,17 @@ for (int i = 0; i < TM; ++i)
         if (ROW(i) < rows && COL(j) < cols)
             C[(size_t)ROW(i) * ldc + COL(j)] = alpha * sum[i][j];
 """
+
+
+def issued(
+    word: int, stall: int = 1, reuse: int = 0, guard: int = PT, **fields: int
+) -> Instruction:
+    """An instruction with other registers, under another guard, and with control bits that say how
+    long to wait, and no more."""
+    for letter, number in fields.items():
+        word = placed(word, letter, number)
+    word = with_field(word, GUARD_SHIFT, GUARD_BITS, guard)
+    return decode(with_control(word, Control(stall, 0, NO_SCOREBOARD, NO_SCOREBOARD, 0, reuse)))
 
 
 @functools.cache
@@ -285,6 +304,11 @@ def branch_too_short(c: Code) -> None:
 
 def no_stall(c: Code) -> None:
     c.control(c.find("FFMA")[33], stall=0)
+
+
+def long_stall_that_is_not_kept(c: Code) -> None:
+    """A warp that stays does not wait for so many cycles."""
+    c.control(c.find("FFMA")[33], stall=12, stay=1)
 
 
 def branch_elsewhere(c: Code) -> None:

@@ -73,6 +73,30 @@ def test_an_opcode_that_no_row_has():
         decode(0xFFF)
 
 
+@pytest.mark.parametrize(
+    "word",
+    [
+        placed(0x000FE20000000C000000100016087984, "M", 233),  # LDS.128 R233
+        placed(0x000FE20000000C000000100016087984, "M", 252),  # the last of which is RZ
+        placed(0x000FE20000000A000000820000067AB9, "W", 7),  # ULDC.64 UR7
+        placed(0x001FD400078E021A00000004041A7825, "C", 27),  # IMAD.WIDE
+    ],
+    ids=hex,
+)
+def test_registers_that_are_not_aligned(word):
+    with pytest.raises(Unknown, match="registers from number"):
+        decode(word)
+
+
+def test_other_forms_of_an_opcode():
+    branch, special = 0x000FC0000383FFFFFFFFFFFC00FC7947, 0x000FE4000001FF0000000000001E7805
+    assert decode(branch).name == "BRA" and decode(special).writes == (30, 31)
+    with pytest.raises(Unknown, match="where lanes differ"):
+        decode(branch | 1 << 91)  # BRA.DIV
+    with pytest.raises(Unknown, match="of 32 bits"):
+        decode(special ^ 1 << 80)  # CS2R.32
+
+
 def test_a_cubin_of_several_kernels():
     source = 'extern "C" __global__ void f() {}\nextern "C" __global__ void g() {}'
     kernel = Kernel(source, "f", names=("f", "g"))

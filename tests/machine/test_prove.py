@@ -4,10 +4,14 @@ import pytest
 
 from kernels.machine import Different, Plan, elf, prove, rewrite
 from kernels.machine.decode import decode
-from kernels.machine.encoding import with_control
+from kernels.machine.encoding import with_control, with_field
 from kernels.machine.prove import differences
 
-from .code import FAULTS, Code, instructions, original, rewritten
+from .code import END, FAULTS, Code, instructions, issued, original, rewritten
+
+CS2R = 0x000FE4000001FF0000000000001E7805  # CS2R R30, SRZ
+STG = 0x0003E2000C101D060000102062007986  # STG.E.128 desc[UR6][R98.64+0x10], R32
+CLOCK = 0x50  # the special register that counts cycles
 
 
 def test_the_compilers_code_does_what_it_does():
@@ -71,6 +75,15 @@ def test_scoreboards_are_the_affair_of_hazards_but_those_that_count_copies():
         other = decode(with_control(i.word, i.control._replace(write=i.control.write ^ 1)))
         found = differences(code, [*code[:n], other, *code[n + 1 :]])
         assert (found == []) == same
+
+
+@pytest.mark.parametrize("special, same", [(255, True), (CLOCK, False)])
+def test_a_clock_that_is_read_twice(special, same):
+    """It gives two values; the register of zeros gives one."""
+    read = with_field(CS2R, 72, 8, special)
+    reads = [issued(read, D=n) for n in (32, 34, 36, 38)]
+    one, other = ([*reads, issued(STG, N=n), END] for n in (32, 36))
+    assert (differences(one, other) == []) == same
 
 
 @pytest.mark.parametrize(
