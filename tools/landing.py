@@ -40,8 +40,9 @@ def result() -> str:
     words = (
         f"**CUDA SGEMM, from {three_digits(records[0].tflops)} to {three_digits(best.tflops)} "
         f"TFLOPS in {records.index(best) + 1} kernels.** On an {RECORDED_ON}, the last of them "
-        f"reaches **{100 * share:.0f}\u00a0%** of the speed of cuBLAS, NVIDIA's library, in turns with "
-        f"it, and {100 * alone:.0f}\u00a0% each by itself, for float32 matrices of {SIZE} × {SIZE}."
+        f"reaches **{100 * share:.0f}\u00a0%** of the speed of cuBLAS, NVIDIA's library, in turns "
+        f"with it, and {100 * alone:.0f}\u00a0% each by itself, for float32 matrices of "
+        f"{SIZE} × {SIZE}."
     )
     return textwrap.fill(words, 100, break_on_hyphens=False)
 
