@@ -154,7 +154,7 @@ def run_tune(options: argparse.Namespace) -> int:
         device = gpu.device()
         output = options.output or recorded_path(device.name, MODEL)
         ways = model.ways(device.multiprocessors, device.compute_capability >= (9, 0))
-        splits.record(ways, model.others(), shapes, output)
+        splits.record(ways, model.others(device.multiprocessors), shapes, output)
         print(f"the model by which sgemm chooses is in {output}", file=sys.stderr)
     return status
 

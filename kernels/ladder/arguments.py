@@ -105,5 +105,5 @@ def _require_matrix(name: str, x: Any) -> None:
 def require_float32(name: str, x: Any) -> None:
     if not isinstance(x, REAL):
         raise TypeError(f"{name} must be a number, not {type(x).__name__}")
-    if FLOAT32_MAX < abs(x) < math.inf:
+    if FLOAT32_MAX < abs(float(x)) < math.inf:  # which other types may not hold
         raise ValueError(f"{name} = {x} is too large for float32")

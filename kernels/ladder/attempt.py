@@ -189,6 +189,8 @@ class Attempt:
 
 def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, Any]) -> Attempt:
     """Check, sanitize, trace and weigh a step: see `Step.attempt`."""
+    if shape is not None:
+        _require_shape(shape)
 
     def small() -> tuple[int, int, int]:  # asked for only once the step compiles
         return shape or small_shape(step)
@@ -208,6 +210,12 @@ def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, A
         goals,
         step.dynamic_shared,
     )
+
+
+def _require_shape(shape: Any) -> None:
+    sides = shape if isinstance(shape, (tuple, list)) else ()
+    if len(sides) != 3 or not all(isinstance(n, (int, np.integer)) and n > 0 for n in sides):
+        raise ValueError(f"shape must be (M, N, K), whole numbers above 0, not {shape!r}")
 
 
 def attempt_kernel(

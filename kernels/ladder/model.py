@@ -68,11 +68,6 @@ def ways(multiprocessors: int, clusters: bool) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def others() -> dict[str, tuple[Step, ...]]:
-    """The steps of OTHERS, by name."""
-    return {name: tuple(step(name + x) for x in variants) for name, variants in OTHERS.items()}
-
-
 class Gpu(NamedTuple):
     """What a model is of: with these, it is another one."""
 
@@ -81,6 +76,18 @@ class Gpu(NamedTuple):
 
 
 H200 = Gpu(RECORDED_ON, 132)
+
+
+def others(multiprocessors: int = H200.multiprocessors) -> dict[str, tuple[Step, ...]]:
+    """The steps of OTHERS, by name; a stream has as many blocks for an SM as there."""
+
+    def sized(one: Step) -> Step:
+        blocks = one.defines.get("STREAM", 0) // H200.multiprocessors
+        return one.define(STREAM=blocks * multiprocessors) if blocks else one
+
+    return {
+        name: tuple(sized(step(name + x)) for x in variants) for name, variants in OTHERS.items()
+    }
 
 
 @functools.cache
@@ -95,7 +102,7 @@ def candidates(
     if capability < step(STEP).compute_capability:
         return ()
     steps = [*ways(multiprocessors, capability >= (9, 0))]
-    for variants in others().values():
+    for variants in others(multiprocessors).values():
         steps += [
             one
             for one in variants

@@ -125,6 +125,12 @@ def test_wrong_edits(options, message):
 CONFLICTS = {"conflicts": 0, "shared_bytes": 8448, "wavefronts_per_access": (1, 4)}
 
 
+@pytest.mark.parametrize("shape", [(64, 64), 64, "64x64x64", (-1, 8, 8), (0, 8, 8), (8.0, 8, 8)])
+def test_an_attempt_is_at_a_shape(shape):
+    with pytest.raises(ValueError, match=r"shape must be \(M, N, K\), whole numbers above 0, not"):
+        SIX.attempt(shape)
+
+
 def test_an_exercise_in_bank_conflicts():
     starter = SIX.define(TRANSPOSED=1)
     missed = starter.attempt(**CONFLICTS)

@@ -26,6 +26,16 @@ def test_labels_are_those_of_steps():
     assert "19_machine_code" in without and "21_warpgroups SPLITS=2" in found
 
 
+def test_a_stream_has_as_many_blocks_for_an_sm_on_any_gpu():
+    here, half = (
+        model.candidates(*H200, tensor_cores=True),
+        model.candidates((9, 0), 66, tensor_cores=True),
+    )
+    assert "23_skinny" in here and "23_skinny BM=64 BN=64 STAGES=2 STREAM=396" in here
+    assert "23_skinny STREAM=66" in half and "23_skinny" not in half
+    assert "23_skinny BM=64 BN=64 STAGES=2 STREAM=198 SWAP_AB=1" in half
+
+
 def test_what_an_older_gpu_cannot_do_is_no_candidate():
     assert model.candidates((7, 5), 40) == ()
     ampere = model.candidates((8, 0), 108)

@@ -351,3 +351,12 @@ def test_neighbours_assert_in_the_same_order_and_words(before, after):
 def test_numbers_are_unique():
     numbers = [one.number for one in ladder.steps()]
     assert numbers == sorted(set(numbers))
+
+
+@pytest.mark.parametrize("alpha", [np.float16(2), np.int64(2), np.float32(2), np.float64(2)])
+def test_alpha_may_be_of_any_type_of_numbers(alpha):
+    """Of which some cannot hold the largest float32, and one has no absolute value of its least."""
+    A, B, _ = kernels.inputs(5, 6, 7)
+    three = kernels.step("03")
+    np.testing.assert_array_equal(three(A, B, alpha=alpha), three(A, B, alpha=2.0))
+    three(A, B, alpha=np.int64(-(2**63)))
