@@ -78,7 +78,7 @@ class Gpu(NamedTuple):
 H200 = Gpu(RECORDED_ON, 132)
 
 
-def others(multiprocessors: int = H200.multiprocessors) -> dict[str, tuple[Step, ...]]:
+def others(multiprocessors: int) -> dict[str, tuple[Step, ...]]:
     """The steps of OTHERS, by name; a stream has as many blocks for an SM as there."""
 
     def sized(one: Step) -> Step:

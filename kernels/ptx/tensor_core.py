@@ -270,7 +270,7 @@ def block_sum(products, largest, c, rule: Rule):
     sums = "f16" if rule.half else "f32"
     top = np.maximum(np.maximum(largest, exponents(c, LEAST[sums])), LEAST_TOP[sums])
     per_unit = power_of_two(KEPT - top)
-    if products.dtype == np.float32:  # which has no more than 2**127; where that is less, all are 0
+    if products.dtype == np.float32:  # where the unit asks for more than 2**127, all products are 0
         products *= np.minimum(per_unit, 2.0**127).astype(np.float32)
     else:
         products *= per_unit
