@@ -13,6 +13,7 @@ from .layout import extent, overlap
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+FLOAT64_MAX = float(np.finfo(np.float64).max)
 REAL: tuple[Any, ...] = (int, float, np.integer, np.floating)
 MAX_ELEMENTS = 2**31  # the kernels index with 32-bit integers
 
@@ -105,5 +106,9 @@ def _require_matrix(name: str, x: Any) -> None:
 def require_float32(name: str, x: Any) -> None:
     if not isinstance(x, REAL):
         raise TypeError(f"{name} must be a number, not {type(x).__name__}")
-    if FLOAT32_MAX < abs(float(x)) < math.inf:  # which other types may not hold
+    try:
+        size = abs(float(x))  # x's own type may not hold the bound
+    except OverflowError:  # an int beyond float64
+        size = FLOAT64_MAX
+    if FLOAT32_MAX < size < math.inf:
         raise ValueError(f"{name} = {x} is too large for float32")
