@@ -19,6 +19,8 @@ compare each. Lines that are more than 128 apart were not measured.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from .banks import BANK_BYTES, BANKS, ideal_wavefronts, wavefronts
@@ -55,25 +57,26 @@ def global_wavefronts(addresses, width: int, active=None, kind: str = "load") ->
 
 def _load_wavefronts(addresses: np.ndarray, width: int) -> np.ndarray:
     """Of loads; an address below 0 stands for a lane that takes no part."""
-    left = addresses >= 0
-    total = np.zeros(addresses.shape[:-1], np.int64)
-    lines = addresses // LINE_BYTES
-    while left.any():
-        now = _round(lines, left)
-        total = total + wavefronts(addresses, width, now, "store")  # a round does not merge
-        left = left & ~now
-    return total
+    found = list(_rounds(addresses // LINE_BYTES, addresses >= 0))
+    if not found:
+        return np.zeros(addresses.shape[:-1], np.int64)
+    rounds = np.array(found)
+    # a round does not merge
+    return wavefronts(np.broadcast_to(addresses, rounds.shape), width, rounds, "store").sum(0)
 
 
-def _round(lines: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """The lanes, of those that are left, whose lines are found next."""
+def _rounds(lines: np.ndarray, active: np.ndarray) -> Iterator[np.ndarray]:
+    """The lanes whose lines are found at once, round after round."""
     banks = sum((_parity(lines % TAG_PERIOD & mask) << n for n, mask in enumerate(TAG_MASKS)), 0)
-    now = np.zeros(left.shape, bool)
-    for bank in range(1 << len(TAG_MASKS)):
-        mine = left & (banks == bank)
-        first = np.take_along_axis(lines, mine.argmax(-1)[..., None], -1)
-        now |= mine & (lines == first)
-    return now
+    in_bank = np.array([banks == bank for bank in range(1 << len(TAG_MASKS))])
+    every = np.broadcast_to(lines, in_bank.shape)
+    left = active
+    while left.any():
+        mine = left & in_bank
+        first = np.take_along_axis(every, mine.argmax(-1)[..., None], -1)
+        now = (mine & (lines == first)).any(0)
+        yield now
+        left = left & ~now
 
 
 def ideal_global_wavefronts(addresses, width: int, active=None) -> np.ndarray:
@@ -110,12 +113,10 @@ def copy_wavefronts(sources, targets, width: int, active=None) -> np.ndarray:
     of neighbouring lanes among them; the others are up to 46 per cent off.
     """
     sources, targets = np.broadcast_arrays(sources, targets)
-    left = np.broadcast_to(True if active is None else active, sources.shape).copy()
+    active = np.broadcast_to(True if active is None else active, sources.shape)
     lanes = 128 // width if width > BANK_BYTES else LANES  # of a group
     total = np.zeros(sources.shape[:-1], np.int64)
-    lines = sources // LINE_BYTES
-    while left.any():
-        now = _round(lines, left)
+    for now in _rounds(sources // LINE_BYTES, active):
         reading = now & (sources >= 0)
         for first in range(0, LANES, lanes):
             group = slice(first, first + lanes)
@@ -123,7 +124,6 @@ def copy_wavefronts(sources, targets, width: int, active=None) -> np.ndarray:
                 _most_in_a_bank(sources[..., group], width, reading[..., group]),
                 _most_in_a_bank(targets[..., group], width, now[..., group]),
             )
-        left &= ~now
     return total
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +43,9 @@ def of_block(trace, block: Sequence[int] | None = None):
             f"{', '.join(map(str, kept)) or trace.block}: trace it with keep={number}"
         )
     found = [access for access in trace.accesses if access.block == number]
-    return replace(trace, block=number, accesses=found)
+    one = copy.copy(trace)
+    one.block, one.accesses = number, found
+    return one
 
 
 def accesses(trace, array: str, kind: str, warp: int) -> list:

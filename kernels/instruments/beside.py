@@ -22,14 +22,14 @@ operations on the shared memory of other blocks, and atomics.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 
 from .. import analysis, ptx
 from ..ptx import isa
 from ..ptx.events import ClusterBarrier, MemoryBarrier
-from ..ptx.functions import linked
-from ..ptx.syntax import Entry, Instruction
+from ..ptx.syntax import Function, Instruction
 
 LOADS_AND_STORES = "loads and stores"
 THREAD_INDEX, INACTIVE, OTHER_BLOCKS = "threadIdx", "no lane active", "other blocks"
@@ -64,11 +64,11 @@ def of_a_warp(i: Instruction) -> tuple[str, int] | None:
 class Beside:
     """Hears what happens and adds up `wavefronts` by cause."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, functions: Iterable[Function]) -> None:
         self.wavefronts: Counter = Counter()
         self.warps = 0
         self.cluster = False
-        code = [i for function in (entry, *linked(entry)) for i in function.instructions]
+        code = [i for function in functions for i in function.instructions]
         self.release = RELEASE + BLOCK_FENCE * any(i.opcode == "mbarrier" for i in code)
         self.runs: dict[int, list[tuple[str, int]]] = {}  # by id() of a first instruction
         self.used = self.met = np.empty(0, bool)  # of each block: the pipe, a barrier or fence

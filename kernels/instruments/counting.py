@@ -18,15 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import analysis, ptx
-from ..analysis.fillers import fillers
-from ..analysis.folding import Folding, Part, fold
-from ..analysis.multiply_adds import multiply_adds
-from ..analysis.predication import predicated
+from ..analysis.folding import Part
 from ..analysis.sectors import SECTOR_BYTES
 from ..ptx import isa
-from ..ptx.explicit import explicit
-from ..ptx.functions import linked
 from .copying import Copies
+from .emitted import MATRIX, emitted
 from .metrics import (
     ASYNC_COPIES,
     BULK_BYTES,
@@ -48,7 +44,6 @@ from .metrics import (
 )
 from .weighing import LINE, TAGS, Patterns, near
 
-Parts = dict[int, tuple[Part, ...]]  # by id() of an instruction; others stay as written
 WGMMA_BYTES = 128  # of an operand of wgmma that a wavefront of shared memory brings
 # The metric in which ncu counts each warp that comes by such an instruction.
 PER_WARP = {
@@ -60,7 +55,6 @@ PER_WARP = {
     "wmma.mma": TENSOR,
 }
 WMMA = {"tf32": 4, "f64": 1}  # instructions of the machine for one; of other types 2
-MATRIX = ("ldmatrix", "stmatrix")
 COPIED = REQUESTS.format("ld"), SECTORS.format("ld"), PIPE  # what `Copies.ended` gives
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
 
@@ -122,11 +116,6 @@ class Arrays(NamedTuple):
         return self.names[at], int(self.starts[at])
 
 
-def parts_of(event: ptx.Access, parts: Parts) -> tuple[Part, ...]:
-    """The accesses that the machine makes of this one."""
-    return parts.get(id(event.instruction), (Part(0, event.width),))
-
-
 def first_active(event: ptx.Access) -> int | None:
     """The address of the first thread that takes part; None if none does."""
     if event.mask is None:
@@ -143,53 +132,15 @@ class Tally:
     """Adds up `counters` by metric and `costs` by place."""
 
     def __init__(self, entry: ptx.Entry, folded: bool):
-        self.entry = entry
         self.counters: Counter = Counter()
         self.costs: dict[Place, Cost | SharedCost] = {}
-        # By id() of an instruction, as each function counts its own from 0
-        self.held: list = []
-        self.parts: Parts = {}
+        self.code = emitted(entry, folded)
         self.patterns = Patterns()
-        self.multiply_adds: dict[int, int] = {}
-        # by first instruction of a straight run: multiply-adds of a thread, and other instructions
-        # that are counted for a warp
+        # by id() of the first instruction of a straight run: multiply-adds of a thread, and other
+        # instructions that are counted for a warp
         self.runs: dict[int, tuple[int, Counter]] = {}
         self.copies = Copies(self.patterns)
-        # predicated accesses of shared memory: those, and for each instruction that warps come
-        # by, how many loads and stores they execute under predicates
-        self.inactive = 0  # times that a warp executed one of those without an active lane
-        self.under: set[int] = set()
-        self.passed: dict[int, Counter] = {}
-        for function in (entry, *linked(entry)):
-            self._learn(function, fold(function) if folded else None)
-
-    def _learn(self, function, folding: Folding | None) -> None:
-        """What ptxas makes of the instructions of a kernel or a function."""
-        code, written = function.instructions, explicit(function).instructions
-        self.held.append(written)  # so that nothing else gets their id()
-        for n, count in multiply_adds(function, folding).items():
-            self.multiply_adds[id(code[n])] = self.multiply_adds[id(written[n])] = count
-        if folding is not None:
-            self.parts |= {id(code[n]): parts for n, parts in folding.parts.items()}
-            found = predicated(function, folding)
-            for branch, body in found:
-                self._predicate(code[branch], [code[n] for n in body])
-            for n, loads in fillers(function, found).items():
-                self.passed.setdefault(id(code[n]), Counter())["ld"] += loads
-        for i in code:
-            if i.guard is not None:
-                self._predicate(i, [i])
-
-    def _predicate(self, at: ptx.Instruction, body) -> None:
-        """Whoever comes to the instruction `at` executes the body, active or not."""
-        for i in body:
-            kind = isa.lookup(i).memory
-            if i.opcode in MATRIX:
-                continue
-            if isa.space(i) == "shared" and kind in KINDS and isa.lookup(i).kind in KINDS:
-                parts = len(self.parts.get(id(i), "1"))
-                self.passed.setdefault(id(at), Counter())[KINDS[kind]] += parts
-                self.under.add(id(i))
+        self.inactive = 0  # times that a warp executed one of `under` without an active lane
 
     def executed(self, event: ptx.Executed) -> None:
         """Multiply-adds of a straight run of instructions."""
@@ -197,7 +148,9 @@ class Tally:
         if key not in self.runs:
             self.runs[key] = (
                 sum(
-                    self.multiply_adds.get(id(i), 0) for i in event.instructions if i.guard is None
+                    self.code.multiply_adds.get(id(i), 0)
+                    for i in event.instructions
+                    if i.guard is None
                 ),
                 _per_warp(event.instructions),
             )
@@ -206,13 +159,13 @@ class Tally:
             self.counters[FFMA] += multiply_adds * _threads(event)
         for metric, count in others.items():
             self.counters[metric] += count * _warps(event)
-        for i in event.instructions if self.passed else ():
-            for kind, loads in self.passed.get(id(i), {}).items():
+        for i in event.instructions if self.code.passed else ():
+            for kind, loads in self.code.passed.get(id(i), {}).items():
                 self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * _warps(event)
                 self.inactive += loads * _warps(event)
 
     def guarded(self, event: ptx.Guarded) -> None:
-        if count := self.multiply_adds.get(id(event.instruction)):
+        if count := self.code.multiply_adds.get(id(event.instruction)):
             self.counters[FFMA] += count * _threads(event)
 
     def started(self, event: ptx.Started) -> None:
@@ -264,7 +217,7 @@ class Tally:
             self.copies.loaded(event)
         where = event.instruction.position or NOWHERE
         place = Place(where.line, event.kind, arrays.find(first)[0], where.file)
-        for part in parts_of(event, self.parts):
+        for part in self.code.parts_of(event):
             count = _shared if event.space == "shared" else _global
             counts = self._weigh(event, part, _matrix if opcode in MATRIX else count)
             kind = SharedCost if event.space == "shared" else Cost
@@ -281,7 +234,7 @@ class Tally:
                 else (REQUESTS, None, SECTORS)
             )
             for name, count in zip(names, counts):
-                if name is SHARED_INSTRUCTIONS and id(event.instruction) in self.under:
+                if name is SHARED_INSTRUCTIONS and id(event.instruction) in self.code.under:
                     self.inactive -= count
                     continue
                 if name is SHARED_INSTRUCTIONS and opcode in MATRIX:

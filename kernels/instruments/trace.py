@@ -6,10 +6,11 @@ that a picture can show which lane touched what.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..analysis import LANES
 from ..ptx.tensor_maps import memory_of
 from .arrays import Shape, array_shapes, demangle, index_text
 from .beside import INACTIVE, LOADS_AND_STORES, THREAD_INDEX, Beside
-from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active, parts_of
+from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active
 from .metrics import FFMA, METRICS, PIPE, REQUESTS, SECTORS
 
 __all__ = [
@@ -84,18 +85,23 @@ class WarpAccess:
 class Trace:
     """`counters` has Nsight Compute's metric names; `costs` is the same for each Place, a line and
     an array: a Cost or, of shared memory, a SharedCost. Loads of constant memory are in neither.
-    `accesses` are those of block `block` (or what was asked for), in the order of execution;
-    `shapes` are those of the arrays, by name, in words of 4 bytes where the source does not
-    tell. `beside` are the wavefronts of the data pipe that no load or store takes, by cause, but
-    for those of threadIdx: see `pipe`. `warps` are all that were launched."""
+    `accesses` are those of block `block` (or what was asked for), in the order of execution
+    (made when first asked for); `shapes` are those of the arrays, by name, in words of 4 bytes
+    where the source does not tell. `beside` are the wavefronts of the data pipe that no load or
+    store takes, by cause, but for those of threadIdx: see `pipe`. `warps` are all that were
+    launched."""
 
     block: tuple[int, int, int]
     shapes: dict[str, tuple[int, ...]]
     counters: Counter = field(default_factory=Counter)
     costs: dict[Place, Cost | SharedCost] = field(default_factory=dict)
-    accesses: list[WarpAccess] = field(default_factory=list)
     beside: Counter = field(default_factory=Counter)
     warps: int = 0
+    _kept: list[Callable[[], Iterator[WarpAccess]]] = field(default_factory=list)
+
+    @functools.cached_property
+    def accesses(self) -> list[WarpAccess]:
+        return [access for of_event in self._kept for access in of_event()]
 
     def __repr__(self) -> str:
         rows = sorted(self.costs.items())
@@ -229,7 +235,8 @@ def trace(
     names = names or [f"arg{n}" for n in range(len(args))]
     held = [memory_of(x) for x in args]
     shapes = {name: x.shape for name, x in zip(names, held) if isinstance(x, np.ndarray)}
-    tally, beside = Tally(entry, folded), Beside(entry)
+    tally = Tally(entry, folded)
+    beside = Beside(tally.code.functions)
     found = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
     tally.counters.update(dict.fromkeys(METRICS, 0))
     arrays: dict[str, Arrays] = {}
@@ -251,9 +258,10 @@ def trace(
         elif isinstance(event, ptx.Access) and event.space in arrays:
             tally.access(event, arrays[event.space])
             at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
-            if at:
-                found.accesses += _kept(
-                    event, at, numbers, arrays[event.space], elements, tally.parts, warps, lines
+            if at and (lines is None or (event.instruction.position or NOWHERE).line in lines):
+                parts = tally.code.parts_of(event)
+                found._kept += _kept(
+                    event, at, numbers, arrays[event.space], elements, parts, warps
                 )
         elif isinstance(event, ptx.Launched):
             _require_warps(warps, event.block)
@@ -338,31 +346,37 @@ def _extents(shape: Shape) -> tuple[int, ...]:
     return shape.extents + ((inner,) if inner > 1 else ())
 
 
-def _kept(
-    event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, parts_by_id, warps, lines
-):
-    """Yield the WarpAccesses of an event, of the blocks at these places of its chunk."""
-    where = event.instruction.position or NOWHERE
-    line = where.line
+def _kept(event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, parts, warps):
+    """What makes the WarpAccesses of an event, of the blocks at these places of its chunk: one
+    function, or none if nobody takes part."""
     first = first_active(event)
-    if first is None or (lines is not None and line not in lines):
-        return
-    parts = parts_of(event, parts_by_id)
-    if not parts:
-        return
-    shape = len(event.blocks), event.threads
+    if first is None:
+        return []
     name, start = arrays.find(first)
-    address, active = analysis.by_warp(
-        np.broadcast_to(event.address, shape)[at],
-        None if event.mask is None else np.broadcast_to(event.mask, shape)[at],
-        len(at),
+    rows = lambda x: x[at] if len(x) > 1 else x.copy()
+    small = ptx.Access(
+        event.instruction,
+        event.kind,
+        event.space,
+        event.width,
+        rows(event.address),
+        None if event.mask is None else rows(event.mask),
+        event.blocks[at],
         event.threads,
+        event.step,
     )
+    return [functools.partial(_accesses, small, numbers, name, start, elements, parts, warps)]
+
+
+def _accesses(event: ptx.Access, numbers, name: str, start: int, elements, parts, warps):
+    """Yield the WarpAccesses of an event, all of whose blocks are kept."""
+    where = event.instruction.position or NOWHERE
+    address, active = analysis.by_warp(event.address, event.mask, len(event.blocks), event.threads)
     for n, warp in np.argwhere(active.any(-1)).tolist():
         if warps is None or warp in warps:
             for part in parts:
                 yield WarpAccess(
-                    line,
+                    where.line,
                     event.kind,
                     event.space,
                     name,
@@ -371,7 +385,7 @@ def _kept(
                     active[n, warp],
                     warp,
                     start,
-                    numbers[int(event.blocks[at[n]])],
+                    numbers[int(event.blocks[n])],
                     event.step,
                     event.instruction.line,
                     elements.get((event.space, name)),

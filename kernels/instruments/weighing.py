@@ -16,6 +16,8 @@ from ..analysis.pipe import TAG_PERIOD
 
 PATTERNS = 1 << 14  # of warps of one kind, remembered at most
 LINE = analysis.LINE_BYTES  # a shift by which changes no sector and no bank
+FEW = 16  # rows that are told apart one by one as fast as together
+ODD = np.random.default_rng(0).integers(-(1 << 62), 1 << 62, analysis.LANES) * 2 + 1  # any will do
 TAGS = TAG_PERIOD * LINE  # and one that does not change which tags are looked up at once
 
 
@@ -24,6 +26,19 @@ def near(addresses: np.ndarray, active: np.ndarray, turn: int) -> np.ndarray:
     begins in the first; -1 for lanes that take no part."""
     start = np.where(active, addresses, 1 << 62).min(-1, keepdims=True) // turn * turn
     return np.where(active, addresses - start, -1)
+
+
+def distinct(rows: np.ndarray) -> dict[bytes, int]:
+    """How often each row is there. rows: int64 of shape (count, 32)."""
+    if len(rows) > FEW:
+        hashes = rows @ ODD  # equal rows have equal ones, and others almost never
+        _, first, which, times = np.unique(
+            hashes, return_index=True, return_inverse=True, return_counts=True
+        )
+        kinds = rows[first]
+        if (kinds[which] == rows).all():
+            return dict(zip((row.tobytes() for row in kinds), times.tolist()))
+    return Counter(row.tobytes() for row in rows)
 
 
 class Patterns:
@@ -35,7 +50,7 @@ class Patterns:
     def total(self, warps: np.ndarray, kind: Hashable, weigh: Callable) -> tuple[int, ...]:
         """The costs of warps, added up. warps: int64, a row for each. `weigh(rows)` gives, of
         warps of this kind, a list for each cost; the first axis of `rows` is that of `warps`."""
-        times = Counter(row.tobytes() for row in warps)
+        times = distinct(warps)
         known = self.known.setdefault(kind, {})
         if new := [row for row in times if row not in known]:
             if len(known) + len(new) > PATTERNS:

@@ -6,7 +6,7 @@ meaning.
 
 from __future__ import annotations
 
-import functools
+import weakref
 from dataclasses import replace
 
 from .contraction import contract
@@ -17,10 +17,17 @@ SETS = {"add", "sub", "mad", "addc", "subc", "madc"}  # with .cc
 READS = {"addc", "subc", "madc"}
 
 
-@functools.lru_cache(maxsize=64)
+# None: nothing was unsaid, and the entry stands for itself, which a value would keep alive.
+_known: weakref.WeakKeyDictionary[Entry, Entry | None] = weakref.WeakKeyDictionary()
+
+
 def explicit(entry: Entry) -> Entry:
-    """The entry as it is decoded; the same one for the same entry."""
-    return contract(carry(entry))
+    """The entry as it is decoded; the same one for the same entry, as long as that lives: who
+    counts what its instructions do knows them by id()."""
+    if entry not in _known:
+        made = contract(carry(entry))
+        _known[entry] = None if made is entry else made
+    return _known[entry] or entry
 
 
 def carry(entry: Entry) -> Entry:

@@ -32,7 +32,7 @@ from .state import State
 STEP_LIMIT = 1 << 20  # turns of one basic block: more than a loop of a million
 FAIR_TURNS = 64  # how long places take turns after somebody was impatient
 QUIET = 256  # turns without change after which a waiting chunk makes way for another
-STILL = 4096  # and after which the scheduler looks whether the chunk repeats itself
+STILL = 1024  # and after which the scheduler looks whether the chunk repeats itself
 SELDOM = 1024  # turns between looks at what is seldom
 CAREFUL = 32768  # turns after which a store must change something to count
 RESIDENT = 132 * 2048  # threads that a GPU runs at once
@@ -149,7 +149,7 @@ class Turns:
         self.report()
         state.careful = state.careful or turn >= CAREFUL
         for place, mask in state.ready.items():
-            if turn >= 4 * SELDOM and place % state.size in self.program.endless:
+            if turn >= SELDOM and place % state.size in self.program.endless:
                 block = self.program.blocks[place % state.size]
                 raise StepLimit(
                     "no way leads from here to the end of the kernel: an endless loop",

@@ -212,7 +212,7 @@ def test_numbers_are_taken_within_the_block(several):
     assert len(lanes.accesses(lanes.of_block(several), "A", "load", 0)) == 8
     with pytest.raises(ValueError, match="below 8"):
         coalescing(several, "A", index=8)
-    nothing = dataclasses.replace(several, accesses=[])
+    nothing = dataclasses.replace(several, _kept=[])
     with pytest.raises(ValueError, match=r"block \(1, 1, 0\) has 0 loads of A"):
         coalescing(nothing, "A")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import re
+import weakref
 from pathlib import Path
 
 import exact
@@ -14,7 +16,9 @@ from exact import F32, f32
 from harness import entry, run_body, run_cuda
 
 from kernels import ptx
+from kernels.ptx import contraction
 from kernels.ptx.contraction import contract, fused
+from kernels.ptx.explicit import explicit
 
 CASES = json.loads((Path(__file__).parents[1] / "data/contraction.json").read_text())["straight"]
 NAMES = "abcdef"
@@ -183,6 +187,23 @@ def test_an_entry_keeps_its_length_and_lines():
     assert [i.opcode for i in changed.instructions] == ["hold", "add", "contracted", "ret"]
     unfused = body(MUL, "mul.f32 %y, %x, %c;")
     assert contract(unfused) is unfused
+
+
+def test_a_kernel_is_written_out_once():
+    """Who counts knows instructions by id(), those of other kernels notwithstanding."""
+    fuses = "mul.f32 %a, %x, %y;", "add.f32 %z, %a, %c;"
+    several = [body(*fuses) for _ in range(100)]
+    first = [explicit(one) for one in several]
+    assert all(new is not old for new, old in zip(first, several))
+    assert all(explicit(one) is made for one, made in zip(several, first))
+    alone = body("add.f32 %z, %x, %y;")
+    assert explicit(alone) is alone
+    gone = weakref.ref(alone)
+    contraction._plan.cache_clear()
+    contraction._products.cache_clear()
+    del alone
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_factor_that_changes_before_the_sum_under_a_mask():
