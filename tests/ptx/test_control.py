@@ -341,10 +341,10 @@ def test_an_endless_loop_hits_the_step_limit():
 
     text = entry("\n" * 500 + ENDLESS)
     with pytest.raises(ptx.StepLimit) as caught:
-        launch(text, "k", 2, 40, [], step_limit=2000)
+        launch(text, "k", 2, 40, [], step_limit=500)
     message, line = str(caught.value), line_of(text, "// endless")
     assert isinstance(caught.value, ptx.PTXError)
-    assert "2000" in message.replace(",", "").replace("_", "")
+    assert "500" in message
     assert number_occurs(line, message) or number_occurs(line + 1, message)
 
 
