@@ -17,7 +17,7 @@ from ..analysis.pipe import TAG_PERIOD
 PATTERNS = 1 << 14  # of warps of one kind, remembered at most
 LINE = analysis.LINE_BYTES  # a shift by which changes no sector and no bank
 FEW = 16  # rows that are told apart one by one as fast as together
-ODD = np.random.default_rng(0).integers(-(1 << 62), 1 << 62, analysis.LANES) * 2 + 1  # any will do
+ODD = np.random.default_rng(0).integers(-(1 << 62), 1 << 62, 128) * 2 + 1  # any will do
 TAGS = TAG_PERIOD * LINE  # and one that does not change which tags are looked up at once
 
 
@@ -29,9 +29,10 @@ def near(addresses: np.ndarray, active: np.ndarray, turn: int) -> np.ndarray:
 
 
 def distinct(rows: np.ndarray) -> dict[bytes, int]:
-    """How often each row is there. rows: int64 of shape (count, 32)."""
+    """How often each row is there. rows: int64 of shape (count, ..., 32)."""
     if len(rows) > FEW:
-        hashes = rows @ ODD  # equal rows have equal ones, and others almost never
+        rows = rows.reshape(len(rows), -1)
+        hashes = rows @ np.resize(ODD, rows.shape[1])  # others have another one, almost always
         _, first, which, times = np.unique(
             hashes, return_index=True, return_inverse=True, return_counts=True
         )

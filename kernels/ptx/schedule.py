@@ -32,7 +32,8 @@ from .state import State
 STEP_LIMIT = 1 << 20  # turns of one basic block: more than a loop of a million
 FAIR_TURNS = 64  # how long places take turns after somebody was impatient
 QUIET = 256  # turns without change after which a waiting chunk makes way for another
-STILL = 1024  # and after which the scheduler looks whether the chunk repeats itself
+STILL = 4096  # and after which the scheduler looks whether the chunk repeats itself
+IN_VAIN = 1024  # the same where threads have looked at memory again and again
 SELDOM = 1024  # turns between looks at what is seldom
 CAREFUL = 32768  # turns after which a store must change something to count
 RESIDENT = 132 * 2048  # threads that a GPU runs at once
@@ -103,6 +104,7 @@ class Turns:
         turn_of = self.program.turn
         state.earlier = state.launch.steps - state.steps
         turn = quiet = fair_until = last = 0
+        still = STILL
         while ready:
             turn += 1
             if len(ready) == 1:
@@ -126,17 +128,17 @@ class Turns:
             block.end(state, mask)
             last, quiet = place, quiet + 1
             if state.changed:
-                state.changed, self.progressed, quiet = False, True, 0
+                state.changed, self.progressed, quiet, still = False, True, 0, STILL
                 if state.polls:
                     state.forget_looks()
             elif state.impatient:
-                state.impatient, fair_until = False, turn + FAIR_TURNS
+                state.impatient, fair_until, still = False, turn + FAIR_TURNS, IN_VAIN
                 if quiet >= QUIET and not (self.alone and not self.progressed):
                     break
             if turn % SELDOM == 0:
                 fair_until = max(fair_until, turn + 2)
                 self.seldom(turn, quiet)
-            if quiet >= STILL:
+            if quiet >= still:
                 fair_until = turn + FAIR_TURNS
                 self.look_back(quiet, last, block, mask)
         state.launch.steps = state.earlier + state.steps

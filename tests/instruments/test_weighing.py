@@ -55,12 +55,13 @@ def test_the_sum_is_that_of_all_warps(count, turn):
 
 @pytest.mark.parametrize("same_hash", [False, True])
 @pytest.mark.parametrize("count", [3, weighing.FEW + 1, 300])
-def test_rows_are_told_apart_whatever_their_hashes(monkeypatch, count, same_hash):
+@pytest.mark.parametrize("shape", [(32,), (2, 32)])  # of a copy: where from and where to
+def test_rows_are_told_apart_whatever_their_hashes(monkeypatch, shape, count, same_hash):
     if same_hash:
         monkeypatch.setattr(weighing, "ODD", 0 * weighing.ODD)
-    kinds = np.random.default_rng(count).integers(0, 1 << 40, (4, 32))
+    kinds = np.random.default_rng(count).integers(0, 1 << 40, (4, *shape))
     kinds[1] = kinds[0]
-    kinds[1, 31] += 1
+    kinds[1, ..., 31] += 1
     which = np.arange(count) % 4
     found = weighing.distinct(kinds[which])
     assert found == {kinds[n].tobytes(): int((which == n).sum()) for n in range(min(count, 4))}
