@@ -53,6 +53,11 @@ def cycle(lines: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     return order, (after[:, None] * words + np.arange(words, dtype=np.int32)).ravel()
 
 
+def lines_to_walk(warps: int, chains: int, steps: int) -> int:
+    """As many as the largest of SIZES has, or more where so many warps would come by one twice."""
+    return max(SIZES[-1] // LINE_BYTES, warps * chains * steps)
+
+
 def starts(order: np.ndarray, warps: int, chains: int) -> np.ndarray:
     """Where each chain of each thread begins: as far apart on the cycle as can be."""
     number = warps * chains
@@ -105,18 +110,20 @@ def by_warps(name: str, steps: int, all_chains: Sequence[int]) -> list[dict[str,
     """
     device = gpu.device()
     most = SMS[capability.text(device.compute_capability)].warps
-    order, following = cycle(SIZES[-1] // LINE_BYTES)
-    there = gpu.to_device(following) if name == "follow" else None
+    sizes = [w for w in WARPS if w <= most]
+    if name == "follow":
+        lines = lines_to_walk(device.multiprocessors * sizes[-1], max(all_chains), steps)
+        order, following = cycle(lines)
+        there = gpu.to_device(following)
     found = []
     for chains in all_chains:
-        for warps in (w for w in WARPS if w <= most):
+        for warps in sizes:
             blocks = -(-warps // LARGEST_BLOCK)
             grid, block = device.multiprocessors * blocks, warps // blocks * LANES
             all_warps = device.multiprocessors * warps
             end = gpu.empty(all_warps * LANES * chains, np.float32)
             cycles = gpu.empty(all_warps * LANES, np.int64)
             if name == "follow":
-                assert all_warps * chains * steps <= len(order)  # no line is read twice
                 start = gpu.to_device(starts(order, all_warps, chains))
                 args = (np.int32(0), np.int32(steps), start, there, end, cycles)
             else:

@@ -79,7 +79,8 @@ def run_ncu(
 
 
 def parse(text: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]:
-    """The rows of ncu's raw page in CSV, whatever the program printed around it."""
+    """The rows of ncu's raw page in CSV, whatever the program printed around it. Raises
+    ProfileError for a metric that this GPU does not have."""
     lines = text.splitlines()
     start = next((n for n, line in enumerate(lines) if line.startswith('"ID","')), None)
     if start is None:
@@ -89,6 +90,8 @@ def parse(text: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]
     for row in table:
         if not row["ID"]:
             continue  # the line of units
+        if missing := [m for m in metrics if row.get(m) == "n/a"]:
+            raise ProfileError(f"ncu does not count {missing[0]} on this GPU")
         values = {m: float(row[m].replace(",", "")) for m in metrics if row.get(m)}
         rows.append(
             {"name": row["Kernel Name"]}

@@ -80,6 +80,16 @@ def test_starts_lie_apart():
     assert [place[line] for line in found[:, 0].ravel() // LANES] == list(range(0, 64, 8))
 
 
+@pytest.mark.parametrize("multiprocessors", [16, 132, 192])
+def test_no_line_is_read_twice(multiprocessors):
+    """Chains begin a whole number of lines apart, and none comes to where another began."""
+    warps, chains = multiprocessors * latency.WARPS[-1], latency.LOAD_CHAINS[-1]
+    lines = latency.lines_to_walk(warps, chains, latency.LOADS)
+    assert lines // (warps * chains) >= latency.LOADS
+    assert multiprocessors > 132 or lines * LINE_BYTES == latency.SIZES[-1]
+    assert lines * LINE_BYTES // 4 < 2**31  # the index of a word is an int
+
+
 @pytest.mark.parametrize("chains", latency.LOAD_CHAINS)
 def test_follow_walks_a_line_at_a_time(chains):
     order, following = latency.cycle(256)

@@ -152,6 +152,8 @@ def test_parse():
         {"name": "sgemm", "a.sum": 0, "b.sum": 3},
     ]
     assert profiling.parse("==ERROR==\n", ["a.sum"]) == []
+    with pytest.raises(profiling.ProfileError, match=r"ncu does not count b\.sum on this GPU"):
+        profiling.parse(REPORT.replace('"2.5"', '"n/a"'), ["a.sum", "b.sum"])
 
 
 @pytest.fixture
