@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..machine import ARCHITECTURE
 from ..run import gpu
 from . import profiling
 from .bench import benchmark
@@ -315,8 +316,9 @@ def run(
     names: Sequence[str], find: Find, output: Path | None = None, progress: bool = True
 ) -> dict[str, Any]:
     """Time experiments, all if none is named, and save each as soon as it is done, by default
-    where `kernels.experiments` reads it; others that are there stay. Returns Results by name.
-    Raises ValueError for a name that is not there, and what `benchmark` raises."""
+    where `kernels.experiments` reads it; others that are there stay. Steps whose machine code is
+    rewritten are left out where the GPU does not execute it. Returns Results by name. Raises
+    ValueError for a name that is not there, and what `benchmark` raises."""
     _require(names)
     gpu.require()
     output = output or recorded_path(gpu.device().name, EXPERIMENTS)
@@ -324,11 +326,15 @@ def run(
     if output.exists():
         saved = json.loads(output.read_text(encoding="utf-8"))["experiments"]
     found = {}
+    rewritable = gpu.arch() == ARCHITECTURE
+    if progress and not rewritable:
+        print(f"steps whose machine code is rewritten are left out: it is that of {ARCHITECTURE}")
     for name in names or TABLE:
         question, sizes, steps, together = TABLE[name]
         if progress:
             print(f"{name}: {question}", flush=True)
-        found[name] = benchmark(steps(find), sizes, progress, together=together)
+        chosen = [one for one in steps(find) if rewritable or not isinstance(one, Patched)]
+        found[name] = benchmark(chosen, sizes, progress, together=together)
         saved[name] = json.loads(found[name].to_json())
         origin = {"gpu": gpu.device().name, "what": "an experiment each, with its own provenance"}
         whole = {"provenance": origin, "experiments": saved}

@@ -105,6 +105,27 @@ def test_a_piece_that_is_not_there_once():
         experiments.edited(kernels.step("03"), "x", ("nowhere", ""))
 
 
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_rewritten_machine_code_is_timed_where_it_runs(monkeypatch, tmp_path, capsys, arch):
+    timed = []
+
+    def benchmark(steps, *_, **__):
+        timed.extend(steps)
+        return Results({}, 1.0, 1.0, ())
+
+    monkeypatch.setattr(gpu, "require", lambda: None)
+    monkeypatch.setattr(gpu, "device", lambda: type("Device", (), {"name": "X 1"}))
+    monkeypatch.setattr(gpu, "arch", lambda: arch)
+    monkeypatch.setattr(experiments, "benchmark", benchmark)
+    experiments.run(["19 orders"], kernels.step, tmp_path / "experiments.json")
+    assert [one.label for one in timed if not isinstance(one, changes.Patched)][::2] == [
+        "17_tile_space",
+        "19_machine_code",
+    ]
+    assert any(isinstance(one, changes.Patched) for one in timed) == (arch == "sm_90")
+    assert ("are left out" in capsys.readouterr().out) == (arch != "sm_90")
+
+
 def test_run_keeps_the_others_and_says_what_there_is(monkeypatch, tmp_path):
     asked = []
 
@@ -115,6 +136,7 @@ def test_run_keeps_the_others_and_says_what_there_is(monkeypatch, tmp_path):
 
     monkeypatch.setattr(gpu, "require", lambda: None)
     monkeypatch.setattr(gpu, "device", lambda: type("Device", (), {"name": "X 1"}))
+    monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
     monkeypatch.setattr(experiments, "benchmark", benchmark)
     folder = tmp_path / "x_1"
     output = folder / "experiments.json"
