@@ -187,6 +187,22 @@ def test_usage_errors_give_status_2(capsys, argv, message):
     assert caught.value.code == 2 and message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["bench", "profile", "experiments", "tune", "errors", "bits"])
+def test_where_nothing_can_be_saved_nothing_is_measured(capsys, tmp_path, monkeypatch, command):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "closed").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name != "closed")
+    for path, message in (
+        (tmp_path, "is a folder: name a file in it"),
+        (tmp_path / "file" / "x.json", "file is no folder, so"),
+        (tmp_path / "closed" / "new" / "x.json", "it is read-only"),
+    ):
+        with pytest.raises(SystemExit) as caught:
+            cli.main([command, "--output", str(path)])
+        assert caught.value.code == 2 and message in capsys.readouterr().err
+    assert {path.name for path in tmp_path.rglob("*")} == {"file", "closed"}
+
+
 @pytest.mark.parametrize("argv", [["check", "02", "--device", "gpu"], ["bench", "02"], ["bits"]])
 def test_without_a_gpu_status_2_and_the_reason(capsys, monkeypatch, argv):
     monkeypatch.setattr(gpu, "why_not", lambda: "there is no GPU on the test's machine")

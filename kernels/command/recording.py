@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 from ..ladder.check import digest
 from ..ladder.step import step, steps
 from ..measure import errors, profiling
 from ..measure.records import RECORDED_ON, recorded_path, write
 from ..run import gpu
-from .words import Command, able, add_json, add_output, add_variants, chosen, cube
+from .words import Command, able, add_json, add_output, add_variants, chosen, cube, new_file
 
 BITS = recorded_path(RECORDED_ON, "bits.json")
 BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
@@ -46,7 +45,9 @@ def add_errors(command: Command) -> None:
 def add_bits(command: Command) -> None:
     text = "record the SHA-256 of results on the GPU, for tests to compare with"
     bits = command(run_bits, "bits", text)
-    bits.add_argument("--output", type=Path, default=BITS, metavar="PATH", help=f"default: {BITS}")
+    bits.add_argument(
+        "--output", type=new_file, default=BITS, metavar="PATH", help=f"default: {BITS}"
+    )
 
 
 def run_profile(options: argparse.Namespace) -> int:

@@ -144,6 +144,11 @@ def run_tune(options: argparse.Namespace) -> int:
         options.parser.error(str(error))
     if every and model.STEP in asked and options.output:
         options.parser.error(f"{model.STEP} has a record of its own: give --output to one of both")
+    for option in ("merge", "jobs", "json") if not every else ():
+        if getattr(options, option):
+            options.parser.error(
+                f"--{option} goes with {', '.join(SPACES)}, not {model.STEP} alone"
+            )
     status = 0
     if every:
         sizes = shapes or [(size,) * 3 for size in tune.SIZES]

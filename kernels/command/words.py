@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -48,7 +49,20 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output(parser: argparse.ArgumentParser, text: str) -> None:
-    parser.add_argument("--output", type=Path, metavar="PATH", help=text)
+    parser.add_argument("--output", type=new_file, metavar="PATH", help=text)
+
+
+def new_file(text: str) -> Path:
+    """Where something can be saved: found out before hours are spent on what is to be saved."""
+    path = Path(text)
+    folder = next(one for one in path.absolute().parents if one.exists())
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is a folder: name a file in it")
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"{folder} is no folder, so {text} cannot be saved")
+    if not os.access(folder, os.W_OK):
+        raise argparse.ArgumentTypeError(f"nothing can be saved in {folder}: it is read-only")
+    return path
 
 
 def add_sizes(parser: argparse.ArgumentParser, usual: tuple[int, ...]) -> None:

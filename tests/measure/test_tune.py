@@ -249,11 +249,21 @@ def test_the_command_searches_and_fits(timed, monkeypatch, words, searched, fitt
         assert output == records.recorded_path("Simulated GPU 1", records.MODEL)
 
 
-@pytest.mark.parametrize("words", [["02"], ["17", "18", "--output", "x.json"], ["99"]])
-def test_the_command_refuses(timed, words):
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["02"], "02_naive"),
+        (["17", "18", "--output", "x.json"], "18_split_k has a record of its own"),
+        (["99"], "no step '99'"),
+        (["18", "--merge"], "--merge goes with 17_tile_space"),
+        (["18", "--jobs", "2"], "--jobs goes with 17_tile_space"),
+        (["18", "--json"], "--json goes with 17_tile_space"),
+    ],
+)
+def test_the_command_refuses(timed, capsys, words, message):
     with pytest.raises(SystemExit) as stopped:
         cli.main(["tune", *words])
-    assert stopped.value.code == 2
+    assert stopped.value.code == 2 and message in capsys.readouterr().err
 
 
 def test_sgemm_reads_what_was_fitted_here(monkeypatch):
