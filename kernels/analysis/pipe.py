@@ -30,6 +30,7 @@ from .warps import LANES
 # The bank of a tag has two bits: each the parity of the line's number under a mask.
 TAG_MASKS = (0b0001111, 0b1010101)
 TAG_PERIOD = 128  # lines after which the banks of tags repeat
+ROWS = 256  # warps whose rounds are weighed together: a few MiB
 LANE_BYTES = 128  # of local memory between two words of a lane
 
 
@@ -56,13 +57,15 @@ def global_wavefronts(addresses, width: int, active=None, kind: str = "load") ->
 
 
 def _load_wavefronts(addresses: np.ndarray, width: int) -> np.ndarray:
-    """Of loads; an address below 0 stands for a lane that takes no part."""
-    found = list(_rounds(addresses // LINE_BYTES, addresses >= 0))
-    if not found:
-        return np.zeros(addresses.shape[:-1], np.int64)
-    rounds = np.array(found)
-    # a round does not merge
-    return wavefronts(np.broadcast_to(addresses, rounds.shape), width, rounds, "store").sum(0)
+    """Of loads, (count, 32); an address below 0 stands for a lane that takes no part."""
+    total = np.zeros(len(addresses), np.int64)
+    for n in range(0, len(addresses), ROWS):
+        rows = addresses[n : n + ROWS]
+        if found := list(_rounds(rows // LINE_BYTES, rows >= 0)):
+            rounds = np.array(found)
+            every = np.broadcast_to(rows, rounds.shape)
+            total[n : n + ROWS] = wavefronts(every, width, rounds, "store").sum(0)  # none merges
+    return total
 
 
 def _rounds(lines: np.ndarray, active: np.ndarray) -> Iterator[np.ndarray]:
