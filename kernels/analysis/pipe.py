@@ -64,7 +64,8 @@ def _load_wavefronts(addresses: np.ndarray, width: int) -> np.ndarray:
         if found := list(_rounds(rows // LINE_BYTES, rows >= 0)):
             rounds = np.array(found)
             every = np.broadcast_to(rows, rounds.shape)
-            total[n : n + ROWS] = wavefronts(every, width, rounds, "store").sum(0)  # none merges
+            # a round does not merge
+            total[n : n + ROWS] = wavefronts(every, width, rounds, "store").sum(0)
     return total
 
 

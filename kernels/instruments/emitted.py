@@ -1,6 +1,7 @@
 """What ptxas makes of a kernel's instructions, as far as counting has to know; found out once.
 
-Everything is kept by id() of an instruction, since each function counts its own from 0.
+Everything is kept by id() of an instruction, since each function counts its own from 0; the
+functions, which are kept too, keep them alive, those of `explicit` included.
 """
 
 from __future__ import annotations
@@ -34,13 +35,11 @@ class Emitted:
         self.under: set[int] = set()
         self.passed: dict[int, Counter] = {}
         self.functions = (entry, *linked(entry))
-        self._held: list = []  # so that nothing else gets their id()
         for function in self.functions:
             self._learn(function, fold(function) if folded else None)
 
     def _learn(self, function, folding: Folding | None) -> None:
         code, written = function.instructions, explicit(function).instructions
-        self._held += [code, written]
         for n, count in multiply_adds(function, folding).items():
             self.multiply_adds[id(code[n])] = self.multiply_adds[id(written[n])] = count
         if folding is not None:
