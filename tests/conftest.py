@@ -17,16 +17,20 @@ sys.path[:0] = map(str, (HERE, HERE / "draw", HERE / "ladder", HERE / "ptx"))
 # They take longest, and come first, so that no process is left with one of them when the others are
 # done; test_sources, which has the pages built, is far from the others that need them.
 LONGEST = """
-    tests/ladder/test_mutations.py tests/ladder/test_check.py tests/test_corpus.py
-    tests/test_exercises.py tests/measure/test_profiling.py tests/measure/test_experiments.py
-    tests/ladder/test_defines.py book/21_warpgroups.ipynb tests/test_sources.py
-    tests/machine/test_prove.py book/19_machine_code.ipynb tests/ladder/test_skinny.py
-    book/23_skinny.ipynb tests/ladder/test_tile_space.py
-    tests/test_targets.py tests/analysis/test_splitting.py tests/instruments/test_sanitizer.py
-    book/20_tensor_cores.ipynb tests/test_address.py book/18_split_k.ipynb
-    tests/ladder/test_warpgroups.py tests/ptx/test_clusters.py tests/ladder/test_tensor_cores.py
-    tests/test_book.py tests/ladder/test_split_k.py book/16_async_copy.ipynb
-    book/interpreter.ipynb tests/test_compiled.py book/17_tile_space.ipynb
+    tests/test_corpus.py tests/test_sources.py tests/ladder/test_mutations.py
+    tests/ladder/test_check.py tests/test_exercises.py tests/measure/test_profiling.py
+    tests/measure/test_experiments.py tests/ladder/test_defines.py
+    tests/instruments/test_sanitizer.py tests/machine/test_prove.py tests/test_targets.py
+    book/21_warpgroups.ipynb tests/test_browser.py book/20_tensor_cores.ipynb
+    book/19_machine_code.ipynb book/16_async_copy.ipynb tests/test_compiled.py
+    tests/ladder/test_tile_space.py tests/ladder/test_skinny.py tests/test_browser_pictures.py
+    book/18_split_k.ipynb tests/ladder/test_split_k.py tests/test_any_gpu.py
+    tests/ladder/test_running.py tests/ladder/test_warpgroups.py tests/test_address.py
+    book/23_skinny.ipynb tests/ladder/test_tensor_cores.py tests/analysis/test_splitting.py
+    book/12_warp_tiling.ipynb book/07_thread_tile_1d.ipynb tests/ptx/test_bulk.py
+    book/06_bank_conflicts.ipynb tests/test_browser_figures.py book/17_tile_space.ipynb
+    book/02_naive.ipynb book/14_double_buffering.ipynb tests/test_cli.py tests/test_style.py
+    tests/ladder/test_model.py book/15_any_shape.ipynb tests/test_book.py
 """.split()
 
 PLACES = {HERE.parent / name: place for place, name in enumerate(LONGEST)}

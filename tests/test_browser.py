@@ -8,6 +8,7 @@ from pathlib import Path
 import browser
 import pytest
 from building import ROOT
+from slow import if_slow
 
 NAMES = sorted(path.stem for kind in ("ipynb", "md") for path in (ROOT / "book").glob(f"*.{kind}"))
 
@@ -237,7 +238,9 @@ def soon(chromium, script: str, seconds: float = 5) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=if_slow(n % 4 > 0)) for n, name in enumerate(NAMES)]
+)
 def test_page(chromium, pages: Path, name: str):
     chromium.open(pages / "book" / f"{name}.html", width=WIDTHS[0], mode="dark")
     assert chromium.evaluate("document.documentElement.dataset.theme") == "dark"

@@ -77,7 +77,7 @@ def pictures():
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 768, 1440])
+@pytest.mark.parametrize("width", [390, pytest.param(768, marks=pytest.mark.slow), 1440])
 def test_figures_are_legible(chromium, pictures, tmp_path, width, mode):  # noqa: F811
     path = tmp_path / "page.html"
     text = "".join(picture._repr_html_() for picture in pictures)

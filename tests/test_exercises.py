@@ -79,6 +79,7 @@ def borrowed(source: str) -> set[str]:
     return {node.id for node in named} - own - set(dir(builtins))
 
 
+@pytest.mark.slow
 @each
 def test_starters_miss_and_solutions_reach_the_goal(path, monkeypatch):
     notebook = nbformat.read(path, as_version=4)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from slow import if_slow
 
 import kernels
 from kernels.analysis import splitting
@@ -70,7 +71,9 @@ def test_a_tile_is_scaled_so_that_its_largest_number_lies_below_2_to_the_15():
     assert 2**14 <= largest < 2**15 and np.isfinite(scale).all()
 
 
-@pytest.mark.parametrize("label", STEPS)
+@pytest.mark.parametrize(
+    "label", [pytest.param(label, marks=if_slow(" " in label)) for label in STEPS]
+)
 @pytest.mark.parametrize("kind", INPUTS)
 def test_the_model_has_the_bits_of_the_step(label, kind):
     A, B = errors.matrices(kind, 37, 45, 70)

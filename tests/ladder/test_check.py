@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from slow import heavy, heavy_variant, if_slow
 
 from kernels import Kernel
 from kernels.ladder import check as module, step as ladder
@@ -17,7 +18,10 @@ from kernels.ptx.errors import PTXError
 from kernels.ptx.memory import Lying
 
 ALL = [pytest.param(one, id=one.id) for one in ladder.steps()]
-VARIANTS = [pytest.param(one, id=one.label) for one in ladder.with_variants(ladder.steps())]
+VARIANTS = [
+    pytest.param(one, id=one.label, marks=if_slow(heavy_variant(one.label)))
+    for one in ladder.with_variants(ladder.steps())
+]
 DEVICES = ["interpreter", pytest.param("gpu", marks=pytest.mark.gpu)]
 BITS = Path(module.__file__).parents[1] / "results" / "nvidia_h200" / "bits.json"
 
@@ -263,7 +267,13 @@ def test_digest_is_of_the_bytes_of_c():
 # ------------------------------------------------------------- the bits that a real GPU computed
 
 RECORDED = [
-    pytest.param(id, shape, sum_, id=f"{id}-{shape}")
+    pytest.param(
+        id,
+        shape,
+        sum_,
+        id=f"{id}-{shape}",
+        marks=if_slow(heavy(id) and shape in ("128x384x256", "256x256x256")),
+    )
     for id, sums in (json.loads(BITS.read_text()) if BITS.exists() else {}).items()
     for shape, sum_ in sums.items()
 ]

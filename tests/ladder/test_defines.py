@@ -21,6 +21,7 @@ FEW = settings(
 )
 
 
+@pytest.mark.slow
 @FEW
 @given(st.data())
 def test_one_define_changed(data):

@@ -14,6 +14,7 @@ import json
 from pathlib import Path
 
 import pytest
+from slow import heavy, if_slow
 
 from kernels import ptx
 from kernels.command.recording import BITS
@@ -522,9 +523,9 @@ MUTATIONS = {
 }
 
 CASES = [
-    pytest.param(label, *mutation, id=f"{label}: {what}")
+    pytest.param(label, *mutation, id=f"{label}: {what}", marks=if_slow(n > 0))
     for label, mutations in MUTATIONS.items()
-    for what, *mutation in mutations
+    for n, (what, *mutation) in enumerate(mutations)
 ]
 
 
@@ -568,7 +569,9 @@ def test_check_does_not_see_a_missing_barrier(tmp_path):
     assert expected == RACE and passes(mutated(tmp_path, "13_register_prefetch", old, new))
 
 
-@pytest.mark.parametrize("label", MUTATIONS)
+@pytest.mark.parametrize(
+    "label", [pytest.param(label, marks=if_slow(heavy(label))) for label in MUTATIONS]
+)
 def test_nothing_is_found_without_a_mutation(label):
     """And check passes: see test_check.py, and what the table calls right."""
     assert findings(ladder.step(label)) == set()

@@ -39,6 +39,7 @@ def test_bits_are_those_of_the_arithmetic(shape):
 LAID_OUT = ({"TRANS_A": 1}, {"TRANS_B": 1}, {"BM": 128}, {"BN": 128}, {"STAGES": 2})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defines", LAID_OUT, ids=str)
 def test_bits_do_not_depend_on_how_work_and_matrices_are_laid_out(defines):
     A, B, _ = kernels.inputs(70, 72, 99)
@@ -84,6 +85,7 @@ def test_blocks_have_stretches_that_differ_by_a_step_at_most():
         assert same(C[rows], product(A[rows], B, cut))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [2, 7])
 def test_any_number_of_blocks_is_right(stream):
     step = STEP.define(STREAM=stream, STAGES=2)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from slow import if_slow
 
 import kernels
 from kernels import metrics
@@ -30,7 +31,9 @@ def multiply(one, A, B):
     return one(A, B, device="interpreter")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=if_slow(kind != "BF16")) for kind in KINDS]
+)
 @pytest.mark.parametrize("rare", RARE)
 def test_rows_and_columns_with_a_rare_number_are_those_of_fmas(kind, rare):
     A, B = errors.matrices("uniform", *SHAPE)
@@ -79,6 +82,7 @@ def test_short_sums_and_none_at_all():
         assert not STEP.launches(20, 30, K)[0].kernel == "pack"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old, new", [
     ("thread; marked(BM + j)", "thread; marked(BM + i)"),            # a column's mark
     ("atomicOr(&unsafe[row(e) / 32]", "atomicOr(&unsafe[0]"),        # of a row of the tile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from slow import if_slow
 
 import kernels
 from kernels.ladder.reference import assert_close, inputs
@@ -80,7 +81,9 @@ def test_matrices_may_start_at_any_element(offsets):
     assert_close(np.asarray(moved[2]).reshape(M, N), A, B, C, 1.5, -0.5)
 
 
-@pytest.mark.parametrize("label", SPACE)
+@pytest.mark.parametrize(
+    "label", [pytest.param(label, marks=if_slow(n > 0)) for n, label in enumerate(SPACE)]
+)
 def test_every_tile_gives_the_bits_of_step_15(label):
     step = kernels.step(label)
     for M, N, K in (131, 133, 37), (64, 260, 16):

@@ -41,6 +41,7 @@ def test_bits_are_those_of_the_arithmetic(shape, exact):
     assert same(C, product(A, B, exact))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "defines", [{"TRANS_A": 1}, {"TRANS_B": 1}, {"BM": 64}, {"STAGES": 2}], ids=str
 )
@@ -112,6 +113,7 @@ def test_sums_that_overflow_on_the_way_are_computed_again(splits):
     assert np.isfinite(C).all() and same(C, by_fmas(A, B))
 
 
+@pytest.mark.slow
 def test_exact_errors_do_not_grow_with_k():
     """In roundoffs of the sum of absolute values: FMAs in a row lose more and more."""
     stream = np.random.default_rng(0)

@@ -46,7 +46,7 @@ def test_a_fault_is_found(name):
         prove(original(), spoiled)
 
 
-@pytest.mark.parametrize("count", (0, 1, 300))
+@pytest.mark.parametrize("count", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 300))])
 def test_too_few_registers_or_too_many(count):
     highest = max(r for i in instructions(rewritten()) for r in i.writes if r < 255)
     prove(original(), elf.with_registers(rewritten(), highest + 3))
@@ -86,6 +86,7 @@ def test_a_clock_that_is_read_twice(special, same):
     assert (differences(one, other) == []) == same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plan",
     [

@@ -5,6 +5,7 @@ import struct
 
 import numpy as np
 import pytest
+from slow import heavy, if_slow
 
 import kernels
 from kernels import __main__ as cli
@@ -21,7 +22,11 @@ STEPS = {
     for one in row.steps(kernels.step)
 }
 NEW = {label: one for label, one in STEPS.items() if ", " in one.label}
-EDITS = [label for label, one in NEW.items() if not isinstance(one, experiments.Patched)]
+EDITS = [
+    pytest.param(label, marks=if_slow(heavy(one.id)))
+    for label, one in NEW.items()
+    if not isinstance(one, experiments.Patched)
+]
 # What an experiment is about, as ptxas reports it: registers and bytes spilled.
 RESOURCES = {
     "07 second block: 07_thread_tile_1d, one block": (90, 0),
@@ -61,6 +66,7 @@ def test_labels_differ_within_an_experiment_and_stand_beside_their_step():
                 assert not one.broken(*((size,) * 3 if isinstance(size, int) else size))
 
 
+@pytest.mark.slow
 def test_edits_change_the_machine_code():
     for row in experiments.TABLE.values():
         made = [one.kernel.cubin("sm_90") for one in row.steps(kernels.step)[:4]]

@@ -6,6 +6,7 @@ import stat
 import sys
 
 import pytest
+from slow import if_slow
 
 import kernels
 from kernels import __main__ as cli
@@ -19,7 +20,12 @@ RECORDED = {
     for path in sorted(FOLDER.glob("*/counters.json"))
 }
 MEASURED = [
-    pytest.param(path, label, id=f"{path.stem}: {label}")
+    pytest.param(
+        path,
+        label,
+        id=f"{path.stem}: {label}",
+        marks=if_slow(" " in label),
+    )
     for path, recorded in RECORDED.items()
     for label in recorded["steps"]
 ]

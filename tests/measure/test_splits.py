@@ -114,6 +114,7 @@ NEW = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", NEW, ids=lambda one: one.label)
 def test_what_sgemm_may_choose_and_no_file_declares_is_right(one):
     assert splits.tile(one)["resident"] >= 1

@@ -65,7 +65,9 @@ def empty(shape, dtype=np.float32):
     ctypes.memset(made.data.ptr, 0xFF, made.nbytes)
     made.number = machine().current
     # CuPy gives it to others when it is given back, in the order of streams; here nobody gets it
-    machine().memory.append((memory, weakref.ref(made)))
+    start = made.data.ptr
+    addresses = range(start, start + made.nbytes)
+    machine().memory.append((addresses, memory, weakref.ref(made)))
     return made
 
 
@@ -129,7 +131,7 @@ class Machine:
         self.count = count
         self.random = random.Random(seed)
         self.streams: list[Stream] = []
-        self.memory: list[tuple[np.ndarray, weakref.ref[Array]]] = []
+        self.memory: list[tuple[range, np.ndarray, weakref.ref[Array]]] = []
         self.now = 0.0
         self.devices, self.within = [0], []
         self.group: list[Call] | None = None
@@ -172,9 +174,8 @@ class Machine:
 
     def require_kept(self, address: int) -> None:
         """What was given back before NCCL is called may be another array's by now."""
-        for memory, made in self.memory:
-            start = memory.__array_interface__["data"][0]
-            if start <= address < start + memory.nbytes:
+        for addresses, _, made in self.memory:
+            if address in addresses:
                 assert made() is not None, "NCCL is called with memory that was given back"
 
     def begin_group(self) -> None:

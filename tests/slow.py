@@ -1,0 +1,22 @@
+"""Tests that a plain `pytest` leaves out: marked `slow`, they do again, for variants, planted
+faults, tile sizes and exercises of steps that take the interpreter seconds, what others do once.
+`pytest -m slow` runs them, `pytest -m ""` runs all."""
+
+import pytest
+
+HEAVY = "16"  # from this step on, a product takes the interpreter long
+
+
+def if_slow(slow: bool) -> list[pytest.MarkDecorator]:
+    """The marks of a `pytest.param`."""
+    return [pytest.mark.slow] if slow else []
+
+
+def heavy(label: str) -> bool:
+    """Whether this is the label of such a step, as "16_async_copy", of a variant of it, or the
+    name of its chapter."""
+    return HEAVY <= label[:2] <= "99"
+
+
+def heavy_variant(label: str) -> bool:
+    return heavy(label) and " " in label
