@@ -16,6 +16,7 @@ from .measure import profiling
 from .measure.records import MergeError
 from .run import gpu
 from .run.build import CompileError
+from .run.limits import LaunchError
 
 COMMANDS = (  # what adds each of them, in the order of the help
     looking.add_list,
@@ -58,6 +59,7 @@ def main(argv: list[str] | None = None) -> int:
         ImportError,
         OSError,
         gpu.NoGPU,
+        LaunchError,
         ptx.PTXError,
         profiling.ProfileError,
         MergeError,

@@ -53,7 +53,7 @@ def pytest_collection_finish() -> None:
     less often: kernels that are kept have millions of objects, and each new one would soon be
     reason to look through them all, a fifth of the time of the tests that make many."""
     gc.freeze()
-    gc.set_threshold(gc.get_threshold()[0], 100, 200)
+    gc.set_threshold(20_000, 100, 200)
 
 
 @pytest.hookimpl(trylast=True)

@@ -105,6 +105,22 @@ def test_a_step_without_a_launch_cannot_be_looked_at(capsys, command, label, mes
     assert capsys.readouterr().err.endswith(f"{command}: error: {message}\n")
 
 
+@NO_LAUNCH
+@pytest.mark.parametrize("command, module, name", [
+    ("bench", timing.bench, "run_cli"), ("profile", recording.profiling, "profile"),
+    ("errors", recording.errors, "record"), ("parallel", timing.parallel, "run_cli"),
+])  # fmt: skip
+def test_a_step_without_a_launch_is_not_measured(
+    capsys, monkeypatch, command, module, name, label, message
+):
+    def measure(steps, *_):
+        steps[0].launches(64, 64, 64)
+
+    monkeypatch.setattr(module, name, measure)
+    assert cli.main([command, label]) == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
+
+
 @pytest.mark.parametrize("command", ["run", "trace"])
 def test_a_step_that_does_not_compile_shows_what_the_compiler_says(capsys, command):
     assert cli.main([command, "05 BM=8", "64"]) == 2

@@ -39,6 +39,7 @@ def test_none_is_stale(path):
         assert (stored.made.cubin is not None) == stored.recipe.real
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS[::10], ids=lambda path: path.name[:8])
 def test_nvrtc_makes_the_same(path, monkeypatch):
     """A tenth of them, since what changes one changes all: options, headers, another NVRTC."""

@@ -20,6 +20,7 @@ from dataclasses import replace
 import corpus
 import numpy as np
 import pytest
+from slow import if_slow
 
 import kernels
 from kernels.instruments.metrics import (
@@ -294,7 +295,15 @@ def is_recorded(name: str) -> bool:
 
 RECORDED = [name for name in corpus.names() if is_recorded(name)]
 COUNTED = [name for name in RECORDED if name in CORRECT and corpus.load(name).counted]
-each_correct = pytest.mark.parametrize("name", [name for name in RECORDED if name in CORRECT])
+# x_…: kernels of the same kinds in another hand.
+each_correct = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=if_slow(name.startswith("x_")))
+        for name in RECORDED
+        if name in CORRECT
+    ],
+)
 each_planted = pytest.mark.parametrize("name", [name for name in RECORDED if name in PLANTED])
 
 

@@ -67,6 +67,18 @@ def test_files_that_are_called_exist(path):
     assert all((ROOT / name).exists() for name in named), named
 
 
+def test_what_a_plain_pytest_leaves_out_is_run_beside_it():
+    each, weekly = (
+        [step.get("run", "") for step in steps(path)]
+        for path in WORKFLOWS
+        if path.stem in ("test", "weekly")
+    )
+    assert {"bash .ci/run", "python -m pytest -m slow"} <= set(each)
+    assert 'python -m pytest -m ""' in weekly
+    whole = [run for run in weekly if "tests/" in run and "pytest" in run]
+    assert whole and all('pytest -m "" ' in run for run in whole)
+
+
 def test_zizmor_finds_nothing():
     beside = Path(sys.executable).parent  # a virtual environment need not be on the path
     program = shutil.which("zizmor", path=f"{beside}{os.pathsep}{os.environ['PATH']}")

@@ -248,7 +248,7 @@ def attempt_kernel(
         kernel()(grid, block, after, "interpreter")
         by_name = dict(zip(kernel().parameter_names, after))
         for array, values in expected.items():
-            _require_equal(array, by_name[array], np.asarray(values))
+            _require_equal(array, by_name.get(array), np.asarray(values))
         return "as expected"
 
     def clean() -> str:
@@ -328,8 +328,13 @@ def _require_clean(found: Sequence[Finding]) -> None:
         raise CheckError("\n".join(str(finding) for finding in found[:3]))
 
 
-def _require_equal(array: str, found: np.ndarray, expected: np.ndarray) -> None:
-    """Raises CheckError, naming the first element that differs."""
+def _require_equal(array: str, found: Any, expected: np.ndarray) -> None:
+    """Raises CheckError, naming the first element that differs; ValueError if `found`, what the
+    kernel was given by that name, is no array of that shape."""
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{array} is expected, and the kernel has no array of that name")
+    if found.shape != expected.shape:
+        raise ValueError(f"{array} has the shape {found.shape}; expected are {expected.shape}")
     wrong = np.argwhere(found != expected)  # NaN, too
     if len(wrong):
         at = tuple(int(index) for index in wrong[0])

@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..run.limits import MAX_GRID, launch_size
+from ..run.limits import MAX_GRID, LaunchError, launch_size
 from .expressions import Expression
 
 SYMBOL = "sgemm"  # the kernel that every step has, which multiplies
@@ -105,7 +105,7 @@ def require_sgemm(launches: Sequence[Launch]) -> None:
 def planned(launches: Sequence[Launch], values: Mapping[str, Any]) -> tuple[Planned, ...]:
     """The launches of a product, given M, N, K and the defines.
 
-    Raises ValueError for a block or a grid that no launch can have.
+    Raises LaunchError for a block or a grid that no launch can have.
     """
     found = []
     for one in launches:
@@ -114,8 +114,8 @@ def planned(launches: Sequence[Launch], values: Mapping[str, Any]) -> tuple[Plan
             continue
         try:
             size = launch_size(grid, sizes(one.block(values)), one.shared(values))
-        except ValueError as error:
-            raise ValueError(f"{one.kernel}: {error}") from None
+        except LaunchError as error:
+            raise LaunchError(f"{one.kernel}: {error}") from None
         found.append(Planned(one.kernel, *size, one.shared(values)))
     return tuple(found)
 

@@ -18,18 +18,22 @@ STATIC_SHARED = 48 << 10  # bytes of a block, declared with a size
 SHARED = 227 << 10  # with dynamic shared memory, on compute capability 9.0
 
 
+class LaunchError(ValueError):
+    """A launch that no GPU carries out, whatever the kernel does."""
+
+
 def launch_size(
     grid: Any, block: Any, dynamic_shared: Any
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Grid and block as tuples; raises TypeError or ValueError for what no launch can have."""
+    """Grid and block as tuples; raises TypeError or LaunchError for what no launch can have."""
     grid = _dimensions("grid", grid, MAX_GRID)
     block = _dimensions("block", block, MAX_BLOCK)
     if math.prod(block) > MAX_THREADS:
-        raise ValueError(
+        raise LaunchError(
             f"block {block} has {math.prod(block)} threads; a block has at most {MAX_THREADS}"
         )
     if not isinstance(dynamic_shared, (int, np.integer)) or dynamic_shared < 0:
-        raise ValueError(f"dynamic_shared must be a number of bytes, not {dynamic_shared!r}")
+        raise LaunchError(f"dynamic_shared must be a number of bytes, not {dynamic_shared!r}")
     return grid, block
 
 
@@ -45,27 +49,27 @@ def _dimensions(name: str, value: Any, limits: tuple[int, int, int]) -> tuple[in
     except TypeError:
         raise TypeError(f"{name} must be 1 to 3 whole numbers, not {value!r}") from None
     if not 1 <= len(numbers) <= 3:
-        raise ValueError(f"{name} must be 1 to 3 numbers, not {len(numbers)}: {value!r}")
+        raise LaunchError(f"{name} must be 1 to 3 numbers, not {len(numbers)}: {value!r}")
     for axis, number, limit in zip("xyz", numbers, limits):
         if not 1 <= number <= limit:
-            raise ValueError(f"{name}.{axis} is {number}; CUDA allows 1 to {limit}")
+            raise LaunchError(f"{name}.{axis} is {number}; CUDA allows 1 to {limit}")
     return numbers
 
 
 def require_shared(entry: ptx.Entry, name: str, dynamic_shared: int) -> None:
-    """Raise ValueError if a block of the kernel has more shared memory than a GPU gives it.
+    """Raise LaunchError if a block of the kernel has more shared memory than a GPU gives it.
 
     On a GPU the compiler refuses what is declared too large, and the driver the rest; the
     interpreter has the limits of compute capability 9.0, the largest of the GPUs to date.
     """
     static = sum(v.size for v in entry.variables if v.space == "shared")
     if static > STATIC_SHARED:
-        raise ValueError(
+        raise LaunchError(
             f"{name} declares {static} bytes of shared memory; a block may declare "
             f"{STATIC_SHARED} (48 KiB): pass the rest as dynamic_shared"
         )
     if static + dynamic_shared > SHARED:
-        raise ValueError(
+        raise LaunchError(
             f"{name} wants {dynamic_shared} bytes of dynamic and {static} of static shared "
             f"memory; a block has at most {SHARED} (227 KiB, on compute capability 9.0)"
         )

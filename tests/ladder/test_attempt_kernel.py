@@ -64,3 +64,22 @@ def test_what_does_not_compile_is_not_run():
 def test_a_goal_that_there_is_not():
     with pytest.raises(ValueError, match="no goal 'speed'"):
         attempt(speed=1)
+
+
+def test_what_is_expected_of_no_array():
+    renamed = ADD.replace("* c)", "* sums)").replace("c[i]", "sums[i]")
+    reason = "c is expected, and the kernel has no array of that name"
+    assert failed(attempt(renamed)) == {"right": reason}
+    x = np.ones(N, np.float32)
+    args = N, x, x, np.zeros(N, np.float32)
+    found = kernels.attempt_kernel(ADD, "add", 2, 64, args, {"n": x, "c": x + x})
+    assert failed(found) == {"right": reason.replace("c is", "n is")}
+
+
+def test_what_is_expected_in_another_shape():
+    x = np.ones(N, np.float32)
+    args = N, x, x, np.zeros(N, np.float32)
+    for values in 2, np.full(N + 1, 2, np.float32), np.full((N, 1), 2, np.float32):
+        found = kernels.attempt_kernel(ADD, "add", 2, 64, args, {"c": values})
+        words = f"c has the shape (100,); expected are {np.shape(values)}"
+        assert failed(found) == {"right": words}

@@ -5,7 +5,6 @@ import struct
 
 import numpy as np
 import pytest
-from slow import heavy, if_slow
 
 import kernels
 from kernels import __main__ as cli
@@ -22,11 +21,7 @@ STEPS = {
     for one in row.steps(kernels.step)
 }
 NEW = {label: one for label, one in STEPS.items() if ", " in one.label}
-EDITS = [
-    pytest.param(label, marks=if_slow(heavy(one.id)))
-    for label, one in NEW.items()
-    if not isinstance(one, experiments.Patched)
-]
+EDITS = [label for label, one in NEW.items() if not isinstance(one, experiments.Patched)]
 # What an experiment is about, as ptxas reports it: registers and bytes spilled.
 RESOURCES = {
     "07 second block: 07_thread_tile_1d, one block": (90, 0),
@@ -38,6 +33,7 @@ RESOURCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", EDITS)
 def test_an_edit_is_right(label):
     one = NEW[label]

@@ -1,0 +1,37 @@
+"""What a plain pytest leaves out is what others do once: every step is looked at in each way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from building import ROOT
+
+import kernels
+
+WAYS = (
+    "tests/ladder/test_check.py::test_shipped_steps_are_right",
+    "tests/ladder/test_check.py::test_the_bits_are_those_of_a_real_gpu",
+    "tests/ladder/test_check.py::test_the_bits_are_those_of_a_real_gpu",
+    "tests/measure/test_profiling.py::test_computed_equals_measured",
+    "tests/ladder/test_mutations.py::test_a_mutant_is_noticed",
+    "tests/test_targets.py::test_nothing_is_found_in_a_step",
+)
+
+
+@pytest.fixture(scope="module")
+def collected() -> list[str]:
+    files = {way.partition("::")[0] for way in WAYS}
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", *sorted(files)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "deselected" in ran.stdout
+    return ran.stdout.splitlines()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_step_is_left_out(collected, way):
+    names = [line for line in collected if line.startswith(f"{way}[")]
+    for one in kernels.steps():
+        assert any(one.id in name for name in names), one.id
