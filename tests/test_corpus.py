@@ -295,11 +295,12 @@ def is_recorded(name: str) -> bool:
 
 RECORDED = [name for name in corpus.names() if is_recorded(name)]
 COUNTED = [name for name in RECORDED if name in CORRECT and corpus.load(name).counted]
-# x_…: kernels of the same kinds in another hand.
+# x_…: kernels of the same kinds in another hand; t_…: tensor cores and copies in bulk, of which
+# tests/ptx has the instructions one by one, some with an H200's bits.
 each_correct = pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=if_slow(name.startswith("x_")))
+        pytest.param(name, marks=if_slow(name.startswith(("x_", "t_"))))
         for name in RECORDED
         if name in CORRECT
     ],

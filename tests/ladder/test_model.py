@@ -78,6 +78,7 @@ def test_what_has_not_been_timed_is_refused():
         model.predicted("15_any_shape", 64, 64, 64)
 
 
+@pytest.mark.slow
 def test_the_record_yields_the_model():
     """What was fitted is what its timings give."""
     steps = [kernels.step(label) for label in RECORD["labels"]]

@@ -26,7 +26,7 @@ each = pytest.mark.parametrize("way", WAYS, ids=names)
 
 @each
 @pytest.mark.parametrize("M, N, K", [
-    (40, 70, 150),  # parts of different lengths, unaligned C
+    pytest.param(40, 70, 150, marks=pytest.mark.slow),  # parts of different lengths, unaligned C
     (33, 64, 33),  # fewer steps than splits
     (96, 100, 64),  # aligned, not whole
 ])  # fmt: skip

@@ -42,7 +42,10 @@ def stored(x, transposed, beyond):
 
 @pytest.mark.parametrize(
     "step, M, N, K",
-    [*((TILED, *shape) for shape in SMALL), *((STEP, *shape) for shape in BESIDE)],
+    [
+        *((TILED, *shape) for shape in SMALL),
+        *(pytest.param(STEP, *shape, marks=pytest.mark.slow) for shape in BESIDE),
+    ],
     ids=named,
 )
 def test_a_shape_however_it_is_stored(step, M, N, K):
