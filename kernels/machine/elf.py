@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -11,6 +12,7 @@ INSTRUCTION_BYTES = 16
 RELOCATIONS = (4, 9)  # types of sections
 INFO = 0x70000000  # the type of the sections that describe kernels
 REGCOUNT = 0x2F  # an attribute there: how many registers a thread of a kernel gets
+MAX_THREADS = 0x05  # another: how many threads its blocks may have along x, y and z
 FOUR_BYTES = 4  # the format of an attribute with a size before its value
 
 
@@ -80,21 +82,28 @@ def outside(cubin: bytes) -> bytes:
 
 def registers(cubin: bytes) -> int:
     """How many registers a thread of the cubin's one kernel gets."""
-    (at,) = _register_counts(cubin)
-    return int(struct.unpack_from("<I", cubin, at)[0])
+    (at,) = _attributes(cubin, REGCOUNT)
+    return int(struct.unpack_from("<I", cubin, at + 4)[0])  # after the kernel's symbol
 
 
 def with_registers(cubin: bytes, count: int) -> bytes:
-    (at,) = _register_counts(cubin)
-    return cubin[:at] + struct.pack("<I", count) + cubin[at + 4 :]
+    (at,) = _attributes(cubin, REGCOUNT)
+    return cubin[: at + 4] + struct.pack("<I", count) + cubin[at + 8 :]
 
 
-def _register_counts(cubin: bytes) -> Iterator[int]:
-    """Where the attribute's values stand, one for each kernel."""
+def most_threads(cubin: bytes) -> int | None:
+    """How many threads a block may have; None where the source does not say."""
+    for at in _attributes(cubin, MAX_THREADS):
+        return math.prod(struct.unpack_from("<3I", cubin, at))
+    return None
+
+
+def _attributes(cubin: bytes, wanted: int) -> Iterator[int]:
+    """Where the values of an attribute stand."""
     for section in sections(cubin):
         at, end = section.start, section.start + section.size
         while section.kind == INFO and at < end:
             form, attribute, size = struct.unpack_from("<BBH", cubin, at)
-            if form == FOUR_BYTES and attribute == REGCOUNT:
-                yield at + 8  # after the header and the kernel's symbol
+            if form == FOUR_BYTES and attribute == wanted:
+                yield at + 4  # after the header
             at += 4 + (size if form == FOUR_BYTES else 0)

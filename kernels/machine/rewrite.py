@@ -19,6 +19,9 @@ from .shape import FLOATS, PRODUCT, Element, Loop, Refused, loop
 ARCHITECTURE = "sm_90"
 HIGHEST = 252  # the last register that a kernel may use, with SPARE at most 255
 BEST = Plan()
+REGISTER_FILE = 512  # registers that each scheduler of an SM has for a lane
+UNIT = 8  # they are given out in units of so many for each thread
+SCHEDULERS, LANES = 4, 32
 LONGEST = 15  # cycles of a stall
 LEAST = 256  # products of a loop that is worth it
 LOADED = 1  # the scoreboard of the loads
@@ -30,7 +33,8 @@ COPIED = 0  # of the copies, as the compiler has it
 def rewrite(cubin: bytes, plan: Plan = BEST) -> bytes:
     """The cubin with its main loops in another order, proved equal.
 
-    Raises Refused, or Unknown, for code that is not understood, and Different if the proof fails.
+    Raises Refused, or Unknown, for code that is not understood, Refused also where the registers
+    of another order would cost a block of an SM, and Different if the proof fails.
     """
     code = instructions(cubin)
     words = [i.word for i in code]
@@ -43,10 +47,20 @@ def rewrite(cubin: bytes, plan: Plan = BEST) -> bytes:
         new = body(code, loop(code, part), entries[part.first], plan)
         words[part.first : part.end] = [i.word for i in new]
     highest = max(r for w in words for r in (*decode(w).writes, *decode(w).places_read) if r < 255)
-    count = max(elf.registers(cubin), highest + SPARE)
+    before = elf.registers(cubin)
+    count = max(before, highest + SPARE)
+    threads = elf.most_threads(cubin)
+    if threads and resident(count, threads) < resident(before, threads):
+        raise Refused(f"{count} registers for {before}: an SM has room for fewer blocks")
     result = elf.with_registers(elf.with_words(cubin, words), count)
     prove(cubin, result)
     return result
+
+
+def resident(registers: int, threads: int) -> int:
+    """How many blocks of so many threads an SM has registers for."""
+    warps = REGISTER_FILE // (-(-registers // UNIT) * UNIT)  # of each scheduler
+    return SCHEDULERS * warps // -(-threads // LANES)
 
 
 def main_loops(code: Sequence[Instruction]) -> list[flow.Block]:

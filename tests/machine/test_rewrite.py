@@ -20,7 +20,9 @@ from kernels.machine import (
     shape,
 )
 from kernels.machine.flow import Block
+from kernels.machine.rewrite import resident
 from kernels.machine.schedule import Product, order
+from kernels.run.build import Resources
 
 from .code import STEP, original, rewritten
 
@@ -137,3 +139,30 @@ def test_the_step_is_the_one_before_in_another_order():
     assert one.tobytes() == other.tobytes()
     assert not before.file.reordered and after.file.reordered
     assert before.region("copy") == after.region("copy")
+
+
+def test_registers_that_would_cost_a_block():
+    """512 threads have 128 registers each, or none of their blocks can be launched."""
+    kernel = kernels.step("19 TN=8 WN=32").kernel
+    compiled = kernel.compiled("sm_90")
+    assert (elf.registers(compiled), elf.most_threads(compiled)) == (128, 512)
+    with pytest.raises(Refused, match="134 registers for 128: an SM has room for fewer blocks"):
+        rewrite(compiled)
+    assert kernel.cubin("sm_90") == compiled and "fewer blocks" in kernel.unordered("sm_90")
+
+
+@pytest.mark.parametrize("registers, threads, blocks", [
+    (128, 512, 1), (129, 512, 0), (255, 256, 1), (128, 256, 2), (129, 256, 1), (168, 128, 3),
+    (169, 128, 2), (32, 1000, 2), (33, 1000, 1), (40, 96, 16),
+])  # fmt: skip
+def test_blocks_that_registers_have_room_for(registers, threads, blocks):
+    """As `analysis.occupancy` has it, which refuses a block for which there is no room."""
+    assert resident(registers, threads) == blocks
+    if blocks:
+        found = analysis.occupancy(Resources(registers, 0, 0, 0, 0), threads, "9.0")
+        assert found.blocks_by["registers"] == blocks
+
+
+def test_a_kernel_without_launch_bounds():
+    code = Kernel(SMALL, "sgemm").cubin("sm_90")
+    assert elf.most_threads(code) is None
