@@ -645,7 +645,10 @@ def test_the_least_of_several_launches():
     from corpus.record import METRICS, counted
 
     rows = [dict.fromkeys(METRICS, 3), dict.fromkeys(METRICS, 3) | {METRICS[1]: 5}]
-    assert counted(rows) == {"counters": dict.fromkeys(METRICS, 3), "varies": {METRICS[1]: 5}}
+    assert counted(rows, METRICS) == {
+        "counters": dict.fromkeys(METRICS, 3),
+        "varies": {METRICS[1]: 5},
+    }
     assert counted(rows, METRICS[:1]) == {"counters": {METRICS[0]: 3}, "varies": {}}
 
 

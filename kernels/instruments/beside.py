@@ -10,8 +10,8 @@ kernels that have little else (`tests/instruments/test_beside.py`):
   proxy; what it releases to a cluster takes 3, what it acquires from one 2, as a wait for bulk
   copies does. Where there are mbarriers, ptxas puts a fence for the block before the release;
 - at a barrier of the block, and at an arrival at an mbarrier, what has gone into the pipe is waited
-  for: 2, or none if nothing has gone in since the last time. The first takes 3 under ncu, which
-  empties the caches before.
+  for: 2, or none if nothing has gone in since the last time. In the first launch that ncu counts
+  in a process the first barrier takes 3.
 
 How often a warp reads threadIdx, one wavefront each, only machine code tells:
 `analysis.thread_index_reads`. Not modelled: warps whose fences for the block meet share some
@@ -46,7 +46,7 @@ EACH = {
 }
 GPU_FENCE, BLOCK_FENCE, PROXY_FENCE = 5, 3, 4
 RELEASE, ACQUIRE = 3, 2
-FIRST, LATER = 3, 2  # barriers of a block
+WAIT = 2
 
 
 def of_a_warp(i: Instruction) -> tuple[str, int] | None:
@@ -71,7 +71,7 @@ class Beside:
         code = [i for function in functions for i in function.instructions]
         self.release = RELEASE + BLOCK_FENCE * any(i.opcode == "mbarrier" for i in code)
         self.runs: dict[int, list[tuple[str, int]]] = {}  # by id() of a first instruction
-        self.used = self.met = np.empty(0, bool)  # of each block: the pipe, a barrier or fence
+        self.used = np.empty(0, bool)  # by block: the pipe, since it was waited for
 
     def hear(self, event) -> None:
         if hear := HEARD.get(type(event)):
@@ -80,7 +80,7 @@ class Beside:
     def launched(self, event: ptx.Launched) -> None:
         blocks = int(np.prod(event.grid))
         self.warps = blocks * -(-int(np.prod(event.block)) // analysis.LANES)
-        self.used, self.met = np.zeros((2, blocks), bool)
+        self.used = np.ones(blocks, bool)  # threadIdx is read through it
         self.cluster = event.cluster != (1, 1, 1)
 
     def executed(self, event: ptx.Executed) -> None:
@@ -95,8 +95,8 @@ class Beside:
             return
         self.used[_blocks(event)] = True
         if event.rows is not None and event.kind in ("load", "store"):
-            shape = len(event.blocks), event.threads
-            addresses, active = analysis.by_warp(event.address, event.mask, *shape)
+            others, shape = event.own(False), (len(event.blocks), event.threads)
+            addresses, active = analysis.by_warp(others.address, others.mask, *shape)
             taken = analysis.wavefronts(addresses, event.width, active, "store")
             self.wavefronts[OTHER_BLOCKS] += int(taken.sum())
 
@@ -115,23 +115,17 @@ class Beside:
 
     def memory_barrier(self, event: MemoryBarrier) -> None:
         if event.what == "arrive" and "expect_tx" not in event.instruction.modifiers:
-            blocks = event.blocks[np.unique(event.block)]
-            self.met[blocks] = True
-            self._wait(blocks)
+            self._wait(event.blocks[np.unique(event.block)])
 
     def _add(self, event, cause: str, each: int) -> None:
         """For each warp that takes part in the event."""
         _, active = analysis.by_warp(0, event.mask, len(event.blocks), event.threads)
         self.wavefronts[cause] += each * int(active.any(-1).sum())
-        blocks = _blocks(event)
-        self.used[blocks] = True
-        self.met[blocks] |= cause == FENCES and each > 1
+        self.used[_blocks(event)] = True
 
     def _wait(self, blocks: np.ndarray) -> None:
-        first = ~self.met[blocks]
-        later = ~first & self.used[blocks]
-        self.wavefronts[BARRIERS] += FIRST * int(first.sum()) + LATER * int(later.sum())
-        self.met[blocks], self.used[blocks] = True, False
+        self.wavefronts[BARRIERS] += WAIT * int(self.used[blocks].sum())
+        self.used[blocks] = False
 
 
 HEARD = {

@@ -195,15 +195,16 @@ class Tally:
         """A load, store or atomic of global memory; a load or store of shared or local memory.
 
         cp.async counts as a load of global memory, its way into shared memory as no store, and
-        accesses to the shared memory of another block as neither; what atomics take in the data
-        pipe is not counted. The sectors that Nsight Compute counts for cp.async.cg are those that
-        it writes to in shared memory (seen on an H200 with seven patterns); its cost has those
-        that it reads.
+        accesses to the shared memory of another block as neither. Those that need not be of shared
+        memory, or not of the own block's, take wavefronts, but are no instructions of shared
+        memory. What atomics take in the data pipe is not counted. The sectors that Nsight Compute
+        counts for cp.async.cg are those that it writes to in shared memory (seen on an H200 with
+        seven patterns); its cost has those that it reads.
         """
+        if event.rows is not None:
+            event = event.own()
         first = first_active(event)
         if first is None or (event.space == "shared" and event.kind not in KINDS):
-            return
-        if event.rows is not None:
             return
         opcode = event.instruction.opcode
         if event.space == "local":
@@ -237,7 +238,7 @@ class Tally:
                 if name is SHARED_INSTRUCTIONS and id(event.instruction) in self.code.under:
                     self.inactive -= count
                     continue
-                if name is SHARED_INSTRUCTIONS and opcode in MATRIX:
+                if name is SHARED_INSTRUCTIONS and id(event.instruction) not in self.code.shared:
                     continue
                 if name:
                     self.counters[name.format(KINDS[event.kind])] += count

@@ -27,13 +27,15 @@ class Emitted:
     """`parts`: the accesses that an access becomes, where it does not stay as written.
     `multiply_adds`: how many an instruction is. `under`: predicated accesses of shared memory;
     `passed`: for each instruction that warps come by, how many loads and stores of shared memory
-    they execute under predicates there. `functions`: the kernel and those that it calls."""
+    they execute under predicates there. `shared`: what the machine has as LDS and STS, which reach
+    the own block's shared memory and no other. `functions`: the kernel and those that it calls."""
 
     def __init__(self, entry: ptx.Entry, folded: bool):
         self.parts: dict[int, tuple[Part, ...]] = {}
         self.multiply_adds: dict[int, int] = {}
         self.under: set[int] = set()
         self.passed: dict[int, Counter] = {}
+        self.shared: set[int] = set()
         self.functions = (entry, *linked(entry))
         for function in self.functions:
             self._learn(function, fold(function) if folded else None)
@@ -52,6 +54,9 @@ class Emitted:
         for i in code:
             if i.guard is not None:
                 self._predicate(i, [i])
+            if isa.space(i) == "shared" and i.opcode not in MATRIX:
+                if "shared::cluster" not in i.modifiers:
+                    self.shared.add(id(i))
 
     def _predicate(self, at: ptx.Instruction, body: Iterable[ptx.Instruction]) -> None:
         """Whoever comes to the instruction `at` executes the body, active or not."""

@@ -7,7 +7,7 @@ first. A mask of None means that every thread takes part.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,6 +66,14 @@ class Access:
     values: tuple[np.ndarray, ...] | None = None  # of a store: its elements, unsigned
     rows: np.ndarray | None = None  # int64 (B, T): the block of the chunk whose shared memory
     # each thread reaches, where some reach that of another one of the cluster
+
+    def own(self, own: bool = True) -> Access:
+        """Of one with `rows`: the same access of the threads that reach the shared memory of
+        their own block, or of the others."""
+        assert self.rows is not None
+        chosen = (self.rows == np.arange(len(self.blocks))[:, None]) == own
+        mask = chosen if self.mask is None else chosen & self.mask
+        return replace(self, mask=mask, rows=None)
 
 
 @dataclass(frozen=True)

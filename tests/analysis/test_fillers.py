@@ -1,6 +1,8 @@
-"""Where ptxas writes loads before cp.async, as its machine code for these kernels has them."""
+"""Where ptxas writes loads before cp.async and fences, as its machine code has them."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import pytest
 
@@ -13,7 +15,7 @@ COPY = "cp.async.cg.shared.global [%s], [%g], 16;"
 
 
 def found(body: str) -> dict[int, int]:
-    """By place among the copies, and -1 for another instruction, the loads."""
+    """By place among the copies, and -1 for other instructions together, the loads."""
     text = f"""
     .version 8.0
     .target sm_90
@@ -30,7 +32,10 @@ def found(body: str) -> dict[int, int]:
     entry = ptx.parse(text).entries["k"]
     copies = [i.index for i in entry.instructions if i.text.startswith("cp.async.cg")]
     made = fillers(entry, predicated(entry, fold(entry)))
-    return {copies.index(n) if n in copies else -1: loads for n, loads in made.items()}
+    by_place: Counter = Counter()
+    for n, loads in made.items():
+        by_place[copies.index(n) if n in copies else -1] += loads
+    return {place: loads for place, loads in by_place.items() if loads}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +45,6 @@ def found(body: str) -> dict[int, int]:
         ("cp.async.commit_group; cp.async.wait_group 0;", False),
         ("st.global.u32 [%g], %t;", False),
         ("shfl.sync.bfly.b32 %v, %t, 1, 31, -1;", False),
-        ("membar.gl;", False),
         ("bar.sync 0;", True),
         ("bar.warp.sync -1;", True),
         ("st.shared.u32 [%s+64], %t;", True),
@@ -58,5 +62,37 @@ def test_a_copy_under_a_predicate_has_them_before_its_branch():
     assert found(f"@%p bra K; {COPY} K: {COPY}") == {-1: LOADS}
 
 
+CLUSTER = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
+STORE = "st.shared.u32 [%s+64], %t;"
+
+
+@pytest.mark.parametrize(
+    "body, of_fences, of_copies",
+    [
+        (COPY + "membar.gl;", 1, 3),
+        (COPY + STORE + "membar.gl;", 4, 3),
+        (COPY + "membar.gl;" + COPY, 1, 3),
+        ("membar.gl;" + COPY, 4, 0),
+        (COPY + "membar.gl; membar.cta;", 1, 3),
+        (COPY + "membar.gl;" + STORE + "membar.gl;" + COPY, 5, 3),
+        (COPY + "fence.proxy.async;", 1, 3),
+        (COPY + STORE + "fence.proxy.async.global;", 0, 3),
+        (COPY + STORE + "fence.mbarrier_init.release.cluster;", 0, 3),
+        (COPY + "st.release.gpu.global.u32 [%g], %t;", 1, 3),
+        (COPY + STORE + "atom.acq_rel.cta.global.add.u32 %v, [%g], 1;", 4, 3),
+        (COPY + STORE + "atom.acquire.gpu.global.add.u32 %v, [%g], 1;", 0, 3),
+        (COPY + "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%s];", 1, 3),
+        (COPY + STORE + "mbarrier.arrive.shared::cta.b64 _, [%s];", 0, 3),
+        (COPY + CLUSTER, 4, 3),
+        (COPY + CLUSTER + COPY, 4, 6),
+        (COPY + CLUSTER.replace("arrive", "arrive.relaxed") + COPY, 0, 6),
+        (2 * (COPY + CLUSTER), 8, 6),
+    ],
+)
+def test_fences_where_there_are_copies(body, of_fences, of_copies):
+    by_place = found(body)
+    assert (by_place.pop(-1, 0), sum(by_place.values())) == (of_fences, of_copies)
+
+
 def test_no_copies():
-    assert found("bar.sync 0;") == {}
+    assert found("bar.sync 0; membar.gl;" + CLUSTER) == {}

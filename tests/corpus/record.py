@@ -35,7 +35,7 @@ from pathlib import Path
 import numpy as np
 
 from kernels import build
-from kernels.instruments.metrics import ASYNC_METRICS, METRICS
+from kernels.instruments.metrics import ASYNC_METRICS, METRICS, PIPE
 from kernels.measure import profiling
 from kernels.measure.provenance import provenance
 from kernels.measure.records import write
@@ -61,6 +61,9 @@ FURTHER = (
     "l1tex__data_bank_reads.sum",
     "l1tex__data_bank_writes.sum",
 )
+# Without the data pipe's, which is counted by itself: where ncu has to run a kernel several times
+# for its counters, stores wait differently, and blocks longer at their first barrier.
+WITHOUT_PIPE = tuple(metric for metric in METRICS if metric != PIPE)
 # Kernels of these families are asked for both.
 FAMILIES = {
     "cp.async",
@@ -289,15 +292,20 @@ def record_outputs(names: list[str], found: dict) -> None:
 def record_counters(names: list[str], found: dict) -> None:
     # planted kernels are not counted: what a wrong kernel does is nobody's standard
     good = [n for n in names if found[n].get("outcome") == "done" and not load(n).planted]
-    for name, rows in launches_counted("counters", good, METRICS):
-        found[name] |= counted(rows)
+    for name, rows in launches_counted("counters", good, WITHOUT_PIPE):
+        found[name] |= counted(rows, WITHOUT_PIPE)
+    for name, rows in launches_counted("the data pipe", good, (PIPE,)):
+        add(found[name], counted(rows, (PIPE,)))
     more = [n for n in good if load(n).family in FAMILIES]
     asked = available((*ASYNC_METRICS, *FURTHER)) if more else ()
     for name, rows in launches_counted("further counters", more, asked):
-        counts = counted(rows, tuple(m for m in asked if m in ASYNC_METRICS))
-        for key, values in counts.items():
-            found[name].setdefault(key, {}).update(values)
+        add(found[name], counted(rows, tuple(m for m in asked if m in ASYNC_METRICS)))
         found[name]["further"] = counted(rows, tuple(m for m in asked if m in FURTHER))
+
+
+def add(record: dict, counts: dict) -> None:
+    for key, values in counts.items():
+        record.setdefault(key, {}).update(values)
 
 
 def available(metrics: tuple[str, ...]) -> tuple[str, ...]:
@@ -354,7 +362,7 @@ def launches_counted(label: str, names: list[str], metrics: tuple[str, ...]):
         yield from result.items()
 
 
-def counted(rows: list[dict], metrics: tuple[str, ...] = METRICS) -> dict:
+def counted(rows: list[dict], metrics: tuple[str, ...]) -> dict:
     """The least of each counter, and of those that are not the same in all launches, the most."""
     least, most = ({m: which(row[m] for row in rows) for m in metrics} for which in (min, max))
     return {"counters": least, "varies": {m: most[m] for m in metrics if most[m] != least[m]}}

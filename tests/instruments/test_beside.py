@@ -1,7 +1,7 @@
 """What the data pipe carries beside loads and stores, against kernels measured on an H200.
 
-The numbers are Nsight Compute's `l1tex__data_pipe_lsu_wavefronts.sum` for one block, with
-`--cache-control none`: there a block's first barrier takes as much as another.
+The numbers are Nsight Compute's `l1tex__data_pipe_lsu_wavefronts.sum` for one block, of launches
+that are not the first of their process.
 """
 
 import numpy as np
@@ -9,7 +9,13 @@ import pytest
 
 import kernels
 from kernels.instruments import beside
-from kernels.instruments.metrics import PIPE, TENSOR
+from kernels.instruments.metrics import (
+    CONFLICTS,
+    PIPE,
+    SHARED_INSTRUCTIONS,
+    TENSOR,
+    WAVEFRONTS,
+)
 
 PRE = """
 extern __shared__ int s[];
@@ -34,6 +40,9 @@ MEASURED = {
     (4 * (STS + BAR), 64): 18,
     (4 * (STS + BAR), 256): 48,
     (STS + 4 * BAR, 1024): 66,
+    (BAR, 32): 3,
+    (BAR, 256): 10,
+    ("v = __syncthreads_or(v);", 256): 10,
     (4 * asm("cp.async.commit_group;"), 128): 16 + 4,
     (4 * asm("cp.async.wait_all;"), 128): 16 + 4,
     (4 * asm("cp.async.wait_group 0;"), 128): 0 + 4,
@@ -51,13 +60,62 @@ MEASURED = {
 
 
 @pytest.mark.parametrize("what", MEASURED, ids=lambda what: f"{what[0][:60]} {what[1]}")
-def test_what_was_measured(what, monkeypatch):
-    monkeypatch.setattr(beside, "FIRST", beside.LATER)
+def test_what_was_measured(what):
     body, threads = what
     kernel = kernels.Kernel(PRE + body + OWN + "}", "k")
     trace = kernel.trace(1, threads, (np.zeros(2048, np.int32), 0), dynamic_shared=4096)
     assert trace.warps == threads // 32
     assert sum(trace.pipe(kernel).values()) == MEASURED[what] + threads // 32
+
+
+LOADS = """
+    for (int i = 0; i < 8; ++i)
+        s[t + 128 * i] = t;
+    SYNC
+    for (int i = 0; i < 4; ++i) {
+        int x;
+        asm volatile("ld.u32 %0, [%1];" : "=r"(x) : "l"(POINTER + 128 * i) : "memory");
+        v += x;
+    }
+    SYNC
+"""
+CLUSTER = asm("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;")
+THERE = """
+    unsigned rank;
+    int* there;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(s + STRIDE * t), "r"(RANK));
+"""
+
+
+@pytest.mark.parametrize(
+    "rank, stride, pipe, wavefronts, conflicts",
+    [
+        (None, 1, 232, 64, 0),  # of a block without a cluster
+        (None, 2, 296, 128, 64),
+        ("rank", 1, 384, 64, 0),
+        ("rank", 2, 448, 128, 64),
+        ("rank ^ 1", 1, 384, 0, 0),
+        ("rank ^ 1", 2, 448, 0, 0),
+        ("0", 1, 384, 16, 0),  # the own one for one block of four
+        ("0", 2, 448, 32, 16),
+    ],
+)
+def test_loads_that_need_not_be_of_shared_memory(rank, stride, pipe, wavefronts, conflicts):
+    """No instructions of shared memory, and wavefronts of it for what the own block has."""
+    if rank is None:
+        body = LOADS.replace("POINTER", "p").replace("SYNC", BAR, 1).replace("SYNC", "")
+        body = f"int* p = (n == 0 ? s : out) + {stride} * t;" + body
+    else:
+        body = THERE.replace("STRIDE", str(stride)).replace("RANK", rank) + LOADS
+        body = body.replace("SYNC", CLUSTER).replace("POINTER", "there")
+    source = PRE if rank is None else PRE.replace("void k", "void __cluster_dims__(4, 1, 1) k")
+    kernel = kernels.Kernel(source + body + "out[blockIdx.x * 128 + t] = v; }", "k")
+    trace = kernel.trace(4, 128, (np.zeros(2048, np.int32), 0), dynamic_shared=4096)
+    found = [trace.counters[name.format("ld")] for name in (WAVEFRONTS, CONFLICTS)]
+    assert found == [wavefronts, conflicts]
+    assert trace.counters[SHARED_INSTRUCTIONS.format("ld")] == 0
+    assert sum(trace.pipe(kernel).values()) == pipe
 
 
 def test_the_causes_have_names():
@@ -67,7 +125,7 @@ def test_the_causes_have_names():
     assert trace.pipe(kernel) == {
         beside.LOADS_AND_STORES: trace.counters[PIPE],
         beside.THREAD_INDEX: 4,
-        beside.BARRIERS: 6,
+        beside.BARRIERS: 4,
         beside.EXCHANGES: 2,
     }
 
