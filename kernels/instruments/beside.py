@@ -3,15 +3,17 @@
 Exchanges, fences and barriers go through it as well. Measured with Nsight Compute on an H200, on
 kernels that have little else (`tests/instruments/test_beside.py`):
 
-- a warp takes one for shfl or movmatrix, for a load or store of shared memory that none of its
-  lanes takes part in, for the commit of a group of cp.async, and for a wait for all of them; none
-  for a wait for a group, vote, match, redux, elect, and for bulk copies;
+- a warp takes one for shfl or movmatrix, for a load or store of shared memory and a store to
+  global memory that none of its lanes takes part in, for the commit of a group of cp.async, and
+  for a wait for all of them; none for a wait for a group, vote, match, redux, elect, and for bulk
+  copies;
 - a warp's fence takes 5 if it is for the GPU, 3 for the block, 4 if it orders the asynchronous
   proxy; what it releases to a cluster takes 3, what it acquires from one 2, as a wait for bulk
   copies does. Where there are mbarriers, ptxas puts a fence for the block before the release;
 - at a barrier of the block, and at an arrival at an mbarrier, what has gone into the pipe is waited
-  for: 2, or none if nothing has gone in since the last time. In the first launch that ncu counts
-  in a process the first barrier takes 3.
+  for: 2, or none if nothing has gone in since the last time. A block's first barrier takes 3 in
+  the first launch that ncu counts in a process, and in all launches where ncu has to run a kernel
+  several times for its counters: so PIPE is counted by itself.
 
 How often a warp reads threadIdx, one wavefront each, only machine code tells:
 `analysis.thread_index_reads`. Not modelled: warps whose fences for the block meet share some

@@ -161,8 +161,10 @@ class Tally:
             self.counters[metric] += count * _warps(event)
         for i in event.instructions if self.code.passed else ():
             for kind, loads in self.code.passed.get(id(i), {}).items():
-                self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * _warps(event)
-                self.inactive += loads * _warps(event)
+                warps = _warps(event)
+                if kind:
+                    self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * warps
+                self.inactive += loads * warps
 
     def guarded(self, event: ptx.Guarded) -> None:
         if count := self.code.multiply_adds.get(id(event.instruction)):
@@ -229,16 +231,17 @@ class Tally:
             self.counters[PIPE] += cost.wavefronts - kind(*before).wavefronts
             if event.kind not in KINDS:
                 continue
+            if under := id(event.instruction) in self.code.under:
+                self.inactive -= counts[0]
             names = (
                 (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS)
                 if event.space == "shared"
                 else (REQUESTS, None, SECTORS)
             )
             for name, count in zip(names, counts):
-                if name is SHARED_INSTRUCTIONS and id(event.instruction) in self.code.under:
-                    self.inactive -= count
-                    continue
-                if name is SHARED_INSTRUCTIONS and id(event.instruction) not in self.code.shared:
+                if name is SHARED_INSTRUCTIONS and (
+                    under or id(event.instruction) not in self.code.shared
+                ):
                     continue
                 if name:
                     self.counters[name.format(KINDS[event.kind])] += count

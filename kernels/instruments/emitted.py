@@ -25,10 +25,11 @@ MATRIX = ("ldmatrix", "stmatrix")
 
 class Emitted:
     """`parts`: the accesses that an access becomes, where it does not stay as written.
-    `multiply_adds`: how many an instruction is. `under`: predicated accesses of shared memory;
-    `passed`: for each instruction that warps come by, how many loads and stores of shared memory
-    they execute under predicates there. `shared`: what the machine has as LDS and STS, which reach
-    the own block's shared memory and no other. `functions`: the kernel and those that it calls."""
+    `multiply_adds`: how many an instruction is. `under`: predicated accesses of shared memory and
+    stores to global memory; `passed`: for each instruction that warps come by, how many of these
+    they execute under predicates there, as "ld" and "st" of shared memory and "" of global memory.
+    `shared`: what the machine has as LDS and STS, which reach the own block's shared memory and no
+    other. `functions`: the kernel and those that it calls."""
 
     def __init__(self, entry: ptx.Entry, folded: bool):
         self.parts: dict[int, tuple[Part, ...]] = {}
@@ -62,11 +63,12 @@ class Emitted:
         """Whoever comes to the instruction `at` executes the body, active or not."""
         for i in body:
             kind = isa.lookup(i).memory
-            if i.opcode in MATRIX:
+            if i.opcode in MATRIX or kind not in KINDS or isa.lookup(i).kind not in KINDS:
                 continue
-            if isa.space(i) == "shared" and kind in KINDS and isa.lookup(i).kind in KINDS:
-                parts = len(self.parts.get(id(i), "1"))
-                self.passed.setdefault(id(at), Counter())[KINDS[kind]] += parts
+            shared = isa.space(i) == "shared"
+            if shared or (isa.space(i) == "global" and kind == "store"):
+                what = KINDS[kind] if shared else ""
+                self.passed.setdefault(id(at), Counter())[what] += len(self.parts.get(id(i), "1"))
                 self.under.add(id(i))
 
     def parts_of(self, event: ptx.Access) -> tuple[Part, ...]:

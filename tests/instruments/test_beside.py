@@ -43,6 +43,7 @@ MEASURED = {
     (BAR, 32): 3,
     (BAR, 256): 10,
     ("v = __syncthreads_or(v);", 256): 10,
+    ("v = out[t]; if (v == 12345) out[2000] = 1;", 256): 16 + 8,
     (4 * asm("cp.async.commit_group;"), 128): 16 + 4,
     (4 * asm("cp.async.wait_all;"), 128): 16 + 4,
     (4 * asm("cp.async.wait_group 0;"), 128): 0 + 4,

@@ -29,16 +29,19 @@ MEASURED = [
     for path, recorded in RECORDED.items()
     for label in recorded["steps"]
 ]
-# Steps whose wavefronts of the data pipe are computed exactly. Of the others there are a few more:
-# of 02 and 04 without a known cause, as of 07 with columns of 2 and 4, in whose loops over tiles
-# ptxas puts reads of special registers, and of 07 with 16 and those from 11 on by waiting.
+# Launches whose wavefronts of the data pipe are computed exactly. Of others there are a few more:
+# in 02, and in 07 with columns of 2 and 4, in whose loops over tiles ptxas puts reads of special
+# registers, without a known cause; in the rest by waiting, which differs from launch to launch.
 EXACT = {
     *("03_coalesced", "05_shared_tiling", "06_bank_conflicts", "06_bank_conflicts TRANSPOSED=1"),
     *(f"06_bank_conflicts TRANSPOSED=1 {x}" for x in ("PAD=1", "PAD=2", "SWIZZLE=1")),
     *("07_thread_tile_1d", "07_thread_tile_1d STRIDED=1", "07_thread_tile_1d BM=8 TM=1"),
-    *("08_vectorized", "08_vectorized BK=32", "09_thread_tile_2d", "09_thread_tile_2d BK=32"),
-    *("10_transposed_tile", "10_transposed_tile BK=32", "10_transposed_tile PAD=0"),
+    *("08_vectorized", "08_vectorized BK=32", "09_thread_tile_2d BK=32"),
+    *("10_transposed_tile", "10_transposed_tile BK=32"),
     "11_thread_tile_8x8 BM=64 BN=64 BK=16 TM=4 TN=4",
+    *("16_async_copy", "16_async_copy TN=8 WM=32", "17_tile_space BN=128 STAGES=4 BLOCKS=2"),
+    *("20_tensor_cores", "20_tensor_cores FOLD=0", "20_tensor_cores KIND=1 PARTS=2 FOLD=0"),
+    *(f"23_skinny{x}:reduce" for x in ("", " BN=64 SWAP_AB=1", " TRANS_A=1 TRANS_B=1")),
 }
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
@@ -47,7 +50,10 @@ SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
 # (label, metric) -> how far the counter may be from the measured one, in parts of it. It has to be
 # farther than half of that, or the entry is out of date.
 COUNTERS: dict[tuple[str, str], float] = {
-    # not looked into: no conflicts, and more of them with EXACT=1, whose passes take longer
+    # Loads wait while the tensor cores read shared memory, and the counter of loads, though not
+    # that of the pipe as a whole, counts them again: of a kernel with 64 loads 64 before and after
+    # 12 wgmma, and 133 in between. Of 21 without these loads there are none, and asking again and
+    # again whether a phase is over counts nothing (measured on an H200).
     **{
         (f"21_warpgroups{more}", WAVEFRONTS.format("ld")): part
         for more, part in {
@@ -57,39 +63,28 @@ COUNTERS: dict[tuple[str, str], float] = {
             " TRANS_A=1 TRANS_B=1": 0.6,
         }.items()
     },
+    **{
+        (f"23_skinny{more}", WAVEFRONTS.format("ld")): 0.02
+        for more in ("", " BN=64 SWAP_AB=1", " TRANS_A=1 TRANS_B=1")
+    },
+    ("23_skinny", CONFLICTS.format("ld")): 1,  # one, of a load that waited for a copy
     # in the interpreter the first warp comes there in two parts, 8 times: thread 0, which refills
     # and may wait, and the others
     **{
         (f"21_warpgroups{more}", SHARED_LOADS): 0.02
         for more in ("", " EXACT=1", " TRANS_A=1 TRANS_B=1")
     },
-    # not looked into: loads from other blocks of a cluster
-    ("18_split_k SPLITS=4 CLUSTER=1", SHARED_LOADS): 0.02,
-    ("18_split_k SPLITS=4 CLUSTER=1", WAVEFRONTS.format("ld")): 0.06,
-    ("18_split_k SPLITS=4 CLUSTER=1", CONFLICTS.format("ld")): 1,
-    ("18_split_k SPLITS=4 CLUSTER=1", PIPE): 0.03,
     # its 2,048 stores: with those left out, ncu counts 10,240 wavefronts, as computed; with them,
     # 2.5 more for each
     ("18_split_k SPLITS=4:reduce", PIPE): 0.25,
-    ("20_tensor_cores:pack", PIPE): 0.03,  # counted three times: 21,072, 21,520 and, in
-    ("20_tensor_cores FOLD=0:pack", PIPE): 0.05,  # the same kernel, 21,550
+    ("20_tensor_cores:pack", PIPE): 0.05,  # counted four times: 21,072, 21,311, 21,520 and, in
+    ("20_tensor_cores FOLD=0:pack", PIPE): 0.05,  # the same kernel, 21,550 and 21,341
+    ("23_skinny:pack", PIPE): 0.03,  # 5,515 and 5,610
+    # warps whose arrivals at mbarriers meet, and fences before they release to the cluster, share
+    # wavefronts (`instruments.beside`)
     ("21_warpgroups SPLITS=2", PIPE): 0.01,
-    # not looked into: no conflicts, as of 21
-    **{
-        (f"23_skinny{more}", WAVEFRONTS.format("ld")): 0.02
-        for more in ("", " BN=64 SWAP_AB=1", " TRANS_A=1 TRANS_B=1")
-    },
-    # not looked into: a wavefront less for each block, or a few more than that
-    **{
-        (f"23_skinny{more}", PIPE): 0.003
-        for more in (
-            *(":reduce", " BN=64 SWAP_AB=1:reduce", " TRANS_A=1 TRANS_B=1:reduce"),
-            " TRANS_A=1 TRANS_B=1:pack",
-        )
-    },
-    # not looked into
-    ("23_skinny BN=64 SWAP_AB=1", PIPE): 0.015,
-    ("23_skinny TRANS_A=1 TRANS_B=1", PIPE): 0.015,
+    ("23_skinny BN=64 SWAP_AB=1", PIPE): 0.01,
+    ("23_skinny TRANS_A=1 TRANS_B=1", PIPE): 0.005,
 }
 
 
@@ -116,7 +111,7 @@ def test_computed_equals_measured(path, label):
         if bound := COUNTERS.get((label, metric)):
             exact = measured.pop(metric)
             assert bound / 2 < abs(computed[metric] - exact) / exact <= bound, metric
-    more = {"st": 1.05 if name == one.id else 1.15}
+    more = {"st": 1.05 if name == one.id else 1.2}
     if resources.stack or copies:
         more["ld"] = 1.03
     for access, factor in more.items():
@@ -131,7 +126,7 @@ def test_computed_equals_measured(path, label):
             assert beside == 0
         else:
             # where copies are under way, barriers take a few wavefronts less than counted
-            assert -0.0015 * copies * computed[PIPE] <= beside != 0
+            assert -0.0015 * copies * computed[PIPE] <= beside
             if not resources.stack:  # ptxas moves local memory about, and spills
                 assert beside <= 0.02 * computed[PIPE]
     assert measured == {metric: computed[metric] for metric in measured}
