@@ -16,7 +16,3 @@ def heavy(label: str) -> bool:
     """Whether this is the label of such a step, as "16_async_copy", of a variant of it, or the
     name of its chapter."""
     return HEAVY <= label[:2] <= "99"
-
-
-def heavy_variant(label: str) -> bool:
-    return heavy(label) and " " in label

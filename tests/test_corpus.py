@@ -294,16 +294,16 @@ def is_recorded(name: str) -> bool:
 
 RECORDED = [name for name in corpus.names() if is_recorded(name)]
 COUNTED = [name for name in RECORDED if name in CORRECT and corpus.load(name).counted]
-# x_…: kernels of the same kinds in another hand; t_…: tensor cores and copies in bulk, of which
-# tests/ptx has the instructions one by one, some with an H200's bits.
-each_correct = pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=if_slow(name.startswith(("x_", "t_"))))
-        for name in RECORDED
-        if name in CORRECT
-    ],
-)
+
+
+def each(names: list[str]) -> pytest.MarkDecorator:
+    """x_…: kernels of the same kinds in another hand; t_…: tensor cores and copies in bulk, of
+    which tests/ptx has the instructions one by one, some with an H200's bits."""
+    marked = [pytest.param(name, marks=if_slow(name.startswith(("x_", "t_")))) for name in names]
+    return pytest.mark.parametrize("name", marked)
+
+
+each_correct = each([name for name in RECORDED if name in CORRECT])
 each_planted = pytest.mark.parametrize("name", [name for name in RECORDED if name in PLANTED])
 
 
@@ -408,6 +408,7 @@ def test_values_and_printf(name):
     assert printed == (RECORDS[name]["printed"] if corpus.load(name).prints else "")
 
 
+@pytest.mark.slow
 def test_nearly_all_kernels_have_the_values_of_the_gpu():
     names = [name for name in RECORDED if name in CORRECT]
     assert sum(not wrong_values(name) for name in names) >= 0.98 * len(names) > 0
@@ -431,7 +432,7 @@ def off(name: str) -> dict[str, float]:
 SAME_COMPILER = nvrtc.version() == (12, 9)
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@each(COUNTED)
 def test_counters(name):
     wrong = {
         metric: f"{distance:.4f}, not within {bound}"
@@ -452,13 +453,14 @@ def test_the_table_of_counters_names_what_is_counted():
     }
 
 
+@pytest.mark.slow
 def test_nearly_all_counters_are_those_of_the_gpu():
     distances = [distance for name in COUNTED for distance in off(name).values()]
     assert len(distances) > 2000
     assert sum(distance == 0 for distance in distances) >= 0.95 * len(distances)
 
 
-@pytest.mark.parametrize("name", corpus.names())
+@each(corpus.names())
 def test_findings(name):
     """Nothing in a correct kernel; in a planted one the right kind of fault at a marked line."""
     case = corpus.load(name)

@@ -32,13 +32,13 @@ RELEASING = {"release", "acq_rel"}
 
 def fillers(entry: Entry, predicated: Sequence[Predicated]) -> dict[int, int]:
     """By index of an instruction, how many such loads a warp executes that comes by it."""
+    if not any(map(is_copy, entry.instructions)):
+        return {}
     blocks = flow.blocks(entry)
     number = {n: k for k, block in enumerate(blocks) for n in block}
     before = flow.predecessors(flow.successors(entry, blocks))
     branch_of = {n: each.branch for each in predicated for n in each.body}
     inside = {number[n]: number[branch] for n, branch in branch_of.items()}
-    if not any(map(is_copy, entry.instructions)):
-        return {}
     found: dict[int, int] = {}
     needed = unfenced = True
     for k, block in enumerate(blocks):
@@ -50,9 +50,9 @@ def fillers(entry: Entry, predicated: Sequence[Predicated]) -> dict[int, int]:
             if is_of_cluster(i):
                 needed = unfenced = True
             if is_copy(i) or is_fence(i):
-                loads = LOADS * needed + OF_A_FENCE * (is_fence(i) and unfenced)
-                at = branch_of.get(i.index, i.index)
-                found[at] = found.get(at, 0) + loads
+                if loads := LOADS * needed + OF_A_FENCE * (is_fence(i) and unfenced):
+                    at = branch_of.get(i.index, i.index)
+                    found[at] = found.get(at, 0) + loads
                 needed, unfenced = False, is_copy(i)
             if brings_them_again(i):
                 needed = unfenced = True

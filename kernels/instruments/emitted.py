@@ -55,9 +55,9 @@ class Emitted:
         for i in code:
             if i.guard is not None:
                 self._predicate(i, [i])
-            if isa.space(i) == "shared" and i.opcode not in MATRIX:
-                if "shared::cluster" not in i.modifiers:
-                    self.shared.add(id(i))
+            own = isa.space(i) == "shared" and "shared::cluster" not in i.modifiers
+            if own and i.opcode not in MATRIX:
+                self.shared.add(id(i))
 
     def _predicate(self, at: ptx.Instruction, body: Iterable[ptx.Instruction]) -> None:
         """Whoever comes to the instruction `at` executes the body, active or not."""

@@ -35,7 +35,7 @@ def found(body: str) -> dict[int, int]:
     by_place: Counter = Counter()
     for n, loads in made.items():
         by_place[copies.index(n) if n in copies else -1] += loads
-    return {place: loads for place, loads in by_place.items() if loads}
+    return dict(by_place)
 
 
 @pytest.mark.parametrize(

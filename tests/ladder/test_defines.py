@@ -32,6 +32,7 @@ def test_one_define_changed(data):
     assert sweep.outcome(one, changes) in ("refused", "right")
 
 
+@pytest.mark.slow
 @FEW
 @given(st.sampled_from(IDS), st.integers(0, 10**6))
 def test_several_defines_changed(id, seed):

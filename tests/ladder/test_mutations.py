@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 
 import pytest
-from slow import heavy, if_slow
+from slow import if_slow
 
 from kernels import ptx
 from kernels.command.recording import BITS
@@ -569,9 +569,8 @@ def test_check_does_not_see_a_missing_barrier(tmp_path):
     assert expected == RACE and passes(mutated(tmp_path, "13_register_prefetch", old, new))
 
 
-@pytest.mark.parametrize(
-    "label", [pytest.param(label, marks=if_slow(heavy(label))) for label in MUTATIONS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("label", MUTATIONS)
 def test_nothing_is_found_without_a_mutation(label):
     """And check passes: see test_check.py, and what the table calls right."""
     assert findings(ladder.step(label)) == set()

@@ -28,7 +28,7 @@ each = pytest.mark.parametrize("way", WAYS, ids=names)
 @pytest.mark.parametrize("M, N, K", [
     pytest.param(40, 70, 150, marks=pytest.mark.slow),  # parts of different lengths, unaligned C
     (33, 64, 33),  # fewer steps than splits
-    (96, 100, 64),  # aligned, not whole
+    pytest.param(96, 100, 64, marks=pytest.mark.slow),  # aligned, not whole
 ])  # fmt: skip
 def test_every_way_gives_the_product(way, M, N, K):
     A, B, C = inputs(M, N, K)

@@ -64,7 +64,7 @@ def test_a_shape_however_it_is_stored(step, M, N, K):
 @pytest.mark.parametrize("a, b", STORED)
 @pytest.mark.parametrize("step, M, N, K", [
     *((TILED, *shape) for shape in (*SMALL[:2], (31, 63, 7), (33, 65, 9), (64, 64, 40))),
-    (STEP, *BESIDE[1]),
+    pytest.param(STEP, *BESIDE[1], marks=pytest.mark.slow),
 ], ids=named)  # fmt: skip
 def test_nothing_is_found(step, M, N, K, a, b):
     assert step.define(TRANS_A=a, TRANS_B=b).sanitize(M, N, K) == ()

@@ -1,6 +1,7 @@
 """The proof takes what the rewriter makes, and nothing that has been spoiled."""
 
 import pytest
+from slow import if_slow
 
 from kernels.machine import Different, Plan, elf, prove, rewrite
 from kernels.machine.decode import decode
@@ -35,7 +36,9 @@ def test_faults_are_many():
     assert len(FAULTS) >= 40
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=if_slow(n % 2 == 1)) for n, name in enumerate(FAULTS)]
+)
 def test_a_fault_is_found(name):
     code = Code()
     FAULTS[name](code)

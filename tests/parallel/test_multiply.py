@@ -76,7 +76,7 @@ both = pytest.mark.parametrize("product", [in_process, streamed])
 
 
 @both
-@pytest.mark.parametrize("step", [None, "15"])
+@pytest.mark.parametrize("step", [None, pytest.param("15", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("none", [0, 1e-60, np.float32(0)])
 def test_what_is_scaled_by_zero_is_not_read(product, step, none):
     """1e-60 is 0 in float32."""
