@@ -87,6 +87,8 @@ def _pointer(scalar: Converter, known: Parameter | None) -> Converter:
         on_host = isinstance(value, np.ndarray)
         if not on_host and not gpu.is_device_array(value):
             return scalar(value)
+        if is_masked(value):
+            raise TypeError("is a masked array, and a kernel knows no masks: pass x.filled(0)")
         if value.dtype not in fine:
             _check_dtype(value.dtype, known)
             fine.add(value.dtype)
@@ -102,6 +104,11 @@ def _pointer(scalar: Converter, known: Parameter | None) -> Converter:
         return value.reshape(1) if value.ndim == 0 else value
 
     return convert
+
+
+def is_masked(value: Any) -> bool:
+    """Whether this is one of `np.ma`, whose mask a kernel would not see."""
+    return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
 
 
 def _read_only(value: np.ndarray) -> np.ndarray:

@@ -160,6 +160,11 @@ AP, BP = parallel.spread(RING, A, B)
             r"A_parts\[0\] must be float32",
         ),
         (
+            lambda: parallel.multiply([np.ma.array(x) for x in AP], BP, RING),
+            TypeError,
+            r"A_parts\[0\] is a masked array",
+        ),
+        (
             lambda: parallel.multiply([AP[0], AP[0].tolist()], BP, RING),
             TypeError,
             r"A_parts\[1\] must be an array",

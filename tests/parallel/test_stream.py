@@ -96,6 +96,7 @@ def test_the_memory_decides_the_tiles(machine):
         (lambda A, B: stream.multiply(A, B[:4]), ValueError, "as many columns as B rows"),
         (lambda A, B: stream.multiply(A.tolist(), B), TypeError, "A must be a float32 array"),
         (lambda A, B: stream.multiply(A, B.astype(float)), TypeError, "B must be a float32"),
+        (lambda A, B: stream.multiply(np.ma.array(A), B), TypeError, r"A\.filled\(0\)"),
         (lambda A, B: stream.multiply(A, B, beta=1), ValueError, "C must be given"),
         (lambda A, B: stream.multiply(A, B, A[:4]), ValueError, r"C is \(4, 8\)"),
         (

@@ -87,6 +87,11 @@ def test_dtypes_that_do_not(type_, dtype, message):
         found.convert((np.zeros(4, dtype),))
 
 
+def test_masks():
+    with pytest.raises(TypeError, match=r"args\[0\] of f .* is a masked array, .*x\.filled\(0\)"):
+        pointer("float*").convert((np.ma.zeros(2, np.float32),))
+
+
 def test_half_precision():
     halves = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>"
     with pytest.raises(TypeError, match=r"float32, but the kernel takes half\*: .*np\.float16"):

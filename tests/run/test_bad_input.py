@@ -58,6 +58,8 @@ MATRICES = [
     ((A, B.astype(np.int32)), TypeError, "B must be float32, not int32"),
     ((A.astype(">f4"), B), TypeError, "A must be float32, not >f4"),
     ((A, B, C.astype(np.float16)), TypeError, "C must be float32, not float16"),
+    ((np.ma.array(A), B), TypeError, r"A is a masked array, and steps know no masks: A\.filled"),
+    ((A, B, np.ma.array(C)), TypeError, r"C is a masked array, .*: C\.filled\(0\)"),
     ((A[0], B), ValueError, r"A must be a matrix, not of shape \(4,\)"),
     ((A, B[None]), ValueError, r"B must be a matrix, not of shape \(1, 4, 5\)"),
     ((A, A), ValueError, "A is 6 x 4 and B is 6 x 4: A needs as many columns as B has rows"),
