@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import zlib
+from collections import Counter
 from dataclasses import replace
 
 import corpus
@@ -296,10 +297,19 @@ RECORDED = [name for name in corpus.names() if is_recorded(name)]
 COUNTED = [name for name in RECORDED if name in CORRECT and corpus.load(name).counted]
 
 
+EACH = 4  # kernels of a family that a plain pytest looks at
+
+
 def each(names: list[str]) -> pytest.MarkDecorator:
-    """x_…: kernels of the same kinds in another hand; t_…: tensor cores and copies in bulk, of
-    which tests/ptx has the instructions one by one, some with an H200's bits."""
-    marked = [pytest.param(name, marks=if_slow(name.startswith(("x_", "t_")))) for name in names]
+    """Slow are x_…, kernels of the same kinds in another hand; t_…, tensor cores and copies in
+    bulk, of which tests/ptx has the instructions one by one, some with an H200's bits; and of the
+    others those beyond the first few of a family, but no planted faults."""
+    marked, seen = [], Counter()
+    for name in names:
+        case = corpus.load(name)
+        seen[case.family] += not case.planted
+        slow = name.startswith(("x_", "t_")) or seen[case.family] > EACH
+        marked.append(pytest.param(name, marks=if_slow(slow)))
     return pytest.mark.parametrize("name", marked)
 
 

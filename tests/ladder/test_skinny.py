@@ -12,6 +12,11 @@ STEP = kernels.step("23_skinny").define(BM=64, BN=64)  # the smallest tile
 BK, TILE, LEAST_K = (STEP.defines[name] for name in ("BK", "BM", "LEAST_K"))
 
 
+MORE = pytest.mark.parametrize(
+    "more", [0, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))]
+)
+
+
 def product(A, B, cuts=()):
     """Chains of BK, and their sum; or such sums of K cut there, added in order."""
     deep = -A.shape[1] % BK
@@ -48,7 +53,7 @@ def test_bits_do_not_depend_on_how_work_and_matrices_are_laid_out(defines):
     assert same(C, product(A, B))
 
 
-@pytest.mark.parametrize("more", range(4))
+@MORE
 @pytest.mark.parametrize("defines", [{}, {"TRANS_A": 1}], ids=str)
 def test_lines_of_a_may_begin_anywhere(defines, more):
     A, B, _ = kernels.inputs(64 + more, 10, 64 + more)
@@ -57,7 +62,7 @@ def test_lines_of_a_may_begin_anywhere(defines, more):
     assert same(C, product(A, B))
 
 
-@pytest.mark.parametrize("more", range(4))
+@MORE
 @pytest.mark.parametrize("defines", [{}, {"TRANS_B": 1}], ids=str)
 def test_b_may_be_the_large_factor(defines, more):
     A, B, _ = kernels.inputs(10, 64 + more, 64 + more)
@@ -102,7 +107,11 @@ def test_short_sums_are_fmas():
 TINY = 2.0**-125 * (1 + 2.0**-20)
 
 
-@pytest.mark.parametrize("value", [-np.inf, np.nan, 3.4e38, -TINY], ids=str)
+@pytest.mark.parametrize(
+    "value",
+    [-np.inf, -TINY, *(pytest.param(x, marks=pytest.mark.slow) for x in (np.nan, 3.4e38))],
+    ids=str,
+)
 @pytest.mark.parametrize("in_b", [False, True], ids=["A", "B"])
 def test_tiles_of_numbers_that_parts_do_not_hold_are_fmas(value, in_b):
     """Those of the row, or the column, wherever K is cut; others are as they were."""

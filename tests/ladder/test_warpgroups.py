@@ -76,7 +76,11 @@ def whole(request):
 TINY = 2.0**-125 * (1 + 2.0**-20)
 
 
-@pytest.mark.parametrize("value", [-np.inf, np.nan, 3.4e38, TINY], ids=str)
+@pytest.mark.parametrize(
+    "value",
+    [-np.inf, TINY, *(pytest.param(x, marks=pytest.mark.slow) for x in (np.nan, 3.4e38))],
+    ids=str,
+)
 def test_tiles_of_numbers_that_parts_do_not_hold_are_fmas(whole, value):
     """In A in the first half of K, in B in the second."""
     step, A, B, expected = whole

@@ -6,7 +6,7 @@ import stat
 import sys
 
 import pytest
-from slow import if_slow
+from slow import heavy, if_slow
 
 import kernels
 from kernels import __main__ as cli
@@ -24,7 +24,7 @@ MEASURED = [
         path,
         label,
         id=f"{path.stem}: {label}",
-        marks=if_slow(" " in label),
+        marks=if_slow(" " in label or heavy(label)),
     )
     for path, recorded in RECORDED.items()
     for label in recorded["steps"]
