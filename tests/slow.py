@@ -1,6 +1,6 @@
 """Tests that a plain `pytest` leaves out: marked `slow`, they do again, for variants, planted
-faults, tile sizes, exercises, and more kernels of a kind, what others do once. `pytest -m slow` runs
-them, `pytest -m ""` runs all."""
+faults, tile sizes, exercises and more kernels of a kind, what others do once. `pytest -m slow`
+runs them, `pytest -m ""` runs all."""
 
 import pytest
 
