@@ -130,8 +130,7 @@ def occupancy(
     warps = -(-threads // LANES)
     admitted = {"threads": sm.warps // warps, "blocks": sm.blocks}
     if resources.registers:
-        a_quarter = REGISTER_FILE // SCHEDULERS // _registers_of_warp(resources.registers)
-        admitted["registers"] = SCHEDULERS * a_quarter // warps
+        admitted["registers"] = blocks_by_registers(resources.registers, threads)
     if allocated := _round_up(shared + sm.reserved, sm.shared_unit):
         admitted["shared memory"] = sm.shared // allocated
     if sm.barriers and resources.barriers:
@@ -150,6 +149,12 @@ def occupancy(
             units = sm.shared // (blocks + 1) // sm.shared_unit
             less["shared memory"] = shared - (units * sm.shared_unit - sm.reserved)
     return Occupancy(name, blocks, blocks * warps, sm.warps, limit, admitted, less)
+
+
+def blocks_by_registers(registers: int, threads: int) -> int:
+    """How many blocks of so many threads, with so many registers each, an SM has registers for."""
+    warps = REGISTER_FILE // SCHEDULERS // _registers_of_warp(registers)  # of each scheduler
+    return SCHEDULERS * warps // -(-threads // LANES)
 
 
 def _check_launch(

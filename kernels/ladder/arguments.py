@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ptx.memory import offset
 from ..run import gpu
-from ..run.arguments import is_masked
+from ..run.arguments import require_no_mask
 from .layout import extent, overlap
 
 FLOAT32 = np.dtype(np.float32)
@@ -91,8 +91,7 @@ def _require_matrix(name: str, x: Any) -> None:
             f"{name} must be a NumPy or CuPy array, not {type(x).__name__}: "
             f"np.asarray({name}, dtype=np.float32)"
         )
-    if is_masked(x):
-        raise TypeError(f"{name} is a masked array, and steps know no masks: {name}.filled(0)")
+    require_no_mask(name, x)
     if x.dtype is not FLOAT32 and x.dtype != FLOAT32:
         raise TypeError(f"{name} must be float32, not {x.dtype}: {name}.astype(np.float32)")
     if x.ndim != 2:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..analysis.occupancy import blocks_by_registers
 from . import elf, flow, hazards
 from .decode import Instruction, decode, instructions, placed
 from .encoding import NO_SCOREBOARD, Control, with_control
@@ -19,9 +20,6 @@ from .shape import FLOATS, PRODUCT, Element, Loop, Refused, loop
 ARCHITECTURE = "sm_90"
 HIGHEST = 252  # the last register that a kernel may use, with SPARE at most 255
 BEST = Plan()
-REGISTER_FILE = 512  # registers that each scheduler of an SM has for a lane
-UNIT = 8  # they are given out in units of so many for each thread
-SCHEDULERS, LANES = 4, 32
 LONGEST = 15  # cycles of a stall
 LEAST = 256  # products of a loop that is worth it
 LOADED = 1  # the scoreboard of the loads
@@ -50,17 +48,11 @@ def rewrite(cubin: bytes, plan: Plan = BEST) -> bytes:
     before = elf.registers(cubin)
     count = max(before, highest + SPARE)
     threads = elf.most_threads(cubin)
-    if threads and resident(count, threads) < resident(before, threads):
+    if threads and blocks_by_registers(count, threads) < blocks_by_registers(before, threads):
         raise Refused(f"{count} registers for {before}: an SM has room for fewer blocks")
     result = elf.with_registers(elf.with_words(cubin, words), count)
     prove(cubin, result)
     return result
-
-
-def resident(registers: int, threads: int) -> int:
-    """How many blocks of so many threads an SM has registers for."""
-    warps = REGISTER_FILE // (-(-registers // UNIT) * UNIT)  # of each scheduler
-    return SCHEDULERS * warps // -(-threads // LANES)
 
 
 def main_loops(code: Sequence[Instruction]) -> list[flow.Block]:

@@ -13,7 +13,7 @@ from ..ladder.choose import sgemm
 from ..ladder.layout import overlap
 from ..ladder.step import step as step_of
 from ..run import gpu, queues
-from ..run.arguments import is_masked
+from ..run.arguments import require_no_mask
 from .ranks import Ranks
 from .schedule import Block, Schedule, ring
 from .slots import at_home, slots
@@ -300,8 +300,7 @@ def _require_parts(schedule: Schedule, given: dict[str, list[Any]]) -> bool:
             name = f"{matrix}_parts[{rank}]"
             if not isinstance(part, np.ndarray) and not gpu.is_device_array(part):
                 raise TypeError(f"{name} must be an array of NumPy or CuPy, not {type(part)}")
-            if is_masked(part):
-                raise TypeError(f"{name} is a masked array: pass {name}.filled(0)")
+            require_no_mask(name, part)
             if part.dtype != np.float32 or not part.flags.c_contiguous:
                 raise TypeError(f"{name} must be float32 and C-contiguous")
             _require_shape(name, part, rank, block, "cut the matrices with parallel.spread")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..run import gpu, queues
-from ..run.arguments import is_masked
+from ..run.arguments import require_no_mask
 from .gpus import Span
 from .multiply import execute, product_of, require_room, scalars
 from .ranks import Ranks
@@ -118,8 +118,7 @@ def multiply(
             continue
         if not isinstance(X, np.ndarray) or X.dtype != np.float32 or X.ndim != 2:
             raise TypeError(f"{name} must be a float32 array of NumPy with two dimensions")
-        if is_masked(X):
-            raise TypeError(f"{name} is a masked array: pass {name}.filled(0)")
+        require_no_mask(name, X)
         if not X.flags.c_contiguous:
             raise ValueError(f"{name} must be C-contiguous: np.ascontiguousarray({name})")
     alpha, beta = scalars(alpha, beta, "C", C)

@@ -8,6 +8,7 @@ import pytest
 
 import kernels
 from kernels import Kernel, analysis
+from kernels.analysis.occupancy import blocks_by_registers
 from kernels.machine import (
     Plan,
     Refused,
@@ -20,9 +21,7 @@ from kernels.machine import (
     shape,
 )
 from kernels.machine.flow import Block
-from kernels.machine.rewrite import resident
 from kernels.machine.schedule import Product, order
-from kernels.run.build import Resources
 
 from .code import STEP, original, rewritten
 
@@ -156,11 +155,7 @@ def test_registers_that_would_cost_a_block():
     (169, 128, 2), (32, 1000, 2), (33, 1000, 1), (40, 96, 16),
 ])  # fmt: skip
 def test_blocks_that_registers_have_room_for(registers, threads, blocks):
-    """As `analysis.occupancy` has it, which refuses a block for which there is no room."""
-    assert resident(registers, threads) == blocks
-    if blocks:
-        found = analysis.occupancy(Resources(registers, 0, 0, 0, 0), threads, "9.0")
-        assert found.blocks_by["registers"] == blocks
+    assert blocks_by_registers(registers, threads) == blocks
 
 
 def test_a_kernel_without_launch_bounds():

@@ -33,7 +33,8 @@ MEASURED = [
 # in 02, and in 07 with columns of 2 and 4, in whose loops over tiles ptxas puts reads of special
 # registers, without a known cause; in the rest by waiting, which differs from launch to launch.
 EXACT = {
-    *("03_coalesced", "05_shared_tiling", "06_bank_conflicts", "06_bank_conflicts TRANSPOSED=1"),
+    *("03_coalesced", "04_index_arithmetic", "23_skinny BN=64 SWAP_AB=1:pack"),
+    *("05_shared_tiling", "06_bank_conflicts", "06_bank_conflicts TRANSPOSED=1"),
     *(f"06_bank_conflicts TRANSPOSED=1 {x}" for x in ("PAD=1", "PAD=2", "SWIZZLE=1")),
     *("07_thread_tile_1d", "07_thread_tile_1d STRIDED=1", "07_thread_tile_1d BM=8 TM=1"),
     *("08_vectorized", "08_vectorized BK=32", "09_thread_tile_2d BK=32"),
@@ -43,6 +44,10 @@ EXACT = {
     *("20_tensor_cores", "20_tensor_cores FOLD=0", "20_tensor_cores KIND=1 PARTS=2 FOLD=0"),
     *(f"23_skinny{x}:reduce" for x in ("", " BN=64 SWAP_AB=1", " TRANS_A=1 TRANS_B=1")),
 }
+NEARLY = {
+    *("02_naive", "04_index_arithmetic HOIST=0", "04_index_arithmetic UNSIGNED=1"),
+    *("09_thread_tile_2d", "10_transposed_tile PAD=0"),
+}
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
@@ -50,10 +55,10 @@ SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
 # (label, metric) -> how far the counter may be from the measured one, in parts of it. It has to be
 # farther than half of that, or the entry is out of date.
 COUNTERS: dict[tuple[str, str], float] = {
-    # Loads wait while the tensor cores read shared memory, and the counter of loads, though not
-    # that of the pipe as a whole, counts them again: of a kernel with 64 loads 64 before and after
-    # 12 wgmma, and 133 in between. Of 21 without these loads there are none, and asking again and
-    # again whether a phase is over counts nothing (measured on an H200).
+    # The counter of loads, though not that of the pipe as a whole, counts more where loads come
+    # while the tensor cores read shared memory: of a kernel with 64 loads 64 before and after 12
+    # wgmma, and 133 in between. Of 21 without its loads it counts none; asking again and again
+    # whether a phase is over counts nothing (measured on an H200).
     **{
         (f"21_warpgroups{more}", WAVEFRONTS.format("ld")): part
         for more, part in {
@@ -63,25 +68,29 @@ COUNTERS: dict[tuple[str, str], float] = {
             " TRANS_A=1 TRANS_B=1": 0.6,
         }.items()
     },
+    # not looked into: a kernel with wgmma, too; there are no conflicts but one
     **{
         (f"23_skinny{more}", WAVEFRONTS.format("ld")): 0.02
         for more in ("", " BN=64 SWAP_AB=1", " TRANS_A=1 TRANS_B=1")
     },
-    ("23_skinny", CONFLICTS.format("ld")): 1,  # one, of a load that waited for a copy
+    ("23_skinny", CONFLICTS.format("ld")): 1,
     # in the interpreter the first warp comes there in two parts, 8 times: thread 0, which refills
     # and may wait, and the others
     **{
         (f"21_warpgroups{more}", SHARED_LOADS): 0.02
         for more in ("", " EXACT=1", " TRANS_A=1 TRANS_B=1")
     },
+    # waiting, as of other variants, but more of it
+    ("11_thread_tile_8x8 UNROLL=1", WAVEFRONTS.format("st")): 0.14,
+    ("11_thread_tile_8x8 UNROLL=1", CONFLICTS.format("st")): 1,
     # its 2,048 stores: with those left out, ncu counts 10,240 wavefronts, as computed; with them,
     # 2.5 more for each
     ("18_split_k SPLITS=4:reduce", PIPE): 0.25,
     ("20_tensor_cores:pack", PIPE): 0.05,  # counted four times: 21,072, 21,311, 21,520 and, in
     ("20_tensor_cores FOLD=0:pack", PIPE): 0.05,  # the same kernel, 21,550 and 21,341
     ("23_skinny:pack", PIPE): 0.03,  # 5,515 and 5,610
-    # warps whose arrivals at mbarriers meet, and fences before they release to the cluster, share
-    # wavefronts (`instruments.beside`)
+    # fewer than computed: 21 by about 49 for each block, of which fences that meet before the
+    # releases to the cluster explain about 15 (`instruments.beside`); the rest is not looked into
     ("21_warpgroups SPLITS=2", PIPE): 0.01,
     ("23_skinny BN=64 SWAP_AB=1", PIPE): 0.01,
     ("23_skinny TRANS_A=1 TRANS_B=1", PIPE): 0.005,
@@ -111,7 +120,7 @@ def test_computed_equals_measured(path, label):
         if bound := COUNTERS.get((label, metric)):
             exact = measured.pop(metric)
             assert bound / 2 < abs(computed[metric] - exact) / exact <= bound, metric
-    more = {"st": 1.05 if name == one.id else 1.2}
+    more = {"st": 1.05 if name == one.id else 1.15}
     if resources.stack or copies:
         more["ld"] = 1.03
     for access, factor in more.items():
@@ -126,7 +135,9 @@ def test_computed_equals_measured(path, label):
             assert beside == 0
         else:
             # where copies are under way, barriers take a few wavefronts less than counted
-            assert -0.0015 * copies * computed[PIPE] <= beside
+            assert -0.0015 * copies * computed[PIPE] <= beside != 0
+            if label in NEARLY:
+                assert beside <= 2e-4 * computed[PIPE]
             if not resources.stack:  # ptxas moves local memory about, and spills
                 assert beside <= 0.02 * computed[PIPE]
     assert measured == {metric: computed[metric] for metric in measured}
