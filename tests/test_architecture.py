@@ -24,7 +24,7 @@ MODULES = {
 # What the modules of a folder may import beside one another: folders, or single modules.
 ALLOWED = {
     "ptx": (),
-    "machine": (),
+    "machine": ("ptx.warp",),
     "analysis": ("ptx", "machine"),
     "instruments": ("ptx", "analysis"),
     "run": ("ptx", "machine", "instruments"),

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..machine.registers import REGISTER_FILE
 from .banks import BANK_BYTES, BANKS
-from .occupancy import KIB, REGISTER_FILE
+from .occupancy import KIB
 
 OPERANDS = 3  # registers that an FMA reads
 MIB = KIB * KIB

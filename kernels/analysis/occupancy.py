@@ -12,13 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..machine.registers import (
+    REGISTER_FILE,
+    REGISTER_UNIT,
+    SCHEDULERS,
+    blocks_by_registers,
+    registers_of_warp,
+)
 from .warps import LANES
 
 MAX_THREADS = 1024  # of a block
 MAX_REGISTERS = 255  # of a thread
-REGISTER_FILE = 64 * 1024  # registers of an SM, and the most that a block can have
-SCHEDULERS = 4  # of an SM, each with a quarter of the registers
-REGISTER_UNIT = 256  # a warp gets a multiple of this many registers
 KIB = 1024
 
 
@@ -151,12 +155,6 @@ def occupancy(
     return Occupancy(name, blocks, blocks * warps, sm.warps, limit, admitted, less)
 
 
-def blocks_by_registers(registers: int, threads: int) -> int:
-    """How many blocks of so many threads, with so many registers each, an SM has registers for."""
-    warps = REGISTER_FILE // SCHEDULERS // _registers_of_warp(registers)  # of each scheduler
-    return SCHEDULERS * warps // -(-threads // LANES)
-
-
 def _check_launch(
     sm: SM, name: str, threads: int, registers: int, shared: int, dynamic_shared: int
 ) -> None:
@@ -173,16 +171,12 @@ def _check_launch(
             f"dynamic); compute capability {name} allows {sm.shared_block}"
         )
     # the hardware checks as if every scheduler had to hold as many of the block's warps
-    needed = _registers_of_warp(registers) * _round_up(-(-threads // LANES), SCHEDULERS)
+    needed = registers_of_warp(registers) * _round_up(-(-threads // LANES), SCHEDULERS)
     if needed > REGISTER_FILE:
         raise ValueError(
             f"a block of {threads} threads with {registers} registers each needs "
             f"{needed} registers; an SM has {REGISTER_FILE}"
         )
-
-
-def _registers_of_warp(registers: int) -> int:
-    return _round_up(registers * LANES, REGISTER_UNIT)
 
 
 def _round_up(number: int, unit: int) -> int:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..analysis.occupancy import blocks_by_registers
 from . import elf, flow, hazards
 from .decode import Instruction, decode, instructions, placed
 from .encoding import NO_SCOREBOARD, Control, with_control
 from .prove import SPARE, prove
+from .registers import blocks_by_registers
 from .schedule import Plan, Product, order
 from .shape import FLOATS, PRODUCT, Element, Loop, Refused, loop
 

@@ -8,7 +8,6 @@ import pytest
 
 import kernels
 from kernels import Kernel, analysis
-from kernels.analysis.occupancy import blocks_by_registers
 from kernels.machine import (
     Plan,
     Refused,
@@ -21,6 +20,7 @@ from kernels.machine import (
     shape,
 )
 from kernels.machine.flow import Block
+from kernels.machine.registers import blocks_by_registers
 from kernels.machine.schedule import Product, order
 
 from .code import STEP, original, rewritten
