@@ -20,7 +20,6 @@ from kernels.machine import (
     shape,
 )
 from kernels.machine.flow import Block
-from kernels.machine.registers import blocks_by_registers
 from kernels.machine.schedule import Product, order
 
 from .code import STEP, original, rewritten
@@ -148,14 +147,6 @@ def test_registers_that_would_cost_a_block():
     with pytest.raises(Refused, match="134 registers for 128: an SM has room for fewer blocks"):
         rewrite(compiled)
     assert kernel.cubin("sm_90") == compiled and "fewer blocks" in kernel.unordered("sm_90")
-
-
-@pytest.mark.parametrize("registers, threads, blocks", [
-    (128, 512, 1), (129, 512, 0), (255, 256, 1), (128, 256, 2), (129, 256, 1), (168, 128, 3),
-    (169, 128, 2), (32, 1000, 2), (33, 1000, 1), (40, 96, 16),
-])  # fmt: skip
-def test_blocks_that_registers_have_room_for(registers, threads, blocks):
-    assert blocks_by_registers(registers, threads) == blocks
 
 
 def test_a_kernel_without_launch_bounds():
