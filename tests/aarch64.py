@@ -1,7 +1,8 @@
 """An aarch64 Python with NumPy on another machine: what the tests do on 64-bit Arm.
 
-Where a conversion is out of range, or a result is not a number, its processors do not all do what
-x86 does, and NumPy passes it on. QEMU runs their instructions, one program at a time. On Debian:
+Where a conversion is out of range, or a result is not a number, its processors do not do what x86
+does, and NumPy passes it on: NaN is 0 as an int32, and has another sign. QEMU runs their
+instructions, one program at a time. On Debian:
 
     python -m tests.aarch64 make
     python -m tests.aarch64 pytest tests/ptx/test_hardware.py
@@ -15,12 +16,13 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from tools.newest import requirements
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "_build" / "aarch64"
@@ -30,7 +32,7 @@ PROGRAM = "qemu-aarch64-static"
 PACKAGES = (
     *("numpy", "tqdm", "pytest", "hypothesis"),
     *("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-runtime-cu12"),
-)  # in the versions of `requirements/`
+)
 HEADERS = "nvidia-cuda-cccl-cu12==12.9.*"  # elsewhere CuPy brings them, which has no use here
 MANYLINUX = ("manylinux2014", "manylinux_2_27", "manylinux_2_28")
 
@@ -43,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.aarch64")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("make", help="download what is needed into _build/aarch64")
+    # no character begins an option here, so that pytest gets all of them
     run = commands.add_parser("pytest", help="run tests on it", prefix_chars="\0")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="what pytest takes")
     given = parser.parse_args(arguments)
@@ -119,10 +122,10 @@ def make() -> None:
 
 
 def pinned() -> list[str]:
-    """The packages with the versions that `requirements/` asks for."""
-    files = (ROOT / "requirements").glob("*.txt")
-    text = "".join(path.read_text(encoding="utf-8") for path in files)
-    return [re.search(rf"^{re.escape(name)}==[\w.]+", text, re.MULTILINE)[0] for name in PACKAGES]
+    """The packages with the versions that requirements.txt asks for."""
+    lines = [line.partition(";")[0] for line in requirements(ROOT / "requirements.txt")]
+    versions = {line.partition("==")[0]: line for line in lines}
+    return [versions[name] for name in PACKAGES]
 
 
 def _download(folder: Path, packages: Path) -> None:

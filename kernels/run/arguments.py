@@ -112,6 +112,7 @@ def is_masked(value: Any) -> bool:
 
 
 def require_no_mask(name: str, value: Any) -> None:
+    """Raise TypeError for a masked array, whose mask would be ignored."""
     if is_masked(value):
         raise TypeError(f"{name} is a masked array, and steps know no masks: {name}.filled(0)")
 

@@ -135,6 +135,7 @@ def test_computed_equals_measured(path, label):
             assert beside == 0
         else:
             # where copies are under way, barriers take a few wavefronts less than counted
+            # (a launch that is 0 off belongs to EXACT)
             assert -0.0015 * copies * computed[PIPE] <= beside != 0
             if label in NEARLY:
                 assert beside <= 2e-4 * computed[PIPE]
