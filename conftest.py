@@ -1,7 +1,7 @@
 """The notebooks, and the solutions of their exercises, run as for a reader without a compiler.
 
 So what asks for a compilation that does not come with the book fails; `python tools/compiled.py`
-adds it. Where there is a GPU, or SGEMM_BOOK_NVRTC names an NVRTC, that NVRTC compiles.
+adds it. Where there is a GPU, or ANYWARP_NVRTC names an NVRTC, that NVRTC compiles.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernels.run import build, gpu, nvrtc
+from anywarp import build, gpu
+from anywarp.compile import nvrtc
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,7 +25,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import kernels
-from kernels.run import gpu
+from anywarp import gpu
 
 SIDE = 64  # of the matrices
 SCALE = """extern "C" __global__ void scale(float* x, const float* y, int n, float a)
@@ -68,7 +68,7 @@ class Function:
 
     ptr = 0
 
-    def __call__(self, grid, block, args, dynamic_shared) -> None:
+    def __call__(self, grid, block, args, shared_mem) -> None:
         pass
 
 

@@ -23,12 +23,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import kernels
+from anywarp import gpu
+from kernels.analysis.reference import assert_close
 from kernels.ladder import choose
-from kernels.ladder.reference import assert_close
-from kernels.measure import bench, splits
+from kernels.measure import bench, cublas, splits
 from kernels.measure.provenance import provenance
-from kernels.measure.records import write
-from kernels.run import cublas, gpu
+from kernels.records import write
 
 SEED = 2026
 LARGE = 2**30  # multiply-adds from which tensor cores are worth while

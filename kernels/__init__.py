@@ -1,10 +1,9 @@
-"""CUDA SGEMM, step by step: the kernels of the book, and what runs, checks and draws them.
+"""CUDA SGEMM, step by step: the kernels of the book, and what checks, times and draws them.
 
     step = kernels.step("03_coalesced")   # a step of the ladder; kernels.steps() has them all
     C = step(A, B)                        # on the GPU if there is one, else in the interpreter
     step.check()                          # against the float64 reference
-    kernels.Kernel(source, name)          # any CUDA C++ kernel
-    kernels.TensorMap(array, box)         # an array as the tensor map of one
+    kernels.Kernel(source, name)          # any CUDA C++ kernel: anywarp.Kernel
     kernels.sgemm(A, B)                   # the best step for this device and shape
     kernels.parallel                      # one product over several GPUs, or from the host's memory
     kernels.results("NVIDIA H200")        # recorded timings; counters and peers likewise
@@ -16,58 +15,65 @@ Names are loaded when first used: importing this package takes no time and loads
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any
 
+from anywarp.compile import headers, store
+
 _HOME = {  # public name: the module that defines it
-    "CheckError": "ladder.reference",
-    "CompileError": "run.build",
-    "Kernel": "run.kernel",
-    "NoGPU": "run.gpu",
-    "TensorMap": "run.tensor_map",
-    "attempt_kernel": "ladder.attempt",
-    "counters": "measure.records",
-    "errors": "measure.records",
-    "experiments": "measure.records",
-    "inputs": "ladder.reference",
-    "latency": "measure.records",
-    "peers": "measure.records",
-    "results": "measure.records",
-    "sgemm": "ladder.choose",
-    "stalls": "measure.records",
-    "step": "ladder.step",
-    "steps": "ladder.step",
-    "trace": "instruments.trace",
-    "tuned": "measure.records",
+    "CheckError": ".analysis.reference",
+    "CompileError": "anywarp",
+    "Kernel": "anywarp",
+    "NoGPU": "anywarp",
+    "TensorMap": "anywarp",
+    "attempt_kernel": ".ladder.check.attempt",
+    "counters": ".records",
+    "errors": ".records",
+    "experiments": ".records",
+    "inputs": ".analysis.reference",
+    "latency": ".records",
+    "peers": ".records",
+    "results": ".records",
+    "sgemm": ".ladder.choose",
+    "stalls": ".records",
+    "step": ".ladder.step",
+    "steps": ".ladder.step",
+    "trace": "anywarp.trace.trace",
+    "tuned": ".records",
 }
 _MODULES = {  # public name: the module or folder that it stands for
-    "analysis": "analysis",
-    "bench": "measure.bench",
-    "build": "run.build",
-    "check": "ladder.check",
-    "draw": "draw",
-    "floors": "measure.floors",
-    "gpu": "run.gpu",
-    "here": "measure.here",
-    "metrics": "instruments.metrics",
-    "parallel": "parallel",
-    "ptx": "ptx",
-    "records": "measure.records",
-    "reference": "ladder.reference",
+    "analysis": ".analysis",
+    "bench": ".measure.bench",
+    "build": "anywarp.build",
+    "check": ".ladder.check.check",
+    "draw": ".draw",
+    "floors": ".measure.floors",
+    "gpu": "anywarp.gpu",
+    "here": ".measure.here",
+    "metrics": "anywarp.trace.metrics",
+    "parallel": ".parallel",
+    "ptx": "anywarp.ptx",
+    "records": ".records",
+    "reference": ".analysis.reference",
 }
 
 __all__ = sorted([*_HOME, *_MODULES])
 
+_ROOT = Path(__file__).parent
+store.compiled_in(_ROOT / "compiled")
+headers.added.append(_ROOT / "cuda")  # for headers beside the steps
+
 
 def __getattr__(name: str) -> Any:
-    found: Any
+    result: Any
     if name in _MODULES:
-        found = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+        result = importlib.import_module(_MODULES[name], __name__)
     elif name in _HOME:
-        found = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        result = getattr(importlib.import_module(_HOME[name], __name__), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found  # where Python finds it the next time
-    return found
+    globals()[name] = result  # where Python finds it the next time
+    return result
 
 
 def __dir__() -> list[str]:

@@ -9,14 +9,14 @@ import os
 import re
 import sys
 
-from . import ptx
+from anywarp import gpu, ptx
+from anywarp.build import CompileError
+from anywarp.limits import LaunchError
+
 from .command import looking, recording, targets, timing
 from .command.words import EXIT_CODES, adder
 from .measure import profiling
-from .measure.records import MergeError
-from .run import gpu
-from .run.build import CompileError
-from .run.limits import LaunchError
+from .records import MergeError
 
 COMMANDS = (  # what adds each of them, in the order of the help
     looking.add_list,

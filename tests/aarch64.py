@@ -5,7 +5,7 @@ does, and NumPy passes it on: NaN is 0 as an int32, and has another sign. QEMU r
 instructions, one program at a time. On Debian:
 
     python -m tests.aarch64 make
-    python -m tests.aarch64 pytest tests/ptx/test_hardware.py
+    python -m tests.aarch64 pytest tests/anywarp/ptx/test_hardware.py
 
 The first puts QEMU, Debian's Python for arm64 and the wheels into `_build/aarch64`, 300 MB, and
 installs nothing. It takes half a minute; with them there, `tests/test_aarch64.py` is not skipped.

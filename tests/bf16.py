@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernels.ptx.floats import fma32
+from anywarp.ptx.arithmetic.floats import fma32
 
 PAIRS = [(0, 2), (1, 1), (2, 0), (0, 1), (1, 0), (0, 0)]  # parts of A and of B, in order
 

@@ -12,25 +12,28 @@ import pytest
 
 # The helpers beside the tests can be imported from every folder of tests.
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = map(str, (HERE, HERE / "draw", HERE / "ladder", HERE / "ptx"))
+FOLDERS = ("anywarp/draw", "anywarp/ptx", "kernels/draw", "kernels/ladder")
+sys.path[:0] = [str(HERE), *(str(HERE / folder) for folder in FOLDERS)]
 
 # They take longest, and come first, so that no process is left with one of them when the others are
 # done; test_sources, which has the pages built, is far from the others that need them.
 LONGEST = """
-    tests/test_corpus.py tests/test_sources.py tests/ladder/test_mutations.py
-    tests/ladder/test_check.py tests/test_exercises.py tests/measure/test_profiling.py
-    tests/measure/test_experiments.py tests/ladder/test_defines.py
-    tests/instruments/test_sanitizer.py tests/machine/test_prove.py tests/test_targets.py
-    book/21_warpgroups.ipynb tests/test_browser.py book/20_tensor_cores.ipynb
-    book/19_machine_code.ipynb book/16_async_copy.ipynb tests/test_compiled.py
-    tests/ladder/test_tile_space.py tests/ladder/test_skinny.py tests/test_browser_pictures.py
-    book/18_split_k.ipynb tests/ladder/test_split_k.py tests/test_any_gpu.py
-    tests/ladder/test_running.py tests/ladder/test_warpgroups.py tests/test_address.py
-    book/23_skinny.ipynb tests/ladder/test_tensor_cores.py tests/analysis/test_splitting.py
-    book/12_warp_tiling.ipynb book/07_thread_tile_1d.ipynb tests/ptx/test_bulk.py
-    book/06_bank_conflicts.ipynb tests/test_browser_figures.py book/17_tile_space.ipynb
-    book/02_naive.ipynb book/14_double_buffering.ipynb tests/test_cli.py tests/test_style.py
-    tests/ladder/test_model.py book/15_any_shape.ipynb tests/test_book.py
+    tests/test_corpus.py tests/test_sources.py tests/kernels/ladder/test_mutations.py
+    tests/kernels/ladder/test_check.py tests/test_exercises.py
+    tests/kernels/measure/test_profiling.py tests/kernels/measure/test_experiments.py
+    tests/kernels/ladder/test_defines.py tests/anywarp/sanitizer/test_sanitizer.py
+    tests/kernels/machine/test_prove.py tests/test_targets.py book/21_warpgroups.ipynb
+    tests/test_browser.py book/20_tensor_cores.ipynb book/19_machine_code.ipynb
+    book/16_async_copy.ipynb tests/test_compiled.py tests/kernels/ladder/test_tile_space.py
+    tests/kernels/ladder/test_skinny.py tests/test_browser_pictures.py book/18_split_k.ipynb
+    tests/kernels/ladder/test_split_k.py tests/test_any_gpu.py
+    tests/kernels/ladder/test_running.py tests/kernels/ladder/test_warpgroups.py
+    tests/test_address.py book/23_skinny.ipynb tests/kernels/ladder/test_tensor_cores.py
+    tests/kernels/analysis/test_splitting.py book/12_warp_tiling.ipynb
+    book/07_thread_tile_1d.ipynb tests/anywarp/ptx/test_bulk.py book/06_bank_conflicts.ipynb
+    tests/test_browser_figures.py book/17_tile_space.ipynb book/02_naive.ipynb
+    book/14_double_buffering.ipynb tests/test_cli.py tests/test_style.py
+    tests/kernels/ladder/test_model.py book/15_any_shape.ipynb tests/test_book.py
 """.split()
 
 PLACES = {HERE.parent / name: place for place, name in enumerate(LONGEST)}
@@ -41,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: PLACES.get(item.path, len(PLACES)))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked:
-        from kernels.run import gpu
+        from anywarp import gpu
 
         if reason := gpu.why_not():
             for item in marked:

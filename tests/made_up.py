@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from kernels.analysis.occupancy import SMS, occupancy
+from anywarp import capability, gpu
+from anywarp.analysis.occupancy import SMS, occupancy
+from anywarp.build import CompileError
+from anywarp.gpu import nvidia_smi
+from anywarp.kernel import Kernel
 from kernels.ladder import running
 from kernels.ladder.step import Step, steps, with_variants
-from kernels.measure import bench
-from kernels.run import capability, cublas, gpu, nvidia_smi
-from kernels.run.build import CompileError
-from kernels.run.kernel import Kernel
+from kernels.measure import bench, cublas
 
 ROOT = Path(__file__).resolve().parent.parent
 MULTIPROCESSORS = 40
@@ -163,7 +164,7 @@ def compiles(one: Step, of: str) -> str:
     """What becomes of a step on a GPU of compute capability `of`: why it is refused, or what a
     block of it takes. Raises AssertionError where it is neither refused nor compiled."""
     there = device(of)
-    if lacking := capability.lacking(one.compute_capability, one.dynamic_shared, there):
+    if lacking := capability.lacking(one.compute_capability, one.shared_mem, there):
         return lacking
     arch = "sm_{}{}".format(*there.compute_capability)
     try:

@@ -130,7 +130,7 @@ def load(tensor, corner, bytes_: int, size: int, shift: int = 0, device="auto") 
     kernel = kernels.Kernel(source(LOAD, len(corner)), "load")
     out = np.zeros(size, np.uint8)
     args = [tensor, np.array(corner[::-1], np.int32), out, bytes_, size, shift]
-    kernel(1, 64, args, device=device, dynamic_shared=size + 16)
+    kernel(1, 64, args, device=device, shared_mem=size + 16)
     return out
 
 
@@ -138,4 +138,4 @@ def store(tensor, corner, data, shift: int = 0, reduction: str = "", device="aut
     """Copies a box out of shared memory, which holds `data` (bytes)."""
     kernel = kernels.Kernel(source(STORE, len(corner), reduction), "store")
     args = [tensor, np.array(corner[::-1], np.int32), data, data.nbytes, shift]
-    kernel(1, 64, args, device=device, dynamic_shared=data.nbytes)
+    kernel(1, 64, args, device=device, shared_mem=data.nbytes)

@@ -9,11 +9,11 @@ import aarch64
 import pytest
 
 PARTS = {
-    "arithmetic": ["tests/ptx/test_hardware.py"],
-    "conversions": ["tests/ptx/test_convert.py"],
-    "tensor cores": ["tests/ptx/test_tensor_core.py"],
+    "arithmetic": ["tests/anywarp/ptx/test_hardware.py"],
+    "conversions": ["tests/anywarp/ptx/test_convert.py"],
+    "tensor cores": ["tests/anywarp/ptx/test_tensor_core.py"],
     "steps": [
-        "tests/ladder/test_check.py",
+        "tests/kernels/ladder/test_check.py",
         "-k=test_the_bits_are_those_of_a_real_gpu and interpreter",
     ],
 }

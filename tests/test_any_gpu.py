@@ -12,12 +12,13 @@ from drawn import texts
 from made_up import MadeUp
 
 import kernels
+from anywarp import capability, gpu
 from kernels import __main__ as cli, draw
-from kernels.analysis import memory
+from kernels.analysis import hierarchy
 from kernels.ladder import choose
 from kernels.ladder.step import with_variants
-from kernels.measure.records import results
-from kernels.run import capability, cublas, gpu
+from kernels.measure import cublas
+from kernels.records import results
 
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 EVERY = {one.label: one for one in with_variants(kernels.steps())}
@@ -37,7 +38,7 @@ def t4(monkeypatch):
 
 def refusal(label, of):
     one = EVERY[label]
-    return capability.lacking(one.compute_capability, one.dynamic_shared, made_up.device(of))
+    return capability.lacking(one.compute_capability, one.shared_mem, made_up.device(of))
 
 
 def test_what_is_refused_and_why():
@@ -146,7 +147,7 @@ def test_sgemm_takes_no_step_that_lacks_shared_memory(of):
         choose.modelled(shape, *arguments),
         choose.choose(kernels.steps(), RECORDED, shape, *arguments),
     ):
-        assert not capability.lacking(one.compute_capability, one.dynamic_shared, device)
+        assert not capability.lacking(one.compute_capability, one.shared_mem, device)
 
 
 def test_without_a_gpu_there_is_nothing_to_show(monkeypatch, capsys):
@@ -293,4 +294,4 @@ def test_memories_of_both(live):
     live.provenance["compute_capability"] = "6.1"
     assert draw.memory(live=live).alt == draw.memory().alt
     with pytest.raises(ValueError, match="L1 of made-up GPU 7.5 is not known here"):
-        memory.measured(live)
+        hierarchy.measured(live)

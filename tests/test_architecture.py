@@ -1,8 +1,8 @@
-"""Dependencies point one way: which folder may import which, and no circle among the modules.
+"""Dependencies point one way: which room may import which, and no circle among modules or rooms.
 
-Imports inside functions count like those at the top of a module; those for the type checker alone,
-under `if TYPE_CHECKING`, do not. The package's own names, loaded when first used, are strings in
-`kernels/__init__.py` and no imports.
+A room is a folder. Imports inside functions count like those at the top of a module, those for the
+type checker alone, under `if TYPE_CHECKING`, too unless a circle of modules is looked for: a type
+is no reason to climb. Names that are loaded when first used are strings, and no imports.
 """
 
 from __future__ import annotations
@@ -10,52 +10,50 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from building import ROOT
 
-import kernels
-
-ROOT = Path(kernels.__file__).parent
-MODULES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-    for path in ROOT.rglob("*.py")
-}
-# What the modules of a folder may import beside one another: folders, or single modules.
-ALLOWED = {
-    "ptx": (),
-    "machine": ("ptx.warp",),
-    "analysis": ("ptx", "machine"),
-    "instruments": ("ptx", "analysis"),
-    "run": ("ptx", "machine", "instruments"),
-    "measure": ("run", "instruments", "analysis", "machine", "ladder.reference"),
-    "ladder": ("run", "instruments", "measure", "analysis", "ptx"),
-    "parallel": ("run", "measure", "analysis", "ladder"),
-    "command": ("ptx", "run", "measure", "ladder", "parallel"),
-    "draw": ("instruments", "analysis", "measure.records", "ladder", "parallel"),
-}
+HOUSES = ("anywarp", "kernels")
+# The rooms from the ground up: each imports of those before it alone.
+FLOORS = {
+    "anywarp": (
+        "ptx.errors", "ptx.text", "ptx.arithmetic", "ptx.memory", "ptx.warps", "ptx.asynchronous",
+        "ptx.calls", "ptx.machine", "ptx", "analysis", "sass", "trace", "sanitizer", "compile",
+        "gpu", "draw", "",
+    ),
+    "kernels": (
+        "records", "machine", "analysis", "ladder.product", "ladder.check", "ladder", "measure",
+        "parallel", "draw.records", "draw.steps", "draw", "command", "",
+    ),
+}  # fmt: skip
+MOST_MODULES = 16
 
 
-def imported(name: str, path: Path) -> set[str]:
-    """The modules of the package that a module imports, by their names in MODULES."""
+def _name(path: Path) -> str:
+    dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    return dotted.removesuffix(".__init__")
+
+
+MODULES = {_name(path): path for house in HOUSES for path in (ROOT / house).rglob("*.py")}
+
+
+def imported(name: str, path: Path, types: bool = False) -> set[str]:
+    """The modules of both houses that a module imports, by their names in MODULES; with `types`,
+    those for the type checker alone too."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    found = set()
-    for node in ast.walk(_without_types(ast.parse(path.read_text(encoding="utf-8")))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    result = set()
+    for node in ast.walk(tree if types else _without_types(tree)):
         if isinstance(node, ast.ImportFrom):
-            if node.level:
-                base = package[: len(package) - node.level + 1]
-            elif node.module and node.module.split(".")[0] == "kernels":
-                base = []
-            else:
-                continue
-            parts = (node.module or "").split(".")
-            start = [*base, *(parts[1:] if not node.level else filter(None, parts))]
-            found |= {_module(".".join([*start, alias.name])) for alias in node.names}
+            start = package[: len(package) - node.level + 1] if node.level else []
+            start = [*start, *filter(None, (node.module or "").split("."))]
+            result |= {_module([*start, alias.name]) for alias in node.names}
         elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.split(".")[0] == "kernels":
-                    found.add(_module(alias.name.removeprefix("kernels").lstrip(".")))
-    return found - {name, "__init__"}
+            result |= {_module(alias.name.split(".")) for alias in node.names}
+    return result - {name, None}
 
 
 def _without_types(tree: ast.Module) -> ast.Module:
@@ -67,16 +65,23 @@ def _without_types(tree: ast.Module) -> ast.Module:
     return Remove().visit(tree)
 
 
-def _module(dotted: str) -> str:
+def _module(parts: list[str]) -> str | None:
     """The module that holds a name: itself, or the module that it is an attribute of."""
-    while dotted and dotted not in MODULES:
-        dotted = dotted.rpartition(".")[0]
-    return dotted or "__init__"
+    while parts and ".".join(parts) not in MODULES:
+        parts = parts[:-1]
+    return ".".join(parts) or None
 
 
 @functools.cache
-def graph() -> dict[str, set[str]]:
-    return {name: imported(name, path) for name, path in MODULES.items()}
+def graph(types: bool = False) -> dict[str, set[str]]:
+    return {name: imported(name, path, types) for name, path in MODULES.items()}
+
+
+def room_of(name: str) -> tuple[str, str]:
+    """House and room of a module; a package that stands for its room is in it."""
+    house, _, rest = name.partition(".")
+    room = rest if MODULES[name].name == "__init__.py" else rest.rpartition(".")[0]
+    return house, rest if rest in FLOORS[house] else room
 
 
 def circle(imports: dict[str, set[str]]) -> list[str] | None:
@@ -89,59 +94,61 @@ def circle(imports: dict[str, set[str]]) -> list[str] | None:
         if name in done:
             return None
         for other in sorted(imports.get(name, ())):
-            if found := search(other, [*above, name]):
-                return found
+            if result := search(other, [*above, name]):
+                return result
         done.add(name)
         return None
 
-    return next((found for name in sorted(imports) if (found := search(name, []))), None)
+    return next((result for name in sorted(imports) if (result := search(name, []))), None)
 
 
-def test_no_circle():
-    found = circle(graph())
-    assert found is None, " imports ".join(found or ())
+def climbs() -> Iterator[str]:
+    """Imports of a room that is not below."""
+    for name, others in graph(types=True).items():
+        house, room = room_of(name)
+        if name in HOUSES:  # what stands for a whole house names all of it
+            continue
+        for other in others:
+            there, above = room_of(other)
+            if there != house:
+                if house == "anywarp":
+                    yield f"{name} knows of the book: {other}"
+            elif FLOORS[house].index(above) > FLOORS[house].index(room):
+                yield f"{name} imports {other}"
 
 
-@pytest.mark.parametrize("name", sorted(name for name in MODULES if "." in name))
-def test_a_folder_imports_what_it_may(name):
-    folder = name.partition(".")[0]
-    strangers = {
-        other
-        for other in graph()[name]
-        if other.partition(".")[0] != folder
-        and not any(other == one or other.startswith(f"{one}.") for one in ALLOWED[folder])
-    }
-    assert not strangers
+def test_no_circle_of_modules():
+    result = circle(graph())
+    assert result is None, " imports ".join(result or ())
 
 
-def test_every_folder_has_its_rule():
-    assert set(ALLOWED) == {name.partition(".")[0] for name in MODULES if "." in name}
+def test_every_room_is_on_a_floor():
+    for name in MODULES:
+        house, room = room_of(name)
+        assert room in FLOORS[house], name
 
 
-def test_nothing_but_the_command_line_and_the_set_up_of_notebooks_stands_above_the_folders():
-    names = {name for name in MODULES if "." not in name} - set(ALLOWED)
-    assert names <= {"", "__init__", "__main__", "prepare"}
-    assert not graph()["prepare"]
-    assert all(
-        name in ("__main__", other) or name.startswith("command.")
-        for name, found in graph().items()
-        for other in found
-        if other == "__main__" or other.startswith("command")
-    )
+def test_no_import_climbs():
+    assert not sorted(climbs())
+
+
+def test_no_room_has_too_many_modules():
+    rooms = [path.parent for path in MODULES.values() if path.name != "__init__.py"]
+    assert max(map(rooms.count, rooms)) <= MOST_MODULES
 
 
 def test_the_graph_is_read_from_the_sources(tmp_path):
-    assert {"ladder.source", "run.kernel", "measure.bench"} <= graph()["ladder.step"]
-    assert graph()["ladder.expressions"] == set() and "ptx" in graph()["run.kernel"]
+    assert {"kernels.ladder.source", "anywarp.kernel"} <= graph()["kernels.ladder.step"]
+    assert graph()["kernels.ladder.expressions"] == set()
     path = tmp_path / "x.py"
     path.write_text(
-        "from __future__ import annotations\nimport kernels.run.gpu\nfrom typing import "
+        "from __future__ import annotations\nimport anywarp.gpu\nfrom typing import "
         "TYPE_CHECKING\nif TYPE_CHECKING:\n    from .step import Step\n"
-        "def f():\n    from ..measure import bench as b, records\n    from . import check\n"
+        "def f():\n    from ..measure import bench as b, tune\n    from . import model\n"
     )
-    assert imported("ladder.x", path) == {
-        *("run.gpu", "measure.bench", "measure.records", "ladder.check"),
-    }
+    names = {"anywarp.gpu", "kernels.measure.bench", "kernels.measure.tune", "kernels.ladder.model"}
+    assert imported("kernels.ladder.x", path) == names
+    assert imported("kernels.ladder.x", path, types=True) == {*names, "kernels.ladder.step"}
 
 
 def test_circles_are_found():
@@ -149,9 +156,9 @@ def test_circles_are_found():
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
 
 
-def test_the_files_of_tests_that_come_first_are_there():
-    """Those that tests/conftest.py names as the longest."""
-    root = ROOT.parent
-    text = (root / "tests" / "conftest.py").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["tests/conftest.py"])
+def test_the_files_of_tests_that_come_first_are_there(name):
+    """Those that it names as the longest."""
+    text = (ROOT / name).read_text(encoding="utf-8")
     names = re.findall(r"\b(?:tests|book)/\S+\.(?:py|ipynb)\b", text.partition("LONGEST")[2])
-    assert len(names) >= 20 and not [name for name in names if not (root / name).exists()]
+    assert len(names) >= 20 and not [name for name in names if not (ROOT / name).exists()]

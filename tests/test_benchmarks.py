@@ -1,4 +1,4 @@
-"""benchmarks/calls.py runs, without a GPU too. The others: tests/measure/test_shapes.py."""
+"""benchmarks/calls.py runs, without a GPU too. The others: tests/kernels/measure/test_shapes.py."""
 
 import subprocess
 import sys

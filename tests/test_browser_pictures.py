@@ -15,16 +15,8 @@ from test_diagrams import outer_product
 from test_lean import as_built
 from test_others import FOUND
 
-from kernels.draw import (
-    Stepper,
-    banks,
-    coalescing,
-    listing,
-    occupancy,
-    side_by_side,
-    thread_mapping,
-    tiles,
-)
+from anywarp.draw import banks, coalescing, listing, side_by_side, thread_mapping
+from kernels.draw import Stepper, occupancy, tiles
 
 PAGE = """<!doctype html><html data-theme="{mode}"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><style>

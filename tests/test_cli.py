@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from anywarp import gpu
 from kernels import __main__ as cli
+from kernels.analysis.reference import CheckError
 from kernels.command import looking, recording, timing, words
 from kernels.ladder import step as ladder
-from kernels.ladder.reference import CheckError
-from kernels.run import gpu
 
 ROOT = Path(cli.__file__).parents[1]
 
@@ -108,7 +108,7 @@ def test_a_step_without_a_launch_cannot_be_looked_at(capsys, command, label, mes
 @NO_LAUNCH
 @pytest.mark.parametrize("command, module, name", [
     ("bench", timing.bench, "run_cli"), ("profile", recording.profiling, "profile"),
-    ("errors", recording.errors, "record"), ("parallel", timing.parallel, "run_cli"),
+    ("errors", recording.accuracy, "record"), ("parallel", timing.parallel, "run_cli"),
 ])  # fmt: skip
 def test_a_step_without_a_launch_is_not_measured(
     capsys, monkeypatch, command, module, name, label, message

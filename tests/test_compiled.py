@@ -5,6 +5,7 @@ That none is missing is for nbval, which runs the notebooks on them: see `confte
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import sys
 
@@ -13,26 +14,28 @@ import pytest
 from building import ROOT
 
 import kernels
-from kernels.run import build, headers, nvrtc, shipped
+from anywarp import build
+from anywarp.compile import nvrtc, store
 
 sys.path.insert(0, str(ROOT / "tools"))
 tool = importlib.import_module("compiled")
-PATHS = sorted(shipped.FOLDER.iterdir())
+PATHS = sorted(tool.FOLDER.glob("*.tar.xz"))
 AGAIN = "run python tools/compiled.py"
 
 
-def test_there_are_some():
-    assert PATHS
+def test_the_sums_are_those_of_the_files():
+    sums = store._sums(tool.FOLDER)
+    assert PATHS and sums == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in PATHS
+    }
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name[:8])
 def test_none_is_stale(path):
-    stored = shipped.read(path)
+    stored = store.read(path.read_bytes())
     assert ".".join(map(str, stored.nvrtc)) in nvrtc.WHEEL, f"made by another NVRTC: {AGAIN}"
-    assert path == shipped.path_of(stored.recipe), f"{stored.recipe}: headers changed: {AGAIN}"
-    same = stored.step == shipped.digest_of_step(stored.recipe)
-    assert same, f"{stored.recipe}: the step has changed: {AGAIN}"
-    step = headers.STEPS / stored.recipe.filename
+    assert path.name == store.name_of(stored.recipe), f"{stored.recipe}: headers changed: {AGAIN}"
+    step = ROOT / "kernels" / "cuda" / stored.recipe.filename
     if step.is_file():
         assert stored.recipe.source == step.read_text(encoding="utf-8"), stored.recipe
     if isinstance(stored.made, nvrtc.Compiled):
@@ -43,7 +46,7 @@ def test_none_is_stale(path):
 @pytest.mark.parametrize("path", PATHS[::10], ids=lambda path: path.name[:8])
 def test_nvrtc_makes_the_same(path, monkeypatch):
     """A tenth of them, since what changes one changes all: options, headers, another NVRTC."""
-    stored = shipped.read(path)
+    stored = store.read(path.read_bytes())
     if stored.nvrtc != nvrtc.version():
         pytest.skip(f"NVRTC {stored.nvrtc} made it, and {nvrtc.version()} is here")
     monkeypatch.chdir("/")  # NVRTC writes the working directory into what it makes
@@ -53,7 +56,7 @@ def test_nvrtc_makes_the_same(path, monkeypatch):
 def test_ptx_is_the_same_with_and_without_a_cubin():
     """So one file serves both."""
     source = kernels.step("10_transposed_tile").source
-    recipe = shipped.Recipe(str(source), "a.cu", (), ("sgemm",), "compute_90")
+    recipe = store.Recipe(str(source), "a.cu", (), ("sgemm",), "compute_90")
     made = [build.compiled(recipe._replace(arch=arch)).made for arch in ("compute_90", "sm_90")]
     assert made[0].ptx == made[1].ptx and made[0].cubin is None and made[1].cubin
 
@@ -73,7 +76,9 @@ def test_every_step_and_declared_variant_is_there(without_nvrtc):
 
 def test_a_version_of_your_own_says_what_is_missing(without_nvrtc):
     mine = kernels.step("06_bank_conflicts").define(PAD=9)
-    words = r"^06_bank_conflicts\.cu for compute_90 .*-DPAD=9.* is not among the .* pip install"
+    words = (
+        r"^06_bank_conflicts\.cu for compute_90 .*-DPAD=9.* did not come compiled, .* pip install"
+    )
     for act in mine.check, lambda: mine.attempt(conflicts=0), lambda: mine.trace(32, 32, 32):
         with pytest.raises(build.NoCompiler, match=words):
             act()
@@ -85,13 +90,15 @@ def test_a_version_of_your_own_says_what_is_missing(without_nvrtc):
 @pytest.fixture
 def notebook(tmp_path, monkeypatch):
     """A notebook with an exercise, and a folder of its own for what it compiles."""
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "compiled")
+    (tmp_path / "compiled").mkdir()
+    monkeypatch.setattr(tool, "FOLDER", tmp_path / "compiled")
+    monkeypatch.setattr(store, "_given", [tmp_path / "compiled"])
     code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
     starter = code("make(2)", metadata={"tags": ["starter"]})
     cells = [
         code(f"import sys; sys.path.insert(0, {str(ROOT)!r})"),
         code(
-            "from kernels.run import build\n"
+            "from anywarp import build\n"
             "def make(x):\n"
             "    text = f'extern \"C\" __global__ void f(int* x) {{ *x = {x}; }}'\n"
             "    arch = 'sm_90' if x == 1 else 'compute_90'\n"
@@ -108,7 +115,7 @@ def notebook(tmp_path, monkeypatch):
 
 def test_what_a_notebook_and_its_solutions_compile_is_stored(notebook, monkeypatch):
     tool.store(tool.asked([notebook]))
-    found = [shipped.read(path) for path in shipped.FOLDER.iterdir()]
+    found = [store.read(path.read_bytes()) for path in tool.FOLDER.glob("*.tar.xz")]
     wanted = {"*x = 1;": True, "*x = 2;": False, "*x = 3;": False}
     assert len(found) == 3
     for part, real in wanted.items():
@@ -129,8 +136,7 @@ def test_nothing_is_stored_twice(notebook, monkeypatch, capsys):
 
 
 def test_what_nobody_asks_for_is_removed_only_after_all(notebook, monkeypatch):
-    shipped.FOLDER.mkdir()
-    old = shipped.FOLDER / "old.tar.xz"
+    old = tool.FOLDER / "old.tar.xz"
     old.touch()
     monkeypatch.setattr(tool, "notebooks", lambda: [notebook])
     monkeypatch.setattr(tool, "compile_steps", lambda: None)
@@ -139,4 +145,4 @@ def test_what_nobody_asks_for_is_removed_only_after_all(notebook, monkeypatch):
     assert old.exists()
     monkeypatch.setattr(sys, "argv", ["compiled.py"])
     tool.main()
-    assert not old.exists() and len(list(shipped.FOLDER.iterdir())) == 3
+    assert not old.exists() and len(list(tool.FOLDER.glob("*.tar.xz"))) == 3

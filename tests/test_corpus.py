@@ -24,7 +24,9 @@ import pytest
 from slow import if_slow
 
 import kernels
-from kernels.instruments.metrics import (
+from anywarp import build
+from anywarp.compile import nvrtc
+from anywarp.trace.metrics import (
     BULK_BYTES,
     BULK_LOADS,
     CONFLICTS,
@@ -36,7 +38,6 @@ from kernels.instruments.metrics import (
     TENSOR,
     WAVEFRONTS,
 )
-from kernels.run import build, nvrtc
 
 LOADS, STORES = (
     {
@@ -329,14 +330,12 @@ def interpreted(name: str):
     case, kernel, args = corpus.load(name), kernel_of(name), corpus.load(name).arguments()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         passed = corpus.passed(args)
-        traced = kernel.trace(
-            case.grid, case.block, passed, keep=(), dynamic_shared=case.dynamic_shared
-        )
+        traced = kernel.trace(case.grid, case.block, passed, keep=(), shared_mem=case.shared_mem)
         counters = dict(traced.counters)
         if name in COUNTED and PIPE in RECORDS[name]["counters"]:
             counters[PIPE] = sum(traced.pipe(kernel).values())
         for _ in range(case.launches - 1):
-            kernel(case.grid, case.block, passed, "interpreter", case.dynamic_shared)
+            kernel(case.grid, case.block, passed, "interpreter", case.shared_mem)
     return [corpus.contents(x) for x in args], printed.getvalue(), counters
 
 
@@ -475,9 +474,7 @@ def test_findings(name):
     """Nothing in a correct kernel; in a planted one the right kind of fault at a marked line."""
     case = corpus.load(name)
     args = corpus.passed(case.arguments())
-    found = kernel_of(name).sanitize(
-        case.grid, case.block, args, case.dynamic_shared, case.unwritten
-    )
+    found = kernel_of(name).sanitize(case.grid, case.block, args, case.shared_mem, case.unwritten)
     if not case.planted:
         assert found == ()
         return

@@ -118,7 +118,7 @@ def test_pictures_stand_in_the_page_once(lean):
 
 
 def test_steppers_are_drawn_in_the_page_and_share_a_script(lean):
-    from kernels.draw import stepper
+    from anywarp.draw import stepper
 
     svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M{} 0"/></svg>'
     made = [

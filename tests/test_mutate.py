@@ -74,11 +74,11 @@ def test_the_place_is_right_behind_letters_of_several_bytes():
 def tree(tmp_path):
     """A package of a function that has a test, and one of which half is not tested."""
     files = {
-        "kernels/ptx/one.py": "def f(a, b):\n    return a + b\n",
-        "kernels/ptx/two.py": "def g(a):\n    return a > 5\n",
-        "tests/ptx/test_one.py": "from kernels.ptx.one import f\ndef test(): assert f(2, 3) == 5\n",
-        "tests/ptx/test_two.py": "from kernels.ptx.two import g\ndef test(): assert not g(1)\n",
-        "tests/run/test_far.py": "from kernels.ptx.two import g\ndef test(): assert g(9)\n",
+        "kernels/a/one.py": "def f(a, b):\n    return a + b\n",
+        "kernels/a/two.py": "def g(a):\n    return a > 5\n",
+        "tests/kernels/a/test_one.py": "from kernels.a.one import f\ndef test(): assert f(2, 3)>4",
+        "tests/kernels/a/test_two.py": "from kernels.a.two import g\ndef test(): assert not g(1)\n",
+        "tests/kernels/b/test_far.py": "from kernels.a.two import g\ndef test(): assert g(9)\n",
         "tests/test_book.py": "def test(): assert False\n",
     }
     for name, text in files.items():
@@ -90,13 +90,11 @@ def tree(tmp_path):
 
 def test_the_choice_is_the_same_for_the_same_seed(tree):
     every = mutate.chosen(tree, ["kernels"], 100, 1)
-    assert {m.path for m in every} == {"kernels/ptx/one.py", "kernels/ptx/two.py"}
+    assert {m.path for m in every} == {"kernels/a/one.py", "kernels/a/two.py"}
     assert mutate.chosen(tree, ["kernels"], 3, 1) == every[:3]
     assert mutate.chosen(tree, ["kernels"], 100, 2) != every
     assert set(mutate.chosen(tree, ["kernels"], 100, 2)) == set(every)
-    assert {m.path for m in mutate.chosen(tree, ["kernels/ptx/two.py"], 9, 1)} == {
-        "kernels/ptx/two.py"
-    }
+    assert {m.path for m in mutate.chosen(tree, ["kernels/a/two.py"], 9, 1)} == {"kernels/a/two.py"}
     with pytest.raises(ValueError, match="no Python file below kernels/nothing"):
         mutate.chosen(tree, ["kernels/nothing"], 1, 1)
 
@@ -107,11 +105,11 @@ def test_mutants_are_killed_near_or_far_or_survive(tree):
     assert len(selected) == 3
     found = {m.new: verdict for m, verdict in mutate.survivors(selected, 1, True, tree)}
     assert found == {
-        "-": mutate.Verdict(True, "tests/ptx/test_one.py::test"),
-        "return None": mutate.Verdict(True, "tests/run/test_far.py::test"),
+        "-": mutate.Verdict(True, "tests/kernels/a/test_one.py::test"),
+        "return None": mutate.Verdict(True, "tests/kernels/b/test_far.py::test"),
         ">=": mutate.Verdict(False),
     }
-    assert (tree / "kernels/ptx/one.py").read_text().endswith("a + b\n")  # a copy was changed
+    assert (tree / "kernels/a/one.py").read_text().endswith("a + b\n")  # a copy was changed
     far = [m for m in selected if m.new == "return None"]
     assert list(mutate.survivors(far, 1, False, tree)) == [(far[0], mutate.Verdict(False))]
 
@@ -120,39 +118,41 @@ WANTED = (("one", "-"), ("two", ">="), ("two", "return None"))
 
 
 def test_tests_that_fail_without_a_mutant_are_told(tree):
-    (tree / "tests/ptx/test_two.py").write_text("def test(): assert False\n")
+    (tree / "tests/kernels/a/test_two.py").write_text("def test(): assert False\n")
     selected = mutate.chosen(tree, ["kernels"], 1, 1)
     with pytest.raises(RuntimeError, match="test_two.py::test fails without any mutant"):
         list(mutate.survivors(selected, 1, False, tree))
 
 
 def test_a_mutant_that_does_not_end_is_killed(tree):
-    (tree / "tests/ptx/test_one.py").write_text("def test():\n    while True: pass\n")
-    assert mutate.run_tests(tree, ["tests/ptx/test_one.py"], 3) == mutate.Verdict(True, "time")
+    (tree / "tests/kernels/a/test_one.py").write_text("def test():\n    while True: pass\n")
+    assert mutate.run_tests(tree, ["tests/kernels/a/test_one.py"], 3) == mutate.Verdict(
+        True, "time"
+    )
 
 
 def test_the_tests_that_killed_nearby_come_first(tree, tmp_path):
     runner = mutate.Runner(tree, tmp_path / "copies", 0, True)
-    one, two = (mutants.Mutant("kernels/ptx/one.py", n, "", 0, "", "") for n in (5, 90))
-    runner.kills += [(one, "tests/ptx/test_b.py::x"), (two, "tests/ptx/test_a.py::y")]
-    tests = [f"tests/ptx/test_{n}.py" for n in "abc"]
+    one, two = (mutants.Mutant("kernels/a/one.py", n, "", 0, "", "") for n in (5, 90))
+    runner.kills += [(one, "tests/kernels/a/test_b.py::x"), (two, "tests/kernels/a/test_a.py::y")]
+    tests = [f"tests/kernels/a/test_{n}.py" for n in "abc"]
     assert runner.ordered(one._replace(line=7), tests) == [
-        "tests/ptx/test_b.py::x",
-        "tests/ptx/test_a.py::y",
-        "tests/ptx/test_b.py",
-        "tests/ptx/test_a.py",
-        "tests/ptx/test_c.py",
+        "tests/kernels/a/test_b.py::x",
+        "tests/kernels/a/test_a.py::y",
+        "tests/kernels/a/test_b.py",
+        "tests/kernels/a/test_a.py",
+        "tests/kernels/a/test_c.py",
     ]
     assert mutate.near("kernels/command/targets.py") == ["tests/test_targets.py"]
-    assert mutate.near("kernels/draw/figure.py")[0] == "tests/draw/test_figure.py"
-    first = mutate.near("kernels/draw/figure.py")
+    assert mutate.near("anywarp/draw/figure.py")[0] == "tests/anywarp/draw/test_figure.py"
+    first = mutate.near("anywarp/draw/figure.py")
     assert not set(first) & set(mutate.others(mutate.ROOT, first))
     assert not any("book" in t or "browser" in t for t in mutate.others(mutate.ROOT, first))
 
 
 EQUIVALENT = """# comment
 
-kernels/ptx/two.py
+kernels/a/two.py
 -    return a > 5
 +    return a >= 5
 = nobody asks for 5

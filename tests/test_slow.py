@@ -15,10 +15,10 @@ from test_check import CHAPTERS
 import kernels
 
 WAYS = (
-    "tests/ladder/test_check.py::test_shipped_steps_are_right",
-    "tests/ladder/test_check.py::test_the_bits_are_those_of_a_real_gpu",
-    "tests/measure/test_profiling.py::test_computed_equals_measured",
-    "tests/ladder/test_mutations.py::test_a_mutant_is_noticed",
+    "tests/kernels/ladder/test_check.py::test_shipped_steps_are_right",
+    "tests/kernels/ladder/test_check.py::test_the_bits_are_those_of_a_real_gpu",
+    "tests/kernels/measure/test_profiling.py::test_computed_equals_measured",
+    "tests/kernels/ladder/test_mutations.py::test_a_mutant_is_noticed",
     "tests/test_targets.py::test_nothing_is_found_in_a_step",
 )
 

@@ -166,7 +166,7 @@ def test_a_file_that_does_not_compile_gives_status_2(capsys, stray):
     (["coalescd"], "no step 'coalescd'"),
     (["03", "64", "64"], "no step '64'"),
     (["03", "--grid", "2"], "go with a file FILE.cu"),
-    (["03", "--dynamic-shared", "5"], "and --dynamic-shared go with a file FILE.cu"),
+    (["03", "--shared-mem", "5"], "and --shared-mem go with a file FILE.cu"),
     (["03", "-D", "BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
     (["03", "-D", "BX=2"], "has no define 'BX'"),
     (["03 BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
@@ -229,7 +229,7 @@ def test_a_file_that_is_not_utf_8_is_named(capsys, tmp_path):
     assert f"error: {path} is not in UTF-8: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("argument, given", [([], 0), (["--dynamic-shared", "64"], 64)])
+@pytest.mark.parametrize("argument, given", [([], 0), (["--shared-mem", "64"], 64)])
 def test_dynamic_shared_memory_of_a_file(monkeypatch, printing, argument, given):
     seen = []
     monkeypatch.setattr(targets.Kernel, "sanitize", lambda self, *how: seen.append(how) or ())

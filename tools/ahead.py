@@ -20,7 +20,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.display import status_iterator
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from kernels.run import gpu
+from anywarp import gpu
 
 AT_MOST = 4  # notebooks at a time: some take a gigabyte of memory
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import hashlib
 import os
 import re
 import sys
@@ -23,8 +24,11 @@ from notebooks import ROOT, notebooks
 
 sys.path.insert(0, str(ROOT))
 import kernels
-from kernels.run import build, nvrtc, shipped
+from anywarp import build
+from anywarp.compile import nvrtc
+from anywarp.compile.store import NOTES, SUMS, Recipe, given, name_of, noted, write
 
+FOLDER = ROOT / "kernels" / "compiled"
 SOLUTION = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -59,36 +63,42 @@ def compile_steps() -> None:
             assert one.kernels
 
 
-def asked(paths: list[Path], and_steps: bool = False) -> list[shipped.Recipe]:
+def asked(paths: list[Path], and_steps: bool = False) -> list[Recipe]:
     """What these notebooks ask to have compiled; and the steps."""
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[shipped.NOTES] = folder
+        os.environ[NOTES] = folder
         if and_steps:
             compile_steps()
         for path in paths:
             print(path, flush=True)
             run(path)
-        del os.environ[shipped.NOTES]
-        return list(shipped.noted(Path(folder)))
+        del os.environ[NOTES]
+        return list(noted(Path(folder)))
 
 
-def store(recipes: list[shipped.Recipe]) -> None:
+def store(recipes: list[Recipe]) -> None:
     """Compile what is not stored yet, or was by another NVRTC; from the root of the file system,
     since NVRTC writes the working directory into what it makes."""
-    shipped.FOLDER.mkdir(exist_ok=True)
     where, version = Path.cwd(), nvrtc.version()
     # of two for one file, the one with a cubin
-    wanted = {shipped.path_of(one): one for one in sorted(recipes, key=lambda one: one.real)}
+    wanted = {name_of(recipe): recipe for recipe in sorted(recipes, key=lambda recipe: recipe.real)}
     os.chdir("/")
     try:
-        for path, recipe in wanted.items():
-            found = shipped.find(recipe)
-            if found is None or found.nvrtc != version:
+        for name, recipe in wanted.items():
+            result = given(recipe)
+            if result is None or result.nvrtc != version:
                 print(f"compiles {recipe}", flush=True)
-                shipped.write(path, build.compiled(recipe))
+                write(FOLDER / name, build.compiled(recipe))
     finally:
         os.chdir(where)
+
+
+def write_sums() -> None:
+    """SHA256SUMS, as `sha256sum *` writes it."""
+    paths = sorted(path for path in FOLDER.iterdir() if path.name != SUMS)
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in paths]
+    (FOLDER / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
 def main() -> int:
@@ -98,9 +108,10 @@ def main() -> int:
     recipes = asked([path.resolve() for path in chosen or notebooks()], and_steps=not chosen)
     store(recipes)
     if not chosen:
-        for path in set(shipped.FOLDER.glob("*")) - set(map(shipped.path_of, recipes)):
-            print(f"removes {path.name}")
-            path.unlink()
+        for name in {path.name for path in FOLDER.glob("*.tar.xz")} - set(map(name_of, recipes)):
+            print(f"removes {name}")
+            (FOLDER / name).unlink()
+    write_sums()
     return 0
 
 

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import kernels  # noqa: E402 (another package has this name: this folder has to come first)
-from kernels.draw.plots import three_digits  # noqa: E402
-from kernels.measure.records import RECORDED_ON  # noqa: E402
+from kernels.draw.records.plots import three_digits  # noqa: E402
+from kernels.records import RECORDED_ON  # noqa: E402
 
 BOOK = ROOT / "book"
 PAGE, README = BOOK / "index.md", ROOT / "README.md"

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .sectors import SECTOR_BYTES
+from anywarp.analysis.sectors import SECTOR_BYTES
+
 from .splitting import KINDS, pairs
 
 FLOAT_BYTES = 4

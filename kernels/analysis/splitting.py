@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..ptx.floats import fma32
-from ..ptx.tensor_core import tensor_core
+from anywarp.ptx.arithmetic.floats import fma32
+from anywarp.ptx.arithmetic.tensor_core import tensor_core
 
 ROWS = 128  # of a tile of A, and columns of one of B
 LEAST_K = 8  # below it, all of C is computed by FMAs

@@ -7,15 +7,15 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .. import ptx
-from ..ladder.check import check
-from ..ladder.layout import laid_out
-from ..ladder.reference import CheckError, inputs
+from anywarp import capability, ptx
+from anywarp.build import CompileError
+from anywarp.kernel import DEVICES
+
+from ..analysis.reference import CheckError, inputs
+from ..ladder.check.check import check
+from ..ladder.product.layout import laid_out
 from ..ladder.step import steps
 from ..measure import profiling
-from ..run import capability
-from ..run.build import CompileError
-from ..run.kernel import DEVICES
 from . import shapes
 from .words import Command, add_json, add_variants, chosen, one_step, say_where, size
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 
-from ..ladder.check import digest
+from anywarp import gpu
+
+from ..ladder.check.check import digest
 from ..ladder.step import step, steps
-from ..measure import errors, profiling
-from ..measure.records import RECORDED_ON, recorded_path, write
-from ..run import gpu
+from ..measure import accuracy, profiling
+from ..records import RECORDED_ON, recorded_path, write
 from .words import Command, able, add_json, add_output, add_variants, chosen, cube, new_file
 
 BITS = recorded_path(RECORDED_ON, "bits.json")
@@ -30,7 +31,7 @@ def add_profile(command: Command) -> None:
         metavar="N",
         help="of M = N = K; default: 256, and 4096 with --stalls",
     )
-    usual = "kernels/results/GPU/counters.json, or stalls.json"
+    usual = "kernels/records/GPU/counters.json, or stalls.json"
     add_output(measuring, f"save it here; default: {usual}")
     add_variants(measuring)
     add_json(measuring)
@@ -39,7 +40,7 @@ def add_profile(command: Command) -> None:
 def add_errors(command: Command) -> None:
     text = "measure how wrong steps and cuBLAS are on the GPU, and save it"
     wrong = command(run_errors, "errors", text)
-    add_output(wrong, "save it here; default: kernels/results/GPU/errors.json")
+    add_output(wrong, "save it here; default: kernels/records/GPU/errors.json")
 
 
 def add_bits(command: Command) -> None:
@@ -71,8 +72,8 @@ def run_profile(options: argparse.Namespace) -> int:
 
 
 def run_errors(options: argparse.Namespace) -> int:
-    chosen = options.steps or [step(label) for label in errors.LABELS]
-    found = errors.record(chosen, step(errors.CHAINED), options.output)
+    chosen = options.steps or [step(label) for label in accuracy.LABELS]
+    found = accuracy.record(chosen, step(accuracy.CHAINED), options.output)
     for row in found["cases"]:
         worst = ", ".join(f"{label} {error:.3g}" for label, error in row["errors"].items())
         print(f"{row['kind']}, {'x'.join(map(str, row['shape']))}: {worst}")

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from anywarp.build import CompileError
+from anywarp.kernel import Kernel
+
 from ..ladder.step import Step, assignments, step, steps, with_variants
-from ..run.build import CompileError
-from ..run.kernel import Kernel
 from . import shapes as command_line
 from .words import Command, add_json
 
@@ -70,7 +71,7 @@ def add_sanitize(command: Command) -> None:
         help="define a macro, also in steps",
     )
     parser.add_argument(
-        "--dynamic-shared", type=int, metavar="BYTES", help="of FILE.cu: of each block; default: 0"
+        "--shared-mem", type=int, metavar="BYTES", help="of FILE.cu: of each block; default: 0"
     )
     add_json(parser)
 
@@ -110,9 +111,9 @@ def _plan(options):
     if any(t.endswith(".cu") for t in targets):
         yield _file(options)
         return
-    of_file = options.kernel, options.grid, options.block, options.args, options.dynamic_shared
+    of_file = options.kernel, options.grid, options.block, options.args, options.shared_mem
     if any(value is not None for value in of_file):
-        flags = "--kernel, --grid, --block, --args and --dynamic-shared"
+        flags = "--kernel, --grid, --block, --args and --shared-mem"
         raise ValueError(f"{flags} go with a file FILE.cu")
     names, shape = split_shape(targets)
     defines = assignments(options.defines)
@@ -175,7 +176,7 @@ def _file(options):
         path.name,
     )
     return f"{path.name} {options.kernel}", lambda: kernel.sanitize(
-        options.grid, options.block, args, options.dynamic_shared or 0, uninitialised
+        options.grid, options.block, args, options.shared_mem or 0, uninitialised
     )
 
 

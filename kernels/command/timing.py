@@ -5,25 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 
+from anywarp import gpu
+
+from ..analysis.reference import CheckError, inputs
 from ..ladder import model
-from ..ladder.layout import laid_out
-from ..ladder.reference import CheckError, inputs
+from ..ladder.product.layout import laid_out
 from ..ladder.space import SPACES, candidates
 from ..ladder.step import step
 from ..measure import bench, experiments, floors, splits, tune
-from ..measure.records import MODEL, recorded_path
 from ..parallel import record as parallel
-from ..run import gpu
-from .words import (
-    Command,
-    add_json,
-    add_output,
-    add_sizes,
-    add_variants,
-    chosen,
-    cube,
-    size,
-)
+from ..records import MODEL, recorded_path
+from .words import Command, add_json, add_output, add_sizes, add_variants, chosen, cube, size
 
 
 def add_bench(command: Command) -> None:
@@ -53,7 +45,7 @@ def add_experiments(command: Command) -> None:
     deciding.add_argument(
         "names", nargs="*", metavar="NAME", help=f"{', '.join(experiments.TABLE)}; all if none"
     )
-    usual = "kernels/results/GPU/experiments.json"
+    usual = "kernels/records/GPU/experiments.json"
     add_output(deciding, f"save the records here; default: {usual}")
     deciding.add_argument(
         "--stalls", action="store_true", help="record what warps wait for at 4096 instead"
@@ -73,7 +65,7 @@ def add_tune(command: Command) -> None:
         help=f"of {', '.join(SPACES)} and {model.STEP}, of which sgemm chooses; all if none",
     )
     add_sizes(searching, tune.SIZES)
-    add_output(searching, "save what was found here; default: kernels/results/GPU/tune.json")
+    add_output(searching, "save what was found here; default: kernels/records/GPU/tune.json")
     searching.add_argument(
         "--merge", action="store_true", help="keep what is there of other steps and shapes"
     )
@@ -94,7 +86,7 @@ def add_parallel(command: Command) -> None:
         metavar="N",
         help="of M = N = K; default: " + " ".join(map(str, parallel.SIZES)),
     )
-    add_output(together, "save the records here; default: kernels/results/GPU/parallel.json")
+    add_output(together, "save the records here; default: kernels/records/GPU/parallel.json")
 
 
 def run_bench(options: argparse.Namespace) -> int:

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from anywarp import capability, gpu
+
 from ..ladder.step import Step, step, steps, with_variants
-from ..run import capability, gpu
 from . import shapes
 
 EXIT_CODES = (
@@ -109,7 +110,7 @@ def lacking(one: Step) -> str | None:
     """Why the GPU of this machine cannot run a step; None if it can, or if there is none."""
     if not gpu.available():
         return None
-    return capability.lacking(one.compute_capability, one.dynamic_shared, gpu.device())
+    return capability.lacking(one.compute_capability, one.shared_mem, gpu.device())
 
 
 def able(asked: Sequence[Step]) -> list[Step]:

@@ -1,76 +1,35 @@
-"""Pictures for the notebooks. Matplotlib is imported when one that needs it is drawn.
+"""Pictures for the notebooks: those of any kernel, of steps, and of records.
 
 A module has the name of the function it defines; here the names are those of the functions.
+Matplotlib is imported when one that needs it is drawn.
 """
 
-from .banks import banks
-from .bars import bars
-from .coalescing import coalescing
-from .core_matrices import core_matrices
-from .errors import chains, errors
-from .explorer import explorer
-from .figure import PALETTE, Figure, from_matplotlib
-from .fragment import fragment
-from .ladder import ladder
-from .latency import hiding, latency
-from .listing import listing
-from .memory import memory
-from .nesting import nesting
-from .occupancy import occupancy
-from .outer_product import outer_product
-from .pipeline import pipeline
-from .plots import gflops, roofline
-from .ranks import ranks
-from .rasterisation import rasterisation
-from .rounds import rounds
-from .scaling import scaling
-from .search import search
-from .side_by_side import side_by_side
-from .stalls import stalls
-from .stepper import Stepper, stepper
-from .stretches import stretches
-from .swizzle import swizzle
-from .thread_mapping import thread_mapping
-from .tiles import tiles
-from .timeline import timeline
-from .waves import waves
+from anywarp import draw
+from anywarp.draw import *  # noqa: F403
+
+from .records.bars import bars
+from .records.errors import chains, errors
+from .records.ladder import ladder
+from .records.latency import hiding, latency
+from .records.memory import memory
+from .records.plots import gflops, roofline
+from .records.ranks import ranks
+from .records.scaling import scaling
+from .records.search import search
+from .records.stalls import stalls
+from .steps.explorer import explorer
+from .steps.nesting import nesting
+from .steps.occupancy import occupancy
+from .steps.outer_product import outer_product
+from .steps.rasterisation import rasterisation
+from .steps.rounds import rounds
+from .steps.stretches import stretches
+from .steps.tiles import tiles
+from .steps.timeline import timeline
+from .steps.waves import waves
 
 __all__ = [
-    "PALETTE",
-    "Figure",
-    "Stepper",
-    "banks",
-    "bars",
-    "chains",
-    "coalescing",
-    "core_matrices",
-    "errors",
-    "explorer",
-    "fragment",
-    "from_matplotlib",
-    "gflops",
-    "hiding",
-    "ladder",
-    "latency",
-    "listing",
-    "memory",
-    "nesting",
-    "occupancy",
-    "outer_product",
-    "pipeline",
-    "ranks",
-    "rasterisation",
-    "roofline",
-    "rounds",
-    "scaling",
-    "search",
-    "side_by_side",
-    "stalls",
-    "stepper",
-    "stretches",
-    "swizzle",
-    "thread_mapping",
-    "tiles",
-    "timeline",
-    "waves",
-]
+    *draw.__all__, "bars", "chains", "errors", "explorer", "gflops", "hiding", "ladder", "latency",
+    "memory", "nesting", "occupancy", "outer_product", "ranks", "rasterisation", "roofline",
+    "rounds", "scaling", "search", "stalls", "stretches", "tiles", "timeline", "waves",
+]  # fmt: skip

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..run import gpu
-from .arguments import FLOAT32, FLOAT32_MAX
-from .layout import extent, pitch_of
+from anywarp import gpu
+
+from .product.arguments import FLOAT32, FLOAT32_MAX
+from .product.layout import extent, pitch_of
 
 ON_GPU = ("auto", "gpu")  # where CuPy arrays may be asked to go
 NUMBERS = (int, float)

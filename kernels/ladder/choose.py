@@ -7,14 +7,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..measure.records import Record, Results, results
-from ..run import gpu
-from ..run.capability import lacking
-from ..run.kernel import choose_device
+from anywarp import gpu
+from anywarp.capability import lacking
+from anywarp.kernel import choose_device
+
+from ..records import Record, Results, results
 from . import model
-from .arguments import alignment_of, shape_of
 from .calls import ON_GPU, Calls
-from .layout import TRANSPOSED, WHOLE, can_read, form_of
+from .product.arguments import alignment_of, shape_of
+from .product.layout import TRANSPOSED, WHOLE, can_read, form_of
 from .step import Step, advice, is_limit, step, steps
 
 Forms = tuple[int, int, int]  # of A, B and C: see `layout.form_of`
@@ -141,7 +142,7 @@ def _as_timed(one: Step, trans_a: bool, trans_b: bool) -> bool:
     compiled for that, which the first call does anyway."""
     if not one.file.reordered:
         return True
-    return one.storing(trans_a, trans_b).kernel.unordered(gpu.arch()) is None
+    return one.storing(trans_a, trans_b).kernel.why_not_rewritten(gpu.arch()) is None
 
 
 @functools.cache
@@ -160,7 +161,7 @@ def _suits(one: Step, alignment: int, device: gpu.Device | None, forms: Forms) -
 
 
 def _runs_on(one: Step, device: gpu.Device) -> bool:
-    return lacking(one.compute_capability, one.dynamic_shared, device) is None
+    return lacking(one.compute_capability, one.shared_mem, device) is None
 
 
 def _readable(one: Step, forms: Forms) -> bool:

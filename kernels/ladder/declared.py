@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..run.capability import Capability
-from .arguments import MAX_ELEMENTS
+from anywarp.capability import Capability
+
 from .expressions import Expression
 from .launches import SIDES, Planned, planned, sizes
+from .product.arguments import MAX_ELEMENTS
 from .running import PARAMETERS
 from .source import Code, Diff, Source
 
@@ -73,7 +74,7 @@ class Declared:
         return sizes(self.file.block(self.defines))
 
     @property
-    def dynamic_shared(self) -> int:
+    def shared_mem(self) -> int:
         """Bytes of dynamic shared memory of such a block."""
         found: int = self.file.sgemm.shared(self.defines)
         return found

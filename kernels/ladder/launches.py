@@ -20,7 +20,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..run.limits import MAX_GRID, LaunchError, launch_size
+from anywarp.limits import MAX_GRID, LaunchError, launch_size
+
 from .expressions import Expression
 
 SYMBOL = "sgemm"  # the kernel that every step has, which multiplies

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..analysis.duration import Costs, Tile, microseconds
-from ..measure import records
-from ..measure.splits import base, work
+from .. import records
+from ..analysis.duration import Costs, Tile, Work, microseconds
 from .step import Step, step
 
 RECORDED_ON = records.RECORDED_ON
@@ -202,3 +201,28 @@ def _record(on: Gpu) -> dict[str, Any]:
         return records.model(RECORDED_ON)
     same = found["provenance"]["multiprocessors"] == on.multiprocessors
     return found if same else records.model(RECORDED_ON)
+
+
+def base(step: Any) -> Any:
+    """The step with a block for each tile, its operands not transposed."""
+    there = ("SPLITS", "CLUSTER", "STREAM", "TRANS_A", "TRANS_B")
+    return step.define(**{name: step.file.defines[name] for name in there if name in step.defines})
+
+
+def work(step: Any, M: Any, N: Any, K: Any, aligned: bool | None = None) -> Work:
+    """How the step shares out a product, or many if the sides are arrays. `aligned`, unless given:
+    as matrices without gaps are."""
+    splits, stream = (
+        step.defines.get(name, usual) for name, usual in (("SPLITS", 1), ("STREAM", 0))
+    )
+    cluster = step.defines.get("CLUSTER", int(splits > 1))  # 21 has no other way
+    whole = N % 4 == 0 if aligned is None else aligned
+    if step.defines.get("SWAP_AB"):  # its tiles are those of the transpose
+        M, N = N, M
+    packed = packs(step) * (K * N + ("SWAP_AB" not in step.defines) * M * K)
+    return Work(M, N, K, splits, cluster, stream, 1 * whole, packed)
+
+
+def packs(step: Any) -> bool:
+    """Whether a launch before packs both factors, or the small one of those that SWAP_AB names."""
+    return bool(step.file.launches[0].kernel == "pack")

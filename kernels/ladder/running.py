@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..instruments.findings import Finding, merged
-from ..run import gpu
-from ..run.kernel import Kernel
-from ..run.ready import Ready
-from .arguments import require_alignment
+from anywarp import gpu
+from anywarp.gpu.ready import Ready
+from anywarp.kernel import Kernel
+from anywarp.sanitizer.findings import Finding, merged
+
+from ..analysis.reference import inputs
 from .calls import pitch, product, queue
-from .layout import laid_out, memory_of, poisoned, to_read
-from .reference import inputs
+from .product.arguments import require_alignment
+from .product.layout import laid_out, memory_of, poisoned, to_read
 
 PARAMETERS = ("M", "N", "K", "alpha", "A", "B", "beta", "C")  # of a kernel, and what follows
 OF_C, EXTRA = PARAMETERS.index("C"), len(PARAMETERS)  # places among them

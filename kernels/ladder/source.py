@@ -34,7 +34,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..run.capability import Capability, conditions
+from anywarp.capability import Capability, conditions
+
 from . import launches
 from .expressions import Expression
 from .launches import SIDES, SYMBOL, Launch

@@ -15,23 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.occupancy import Occupancy, occupancy as occupancy_of
-from ..instruments.findings import Finding, merged
-from ..instruments.pipeline import Pipeline
-from ..instruments.trace import Trace
-from ..measure.bench import benchmark
-from ..measure.records import Results
-from ..run.kernel import Kernel, choose_device
-from ..run.ready import Ready
-from .arguments import shape_of
-from .attempt import Attempt, attempt
+from anywarp.analysis.occupancy import Occupancy, occupancy as occupancy_of
+from anywarp.gpu.ready import Ready
+from anywarp.kernel import Kernel, choose_device
+from anywarp.sanitizer.findings import Finding, merged
+from anywarp.trace.pipeline import Pipeline
+from anywarp.trace.trace import Trace
+
+from ..machine.reordered import reordered
 from .calls import ON_GPU, Calls
-from .check import Report, check
+from .check.attempt import Attempt, attempt
+from .check.check import Report, check
 from .declared import Declared
 from .edit import edited
 from .expressions import Expression
 from .launches import SYMBOL
-from .layout import reads
+from .product.arguments import shape_of
+from .product.layout import reads
 from .running import arguments, ready, require_types, run, sanitized, until
 from .source import Code, Diff, assignments, known, parse
 
@@ -60,9 +60,9 @@ class Step(Declared):
         ValueError for one that takes other arguments than the header says."""
         options, name = self.options, self.path.name.replace(" ", "_")
         names = [one.kernel for one in self.file.launches]
-        needs, reordered = self.compute_capability, self.file.reordered
+        needs, rewrite = self.compute_capability, reordered if self.file.reordered else None
         found = {
-            one: Kernel(self.source, one, options, name, needs, names, reordered) for one in names
+            one: Kernel(self.source, one, options, name, needs, names, rewrite) for one in names
         }
         for one in found.values():
             if one.parameter_count != len(self.parameters):
@@ -81,7 +81,7 @@ class Step(Declared):
         Raises what `analysis.occupancy` does, and build.CompileError.
         """
         used, threads = self.kernel.resources(arch), math.prod(self.block)
-        return occupancy_of(used, threads, compute_capability, self.dynamic_shared)
+        return occupancy_of(used, threads, compute_capability, self.shared_mem)
 
     def define(self, **overrides: int) -> Step:
         """The same step with other values, such as `define(BM=16)`.
@@ -128,7 +128,7 @@ class Step(Declared):
         M, N, K = shape_of(A, B, C, alpha, beta)
         self._require(M, N, K, alpha, beta)
         matrices = (A, B) if C is None else (A, B, C)
-        where = choose_device(device, matrices, self.compute_capability, self.dynamic_shared)
+        where = choose_device(device, matrices, self.compute_capability, self.shared_mem)
         one = self.stored_as(A, B, C)
         result = one.run(M, N, K, A, B, C, alpha, beta, where)
         if where == "gpu":
@@ -245,10 +245,6 @@ class Step(Declared):
         self._require(M, N, K)
         betas = [beta for beta in (0, -0.5) if self.broken(M, N, K, 1, beta) is None]
         return merged([one for beta in betas for one in sanitized(self, M, N, K, beta)])
-
-    def benchmark(self, sizes: Any = None, **options: Any) -> Results:
-        """Time the step on the GPU, with cuBLAS beside it: see `bench.benchmark`."""
-        return benchmark((self,), sizes, **options)
 
     def edit(
         self,

@@ -5,10 +5,12 @@ compiler, `shape` finds the outer products of a loop, `schedule` their new order
 it, and `prove` lets nothing pass that is not equal. It needs neither a GPU nor a tool of NVIDIA's.
 """
 
-from .decode import Instruction, Unknown, instructions
+from anywarp.sass import elf
+from anywarp.sass.decode import Instruction, Unknown, instructions
+
+from .list_schedule import Plan
 from .prove import Different, prove
 from .rewrite import ARCHITECTURE, main_loops, rewrite
-from .schedule import Plan
 from .shape import Refused
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "Plan",
     "Refused",
     "Unknown",
+    "elf",
     "instructions",
     "main_loops",
     "prove",

@@ -19,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from . import elf, flow, hazards
-from .decode import Instruction, instructions
-from .encoding import PLACES, ZERO
+from anywarp.sass import elf, flow
+from anywarp.sass.decode import Instruction, instructions
+from anywarp.sass.encoding import PLACES, ZERO
+
+from . import hazards
 
 SPARE = 3  # registers that a kernel asks for beyond its highest: that one counts, and two more
 NOTHING = -1  # the value of RZ; below are those that registers have when a block begins

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import elf, flow, hazards
-from .decode import Instruction, decode, instructions, placed
-from .encoding import NO_SCOREBOARD, Control, with_control
+from anywarp.analysis.registers import blocks_by_registers
+from anywarp.sass import elf, flow
+from anywarp.sass.decode import Instruction, decode, instructions, placed
+from anywarp.sass.encoding import NO_SCOREBOARD, Control, with_control
+
+from . import hazards
+from .list_schedule import Plan, Product, order
 from .prove import SPARE, prove
-from .registers import blocks_by_registers
-from .schedule import Plan, Product, order
 from .shape import FLOATS, PRODUCT, Element, Loop, Refused, loop
 
 ARCHITECTURE = "sm_90"

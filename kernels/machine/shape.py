@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .decode import Instruction
-from .flow import Block
+from anywarp.sass.decode import Instruction
+from anywarp.sass.flow import Block
 
 LOAD, PRODUCT, FLOATS = "LDS", "FFMA", 4
 

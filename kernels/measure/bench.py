@@ -23,11 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from ..ladder.reference import CheckError
-from ..run import build, capability, cublas, gpu, nvidia_smi
+from anywarp import build, capability, gpu
+from anywarp.gpu import nvidia_smi
+
+from ..analysis.reference import CheckError
+from ..records import CUBLAS, Record, Results, results
+from . import cublas
 from .product import Launch, launch_of, loaded_of, matrices, require_product
 from .provenance import provenance
-from .records import CUBLAS, Record, Results, results
 
 __all__ = ["Record", "Results", "benchmark", "results", "run_cli"]
 
@@ -119,7 +122,7 @@ def _measure_shape(
     launches: dict[str, Launch] = {CUBLAS: by_cublas}
     left_out = []
     for step in steps:
-        needs = step.compute_capability, step.dynamic_shared
+        needs = step.compute_capability, step.shared_mem
         if lacking := capability.lacking(*needs, gpu.device()):
             left_out.append(f"{step.label}: it {lacking}")
         elif constraint := step.broken(M, N, K):
@@ -226,8 +229,8 @@ def unordered(steps: Sequence[Any]) -> list[str]:
     it, and why: a sentence for each."""
     device, found = gpu.device(), []
     for step in steps:
-        if not capability.lacking(step.compute_capability, step.dynamic_shared, device):
-            if reason := step.kernel.unordered(gpu.arch()):
+        if not capability.lacking(step.compute_capability, step.shared_mem, device):
+            if reason := step.kernel.why_not_rewritten(gpu.arch()):
                 found.append(f"{step.label}: the compiler's own code is timed: {reason}")
     return found
 

@@ -8,9 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..analysis import sass
-from ..machine import Plan, elf, instructions, main_loops, rewrite
-from ..machine.encoding import NO_SCOREBOARD, NOP, control, with_control
+from anywarp.sass import elf, hot_loop
+from anywarp.sass.decode import instructions
+from anywarp.sass.encoding import NO_SCOREBOARD, NOP, control, with_control
+
+from ..machine import rewrite
+from ..machine.list_schedule import Plan
+from ..machine.rewrite import main_loops
 
 HGMMA = 0xDF0  # the opcode of a wgmma: its low 12 bits
 
@@ -69,9 +73,9 @@ def named(made: Any, step: Any, name: str) -> Any:
 def without_reuse(cubin: bytes) -> bytes:
     """The same machine code with every .reuse flag off: an operand that stays in the cache of
     its register bank is read again."""
-    words = sass.instructions(cubin)
+    words = hot_loop.instructions(cubin)
     cleared = words.copy()
-    cleared[:, 3] &= ~sass.REUSE & 0xFFFFFFFF
+    cleared[:, 3] &= ~hot_loop.REUSE & 0xFFFFFFFF
     return cubin.replace(words.tobytes(), cleared.tobytes(), 1)
 
 

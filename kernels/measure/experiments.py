@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..machine import ARCHITECTURE
-from ..run import gpu
+from anywarp import gpu
+
+from ..machine.rewrite import ARCHITECTURE
+from ..records import EXPERIMENTS, recorded_path, write
 from . import profiling
 from .bench import benchmark
 from .changes import (
@@ -40,7 +42,6 @@ from .changes import (
     without,
     without_reuse,
 )
-from .records import EXPERIMENTS, recorded_path, write
 
 Size = int | tuple[int, int, int]
 Find = Callable[[str], Any]  # `kernels.step`

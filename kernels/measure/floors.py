@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..ladder.reference import CheckError
-from ..run import gpu
+from anywarp import gpu
+
+from ..analysis.reference import CheckError
+from ..records import RECORDED_ON, Results, recorded_path, results
 from . import bench
-from .records import RECORDED_ON, Results, recorded_path, results
 
 PATH = recorded_path(RECORDED_ON, "floors.json")
 

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..analysis.occupancy import SMS, Occupancy
-from ..run import capability, gpu
+from anywarp import capability, gpu
+from anywarp.analysis.occupancy import SMS, Occupancy
+
+from ..records import RECORDED_ON, Results
 from . import bench, latency
-from .records import RECORDED_ON, Results
 
 
 def benchmark(
@@ -83,7 +84,7 @@ class Resident:
 
 def _held(step: Any, device: gpu.Device) -> Occupancy | str:
     """How many blocks an SM of the GPU holds, or why it is not known."""
-    if lacking := capability.lacking(step.compute_capability, step.dynamic_shared, device):
+    if lacking := capability.lacking(step.compute_capability, step.shared_mem, device):
         return f"it {lacking}"
     found = device.compute_capability
     if (name := capability.text(found)) not in SMS:

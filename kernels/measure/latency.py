@@ -17,13 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis import LANES, LINE_BYTES
-from ..analysis.occupancy import SMS
-from ..run import capability, gpu, nvidia_smi
-from ..run.kernel import Kernel
+from anywarp import capability, gpu
+from anywarp.analysis.occupancy import SMS
+from anywarp.analysis.sectors import LINE_BYTES
+from anywarp.analysis.warps import LANES
+from anywarp.gpu import nvidia_smi
+from anywarp.kernel import Kernel
+
+from ..records import write
 from . import bench
 from .provenance import provenance
-from .records import write
 
 SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
 REPEATS = 20

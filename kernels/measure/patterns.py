@@ -14,8 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..analysis import LANES, LINE_BYTES
-from ..instruments.metrics import (
+from anywarp import gpu
+from anywarp.analysis.sectors import LINE_BYTES
+from anywarp.analysis.warps import LANES
+from anywarp.kernel import Kernel
+from anywarp.trace.metrics import (
     CONFLICTS,
     KINDS,
     PIPE,
@@ -24,11 +27,10 @@ from ..instruments.metrics import (
     SHARED_INSTRUCTIONS,
     WAVEFRONTS,
 )
-from ..run import gpu
-from ..run.kernel import Kernel
+
+from ..records import write
 from . import profiling
 from .provenance import provenance
-from .records import write
 
 WIDTHS = (4, 8, 16)
 ALL = 2**32 - 1

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ladder.reference import CheckError, assert_close, gamma, inputs
-from ..run import gpu
+from anywarp import gpu
+
+from ..analysis.reference import CheckError, assert_close, gamma, inputs
 
 Launch = Callable[[], None]
 Loaded = Mapping[str, gpu.Loaded]  # kernels on the GPU, by name

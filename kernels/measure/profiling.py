@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..instruments.metrics import METRICS, PIPE, STATE
-from ..run import gpu
+from anywarp import gpu
+from anywarp.trace.metrics import METRICS, PIPE, STATE
+
+from ..records import COUNTERS, STALLS, recorded_path, write
 from .provenance import provenance
-from .records import COUNTERS, STALLS, recorded_path, write
 
 ROOT = Path(__file__).parents[2]
 KERNEL = "sgemm"  # the one that multiplies

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..run import capability, gpu
+from anywarp import capability, gpu
 
 
 def provenance(**more: Any) -> dict[str, Any]:

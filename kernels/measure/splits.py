@@ -16,14 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.duration import Costs, Tile, Work
-from ..ladder.reference import assert_close, inputs
-from ..run import capability, cublas, gpu
-from ..run.progress import progress
-from . import bench
+from anywarp import capability, gpu
+from anywarp.progress import progress
+
+from ..analysis.duration import Costs, Tile
+from ..analysis.reference import assert_close, inputs
+from ..ladder.model import base, packs, work
+from ..records import write
+from . import bench, cublas
 from .fitting import PACK, STREAM, Timing, fit
 from .provenance import provenance
-from .records import write
 
 LEAST, MOST = 16, 8192  # of the sides that are drawn
 SEED, COUNT = 1, 160  # shapes drawn for the model, and these
@@ -111,7 +113,7 @@ def _able(steps: Sequence[Any]) -> list[Any]:
     return [
         one
         for one in steps
-        if not capability.lacking(one.compute_capability, one.dynamic_shared, device)
+        if not capability.lacking(one.compute_capability, one.shared_mem, device)
     ]
 
 
@@ -141,10 +143,10 @@ def section(
     costs: Costs,
 ) -> dict[str, Any]:
     """The costs of the tiles of another step, on a GPU whose own costs are known."""
-    packs = any(_packs(one) for one in steps)
+    packing = any(packs(one) for one in steps)
     streams = all(one.defines.get("STREAM") for one in steps)
     rows = _rows(steps, timings)
-    more = (*(PACK * packs), *(STREAM * streams))
+    more = (*(PACK * packing), *(STREAM * streams))
     found, _, error = fit(rows, tiles, costs.multiprocessors, more, costs)
     return {"error": error, "tiles": _named(found)}
 
@@ -162,31 +164,6 @@ def _rows(steps: Sequence[Any], timings: Mapping[str, Any]) -> list[Timing]:
 
 def _named(tiles: Mapping[str, Tile]) -> dict[str, dict[str, Any]]:
     return {label: one._asdict() for label, one in tiles.items()}
-
-
-def base(step: Any) -> Any:
-    """The step with a block for each tile, its operands not transposed."""
-    there = ("SPLITS", "CLUSTER", "STREAM", "TRANS_A", "TRANS_B")
-    return step.define(**{name: step.file.defines[name] for name in there if name in step.defines})
-
-
-def work(step: Any, M: Any, N: Any, K: Any, aligned: bool | None = None) -> Work:
-    """How the step shares out a product, or many if the sides are arrays. `aligned`, unless given:
-    as matrices without gaps are."""
-    splits, stream = (
-        step.defines.get(name, usual) for name, usual in (("SPLITS", 1), ("STREAM", 0))
-    )
-    cluster = step.defines.get("CLUSTER", int(splits > 1))  # 21 has no other way
-    whole = N % 4 == 0 if aligned is None else aligned
-    if step.defines.get("SWAP_AB"):  # its tiles are those of the transpose
-        M, N = N, M
-    packed = _packs(step) * (K * N + ("SWAP_AB" not in step.defines) * M * K)
-    return Work(M, N, K, splits, cluster, stream, 1 * whole, packed)
-
-
-def _packs(step: Any) -> bool:
-    """Whether a launch before packs both factors, or the small one of those that SWAP_AB names."""
-    return bool(step.file.launches[0].kernel == "pack")
 
 
 def tile(step: Any, *where: Any) -> dict[str, int]:

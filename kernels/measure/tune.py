@@ -26,13 +26,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ladder.reference import CheckError
-from ..run import build, capability, cublas, gpu
-from ..run.progress import progress
-from . import bench
+from anywarp import build, capability, gpu
+from anywarp.progress import progress
+
+from ..analysis.reference import CheckError
+from ..records import CUBLAS, TUNE, Record, Results, recorded_path
+from . import bench, cublas
 from .product import Launch, Loaded, launch_of, matrices, require_product
 from .provenance import provenance
-from .records import CUBLAS, TUNE, Record, Results, recorded_path
 
 Shape = tuple[int, int, int]
 Timer = Callable[[Sequence[str], int], Sequence[Sequence[float]]]
@@ -101,12 +102,12 @@ def _compile(recipe: tuple) -> Compiled | str:
     return Compiled(built.machine_code, built.lowered, resources)
 
 
-def unfit(one: Compiled, dynamic_shared: int, shared_bytes: int) -> str | None:
+def unfit(one: Compiled, shared_mem: int, shared_bytes: int) -> str | None:
     """Why a candidate is not worth a launch on a GPU that allows a block so many bytes of shared
     memory, None if it is."""
     if spilled := sum(x.spill_stores for x in one.resources):
         return f"spills {spilled} bytes of registers"
-    shared = dynamic_shared + max(x.shared for x in one.resources)
+    shared = shared_mem + max(x.shared for x in one.resources)
     if shared > shared_bytes:
         return f"wants {shared} bytes of shared memory, the GPU allows {shared_bytes}"
     return None
@@ -207,7 +208,7 @@ def _loaded(
         elif isinstance(one, str):
             reason = one
         else:
-            reason = unfit(one, step.dynamic_shared, device.shared_bytes_per_block)
+            reason = unfit(one, step.shared_mem, device.shared_bytes_per_block)
         if reason or isinstance(one, str):
             left_out.append(f"{step.label}: {reason}")
             continue

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..ladder.attempt import Attempt, Row
-from ..ladder.reference import CheckError, assert_close, inputs
+from ..analysis.reference import CheckError, assert_close, inputs
+from ..ladder.check.attempt import Attempt, Row
 from .model import Machine, predict
 from .multiply import collect, multiply, spread
 from .schedule import Schedule

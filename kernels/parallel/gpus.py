@@ -12,8 +12,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..run import gpu, nccl
-from ..run.queues import copy_matrix, count, current, device, mark, stream
+from anywarp import gpu
+from anywarp.gpu.queues import copy_matrix, count, current, device, mark, stream
+
+from . import nccl
 
 LANES = 2  # streams for products
 URGENT = -5  # priority of transfers, the lower the sooner; CUDA takes the nearest that there is

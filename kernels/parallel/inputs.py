@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..run import gpu
-from ..run.kernel import Kernel
+from anywarp import gpu
+from anywarp.kernel import Kernel
+
 from .schedule import Block
 
 SEEDS = {"A": 1, "B": 2}

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..ladder.arguments import require_float32
+from anywarp import gpu
+from anywarp.arguments import require_no_mask
+from anywarp.gpu import queues
+
 from ..ladder.choose import sgemm
-from ..ladder.layout import overlap
+from ..ladder.product.arguments import require_float32
+from ..ladder.product.layout import overlap
 from ..ladder.step import step as step_of
-from ..run import gpu, queues
-from ..run.arguments import require_no_mask
 from .ranks import Ranks
 from .schedule import Block, Schedule, ring
 from .slots import at_home, slots

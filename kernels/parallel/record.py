@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from anywarp import gpu
+from anywarp.gpu import queues
+
 from ..ladder.step import Step, steps as ladder
-from ..measure import splits
+from ..measure import cublas, splits
 from ..measure.provenance import provenance
-from ..measure.records import PARALLEL, recorded_path, write
-from ..run import cublas, gpu, nccl, queues
-from . import clock, host, inputs, together
+from ..records import PARALLEL, recorded_path, write
+from . import inputs, measure_gpus, measure_streaming, nccl, timing
 
 SIZES = (4096, 8192, 16384, 32768)
 LOCAL = (512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288)  # of products that the model fits
@@ -56,7 +58,7 @@ def _provenance(count: int) -> dict[str, Any]:
         cublas=cublas.version(),
         nccl=nccl.load().get_version() if count > 1 else None,
         peer_access=all(runtime.deviceCanAccessPeer(a, b) for a, b in pairs),
-        repeats=clock.REPEATS,
+        repeats=timing.REPEATS,
     )
 
 
@@ -69,15 +71,17 @@ def sections(
     if count == 1:
         return kernels | {
             "products": lambda: {step.label: shown(_products(step)) for step in steps},
-            "bandwidths": lambda: shown(host.bandwidths(steps[0])),
-            "timelines": lambda: host.timelines(steps),
-            "streamed": lambda: shown(host.streamed(steps)),
+            "bandwidths": lambda: shown(measure_streaming.bandwidths(steps[0])),
+            "timelines": lambda: measure_streaming.timelines(steps),
+            "streamed": lambda: shown(measure_streaming.streamed(steps)),
         }
     return kernels | {
-        "links": lambda: {kind: shown(together.links(kind, count)) for kind in together.LINKS},
-        "scaling": lambda: shown(together.scaling(steps, sizes, count)),
-        "parts": lambda: shown(together.apart(steps, largest, count)),
-        "timelines": lambda: together.timelines(steps, largest, count),
+        "links": lambda: {
+            kind: shown(measure_gpus.links(kind, count)) for kind in measure_gpus.LINKS
+        },
+        "scaling": lambda: shown(measure_gpus.scaling(steps, sizes, count)),
+        "parts": lambda: shown(measure_gpus.apart(steps, largest, count)),
+        "timelines": lambda: measure_gpus.timelines(steps, largest, count),
     }
 
 
@@ -101,4 +105,4 @@ def _products(step: Step) -> Iterator[list[Any]]:
     """[m, n, k, seconds] of local products, square ones and such as rounds have."""
     for m, n, k in (*((n, n, n) for n in LOCAL), *PANELS):
         A, B = inputs.whole("A", m, k), inputs.whole("B", k, n)
-        yield [m, n, k, clock.median([0], step, A, B, gpu.empty((m, n)))]
+        yield [m, n, k, timing.median([0], step, A, B, gpu.empty((m, n)))]

@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..run import gpu, queues
-from ..run.arguments import require_no_mask
+from anywarp import gpu
+from anywarp.arguments import require_no_mask
+from anywarp.gpu import queues
+
 from .gpus import Span
 from .multiply import execute, product_of, require_room, scalars
 from .ranks import Ranks

@@ -136,7 +136,7 @@ class Case:
     grid: tuple[int, ...]
     block: tuple[int, ...]
     args: tuple[str, ...]
-    dynamic_shared: int = 0
+    shared_mem: int = 0
     options: tuple[str, ...] = ()
     launches: int = 1
     bound: tuple[float, str] | None = None
@@ -216,7 +216,7 @@ def _parse(name: str, source: str) -> Case:
     return Case(
         name, header[0], source, said["family"], said["kernel"],
         _numbers(said["grid"]), _numbers(said["block"]), args,
-        dynamic_shared=int(said.get("dynamic shared", 0)),
+        shared_mem=int(said.get("dynamic shared", 0)),
         options=tuple(said.get("options", "").split()),
         launches=int(said.get("launches", 1)),
         bound=_bound(said["approximate"]) if "approximate" in said else None,

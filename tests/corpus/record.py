@@ -4,7 +4,7 @@ Needs CuPy, and ncu and compute-sanitizer on the PATH. For each kernel: the arra
 what it prints, the driver's resources beside those that ptxas reports, ncu's counters, and the
 verdicts of compute-sanitizer's tools. It is saved after each stage; kernels that are not named
 stay as they are. Kernels of FAMILIES are asked for more counters. The source is compiled as
-kernels/run/build.py does it (CuPy's own compilation adds -ftz=true), and launched by CuPy, so that
+anywarp/build.py does it (CuPy's own compilation adds -ftz=true), and launched by CuPy, so that
 the record owes nothing to the project's interpreter.
 
 A kernel that faults or hangs ends only its own process: outputs are taken one process a kernel,
@@ -34,12 +34,12 @@ from pathlib import Path
 
 import numpy as np
 
+from anywarp.compile import nvrtc
+from anywarp.trace.metrics import ASYNC_METRICS, METRICS, PIPE
 from kernels import build
-from kernels.instruments.metrics import ASYNC_METRICS, METRICS, PIPE
 from kernels.measure import profiling
 from kernels.measure.provenance import provenance
-from kernels.measure.records import write
-from kernels.run import nvrtc
+from kernels.records import write
 
 from . import FOLDER, RECORD, Case, Map, contents, load, names as all_names
 
@@ -99,7 +99,7 @@ def toolkit() -> Path:
 
 
 def options(case: Case) -> tuple[str, ...]:
-    """Beside those of kernels/run/build.py: where the headers are that a case asks for."""
+    """Beside those of anywarp/build.py: where the headers are that a case asks for."""
     flags = list(case.options)
     if case.headers:
         flags += [f"--include-path={path}" for path in (toolkit(), toolkit() / "cccl")]
@@ -142,7 +142,7 @@ class Launcher:
     def run(self, args: list, launches: int) -> None:
         words = [self.word(x) for x in args]
         for _ in range(launches):
-            self.function(self.case.grid, self.case.block, words, self.case.dynamic_shared)
+            self.function(self.case.grid, self.case.block, words, self.case.shared_mem)
             self.cupy.cuda.runtime.deviceSynchronize()
 
     def word(self, value):

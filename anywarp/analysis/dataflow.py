@@ -1,0 +1,170 @@
+"""Facts about registers that can be read off PTX: which are needed, and how addresses are aligned.
+
+Both are what ptxas can know without running the kernel, no more: `folding` decides with them.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from ..ptx.memory.allocations import lay_out
+from ..ptx.text import isa
+from ..ptx.text.syntax import Entry, Immediate, Instruction, Register, Symbol, Vector
+
+ANY = 12  # log2 of the alignment of what is aligned to whatever matters
+WORD = 4  # bytes; arrays in shared memory that are aligned to less have no more than that
+DYNAMIC = 4  # of dynamic shared memory: 16 bytes, whatever the declaration says
+
+
+@functools.lru_cache(maxsize=16)
+def definitions(entry: Entry) -> dict[str, list[Instruction]]:
+    """By register, the instructions that write it."""
+    found: dict[str, list[Instruction]] = {}
+    for i in entry.instructions:
+        for name in isa.written(i):
+            found.setdefault(name, []).append(i)
+    return found
+
+
+@functools.lru_cache(maxsize=16)
+def users(entry: Entry) -> dict[str, list[Instruction]]:
+    """By register, the instructions that read it."""
+    found: dict[str, list[Instruction]] = {}
+    for i in entry.instructions:
+        for name in isa.read(i):
+            found.setdefault(name, []).append(i)
+    return found
+
+
+def needed(entry: Entry) -> tuple[set[str], set[int]]:
+    """Registers that somebody reads to an end, and the indices of the instructions that compute
+    nothing else and are left out."""
+    makers = definitions(entry)
+    todo = [i for i in entry.instructions if isa.kept(i)]
+    kept = {i.index for i in todo}
+    registers: set[str] = set()
+    while todo:
+        for name in isa.read(todo.pop()):
+            if name not in registers:
+                registers.add(name)
+                new = [i for i in makers.get(name, ()) if i.index not in kept]
+                kept.update(i.index for i in new)
+                todo += new
+    return registers, set(range(len(entry.instructions))) - kept
+
+
+class Alignment:
+    """How many low bits of each register are zero whatever the kernel is given.
+
+    A register that is written in several places has the fewest of them. Function parameters and
+    loaded values have none, addresses of variables what is declared. `proven` adds what an access
+    that needs an alignment says of its address. Each register is looked at again only where one
+    that it is made from has changed.
+    """
+
+    def __init__(self, entry: Entry):
+        self.definitions = definitions(entry)
+        shared, _ = lay_out([v for v in entry.variables if v.space == "shared"])
+        self.places = {a.name: a.start for a in shared}  # of static shared arrays
+        self.symbols = {
+            v.name: DYNAMIC for v in entry.variables if v.space == "shared" and v.size == 0
+        }
+        for v in entry.variables:
+            if v.space == "global" or (v.space == "shared" and v.size and v.align < WORD):
+                self.symbols[v.name] = bits(v.align)
+        for name in self.symbols:
+            self.places.pop(name, None)
+        made: dict[int, list[str]] = {}
+        for name, found in self.definitions.items():
+            for i in found:
+                made.setdefault(i.index, []).append(name)
+        self.users = {  # by register, those that are made from it
+            name: {result for i in found for result in made.get(i.index, ())}
+            for name, found in users(entry).items()
+        }
+        self.zeros = dict.fromkeys(self.definitions, ANY)
+        todo = dict.fromkeys(self.definitions)
+        while todo:  # downwards from the best: loops may keep an alignment
+            name = next(iter(todo))
+            del todo[name]
+            least = min(self._made(i, self._of) for i in self.definitions[name])
+            if least != self.zeros[name]:
+                self.zeros[name] = least
+                todo |= dict.fromkeys(self.users.get(name, ()))
+
+    def proven(self, known: dict[str, int], more: dict[str, int]) -> dict[str, int]:
+        """Zero bits of the registers that have more of them than `zeros` tells, where those in
+        `known` have so many (what came out of here before), and those in `more` too."""
+        raised = dict(known)
+
+        def of(operand) -> int:
+            if not isinstance(operand, Register):
+                return self._of(operand)
+            found = self.definitions.get(operand.name, [])
+            zeros = self.zeros.get(operand.name, 0)
+            if len(found) == 1 and self._given(found[0]):  # read anew from the parameters
+                return zeros
+            return raised.get(operand.name, zeros)
+
+        todo = []
+        for name, zeros in more.items():
+            if zeros > self.of(name, raised):
+                raised[name] = zeros
+                todo.append(name)
+        while todo:  # upwards
+            for name in self.users.get(todo.pop(), ()):
+                found = self.definitions[name]
+                if len(found) == 1 and not self._given(found[0]):
+                    zeros = self._made(found[0], of)
+                    if zeros > self.of(name, raised):
+                        raised[name] = zeros
+                        todo.append(name)
+        return raised
+
+    def of(self, name: str, raised: dict[str, int]) -> int:
+        """Zero bits of a register or a variable's address; raised: what `proven` gave."""
+        return raised.get(name, self.zeros.get(name, self.symbols.get(name, 0)))
+
+    def _given(self, i: Instruction) -> bool:
+        """A parameter, or its address made global."""
+        if i.opcode == "cvta" and isinstance(i.operands[1], Register):
+            return all(map(self._given, self.definitions.get(i.operands[1].name, [])))
+        return i.opcode == "ld" and "param" in i.modifiers
+
+    def _of(self, operand) -> int:
+        if isinstance(operand, Register):
+            return self.zeros.get(operand.name, 0)
+        if isinstance(operand, Immediate) and isinstance(operand.value, int):
+            return bits(operand.value)
+        if isinstance(operand, Symbol):
+            if operand.name in self.places:
+                return bits(self.places[operand.name] + operand.offset)
+            return min(self.symbols.get(operand.name, 0), bits(operand.offset))
+        return 0
+
+    @staticmethod
+    def _made(i: Instruction, of) -> int:
+        x = i.operands[1:]
+        match i.opcode:
+            case "mov" | "cvta" | "cvt" | "neg" | "abs" if not isinstance(x[0], Vector):
+                return of(x[0])
+            case "add" | "sub" | "or" | "xor" | "min" | "max" | "selp":
+                return min(of(x[0]), of(x[1]))
+            case "and":
+                return min(ANY, max(of(x[0]), of(x[1])))
+            case "shl" if isinstance(x[1], Immediate):
+                return min(ANY, of(x[0]) + x[1].value)
+            case "shl":
+                return of(x[0])
+            case "shr" if isinstance(x[1], Immediate):
+                return max(0, of(x[0]) - x[1].value)
+            case "mul" if "hi" not in i.modifiers:
+                return min(ANY, of(x[0]) + of(x[1]))
+            case "mad" if "hi" not in i.modifiers:
+                return min(ANY, of(x[0]) + of(x[1]), of(x[2]))
+        return 0
+
+
+def bits(number: int) -> int:
+    """Zero bits at the low end."""
+    return ANY if number == 0 else min(ANY, (number & -number).bit_length() - 1)

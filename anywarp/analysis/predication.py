@@ -1,0 +1,180 @@
+"""Which branches ptxas does without: short ones become predicates on the instructions.
+
+A warp that comes by a predicated instruction executes it, also with no lane active, and Nsight
+Compute counts it in `smsp__inst_executed_op_shared_ld.sum` and `…_st.sum`. Behind a branch it
+would not.
+
+Found by compiling with NVRTC 12.9 for sm_90 and reading the machine code; NVIDIA documents none
+of it:
+
+- The body is straight-line code that ends where the branch leads to, or a body and an else of
+  that kind. A branch to the end of the kernel becomes a predicated exit, and stays one.
+- It has at most 8 machine instructions where lanes may differ in the condition, 6 where the whole
+  block has one (made of parameters, block indices, and what is loaded from such addresses). With
+  an else, at most 8 and 7, or 5 and 5. Loads, stores and arithmetic count alike. Where only the
+  else is short, it may become predicates alone; that is not modelled.
+- It has no barrier, fence, shuffle, vote, atomic or call, nothing that is
+  predicated already (so of nested branches only the inner one goes), and nothing that becomes a
+  loop or a call in machine code: division, remainder, and square roots and reciprocals that round.
+
+Parameters are operands, but one that is added to a 64-bit product has to be brought to a register;
+other sums of 64 bits are two instructions.
+
+How many machine instructions the PTX makes is an estimate (`_size`), so that bodies of 6 to 10
+may be taken for the wrong form. Then the counters of shared instructions are off by at most the
+body's shared accesses times the warps that come by with no lane active; no other counter is.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from ..ptx.text import flow, isa
+from ..ptx.text.syntax import Entry, Immediate, Instruction, Register
+from .dataflow import definitions, users
+from .folding import Folding
+
+LIMITS = {True: (8, 8, 7), False: (6, 5, 5)}  # by divergence: alone, then, else
+EXPANDED = {"div", "rem"}  # unless approximate
+ROUNDED = {"sqrt", "rcp", "rsqrt"}
+DIVERGENT = ("%tid", "%laneid", "%lanemask")
+
+
+class Predicated(NamedTuple):
+    """A branch that goes: its index, and those of the instructions that run under a predicate."""
+
+    branch: int
+    body: tuple[int, ...]
+
+
+def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
+    """The branches of the entry that ptxas turns into predicates; see above."""
+    blocks = flow.blocks(entry)
+    after = _without_jumps(entry, blocks)
+    before = flow.predecessors(after)
+    divergent = _divergent(entry)
+    size = functools.partial(_size, makers=definitions(entry), users=users(entry), fold=folding)
+    found = []
+    for n, block in enumerate(blocks):
+        branch = entry.instructions[block.stop - 1]
+        if branch.opcode != "bra" or branch.guard is None or len(after[n]) != 2:
+            continue
+        first, second = sorted(after[n])
+        alone, then, other = LIMITS[branch.guard.name in divergent]
+        if after[first] == [second]:
+            bodies = [(first, alone)]
+        elif after[second] == [first]:  # where it leads to stands before it
+            bodies = [(second, alone)]
+        elif len(after[first]) == 1 and after[first] == after[second]:
+            bodies = [(first, then), (second, other)]
+        else:
+            continue
+        if _leaves(entry, blocks[after[bodies[0][0]][0]]):
+            continue
+        inside = [[entry.instructions[k] for k in blocks[m]] for m, _ in bodies]
+        if all(
+            m > n and before[m] == [n] and _simple(body) and size(body) <= limit
+            for (m, limit), body in zip(bodies, inside)
+        ):
+            found.append(Predicated(branch.index, tuple(i.index for body in inside for i in body)))
+    return found
+
+
+def _without_jumps(entry: Entry, blocks) -> list[list[int]]:
+    """What follows each block, blocks that only jump on being passed over."""
+    after = flow.successors(entry, blocks)
+
+    def end(n: int) -> int:
+        seen = {n}
+        while len(blocks[n]) == 1 and len(after[n]) == 1:
+            if entry.instructions[blocks[n].start].opcode != "bra" or after[n][0] in seen:
+                break
+            n = after[n][0]
+            seen.add(n)
+        return n
+
+    return [list(dict.fromkeys(map(end, ways))) for ways in after]
+
+
+def _leaves(entry: Entry, block: range) -> bool:
+    """Whether the block does nothing but end the kernel."""
+    return entry.instructions[block.start].opcode in ("ret", "exit")
+
+
+def _simple(body: list[Instruction]) -> bool:
+    """Whether a predicate could go on each instruction; a last jump onwards falls away."""
+    if body[-1].opcode == "bra":
+        body = body[:-1]
+    return all(
+        i.guard is None
+        and isa.lookup(i).kind in ("arithmetic", "move", "load", "store", "async copy")
+        and not isa.lookup(i).ends
+        and not (i.opcode in EXPANDED and not {"approx", "full"} & set(i.modifiers))
+        and not (i.opcode in ROUNDED and "approx" not in i.modifiers)
+        for i in body
+    )
+
+
+def _divergent(entry: Entry) -> set[str]:
+    """Registers in which the lanes of a warp may differ."""
+    found, todo = set(), []
+    for i in entry.instructions:
+        row = isa.lookup(i)
+        if row.kind in ("atomic", "exchange") or any(map(_by_lane, isa.read(i))):
+            todo += isa.written(i)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            for i in users(entry).get(name, ()):
+                todo += isa.written(i)
+    return found
+
+
+def _by_lane(name: str) -> bool:
+    return name.startswith(DIVERGENT)
+
+
+def _size(body: list[Instruction], makers, users, fold: Folding) -> int:
+    """About how many machine instructions a body makes, without its last jump."""
+    return sum(_cost(i, makers, users, fold) for i in body if i.opcode != "bra")
+
+
+def _cost(i: Instruction, makers, users, fold: Folding) -> int:
+    row = isa.lookup(i)
+    if i.index in fold.removed or i.opcode == "cvta" or isa.space(i) in ("param", "const"):
+        return 0  # constants are operands
+    if i.index in fold.parts:
+        return len(fold.parts[i.index])
+    if row.memory:
+        return 1
+    names = isa.written(i)
+    used = [user for name in names for user in users.get(name, ())]
+    if i.opcode == "mov":
+        source = i.operands[1]
+        if isinstance(source, Immediate):  # an operand of arithmetic; 0 is a register
+            arithmetic = all(isa.lookup(user).kind == "arithmetic" for user in used)
+            shared = any(len(makers[name]) > 1 for name in names)
+            return int(shared or not (arithmetic or source.value == 0))
+        return int(isinstance(source, Register) and source.name.startswith((*DIVERGENT, "%ctaid")))
+    if i.opcode == "cvt" and i.modifiers in (("u32", "u64"), ("s32", "s64")):
+        return 0  # one of two registers
+    only = used[0] if len(used) == 1 else None
+    joins = only is not None and only.opcode in ("add", "sub")
+    if joins and (i.opcode in ("shl", "mul") or (i.opcode == "cvt" and "s64" in i.modifiers)):
+        return 0  # one with the addition
+    if i.modifiers[-1:] == ("pred",):
+        return 0  # one with the comparison
+    wide = i.modifiers[-1:] in (("s64",), ("u64",), ("b64",))
+    if not (wide and i.opcode in ("add", "sub")):
+        return 1
+    sources = [makers[name][0] for name in isa.read(i) if name in makers]
+    if any(source.opcode in ("mul", "mad") for source in sources):
+        # one with the multiplication, but a parameter has to be brought to a register
+        return 1 + any(map(_is_parameter, sources))
+    return 2
+
+
+def _is_parameter(i: Instruction) -> bool:
+    return i.opcode == "cvta" or isa.space(i) == "param"

@@ -1,0 +1,23 @@
+"""From the interpreter's (blocks, threads) arrays to warps of 32 lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ptx.warps.warp import LANES, in_warps
+
+__all__ = ["LANES", "by_warp"]
+
+
+def by_warp(address, mask, blocks: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Byte addresses and which lanes take part, both of shape (blocks, warps, 32).
+
+    address, mask: as a `ptx.Access` has them, broadcasting to (blocks, threads); a mask of None
+    means all. Threads of a block are numbered x first and cut into warps of 32; the lanes that a
+    last, short warp lacks take no part.
+    """
+    everybody = np.ones((1, 1), bool)
+    return (
+        in_warps(np.asarray(address, np.int64), blocks, threads),
+        in_warps(everybody if mask is None else mask, blocks, threads, False),
+    )

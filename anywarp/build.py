@@ -1,0 +1,197 @@
+"""CUDA C++ source to PTX, and to a cubin with what ptxas says about it.
+
+NVRTC compiles, on every machine that has it: it needs neither a GPU nor a driver. What a package
+was given compiled (`compile.store`) is taken whatever NVRTC is here: then what the interpreter
+counts and what the machine code shows are what a text about it says, while a reader's versions,
+which only the NVRTC here can compile, may differ from them by the compiler too.
+
+It is not taken where it would be measured or named for another: with a GPU, what runs there and
+what is counted beside it come from one compiler, the NVRTC here, as they do where ANYWARP_NVRTC
+names one. If its version is the one that made what is stored, that is taken all the same, since it
+would make the same, as a test sees to. What the NVRTC here has made is kept for the next process.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from . import capability, gpu
+from .compile import headers, nvrtc, store
+
+
+class CompileError(ValueError):
+    """The compiler refused the source; the message has its errors as `file.cu:line: error: …`."""
+
+
+class NoCompiler(ImportError):
+    """A source must be compiled, and there is no compiler; the message says how to get it."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one thread or block of a kernel takes: registers per thread, the others in bytes.
+
+    `stack`, `spill_stores` and `spill_loads` are per thread, `shared` (static) per block.
+    `stack` is with the functions that the kernel calls, where ptxas can bound it: for a recursive
+    kernel it is that of the kernel alone, as the driver has it. Spills are those of all functions.
+    `barriers` is how many barriers a block has; `__syncthreads()` alone is one.
+    """
+
+    registers: int
+    stack: int
+    spill_stores: int
+    spill_loads: int
+    shared: int
+    barriers: int = 0
+
+
+@functools.cache
+def compile(
+    source: str,
+    filename: str,
+    options: tuple[str, ...] = (),
+    names: tuple[str, ...] = (),
+    arch: str = "compute_90",
+    needs: capability.Capability | None = None,
+) -> nvrtc.Compiled:
+    """Compile `source`, which messages call `filename`. The result is remembered.
+
+    `arch` "compute_90" gives PTX, "sm_90" also a cubin; where the source needs compute capability
+    9.0a, as its first comment says unless `needs` does, they stand for "compute_90a" and "sm_90a",
+    and others are a ValueError. `names` are the kernels wanted:
+    extern "C" symbols or C++ name expressions such as "gemm<4, 8>". Headers are looked for
+    where `headers.added` and `headers.folders` say. Raises CompileError with the compiler's
+    own lines, and NoCompiler where there is none.
+    """
+    needs = capability.needed(source, filename) if needs is None else needs
+    try:
+        arch = capability.architecture(needs, arch)
+    except ValueError as error:
+        raise ValueError(f"{filename}: {error}") from None
+    recipe = store.Recipe(str(source), filename, tuple(options), tuple(names), arch)
+    store.note(recipe)
+    found = _given(recipe) or _kept(recipe)
+    if isinstance(found.made, nvrtc.Refused):
+        raise CompileError(_explain(recipe, found.made.log, "{}.{}".format(*found.nvrtc)))
+    return found.made
+
+
+def _given(recipe: store.Recipe) -> store.Compilation | None:
+    """What a package was given with it, unless an NVRTC of another version has to make it."""
+    found = store.given(recipe)
+    if found is None or not (nvrtc.named() or _measured(recipe)):
+        return found
+    try:
+        same = nvrtc.version() == found.nvrtc
+    except ImportError:
+        return found
+    return found if same else None
+
+
+def _measured(recipe: store.Recipe) -> bool:
+    """Whether it may run on a GPU that is here, or is counted beside what does."""
+    return gpu.available() and (not recipe.real or recipe.arch.startswith(gpu.arch()))
+
+
+def _kept(recipe: store.Recipe) -> store.Compilation:
+    """What the NVRTC that is here made of a recipe, now or in an earlier process. Raises
+    NoCompiler."""
+    version = _version(recipe)
+    compiler = [version, *map(str, (headers.OURS, *headers.added, *headers.folders(version[0])))]
+    found = store.cached(recipe, compiler)
+    if found is None:
+        found = compiled(recipe)
+        store.keep(found, compiler)
+    return found
+
+
+def _version(recipe: store.Recipe) -> tuple[int, int]:
+    """Of the NVRTC that is here. Raises NoCompiler, with what could not be compiled."""
+    try:
+        return nvrtc.version()
+    except ImportError as error:
+        raise NoCompiler(
+            f"{recipe} did not come compiled, and there is no compiler here: NVIDIA's library "
+            f"NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
+        ) from None
+
+
+def compiled(recipe: store.Recipe) -> store.Compilation:
+    """What the NVRTC that is here makes of a recipe, at once. Raises NoCompiler."""
+    source, filename, options, names, arch = recipe
+    version = _version(recipe)
+    flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-include={headers.PRELUDE}"]
+    flags += [f"-I{folder}" for folder in (*headers.added, *headers.folders(version[0]))]
+    if recipe.real:
+        flags.append("--ptxas-options=-v")
+        if version >= (12, 9):  # a cached cubin comes without the ptxas report
+            flags.append("--no-cache")
+    made = nvrtc.compile(source, filename, (*flags, *options), names)
+    time_taken = r".*Compile time = .*\n?"  # never the same
+    return store.Compilation(recipe, made._replace(log=re.sub(time_taken, "", made.log)), version)
+
+
+def resources(build: nvrtc.Compiled, symbol: str) -> Resources:
+    """What ptxas reported for `symbol`. Raises ValueError unless compiled for a GPU (`sm_…`)."""
+    _, found, rest = build.log.partition(f"Compiling entry function '{symbol}'")
+    if not found:
+        raise ValueError(f"no ptxas report for {symbol!r}: compile it for a GPU, such as sm_90")
+    report = rest.partition("Compiling entry function")[0]
+
+    def total(pattern: str) -> int:
+        return sum(map(int, re.findall(pattern, report)))
+
+    frames = re.findall(r"(\d+) bytes cumulative stack size", report)
+    frames += re.findall(r"(\d+) bytes stack frame", report)
+    return Resources(
+        registers=total(r"Used (\d+) registers"),
+        stack=int(frames[0]) if frames else 0,
+        spill_stores=total(r"(\d+) bytes spill stores"),
+        spill_loads=total(r"(\d+) bytes spill loads"),
+        shared=total(r"(\d+) bytes smem"),
+        barriers=total(r"used (\d+) barriers"),
+    )
+
+
+def preamble(options: Iterable[str]) -> str:
+    """The `-D` options as the lines of source that they stand for."""
+    defined = [option[2:].strip() for option in options if option.startswith("-D")]
+    return "".join(
+        f"#define {text.replace('=', ' ', 1) if '=' in text else text + ' 1'}\n" for text in defined
+    )
+
+
+def _missing_headers(log: str, version: str) -> str:
+    """What to do about the headers that a compiler log says are not there: a line for each."""
+    missing = re.findall(r'(?:cannot|could not) open source file "([^"]+)"', log)
+    advice = (headers.advice(name, version) for name in dict.fromkeys(missing))
+    return "".join(f"\n{line}" for line in advice if line)
+
+
+def _missing_directive(log: str) -> str:
+    """What to do about instructions that ptxas takes for one GPU alone."""
+    if not re.search(r"'(wgmma|setmaxnreg)\b.*' not supported on \.target 'sm_90'", log):
+        return ""
+    return (
+        "\nwgmma and setmaxnreg are instructions of compute capability 9.0a: add the line "
+        "'// compute capability: 9.0a' to the comment at the top of the source"
+    )
+
+
+def _explain(recipe: store.Recipe, log: str, version: str) -> str:
+    """The errors of a compiler log, without its warnings, each with its source line; and what to do
+    about them, where that is known. `version` is the compiler's, "12.9"."""
+    errors = [part for part in log.strip().split("\n\n") if re.search(r"\berror\b.*:", part)]
+    # A kernel name that NVRTC cannot find is reported against a map of its own, one the reader
+    # has never seen; and after a real error such reports are mere consequences.
+    own = [part for part in errors if not part.startswith("__nv_name_map")]
+    if errors and not own:
+        reason = errors[0].partition("error: ")[2].partition("\n")[0]
+        return f"{recipe.filename}: the kernel asked for is not there: {reason}"
+    text = "\n".join(own) or log.strip()
+    text = re.sub(r"^(\S+)\((\d+)\): ", r"\1:\2: ", text, flags=re.MULTILINE)
+    head = " ".join([f"{recipe.filename} does not compile for {recipe.arch}", *recipe.options])
+    return f"{head}\n{text}{_missing_headers(log, version)}{_missing_directive(log)}"

@@ -1,0 +1,95 @@
+"""Where NVRTC finds headers, which it lacks entirely, and what to install for one that nobody has.
+
+`include` has the C and C++ headers that pasted kernels name, a few lines each, since NVRTC has
+their functions built in. CUDA's own come from NVIDIA's wheels, from CuPy (which ships libcu++) or
+from a toolkit of the same major version. A kernel that includes nothing needs none of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+OURS = Path(__file__).parent / "include"
+LAST = OURS / "last"  # for headers of NVIDIA's that kernels name and hardly need, where none is
+added: list[Path] = []  # folders with headers of whoever uses this package, before all others
+PRELUDE = OURS / "prelude.h"  # what nvcc includes unasked
+
+# The start of a header's name, and the wheel for CUDA 12 that has it; the first that fits counts.
+WHEELS = {
+    "crt/": "nvidia-cuda-nvcc-cu12",
+    "curand": "nvidia-curand-cu12",
+    "cuda/": "nvidia-cuda-cccl-cu12",
+    "nv/": "nvidia-cuda-cccl-cu12",
+    "cub/": "nvidia-cuda-cccl-cu12",
+    "thrust/": "nvidia-cuda-cccl-cu12",
+    "cuda": "nvidia-cuda-runtime-cu12",
+    "cooperative_groups": "nvidia-cuda-runtime-cu12",
+    "mma.h": "nvidia-cuda-runtime-cu12",
+    "math_constants.h": "nvidia-cuda-runtime-cu12",
+    "math_functions.h": "nvidia-cuda-runtime-cu12",
+    "vector_": "nvidia-cuda-runtime-cu12",
+    "sm_": "nvidia-cuda-runtime-cu12",
+    "cuComplex.h": "nvidia-cuda-runtime-cu12",
+}
+
+
+@functools.cache
+def folders(major: int) -> tuple[Path, ...]:
+    """The folders with headers that fit an NVRTC of this major version, first to last."""
+    return tuple(found for found in _candidates(major) if found.is_dir())
+
+
+def _candidates(major: int) -> Iterator[Path]:
+    yield OURS
+    for nvidia in package("nvidia"):
+        if major == 12:
+            for name in ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand"):
+                yield nvidia / name / "include"
+        else:  # one folder for all from CUDA 13 on
+            yield nvidia / f"cu{major}" / "include"
+            yield nvidia / f"cu{major}" / "include" / "cccl"
+    for cupy in package("cupy"):
+        for name in ("libcudacxx", "cub", "thrust"):
+            yield cupy / "_core" / "include" / "cupy" / "_cccl" / name
+    for root in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        if root and toolkit_major(Path(root)) == major:
+            yield Path(root) / "include"
+            yield Path(root) / "include" / "cccl"
+    yield LAST
+
+
+def toolkit_major(root: Path) -> int | None:
+    """The major version of the toolkit in a folder, from its cuda.h; None if there is none."""
+    try:
+        text = (root / "include" / "cuda.h").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    found = re.search(r"^#define CUDA_VERSION (\d+)", text, re.MULTILINE)
+    return int(found[1]) // 1000 if found else None
+
+
+def advice(header: str, version: str = "12.9") -> str | None:
+    """What to do about a header that was not found, None if no wheel is known to have it.
+
+    `version` is NVRTC's, "12.9": NVIDIA's wheels of one release have the same first numbers.
+    """
+    wheel = next((wheel for start, wheel in WHEELS.items() if header.startswith(start)), None)
+    if wheel is None:
+        return None
+    major = version.partition(".")[0]
+    if major != "12":
+        wheel = wheel.removesuffix("-cu12")
+    # cuRAND counts its own versions
+    wanted = wheel if "curand" in wheel else f"'{wheel}=={version}.*'"
+    return f"{header} comes with pip install {wanted}, or with a CUDA {major} toolkit (CUDA_PATH)"
+
+
+def package(name: str) -> list[Path]:
+    """The folders of an installed package, which is not imported."""
+    spec = importlib.util.find_spec(name)
+    return [Path(found) for found in (spec.submodule_search_locations or ())] if spec else []

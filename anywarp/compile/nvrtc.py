@@ -1,0 +1,208 @@
+"""NVRTC, NVIDIA's compiler in a library, called by ctypes: CUDA C++ to PTX and machine code.
+
+It needs no GPU, no driver and no CuPy. The library is looked for in NVIDIA's wheels, in the toolkit
+that CUDA_PATH or CUDA_HOME names, where the system looks for libraries (LD_LIBRARY_PATH; PATH on
+Windows), and in /usr/local/cuda. ANYWARP_NVRTC names another file, or says that there is none:
+ANYWARP_NVRTC=none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .headers import package
+
+CHOICE = "ANYWARP_NVRTC"
+WHEEL = "nvidia-cuda-nvrtc-cu12==12.9.86"  # as in requirements/compiler.txt
+WINDOWS = sys.platform == "win32"
+NAME = "nvrtc64_*_0.dll" if WINDOWS else "libnvrtc.so.*"
+# Those of 12 first: what it makes runs on every driver since CUDA 12.
+SYSTEM = ("nvrtc64_120_0.dll", "nvrtc64_130_0.dll") if WINDOWS else (
+    "libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so"
+)  # fmt: skip
+
+
+class Compiled(NamedTuple):
+    """What NVRTC made of a source: `cubin` only when it was compiled for a real GPU (`sm_…`).
+
+    `log` is everything the compiler and ptxas printed, warnings included. `lowered` maps each
+    requested name expression to the symbol that stands for it in the PTX and the cubin.
+    """
+
+    ptx: str
+    cubin: bytes | None
+    log: str
+    lowered: dict[str, str]
+
+    @property
+    def machine_code(self) -> bytes:
+        """The cubin. Raises ValueError where there is none."""
+        if self.cubin is None:
+            raise ValueError("compute_… gives PTX alone: machine code is for a GPU, such as sm_90")
+        return self.cubin
+
+
+class Refused(NamedTuple):
+    """What NVRTC said of a source that it does not compile."""
+
+    log: str
+
+
+def version() -> tuple[int, int]:
+    """Of the library in use: (12, 9). Raises ImportError without one."""
+    major, minor = c_int(), c_int()
+    _call("Version", byref(major), byref(minor))
+    return major.value, minor.value
+
+
+def architectures() -> tuple[int, ...]:
+    """The compute capabilities that the library compiles for: (75, 80, 90). Raises ImportError."""
+    count = c_int()
+    _call("GetNumSupportedArchs", byref(count))
+    found = (c_int * count.value)()
+    _call("GetSupportedArchs", found)
+    return tuple(found)
+
+
+def usable(capability: tuple[int, int]) -> list[int]:
+    """Those of `architectures` that a GPU of this compute capability runs."""
+    major, minor = capability
+    return [number for number in architectures() if 10 * major <= number <= 10 * major + minor]
+
+
+def unusable(gpu: str, capability: tuple[int, int]) -> str:
+    """Why there are none for a GPU, by its name."""
+    known, numbers = architectures(), "{}.{}".format
+    return (
+        f"NVRTC {numbers(*version())} compiles for compute capability {min(known) / 10} to "
+        f"{max(known) / 10}, and {gpu} has {numbers(*capability)}"
+    )
+
+
+def compile(
+    source: str, filename: str, options: Sequence[str], names: Sequence[str]
+) -> Compiled | Refused:
+    """Compile `source` with these options, and the kernels called `names`.
+
+    Raises ImportError without the library.
+    """
+    program = c_void_p()
+    text, name = source.encode(), filename.encode()
+    _call("CreateProgram", byref(program), c_char_p(text), c_char_p(name), 0, None, None)
+    try:
+        for one in names:
+            _call("AddNameExpression", program, c_char_p(one.encode()))
+        flags = (c_char_p * len(options))(*(option.encode() for option in options))
+        try:
+            _call("CompileProgram", program, len(options), flags)
+        except RuntimeError as error:
+            return Refused(_text(program, "ProgramLog") or str(error))
+        return Compiled(
+            ptx=_text(program, "PTX"),
+            cubin=_bytes(program, "CUBIN") or None,
+            log=_text(program, "ProgramLog"),
+            lowered={one: _lowered(program, one) for one in names},
+        )
+    finally:
+        _call("DestroyProgram", byref(program))
+
+
+def _bytes(program: c_void_p, what: str) -> bytes:
+    """One of the results of a compilation, each of which NVRTC has two functions for."""
+    size = c_size_t()
+    _call(f"Get{what}Size", program, byref(size))
+    room = ctypes.create_string_buffer(size.value)
+    _call(f"Get{what}", program, room)
+    return room.raw
+
+
+def _text(program: c_void_p, what: str) -> str:
+    return _bytes(program, what).rstrip(b"\0").decode(errors="replace")
+
+
+def _lowered(program: c_void_p, name: str) -> str:
+    symbol = c_char_p()
+    _call("GetLoweredName", program, c_char_p(name.encode()), byref(symbol))
+    return (symbol.value or b"").decode()
+
+
+def _call(function: str, *arguments: Any) -> None:
+    """Call a function of the library. Raises RuntimeError with the library's word for its code."""
+    library = load()
+    code = getattr(library, f"nvrtc{function}")(*arguments)
+    if code != 0:
+        raise RuntimeError(library.nvrtcGetErrorString(code).decode())
+
+
+# ---------------------------------------------------------------------- where the library is
+
+
+def advice() -> str:
+    """How to get NVRTC on this machine."""
+    there = "NVIDIA makes it for Linux and for Windows on x86-64 alone: "
+    if sys.platform == "darwin" or platform.machine() == "ARM64":
+        return f"{there}the same notebook on such a machine, or on Colab, can compile."
+    return f"It needs no GPU: pip install {WHEEL}"
+
+
+def named() -> bool:
+    """Whether ANYWARP_NVRTC names the library to take."""
+    return os.environ.get(CHOICE, "none") != "none"
+
+
+@functools.cache
+def load() -> Any:
+    """The library. Raises ImportError, with what was met, where none can be loaded."""
+    choice = os.environ.get(CHOICE)
+    if choice == "none":
+        raise ImportError(f"{CHOICE} is none")
+    met = []
+    for path in [choice] if choice else _candidates():
+        try:
+            if WINDOWS and os.path.isabs(path):
+                os.add_dll_directory(os.path.dirname(path))  # type: ignore[attr-defined]
+            library = ctypes.CDLL(path)
+            library.nvrtcGetErrorString.restype = c_char_p
+        except (OSError, AttributeError) as error:
+            met.append(str(error))
+            continue
+        return library
+    raise ImportError("; ".join(met) or "there is no such library")
+
+
+def _candidates() -> Iterator[str]:
+    """Paths of the library, and names for the system to look for, the best first."""
+    for folder in _wheels():
+        yield from _in(folder)
+    for root in os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"):
+        if root:
+            yield from _in_toolkit(Path(root))
+    yield from SYSTEM
+    yield from _in_toolkit(Path("/usr/local/cuda"))
+
+
+def _wheels() -> Iterator[Path]:
+    """The folders of `nvidia-cuda-nvrtc-cu12` and, one for all of CUDA, of 13 and later."""
+    for root in package("nvidia"):
+        for folder in (root / "cuda_nvrtc", *sorted(root.glob("cu[0-9]*"))):
+            yield from (folder / "lib", folder / "bin", folder / "bin" / "x86_64")
+
+
+def _in_toolkit(root: Path) -> Iterator[str]:
+    for place in ("lib64", "lib", "bin", "bin/x64"):
+        yield from _in(root / place)
+
+
+def _in(folder: Path) -> list[str]:
+    """The libraries in a folder: `libnvrtc.so.12`, say, and not the `.alt.` beside it."""
+    found = sorted(folder.glob(NAME))
+    return [str(path) for path in found if re.search(r"so\.\d+$|_\d+_0\.dll$", path.name)]

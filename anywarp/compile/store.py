@@ -1,0 +1,268 @@
+"""Compiled kernels on disk: what a package was given with it, and what this user has compiled.
+
+A file holds what was compiled, `recipe.json` and `source.cu`, and what NVRTC made of it: `ptx`, for
+a GPU also its `cubin` and the `log` of ptxas; or, of a source that NVRTC refuses, its `log` alone.
+Its name is a hash of all that the result depends on.
+
+*Given* are the folders that `compiled_in` names: they serve machines without a compiler. What
+stands in a folder's `SHA256SUMS` has to have that sum; a file that is damaged or was changed is
+left out with a warning, as if it were not there.
+
+The *cache* is one folder of the user, so that a second process compiles nothing. ANYWARP_CACHE
+names another, or says `none`. Files are written whole or not at all, several processes may use it,
+and beyond `CACHE_BYTES` those that were not read for longest are removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import io
+import json
+import lzma
+import os
+import re
+import sys
+import tarfile
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from . import headers
+from .nvrtc import Compiled, Refused
+
+NOTES = "ANYWARP_NOTES"  # a folder where processes note what they compile
+CACHE = "ANYWARP_CACHE"
+CACHE_BYTES = 256 << 20
+SUMS = "SHA256SUMS"
+DAMAGE = (OSError, EOFError, KeyError, ValueError, TypeError, lzma.LZMAError, tarfile.TarError)
+
+_given: list[Path] = []
+
+
+class Recipe(NamedTuple):
+    """What is compiled: all that the result depends on, but for headers and compiler."""
+
+    source: str
+    filename: str
+    options: tuple[str, ...]
+    names: tuple[str, ...]
+    arch: str  # "compute_90" for PTX alone, "sm_90" for a cubin too: the PTX is the same
+
+    @property
+    def real(self) -> bool:
+        """Whether it is for a GPU, and not for PTX alone."""
+        return self.arch.startswith("sm_")
+
+    def __str__(self) -> str:
+        return " ".join([f"{self.filename} for {self.arch}", *self.options])
+
+
+class Compilation(NamedTuple):
+    """What came of a recipe."""
+
+    recipe: Recipe
+    made: Compiled | Refused
+    nvrtc: tuple[int, int]  # the version of the one that made it
+
+
+def compiled_in(folder: str | os.PathLike[str]) -> None:
+    """Take compiled kernels from this folder too, before anything is compiled.
+
+    A folder that is named twice is looked through once. Raises NotADirectoryError.
+    """
+    path = Path(folder).resolve()
+    if not path.is_dir():
+        raise NotADirectoryError(f"{path} is no folder of compiled kernels")
+    if path not in _given:
+        _given.append(path)
+
+
+def name_of(recipe: Recipe, *compiler: Any) -> str:
+    """The file of a recipe, be it PTX alone or with a cubin; `compiler` is what of the compiler the
+    result depends on besides."""
+    *parts, arch = recipe
+    texts = [json.dumps([*parts, arch.partition("_")[2], *compiler])]
+    texts += sorted(f"{path.name}\0{_read(path)}" for path in _included(recipe.source))
+    digest = hashlib.sha256(chr(0).join(texts).encode()).hexdigest()
+    return f"{digest[:24]}.tar.xz"
+
+
+def _included(source: str) -> set[Path]:
+    """Our headers that a source includes, and those that they include. NVIDIA's, which are not
+    here, belong to the compiler."""
+    found, left = {headers.PRELUDE}, [_read(headers.PRELUDE), source]
+    while left:
+        for name in re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)', left.pop(), re.MULTILINE):
+            for folder in (*headers.added, headers.OURS):
+                path = folder / name
+                if path.is_file() and path not in found:
+                    found.add(path)
+                    left.append(_read(path))
+    return found
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def given(recipe: Recipe) -> Compilation | None:
+    """What a package was given with it; None without it."""
+    name = name_of(recipe)
+    paths = (folder / name for folder in _given)
+    return next((found for path in paths if (found := _suiting(path, recipe, _wrong))), None)
+
+
+def _wrong(path: Path, why: object) -> None:
+    text = f"{path} is damaged or was changed, and is left out: {why}"
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def _suiting(path: Path, recipe: Recipe, wrong: Any) -> Compilation | None:
+    """What a file says of a recipe, None if that is nothing; `wrong` is told of a damaged one."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return wrong(path, error)
+    wanted = _sums(path.parent).get(path.name)
+    if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:
+        return wrong(path, f"{SUMS} has another sum for it")
+    try:
+        found = read(content)
+    except DAMAGE as error:
+        return wrong(path, error or type(error).__name__)
+    if found.recipe.arch == recipe.arch:
+        return found
+    if recipe.real or isinstance(found.made, Refused):  # no cubin is stored; ptxas may refuse alone
+        return None
+    return found._replace(recipe=recipe, made=found.made._replace(cubin=None, log=""))
+
+
+@functools.cache
+def _sums(folder: Path) -> dict[str, str]:
+    """The SHA-256 of the files of a folder, as `sha256sum` writes them; empty without."""
+    try:
+        lines = _read(folder / SUMS).splitlines()
+    except OSError:
+        return {}
+    return {name: digest for digest, name in (line.split(maxsplit=1) for line in lines)}
+
+
+def read(content: bytes) -> Compilation:
+    """A stored file. Raises one of DAMAGE for what is none."""
+    parts = {}
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:xz") as archive:
+        for member in archive:
+            file = archive.extractfile(member)
+            if file is None:
+                raise ValueError(f"{member.name} is no file")
+            parts[member.name] = file.read()
+    facts = json.loads(parts["recipe.json"])
+    recipe = _recipe([parts["source.cu"].decode(), *(facts[x] for x in Recipe._fields[1:])])
+    made: Compiled | Refused = Refused(parts["log"].decode())
+    if "ptx" in parts:
+        made = Compiled(parts["ptx"].decode(), parts.get("cubin"), made.log, facts["lowered"])
+    return Compilation(recipe, made, tuple(facts["nvrtc"]))
+
+
+def write(path: Path, compilation: Compilation, preset: Literal[0, 9] = 9) -> None:
+    """Store a compilation: the same bytes for the same contents. `preset` is that of xz."""
+    source, *rest = compilation.recipe
+    facts: dict[str, Any] = dict(zip(Recipe._fields[1:], rest), nvrtc=compilation.nvrtc)
+    made = compilation.made
+    parts = {"source.cu": source.encode(), "log": made.log.encode()}
+    if isinstance(made, Compiled):
+        facts["lowered"] = made.lowered
+        parts["ptx"] = made.ptx.encode()
+        if made.cubin is not None:
+            parts["cubin"] = made.cubin
+    parts["recipe.json"] = json.dumps(facts, indent=1).encode()
+    whole = io.BytesIO()
+    with tarfile.open(None, "w:xz", whole, preset=preset) as archive:
+        for name, content in parts.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
+        part.write(whole.getvalue())
+    os.replace(part.name, path)  # whole or not at all, whoever else writes it
+
+
+def cache_folder() -> Path | None:
+    """Where this user's compilations are kept; None if ANYWARP_CACHE says `none`."""
+    choice = os.environ.get(CACHE)
+    if choice == "none":
+        return None
+    if choice:
+        return Path(choice)
+    if sys.platform == "win32":
+        root = os.environ.get("LOCALAPPDATA")
+    elif sys.platform == "darwin":
+        root = os.path.expanduser("~/Library/Caches")
+    else:
+        root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(root or tempfile.gettempdir()) / "anywarp"
+
+
+def cached(recipe: Recipe, compiler: Any) -> Compilation | None:
+    """What this user has compiled with this compiler; None without it. What is damaged is as if it
+    were not there."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    path = folder / name_of(recipe, compiler)
+    found = _suiting(path, recipe, lambda *_: None)
+    if found is not None:
+        with contextlib.suppress(OSError):
+            os.utime(path)  # it was read
+    return found
+
+
+def keep(compilation: Compilation, compiler: Any) -> None:
+    """Keep a compilation for this user's next process; where nothing can be written, do nothing."""
+    folder = cache_folder()
+    if folder is None:
+        return
+    with contextlib.suppress(OSError):
+        write(folder / name_of(compilation.recipe, compiler), compilation, preset=0)
+        _shrink(folder)
+
+
+def _shrink(folder: Path) -> None:
+    """Remove what was not read for longest, until the folder is not too large any more; and what
+    processes that were killed have left half written."""
+    files = []
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another process has removed it
+            about = path.stat()
+            files.append((about.st_mtime, about.st_size, path))
+    left = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
+        if left <= CACHE_BYTES:
+            break
+        path.unlink(missing_ok=True)
+        left -= size
+
+
+def note(recipe: Recipe) -> None:
+    """Say that this is compiled, in the folder that NOTES names, if it does."""
+    if folder := os.environ.get(NOTES):
+        name = f"{name_of(recipe)} {recipe.arch}"
+        (Path(folder) / name).write_text(json.dumps(recipe), encoding="utf-8")
+
+
+def noted(folder: Path) -> Iterator[Recipe]:
+    """What processes have noted in a folder."""
+    for path in sorted(folder.iterdir()):
+        yield _recipe(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _recipe(parts: list) -> Recipe:
+    source, filename, options, names, arch = parts
+    return Recipe(source, filename, tuple(options), tuple(names), arch)

@@ -1,0 +1,173 @@
+"""How a warp's accesses to shared memory spread over its banks, wavefront by wavefront."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .. import analysis
+from ..analysis.banks import BANKS
+from . import lanes, svg
+from .figure import PALETTE, Figure
+from .lanes import CELL, FAINT, WORD
+from .stepper import Stepper, stepper
+
+LEFT, TOP = 92, 52
+FINE = PALETTE["blue"]
+EXTRA = PALETTE["vermilion"]
+
+
+def banks(
+    trace, array: str, kind: str = "load", warp: int = 0, index=None, block=None
+) -> Figure | Stepper:
+    """Which lane goes to which of the 32 banks in which wavefront, a row for each wavefront.
+
+    trace: a `kernels.trace.Trace` with an array in shared memory; `index` counts this warp's
+    accesses to the array in `block`, x first: a number draws that one, a range of numbers steps
+    through them, None through the first 32 (and draws it when there is but one). block: None for
+    the first that the trace kept. Wavefronts beyond the fewest that could carry the words are in
+    another colour; the caption says how many of them are bank conflicts. Raises ValueError if
+    there is no such access, the block was not kept, or the array is not in shared memory.
+    """
+    found = lanes.accesses(lanes.of_block(trace, block), array, kind, warp)
+    if found[0].space != "shared":
+        raise ValueError(
+            f"{array} is in {found[0].space} memory, which has no banks: draw.coalescing shows it"
+        )
+    numbers = lanes.chosen(index, len(found))
+    shown = [found[n] for n in numbers]
+    served = [_served(access) for access in shown]
+    rows = max(max(wavefront for wavefront, _ in one) + 1 for one in served)
+    total, best = (sum(map(count, shown)) for count in (_count, _ideal))
+    frames = [_draw(access, one, rows, total > best) for access, one in zip(shown, served)]
+    labels = [
+        f"{kind} {n}, from {_first(access)}: {_verdict(access)}"
+        for n, access in zip(numbers, shown)
+    ]
+    conflicts = sum(int(analysis.bank_conflicts(*_lanes(access))) for access in shown)
+    see = "A row is a wavefront, a column a bank; " + (
+        "what lies below the dashed line is a bank conflict"
+        if conflicts == total - best > 0
+        else f"below the dashed line lies what these words could do without; {conflicts} of these "
+        "wavefronts are bank conflicts"
+        if conflicts
+        else "below the dashed line lies what these words could do without, though it is no bank "
+        "conflict: the lanes are served in groups"
+        if total > best
+        else "none is in conflict"
+    )
+    if len(frames) == 1:
+        words = f"Warp {warp}, line {shown[0].line}, {labels[0]}. {see}"
+        return Figure(frames[0], f"Banks. {words}.", f"{words}.")
+    many = f"{len(frames)} of the {len(found)}" if len(frames) < len(found) else f"the {len(found)}"
+    words = (
+        f"Warp {warp}, {many} {kind}s of {array}, one at a time: "
+        f"{lanes.count(total, 'wavefront')}, {best} at best. {see}"
+    )
+    alt = f"Banks, step by step. {words}."
+    return stepper(frames, labels, alt, f"{words}.", f"{kind}s of {array}")
+
+
+def frames(accesses: Sequence) -> list[str]:
+    """A drawing of each access, as high as it needs, all of like elements, for a Stepper."""
+    served = [_served(access) for access in accesses]
+    rows = [max(wavefront for wavefront, _ in one) + 1 for one in served]
+    conflicts = any(_count(access) > _ideal(access) for access in accesses)
+    return [
+        _draw(access, one, height, conflicts, max(rows))
+        for access, one, height in zip(accesses, served, rows)
+    ]
+
+
+def verdict(access) -> str:
+    """How many wavefronts an access takes."""
+    conflicts = int(analysis.bank_conflicts(*_lanes(access)))
+    return _verdict(access) + (f"; bank conflicts: {conflicts}" if conflicts else "")
+
+
+def _served(access) -> dict[tuple[int, int], list[int]]:
+    """(wavefront, first word) -> the lanes that it serves there."""
+    wavefront = analysis.wavefront_of(*_lanes(access))
+    served: dict[tuple[int, int], list[int]] = {}
+    for lane in np.flatnonzero(access.active):
+        place = int(wavefront[lane]), int(access.address[lane]) // WORD
+        served.setdefault(place, []).append(int(lane))
+    return served
+
+
+def _count(access) -> int:
+    return int(analysis.wavefronts(*_lanes(access)))
+
+
+def _ideal(access) -> int:
+    """The fewest wavefronts that could carry the distinct words."""
+    return int(analysis.ideal_wavefronts(*_lanes(access)))
+
+
+def _lanes(access) -> tuple:
+    """What the functions of `analysis.banks` take; an atomic is counted like a store, and a lane
+    that wants a part of a word wants the word."""
+    kind = "load" if access.kind == "load" else "store"
+    return access.address // WORD * WORD, max(access.width, WORD), access.active, kind
+
+
+def _verdict(access) -> str:
+    return f"{lanes.count(_count(access), 'wavefront')}, {_ideal(access)} at best"
+
+
+def _first(access) -> str:
+    return lanes.element(access, int(np.flatnonzero(access.active)[0]))
+
+
+def _draw(access, served, rows: int, conflicts: bool, labels: int = 0) -> str:
+    """One frame, with room for `rows` wavefronts; whether any frame has conflicts, and how many
+    labels the highest has."""
+    ideal, wide = _ideal(access), lanes.words(access)
+    used = {wavefront for wavefront, _ in served}
+    right = LEFT + CELL * BANKS
+    heads = [svg.text(LEFT + CELL * n + (CELL - 1) / 2, TOP - 8, n) for n in range(BANKS)]
+    names = [
+        svg.text(
+            LEFT - 8,
+            TOP + CELL * n + CELL - 5,
+            f"wavefront {n}" if n in used else "",
+            text_anchor="end",
+        )
+        for n in range(max(rows, labels))
+    ]
+    marks = [
+        lanes.Mark(
+            LEFT + CELL * (word % BANKS),
+            TOP + CELL * wavefront,
+            wide,
+            lanes.label(users, wide),
+            FINE if wavefront < ideal else EXTRA,
+        )
+        for (wavefront, word), users in sorted(served.items(), key=lambda item: item[1])
+    ]
+    bottom = TOP + CELL * rows
+    line = TOP + CELL * ideal - 0.5
+    legend = [("a lane and its bank (* several lanes)", {"fill": FINE})]
+    if conflicts:
+        legend.append((f"beyond the ideal {lanes.count(ideal, 'wavefront')}", {"fill": EXTRA}))
+    return svg.document(
+        right + 8,
+        bottom + 34,
+        svg.text((LEFT + right) / 2, TOP - 30, "bank", text_anchor="middle"),
+        svg.tag("g", *heads, font_size=11, text_anchor="middle"),
+        *names,
+        lanes.squares(
+            [(LEFT, TOP + CELL * n) for n in range(rows)], BANKS, **lanes.SQUARES, **FAINT
+        ),
+        svg.tag(
+            "path",
+            d=f"M8 {svg.short(line)}H{right}",
+            stroke="currentColor",
+            fill="none",
+            stroke_dasharray="4 3",
+            stroke_opacity=0.8 if len(used) > ideal else 0,
+        ),
+        lanes.marks(marks, EXTRA if conflicts else FINE),
+        svg.legend(LEFT, bottom + 26, legend),
+    )

@@ -1,0 +1,265 @@
+"""Which lane and which register hold which element of the matrices of an instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import analysis
+from ..analysis.fragments import Fragment
+from ..analysis.warps import LANES
+from . import lanes, svg
+from .figure import PALETTE
+from .stepper import Stepper, stepper
+
+COLOURS = [PALETTE[name] for name in ("blue", "vermilion", "green", "purple")]
+EIGHT = LANES // len(COLOURS)  # lanes in one colour
+PALE, STRONG = 0.13, 0.5  # opacity
+LEGEND = [
+    (f"{EIGHT * n}–{EIGHT * n + EIGHT - 1}", {"fill": colour, "fill_opacity": STRONG})
+    for n, colour in enumerate(COLOURS)
+]
+MARGIN, GAP, TOP = 4, 26, 20
+COLUMNS = 16  # of wgmma's product that are drawn
+SIDE = 24  # for the lanes that give the addresses of rows
+LARGEST, MIDDLE = 18, 13  # pixels of an element
+LONGEST = 16  # along k, of what is drawn with its rows and columns in line
+LETTER = 6.2
+
+
+class _Panel(NamedTuple):
+    """A part of a matrix that is drawn, and what one warp holds of it."""
+
+    name: str
+    of: Fragment
+    first: int  # row that is drawn
+    title: str
+    corner: tuple[float, float]
+    cell: float  # pixels of an element
+    names: tuple[str, ...]  # of the registers
+
+
+def fragment(instruction: str, by: str = "lane", warp: int = 0) -> Stepper:
+    """The elements of an instruction's matrices, and the lanes and registers that hold them.
+
+    instruction: with its modifiers, as `analysis.fragments` takes it: mma.sync, ldmatrix, stmatrix
+    or wgmma.mma_async, of which it is the product. by: what it steps through, "lane" or
+    "register". warp: of the four of wgmma's warpgroup, whose 16 rows and their first 16 columns
+    are drawn. Raises ValueError for other instructions and arguments.
+    """
+    if by not in ("lane", "register"):
+        raise ValueError(f'by must be "lane" or "register", not {by!r}')
+    found = analysis.fragments(instruction)
+    warps = max(one.row.shape[1] for one in found.values()) // LANES
+    if not 0 <= warp < warps:
+        raise ValueError(f"warp must be below {warps}, not {warp}")
+    eights = "D" not in found
+    panels, height = _eights(found) if eights else _product(found, warp)
+    ground = _ground(panels) + (_addresses(panels) if eights else [])
+    registers = [(n, r) for n, panel in enumerate(panels) for r in range(len(panel.names))]
+    frames, labels = [], []
+    for step in range(LANES) if by == "lane" else lanes.chosen(None, len(registers)):
+        if by == "lane":
+            shown = [(n, r, np.array([step])) for n, r in registers]
+            held = _eights_of if eights else _held
+            labels.append(f"lane {step}: {held(panels, step)}")
+        else:
+            shown = [(*registers[step], np.arange(LANES))]
+            labels.append(_register(panels, *registers[step]))
+        outline = _given(panels, step) if eights and by == "lane" else ""
+        frames.append(_draw(panels, height, ground, shown, by, outline))
+    words = f"{_story(instruction, found, warp)} Strong is what one " + (
+        "lane holds, with the names of its registers."
+        if by == "lane"
+        else "register holds, with the numbers of the lanes."
+    )
+    if eights:
+        words += " The number beside a row is the lane that gives its address" + (
+            "; the row whose address this lane gives is outlined." if by == "lane" else "."
+        )
+    return stepper(frames, labels, f"Fragments, step by step. {words}", words, f"{by}s")
+
+
+def _story(instruction: str, found: dict[str, Fragment], warp: int) -> str:
+    name = " ".join(word for word in instruction.split(".") if word not in ("sync", "aligned"))
+    sizes = {name: f"{one.shape[0]} x {one.shape[1]}" for name, one in found.items()}
+    if "D" not in found:
+        count = "one matrix" if len(found) == 1 else f"{len(found)} matrices"
+        return f"{name}: {count} of 8 x 8 halves."
+    if "A" not in found:
+        return f"{name}: the product D, {sizes['D']}, in 128 threads. Warp {warp} is shown."
+    return f"{name}: A is {sizes['A']}, B {sizes['B']}, C and D are {sizes['D']} and lie alike."
+
+
+def _eights(found: dict[str, Fragment]) -> tuple[list[_Panel], float]:
+    """Matrices 0 and 1 under one another, 2 and 3 to the right of them."""
+    cell = (svg.NARROW - 2 * MARGIN - 2 * SIDE - GAP) / 16
+    panels = []
+    for n, (name, of) in enumerate(found.items()):
+        corner = MARGIN + SIDE + (n // 2) * (8 * cell + GAP), TOP + (n % 2) * (8 * cell + GAP)
+        title = f"matrix {name}"
+        panels.append(_Panel(title, of, 0, title, corner, cell, (of.register,)))
+    return panels, TOP + 8 * cell * min(len(found), 2) + GAP * (len(found) > 1)
+
+
+def _product(found: dict[str, Fragment], warp: int) -> tuple[list[_Panel], float]:
+    """A at the left, B above, D where their rows and columns meet, or, if they are long, beside B;
+    or D alone, of which not all is drawn."""
+    parts = {name: _part(of, warp) for name, of in found.items()}
+    rows, columns = (int(np.ptp(x)) + 1 for x in parts["D"][1:])
+    depth = found["A"].shape[1] if "A" in found else 0
+    gap, long = GAP if depth else 0, depth > LONGEST
+    across = svg.NARROW - 2 * MARGIN
+    cell = min(LARGEST, across / depth if long else (across - gap) / (depth + columns))
+    sizes = {"A": cell, "B": MIDDLE if long else cell, "D": LARGEST if long else cell}
+    left = MARGIN + (sizes["B"] * columns if long else cell * depth) + gap
+    top = TOP + sizes["B"] * depth + gap
+    corners = {
+        "A": (MARGIN, top),
+        "B": (MARGIN if long else left, TOP),
+        "D": (left, TOP if long else top),
+    }
+    panels = []
+    for name, of in parts.items():
+        whole = found[name].shape
+        first = int(of.row.min())
+        title = f"{name}, {whole[0]} x {whole[1]}"
+        if "A" not in found:
+            title += f": rows {first} to {first + rows - 1}, columns 0 to {columns - 1}"
+        names = tuple(f"{of.register}{n}" for n in range(len(of.row)))
+        panels.append(_Panel(name, of, first, title, corners[name], sizes[name], names))
+    return panels, top + cell * rows
+
+
+def _part(of: Fragment, warp: int) -> Fragment:
+    """What a warp holds of a matrix, and of a warpgroup's the registers that are drawn."""
+    row, column = (x[:, warp * LANES :][:, :LANES] for x in of[1:])
+    shown = column.max((1, 2)) < COLUMNS if of.row.shape[1] > LANES else np.ones(len(row), bool)
+    return Fragment(of.register, row[shown], column[shown])
+
+
+def _boxes(panel: _Panel, register: int, which) -> Iterator[tuple[float, ...]]:
+    """Left, top, width and height of the elements that each of these lanes has in a register,
+    which lie side by side or under one another."""
+    for lane in which:
+        row, column = panel.of.row[register, lane], panel.of.column[register, lane]
+        cell = panel.cell
+        x = panel.corner[0] + cell * column.min()
+        y = panel.corner[1] + cell * (row.min() - panel.first)
+        yield x, y, cell * (1 + np.ptp(column)), cell * (1 + np.ptp(row))
+
+
+def _path(boxes) -> str:
+    return "".join(
+        f"M{svg.short(float(x))} {svg.short(float(y))}h{svg.short(float(w))}"
+        f"v{svg.short(float(h))}h{svg.short(float(-w))}z"
+        for x, y, w, h in boxes
+    )
+
+
+def _ground(panels: list[_Panel]) -> list[str]:
+    """All elements, pale, in the colours of their lanes, and the titles."""
+    parts = []
+    for panel in panels:
+        for n, colour in enumerate(COLOURS):
+            which = range(EIGHT * n, EIGHT * (n + 1))
+            boxes = [b for r in range(len(panel.names)) for b in _boxes(panel, r, which)]
+            parts.append(
+                svg.tag(
+                    "path", d=_path(boxes), fill=colour, fill_opacity=PALE,
+                    stroke="currentColor", stroke_opacity=0.3,
+                )
+            )  # fmt: skip
+        x, y = panel.corner
+        parts.append(svg.text(x, y - 6, panel.title, font_weight="bold"))
+    return parts
+
+
+def _addresses(panels: list[_Panel]) -> list[str]:
+    """Beside each row of a matrix the lane that gives its address, outwards."""
+    parts = []
+    for n, panel in enumerate(panels):
+        (x, y), cell = panel.corner, panel.cell
+        x += 8 * cell + SIDE - 6 if n > 1 else -6
+        parts += [
+            svg.text(x, y + cell * (row + 0.5) + 4, 8 * n + row, font_size=11, text_anchor="end")
+            for row in range(8)
+        ]
+    return parts
+
+
+def _given(panels: list[_Panel], lane: int) -> str:
+    """The row whose address a lane gives, outlined; of ldmatrix.x1 and .x2, some give none."""
+    n, row = divmod(lane, 8)
+    x, y = panels[min(n, len(panels) - 1)].corner
+    cell = panels[n].cell if n < len(panels) else 0
+    box = x, y + cell * row, 8 * cell, cell
+    return svg.tag("path", d=_path([box]), fill="none", stroke="currentColor", stroke_width=2)
+
+
+def _draw(panels: list[_Panel], height: float, ground, shown, by: str, outline: str) -> str:
+    """One frame; shown: (panel, register, its lanes) of what is strong."""
+    paths: dict[str, list] = {colour: [] for colour in COLOURS}
+    names = []
+    for n, register, which in shown:
+        for lane, box in zip(which.tolist(), _boxes(panels[n], register, which)):
+            paths[COLOURS[lane // EIGHT]].append(box)
+            x, y, wide, high = map(float, box)
+            word = panels[n].names[register] if by == "lane" else str(lane)
+            if LETTER * len(word) <= wide + 2:
+                names.append(svg.text(x + wide / 2, y + high / 2 + 4, word))
+    return svg.document(
+        svg.NARROW,
+        height + 32,
+        *ground,
+        *[
+            svg.tag(
+                "path", d=_path(boxes) or "M0 0", fill=colour, fill_opacity=STRONG,
+                stroke="currentColor",
+            )
+            for colour, boxes in paths.items()
+        ],
+        svg.tag("g", *names, font_size=10.5, text_anchor="middle"),
+        outline,
+        svg.text(MARGIN, height + 22, "lanes"),
+        svg.legend(MARGIN + 46, height + 22, LEGEND),
+        scale=svg.LARGER,
+    )  # fmt: skip
+
+
+def _held(panels: list[_Panel], lane: int) -> str:
+    """ "A rows 1 and 9, columns 2, 3, 10 and 11; B …"."""
+    return "; ".join(
+        f"{panel.name} {_listed('row', panel.of.row[:, lane])}, "
+        f"{_listed('column', panel.of.column[:, lane])}"
+        for panel in panels
+    )
+
+
+def _eights_of(panels: list[_Panel], lane: int) -> str:
+    """The same for matrices that all lie alike, and whose row's address the lane gives."""
+    row, column = (x[0, lane] for x in panels[0].of[1:])
+    words = f"{_listed('row', row)}, {_listed('column', column)}"
+    n, given = divmod(lane, 8)
+    return words + (f"; gives row {given} of {panels[n].name}" if n < len(panels) else "")
+
+
+def _listed(what: str, values: np.ndarray) -> str:
+    """ "row 1", "rows 0 to 7", "rows 1, 3 and 5"."""
+    numbers = np.unique(values).tolist()
+    if len(numbers) == 1:
+        return f"{what} {numbers[0]}"
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{what}s {numbers[0]} to {numbers[-1]}"
+    return f"{what}s {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
+def _register(panels: list[_Panel], n: int, register: int) -> str:
+    """ "a1: rows 8 to 15, columns 0 to 7 of A, 2 elements in a lane"."""
+    panel = panels[n]
+    row, column = panel.of.row[register], panel.of.column[register]
+    each = lanes.count(row.shape[-1], "element")
+    where = f"{_listed('row', row)}, {_listed('column', column)} of {panel.name}"
+    return f"{panel.names[register]}: {where}, {each} in a lane"

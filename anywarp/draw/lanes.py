@@ -1,0 +1,119 @@
+"""Lanes of a warp on rows of 32 words: what the pictures of sectors and of banks share."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..analysis.banks import BANK_BYTES
+from ..analysis.sectors import LINE_BYTES
+from ..analysis.warps import LANES
+from . import svg
+
+CELL = 18  # pixels
+WORD = BANK_BYTES  # bytes of a cell
+WORDS = LINE_BYTES // WORD  # cells of a row
+MOST = 32  # accesses to step through unless a range is given
+FAINT = {"stroke": "currentColor", "stroke_opacity": 0.13}
+# A line of this width, dashed, is a row of squares.
+SQUARES = {"fill": "none", "stroke_width": CELL - 1, "stroke_dasharray": f"{CELL - 1} 1"}
+
+
+class Mark(NamedTuple):
+    """A bar over the words that lanes access, with their numbers."""
+
+    x: float
+    y: float
+    words: int
+    label: str
+    fill: str
+
+
+def of_block(trace, block: Sequence[int] | None = None):
+    """The trace with the accesses of one block, x first: of None its own, the first of those kept.
+
+    Raises ValueError if no access of that block was kept.
+    """
+    kept = sorted({access.block for access in trace.accesses})
+    number = trace.block if block is None else (*(int(n) for n in block), 0, 0)[:3]
+    if number not in (trace.block, *kept):
+        raise ValueError(
+            f"no access of block {number} was kept, only those of "
+            f"{', '.join(map(str, kept)) or trace.block}: trace it with keep={number}"
+        )
+    found = [access for access in trace.accesses if access.block == number]
+    one = copy.copy(trace)
+    one.block, one.accesses = number, found
+    return one
+
+
+def accesses(trace, array: str, kind: str, warp: int) -> list:
+    """All of one warp, in order; `trace` as `of_block` gives it. Raises ValueError if there is
+    none."""
+    trace.find(array, kind, warp)
+    return [a for a in trace.accesses if (a.array, a.kind, a.warp) == (array, kind, warp)]
+
+
+def chosen(index, count: int) -> list[int]:
+    """The numbers of the accesses to show, of `count`; index: None, a number, or a range."""
+    if index is None:
+        return list(range(min(count, MOST)))
+    numbers = [index] if isinstance(index, (int, np.integer)) else list(index)
+    if not numbers or not all(-count <= n < count for n in numbers):
+        raise ValueError(
+            f"index must be a number or a range of numbers below {count}, not {index!r}"
+        )
+    return [int(n) % count for n in numbers]
+
+
+def squares(rows: Sequence[tuple[float, float]], words: int, **attributes) -> str:
+    """Rows of `words` squares each, whose upper left corners are given, in one path."""
+    path = "".join(
+        f"M{svg.short(x)} {svg.short(y + (CELL - 1) / 2)}h{CELL * words - 1}" for x, y in rows
+    )
+    return svg.tag("path", d=path, **attributes) if path else ""
+
+
+def marks(found: Sequence[Mark], ground: str) -> str:
+    """The marks, at most one for each lane, always as the same number of elements.
+
+    `ground` is the colour of theirs that is hardest to read on.
+    """
+    empty = Mark(0, 0, 0, "", "none")
+    full = [*found, *[empty] * (LANES - len(found))]
+    bars = [
+        svg.tag(
+            "rect", x=m.x, y=m.y, width=max(CELL * m.words - 1, 0), fill=m.fill, height=CELL - 1
+        )
+        for m in full
+    ]
+    labels = [svg.text(m.x + (CELL * m.words - 1) / 2, m.y + CELL - 5, m.label) for m in full]
+    return svg.tag("g", *bars) + svg.tag(
+        "g", *labels, fill="#fff", data_ground=ground, font_size=11, text_anchor="middle"
+    )
+
+
+def label(lanes: Sequence[int], words: int) -> str:
+    """`5`; of several lanes `0–7` where there is room and they follow one another, else `*`."""
+    if len(lanes) == 1:
+        return str(lanes[0])
+    together = lanes[-1] - lanes[0] == len(lanes) - 1
+    return f"{lanes[0]}–{lanes[-1]}" if words > 1 and together else "*"
+
+
+def words(access) -> int:
+    """The words that a lane accesses; a part of one counts as one."""
+    return max(access.width // WORD, 1)
+
+
+def element(access, lane: int) -> str:
+    """What a lane accesses, as its source writes it: `tile[3][0]`, of a NumPy array `A[3, 0]`."""
+    text = access.element(lane)
+    return text.replace("][", ", ") if access.space == "global" else text
+
+
+def count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

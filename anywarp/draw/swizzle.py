@@ -1,0 +1,166 @@
+"""Where a tile's rows lie in the banks of shared memory: plainly, padded, or under a swizzle."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import analysis
+from ..analysis.banks import BANK_BYTES, BANKS
+from ..analysis.warps import LANES
+from . import lanes, svg
+from .figure import PALETTE
+from .stepper import Stepper, stepper
+
+UNIT = 16  # bytes that stay together
+LINE = BANKS * BANK_BYTES  # bytes that all banks hold beside one another
+ACROSS = LINE // UNIT
+LEFT, TOP, CELL, HIGH = 44, 52, 39, 21
+PADDING = "padding"
+MODES = (0, 32, 64, 128, PADDING)
+FINE, EXTRA = PALETTE["blue"], PALETTE["vermilion"]
+STRONG = 0.5  # opacity, on which numbers can be read
+
+
+class _Access(NamedTuple):
+    """What the lanes of a warp read in one go."""
+
+    what: str  # a tile has of them
+    rows: int  # that it reads, a lane for each
+    width: int  # bytes for each lane
+    best: int  # wavefronts, as few as can be
+
+
+ACCESSES = {
+    "ldmatrix": _Access("matrices", 8, UNIT, 1),
+    "column": _Access("columns", LANES, BANK_BYTES, 1),
+}
+
+
+def swizzle(row_bytes: int = 128, mode: int | str = 128, access: str = "ldmatrix") -> Stepper:
+    """The 16-byte units of a tile in shared memory, and the banks that one access wants at a time.
+
+    row_bytes: of a row of the tile, a multiple of 16, at most 128. mode: 0 for rows one after
+    another, 32, 64 or 128 for those under a swizzle of so many bytes, "padding" for 16 bytes that
+    are left out after each row. access: "ldmatrix" reads 16 bytes from each of eight rows, which
+    are a matrix of 8 x 8 halves; "column" reads 4 bytes from each of 32 rows. A frame is one such
+    access. Addresses are those of `analysis.swizzled`, in shared memory from 0 on, and wavefronts
+    those of `analysis.wavefronts`. Raises ValueError for other arguments.
+    """
+    if row_bytes not in range(UNIT, LINE + 1, UNIT):
+        raise ValueError(f"a row has 16 to {LINE} bytes, a multiple of 16, not {row_bytes}")
+    if mode not in MODES or isinstance(mode, bool):
+        raise ValueError(f"mode must be one of {', '.join(map(str, MODES))}, not {mode!r}")
+    if access not in ACCESSES:
+        raise ValueError(f"access must be one of {', '.join(ACCESSES)}, not {access!r}")
+    how = ACCESSES[access]
+    frames, labels, total = [], [], 0
+    for n in range(row_bytes // how.width):
+        wanted = _addresses(np.arange(how.rows), n * how.width, row_bytes, mode)
+        served = _served(wanted, how)
+        count = int(served.max()) + 1
+        total += count
+        frames.append(_draw(row_bytes, mode, how, wanted, served))
+        first = n * how.width
+        labels.append(
+            f"bytes {first} to {first + how.width - 1} of rows 0 to {how.rows - 1}: "
+            f"{lanes.count(count, 'wavefront')}, {how.best} at best"
+        )
+    words = (
+        f"A tile of {how.rows} rows of {row_bytes} bytes in shared memory, {_called(mode)}. A box "
+        "is 16 bytes, named by its row and its place in the row. Coloured is what "
+        + (
+            "ldmatrix reads for one matrix, "
+            if how.width == UNIT
+            else "32 lanes read that go down a column, "
+        )
+        + "blue in the first wavefront, and below is how often each group of four banks is wanted. "
+        + f"All {how.what} together take {lanes.count(total, 'wavefront')}, "
+        f"{how.best * len(frames)} at best."
+    )
+    return stepper(frames, labels, f"Swizzle, step by step. {words}", words, how.what)
+
+
+def _called(mode: int | str) -> str:
+    if mode == PADDING:
+        return "with 16 bytes of padding after each"
+    return f"under the {mode}-byte swizzle" if mode else "without a swizzle"
+
+
+def _addresses(rows: np.ndarray, byte, row_bytes: int, mode: int | str) -> np.ndarray:
+    """Where in shared memory a byte of rows lies."""
+    if mode == PADDING:
+        return rows * (row_bytes + UNIT) + byte
+    return np.asarray(analysis.swizzled(rows * row_bytes + byte, mode))
+
+
+def _served(wanted: np.ndarray, how: _Access) -> np.ndarray:
+    """In which wavefront each row is read."""
+    address = np.zeros(LANES, np.int64)
+    address[: how.rows] = wanted
+    return analysis.wavefront_of(address, how.width, np.arange(LANES) < how.rows)[: how.rows]
+
+
+def _place(address: int) -> tuple[float, float]:
+    """Of a byte in the drawing: a row of it is all banks."""
+    line, byte = divmod(int(address), LINE)
+    return LEFT + CELL * byte / UNIT, TOP + HIGH * line
+
+
+def _draw(row_bytes: int, mode, how: _Access, wanted: np.ndarray, served: np.ndarray) -> str:
+    """One frame. What the access reads is drawn over the boxes, and their names over that."""
+    unit = np.arange(row_bytes // UNIT)
+    rows = np.arange(how.rows)
+    units = _addresses(rows[:, None], UNIT * unit, row_bytes, mode)
+    lines = int(units.max()) // LINE + 1
+    bottom = TOP + HIGH * lines
+    boxes = "".join(
+        f"M{svg.short(x)} {y}h{CELL}v{HIGH}h{-CELL}z" for x, y in map(_place, units.ravel())
+    )
+    wide = CELL * how.width / UNIT
+    marks = [
+        svg.tag(
+            "rect", x=x, y=y, width=wide, height=HIGH,
+            fill=EXTRA if late else FINE, fill_opacity=STRONG,
+        )
+        for (x, y), late in zip(map(_place, wanted), served)
+    ]  # fmt: skip
+    names = [
+        svg.text(x + CELL / 2, y + 15, f"{row}, {n}")
+        for row, line in enumerate(units)
+        for n, (x, y) in enumerate(map(_place, line))
+    ]
+    heads = [
+        svg.text(LEFT + CELL * n + CELL / 2, TOP - 8, f"{4 * n}–{4 * n + 3}") for n in range(ACROSS)
+    ]
+    places = [svg.text(LEFT - 5, TOP + HIGH * n + 15, LINE * n) for n in range(lines)]
+    times = np.bincount(wanted % LINE // UNIT, minlength=ACROSS)
+    counts = [
+        svg.text(LEFT + CELL * n + CELL / 2, bottom + 20, f"{count} x" if count else "")
+        for n, count in enumerate(times)
+    ]
+    return svg.document(
+        svg.NARROW,
+        bottom + 54,
+        svg.text(LEFT + CELL * ACROSS / 2, 16, "banks", text_anchor="middle"),
+        svg.text(2, TOP - 8, "byte"),
+        svg.tag("g", *heads, font_size=11, text_anchor="middle"),
+        svg.tag("g", *places, font_size=11, text_anchor="end"),
+        svg.tag(
+            "path", d=boxes, fill="currentColor", fill_opacity=0.04,
+            stroke="currentColor", stroke_opacity=0.35,
+        ),
+        *marks,
+        svg.tag("g", *names, font_size=11, text_anchor="middle"),
+        svg.tag("g", *counts, text_anchor="middle", font_weight="bold"),
+        svg.legend(
+            LEFT,
+            bottom + 46,
+            [
+                ("first wavefront", {"fill": FINE, "fill_opacity": STRONG}),
+                ("later ones", {"fill": EXTRA, "fill_opacity": STRONG}),
+            ],
+        ),
+        scale=svg.LARGER,
+    )  # fmt: skip

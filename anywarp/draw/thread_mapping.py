@@ -1,0 +1,279 @@
+"""Who computes or loads what: elements of an array and the threads of a block that touch them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..trace.arrays import Shape
+from . import lanes, svg
+from .figure import PALETTE, Figure
+
+CELL = 18  # pixels of an element, at the most
+WIDEST, HIGHEST = 640, 768  # pixels, of the elements of larger tiles
+LEFT, TOP = 54, 44
+COLOURS = tuple(PALETTE.values())  # of the warps, in turn
+TINT = 0.35
+NOBODY, SEVERAL = -1, -2
+
+
+class _Owners(NamedTuple):
+    """Which warp and lane touches each element of a piece of the matrix: (rows, columns)."""
+
+    warp: np.ndarray
+    lane: np.ndarray
+    top: int
+    left: int
+    what: str = "element"  # or "component", where accesses take a float4 and its like apart
+
+
+def thread_mapping(
+    trace, array: str = "C", kind: str = "store", index=None, thread: int = 0, block=None
+) -> Figure:
+    """Which lane of which warp stores (or loads) each element of `array`, in one block.
+
+    trace: a `kernels.trace.Trace`; `array` may lie in shared memory. `index`: of each warp's
+    accesses to the array only these, a number or a range of numbers, such as those that load one
+    tile; None for all. block: x first, None for the first that the trace kept. The elements are
+    drawn where they lie in the matrix, in a colour for each warp; the elements of a thread are
+    outlined together, those of `thread` filled. An element of a vector type is one, unless an
+    access takes less of it: then each component is. Raises ValueError if the block was not kept
+    or does not touch the array, or `thread` does not.
+    """
+    trace = lanes.of_block(trace, block)
+    owners = _owners(trace, array, kind, index)
+    rows, columns = owners.warp.shape
+    cell = min(CELL, WIDEST / columns, HIGHEST / rows)
+    cell = int(cell) if cell >= 1 else cell
+    chosen = divmod(thread, lanes.LANES)
+    mine = (owners.warp == chosen[0]) & (owners.lane == chosen[1])
+    if not mine.any() and thread:
+        raise ValueError(f"thread {thread} has no {kind} of {array} of its own here")
+    warps = [int(w) for w in np.unique(owners.warp[owners.warp >= 0])]
+    parts = [
+        svg.tag(
+            "path",
+            d=svg.areas(owners.warp == w, LEFT, TOP, cell),
+            fill=COLOURS[w % len(COLOURS)],
+            fill_opacity=TINT,
+        )
+        for w in warps
+    ]
+    if (owners.warp == SEVERAL).any():
+        parts.append(
+            svg.tag("path", d=svg.areas(owners.warp == SEVERAL, LEFT, TOP, cell), fill_opacity=0.2)
+        )
+    if mine.any():
+        parts.append(
+            svg.tag(
+                "path", d=svg.areas(mine, LEFT, TOP, cell), fill=COLOURS[chosen[0] % len(COLOURS)]
+            )
+        )
+    code = owners.warp * lanes.LANES + owners.lane
+    if cell >= 3:
+        parts.append(_lines(code, cell, stroke_opacity=0.3))
+    parts.append(_lines(owners.warp, cell, stroke_opacity=0.9))
+    parts += _labels(owners, code, mine, cell)
+    parts += _axes(array, owners, cell)
+    height = TOP + cell * rows + 34
+    parts.append(svg.legend(LEFT, height - 8, _legend(owners, mine, chosen, warps, trace)))
+    drawing = svg.document(max(LEFT + cell * columns + 10, 600), height, *parts)
+    words = _words(owners, trace, array, kind, warps[0] if warps else None, mine, thread)
+    return Figure(
+        drawing,
+        f"Thread mapping. {words}.",
+        f"{words}. A colour is a warp, an outline what one thread {kind}s; all from the "
+        "addresses of the trace.",
+    )
+
+
+def _owners(trace, array: str, kind: str, index) -> _Owners:
+    """From the accesses of a trace of one block."""
+    of_warp: dict[int, list] = {}
+    for access in trace.accesses:
+        if (access.array, access.kind) == (array, kind):
+            of_warp.setdefault(access.warp, []).append(access)
+    if not of_warp:
+        raise ValueError(f"block {trace.block} has no {kind}s of {array}")
+    shown = [
+        found[n]
+        for found in of_warp.values()
+        for n in (range(len(found)) if index is None else lanes.chosen(index, len(found)))
+    ]
+    shape = shown[0].shape or Shape((1,), lanes.WORD)  # as WarpAccess.element has it
+    apart = shape.component and min(access.width for access in shown) < shape.element
+    unit = shape.component if apart else shape.element
+    item, warp, lane = [], [], []
+    for access in shown:
+        at = np.flatnonzero(access.active)
+        low = access.offset[at] // unit
+        many = (access.offset[at] + access.width - 1) // unit - low + 1
+        nth = np.arange(many.sum()) - np.repeat(many.cumsum() - many, many)
+        item.append(np.repeat(low, many) + nth)
+        warp.append(np.full(many.sum(), access.warp))
+        lane.append(np.repeat(at, many))
+    columns = shape.extents[-1] * (shape.element // unit)
+    row, column = np.divmod(np.concatenate(item), columns)
+    warp, lane = np.concatenate(warp), np.concatenate(lane)
+    top, left = int(row.min()), int(column.min())
+    size = int(row.max()) - top + 1, int(column.max()) - left + 1
+
+    def only(values: np.ndarray) -> np.ndarray:
+        """Of each element the value, if all that touch it have the same one."""
+        low, high = np.full(size, np.iinfo(np.int64).max), np.full(size, NOBODY)
+        np.minimum.at(low, (row - top, column - left), values)
+        np.maximum.at(high, (row - top, column - left), values)
+        return np.where(high == NOBODY, NOBODY, np.where(low == high, high, SEVERAL))
+
+    return _Owners(only(warp), only(lane), top, left, "component" if apart else "element")
+
+
+def _lines(owner: np.ndarray, cell: float, **attributes) -> str:
+    """Lines between elements of different owners and around them all."""
+    path = svg.borders(owner, LEFT, TOP, cell)
+    return svg.tag("path", d=path, fill="none", stroke="currentColor", **attributes)
+
+
+def _pieces(code: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int, int, int]]:
+    """(row, column, height, width) of the rectangles of like code that begin where `wanted`."""
+    begins = wanted.copy()
+    begins[1:] &= code[1:] != code[:-1]
+    begins[:, 1:] &= code[:, 1:] != code[:, :-1]
+    for row, column in np.argwhere(begins).tolist():
+        same = int(code[row, column])
+        height = sum(
+            1 for _ in itertools.takewhile(lambda v, same=same: v == same, code[row:, column])
+        )
+        width = sum(
+            1 for _ in itertools.takewhile(lambda v, same=same: v == same, code[row, column:])
+        )
+        yield row, column, height, width
+
+
+def _labels(owners: _Owners, code: np.ndarray, mine: np.ndarray, cell: float) -> list[str]:
+    """The warps' names and, where they fit, the lanes of warps that have no room for a name."""
+    parts, named = [], []
+    first = owners.warp[owners.warp >= 0]
+    lane_room = any(min(h, w) * cell >= 15 for _, _, h, w in _pieces(code, mine))
+    shown = [] if not lane_room or not first.size else [int(first.min()), int(first.min()) + 1]
+    for row, column, height, width in _pieces(owners.warp, owners.warp >= 0):
+        warp = int(owners.warp[row, column])
+        if warp in shown:
+            continue
+        words = f"warp {warp}"
+        if warp == 0 and max(height, width) * cell > 190 and _one_line(owners, warp):
+            words = "warp 0: lanes 0 → 31"
+        long, short = max(height, width) * cell, min(height, width) * cell
+        if long < 6.2 * len(words) or short < 9 or (height == width == 1):
+            continue
+        x, y = LEFT + cell * (column + width / 2), TOP + cell * (row + height / 2)
+        inner = code[row : row + height, column + width // 2]
+        at = np.flatnonzero(inner == inner[(height - 1) // 2])  # of the thread in the middle
+        if len(at) * cell >= 12:
+            y = TOP + cell * (row + at.mean() + 0.5)
+        turn = (
+            f"rotate(-90 {svg.short(x)} {svg.short(y)})"
+            if width < height and (width * cell < 7 * len(words))
+            else None
+        )
+        if turn and "→" in words:
+            turn = turn.replace("-90", "90")  # downwards, as the lanes count
+        named.append(svg.text(x, y + 4, words, transform=turn))
+    numbers = []
+    for row, column, height, width in _pieces(code, np.isin(owners.warp, shown)):
+        lane = int(owners.lane[row, column])
+        on = {"fill": "#fff", "data_ground": COLOURS[owners.warp[row, column] % len(COLOURS)]}
+        numbers.append(
+            svg.text(
+                LEFT + cell * (column + width / 2),
+                TOP + cell * (row + height / 2) + 4,
+                "*" if lane == SEVERAL else lane,
+                **(on if mine[row, column] else {}),
+            )
+        )
+    parts.append(svg.tag("g", *named, font_size=11, text_anchor="middle"))
+    parts.append(svg.tag("g", *numbers, font_size=11, text_anchor="middle"))
+    return parts
+
+
+def _one_line(owners: _Owners, warp: int) -> bool:
+    """Whether the lanes of the warp follow one another in one row or column."""
+    found = owners.lane[owners.warp == warp]
+    places = np.argwhere(owners.warp == warp)
+    return bool((np.diff(found) == 1).all() and (np.ptp(places, axis=0) == 0).any())
+
+
+def _axes(array: str, owners: _Owners, cell: float) -> list[str]:
+    """Row and column numbers at the ends of each side."""
+    rows, columns = owners.warp.shape
+    ends = [(0, "start"), (columns - 1, "end")] if columns > 1 else [(0, "start")]
+    parts = [
+        svg.text(
+            LEFT + cell * (n + (anchor == "end")), TOP - 8, owners.left + n, text_anchor=anchor
+        )
+        for n, anchor in ends
+    ]
+    middle = max(LEFT + cell * columns / 2, 90)
+    across = "column" if owners.what == "element" else owners.what
+    parts.append(svg.text(middle, TOP - 26, f"{across} of {array}", text_anchor="middle"))
+    parts += [
+        svg.text(
+            LEFT - 8,
+            TOP + cell * n + min(max(cell / 2, 5), 9) + 4 - 8 * (n > 0),
+            owners.top + n,
+            text_anchor="end",
+        )
+        for n in sorted({0, rows - 1})
+    ]
+    middle = TOP + cell * rows / 2
+    parts.append(
+        svg.text(
+            16,
+            middle,
+            f"row of {array}",
+            text_anchor="middle",
+            transform=f"rotate(-90 16 {svg.short(middle)})",
+        )
+    )
+    return parts
+
+
+def _legend(owners: _Owners, mine, chosen, warps, trace) -> list:
+    entries = []
+    if mine.any():
+        entries.append(
+            (
+                f"thread {chosen[0] * lanes.LANES + chosen[1]}"
+                + (f" (warp {chosen[0]}, lane {chosen[1]})" if chosen[0] else ""),
+                {"fill": COLOURS[chosen[0] % len(COLOURS)]},
+            )
+        )
+    for warp in warps[:2]:
+        entries.append(
+            (f"warp {warp}", {"fill": COLOURS[warp % len(COLOURS)], "fill_opacity": TINT})
+        )
+    if (owners.warp == SEVERAL).any():
+        entries.append(("several warps", {"fill_opacity": 0.2}))
+    return entries
+
+
+def _words(owners: _Owners, trace, array: str, kind: str, warp, mine, thread: int) -> str:
+    where = f"block {trace.block[:2]}"
+    if warp is None:
+        return f"Every {owners.what} of {array} here is touched by several warps of {where}"
+    words = f"Warp {warp} of {where} {kind}s {_shape(owners.warp == warp, owners.what)} of {array}"
+    if mine.sum() > 1:
+        words += f"; thread {thread} {kind}s {_shape(mine, owners.what)}"
+    return words
+
+
+def _shape(inside: np.ndarray, what: str) -> str:
+    rows, columns = (int(inside.any(axis).sum()) for axis in (1, 0))
+    if rows == 1:
+        return f"{columns} {what}s of one row" if columns > 1 else f"one {what}"
+    if columns == 1:
+        return f"{rows} {what}s of one column"
+    return f"{rows} rows by {columns} columns"

@@ -1,0 +1,377 @@
+"""Everything that needs a CUDA driver: device facts, memory, launches and events.
+
+No other module but `ready` launches anything (`cublas` asks that library to), and none but
+`tensor_map` calls the driver's own library, for a function that CuPy lacks. CuPy is imported
+inside the functions, so that importing this module costs nothing and works on a machine without a
+GPU. Work is queued on CuPy's current stream and device, and the functions return before it is done;
+`to_host` and `synchronize` wait for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compile import nvrtc
+from . import home, nvidia_smi
+
+
+class NoGPU(RuntimeError):
+    """No GPU can be used here; the message says why and what to do."""
+
+
+# ---------------------------------------------------------------------- is there a GPU
+
+
+@functools.cache
+def why_not() -> str | None:
+    """The reason why no GPU can be used, in words; None if one can. Never raises."""
+    try:
+        driver_library()
+    except OSError:
+        return "there is no NVIDIA driver on this machine"
+    try:
+        home.prepare()
+        import cupy
+        from cupy.cuda import runtime
+    except Exception as error:
+        return f"CuPy cannot be imported ({error}): pip install -r requirements/gpu.txt"
+    try:
+        driver = runtime.driverGetVersion()
+        if driver == 0:
+            return "there is no NVIDIA driver on this machine"
+        if too_old := _driver_too_old(driver, nvrtc.version()):
+            return too_old
+        if runtime.getDeviceCount() == 0:
+            return "the NVIDIA driver sees no GPU"
+        cupy.cuda.Device().use()
+        facts = runtime.getDeviceProperties(runtime.getDevice())
+        if not nvrtc.usable((facts["major"], facts["minor"])):
+            return nvrtc.unusable(facts["name"].decode(), (facts["major"], facts["minor"]))
+    except ImportError as error:
+        return f"the compiler NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
+    except Exception as error:
+        return f"CUDA reports: {error}"
+    return None
+
+
+def driver_library() -> ctypes.CDLL:
+    """The driver's own library. Raises OSError where no driver is installed."""
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+
+
+def _driver_too_old(driver: int, compiler: tuple[int, int]) -> str | None:
+    """Why a driver (12040 for CUDA 12.4) cannot run what this NVRTC compiles, or None.
+
+    Within one major version a driver runs the cubins of every later compiler (CUDA
+    Compatibility guide, "Minor Version Compatibility"); across major versions it does not.
+    """
+    if driver // 1000 >= compiler[0]:
+        return None
+    return (
+        f"the NVIDIA driver is too old: it supports CUDA {_cuda_version(driver)}, and NVRTC "
+        f"{compiler[0]}.{compiler[1]} needs a driver for CUDA {compiler[0]}.0 or later (update the "
+        f"driver, or install the CuPy and NVRTC packages for CUDA {driver // 1000})"
+    )
+
+
+def available() -> bool:
+    """Whether a GPU can be used. Never raises."""
+    return why_not() is None
+
+
+def require() -> None:
+    """Return if a GPU can be used, else raise NoGPU with the reason."""
+    reason = why_not()
+    if reason is not None:
+        raise NoGPU(
+            f'No GPU can be used: {reason}. device="interpreter" runs every kernel '
+            "without one; timings need a machine with an NVIDIA GPU."
+        )
+
+
+# ---------------------------------------------------------------------- device facts
+
+
+@dataclass(frozen=True)
+class Device:
+    """Facts about the current GPU and the software that drives it."""
+
+    name: str
+    compute_capability: tuple[int, int]
+    multiprocessors: int
+    clock_mhz: float  # the highest SM clock
+    l2_bytes: int
+    memory_bytes: int
+    shared_bytes_per_block: int  # static and dynamic together, after opting in
+    driver: str | None  # as nvidia-smi names it, "580.82.07"
+    cuda_driver: str  # the CUDA version that the driver supports, "13.0"
+    cuda_runtime: str
+    nvrtc: str
+    cupy: str
+
+
+def device() -> Device:
+    """Facts about the current GPU. Raises NoGPU."""
+    require()
+    import cupy
+
+    return _device(cupy.cuda.runtime.getDevice())
+
+
+@functools.cache
+def _device(number: int) -> Device:
+    import cupy
+    from cupy.cuda import runtime
+
+    facts = runtime.getDeviceProperties(number)
+    return Device(
+        name=facts["name"].decode(),
+        compute_capability=(facts["major"], facts["minor"]),
+        multiprocessors=facts["multiProcessorCount"],
+        clock_mhz=facts["clockRate"] / 1000,
+        l2_bytes=facts["l2CacheSize"],
+        memory_bytes=facts["totalGlobalMem"],
+        shared_bytes_per_block=facts["sharedMemPerBlockOptin"],
+        driver=nvidia_smi.status().driver,
+        cuda_driver=_cuda_version(runtime.driverGetVersion()),
+        cuda_runtime=_cuda_version(runtime.runtimeGetVersion()),
+        nvrtc="{}.{}".format(*nvrtc.version()),
+        cupy=cupy.__version__,
+    )
+
+
+def _cuda_version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def arch() -> str:
+    """The `sm_XY` to compile for: the newest that both the GPU and NVRTC know. Raises NoGPU."""
+    found = device()
+    usable = nvrtc.usable(found.compute_capability)
+    if not usable:
+        reason = nvrtc.unusable(found.name, found.compute_capability)
+        raise NoGPU(
+            f'No GPU can be used: {reason}. device="interpreter" runs every kernel without a GPU.'
+        )
+    return f"sm_{max(usable)}"
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def is_device_array(x: Any) -> bool:
+    """Whether x is a CuPy array. Does not import CuPy: without it, no such array exists."""
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(x, cupy.ndarray)
+
+
+def empty(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
+    """A CuPy array with whatever the memory held before. Raises NoGPU."""
+    require()
+    import cupy
+
+    return cupy.empty(shape, dtype)
+
+
+def allocate(size: int) -> Any:
+    """So many bytes of CuPy's pool, on a multiple of 512; they go back when the pointer is let go,
+    to be used by what is queued later on the current stream."""
+    import cupy
+
+    return cupy.cuda.alloc(size)
+
+
+def to_device(x: np.ndarray) -> Any:
+    """A copy of a NumPy array on the GPU: C-contiguous, or the transpose of such an array where x
+    is one. Raises NoGPU."""
+    require()
+    import cupy
+
+    if x.flags.f_contiguous and not x.flags.c_contiguous:
+        return to_device(x.T).T
+    there = cupy.empty(x.shape, x.dtype)
+    there.set(np.asarray(x, order="C"))
+    return there
+
+
+def to_host(x: Any) -> np.ndarray:
+    """A copy of a CuPy array as a NumPy array, once all work queued before is done."""
+    import cupy
+
+    there: np.ndarray = cupy.asnumpy(x)
+    return there
+
+
+def fill_bytes(x: Any, byte: int) -> None:
+    """Set every byte of a contiguous CuPy array. 0xFF makes NaNs of floats."""
+    x.data.memset_async(byte, x.nbytes)
+
+
+def copy(target: Any, source: Any) -> None:
+    """Copy one contiguous CuPy array into another of as many bytes."""
+    if target.nbytes != source.nbytes:
+        raise ValueError(f"cannot copy {source.nbytes} bytes into {target.nbytes}")
+    target.data.copy_from_device_async(source.data, source.nbytes)
+
+
+def require_current(number: int, arrays: Mapping[str, Any]) -> None:
+    """Raise ValueError for CuPy arrays that are not on this device, the current one."""
+    for name, x in arrays.items():
+        if x.data.device_id != number:
+            raise ValueError(
+                f"{name} is on GPU {x.data.device_id}, and the current device is GPU {number}: "
+                f"with cupy.cuda.Device({x.data.device_id}): …"
+            )
+
+
+def address(x: Any) -> int:
+    """Where a CuPy array begins."""
+    pointer: int = x.data.ptr
+    return pointer
+
+
+# ---------------------------------------------------------------------- launches and events
+
+
+class Loaded(NamedTuple):
+    """A kernel in the memory of one GPU, with variables of its own; unloaded when let go."""
+
+    symbol: str
+    function: Any  # CuPy's
+
+
+def current() -> int:
+    """The number of CuPy's current device."""
+    import cupy
+
+    number: int = cupy.cuda.runtime.getDevice()
+    return number
+
+
+def load(cubin: bytes, symbol: str) -> Loaded:
+    """Load `symbol`, the mangled name of a kernel in `cubin`, on the current device.
+
+    Each call loads the module anew, so that its `__device__` variables start as declared.
+    """
+    import cupy
+
+    module = cupy.cuda.function.Module()
+    module.load(cubin)
+    return Loaded(symbol, module.get_function(symbol))
+
+
+def launch(
+    kernel: Loaded,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    args: Sequence[Any],
+    shared_mem: int = 0,
+) -> None:
+    """Queue one launch of a kernel that was loaded on the current device.
+
+    grid and block are 1 to 3 positive ints. Each of args is a CuPy array (passed as the
+    pointer to its data), a NumPy scalar of exactly the parameter's type, or bytes (a struct
+    by value): nothing is checked. shared_mem is in bytes; the driver's default limit is
+    raised when needed.
+
+    Raises ValueError for more shared memory than the GPU has, and RuntimeError with CUDA's words
+    when the driver refuses the launch. A fault while the kernel runs is raised by the call that
+    waits for it.
+    """
+    values = [x if isinstance(x, np.generic) else _argument(x) for x in args]
+    if shared_mem > 0:
+        allow_dynamic_shared(kernel, shared_mem)
+    try:
+        kernel.function(grid, block, values, shared_mem)
+    except driver_errors() as error:
+        raise refused(kernel, grid, block, shared_mem, error) from error
+
+
+def refused(
+    kernel: Loaded,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    shared_mem: int,
+    error: Exception,
+) -> RuntimeError:
+    """The error to raise for a launch that the driver refuses."""
+    return RuntimeError(
+        f"{kernel.symbol} cannot be launched with grid {grid}, block {block} and "
+        f"{shared_mem} bytes of dynamic shared memory: {error}"
+    )
+
+
+def launcher() -> Any:
+    """The driver's own function that launches, which CuPy's call too."""
+    from cupy.cuda import driver
+
+    return driver.launchKernel
+
+
+def stream() -> int:
+    """CuPy's current stream."""
+    import cupy
+
+    number: int = cupy.cuda.get_current_stream().ptr
+    return number
+
+
+def _argument(x: Any) -> Any:
+    """x as CuPy wants it: a MemoryPointer, or an array of one struct."""
+    return np.frombuffer(x, dtype=f"V{len(x)}") if isinstance(x, bytes) else x.data
+
+
+def driver_errors() -> Any:
+    """What CuPy raises where the driver refuses something."""
+    import cupy
+
+    return cupy.cuda.driver.CUDADriverError
+
+
+def allow_dynamic_shared(kernel: Loaded, wanted: int) -> None:
+    """Raise the kernel's limit of dynamic shared memory to `wanted` bytes if it is lower."""
+    from cupy.cuda import driver
+
+    limit = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    pointer = kernel.function.ptr
+    if wanted <= driver.funcGetAttribute(limit, pointer):
+        return
+    static = driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, pointer)
+    most = device().shared_bytes_per_block
+    if static + wanted > most:
+        raise ValueError(
+            f"{kernel.symbol} wants {wanted} bytes of dynamic and {static} of static "
+            f"shared memory; {device().name} allows {most} per block"
+        )
+    driver.funcSetAttribute(pointer, limit, wanted)
+
+
+def event() -> Any:
+    """An event queued now; the GPU notes the time when it gets there."""
+    import cupy
+
+    mark = cupy.cuda.Event()
+    mark.record()
+    return mark
+
+
+def elapsed_ms(start: Any, end: Any) -> float:
+    """Milliseconds between two events that the GPU has passed."""
+    import cupy
+
+    between: float = cupy.cuda.get_elapsed_time(start, end)
+    return between
+
+
+def synchronize() -> None:
+    """Wait for all queued work. Raises RuntimeError if a kernel faulted."""
+    import cupy
+
+    cupy.cuda.runtime.deviceSynchronize()

@@ -1,0 +1,141 @@
+"""Several GPUs, several streams of one, and memory of the host that a GPU copies from by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import gpu
+
+LOCKED = 1  # cudaMemoryTypeHost, which CUDA calls memory of the host that it has page-locked
+
+
+def count() -> int:
+    """GPUs of this machine. Raises NoGPU."""
+    gpu.require()
+    import cupy
+
+    there: int = cupy.cuda.runtime.getDeviceCount()
+    return there
+
+
+def device(number: int) -> Any:
+    """A context in which this GPU is the current one."""
+    import cupy
+
+    return cupy.cuda.Device(number)
+
+
+def stream(priority: int | None = None) -> Any:
+    """A new queue of the current GPU, beside its others, and a context in which it is the current
+    one. priority: the lower the number, the sooner its blocks get a place on the SMs."""
+    import cupy
+
+    return cupy.cuda.Stream(non_blocking=True, priority=priority)
+
+
+def current() -> Any:
+    """The stream on which the current GPU's work is queued."""
+    import cupy
+
+    return cupy.cuda.get_current_stream()
+
+
+def mark(queue: Any) -> Any:
+    """An event of the current GPU, after what the stream has been given so far."""
+    import cupy
+
+    event = cupy.cuda.Event()
+    event.record(queue)
+    return event
+
+
+def free_bytes() -> int:
+    """Of the current GPU's memory."""
+    import cupy
+
+    free: int = cupy.cuda.runtime.memGetInfo()[0]
+    return free
+
+
+def copy_matrix(target: Any, source: Any, queue: Any) -> None:
+    """Queue a copy between float32 matrices of NumPy and CuPy, whose rows are contiguous."""
+    from cupy.cuda import runtime
+
+    rows, columns = source.shape
+    if source.size:
+        runtime.memcpy2DAsync(
+            _address(target),
+            target.strides[0],
+            _address(source),
+            source.strides[0],
+            4 * columns,
+            rows,
+            _kind(target, source),
+            queue.ptr,
+        )
+
+
+def copy_to_peer(target: Any, there: int, source: Any, here: int, queue: Any) -> None:
+    """Queue a copy of a whole array from one GPU to another, by the GPUs' copy engines."""
+    from cupy.cuda import runtime
+
+    _reach(here, there)
+    ends = gpu.address(target), there, gpu.address(source), here
+    runtime.memcpyPeerAsync(*ends, source.nbytes, queue.ptr)
+
+
+@functools.cache
+def _reach(here: int, there: int) -> None:
+    """Let one GPU write to the memory of another; where that cannot be, copies go by the host."""
+    from cupy.cuda import runtime
+
+    with device(here):
+        if runtime.deviceCanAccessPeer(here, there):
+            with contextlib.suppress(runtime.CUDARuntimeError):  # somebody has done it before
+                runtime.deviceEnablePeerAccess(there)
+
+
+def _address(x: Any) -> int:
+    return gpu.address(x) if gpu.is_device_array(x) else x.ctypes.data
+
+
+def _kind(target: Any, source: Any) -> int:
+    from cupy.cuda import runtime
+
+    if gpu.is_device_array(source):
+        there = gpu.is_device_array(target)
+        kind: int = runtime.memcpyDeviceToDevice if there else runtime.memcpyDeviceToHost
+        return kind
+    return int(runtime.memcpyHostToDevice)
+
+
+def pinned(shape: tuple[int, int]) -> np.ndarray:
+    """A float32 matrix in page-locked memory of the host. Raises NoGPU."""
+    gpu.require()
+    import cupyx
+
+    made: np.ndarray = cupyx.empty_pinned(shape, np.float32)
+    return made
+
+
+@contextlib.contextmanager
+def locked(*arrays: np.ndarray) -> Iterator[None]:
+    """Page-lock what is not locked yet: only from there a GPU copies while kernels run."""
+    from cupy.cuda import runtime
+
+    done = []
+    try:
+        for array in arrays:
+            start = array.ctypes.data
+            if array.nbytes and runtime.pointerGetAttributes(start).type != LOCKED:
+                runtime.hostRegister(start, array.nbytes, 0)
+                done.append(start)
+        yield
+    finally:
+        for start in done:
+            runtime.hostUnregister(start)

@@ -1,0 +1,401 @@
+"""Any CUDA C++ kernel: compile it, and run it on a GPU or in the interpreter."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import build, capability, gpu, ptx
+from .arguments import converter, declared, place_of, require_apart
+from .compile import nvrtc
+from .limits import launch_size, require_shared
+from .progress import progress
+from .ptx.asynchronous.tensor_maps import memory_of
+from .sanitizer.findings import Finding, namer
+from .sanitizer.sanitizer import sanitize
+from .tensor_map import TensorMap
+from .trace import pipeline, trace
+from .trace.parameters import parameters
+
+DEVICES = ("auto", "gpu", "interpreter")
+Rewrite = Callable[[bytes, str], tuple[bytes, str | None]]
+Size = int | Sequence[int]  # of a grid or a block: 1 to 3 numbers, x first
+
+
+class Kernel:
+    """A CUDA C++ kernel, as in `cupy.RawKernel`, that also runs without a GPU.
+
+    `name` is an extern "C" symbol or a C++ name expression, such as "gemm<4, 8>". `options` go
+    to the compiler (`["-DBM=16"]`); `filename` is what its messages call the source. Compiles at
+    once: raises build.CompileError with file, line and the compiler's words.
+
+    A line `// compute capability: 9.0a` in the comment that opens the source says which GPUs the
+    kernel needs (see `capability`), unless `needs` does; the interpreter runs it all the same.
+    `names` are kernels of the source that are compiled in one go with this one: the same for each
+    of them, they are compiled once. `rewrite` takes the compiler's machine code and its
+    architecture, "sm_90", and gives the code to run; or the same code, and why.
+
+    `__device__` variables keep their values from launch to launch, on each device and in the
+    interpreter apart; `reset` gives them those of the source. Two Kernels share none.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        options: Sequence[str] = (),
+        filename: str = "kernel.cu",
+        needs: capability.Capability | None = None,
+        names: Sequence[str] = (),
+        rewrite: Rewrite | None = None,
+    ):
+        if isinstance(options, str):
+            raise TypeError(f"options must be a list of strings: [{options!r}]")
+        self.source = str(source)  # plain: the compiler takes no subclass, such as a region
+        self.name = name
+        self._names = tuple(names) or (name,)
+        self.options = tuple(options)
+        self.filename = filename
+        self.rewrite = rewrite
+        self.needs = capability.needed(self.source, filename) if needs is None else needs
+        built = self._build("compute_90")
+        self.ptx = built.ptx
+        self.symbol = built.lowered[name]
+        known = parameters(self._defined(), name)
+        params = declared(self.ptx, self.symbol)
+        if len(known) != len(params):
+            known = []  # the source was not understood
+        self.parameter_names = tuple(one.name for one in known)
+        self._converters = tuple(
+            converter(p, known[n] if known else None) for n, p in enumerate(params)
+        )
+        self._called = tuple(
+            f"args[{n}] of {name} ({f'{known[n].text} {known[n].name}' if known else f'.{p.type}'})"
+            for n, p in enumerate(params)
+        )
+        self._loaded: dict[int, gpu.Loaded] = {}
+        self._statics: Any = None
+
+    def __repr__(self) -> str:
+        return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + ">"
+
+    @property
+    def parameter_count(self) -> int:
+        """How many arguments the kernel takes."""
+        return len(self._converters)
+
+    @functools.cached_property
+    def entry(self) -> ptx.Entry:
+        """The kernel as the interpreter reads it; raises ptx.ParseError."""
+        return self._module.entries[self.symbol]
+
+    @property
+    def _module(self) -> ptx.Module:
+        try:
+            return _parse(self.ptx)
+        except ptx.ParseError as error:
+            raise ptx.ParseError(
+                f'{error}\nThe interpreter cannot run {self.name}; with a GPU, device="gpu" does.'
+            ) from None
+
+    def __call__(
+        self,
+        grid: Size,
+        block: Size,
+        args: Sequence[Any],
+        device: str = "auto",
+        shared_mem: int = 0,
+        step_limit: int | None = None,
+    ) -> None:
+        """Run the kernel on `grid` blocks of `block` threads (1 to 3 numbers each).
+
+        `args` are NumPy arrays, written in place (unless they are read-only: a GPU works on a
+        copy of those, and in the interpreter a store to one is an error); CuPy arrays, which need
+        the GPU; numbers; bytes for structs passed by value, and a TensorMap for a CUtensorMap.
+        `device` "auto" takes the GPU if there is one. `shared_mem` is in bytes. `step_limit`:
+        how often a place in the code is passed before the interpreter takes a loop for endless;
+        2^20 without.
+
+        Raises TypeError or ValueError for arguments that do not fit the kernel, gpu.NoGPU without
+        a GPU, ptx.PTXError when it goes wrong in the interpreter.
+        """
+        grid, block = launch_size(grid, block, shared_mem)
+        values = self.convert(args)
+        where = choose_device(device, values, self.needs, shared_mem)
+        self.launch(grid, block, values, where, shared_mem, step_limit)
+
+    def launch(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        values: Sequence[Any],
+        where: str,
+        shared_mem: int = 0,
+        step_limit: int | None = None,
+    ) -> None:
+        """`__call__` for those who have checked everything themselves.
+
+        `values` are what `convert` gives: NumPy scalars of the parameters' very types, bytes, and
+        C-contiguous arrays, CuPy's only on the GPU; `where` is "gpu" or "interpreter".
+        """
+        if where == "gpu":
+            self._on_gpu(grid, block, values, shared_mem)
+        else:
+            self._interpret(_run, grid, block, values, shared_mem, step_limit)
+
+    def trace(
+        self,
+        grid: Size,
+        block: Size,
+        args: Sequence[Any],
+        names: Sequence[str] = (),
+        shared_mem: int = 0,
+        keep: Sequence[Any] = (0, 0, 0),
+        step_limit: int | None = None,
+        **limits: Any,
+    ) -> trace.Trace:
+        """Run the kernel in the interpreter, and count and keep its memory accesses.
+
+        `names` are the arguments' names in the result (without, those of the source), `keep` is
+        the block, x first, whose accesses are kept one by one, or a list of blocks; `limits`
+        (`warps`, `lines`, `folded`) as for `trace.trace`. Arrays are written, as by a call, and
+        what a call raises is raised.
+        """
+        found: trace.Trace = self._instrumented(
+            trace.trace,
+            (grid, block, args),
+            shared_mem,
+            step_limit,
+            names=names or self.parameter_names,
+            keep=keep,
+            **limits,
+        )
+        return found
+
+    def pipeline(
+        self,
+        grid: Size,
+        block: Size,
+        args: Sequence[Any],
+        shared_mem: int = 0,
+        keep: Sequence[int] = (0, 0, 0),
+        step_limit: int | None = None,
+    ) -> pipeline.Pipeline:
+        """Run the kernel in the interpreter, and keep who fills and who reads which bytes of
+        shared memory in the block `keep`, x first, for `draw.pipeline`. Arrays are written, as by
+        a call, and what a call raises is raised."""
+        found: pipeline.Pipeline = self._instrumented(
+            pipeline.pipeline, (grid, block, args), shared_mem, step_limit, keep=keep
+        )
+        return found
+
+    def sanitize(
+        self,
+        grid: Size,
+        block: Size,
+        args: Sequence[Any],
+        shared_mem: int = 0,
+        uninitialised: Sequence[int] | Mapping[int, np.ndarray] = (),
+        step_limit: int | None = None,
+    ) -> tuple[Finding, ...]:
+        """Run the kernel in the interpreter and report its memory and barrier faults.
+
+        Out of bounds or misaligned accesses, reads of memory that nobody wrote, races, barriers
+        that not all threads reach, asynchronous copies not waited for, registers of wgmma touched
+        too early: see `instruments.sanitizer`.
+        `uninitialised` are the indices of `args` whose contents count as not written yet; or a
+        mapping of them to arrays of bool, which say what bytes were written before this launch
+        and, afterwards, before the next one. Arrays are written, as by a call. Raises as a call
+        does, but faults are findings, not errors.
+        """
+        found: tuple[Finding, ...] = self._instrumented(
+            sanitize, (grid, block, args), shared_mem, step_limit, uninitialised=uninitialised
+        )
+        return found
+
+    def reset(self) -> None:
+        """Give the `__device__` variables the values of the source again, on every device."""
+        self._loaded.clear()
+        self._statics = None
+
+    def resources(self, arch: str = "sm_90") -> build.Resources:
+        """Registers, stack, spills and shared memory on a GPU of compute capability `arch`."""
+        return build.resources(self._build(arch), self.symbol)
+
+    def cubin(self, arch: str = "sm_90") -> bytes:
+        """The machine code for a GPU of compute capability `arch`, as an ELF file.
+
+        Raises ValueError for "compute_90" and the like, for which there is PTX alone.
+        """
+        code = self.compiled(arch)
+        return self.rewrite(code, arch)[0] if self.rewrite else code
+
+    def compiled(self, arch: str = "sm_90") -> bytes:
+        """The same as the compiler has made it, with no `rewrite`."""
+        return self._build(arch).machine_code
+
+    def why_not_rewritten(self, arch: str = "sm_90") -> str | None:
+        """Why `cubin` is the compiler's own code though there is a `rewrite`; None if it is not."""
+        return self.rewrite(self.compiled(arch), arch)[1] if self.rewrite else None
+
+    def convert(self, args: Sequence[Any]) -> list[Any]:
+        """Check `args` against the kernel's parameters, and convert the numbers.
+
+        Raises TypeError, ValueError or OverflowError, naming the argument as the source does.
+        """
+        if not isinstance(args, (tuple, list)):
+            raise TypeError(f"args must be a tuple or list, not {type(args).__name__}: (x, n)")
+        if len(args) != len(self._converters):
+            raise TypeError(f"{self.name} takes {len(self._converters)} arguments, not {len(args)}")
+        values: list[Any] = []
+        try:
+            for convert, value in zip(self._converters, args):
+                values.append(convert(value))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise type(error)(f"{self._called[len(values)]}: {error}") from None
+        require_apart(values, self._called)
+        return values
+
+    def _build(self, arch: str) -> nvrtc.Compiled:
+        source, names = self.source, self._names
+        return build.compile(source, self.filename, self.options, names, arch, self.needs)
+
+    def _defined(self) -> str:
+        """The source with the options' definitions before it, from which names are read."""
+        return build.preamble(self.options) + self.source
+
+    def _instrumented(
+        self,
+        run: Callable[..., Any],
+        launch: tuple[Size, Size, Sequence[Any]],
+        shared_mem: int,
+        step_limit: int | None,
+        **options: Any,
+    ) -> Any:
+        """A run with something that listens, refused for the reasons that a call is refused for."""
+        grid, block = launch_size(*launch[:2], shared_mem)
+        values = self.convert(launch[2])
+        choose_device("interpreter", values)
+        options["source"] = self._defined()
+        return self._interpret(run, grid, block, values, shared_mem, step_limit, **options)
+
+    def _interpret(
+        self,
+        run: Callable[..., Any],
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        values: Sequence[Any],
+        shared_mem: int,
+        step_limit: int | None,
+        **options: Any,
+    ) -> Any:
+        """The one place that starts the interpreter: `run` passes `running` on to ptx.run."""
+        require_shared(self.entry, self.name, shared_mem)
+        if self._statics is None:
+            self._statics = ptx.statics(self._module)
+        with progress(self.name) as tell:
+            running: dict[str, Any] = {
+                "names": namer(self.parameter_names, self._defined()),
+                "progress": tell,
+                "statics": self._statics,
+            }
+            if step_limit is not None:
+                running["step_limit"] = step_limit
+            return run(
+                self.entry,
+                grid,
+                block,
+                values,
+                shared_mem=shared_mem,
+                running=running,
+                **options,
+            )
+
+    def loaded(self) -> gpu.Loaded:
+        """The kernel on CuPy's current device."""
+        number = gpu.current()
+        found = self._loaded.get(number)
+        if found is None:
+            arch = gpu.arch()
+            if reason := self.why_not_rewritten(arch):
+                text = f"{self.filename}: the compiler's own code runs: {reason}"
+                warnings.warn(text, stacklevel=2)
+            found = self._loaded[number] = gpu.load(self.cubin(arch), self.symbol)
+        return found
+
+    def _on_gpu(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        values: Sequence[Any],
+        shared_mem: int,
+    ) -> None:
+        loaded = self.loaded()
+        if not any(isinstance(x, (np.ndarray, TensorMap)) for x in values):
+            gpu.launch(loaded, grid, block, values, shared_mem)
+            return
+        held = [memory_of(x) for x in values]
+        host = [x for x in held if isinstance(x, np.ndarray)]
+        # by place: an array passed twice stays one array on the GPU
+        there = {place_of(x): gpu.to_device(x) for x in host}
+        args = [there[place_of(x)] if isinstance(x, np.ndarray) else x for x in held]
+        args = [x.encoded(y) if isinstance(x, TensorMap) else y for x, y in zip(values, args)]
+        gpu.launch(loaded, grid, block, args, shared_mem)
+        for x in host:
+            if x.flags.writeable:
+                np.copyto(x, gpu.to_host(there[place_of(x)]))
+
+
+RawKernel = Kernel  # it is called as cupy.RawKernel is
+
+
+def choose_device(
+    device: str,
+    arrays: Sequence[Any],
+    needs: capability.Capability = capability.ANY,
+    shared: int = 0,
+) -> str:
+    """Decide on "gpu" or "interpreter", given the arguments, the capability that is needed, and
+    the bytes of dynamic shared memory of a block.
+
+    Raises gpu.NoGPU when the GPU is asked for, or implied by CuPy arrays, and cannot be used.
+    """
+    if device not in DEVICES:
+        raise ValueError(f"device must be one of {', '.join(DEVICES)}, not {device!r}")
+    on_gpu = on_host = False
+    for x in arrays:
+        if isinstance(x, np.generic):
+            continue
+        held = memory_of(x)
+        if isinstance(held, np.ndarray):
+            on_host = True
+        elif gpu.is_device_array(held):
+            on_gpu = True
+    if on_gpu and on_host:
+        raise TypeError("NumPy and CuPy arrays are mixed: pass one kind (cupy.asarray(x))")
+    if on_gpu and device == "interpreter":
+        raise TypeError("the interpreter takes NumPy arrays, not CuPy: pass cupy.asnumpy(x)")
+    if device == "interpreter" or not (on_gpu or device == "gpu" or gpu.available()):
+        return "interpreter"
+    gpu.require()
+    if needs == capability.ANY and shared <= capability.SHARED:
+        return "gpu"
+    lacking = capability.lacking(needs, shared, gpu.device())
+    if lacking is None:
+        return "gpu"
+    if device == "auto" and not on_gpu:
+        return "interpreter"
+    raise gpu.NoGPU(f'this {lacking}: pass NumPy arrays and device="interpreter"')
+
+
+def _run(entry: ptx.Entry, *launch: Any, shared_mem: int, running: dict[str, Any]) -> None:
+    ptx.run(entry, *launch, shared_mem=shared_mem, **running)
+
+
+@functools.cache
+def _parse(text: str) -> ptx.Module:
+    return ptx.parse(text)

@@ -1,0 +1,73 @@
+"""What a launch may have: grid, block and shared memory, refused here as a GPU would."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from . import ptx
+
+# CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_BLOCK = (1024, 1024, 64)
+MAX_THREADS = 1024  # of a block
+STATIC_SHARED = 48 << 10  # bytes of a block, declared with a size
+SHARED = 227 << 10  # with dynamic shared memory, on compute capability 9.0
+
+
+class LaunchError(ValueError):
+    """A launch that no GPU carries out, whatever the kernel does."""
+
+
+def launch_size(grid: Any, block: Any, shared_mem: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Grid and block as tuples; raises TypeError or LaunchError for what no launch can have."""
+    grid = _dimensions("grid", grid, MAX_GRID)
+    block = _dimensions("block", block, MAX_BLOCK)
+    if math.prod(block) > MAX_THREADS:
+        raise LaunchError(
+            f"block {block} has {math.prod(block)} threads; a block has at most {MAX_THREADS}"
+        )
+    if not isinstance(shared_mem, (int, np.integer)) or shared_mem < 0:
+        raise LaunchError(f"shared_mem must be a number of bytes, not {shared_mem!r}")
+    return grid, block
+
+
+def _dimensions(name: str, value: Any, limits: tuple[int, int, int]) -> tuple[int, ...]:
+    if type(value) is tuple and 1 <= len(value) <= 3:  # the common case, at little cost
+        for number, limit in zip(value, limits):
+            if type(number) is not int or not 1 <= number <= limit:
+                break
+        else:
+            return value
+    try:
+        numbers = tuple(map(operator.index, value if isinstance(value, (tuple, list)) else [value]))
+    except TypeError:
+        raise TypeError(f"{name} must be 1 to 3 whole numbers, not {value!r}") from None
+    if not 1 <= len(numbers) <= 3:
+        raise LaunchError(f"{name} must be 1 to 3 numbers, not {len(numbers)}: {value!r}")
+    for axis, number, limit in zip("xyz", numbers, limits):
+        if not 1 <= number <= limit:
+            raise LaunchError(f"{name}.{axis} is {number}; CUDA allows 1 to {limit}")
+    return numbers
+
+
+def require_shared(entry: ptx.Entry, name: str, shared_mem: int) -> None:
+    """Raise LaunchError if a block of the kernel has more shared memory than a GPU gives it.
+
+    On a GPU the compiler refuses what is declared too large, and the driver the rest; the
+    interpreter has the limits of compute capability 9.0, the largest of the GPUs to date.
+    """
+    static = sum(v.size for v in entry.variables if v.space == "shared")
+    if static > STATIC_SHARED:
+        raise LaunchError(
+            f"{name} declares {static} bytes of shared memory; a block may declare "
+            f"{STATIC_SHARED} (48 KiB): pass the rest as shared_mem"
+        )
+    if static + shared_mem > SHARED:
+        raise LaunchError(
+            f"{name} wants {shared_mem} bytes of dynamic and {static} of static shared "
+            f"memory; a block has at most {SHARED} (227 KiB, on compute capability 9.0)"
+        )

@@ -1,0 +1,42 @@
+"""A PTX interpreter: the kernels of the book without a GPU.
+
+    module = parse(text)
+    run(module.entries["sgemm"], grid, block, args)
+
+It needs NumPy and nothing of the rest of the project.
+"""
+
+from .errors import Deadlock, Endless, MemoryFault, ParseError, PTXError, StepLimit, UnknownOpcode
+from .machine.launch import Statics, statics
+from .machine.machine import decode, run
+from .memory.events import Access, Barrier, Executed, Guarded, Launched, Started, Stretches
+from .text.parser import parse
+from .text.syntax import Entry, Function, Instruction, Module, Param, Position
+
+__all__ = [
+    "Access",
+    "Barrier",
+    "Deadlock",
+    "Endless",
+    "Entry",
+    "Executed",
+    "Function",
+    "Guarded",
+    "Instruction",
+    "Launched",
+    "MemoryFault",
+    "Module",
+    "PTXError",
+    "Param",
+    "ParseError",
+    "Position",
+    "Started",
+    "Statics",
+    "StepLimit",
+    "Stretches",
+    "UnknownOpcode",
+    "decode",
+    "parse",
+    "run",
+    "statics",
+]

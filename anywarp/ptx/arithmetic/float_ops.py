@@ -1,0 +1,206 @@
+"""Float opcodes: from a NumPy function to what an instruction with its modifiers does.
+
+Results that are no number: every float32 operation gives one NaN, float64 ones keep an operand's
+payload (`floats`). Semantics: PTX ISA, chapters 9.7.3 and 9.7.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ..text.forms import DTYPES, FLOATS, Op, Unsupported, modifiers_of
+from . import floats
+from .approximate import approximate
+from .half import KINDS as HALVES, half_op
+from .rounding import directed64, narrow, quotient32, root32
+
+
+def with_payload(function: Callable, order: tuple[int, ...]) -> Callable:
+    """A float64 operation; `order`: which operand's NaN is the result, if several are."""
+    return lambda *x: floats.payload(function(*x), *(x[n] for n in order))
+
+
+FIRST_NAN = {"fma": (1, 2, 0), "add": (1, 0), "sub": (1, 0), "mul": (1, 0), "div": (0, 1)}
+FIRST_NAN |= {"min": (1, 0), "max": (1, 0)} | dict.fromkeys(("mad", "contracted"), (1, 2, 0))
+
+
+def with_float_flags(function: Callable, flags: set[str], exact: Callable | None = None):
+    """Of float32: apply `.ftz` (subnormals are zeros, in and out) and `.sat` (clamp to [0, 1],
+    NaN to 0); a NaN becomes the one that the GPU gives.
+
+    `exact` is the function in float64, as far as it rounds there otherwise than `function`."""
+
+    def run(*arrays):
+        if "ftz" in flags:
+            arrays = [floats.flush_subnormals(x) for x in arrays]
+        result = function(*arrays)
+        if "ftz" in flags:
+            # the smallest normal number may be a subnormal rounded up, and is then flushed too
+            least = np.abs(result) == floats.LEAST_NORMAL
+            if least.any():
+                size = np.abs((exact or function)(*(x.astype(np.float64) for x in arrays)))
+                result = np.where(least & (size < floats.LEAST_NORMAL), result * 0, result)
+            result = floats.flush_subnormals(result)
+        if "sat" in flags:
+            result = np.fmin(np.fmax(result, result.dtype.type(0)), result.dtype.type(1))
+        return floats.one_nan(result)
+
+    if flags & {"ftz", "sat"}:
+        return run
+    return lambda *arrays: floats.one_nan(function(*arrays))
+
+
+def float_op(function: Callable, count: int, types=FLOATS, flags="rn ftz sat"):
+    """A float-only opcode."""
+
+    def build(i):
+        kind, given = modifiers_of(i, types, flags)
+        if kind == "f64" and given - {"rn"}:
+            raise Unsupported(".".join(i.modifiers))
+        dtype = DTYPES[kind]
+        if kind == "f64":
+            return Op(with_payload(function, (0,)), (dtype,) * count, dtype)
+        return Op(with_float_flags(function, given), (dtype,) * count, dtype)
+
+    return build
+
+
+def rounded_op(nearest: Callable, as_fma: Callable, count: int):
+    """add, sub, mul, fma: `.rn` as NumPy does it, other roundings of float32 by way of fma."""
+
+    def build(i):
+        rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
+        if i.modifiers[-1] == "f64":
+            modifiers_of(i, {"f64"}, rounding)
+            opcode = "fma" if i.opcode in ("mad", "contracted") else i.opcode
+            function = nearest if rounding == "rn" else directed64(opcode, rounding)
+            function = with_payload(function, FIRST_NAN[opcode])
+            return Op(function, (np.float64,) * count, np.float64)
+        _, flags = modifiers_of(i, {"f32"}, f"{rounding} ftz sat")
+        function = nearest
+        if rounding != "rn":
+            directed = floats.directed(rounding)
+            function = lambda *x: directed(*as_fma(*x))
+
+        def exact(*x):
+            a, b, c = as_fma(*x)
+            return a * b + c
+
+        if function is floats.fma32 and not flags - {"rn"}:  # it has the right NaN itself
+            return Op(function, (np.float32,) * count, np.float32)
+        return Op(with_float_flags(function, flags, exact), (np.float32,) * count, np.float32)
+
+    return build
+
+
+def quotient_op(nearest: Callable, to_odd: Callable, count: int):
+    """div, rcp and sqrt in all roundings; `to_odd` gives float64 of float32, rounded to odd."""
+
+    def build(i):
+        if "approx" in i.modifiers:
+            return approximate(i)
+        rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
+        kind, flags = modifiers_of(i, FLOATS, f"{rounding} ftz")
+        function, dtype = nearest, DTYPES[kind]
+        if kind == "f64" and "ftz" in flags:
+            raise Unsupported(".".join(i.modifiers))
+        if rounding != "rn" and kind == "f64":
+            function = directed64(i.opcode, rounding)
+        elif rounding != "rn":
+            function = lambda *x: narrow(to_odd(*x), "f32", rounding).astype(np.float32)
+        if kind == "f64":
+            function = with_payload(function, FIRST_NAN.get(i.opcode, (0,)))
+            return Op(function, (dtype,) * count, dtype)
+        return Op(with_float_flags(function, flags, to_odd), (dtype,) * count, dtype)
+
+    return build
+
+
+def extreme_op(function: Callable):
+    """min and max of floats: `.NaN` lets a NaN win, `.xorsign.abs` compares magnitudes and gives
+    the result the product of the signs."""
+
+    def build(i):
+        kind, flags = modifiers_of(i, FLOATS, "ftz NaN xorsign abs")
+        if kind == "f64" and flags:
+            raise Unsupported(".".join(i.modifiers))
+
+        def run(a, b):
+            x, y = (np.abs(a), np.abs(b)) if "xorsign" in flags else (a, b)
+            result = function(x, y)
+            if "NaN" in flags:
+                result = np.where(np.isnan(a) | np.isnan(b), floats.NAN, result)
+            if "xorsign" in flags:
+                result = np.where(np.signbit(a) ^ np.signbit(b), -result, result)
+            return result
+
+        dtype = DTYPES[kind]
+        if kind == "f64":
+            return Op(with_payload(function, FIRST_NAN[i.opcode]), (dtype, dtype), dtype)
+        return Op(with_float_flags(run, flags & {"ftz"}), (dtype, dtype), dtype)
+
+    return build
+
+
+ONE = np.ones((1, 1), np.float32)
+
+ADD = rounded_op(np.add, lambda a, b: (a, ONE, b), 2)
+SUBTRACT = rounded_op(np.subtract, lambda a, b: (a, ONE, -b), 2)
+MULTIPLY = rounded_op(np.multiply, lambda a, b: (a, b, np.copysign(np.float32(0), a * b)), 2)
+
+
+def fma(i):
+    if i.modifiers[-1] in HALVES:
+        return half_op("fma")(i)
+    nearest = floats.fma64 if i.modifiers[-1] == "f64" else floats.fma32
+    return rounded_op(nearest, lambda a, b, c: (a, b, c), 3)(i)
+
+
+DIVIDE = quotient_op(np.divide, quotient32, 2)
+RECIPROCAL = quotient_op(np.reciprocal, lambda x: quotient32(ONE, x), 1)
+ROOT = quotient_op(np.sqrt, root32, 1)
+
+
+def contracted(i):
+    """A product and the sum that took it in (`contraction`): fma with signs."""
+    words = tuple(m for m in i.modifiers if m[0] != "-")
+    packed = words[-1].endswith("x2")
+    op = fma(replace(i, opcode="fma", modifiers=words))
+    if "-product" not in i.modifiers and "-addend" not in i.modifiers:
+        return op
+    change = np.negative
+    if words[-1] == "f64":  # a NaN keeps its sign
+        change = lambda x: np.where(np.isnan(x), x, -x)
+    if words[-1] in HALVES:
+        sign = op.result(0x80008000 if packed else 0x8000)
+        change = lambda x: x ^ sign
+    if "-product" not in i.modifiers:
+        function = lambda a, b, c: op.function(a, b, change(c))
+    elif "-addend" not in i.modifiers:
+        function = lambda a, b, c: op.function(change(a), b, c)
+    else:
+        function = lambda a, b, c: op.function(change(a), b, change(c))
+    return Op(function, op.sources, op.result)
+
+
+def sign_op(floating: Callable, integer: Callable):
+    """abs and neg. `.ftz` and NaN aside, they only touch the sign bit."""
+
+    def build(i):
+        if i.modifiers[-1] in HALVES:
+            return half_op(i.opcode)(i)
+        if i.modifiers[-1] in FLOATS:
+            return float_op(floating, 1, flags="ftz")(i)
+        kind, _ = modifiers_of(i, {"s16", "s32", "s64"})
+        return Op(integer, (DTYPES[kind],), DTYPES[kind])
+
+    return build
+
+
+def copysign(i):
+    """The magnitude of b with the sign of a; a NaN keeps its bits."""
+    kind, _ = modifiers_of(i, FLOATS)
+    return Op(lambda a, b: np.copysign(b, a), (DTYPES[kind],) * 2, DTYPES[kind])

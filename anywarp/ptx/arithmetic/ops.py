@@ -1,0 +1,338 @@
+"""The arithmetic of PTX: a table from opcode to what it computes.
+
+`OPS[opcode](instruction)` reads the modifiers and returns an `Op`: a function of NumPy arrays,
+the types it wants its operands viewed as, and the type of its result. The functions know
+nothing of registers, masks or threads. Semantics: PTX ISA, chapter 9.7.
+
+A modifier that an opcode does not list raises `Unsupported`: never a wrong answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ..text.forms import BITS, DTYPES, FLOATS, INTEGERS, Op, Unsupported, bits, modifiers_of
+from ..text.syntax import Instruction, Vector
+from . import floats, integers
+from .approximate import approximate, division
+from .comparison import COMPARE
+from .convert import cvt
+from .float_ops import (
+    ADD,
+    DIVIDE,
+    MULTIPLY,
+    RECIPROCAL,
+    ROOT,
+    SUBTRACT,
+    contracted,
+    copysign,
+    extreme_op,
+    fma,
+    sign_op,
+)
+from .half import KINDS as HALVES, compared, half_op
+from .packed import PACKED, two_in_a_word
+
+# -- builders: how a NumPy function becomes an opcode -----------------------------------------
+
+
+def number_op(integer: Callable, floating: Callable | None, count: int):
+    """An opcode with integer and float forms."""
+
+    def build(i):
+        if floating and i.modifiers[-1] in FLOATS:
+            return floating(i)
+        if floating and i.modifiers[-1] in HALVES:
+            return half_op(i.opcode)(i)
+        if "cc" in i.modifiers:
+            return with_carry(i)
+        if {"s16x2", "u16x2"} & set(i.modifiers):
+            return two_in_a_word(i)
+        words = i.modifiers
+        if words[-1] == "relu":  # max.s32.relu
+            i = replace(i, modifiers=("relu", *words[:-1]))
+        kind, flags = modifiers_of(i, INTEGERS, "sat relu")
+        if "sat" in flags and kind == "s32" and i.opcode in ("add", "sub"):
+            return Op(saturated(integer), (np.int32,) * count, np.int32)
+        if "relu" in flags and kind == "s32" and i.opcode in ("min", "max"):
+            return Op(lambda a, b: np.maximum(integer(a, b), 0), (np.int32,) * count, np.int32)
+        if flags:
+            raise Unsupported(".".join(i.modifiers))
+        return Op(integer, (DTYPES[kind],) * count, DTYPES[kind])
+
+    return build
+
+
+def saturated(function: Callable):
+    """add.sat and sub.sat: clamped to the range of int32."""
+    wide = lambda x: x.astype(np.int64)
+    return lambda a, b: np.clip(function(wide(a), wide(b)), -(2**31), 2**31 - 1).astype(np.int32)
+
+
+def bit_op(function: Callable, count: int, types=BITS | {"pred"}):
+    """An opcode on bit patterns."""
+
+    def build(i):
+        kind, _ = modifiers_of(i, types)
+        return Op(function, (DTYPES[kind],) * count, DTYPES[kind])
+
+    return build
+
+
+# -- integers ---------------------------------------------------------------------------------
+
+
+def product(i: Instruction) -> tuple[Callable, type, type]:
+    """The product of mul and mad: (function, operand type, result type)."""
+    kind, flags = modifiers_of(i, INTEGERS, "lo hi wide")
+    dtype = DTYPES[kind]
+    if flags == {"lo"}:
+        return np.multiply, dtype, dtype
+    if flags == {"hi"}:
+        return integers.multiply_high, dtype, dtype
+    if flags == {"wide"} and bits(kind) < 64:
+        return integers.multiply_wide, dtype, DTYPES[f"{kind[0]}{2 * bits(kind)}"]
+    raise Unsupported(".".join(i.modifiers))
+
+
+def mul(i):
+    if i.modifiers[-1] in FLOATS:
+        return MULTIPLY(i)
+    if i.modifiers[-1] in HALVES:
+        return half_op("mul")(i)
+    function, dtype, result = product(i)
+    return Op(function, (dtype, dtype), result)
+
+
+def mad(i):
+    if i.modifiers[-1] in FLOATS:
+        return fma(i)
+    if "cc" in i.modifiers:
+        return with_carry(i)
+    if i.modifiers[:2] == ("hi", "sat"):
+        function, dtype, _ = product(replace(i, modifiers=("hi", i.modifiers[-1])))
+        return Op(lambda a, b, c: saturated(np.add)(function(a, b), c), (dtype,) * 3, dtype)
+    function, dtype, result = product(i)
+    return Op(lambda a, b, c: function(a, b) + c, (dtype, dtype, result), result)
+
+
+def with_carry(i):
+    """add, sub, mad with `.cc`, and addc, subc, madc: the flag is an operand (`explicit`)."""
+    words = tuple(m for m in i.modifiers if m != "cc")
+    kind = words[-1]
+    if kind not in ("u32", "s32", "u64", "s64"):
+        raise Unsupported(".".join(i.modifiers))
+    plain, reads = i.opcode.removesuffix("c"), i.opcode.endswith("c")
+    unsigned, sets = DTYPES[f"u{kind[1:]}"], "cc" in i.modifiers
+    function = integers.subtract_with_carry if plain == "sub" else integers.add_with_carry
+    count = 2
+    if plain == "mad":
+        multiply, dtype, _ = product(replace(i, modifiers=words))
+        count = 3
+    elif len(words) > 1:
+        raise Unsupported(".".join(i.modifiers))
+
+    def run(*x):
+        flag = x[count] if reads else unsigned(plain == "sub")
+        a, b = x[:2]
+        if plain == "mad":
+            a, b = multiply(a.view(dtype), b.view(dtype)).view(unsigned), x[2]
+        result = function(a, b, flag)
+        return result if sets else result[0]
+
+    return Op(run, (unsigned,) * (count + reads), unsigned)
+
+
+def mul24(i):
+    kind, flags = modifiers_of(i, {"u32", "s32"}, "lo hi")
+    if len(flags) != 1:
+        raise Unsupported(".".join(i.modifiers))
+    high, dtype = "hi" in flags, DTYPES[kind]
+    if i.opcode == "mul24":
+        return Op(lambda a, b: integers.multiply_24(a, b, high), (dtype,) * 2, dtype)
+    return Op(lambda a, b, c: integers.multiply_24(a, b, high) + c, (dtype,) * 3, dtype)
+
+
+def by_mode(function: Callable, types: set[str]):
+    """szext and bmsk: `.clamp` or `.wrap`."""
+
+    def build(i):
+        kind, flags = modifiers_of(i, types, "clamp wrap")
+        if len(flags) != 1:
+            raise Unsupported(".".join(i.modifiers))
+        return Op(lambda a, b: function(a, b, "wrap" in flags, kind), (np.uint32,) * 2, np.uint32)
+
+    return build
+
+
+def prmt(i):
+    mode = i.modifiers[1] if len(i.modifiers) > 1 else None
+    if i.modifiers[:1] != ("b32",) or (mode and mode not in integers.SELECTORS):
+        raise Unsupported(".".join(i.modifiers))
+    function = integers.permute_by(mode) if mode else integers.permute_bytes
+    return Op(function, (np.uint32,) * 3, np.uint32)
+
+
+def shift(function: Callable, types: set[str]):
+    def build(i):
+        kind, _ = modifiers_of(i, types)
+        return Op(function, (DTYPES[kind], np.uint32), DTYPES[kind])
+
+    return build
+
+
+def shf(i):
+    _, flags = modifiers_of(i, {"b32"}, "l r clamp wrap")
+    if len(flags & {"l", "r"}) != 1 or len(flags & {"clamp", "wrap"}) != 1:
+        raise Unsupported(".".join(i.modifiers))
+    return Op(
+        lambda low, high, n: integers.funnel_shift(low, high, n, "l" in flags, "wrap" in flags),
+        (np.uint32,) * 3,
+        np.uint32,
+    )
+
+
+def lop3(i):
+    modifiers_of(i, {"b32"})
+    table = i.operands[4].value
+    return Op(
+        lambda a, b, c: integers.bitwise_function(a, b, c, table), (np.uint32,) * 3, np.uint32
+    )
+
+
+def bfe(i):
+    kind, _ = modifiers_of(i, INTEGERS - {"u16", "s16"})
+    return Op(integers.extract_bits, (DTYPES[kind], np.uint32, np.uint32), DTYPES[kind])
+
+
+def bfi(i):
+    kind, _ = modifiers_of(i, {"b32", "b64"})
+    dtype = DTYPES[kind]
+    return Op(integers.insert_bits, (dtype, dtype, np.uint32, np.uint32), dtype)
+
+
+def bfind(i):
+    kind, flags = modifiers_of(i, INTEGERS - {"u16", "s16"}, "shiftamt")
+    return Op(lambda x: integers.highest_bit(x, "shiftamt" in flags), (DTYPES[kind],), np.uint32)
+
+
+def count_op(function: Callable):
+    """popc and clz: a 32-bit count of a 32- or 64-bit value."""
+
+    def build(i):
+        kind, _ = modifiers_of(i, {"b32", "b64"})
+        return Op(lambda x: function(x).astype(np.uint32), (DTYPES[kind],), np.uint32)
+
+    return build
+
+
+def hold(i):
+    """What stands where a product was that is computed with its sum: its factors, if they may
+    change before that, and itself, if another sum needs it."""
+    kept = len(i.operands[0].elements)
+    if not kept:
+        return Op(lambda: (), (), np.uint32)
+    multiply = mul(replace(i, opcode="mul"))
+    function = (lambda a, b: (a, b)) if kept == 2 else lambda a, b: (a, b, multiply.function(a, b))
+    return Op(function, multiply.sources, multiply.result)
+
+
+def div(i):
+    if {"full", "approx"} & set(i.modifiers):
+        return division(i)
+    if i.modifiers[-1] in FLOATS:
+        return DIVIDE(i)
+    return number_op(integers.divide, None, 2)(i)
+
+
+def comparing(build: Callable):
+    """setp and set, also of the half types."""
+    return lambda i: compared(i) if i.modifiers[-1] in HALVES else build(i)
+
+
+def mov(i):
+    """A copy; with a vector on one side it splits or joins bit patterns."""
+    kind, _ = modifiers_of(i, INTEGERS | FLOATS | BITS | {"pred"})
+    target, source = i.operands
+    dtype = DTYPES[kind]
+    if isinstance(target, Vector):
+        part = DTYPES[f"b{bits(kind) // len(target.elements)}"]
+        width = bits(kind) // len(target.elements)
+        unsigned = DTYPES[f"b{bits(kind)}"]
+        return Op(
+            lambda x: tuple(
+                (x >> unsigned(n * width)).astype(part) for n in range(len(target.elements))
+            ),
+            (unsigned,),
+            part,
+        )
+    if isinstance(source, Vector):
+        count = len(source.elements)
+        part, unsigned = DTYPES[f"b{bits(kind) // count}"], DTYPES[f"b{bits(kind)}"]
+
+        def join(*parts):
+            result = unsigned(0)
+            for n, each in enumerate(parts):
+                result = result | each.astype(unsigned) << unsigned(n * bits(kind) // count)
+            return result
+
+        return Op(join, (part,) * count, unsigned)
+    return Op(lambda x: x, (dtype,), dtype)
+
+
+OPS: dict[str, Callable[[Instruction], Op]] = {
+    "add": number_op(np.add, ADD, 2),
+    "sub": number_op(np.subtract, SUBTRACT, 2),
+    "mul": mul,
+    "mad": mad,
+    "fma": fma,
+    "div": div,
+    "rem": number_op(integers.remainder, None, 2),
+    "abs": sign_op(np.abs, np.abs),
+    "neg": sign_op(np.negative, np.negative),
+    "min": number_op(np.minimum, extreme_op(floats.minimum), 2),
+    "max": number_op(np.maximum, extreme_op(floats.maximum), 2),
+    "sqrt": ROOT,
+    "rcp": RECIPROCAL,
+    **dict.fromkeys(("rsqrt", "lg2", "sin", "cos"), approximate),
+    "ex2": lambda i: half_op("ex2")(i) if i.modifiers[-1] in HALVES else approximate(i),
+    "tanh": lambda i: half_op("tanh")(i) if i.modifiers[-1] in HALVES else approximate(i),
+    "copysign": copysign,
+    "contracted": contracted,
+    "hold": hold,
+    "hold.div": division,
+    "and": bit_op(np.bitwise_and, 2),
+    "or": bit_op(np.bitwise_or, 2),
+    "xor": bit_op(np.bitwise_xor, 2),
+    "not": bit_op(np.invert, 1),
+    "cnot": bit_op(lambda x: (x == 0).astype(x.dtype), 1, BITS),
+    "shl": shift(integers.shift_left, BITS),
+    "shr": shift(integers.shift_right, BITS | INTEGERS),
+    "shf": shf,
+    "lop3": lop3,
+    "prmt": prmt,
+    "bfe": bfe,
+    "bfi": bfi,
+    "bfind": bfind,
+    "popc": count_op(np.bitwise_count),
+    "clz": count_op(integers.leading_zeros),
+    "brev": bit_op(integers.reverse_bits, 1, {"b32", "b64"}),
+    "sad": number_op(integers.absolute_difference, None, 3),
+    "mul24": mul24,
+    "mad24": mul24,
+    **dict.fromkeys(("addc", "subc", "madc"), with_carry),
+    "fns": bit_op(integers.find_nth_set, 3, {"b32"}),
+    "szext": by_mode(
+        lambda a, b, wrap, kind: integers.extend(a, b, wrap, kind == "s32"), {"u32", "s32"}
+    ),
+    "bmsk": by_mode(lambda a, b, wrap, _: integers.bit_mask(a, b, wrap), {"b32"}),
+    "cvt": cvt,
+    "mov": mov,
+    **PACKED,
+    **COMPARE,
+    "setp": comparing(COMPARE["setp"]),
+    "set": comparing(COMPARE["set"]),
+}

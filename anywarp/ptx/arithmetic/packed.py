@@ -1,0 +1,170 @@
+"""Integers in parts of a word: dp4a, dp2a, the video instructions, s16x2 and u16x2.
+
+Dot products: PTX ISA, chapter 9.7.1; scalar and SIMD video instructions: chapter 9.7.19.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ..text.forms import DTYPES, Op, Unsupported
+from ..text.syntax import Instruction
+from .comparison import SIGNED_COMPARE
+
+
+def fields(x, width: int, signed: bool) -> list:
+    """uint32 -> its fields of 8, 16 or 32 bits, the lowest first, as int64."""
+    dtype = np.dtype(f"{'i' if signed else 'u'}{width // 8}")
+    unsigned = np.dtype(f"u{width // 8}")
+    return [
+        (x >> np.uint32(n)).astype(unsigned).view(dtype).astype(np.int64)
+        for n in range(0, 32, width)
+    ]
+
+
+def word(values, width: int):
+    """The inverse: the low bits of each value."""
+    result = np.uint32(0)
+    for n, x in enumerate(values):
+        part = (x & np.int64((1 << width) - 1)).astype(np.uint32)
+        result = result | part << np.uint32(n * width)
+    return result
+
+
+def signed_type(word_: str) -> bool:
+    return word_[0] == "s"
+
+
+def dot4(i: Instruction) -> Op:
+    """dp4a.atype.btype d, a, b, c: c plus four products of bytes."""
+    a_type, b_type = _two_types(i.modifiers)
+
+    def run(a, b, c):
+        pairs = zip(fields(a, 8, a_type == "s32"), fields(b, 8, b_type == "s32"))
+        return c + word([sum(x * y for x, y in pairs)], 32)
+
+    return Op(run, (np.uint32,) * 3, np.uint32)
+
+
+def dot2(i: Instruction) -> Op:
+    """dp2a.{lo,hi}: two 16-bit fields of a times the lower or upper two bytes of b."""
+    half, *types = i.modifiers
+    a_type, b_type = _two_types(types)
+    if half not in ("lo", "hi"):
+        raise Unsupported(".".join(i.modifiers))
+    first = 0 if half == "lo" else 2
+
+    def run(a, b, c):
+        bytes_ = fields(b, 8, b_type == "s32")[first : first + 2]
+        pairs = zip(fields(a, 16, a_type == "s32"), bytes_)
+        return c + word([sum(x * y for x, y in pairs)], 32)
+
+    return Op(run, (np.uint32,) * 3, np.uint32)
+
+
+def _two_types(types) -> tuple[str, str]:
+    if len(types) != 2 or not set(types) <= {"s32", "u32"}:
+        raise Unsupported(".".join(types))
+    return types[0], types[1]
+
+
+ACTIONS = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "absdiff": lambda a, b: np.abs(a - b),
+    "min": np.minimum,
+    "max": np.maximum,
+    "avrg": lambda a, b: a + b + ((a + b) >= 0) >> 1,
+}
+
+
+def clamp(x, width: int, signed: bool):
+    low, high = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
+    return np.clip(x, low, high)
+
+
+def video(i: Instruction) -> Op:
+    """vadd4 and its like on all fields of a word: `.dtype.atype.btype{.sat}{.add} d, a, b, c`.
+
+    With `.add` the fields' results are summed onto c, else c is what unselected fields keep;
+    all fields are selected, and no operand names its fields."""
+    name, lanes = re.fullmatch(r"v([a-z]+)([24])", i.opcode).groups()
+    width = 32 // int(lanes)
+    words = list(i.modifiers)
+    flags = {w for w in words if w in ("sat", "add")}
+    words = [w for w in words if w not in flags]
+    if name == "set":
+        a_type, b_type, test = words
+        action = SIGNED_COMPARE[test]
+        combine = lambda a, b: action(a, b).astype(np.int64)
+        d_type = "u32"
+    else:
+        d_type, a_type, b_type = words
+        combine = ACTIONS[name]
+    if not {d_type, a_type, b_type} <= {"s32", "u32"} or len(i.operands) < 3:
+        raise Unsupported(".".join(i.modifiers))
+
+    def run(a, b, c=None):
+        pairs = zip(fields(a, width, signed_type(a_type)), fields(b, width, signed_type(b_type)))
+        results = [combine(x, y) for x, y in pairs]
+        if "sat" in flags:
+            results = [clamp(x, width, signed_type(d_type)) for x in results]
+        if "add" in flags:
+            return c + word([sum(results)], 32)
+        return word(results, width)
+
+    return Op(run, (np.uint32,) * (len(i.operands) - 1), np.uint32)
+
+
+def scalar_video(i: Instruction) -> Op:
+    """vadd, vsub, vabsdiff, vmin, vmax on whole words: `.dtype.atype.btype{.sat}{.op2}`."""
+    words = list(i.modifiers)
+    second = words.pop() if words[-1] in ("add", "min", "max") else None
+    saturated = "sat" in words and not words.remove("sat")
+    if len(words) != 3 or not set(words) <= {"s32", "u32"}:
+        raise Unsupported(".".join(i.modifiers))
+    d_type, a_type, b_type = words
+    action = ACTIONS[i.opcode[1:]]
+    view = DTYPES[d_type]
+
+    def run(a, b, c=None):
+        x = action(fields(a, 32, signed_type(a_type))[0], fields(b, 32, signed_type(b_type))[0])
+        if saturated and (i.opcode != "vadd" or "s32" in words):  # an H200 lets vadd.u32 wrap
+            x = clamp(x, 32, signed_type(d_type))
+        result = word([x], 32)
+        if second == "add":
+            return result + c
+        if second:
+            pick = np.minimum if second == "min" else np.maximum
+            return pick(result.view(view), c.view(view)).view(np.uint32)
+        return result
+
+    return Op(run, (np.uint32,) * (3 if second else 2), np.uint32)
+
+
+def two_in_a_word(i: Instruction) -> Op:
+    """add, min, max of s16x2 and u16x2, with `.relu` for the signed ones."""
+    words = set(i.modifiers)
+    (kind,) = words & {"s16x2", "u16x2"}
+    if words - {kind, "relu"} or ("relu" in words and (kind[0] == "u" or i.opcode == "add")):
+        raise Unsupported(".".join(i.modifiers))
+    action = ACTIONS[i.opcode]
+
+    def run(a, b):
+        pairs = zip(fields(a, 16, kind[0] == "s"), fields(b, 16, kind[0] == "s"))
+        results = [action(x, y) for x, y in pairs]
+        if "relu" in words:
+            results = [np.maximum(x, 0) for x in results]
+        return word(results, 16)
+
+    return Op(run, (np.uint32, np.uint32), np.uint32)
+
+
+PACKED = {
+    "dp4a": dot4,
+    "dp2a": dot2,
+    **{f"v{name}{lanes}": video for name in (*ACTIONS, "set") for lanes in (2, 4)},
+    **{f"v{name}": scalar_video for name in ("add", "sub", "absdiff", "min", "max")},
+}

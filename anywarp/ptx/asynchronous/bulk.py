@@ -1,0 +1,261 @@
+"""cp.async.bulk and cp.reduce.async.bulk: one thread copies, or combines, a stretch of bytes.
+
+Into shared memory they report to an mbarrier, and have read their source when they are issued;
+into global memory they belong to a bulk group of the thread (see `proxy`).
+An H200 does nothing for a copy of 0 bytes, and of 24 bytes it copies a part without a word; here
+both are errors because PTX asks for a positive multiple of 16.
+PTX ISA, chapter 9.7.9.25.4 (bulk copies) and 9.7.9.25.3 (their groups).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import PTXError
+from ..memory import atomics
+from ..memory.bulk_bytes import UNIT, Cargo
+from ..memory.events import Started, Stretches
+from ..memory.remote_shared import (
+    SHARED,
+    Places,
+    flat,
+    in_rows,
+    in_shared,
+    require_together,
+    within,
+)
+from ..text.forms import Unsupported
+from ..text.syntax import Instruction
+from .mbarrier_ops import number
+from .multicast import spread
+
+INTO_SHARED, GROUPED = "mbarrier::complete_tx::bytes", "bulk_group"
+HINT = "L2::cache_hint"  # one more operand, that says nothing about values
+MULTICAST = "multicast::cluster"  # one more operand: which blocks of the cluster it goes to
+COMMON = (
+    "and.b32 or.b32 xor.b32 add.u32 add.s32 add.u64 min.u32 min.s32 max.u32 max.s32 inc.u32 dec.u32"
+)
+REDUCTIONS = {  # to where: operations and types
+    "shared::cluster": set(COMMON.split()),
+    "global": set(COMMON.split())
+    | {"and.b64", "or.b64", "xor.b64", "add.f32", "add.f64", "add.noftz.f16", "add.noftz.bf16"}
+    | {f"{name}.{kind}" for name in ("min", "max") for kind in ("u64", "s64", "f16", "bf16")},
+}
+
+
+def route(i: Instruction, start: int) -> tuple[str, str, str, list[str]]:
+    """Where to, where from, how it reports, and the modifiers that are left. `start`: of the
+    first of them."""
+    words = [*i.modifiers[start:]]
+    if len(words) < 3:
+        raise Unsupported(".".join(i.modifiers))
+    to, source, mechanism, *rest = words
+    into_shared = to in ("shared::cluster", "shared::cta") and source == "global"
+    across = to == "shared::cluster" and source == "shared::cta"
+    out = to == "global" and source == "shared::cta"
+    if mechanism != (GROUPED if out else INTO_SHARED) or not (into_shared or across or out):
+        raise Unsupported(".".join(i.modifiers))
+    rest = [word for word in rest if word != HINT]
+    return to, source, mechanism, rest
+
+
+def copy(i: Instruction, at):
+    """cp.async.bulk"""
+    to, source, _, rest = route(i, 2)
+    if rest and (rest != [MULTICAST] or to != "shared::cluster" or source != "global"):
+        raise Unsupported(".".join(f".{word}" for word in rest))
+    return transfer(i, at, to, source, Cargo.deliver)
+
+
+def reduce(i: Instruction, at):
+    """cp.reduce.async.bulk: combined element by element with what is at the destination."""
+    to, source, _, rest = route(i, 3)
+    if source == "global" or ".".join(rest) not in REDUCTIONS.get(to, ()):
+        raise Unsupported(".".join(i.modifiers))
+    name, kind = rest[0], rest[-1]
+    operation = atomics.combined(name, kind, to)
+    bits = "b16" if kind in atomics.HALVES else kind
+    combine = lambda cargo, numbers: cargo.reduce(numbers, bits, operation)
+    return transfer(i, at, to, source, combine)
+
+
+def transfer(i: Instruction, at, to: str, source: str, put):
+    """`put(cargo, numbers)` does what the copies with these numbers do to their destination."""
+    named = copies(i, at, to, source)
+
+    def execute(state, mask):
+        targets, sources, barriers, size, each = named(state, mask)
+        fine = in_bounds(i, state, "load", source, sources, size)
+        fine &= in_bounds(i, state, "store", to, targets, size)
+        if barriers is not None:
+            if source != "global":
+                require_cluster(i, state, targets)
+            require_together(i, state, targets, barriers)
+            shared = state.spaces["shared"]
+            fine &= within(i, state, "atomic", shared, barriers, 8, 8)
+            barriers = barriers[fine]
+        targets, sources, size, each = targets[fine], sources[fine], size[fine], each[fine]
+        ticket = state.tickets(len(size))
+        start(i, state, ticket, (source, sources), (to, targets), size, each)
+        home, target = space_of(state, source), space_of(state, to)
+        cargo = Cargo(home, first(home, sources), target, first(target, targets), size)
+        if barriers is not None:
+            cargo.fetch()
+            state.flights.add(i, barriers, lambda numbers: put(cargo, numbers), size, ticket)
+            return
+        index = np.full(state.shape, -1)
+        index[targets.block, targets.thread] = np.arange(len(size))
+        state.flights.add_to_group(
+            i,
+            index >= 0,
+            lambda threads: cargo.fetch(index[threads]),
+            lambda threads: put(cargo, index[threads]),
+            ticket,
+        )
+
+    return execute
+
+
+def copies(i: Instruction, at, to: str, source: str):
+    """A function (state, mask) -> what threads ask for: destinations, sources, mbarriers or None,
+    bytes, and which thread's copy each is. One may go to several blocks of the cluster."""
+    slots = at.slots
+    to_address, from_address = (slots.address(operand) for operand in i.operands[:2])
+    size_of = number(i.operands[2], at)
+    barrier_address = None if to == "global" else slots.address(i.operands[3])
+    ranks_of = slots.reader(i.operands[4], np.uint16) if MULTICAST in i.modifiers else None
+    extra = (HINT in i.modifiers) + (MULTICAST in i.modifiers)
+    if len(i.operands) != 3 + (to != "global") + extra:
+        raise Unsupported("so many operands")
+
+    def find_all(state, mask):
+        registers = state.registers
+        targets = find(i, state, to, to_address(registers), mask)
+        sources = find(i, state, source, from_address(registers), mask)
+        size = size_of(state, targets)
+        check_sizes(i, state, targets, size)
+        if barrier_address is None:
+            return targets, sources, None, size, np.arange(len(size))
+        barriers = in_shared(i, state, to, barrier_address(registers), mask)
+        if ranks_of is None:
+            return targets, sources, barriers, size, np.arange(len(size))
+        ranks = flat(ranks_of(registers), state, targets.block, targets.thread)
+        each, rows = spread(i, state, targets, ranks.astype(np.int64))
+        targets, barriers = in_rows(targets, each, rows), in_rows(barriers, each, rows)
+        return targets, sources[each], barriers, size[each], each
+
+    return find_all
+
+
+def space_of(state, name: str):
+    return state.spaces["shared" if name in SHARED else name]
+
+
+def first(space, at: Places) -> np.ndarray:
+    """The places' first bytes in the data of their space."""
+    return at.address + space.row[at.row, 0]
+
+
+def find(i, state, space: str, address, mask) -> Places:
+    if space in SHARED:
+        return in_shared(i, state, space, address, mask)
+    block, thread = np.nonzero(state.full(mask))
+    return Places(np.zeros_like(block), flat(address, state, block, thread), block, thread)
+
+
+def check_sizes(i, state, at: Places, size: np.ndarray) -> None:
+    wrong = (size % UNIT != 0) | (size == 0)
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        raise PTXError(
+            f"a bulk copy of {int(size[n])} bytes, which is not a positive multiple of {UNIT}",
+            instruction=i,
+            thread=at.thread_name(state, n),
+        )
+
+
+def require_cluster(i, state, targets: Places) -> None:
+    """An H200 stops with "illegal instruction" at a copy from shared memory to shared memory in
+    a launch without clusters. In a cluster, even of one block, it may go to the thread's own."""
+    if not state.launch.cluster.explicit and len(targets):
+        raise PTXError(
+            "a bulk copy from shared::cta to shared::cluster in a launch without clusters, where "
+            "a GPU stops: let the threads copy, or give the kernel __cluster_dims__",
+            instruction=i,
+            thread=targets.thread_name(state, 0),
+        )
+
+
+def in_bounds(i, state, kind: str, space: str, at: Places, size: np.ndarray) -> np.ndarray:
+    """bool (N,): as `within`, for stretches of several sizes."""
+    home, fine = space_of(state, space), np.ones(len(at), bool)
+    for n in np.unique(size):
+        same = np.flatnonzero(size == n)
+        fine[same] = within(i, state, kind, home, at[same], int(n), UNIT)
+    if kind == "store" and home.read_only:
+        name = lambda n: at.thread_name(state, n)
+        home.check_writeable(at.address, fine, i, name)
+    return fine
+
+
+def start(i, state, ticket, source, target, size, each) -> None:
+    """Tell the sink what has been issued. source, target: a space and the places in it. each:
+    which instruction's copy it is. One that goes to several blocks is an operation for each of
+    them; it reads once, as the first."""
+    if state.sink is None or not len(size):
+        return
+    every, leads = np.arange(len(size)), np.flatnonzero(np.diff(each, prepend=-1))
+    reads, writes = (
+        (stretches(space, n, at[n], size[n]),)
+        for n, (space, at) in ((leads, source), (every, target))
+    )
+    issuer = source[1].block, source[1].thread
+    about = state.blocks, state.shape[1], state.steps
+    state.sink(Started(i, ticket, *issuer, reads, writes, *about))
+
+
+def stretches(space: str, operation, at: Places, size) -> Stretches:
+    return Stretches("shared" if space in SHARED else space, operation, at.row, at.address, size)
+
+
+def prefetch(i: Instruction, at):
+    """cp.async.bulk.prefetch.L2.global: a hint, but for what it may be asked for."""
+    if i.modifiers[2:5] != ("prefetch", "L2", "global") or set(i.modifiers[5:]) - {HINT}:
+        raise Unsupported(".".join(i.modifiers))
+    address_of, size_of = at.slots.address(i.operands[0]), number(i.operands[1], at)
+
+    def execute(state, mask):
+        places = find(i, state, "global", address_of(state.registers), mask)
+        check_sizes(i, state, places, size_of(state, places))
+        wrong = places.address % UNIT != 0
+        if wrong.any():
+            n = int(np.argmax(wrong))
+            raise PTXError(
+                f"a bulk prefetch at {int(places.address[n]):#x}: the address must be a multiple "
+                f"of {UNIT}",
+                instruction=i,
+                thread=places.thread_name(state, n),
+            )
+
+    return execute
+
+
+def commit_group(i: Instruction, at):
+    return lambda state, mask: state.flights.commit(state.full(mask))
+
+
+def wait_group(i: Instruction, at):
+    """cp.async.bulk.wait_group{.read} N"""
+    if set(i.modifiers[3:]) - {"read"}:
+        raise Unsupported(".".join(i.modifiers))
+    pending, reading = int(i.operands[0].value), "read" in i.modifiers
+    return lambda state, mask: state.flights.wait(i, state, state.full(mask), pending, reading)
+
+
+BULK = {
+    "cp.async.bulk": copy,
+    "cp.async.bulk.prefetch": prefetch,
+    "cp.async.bulk.commit_group": commit_group,
+    "cp.async.bulk.wait_group": wait_group,
+    "cp.reduce.async.bulk": reduce,
+}

@@ -1,0 +1,161 @@
+"""The mbarrier instructions: how threads reach the objects that `mbarriers` describes.
+
+PTX ISA, chapter 9.7.13.15 (mbarrier).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..memory.remote_shared import SHARED, Places, flat, in_shared, space_of, within
+from ..text.forms import Unsupported
+from ..text.syntax import Immediate, Instruction, Symbol
+from . import mbarriers
+
+ORDER = {"release", "acquire", "relaxed", "cta", "cluster"}  # threads run in lockstep
+
+
+def words_of(i: Instruction, known: str = "") -> set[str]:
+    """The modifiers after the operation's name that are not about order or space."""
+    words = set(i.modifiers[1:]) - {"b64"} - ORDER - SHARED
+    if "b64" not in i.modifiers or words - set(known.split()):
+        raise Unsupported(".".join(i.modifiers))
+    return words
+
+
+def objects(i: Instruction, operand, at, far: bool = False):
+    """A function (state, mask) -> the places of the objects that the threads name. `far`: they
+    may lie in other blocks of the cluster."""
+    address_of, space = at.slots.address(operand), space_of(i.modifiers)
+    if space == "shared::cluster" and not far:
+        raise Unsupported(f".{space}")
+
+    def find(state, mask) -> Places:
+        places = in_shared(i, state, space, address_of(state.registers), mask)
+        fine = within(i, state, "atomic", state.spaces["shared"], places, 8, 8)
+        places = places if fine.all() else places[fine]
+        elsewhere = places.row != places.block
+        if not far and elsewhere.any():
+            why = "is another block's: this is for the threads of that block alone"
+            mbarriers.refuse(i, state, places, int(np.argmax(elsewhere)), why)
+        return places
+
+    return find
+
+
+def number(operand, at):
+    """A function (state, places) -> the operand of the threads that name these places."""
+    read = at.slots.reader(operand, np.uint32)
+    return lambda state, places: flat(
+        read(state.registers), state, places.block, places.thread
+    ).astype(np.int64)
+
+
+def initialise(i: Instruction, at):
+    words_of(i)
+    find, count_of = objects(i, i.operands[0], at), number(i.operands[1], at)
+
+    def execute(state, mask):
+        places = find(state, mask)
+        mbarriers.initialise(i, state, places, count_of(state, places))
+
+    return execute
+
+
+def invalidate(i: Instruction, at):
+    words_of(i)
+    find = objects(i, i.operands[0], at)
+    return lambda state, mask: mbarriers.invalidate(i, state, find(state, mask))
+
+
+def transact(i: Instruction, at):
+    """mbarrier.expect_tx and mbarrier.complete_tx: bytes, and nobody arrives."""
+    words_of(i)
+    find, size_of = objects(i, i.operands[0], at, far=True), number(i.operands[1], at)
+    change = {"expect_tx": mbarriers.expect, "complete_tx": mbarriers.complete}[i.modifiers[0]]
+
+    def execute(state, mask):
+        places = find(state, mask)
+        change(i, state, places, size_of(state, places))
+
+    return execute
+
+
+def arrive(i: Instruction, at):
+    """mbarrier.arrive and mbarrier.arrive_drop: the last operand counts arrivals or, with
+    .expect_tx, the bytes that the thread expects before it arrives once."""
+    words = words_of(i, "noComplete expect_tx")
+    write = at.slots.writer(i.operands[0], np.uint64)
+    find = objects(i, i.operands[1], at, far=True)
+    if len(words) > 1 or (words and len(i.operands) < 3):
+        raise Unsupported(".".join(i.modifiers))
+    if "shared::cluster" in i.modifiers and i.operands[0] != Symbol("_"):
+        raise Unsupported("a state of an object of .shared::cluster")
+    last = number(i.operands[2] if len(i.operands) > 2 else Immediate(1), at)
+    drop, completes = i.modifiers[0] == "arrive_drop", "noComplete" not in words
+
+    def execute(state, mask):
+        places = find(state, mask)
+        given = last(state, places)
+        size, count = (given, np.ones_like(given)) if "expect_tx" in words else (None, given)
+        found = np.zeros(state.shape, np.uint64)
+        found[places.block, places.thread] = mbarriers.arrive(
+            i, state, places, count, size, drop, completes
+        )
+        write(state.registers, found, mask)
+
+    return execute
+
+
+def wait(i: Instruction, at):
+    """mbarrier.test_wait and mbarrier.try_wait: whether a phase is over, the one of a state or
+    that of a parity. If it is not, what reports to the object lands, and that may end it. A GPU may
+    let the thread of a try_wait sleep for a while; here the scheduler lets others run."""
+    by_parity = "parity" in words_of(i, "parity")
+    write = at.slots.writer(i.operands[0], np.bool_)
+    find = objects(i, i.operands[1], at)
+    token = at.slots.reader(i.operands[2], np.uint32 if by_parity else np.uint64)
+
+    def execute(state, mask):
+        places = find(state, mask)
+        given = flat(token(state.registers), state, places.block, places.thread)
+        wanted = mbarriers.wanted(i, state, places, given, by_parity)
+        over = mbarriers.parity(mbarriers.look(i, state, places)) != wanted
+        if not over.all():
+            state.flights.land(state, places[~over])
+            over |= mbarriers.parity(mbarriers.look(i, state, places)) != wanted
+        mbarriers.tell(i, state, "wait", places[over], wanted[over])
+        if not over.all():
+            mbarriers.tell(i, state, "look", places[~over], wanted[~over])
+            state.poll(at.following, lambda: mbarriers.stuck(i, state, places[~over]))
+        done = np.zeros(state.shape, bool)
+        done[places.block, places.thread] = over
+        write(state.registers, done, mask)
+
+    return execute
+
+
+def pending_count(i: Instruction, at):
+    """How many arrivals were pending in a state."""
+    words_of(i)
+    write = at.slots.writer(i.operands[0], np.uint32)
+    read = at.slots.reader(i.operands[1], np.uint64)
+
+    def execute(state, mask):
+        pending = mbarriers.unpack(read(state.registers)).pending
+        write(state.registers, pending.astype(np.uint32), mask)
+
+    return execute
+
+
+MBARRIERS = {
+    "mbarrier.init": initialise,
+    "mbarrier.inval": invalidate,
+    "mbarrier.expect_tx": transact,
+    "mbarrier.complete_tx": transact,
+    "mbarrier.arrive": arrive,
+    "mbarrier.arrive_drop": arrive,
+    "mbarrier.test_wait": wait,
+    "mbarrier.try_wait": wait,
+    "mbarrier.pending_count": pending_count,
+}

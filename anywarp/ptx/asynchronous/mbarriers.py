@@ -1,0 +1,270 @@
+"""mbarrier objects: barriers in shared memory that count arrivals and bytes.
+
+An object is 8 bytes of shared memory. A phase of it is over when no arrivals are pending and no
+bytes are missing; the next one begins then, in which as many arrivals are pending as are expected.
+
+    bits 0-19 expected arrivals, 20-39 pending arrivals, 40-60 bytes missing (signed: bytes can be
+    there before somebody expects them), 61 parity of the phase, 62-63 what no other memory has
+
+PTX leaves the layout open. A state (of mbarrier.arrive) is what the object was before.
+
+Checked on an H200, where PTX says nothing of it:
+- A wait for a parity takes the lowest bit of its operand, so that a running number of phases will
+  do; so it does here.
+- 0 arrivals change nothing, and an object that mbarrier.init has not made is used as its bytes
+  say; here both are errors, because they are mistakes in a kernel.
+- More arrivals than are pending, and more bytes than can be counted, end the kernel; here too.
+PTX ISA, chapter 9.7.13.15 (mbarrier).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import Endless, PTXError
+from ..memory.events import MemoryBarrier
+from ..memory.remote_shared import Places
+
+MOST = (1 << 20) - 1  # arrivals, and bytes either way
+MARK = np.uint64(0b10 << 62)
+GONE = np.uint64(0)  # after mbarrier.inval
+
+
+@dataclass(frozen=True)
+class Objects:
+    """What N words hold. int64 (N,) arrays."""
+
+    parity: np.ndarray  # of the current phase
+    pending: np.ndarray
+    expected: np.ndarray
+    missing: np.ndarray  # bytes
+
+    def pack(self) -> np.ndarray:
+        fields = (self.expected, 0), (self.pending, 20), (self.missing & 0x1FFFFF, 40)
+        word = np.full(self.parity.shape, MARK)
+        for value, shift in (*fields, (self.parity, 61)):
+            word |= value.astype(np.uint64) << np.uint64(shift)
+        return word
+
+
+def unpack(word: np.ndarray) -> Objects:
+    """The objects in uint64 words; what they hold must be objects (see `is_object`)."""
+    field = lambda shift, bits: (word >> np.uint64(shift) & np.uint64((1 << bits) - 1)).astype(
+        np.int64
+    )
+    missing = (field(40, 21) ^ 1 << 20) - (1 << 20)  # with its sign
+    return Objects(parity(word), field(20, 20), field(0, 20), missing)
+
+
+def is_object(word: np.ndarray) -> np.ndarray:
+    return word >> np.uint64(62) == MARK >> np.uint64(62)
+
+
+def _index(state, at: Places) -> np.ndarray:
+    return state.spaces["shared"].row[at.row, 0] + at.address >> 3
+
+
+def look(i, state, at: Places) -> np.ndarray:
+    """The words at these places. Raises a PTXError where there is no object."""
+    word = state.spaces["shared"].views[8][_index(state, at)]
+    wrong = ~is_object(word)
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        refuse(i, state, at, n, "is not initialised: mbarrier.init comes first")
+    return word
+
+
+def parity(word: np.ndarray) -> np.ndarray:
+    """The parities of the current phases of the objects in uint64 words."""
+    return (word >> np.uint64(61)).astype(np.int64) & 1
+
+
+def refuse(i, state, at: Places, n: int, why: str) -> None:
+    """Raise a PTXError about the object that the nth thread named."""
+    where = state.spaces["shared"].describe(int(at.address[n]))
+    raise PTXError(
+        f"the mbarrier at {where}{at.whose(state, n)}, {why}",
+        instruction=i,
+        thread=at.thread_name(state, n),
+    )
+
+
+def tell(i, state, what: str, at: Places, count, thread=None) -> None:
+    """`thread`: who does it, if not the threads that name the places."""
+    if state.sink is not None and len(at):
+        count = np.broadcast_to(np.asarray(count, np.int64), at.row.shape)
+        thread = at.thread if thread is None else np.broadcast_to(thread, at.row.shape)
+        about = state.blocks, state.shape[1], state.steps
+        state.sink(MemoryBarrier(i, what, at.row, at.address, at.block, thread, count, *about))
+
+
+def initialise(i, state, at: Places, count: np.ndarray) -> None:
+    """Begin the first phase, in which so many arrivals are expected."""
+    check_range(i, state, at, count, "an mbarrier expects")
+    nothing = np.zeros_like(count)
+    state.spaces["shared"].views[8][_index(state, at)] = Objects(
+        nothing, count, count, nothing
+    ).pack()
+    state.changed = True
+    tell(i, state, "init", at, count)
+
+
+def invalidate(i, state, at: Places) -> None:
+    look(i, state, at)
+    state.spaces["shared"].views[8][_index(state, at)] = GONE
+    state.changed = True
+    tell(i, state, "inval", at, 0)
+
+
+def check_range(i, state, at: Places, count, what: str) -> None:
+    wrong = (count < 1) | (count > MOST)
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        raise PTXError(
+            f"{what} 1 to {MOST} arrivals, not {int(count[n])}",
+            instruction=i,
+            thread=at.thread_name(state, n),
+        )
+
+
+def arrive(
+    i, state, at: Places, count, size=None, drop: bool = False, completes: bool = True
+) -> np.ndarray:
+    """Arrivals of N threads, `count` each, in the order of the threads; returns the state that
+    each found. `size`: bytes that each expects before it arrives. `drop`: as many arrivals fewer
+    are expected from the next phase on. Not `completes`: the phase must not end with them.
+
+    One round serves all threads that arrive in one phase of their object, and tells of them before
+    that is over. If some are left for the next phase, it is open who was first: then it tells
+    afterwards, since whoever waits for the end of the phase can rely on none of them."""
+    check_range(i, state, at, count, "a thread may make")
+    size_ = np.zeros(len(at), np.int64) if size is None else size
+
+    def announce(threads):
+        if size is not None:
+            tell(i, state, "expect", at[threads], size[threads])
+        tell(i, state, "arrive", at[threads], count[threads])
+
+    found = np.zeros(len(at), np.uint64)
+    left = np.arange(len(at))
+    while left.size:
+        here = at[left]
+        _, first, which = np.unique(here.key, return_index=True, return_inverse=True)
+        old = unpack(look(i, state, here[first]))
+        order = np.argsort(which, kind="stable")
+        total = np.cumsum(count[left][order])
+        before = np.empty(left.size, np.int64)  # arrivals earlier in this round, at this object
+        before[order] = total - count[left][order]
+        before -= before[first][which]  # of objects before it
+        fits = before + count[left] <= old.pending[which]
+        if not fits[first].all():
+            n = int(np.argmax(~fits[first]))
+            beyond(i, state, here, int(first[n]), old, n, int(count[left[first[n]]]))
+        of, threads = which[fits], left[fits]
+        sure = ~np.isin(of, which[~fits])
+        announce(threads[sure])
+        found[threads] = Objects(
+            old.parity[of], old.pending[of] - before[fits], old.expected[of], old.missing[of]
+        ).pack()
+        arrivals = np.bincount(of, count[threads], len(first)).astype(np.int64)
+        missing = old.missing + np.bincount(of, size_[threads], len(first)).astype(np.int64)
+        expected = old.expected - arrivals * drop
+        new = Objects(old.parity, old.pending - arrivals, expected, missing)
+        put(i, state, here[first], new, completes)
+        announce(threads[~sure])
+        left = left[~fits]
+    return found
+
+
+def beyond(i, state, at: Places, n: int, old: Objects, which: int, count: int) -> None:
+    pending, missing = int(old.pending[which]), int(old.missing[which])
+    bytes_ = f", and {missing} bytes are missing" if missing else ""
+    refuse(
+        i,
+        state,
+        at,
+        n,
+        f"gets {count} arrivals when {pending} are pending in its phase{bytes_}: there would be "
+        "fewer than none",
+    )
+
+
+def await_more(i, state, at: Places) -> None:
+    """One more arrival of each thread is pending in the current phase."""
+    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
+    old = unpack(look(i, state, at[first]))
+    pending = old.pending + np.bincount(which)
+    if (pending > MOST).any():
+        n = int(np.argmax(pending > MOST))
+        refuse(i, state, at[first], n, f"cannot await {int(pending[n])} arrivals: at most {MOST}")
+    put(i, state, at[first], Objects(old.parity, pending, old.expected, old.missing))
+
+
+def expect(i, state, at: Places, size: np.ndarray) -> None:
+    """More bytes are missing in the current phase."""
+    tell(i, state, "expect", at, size)
+    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
+    old = unpack(look(i, state, at[first]))
+    missing = old.missing + np.bincount(which, size, len(first)).astype(np.int64)
+    put(i, state, at[first], Objects(old.parity, old.pending, old.expected, missing))
+
+
+def complete(i, state, at: Places, size: np.ndarray) -> None:
+    """Bytes are there: what an operation reports."""
+    tell(i, state, "complete", at, size, -1)
+    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
+    old = unpack(look(i, state, at[first]))
+    missing = old.missing - np.bincount(which, size, len(first)).astype(np.int64)
+    put(i, state, at[first], Objects(old.parity, old.pending, old.expected, missing))
+
+
+def put(i, state, at: Places, new: Objects, completes: bool = True) -> None:
+    """Store what objects have become; where nothing is left of a phase, the next one begins."""
+    wrong = np.abs(new.missing) > MOST
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        refuse(i, state, at, n, f"cannot miss {int(new.missing[n])} bytes: at most {MOST}")
+    over = (new.pending == 0) & (new.missing == 0)
+    if over.any() and not completes:
+        refuse(i, state, at, int(np.argmax(over)), "is completed by an arrival with .noComplete")
+    word = Objects(
+        new.parity ^ over, np.where(over, new.expected, new.pending), new.expected, new.missing
+    ).pack()
+    state.spaces["shared"].views[8][_index(state, at)] = word
+    state.changed = True
+    ended = at[over]
+    ended = Places(ended.row, ended.address, ended.row, ended.thread)
+    tell(i, state, "phase", ended, new.parity[over], -1)
+
+
+def wanted(i, state, at: Places, given: np.ndarray, by_parity: bool) -> np.ndarray:
+    """The parities of the phases that threads wait for, by what they give: states, or
+    numbers of which the lowest bit is the parity."""
+    if by_parity:
+        return given.astype(np.int64) & 1
+    wrong = ~is_object(given)
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        why = f"is asked for {int(given[n]):#x}: no mbarrier.arrive gave this state"
+        refuse(i, state, at, n, why)
+    return parity(given)
+
+
+def stuck(i, state, at: Places) -> Endless:
+    """What to say when nobody is left who could end the phase that the first thread waits for."""
+    found = unpack(look(i, state, at[:1]))
+    where = state.spaces["shared"].describe(int(at.address[0]))
+    threads, missing = int((at.key == at.key[0]).sum()), int(found.missing[0])
+    who = f"{threads} threads wait" if threads > 1 else "a thread waits"
+    bytes_ = f"{missing} bytes are missing"
+    if missing < 0:
+        bytes_ = f"{-missing} bytes have come that nobody expected"
+    return Endless(
+        f"{who} for the end of the phase of parity {found.parity[0]} of the mbarrier at {where}: "
+        f"{found.pending[0]} of {found.expected[0]} arrivals are pending and "
+        f"{bytes_}, and nobody is left to end it: an endless loop",
+        instruction=i,
+        thread=at.thread_name(state, 0),
+    )

@@ -1,0 +1,139 @@
+"""The asynchronous proxy: copies that run on their own, from when they are issued to when they
+land.
+
+An operation reports to an mbarrier object, or belongs to a bulk group of the thread that issued
+it. What it does late, it does as late as may be, so that a kernel which forgets to wait computes
+with what was there before:
+
+- An operation that reports to an mbarrier lands when a thread looks for the end of a phase of that
+  object that has not ended. All that report to it land then, in the order of issue.
+- An operation of a bulk group reads its source when the thread waits for the group (also with
+  `.read`), and writes when it waits without `.read`. When all threads of a block have exited, what
+  they left is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..memory.events import Finished
+from ..memory.remote_shared import Places
+from ..text.syntax import Instruction
+from . import mbarriers
+from .groups import Groups
+
+
+@dataclass
+class Flight:
+    """N operations of one instruction that report to mbarriers."""
+
+    instruction: Instruction
+    barriers: Places  # that they report to, and who issued them
+    land: Callable[[np.ndarray], None]  # does what those with these numbers (ascending) do
+    size: np.ndarray | None  # bytes that each completes; None: `land` says itself what is done
+    ticket: np.ndarray | None  # as in their Started event; None if there was none
+    left: np.ndarray  # bool (N,): those under way
+
+
+@dataclass
+class Batch:
+    """Operations of one instruction that belong to bulk groups, at most one for each thread.
+    `read` and `write` take the mask of the threads whose operations they do."""
+
+    instruction: Instruction
+    read: Callable[[np.ndarray], None]
+    write: Callable[[np.ndarray], None]
+    ticket: np.ndarray  # int64 (B, T)
+    unread: np.ndarray  # bool (B, T)
+
+
+class Flights:
+    """What has been issued in a chunk and has not landed."""
+
+    def __init__(self):
+        self.reporting: list[Flight] = []
+        self.bulk = Groups()
+
+    def add(
+        self,
+        i: Instruction,
+        barriers: Places,
+        land: Callable[[np.ndarray], None],
+        size: np.ndarray | None = None,
+        ticket: np.ndarray | None = None,
+    ) -> None:
+        """Operations that report to mbarriers: `land(numbers)` writes what they write, then so
+        many bytes of each are complete."""
+        left = np.ones(len(barriers), bool)
+        self.reporting.append(Flight(i, barriers, land, size, ticket, left))
+
+    def land(self, state, at: Places) -> None:
+        """Land all that report to these objects."""
+        if not self.reporting:
+            return
+        keys = np.unique(at.key)
+        for flight in list(self.reporting):
+            now = np.flatnonzero(flight.left & np.isin(flight.barriers.key, keys))
+            if not now.size:
+                continue
+            flight.left[now] = False
+            flight.land(now)
+            barriers = flight.barriers[now]
+            if state.sink is not None and flight.ticket is not None:
+                where = barriers.row, barriers.address, None
+                about = state.blocks, state.shape[1], state.steps
+                state.sink(Finished(flight.instruction, flight.ticket[now], False, *where, *about))
+            if flight.size is not None:
+                mbarriers.complete(flight.instruction, state, barriers, flight.size[now])
+        self.reporting = [flight for flight in self.reporting if flight.left.any()]
+
+    def add_to_group(
+        self,
+        i: Instruction,
+        threads: np.ndarray,
+        read: Callable[[np.ndarray], None],
+        write: Callable[[np.ndarray], None],
+        ticket: np.ndarray,
+    ) -> None:
+        """Operations of these threads (a mask), to be committed to bulk groups. `ticket` has a
+        number for each of them, in their order."""
+        tickets = np.full(threads.shape, -1, np.int64)
+        tickets[threads] = ticket
+        batch = Batch(i, read, write, tickets, threads.copy())
+        self.bulk.add(batch, threads)
+
+    def commit(self, threads: np.ndarray) -> None:
+        self.bulk.commit(threads)
+
+    def wait(self, i, state, threads: np.ndarray, pending: int, reading_only: bool) -> None:
+        """Do all but the newest `pending` groups of each of these threads, or read at least."""
+        for batch, whose in self.bulk.older(threads, pending, keep=reading_only):
+            self._finish(i, state, batch, whose, reading_only)
+
+    def leave(self, state) -> None:
+        """Do what the threads of blocks that are over have left."""
+        if not self.bulk:
+            return
+        over = np.broadcast_to(~state.alive.any(1)[:, None], state.shape)
+        for batch, whose in list(self.bulk.of(over)):
+            self._finish(batch.instruction, state, batch, whose, False)
+        for _ in self.bulk.older(over, 0):
+            pass
+        self.bulk.open = [(b, left) for b, own in self.bulk.open if (left := own & ~over).any()]
+
+    def _finish(self, i, state, batch: Batch, threads, reading_only: bool) -> None:
+        reading = threads & batch.unread
+        if reading.any():
+            batch.unread &= ~reading
+            batch.read(reading)
+        if not reading_only:
+            state.changed = True
+            batch.write(threads)
+        done = reading if reading_only else threads
+        if state.sink is not None and done.any():
+            about = state.blocks, state.shape[1], state.steps
+            ticket = batch.ticket[done]
+            state.sink(Finished(i, ticket, reading_only, None, None, done, *about))

@@ -1,0 +1,392 @@
+"""cp.async.bulk.tensor and cp.reduce.async.bulk.tensor: one thread copies a box of a tensor.
+
+Into shared memory they report to mbarriers, and have read their source when they are issued; into
+global memory they belong to a bulk group of the thread (see `proxy`). What of a box lies outside
+of the tensor is filled, and not stored. Left out are im2col and the scattered rows of sm_100.
+PTX ISA, chapter 9.7.9 (data movement: tensor copies).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..errors import PTXError
+from ..memory import allocations, atomics
+from ..memory.events import Started, Stretches
+from ..memory.remote_shared import Places, flat, in_rows, in_shared, require_together, within
+from ..text.forms import DTYPES, Unsupported
+from ..text.syntax import Address, Instruction, Vector
+from .multicast import spread
+from .tensor_maps import (
+    ALIGNMENT,
+    BYTES,
+    MAX_RANK,
+    Tile,
+    global_addresses,
+    outside,
+    shared_addresses,
+    unpack,
+)
+
+INTO_SHARED, GROUPED = "mbarrier::complete_tx::bytes", "bulk_group"
+MULTICAST, HINT = "multicast::cluster", "L2::cache_hint"
+UNIT = 16  # bytes that a box begins at a multiple of, along the innermost dimension
+SHARED_ALIGNMENT = 128  # bytes, of a box in shared memory
+RANKS = {f"{n}d": n for n in range(1, MAX_RANK + 1)}
+SPACES = {number: name for name, number, _ in allocations.WINDOWS}
+STARTS = {name: start for name, _, start in allocations.WINDOWS}
+WHOLE = frozenset(("u32", "s32", "u64", "s64"))
+REDUCTIONS = {  # operation: types of elements
+    "add": WHOLE - {"s64"} | {"f16", "bf16", "f32", "f64"},
+    **dict.fromkeys(("min", "max"), WHOLE | {"f16", "bf16"}),
+    **dict.fromkeys(("inc", "dec"), frozenset({"u32"})),
+    **dict.fromkeys(("and", "or", "xor"), WHOLE),
+}
+
+
+# -- what an instruction names ----------------------------------------------------------------
+
+
+def words_of(i: Instruction, start: int) -> tuple[int, list[str]]:
+    """The rank, and the modifiers after it but for those that change nothing. `start`: where the
+    rank stands among the modifiers."""
+    rank, *rest = i.modifiers[start:]
+    if rank not in RANKS:
+        raise Unsupported(f".{rank}")
+    return RANKS[rank], [word for word in rest if word not in ("tile", HINT)]
+
+
+def operands_of(i: Instruction, count: int) -> list:
+    """The operands without that of the cache hint; there must be so many."""
+    operands = list(i.operands)
+    if HINT in i.modifiers:
+        operands.pop()
+    if len(operands) != count:
+        raise Unsupported("so many operands")
+    return operands
+
+
+def box_of(i: Instruction, operand, rank: int, at):
+    """A function (state, issuers) -> for each tensor map that threads name: which of them do, the
+    address of the tensor, what else the map says, and the coordinates (N, rank)."""
+    if not isinstance(operand, Vector) or not isinstance(operand.elements[0], Address):
+        raise Unsupported("an operand that is no tensor")
+    address_of = at.slots.address(operand.elements[0])
+    coordinates = operand.elements[1].elements
+    if len(coordinates) != rank:
+        raise Unsupported(f"{len(coordinates)} coordinates of {rank} dimensions")
+    readers = [at.slots.reader(each, np.int32) for each in coordinates]
+
+    def find(state, issuers: Places) -> Iterator[tuple[np.ndarray, int, Tile, np.ndarray]]:
+        where = issuers.block, issuers.thread
+        registers = state.registers
+        corner = [flat(read(registers), state, *where).astype(np.int64) for read in readers]
+        corner = np.stack(corner, axis=1)
+        address = flat(address_of(registers), state, *where)
+        for one in np.unique(address):
+            which = np.flatnonzero(address == one)
+            thread = issuers.thread_name(state, which[0])
+            start, tile = tensor_map(i, state, int(one), thread)
+            if tile.rank != rank:
+                raise PTXError(
+                    f"the tensor map is of {tile.rank} dimensions, the instruction of {rank}",
+                    instruction=i,
+                    thread=thread,
+                )
+            check_corner(i, state, tile, corner[which], issuers[which])
+            yield which, start, tile, corner[which]
+
+    return find
+
+
+def check_corner(i, state, tile: Tile, corner: np.ndarray, issuers: Places) -> None:
+    """An H200 stops with "illegal instruction" for a box that begins between multiples of 16
+    bytes along the innermost dimension, be it inside of the tensor or not, and for one that is
+    stored and begins before the tensor. Other coordinates may be any."""
+    wrong = corner[:, 0] * tile.width % UNIT != 0
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        raise PTXError(
+            f"the innermost coordinate is {int(corner[n, 0])}, in elements of {tile.width} "
+            f"bytes: it must be a multiple of {UNIT // tile.width}, so that the box begins at a "
+            f"multiple of {UNIT} bytes along that dimension; a GPU stops here",
+            instruction=i,
+            thread=issuers.thread_name(state, n),
+        )
+    before = (corner < 0) & (GROUPED in i.modifiers)
+    if before.any():
+        n = int(np.argmax(before.any(1)))
+        raise PTXError(
+            f"the box that is stored begins at the coordinates {tuple(corner[n].tolist())}: none "
+            "may be negative, as it may in a copy into shared memory; a GPU stops here",
+            instruction=i,
+            thread=issuers.thread_name(state, n),
+        )
+
+
+def tensor_map(i: Instruction, state, address: int, thread: str) -> tuple[int, Tile]:
+    """The tensor map at a generic address."""
+    name = SPACES[int(allocations.window_of(np.int64(address)))]
+    if name in ("shared", "local"):
+        raise PTXError(
+            f"the tensor map lies in {name} memory, and must lie in that of parameters (as a "
+            "const __grid_constant__ CUtensorMap), constant or global memory",
+            instruction=i,
+            thread=thread,
+        )
+    space, place = state.spaces[name], np.array([[address - STARTS[name]]])
+    wrong = space.check(place, None, BYTES, ALIGNMENT)
+    if wrong is not None:
+        raise space.fault(place, wrong, BYTES, ALIGNMENT, i, lambda *_: thread)
+    first = int(place[0, 0])
+    found = unpack(space.data[first : first + BYTES].tobytes())
+    if found is None:
+        raise PTXError(
+            f"the {BYTES} bytes at {space.describe(first)} are no tensor map: "
+            "kernels.TensorMap makes one",
+            instruction=i,
+            thread=thread,
+        )
+    return found
+
+
+# -- into shared memory -----------------------------------------------------------------------
+
+
+def load(i: Instruction, at):
+    """cp.async.bulk.tensor from global memory, into one block or several of the cluster."""
+    rank, (to, source, *rest) = words_of(i, 3)
+    several = MULTICAST in rest
+    if to not in ("shared::cluster", "shared::cta") or source != "global":
+        raise Unsupported(".".join(i.modifiers))
+    if set(rest) - {INTO_SHARED, MULTICAST} or INTO_SHARED not in rest:
+        raise Unsupported(".".join(f".{word}" for word in rest))
+    to_operand, tensor, barrier, *mask_operand = operands_of(i, 3 + several)
+    to_address, barrier_address = at.slots.address(to_operand), at.slots.address(barrier)
+    boxes = box_of(i, tensor, rank, at)
+    ranks_of = at.slots.reader(mask_operand[0], np.uint16) if several else None
+
+    def execute(state, mask):
+        targets = in_shared(i, state, to, to_address(state.registers), mask)
+        barriers = in_shared(i, state, to, barrier_address(state.registers), mask)
+        ranks = None
+        if ranks_of is not None:
+            ranks = flat(ranks_of(state.registers), state, targets.block, targets.thread)
+        for which, start, tile, corner in boxes(state, targets):
+            values, address, inside = fetch(i, state, targets[which], start, tile, corner)
+            into, reports, copy = targets[which], barriers[which], np.arange(len(which))
+            if ranks is not None:
+                copy, row = spread(i, state, into, ranks[which].astype(np.int64))
+                into, reports = in_rows(into, copy, row), in_rows(reports, copy, row)
+            require_together(i, state, into, reports)
+            shared = state.spaces["shared"]
+            fine = within(i, state, "store", shared, into, tile.extent, SHARED_ALIGNMENT)
+            fine &= within(i, state, "atomic", shared, reports, 8, 8)
+            if not fine.any():
+                continue
+            into, reports, copy = into[fine], reports[fine], copy[fine]
+            ticket = state.tickets(len(copy))
+            if state.sink is not None:
+                # one operation of several blocks reads once
+                once, first = np.unique(copy, return_index=True)
+                reads = rows(address[once], inside[once], tile.width, first)
+                tell(i, state, ticket, into, reads, box(tile, into))
+            land = landing(shared, tile, into, values, copy)
+            size = np.full(len(copy), tile.size)
+            state.flights.add(i, reports, land, size, ticket)
+
+    return execute
+
+
+def fetch(i, state, issuers: Places, start: int, tile: Tile, corner):
+    """What N copies bring, and where from: values, addresses and which of them are in the tensor,
+    (N, rows, elements of a row)."""
+    home = state.spaces["global"]
+    address, inside = global_addresses(tile, start, corner)
+    check_array(i, state, issuers, address, inside, tile)
+    view = home.views[tile.width]
+    values = np.full(address.shape, outside(tile), view.dtype)
+    values[inside] = view[address[inside] // tile.width]
+    return values, address, inside
+
+
+def landing(shared, tile: Tile, into: Places, values, copy):
+    """The function that writes what copies with these numbers have brought."""
+
+    def land(numbers):
+        index = in_row(shared, tile, into[numbers])
+        shared.views[tile.width][index] = values[copy[numbers]]
+
+    return land
+
+
+def in_row(shared, tile: Tile, at: Places) -> np.ndarray:
+    """Where the elements of boxes lie in the data of shared memory, counted in elements."""
+    first = shared.row[at.row, 0][:, None, None]
+    return (shared_addresses(tile, at.address) + first) // tile.width
+
+
+# -- into global memory -----------------------------------------------------------------------
+
+
+def store(i: Instruction, at):
+    """cp.async.bulk.tensor from shared memory."""
+    rank, words = words_of(i, 3)
+    return write_out(i, at, rank, words, lambda tile: None)
+
+
+def reduce(i: Instruction, at):
+    """cp.reduce.async.bulk.tensor: combined element by element with what is in the tensor."""
+    rank, words = words_of(i, 4)
+    name = next((word for word in words if word in REDUCTIONS), None)
+    if name is None:
+        raise Unsupported(".".join(i.modifiers))
+    words.remove(name)
+
+    def operation(tile: Tile):
+        if tile.kind not in REDUCTIONS[name]:
+            raise PTXError(f".{name} is not for elements of type .{tile.kind}", instruction=i)
+        function = atomics.combined(name, tile.kind, "global")
+        return DTYPES["u16" if tile.kind in atomics.HALVES else tile.kind], function
+
+    return write_out(i, at, rank, words, operation)
+
+
+def write_out(i: Instruction, at, rank: int, words: list[str], operation):
+    """`operation(tile)`: the type of the elements and what combines them; None to store them."""
+    if words != ["global", "shared::cta", GROUPED]:
+        raise Unsupported(".".join(i.modifiers))
+    tensor, source = operands_of(i, 2)
+    boxes, from_address = box_of(i, tensor, rank, at), at.slots.address(source)
+
+    def execute(state, mask):
+        every = in_shared(i, state, "shared::cta", from_address(state.registers), mask)
+        for which, start, tile, corner in boxes(state, every):
+            sources = every[which]
+            combine = operation(tile)
+            fine = within(
+                i, state, "load", state.spaces["shared"], sources, tile.extent, SHARED_ALIGNMENT
+            )
+            if not fine.any():
+                continue
+            sources = sources[fine]
+            address, inside = global_addresses(tile, start, corner[fine])
+            check_array(i, state, sources, address, inside, tile, stored=True)
+            ticket = state.tickets(len(sources))
+            if state.sink is not None:
+                numbers = np.arange(len(sources))
+                writes = rows(address, inside, tile.width, numbers)
+                reads = part_of_box(tile, sources, inside)
+                tell(i, state, ticket, sources, reads, writes)
+            issue(i, state, tile, sources, address, inside, combine, ticket)
+
+    return execute
+
+
+def issue(i, state, tile: Tile, sources: Places, address, inside, combine, ticket) -> None:
+    """Copies from shared to global memory, one of a thread, as members of bulk groups."""
+    shared, view = state.spaces["shared"], state.spaces["global"].views[tile.width]
+    values = np.zeros(address.shape, view.dtype)
+    number = np.full(state.shape, -1)
+    number[sources.block, sources.thread] = np.arange(len(sources))
+
+    def read(threads):
+        these = number[threads]
+        values[these] = shared.views[tile.width][in_row(shared, tile, sources[these])]
+
+    def write(threads):
+        these = number[threads]
+        here = inside[these]
+        index, new = address[these][here] // tile.width, values[these][here]
+        if combine is None:
+            view[index] = new
+        else:
+            dtype, function = combine
+            atomics.take_turns(view.view(dtype), index, [new.view(dtype)], function)
+
+    state.flights.add_to_group(i, number >= 0, read, write, ticket)
+
+
+# -- both ways --------------------------------------------------------------------------------
+
+
+def check_array(i, state, issuers: Places, address, inside, tile: Tile, stored=False) -> None:
+    """Raise a MemoryFault for elements that no array has, which a map that was kept from another
+    launch can name, and for a store to a read-only one."""
+    home = state.spaces["global"]
+    wrong = home.check(address, inside, tile.width, tile.width)
+    name = lambda n, *_: issuers.thread_name(state, n)
+    if wrong is not None:
+        raise home.fault(address, wrong, tile.width, tile.width, i, name)
+    if stored:
+        home.check_writeable(address, inside, i, name)
+
+
+def rows(address, inside, width: int, operation) -> Stretches:
+    """The stretches of global memory that boxes reach: rows, and as one those that touch."""
+    length = inside.sum(2)
+    some = length > 0
+    first = np.take_along_axis(address, inside.argmax(2)[:, :, None], 2)[:, :, 0][some]
+    whose = np.broadcast_to(operation[:, None], some.shape)[some]
+    size = length[some] * width
+    new = np.ones(len(first), bool)
+    new[1:] = (whose[1:] != whose[:-1]) | (first[1:] != first[:-1] + size[:-1])
+    begin = np.flatnonzero(new)
+    total = np.add.reduceat(size, begin) if begin.size else size
+    return Stretches("global", whose[begin], np.zeros_like(begin), first[begin], total)
+
+
+def box(tile: Tile, at: Places) -> Stretches:
+    """The stretches of shared memory that boxes fill."""
+    size = np.full(len(at), tile.extent)
+    return Stretches("shared", np.arange(len(at)), at.row, at.address, size)
+
+
+def part_of_box(tile: Tile, at: Places, inside) -> Stretches:
+    """The stretches of shared memory whose elements lie inside of the array."""
+    if inside.all():
+        return box(tile, at)
+    whose = np.broadcast_to(np.arange(len(at))[:, None, None], inside.shape)[inside]
+    start = shared_addresses(tile, at.address)[inside]
+    order = np.lexsort((start, whose))  # a swizzle changes their order
+    whose, start = whose[order], start[order]
+    new = np.ones(len(start), bool)
+    new[1:] = (whose[1:] != whose[:-1]) | (start[1:] != start[:-1] + tile.width)
+    begin = np.flatnonzero(new)
+    size = np.diff(begin, append=len(start)) * tile.width
+    return Stretches("shared", whose[begin], at.row[whose[begin]], start[begin], size)
+
+
+def tell(i, state, ticket, issuers: Places, reads: Stretches, writes: Stretches) -> None:
+    about = state.blocks, state.shape[1], state.steps
+    state.sink(Started(i, ticket, issuers.block, issuers.thread, (reads,), (writes,), *about))
+
+
+def prefetch(i: Instruction, at):
+    """cp.async.bulk.prefetch.tensor: a hint, but for the tensor map, which has to be one."""
+    rank, words = words_of(i, 4)
+    if words != ["L2", "global"]:
+        raise Unsupported(".".join(i.modifiers))
+    (tensor,) = operands_of(i, 1)
+    boxes = box_of(i, tensor, rank, at)
+
+    def execute(state, mask):
+        block, thread = np.nonzero(state.full(mask))
+        for _ in boxes(state, Places(block, np.zeros_like(block), block, thread)):
+            pass
+
+    return execute
+
+
+def copy(i: Instruction, at):
+    """cp.async.bulk.tensor, either way."""
+    return (store if i.modifiers[4:5] == ("global",) else load)(i, at)
+
+
+TENSORS = {
+    "cp.async.bulk.tensor": copy,
+    "cp.async.bulk.prefetch.tensor": prefetch,
+    "cp.reduce.async.bulk.tensor": reduce,
+}

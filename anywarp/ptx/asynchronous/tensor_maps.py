@@ -1,0 +1,138 @@
+"""Tensor maps: what a tensor copy knows of an array in global memory, in 128 bytes.
+
+What NVIDIA has in them is not documented; those of a run in the interpreter are its own. Here
+dimensions stand innermost first, as PTX counts them.
+PTX ISA, chapter 5.5 (tensors); CUDA driver API, cuTensorMapEncodeTiled.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..memory.swizzle import swizzled
+
+BYTES, ALIGNMENT = 128, 64  # of a tensor map in memory
+KINDS = {  # types of elements, in the order of the driver's numbers: bytes
+    "u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "f32": 4, "f64": 8,
+    "bf16": 2,
+}  # fmt: skip
+NAN = b"\xf7\x7f"  # of which a NaN outside of the array consists, whatever the type
+MAX_RANK = 5
+_MAGIC = b"tensors\n"
+_FORMAT = f"<8sQ{MAX_RANK}Q{MAX_RANK}Q{MAX_RANK}H{MAX_RANK}B4B"
+
+
+class Tile(NamedTuple):
+    """What a tensor map says but for the address. Tuples have a number for each dimension."""
+
+    kind: str  # of KINDS
+    sizes: tuple[int, ...]  # elements of the array
+    strides: tuple[int, ...]  # bytes between neighbours; of the innermost, those of an element
+    box: tuple[int, ...]  # elements that a copy spans
+    steps: tuple[int, ...]  # it takes each of these, or every second, third …
+    swizzle: int  # bytes, 0 for none
+    nan: bool  # elements outside of the array are NaN, else 0
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def width(self) -> int:
+        """Bytes of an element."""
+        return KINDS[self.kind]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Elements that a copy takes."""
+        return tuple(-(-span // step) for span, step in zip(self.box, self.steps))
+
+    @property
+    def size(self) -> int:
+        """Bytes that a copy brings, be they in the array or not."""
+        return math.prod(self.counts) * self.width
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from row to row in shared memory: a swizzled row is as long as the swizzle."""
+        return max(self.counts[0] * self.width, self.swizzle)
+
+    @property
+    def extent(self) -> int:
+        """Bytes in shared memory from the first to the last."""
+        return math.prod(self.counts[1:]) * self.pitch
+
+    def packed(self, address: int) -> bytes:
+        """The tensor map of an array that begins at this address."""
+        filled = lambda numbers: (*numbers, *[0] * (MAX_RANK - self.rank))
+        numbers = (filled(x) for x in (self.sizes, self.strides, self.box, self.steps))
+        fields = [n for each in numbers for n in each]
+        kind = list(KINDS).index(self.kind)
+        data = struct.pack(
+            _FORMAT, _MAGIC, address, *fields, self.rank, kind, self.swizzle, self.nan
+        )
+        return data.ljust(BYTES, b"\0")
+
+
+def unpack(data: bytes) -> tuple[int, Tile] | None:
+    """The address and the rest; None if the bytes are no tensor map."""
+    magic, address, *fields = struct.unpack_from(_FORMAT, data)
+    if magic != _MAGIC:
+        return None
+    *numbers, rank, kind, swizzle, nan = fields
+    parts = (tuple(numbers[n : n + rank]) for n in range(0, 4 * MAX_RANK, MAX_RANK))
+    return address, Tile(list(KINDS)[kind], *parts, swizzle, bool(nan))
+
+
+@dataclass(eq=False)
+class Mapped:
+    """An argument of a kernel: an array in global memory, which reaches the kernel as the tensor
+    map of a part of it."""
+
+    memory: Any  # a C-contiguous array
+    offset: int  # bytes to where the part begins
+    tile: Tile
+
+
+def memory_of(value):
+    """What an argument of a kernel has in memory, or the argument itself."""
+    return value.memory if isinstance(value, Mapped) else value
+
+
+# -- where the elements of a copy lie ---------------------------------------------------------
+
+
+def global_addresses(tile: Tile, start: int, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The addresses in global memory of the elements of N copies, and which of them are in the
+    array. (N, rows, elements of a row).
+
+    corner: int64 (N, rank), the coordinates of each first element."""
+    address, inside = np.int64(start), np.bool_(True)
+    for axis, (size, stride, count, step) in enumerate(
+        zip(tile.sizes, tile.strides, tile.counts, tile.steps)
+    ):
+        position = corner[:, axis, None] + np.arange(count) * step
+        shape = (len(corner), *(1,) * (tile.rank - 1 - axis), count, *(1,) * axis)
+        position = position.reshape(shape)
+        address = address + position * stride
+        inside = inside & (position >= 0) & (position < size)
+    shape = (len(corner), -1, tile.counts[0])
+    return address.reshape(shape), inside.reshape(shape)
+
+
+def shared_addresses(tile: Tile, address: np.ndarray) -> np.ndarray:
+    """The addresses in shared memory of the elements of N copies. (N, rows, elements of a row)."""
+    rows = np.arange(math.prod(tile.counts[1:]), dtype=np.int64)[:, None] * tile.pitch
+    row = np.arange(tile.counts[0]) * tile.width
+    return swizzled(address[:, None, None] + (rows + row), tile.swizzle)
+
+
+def outside(tile: Tile) -> np.generic:
+    """What stands for an element outside of the array, as an unsigned number."""
+    data = NAN * (tile.width // 2) if tile.nan else bytes(tile.width)
+    return np.frombuffer(data, f"u{tile.width}")[0]

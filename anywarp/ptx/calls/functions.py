@@ -1,0 +1,326 @@
+"""Calls: which functions a kernel needs, where their frames lie, and how to call and return.
+
+Functions stand behind the kernel in one row of program counters. A call puts the threads one
+frame deeper; the deepest run first, so that they meet again behind the call. What a function
+declares in .local and .param lies at a place of its own in memory that each thread has. One that
+can call itself again, directly or by way of others, has a frame for each depth instead: its
+registers and the addresses of its variables are put aside by a call and come back with the return.
+PTX ISA, chapters 9.7.12 (call, ret) and 7.1 (the function call interface).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import PTXError
+from ..memory.allocations import FUNCTION_STEP, FUNCTION_WINDOW, Allocation, lay_out
+from ..text.forms import Unsupported
+from ..text.parser import symbols_in
+from ..text.syntax import Entry, Function, Symbol, Vector
+from .library import LIBRARY
+
+MAX_DEPTH = 1024  # calls within calls
+STACK = 16384  # bytes of a thread for the frames of recursive functions
+
+
+@dataclass(frozen=True)
+class Return:
+    """Where a call goes on, and what to do on the way: `finish(state, mask, results)`, with the
+    addresses of the callee's results."""
+
+    following: int
+    finish: object
+
+
+@dataclass(eq=False)
+class Frame:
+    """Of one depth: the number of the call that led here, and what the callers put aside."""
+
+    site: np.ndarray
+    saved: dict
+
+
+# -- which functions there are ----------------------------------------------------------------
+
+
+def linked(entry: Entry) -> list[Function]:
+    """The functions with a body that the entry can reach, by name or by address."""
+    variables = {v.name: v for v in entry.variables}
+    waiting, seen = [entry], {entry.name: None}
+    while waiting:
+        function = waiting.pop()
+        names = set().union(*(symbols_in(i.operands) for i in function.instructions))
+        while names:
+            name = names.pop()
+            if name in seen:
+                continue
+            if name in variables and variables[name].relocations:
+                seen[name] = None
+                names |= {r.symbol for r in variables[name].relocations}
+            elif name in entry.functions and has_body(entry.functions[name]):
+                seen[name] = None
+                waiting.append(entry.functions[name])
+    return [f for name, f in entry.functions.items() if name in seen and has_body(f)]
+
+
+def has_body(function: Function) -> bool:
+    return bool(function.instructions) or function.error is not None
+
+
+def recursive(functions: list[Function]) -> set[str]:
+    """The names of those that may be active twice in a thread. A call of an address may lead to
+    any of them."""
+    names = {f.name for f in functions}
+    reached = {}
+    for f in functions:
+        calls = [i for i in f.instructions if i.opcode == "call"]
+        direct = {callee(i) for i in calls}
+        reached[f.name] = names if None in direct else direct & names
+    changed = True
+    while changed:
+        changed = False
+        for name in names:
+            more = reached[name].union(*(reached[n] for n in reached[name]))
+            changed |= more != reached[name]
+            reached[name] = more
+    return {name for name in names if name in reached[name]}
+
+
+def callee(i) -> str | None:
+    """The name that a call calls; None for an address in a register."""
+    target = next((o for o in i.operands if not isinstance(o, Vector)), None)
+    return target.name if isinstance(target, Symbol) else None
+
+
+def function_addresses(functions: dict[str, Function]) -> dict[str, int]:
+    """The same for every kernel of a module, as pointers may outlive a launch."""
+    return {name: FUNCTION_WINDOW + n * FUNCTION_STEP for n, name in enumerate(functions)}
+
+
+# -- where frames lie -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Of .local, or of .param of functions: `symbols` has the address of each (function,
+    variable), in the first frame for recursive ones, whose frames lie `step` bytes apart."""
+
+    allocations: list[Allocation]
+    size: int
+    symbols: dict[tuple[str, str], int]
+    step: int
+
+
+def lay_out_frames(space: str, entry: Entry, functions, depth: int, again: set, guard: int = 0):
+    """Where the variables of a space lie in a thread's memory."""
+    owned = [
+        (f.name, v)
+        for f in (entry, *functions)
+        if f.name not in again
+        for v in variables_of(f, space, f is entry)
+        if v.size
+    ]
+    allocations, size = lay_out([v for _, v in owned], guard=guard)
+    symbols = {(name, v.name): a.start for (name, v), a in zip(owned, allocations)}
+    start, step = -(-size // 16) * 16, frame_size(space, [f for f in functions if f.name in again])
+    for f in functions:
+        if f.name in again:
+            inside, _ = lay_out(variables_of(f, space))
+            symbols |= {(f.name, a.name): start + a.start for a in inside}
+    if step:
+        allocations += [
+            Allocation(f"stack frame {n}", start + n * step, step) for n in range(depth)
+        ]
+        size = start + depth * step
+    return Layout(allocations, size, symbols, step)
+
+
+def variables_of(function: Function, space: str, entry: bool = False) -> list:
+    found = [v for v in function.variables if v.space == space]
+    if space == "param" and not entry:
+        found += [*function.params, *function.results]
+    return found
+
+
+def frame_size(space: str, functions) -> int:
+    return max((-(-lay_out(variables_of(f, space))[1] // 16) * 16 for f in functions), default=0)
+
+
+def deepest(functions, again: set) -> int:
+    """How many frames fit in the stack."""
+    frames = [f for f in functions if f.name in again]
+    size = frame_size("local", frames) + frame_size("param", frames)
+    return min(MAX_DEPTH, STACK // max(size, 1))
+
+
+# -- call and return --------------------------------------------------------------------------
+
+
+def words(param) -> tuple[int, int]:
+    """(bytes, count) of the words in which a parameter is copied."""
+    size = next(n for n in (8, 4, 2, 1) if param.size % n == 0 and param.align >= n)
+    return size, param.size // size
+
+
+def copy(state, source, target, param, mask) -> None:
+    state.spaces["arguments"].copy(source, target, mask, *words(param))
+
+
+class Callee:
+    """A function as calls see it: where it starts, and how its frame is made."""
+
+    def __init__(self, function: Function, slots, start: int, is_recursive: bool):
+        self.function, self.start, self.recursive = function, start, is_recursive
+        self.params = [slots.address(Symbol(p.name)) for p in function.params]
+        self.results = [slots.address(Symbol(r.name)) for r in function.results]
+        self.slots = slots
+
+    def open_frame(self, state, depth: int, mask) -> None:
+        """Point the addresses of the function's variables into the frame of this depth."""
+        if not self.recursive:
+            return
+        for at, name, offset in self.slots.frame[1]:
+            layout = state.launch.layout_of(self.function.name, name)
+            address = layout.symbols[self.function.name, name] + (depth - 1) * layout.step
+            old = state.registers[at]
+            state.registers[at] = merged(mask, np.full((1, 1), address + offset, old.dtype), old)
+
+
+def call(i, at):
+    """call{.uni} (results), function, (arguments); or by an address in a register."""
+    if set(i.modifiers) - {"uni"}:
+        raise Unsupported(".".join(i.modifiers))
+    operands = list(i.operands)
+    results = operands.pop(0).elements if isinstance(operands[0], Vector) else ()
+    target = operands.pop(0)
+    arguments = operands.pop(0).elements if operands and isinstance(operands[0], Vector) else ()
+    sources = [at.slots.address(a) for a in arguments]
+    returned = [at.slots.address(r) for r in results]
+    name = callee(i)
+    if name is not None and name not in at.callees:
+        if name not in LIBRARY:
+            raise Unsupported(f"the function {demangle(name)}, which has no body")
+        return LIBRARY[name](i, at, sources, returned)
+    address_of = at.slots.reader(target, np.uint64) if name is None else None
+    number = at.new_return(returned)
+
+    def enter(state, function, mask):
+        if len(function.params) != len(sources) or len(function.results) != len(returned):
+            raise PTXError(
+                f"{demangle(function.function.name)} is called with {len(sources)} arguments",
+                instruction=i,
+            )
+        depth = state.depth + 1
+        if depth >= state.launch.depth:
+            raise PTXError(
+                f"stack overflow: {demangle(function.function.name)} is called "
+                f"{depth} calls deep; the interpreter has room for {depth - 1} (a GPU has 1024 "
+                "bytes for all frames of a thread, unless cudaLimitStackSize says otherwise)",
+                instruction=i,
+                thread=state.first_thread(mask),
+            )
+        given = [address(state.registers) for address in sources]
+        if at.recursive:
+            put_aside(state, at.callees[at.function.name].slots, mask)
+        function.open_frame(state, depth, mask)
+        for source, target, param in zip(given, function.params, function.function.params):
+            copy(state, source, target(state.registers), param, mask)
+        old = state.frames.get(depth)
+        site = np.full((1, 1), number)
+        if old is None:
+            state.frames[depth] = Frame(site, {})
+        else:
+            old.site = merged(mask, site, old.site)
+        state.deeper(function.start, mask)
+
+    if name is not None:
+        only = at.callees[name]
+        return lambda state, mask: enter(state, only, mask)
+
+    def dispatch(state, mask):
+        """Threads may hold different addresses."""
+        address, active = address_of(state.registers), state.full(mask)
+        for value in np.unique(np.broadcast_to(address, state.shape)[active]).tolist():
+            here = active & (address == value)
+            function = at.by_address.get(value)
+            if function is None:
+                raise PTXError(
+                    f"a call of address {value:#x}, where there is no function",
+                    instruction=i,
+                    thread=state.first_thread(here),
+                )
+            enter(state, function, None if here.all() else here)
+
+    return dispatch
+
+
+def put_aside(state, slots, mask) -> None:
+    """Keep the registers of a caller that the callee may call again."""
+    saved = state.frames.setdefault(state.depth, Frame(np.zeros((1, 1), int), {})).saved
+    registers, addresses = slots.frame
+    for n in (*registers, *(at for at, *_ in addresses)):
+        new = state.registers[n]
+        saved[n] = new if n not in saved else merged(mask, new, saved[n])
+
+
+def merged(mask, new, old):
+    """The new value where the mask is true. The same bits may be there as another type."""
+    return new if mask is None else np.where(mask, new, old.view(new.dtype))
+
+
+def take_back(state, depth: int, mask) -> None:
+    for n, value in state.frames[depth].saved.items():
+        state.registers[n] = merged(mask, value, state.registers[n])
+
+
+def leave_function(i, at):
+    """ret in a function: threads go back to where they were called from."""
+    own = at.callees[at.function.name]
+
+    def end(state, mask):
+        site = state.frames[state.depth].site
+        if site.size == 1:
+            back(state, int(site[0, 0]), mask)
+            return
+        active = state.full(mask)
+        for number in np.unique(np.broadcast_to(site, state.shape)[active]).tolist():
+            here = active & (site == number)
+            back(state, number, None if here.all() else here)
+
+    def back(state, number, mask):
+        results = [address(state.registers) for address in own.results]
+        returning = at.returns[number]
+        returning.finish(state, mask, results, own.function)
+        state.shallower(returning.following, mask)
+
+    return end
+
+
+def finish(returned, is_recursive: bool):
+    """What a call does when it is over: the caller's registers, then the results."""
+
+    def run(state, mask, results, function):
+        if is_recursive:
+            take_back(state, state.depth - 1, mask)
+        for source, target, param in zip(results, returned, function.results):
+            copy(state, source, target(state.registers), param, mask)
+
+    return run
+
+
+def demangle(name: str) -> str:
+    """`_ZN3Tri4areaEf` -> Tri::area; other names as they are."""
+    match = re.match(r"_ZN?K?(?=\d)", name)
+    if not match:
+        return name
+    parts, at = [], match.end()
+    while number := re.match(r"\d+", name[at:]):
+        at += number.end()
+        parts.append(name[at : at + int(number.group())])
+        at += int(number.group())
+        if "N" not in match.group():
+            break
+    return "::".join(parts)

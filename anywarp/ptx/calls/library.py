@@ -1,0 +1,216 @@
+"""Functions that a GPU's driver brings: printf, assert, malloc and free.
+
+Each is made by a decoder `(i, at, sources, returned)`, with functions that give the addresses of
+the call's arguments and results in the memory of the call, and runs at once.
+CUDA C++ Programming Guide: "Formatted Output", "Assertion", "Dynamic Global Memory Allocation".
+"""
+
+from __future__ import annotations
+
+import bisect
+import sys
+
+import numpy as np
+
+from ..errors import MemoryFault, PTXError
+from ..memory import clusters
+from ..memory.allocations import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Allocation
+from ..memory.events import Heaped
+from .printf import formatted
+
+HEAP = 8 << 20  # bytes that malloc gives out at most, the default of cudaLimitMallocHeapSize
+
+
+def argument(state, address_of, size: int):
+    """The value of an argument for every thread, (B, T) unsigned."""
+    address = np.broadcast_to(address_of(state.registers), state.shape)
+    (value,) = state.spaces["arguments"].load(address, None, size, 1)
+    return np.broadcast_to(value, state.shape)
+
+
+def give(state, address_of, values, mask) -> None:
+    size = values.dtype.itemsize
+    state.spaces["arguments"].store(address_of(state.registers), mask, [values], size)
+
+
+class Reader:
+    """Bytes and strings at generic addresses, as one thread sees them."""
+
+    def __init__(self, state, i, b: int, t: int):
+        self.state, self.i, self.b, self.t = state, i, b, t
+
+    def place(self, address: int):
+        """(space, offset, first byte of the row) of a generic address."""
+        for name, start in (
+            ("param", PARAM_WINDOW),
+            ("local", LOCAL_WINDOW),
+            ("shared", SHARED_WINDOW),
+            ("global", 0),
+        ):
+            if address >= start:
+                space, offset = self.state.spaces[name], np.full((1, 1), address - start)
+                if name == "shared":
+                    space, offset = clusters.reached(self.state, offset, None)
+                row = np.broadcast_to(space.row, self.state.shape)[self.b, self.t]
+                return space, int(np.broadcast_to(offset, self.state.shape)[self.b, 0]), int(row)
+        raise AssertionError(address)
+
+    def bytes_at(self, address: int, size: int) -> bytes:
+        space, offset, row = self.place(address)
+        home = space.find(offset)
+        if home is None or offset + size > home.end:
+            raise MemoryFault(
+                f"printf reads {size} bytes of {space.name} memory out of bounds: "
+                f"{space.describe(offset)}",
+                instruction=self.i,
+                thread=self.state.describe_thread(self.b, self.t),
+            )
+        return space.data[row + offset : row + offset + size].tobytes()
+
+    def from_address(self, start: int):
+        """A function (offset, size) -> bytes."""
+        return lambda offset, size: self.bytes_at(start + offset, size)
+
+    def string_at(self, address: int) -> str:
+        space, offset, _ = self.place(address)
+        home = space.find(offset)
+        longest = home.end - offset if home else 1
+        data = self.bytes_at(address, longest)
+        return data.partition(b"\0")[0].decode("utf-8", "replace")
+
+
+class Printer:
+    """Collects what threads print, and writes it block after block, each in the order of the
+    run: threads that print together in the order of their numbers."""
+
+    def __init__(self, write=None):
+        self.write = write
+        self.lines: list[tuple[int, str]] = []
+
+    def print(self, block: int, text: str) -> None:
+        self.lines.append((block, text))
+
+    def flush(self) -> None:
+        text = "".join(line for _, line in sorted(self.lines, key=lambda line: line[0]))
+        self.lines.clear()
+        if text:
+            (self.write or sys.stdout.write)(text)
+
+
+def vprintf(i, at, sources, returned):
+    def end(state, mask):
+        template = argument(state, sources[0], 8)
+        values = argument(state, sources[1], 8)
+        count = np.zeros(state.shape, np.uint32)
+        for b, t in np.argwhere(state.full(mask)).tolist():
+            reader = Reader(state, i, b, t)
+            pattern = reader.string_at(int(template[b, t]))
+            text = formatted(pattern, reader.from_address(int(values[b, t])), reader.string_at)
+            state.launch.printer.print(int(state.blocks[b]), text)
+            count[b, t] = pattern.replace("%%", "").count("%")
+        if returned:
+            give(state, returned[0], count, mask)
+        state.changed = True
+        state.go(at.following, mask)
+
+    return end
+
+
+def assertfail(i, at, sources, returned):
+    """What assert(…) calls: (expression, file, line, function, size of a character)."""
+
+    def end(state, mask):
+        b, t = np.argwhere(state.full(mask))[0].tolist()
+        reader = Reader(state, i, b, t)
+        expression, file, line, function = (
+            int(argument(state, source, size)[b, t]) for source, size in zip(sources, (8, 8, 4, 8))
+        )
+        place = f"{reader.string_at(file)}:{line}"
+        raise PTXError(
+            f"assertion `{reader.string_at(expression)}` failed at {place} in "
+            f"{reader.string_at(function)}",
+            instruction=i,
+            thread=state.describe_thread(b, t),
+        )
+
+    return end
+
+
+class Heap:
+    """malloc and free in a stretch of global memory: behind the last block, or else where the
+    first gap is wide enough."""
+
+    def __init__(self, start: int, size: int):
+        self.start, self.end = start, start + size
+        self.blocks: list[Allocation] = []  # in order
+
+    def take(self, size: int) -> Allocation | None:
+        n = len(self.blocks)
+        at = behind(self.blocks[-1]) if self.blocks else self.start
+        if at + size > self.end:
+            starts = [self.start, *map(behind, self.blocks)]
+            gaps = enumerate(zip(starts, self.blocks))
+            n, at = next(((n, at) for n, (at, b) in gaps if at + size <= b.start), (0, self.end))
+        if at + size > self.end:
+            return None
+        block = Allocation("memory from malloc", at, size)
+        self.blocks.insert(n, block)
+        return block
+
+
+def behind(block: Allocation) -> int:
+    """Where another block may begin, at a multiple of 16 and not at once."""
+    return -(-(block.end + 16) // 16) * 16
+
+
+def tell(state, block: Allocation, freed: bool) -> None:
+    if state.sink is not None:
+        state.sink(Heaped(block, freed, state.blocks))
+
+
+def malloc(i, at, sources, returned):
+    def end(state, mask):
+        size, found = argument(state, sources[0], 8), np.zeros(state.shape, np.uint64)
+        home, heap = state.spaces["global"], state.launch.heap
+        for b, t in np.argwhere(state.full(mask)).tolist():
+            block = heap.take(max(int(size[b, t]), 1))
+            if block is not None:  # else null, as on a GPU
+                found[b, t] = block.start
+                home.data[block.start : block.end] = 0xFF
+                bisect.insort(home.allocations, block, key=lambda a: a.start)
+                tell(state, block, False)
+        home.know()
+        give(state, returned[0], found, mask)
+        state.changed = True
+        state.go(at.following, mask)
+
+    return end
+
+
+def free(i, at, sources, returned):
+    def end(state, mask):
+        address = argument(state, sources[0], 8)
+        home, heap = state.spaces["global"], state.launch.heap
+        for b, t in np.argwhere(state.full(mask)).tolist():
+            start = int(address[b, t])
+            block = next((x for x in heap.blocks if x.start == start), None)
+            if block is None and start:
+                raise MemoryFault(
+                    f"free of {home.describe(start)}, which malloc did not give or which has "
+                    "been freed",
+                    instruction=i,
+                    thread=state.describe_thread(b, t),
+                )
+            if block is not None:
+                heap.blocks.remove(block)
+                home.allocations.remove(block)
+                tell(state, block, True)
+        home.know()
+        state.changed = True
+        state.go(at.following, mask)
+
+    return end
+
+
+LIBRARY = {"vprintf": vprintf, "__assertfail": assertfail, "malloc": malloc, "free": free}
+NEEDS_HEAP = {"malloc", "free"}

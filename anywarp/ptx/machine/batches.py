@@ -1,0 +1,100 @@
+"""Multiply-adds that do not wait for each other, done together.
+
+The products of an outer product, `sum[i][j] += a[i] * b[j]`, are independent. Together they need
+each factor in float64 only once, and one look for results that may be rounded wrongly
+(`floats.fma32_each`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..arithmetic import floats
+from ..text import isa
+from ..text.syntax import Instruction, Register
+
+ELEMENTS = 65536  # of the float64 array of their sums: it stays in the L2 cache of a core
+
+
+def in_batches(code: Sequence[Instruction]) -> list[list[int]]:
+    """Straight-line code as lists of indices, in an order with the same results: a multiply-add
+    is put off until its result is needed or one of its registers changes, and those that have
+    been put off until then are one list. Every other instruction is a list by itself."""
+    done, batch = [], []
+    read, written = set(), set()  # by the batch
+    for n, i in enumerate(code):
+        reads, writes = isa.read(i), isa.written(i)
+        if not written.isdisjoint(reads) or not (read | written).isdisjoint(writes):
+            done.append(batch)
+            batch, read, written = [], set(), set()
+        if is_multiply_add(i):
+            batch.append(n)
+            read.update(reads)
+            written.update(writes)
+        else:
+            done.append([n])
+    return done + [batch] * bool(batch)
+
+
+def is_multiply_add(i: Instruction) -> bool:
+    """Whether it is no more than a float32 fma, rounded to nearest."""
+    plain = i.modifiers == ("rn", "f32") and i.guard is None
+    return plain and i.opcode in ("fma", "contracted") and isinstance(i.operands[0], Register)
+
+
+def lent(steps: Sequence[Sequence[Instruction]], names: Iterable[str]) -> set[str]:
+    """Those of the names that a load from shared memory may leave as a view of it: they are only
+    used as factors of multiply-adds, which convert them anyhow, before anything is stored."""
+    left, views = set(names), set()
+    for step in steps:
+        for i in step:
+            used = set(isa.read(i))
+            if is_multiply_add(i):
+                used -= views.difference(isa.registers_in(i.operands[3]))
+            left -= used
+            views.difference_update(isa.written(i))
+            if i.opcode == "ld" and i.modifiers == ("shared", *i.modifiers[1:-1], "f32"):
+                views.update(isa.written(i))
+            elif isa.lookup(i).memory not in ("", "load"):
+                views.clear()
+    return left
+
+
+def multiply_adds(batch: Sequence[Instruction], slots):
+    """The function `(state, mask)` that runs multiply-adds of one batch."""
+    factors = list(dict.fromkeys(x for i in batch for x in i.operands[1:3]))
+    readers = [slots.reader(x, np.float32) for x in factors]
+    rows = [
+        (
+            factors.index(i.operands[1]),
+            factors.index(i.operands[2]),
+            slots.reader(i.operands[3], np.float32),
+            slots.writer(i.operands[0], np.float32),
+        )
+        for i in batch
+    ]
+
+    def execute(state, mask):
+        registers = state.registers
+        wide = [factor(read(registers)) for read in readers]
+        terms = [(wide[a], wide[b], read(registers)) for a, b, read, _ in rows]
+        step = max(1, ELEMENTS // state.alive.size)
+        for n in range(0, len(rows), step):
+            results = floats.fma32_each(terms[n : n + step], state.shape)
+            for (*_, write), result in zip(rows[n : n + step], results):
+                write(registers, result, mask)
+
+    return execute
+
+
+def factor(value):
+    """A register, or a view that stands for it, in float64 and with its two axes."""
+    if value.ndim == 2:
+        return value.astype(np.float64)
+    # what many threads read is converted once: copies are faster than conversions
+    once = value[tuple(slice(1 if step == 0 else None) for step in value.strides)]
+    every = np.empty(value.shape)
+    every[...] = once.astype(np.float64)
+    return every.reshape(len(value), -1)

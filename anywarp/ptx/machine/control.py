@@ -1,0 +1,327 @@
+"""Control flow: branches, exits and barriers; and the instructions that change nothing here.
+
+A decoder takes an instruction and its site and returns `end(state, mask)`, which says where the
+threads of the mask go on; those that a guard holds back are no concern of it.
+PTX ISA, chapters 9.7.12 (control flow) and 9.7.13.1 (barriers).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..calls import functions
+from ..errors import PTXError
+from ..memory import clusters, windows
+from ..memory.events import Arrived, Barrier, Fenced, Guarded
+from ..text.forms import Unsupported
+from ..warps import warp, warpgroup
+from ..warps.matrix import MATRIX
+from ..warps.wmma import WMMA
+
+
+def guarded(execute, predicate_of, i):
+    """Run only the threads whose guard predicate is true."""
+
+    def run(state, mask):
+        taken, _ = split(predicate_of(state.registers), mask)
+        if taken is not False:
+            if state.sink is not None:
+                state.sink(Guarded(i, taken, state.blocks, state.shape[1], state.steps))
+            execute(state, taken)
+
+    return run
+
+
+def guarded_end(end, predicate_of, following: int):
+    """The same for an instruction that says where threads go on."""
+
+    def run(state, mask):
+        taken, left = split(predicate_of(state.registers), mask)
+        if left is not False:
+            state.go(following, left)
+        if taken is not False:
+            end(state, taken)
+
+    return run
+
+
+def split(predicate, mask):
+    """The threads of the mask where the predicate is true, and those where it is not.
+
+    Either is False where nobody is left, and None where all threads of the chunk are."""
+    if predicate.size == 1:  # uniform: nobody diverges
+        return (mask, False) if predicate[0, 0] else (False, mask)
+    if mask is None and predicate.all():
+        return None, False
+    yes = predicate if mask is None else predicate & mask
+    no = ~yes if mask is None else mask & ~yes
+    if not yes.any():
+        return False, mask
+    return yes, no if no.any() else False
+
+
+def go_to(target: int):
+    return lambda state, mask: state.go(target, mask)
+
+
+def exit_threads(state, mask):
+    state.changed = True
+    if mask is None:
+        state.alive[:] = False
+    else:
+        state.alive &= ~mask
+    for number in list(state.waiting):  # those who wait need not wait for these any more
+        release(state, number)
+    for place, (waiting, *_) in state.gathering.items():
+        state.resume(place, waiting)
+    state.gathering.clear()
+    state.flights.leave(state)
+    if state.meeting is not None:
+        clusters.release(state)
+
+
+def branch(i, at):
+    if set(i.modifiers) - {"uni"}:
+        raise Unsupported(".".join(i.modifiers))
+    return go_to(at.target(i.operands[0].name))
+
+
+def indexed_branch(i, at):
+    """brx.idx index, list of labels: how a switch compiles."""
+    if set(i.modifiers) - {"idx", "uni"}:
+        raise Unsupported(".".join(i.modifiers))
+    index_of = at.slots.reader(i.operands[0], np.uint32)
+    targets = [at.target(name) for name in at.function.branch_targets[i.operands[1].name]]
+
+    def end(state, mask):
+        index = np.broadcast_to(index_of(state.registers), state.shape)
+        active = state.full(mask)
+        if (index[active] >= len(targets)).any():
+            b, t = np.argwhere(active & (index >= len(targets)))[0]
+            raise PTXError(
+                f"brx.idx with index {int(index[b, t])}, but {len(targets)} targets",
+                instruction=i,
+                thread=state.describe_thread(b, t),
+            )
+        for n, target in enumerate(targets):
+            going = active & (index == n)
+            if going.any():
+                state.go(target, going)
+
+    return end
+
+
+def leave(i, at):
+    """ret: back from a function, or, in a kernel, the end of the thread."""
+    if i.modifiers and i.modifiers != ("uni",):
+        raise Unsupported(".".join(i.modifiers))
+    return functions.leave_function(i, at) if at.function.name in at.callees else exit_threads
+
+
+def leave_kernel(i, at):
+    if i.modifiers:
+        raise Unsupported(".".join(i.modifiers))
+    return exit_threads
+
+
+def trap(i, at):
+    def end(state, mask):
+        raise PTXError("the kernel trapped", instruction=i, thread=state.first_thread(mask))
+
+    return end
+
+
+# -- barriers ---------------------------------------------------------------------------------
+
+
+BARRIER_WORDS = {
+    "sync", "arrive", "red", "aligned", "cta", "popc", "and", "or", "u32", "pred",
+}  # fmt: skip
+
+
+def barrier(i, at):
+    """bar.sync, bar.arrive, bar.red: threads of a block wait for each other.
+
+    A barrier completes when all threads of the block that have not exited are there, or as many
+    as its thread count says. Number and count are each thread's own."""
+    slots, following = at.slots, at.following
+    kind = next((m for m in i.modifiers if m in ("sync", "arrive", "red")), None)
+    if kind is None or set(i.modifiers) - BARRIER_WORDS:
+        raise Unsupported(".".join(i.modifiers))
+    operands, combine = list(i.operands), None
+    if kind == "red":
+        combine = reduction(i, slots, operands)
+    number_of = slots.reader(operands[0], np.uint32)
+    count_of = slots.reader(operands[1], np.uint32) if len(operands) > 1 else None
+
+    def end(state, mask):
+        for number, count, here in alike((number_of, count_of), state, mask):
+            wait(state, number, count, here)
+
+    def wait(state, number, count, mask):
+        if (
+            mask is None
+            and kind == "sync"
+            and count in (None, state.shape[1])
+            and number not in state.arrived
+        ):
+            announce(state, i, number, mask)
+            state.go(following, mask)
+            return
+        here = state.full(mask)
+        state.changed = True
+        if kind == "arrive":
+            state.arrived.setdefault(number, np.zeros(len(here), np.int64))
+            state.arrived[number] += here.sum(1)
+            if state.sink is not None:
+                state.sink(Arrived(i, number, mask, state.blocks, state.shape[1], state.steps))
+            state.go(following, mask)
+        else:
+            groups, place = state.waiting.setdefault(number, {}), following + state.base
+            if place in groups:
+                here = here | groups[place][0]
+            groups[place] = (here, i, combine, count)
+        release(state, number)
+
+    return end
+
+
+def alike(readers, state, mask):
+    """Yield what the operands are, and the mask of the threads for which they are that; None for
+    an operand that there is not."""
+    values = [None if read is None else read(state.registers) for read in readers]
+    if all(value is None or value.size == 1 for value in values):
+        yield *(None if value is None else int(value.flat[0]) for value in values), mask
+        return
+    active = state.full(mask)
+    rows = np.stack([np.broadcast_to(0 if v is None else v, state.shape)[active] for v in values])
+    for row in np.unique(rows, axis=1).T.tolist():
+        here = active.copy()
+        for n, value in enumerate(values):
+            if value is not None:
+                here &= value == row[n]
+        found = (None if value is None else row[n] for n, value in enumerate(values))
+        yield *found, None if here.all() else here
+
+
+def release(state, number: int) -> None:
+    """Let the blocks go on in which everybody has arrived."""
+    groups = state.waiting.get(number)
+    if not groups:
+        return
+    here = np.logical_or.reduce([mask for mask, *_ in groups.values()])
+    *_, (*_, count) = groups.values()  # of the last to come
+    there = here.sum(1) + state.arrived.get(number, 0)
+    needed = state.alive.sum(1) if count is None else count
+    done = (there >= needed) & here.any(1)
+    if not done.any():
+        return
+    going = here & done[:, None]
+    waited = tuple((i, mask & going) for mask, i, *_ in groups.values() if (mask & going).any())
+    for place, (mask, i, combine, _) in list(groups.items()):
+        if combine is not None:
+            combine(state, going)
+        if (mask & going).any():
+            state.resume(place, mask & going)
+        left = mask & ~going
+        groups.pop(place)
+        if left.any():
+            groups[place] = (left, i, combine, count)
+    announce(state, waited[0][0], number, None if going.all() else going, count, waited)
+    if not groups:
+        del state.waiting[number]
+    if number in state.arrived:
+        state.arrived[number][done] = 0
+        if not state.arrived[number].any():
+            del state.arrived[number]
+
+
+def announce(state, i, number: int, mask, count: int | None = None, waited=()) -> None:
+    if state.sink is not None:
+        state.sink(
+            Barrier(i, number, mask, state.blocks, state.shape[1], state.steps, count, waited)
+        )
+
+
+def reduction(i, slots, operands: list):
+    """bar.red: what the threads of a block agree on. Takes its operands out of the list."""
+    target, predicate = operands.pop(0), operands.pop()
+    predicate_of = slots.reader(predicate, np.bool_)
+    if "popc" in i.modifiers:
+        write = slots.writer(target, np.uint32)
+        reduce = lambda votes, there: votes.sum(1, dtype=np.uint32)
+    elif {"and", "or"} & set(i.modifiers):
+        write = slots.writer(target, np.bool_)
+        every = "and" in i.modifiers
+        reduce = lambda votes, there: (votes | ~there).all(1) if every else votes.any(1)
+    else:
+        raise Unsupported(".".join(i.modifiers))
+
+    def combine(state, going):
+        votes = predicate_of(state.registers) & going
+        write(state.registers, reduce(votes, going)[:, None], going)
+
+    return combine
+
+
+CONTROL = {
+    "bra": branch,
+    "brx": indexed_branch,
+    "call": functions.call,
+    "ret": leave,
+    "exit": leave_kernel,
+    "trap": trap,
+    "bar": barrier,
+    "barrier": barrier,
+    "barrier.cluster": clusters.barrier,
+    **warp.WARP,
+    **warpgroup.PRODUCTS,
+    **MATRIX,
+    **WMMA,
+}
+
+
+# -- neither control nor arithmetic -----------------------------------------------------------
+
+
+def nothing(i, at):
+    """Hints."""
+    return lambda state, mask: None
+
+
+def cache_policy(i, at):
+    """createpolicy: what it gives is good for hints alone, which change nothing here."""
+    write = at.slots.writer(i.operands[0], np.uint64)
+    return lambda state, mask: write(state.registers, np.zeros(state.shape, np.uint64), mask)
+
+
+FENCES = {
+    *("cta", "gl", "gpu", "sys", "cluster", "sc", "acq_rel", "acquire", "release", "relaxed"),
+    *("mbarrier_init", "sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
+    *("proxy", "alias", "async", "async::generic", "global", "tensormap::generic"),
+    *("shared::cta", "shared::cluster"),
+}
+
+
+def fence(i, at):
+    """Threads of a chunk run in lockstep and see each other's stores: only the sink is told."""
+    if set(i.modifiers) - FENCES:
+        raise Unsupported(".".join(i.modifiers))
+
+    def execute(state, mask):
+        if state.sink is not None:
+            state.sink(Fenced(i, mask, state.blocks, state.shape[1], state.steps))
+
+    return execute
+
+
+SIMPLE = {
+    "activemask": warp.active_mask,
+    "createpolicy": cache_policy,
+    **windows.ADDRESSES,
+    **dict.fromkeys(("membar", "fence"), fence),
+    **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
+    **warpgroup.GROUPS,
+    # a grid that runs here has nothing before it that is under way
+    **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),
+}

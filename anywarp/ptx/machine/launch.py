@@ -1,0 +1,180 @@
+"""A launch: its sizes and arguments are checked, and everything gets its place in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..asynchronous.tensor_maps import Mapped, memory_of
+from ..calls.library import HEAP, Heap
+from ..memory import allocations
+from ..memory.clusters import Cluster, cluster_of
+from ..text.syntax import Entry, Module
+
+MAX_THREADS = 1024  # of a block, on every GPU to date
+STATIC_SHARED, SHARED = 48 << 10, 227 << 10  # bytes that a block may have, from sm_90 on
+FAR, APART = 1 << 20, 256  # bytes between the arrays of a tolerant run: global, other spaces
+
+
+@dataclass
+class Statics:
+    """What outlives a launch: the module's variables, by name as bytes (uint8), and the heap of
+    malloc. Pass the same one to each `run` to keep them; change `variables` to set one."""
+
+    variables: dict[str, np.ndarray]
+    heap: Heap | None = None
+    heap_bytes: np.ndarray | None = None
+    resolved: bool = field(default=False, repr=False)  # addresses have been filled in
+
+
+def statics(module: Module) -> Statics:
+    """The variables of a module in global and constant memory, as they are initialised."""
+    return fresh(module.variables)
+
+
+def fresh(variables) -> Statics:
+    return Statics(
+        {
+            v.name: np.frombuffer(bytearray(v.data.ljust(v.size, b"\0")), np.uint8)
+            for v in variables
+            if v.space in ("global", "const")
+        }
+    )
+
+
+def extent(name: str, size) -> tuple[int, int, int]:
+    """1 to 3 ints -> 3."""
+    size = (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+    if not 1 <= len(size) <= 3 or not all(isinstance(n, (int, np.integer)) and n > 0 for n in size):
+        raise ValueError(f"{name} must be 1 to 3 positive integers, not {size}")
+    return tuple(int(n) for n in (*size, 1, 1)[:3])
+
+
+def check_launch(entry: Entry, grid, block, args, shared_mem: int) -> Cluster:
+    """Its clusters. Raises ValueError for a launch that a GPU would refuse."""
+    threads = block[0] * block[1] * block[2]
+    limit = MAX_THREADS
+    for name in ("maxntid", "reqntid"):
+        if name in entry.attributes:
+            limit = min(limit, int(np.prod(entry.attributes[name])))
+    if threads > limit:
+        raise ValueError(
+            f"a block of {threads} threads is more than the {limit} that "
+            f"{entry.name} may be launched with"
+        )
+    if len(args) != len(entry.params):
+        raise ValueError(f"{entry.name} takes {len(entry.params)} arguments, {len(args)} given")
+    for n, value in enumerate(map(memory_of, args)):
+        if isinstance(value, np.ndarray):
+            if not value.flags.c_contiguous:
+                raise ValueError(f"argument {n} of {entry.name} is not C-contiguous: pass a copy")
+            if not value.dtype.isnative:
+                raise ValueError(
+                    f"argument {n} of {entry.name} is big-endian ({value.dtype}), and kernels are "
+                    "little-endian: pass x.astype(x.dtype.newbyteorder('='))"
+                )
+    static = allocations.lay_out([v for v in entry.variables if v.space == "shared"])[1]
+    if static > STATIC_SHARED:
+        raise ValueError(
+            f"{entry.name} has {static} bytes of static shared memory; a block may have "
+            f"{STATIC_SHARED}, and more only as dynamic shared memory"
+        )
+    if static + shared_mem > SHARED:
+        raise ValueError(
+            f"{entry.name} needs {static} bytes of static and {shared_mem} of dynamic shared "
+            f"memory; a block has {SHARED}"
+        )
+    return cluster_of(entry, grid)
+
+
+@dataclass
+class Global:
+    """Global memory, laid out: `starts` has the address of each argument that is an array and
+    of each module variable; `kept` the arrays to write back to."""
+
+    space: allocations.Space
+    starts: dict[int | str, int]
+    kept: list[tuple[np.ndarray, int]]
+    heap: Heap | None
+
+    @property
+    def heap_end(self) -> int:
+        return self.heap.end if self.heap else 0
+
+
+def place(entry: Entry, args, static: Statics, needs_heap: bool, guard: int, names) -> Global:
+    """Module variables come first, so that their addresses do not depend on the arguments; then
+    the heap, if there is one, and the arguments."""
+    buffers = [(name, None, data, allocations.GUARD) for name, data in static.variables.items()]
+    if needs_heap and static.heap_bytes is None:
+        static.heap_bytes = np.full(HEAP, 0xFF, np.uint8)
+    if static.heap_bytes is not None:
+        buffers.append((None, None, static.heap_bytes, allocations.GUARD))
+    index, arrays = {}, {}
+    for n, (param, value) in enumerate(zip(entry.params, map(memory_of, args))):
+        if not isinstance(value, np.ndarray):
+            continue
+        key = (value.__array_interface__["data"][0], value.nbytes) if value.nbytes else id(value)
+        if key not in arrays:
+            for other in arrays.values():
+                written = value.flags.writeable or other.flags.writeable
+                if written and np.may_share_memory(value, other):
+                    raise ValueError(
+                        f"argument {n} of {entry.name} overlaps another array in "
+                        "part; pass the same array or separate ones"
+                    )
+            arrays[key] = value
+            index[key] = len(buffers)
+            buffers.append((f"argument {n} ({param.name})", n, value, guard))
+        index[n] = index[key]
+    space, starts = allocations.global_space(buffers, names)
+    places = {n: starts[index[n]] for n in range(len(args)) if n in index}
+    places |= {name: start for (name, *_), start in zip(buffers, starts) if name is not None}
+    if static.heap_bytes is not None:
+        start = starts[len(static.variables)]
+        static.heap = static.heap or Heap(start, HEAP)
+        space.allocations += static.heap.blocks
+        space.allocations.sort(key=lambda a: a.start)
+        space.know()
+    kept = [(b[2], start) for b, start in zip(buffers, starts) if b[2].flags.writeable]
+    return Global(space, places, kept, static.heap)
+
+
+def write_back(memory_: Global) -> None:
+    for array, start in memory_.kept:
+        array.reshape(-1).view(np.uint8)[:] = memory_.space.data[start : start + array.nbytes]
+
+
+def resolve(entry: Entry, static: Statics, symbols: dict, data: np.ndarray) -> None:
+    """Fill in the addresses that initialise variables, once."""
+    if static.resolved:
+        return
+    static.resolved = True
+    for variable in entry.variables:
+        for r in variable.relocations:
+            if r.symbol not in symbols:
+                continue  # of a function that is only declared, or of a shared variable
+            value = (symbols[r.symbol] + r.addend) & r.mask
+            value >>= (r.mask & -r.mask).bit_length() - 1
+            at = symbols[variable.name] + r.offset
+            data[at : at + r.size] = np.frombuffer(value.to_bytes(8, "little")[: r.size], np.uint8)
+
+
+def pack_params(entry: Entry, args, addresses: dict) -> bytes:
+    """The parameter space: every value at its offset."""
+    size = max((p.offset + p.size for p in entry.params), default=0)
+    data = bytearray(-(-max(size, 1) // 16) * 16)
+    for n, (param, value) in enumerate(zip(entry.params, args)):
+        if isinstance(value, Mapped):
+            value = value.tile.packed(addresses[n] + value.offset)
+        elif n in addresses:
+            value = np.uint64(addresses[n])
+        raw = bytes(value) if isinstance(value, (bytes, bytearray)) else np.asarray(value).tobytes()
+        if len(raw) != param.size:
+            raise ValueError(
+                f"argument {n} of {entry.name} has {len(raw)} bytes; the parameter "
+                f"is .{param.type} with {param.size}"
+            )
+        data[param.offset : param.offset + param.size] = raw
+    return bytes(data)

@@ -1,0 +1,383 @@
+"""The machine: decode a kernel once, then run all threads of a chunk of blocks together.
+
+A register is one NumPy array of shape (blocks, threads), or of length 1 along an axis on which
+it does not vary: a loop counter is (1, 1), an offset made from threadIdx is (1, threads), and
+NumPy's broadcasting does the rest. The uniform datapath of the hardware has the same idea.
+
+Threads that diverge wait in `State.ready`, a mask for each place; a place runs before those that
+it leads to, so that they meet again where the paths join (see `schedule`). Masks broadcast like
+registers; None stands for all threads.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arithmetic.ops import OPS
+from ..calls.functions import (
+    Callee,
+    Layout,
+    Return,
+    callee,
+    deepest,
+    demangle,
+    finish,
+    function_addresses,
+    lay_out_frames,
+    linked,
+    recursive,
+)
+from ..calls.library import NEEDS_HEAP, Printer
+from ..errors import ParseError, UnknownOpcode
+from ..memory import allocations
+from ..memory.clusters import block_numbers, whole
+from ..memory.events import Launched
+from ..text import flow, isa
+from ..text.explicit import explicit
+from ..text.forms import Unsupported
+from ..text.syntax import Entry, Function, Instruction, Vector
+from ..text.temporaries import giving_up, keep_freed_memory, last_uses, temporaries
+from ..text.uncollected import uncollected
+from . import control
+from .batches import in_batches, is_multiply_add, lent, multiply_adds
+from .decoders import FAMILIES
+from .launch import (
+    APART,
+    FAR,
+    Statics,
+    check_launch,
+    extent,
+    fresh,
+    pack_params,
+    place,
+    resolve,
+    write_back,
+)
+from .registers import Slots, with_clocks
+from .scheduler import STEP_LIMIT, run_chunks
+from .state import Launch, State
+
+CHUNK_THREADS = 32768  # as many as keep the working set in the L2 cache of a core
+DEEP_CHUNK_THREADS = 2048  # with the stacks of recursive functions
+END = -1  # where ret, exit and trap lead, guarded or not
+ADVICE = (
+    'what the interpreter lacks runs with device="gpu" on a machine with an NVIDIA GPU; '
+    "here, write it in other words"
+)
+
+
+@dataclass(frozen=True)
+class BasicBlock:
+    """Straight-line code: steps that do not jump, then one that decides where to go."""
+
+    instructions: tuple[Instruction, ...]
+    count: int
+    steps: tuple
+    end: object
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    blocks: dict[int, BasicBlock]  # by the program counter of the first instruction
+    slots: Slots
+    size: int  # program counters
+    functions: list[Function]
+    again: set[str]  # names of those that are recursive
+    endless: set[int]  # blocks from which no way leads to the end
+    heap: bool  # malloc or free is called
+    turn: Callable[[int], int] | None  # place -> when its turn is; None: the lowest comes first
+
+
+@dataclass(eq=False)
+class Linked:
+    """What the functions of a program know of each other."""
+
+    callees: dict[str, Callee]
+    by_address: dict[int, Callee]
+    again: set[str]
+    returns: list[Return]
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an instruction stands, for the function that decodes it."""
+
+    slots: Slots
+    function: Function
+    start: int  # program counter of the function
+    following: int  # and of what comes after the instruction
+    linked: Linked
+    lent: set[str] = frozenset()  # registers that may hold a view of shared memory
+    run: tuple[Instruction, ...] = ()  # what ends the block: several only if they are mma
+
+    callees = property(lambda self: self.linked.callees)
+    by_address = property(lambda self: self.linked.by_address)
+    returns = property(lambda self: self.linked.returns)
+    recursive = property(lambda self: self.function.name in self.linked.again)
+
+    def target(self, label: str) -> int:
+        if label not in self.function.labels:
+            raise Unsupported(f"there is no label {label}")
+        return self.start + self.function.labels[label]
+
+    def new_return(self, returned) -> int:
+        """The number of a call, by which its threads find back."""
+        self.returns.append(Return(self.following, finish(returned, self.recursive)))
+        return len(self.returns) - 1
+
+
+@functools.lru_cache(maxsize=64)
+@uncollected
+def decode(entry: Entry) -> Program:
+    """Bind every instruction to its function. Raises UnknownOpcode or ParseError."""
+    called = linked(entry)
+    again, addresses = recursive(called), function_addresses(entry.functions)
+    names = {v.name for v in entry.variables} | {p.name for p in entry.params} | set(addresses)
+    slots = Slots(explicit(entry), names)
+    starts, size = {}, 0
+    for function in (entry, *called):
+        starts[function.name] = size
+        size += len(function.instructions) + 1  # where labels at the very end lead
+    callees = {
+        f.name: Callee(f, slots.of(explicit(f)), starts[f.name], f.name in again) for f in called
+    }
+    by_address = {addresses[name]: each for name, each in callees.items()}
+    link = Linked(callees, by_address, again, [])
+    blocks, successors = {}, {}
+    for function in (entry, *called):
+        view = slots if function is entry else callees[function.name].slots
+        decode_function(entry, function, view, starts[function.name], link, blocks, successors)
+    heap = any(
+        callee(i) in NEEDS_HEAP
+        for f in (entry, *called)
+        for i in f.instructions
+        if i.opcode == "call"
+    )
+    turn = turns(successors, size)
+    return Program(blocks, slots, size, called, again, endless(successors), heap, turn)
+
+
+def turns(successors: dict[int, list[int]], size: int) -> Callable[[int], int] | None:
+    """When each place's turn is: the deepest call first, then as `flow.turns` says."""
+    places = sorted(successors)
+    number = {place: n for n, place in enumerate(places)}
+    after = [[number[to] for to in successors[place] if to != END] for place in places]
+    order = flow.turns(after)
+    if order == sorted(order):
+        return None
+    rank = {places[n]: at for at, n in enumerate(order)}
+    return lambda place: place // size * size + rank[place % size]
+
+
+def decode_function(entry, function, slots, start: int, link: Linked, blocks, successors) -> None:
+    """Add the basic blocks of a function, and where each may lead."""
+    if function.error is not None:
+        raise ParseError(f"{demangle(function.name)} could not be read: {function.error}; {ADVICE}")
+    code, written = function.instructions, explicit(function).instructions
+    ranges = flow.blocks(function, waits=True)
+    everywhere = temporaries(written, ranges) & slots.function.registers.keys()
+    for block in ranges:
+        run, last = code[block.start : block.stop], code[block.stop - 1]
+        lines = written[block.start : block.stop]
+        local = everywhere.intersection(x for i in lines for x in isa.written(i))
+        straight = 0 if last.opcode == "mma" else len(run) - bool(isa.lookup(last).ends)
+        body, ending = lines[:straight], run[straight:]
+        order = in_batches(body)
+        batches = [[body[n] for n in batch] for batch in order]
+        views = lent([*batches, ending], local)
+        site = Site(slots, function, start, start + block.stop, link, views, ending)
+        if isa.lookup(last).ends:
+            end = bind(last, site, entry)
+        else:
+            end = control.go_to(site.following)
+        dying = last_uses([*batches, ending], local)
+        steps = []
+        for numbers, batch, names in zip(order, batches, dying):
+            if is_multiply_add(batch[0]):
+                step = multiply_adds(batch, slots)
+            else:
+                step = bind(batch[0], site, entry, len(run) - numbers[0] - 1)
+            steps.append(giving_up(step, names, slots))
+        blocks[start + block.start] = BasicBlock(run, len(run), tuple(steps), end)
+        after = [start + to for to in flow.targets(function, last)]
+        after += [END] * (isa.lookup(last).ends == "leave")
+        successors[start + block.start] = after + [site.following] * flow.runs_on(last)
+    # bodies that do without a ret
+    ret = Instruction("ret", (), (), None, False, 0, None)
+    end = bind(ret, Site(slots, function, start, start + len(code), link), entry)
+    blocks[start + len(code)] = BasicBlock((), 0, (), end)
+    successors[start + len(code)] = [END]
+
+
+def endless(successors: dict[int, list[int]]) -> set[int]:
+    """The blocks from which no way leads to END."""
+    before: dict[int, list[int]] = {}
+    for block, after in successors.items():
+        for each in after:
+            before.setdefault(each, []).append(block)
+    ends, seen = {END}, {END}
+    while ends:
+        ends = {b for each in ends for b in before.get(each, ()) if b not in seen}
+        seen.update(ends)
+    return successors.keys() - seen
+
+
+def find(table: dict | set, i: Instruction):
+    """The entry of a table with the longest name that the instruction's begins with."""
+    for count in range(len(i.modifiers), -1, -1):
+        name = ".".join((i.opcode, *i.modifiers[:count]))
+        if name in table:
+            return table[name] if isinstance(table, dict) else name
+    return None
+
+
+def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Callable:
+    """The function `(state, mask)` that runs this instruction."""
+    try:
+        ends = find(control.CONTROL, i)
+        if ends:
+            end = ends(i, site)
+            return control.guarded_end(end, site.slots.guard(i), site.following) if i.guard else end
+        decoder = find(DECODERS, i)
+        if decoder is None:
+            raise Unsupported(i.opcode)
+        execute = with_clocks(decoder(i, site), i, site.slots, before_end)
+        return control.guarded(execute, site.slots.guard(i), i) if i.guard else execute
+    except (Unsupported, IndexError, KeyError, AttributeError) as reason:
+        words = set(re.findall(r"[\w$]+", str(reason)))
+        why = next((str(e) for name, e in entry.unread.items() if name in words), reason)
+        where = f" in {demangle(site.function.name)}" if site.function is not entry else ""
+        raise UnknownOpcode(
+            f"the interpreter does not know {i.text!r}{where} ({why}): {ADVICE}", instruction=i
+        ) from None
+
+
+def compute(i: Instruction, at: Site):
+    """An instruction that only computes: registers in, registers out."""
+    slots, op = at.slots, OPS[i.opcode](i)
+    target, *sources = i.operands
+    if len(sources) == 1 and isinstance(sources[0], Vector):
+        sources = sources[0].elements
+    if len(sources) < len(op.sources):
+        raise Unsupported("too few operands")
+    readers = [slots.reader(s, dtype) for s, dtype in zip(sources, op.sources)]
+    function = op.function
+    if isinstance(target, Vector):
+        writers = [slots.writer(e, op.result) for e in target.elements]
+
+        def execute(state, mask):
+            registers = state.registers
+            for write, value in zip(writers, function(*[r(registers) for r in readers])):
+                write(registers, value, mask)
+
+        return execute
+    write = slots.writer(target, op.result)
+
+    def execute(state, mask):
+        registers = state.registers
+        write(registers, function(*[read(registers) for read in readers]), mask)
+
+    return execute
+
+
+DECODERS = {**dict.fromkeys(OPS, compute), **FAMILIES}
+
+
+def run(
+    entry: Entry,
+    grid,
+    block,
+    args,
+    *,
+    shared_mem: int = 0,
+    sink=None,
+    step_limit: int = STEP_LIMIT,
+    tolerant: bool = False,
+    statics: Statics | None = None,
+    write=None,
+    progress=None,
+    names=lambda *_: None,
+) -> None:
+    """Run an entry for a grid of blocks.
+
+    grid, block: 1 to 3 ints, x first. args, one per parameter: a C-contiguous NumPy array for a
+    pointer (what the kernel stores is written back into it), a NumPy scalar of the parameter's
+    size for a value, bytes or a Mapped for a struct. shared_mem: bytes. sink: gets every event
+    (see `events`). step_limit: how often the threads of a chunk may pass one place of the program
+    (see `schedule`). tolerant: with a sink, tell it of accesses that are out of bounds or
+    misaligned, and go on without them; arrays lie farther apart then, so that fewer of the former
+    end in another array. statics: the module's variables, which the run changes; fresh ones
+    without. write: takes the text of printf, sys.stdout.write without. progress: called with
+    (blocks done, blocks), at most ten times a second. names: a function (space, Allocation, offset)
+    -> what errors call that place, or None.
+
+    Raises ValueError for a launch that a GPU would refuse, and a PTXError for what goes wrong
+    while running.
+    """
+    grid, block = extent("grid", grid), extent("block", block)
+    cluster = check_launch(entry, grid, block, args, shared_mem)
+    program = decode(entry)
+    threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
+    statics = fresh(entry.variables) if statics is None else statics
+    held = place(entry, args, statics, program.heap, FAR if tolerant else allocations.GUARD, names)
+    apart = APART if tolerant else 0
+    shared, shared_size = allocations.lay_out(
+        [v for v in entry.variables if v.space == "shared"], shared_mem, apart
+    )
+    depth = deepest(program.functions, program.again)
+    layouts = local, arguments = tuple(
+        lay_out_frames(space, entry, program.functions, depth, program.again, apart)
+        for space in ("local", "param")
+    )
+    symbols = held.starts | {a.name: a.start for a in shared}
+    symbols |= {(entry.name, p.name): p.offset for p in entry.params}
+    symbols |= function_addresses(entry.functions) | local.symbols | arguments.symbols
+    resolve(entry, statics, symbols, held.space.data)
+    param = allocations.Space(
+        "param",
+        np.frombuffer(bytearray(pack_params(entry, args, held.starts)), np.uint8),
+        np.zeros((1, 1), np.int64),
+        [allocations.Allocation(p.name, p.offset, p.size, False) for p in entry.params],
+    )
+    fixed = {
+        "global": held.space,
+        "const": allocations.constants(
+            held.space, {v.name for v in entry.variables if v.space == "const"}
+        ),
+        "param": param,
+    }
+    if sink is not None:
+        every = {name: tuple(space.allocations) for name, space in fixed.items()}
+        rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
+        sink(Launched(entry, grid, block, every | rows, held.heap_end, cluster[:3]))
+    launch = Launch(step_limit, Printer(write), held.heap, layouts, depth, shared_size, cluster)
+    per_chunk = whole((DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads, cluster)
+
+    def begin(first: int, end: int) -> State:
+        rows = (end - first, threads)
+        spaces = fixed | {
+            "shared": allocations.rowed_space("shared", shared, shared_size, (rows[0], 1), names),
+            "local": rows_of("local", local, rows, names),
+            "arguments": rows_of("param", arguments, rows, names),
+        }
+        blocks = block_numbers(first, end, grid, cluster)
+        state = State([], spaces, blocks, grid, block, launch, program.size, sink, tolerant)
+        state.registers = program.slots.initial(state, symbols, shared_mem)
+        return state
+
+    keep_freed_memory()
+    with np.errstate(all="ignore"):  # IEEE says what happens; PTX does not warn
+        try:
+            run_chunks(program, begin, total, per_chunk, threads, progress)
+        finally:
+            launch.printer.flush()
+    write_back(held)
+
+
+def rows_of(name: str, layout: Layout, rows: tuple[int, int], names) -> allocations.Space:
+    return allocations.rowed_space(name, layout.allocations, layout.size, rows, names)

@@ -1,0 +1,137 @@
+"""What changes while a chunk of blocks runs, and what all chunks of a launch share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..asynchronous.groups import Groups
+from ..asynchronous.proxy import Flights
+from ..calls.functions import Frame, Layout
+from ..calls.library import Heap, Printer
+from ..errors import PTXError, thread_name
+from ..memory import allocations
+from ..memory.clusters import Cluster, Meeting
+
+PATIENCE = 4  # looks at memory that nobody changes before it is others' turn
+
+
+@dataclass
+class Launch:
+    """What the chunks of a launch share."""
+
+    step_limit: int
+    printer: Printer
+    heap: Heap | None
+    layouts: tuple[Layout, Layout]  # of local memory, and of the parameters of calls
+    depth: int  # calls within calls that there is room for
+    shared_size: int  # bytes for a block
+    cluster: Cluster
+    steps: int = 0  # instructions run by all chunks
+    tickets: int = 0  # asynchronous operations begun
+
+    def layout_of(self, function: str, name: str) -> Layout:
+        return next(each for each in self.layouts if (function, name) in each.symbols)
+
+
+@dataclass
+class State:
+    """All that changes while a chunk runs.
+
+    A place is a program counter and a depth in one number: the program counter, less the
+    program's size for each call that the threads are within. The lowest is the deepest."""
+
+    registers: list[np.ndarray]
+    spaces: dict[str, allocations.Space]
+    blocks: np.ndarray  # (B,) linear block numbers
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    launch: Launch
+    size: int  # of the program
+    sink: object = None
+    tolerant: bool = False
+    steps: int = 0  # instructions run
+    earlier: int = 0  # and those that other chunks had run when this one last came on
+    ready: dict[int, np.ndarray | None] = field(default_factory=lambda: {0: None})
+    base: int = 0  # place, less program counter, of the threads that run
+    frames: dict[int, Frame] = field(default_factory=dict)
+    waiting: dict[int, dict] = field(default_factory=dict)  # barrier -> {place: mask}
+    arrived: dict[int, np.ndarray] = field(default_factory=dict)  # bar.arrive counts (B,)
+    meeting: Meeting | None = None  # barriers of clusters, once there was one
+    gathering: dict[int, tuple] = field(default_factory=dict)  # place of a warp-wide instruction
+    # -> (mask of the lanes that wait, instruction, what is wrong if they wait for ever)
+    copies: Groups = field(default_factory=Groups)  # cp.async's
+    products: Groups = field(default_factory=Groups)  # of wgmma, for the sink alone
+    flights: Flights = field(default_factory=Flights)  # of the asynchronous proxy
+    patterns: dict[int, tuple] = field(default_factory=dict)  # see `patterns.recurring`
+    # how the run gets on, for the scheduler
+    changed: bool = False  # memory, or who is there, has changed in this turn
+    careful: bool = False  # a store of what is there already does not count as a change
+    polls: dict[int, int] = field(default_factory=dict)  # looks at memory since it last changed
+    impatient: bool = False  # one of them has looked several times
+    missed: dict[int, Callable] = field(default_factory=dict)  # the error if it looks for ever
+    leaving: tuple[int, ...] = ()  # places where threads have nothing left to do but exit
+    unstarted: bool = False  # blocks wait for room that this chunk does not give up
+
+    def __post_init__(self):
+        x, y, z = self.block
+        self.shape = (len(self.blocks), x * y * z)
+        self.alive = np.ones(self.shape, bool)
+        self.visits = [0] * self.size  # turns of each basic block
+
+    @property
+    def depth(self) -> int:
+        return -self.base // self.size
+
+    def full(self, mask) -> np.ndarray:
+        """The mask as an array (B, T)."""
+        if mask is None:
+            return np.ones(self.shape, bool)
+        return mask if mask.shape == self.shape else np.broadcast_to(mask, self.shape)
+
+    def go(self, pc: int, mask) -> None:
+        """Let the threads of the mask, which run, continue at pc."""
+        self.resume(pc + self.base, mask)
+
+    def deeper(self, pc: int, mask) -> None:
+        self.resume(pc + self.base - self.size, mask)
+
+    def shallower(self, pc: int, mask) -> None:
+        self.resume(pc + self.base + self.size, mask)
+
+    def resume(self, place: int, mask) -> None:
+        """Let the threads of the mask continue at a place, with those that are there already."""
+        if place in self.ready and mask is not None:
+            mask = self.ready[place] | mask
+        self.ready[place] = None if mask is None or mask.all() else mask
+
+    def poll(self, pc: int, stuck: Callable[[], PTXError] | None = None) -> None:
+        """Threads look at what another may change: a strong load, an atomic that did nothing.
+        `stuck` makes the error of those who look for ever, if there is more to say."""
+        count = self.polls.get(pc, 0) + 1
+        self.polls[pc] = count
+        if stuck is not None:
+            self.missed[pc] = stuck
+        if count >= PATIENCE:
+            self.impatient = True
+
+    def tickets(self, count: int) -> np.ndarray:
+        """Numbers for so many asynchronous operations, which no others of the launch have."""
+        self.launch.tickets += count
+        return np.arange(self.launch.tickets - count, self.launch.tickets)
+
+    def forget_looks(self) -> None:
+        """Memory has changed: whoever looked at it before may find something else now."""
+        self.polls.clear()
+        self.missed.clear()
+
+    def first_thread(self, mask) -> str:
+        return self.describe_thread(*np.argwhere(self.full(mask))[0].tolist())
+
+    def describe_block(self, b: int) -> str:
+        return self.describe_thread(b, 0).partition(", thread")[0]
+
+    def describe_thread(self, b: int, t: int) -> str:
+        return thread_name(self.blocks[b], t, self.grid, self.block)

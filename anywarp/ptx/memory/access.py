@@ -1,0 +1,326 @@
+"""Instructions that touch memory: ld, st, atom and red.
+
+A decoder takes an instruction and its site and returns `execute(state, mask)`.
+PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..text import isa
+from ..text.forms import DTYPES, Unsupported, bits
+from ..text.syntax import Address, Instruction, Register, Symbol, Vector
+from . import allocations, atomics, clusters
+from .events import Access, Fault
+from .patterns import recurring
+
+SPACES = {"global", "shared", "local", "const", "param"}
+STRONG = {"volatile", "relaxed", "acquire", "mmio"}  # loads that may wait for another thread
+# hints that change nothing about the value: caches, ordering between correct programs' threads
+HINTS = {
+    "nc",
+    "ca",
+    "cg",
+    "cs",
+    "cv",
+    "lu",
+    "wb",
+    "wt",
+    "volatile",
+    "relaxed",
+    "acquire",
+    "release",
+    "acq_rel",
+    "weak",
+    "cta",
+    "gpu",
+    "sys",
+    "cluster",
+    "noftz",
+    "unified",
+}
+
+
+def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set[str]]:
+    """`.shared.v4.f32` -> (space or "generic", type, vector length, other known words)."""
+    space, lanes, kind, others = "generic", 1, "", set()
+    for word in i.modifiers:
+        name = word.split("::")[0]
+        if word in ("shared::cta", "param::entry") or word in SPACES:
+            space = name
+        elif word == "shared::cluster":
+            space = word
+        elif word in ("v2", "v4"):
+            lanes = int(word[1])
+        elif word in DTYPES and word != "pred":
+            kind = word
+        elif word in words:
+            others.add(word)
+        elif word not in HINTS and name not in ("L1", "L2"):
+            raise Unsupported(f".{word}")
+    if not kind:
+        raise Unsupported(".".join(i.modifiers))
+    return space, kind, lanes, others
+
+
+def param_space(space: str, operand, at) -> str:
+    """Parameters of a kernel lie in one place, those of calls with the threads."""
+    if space != "param":
+        return space
+    if isinstance(operand.base, Symbol):
+        return "param" if at.function.is_kernel_param(operand.base.name) else "arguments"
+    return "arguments" if at.function.name in at.callees else "param"
+
+
+def elements(operand) -> tuple:
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+def spaces_of(space: str, address, mask, state):
+    """Yield (space, address in it, mask or None). A generic address says by its window where
+    it is, and one of a cluster's shared memory by its rank."""
+    if space == "shared::cluster":
+        yield *clusters.reached(state, address, mask), mask
+        return
+    if space == "shared":
+        address = clusters.unnamed(state, address, clusters.rows(state))
+    if space != "generic":
+        yield state.spaces[space], address, mask
+        return
+    window = allocations.window_of(address)
+    for name, number, start in allocations.WINDOWS:
+        inside = window == number
+        if not inside.any():
+            continue
+        part = mask
+        if not inside.all():
+            part = np.broadcast_to(inside, state.shape)
+            part = part if mask is None else part & mask
+            if not part.any():
+                continue
+        if name == "shared":
+            yield *clusters.reached(state, address - start, part), part
+        else:
+            yield state.spaces[name], address - start, part
+
+
+def reach(
+    i,
+    state,
+    kind: str,
+    space: allocations.Space,
+    address,
+    mask,
+    width: int,
+    align: int | None = None,
+    values=None,
+):
+    """Check an access (aligned to its width unless told otherwise) and tell the sink of it.
+
+    Returns the mask of the threads that may go on with it: all, unless the run is tolerant."""
+    align = align or width
+    wrong = space.check(address, mask, width, align)
+    gone = clusters.exited(state, space, mask)
+    if wrong is not None or gone is not None:
+        if not state.tolerant:
+            if gone is not None:
+                b, t = np.argwhere(gone)[0].tolist()
+                raise clusters.left(i, state, space.owner[b, t], state.describe_thread(b, t))
+            whose = clusters.whose(state, space, wrong)
+            raise space.fault(address, wrong, width, align, i, state.describe_thread, whose)
+        wrong = state.full(np.False_ if wrong is None else wrong) | (
+            False if gone is None else gone
+        )
+        state.sink(
+            Fault(
+                i,
+                kind,
+                space.name,
+                width,
+                align,
+                address,
+                wrong,
+                state.blocks,
+                state.shape[1],
+                state.steps,
+                space.owner,
+                gone,
+            )
+        )
+        mask = state.full(mask) & ~wrong
+    if kind != "load" and space.read_only:
+        space.check_writeable(address, mask, i, state.describe_thread)
+    if state.sink is not None:
+        state.sink(
+            Access(
+                i,
+                kind,
+                space.name,
+                width,
+                address,
+                None if mask is None else state.full(mask),
+                state.blocks,
+                state.shape[1],
+                state.steps,
+                values,
+                space.owner,
+            )
+        )
+    return mask
+
+
+def by_register(operand) -> bool:
+    """Whether it is an address that starts from a register."""
+    return isinstance(operand, Address) and isinstance(operand.base, Register)
+
+
+def shared_windows(operand, slots, size: int, lanes: int):
+    """A function state -> what all threads reach in shared memory, a view for each lane, and the
+    Pattern of their addresses; None where `recurring` or `Space.windows` do not know."""
+    slot = slots.register(operand.base.name)[0]
+    pattern_of = recurring(slot, slots.address(operand.base))
+    which = operand.offset, size, lanes
+
+    def find(state):
+        pattern = pattern_of(state)
+        if pattern is None:
+            return None
+        if which not in pattern.windows:
+            pattern.windows[which] = state.spaces["shared"].windows(pattern, *which)
+        windows = pattern.windows[which]
+        return None if windows is None else (windows, pattern)
+
+    return find
+
+
+def load(i: Instruction, at):
+    slots = at.slots
+    space, kind, lanes, _ = split_modifiers(i, set())
+    space = param_space(space, i.operands[1], at)
+    polls = STRONG & set(i.modifiers)
+    size = bits(kind) // 8
+    dtype = DTYPES[kind]
+    address_of = slots.address(i.operands[1])
+    writers = [slots.writer(e, dtype) for e in elements(i.operands[0])]
+    if len(writers) != lanes:
+        raise Unsupported("a vector of another length")
+    plain = space == "shared" and not polls and by_register(i.operands[1])
+    windows_of = shared_windows(i.operands[1], slots, size, lanes) if plain else None
+    lends = at.lent.issuperset(isa.written(i))
+
+    def execute(state, mask):
+        if plain and mask is None and state.sink is None:
+            found = windows_of(state)
+            if found is not None:
+                for write, value in zip(writers, found[0]):
+                    value = value if lends else value.copy().reshape(len(value), -1)
+                    write(state.registers, value.view(dtype), None)
+                return
+        whole = address_of(state.registers)
+        if polls:
+            state.poll(at.following)
+        for home, address, part in spaces_of(space, whole, mask, state):
+            part = reach(i, state, "load", home, address, part, size * lanes)
+            # what the others find is not written to their registers
+            for write, value in zip(writers, home.load(address, None, size, lanes)):
+                write(state.registers, value.view(dtype), part)
+
+    return execute
+
+
+def store(i: Instruction, at):
+    slots = at.slots
+    space, kind, lanes, _ = split_modifiers(i, set())
+    size = bits(kind) // 8
+    space = param_space(space, i.operands[0], at)
+    unsigned = allocations.UNSIGNED[size]
+    address_of = slots.address(i.operands[0])
+    readers = [slots.reader(e, DTYPES[kind]) for e in elements(i.operands[1])]
+    if len(readers) != lanes:
+        raise Unsupported("a vector of another length")
+    plain = space == "shared" and lanes == 1 and by_register(i.operands[0])
+    windows_of = shared_windows(i.operands[0], slots, size, lanes) if plain else None
+
+    def execute(state, mask):
+        values = [read(state.registers).view(unsigned) for read in readers]
+        if plain and mask is None and state.sink is None and not state.careful:
+            found = windows_of(state)
+            if found is not None:
+                (window,), pattern = found
+                if window.size == state.alive.size and pattern.distinct:
+                    state.changed = True
+                    value = np.broadcast_to(values[0], state.shape)
+                    window[...] = value.reshape(window.shape)
+                    return
+        whole = address_of(state.registers)
+        for home, address, part in spaces_of(space, whole, mask, state):
+            part = reach(i, state, "store", home, address, part, size * lanes, values=values)
+            part = None if part is None else state.full(part)
+            if not state.careful or home.would_change(address, part, values, size):
+                state.changed = True
+                home.store(address, part, values, size)
+
+    return execute
+
+
+def atomic(i: Instruction, at):
+    slots = at.slots
+    """atom and red. Threads that meet at one address take turns in thread order; a GPU
+    takes them in any order, which float sums show in their last bits. A vector is that many
+    atomic operations."""
+    packed = next((word for word in i.modifiers if word in atomics.HALVES), None)
+    words = [f"b{8 * atomics.HALVES[word]}" if word == packed else word for word in i.modifiers]
+    space, kind, lanes, given = split_modifiers(
+        replace(i, modifiers=tuple(words)), set(atomics.ATOMICS)
+    )
+    if len(given) != 1:
+        raise Unsupported(".".join(i.modifiers))
+    operation_in = atomics.operation(given.pop(), packed or kind, lanes)
+    dtype, size = DTYPES[kind], bits(kind) // 8
+    operands = list(i.operands)
+    target = elements(operands.pop(0)) if i.opcode == "atom" else ()
+    address_of = slots.address(operands[0])
+    columns = [[slots.reader(x, dtype) for x in elements(operand)] for operand in operands[1:]]
+    if any(len(column) != lanes for column in columns):
+        raise Unsupported("a vector of another length")
+    writers = [slots.writer(x, dtype) for x in target]
+
+    def execute(state, mask):
+        whole = address_of(state.registers)
+        for home, address, part in spaces_of(space, whole, mask, state):
+            part = reach(i, state, "atomic", home, address, part, size * lanes)
+            active = state.full(part)
+            index = np.broadcast_to((address // size) + home.rows[size], state.shape)[active]
+            function = operation_in(home.name)
+            unsigned = home.views[size]
+            changed = False
+            for lane in range(lanes):
+                values = [
+                    np.broadcast_to(column[lane](state.registers), state.shape)[active]
+                    for column in columns
+                ]
+                here = index + lane
+                old = atomics.take_turns(unsigned.view(dtype), here, values, function)
+                changed |= bool((unsigned[here] != old.view(unsigned.dtype)).any())
+                if writers:
+                    full = np.zeros(state.shape, dtype)
+                    full[active] = old
+                    writers[lane](state.registers, full, part)
+            if changed:
+                state.changed = True
+            else:  # as an attempt to take a lock that another holds
+                state.poll(at.following)
+
+    return execute
+
+
+MEMORY = {
+    "ld": load,
+    "ldu": load,
+    "st": store,
+    "atom": atomic,
+    "red": atomic,
+}

@@ -1,0 +1,335 @@
+"""State spaces: bytes that know their allocations.
+
+Every space is one flat array of bytes. Global memory starts its rows at 0 for everybody;
+shared memory has a row for each block of the chunk, local memory one for each thread. An
+address is an offset into the row, so that a gather is `bytes[row + address]`.
+
+Memory that nobody wrote reads as 0xFF: NaN for floats, so a missing store shows.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import MemoryFault
+from .patterns import Pattern
+
+ALIGNMENT = 256  # of global allocations, as cudaMalloc gives at least
+GUARD = 4096  # unallocated bytes around each of them
+SHARED_WINDOW = 1 << 40  # where generic addresses of shared memory start
+LOCAL_WINDOW = 2 << 40
+PARAM_WINDOW = 3 << 40
+FUNCTION_WINDOW = 4 << 40  # addresses of functions, which no load reaches
+FUNCTION_STEP = 16
+# An address of shared memory that has bit 31 names a block of the cluster by its rank, which
+# begins at bit 24, as on a GPU. Others are one's own: those of variables are what they are without
+# clusters.
+RANK_SHIFT = 24
+NAMED = 1 << 31
+
+# of generic addresses: space, its number, where it starts
+WINDOWS = (
+    ("global", 0, 0),
+    ("shared", 1, SHARED_WINDOW),
+    ("local", 2, LOCAL_WINDOW),
+    ("param", 3, PARAM_WINDOW),
+)
+
+UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+class Lying(np.ndarray):
+    """An array that lies in the interpreter as a view of an array on a GPU does: as far behind a
+    multiple of ALIGNMENT as behind the start of the array that it is a view of. Other arrays start
+    on a multiple, whatever they are views of."""
+
+
+def offset(array: np.ndarray) -> int:
+    """Bytes from a multiple of ALIGNMENT to where an array begins in global memory."""
+    if not isinstance(array, Lying):
+        return 0
+    whole: Any = array
+    while whole is not None:
+        if isinstance(whole, np.ndarray):
+            start = whole.ctypes.data
+        whole = getattr(whole, "base", None)
+    return (array.ctypes.data - start) % ALIGNMENT
+
+
+@dataclass(frozen=True)
+class Allocation:
+    name: str
+    start: int
+    size: int
+    writeable: bool = True
+    argument: int | None = None  # which argument of the kernel it is
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+
+@dataclass
+class Space:
+    """`data`: flat uint8. `row`: first byte of each row, int64 (1, 1), (B, 1) or (B, T).
+    `owner`: the block of the chunk whose row each thread reaches, (B, T), if not its own."""
+
+    name: str
+    data: np.ndarray
+    row: np.ndarray
+    allocations: list[Allocation]
+    names: Callable[[str, Allocation, int], str | None] = lambda *_: None
+    owner: np.ndarray | None = None
+    views: dict[int, np.ndarray] = field(init=False)
+    rows: dict[int, np.ndarray] = field(init=False)
+
+    def __post_init__(self):
+        self.views = {size: self.data.view(dtype) for size, dtype in UNSIGNED.items()}
+        self.rows = {size: self.row >> shift for size, shift in _SHIFT.items()}
+        self.know()
+
+    def know(self) -> None:
+        """To be called when the allocations change."""
+        self.starts = [a.start for a in self.allocations]
+        self.read_only = [a for a in self.allocations if not a.writeable]
+        self._bounds = None  # starts and ends as arrays, once they are needed
+
+    def load(self, address, mask, size: int, count: int):
+        """`count` values of `size` bytes from each address -> list of unsigned arrays.
+
+        Addresses have been checked, or nobody uses what they give. With a mask, the arrays are
+        flat, one element per thread."""
+        if size * count > 16:  # rows start at multiples of 16
+            half = count // 2
+            later = self.load(address + half * size, mask, size, half)
+            return self.load(address, mask, size, half) + later
+        words = self.views[size].reshape(-1, count)
+        # "clip" lets any address pass
+        if mask is None and self._same_in_rows(address):
+            index = address[0] >> _SHIFT[size * count]
+            found = words.reshape(len(self.row), -1, count).take(index, axis=1, mode="clip")
+        else:
+            found = words.take(self._index(address, mask, size * count), axis=0, mode="clip")
+        return [found[..., n] for n in range(count)]
+
+    def windows(self, pattern: Pattern, offset: int, size: int, count: int) -> list | None:
+        """`count` elements of `size` bytes at each of the pattern's addresses plus an offset in
+        each block, as that many views of several axes. None if loops do not run through them, or
+        if one of them is out of bounds or misaligned."""
+        low, high = pattern.low + offset, pattern.high + offset
+        home = self.find(low)
+        if pattern.nest is None or home is None or high + size * count > home.end:
+            return None
+        if (pattern.bits | offset) & size * count - 1 or self.row.shape[1] > 1:
+            return None
+        stride = self.data.size // len(self.row)
+        first = int(pattern.address[0, 0]) + offset
+        shape = (len(self.row), *(n for n, _ in pattern.nest))
+        strides = (stride, *(step for _, step in pattern.nest))
+        return [
+            np.ndarray(shape, UNSIGNED[size], self.data, first + n * size, strides)
+            for n in range(count)
+        ]
+
+    def _same_in_rows(self, address) -> bool:
+        """Whether there are rows, each a block's, and the addresses do not depend on the block."""
+        return address.shape[0] == 1 < self.row.shape[0] and self.row.shape[1] == 1
+
+    def store(self, address, mask, values, size: int) -> None:
+        """Of several threads that write one address, the last wins (PTX leaves it open)."""
+        index = self._index(address, mask, size)
+        view = self.views[size]
+        for n, value in enumerate(values):
+            if mask is not None:
+                value = np.broadcast_to(value, mask.shape)[mask]
+            elif value.shape != index.shape:  # one value or one address for many
+                index = np.broadcast_to(index, np.broadcast_shapes(index.shape, value.shape))
+            view[n:][index] = value
+
+    def would_change(self, address, mask, values, size: int) -> bool:
+        """Whether a store of these values leaves any byte different."""
+        index, view = self._index(address, mask, size), self.views[size]
+        for n, value in enumerate(values):
+            if mask is not None:
+                value = np.broadcast_to(value, mask.shape)[mask]
+            if (view[index + n] != value).any():
+                return True
+        return False
+
+    def copy(self, source, target, mask, size: int, count: int) -> None:
+        """`count` words of `size` bytes from one address of a row to another."""
+        view = self.views[size]
+        source, target = self._index(source, mask, size), self._index(target, mask, size)
+        for n in range(count):
+            view[target + n] = view[source + n]
+
+    def _index(self, address, mask, size: int):
+        index = address >> _SHIFT[size]
+        if self.row.size > 1:
+            index = index + self.rows[size]
+        return index if mask is None else np.broadcast_to(index, mask.shape)[mask]
+
+    def check(self, address, mask, width: int, align: int):
+        """None if every access of `width` bytes lies in one allocation and at a multiple of
+        `align`; else where it does not, of the shape that address and mask broadcast to."""
+        if mask is None:
+            active = address
+        elif address.shape == mask.shape:
+            active = address[mask]
+        else:
+            active = np.broadcast_to(address, np.broadcast_shapes(address.shape, mask.shape))
+            active = active[np.broadcast_to(mask, active.shape)]
+        if active.size == 0:
+            return None
+        low, high = int(active.min()), int(active.max())
+        home = self.find(low)
+        inside = home is not None and high + width <= home.end
+        if inside and not np.bitwise_or.reduce(active, axis=None) & align - 1:
+            return None
+        wrong = ((address & (align - 1)) != 0) | ~self._allocated(address, width)
+        if mask is not None:
+            wrong = wrong & mask
+        return wrong if wrong.any() else None
+
+    def check_writeable(self, address, mask, instruction, describe_thread) -> None:
+        """Raise a MemoryFault for a store to a read-only allocation."""
+        for a in self.read_only:
+            hit = (address >= a.start) & (address < a.end) & (True if mask is None else mask)
+            if hit.any():
+                where = np.argwhere(hit)[0]
+                bad = int(np.broadcast_to(address, hit.shape)[tuple(where)])
+                raise MemoryFault(
+                    f"store to {self.named(a, bad)}, which is read-only: pass a copy that may "
+                    "be written",
+                    instruction=instruction,
+                    thread=describe_thread(*where),
+                )
+
+    def find(self, address: int) -> Allocation | None:
+        at = bisect.bisect_right(self.starts, address) - 1
+        return self.allocations[at] if at >= 0 and address < self.allocations[at].end else None
+
+    def _allocated(self, address, width: int):
+        if not self.allocations:
+            return np.zeros(address.shape, bool)
+        if self._bounds is None:
+            self._bounds = np.array(self.starts), np.array([a.end for a in self.allocations])
+        starts, ends = self._bounds
+        at = np.maximum(np.searchsorted(starts, address, "right") - 1, 0)
+        return (address >= starts[at]) & (address + width <= ends[at])
+
+    def fault(
+        self, address, wrong, width: int, align: int, instruction, describe_thread, whose: str = ""
+    ):
+        """The MemoryFault of the first access that `check` found wrong. whose: memory it is, in
+        words."""
+        where = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        bad = int(np.broadcast_to(address, wrong.shape)[where])
+        if bad & (align - 1) and self.find(bad) is not None:
+            message = (
+                f"misaligned {width}-byte access to {self.name} memory at "
+                f"{self.describe(bad)}: the address must be a multiple of {align}"
+            )
+        else:
+            message = (
+                f"{width}-byte access to {self.name} memory out of bounds: {self.describe(bad)}"
+            )
+        return MemoryFault(message + whose, instruction=instruction, thread=describe_thread(*where))
+
+    def describe(self, address: int) -> str:
+        """An address in words: which allocation, and how far into or past it."""
+        home = nearest(self.allocations, address)
+        if home is None:
+            return f"address {address:#x}; there is no {self.name} allocation"
+        return f"address {address:#x}, {distance(home, address, self.named(home, address))}"
+
+    def named(self, home: Allocation, address: int) -> str:
+        """What a reader calls the place, as far as `run` was told, or the allocation's name."""
+        return self.names(self.name, home, address - home.start) or home.name
+
+
+def constants(home: Space, variables: set[str]) -> Space:
+    """The constant variables, which lie in global memory, as a space with bounds of its own."""
+    found = [a for a in home.allocations if a.name in variables]
+    return Space("const", home.data, home.row, found, home.names)
+
+
+def nearest(allocations, address: int) -> Allocation | None:
+    """The allocation that holds the address or is closest to it; None if there are none."""
+    return min(
+        allocations, default=None, key=lambda a: max(a.start - address, address - a.end + 1, 0)
+    )
+
+
+def window_of(address):
+    """Which of the WINDOWS a generic address lies in; a wild one counts as global."""
+    window = address >> 40
+    return np.where((window < 0) | (window > 3), 0, window)
+
+
+def distance(home: Allocation, address: int, name: str | None = None) -> str:
+    """How far an address is into or past an allocation, in words."""
+    offset = address - home.start
+    if offset < 0:
+        place = f"{-offset} bytes before the start"
+    elif offset < home.size:
+        place = f"byte {offset}"
+    else:
+        place = f"{offset - home.size} bytes past the end"
+    return f"{place} of {name or home.name} ({home.size} bytes)"
+
+
+_SHIFT = {1: 0, 2: 1, 4: 2, 8: 3, 16: 4}
+
+
+def global_space(
+    buffers: list[tuple[str | None, int | None, np.ndarray, int]], names=lambda *_: None
+) -> tuple[Space, list[int]]:
+    """Copy the buffers (a name, which argument it is, the array, unallocated bytes behind it) into
+    one arena. One without a name is no allocation. Also returns where each one starts."""
+    allocations, starts, end = [], [], GUARD
+    for name, argument, buffer, guard in buffers:
+        start = -(-(end + guard - GUARD) // ALIGNMENT) * ALIGNMENT + offset(buffer)
+        starts.append(start)
+        if name is not None:
+            writeable = buffer.flags.writeable
+            allocations.append(Allocation(name, start, buffer.nbytes, writeable, argument))
+        end = start + buffer.nbytes + guard
+    data = np.full(-(-end // 16) * 16, 0xFF, np.uint8)
+    for start, (_, _, buffer, _) in zip(starts, buffers):
+        data[start : start + buffer.nbytes] = buffer.reshape(-1).view(np.uint8)
+    return Space("global", data, np.zeros((1, 1), np.int64), allocations, names), starts
+
+
+def rowed_space(
+    name: str,
+    allocations: list[Allocation],
+    size: int,
+    rows: tuple[int, int],
+    names=lambda *_: None,
+) -> Space:
+    """A space with one row of `size` bytes for each of rows[0] * rows[1] owners."""
+    stride = -(-size // 16) * 16
+    count = rows[0] * rows[1]
+    row = (np.arange(count, dtype=np.int64) * stride).reshape(rows)
+    return Space(name, np.full(max(count * stride, 16), 0xFF, np.uint8), row, allocations, names)
+
+
+def lay_out(variables, dynamic: int = 0, guard: int = 0) -> tuple[list[Allocation], int]:
+    """Offsets for declared variables in order; an extern array takes the `dynamic` bytes at
+    the end, on a 16-byte boundary as ptxas gives it. `guard` bytes between any two belong to
+    nobody. Returns the allocations and the size of the row."""
+    allocations, end = [], 0
+    for variable in sorted(variables, key=lambda v: v.size == 0):
+        align = variable.align if variable.size else max(variable.align, 16)
+        start = -(-end // align) * align
+        size = variable.size or dynamic
+        allocations.append(Allocation(variable.name, start, size))
+        end = start + (size + guard if variable.size else 0)
+    last = max((a.end for a in allocations), default=0)
+    return allocations, max(last, end + dynamic)

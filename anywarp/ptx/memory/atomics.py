@@ -1,0 +1,116 @@
+"""What atom and red do to a memory cell: arithmetic, and the order of those who meet there.
+
+PTX ISA, chapters 9.7.13.5 (atom) and 9.7.13.7 (red)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..arithmetic import half
+from ..arithmetic.floats import flush_subnormals, one_nan, payload
+from ..text.forms import Unsupported
+from .allocations import UNSIGNED
+
+HALVES = {"f16": 2, "bf16": 2, "f16x2": 4, "bf16x2": 4}  # bytes; read as bit patterns
+
+ATOMICS = {
+    "add": lambda old, x: old + x,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "exch": lambda old, x: x,
+    "cas": lambda old, compare, new: np.where(old == compare, new, old),
+    "inc": lambda old, x: np.where(old >= x, old.dtype.type(0), old + old.dtype.type(1)),
+    "dec": lambda old, x: np.where((old == 0) | (old > x), x, old - old.dtype.type(1)),
+}
+
+
+def operation(name: str, kind: str, lanes: int = 1) -> Callable[[str], Callable]:
+    """For an operation on a type: name of the space -> function (old, operands) -> new."""
+    if lanes > 1 and (name != "add" or kind not in (*HALVES, "f32")):
+        raise Unsupported(f".{name}.{kind} on vectors")
+    function = ATOMICS[name]
+    if kind in HALVES:
+        if name not in ("add", "min", "max"):
+            raise Unsupported(f".{name}.{kind}")
+        one = half.element(name, kind.removesuffix("x2"), set())
+        return lambda space: one if kind in ("f16", "bf16") else half.by_halves(one)
+    if kind[0] != "f" or name == "exch":
+        return lambda space: function
+    if name != "add":
+        raise Unsupported(f".{name}.{kind}")
+    in_global, elsewhere = {"f32": (add_flushing, add_float), "f64": (add_keeping, add_double)}[
+        kind
+    ]
+    return lambda space: in_global if space == "global" else elsewhere
+
+
+def combined(name: str, kind: str, space: str) -> Callable:
+    """The same for a copy that combines (cp.reduce.async.bulk). Checked on an H200: it does as
+    the atomic does, but that it keeps the subnormals of f32 in global memory too."""
+    return operation(name, kind)("shared" if kind == "f32" else space)
+
+
+def add_float(old, x):
+    return one_nan(old + x)
+
+
+def add_flushing(old, x):
+    """PTX ISA: in global memory, atomic addition of f32 takes subnormals for zeros."""
+    return flush_subnormals(add_float(flush_subnormals(old), flush_subnormals(x)))
+
+
+def add_double(old, x):
+    return payload(old + x, old, x)
+
+
+def add_keeping(old, x):
+    """In global memory a NaN, the added one before the one that was there, keeps all its bits."""
+    return np.where(np.isnan(x), x, np.where(np.isnan(old), old, payload(old + x)))
+
+
+def take_turns(view, index, values, operation):
+    """Apply the operation once per element, in order, to view[index]; returns what each saw.
+
+    Each round serves, at every address, the first waiting thread that changes what is there, and
+    all before it: rounds are as many as the changes at the busiest address."""
+    if operation is ATOMICS["add"] and view.dtype.kind in "iu" and index.size:
+        return add_up(view, index, values[0])
+    old = np.empty(index.shape, view.dtype)
+    waiting = np.arange(index.size)
+    bits = UNSIGNED[view.itemsize]
+    while waiting.size:
+        address = index[waiting]
+        seen = view[address]
+        new = operation(seen, *(v[waiting] for v in values)).astype(view.dtype, copy=False)
+        changing = np.flatnonzero(new.view(bits) != seen.view(bits))
+        if not changing.size:
+            old[waiting] = seen
+            break
+        places, first = np.unique(address[changing], return_index=True)
+        first = changing[first]
+        at = np.minimum(np.searchsorted(places, address), places.size - 1)
+        done = (places[at] != address) | (np.arange(waiting.size) <= first[at])
+        old[waiting[done]] = seen[done]
+        view[places] = new[first]
+        waiting = waiting[~done]
+    return old
+
+
+def add_up(view, index, value):
+    """The same for sums of integers, of which the order does not matter but to what each sees."""
+    order = np.argsort(index, kind="stable")
+    address, term = index[order], value[order]
+    after = np.cumsum(term, dtype=view.dtype)
+    starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
+    ends = np.r_[starts[1:], address.size] - 1
+    earlier = np.r_[view.dtype.type(0), after[ends[:-1]]]  # sum of all addresses before
+    count = ends - starts + 1
+    old = np.empty(index.shape, view.dtype)
+    old[order] = view[address] + (after - term - np.repeat(earlier, count))
+    view[address[starts]] += after[ends] - earlier
+    return old

@@ -1,0 +1,279 @@
+"""Clusters of thread blocks: how a grid is divided into them, whose shared memory an address
+means, and the barrier that all threads of a cluster share.
+
+The blocks of a cluster are neighbours in a chunk, in the order of their ranks: block b of the
+chunk has rank b % n in cluster b // n, if a cluster has n blocks.
+PTX ISA, chapters 2.2.2 (clusters), 9.7.13.4 (barrier.cluster) and 11.4 (cluster directives).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import MemoryFault, PTXError
+from ..text.forms import Unsupported
+from ..text.syntax import Entry
+from .allocations import NAMED, RANK_SHIFT, Space
+from .events import ClusterBarrier
+
+OFFSET = (1 << RANK_SHIFT) - 1  # the bits of an address of shared memory that name no block
+MAX_BLOCKS = 8  # of a cluster, unless the program asks its GPU for more than is portable
+
+
+class Cluster(NamedTuple):
+    """Blocks along each axis, and whether the kernel gave them."""
+
+    x: int = 1
+    y: int = 1
+    z: int = 1
+    explicit: bool = False
+
+    @property
+    def size(self) -> int:
+        return self.x * self.y * self.z
+
+
+# -- a grid of clusters -----------------------------------------------------------------------
+
+
+def cluster_of(entry: Entry, grid: tuple[int, int, int]) -> Cluster:
+    """The clusters of a launch; without, each is one block. Raises ValueError for what a GPU
+    refuses to launch."""
+    given = entry.attributes.get("reqnctapercluster")
+    if given is None:
+        if "explicitcluster" in entry.attributes:
+            raise ValueError(
+                f"{entry.name} is launched with a cluster size only: give it one, as "
+                "__cluster_dims__(2, 1, 1)"
+            )
+        return Cluster()
+    cluster = Cluster(*(*given, 1, 1)[:3], True)
+    if "blocksareclusters" in entry.attributes:
+        raise ValueError(f"{entry.name} counts its grid in clusters, which is not supported")
+    if cluster.size > MAX_BLOCKS:
+        raise ValueError(
+            f"a cluster of {cluster.size} blocks is more than the {MAX_BLOCKS} that "
+            f"{entry.name} may be launched with"
+        )
+    for axis, blocks, each in zip("xyz", grid, cluster):
+        if blocks % each:
+            raise ValueError(
+                f"grid.{axis} is {blocks}, and the clusters of {entry.name} have {each} blocks "
+                "along it: it must be a multiple of that"
+            )
+    return cluster
+
+
+def whole(blocks: int, cluster: Cluster) -> int:
+    """So many blocks or fewer, a cluster at least: the size of a chunk."""
+    return max(1, blocks // cluster.size) * cluster.size
+
+
+def block_numbers(first: int, end: int, grid, cluster: Cluster) -> np.ndarray:
+    """The linear numbers of blocks, counted cluster after cluster and by rank within each."""
+    counted = np.arange(first, end)
+    number, rank = np.divmod(counted, cluster.size)
+    step, blocks = 1, np.zeros_like(counted)
+    for size, each in zip(grid, cluster):
+        number, along = np.divmod(number, size // each)
+        rank, within = np.divmod(rank, each)
+        blocks += (along * each + within) * step
+        step *= size
+    return blocks
+
+
+# -- whose shared memory ----------------------------------------------------------------------
+
+
+def rows(state) -> np.ndarray:
+    """The blocks of the chunk, (B, 1)."""
+    return np.arange(state.shape[0])[:, None]
+
+
+def name(state, row):
+    """What an address of shared memory has to name these blocks of the chunk."""
+    return NAMED | row % state.launch.cluster.size << RANK_SHIFT
+
+
+def unnamed(state, address, row):
+    """Addresses of shared memory, without the name of the own block (`row`) where they have it."""
+    if state.launch.cluster.size == 1 or not (address >> RANK_SHIFT).any():
+        return address
+    return np.where(address & ~OFFSET == name(state, row), address & OFFSET, address)
+
+
+def split(state, address, row):
+    """(the block of the chunk that addresses of shared memory are in, the offset there), for
+    threads of the blocks `row`. An address that names no rank is of one's own; one that names a
+    rank which the cluster lacks, too, and stays as it is: far out of bounds."""
+    size = state.launch.cluster.size
+    rank = address - NAMED >> RANK_SHIFT
+    named = (rank >= 0) & (rank < size) & (size > 1)
+    offset = np.where(named, address & OFFSET, address)
+    return np.where(named, row - row % size + rank, row), offset
+
+
+def reached(state, address, mask):
+    """(shared memory, address in it) of addresses that may name another block of the cluster."""
+    shared = state.spaces["shared"]
+    if state.launch.cluster.size == 1 or not (address >> RANK_SHIFT).any():
+        return shared, address
+    owner, offset = split(state, address, rows(state))
+    elsewhere = owner != rows(state)
+    if not (elsewhere if mask is None else elsewhere & mask).any():
+        return shared, offset
+    owner = np.broadcast_to(owner, state.shape)
+    there = replace(shared, row=shared.row[owner, 0], owner=owner)
+    return there, np.broadcast_to(offset, state.shape)
+
+
+def present(state) -> np.ndarray:
+    """The blocks (B,) with a thread that has not exited, and has more to do than that."""
+    there = state.alive
+    for place in state.leaving:
+        if (about := state.ready.get(place)) is not None:
+            there = there & ~about
+    return there.any(1)
+
+
+def exited(state, space: Space, mask):
+    """The threads of the mask that reach a block which has exited; None if there are none."""
+    if space.owner is None:
+        return None
+    gone = ~present(state)[space.owner] & state.full(mask)
+    return gone if gone.any() else None
+
+
+def left(i, state, owner: int, thread: str) -> MemoryFault:
+    """What to say when a thread reaches the block `owner` of the chunk, which has exited."""
+    return MemoryFault(
+        f"access to the shared memory of {state.describe_block(owner)}, which has exited: a "
+        "barrier of the cluster before the end of the kernel keeps it there",
+        instruction=i,
+        thread=thread,
+    )
+
+
+def whose(state, space: Space, wrong) -> str:
+    """In words, of whose memory the first wrong access is; nothing for one's own."""
+    if space.owner is None:
+        return ""
+    b, t = np.argwhere(state.full(wrong))[0].tolist()
+    return f", in the shared memory of {state.describe_block(space.owner[b, t])}"
+
+
+# -- the barrier ------------------------------------------------------------------------------
+
+
+class Meeting:
+    """The barrier of each cluster of a chunk."""
+
+    def __init__(self, shape: tuple[int, int], blocks: int):
+        self.blocks = blocks  # of a cluster
+        self.arrived = np.zeros(shape, bool)  # in the phase that is not over
+        self.owing = np.zeros(shape, bool)  # have arrived, and not waited since
+        self.phase = np.zeros(shape[0], np.int64)  # phases that are over, for each block
+        self.waiting: dict[int, tuple] = {}  # place -> (mask, instruction)
+
+    def over(self, alive) -> np.ndarray:
+        """The blocks (B,) of clusters whose threads have all arrived or exited."""
+        there = (self.arrived | ~alive).reshape(-1, self.blocks * alive.shape[1]).all(1)
+        return there.repeat(self.blocks) & self.arrived.any(1)
+
+
+def meeting(state) -> Meeting:
+    if state.meeting is None:
+        state.meeting = Meeting(state.shape, state.launch.cluster.size)
+    return state.meeting
+
+
+def barrier(i, at):
+    """barrier.cluster.arrive and barrier.cluster.wait: the threads of a cluster wait for each
+    other. A phase is over when all of them that have not exited have arrived."""
+    words, following = set(i.modifiers) - {"cluster", "aligned"}, at.following
+    arrives = "arrive" in words
+    if not arrives and "wait" not in words:
+        raise Unsupported(".".join(i.modifiers))
+    if words - ({"arrive", "release", "relaxed"} if arrives else {"wait", "acquire"}):
+        raise Unsupported(".".join(i.modifiers))
+
+    def arrive(state, mask):
+        here, found = state.full(mask), meeting(state)
+        complain(found.owing & here, "has arrived already and has not waited since", state)
+        found.arrived |= here
+        found.owing |= here
+        state.changed = True
+        announce(i, state, "arrive", mask)
+        state.go(following, mask)
+        release(state)
+
+    def wait(state, mask):
+        here, found = state.full(mask), meeting(state)
+        complain(here & ~found.owing, "has not arrived", state)
+        late = here & found.arrived  # for a phase that is not over
+        going = here & ~late
+        if going.any():
+            go_on(i, state, going, following + state.base)
+        if late.any():
+            place = following + state.base
+            others = found.waiting.get(place, (False, i))[0]
+            found.waiting[place] = (late | others, i)
+
+    def complain(wrong, what: str, state):
+        if wrong.any():
+            raise PTXError(
+                f"the thread {what}: barrier.cluster.arrive and barrier.cluster.wait take turns",
+                instruction=i,
+                thread=state.first_thread(wrong),
+            )
+
+    return arrive if arrives else wait
+
+
+def release(state) -> None:
+    """Begin a new phase in the clusters where everybody has arrived, and let those go on who
+    wait."""
+    found = state.meeting
+    over = found.over(state.alive)
+    if not over.any():
+        return
+    state.changed = True
+    found.arrived[over] = False
+    found.phase[over] += 1
+    for place, (mask, i) in list(found.waiting.items()):
+        going = mask & over[:, None]
+        if going.any():
+            del found.waiting[place]
+            if not (mask <= going).all():
+                found.waiting[place] = (mask & ~going, i)
+            go_on(i, state, going, place)
+
+
+def unfinished(state):
+    """(the threads that wait, instruction, what is wrong if they do so for ever)"""
+    if state.meeting is None:
+        return
+    size = state.launch.cluster.size
+    for waiting, i in state.meeting.waiting.values():
+        first = int(np.argwhere(waiting)[0][0]) // size * size
+        one = slice(first, first + size)
+        why = (
+            f"the barrier of the cluster is never completed: {int(waiting[one].sum())} of its "
+            f"threads wait, {int(state.alive[one].sum())} have not exited"
+        )
+        yield waiting, i, why
+
+
+def go_on(i, state, going, place: int) -> None:
+    state.meeting.owing &= ~going
+    announce(i, state, "wait", None if going.all() else going)
+    state.resume(place, going)
+
+
+def announce(i, state, what: str, mask) -> None:
+    if state.sink is not None:
+        phase = state.meeting.phase - (what == "wait")
+        state.sink(ClusterBarrier(i, what, phase, mask, state.blocks, state.shape[1], state.steps))

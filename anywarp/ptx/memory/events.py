@@ -1,0 +1,245 @@
+"""What a run tells whoever listens: `run(..., sink=f)` calls f with each event.
+
+The interpreter knows nothing of what becomes of them. Arrays have the shape
+(blocks of the chunk, threads of a block) or broadcast to it, masks too; threads are numbered x
+first. A mask of None means that every thread takes part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..text.syntax import Entry, Instruction
+from .allocations import Allocation
+
+
+@dataclass(frozen=True)
+class Launched:
+    """Comes first: what is run, and which bytes of each space belong to what."""
+
+    entry: Entry
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    allocations: dict[str, tuple[Allocation, ...]]  # by space: global, shared, local, param
+    heap: int = 0  # the end of what malloc gives out, in global memory; 0 if nobody calls it
+    cluster: tuple[int, int, int] = (1, 1, 1)  # blocks; those of one are neighbours in a chunk
+
+
+@dataclass(frozen=True)
+class Executed:
+    """A straight run of instructions, executed once by the threads of the mask."""
+
+    instructions: tuple[Instruction, ...]
+    blocks: np.ndarray  # (B,) linear block numbers
+    threads: int  # threads of a block
+    mask: np.ndarray | None
+    step: int  # instructions run before, in this chunk
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """An instruction under a predicate, executed once by the threads of the mask: the Executed
+    event before it says who came there."""
+
+    instruction: Instruction
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Access:
+    """One memory instruction, executed once."""
+
+    instruction: Instruction
+    kind: str  # "load", "store", "atomic"
+    space: str  # "global", "shared", "local", "const", "param"
+    width: int  # bytes for each thread
+    address: np.ndarray  # int64 byte addresses within the space
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+    values: tuple[np.ndarray, ...] | None = None  # of a store: its elements, unsigned
+    rows: np.ndarray | None = None  # int64 (B, T): the block of the chunk whose shared memory
+    # each thread reaches, where some reach that of another one of the cluster
+
+    def own(self, own: bool = True) -> Access:
+        """Of one with `rows`: the same access of the threads that reach the shared memory of
+        their own block, or of the others."""
+        assert self.rows is not None
+        chosen = (self.rows == np.arange(len(self.blocks))[:, None]) == own
+        mask = chosen if self.mask is None else chosen & self.mask
+        return replace(self, mask=mask, rows=None)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Of a tolerant run: accesses that are out of bounds or misaligned, or to the shared memory
+    of a block that has exited, and are not made. The Access for the other threads follows."""
+
+    instruction: Instruction
+    kind: str
+    space: str
+    width: int
+    align: int
+    address: np.ndarray
+    mask: np.ndarray  # the threads at fault
+    blocks: np.ndarray
+    threads: int
+    step: int
+    rows: np.ndarray | None = None  # as in Access
+    exited: np.ndarray | None = None  # those at fault because a block has exited, if any are
+
+
+@dataclass(frozen=True)
+class Landed:
+    """What cp.async has stored, with a wait, for the threads of the mask. Its Access came when
+    the copy was issued."""
+
+    instruction: Instruction  # the cp.async
+    width: int
+    address: np.ndarray  # in shared memory
+    mask: np.ndarray
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """M stretches of bytes of one space, each of one operation. All but the space: int64 (M,)."""
+
+    space: str  # "global", "shared"
+    operation: np.ndarray  # 0, 1, …: an index into the operations of the event
+    row: np.ndarray  # the block of the chunk in whose shared memory it lies; 0 in global memory
+    start: np.ndarray  # byte address in the space
+    size: np.ndarray  # bytes
+
+
+@dataclass(frozen=True)
+class Started:
+    """N asynchronous operations have been issued: bulk copies, or wgmma of warpgroups. From now
+    until they are finished they may read and write these bytes at any time. int64 (N,) arrays."""
+
+    instruction: Instruction
+    ticket: np.ndarray  # a number for each, unique within the launch
+    block: np.ndarray  # of the issuing thread, within the chunk; of the first one of a warpgroup
+    thread: np.ndarray
+    reads: tuple[Stretches, ...]
+    writes: tuple[Stretches, ...]
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Of N operations that were started, all is done, or the reading at least. They report to
+    memory barriers (`row`, `address`), or threads have waited for them (`mask`)."""
+
+    instruction: Instruction  # the operation's own, or the one that waited
+    ticket: np.ndarray  # int64 (N,)
+    reading_only: bool
+    row: np.ndarray | None  # the block of the chunk that the memory barrier lies in, int64 (N,)
+    address: np.ndarray | None  # int64 (N,), in shared memory
+    mask: np.ndarray | None  # bool (B, T)
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class MemoryBarrier:
+    """N threads, or operations that report, have done something with an mbarrier object. int64
+    (N,) arrays."""
+
+    instruction: Instruction
+    # "init", "inval", "arrive" (also with a drop), "expect" (bytes; before an "arrive" of one
+    # instruction), "complete" (bytes), "phase" (the current one is over), "wait" (for those that
+    # found theirs over, "look" for those that did not)
+    what: str
+    row: np.ndarray  # the block of the chunk that the object lies in
+    address: np.ndarray  # in shared memory
+    block: np.ndarray  # of the thread, within the chunk; that of the object for "phase"
+    thread: np.ndarray  # -1 for "complete" and "phase"
+    count: np.ndarray  # arrivals or bytes; of "wait", "look" and "phase" the parity of the phase
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """The threads of the mask have all reached the barrier and go on. `waited`: at which
+    instructions, each with its threads; empty when all waited at `instruction`."""
+
+    instruction: Instruction
+    number: int
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+    count: int | None = None  # the threads that it takes; None: all of the block
+    waited: tuple[tuple[Instruction, np.ndarray], ...] = ()
+
+
+@dataclass(frozen=True)
+class ClusterBarrier:
+    """barrier.cluster: the threads of the mask have arrived, or go on after their wait."""
+
+    instruction: Instruction
+    what: str  # "arrive", "wait"
+    phase: np.ndarray  # int64 (B,), from 0: the one that they arrive in, or that is over
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """bar.arrive: the threads of the mask count as arrived and do not wait."""
+
+    instruction: Instruction
+    number: int
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Fenced:
+    """membar or fence: the threads of the mask have passed it."""
+
+    instruction: Instruction
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+
+
+@dataclass(frozen=True)
+class WarpSync:
+    """shfl, vote, redux or bar.warp.sync: lanes have waited for those of their member mask."""
+
+    instruction: Instruction
+    members: np.ndarray  # uint32 (B, T): a bit for each lane of the warp
+    mask: np.ndarray | None
+    blocks: np.ndarray
+    threads: int
+    step: int
+    sources: np.ndarray | None = None  # of shfl: the lane that each reads, (B, T)
+
+
+@dataclass(frozen=True)
+class Heaped:
+    """malloc has given a stretch of global memory to a thread, or free has taken it back."""
+
+    home: Allocation
+    freed: bool
+    blocks: np.ndarray

@@ -1,0 +1,132 @@
+"""Places in shared memory that threads name one by one, be they their own block's or another's.
+
+What reaches them is as a rule done by few threads, so that these are flat arrays, an element for
+each thread that takes part, and say in which block of the chunk (`row`) each place lies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import PTXError
+from ..text.forms import Unsupported
+from . import allocations, clusters
+from .events import Fault
+
+SHARED = {"shared", "shared::cta", "shared::cluster"}
+
+
+@dataclass(frozen=True)
+class Places:
+    """N places in shared memory, and the threads that name them. int64 (N,) arrays."""
+
+    row: np.ndarray  # the block of the chunk that the place lies in
+    address: np.ndarray  # in shared memory
+    block: np.ndarray  # of the thread, within the chunk
+    thread: np.ndarray
+
+    def __getitem__(self, which) -> Places:
+        return Places(self.row[which], self.address[which], self.block[which], self.thread[which])
+
+    def __len__(self) -> int:
+        return self.row.size
+
+    @property
+    def key(self) -> np.ndarray:
+        """A number for each place."""
+        return self.row << 32 | self.address
+
+    def whose(self, state, n: int) -> str:
+        """In words, in whose memory the nth place lies; nothing for the thread's own block's."""
+        if self.row[n] == self.block[n]:
+            return ""
+        return f", in the shared memory of {state.describe_block(self.row[n])}"
+
+    def thread_name(self, state, n: int) -> str:
+        return state.describe_thread(self.block[n], self.thread[n])
+
+
+def space_of(words) -> str:
+    """The space that an operand lies in: what the modifiers say, or "generic"."""
+    named = [word for word in words if word in SHARED]
+    if len(named) > 1:
+        raise Unsupported(".".join(named))
+    return named[0] if named else "generic"
+
+
+def flat(x, state, block, thread) -> np.ndarray:
+    """A register's value for each of N threads."""
+    return np.broadcast_to(x, state.shape)[block, thread]
+
+
+def in_shared(i, state, space: str, address, mask) -> Places:
+    """Where the addresses of the threads of the mask lie. `space`: as `space_of` says."""
+    block, thread = np.nonzero(state.full(mask))
+    found = flat(address, state, block, thread)
+    if space == "generic":
+        outside = allocations.window_of(found) != 1
+        if outside.any():
+            n = int(np.argmax(outside))
+            raise PTXError(
+                f"the generic address {int(found[n]):#x} is not one of shared memory",
+                instruction=i,
+                thread=state.describe_thread(block[n], thread[n]),
+            )
+        found = found - allocations.SHARED_WINDOW
+    if space in ("shared", "shared::cta"):
+        return Places(block, clusters.unnamed(state, found, block), block, thread)
+    return Places(*clusters.split(state, found, block), block, thread)
+
+
+def in_rows(at: Places, which: np.ndarray, row: np.ndarray) -> Places:
+    """The same places as those with these numbers, in other blocks."""
+    return replace(at[which], row=row)
+
+
+def require_together(i, state, target: Places, barrier: Places) -> None:
+    """Raise a PTXError for an operation that reports to another block than it writes to."""
+    apart = target.row != barrier.row
+    if apart.any():
+        n = int(np.argmax(apart))
+        raise PTXError(
+            f"{i.opcode} writes into the shared memory of {state.describe_block(target.row[n])} "
+            f"and reports to an mbarrier of {state.describe_block(barrier.row[n])}: both must be "
+            "in the same",
+            instruction=i,
+            thread=target.thread_name(state, n),
+        )
+
+
+def within(i, state, kind: str, space, at: Places, width: int, align: int) -> np.ndarray:
+    """bool (N,): which of these addresses of a space are in bounds and aligned, and of a block
+    that has not exited. All of them, unless the run is tolerant: then the sink is told of the
+    others."""
+    wrong = space.check(at.address, None, width, align)
+    wrong = np.zeros(len(at), bool) if wrong is None else wrong
+    elsewhere = at.row != at.block if space.name == "shared" else np.zeros(len(at), bool)
+    gone = elsewhere & ~clusters.present(state)[at.row] if elsewhere.any() else elsewhere
+    if not (wrong | gone).any():
+        return ~wrong
+    if not state.tolerant:
+        n = int(np.argmax(wrong | gone))
+        if gone[n]:
+            raise clusters.left(i, state, at.row[n], at.thread_name(state, n))
+        name = lambda n: at.thread_name(state, n)
+        raise space.fault(at.address, wrong, width, align, i, name, at.whose(state, n))
+    here = at.block, at.thread
+    spread = lambda x, dtype: scattered(x, here, state.shape, dtype)
+    about = state.blocks, state.shape[1], state.steps
+    rows = spread(at.row, np.int64) if elsewhere.any() else None
+    exited = spread(gone, bool) if gone.any() else None
+    address, mask = spread(at.address, np.int64), spread(wrong | gone, bool)
+    state.sink(Fault(i, kind, space.name, width, align, address, mask, *about, rows, exited))
+    return ~(wrong | gone)
+
+
+def scattered(x, here, shape, dtype) -> np.ndarray:
+    """Values of N threads as an array (B, T), 0 for the others."""
+    full = np.zeros(shape, dtype)
+    full[here] = x
+    return full

@@ -1,0 +1,329 @@
+"""PTX text -> kernels and functions with their instructions.
+
+The grammar is the part of the PTX ISA that NVRTC writes, inline assembly included: module
+variables, entries and functions with parameters, register, shared and local declarations,
+`.loc` line information, labels, nested scopes, calls and instructions.
+
+What cannot be read does not stand in the way of the rest: a kernel or function keeps the error
+that its body gave, a declaration's is kept by name, and they are raised where they are used.
+Reference: "Parallel Thread Execution ISA", chapters 4 (syntax), 5 (state spaces) and 11.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from ..errors import ParseError
+from .declarations import Declarations
+from .syntax import (
+    Address,
+    Entry,
+    Function,
+    Instruction,
+    Module,
+    Param,
+    Position,
+    Register,
+    Symbol,
+    Variable,
+    Vector,
+)
+from .uncollected import uncollected
+
+
+@dataclass
+class _Body:
+    """What a body declares and does, while it is being read."""
+
+    registers: dict[str, str] = field(default_factory=dict)
+    variables: list[Variable] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@uncollected
+def parse(text: str) -> Module:
+    """Read a PTX module. Raises ParseError with the line that could not be read if that leaves
+    no kernel; an unreadable kernel among others raises when it is run."""
+    return _Parser(text).module()
+
+
+class _Parser(Declarations):
+    def __init__(self, text: str):
+        super().__init__(text)
+        # .file directives stand at the end of the text but are needed from the first .loc on
+        files = re.findall(r'^\s*\.file\s+(\d+)\s+"(?:[^"]*/)?([^"/]*)"', text, re.MULTILINE)
+        self.files = {int(number): name for number, name in files}  # without folders
+        self.variables: dict[str, Variable] = {}  # of the module
+        self.entries: dict[str, Entry] = {}
+        self.functions: dict[str, Function] = {}
+        self.unread: dict[str, ParseError] = {}
+
+    # -- module level ---------------------------------------------------------------------
+
+    def module(self) -> Module:
+        first = None
+        while self.peek():
+            start = self.at
+            try:
+                self.statement()
+            except ParseError as error:
+                first = first or error
+                self.recover(start, error)
+        if first and not self.entries:
+            raise first
+        module = tuple(v for v in self.variables.values() if v.space in ("global", "const"))
+        for name, entry in self.entries.items():
+            variables = (*module, *self.shared_of(entry), *entry.variables)
+            self.entries[name] = replace(
+                entry, variables=variables, functions=self.functions, unread=self.unread
+            )
+        return Module(self.entries, self.functions, module, self.unread)
+
+    def statement(self) -> None:
+        token = self.next()
+        if token in (".version", ".address_size"):
+            self.next()
+        elif token == ".target":
+            self.next()
+            while self.accept(","):
+                self.next()
+        elif token == ".file":
+            self.next(), self.next()
+            while self.accept(","):
+                self.next()
+        elif token == ".section":
+            self.next()
+            self.skip_braces()
+        elif token in (".visible", ".extern", ".weak", ".common"):
+            pass
+        elif token == ".entry":
+            entry = self.function(Entry, ())
+            self.entries[entry.name] = entry
+        elif token == ".func":
+            self.position = None
+            function = self.function(Function, self.params() if self.peek() == "(" else ())
+            if function.instructions or function.name not in self.functions:  # else declared again
+                self.functions[function.name] = function
+        elif token in (".global", ".const", ".shared"):
+            variable = self.variable(token[1:])
+            self.variables[variable.name] = variable
+        elif token == ".pragma":
+            self.skip_until(";")
+            self.next()
+        else:
+            self.at -= 1
+            raise self.error(f"unexpected {token!r} at module level")
+
+    def recover(self, start: int, error: ParseError) -> None:
+        """Pass over a statement, and keep the error for whoever uses a name of it."""
+        self.at = start
+        while self.peek() not in (";", "{", "=", ""):
+            token = self.next()
+            if token[0] not in ".%" and not token[0].isdigit():
+                self.unread.setdefault(token, error)
+        while self.peek() not in (";", "{", ""):
+            self.next()
+        if self.peek() == "{":
+            self.skip_braces()
+        self.accept(";")
+
+    def shared_of(self, entry: Entry) -> list[Variable]:
+        """The module's shared variables that the entry or what it can call mentions."""
+        waiting, seen = [entry], {entry.name}
+        while waiting:
+            names = set().union(*(symbols_in(i.operands) for i in waiting.pop().instructions))
+            waiting += [self.functions[n] for n in (names - seen) & self.functions.keys()]
+            waiting += [
+                self.functions[r.symbol]
+                for n in (names - seen) & self.variables.keys()
+                for r in self.variables[n].relocations
+                if r.symbol in self.functions and r.symbol not in seen
+            ]
+            seen |= names | {f.name for f in waiting}
+        return [v for v in self.variables.values() if v.space == "shared" and v.name in seen]
+
+    def function(self, kind: type, results: tuple[Param, ...]):
+        """An entry or a function; a function may be declared alone, without a body."""
+        name = self.next()
+        params = self.params() if self.peek() == "(" else ()
+        attributes = {}
+        while self.peek() not in ("{", ";"):
+            directive = self.next()
+            if not directive.startswith("."):
+                raise self.error(f"unexpected {directive!r} before the body of {name}")
+            values = []
+            while self.peek()[:1].isdigit():
+                values.append(self.integer())
+                self.accept(",")
+            attributes[directive[1:]] = tuple(values)
+        body, start, error = _Body(), self.at, None
+        self.position = None
+        self.scopes, self.locals = [], []
+        if not self.accept(";"):
+            try:
+                self.scope(body)
+            except ParseError as reason:
+                body, error = _Body(), reason
+                self.at = start
+                self.skip_braces()
+        return kind(
+            name,
+            params,
+            body.registers,
+            tuple(body.variables),
+            tuple(body.instructions),
+            body.labels,
+            body.branch_targets,
+            attributes,
+            results,
+            error,
+        )
+
+    # -- bodies ---------------------------------------------------------------------------
+
+    def scope(self, body: _Body) -> None:
+        """`{ … }`; registers declared in a nested scope hide the outer ones of that name."""
+        self.expect("{")
+        self.scope_count += 1
+        self.scopes.append({})
+        self.locals.append({})
+        first, outer_labels = len(body.instructions), body.labels
+        body.labels = {}
+        while not self.accept("}"):
+            token = self.peek()
+            if token == "":
+                raise self.error("the body is never closed")
+            if token == "{":
+                self.scope(body)
+            elif token == ".loc":
+                self.loc()
+            elif token == ".reg":
+                self.declare_registers(body.registers)
+            elif token in (".shared", ".local", ".param"):  # .param: of a call
+                body.variables.append(self.local_variable(self.next()[1:]))
+            elif token == ".pragma":
+                self.skip_until(";")
+                self.next()
+            elif self.peek(1) == ":":
+                self.label(body)
+            else:
+                body.instructions.append(self.instruction(len(body.instructions)))
+        self.scopes.pop()
+        self.locals.pop()
+        if self.scopes:
+            self.hide_labels(body, first)
+        body.labels = outer_labels | body.labels
+
+    def hide_labels(self, body: _Body, first: int) -> None:
+        """Give the labels of a nested scope unique names, also where they are branched to."""
+        new = {name: f"{name}@{len(body.instructions)}" for name in body.labels if "@" not in name}
+        for n, i in enumerate(body.instructions[first:], start=first):
+            operands = tuple(
+                Symbol(new[o.name]) if isinstance(o, Symbol) and o.name in new else o
+                for o in i.operands
+            )
+            body.instructions[n] = replace(i, operands=operands)
+        body.labels = {new.get(name, name): at for name, at in body.labels.items()}
+
+    def label(self, body: _Body) -> None:
+        name = self.next()
+        self.expect(":")
+        if self.accept(".branchtargets"):
+            targets = [self.next()]
+            while self.accept(","):
+                targets.append(self.next())
+            self.expect(";")
+            body.branch_targets[name] = tuple(targets)
+        elif self.accept(".callprototype") or self.accept(".calltargets"):  # of indirect calls
+            self.skip_until(";")
+            self.next()
+        else:
+            body.labels[name] = len(body.instructions)
+
+    def loc(self) -> None:
+        self.expect(".loc")
+        file, line, _ = self.integer(), self.integer(), self.integer()
+        self.position = Position(self.files.get(file, f"file {file}"), line) if line else None
+        while self.accept(","):  # function_name …, inlined_at file line column
+            if self.next() == "function_name":
+                self.next()
+                if self.accept("+"):
+                    self.integer()
+            else:
+                self.integer(), self.integer(), self.integer()
+
+    def instruction(self, index: int) -> Instruction:
+        line = self.line
+        guard, negated = None, False
+        if self.accept("@"):
+            negated = self.accept("!")
+            guard = self.register(self.next())
+        opcode, *modifiers = self.next().split(".")
+        operands = []
+        while not self.accept(";"):
+            operand = self.operand()
+            if self.accept("|"):  # two destinations, as in setp p|q
+                operand = Vector((operand, self.operand()))
+            operands.append(operand)
+            if not self.accept(",") and self.peek() != ";":
+                raise self.error(f"unexpected {self.peek()!r} after an operand")
+        modifiers, operands = tuple(modifiers), tuple(operands)
+        return Instruction(opcode, modifiers, operands, guard, negated, line, self.position, index)
+
+    def register(self, name: str) -> Register:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return Register(scope[name])
+        return Register(name)
+
+    def operand(self):
+        token = self.peek()
+        if token in ("{", "("):  # (…) are arguments and results of a call
+            self.next()
+            elements = []
+            while not self.accept({"{": "}", "(": ")"}[token]):
+                elements.append(self.operand())
+                self.accept(",")
+            return Vector(tuple(elements))
+        if token == "[":
+            self.next()
+            base = self.operand()
+            found = Address(base, self.offset())
+            if self.peek() != ",":
+                self.expect("]")
+                return found
+            more = []  # [tensor, {coordinates}], as textures and bulk copies have it
+            while self.accept(","):
+                more.append(self.operand())
+            self.expect("]")
+            return Vector((found, *more))
+        if token == "!":  # a negated predicate operand
+            self.next()
+            return Register("!" + self.register(self.next()).name)
+        if token == "-" or token[:1].isdigit():
+            return self.literal()
+        self.next()
+        if token.startswith("%") or any(token in scope for scope in self.scopes):
+            return self.register(token)
+        if not (token[0].isalpha() or token[0] in "_$"):
+            raise self.error(f"expected an operand, found {token!r}")
+        return Symbol(self.local(token), self.offset())
+
+    def local(self, name: str) -> str:
+        return next((scope[name] for scope in reversed(self.locals) if name in scope), name)
+
+
+def symbols_in(operands) -> set[str]:
+    """The names that operands mention."""
+    found = set()
+    for operand in operands:
+        if isinstance(operand, Vector):
+            found |= symbols_in(operand.elements)
+        elif isinstance(operand, Address):
+            found |= symbols_in([operand.base])
+        elif isinstance(operand, Symbol):
+            found.add(operand.name)
+    return found

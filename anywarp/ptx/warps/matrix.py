@@ -1,0 +1,335 @@
+"""Matrix instructions of a warp: mma, ldmatrix, stmatrix, movmatrix.
+
+Each lane holds a few elements of every matrix, its fragment; `fragment` says which. All 32 lanes
+of a warp take part, and wait for each other. What mma computes is in `tensor_core`.
+PTX ISA, chapter 9.7.14 (warp-level matrix instructions).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arithmetic.tensor_core import tensor_core
+from ..errors import PTXError
+from ..memory import clusters
+from ..memory.access import reach
+from ..memory.allocations import SHARED_WINDOW, UNSIGNED
+from ..text import isa
+from ..text.forms import Unsupported
+from ..text.syntax import Instruction, Vector
+from .warp import LANES, by_thread, by_warp, together
+
+BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "s8": 8, "u8": 8}
+SHAPES = {  # by the type of a
+    "f16": {"m16n8k8", "m16n8k16"},
+    "bf16": {"m16n8k8", "m16n8k16"},
+    "tf32": {"m16n8k4", "m16n8k8"},
+    "s8": {"m8n8k16", "m16n8k16", "m16n8k32"},
+    "u8": {"m8n8k16", "m16n8k16", "m16n8k32"},
+    "f64": {"m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"},
+}
+KINDS = {  # of products by the types of d, a, b and c
+    ("f32", "f16", "f16", "f32"): "f16",
+    ("f16", "f16", "f16", "f16"): "f16.f16",
+    ("f32", "bf16", "bf16", "f32"): "bf16",
+    ("f32", "tf32", "tf32", "f32"): "tf32",
+    ("s32", "s8", "s8", "s32"): "s8",
+    ("s32", "u8", "u8", "s32"): "u8",
+    ("s32", "s8", "u8", "s32"): "s8.u8",
+    ("s32", "u8", "s8", "s32"): "u8.s8",
+    ("f64", "f64", "f64", "f64"): "f64",
+}
+DTYPES = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "s32": np.int32,
+    "tf32": np.float32,
+    "f16": np.float16,
+    "bf16": np.uint16,
+    "s8": np.int8,
+    "u8": np.uint8,
+}
+
+
+# -- where the elements are ---------------------------------------------------------------------
+
+
+def sizes(shape: str) -> tuple[int, int, int]:
+    """ "m16n8k8" -> (16, 8, 8)."""
+    m, n, k = map(int, re.fullmatch(r"m(\d+)n(\d+)k(\d+)", shape).groups())
+    return m, n, k
+
+
+@functools.cache
+def fragment(matrix: str, shape: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """The (row, column) of each element that a warp's registers hold, as two arrays of shape
+    (registers, 32 lanes, elements in a register), the lowest bits of a register first.
+
+    matrix: "a" (M x K), "b" (K x N), "c" or "d" (M x N). shape: as in mma's name, "m16n8k16".
+    kind: the type of the matrix's elements, "f16".
+
+    The lanes form eight groups of four. Of a and b, a group has a row of a and a column of b, and
+    again the row eight below; a lane has the elements in a register side by side along k, and its
+    next register those that follow the group's. Of c, a lane has two elements side by side.
+    """
+    m, n, k = sizes(shape)
+    count, packed = {"a": m * k, "b": k * n}.get(matrix, m * n), max(1, 32 // BITS[kind])
+    register = np.arange(count // LANES // packed)[:, None, None]
+    lane, element = np.arange(LANES)[:, None], np.arange(packed)
+    group, member = lane // 4, lane % 4
+    if matrix == "a":
+        along, down = register // (m // 8), register % (m // 8)
+        row, column = group + 8 * down, packed * (member + 4 * along) + element
+    elif matrix == "b":
+        down, along = register % (k // (4 * packed)), register // (k // (4 * packed))
+        row, column = packed * (member + 4 * down) + element, group + 8 * along
+    else:
+        pair, place = divmod(register * packed + element, 2)
+        row, column = group + 8 * (pair % (m // 8)), 2 * member + place + 8 * (pair // (m // 8))
+    return tuple(np.broadcast_arrays(row, column, register + lane + element)[:2])
+
+
+@functools.cache
+def places(matrix: str, shape: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Where in the registers, taken as one list of elements, each element of the matrix is; and
+    where in the matrix each of the registers' is."""
+    rows, columns = fragment(matrix, shape, kind)
+    m, n, k = sizes(shape)
+    height, width = {"a": (m, k), "b": (k, n)}.get(matrix, (m, n))
+    to_matrix = (rows * width + columns).reshape(-1)
+    from_registers = np.empty_like(to_matrix)
+    from_registers[to_matrix] = np.arange(len(to_matrix))
+    return from_registers.reshape(height, width), to_matrix
+
+
+# -- whole warps --------------------------------------------------------------------------------
+
+
+NOTHING = np.uint32(0xFFFFFFFF)  # what memory holds that nobody wrote
+EVERY_LANE = np.full((1, 1), 0xFFFFFFFF, np.uint32)
+
+
+def as_warps(exchange, i: Instruction, at):
+    """Run `exchange(state, mask, warps)` when all 32 lanes of a warp have come here. `warps` (B,
+    W) says which warps those are."""
+
+    def check(state, mask, active, members):
+        warps = active.any(-1)
+        broken = warps & ~active.all(-1)
+        if broken.any():
+            b, w = np.argwhere(broken)[0].tolist()
+            first = w * LANES + int(np.argmax(active[b, w]))
+            raise PTXError(
+                f"{i.opcode} needs all 32 lanes of a warp: here are {int(active[b, w].sum())}, "
+                "the others have exited or were never there",
+                instruction=i,
+                thread=state.describe_thread(b, first),
+            )
+        exchange(state, mask, warps)
+
+    return together(check, lambda registers: EVERY_LANE, i, at)
+
+
+def elements(operand) -> tuple:
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+def reader(operand, count: int, dtype, at):
+    """A function (state, warps) -> an operand's registers (warps, count, 32)."""
+    readers = [at.slots.reader(each, dtype) for each in elements(operand)]
+    if len(readers) != count:
+        raise Unsupported(f"{len(readers)} registers where the shape has {count}")
+
+    def read(state, warps):
+        blocks, threads = state.shape
+        found = np.empty((count, blocks, warps.shape[1], LANES), dtype)
+        for n, each in enumerate(readers):
+            found[n] = by_warp(each(state.registers), state)
+        return found[:, warps].swapaxes(0, 1)
+
+    return read
+
+
+def writer(operand, count: int, dtype, at):
+    """A function (state, mask, warps, values): the inverse of `reader`."""
+    writers = [at.slots.writer(each, dtype) for each in elements(operand)]
+    if len(writers) != count:
+        raise Unsupported(f"{len(writers)} registers where the shape has {count}")
+
+    def write(state, mask, warps, values):
+        for n, each in enumerate(writers):
+            whole = np.zeros((*warps.shape, LANES), dtype)
+            whole[warps] = values[:, n]
+            each(state.registers, by_thread(whole, state), mask)
+
+    return write
+
+
+# -- products -----------------------------------------------------------------------------------
+
+
+def mma(i: Instruction, at):
+    """mma.sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c"""
+    words = [m for m in i.modifiers if m != "satfinite"]
+    satfinite = len(words) < len(i.modifiers)
+    types, shape = tuple(words[5:]), words[2]
+    if (
+        words[:2] != ["sync", "aligned"]
+        or words[3:5] != ["row", "col"]
+        or types not in KINDS
+        or shape not in SHAPES[types[1]]
+        or (satfinite and types[0] != "s32")
+    ):
+        raise Unsupported(".".join(i.modifiers))
+    counts = {name: len(fragment(name, shape, of)[0]) for name, of in zip("dabc", types)}
+    return product(i, at, shape, types, counts, satfinite)
+
+
+def product(i: Instruction, at, shape: str, types: tuple[str, ...], counts: dict, satfinite: bool):
+    """d = a b + c of matrices in registers: `types` has those of d, a, b and c, `counts` says by
+    these names how many registers each takes.
+
+    Several that follow each other run together, those at once that do not wait for each other's
+    results."""
+    word, kind = UNSIGNED[max(4, BITS[types[0]] // 8)], KINDS[types]
+    names = dict(zip("dabc", types))
+    batches = []
+    for batch in independent(at.run):
+        read = [
+            [reader(each.operands[n], counts[name], word, at) for each in batch]
+            for n, name in enumerate("abc", 1)
+        ]
+        write = [writer(each.operands[0], counts["d"], word, at) for each in batch]
+        batches.append((read, write))
+
+    def exchange(state, mask, warps):
+        for read, write in batches:
+            a, b, c = (
+                matrix_of(np.concatenate([r(state, warps) for r in each]), name, shape, names[name])
+                for name, each in zip("abc", read)
+            )
+            d = registers_of(tensor_core(a, b, c, kind, satfinite), "d", shape, names["d"], word)
+            for store, values in zip(write, np.split(d, len(write))):
+                store(state, mask, warps, values)
+
+    return as_warps(exchange, i, at)
+
+
+def independent(run: Sequence[Instruction]) -> list[list[Instruction]]:
+    """A run of mma, cut where one needs or changes what those before it write."""
+    batches: list[list[Instruction]] = [[]]
+    written: set[str] = set()
+    for i in run:
+        if not written.isdisjoint((*isa.read(i), *isa.written(i))):
+            batches.append([])
+            written = set()
+        batches[-1].append(i)
+        written.update(isa.written(i))
+    return batches
+
+
+def matrix_of(registers, matrix: str, shape: str, kind: str):
+    """Registers (warps, count, 32) -> matrices (warps, rows, columns)."""
+    flat = np.ascontiguousarray(registers).view(DTYPES[kind]).reshape(len(registers), -1)
+    return flat.take(places(matrix, shape, kind)[0], axis=1)
+
+
+def registers_of(matrices, matrix: str, shape: str, kind: str, word):
+    """The inverse of `matrix_of`."""
+    flat = matrices.reshape(len(matrices), -1).take(places(matrix, shape, kind)[1], axis=1)
+    return flat.view(word).reshape(len(matrices), -1, LANES)
+
+
+# -- matrices of 8 x 8 in shared memory ---------------------------------------------------------
+
+
+def transposed(words):
+    """Matrices of 8 x 8 halves as words (…, 32), four to a row."""
+    halves = words.view(np.uint16).reshape(*words.shape[:-1], 8, 8)
+    return np.ascontiguousarray(halves.swapaxes(-1, -2)).view(np.uint32).reshape(words.shape)
+
+
+def form(i: Instruction) -> tuple[int, bool, bool]:
+    """How many matrices, whether they are transposed, and whether addresses are generic."""
+    words = set(i.modifiers)  # ptxas takes them in any order
+    count, options = words & {"x1", "x2", "x4"}, words & {"trans", "shared", "shared::cta"}
+    if words != {"sync", "aligned", "m8n8", "b16"} | count | options or len(count) != 1:
+        raise Unsupported(".".join(i.modifiers))
+    return int(count.pop()[1]), "trans" in options, options <= {"trans"}
+
+
+def row_address(i: Instruction, operand, count: int, generic: bool, at):
+    """A function (state, mask, kind, values) -> the space, the addresses of rows that lanes give,
+    and the mask of the lanes whose row may be reached: 8 lanes for each matrix."""
+    address_of = at.slots.address(operand)
+
+    def find(state, mask, kind, values=None):
+        address = np.broadcast_to(address_of(state.registers), state.shape)
+        rows = state.full(mask) & (np.arange(state.shape[1]) % LANES < 8 * count)
+        home = state.spaces["shared"]
+        if generic:
+            address = clusters.unnamed(state, address - SHARED_WINDOW, clusters.rows(state))
+        return home, address, reach(i, state, kind, home, address, rows, 16, values=values)
+
+    return find
+
+
+def load_matrix(i: Instruction, at):
+    """ldmatrix: lane r of each eight gives the address of row r of a matrix, 16 bytes; lane n
+    gets word n % 4 of row n / 4, or with .trans elements of column n / 4."""
+    count, trans, generic = form(i)
+    rows_of = row_address(i, i.operands[1], count, generic, at)
+    write = writer(i.operands[0], count, np.uint32, at)
+
+    def exchange(state, mask, warps):
+        home, address, good = rows_of(state, mask, "load")
+        words = [np.where(good, x, NOTHING) for x in home.load(address, None, 4, 4)]
+        rows = np.stack([by_warp(x, state)[warps] for x in words], axis=-1)
+        found = rows[:, : 8 * count].reshape(-1, count, LANES)
+        write(state, mask, warps, transposed(found) if trans else found)
+
+    return as_warps(exchange, i, at)
+
+
+def store_matrix(i: Instruction, at):
+    """stmatrix: the inverse of ldmatrix."""
+    count, trans, generic = form(i)
+    rows_of = row_address(i, i.operands[0], count, generic, at)
+    read = reader(i.operands[1], count, np.uint32, at)
+
+    def exchange(state, mask, warps):
+        words = np.zeros((*warps.shape, LANES, 4), np.uint32)
+        given = read(state, warps)
+        given = transposed(given) if trans else given
+        words[warps, : 8 * count] = given.reshape(-1, 8 * count, 4)
+        values = [by_thread(words[..., n], state) for n in range(4)]
+        home, address, good = rows_of(state, mask, "store", values)
+        if not state.careful or home.would_change(address, good, values, 4):
+            state.changed = True
+            home.store(address, good, values, 4)
+
+    return as_warps(exchange, i, at)
+
+
+def move_matrix(i: Instruction, at):
+    """movmatrix: a matrix of 8 x 8, transposed, from register to register."""
+    if i.modifiers != ("sync", "aligned", "m8n8", "trans", "b16"):
+        raise Unsupported(".".join(i.modifiers))
+    read, write = reader(i.operands[1], 1, np.uint32, at), writer(i.operands[0], 1, np.uint32, at)
+
+    def exchange(state, mask, warps):
+        write(state, mask, warps, transposed(read(state, warps)))
+
+    return as_warps(exchange, i, at)
+
+
+MATRIX = {
+    "mma": mma,
+    "ldmatrix": load_matrix,
+    "stmatrix": store_matrix,
+    "movmatrix": move_matrix,
+}

@@ -1,0 +1,280 @@
+"""Instructions by which the lanes of a warp talk: shfl, vote, redux, match, elect, bar.warp,
+activemask.
+
+All but activemask wait until the lanes of their member mask are there. PTX ISA, chapter 9.7.9.6
+(shfl.sync) and 9.7.13 (bar.warp.sync, vote.sync, redux.sync, activemask).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..memory.events import WarpSync
+from ..text.forms import DTYPES, Unsupported, signed
+from ..text.syntax import Instruction, Vector
+
+LANES = 32
+
+
+def by_warp(x, state, fill=0):
+    """(B, T) or what broadcasts to it -> (B, warps, 32), short warps filled up."""
+    return in_warps(x, *state.shape, fill)
+
+
+def in_warps(x, blocks: int, threads: int, fill=0):
+    """As `by_warp`, of any chunk of so many blocks of so many threads."""
+    if x.shape == (blocks, threads) and threads % LANES == 0:
+        return x.reshape(blocks, -1, LANES)
+    warps = -(-threads // LANES)
+    padded = np.full((blocks, warps * LANES), fill, x.dtype)
+    padded[:, :threads] = x
+    return padded.reshape(blocks, warps, LANES)
+
+
+def by_thread(x, state):
+    """The inverse of by_warp."""
+    blocks, threads = state.shape
+    return x.reshape(blocks, -1)[:, :threads]
+
+
+def ballot(predicate):
+    """(B, W, 32) bool -> (B, W, 32) uint32, the same mask for every lane."""
+    weights = np.uint32(1) << np.arange(LANES, dtype=np.uint32)
+    mask = np.where(predicate, weights, np.uint32(0)).sum(-1, dtype=np.uint32, keepdims=True)
+    return np.broadcast_to(mask, predicate.shape)
+
+
+def gather(run, complete_of, i: Instruction, at, reason: str):
+    """Run `run(state, mask)` for those threads whose group has come to this instruction, which
+    `complete_of(state, here)` says, bool (B, T), and let the others wait. `reason`: what is wrong
+    if they wait for ever."""
+
+    def end(state, mask):
+        place = at.following - 1 + state.base
+        if place in state.gathering:
+            mask = state.full(mask) | state.gathering.pop(place)[0]
+        mask = None if mask is None else state.full(mask)
+        here = state.full(mask)
+        going = here & complete_of(state, here)
+        if not going[here].all():
+            state.gathering[place] = (here & ~going, i, reason)
+            if not going.any():
+                return
+            mask = going
+        run(state, mask)
+        state.go(at.following, mask)
+
+    return end
+
+
+def together(exchange, members_of, i: Instruction, at, sources_of=None):
+    """Run `exchange(state, mask, active, members)` for a warp as soon as all lanes that its
+    member mask names, and that have not exited, have come to this instruction. `sources_of`
+    gives the lanes that are read, for the sink."""
+
+    def complete_of(state, here):
+        if here.all():
+            return here
+        members = by_warp(members_of(state.registers), state)
+        expected = members & ballot(by_warp(state.alive, state, False))
+        return by_thread((expected & ~ballot(by_warp(here, state, False))) == 0, state)
+
+    def run(state, mask):
+        active = by_warp(state.full(mask), state, False)
+        members = by_warp(members_of(state.registers), state)
+        if state.sink is not None:
+            for n, each in enumerate(at.run, 1 - len(at.run)):
+                state.sink(
+                    WarpSync(
+                        each,
+                        by_thread(members, state),
+                        mask,
+                        state.blocks,
+                        state.shape[1],
+                        state.steps + n,
+                        by_thread(sources_of(state)[0], state) if sources_of else None,
+                    )
+                )
+        exchange(state, mask, active, members)
+
+    return gather(run, complete_of, i, at, "the member mask names lanes that never come here")
+
+
+def shuffle(i: Instruction, at):
+    if i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[2] != "b32":
+        raise Unsupported(".".join(i.modifiers))
+    mode = i.modifiers[1]
+    if mode not in ("up", "down", "bfly", "idx"):
+        raise Unsupported(f".{mode}")
+    target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
+    write = at.slots.writer(target[0], np.uint32)
+    write_valid = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
+    readers = [at.slots.reader(operand, np.uint32) for operand in i.operands[1:4]]
+    members_of = at.slots.reader(i.operands[4], np.uint32)
+
+    def sources_of(state):
+        """The lane that each reads, and whether it is in the lane's segment."""
+        shift, clamp = (by_warp(read(state.registers), state) for read in readers[1:])
+        lane = np.arange(LANES, dtype=np.int64)
+        shift = (shift & np.uint32(31)).astype(np.int64)
+        limit = (clamp & np.uint32(31)).astype(np.int64)
+        segment = (clamp >> np.uint32(8) & np.uint32(31)).astype(np.int64)
+        last = (lane & segment) | (limit & ~segment)
+        first = lane & segment
+        source = {
+            "up": lane - shift,
+            "down": lane + shift,
+            "bfly": lane ^ shift,
+            "idx": first | (shift & ~segment),
+        }[mode]
+        valid = source >= last if mode == "up" else source <= last
+        return np.where(valid, source, lane), valid
+
+    def exchange(state, mask, active, members):
+        value = by_warp(readers[0](state.registers), state)
+        source, valid = sources_of(state)
+        result = np.take_along_axis(value, source, axis=-1)
+        write(state.registers, by_thread(result, state), mask)
+        if write_valid is not None:
+            write_valid(state.registers, by_thread(valid, state), mask)
+
+    return together(exchange, members_of, i, at, sources_of)
+
+
+def vote(i: Instruction, at):
+    if i.modifiers[0] != "sync" or len(i.modifiers) != 3:
+        raise Unsupported(".".join(i.modifiers))
+    mode = i.modifiers[1]
+    if mode not in ("all", "any", "uni", "ballot"):
+        raise Unsupported(f".{mode}")
+    write = at.slots.writer(i.operands[0], np.uint32 if mode == "ballot" else np.bool_)
+    predicate_of = at.slots.reader(i.operands[1], np.bool_)
+    members_of = at.slots.reader(i.operands[2], np.uint32)
+
+    def exchange(state, mask, active, members):
+        taking_part = ballot(active) & members
+        votes = ballot(by_warp(predicate_of(state.registers), state, False) & active) & members
+        result = {
+            "all": votes == taking_part,
+            "any": votes != 0,
+            "ballot": votes,
+            "uni": (votes == 0) | (votes == taking_part),
+        }[mode]
+        write(state.registers, by_thread(result, state), mask)
+
+    return together(exchange, members_of, i, at)
+
+
+def active_mask(i: Instruction, at):
+    write = at.slots.writer(i.operands[0], np.uint32)
+
+    def execute(state, mask):
+        lanes = ballot(by_warp(state.full(mask), state, False))
+        write(state.registers, by_thread(lanes, state), mask)
+
+    return execute
+
+
+REDUCTIONS = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def reduce(i: Instruction, at):
+    """redux.sync: one integer for all the lanes of the member mask."""
+    if (
+        i.modifiers[0] != "sync"
+        or len(i.modifiers) != 3
+        or i.modifiers[1] not in REDUCTIONS
+        or i.modifiers[2] not in ("u32", "s32", "b32")
+    ):
+        raise Unsupported(".".join(i.modifiers))
+    function, dtype = REDUCTIONS[i.modifiers[1]], DTYPES[i.modifiers[2]]
+    neutral = {
+        "add": 0,
+        "or": 0,
+        "xor": 0,
+        "and": -1 if signed(i.modifiers[2]) else 2**32 - 1,
+        "min": np.iinfo(dtype).max,
+        "max": np.iinfo(dtype).min,
+    }[i.modifiers[1]]
+    write = at.slots.writer(i.operands[0], dtype)
+    value_of = at.slots.reader(i.operands[1], dtype)
+    members_of = at.slots.reader(i.operands[2], np.uint32)
+
+    def exchange(state, mask, active, members):
+        value = np.where(active, by_warp(value_of(state.registers), state), dtype(neutral))
+        result = function.reduce(value, axis=-1, keepdims=True, dtype=dtype)
+        write(state.registers, by_thread(np.broadcast_to(result, value.shape), state), mask)
+
+    return together(exchange, members_of, i, at)
+
+
+def match(i: Instruction, at):
+    """match.any: the lanes of the member mask with the same value. match.all: all of them, and
+    whether they agree, else none."""
+    if i.modifiers[:1] != ("sync",) and i.modifiers[1:2] != ("sync",):
+        raise Unsupported(".".join(i.modifiers))
+    mode, kind = next((m for m in i.modifiers if m in ("any", "all")), ""), i.modifiers[-1]
+    if not mode or kind not in ("b32", "b64") or len(i.modifiers) != 3:
+        raise Unsupported(".".join(i.modifiers))
+    target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
+    write = at.slots.writer(target[0], np.uint32)
+    write_agreed = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
+    value_of = at.slots.reader(i.operands[1], DTYPES[kind])
+    members_of = at.slots.reader(i.operands[2], np.uint32)
+
+    def exchange(state, mask, active, members):
+        value = by_warp(np.broadcast_to(value_of(state.registers), state.shape), state)
+        taking_part = ballot(active) & members
+        weights = np.uint32(1) << np.arange(LANES, dtype=np.uint32)
+        same = value[..., :, None] == value[..., None, :]
+        result = np.where(same, weights, np.uint32(0)).sum(-1, dtype=np.uint32) & taking_part
+        if mode == "all":
+            agreed = result == taking_part
+            result = np.where(agreed, taking_part, np.uint32(0))
+            if write_agreed is not None:
+                write_agreed(state.registers, by_thread(agreed, state), mask)
+        write(state.registers, by_thread(result, state), mask)
+
+    return together(exchange, members_of, i, at)
+
+
+def elect(i: Instruction, at):
+    """elect.sync d|p, members: the lowest of them is the leader, whose number is d."""
+    if i.modifiers != ("sync",):
+        raise Unsupported(".".join(i.modifiers))
+    lane_target, leads_target = i.operands[0].elements
+    write_lane = at.slots.writer(lane_target, np.uint32)
+    write_leads = at.slots.writer(leads_target, np.bool_)
+    members_of = at.slots.reader(i.operands[1], np.uint32)
+
+    def exchange(state, mask, active, members):
+        taking_part = ballot(active) & members
+        lowest = np.bitwise_count((taking_part & (~taking_part + np.uint32(1))) - np.uint32(1))
+        lowest = lowest.astype(np.uint32)
+        leads = lowest == np.arange(LANES, dtype=np.uint32)
+        write_lane(state.registers, by_thread(lowest, state), mask)
+        write_leads(state.registers, by_thread(leads, state), mask)
+
+    return together(exchange, members_of, i, at)
+
+
+def barrier(i: Instruction, at):
+    """bar.warp.sync: nothing to exchange."""
+    return together(lambda *_: None, at.slots.reader(i.operands[0], np.uint32), i, at)
+
+
+WARP = {
+    "shfl": shuffle,
+    "vote": vote,
+    "redux": reduce,
+    "match": match,
+    "elect": elect,
+    "bar.warp": barrier,
+}

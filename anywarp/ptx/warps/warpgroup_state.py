@@ -1,0 +1,193 @@
+"""Warpgroups of a chunk that run one instruction together: what their threads hold, and the tiles
+of shared memory that their descriptors find.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import MemoryFault, PTXError
+from ..memory.events import Fault, Finished, Started, Stretches
+from ..memory.swizzle import UNIT
+from ..text.syntax import Instruction
+from .descriptor import Descriptor, decoded, merged, stretches, units
+
+THREADS = 128  # of a warpgroup
+NOBODY = (1 << 64) - 1  # what is read where nobody has written
+
+
+def complete(i: Instruction):
+    """A function (state, here) -> bool (B, T): the threads whose warpgroup is here as a whole."""
+
+    def find(state, here):
+        blocks, threads = state.shape
+        whole = threads // THREADS * THREADS
+        if here[:, whole:].any():
+            raise PTXError(
+                f"a warpgroup is {THREADS} threads, of which the last one of this block of "
+                f"{threads} has {threads - whole}",
+                instruction=i,
+                thread=state.first_thread(here),
+            )
+        groups = here[:, :whole].reshape(blocks, -1, THREADS)
+        alive = state.alive[:, :whole].reshape(groups.shape)
+        lost = groups.any(-1) & ~alive.all(-1)
+        if lost.any():
+            b, group = np.argwhere(lost)[0].tolist()
+            raise PTXError(
+                f"{int((~alive[b, group]).sum())} threads of the warpgroup have exited, and all "
+                f"{THREADS} must come here",
+                instruction=i,
+                thread=state.describe_thread(b, group * THREADS + int(groups[b, group].argmax())),
+            )
+        found = np.zeros(state.shape, bool)
+        found[:, :whole] = groups.all(-1).repeat(THREADS, 1)
+        return found
+
+    return find
+
+
+class Tile(NamedTuple):
+    """A tile of A or B of each warpgroup: the descriptors that there are, which of them each
+    warpgroup has, and how many rows and so on a tile has, as `units` takes them."""
+
+    name: str
+    descriptors: list[Descriptor]
+    which: np.ndarray  # (G,)
+    shape: tuple[int, int, int, str]
+    outside: list  # for each descriptor the units that lie in no variable, None if none does
+
+
+class Team:
+    """The G warpgroups that run an instruction together."""
+
+    def __init__(self, state, mask, i: Instruction):
+        self.state, self.mask, self.i = state, mask, i
+        blocks, threads = state.shape
+        self.per_block = threads // THREADS
+        self.whole = self.per_block * THREADS
+        if mask is None:
+            taking_part = np.ones((blocks, self.per_block), bool)
+        else:
+            taking_part = state.full(mask)[:, : self.whole : THREADS]
+        self.every = bool(taking_part.all())
+        self.blocks, self.groups = np.nonzero(taking_part)
+
+    def pick(self, value) -> np.ndarray:
+        """What broadcasts to (B, T) -> (G, 128)."""
+        blocks = self.state.shape[0]
+        if value.shape != self.state.shape:
+            value = np.broadcast_to(value, self.state.shape)
+        found = value[:, : self.whole].reshape(blocks, self.per_block, THREADS)
+        shape = -1, THREADS
+        return found.reshape(shape) if self.every else found[self.blocks, self.groups]
+
+    def spread(self, value) -> np.ndarray:
+        """The inverse, with anything for the others."""
+        blocks, threads = self.state.shape
+        if self.every and threads == self.whole:
+            return value.reshape(blocks, threads)
+        found = np.zeros((blocks, threads), value.dtype)
+        view = found[:, : self.whole].reshape(blocks, self.per_block, THREADS)
+        view[self.blocks, self.groups] = value
+        found[:, : self.whole] = view.reshape(blocks, self.whole)
+        return found
+
+    def all(self, readers) -> np.ndarray:
+        return np.stack([self.pick(read(self.state.registers)) for read in readers])
+
+    def thread(self, group: int, lane: int = 0) -> str:
+        first = int(self.groups[group]) * THREADS
+        return self.state.describe_thread(int(self.blocks[group]), first + lane)
+
+    def same(self, name: str, read) -> np.ndarray:
+        """(G,): the value that all threads of a warpgroup have."""
+        value = read(self.state.registers)
+        if value.size == 1:
+            return np.full(len(self.blocks), value.flat[0])
+        each = self.pick(value)
+        if (each != each[:, :1]).any():
+            group, lane = np.argwhere(each != each[:, :1])[0].tolist()
+            first, other = (int(each[group, n]) for n in (0, lane))
+            raise PTXError(
+                f"{name} must be the same in all threads of a warpgroup; its first thread has "
+                f"{first:#x}, this one {other:#x}",
+                instruction=self.i,
+                thread=self.thread(group, lane),
+            )
+        return each[:, 0]
+
+    def tile(self, name: str, read, shape) -> Tile:
+        bits, which = np.unique(self.same(f"the descriptor of {name}", read), return_inverse=True)
+        which = which.reshape(-1)
+        space, found = self.state.spaces["shared"], [decoded(each) for each in bits.tolist()]
+        outside = [space.check(units(each, *shape), None, UNIT, UNIT) for each in found]
+        tile = Tile(name, found, which, shape, outside)
+        for n, wrong in enumerate(outside):
+            if wrong is not None:
+                self.fault(tile, n)
+        return tile
+
+    def load(self, tile: Tile) -> np.ndarray:
+        """The elements of a tile, unsigned (G, rows, k)."""
+        _, _, element, major = tile.shape
+        space = self.state.spaces["shared"]
+        each = np.stack([units(descriptor, *tile.shape) for descriptor in tile.descriptors])
+        first = space.row[self.blocks, 0]
+        index = (each[tile.which] + first[:, None, None]) >> 4
+        found = space.views[8].reshape(-1, 2).take(index, axis=0, mode="clip")
+        for n, wrong in enumerate(tile.outside):
+            if wrong is not None:
+                found[(tile.which == n)[:, None, None] & wrong] = np.uint64(NOBODY)
+        found = found.view(f"u{element}").reshape(len(found), len(each[0]), -1)
+        return found if major == "K" else found.swapaxes(1, 2)
+
+    def fault(self, tile: Tile, n: int) -> None:
+        """Units that lie in no variable: raise, or tell the sink, of a tolerant run."""
+        state, space = self.state, self.state.spaces["shared"]
+        bad = int(units(tile.descriptors[n], *tile.shape)[tile.outside[n]].min())
+        hit = np.flatnonzero(tile.which == n)
+        if not state.tolerant:
+            raise MemoryFault(
+                f"wgmma reads {tile.name} out of bounds of shared memory: {space.describe(bad)}; "
+                f"its descriptor has {tile.descriptors[n]}",
+                instruction=self.i,
+                thread=self.thread(hit[0]),
+            )
+        mask = np.zeros(state.shape, bool)
+        mask[self.blocks[hit], self.groups[hit] * THREADS] = True
+        where = np.full((1, 1), bad)
+        place = state.blocks, state.shape[1], state.steps
+        state.sink(Fault(self.i, "load", "shared", UNIT, UNIT, where, mask, *place))
+
+    def announce(self, tiles: list[Tile]) -> None:
+        """Tell the sink of the products, and, once their group is waited for, that they are
+        done."""
+        state, count = self.state, len(self.blocks)
+        tickets = state.tickets(count)
+        operations, starts, sizes = [], [], []
+        for tile in tiles:
+            for n, (descriptor, wrong) in enumerate(zip(tile.descriptors, tile.outside)):
+                start, size = stretches(descriptor, *tile.shape)
+                if wrong is not None:
+                    start, size = merged(units(descriptor, *tile.shape)[~wrong])
+                mine = np.flatnonzero(tile.which == n)
+                operations.append(mine.repeat(len(start)))
+                starts.append(np.tile(start, len(mine)))
+                sizes.append(np.tile(size, len(mine)))
+        operation = np.concatenate(operations)
+        rows = self.blocks[operation]
+        parts = np.concatenate(starts), np.concatenate(sizes)
+        reads = Stretches("shared", operation, rows, *parts)
+        place = state.blocks, state.shape[1]
+        first = self.groups * THREADS
+        state.sink(Started(self.i, tickets, self.blocks, first, (reads,), (), *place, state.steps))
+
+        def finish(done):
+            mine = self.pick(done).any(1)
+            event = Finished(self.i, tickets[mine], False, None, None, done, *place, state.steps)
+            state.sink(event)
+
+        state.products.add(finish, state.full(self.mask))

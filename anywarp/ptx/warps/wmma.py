@@ -1,0 +1,175 @@
+"""wmma: matrices that a warp loads, multiplies and stores as wholes; nvcuda::wmma is made of it.
+
+PTX leaves open which lane holds what, so the fragments here are those of mma, for every shape
+(`matrix.fragment`). PTX ISA, chapter 9.7.14.4 (wmma.load, wmma.store, wmma.mma).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import MemoryFault
+from ..memory.access import reach, spaces_of
+from ..memory.allocations import UNSIGNED
+from ..text.forms import Unsupported
+from ..text.syntax import Instruction
+from .matrix import BITS, as_warps, elements, fragment, product
+from .warp import LANES
+
+K16 = {"m16n16k16", "m32n8k16", "m8n32k16"}
+SHAPES = {"f16": K16, "bf16": K16, "s8": K16, "u8": K16, "tf32": {"m16n16k8"}, "f64": {"m8n8k4"}}
+SUMS = {
+    "f16": {"f16", "f32"},
+    "bf16": {"f32"},
+    "tf32": {"f32"},
+    "s8": {"s32"},
+    "u8": {"s32"},
+    "f64": {"f64"},
+}
+LAYOUTS = ("row", "col")
+
+
+def registers_for(matrix: str, shape: str, kind: str) -> int:
+    """How many registers an operand has: those of a and b of float16 are always eight, which hold
+    some elements more than once."""
+    return 8 if kind == "f16" and matrix in "ab" else len(fragment(matrix, shape, kind)[0])
+
+
+def form(i: Instruction) -> tuple[str, str, str, str, str]:
+    """`.a.sync.aligned.row.m16n16k16.global.f16` -> matrix, layout, shape, space, type."""
+    matrix, layout, shape, kind = i.modifiers[1], *i.modifiers[4:6], i.modifiers[-1]
+    space = i.modifiers[6].split("::")[0] if len(i.modifiers) == 8 else "generic"
+    known = {x for x, shapes in SHAPES.items() if shape in shapes}
+    if matrix in "cd":
+        known = {x for source in known for x in SUMS[source]}
+    if (
+        i.modifiers[2:4] != ("sync", "aligned")
+        or matrix not in ("d" if i.modifiers[0] == "store" else "abc")
+        or layout not in LAYOUTS
+        or space not in ("generic", "global", "shared")
+        or len(i.modifiers) > 8
+        or kind not in known
+    ):
+        raise Unsupported(".".join(i.modifiers))
+    return matrix, layout, shape, space, kind
+
+
+def pieces(matrix: str, layout: str, shape: str, kind: str):
+    """(bytes of an access, index of the line of memory, index in it): int arrays (registers, 32
+    lanes, accesses for a register). Elements that lie side by side are one access."""
+    rows, columns = fragment(matrix, shape, kind)
+    lines, within = (rows, columns) if layout == "row" else (columns, rows)
+    size = BITS[kind] // 8
+    if layout == ("col" if matrix == "b" else "row"):  # as in the registers
+        return size * rows.shape[2], lines[:, :, :1], within[:, :, :1]
+    return size, lines, within
+
+
+def addresses(i: Instruction, at, operand, form):
+    """A function (state, mask) -> the addresses of `pieces`: for each register, for each access.
+
+    Lines must begin at multiples of 16 bytes, as CUDA asks; PTX asks for those of a fragment's
+    size where that is less."""
+    matrix, layout, shape, _, kind = form
+    address_of = at.slots.address(operand)
+    _, lines, within = pieces(matrix, layout, shape, kind)
+    whole = int(fragment(matrix, shape, kind)[layout == "row"].max()) + 1  # elements of a line
+    stride_of = at.slots.reader(i.operands[2], np.uint32) if len(i.operands) > 2 else None
+    size = BITS[kind] // 8
+    align = min(16, registers_for(matrix, shape, kind) * max(4, size))
+
+    def find(state, mask):
+        lane = np.arange(state.shape[1]) % LANES
+        start = address_of(state.registers)
+        step = size * (stride_of(state.registers).astype(np.int64) if stride_of else whole)
+        wrong = state.full(mask) & ((start | step) & align - 1 != 0)
+        if wrong.any():
+            raise MemoryFault(
+                f"misaligned matrix: where it starts, and the bytes from one line to the next, "
+                f"must be multiples of {align}",
+                instruction=i,
+                thread=state.first_thread(wrong),
+            )
+        return [
+            [start + x[lane] * step + size * y[lane] for x, y in zip(line.T, place.T)]
+            for line, place in zip(lines, within)
+        ]
+
+    return find
+
+
+def load(i: Instruction, at):
+    """wmma.load.{a,b,c}.sync.aligned.layout.shape{.space}.type registers, [start]{, stride}"""
+    what = matrix, layout, shape, space, kind = form(i)
+    width = pieces(matrix, layout, shape, kind)[0]
+    find = addresses(i, at, i.operands[1], what)
+    word = UNSIGNED[max(4, BITS[kind] // 8)]
+    writers = [at.slots.writer(each, word) for each in elements(i.operands[0])]
+    if len(writers) != registers_for(matrix, shape, kind):
+        raise Unsupported("another number of registers")
+
+    def exchange(state, mask, warps):
+        found = []
+        for places in find(state, mask):
+            parts = np.zeros((*state.shape, len(places)), UNSIGNED[width])
+            for n, place in enumerate(places):
+                for home, address, part in spaces_of(space, place, mask, state):
+                    part = state.full(reach(i, state, "load", home, address, part, width))
+                    value = home.load(address, None, width, 1)[0]
+                    parts[..., n] = np.where(part, value, parts[..., n])
+            found.append(parts.view(word)[..., 0])
+        for n, write in enumerate(writers):
+            write(state.registers, found[n % len(found)], mask)
+
+    return as_warps(exchange, i, at)
+
+
+def store(i: Instruction, at):
+    """wmma.store.d.sync.aligned.layout.shape{.space}.type [start], registers{, stride}"""
+    what = matrix, layout, shape, space, kind = form(i)
+    width = pieces(matrix, layout, shape, kind)[0]
+    find = addresses(i, at, i.operands[0], what)
+    word = UNSIGNED[max(4, BITS[kind] // 8)]
+    readers = [at.slots.reader(each, word) for each in elements(i.operands[1])]
+    if len(readers) != registers_for(matrix, shape, kind):
+        raise Unsupported("another number of registers")
+
+    def exchange(state, mask, warps):
+        for read, places in zip(readers, find(state, mask)):
+            words = np.broadcast_to(read(state.registers), state.shape)
+            parts = np.ascontiguousarray(words)[..., None].view(UNSIGNED[width])
+            for n, place in enumerate(places):
+                values = [parts[..., n]]
+                for home, address, part in spaces_of(space, place, mask, state):
+                    part = reach(i, state, "store", home, address, part, width, values=values)
+                    part = state.full(part)
+                    if not state.careful or home.would_change(address, part, values, width):
+                        state.changed = True
+                        home.store(address, part, values, width)
+
+    return as_warps(exchange, i, at)
+
+
+def multiply(i: Instruction, at):
+    """wmma.mma.sync.aligned.layout.layout.shape.types{.satfinite} d, a, b, c: the types are those
+    of d and c for float16, else of d, a, b and c."""
+    types = [m for m in i.modifiers[6:] if m not in ("satfinite", "rn")]
+    satfinite = "satfinite" in i.modifiers
+    shape = i.modifiers[5]
+    result, a, b, c = (types[0], "f16", "f16", types[1]) if len(types) == 2 else types
+    if (
+        i.modifiers[1:3] != ("sync", "aligned")
+        or not {*i.modifiers[3:5]} <= {*LAYOUTS}
+        or shape not in SHAPES.get(a, ())
+        or result not in SUMS[a]
+        or c != result
+        or (a != b)
+        or (satfinite and result != "s32")
+    ):
+        raise Unsupported(".".join(i.modifiers))
+    of = result, a, b, c
+    counts = {name: registers_for(name, shape, kind) for name, kind in zip("dabc", of)}
+    return product(i, at, shape, of, counts, satfinite)
+
+
+WMMA = {"wmma.load": load, "wmma.store": store, "wmma.mma": multiply}

@@ -1,0 +1,304 @@
+"""What runs on its own: copies, and the products of warpgroups, from when they are issued to when
+somebody has waited for them.
+
+A cell of shared memory tells four things of them: the copy that is under way to it (`flying`), the
+one that has landed in it (`copied`, with the `barrier` that it reported to: the block that has it,
+times BARRIERS, and its column of `Order`), the one that is under way from it (`lent`), and the
+warpgroups that multiply with it (`factors`). Who touches it then must know, by waiting or by being
+told, that they are done.
+
+Ordinary stores and the asynchronous proxy, which bulk copies and wgmma belong to, see each
+other's bytes only across a fence.proxy.async of the thread that stored (PTX ISA, chapter 8.6,
+proxies). Two things are let pass, as they are in CUTLASS: a copy to where others have read or
+written, once they are ordered before it; and wgmma with what cp.async has copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .findings import Finding, place
+from .mbarrier_faults import Objects
+from .overlaps import BARRIERS, WARPGROUP, Overlaps
+from .reports import adds
+from .shadow import LANES, Lanes
+
+
+@dataclass(frozen=True)
+class Issued:
+    """What operations do in one space, to be asked like an `Access`."""
+
+    instruction: object
+    kind: str
+    space: str
+    width: int
+
+    @property
+    def verb(self) -> str:
+        what = "product" if self.instruction.opcode == "wgmma" else "copy"
+        return f"starts a {what} that {'reads' if self.kind == 'load' else 'writes'}"
+
+
+class Cells:
+    """The cells of stretches, an element for each, as done by the threads that issued them.
+    `shift`: by that many threads later in the block."""
+
+    per_lane = 1
+
+    def __init__(self, event, stretches, shadow, shift: int = 0):
+        first = stretches.start // shadow.grain
+        count = (stretches.start + stretches.size - 1) // shadow.grain - first + 1
+        ends = np.cumsum(count)
+        step = np.arange(ends[-1] if ends.size else 0) - np.repeat(ends - count, count)
+        cell = np.repeat(first, count) + step
+        inside = (cell >= 0) & (cell < shadow.cells)  # what is not there is told of as a Fault
+        self.operation = np.repeat(stretches.operation, count)[inside]
+        self.address = cell[inside] * shadow.grain
+        self.cell = cell[inside]
+        self.block = event.block[self.operation]
+        self.row = self.block
+        if stretches.space == "shared":
+            self.row = np.repeat(stretches.row, count)[inside]
+            self.cell += self.row * shadow.cells
+        self.thread = event.thread[self.operation] + shift
+        self.me = event.blocks[self.block] * shadow.records.padded + self.thread
+
+
+@dataclass(eq=False)
+class Flight:
+    """The N operations of a Started event. `parts`: (space, kind, operation, cell, record) of the
+    cells that they touch."""
+
+    instruction: object
+    ticket: np.ndarray
+    block: np.ndarray
+    thread: np.ndarray
+    blocks: np.ndarray
+    base: np.ndarray  # the stamp of the last barrier of the block before
+    stamp: int  # of the last of its accesses
+    left: np.ndarray
+    parts: list[tuple] = field(default_factory=list)
+
+    def part(self, kind: str, numbers):
+        """(operation, cell, record) of what these operations do in shared memory."""
+        chosen = np.zeros(len(self.ticket), bool)
+        chosen[numbers] = True
+        for space, what, operation, cell, record in self.parts:
+            if space == "shared" and what == kind:
+                these = chosen[operation]
+                yield operation[these], cell[these], record[these]
+
+
+class Asynchronous(Overlaps):
+    """The part of the sanitizer's ear that hears of them; it has what `Checker` has."""
+
+    def begin_flights(self, blocks) -> None:
+        """A chunk of blocks begins."""
+        first = int(blocks[0])
+        if first not in self.objects_of:
+            self.objects_of[first] = Objects(blocks, self)
+        self.objects = self.objects_of[first]
+
+    # -- cp.async ---------------------------------------------------------------------------
+
+    def issue(self, event, shadow, lanes) -> None:
+        """cp.async begins to write; it ends at a wait of the same thread."""
+        record = self.stamp(event.instruction, "store", lanes)
+        early = self.in_flight(event, shadow, lanes)
+        self.conflict(event, shadow, lanes, shadow.written, early)
+        for latest in (shadow.readers, shadow.strong, shadow.strong_readers):
+            self.conflicts(event, shadow, lanes, latest, early)
+        shadow.flying[lanes.cell] = record
+        self.collision(event, shadow.flying, lanes, record, np.zeros(record.size, bool))
+
+    def landed(self, event) -> None:
+        shadow = self.shadows["shared"]
+        lanes = Lanes(event, shadow, "shared")
+        shadow.catch_up("shared")
+        shadow.write_mark[shadow.stretches(event)] = len(self.stamps)
+        record = self.stamp(event.instruction, "store", lanes)
+        mine = self.records.thread(shadow.flying[lanes.cell]) == lanes.me
+        shadow.flying[lanes.cell[mine]] = 0
+        shadow.written[lanes.cell] = record
+        shadow.filled[lanes.cell] = True
+        shadow.supersede(lanes.cell)
+
+    # -- the asynchronous proxy -------------------------------------------------------------
+
+    def started(self, event) -> None:
+        flight = Flight(
+            event.instruction,
+            event.ticket,
+            event.block,
+            event.thread,
+            event.blocks,
+            self.order.base[event.block],
+            len(self.stamps),
+            np.ones(len(event.ticket), bool),
+        )
+        self.flights[int(event.ticket[0])] = flight
+        self.visit_by_copies(event)
+        for kind, every in (("load", event.reads), ("store", event.writes)):
+            for stretches in every:
+                shadow = self.shadows[stretches.space]
+                shadow.catch_up(stretches.space)
+                lanes = Cells(event, stretches, shadow)
+                if lanes.cell.size == 0:
+                    continue
+                issued = Issued(event.instruction, kind, stretches.space, shadow.grain)
+                record = self.stamp(event.instruction, kind, lanes)
+                if kind == "load":
+                    self.begin_reading(event, stretches, issued, shadow, lanes, record)
+                else:
+                    self.begin_writing(issued, shadow, lanes, record)
+                flight.stamp = self.now()
+                if event.instruction.opcode != "wgmma":  # whose cells are asked for no more
+                    part = stretches.space, kind, lanes.operation, lanes.cell, record
+                    flight.parts.append(part)
+
+    def visit_by_copies(self, event) -> None:
+        for stretches in event.writes:
+            if stretches.space == "shared" and self.meetings is not None:
+                block, thread = (x[stretches.operation] for x in (event.block, event.thread))
+                self.visit(event, stretches.row, block, thread, stretches.start, ends=True)
+
+    def begin_reading(self, event, stretches, issued, shadow, lanes, record) -> None:
+        actors = [lanes]
+        if issued.instruction.opcode == "wgmma":  # the four warps, each by its first lane
+            actors += [
+                Cells(event, stretches, shadow, shift) for shift in range(LANES, WARPGROUP, LANES)
+            ]
+        early = np.zeros(lanes.cell.size, bool)
+        if shadow.flying is not None:
+            early = self.flying(issued, shadow, lanes)
+            for warp in actors:
+                early = early | self.unordered(issued, shadow, warp, early)
+        self.unfilled(issued, shadow, lanes, early)
+        for warp in actors:
+            bad = self.conflict(issued, shadow, warp, shadow.written, early)
+            self.conflicts(issued, shadow, warp, shadow.strong, early)
+            if shadow.flying is not None:
+                self.unfenced(issued, shadow, warp, early | bad)
+        if issued.space == "global":
+            shadow.readers.add(lanes.cell, record)
+        elif issued.instruction.opcode == "wgmma":
+            shadow.factors.add(lanes.cell, record)
+        else:
+            shadow.lent[lanes.cell] = record
+
+    def begin_writing(self, issued, shadow, lanes, record) -> None:
+        early = self.in_flight(issued, shadow, lanes)
+        reduces = adds(issued.instruction)
+        self.conflict(issued, shadow, lanes, shadow.written, early)
+        self.conflicts(issued, shadow, lanes, shadow.readers, early)
+        self.conflicts(issued, shadow, lanes, shadow.strong_readers, early)
+        if not reduces:
+            self.conflicts(issued, shadow, lanes, shadow.strong, early)
+        if issued.space == "global":
+            self.fill(issued, shadow, lanes)
+            if reduces:
+                shadow.strong.add(lanes.cell, record)
+            else:
+                shadow.written[lanes.cell] = record
+                self.collision(issued, shadow.written, lanes, record, early)
+            where = slice(lanes.address.min(), lanes.address.max() + 1)
+            shadow.write_mark[shadow.marks(where)] = self.records.stamp(record[0])
+            return
+        shadow.flying[lanes.cell] = record
+        if not reduces:
+            self.collision(issued, shadow.flying, lanes, record, early)
+        shadow.written[lanes.cell] = 0
+        shadow.supersede(lanes.cell)
+
+    def finished(self, event) -> None:
+        first = np.array(list(self.flights))  # tickets are given in order
+        which = np.searchsorted(first, event.ticket, "right") - 1
+        for n in np.unique(which).tolist():
+            these = np.flatnonzero(which == n)
+            flight = self.flights[int(first[n])]
+            numbers = event.ticket[these] - first[n]
+            if event.address is not None:
+                self.reported(event, flight, numbers, event.row[these], event.address[these])
+            elif flight.instruction.opcode == "wgmma":
+                self.multiplied(event, flight, numbers)
+            else:
+                self.given_back(flight, numbers)
+            if not event.reading_only:
+                flight.left[numbers] = False
+                if flight.parts and not flight.left.any():
+                    del self.flights[int(first[n])]
+
+    def reported(self, event, flight: Flight, numbers, row, address) -> None:
+        """Copies have landed, and report to memory barriers."""
+        shadow, slot = self.shadows["shared"], self.objects.slots(address)
+        self.objects.check_report(flight, numbers, row, slot)
+        barrier = np.zeros(len(flight.ticket), np.int64)
+        barrier[numbers] = row * BARRIERS + slot % BARRIERS
+        self.stamps.append((flight.instruction, "store"))
+        for operation, cell, record in flight.part("store", numbers):
+            ours = shadow.flying[cell] == record
+            operation, cell, record = operation[ours], cell[ours], record[ours]
+            shadow.flying[cell] = 0
+            shadow.copied[cell] = self.records.pack(self.now(), self.records.thread(record))
+            shadow.barrier[cell] = barrier[operation]
+            shadow.filled[cell] = True
+        for _, cell, record in flight.part("load", numbers):
+            shadow.lent[cell[shadow.lent[cell] == record]] = 0
+        self.order.report(row, slot, slot % BARRIERS, self.now())
+
+    def multiplied(self, event, flight: Flight, numbers) -> None:
+        """Threads have waited for products of their warpgroups. All four warps had come to where
+        these were issued, and what they did before that is done."""
+        group = np.arange(WARPGROUP)
+        block, first = flight.block[numbers], flight.thread[numbers]
+        thread = first[:, None] + group
+        mask = np.broadcast_to(True if event.mask is None else event.mask, self.shape)
+        which, lane = np.nonzero(mask[block[:, None], thread])
+        block, thread, first = block[which], thread[which, lane], first[which]
+        column = BARRIERS + first // WARPGROUP
+        self.order.learn(block, thread, self.order.padded + column, flight.stamp)
+        self.order.learn(block[:, None], thread[:, None], first[:, None] + group, flight.stamp)
+
+    def given_back(self, flight: Flight, numbers) -> None:
+        """Copies have read their source, and who issued them knows."""
+        shadow = self.shadows["shared"]
+        self.stamps.append((flight.instruction, "load"))
+        for _, cell, record in flight.part("load", numbers):
+            ours = shadow.lent[cell] == record
+            cell, record = cell[ours], record[ours]
+            shadow.lent[cell] = 0
+            if cell.size:
+                thread = self.records.thread(record)
+                shadow.readers.add(cell, self.records.pack(self.now(), thread))
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """The kernel is over: copies that nobody has waited for, and bytes that nobody brought."""
+        self.end_visits()
+        left_behind = set()
+        for flight in self.flights.values():
+            for number in np.flatnonzero(flight.left).tolist():
+                for _, cell, _ in flight.part("store", [number]):
+                    self.abandoned(flight, number, int(cell[0]))
+                    left_behind.add(int(flight.blocks[cell[0] // self.shadows["shared"].cells]))
+        for objects in self.objects_of.values():
+            objects.end(left_behind)
+
+    def abandoned(self, flight: Flight, number: int, cell: int) -> None:
+        shadow = self.shadows["shared"]
+        name, address = self.words.locate("shared", cell % shadow.cells * shadow.grain)
+        thread = self.words.thread(flight.blocks[flight.block[number]], flight.thread[number])
+        self.findings.add(
+            Finding(
+                "asynchronous copy",
+                f"the copy to {address} that {thread} starts is under way when the kernel ends: "
+                "nobody has waited for it",
+                place(flight.instruction),
+                thread,
+                address,
+            ),
+            name,
+        )

@@ -1,0 +1,238 @@
+"""Shadow memory: for each cell, who touched it last.
+
+Every access has a stamp, 1, 2, 3, … in the order of the run. A record packs the stamp of an
+access with its thread into one integer, so that a cell's history is a few numbers and a later
+record is the larger one. Like FastTrack (C. Flanagan, S. Freund, PLDI 2009), this keeps single
+records where others keep clocks of all threads.
+"""
+
+from __future__ import annotations
+
+import functools
+import mmap
+
+import numpy as np
+
+from ..ptx.memory.allocations import UNSIGNED
+from ..ptx.warps.warp import LANES
+
+STRETCH = 4  # cells that have one mark
+PUT_OFF_BYTES = 1 << 25  # of the addresses of reads that are put off
+
+
+def zeros(cells: int, dtype: type = np.int64) -> np.ndarray:
+    """Pages of which nobody touches a cell take no memory, as arrays between others lie far apart,
+    and all go back to the system at the end: `np.zeros` would fill and keep what was freed before
+    (see `ptx.temporaries.keep_freed_memory`)."""
+    return np.frombuffer(mmap.mmap(-1, max(1, cells * np.dtype(dtype).itemsize)), dtype, cells)
+
+
+class Records:
+    """Packs (stamp, thread of the grid). Blocks are padded to whole warps, so that a thread's
+    number also tells its warp and its block."""
+
+    def __init__(self, blocks: int, threads: int):
+        self.padded = -(-threads // LANES) * LANES  # threads of a block, and the padding
+        self.bits = (blocks * self.padded).bit_length()
+        self.threads = (1 << self.bits) - 1  # selects the thread
+
+    def pack(self, stamp: int, thread):
+        return thread | (stamp << self.bits)
+
+    def thread(self, record):
+        return record & self.threads
+
+    def stamp(self, record):
+        return record >> self.bits
+
+
+class Latest:
+    """For each cell the last record, and the last before it of another thread of the same group
+    and of another group. (A group is a warp in shared memory, a block in global memory.)
+
+    With two threads since the last barrier there are two in here, so that a thread which writes
+    finds one that is not itself."""
+
+    def __init__(self, records: Records, cells: int, group: int):
+        self.records, self.cells, self.group = records, cells, group
+        self.columns: tuple[np.ndarray, ...] = ()  # the three, once there is something to add
+
+    def add(self, cell, record) -> None:
+        if not self.columns:
+            self.columns = tuple(zeros(self.cells) for _ in range(3))
+        last, near, far = self.columns
+        before = last[cell]
+        last[cell] = record
+        top = self.records.thread(last[cell])  # of several lanes, one is in
+        for one in (before, record):
+            thread = self.records.thread(one)
+            others = np.flatnonzero((thread != top) & (one > 0))
+            if others.size:
+                close = thread[others] // self.group == top[others] // self.group
+                near[cell[others[close]]] = one[others[close]]
+                far[cell[others[~close]]] = one[others[~close]]
+
+
+class Shadow:
+    """The shadow of one space: cells of `grain` bytes, in rows of `cells`.
+
+    Marks tell of each stretch of a row when any row was last written and read there. Where
+    nothing was written since the last barrier a read cannot race, and it is put off: remembered,
+    and entered into `readers` only when somebody writes there before the next barrier."""
+
+    def __init__(self, records: Records, rows: int, size: int, grain: int, group: int, flights):
+        self.records, self.grain = records, grain
+        self.cells = -(-size // grain)
+        self.shape, total = (rows, self.cells), rows * self.cells
+        self.filled: np.ndarray | None = None  # everything is
+        self.full = np.zeros(self.cells // STRETCH + 1, bool)  # stretches known to be filled
+        if group:  # others can reach it too
+            self.written = zeros(total)
+            self.value = zeros(total, UNSIGNED[grain])
+            self.strong = Latest(records, total, group)
+            self.readers = Latest(records, total, group)
+            self.strong_readers = Latest(records, total, group)
+            self.flying = zeros(total) if flights else None
+            self.write_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
+            self.read_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
+            self.put_off: list[tuple] = []  # (event, stamp)
+            self.put_off_bytes = 0
+            self.copied: np.ndarray | None = None  # see `asynchronous`
+
+    def watch_proxy(self) -> None:
+        """Keep what `asynchronous` needs to know of each cell."""
+        total = self.written.size
+        self.copied, self.lent, self.barrier = zeros(total), zeros(total), zeros(total)
+        self.factors = Latest(self.records, total, LANES)
+
+    def supersede(self, cell) -> None:
+        """Others than copies that have landed write to these cells."""
+        if self.copied is not None:
+            self.copied[cell] = 0
+
+    def empty(self, allocations) -> None:
+        """Nobody has written to these."""
+        if self.filled is None:
+            self.filled = np.ones(self.shape, bool).ravel()
+        rows = self.filled.reshape(self.shape)
+        for a in allocations:
+            rows[:, a.start // self.grain : -(-a.end // self.grain)] = False
+            stretch = STRETCH * self.grain
+            self.full[a.start // stretch : -(-a.end // stretch)] = False
+
+    def fill(self, home, written: np.ndarray) -> None:
+        """Of this allocation in global memory, these bytes have been written."""
+        cells = np.ones(-(-home.size // self.grain) * self.grain, bool)
+        cells[: written.size] = written
+        first = home.start // self.grain
+        whole = cells.reshape(-1, self.grain).all(1)
+        self.filled[first : first + whole.size] = whole
+
+    def filled_bytes(self, home) -> np.ndarray:
+        """Which bytes of this allocation in global memory have been written."""
+        cells = self.filled[home.start // self.grain : -(-home.end // self.grain)]
+        return np.repeat(cells, self.grain)[: home.size]
+
+    def wipe(self, home) -> None:
+        """Forget who touched this allocation, which has come to its end."""
+        where = np.s_[:, home.start // self.grain : -(-home.end // self.grain)]
+        latest = (self.strong, self.readers, self.strong_readers)
+        for table in (self.written, *(column for one in latest for column in one.columns)):
+            table.reshape(self.shape)[where] = 0
+
+    def stretches(self, event) -> slice:
+        """Where an event with active lanes is, in all rows together."""
+        address = event.address
+        if event.mask is not None:
+            address = np.broadcast_to(address, event.mask.shape)[event.mask]
+        return self.marks(slice(int(address.min()), int(address.max()) + event.width))
+
+    def marks(self, where: slice) -> slice:
+        """The marks of bytes."""
+        bytes_of = STRETCH * self.grain
+        return slice(where.start // bytes_of, (where.stop - 1) // bytes_of + 1)
+
+    def is_filled(self, where: slice) -> bool:
+        if self.filled is None or self.full[where].all():
+            return True
+        full = bool(self._there(self.filled, where).all())
+        self.full[where] = full
+        return full
+
+    def is_calm(self, where: slice, since: int) -> bool:
+        """Whether nothing was written there after that stamp, and no copy is under way."""
+        if (self.write_mark[where] > since).any():
+            return False
+        if self.copied is not None and self._there(self.copied, where).any():
+            return False
+        return self.flying is None or not self._there(self.flying, where).any()
+
+    def _there(self, table, where: slice):
+        rows = table.reshape(self.shape)
+        return rows[:, where.start * STRETCH : where.stop * STRETCH]
+
+    def put_off_read(self, event, where: slice, stamp: int) -> None:
+        self.read_mark[where] = stamp
+        self.put_off.append((event, stamp))
+        self.put_off_bytes += event.address.nbytes
+        if self.put_off_bytes > PUT_OFF_BYTES:
+            self.catch_up(event.space)
+
+    def catch_up(self, space: str) -> None:
+        """Enter the reads that were put off."""
+        for event, stamp in self.put_off:
+            lanes = Lanes(event, self, space)
+            self.readers.add(lanes.cell, self.records.pack(stamp, lanes.me))
+        self.forget(np.inf)
+
+    def forget(self, stamp) -> None:
+        """Reads up to that stamp race with nothing any more, or are entered."""
+        if self.put_off:
+            self.put_off = [one for one in self.put_off if one[1] > stamp]
+            self.put_off_bytes = sum(event.address.nbytes for event, _ in self.put_off)
+
+
+class Lanes:
+    """The active threads of an event, flat, an element for each cell that they touch."""
+
+    def __init__(self, event, shadow: Shadow, space: str):
+        shape = len(event.blocks), event.threads
+        self.mask = mask = None if event.mask is None else np.broadcast_to(event.mask, shape)
+        if mask is None:
+            block, thread = everybody(*shape)
+            address = np.broadcast_to(event.address, shape).ravel()
+        else:
+            block, thread = np.nonzero(mask)
+            address = np.broadcast_to(event.address, shape)[mask]
+        self.per_lane = per_lane = -(-event.width // shadow.grain)
+        first = address // shadow.grain
+        rows = getattr(event, "rows", None)
+        row = block if rows is None else np.broadcast_to(rows, shape)[block, thread]  # reached
+        if space != "global":
+            first += (row if space == "shared" else block * event.threads + thread) * shadow.cells
+        me = event.blocks[block] * shadow.records.padded + thread
+        if per_lane == 1:
+            self.cell, self.address, self.block, self.thread = first, address, block, thread
+            self.me, self.row = me, row
+            return
+        steps = np.arange(per_lane)
+        self.cell = (first[:, None] + steps).ravel()
+        self.address = (address[:, None] + shadow.grain * steps).ravel()
+        self.block, self.thread = np.repeat(block, per_lane), np.repeat(thread, per_lane)
+        self.me = np.repeat(me, per_lane)
+        self.row = self.block if rows is None else np.repeat(row, per_lane)
+
+    def values(self, event, grain: int):
+        """What each cell gets, unsigned."""
+        shape = len(event.blocks), event.threads
+        mask = np.ones(shape, bool) if self.mask is None else self.mask
+        stack = [np.broadcast_to(v, shape)[mask] for v in event.values]
+        return np.ascontiguousarray(np.stack(stack, 1)).view(UNSIGNED[grain]).ravel()
+
+
+@functools.lru_cache(maxsize=8)
+def everybody(blocks: int, threads: int):
+    """The block and thread of each lane of a chunk, flat."""
+    block, thread = np.divmod(np.arange(blocks * threads), threads)
+    block.flags.writeable = thread.flags.writeable = False
+    return block, thread

@@ -1,0 +1,212 @@
+"""What the text of an entry tells of its instructions before they run."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ptx.text import flow, isa
+from ..ptx.text.syntax import TYPE_BYTES, Entry, Immediate, Instruction, Vector
+
+ALL = (1 << 64) - 1
+LOADS, STORES = {"ld", "ldu"}, {"st"}
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The entry, or a function that it may call: registers are its own."""
+
+    code: Entry
+    first: int  # the number of its first instruction, counted through all parts
+    demanded: dict[str, int]  # register -> the bits that anything but a copy makes use of
+    carried: frozenset[str]  # registers that only loads define
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    number: dict[int, int]  # id of an instruction -> its number, counted through all parts
+    part: dict[int, Part]  # id of an instruction -> where it stands
+    guesses: frozenset[int]  # loads, by id, whose value is what a compare-and-swap compares with
+
+
+def codes(entry: Entry) -> list:
+    """The entry and the functions that it may call."""
+    return [entry, *getattr(entry, "functions", {}).values()]
+
+
+def instructions_of(entry: Entry) -> list[Instruction]:
+    return [i for code in codes(entry) for i in code.instructions]
+
+
+@functools.lru_cache(maxsize=64)
+def facts_of(entry: Entry) -> Facts:
+    number, part, found = {}, {}, set()
+    for code in codes(entry):
+        known = Part(code, len(number), demanded(code.instructions), loaded_only(code.instructions))
+        for i in code.instructions:
+            number[id(i)], part[id(i)] = len(number), known
+        found |= guesses(code.instructions)
+    return Facts(number, part, frozenset(found))
+
+
+# -- who comes where --------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)
+def graph(entry: Entry):
+    """(the block of each instruction, the blocks, and which may come after which)."""
+    blocks = flow.blocks(entry, waits=True)
+    return (
+        [n for n, block in enumerate(blocks) for _ in block],
+        blocks,
+        flow.successors(entry, blocks),
+    )
+
+
+def astray(facts: Facts, at: Instruction) -> np.ndarray:
+    """For each instruction, whether it is off the way to `at`, where threads wait for each
+    other: no way leads there from it. Jumps and exits are on the way, and so is what stands in
+    another function."""
+    return _marked(facts, at, False)
+
+
+def passed(facts: Facts, at: Instruction) -> np.ndarray:
+    """For each instruction, whether a thread that runs it has passed `at` by: it is astray, and
+    comes after `at` for those who were there."""
+    return _marked(facts, at, True)
+
+
+@functools.lru_cache(maxsize=256)
+def _marked(facts: Facts, at: Instruction, after_it: bool) -> np.ndarray:
+    part = facts.part[id(at)]
+    block_of, blocks, after = graph(part.code)
+    here = block_of[facts.number[id(at)] - part.first]
+    result = np.zeros(len(facts.number) + 1, bool)
+    for n in flow.reached(after[here], after) if after_it else range(len(blocks)):
+        if here not in flow.reached([n], after):
+            for m in blocks[n]:
+                ends = isa.lookup(part.code.instructions[m]).ends
+                result[part.first + m] = ends not in ("jump", "leave")
+    return result
+
+
+# -- what becomes of values -------------------------------------------------------------------
+
+
+def loaded_only(instructions) -> frozenset[str]:
+    loaded = {name for i in instructions if i.opcode in LOADS for name in isa.written(i)}
+    others = {name for i in instructions if i.opcode not in LOADS for name in isa.written(i)}
+    return frozenset(loaded - others)
+
+
+def guesses(instructions) -> frozenset[int]:
+    """Loads whose value comes, unchanged, to a compare-and-swap as what it expects: if somebody
+    changes the place meanwhile, the swap fails, and the guess does no harm."""
+    compared = {
+        name
+        for i in instructions
+        if i.opcode == "atom" and "cas" in i.modifiers
+        for name in isa.registers_in(i.operands[2])
+    }
+    while True:
+        more = {
+            name
+            for i in instructions
+            if i.opcode == "mov" and set(isa.written(i)) & compared
+            for name in isa.registers_in(i.operands[1])
+        } - compared
+        if not more:
+            break
+        compared |= more
+    return frozenset(
+        id(i) for i in instructions if i.opcode in LOADS and set(isa.written(i)) & compared
+    )
+
+
+def demanded(instructions) -> dict[str, int]:
+    """register -> the bits of it that matter for more than being stored again. From the end to
+    the beginning, and again until nothing changes."""
+    found: dict[str, int] = {}
+    while True:
+        before = dict(found)
+        for i in reversed(instructions):
+            for name, bits in demands(i, found):
+                found[name] = found.get(name, 0) | bits
+        if found == before:
+            return found
+
+
+def demands(i: Instruction, of: dict[str, int]):
+    """Yield (register, bits that the instruction makes use of), given what its result is used
+    for. All bits, but for the few ways in which compilers move parts of structs."""
+    if i.guard:
+        yield i.guard.name, ALL
+    if i.opcode in STORES:
+        for name in isa.registers_in(i.operands[0]):
+            yield name, ALL
+        return
+    wanted = 0
+    for name in isa.written(i):
+        wanted |= of.get(name, 0)
+    part = _demand(i, wanted)
+    if part is None:
+        for name in isa.read(i):
+            yield name, ALL
+    elif i.opcode == "mov" and any(isinstance(o, Vector) for o in i.operands):
+        yield from _split_or_join(i, of)
+    else:
+        for name in isa.registers_in(i.operands[1]):
+            yield name, part
+        if i.opcode in ("and", "or", "xor", "selp"):
+            for name in isa.registers_in(i.operands[2]):
+                yield name, part
+        if i.opcode == "selp":
+            for name in isa.registers_in(i.operands[3]):
+                yield name, ALL
+
+
+def _demand(i: Instruction, wanted: int) -> int | None:
+    """The bits of the sources that the wanted bits of the result depend on; None if not known."""
+    kind = i.modifiers[-1] if i.modifiers else ""
+    width = 8 * TYPE_BYTES.get(kind, 8)
+    numbers = [o.value for o in i.operands[1:] if isinstance(o, Immediate)]
+    whole = all(isinstance(n, int) for n in numbers)
+    if i.opcode in ("mov", "or", "xor", "not", "selp"):
+        return wanted
+    if i.opcode == "and":
+        return wanted & numbers[0] if len(numbers) == 1 and whole else wanted
+    if i.opcode == "cvt" and len(i.modifiers) == 2 and {m[0] for m in i.modifiers} <= {"u", "s"}:
+        wanted &= (1 << 8 * TYPE_BYTES[i.modifiers[0]]) - 1
+        kept = (1 << width) - 1
+        sign = 1 << (width - 1) if kind[0] == "s" and wanted & ~kept else 0
+        return wanted & kept | sign
+    if i.opcode in ("shl", "shr") and len(numbers) == 1 and whole:
+        mask = (1 << width) - 1
+        if i.opcode == "shl":
+            return (wanted & mask) >> numbers[0]
+        moved = (wanted & mask) << numbers[0]
+        return moved & mask | ((1 << (width - 1)) if kind[0] == "s" and moved & ~mask else 0)
+    if i.opcode == "bfe" and len(numbers) == 2 and whole:
+        return ((1 << numbers[1]) - 1) << numbers[0] if wanted else 0
+    return None
+
+
+def _split_or_join(i: Instruction, of: dict[str, int]):
+    """mov between a register and the parts of it in a vector, lowest first."""
+    target, source = i.operands
+    parts = target if isinstance(target, Vector) else source
+    width = 8 * TYPE_BYTES[i.modifiers[-1]] // len(parts.elements)
+    if isinstance(target, Vector):
+        wanted = 0
+        for n, part in enumerate(parts.elements):
+            for name in isa.registers_in(part):
+                wanted |= (of.get(name, 0) & ((1 << width) - 1)) << (n * width)
+        for name in isa.registers_in(source):
+            yield name, wanted
+    else:
+        wanted = of.get(isa.registers_in(target)[0], 0)
+        for n, part in enumerate(parts.elements):
+            for name in isa.registers_in(part):
+                yield name, wanted >> (n * width) & ((1 << width) - 1)

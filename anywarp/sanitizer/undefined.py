@@ -1,0 +1,163 @@
+"""Values that nobody has defined, on their way through registers.
+
+Compilers copy structs in words, padding included. So a load may read bytes that nobody wrote, if
+it reads others too and the undefined ones only go into a store: what that stores counts as not
+written either. A lane that shuffles from one that takes no part gets an undefined value too; it
+is at fault when it stores that, or what is computed from it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ptx.text import isa
+from ..ptx.text.syntax import TYPE_BYTES, Vector
+from .shadow import LANES
+from .static_facts import LOADS, Facts
+
+
+def element_bytes(instruction) -> int:
+    return TYPE_BYTES[instruction.modifiers[-1]]
+
+
+def used_cells(instruction, facts: Facts, width: int, grain: int) -> np.ndarray:
+    """Which cells of a load are made use of, other than in copies: bool (cells of a lane,)."""
+    if instruction.opcode not in LOADS:
+        return np.ones(-(-width // grain), bool)
+    size, used = element_bytes(instruction), []
+    for name in isa.registers_in(instruction.operands[0]):
+        bits = facts.part[id(instruction)].demanded.get(name, 0)
+        used += [bool(bits >> 8 * n & 0xFF) for n in range(size)]
+    return np.array(used).reshape(-1, grain).any(1)
+
+
+class Padding:
+    """Which bytes of registers have been loaded from where nobody wrote."""
+
+    def __init__(self, facts: Facts, grain: int):
+        self.facts, self.grain = facts, grain
+        self.cells: dict[
+            tuple, np.ndarray
+        ] = {}  # (part, register) -> (B, T, cells), true: undefined
+
+    def loaded(self, event, lanes, undefined) -> None:
+        """`undefined`: for each cell of the lanes."""
+        if event.instruction.opcode not in LOADS or not (self.cells or undefined.any()):
+            return
+        for name, mine in self._of(event, event.instruction.operands[0], lanes, undefined):
+            part = self.facts.part[id(event.instruction)]
+            if name in part.carried:
+                table = self.cells.get((part, name))
+                if table is None:
+                    if not mine.any():
+                        continue
+                    shape = len(event.blocks), event.threads, mine.shape[1]
+                    table = self.cells[part, name] = np.zeros(shape, bool)
+                first = slice(None, None, lanes.per_lane)
+                table[lanes.block[first], lanes.thread[first]] = mine
+                if not table.any():
+                    del self.cells[part, name]
+
+    def stored(self, event, lanes):
+        """Which cells of the lanes a store fills."""
+        result = np.ones(lanes.cell.size, bool)
+        if self.cells and event.instruction.opcode == "st":
+            first = slice(None, None, lanes.per_lane)
+            operand = event.instruction.operands[1]
+            for name, filled in self._of(event, operand, lanes, result):
+                key = self.facts.part[id(event.instruction)], name
+                if key in self.cells:
+                    mine = self.cells[key][lanes.block[first], lanes.thread[first]]
+                    filled &= ~mine[:, : filled.shape[1]]
+        return result
+
+    def _of(self, event, operand, lanes, cells):
+        """(register, its part of the cells as a view (lanes, cells of an element))."""
+        elements = operand.elements if isinstance(operand, Vector) else (operand,)
+        each = element_bytes(event.instruction) // self.grain
+        cells = cells.reshape(-1, lanes.per_lane)
+        for n, element in enumerate(elements):
+            for name in isa.registers_in(element):
+                yield name, cells[:, n * each : (n + 1) * each]
+
+
+class Strays:
+    """Registers that hold what a shuffle took from a lane that was not there.
+
+    A straight run of instructions is told of before it runs, so it is followed only up to what
+    is heard next: `todo`."""
+
+    def __init__(self, facts: Facts):
+        self.facts = facts
+        self.lanes: dict[tuple, np.ndarray] = {}  # (part, register) -> (B, T)
+        self.origin: tuple = ()  # (the last such shuffle, the lane)
+        self.todo: list = []
+        self.mask = None
+
+    def begin(self, event) -> None:
+        if self.lanes:
+            self._follow(None)
+            self.todo, self.mask = list(reversed(event.instructions)), event.mask
+
+    def shuffled(self, event) -> None:
+        shape = len(event.blocks), event.threads
+        self._follow(event.instruction)
+        mask = np.broadcast_to(True if event.mask is None else event.mask, shape)
+        lane = event.sources.astype(np.int64)
+        source = np.arange(event.threads) // LANES * LANES + lane
+        there = source < event.threads
+        source = np.where(there, source, 0)
+        named = np.broadcast_to(event.members, shape) >> lane.astype(np.uint32) & np.uint32(1)
+        there = there & np.take_along_axis(mask, source, 1) & (named == 1)
+        stray = mask & ~there
+        if stray.any():
+            b, t = np.argwhere(stray)[0]
+            self.origin = event.instruction, int(lane[b, t])
+        value = self._any(event.instruction, isa.registers_in(event.instruction.operands[1]))
+        if value is not None:
+            stray |= mask & np.take_along_axis(np.broadcast_to(value, shape), source, 1)
+        target = isa.registers_in(event.instruction.operands[0])[:1]
+        self.set(event.instruction, target, stray, event.mask)
+
+    def stored(self, event):
+        """(B, T) where a store or atomic takes a stray value or address; None if nowhere."""
+        if not self.lanes or event.kind == "load":
+            return None
+        self._follow(event.instruction)
+        return self._any(event.instruction, isa.read(event.instruction))
+
+    def _follow(self, until) -> None:
+        """What the instructions before that one do with stray values."""
+        while self.todo and self.todo[-1] is not until:
+            i = self.todo.pop()
+            sources = isa.read(i)
+            if i.opcode == "shfl":
+                continue
+            if i.opcode == "selp":  # which one it takes is not known here: it is if both are
+                one, other = (self._any(i, isa.registers_in(o)) for o in i.operands[1:3])
+                stray = None if one is None or other is None else one & other
+            elif i.opcode in LOADS | {"atom", "vote", "redux"}:
+                stray = None
+            else:
+                stray = self._any(i, sources)
+            self.set(i, isa.written(i), stray, self.mask, weak=i.guard is not None)
+
+    def set(self, i, targets, stray, mask, weak: bool = False) -> None:
+        for name in ((self.facts.part[id(i)], target) for target in targets):
+            before = self.lanes.get(name)
+            if before is None and stray is None:
+                continue
+            new = np.zeros(1, bool) if stray is None else stray
+            if before is not None and weak:
+                new = before | new & (True if mask is None else mask)
+            elif mask is not None:
+                new = np.where(mask, new, False if before is None else before)
+            if new.any():
+                self.lanes[name] = new
+            else:
+                self.lanes.pop(name, None)
+
+    def _any(self, i, names):
+        keys = [(self.facts.part[id(i)], name) for name in names]
+        found = [self.lanes[key] for key in keys if key in self.lanes]
+        return np.logical_or.reduce(found) if found else None

@@ -1,0 +1,186 @@
+"""Registers of wgmma: who touches them while a product is under way, and the fences before it.
+
+From wgmma.mma_async to the wgmma.wait_group of its group, its registers, those of the product and
+those of A, belong to it: others may neither write them nor, those of the product, read them. A
+wgmma of the same shape may add to the same product. A wgmma.fence comes before the first wgmma of
+a thread, and before those with registers that others have written since the last one (PTX ISA,
+asynchronous warpgroup level matrix instructions).
+
+Compilers move values from register to register, and arithmetic past a fence, as they like; ptxas
+puts that right. So a copy is no use of a register, what it copies stays what it was, and a fence
+counts wherever it is between two wgmmas.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ptx.text import isa
+from .findings import Finding, place
+from .static_facts import instructions_of
+
+
+@dataclass(eq=False)
+class Product:
+    """A wgmma under way, in the threads of the mask (B, T). younger: groups that each of them has
+    committed since its own, -1 before it is committed itself."""
+
+    instruction: object
+    sums: set[str]
+    factors: set[str]
+    mask: np.ndarray
+    younger: np.ndarray
+
+
+@functools.lru_cache(maxsize=64)
+def uses(entry) -> dict[int, tuple[set[str], set[str]]]:
+    """id of an instruction -> what it reads and writes of the registers that wgmma has, and their
+    copies; wgmma itself is in there, and no instruction without."""
+    code = instructions_of(entry)
+    names = {
+        name
+        for i in code
+        if i.modifiers[:1] == ("mma_async",)
+        for operand in i.operands[:2]
+        for name in isa.registers_in(operand)
+    }
+    while True:
+        moved = [{*isa.written(i), *isa.read(i)} for i in code if i.opcode == "mov"]
+        more = {name for each in moved if each & names for name in each} - names
+        if not more:
+            break
+        names |= more
+    found = {id(i): (set(isa.read(i)) & names, set(isa.written(i)) & names) for i in code}
+    return {id(i): found[id(i)] for i in code if i.opcode == "wgmma" or any(found[id(i)])}
+
+
+class Registers:
+    """Follows the registers of wgmma through the instructions that a chunk executes."""
+
+    def __init__(self, entry, shape: tuple[int, int], tell):
+        self.uses, self.shape, self.tell = uses(entry), shape, tell
+        self.runs: dict[int, list] = {}  # id of a straight run -> the instructions to follow
+        self.products: list[Product] = []
+        self.written: dict[str, tuple] = {}  # register -> (threads, what wrote it), since a wgmma
+        self.fenced = np.zeros(shape, bool)  # threads that have passed a wgmma.fence
+        self.fresh = np.zeros(shape, bool)  # and have since the last wgmma
+
+    def executed(self, event) -> None:
+        run = self.runs.get(id(event.instructions))
+        if run is None:
+            run = [i for i in event.instructions if id(i) in self.uses and i.guard is None]
+            self.runs[id(event.instructions)] = run
+        if run:
+            mask = np.broadcast_to(True if event.mask is None else event.mask, self.shape)
+            for i in run:
+                self.run(i, mask)
+
+    def guarded(self, event) -> None:
+        if id(event.instruction) in self.uses:
+            mask = np.broadcast_to(True if event.mask is None else event.mask, self.shape)
+            self.run(event.instruction, mask)
+
+    def run(self, i, mask) -> None:
+        if i.opcode == "wgmma":
+            getattr(self, i.modifiers[0])(i, mask)
+        elif i.opcode == "mov":
+            self.copied(i, mask)
+        else:
+            self.touched(i, mask)
+
+    # -- wgmma ------------------------------------------------------------------------------
+
+    def fence(self, i, mask) -> None:
+        self.fenced |= mask
+        self.fresh |= mask
+
+    def mma_async(self, i, mask) -> None:
+        sums, factors = (set(isa.registers_in(operand)) for operand in i.operands[:2])
+        if len(factors) == 1:  # a descriptor
+            factors = set()
+        missing = mask & ~self.fenced
+        if missing.any():
+            self.report(missing, i, None, "runs wgmma without a wgmma.fence before it")
+        for name in sorted((sums | factors) & self.written.keys()):
+            threads, writer = self.written[name]
+            if (late := threads & mask & ~self.fresh & ~missing).any():
+                sentence = f"runs wgmma with {name}, which it has written at {{there}}, with no "
+                self.report(late, i, writer, sentence + "wgmma.fence since the wgmma before")
+        self.fresh &= ~mask
+        self.written = {
+            name: (left, writer)
+            for name, (threads, writer) in self.written.items()
+            if (left := threads & ~mask).any()
+        }
+        for product in self.products:
+            busy = product.mask & mask
+            same = product.instruction.modifiers[3] == i.modifiers[3]
+            clash = product.sums & (factors if same else sums | factors)
+            clash |= product.factors & sums
+            if clash and busy.any():
+                self.touch(product, min(clash), busy, i, "uses")
+        younger = np.full(self.shape, -1)
+        self.products.append(Product(i, sums, factors, mask.copy(), younger))
+
+    def commit_group(self, i, mask) -> None:
+        for product in self.products:
+            product.younger += mask & product.mask
+
+    def wait_group(self, i, mask) -> None:
+        pending = int(i.operands[0].value)
+        for product in self.products:
+            product.mask &= ~(mask & (product.younger >= pending))
+        self.products = [product for product in self.products if product.mask.any()]
+
+    # -- others -----------------------------------------------------------------------------
+
+    def copied(self, i, mask) -> None:
+        """A copy of a register that belongs to a product belongs to it too."""
+        sources, targets = self.uses[id(i)]
+        for product in self.products:
+            if product.sums & sources and (product.mask & mask).any():
+                product.sums |= targets
+        for name in targets:
+            self.written.pop(name, None)
+            for source in sources & self.written.keys():
+                self.written[name] = self.written[source]
+
+    def touched(self, i, mask) -> None:
+        read, written = self.uses[id(i)]
+        for product in self.products:
+            changed = (product.sums | product.factors) & written
+            here = changed or product.sums & read
+            if here and (busy := product.mask & mask).any():
+                self.touch(product, min(here), busy, i, "writes" if changed else "reads")
+        for name in written:
+            before = self.written.get(name)
+            self.written[name] = (mask if before is None else before[0] | mask), i
+
+    def touch(self, product: Product, name: str, busy, i, verb: str) -> None:
+        self.report(
+            busy,
+            i,
+            product.instruction,
+            f"{verb} {name}, a register of the wgmma at {{there}}, before it has waited for that "
+            "with wgmma.wait_group",
+        )
+
+    def report(self, mask, i, other, sentence: str) -> None:
+        b, t = np.argwhere(mask)[0].tolist()
+        self.tell(b, t, i, other, sentence, int(mask.sum()))
+
+
+def finding(words, blocks, b: int, t: int, i, other, sentence: str, count: int) -> Finding:
+    thread = words.thread(blocks[b], t)
+    there = other and place(other)
+    return Finding(
+        "tensor core registers",
+        f"{thread} {sentence.format(there=there)}",
+        place(i),
+        thread,
+        other_position=there,
+        count=count,
+    )

@@ -1,0 +1,136 @@
+"""The hot loop in machine code: which instruction ptxas has put where.
+
+PTX says what a kernel does; ptxas decides the order, between the points where it may not move an
+instruction. NVIDIA does not document the encoding. On GPUs of compute capability 7.0 to 9.0 an
+instruction has 16 bytes whose low 12 bits tell what it is; the few codes that a book on SGEMM
+needs, and the offset of a branch, were read off against nvdisasm 13.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from ..ptx.text.flow import reached
+from . import elf
+from .flow import distance
+
+# An FMA has a form, in the high digit, for each kind of operand: register, constant and so on.
+CODES = {form << 8 | 0x23: "fma" for form in range(2, 16, 2)} | {
+    0x984: "shared load",
+    0x388: "shared store",
+    0x981: "global load",
+    0x986: "global store",
+    0xFAE: "asynchronous copy",
+    0xB1D: "barrier",
+    0x947: "branch",
+}
+REUSE = 0xF << 26  # in the last word: operands that stay in the caches of the register banks
+S2R, THREAD_INDEX = 0x919, (0x21, 0x22, 0x23)  # a special register, and the numbers of three
+EXIT, ALWAYS = 0x94D, 7  # the end of a thread, and the predicate that is always true
+
+
+def machine_loop(kernel, arch: str = "sm_90") -> tuple[str, ...]:
+    """The instructions of the hot loop of a Kernel or a Step, in the order of the machine code.
+
+    Each is one of the names in `CODES`, or "other". The hot loop is what lies between a branch
+    back and its target, where most multiply-adds are; the whole kernel if there is no such loop.
+    Raises CompileError.
+    """
+    return tuple(CODES.get(int(word) & 0xFFF, "other") for word in hot_words(kernel, arch)[:, 0])
+
+
+def hot_words(kernel, arch: str = "sm_90") -> np.ndarray:
+    """The same instructions as they are encoded: uint32, shape (instructions, 4)."""
+    words, names, loops = _loops(kernel, arch)
+    whole = 0, len(names)
+    first, end = max(
+        loops, key=lambda loop: (names[slice(*loop)].count("fma"), loop[0] - loop[1]), default=whole
+    )
+    return words[first:end] if "fma" in names[first:end] else words
+
+
+def tile_loop(kernel, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
+    """One pass through the loop with the barriers, as a warp executes it: what `machine_loop`
+    gives where the loop over k is unrolled, and else with that loop as often as it takes for
+    `fmas` multiply-adds of a thread. Raises ValueError if there is no such loop, or no such
+    number of passes, and CompileError.
+    """
+    _, names, loops = _loops(kernel, arch)
+    around = [(end - first, first, end) for first, end in loops if "barrier" in names[first:end]
+              and "fma" in names[first:end]]  # fmt: skip
+    if not around:
+        raise ValueError("no loop has a barrier and multiply-adds")
+    _, first, end = min(around)
+    inner = [(a, b) for a, b in loops if first <= a and b <= end and (a, b) != (first, end)]
+    inner = [(a, b) for a, b in inner if "fma" in names[a:b]]
+    if not inner:
+        found = names[first:end]
+    else:
+        a, b = max(inner, key=lambda loop: names[slice(*loop)].count("fma"))
+        outside = names[first:a].count("fma") + names[b:end].count("fma")
+        times = (fmas - outside) // names[a:b].count("fma")
+        found = names[first:a] + max(times, 0) * names[a:b] + names[b:end]
+    if found.count("fma") != fmas:
+        raise ValueError(f"a pass has {found.count('fma')} multiply-adds, not {fmas}")
+    return tuple(found)
+
+
+def _loops(kernel, arch: str) -> tuple[np.ndarray, list[str], list[tuple[int, int]]]:
+    """All instructions, their names, and of each branch back its target and the place after it."""
+    kernel = getattr(kernel, "kernel", kernel)  # a Step has a kernel
+    words = instructions(kernel.cubin(arch))
+    names = [CODES.get(int(word) & 0xFFF, "other") for word in words[:, 0]]
+    return (
+        words,
+        names,
+        [
+            (n + 1 + _offset(words[n]), n + 1)
+            for n, name in enumerate(names)
+            if name == "branch" and _offset(words[n]) < 0
+        ],
+    )
+
+
+def timeline(names: Iterable[str], keep: Collection[str]) -> str:
+    """Runs of equal names, such as "2 global load  512 fma  1 barrier", without all others."""
+    kept = (name for name in names if name in keep)
+    return "  ".join(f"{len(list(run))} {name}" for name, run in itertools.groupby(kept))
+
+
+def instructions(cubin: bytes) -> np.ndarray:
+    """The code of a cubin's first kernel: uint32, shape (instructions, 4)."""
+    for one in elf.sections(cubin):
+        if one.flags & elf.EXECUTABLE:
+            return np.frombuffer(cubin[one.start : one.start + one.size], "<u4").reshape(-1, 4)
+    raise ValueError("the cubin has no code")
+
+
+def _offset(words: np.ndarray) -> int:
+    return distance(int.from_bytes(words.tobytes(), "little"))
+
+
+def thread_index_reads(kernel, arch: str = "sm_90") -> int:
+    """How often a warp reads threadIdx.x, .y or .z, S2R in machine code, outside loops.
+
+    That is what each warp executes of them where none stands in a branch or a loop. ptxas reads
+    again where that is cheaper than to keep a register, whatever stands in the PTX.
+    """
+    words, names, _ = _loops(kernel, arch)
+    codes, which = words[:, 0] & 0xFFF, words[:, 2] >> 8 & 0xFF
+    all_after = (_successors(words, names, n) for n in range(len(words)))
+    after = [[k for k in ways if 0 <= k < len(words)] for ways in all_after]
+    reads = np.flatnonzero((codes == S2R) & np.isin(which, THREAD_INDEX))
+    return sum(n not in reached(after[n], after) for n in reads.tolist())
+
+
+def _successors(words: np.ndarray, names: list[str], n: int) -> list[int]:
+    always = int(words[n, 0]) >> 12 & 0xF == ALWAYS
+    if int(words[n, 0]) & 0xFFF == EXIT:
+        return [] if always else [n + 1]
+    if names[n] != "branch":
+        return [n + 1]
+    target = n + 1 + _offset(words[n])
+    return [target] if always else [target, n + 1]

@@ -1,0 +1,243 @@
+"""Tensor maps as arguments of kernels: an array, and the box of it that a tensor copy moves."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import gpu
+from .limits import SHARED
+from .ptx.asynchronous.tensor_maps import ALIGNMENT, BYTES, KINDS, MAX_RANK, Mapped, Tile
+from .ptx.memory.swizzle import SWIZZLES
+
+UNIT = 16  # bytes that addresses, strides and the innermost extent of a box are multiples of
+MOST_SIZE, MOST_STRIDE, MOST_BOX, MOST_STEP = 1 << 32, 1 << 40, 256, 8
+FILLS = ("zeros", "nan")
+PROMOTIONS = (0, 64, 128, 256)
+NUMPY = {  # dtypes and what the driver calls them
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "uint64": "u64",
+    "int64": "s64", "float16": "f16", "float32": "f32", "float64": "f64",
+}  # fmt: skip
+
+
+class TensorMap(Mapped):
+    """What cuTensorMapEncodeTiled makes: an array as cp.async.bulk.tensor sees it.
+
+    It is passed in the place of a `const __grid_constant__ CUtensorMap` (of `#include <cuda.h>`),
+    and the array counts as an argument: it is written back, and must be apart from the others.
+
+    array: of NumPy or CuPy, of 1 to 5 dimensions, innermost last, as NumPy has them. CUDA counts
+    the dimensions of the map, and the coordinates of a copy, innermost first. It may be a part of
+    a larger array, `A[:, 64:]`.
+    box: the elements that a copy spans along each dimension. The coordinates of a copy say where
+    it begins: the innermost must be a multiple of 16 bytes, so of 4 for float32 and of 8 for
+    float16, or the GPU stops with "illegal instruction". They may lie outside of the array, and
+    be negative where the copy is into shared memory.
+    dtype: "bfloat16" for an array of uint16 that holds those.
+    swizzle: 0, 32, 64 or 128: the order of 16-byte units in shared memory.
+    strides: bytes between neighbours along each dimension, where they are not the array's own.
+    element_strides: a copy takes every so many elements of its box along each dimension.
+    fill: "zeros" or "nan", what elements outside of the array read as.
+    promotion: 0, 64, 128 or 256, the bytes that the L2 cache fetches at least; only of a GPU.
+
+    Raises TypeError or ValueError, in words, for what the driver would refuse with a number.
+    """
+
+    def __init__(
+        self,
+        array: Any,
+        box: int | Sequence[int],
+        *,
+        dtype: str | None = None,
+        swizzle: int = 0,
+        strides: Sequence[int] | None = None,
+        element_strides: int | Sequence[int] = 1,
+        fill: str = "zeros",
+        promotion: int = 0,
+    ):
+        kind = _kind(array, dtype)
+        rank, width = array.ndim, KINDS[kind]
+        if not 1 <= rank <= MAX_RANK:
+            raise ValueError(f"a tensor map is of 1 to {MAX_RANK} dimensions, the array has {rank}")
+        _one_of("swizzle", swizzle, SWIZZLES)
+        _one_of("fill", fill, FILLS)
+        _one_of("promotion", promotion, PROMOTIONS)
+        if fill == "nan" and kind not in ("f16", "bf16", "f32", "f64"):
+            raise ValueError(f'fill="nan" is for floating-point numbers, not {array.dtype}')
+        sizes = _numbers("the array's shape", array.shape, rank, 1, MOST_SIZE)
+        box = _numbers("box", box, rank, 1, MOST_BOX)
+        steps = _numbers("element_strides", element_strides, rank, 1, MOST_STEP)
+        if steps[-1] != 1:
+            raise ValueError("element_strides: along the innermost dimension it must be 1")
+        _check_row(box[-1] * width, swizzle)
+        apart = _strides(array, strides, width)
+        memory, offset = _memory(array)
+        _check_start(memory, offset)
+        end = offset + sum((n - 1) * stride for n, stride in zip(sizes, apart)) + width
+        if end > memory.nbytes:
+            raise ValueError(
+                f"strides {apart} with shape {sizes} reach byte {end} of an array of "
+                f"{memory.nbytes}"
+            )
+        sizes, apart, box, steps = (x[::-1] for x in (sizes, apart, box, steps))
+        tile = Tile(kind, sizes, apart, box, steps, swizzle, fill == "nan")  # innermost first
+        if tile.size > SHARED:
+            raise ValueError(
+                f"the box is {tile.size} bytes: a block has at most {SHARED} of shared memory"
+            )
+        super().__init__(memory, offset, tile)
+        self.promotion = promotion
+
+    def __repr__(self) -> str:
+        tile = self.tile
+        shape, box = tile.sizes[::-1], tile.box[::-1]
+        return f"<TensorMap of .{tile.kind} {shape}, box {box}, swizzle {tile.swizzle}>"
+
+    def encoded(self, memory: Any) -> bytes:
+        """The driver's 128 bytes; `memory` is a CuPy array with what `self.memory` has."""
+        return encode(gpu.address(memory) + self.offset, self.tile, self.promotion)
+
+
+def encode(start: int, tile: Tile, promotion: int) -> bytes:
+    """The CUtensorMap of a tensor at an address, from the driver's cuTensorMapEncodeTiled.
+
+    Called in the driver's own library, since CuPy has no function for it; KINDS, SWIZZLES and
+    PROMOTIONS are in the order of the driver's numbers. Raises NoGPU, and RuntimeError when the
+    driver refuses it.
+    """
+    gpu.require()
+    room = ctypes.create_string_buffer(BYTES + ALIGNMENT)
+    at = -(-ctypes.addressof(room) // ALIGNMENT) * ALIGNMENT
+    long = lambda numbers: (ctypes.c_uint64 * max(len(numbers), 1))(*numbers)
+    short = lambda numbers: (ctypes.c_uint32 * len(numbers))(*numbers)
+    result = gpu.driver_library().cuTensorMapEncodeTiled(
+        ctypes.c_void_p(at),
+        ctypes.c_int(list(KINDS).index(tile.kind)),
+        ctypes.c_uint32(tile.rank),
+        ctypes.c_void_p(start),
+        long(tile.sizes),
+        long(tile.strides[1:]),  # the innermost is that of an element
+        short(tile.box),
+        short(tile.steps),
+        ctypes.c_int(0),  # not interleaved
+        ctypes.c_int(SWIZZLES.index(tile.swizzle)),
+        ctypes.c_int(PROMOTIONS.index(promotion)),
+        ctypes.c_int(tile.nan),
+    )
+    if result != 0:
+        raise RuntimeError(f"cuTensorMapEncodeTiled fails with CUDA error {result} for {tile}")
+    return ctypes.string_at(at, BYTES)
+
+
+def _kind(array: Any, dtype: str | None) -> str:
+    if not isinstance(array, np.ndarray) and not gpu.is_device_array(array):
+        raise TypeError(f"a tensor map is of a NumPy or CuPy array, not {type(array).__name__}")
+    if dtype not in (None, "bfloat16"):
+        raise ValueError(f'dtype is "bfloat16", or left to the array, not {dtype!r}')
+    if dtype is not None:
+        if array.dtype != np.uint16:
+            raise TypeError(f'dtype="bfloat16" is for an array of uint16, not {array.dtype}')
+        return "bf16"
+    if array.dtype.name not in NUMPY or not array.dtype.isnative:
+        raise TypeError(
+            f"a tensor map has no type for {array.dtype}: it knows {', '.join(NUMPY)}, and "
+            'bfloat16 as uint16 with dtype="bfloat16"; x.view(np.uint8) is the bytes as they are'
+        )
+    return NUMPY[array.dtype.name]
+
+
+def _one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
+
+
+def _numbers(name: str, given: Any, rank: int, low: int, high: int) -> tuple[int, ...]:
+    """One whole number for each dimension; a single one stands for all."""
+    numbers = (given,) * rank if isinstance(given, (int, np.integer)) else tuple(given)
+    if len(numbers) != rank:
+        raise ValueError(f"{name} has {len(numbers)} numbers for {rank} dimensions: {numbers}")
+    for number in numbers:
+        if not isinstance(number, (int, np.integer)):
+            raise TypeError(f"{name} must be whole numbers, not {number!r}")
+        if not low <= number <= high:
+            raise ValueError(f"{name} must be {low} to {high} along each dimension, not {number}")
+    return tuple(int(number) for number in numbers)
+
+
+def _check_row(row: int, swizzle: int) -> None:
+    """row: bytes of the innermost extent of the box."""
+    if row % UNIT:
+        raise ValueError(
+            f"the innermost extent of the box is {row} bytes, and must be a multiple of {UNIT}"
+        )
+    if swizzle and row > swizzle:
+        raise ValueError(
+            f"the innermost extent of the box is {row} bytes, and a swizzle of {swizzle} takes "
+            f"{swizzle} at most"
+        )
+
+
+def _strides(array: Any, given: Any, width: int) -> tuple[int, ...]:
+    own = given is None
+    strides = _numbers(
+        "strides", _own(array) if own else given, array.ndim, 1 - MOST_STRIDE, MOST_STRIDE - 1
+    )
+    if strides[-1] != width:
+        raise ValueError(
+            f"the elements of the innermost dimension are {strides[-1]} bytes apart: they must "
+            f"follow one another, every {width}" + (" (a transpose? pass a copy)" if own else "")
+        )
+    for stride in strides[:-1]:
+        if stride % UNIT or stride <= 0:
+            what = "rows of the array are" if own else "strides has"
+            raise ValueError(
+                f"{what} {stride} bytes apart: it must be a positive multiple of {UNIT}"
+                + (", so pad the rows" if own and stride > 0 else "")
+            )
+    return strides
+
+
+def _own(array: Any) -> tuple[int, ...]:
+    """The array's strides. Along a dimension of one element, NumPy may have any: then it is one
+    that the driver takes."""
+    strides = list(array.strides)
+    for axis in range(array.ndim - 2, -1, -1):
+        if array.shape[axis] == 1:
+            within = strides[axis + 1] * array.shape[axis + 1]
+            strides[axis] = -(-within // UNIT) * UNIT
+    return tuple(strides)
+
+
+def _memory(array: Any) -> tuple[Any, int]:
+    """The C-contiguous array that this one is, or is a part of, and where in it, in bytes."""
+    if array.flags.c_contiguous:
+        return array, 0
+    whole = array
+    while isinstance(whole.base, type(array)):
+        whole = whole.base
+    if not whole.flags.c_contiguous:
+        raise ValueError("the array is a part of one that is not C-contiguous: pass a copy")
+    offset = _address(array) - _address(whole)
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
+        whole = whole.view()
+        whole.flags.writeable = False
+    return whole, offset
+
+
+def _address(array: Any) -> int:
+    if not isinstance(array, np.ndarray):
+        return gpu.address(array)
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _check_start(memory: Any, offset: int) -> None:
+    """NumPy's arrays are copied to where they are aligned; CuPy's stay where they are."""
+    start = offset if isinstance(memory, np.ndarray) else gpu.address(memory) + offset
+    if start % UNIT:
+        raise ValueError(
+            f"the array begins {start % UNIT} bytes past a multiple of {UNIT}: it must begin at one"
+        )

@@ -1,0 +1,326 @@
+"""Counting what a run of the interpreter does, event by event, as the hardware would.
+
+Loads and stores are first joined as ptxas joins them (`analysis.folding`). Costs depend on a
+warp's addresses only through their distances, so that a pattern that comes again is looked up.
+
+A warp makes no request and takes no wavefront where none of its lanes is active; of predicated
+accesses to shared memory it counts as an instruction all the same (`analysis.predication`), and
+of the loads that ptxas writes before cp.async (`analysis.fillers`). Not modelled, and so counted
+differently: stores that ptxas drops because others overwrite them, or makes one of at the end of
+several branches; joins across loops that ptxas unrolls itself; what calls put on the stack.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import analysis, ptx
+from ..analysis.folding import Part
+from ..analysis.sectors import SECTOR_BYTES
+from ..ptx.text import isa
+from .copying import Copies
+from .emitted import MATRIX, emitted
+from .metrics import (
+    ASYNC_COPIES,
+    BULK_BYTES,
+    BULK_BYTES_STORED,
+    BULK_LOADS,
+    BULK_STORES,
+    CONFLICTS,
+    FFMA,
+    KINDS,
+    LDMATRIX,
+    PIPE,
+    REQUESTS,
+    SECTORS,
+    SHARED_INSTRUCTIONS,
+    STMATRIX,
+    TENSOR,
+    WAVEFRONTS,
+    WGMMA_WAVEFRONTS,
+)
+from .weighing import LINE, TAGS, Patterns, near
+
+WGMMA_BYTES = 128  # of an operand of wgmma that a wavefront of shared memory brings
+# The metric in which ncu counts each warp that comes by such an instruction.
+PER_WARP = {
+    "ldmatrix": LDMATRIX,
+    "stmatrix": STMATRIX,
+    "cp.async": ASYNC_COPIES,
+    "mma": TENSOR,
+    "wgmma.mma_async": TENSOR,
+    "wmma.mma": TENSOR,
+}
+WMMA = {"tf32": 4, "f64": 1}  # instructions of the machine for one; of other types 2
+COPIED = REQUESTS.format("ld"), SECTORS.format("ld"), PIPE  # what `Copies.ended` gives
+NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
+
+
+class Place(NamedTuple):
+    """What a line does: the CUDA line, load or store, the array by name, and the line's file."""
+
+    line: int
+    kind: str
+    array: str
+    file: str = ""
+
+
+class Cost(NamedTuple):
+    """Of global memory: requests of warps, the cache lines and sectors that each touched, added
+    up, and the fewest sectors that could have held what the lanes used; the wavefronts of the
+    data pipe that loads and stores took, and the fewest that could have carried it."""
+
+    requests: int
+    lines: int
+    sectors: int
+    ideal: int
+    wavefronts: int = 0
+    ideal_wavefronts: int = 0
+
+    @property
+    def actual(self) -> int:
+        return self.sectors
+
+
+class SharedCost(NamedTuple):
+    """Of shared memory: instructions of warps, the wavefronts that they took, those of them that
+    bank conflicts cost, and the fewest that could have brought what the lanes used."""
+
+    requests: int
+    wavefronts: int
+    conflicts: int
+    ideal: int
+
+    @property
+    def actual(self) -> int:
+        return self.wavefronts
+
+    @property
+    def ideal_wavefronts(self) -> int:
+        """Under the name that `Cost` has, so that both have one scale."""
+        return self.ideal
+
+
+class Arrays(NamedTuple):
+    """The arrays of a space: where each starts, in order, and its name."""
+
+    starts: np.ndarray
+    names: list[str]
+
+    def find(self, address: int) -> tuple[str, int]:
+        """Name and start of the array that an address lies in."""
+        at = max(int(np.searchsorted(self.starts, address, "right")) - 1, 0)
+        return self.names[at], int(self.starts[at])
+
+
+def first_active(event: ptx.Access) -> int | None:
+    """The address of the first thread that takes part; None if none does."""
+    if event.mask is None:
+        return int(event.address.flat[0])
+    shape = np.broadcast_shapes(event.address.shape, event.mask.shape)
+    mask = np.broadcast_to(event.mask, shape)
+    at = int(mask.argmax())
+    if not mask.flat[at]:
+        return None
+    return int(np.broadcast_to(event.address, shape).flat[at])
+
+
+class Tally:
+    """Adds up `counters` by metric and `costs` by place."""
+
+    def __init__(self, entry: ptx.Entry, folded: bool):
+        self.counters: Counter = Counter()
+        self.costs: dict[Place, Cost | SharedCost] = {}
+        self.code = emitted(entry, folded)
+        self.patterns = Patterns()
+        # by id() of the first instruction of a straight run: multiply-adds of a thread, and other
+        # instructions that are counted for a warp
+        self.runs: dict[int, tuple[int, Counter]] = {}
+        self.copies = Copies(self.patterns)
+        self.inactive = 0  # times that a warp executed one of `under` without an active lane
+
+    def executed(self, event: ptx.Executed) -> None:
+        """Multiply-adds of a straight run of instructions."""
+        key = id(event.instructions[0]) if event.instructions else -1
+        if key not in self.runs:
+            self.runs[key] = (
+                sum(
+                    self.code.multiply_adds.get(id(i), 0)
+                    for i in event.instructions
+                    if i.guard is None
+                ),
+                _per_warp(event.instructions),
+            )
+        multiply_adds, others = self.runs[key]
+        if multiply_adds:
+            self.counters[FFMA] += multiply_adds * _threads(event)
+        for metric, count in others.items():
+            self.counters[metric] += count * _warps(event)
+        for i in event.instructions if self.code.passed else ():
+            for kind, loads in self.code.passed.get(id(i), {}).items():
+                warps = _warps(event)
+                if kind:
+                    self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * warps
+                self.inactive += loads * warps
+
+    def guarded(self, event: ptx.Guarded) -> None:
+        if count := self.code.multiply_adds.get(id(event.instruction)):
+            self.counters[FFMA] += count * _threads(event)
+
+    def started(self, event: ptx.Started) -> None:
+        """Bulk copies, and wgmma's reading of shared memory."""
+        i = event.instruction
+        if i.opcode == "wgmma":
+            count = sum(int(s.size.sum()) for s in event.reads) // WGMMA_BYTES
+            self.counters[WGMMA_WAVEFRONTS] += count
+            self.counters[PIPE] += count
+            return
+        if not event.reads:  # st.async and red.async
+            return
+        (reads,), (writes,) = event.reads, event.writes
+        # a copy into several blocks is an operation for each, of which the first one reads
+        leads, which = np.unique(reads.operation, return_inverse=True)
+        targets = np.diff(leads, append=len(event.ticket))
+        if reads.space == "global":
+            spread = "multicast::cluster" in i.modifiers
+            self.counters[BULK_LOADS] += len(leads if spread else event.ticket)
+            self.counters[BULK_BYTES] += int((sector_bytes(reads) * targets[which]).sum())
+            return
+        self.counters[BULK_STORES] += len(leads)
+        if writes.space == "global" and "reduce" not in i.modifiers:
+            self.counters[BULK_BYTES_STORED] += int(sector_bytes(writes).sum())
+
+    def access(self, event: ptx.Access, arrays: Arrays) -> None:
+        """A load, store or atomic of global memory; a load or store of shared or local memory.
+
+        cp.async counts as a load of global memory, its way into shared memory as no store, and
+        accesses to the shared memory of another block as neither. Those that need not be of shared
+        memory, or not of the own block's, take wavefronts, but are no instructions of shared
+        memory. What atomics take in the data pipe is not counted. The sectors that Nsight Compute
+        counts for cp.async.cg are those that it writes to in shared memory (seen on an H200 with
+        seven patterns); its cost has those that it reads.
+        """
+        if event.rows is not None:
+            event = event.own()
+        first = first_active(event)
+        if first is None or (event.space == "shared" and event.kind not in KINDS):
+            return
+        opcode = event.instruction.opcode
+        if event.space == "local":
+            self.counters[PIPE] += self._weigh(event, Part(0, event.width), _local)[0]
+            return
+        if opcode == "cp":
+            if event.space == "shared":
+                for name, count in zip(COPIED, self.copies.ended(event)):
+                    self.counters[name] += count
+                return
+            self.copies.loaded(event)
+        where = event.instruction.position or NOWHERE
+        place = Place(where.line, event.kind, arrays.find(first)[0], where.file)
+        for part in self.code.parts_of(event):
+            count = _shared if event.space == "shared" else _global
+            counts = self._weigh(event, part, _matrix if opcode in MATRIX else count)
+            kind = SharedCost if event.space == "shared" else Cost
+            before = self.costs.get(place, (0,) * len(counts))
+            cost = self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
+            if opcode == "cp":
+                continue  # counted by `Copies`
+            self.counters[PIPE] += cost.wavefronts - kind(*before).wavefronts
+            if event.kind not in KINDS:
+                continue
+            if under := id(event.instruction) in self.code.under:
+                self.inactive -= counts[0]
+            names = (
+                (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS)
+                if event.space == "shared"
+                else (REQUESTS, None, SECTORS)
+            )
+            for name, count in zip(names, counts):
+                if name is SHARED_INSTRUCTIONS and (
+                    under or id(event.instruction) not in self.code.shared
+                ):
+                    continue
+                if name:
+                    self.counters[name.format(KINDS[event.kind])] += count
+
+    def _weigh(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
+        """The numbers of a cost, for all warps of the event."""
+        rows = max(len(x) for x in (event.address, event.mask) if x is not None)  # that differ
+        addresses, active = analysis.by_warp(event.address, event.mask, rows, event.threads)
+        warps = near(addresses + part.offset, active, TAGS if event.space == "global" else LINE)
+        costs = self.patterns.total(
+            warps.reshape(-1, analysis.LANES),
+            (count, event.kind, part.width),
+            lambda rows: [x.tolist() for x in count(rows, part.width, rows >= 0, event.kind)],
+        )
+        times = len(event.blocks) // rows
+        return tuple(times * n for n in costs)
+
+
+def sector_bytes(stretches: ptx.Stretches) -> np.ndarray:
+    """The bytes of the sectors that each stretch of global memory lies in."""
+    first = stretches.start // SECTOR_BYTES
+    return ((stretches.start + stretches.size - 1) // SECTOR_BYTES - first + 1) * SECTOR_BYTES
+
+
+def _per_warp(instructions) -> Counter:
+    """By metric of PER_WARP, the instructions of the machine that a warp executes for these."""
+    found: Counter = Counter()
+    for i in instructions:
+        if metric := PER_WARP.get(isa.name(i)):
+            kinds = [WMMA[x] for x in i.modifiers if x in WMMA] or [2]
+            found[metric] += kinds[0] if i.opcode == "wmma" else 1
+    return found
+
+
+def _threads(event) -> int:
+    shape = len(event.blocks), event.threads
+    return (
+        shape[0] * shape[1] if event.mask is None else int(np.broadcast_to(event.mask, shape).sum())
+    )
+
+
+def _warps(event) -> int:
+    """Warps with a thread that takes part."""
+    _, active = analysis.by_warp(0, event.mask, len(event.blocks), event.threads)
+    return int(active.any(-1).sum())
+
+
+def _global(addresses, width: int, active, kind: str) -> list[np.ndarray]:
+    width = 1 << (width - 1).bit_length()  # cp.async may read a part of where it is aligned
+    counts = [
+        count(addresses, width, active)
+        for count in (analysis.cache_lines, analysis.sectors, analysis.ideal_sectors)
+    ]
+    if kind in KINDS:
+        counts.append(analysis.global_wavefronts(addresses, width, active, kind))
+        counts.append(analysis.ideal_global_wavefronts(addresses, width, active))
+    return [active.any(-1).astype(np.int64), *counts]
+
+
+def _local(addresses, width: int, active, kind: str) -> list[np.ndarray]:
+    return [analysis.local_wavefronts(addresses, width, active, kind)]
+
+
+def _matrix(addresses, width: int, active, kind: str) -> list[np.ndarray]:
+    """Each eight lanes have the rows of one matrix, which two matrices never share."""
+    return _shared(addresses, width, active, "store")
+
+
+def _shared(addresses, width: int, active, kind: str) -> list[np.ndarray]:
+    if width < analysis.BANK_BYTES:  # a lane that wants a part of a word wants it
+        addresses, width = addresses // 4 * 4, 4
+    return [
+        active.any(-1).astype(np.int64),
+        *(
+            count(addresses, width, active, kind)
+            for count in (
+                analysis.wavefronts,
+                analysis.bank_conflicts,
+                analysis.ideal_wavefronts,
+            )
+        ),
+    ]

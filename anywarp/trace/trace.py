@@ -1,0 +1,394 @@
+"""Run a kernel in the interpreter, count what it costs, and keep what it did to memory.
+
+Counting covers the whole run; single accesses are kept for chosen blocks, warps and lines, so
+that a picture can show which lane touched what.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .. import analysis, ptx
+from ..analysis.warps import LANES
+from ..ptx.asynchronous.tensor_maps import memory_of
+from ..sass.hot_loop import thread_index_reads
+from .arrays import Shape, array_shapes, demangle, index_text
+from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active
+from .metrics import FFMA, METRICS, PIPE, REQUESTS, SECTORS
+from .pipe_overheads import INACTIVE, LOADS_AND_STORES, THREAD_INDEX, Beside
+
+__all__ = [
+    "FFMA",
+    "REQUESTS",
+    "SECTORS",
+    "Cost",
+    "Place",
+    "SharedCost",
+    "Trace",
+    "WarpAccess",
+    "trace",
+]
+SPACES = ("global", "shared", "local")
+
+
+@dataclass(frozen=True)
+class WarpAccess:
+    """One memory instruction of one warp, as the machine makes it: several of the source may
+    have become one (`analysis.folding`). `offset`: bytes from the start of the array."""
+
+    line: int  # CUDA source line
+    kind: str  # "load", "store" or "atomic"
+    space: str  # "global", "shared" or "local"
+    array: str
+    width: int  # bytes for each lane
+    offset: np.ndarray  # (32,) int64
+    active: np.ndarray  # (32,) bool
+    warp: int
+    start: int  # address of the array in its space; a thread's own, if local
+    block: tuple[int, int, int] = (0, 0, 0)
+    step: int = 0  # PTX instructions that the block had run before
+    ptx_line: int = 0
+    shape: Shape | None = None
+    file: str = ""  # of the line
+
+    @property
+    def address(self) -> np.ndarray:
+        return self.offset + self.start
+
+    @property
+    def sectors(self) -> int:
+        """Of global memory, 32 bytes each."""
+        return int(analysis.sectors(self.address, self.width, self.active))
+
+    @property
+    def wavefronts(self) -> int:
+        """Of shared memory, for loads and stores of 4, 8 or 16 bytes."""
+        return int(analysis.wavefronts(self.address, self.width, self.active, self.kind))
+
+    @property
+    def conflicts(self) -> int:
+        return int(analysis.bank_conflicts(self.address, self.width, self.active, self.kind))
+
+    def element(self, lane: int) -> str:
+        """The first element that a lane touches: `tile_a[3][17]`, a flat index of 4-byte words
+        where the source does not tell the shape."""
+        return index_text(self.array, int(self.offset[lane]), self.shape or Shape((1,), 4))
+
+
+@dataclass
+class Trace:
+    """`counters` has Nsight Compute's metric names; `costs` is the same for each Place, a line and
+    an array: a Cost or, of shared memory, a SharedCost. Loads of constant memory are in neither.
+    `accesses` are those of block `block` (or what was asked for), in the order of execution
+    (made when first asked for); `shapes` are those of the arrays, by name, in words of 4 bytes
+    where the source does not tell. `beside` are the wavefronts of the data pipe that no load or
+    store takes, by cause, but for those of threadIdx: see `pipe`. `warps` are all that were
+    launched."""
+
+    block: tuple[int, int, int]
+    shapes: dict[str, tuple[int, ...]]
+    counters: Counter = field(default_factory=Counter)
+    costs: dict[Place, Cost | SharedCost] = field(default_factory=dict)
+    beside: Counter = field(default_factory=Counter)
+    warps: int = 0
+    _kept: list[Callable[[], Iterator[WarpAccess]]] = field(default_factory=list)
+
+    @functools.cached_property
+    def accesses(self) -> list[WarpAccess]:
+        return [access for of_event in self._kept for access in of_event()]
+
+    def __repr__(self) -> str:
+        rows = sorted(self.costs.items())
+        tables = [
+            _table(
+                ("line", "access", "array", "requests", "lines/req", "sectors/req", "at best"),
+                [
+                    (p, c.requests, c.lines, c.sectors, c.ideal)
+                    for p, c in rows
+                    if isinstance(c, Cost)
+                ],
+            ),
+            _table(
+                (
+                    "line",
+                    "access",
+                    "array",
+                    "requests",
+                    "wavefronts/req",
+                    "conflicts/req",
+                    "at best",
+                ),
+                [
+                    (p, c.requests, c.wavefronts, c.conflicts, c.ideal)
+                    for p, c in rows
+                    if isinstance(c, SharedCost)
+                ],
+            ),
+        ]
+        return "\n\n".join(filter(None, tables)) or "no access to global or shared memory"
+
+    def find(self, array: str, kind: str = "load", warp: int = 0, index: int = 0) -> WarpAccess:
+        """The `index`-th access of this kind by this warp to this array, in block `block`.
+        Raises ValueError if there is none."""
+        found = [
+            a
+            for a in self.accesses
+            if (a.array, a.kind, a.warp, a.block) == (array, kind, warp, self.block)
+        ]
+        if not -len(found) <= index < len(found):
+            seen = sorted({(a.kind, a.array) for a in self.accesses if a.warp == warp})
+            raise ValueError(
+                f"warp {warp} of block {self.block} has {len(found)} {kind}s of "
+                f"{array}, so none has index {index}; it has "
+                + (", ".join(f"{kind}s of {array}" for kind, array in seen) or "no accesses")
+            )
+        return found[index]
+
+    def per_fma(self, metric: str) -> float:
+        """A counter for each multiply-add of a whole warp. Raises ValueError without any."""
+        if not self.counters[FFMA]:
+            raise ValueError("the kernel has no multiply-add to divide by")
+        return self.counters[metric] * LANES / self.counters[FFMA]
+
+    @property
+    def wavefronts_per_fma(self) -> float:
+        """Of the data pipe, through which all loads and stores go, for each multiply-add of a
+        whole warp: the unit in which the book weighs kernels. Raises ValueError without any."""
+        return self.per_fma(PIPE)
+
+    def pipe(self, kernel, arch: str = "sm_90") -> dict[str, int]:
+        """What Nsight Compute counts as wavefronts of the data pipe, by cause.
+
+        kernel: the Kernel or Step that was traced, whose machine code says how often a warp reads
+        threadIdx (outside loops, if each warp comes by). Raises CompileError.
+        """
+        reads = thread_index_reads(kernel, arch) * self.warps
+        return {LOADS_AND_STORES: self.counters[PIPE], THREAD_INDEX: reads, **self.beside}
+
+    def to_json(self) -> dict:
+        """Counters and costs, for programs."""
+        return {
+            "counters": dict(self.counters),
+            "costs": [
+                place._asdict()
+                | {
+                    "space": "shared" if isinstance(cost, SharedCost) else "global",
+                    **cost._asdict(),
+                }
+                for place, cost in sorted(self.costs.items())
+            ],
+        }
+
+
+def _table(head: tuple[str, ...], rows: list[tuple]) -> str:
+    """Numbers after the requests are per request."""
+    if not rows:
+        return ""
+    several = len({place.file for place, *_ in rows}) > 1
+    cells = [
+        (
+            f"{place.file}:{place.line}" if several else str(place.line),
+            place.kind,
+            place.array,
+            str(requests),
+            *(f"{n / requests:.4g}" for n in rest),
+        )
+        for place, requests, *rest in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *cells)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in (head, *cells)
+    )
+
+
+def trace(
+    entry: ptx.Entry,
+    grid: Sequence[int] | int,
+    block: Sequence[int] | int,
+    args: Sequence,
+    names: Sequence[str] = (),
+    shared_mem: int = 0,
+    keep: Sequence[int] | Sequence[Sequence[int]] = (0, 0, 0),
+    source: str = "",
+    warps: Collection[int] | None = None,
+    lines: Collection[int] | None = None,
+    folded: bool = True,
+    running: Mapping[str, object] | None = None,
+) -> Trace:
+    """Run an entry in the interpreter and trace it.
+
+    args as for `ptx.run`; names: what to call the arguments (by default `arg0`, `arg1`, …);
+    source: the CUDA source, which tells the shapes of its arrays. Counting covers all; kept are
+    the accesses of block `keep`, x first, or of several blocks, where given only of these warps
+    and CUDA lines. folded: join accesses as ptxas does; False leaves each as the PTX has it.
+    running: what else `ptx.run` takes, such as step_limit.
+    Raises ValueError if there is no such block or warp, and what `ptx.run` raises.
+    """
+    kept = blocks_of(keep)
+    warps, lines = _chosen("warps", warps), _chosen("lines", lines)
+    names = names or [f"arg{n}" for n in range(len(args))]
+    held = [memory_of(x) for x in args]
+    shapes = {name: x.shape for name, x in zip(names, held) if isinstance(x, np.ndarray)}
+    tally = Tally(entry, folded)
+    beside = Beside(tally.code.functions)
+    found = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
+    tally.counters.update(dict.fromkeys(METRICS, 0))
+    arrays: dict[str, Arrays] = {}
+    elements = {
+        ("global", name): Shape(x.shape, x.itemsize)
+        for name, x in zip(names, held)
+        if isinstance(x, np.ndarray) and x.ndim
+    }
+    numbers: dict[int, tuple[int, int, int]] = {}
+
+    def listen(event) -> None:
+        beside.hear(event)
+        if isinstance(event, ptx.Executed):
+            tally.executed(event)
+        elif isinstance(event, ptx.Guarded):
+            tally.guarded(event)
+        elif isinstance(event, ptx.Started):
+            tally.started(event)
+        elif isinstance(event, ptx.Access) and event.space in arrays:
+            tally.access(event, arrays[event.space])
+            at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
+            if at and (lines is None or (event.instruction.position or NOWHERE).line in lines):
+                parts = tally.code.parts_of(event)
+                found._kept += _kept(
+                    event, at, numbers, arrays[event.space], elements, parts, warps
+                )
+        elif isinstance(event, ptx.Launched):
+            _require_warps(warps, event.block)
+            numbers.update(_numbers(kept, event.grid))
+            arrays.update({space: _arrays(event, space, names) for space in SPACES})
+            elements.update(_elements(event, source))
+            for space in ("shared", "local"):
+                for name in map(demangle, (a.name for a in event.allocations[space])):
+                    shapes.setdefault(name, _extents(elements[space, name]))
+
+    ptx.run(entry, grid, block, args, shared_mem=shared_mem, sink=listen, **(running or {}))
+    found.beside, found.warps = beside.wavefronts, beside.warps
+    if tally.inactive:
+        found.beside[INACTIVE] = tally.inactive
+    return found
+
+
+def blocks_of(keep: Sequence) -> list[tuple[int, int, int]]:
+    """The blocks that `keep` names: one, x first, or a list of them. Raises ValueError."""
+    wrong = f"keep must be a block, such as (1, 0), or a list of blocks, not {keep!r}"
+    try:
+        every = list(keep)
+        several = len(every) > 0 and isinstance(every[0], (tuple, list))
+        blocks = [[operator.index(n) for n in one] for one in (every if several else [every])]
+    except TypeError:
+        raise ValueError(wrong) from None
+    if any(len(block) > 3 for block in blocks):
+        raise ValueError(wrong)
+    return [(*block, 0, 0)[:3] for block in blocks if block]
+
+
+def _chosen(what: str, numbers: Collection[int] | None) -> frozenset[int] | None:
+    try:
+        return None if numbers is None else frozenset(map(operator.index, numbers))
+    except TypeError:
+        raise ValueError(f"{what} must be a list of whole numbers, not {numbers!r}") from None
+
+
+def _numbers(kept, grid) -> dict[int, tuple[int, int, int]]:
+    """Linear block number -> block, of those to keep."""
+    return {block_number(block, grid): block for block in kept}
+
+
+def block_number(block: tuple[int, int, int], grid) -> int:
+    """Raises ValueError if the grid has no such block."""
+    if not all(0 <= k < n for k, n in zip(block, grid)):
+        raise ValueError(f"there is no block {block} in a grid of {grid}")
+    return block[0] + grid[0] * (block[1] + grid[1] * block[2])
+
+
+def _require_warps(warps: frozenset[int] | None, block: tuple[int, int, int]) -> None:
+    there = -(-math.prod(block) // LANES)
+    if missing := [warp for warp in warps or () if not 0 <= warp < there]:
+        raise ValueError(f"there is no warp {missing[0]} in a block of {there} warps")
+
+
+def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
+    owners = (
+        sorted(event.allocations[space], key=lambda a: a.start)
+        if space == "global"
+        else [a for a in event.allocations[space] if a.size]
+    )
+    called = dict(enumerate(names))
+    labels = [called.get(a.argument) or demangle(a.name) for a in owners]
+    return Arrays(np.array([a.start for a in owners] or [0]), labels or ["?"])
+
+
+def _elements(event: ptx.Launched, source: str) -> dict[tuple[str, str], Shape]:
+    """By space and name, what the source says of arrays, or else words of 4 bytes."""
+    found = {}
+    for space in ("shared", "local"):
+        sizes = {demangle(a.name): a.size for a in event.allocations[space]}
+        flat = {name: Shape((size // 4,), 4) for name, size in sizes.items()}
+        found |= {
+            (space, name): shape for name, shape in (flat | array_shapes(source, sizes)).items()
+        }
+    return found
+
+
+def _extents(shape: Shape) -> tuple[int, ...]:
+    inner = shape.element // (shape.component or shape.element)
+    return shape.extents + ((inner,) if inner > 1 else ())
+
+
+def _kept(event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, parts, warps):
+    """What makes the WarpAccesses of an event, of the blocks at these places of its chunk: one
+    function, or none if nobody takes part."""
+    first = first_active(event)
+    if first is None:
+        return []
+    name, start = arrays.find(first)
+    rows = lambda x: x[at] if len(x) > 1 else x.copy()
+    small = ptx.Access(
+        event.instruction,
+        event.kind,
+        event.space,
+        event.width,
+        rows(event.address),
+        None if event.mask is None else rows(event.mask),
+        event.blocks[at],
+        event.threads,
+        event.step,
+    )
+    return [functools.partial(_accesses, small, numbers, name, start, elements, parts, warps)]
+
+
+def _accesses(event: ptx.Access, numbers, name: str, start: int, elements, parts, warps):
+    """Yield the WarpAccesses of an event, all of whose blocks are kept."""
+    where = event.instruction.position or NOWHERE
+    address, active = analysis.by_warp(event.address, event.mask, len(event.blocks), event.threads)
+    for n, warp in np.argwhere(active.any(-1)).tolist():
+        if warps is None or warp in warps:
+            for part in parts:
+                yield WarpAccess(
+                    where.line,
+                    event.kind,
+                    event.space,
+                    name,
+                    part.width,
+                    address[n, warp] + (part.offset - start),
+                    active[n, warp],
+                    warp,
+                    start,
+                    numbers[int(event.blocks[n])],
+                    event.step,
+                    event.instruction.line,
+                    elements.get((event.space, name)),
+                    where.file,
+                )

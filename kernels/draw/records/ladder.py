@@ -1,0 +1,109 @@
+"""The ladder, whole or so far: what each step up to this one reaches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anywarp.draw import svg
+from anywarp.draw.figure import PALETTE, Figure
+
+from ...ladder.step import step as step_of, steps
+from ...records import CUBLAS, RECORDED_ON, Results, results as recorded
+from .plots import label_of, origin_of, three_digits
+
+LEFT, HEAD = 138, 24
+ROWS = 19, 13, 11  # from one to the next, the bar, its text's line; of the whole ladder, which
+DENSE = 13, 10, 9  # stands on the first screen of a phone with all else that is to be seen there
+RIGHT = svg.NARROW - 46  # where the longest bar ends; right of it stand the numbers
+OWN = {"fill": PALETTE["blue"]}
+BEFORE = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke": PALETTE["blue"]}
+EARLIER = {"fill": "currentColor", "fill_opacity": 0.2}
+
+
+def ladder(
+    step: Any = None, results: Results | None = None, size: int = 4096, before: Any = None
+) -> Figure:
+    """TFLOPS of each step up to this one at M = N = K = size, and cuBLAS as a line.
+
+    step: a Step or what `kernels.step` takes; results: the timings, None for those recorded on an
+    H200; before: the earlier step that it changes, None for the one just before. The step's own bar
+    is filled, that of the step it changes outlined. Raises ValueError if one of them was not
+    measured at that size. Of no step, all that were measured, all filled.
+    """
+    results = recorded(RECORDED_ON) if results is None else results
+    whole = step is None
+    shown = [s for s in steps() if (results.find(s, size) if whole else s.number <= _number(step))]
+    names = [one.label for one in shown]
+    records = [results.at(name, size) for name in names]
+    rates = [record.tflops for record in records]
+    cublas = results.at(CUBLAS, size).tflops
+    scale = (RIGHT - LEFT) / max([cublas, *rates])
+    pitch, bar, line = DENSE if whole else ROWS
+    own = len(shown) - 1
+    changed = own - 1 if before is None else [s.number for s in shown].index(_number(before))
+    looks = dict.fromkeys(range(len(shown)), OWN) if whole else {own: OWN, changed: BEFORE}
+    parts, top = [], 22
+    if not whole:
+        head = _head(names[own], rates[own], rates[changed] if own else None)
+        parts.append(svg.text(0, 14, head, font_weight="bold", font_size=13))
+        top += HEAD
+    for n, (name, rate) in enumerate(zip(names, rates)):
+        y, look = top + pitch * n, looks.get(n, EARLIER)
+        bold = "bold" if n in looks and not whole else None
+        parts += [
+            svg.text(
+                LEFT - 6,
+                y + line,
+                label_of(name),
+                text_anchor="end",
+                font_weight=bold,
+                font_size=11,
+            ),
+            svg.tag("rect", x=LEFT, y=y, width=scale * rate, height=bar, **look),
+            svg.text(
+                svg.NARROW - 2, y + line, three_digits(rate), text_anchor="end", font_weight=bold
+            ),
+        ]
+    bottom = top + pitch * len(names)
+    x = LEFT + scale * cublas
+    parts += [
+        svg.tag(
+            "path",
+            d=f"M{svg.short(x)} {top - 6}V{bottom - 3}",
+            stroke="currentColor",
+            stroke_dasharray="4 3",
+        ),
+        svg.text(x, top - 10, f"cuBLAS {three_digits(cublas)}", text_anchor="end"),
+        svg.text(LEFT, bottom + 11, f"TFLOPS at M = N = K = {size}"),
+    ]
+    origin = origin_of(results)
+    found = ", ".join(f"{label_of(name)} {three_digits(r)}" for name, r in zip(names, rates))
+    caption = f"Median, {origin}."
+    if not whole:
+        which = "the step before" if changed == own - 1 else "the step that it changes"
+        outlined = f", the outlined one {which}" if own else ""
+        share = _share(results.share_of_cublas(records[-1]))
+        caption = f"The filled bar is this step{share}{outlined}. {caption}"
+    return Figure(
+        svg.document(svg.NARROW, bottom + 18, *parts, scale=svg.LARGER),
+        f"The ladder{'' if whole else ' so far'}. TFLOPS at M = N = K = {size}, {origin}: {found}; "
+        f"cuBLAS {three_digits(cublas)}.",
+        caption,
+    )
+
+
+def _number(step: Any) -> int:
+    return getattr(step, "number", None) or step_of(step).number
+
+
+def _share(share: float | None) -> str:
+    """ ", 63% of cuBLAS": of that in the same rounds, not of the line."""
+    percent = 100 * (share or 0)
+    return f", {percent:{'.2g' if percent < 100 else '.0f'}}% of cuBLAS" if percent else ""
+
+
+def _head(name: str, own: float, before: float | None) -> str:
+    """ "6.39 → 1.71 TFLOPS, × 0.27": what the step made of the one that it changes."""
+    if before is None:
+        return f"{label_of(name)}: {three_digits(own)} TFLOPS"
+    return f"{three_digits(before)} → {three_digits(own)} TFLOPS, × {own / before:.3g}"

@@ -1,0 +1,142 @@
+"""The memories of a GPU: how large and how fast, on scales where a step is a factor of ten."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from anywarp.draw import svg
+from anywarp.draw.figure import PALETTE, Figure
+
+from ...analysis.hierarchy import CHIPS, KIB, L1, MIB, Level, hierarchy, measured
+from ...records import Results
+
+LEFT, WIDE = 72, 172  # of the bars, as long as a scale is
+PITCH, BAR, BETWEEN = 16, 11, 9  # of the rows, and between the levels
+COLOURS = [PALETTE["blue"], PALETTE["vermilion"]]
+HATCHES = [None, "3 2"]  # outlines, that the colour is not all there is
+LABELS = {"shared memory and L1": ("shared", "and L1"), "device memory": ("device", "memory")}
+SIZES, SPEEDS = (1e6, 1e12), (1e11, 1e15)  # ends of the scales: bytes, and bytes a second
+
+
+def memory(*gpus: str, live: Results | None = None) -> Figure:
+    """Registers, shared memory and L1, L2 and device memory: their sizes and speeds.
+
+    gpus: one or two of `analysis.memory.CHIPS`, both without any. live: another GPU, as
+    `kernels.here.benchmark` has timed it, in place of the second. The numbers and where they come
+    from are in `analysis.memory`. Raises ValueError for a GPU that is not there, or for three.
+    """
+    names = gpus or tuple(CHIPS)
+    own = live is not None and live.provenance["compute_capability"] in L1
+    if own:
+        names = names[0], f"{live.gpu}, here"
+    if len(names) > len(COLOURS):
+        raise ValueError(f"memory draws one or two GPUs, not {len(names)}")
+    levels = [hierarchy(name) for name in names[: 1 if own else None]]
+    levels += [measured(live)] if own else []
+    parts, y = [], 14.0
+    for title, ends, value, words, ticks in (
+        ("Size, all SMs together", SIZES, _bytes, _size, {1e6: "1 MB", 1e9: "1 GB"}),
+        ("Speed, bytes a second", SPEEDS, _rate, _speed, {1e12: "1 TB/s", 1e14: "100 TB/s"}),
+    ):
+        drawn, y = _scale(title, y, ends, levels, value, words, ticks)
+        parts += drawn
+        y += 26
+    legend = [
+        (name, {"fill": colour, "stroke": "currentColor", "stroke_dasharray": hatch})
+        for name, colour, hatch in zip(names, COLOURS, HATCHES)
+    ]
+    parts.append(svg.legend(LEFT, y - 2, legend))
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{one.name} {_size(one)}, {_speed(one)}" for one in each)
+        for name, each in zip(names, levels)
+    )
+    sources = sorted({one.speed for each in levels for one in each})
+    return Figure(
+        svg.document(svg.NARROW, y + 8, *parts, scale=svg.LARGER),
+        f"The memories of a GPU. {said}.",
+        "Each line of the grid is ten times the one before. What lies nearer to the arithmetic is "
+        f"faster, and only device memory is large. Speeds are peaks: {_meaning(sources)}.",
+    )
+
+
+def _scale(title, y, ends, levels: Sequence[Sequence[Level]], value, words, ticks):
+    """Bars of one quantity below its title, and where they end."""
+    low, high = (math.log10(end) for end in ends)
+
+    def place(amount: float) -> float:
+        return WIDE * (math.log10(amount) - low) / (high - low)
+
+    head = [svg.text(0, y, title, font_weight="bold", font_size=13)]
+    top = y + 26
+    bars, y = [], top
+    for same in zip(*levels):
+        lines = LABELS.get(same[0].name, (same[0].name,))
+        bars += [
+            svg.text(LEFT - 6, y + 10 + PITCH * n, line, text_anchor="end")
+            for n, line in enumerate(lines)
+        ]
+        for level, colour, hatch in zip(same, COLOURS, HATCHES):
+            amount = value(level)
+            long = 0 if amount is None else place(amount)
+            bars.append(
+                svg.tag(
+                    "rect",
+                    x=LEFT,
+                    y=y,
+                    width=long,
+                    height=BAR,
+                    fill=colour,
+                    stroke="currentColor",
+                    stroke_opacity=0.7,
+                    stroke_dasharray=hatch,
+                )
+            )
+            bars.append(svg.text(LEFT + long + 5, y + 10, words(level), font_size=11))
+            y += PITCH
+        y += BETWEEN + PITCH * max(len(lines) - len(same), 0)
+    grid = "".join(
+        f"M{svg.short(LEFT + place(10.0**n))} {svg.short(top - 4)}V{svg.short(y - BETWEEN + 2)}"
+        for n in range(round(low), round(high) + 1)
+    )
+    head += [
+        svg.text(LEFT + place(tick), top - 8, name, font_size=11, text_anchor="middle")
+        for tick, name in ticks.items()
+    ]
+    lines = svg.tag("path", d=grid, stroke="currentColor", stroke_opacity=0.25)
+    return [*head, lines, *bars], y - BETWEEN
+
+
+def _bytes(level: Level) -> float:
+    return level.bytes
+
+
+def _rate(level: Level) -> float | None:
+    return None if level.gbs is None else level.gbs * 1e9
+
+
+def _size(level: Level) -> str:
+    """ "33 MiB = 132 x 256 KiB"; device memory counts in powers of ten, as its makers do."""
+    if level.bytes >= 1e10:
+        return f"{level.bytes / 1e9:.3g} GB"
+    words = f"{level.bytes / MIB:.3g} MiB"
+    if level.each:
+        words += f" = {level.bytes // level.each} x {level.each // KIB} KiB"
+    return words
+
+
+def _speed(level: Level) -> str:
+    if level.gbs is None:
+        return level.speed
+    words = f"{level.gbs / 1000:.3g} TB/s" if level.gbs >= 1000 else f"{level.gbs:.3g} GB/s"
+    return f"{words} {level.speed}"
+
+
+def _meaning(sources: Sequence[str]) -> str:
+    words = {
+        "computed": "computed from what an SM can do in a cycle",
+        "recorded": "recorded on the H200 of this book",
+        "measured": "measured here just now, of device memory by copying",
+        "data sheet": "NVIDIA's data sheet",
+    }
+    return ", ".join(words[one] for one in words if one in sources)

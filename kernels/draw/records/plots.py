@@ -1,0 +1,329 @@
+"""Charts of timings: TFLOPS against matrix size, and the roofline."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from anywarp.draw.figure import INK, PALETTE, Figure, from_matplotlib, style
+
+from ...records import CUBLAS, Record, Results
+from .labels import LETTER, beside, write
+
+MARKERS = "osD^vP"
+LINES = ("-", "--")
+WORDS = {"-": "solid", "--": "dashed"}
+TOGETHER = 0.02  # sizes that differ by less have one place on the axis
+NEAR = 8  # a label that begins this close to the right end could reach those beyond it
+WIDTH, TICK = 370, 34  # typographic points: of a chart without its labels, and of a size
+LABEL_GAP = 0.075  # least distance between two labels, in heights of the axes
+
+
+def gflops(
+    results: Results | None, steps: Sequence[Any], live: Results | None = None, caption: str = ""
+) -> Figure:
+    """TFLOPS of square products against their size, for steps (or their labels) and cuBLAS.
+
+    A curve is the median, its band the 10th to 90th percentile, the roof the measured FMA peak.
+    With both `results` and `live`, the former are dashed. Raises ValueError if none of the steps
+    was measured.
+    """
+    import matplotlib.pyplot as plt
+
+    names = [getattr(step, "label", step) for step in steps]
+    sources = [source for source in (live, results) if source is not None]
+    if not any(_squares(source, name) for source in sources for name in names):
+        raise ValueError(f"there are no timings of {', '.join(names) or 'no step'}")
+    with style():
+        fig, ax = plt.subplots()
+        peaks = _draw_gflops(ax, sources, names)
+        words = ("solid: ", "dashed: ") if len(sources) > 1 else ("",)
+        origins = [word + origin_of(source) for word, source in zip(words, sources)]
+        ax.set_title("\n".join(origins), loc="left", fontsize="medium")
+    origin = "; ".join(origins)
+    caption = caption or (
+        "Median TFLOPS against size, in a band from the 10th to the 90th percentile; the line "
+        f"above is the measured FMA peak. {sentence(origin)}"
+    ) + "".join(f" Not timed here: {reason}." for reason in _left_out(live, names))
+    curves = [ends for name in (CUBLAS, *names) if (ends := _ends(sources, name))]
+    roofs = " and ".join(f"{peak:.3g}" for peak in peaks)
+    alt = f"TFLOPS against M = N = K, {origin}. FMA peak {roofs}. {'. '.join(curves)}."
+    return from_matplotlib(fig, alt, caption)
+
+
+def _left_out(live: Results | None, names: Sequence[str]) -> list[str]:
+    """Why some of these were not timed, at some size or at all."""
+    found = [] if live is None else live.left_out
+    return [text for text in found if text.partition(":")[0].partition(" at ")[0] in names]
+
+
+def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> list[float]:
+    """Curves, roofs, their labels and the axes; returns the heights of the roofs."""
+    colours = dict(zip(names, itertools.cycle(PALETTE.values()))) | {CUBLAS: INK}
+    markers = dict(zip(names, itertools.cycle(MARKERS))) | {CUBLAS: ""}
+    drawn: list[Record] = []
+    ends: dict[str, Record] = {}  # the right end of each name's longest curve: its label goes there
+    roofs: dict[str, tuple[float, str]] = {}  # one for each GPU
+    for source, line in zip(sources, LINES):
+        roofs.setdefault(source.gpu, (source.fma_peak_tflops, line))
+        for name in (CUBLAS, *names):
+            curve = _squares(source, name)
+            if name == CUBLAS:  # it is timed beside every step; only the sizes of these count
+                own = {r.M for other in names for r in _squares(source, other)}
+                curve = [r for r in curve if r.M in own or not own]
+            if not curve:
+                continue
+            sizes = [r.M for r in curve]
+            band = [r.tflops_p10 for r in curve], [r.tflops_p90 for r in curve]
+            ax.fill_between(sizes, *band, color=colours[name], alpha=0.25, linewidth=0)
+            ax.plot(
+                sizes, [r.tflops for r in curve], line,
+                color=colours[name], marker=markers[name], clip_on=False,
+            )  # fmt: skip
+            drawn += curve
+            if name not in ends or curve[-1].M > ends[name].M:
+                ends[name] = curve[-1]
+    sizes = sorted({r.M for r in drawn})
+    room = WIDTH - LETTER * max(len(label_of(name)) for name in ends)
+    _log2_axis(ax, sizes, "M = N = K", most=max(2, int(room / TICK)))
+    ax.set_xlim(sizes[0] / 1.2, sizes[-1])  # the labels stand right of the axes
+    high = max(*(peak for peak, _ in roofs.values()), *(r.tflops for r in drawn))
+    log = 10 * min(r.tflops for r in ends.values()) < high
+    _rate_axis(ax, min(r.tflops for r in drawn), high, log)
+    labels = [(r.M, r.tflops, label_of(name), colours[name]) for name, r in ends.items()]
+    for peak, line in roofs.values():
+        ax.axhline(peak, color=INK, linewidth=0.9, linestyle=line)
+        labels.append((sizes[-1], peak, f"FMA peak: {peak:.3g}", INK))
+    last = [label for label in labels if label[0] * NEAR > sizes[-1]]
+    for size in sizes:
+        _labels(ax, [label for label in labels if label[0] == size and label not in last])
+    _labels(ax, [(sizes[-1], *label[1:]) for label in last])  # right of all curves
+    return [peak for peak, _ in roofs.values()]
+
+
+def roofline(
+    results: Results | None = None,
+    points: Iterable[Sequence[Any]] = (),
+    live: Results | None = None,
+    *,
+    fma_peak_tflops: float | None = None,
+    copy_gbs: float | None = None,
+    bytes_of: str = "device memory traffic",
+    bandwidth: str = "copy",
+    caption: str = "",
+) -> Figure:
+    """The roofline of a GPU, from its results or from the two numbers, with points on it.
+
+    A point is (label, FLOP per byte of `bytes_of`, TFLOPS); without TFLOPS (None) it
+    is drawn hollow on the roof, the most it can reach. S. Williams, A. Waterman, D. Patterson,
+    "Roofline: an insightful visual performance model for multicore architectures", CACM 52(4),
+    2009. `bandwidth` names the slope where `copy_gbs` is not that of copying in device memory.
+
+    `live` is another GPU, with a roof of its own: its copying or, where `bandwidth` is "data pipe",
+    what it reads from shared memory. A fourth member of a point is a step, or its label, whose rate
+    at the largest product timed on that GPU is drawn at the same FLOP per byte. Raises ValueError
+    without results or numbers.
+    """
+    import matplotlib.pyplot as plt
+
+    if results is not None:
+        fma_peak_tflops, copy_gbs = results.fma_peak_tflops, results.copy_gbs
+    if fma_peak_tflops is None or copy_gbs is None:
+        raise ValueError("roofline needs results, or both fma_peak_tflops and copy_gbs")
+    points = list(points)
+    coloured = list(zip(points, itertools.cycle(PALETTE.values())))
+    own = [Point(one[0], *one[1:3], colour) for one, colour in coloured]
+    origin = "" if results is None else origin_of(results)
+    roofs = [Roof(fma_peak_tflops, copy_gbs, origin, own)]
+    if live is not None:
+        slope = live.provenance["shared_gbs"] if bandwidth == "data pipe" else live.copy_gbs
+        peak = live.fma_peak_tflops
+        roofs.append(Roof(peak, slope, origin_of(live), _here(coloured, live), "-", "D"))
+        roofs[0] = roofs[0]._replace(origin=origin or "recorded", line="--")
+    ridges = [roof.ridge for roof in roofs]
+    every = [point for roof in roofs for point in roof.points]
+    intensities = [point.x for point in every]
+    left = 2.0 ** math.floor(math.log2(min([min(ridges) / 32, *(x / 2 for x in intensities)])))
+    right = 2.0 ** math.ceil(math.log2(max([max(ridges) * 8, *(x * 2 for x in intensities)])))
+
+    with style():
+        fig, ax = plt.subplots()
+        octaves = range(round(math.log2(right / left)) + 1)
+        _log2_axis(ax, [left * 2**i for i in octaves], f"FLOP per byte of {bytes_of}")
+        lows = [left * roof.gbs / 1000 for roof in roofs]
+        rates = [point.y for point in every if point.y]
+        _rate_axis(ax, min([*lows, *rates]), max(roof.peak for roof in roofs), log=True)
+        labels = []
+        for roof in roofs:
+            below = roof.gbs == min(other.gbs for other in roofs)
+            labels += _draw_roof(ax, roof, left, right, bandwidth, below)
+        beside(ax, labels)
+        words = [f"{WORDS[roof.line]}: {roof.origin}" for roof in reversed(roofs)]
+        title = words if live is not None else [origin]
+        ax.set_title("\n".join(title), loc="left", fontsize="medium")
+    origin = "; ".join(title)
+    ridge = " and ".join(dict.fromkeys(f"{ridge:.3g}" for ridge in ridges))
+    caption = caption or (
+        f"Below {ridge} FLOP per byte the {bandwidth} bandwidth is the limit, above it the "
+        "FMA peak." + (f" {sentence(origin)}" if origin else "")
+    )
+    alt = f"Roofline{', ' if origin else ''}{origin}: " + " ".join(
+        f"FMA peak {roof.peak:.3g} TFLOPS, {bandwidth} "
+        f"bandwidth {roof.gbs:.0f} GB/s, ridge at {roof.ridge:.3g} FLOP per byte."
+        + "".join(
+            f" {one.label} at {one.x:.3g} FLOP per byte"
+            + (f": {one.y:.3g} TFLOPS." if one.y is not None else ".")
+            for one in roof.points
+        )
+        for roof in roofs
+    )
+    return from_matplotlib(fig, alt, caption)
+
+
+class Point(NamedTuple):
+    label: str
+    x: float  # FLOP per byte
+    y: float | None  # TFLOPS
+    colour: str
+
+
+class Roof(NamedTuple):
+    """The roof of a GPU, and points under it."""
+
+    peak: float  # TFLOPS
+    gbs: float
+    origin: str
+    points: list[Point]
+    line: str = "-"
+    marker: str = "o"
+
+    @property
+    def ridge(self) -> float:
+        return 1000 * self.peak / self.gbs
+
+
+def _here(points: Iterable[tuple[Sequence[Any], str]], live: Results) -> list[Point]:
+    """The points that hold of the other GPU, in the colours of those on the first: those without a
+    rate, and the rates of steps on it."""
+    found = []
+    for (label, x, y, *step), colour in points:
+        timed = live.select(step[0]) if step else ()
+        if timed or y is None:
+            rate = timed[-1].tflops if timed else None
+            found.append(Point(f"{label}, here", x, rate, colour))
+    return found
+
+
+def _draw_roof(
+    ax: Any, roof: Roof, left: float, right: float, bandwidth: str, below: bool
+) -> list[tuple[float, float, str, str]]:
+    """One roof, its bandwidth named below it or above, and its points; returns their labels."""
+    peak, slope, ridge = roof.peak, roof.gbs / 1000, roof.ridge
+    first = roof.marker == "o"  # the words of another roof stand on the other side of it
+    bottom = ax.get_ylim()[0]
+    ax.plot([left, ridge, right], [left * slope, peak, peak], roof.line, color=INK)
+    ax.plot([ridge, ridge], [bottom, peak], ":", color=INK, linewidth=0.9)
+    name = f"{bandwidth}: {roof.gbs:.0f} GB/s"
+    low = left ** (2 / 3) * ridge ** (1 / 3) if below else left ** (1 / 3) * ridge ** (2 / 3)
+    where: dict[str, Any] = dict(dx=7, dy=-6) if below else dict(dx=-7, dy=6, ha="right")
+    write(ax, low, low * slope, name, INK, **where)
+    where = dict(dy=5, va="bottom") if first else dict(dy=-5, va="top")
+    write(ax, right, peak, f"FMA peak: {peak:.3g}", INK, dx=0, ha="right", **where)
+    dy = 2 if first else 16
+    write(ax, ridge, bottom, f"ridge: {ridge:.3g}", INK, dx=4, dy=dy, va="bottom")
+    labels = []
+    for label, x, y, colour in roof.points:
+        under = min(peak, x * slope)
+        label = label if first else "here"  # of which point, its colour says
+        if y is None:
+            ax.plot([x], [under], roof.marker, color=colour, fillstyle="none", markersize=7)
+            labels += [(x, under, label, colour)] * first
+        else:
+            ax.plot([x, x], [y, under], ":", color=colour, linewidth=1.2)
+            ax.plot([x], [y], roof.marker, color=colour, markersize=7)
+            labels.append((x, y, f"{label}: {y:.3g}", colour))
+    return labels
+
+
+def _squares(source: Results, name: str) -> list[Record]:
+    """The records of square products, smallest first. Of sizes that fall together on the axis,
+    such as 4095 and 4096, only the one with the most factors of 2: it is on the curve."""
+    squares = [r for r in source.select(name) if r.M == r.N == r.K]
+    return [
+        r
+        for r in squares
+        if all(r.M & -r.M >= o.M & -o.M for o in squares if abs(r.M - o.M) < TOGETHER * r.M)
+    ]
+
+
+def label_of(name: str) -> str:
+    """ "03_coalesced" -> "03 coalesced"; defines that follow stay as they are."""
+    step, space, defines = name.partition(" ")
+    return "cuBLAS" if name == CUBLAS else step.replace("_", " ") + space + defines
+
+
+def three_digits(rate: float) -> str:
+    return f"{rate:#.3g}".rstrip(".")
+
+
+def origin_of(source: Results) -> str:
+    if source.recorded:
+        return f"recorded on {source.gpu}, {source.date}"
+    return f"live on {source.gpu}"
+
+
+def recorded_on(record: Mapping[str, Any]) -> str:
+    """Of a record that is no `Results`."""
+    return "recorded on {gpu}, {date}".format(**record["provenance"])
+
+
+def sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _ends(sources: Sequence[Results], name: str) -> str:
+    """The first and last point of a name's first curve, in words; "" if there is none."""
+    curve = next((curve for source in sources if (curve := _squares(source, name))), [])
+    ends = " to ".join(f"{r.tflops:.2g} at {r.M}" for r in curve[:: len(curve) - 1 or 1])
+    return f"{label_of(name)}: {ends}" if curve else ""
+
+
+def _log2_axis(ax: Any, ticks: Sequence[float], label: str, most: int = 10) -> None:
+    ax.set_xscale("log", base=2)
+    shown = ticks[:: math.ceil(len(ticks) / most)]
+    ax.set_xticks(shown, [f"{x:g}" if x >= 1 else f"1/{1 / x:g}" for x in shown])
+    ax.minorticks_off()
+    ax.set_xlabel(label)
+
+
+def _rate_axis(ax: Any, low: float, high: float, log: bool) -> None:
+    """The TFLOPS axis: logarithmic from low to high, or linear from 0 to high."""
+    from matplotlib.ticker import LogLocator
+
+    if log:
+        ax.set_yscale("log")
+        ax.set_ylim(low / 1.4, high * 1.5)
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 2000 * low else (1,)))
+    else:
+        ax.set_ylim(0, high * 1.08)
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.minorticks_off()
+    ax.set_ylabel("TFLOPS")
+    grid(ax)
+
+
+def grid(ax: Any) -> None:
+    """Faint lines across, behind all else."""
+    ax.grid(axis="y", color=INK, alpha=0.12, linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def _labels(ax: Any, labels: Iterable[tuple[float, float, str, str]]) -> None:
+    """Labels (x, y, text, colour) right of points, each clear of those above it."""
+    to_axes = ax.transData + ax.transAxes.inverted()
+    ceiling = math.inf
+    for x, y, text, colour in sorted(labels, key=lambda label: -label[1]):
+        ceiling = min(to_axes.transform((x, y))[1], ceiling - LABEL_GAP)
+        write(ax, x, ceiling, text, colour, at=ax.get_xaxis_transform())

@@ -1,0 +1,117 @@
+"""What ranks do over time: products and transfers, predicted or measured, a lane for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from anywarp.draw import svg
+from anywarp.draw.figure import PALETTE, Figure
+
+from ...parallel.gpus import Span
+
+LEFT, WIDE = 52, 300
+PRODUCT, TRANSFER, APART = 16, 6, 9  # heights, and the distance from a rank to the next
+NUMBERED = 18  # a product that is as wide has the number of its round
+COLOURS = {
+    "multiply": PALETTE["green"],
+    "transfer": PALETTE["blue"],
+    "up": PALETTE["blue"],
+    "down": PALETTE["vermilion"],
+}
+NAMES = {"multiply": "product", "transfer": "transfer", "up": "host to GPU", "down": "GPU to host"}
+
+
+def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]], caption: str = "") -> Figure:
+    """When each rank multiplies and when it sends and receives.
+
+    pictures: by title, what is drawn under one another on one scale, each a list of (rank, what,
+    round, start, end) in seconds, as `parallel.model.predict` gives in `spans` and the records have
+    in "timelines"; what is "multiply", "transfer", or "up" and "down", from and to the host. Of
+    products that overlap, in two streams, the later one is drawn from where the other ends: until
+    then there are no places for its blocks. Raises ValueError without any.
+    """
+    found = {title: [Span(*one) for one in spans] for title, spans in pictures.items()}
+    if not found or not all(found.values()):
+        raise ValueError("ranks needs spans: (rank, what, round, start, end)")
+    longest = max(span.end for spans in found.values() for span in spans)
+    kinds = {span.what for spans in found.values() for span in spans}
+    parts: list[str] = []
+    y, words = 14.0, []
+    for title, spans in found.items():
+        drawn, y = _draw(title, spans, y, longest)
+        parts += drawn
+        words.append(_words(title, spans))
+    parts += [
+        svg.text(LEFT, y, "0"),
+        svg.text(LEFT + WIDE, y, _time(longest), text_anchor="end"),
+        svg.legend(LEFT, y + 22, [(NAMES[what], _look(what)) for what in COLOURS if what in kinds]),
+    ]
+    return Figure(
+        svg.document(svg.NARROW, y + 30, *parts, scale=svg.LARGER),
+        f"Timeline of ranks. {'. '.join(words)}.",
+        caption or f"A row is a rank; numbers are those of the rounds. {'. '.join(words)}.",
+    )
+
+
+def _look(what: str) -> dict[str, Any]:
+    return {"fill": COLOURS[what], "fill_opacity": 0.55 if what == "multiply" else 0.9}
+
+
+def _draw(title: str, spans: list[Span], y: float, longest: float) -> tuple[list[str], float]:
+    """The title, a row for each rank, and where the next picture begins."""
+    parts = [svg.text(0, y, title, font_weight="bold")]
+    lanes = 2 if any(span.what == "down" for span in spans) else 1
+    y += 9
+    for rank in sorted({span.rank for span in spans}):
+        parts.append(svg.text(LEFT - 6, y + 13, f"rank {rank}", text_anchor="end"))
+        for span in _in_turn([span for span in spans if span.rank == rank]):
+            parts += _bar(span, y, WIDE / longest)
+        y += PRODUCT + lanes * TRANSFER + APART
+    return parts, y + 16
+
+
+def _in_turn(spans: list[Span]) -> list[Span]:
+    """One rank's, with products that begin where the one before ends."""
+    found, at = [], 0.0
+    for span in sorted(spans, key=lambda span: (span.start, span.end)):
+        if span.what == "multiply":
+            span = span._replace(start=max(at, span.start))
+            at = max(at, span.end)
+        found.append(span)
+    return found
+
+
+def _bar(span: Span, y: float, scale: float) -> list[str]:
+    multiplies = span.what == "multiply"
+    high, top = (PRODUCT, y) if multiplies else (TRANSFER, y + PRODUCT + 1)
+    top += TRANSFER if span.what == "down" else 0
+    x, width = LEFT + scale * span.start, max(scale * (span.end - span.start), 1)
+    look = _look(span.what) | ({"stroke": "currentColor"} if multiplies else {})
+    parts = [svg.tag("rect", x=x, y=top, width=width, height=high, stroke_width=0.6, **look)]
+    if multiplies and width >= NUMBERED:
+        parts.append(svg.text(x + width / 2, y + 12, span.round, text_anchor="middle"))
+    return parts
+
+
+def _words(title: str, spans: list[Span]) -> str:
+    end = max(span.end for span in spans)
+    return f"{title}: {_time(end)}, of which {_alone(spans) / end:.1%} without a product"
+
+
+def _alone(spans: list[Span]) -> float:
+    """Seconds in which a rank multiplies nothing, of the rank with the most."""
+    end = max(span.end for span in spans)
+    busy: dict[int, float] = {}
+    for rank in {span.rank for span in spans}:
+        at = total = 0.0
+        mine = [span for span in spans if span.rank == rank and span.what == "multiply"]
+        for span in sorted(mine, key=lambda span: span.start):
+            total += max(0.0, span.end - max(at, span.start))
+            at = max(at, span.end)
+        busy[rank] = total
+    return end - min(busy.values())
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"

@@ -1,0 +1,97 @@
+"""What a search of tiles has found: every candidate, by the size of its tile."""
+
+from __future__ import annotations
+
+import math
+
+from anywarp.draw import svg
+from anywarp.draw.figure import PALETTE, Figure
+
+from ...ladder.step import step as step_of
+from ...records import CUBLAS, Results
+from .plots import origin_of, sentence
+
+LEFT, TOP, HIGH = 40, 40, 190
+WIDE = svg.NARROW - LEFT - 6
+DOT = 3.0  # pixels of a point
+LOOKS = [{"fill": colour, "fill_opacity": 0.6} for colour in PALETTE.values()]
+
+
+def search(results: Results, size: int = 4096) -> Figure:
+    """Every candidate of a search at M = N = K = size: its share of cuBLAS against the elements of
+    its tile, BM x BN, in the colour of the elements of a thread, TM x TN. The fastest has a ring.
+
+    Raises ValueError if nothing was measured at that size, or not beside cuBLAS, and for more sizes
+    of a thread's tile than there are colours.
+    """
+    best = results.best(size)
+    share = results.share_of_cublas(best)
+    if share is None:
+        raise ValueError(f"cuBLAS was not timed beside {best.name}")
+    shares: dict[int, dict[int, list[float]]] = {}  # by elements of a thread and of a tile
+    for r in results.records:
+        own = results.share_of_cublas(r)
+        if (r.M, r.N, r.K) == (size,) * 3 and r.step != CUBLAS and own is not None:
+            thread, tile = _elements(r.step)
+            shares.setdefault(thread, {}).setdefault(tile, []).append(own)
+    threads = sorted(shares)
+    if len(threads) > len(LOOKS):
+        raise ValueError(f"{len(threads)} sizes of a thread's tile, and only {len(LOOKS)} colours")
+    tiles = sorted({tile for of in shares.values() for tile in of})
+    every = [share for of in shares.values() for found in of.values() for share in found]
+    top = math.ceil(max(every) * 5) / 5
+    pitch = WIDE / len(tiles)
+
+    def place(thread: int, tile: int, share: float) -> tuple[float, float]:
+        lane = (threads.index(thread) + 0.5) / len(threads)
+        across = LEFT + pitch * (tiles.index(tile) + 0.1 + 0.8 * lane)
+        return across, TOP + HIGH * (1 - share / top)
+
+    parts = _axes(top, tiles, pitch)
+    for thread, look in zip(threads, LOOKS):
+        dots = [
+            (x - DOT / 2, y - DOT / 2)
+            for tile, found in shares[thread].items()
+            for x, y in (place(thread, tile, share) for share in found)
+        ]
+        parts.append(svg.cells(dots, DOT, **look))
+    x, y = place(*_elements(best.step), share)
+    ring = {"fill": "none", "stroke": "currentColor", "stroke_width": 1.5}
+    parts.append(svg.tag("circle", cx=x, cy=y, r=6.0, **ring))
+    parts.append(svg.text(0, 12, f"M = N = K = {size}: share of cuBLAS", font_weight="bold"))
+    bottom = TOP + HIGH
+    parts.append(svg.text(LEFT, bottom + 32, "elements of a block's tile, BM x BN"))
+    parts.append(svg.text(0, bottom + 56, "TM x TN of a thread:"))
+    names = [(f"{thread}", look) for thread, look in zip(threads, LOOKS)]
+    parts.append(svg.legend(132, bottom + 56, names))
+    words = "; ".join(
+        f"{thread} elements of a thread, at most {max(map(max, shares[thread].values())):.1%}"
+        for thread in threads
+    )
+    return Figure(
+        svg.document(svg.NARROW, bottom + 64, *(part for part in parts if part), scale=svg.LARGER),
+        f"A search of {len(every)} candidates at M = N = K = {size}, {origin_of(results)}: share "
+        f"of cuBLAS against elements of a block's tile. {words}. Best: {best.step}, {share:.1%}.",
+        f"{len(every)} candidates, each a point. The ring is the best, {share:.1%} of cuBLAS: "
+        f"{best.step}. {sentence(origin_of(results))}",
+    )
+
+
+def _elements(label: str) -> tuple[int, int]:
+    """Of a thread and of a block's tile."""
+    defines = step_of(label).defines
+    return defines["TM"] * defines["TN"], defines["BM"] * defines["BN"]
+
+
+def _axes(top: float, tiles: list[int], pitch: float) -> list[str]:
+    """Lines at every fifth of cuBLAS, a strong one at cuBLAS itself, and the tiles below."""
+    parts = []
+    for n in range(round(top * 5) + 1):
+        y = TOP + HIGH * (1 - n / 5 / top)
+        look = {"stroke": "currentColor", "stroke_opacity": 1 if n == 5 else 0.15}
+        parts.append(svg.tag("path", d=f"M{LEFT} {svg.short(y)}h{WIDE}", **look))
+        parts.append(svg.text(LEFT - 5, y + 4, f"{n / 5:.0%}", text_anchor="end", font_size=11))
+    for n, tile in enumerate(tiles):
+        x = LEFT + pitch * (n + 0.5)
+        parts.append(svg.text(x, TOP + HIGH + 15, tile, text_anchor="middle", font_size=11))
+    return parts

@@ -1,0 +1,209 @@
+"""A look at a step with controls: choose its tile sizes and an access, and see what it costs.
+
+Someone who works with a notebook may choose any values, M, N and K too, and the step is traced
+again; ipywidgets 7.7 and 8 both do. Without a kernel, or ipywidgets, what was traced beforehand can
+be chosen (`variants`), or, of one step, stepped through.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from anywarp.draw import lanes
+from anywarp.draw.banks import banks
+from anywarp.draw.coalescing import coalescing
+
+from ...ladder.step import step as find_step, steps
+from .variants import variants
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+SHAPE = (128, 128, 64)
+LARGEST = 2048  # of M, N and K
+CAPTION = (
+    "The first such access of warp {warp} in variants of {step}, traced beforehand in a product of "
+    "{shape}. Run in a notebook, this cell takes any values and any step."
+)
+
+
+class Explorer:
+    """Shown as widgets where someone is at the controls, else as what was traced beforehand."""
+
+    def __init__(self, step, shape: Sequence[int], array: str, kind: str, warp: int, choices):
+        self.step = step
+        self.shape = tuple(shape)
+        self.trace = step.trace(*self.shape)
+        if choices:
+            words = CAPTION.format(warp=warp, step=step.id, shape=" × ".join(map(str, shape)))
+            self.still = variants(step, self.shape, array, kind, warp, choices, words)
+        else:
+            self.still = picture(self.trace, array, kind, warp)
+        self.start = kind, array
+        self.warp = warp
+        self.widget = None
+
+    def __repr__(self) -> str:
+        return f"<Explorer: {self.still!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.still._repr_html_()
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        bundle = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        if self.widget is None and attended():
+            self.widget = controls(self)
+        if self.widget is not None:
+            bundle[WIDGET] = {
+                "version_major": 2,
+                "version_minor": 0,
+                "model_id": self.widget.model_id,
+            }
+        return bundle
+
+
+def explorer(
+    step,
+    shape: Sequence[int] = SHAPE,
+    array: str = "A",
+    kind: str = "load",
+    warp: int = 0,
+    choices: Mapping[str, Iterable] | None = None,
+) -> Explorer:
+    """Explore a step, or the step of that name: how its warps use memory.
+
+    shape: M, N, K of the product that is traced; array, kind, warp: what is shown first. In a
+    notebook that someone works with, controls choose another step, M, N and K, its defines,
+    another array, warp or access, and trace again. Elsewhere, as on a page, they choose among the
+    variants that `choices` names, such as {"PAD": range(4), "BM BN BK": [16, 32]}, each traced
+    beforehand: a value is for all defines of its name, and a tuple has one for each. Without
+    choices it is the stepper of `coalescing` or `banks`. Raises ValueError for a shape that the
+    step cannot do, for an array that it does not access so, and where the step's own defines are
+    none of the choices.
+    """
+    step = find_step(step) if isinstance(step, (str, int)) else step
+    return Explorer(step, shape, array, kind, warp, choices)
+
+
+def picture(trace, array: str, kind: str, warp: int, index=None):
+    """`banks` for an array in shared memory, else `coalescing`."""
+    space = trace.find(array, kind, warp).space
+    return (banks if space == "shared" else coalescing)(trace, array, kind, warp, index)
+
+
+def attended() -> bool:
+    """Whether widgets can be shown and somebody may use them.
+
+    Jupyter's server names the notebook to the kernels that it starts for one, VS Code and Colab
+    leave their marks; a kernel that runs a notebook for a build has none of these. There, a
+    widget would leave a model behind that no page can show.
+    """
+    shell = sys.modules.get("IPython")
+    user = getattr(shell.get_ipython(), "user_ns", {}) if shell else {}
+    try:
+        import ipywidgets  # noqa: F401
+    except ImportError:
+        return False
+    return bool(
+        "JPY_SESSION_NAME" in os.environ
+        or "google.colab" in sys.modules
+        or "__vsc_ipynb_file__" in user
+    )
+
+
+def controls(explorer: Explorer):
+    """The widget: controls, a line that says how it went, and the picture."""
+    import ipywidgets as w
+
+    wide = {"description_width": "5em"}
+    which = w.Dropdown(
+        options=[s.id for s in steps()], value=explorer.step.id, description="step", style=wide
+    )
+    row = w.Layout(flex_flow="row wrap")
+    narrow = w.Layout(width="10em")
+
+    def box(name: str, value: int, kind=w.IntText, **limits):
+        made = kind(value=value, description=name, style=wide, layout=narrow, **limits)
+        made.observe(trace, "value")
+        return made
+
+    shape = w.HBox([], layout=row)
+    sizes = w.HBox([], layout=row)
+    access = w.Dropdown(description="access", style=wide)
+    warp = w.BoundedIntText(value=explorer.warp, min=0, max=31, description="warp", style=wide)
+    # A slider of ipywidgets has no name that a screen reader could say.
+    k = w.BoundedIntText(value=0, min=0, max=0, description="number", style=wide)
+    state = w.HTML()
+    view = w.HTML()
+    busy = []  # while the controls are being set, their changes mean nothing
+
+    def fail(error: Exception) -> None:
+        view.value = ""  # or it would look like the picture of what failed
+        state.value = f"<b>{type(error).__name__}</b>: <code>{_escape(error)}</code>"
+
+    def draw(_=None) -> None:
+        """The picture of the chosen access."""
+        if busy or access.value is None:
+            return
+        kind, array = access.value
+        try:
+            found = lanes.accesses(explorer.trace, array, kind, warp.value)
+            busy.append(draw)
+            k.max = len(found) - 1
+            busy.pop()
+            view.value = picture(explorer.trace, array, kind, warp.value, k.value)._repr_html_()
+            state.value = ""
+        except ValueError as error:
+            fail(error)
+
+    def offer() -> None:
+        """What the trace has: its accesses and warps, keeping the choice if it can be kept."""
+        pairs = sorted({(a.kind, a.array) for a in explorer.trace.accesses})
+        chosen = access.value or explorer.start
+        busy.append(offer)
+        access.options = [(f"{kind} {array}", (kind, array)) for kind, array in pairs]
+        access.value = chosen if chosen in pairs else pairs[0]
+        warp.max = max(a.warp for a in explorer.trace.accesses)
+        busy.pop()
+
+    def trace(_=None) -> None:
+        """Trace the step with the chosen sizes."""
+        if busy:
+            return
+        state.value = "tracing …"
+        try:
+            step = explorer.step.define(**{one.description: one.value for one in sizes.children})
+            M, N, K = (one.value for one in shape.children)
+            explorer.trace = step.trace(M, N, K)
+            explorer.step, explorer.shape = step, (M, N, K)
+            offer()
+        except Exception as error:  # a callback that raises would do so unseen
+            fail(error)
+            return
+        draw()
+
+    def boxes() -> None:
+        """A box for each define of the step."""
+        sizes.children = [box(name, value) for name, value in explorer.step.defines.items()]
+
+    def change_step(change) -> None:
+        explorer.step = find_step(change["new"])
+        boxes()
+        trace()
+
+    shape.children = [
+        box(name, value, w.BoundedIntText, min=1, max=max(LARGEST, value))
+        for name, value in zip("MNK", explorer.shape)
+    ]
+    boxes()
+    offer()
+    which.observe(change_step, "value")
+    for control in access, warp, k:
+        control.observe(draw, "value")
+    draw()
+    return w.VBox([which, shape, sizes, w.HBox([access, warp, k], layout=row), state, view])
+
+
+def _escape(error: Exception) -> str:
+    return html.escape(str(error), quote=False).replace("\n", "<br>")

@@ -1,0 +1,203 @@
+"""Block, warp and thread: whose elements of C lie in whose, each magnified from the one before."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anywarp.draw import lanes, svg
+from anywarp.draw.figure import PALETTE, Figure
+
+from ...ladder.check.attempt import small_shape
+from ...ladder.step import Step
+
+NOBODY = -1
+WIDE, HIGH, LARGEST = 154, 150, 36  # pixels of a picture at the most, and of an element
+TITLE, BETWEEN = 22, 26  # the room for a row's titles, and between the rows
+COLOURS = [PALETTE[name] for name in ("blue", "vermilion", "green")]
+
+
+class _Owners(NamedTuple):
+    """Of each element of C, who stores it, as arrays of its shape; NOBODY where nothing was
+    kept. A block is numbered as in `blocks`, a lane in its warp."""
+
+    block: np.ndarray
+    warp: np.ndarray
+    lane: np.ndarray
+
+
+def nesting(of: Any, block=None, thread: int = 0) -> Figure:
+    """C, a block's part of it, a warp's part of that and a thread's, as four pictures in a chain.
+
+    of: a `kernels.trace.Trace`, or a Step, which is traced with a few tiles. block: x first, None
+    for the first that the trace kept. What is marked in one picture is the next one, from its
+    first to its last row and column. Everything is drawn from the addresses of the stores of C.
+    Raises ValueError if the block was not kept or the thread stores nothing there.
+    """
+    warp, lane = divmod(thread, lanes.LANES)
+    trace = _traced(of) if isinstance(of, Step) else of
+    number = lanes.of_block(trace, block).block
+    blocks = sorted({access.block for access in trace.accesses})
+    owners = _owners(trace, blocks)
+    inside = owners.block == blocks.index(number)
+    marks = [inside, inside & (owners.warp == warp)]
+    marks.append(marks[1] & (owners.lane == lane))
+    names = [f"block {number[:2]}", f"warp {warp}", f"thread {thread}"]
+    for mark, name in zip(marks, names):
+        if not mark.any():
+            raise ValueError(f"{name} stores nothing of C in block {number[:2]}")
+    every = np.ones_like(inside)
+    codes = [  # what lines part in each picture: blocks, warps, threads, elements
+        owners.block,
+        np.where(marks[0], owners.warp, NOBODY),
+        np.where(marks[1], owners.lane, NOBODY),
+        np.where(marks[2], np.arange(every.size).reshape(every.shape), NOBODY),
+    ]
+    shown = [every, *marks]
+    panels = _panels([_bounds(one) for one in shown])
+    parts = [_link(*panels[n : n + 2], _bounds(marks[n]), n == 1, COLOURS[n]) for n in range(3)]
+    for n, (panel, code) in enumerate(zip(panels, codes)):
+        mark = marks[min(n, 2)]
+        parts += _panel(panel, mark, code, COLOURS[min(n, 2)], COLOURS[n - 1] if n else None)
+    titles = [f"{n + 1}. {name}" for n, name in enumerate(("C", *names))]
+    parts += [_title(*item) for item in zip(range(4), titles, shown, panels)]
+    height = max(panel.bottom for panel in panels[2:]) + TITLE
+    sizes = [_size(one) for one in marks]
+    words = (
+        f"{names[0].capitalize()} stores {sizes[0]} of C, warp {warp} of it {sizes[1]}, thread "
+        f"{thread} of that {sizes[2]}"
+    )
+    return Figure(
+        svg.document(svg.NARROW, height, *parts, scale=svg.LARGER),
+        f"Nesting. {words}.",
+        f"{words}. What is coloured in a picture is the next one, magnified; lines part blocks, "
+        "warps, threads and elements.",
+    )
+
+
+def _traced(step: Step):
+    """With all its blocks kept."""
+    M, N, K = small_shape(step)
+    across, down = step.grid(M, N)
+    return step.trace(M, N, K, keep=[(x, y) for y in range(down) for x in range(across)])
+
+
+def _owners(trace, blocks) -> _Owners:
+    owners = _Owners(*(np.full(trace.shapes["C"], NOBODY) for _ in range(3)))
+    flat = [owner.reshape(-1) for owner in owners]
+    for access in trace.accesses:
+        if (access.array, access.kind) == ("C", "store"):
+            low = access.offset[access.active] // lanes.WORD
+            who = blocks.index(access.block), access.warp, np.flatnonzero(access.active)
+            for word in range(lanes.words(access)):
+                for owner, one in zip(flat, who):
+                    owner[low + word] = one
+    return owners
+
+
+def _bounds(inside: np.ndarray) -> tuple[slice, slice]:
+    """From the first to the last row and column."""
+    ends = [np.flatnonzero(inside.any(axis))[[0, -1]].tolist() for axis in (1, 0)]
+    (top, bottom), (left, right) = ends
+    return slice(top, bottom + 1), slice(left, right + 1)
+
+
+class _Panel(NamedTuple):
+    """A picture of a part of C."""
+
+    x: float
+    y: float
+    cell: float
+    frame: tuple[slice, slice]
+
+    @property
+    def right(self) -> float:
+        return self.x + self.cell * (self.frame[1].stop - self.frame[1].start)
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.cell * (self.frame[0].stop - self.frame[0].start)
+
+    def place(self, part: tuple[slice, slice]) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of a part of C that lies in the picture."""
+        top, left = self.frame[0].start, self.frame[1].start
+        return (
+            self.x + self.cell * (part[1].start - left),
+            self.y + self.cell * (part[0].start - top),
+            self.x + self.cell * (part[1].stop - left),
+            self.y + self.cell * (part[0].stop - top),
+        )
+
+
+def _panels(frames: list[tuple[slice, slice]]) -> list[_Panel]:
+    """Two above, from left to right, and two below, from right to left."""
+    cells = [
+        min(WIDE / (columns.stop - columns.start), HIGH / (rows.stop - rows.start), LARGEST)
+        for rows, columns in frames
+    ]
+    wide = [cell * (f[1].stop - f[1].start) for cell, f in zip(cells, frames)]
+    high = [cell * (f[0].stop - f[0].start) for cell, f in zip(cells, frames)]
+    left, below = svg.NARROW - 2 - WIDE, TITLE + max(high[:2]) + BETWEEN
+    xs = 2, left + (WIDE - wide[1]) / 2, left + (WIDE - wide[2]) / 2, 2
+    ys = TITLE, TITLE, below, below
+    return [_Panel(*each) for each in zip(xs, ys, cells, frames)]
+
+
+def _panel(panel: _Panel, mark, code, colour: str, around: str | None) -> list[str]:
+    x, y, cell, frame = panel
+    return [
+        svg.tag("path", d=svg.areas(mark[frame], x, y, cell), fill=colour, fill_opacity=0.6),
+        svg.tag(
+            "path",
+            d=svg.borders(code[frame], x, y, cell),
+            fill="none",
+            stroke="currentColor",
+            stroke_opacity=0.5,
+            stroke_width=0.7,
+        ),
+        svg.tag(
+            "rect",
+            x=x,
+            y=y,
+            width=panel.right - x,
+            height=panel.bottom - y,
+            fill="none",
+            stroke=around or "currentColor",
+            stroke_width=2,
+        ),
+    ]
+
+
+def _link(one: _Panel, next_: _Panel, part: tuple[slice, slice], down: bool, colour: str) -> str:
+    """Two lines from a part of one picture to the next, which shows it."""
+    left, top, right, bottom = one.place(part)
+    if down:
+        pairs = [((left, bottom), (next_.x, next_.y)), ((right, bottom), (next_.right, next_.y))]
+    elif next_.x > one.x:
+        pairs = [((right, top), (next_.x, next_.y)), ((right, bottom), (next_.x, next_.bottom))]
+    else:
+        pairs = [
+            ((left, top), (next_.right, next_.y)),
+            ((left, bottom), (next_.right, next_.bottom)),
+        ]
+    d = "".join(f"M{_point(*start)}L{_point(*end)}" for start, end in pairs)
+    return svg.tag("path", d=d, fill="none", stroke=colour, stroke_dasharray="3 2")
+
+
+def _point(x: float, y: float) -> str:
+    return f"{svg.short(float(x))} {svg.short(float(y))}"
+
+
+def _title(n: int, name: str, shown: np.ndarray, panel: _Panel) -> str:
+    """Above the pictures of the first row, below those of the second."""
+    right = n in (1, 2)
+    x = svg.NARROW - 2 if right else 2
+    y = panel.y - 8 if n < 2 else panel.bottom + 16
+    words = f"{name}: {_size(shown)}"
+    return svg.text(x, y, words, text_anchor="end" if right else None, font_size=11)
+
+
+def _size(inside: np.ndarray) -> str:
+    """ "8 x 4": the rows and columns with an element, whatever lies between them."""
+    return " x ".join(str(int(inside.any(axis).sum())) for axis in (1, 0))

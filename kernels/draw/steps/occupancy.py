@@ -1,0 +1,112 @@
+"""Occupancy: how many blocks of a kernel fit on an SM, and which resource says so."""
+
+from __future__ import annotations
+
+from anywarp.draw import lanes, svg
+from anywarp.draw.figure import PALETTE, Figure
+from anywarp.draw.lanes import CELL, FAINT
+
+MOST = 32  # blocks in a row, which is the most that any SM takes
+LEFT, TOP, PITCH = 116, 34, 28
+NAMES = {
+    "blocks": "blocks of an SM",
+    "threads": "threads",
+    "registers": "registers",
+    "shared memory": "shared memory",
+    "barriers": "barriers",
+}
+
+
+def occupancy(found, live=None) -> Figure:
+    """How many blocks each resource of an SM admits alone; the fewest is what fits.
+
+    found: what `anywarp.analysis.occupancy` returns. Resources that the kernel does not use are
+    left out. live: the same of another GPU, which stands below; None for none.
+    """
+    every = [found] if live is None else [found, live]
+    head = svg.text(
+        LEFT + CELL * MOST / 2,
+        TOP - 18,
+        "blocks that fit on an SM at a time",
+        text_anchor="middle",
+    )
+    parts, top = [head], TOP
+    for one in every:
+        if live is not None:
+            parts.append(svg.text(LEFT, top + 12, one.which, font_weight="bold"))
+            top += PITCH
+        drawn, top = _rows(one, top)
+        parts += drawn
+    limits = " or ".join(dict.fromkeys(one.limit for one in every))
+    parts.append(
+        svg.legend(
+            LEFT,
+            top + 18,
+            [
+                ("on the SM", {"fill": PALETTE["blue"]}),
+                ("would fit, but for the others", {"fill": PALETTE["blue"], "fill_opacity": 0.35}),
+                (f"{limits}: the limit", {"fill": PALETTE["vermilion"]}),
+            ],
+        )
+    )
+    words = ". ".join(map(_words, every))
+    alone = ". ".join(
+        "Blocks that each alone would admit: "
+        + ", ".join(f"{NAMES[name]} {count}" for name, count in _used(one).items())
+        for one in every
+    )
+    return Figure(
+        svg.document(LEFT + CELL * MOST + 28, top + 26, *parts),
+        f"Occupancy. {words}. {alone}.",
+        f"{words}.",
+    )
+
+
+def _used(found) -> dict[str, int]:
+    return {name: found.blocks_by[name] for name in NAMES if name in found.blocks_by}
+
+
+def _words(found) -> str:
+    which = found.which
+    return (
+        f"{which[0].upper()}{which[1:]}: {lanes.count(found.blocks, 'block')} "
+        f"at a time, {found.warps} of {found.max_warps} warps ({found.fraction:.0%}), limited "
+        f"by {found.limit}"
+    )
+
+
+def _rows(found, top: float) -> tuple[list[str], float]:
+    """A row for each resource, and where they end."""
+    rows, parts = _used(found), []
+    for n, (name, count) in enumerate(rows.items()):
+        y = top + PITCH * n
+        limit = name == found.limit
+        colour = PALETTE["vermilion" if limit else "blue"]
+        shown = min(count, MOST)
+        parts.append(svg.text(LEFT - 8, y + CELL - 5, NAMES[name], text_anchor="end"))
+        parts.append(lanes.squares([(LEFT, y)], MOST, **lanes.SQUARES, **FAINT))
+        if shown:
+            parts.append(
+                lanes.squares(
+                    [(LEFT, y)], shown, **lanes.SQUARES, stroke=colour, stroke_opacity=0.35
+                )
+            )
+        if found.blocks:
+            parts.append(lanes.squares([(LEFT, y)], found.blocks, **lanes.SQUARES, stroke=colour))
+        parts.append(
+            svg.text(
+                LEFT + CELL * MOST + 6, y + CELL - 5, count, font_weight="bold" if limit else None
+            )
+        )
+    bottom = top + PITCH * len(rows)
+    x = LEFT + CELL * found.blocks - 0.5
+    parts.append(
+        svg.tag(
+            "path",
+            d=f"M{svg.short(x)} {svg.short(top - 6)}V{svg.short(bottom - 4)}",
+            fill="none",
+            stroke="currentColor",
+            stroke_dasharray="4 3",
+        )
+    )
+    return parts, bottom

@@ -1,0 +1,114 @@
+"""The rounds of a schedule, to step through: the blocks of A, B and C that each rank uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from anywarp.draw import lanes, svg
+from anywarp.draw.figure import PALETTE
+from anywarp.draw.stepper import Stepper, stepper
+
+from ...parallel.schedule import HOST, Block, Round, Schedule
+
+LONG, GAP, CORNER = 150, 24, 6  # the longest side of a matrix, between two, and from the edge
+COLOURS = tuple(PALETTE.values())
+SHARED = "currentColor"  # of a block with which several ranks multiply
+MOST_NAMED = 9  # transfers whose ranks are written
+
+
+def rounds(schedule: Schedule) -> Stepper:
+    """A picture of each round, A left of C and B above it.
+
+    Filled are the blocks with which ranks multiply, each in its rank's colour; of C also what is
+    finished, lighter. A dashed block is sent from the rank before the arrow to those behind it.
+    Raises stepper.TooLarge for more rounds than a page can hold.
+    """
+    done: dict[Block, int] = {}
+    frames, labels = [], []
+    for number, one in enumerate(schedule.rounds):
+        frames.append(_frame(schedule, one, done))
+        labels.append(f"round {number}: {_words(one)}")
+        done |= {product.c: product.rank for product in one.products}
+    M, N, K = schedule.shape
+    return stepper(
+        frames,
+        labels,
+        f"The schedule {schedule.name} of {schedule.ranks} ranks for M = {M}, N = {N}, K = {K}.",
+        "A is on the left, B above, C between them. A rank multiplies the blocks of A and B in its "
+        "colour into that of C; grey blocks are used by several ranks. Lighter: what C has "
+        "already. Dashed: a block on its way, with the ranks that send and receive it.",
+        what="rounds",
+    )
+
+
+def _words(one: Round) -> str:
+    ranks = {product.rank for product in one.products}
+    multiply = f"{lanes.count(len(ranks), 'rank')} multiply" if ranks else "no rank multiplies"
+    return f"{multiply}, {lanes.count(len(one.transfers), 'block')} on the way"
+
+
+def _frame(schedule: Schedule, one: Round, done: dict[Block, int]) -> str:
+    M, N, K = schedule.shape
+    unit = LONG / max(M, N, K, 1)
+    corners = {
+        "A": (CORNER, CORNER + K * unit + GAP),
+        "B": (CORNER + K * unit + GAP, CORNER),
+        "C": (CORNER + K * unit + GAP, CORNER + K * unit + GAP),
+    }
+
+    def place(block: Block) -> dict[str, float]:
+        x, y = corners[block.matrix]
+        high, wide = block.shape
+        left, top = x + unit * block.columns[0], y + unit * block.rows[0]
+        return {"x": left, "y": top, "width": unit * wide, "height": unit * high}
+
+    parts = [
+        svg.tag("rect", **place(block), fill="none", stroke="currentColor", stroke_width=0.8)
+        for block in (
+            Block("A", (0, M), (0, K)),
+            Block("B", (0, K), (0, N)),
+            Block("C", (0, M), (0, N)),
+        )
+    ]
+    now = {product.c for product in one.products}
+    parts += [
+        svg.tag("rect", **place(block), fill=COLOURS[rank % len(COLOURS)], fill_opacity=0.25)
+        for block, rank in done.items()
+        if block not in now
+    ]
+    parts += [
+        svg.tag("rect", **place(block), fill=colour, fill_opacity=0.7, stroke="currentColor")
+        for block, colour in _used(one)
+    ]
+    for transfer in one.transfers:
+        where = place(transfer.block)
+        look = {"fill": "none", "stroke": "currentColor", "stroke_dasharray": "3 2"}
+        parts.append(svg.tag("rect", **where, stroke_width=1.6, **look))
+        if len(one.transfers) <= MOST_NAMED:
+            to = ", ".join(map(_name, transfer.targets))
+            x, y = where["x"] + where["width"] / 2, where["y"] + where["height"] / 2 + 4
+            words = f"{_name(transfer.source)}→{to}"
+            parts.append(svg.text(x, y, words, text_anchor="middle", font_weight="bold"))
+    for matrix, (x, y) in corners.items():
+        parts.append(svg.text(x + 3, y - 4 if matrix != "B" else y + 12, matrix))
+    right = CORNER + K * unit + GAP + N * unit + 10
+    for rank in range(min(schedule.ranks, 8)):
+        fill = {"fill": COLOURS[rank % len(COLOURS)], "fill_opacity": 0.7}
+        parts.append(svg.legend(CORNER, CORNER + 12 + 17 * rank, [(f"rank {rank}", fill)]))
+    bottom = CORNER + K * unit + GAP + M * unit + CORNER
+    return svg.document(max(svg.NARROW, right), bottom, *parts, scale=svg.LARGER)
+
+
+def _name(rank: int) -> str:
+    return "host" if rank == HOST else str(rank)
+
+
+def _used(one: Round) -> Iterator[tuple[Block, str]]:
+    """The blocks of this round's products and their colours."""
+    users: dict[Block, set[int]] = {}
+    for product in one.products:
+        for block in (product.a, product.b, product.c):
+            users.setdefault(block, set()).add(product.rank)
+    for block, ranks in users.items():
+        first, *others = ranks
+        yield block, SHARED if others else COLOURS[first % len(COLOURS)]

@@ -1,0 +1,269 @@
+"""A step's variants, traced beforehand: controls that choose one need neither kernel nor network.
+
+The picture is a Stepper through the accesses of all variants. The script in variants.js puts
+controls in place of its slider, and the numbers of the chosen variant into a table. Where scripts
+do not run, the variant that was given remains, its picture and its numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import html
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from anywarp.draw import lanes
+from anywarp.draw.banks import frames as of_banks, verdict as wavefronts
+from anywarp.draw.coalescing import frames as of_sectors, verdict as sectors
+from anywarp.draw.script import code, data
+from anywarp.draw.stepper import Stepper
+from anywarp.trace.metrics import CONFLICTS, KINDS, PIPE
+from anywarp.trace.trace import Trace
+
+from ...records import RECORDED_ON, results
+from ..records.plots import three_digits
+
+SIZE = 4096  # of the record whose speed is told
+LARGEST = 150_000  # bytes of HTML
+SCRIPT = Path(__file__).with_suffix(".js")
+ACCESS = "this access"
+ROWS = (
+    "wavefronts per FMA",
+    "of them bank conflicts",
+    "shared memory",
+    "registers",
+    "on an SM",
+    f"at {SIZE} on an {RECORDED_ON}",
+)
+NOTHING = {"0%", "0 bytes a block"}  # a row that says nothing else is left out
+NAME = "text-align:left;font-weight:400;padding:.1em 1em .1em 0"
+NUMBER = "text-align:left;padding:.1em 0"
+
+
+class Control(NamedTuple):
+    """What is chosen: a name, and for each option its text and its defines."""
+
+    name: str
+    texts: tuple[str, ...]
+    options: tuple[dict[str, int], ...]
+    kind: str  # "range" or "select"
+
+
+class Tried(NamedTuple):
+    """What came of a variant: a trace and the texts of ROWS, or why the kernel refuses it."""
+
+    trace: Trace | None
+    numbers: tuple[str, ...]
+    refused: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Variants:
+    """Pictures and numbers of a step's variants; notebooks show it as HTML.
+
+    `tried` and `pictures` are in the order of itertools.product of the controls' options. For each
+    of the accesses a variant has the number of a frame of the stepper, or -1; `verdicts` says of
+    each frame what the access costs.
+    """
+
+    label: str
+    controls: tuple[Control, ...]
+    start: tuple[int, ...]  # the options chosen at first
+    tried: tuple[Tried, ...]
+    accesses: tuple[str, ...]
+    pictures: tuple[tuple[int, ...], ...]
+    verdicts: tuple[str, ...]
+    stepper: Stepper
+    caption: str
+
+    def __repr__(self) -> str:
+        refused = sum(bool(one.refused) for one in self.tried)
+        return f"<Variants of {self.label}: {len(self.tried)}, {refused} of them refused>"
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    @functools.cached_property
+    def _html(self) -> str:
+        used = [
+            n for n in range(len(ROWS))
+            if not {one.numbers[n] for one in self.tried if one.trace} <= NOTHING
+        ]  # fmt: skip
+        told = (
+            [[c.name, c.texts, at, c.kind] for c, at in zip(self.controls, self.start)],
+            [one.refused or [one.numbers[n] for n in used] for one in self.tried],
+            self.pictures,
+            self.accesses,
+            self.verdicts,
+        )
+        arguments = ",".join(map(data, told))
+        key = hashlib.sha256((self.stepper.frames[0] + arguments).encode()).hexdigest()[:12]
+        given = self.tried[_at(self.controls, self.start)]
+        rows = [(ACCESS, self.verdicts[0]), *((ROWS[n], given.numbers[n]) for n in used)]
+        body = "".join(
+            f'<tr><th scope="row" style="{NAME}">{html.escape(name)}</th>'
+            f'<td style="{NUMBER}">{html.escape(number)}</td></tr>'
+            for name, number in rows
+        )
+        return (
+            '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
+            f'<div data-variants="{key}"><table style="margin:0;font-size:.9em">{body}</table>'
+            f"{self.stepper._repr_html_()}</div>"
+            f"<figcaption>{html.escape(self.caption)}</figcaption>"
+            f'<script>({code(SCRIPT)})("{key}",{arguments})</script></figure>'
+        )
+
+
+def variants(
+    step: Any,
+    shape: Sequence[int],
+    array: str,
+    kind: str,
+    warp: int,
+    choices: Mapping[str, Iterable],
+    caption: str,
+) -> Variants:
+    """Trace a step with all combinations of the choices, of which its own defines are one.
+
+    choices: {"PAD": range(4), "BM BN": [64, 128], "WM WN": [(32, 64), (64, 32)]}: a value is for
+    all defines of its name, or has one for each. array, kind: the access that is shown first; the
+    others of the same memory can be chosen. A combination that the kernel refuses is kept, with the
+    reason. Raises ValueError for an unknown define, where the step's own values are no choice, and
+    for more than LARGEST bytes.
+    """
+    controls = tuple(control(name, values) for name, values in choices.items())
+    start = tuple(_start(step, one) for one in controls)
+    tried = [
+        _try(step.define(**{k: v for option in options for k, v in option.items()}), shape)
+        for options in itertools.product(*(one.options for one in controls))
+    ]
+    given = tried[_at(controls, start)]
+    if given.trace is None:
+        raise ValueError(given.refused)
+    space = given.trace.find(array, kind, warp).space
+    pairs = dict.fromkeys(
+        (a.kind, a.array) for one in tried if one.trace for a in one.trace.accesses
+        if a.space == space
+    )  # fmt: skip
+    ordered = sorted(pairs, key=lambda pair: (pair != (kind, array), pair[::-1]))
+    found, numbers = _accesses([given, *tried], ordered, warp)
+    draw, say = (of_banks, wavefronts) if space == "shared" else (of_sectors, sectors)
+    frames, verdicts = draw(found), [say(access) for access in found]
+    labels = [
+        f"{8 * a.width}-bit {a.kind}, first lane at {_first_element(a)}: {words}"
+        for a, words in zip(found, verdicts)
+    ]
+    what = "bank in which wavefront" if space == "shared" else "sector of which cache line"
+    alt = f"Which lane of warp {warp} goes to which {what}, in variants of {step.id}."
+    frames, labels, verdicts, numbers = _distinct(frames, labels, verdicts, numbers[1:])
+    made = Variants(
+        step.label,
+        controls,
+        start,
+        tuple(tried),
+        tuple(f"{kind} {'from' if kind == 'load' else 'to'} {array}" for kind, array in ordered),
+        numbers,
+        verdicts,
+        Stepper(frames, labels, alt, "", "variant"),
+        caption,
+    )
+    if (size := len(made._repr_html_().encode())) > LARGEST:
+        raise ValueError(f"{len(tried)} variants take {size} bytes, more than {LARGEST}: try fewer")
+    return made
+
+
+def control(name: str, values: Iterable) -> Control:
+    """The control of a choice: see `variants`."""
+    names, values = name.split(), list(values)
+    same = not any(isinstance(value, Sequence) for value in values)
+    options = tuple(
+        dict.fromkeys(names, value) if same else dict(zip(names, value, strict=True))
+        for value in values
+    )
+    texts = tuple(
+        str(value) if same else ", ".join(map(str, option.values()))
+        for value, option in zip(values, options)
+    )
+    kind = "range" if same and len(values) > 2 else "select"
+    return Control((" = " if same else ", ").join(names), texts, options, kind)
+
+
+def _start(step: Any, one: Control) -> int:
+    for number, option in enumerate(one.options):
+        if step.define(**option) == step:
+            return number
+    raise ValueError(f"{step.label} is none of the choices of {one.name}: {', '.join(one.texts)}")
+
+
+def _at(controls: Sequence[Control], chosen: Sequence[int]) -> int:
+    """The number of a combination."""
+    number = 0
+    for one, at in zip(controls, chosen):
+        number = number * len(one.options) + at
+    return number
+
+
+def _try(step: Any, shape: Sequence[int]) -> Tried:
+    try:
+        trace = step.trace(*shape)
+        used, fit = step.kernel.resources(), step.occupancy()
+    except ValueError as error:  # CompileError too
+        return Tried(None, (), _reason(step, str(error)))
+    conflicts = sum(trace.counters[CONFLICTS.format(kind)] for kind in KINDS.values())
+    record = results(RECORDED_ON).find(step, SIZE)
+    spilled = f", {used.spill_stores} bytes spilled" if used.spill_stores else ""
+    numbers = (
+        f"{trace.wavefronts_per_fma:.3f}",
+        f"{conflicts / trace.counters[PIPE]:.0%}",
+        f"{used.shared + step.shared_mem:,} bytes a block",
+        f"{used.registers} a thread{spilled}",
+        f"{lanes.count(fit.blocks, 'block')}, {fit.warps} of {fit.max_warps} warps, "
+        f"limited by {fit.limit}",
+        f"{three_digits(record.tflops)} TFLOPS, recorded" if record else "not timed",
+    )
+    return Tried(trace, numbers)
+
+
+def _reason(step: Any, error: str) -> str:
+    """Why a variant is refused: the static_assert that failed, as the source has it, or the error's
+    own words."""
+    if found := re.search(r":(\d+): error: static assertion failed", error):
+        lines = step.source.splitlines()[int(found[1]) - 1 :]
+        error = " ".join(line.strip() for line in lines).partition(";")[0]
+    return error if error.startswith(step.label) else f"{step.label} is refused: {error}"
+
+
+def _accesses(tried: Sequence[Tried], pairs: Sequence[tuple[str, str]], warp: int):
+    """The first access of each pair in each variant; and their numbers for each variant."""
+    found: list = []
+    numbers: list[list[int]] = []
+    for one in tried:
+        own = []
+        for kind, array in pairs:
+            first = None if one.trace is None else _first(one.trace, kind, array, warp)
+            own.append(-1 if first is None else len(found))
+            found += [] if first is None else [first]
+        numbers.append(own)
+    return found, numbers
+
+
+def _first(trace: Trace, kind: str, array: str, warp: int):
+    of = (a for a in trace.accesses if (a.kind, a.array, a.warp) == (kind, array, warp))
+    return next(of, None)
+
+
+def _first_element(access) -> str:
+    return lanes.element(access, int(access.active.argmax()))
+
+
+def _distinct(frames, labels, verdicts, numbers):
+    """Each frame with its label once, and the numbers of those that remain."""
+    rows = list(zip(frames, labels, verdicts))
+    kept = {row: n for n, row in enumerate(dict.fromkeys(rows))}
+    again = tuple(tuple(n if n < 0 else kept[rows[n]] for n in own) for own in numbers)
+    return (*(tuple(column) for column in zip(*kept)), again)

@@ -1,0 +1,164 @@
+"""Wavefronts of global and local accesses in the data pipe: by hand, and against hardware."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kernels
+from anywarp import analysis
+from anywarp.analysis import pipe
+from anywarp.analysis.pipe import TAG_MASKS
+from anywarp.trace.metrics import PIPE
+from kernels.measure import patterns
+from kernels.records import FOLDER
+
+LANE = np.arange(32)
+MEASURED = sorted(FOLDER.glob("*/patterns.json"))
+
+
+def by_hand(addresses, width, active):
+    """Of a load: rounds of at most one line for each bank of tags, in words and sets."""
+    left = [lane for lane in range(32) if active[lane]]
+    total = 0
+    while left:
+        found, banks = {}, {}
+        for lane in left:
+            line = int(addresses[lane]) // 128
+            found.setdefault(tuple((line & mask).bit_count() % 2 for mask in TAG_MASKS), line)
+        now = [lane for lane in left if int(addresses[lane]) // 128 in found.values()]
+        left = [lane for lane in left if lane not in now]
+        for lane in now:
+            for word in range(int(addresses[lane]) // 4, (int(addresses[lane]) + width) // 4):
+                group = lane * width // 128
+                banks.setdefault(group, {}).setdefault(word % 32, set()).add(word)
+        total += sum(max(map(len, bank.values())) for bank in banks.values())
+    return total
+
+
+@pytest.mark.parametrize("width", [4, 8, 16])
+def test_random_loads(width):
+    random = np.random.default_rng(width)
+    addresses = random.integers(0, 128 * 128 // width, (60, 32)) * width
+    addresses[::3] %= 1024
+    active = random.random((60, 32)) < random.choice([0, 0.3, 0.9, 1.1], (60, 1))
+    counts = analysis.global_wavefronts(addresses + 128 * 128 * 5, width, active)
+    expected = [by_hand(a, width, on) for a, on in zip(addresses, active, strict=True)]
+    np.testing.assert_array_equal(counts, expected)
+    stacked = analysis.global_wavefronts(
+        addresses.reshape(3, 20, 32), width, active.reshape(3, 20, 32)
+    )
+    np.testing.assert_array_equal(stacked.ravel(), expected)
+
+
+@pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.parent.name)
+def test_what_a_gpu_counted(path):
+    """All patterns, but for a number that is the same in all launches of a kernel: what its warp
+    takes of the pipe besides."""
+    recorded = json.loads(path.read_text(encoding="utf-8"))
+    rest = {}
+    for one in recorded["patterns"]:
+        pattern = patterns.Pattern(one["name"], one["width"], tuple(one["units"]), one["active"])
+        for what, counts in one["counts"].items():
+            space, kind = what.split()
+            count = analysis.wavefronts if space == "shared" else analysis.global_wavefronts
+            counted = count(pattern.addresses, pattern.width, pattern.mask, kind)
+            measured = counts[recorded["metrics"][what].index(PIPE)]
+            rest.setdefault(what, []).append(measured - int(counted))
+    assert set(rest) == {"shared load", "shared store", "global load", "global store"}
+    for what, each in rest.items():
+        usual = max(set(each), key=each.count)
+        assert len(each) > 600 and 0 < usual < 5, what
+        assert sum(n != usual for n in each) <= (what == "shared store"), what  # arbitration, once
+
+
+def test_known_patterns():
+    count = analysis.global_wavefronts
+    assert [count(width * LANE, width) for width in (4, 8, 16)] == [1, 2, 4]
+    assert [count(0 * LANE, width) for width in (4, 8, 16)] == [1, 2, 4]
+    assert count(1024 * LANE, 4) == 32  # a row of a matrix for each lane: one bank
+    assert count(132 * LANE, 4) == 8 and count(132 * LANE, 4, kind="store") == 1
+    assert count(4 * LANE, 4, LANE < 0) == 0
+    assert count(LANE, 1) == count(2 * LANE, 2) == 1
+    assert analysis.ideal_global_wavefronts(1024 * LANE, 4) == 1
+    assert analysis.ideal_global_wavefronts(2 * LANE, 2) == 1
+
+
+def test_local_memory_lies_word_by_word():
+    count = analysis.local_wavefronts
+    assert [count(0 * LANE + 8, width) for width in (4, 8, 16)] == [1, 2, 4]
+    assert count(4 * LANE, 4, kind="store") == 1  # each its own word, all in their own banks
+    assert count(4 * LANE, 4) > 1  # in 32 lines
+
+
+def test_many_warps_are_weighed_piece_by_piece(monkeypatch):
+    random = np.random.default_rng(3)
+    addresses, active = 4 * random.integers(0, 5000, (10, 32)), random.random((10, 32)) < 0.7
+    active[3:6] = False  # a piece in which nobody takes part
+    whole = analysis.global_wavefronts(addresses, 4, active).tolist()
+    monkeypatch.setattr(pipe, "ROWS", 3)
+    assert analysis.global_wavefronts(addresses, 4, active).tolist() == whole
+    assert whole == [by_hand(x, 4, lanes) for x, lanes in zip(addresses, active)]
+
+
+@pytest.mark.parametrize("function", [analysis.global_wavefronts, analysis.ideal_global_wavefronts])
+def test_what_no_access_can_be(function):
+    with pytest.raises(ValueError, match="multiples of 8"):
+        function(8 * LANE + 4, 8)
+    with pytest.raises(ValueError, match="32"):
+        function(np.arange(31), 4)
+
+
+def test_a_trace_knows_where_in_the_tags_an_access_begins():
+    """The same pattern, shifted by whole lines, may take other wavefronts."""
+    source = """
+    extern "C" __global__ void k(const float* x, float* out)
+    {
+        float sum = 0.0f;
+        for (int n = 0; n < 8; ++n)
+            sum += x[32 * n + threadIdx.x % 2 * 32 + threadIdx.x];
+        out[threadIdx.x] = sum;
+    }"""
+    each = [
+        int(analysis.global_wavefronts(4 * (32 * n + LANE % 2 * 32 + LANE)[None], 4)[0])
+        for n in range(8)
+    ]
+    assert len(set(each)) > 1
+    x, out = np.ones(1024, np.float32), np.zeros(32, np.float32)
+    trace = kernels.Kernel(source, "k").trace(1, 32, (x, out))
+    assert trace.counters[PIPE] == sum(each) + 1
+
+
+# -- cp.async -------------------------------------------------------------------------------
+
+
+def copies():
+    text = (Path(__file__).parents[2] / "data/nvidia_h200_copies.json").read_text()
+    return json.loads(text)["patterns"]
+
+
+def counted(copy) -> int:
+    sources, targets = np.array(copy["sources"]), np.array(copy["targets"])
+    return int(analysis.copy_wavefronts(sources, targets, copy["width"]))
+
+
+def test_copies_take_the_wavefronts_that_were_measured():
+    """Three patterns in four, and all in which neighbouring lanes write neighbouring words from
+    one line or from a line each."""
+    off = [abs(counted(copy) / copy["wavefronts"] - 1) for copy in copies()]
+    assert sum(x == 0 for x in off) >= 57 and max(off) < 0.5 and np.mean(off) < 0.05
+    for copy in copies():
+        width, sources = copy["width"], copy["sources"]
+        if (np.diff(sources) == width).all() or (np.diff(sources) >= 128).all():
+            contiguous = (np.diff(copy["targets"]) == width).all()
+            assert not contiguous or counted(copy) == copy["wavefronts"]
+
+
+def test_copies_of_lanes_that_read_nothing():
+    """They write zeros: no line is looked up for them but one, and their words are stored."""
+    targets = 4 * np.arange(32)
+    assert analysis.copy_wavefronts(np.full(32, -1), targets, 4) == 1
+    assert analysis.copy_wavefronts(np.full(32, -1), 128 * np.arange(32), 4) == 32
+    none = np.zeros(32, bool)
+    assert analysis.copy_wavefronts(targets, targets, 4, none) == 0

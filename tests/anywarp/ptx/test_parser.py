@@ -1,0 +1,290 @@
+"""Reading PTX text: entries, parameters, literals, scopes, directives, and what is no PTX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import HEADER, check, entry, launch, number_occurs, run_body, vectors
+
+
+def parse(text: str):
+    from anywarp import ptx
+
+    return ptx.parse(text)
+
+
+def test_entries_and_parameters():
+    text = (
+        HEADER
+        + """
+.visible .entry first(
+    .param .u64 first_param_0,
+    .param .u32 first_param_1,
+    .param .f32 first_param_2,
+    .param .align 8 .b8 first_param_3[24]
+)
+.maxntid 256, 1, 1
+.minnctapersm 2
+{
+    ret;
+}
+.entry second() { ret; }
+.weak .entry _Z3gemILi4EEvPf ( .param .u64 .ptr .global .align 16 pointer, .param .s16 h )
+{
+    ret;
+}
+"""
+    )
+    entries = parse(text).entries
+    assert list(entries) == ["first", "second", "_Z3gemILi4EEvPf"]
+    assert all(entries[name].name == name for name in entries)
+    params = entries["first"].params
+    assert [p.name for p in params] == [f"first_param_{i}" for i in range(4)]
+    assert [p.type.partition("[")[0] for p in params] == ["u64", "u32", "f32", "b8"]
+    assert [p.size for p in params] == [8, 4, 4, 24]
+    assert len(entries["second"].params) == 0
+    template = entries["_Z3gemILi4EEvPf"].params
+    assert [(p.name, p.type, p.size) for p in template] == [("pointer", "u64", 8), ("h", "s16", 2)]
+
+
+def test_two_entry_points_share_the_module():
+    text = (
+        HEADER
+        + """
+.const .align 4 .u32 base = 40;
+.visible .entry one(.param .u64 out) {
+    .reg .b64 %p; .reg .b32 %r;
+    ld.param.u64 %p, [out];
+    ld.const.u32 %r, [base];
+    add.u32 %r, %r, 1;
+    st.global.u32 [%p], %r;
+    ret;
+}
+.visible .entry two(.param .u64 out) {
+    .reg .b64 %p; .reg .f32 %r;
+    ld.param.u64 %p, [out];
+    mov.f32 %r, 0f40000000;
+    st.global.f32 [%p+4], %r;
+    ret;
+}
+"""
+    )
+    out = np.zeros(2, np.uint32)
+    launch(text, "one", 1, 1, [out])
+    launch(text, "two", 1, 1, [out])
+    assert out.tolist() == [41, 0x40000000]
+
+
+@pytest.mark.parametrize(
+    "literal, value",
+    [("10", 10), ("-10", -10), ("0x1F", 31), ("0X1f", 31), ("017", 15), ("0b101", 5), ("7U", 7),
+     ("0xFFFFFFFFU", -1), ("0x80000000", -(2**31)), ("-2147483648", -(2**31)), ("4294967295", -1)],
+)  # fmt: skip
+def test_integer_literals(literal, value):
+    check(f"mov.b32 %d, {literal};", "s32", "s32", [0], lambda a: value)
+
+
+@pytest.mark.parametrize(
+    "kind, literal, bits",
+    [("f32", "0f3F800000", 0x3F800000), ("f32", "0FBF800000", 0xBF800000),
+     ("f32", "0f7fc00000", 0x7FC00000), ("f64", "0d3FF0000000000000", 0x3FF0000000000000),
+     ("f64", "0D7FF0000000000000", 0x7FF0000000000000), ("f32", "1.5", 0x3FC00000),
+     ("f64", "-2.5e-1", 0xBFD0000000000000), ("f64", "0d8000000000000001", 1 << 63 | 1)],
+)  # fmt: skip
+def test_float_literals(kind, literal, bits):
+    check(f"mov.{kind} %d, {literal};", kind, kind, [0], lambda a: bits)
+
+
+def test_layout_and_comments_do_not_matter():
+    template = """
+    /* a comment; with bra END; over
+       two lines */ add.u32
+        %d ,  %a,// the rest: mov.u32 %d, 0;
+        %b ; { add.u32 %d,%d,1;add.u32\t%d,%d,1; }
+    """
+    check(template, "u32", "u32 u32", [(1, 2), (30, 40)], lambda a, b: a + b + 2)
+
+
+def test_inner_scopes_hide_registers_and_labels():
+    """Inline assembly declares its own registers and labels in braces, often the same twice."""
+    template = """
+    .reg .pred %q;
+    setp.gt.u32 %q, %a, 5;
+    mov.u32 %d, 0;
+    {
+        .reg .b32 %d, tmp;
+        .reg .pred %q;
+        setp.lt.u32 %q, %a, 5;
+        mov.u32 %d, 99;
+        add.u32 tmp, %a, 1;
+        @%q bra LAB;
+        add.u32 tmp, tmp, 1000;
+        LAB:
+        mov.u32 %b, tmp;
+    }
+    {
+        .reg .b64 tmp;
+        .reg .pred p;
+        mov.u64 tmp, 7;
+        setp.eq.u32 p, %a, 5;
+        @p bra LAB;
+        cvt.u32.u64 %c, tmp;
+        LAB:
+    }
+    @%q add.u32 %d, %d, 1;
+    mad.lo.u32 %d, %d, 100000, %b;
+    add.u32 %d, %d, %c;
+    """
+
+    def expected(a, b, c):
+        inner = a + 1 if a < 5 else a + 1001
+        return (a > 5) * 100000 + inner + (c if a == 5 else 7)
+
+    rows = [(a, 0, 50) for a in range(12)]
+    check(template, "u32", "u32 u32 u32", rows, expected)
+
+
+def test_register_declarations():
+    template = """
+    .reg .u32 %counter;
+    .reg .s32 %pair<2>, single;
+    .reg .v4 .b32 %unused;
+    mov.u32 %counter, %a;
+    add.s32 %pair0, %counter, 1;
+    add.s32 %pair1, %pair0, 1;
+    add.s32 single, %pair1, 1;
+    mov.u32 %d, single;
+    """
+    check(template.replace(".reg .v4 .b32 %unused;", ""), "u32", "u32", [1, 2], lambda a: a + 3)
+
+
+def test_debug_and_other_directives_are_passed_over():
+    text = (
+        HEADER
+        + """
+.file 1 "/some/where/kernel.cu", 1700000000, 1234
+.extern .func (.param .b32 result) vprintf ( .param .b64 format, .param .b64 arguments ) ;
+.visible .entry k(.param .u64 out)
+.reqntid 4, 1, 1
+.maxnreg 64
+{
+    .reg .b64 %p; .reg .b32 %t;
+    .loc 1 10 5
+    ld.param.u64 %p, [out];
+    .pragma "nounroll";
+    .loc 1 11 5, function_name $L__info_string0, inlined_at 1 10 5
+    mov.u32 %t, %tid.x;
+    mad.wide.u32 %p, %t, 4, %p;
+$L__tmp0:
+    st.global.u32 [%p], %t;
+    ret;
+$L__func_end0:
+}
+.section .debug_str
+{
+$L__info_string0:
+.b8 107
+.b8 0
+}
+"""
+    )
+    out = np.full(4, 9, np.uint32)
+    launch(text, "k", 1, 4, [out])
+    assert out.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "add.u32 %d, %a",
+        "add.u32 %d, %a, %undeclared;",
+        "bra NOWHERE;",
+        "ld.global.u32 %d, [%a;",
+        "this is not ptx;",
+    ],
+)
+def test_broken_text_is_an_error(broken):
+    from anywarp import ptx
+
+    text = entry(".reg .b32 %a, %d;" + "\n" * 800 + broken)
+    with pytest.raises(ptx.PTXError) as caught:
+        launch(text, "k", 1, 1, [])
+    message = str(caught.value)
+    line = next(n for n, s in enumerate(text.splitlines(), 1) if broken in s)
+    # An unfinished statement shows only on the line after it.
+    assert any(number_occurs(line + d, message) for d in (0, 1)) or "NOWHERE" in message
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    ["add.foo.s32 %d, %a, %a;", "mul.u32 %d, %a, %a;", "and.u32 %d, %a, %a;",
+     "shl.foo.b32 %d, %a, %a;", "shf.l.b32 %d, %a, %a, %a;", "prmt.b32.foo %d, %a, %a, %a;",
+     "cvt.foo.u32.f32 %d, %a;", "cvt.u32.f32 %d, %a;", "setp.lt.foo.s32 %p, %a, %a;",
+     "setp.foo.s32 %p, %a, %a;", "selp.foo.b32 %d, %a, %a, %p;", "mov.u32 %d, %foo;",
+     "mov.foo %d, %a;", "bra.foo END;", "bar.foo 0;", "ret.foo;", "ld.foo.u32 %d, [%w];",
+     "ld.global.foo.u32 %d, [%w];", "ld.global.v3.u32 {%d,%d,%d}, [%w];",
+     "st.global.foo.u32 [%w], %a;", "atom.global.foo.u32 %d, [%w], %a;",
+     "shfl.sync.foo.b32 %d, %a, 1, 31, -1;", "shfl.bfly.b32 %d, %a, 1, 31;",
+     "vote.sync.foo.pred %p, %p, -1;", "cp.async.foo.shared.global [%a], [%w], 4;",
+     "cp.async.cg.shared.global [%a], [%w], 12;", "mma.sync.aligned %d, %a;"],
+)  # fmt: skip
+def test_unknown_modifiers_are_refused(instruction):
+    """A modifier that the interpreter does not know is never ignored."""
+    from anywarp import ptx
+
+    body = ".reg .b32 %a, %d; .reg .b64 %w; .reg .pred %p;\n" + instruction + "\nEND:"
+    with pytest.raises(ptx.PTXError) as caught:
+        launch(entry(body), "k", 1, 1, [])
+    assert not isinstance(caught.value, ptx.MemoryFault), caught.value
+    assert instruction.split(".")[0].split()[0] in str(caught.value)
+
+
+def test_unbalanced_text_is_a_parse_error():
+    from anywarp import ptx
+
+    for text in (HEADER + ".visible .entry k() { ret;", HEADER + "}", HEADER + "entry k() {}"):
+        with pytest.raises(ptx.ParseError):
+            ptx.parse(text)
+
+
+def test_a_program_of_nothing_runs():
+    run_body("", "", 3, 7, [])
+    run_body("ret.uni;", "", 3, 7, [])
+
+
+def test_calls_of_functions_are_right_or_refused():
+    from anywarp import ptx
+
+    module = """
+.func (.param .b32 result) triple(.param .b32 given)
+{
+    .reg .b32 %r;
+    ld.param.b32 %r, [given];
+    mul.lo.u32 %r, %r, 3;
+    st.param.b32 [result], %r;
+    ret;
+}
+"""
+    template = """
+    {
+    .param .b32 argument;
+    .param .b32 outcome;
+    st.param.b32 [argument], %a;
+    call.uni (outcome), triple, (argument);
+    ld.param.b32 %d, [outcome];
+    }
+    """
+    try:
+        got = vectors(template, "u32", "u32", range(50), module=module)
+    except ptx.PTXError as error:
+        assert "call" in str(error)
+    else:
+        assert got == [3 * a for a in range(50)]
+
+
+def test_parse_is_repeatable():
+    text = entry(".reg .b32 %r; mov.u32 %r, 1;")
+    first, second = parse(text), parse(text)
+    assert [i.opcode for i in first.entries["k"].instructions] == [
+        i.opcode for i in second.entries["k"].instructions
+    ]

@@ -1,0 +1,88 @@
+"""The machine code of hot loops, against what the PTX of the same loops has."""
+
+import pytest
+
+import kernels
+from anywarp.sass.hot_loop import tile_loop
+from kernels.analysis import instruction_mix, machine_loop, thread_index_reads, timeline
+
+
+@pytest.mark.parametrize(
+    "label, barriers", [("09", 2), ("11", 2), ("12", 2), ("13", 2), ("14", 1), ("14 BUFFERS=1", 2)]
+)
+def test_nothing_is_lost_on_the_way_to_machine_code(label, barriers):
+    step = kernels.step(label)
+    loop, ptx = machine_loop(step), instruction_mix(step).counts
+    assert loop.count("barrier") == barriers
+    for name in "fma", "shared store", "global load":
+        assert loop.count(name) == ptx[name] > 0
+    warps = step.define().block[0] // 32
+    one_tile = step.trace(step.defines["BM"], step.defines["BN"], step.defines["BK"])
+    loads = one_tile.counters["smsp__inst_executed_op_shared_ld.sum"]
+    assert loop.count("shared load") == loads // warps
+    assert loop[-1] == "branch"
+
+
+def test_a_loop_that_calls_nothing_else():
+    source = """extern "C" __global__ void chain(int n, float a, float* x)
+    {
+        float sum = 0.0f;
+        #pragma unroll 1
+        for (int i = 0; i < n; ++i)
+            sum = sum * a + x[0];
+        x[threadIdx.x] = sum;
+    }"""
+    loop = machine_loop(kernels.Kernel(source, "chain"))
+    assert loop.count("fma") == 1 and loop.count("barrier") == 0 and len(loop) < 12
+    specific = kernels.Kernel(f"// compute capability: 9.0a\n{source}", "chain")
+    assert machine_loop(specific) == loop
+    without = machine_loop(
+        kernels.Kernel(
+            'extern "C" __global__ void set(float a, float* x) { x[0] = x[1] * a + x[2]; }', "set"
+        )
+    )
+    assert without.count("fma") == 1 and without.count("global store") == 1
+
+
+def test_the_prefetch_is_asked_for_long_before_its_use():
+    def between(names):  # multiply-adds from a load to the next store
+        names = [*names, *names]
+        asked = names.index("global load")
+        return names[asked : names.index("shared store", asked)].count("fma")
+
+    assert between(machine_loop(kernels.step(12))) < 10
+    assert between(machine_loop(kernels.step(13))) > 100
+
+
+def test_timeline():
+    names = ["fma", "fma", "other", "fma", "barrier", "branch", "fma"]
+    assert timeline(names, {"fma", "barrier"}) == "3 fma  1 barrier  1 fma"
+    assert timeline([], {"fma"}) == ""
+
+
+def test_the_loop_over_tiles():
+    assert tile_loop(kernels.step(12), 512) == machine_loop(kernels.step(12))
+    seven = tile_loop(kernels.step(7), 8 * 64)  # the loop over k runs twice within it
+    inner = machine_loop(kernels.step(7))
+    assert seven.count("fma") == 512 == 2 * inner.count("fma")
+    assert (
+        seven.count("barrier") == 2
+        and seven.count("global load") == seven.count("shared store") == 16
+    )
+    with pytest.raises(ValueError, match="no loop has a barrier"):
+        tile_loop(kernels.step(3), 1)
+    with pytest.raises(ValueError, match="a pass has 512 multiply-adds, not 511"):
+        tile_loop(kernels.step(12), 511)
+
+
+@pytest.mark.parametrize(
+    "label, reads", [("03", 2), ("06 TRANSPOSED=1", 3), ("07", 4), ("07 BM=32 TM=4", 4), ("10", 2)]
+)
+def test_reads_of_the_index_of_a_thread(label, reads):
+    """As nvdisasm shows them; columns of 4 have another one in the loop over tiles."""
+    assert thread_index_reads(kernels.step(label)) == reads
+
+
+def test_a_kernel_that_asks_nobody_who_it_is():
+    source = 'extern "C" __global__ void k(int* x) { x[blockIdx.x] = 1; }'
+    assert thread_index_reads(kernels.Kernel(source, "k")) == 0

@@ -1,0 +1,89 @@
+"""Operands of multiply-adds: which are fresh, and in which bank they lie."""
+
+import numpy as np
+import pytest
+
+import kernels
+from anywarp.sass import operands
+from kernels.analysis import fma_operands, operand_cycles
+from kernels.measure.experiments import without_reuse
+
+FMA, OTHER = 0x223, 0x984
+
+
+def code(*rows):
+    """An instruction a row: its code, three registers, and the places that it marks for reuse."""
+    words = [
+        [name | a << 24, b, c, sum(1 << 26 + place for place in reuse)]
+        for name, a, b, c, *reuse in rows
+    ]
+    return np.array(words, np.uint32)
+
+
+@pytest.mark.parametrize(
+    "rows, three_fresh, one_bank",
+    [
+        ([(FMA, 1, 2, 3)], 1, 0),
+        ([(FMA, 2, 4, 8)], 1, 1),
+        ([(FMA, 1, 3, 255)], 0, 0),  # nothing is stored in the last
+        ([(FMA, 5, 5, 3)], 0, 0),  # read once
+        ([(FMA, 1, 2, 3, 0), (FMA, 1, 4, 5)], 1, 0),
+        ([(FMA, 1, 2, 3, 0), (FMA, 7, 1, 5)], 2, 1),  # at hand in another place
+        ([(FMA, 1, 2, 3, 1), (FMA, 1, 4, 5)], 2, 0),  # another was marked
+        ([(FMA, 1, 2, 3, 0), (OTHER, 9, 9, 9), (FMA, 1, 4, 5)], 2, 0),
+        ([(OTHER, 1, 2, 3, 0), (FMA, 1, 4, 5)], 0, 0),
+    ],
+)
+def test_fresh_operands(monkeypatch, rows, three_fresh, one_bank):
+    monkeypatch.setattr(operands, "hot_words", lambda kernel, arch: code(*rows))
+    fmas = sum(row[0] == FMA for row in rows)
+    assert fma_operands(None) == (fmas, three_fresh, one_bank)
+
+
+def test_without_reuse_every_operand_is_fresh():
+    step = kernels.step("13_register_prefetch")
+
+    class Patched:
+        def cubin(self, arch):
+            return without_reuse(step.kernel.cubin(arch))
+
+    kept, cleared = fma_operands(step), fma_operands(Patched())
+    assert kept.fmas == cleared.fmas == 512
+    assert 0 < kept.three_fresh < 256 and cleared.three_fresh == 512
+
+
+FFMA = 0x000FC800000000000000000000007223
+IADD3 = 0x000FC80007FFE0000000000000007210
+
+
+def words(*rows):
+    """An instruction a row: its word without registers, three registers, the places it marks."""
+    return np.array(
+        [
+            [
+                word >> 32 * n & 0xFFFFFFFF
+                | (a << 24, b, c, sum(1 << 26 + place for place in reuse))[n]
+                for n in range(4)
+            ]
+            for word, a, b, c, *reuse in rows
+        ],
+        np.uint32,
+    )
+
+
+@pytest.mark.parametrize(
+    "rows, cycles",
+    [
+        ([(FFMA, 1, 2, 3)], 2),  # three
+        ([(FFMA, 1, 2, 3, 0), (FFMA, 1, 4, 5)], 3),
+        ([(FFMA, 1, 2, 3, 0), (FFMA, 1, 4, 6)], 4),  # two, of one bank
+        ([(FFMA, 1, 2, 3, 0), (FFMA, 7, 1, 5)], 4),  # at hand in another place
+        ([(FFMA, 1, 2, 3, 0), (FFMA, 2, 4, 5, 0), (FFMA, 1, 7, 8)], 2 + 2 + 1),  # one for each bank
+        ([(FFMA, 1, 2, 3, 0), (FFMA, 5, 4, 7), (FFMA, 1, 7, 8)], 6),  # its bank reads another
+        ([(FFMA, 1, 2, 3, 0), (IADD3, 9, 255, 255), (FFMA, 1, 4, 5)], 4),
+        ([(FFMA, 1, 2, 3, 0), (IADD3, 8, 255, 255), (FFMA, 1, 4, 5)], 3),
+    ],
+)
+def test_operand_cycles(monkeypatch, rows, cycles):
+    monkeypatch.setattr(operands, "hot_words", lambda kernel, arch: words(*rows))
+    assert operand_cycles(None) == cycles

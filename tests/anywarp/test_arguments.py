@@ -1,0 +1,156 @@
+"""Arguments: converters from what the PTX and the source declare, arrays of every kind."""
+
+import re
+
+import numpy as np
+import pytest
+
+from anywarp import ptx
+from anywarp.arguments import declared
+from anywarp.kernel import Kernel
+
+FILL = """extern "C" __global__ void fill(float* __restrict__ out, const float* in, int n)
+{
+    int i = threadIdx.x;
+    if (i < n)
+        out[i] = in[i] + 1;
+}"""
+
+
+@pytest.fixture(scope="module")
+def fill():
+    return Kernel(FILL, "fill")
+
+
+def test_parameters_are_read_from_the_ptx_alone():
+    text = """.visible .entry a(
+	.param .u64 .ptr .align 1 a_param_0,
+	.param .align 4 .b8 a_param_1[12],
+	.param .f32 a_param_2,
+	.param .s16 a_param_3
+)
+{ nonsense }
+.visible .entry ab() { ret; }
+"""
+    assert declared(text, "a") == (("u64", 8), ("b8", 12), ("f32", 4), ("s16", 2))
+    assert declared(text, "ab") == ()
+
+
+def pointer(type_: str, before: str = "") -> Kernel:
+    return Kernel(f'{before}\nextern "C" __global__ void f({type_} x) {{}}', "f")
+
+
+GOOD = [
+    ("float*", "f4"), ("const float* __restrict__", "f4"), ("double*", "f8"), ("int*", "i4"),
+    ("int*", "u4"), ("unsigned*", "i4"), ("unsigned char*", "i1"), ("bool*", "?"), ("char*", "u1"),
+    ("unsigned long long*", "i8"), ("long int*", "i8"), ("short int*", "u2"), ("size_t*", "u8"),
+    ("float2*", "c8"), ("float2*", "f4"), ("double2*", "c16"), ("float4*", "f4"), ("int4*", "i4"),
+    ("void*", "f8"), ("float**", "u8"), ("float*", "V4"), ("Pair*", "i2"), ("real*", "f8"),
+    ("Real*", "f4"), ("half*", "f2"), ("half*", "u2"), ("__nv_bfloat16*", "u2"),
+]  # fmt: skip
+BEFORE = """#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+struct Pair { int first; float second; };
+typedef double real;
+using Real = float;
+"""
+
+
+@pytest.mark.parametrize("type_, dtype", GOOD)
+def test_dtypes_that_fit_the_pointer(type_, dtype):
+    before = BEFORE if re.match("half|__nv", type_) else BEFORE.partition("struct")[2]
+    before = before if before.startswith("#") else "struct" + before
+    pointer(type_, before).convert((np.zeros(4, dtype),))
+
+
+BAD = [
+    ("float*", "f8", r"float64, but the kernel takes float\*: pass x\.astype\(np\.float32\)$"),
+    ("const float* __restrict__", "i8", r"int64, .*astype\(np\.float32\)$"),
+    ("float*", "i4", r"int32, .*x\.astype\(np\.float32\), or x\.view\(np\.float32\) for the bits"),
+    ("double*", "f4", r"astype\(np\.float64\)$"),
+    ("int*", "i8", r"int64, but the kernel takes int\*: pass x\.astype\(np\.int32\)$"),
+    ("unsigned char*", "i4", r"astype\(np\.uint8\)"),
+    ("long long*", "i4", r"astype\(np\.int64\)"),
+    ("float*", "c8", r"complex64, .*view\(np\.float32\)"),
+    ("float4*", "f8", "float64, but the kernel takes float4"),
+    ("real*", "f4", r"float32, but the kernel takes real\*: pass x\.astype\(np\.float64\)"),
+    ("int2*", "c8", "complex64"),
+    ("int*", ">i4", r'>i4, .*x\.astype\(x\.dtype\.newbyteorder\("="\)\)'),
+    ("void*", ">f8", "newbyteorder"),
+]
+
+
+@pytest.mark.parametrize("type_, dtype, message", BAD)
+def test_dtypes_that_do_not(type_, dtype, message):
+    found = pointer(type_, "typedef double real;")
+    with pytest.raises(TypeError, match=rf"args\[0\] of f \(.* x\): .*{message}"):
+        found.convert((np.zeros(4, dtype),))
+
+
+def test_masks():
+    with pytest.raises(TypeError, match=r"args\[0\] of f .* is a masked array, .*x\.filled\(0\)"):
+        pointer("float*").convert((np.ma.zeros(2, np.float32),))
+
+
+def test_half_precision():
+    halves = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>"
+    with pytest.raises(TypeError, match=r"float32, but the kernel takes half\*: .*np\.float16"):
+        pointer("half*", halves).convert((np.zeros(2, np.float32),))
+    with pytest.raises(TypeError, match="bits as an array of uint16"):
+        pointer("__nv_bfloat16*", halves).convert((np.zeros(2, np.float16),))
+
+
+def test_a_template_parameter_is_not_checked():
+    source = "template <typename T> __global__ void f(T* x) {}"
+    Kernel(source, "f<float>").convert((np.zeros(2),))
+
+
+def test_an_array_of_no_dimensions(fill):
+    out, x = np.array(0, np.float32), np.array(2, np.float32)
+    fill(1, 1, (out, x, 1), "interpreter")
+    assert out == 3 and out.shape == ()
+
+
+def test_read_only_arrays_are_read(fill):
+    out = np.zeros(8, np.float32)
+    x = np.arange(8, dtype=np.float32)
+    x.flags.writeable = False
+    fill(1, 8, (out, x, 8), "interpreter")
+    assert out.tolist() == list(range(1, 9))
+    fill(1, 8, (out, np.broadcast_to(np.float32(5), 8), 8), "interpreter")
+    assert out.tolist() == [6.0] * 8
+
+
+@pytest.mark.parametrize("x", [np.zeros(8, np.float32), np.broadcast_to(np.float32(5), 8)])
+def test_a_store_to_a_read_only_array(fill, x):
+    x = x.view()
+    x.flags.writeable = False
+    with pytest.raises(ptx.MemoryFault, match="read-only") as caught:
+        fill(1, 8, (x, np.ones(8, np.float32), 8), "interpreter")
+    assert "kernel.cu:5" in str(caught.value)
+    assert not (x == 2).any()
+
+
+def test_read_only_arrays_may_overlap_others_may_not(fill):
+    buffer = np.arange(12, dtype=np.float32)
+    x, y = buffer[:8], buffer[4:]
+    with pytest.raises(ValueError, match="overlap in memory"):
+        fill(1, 8, (x, y, 8), "interpreter")
+    add = Kernel(
+        """extern "C" __global__ void add(const float* a, const float* b, float* c)
+        { c[threadIdx.x] = a[threadIdx.x] + b[threadIdx.x]; }""",
+        "add",
+    )
+    x.flags.writeable = y.flags.writeable = False
+    out = np.zeros(8, np.float32)
+    add(1, 8, (x, y, out), "interpreter")
+    assert out.tolist() == [2 * i + 4 for i in range(8)]
+
+
+def test_a_negative_number_for_an_unsigned_parameter_keeps_its_bits():
+    found = Kernel('extern "C" __global__ void f(unsigned a, int b, float c) {}', "f")
+    bits = found.convert((-1, 2**32 - 1, 1e-50))
+    assert [x.tobytes() for x in bits] == [b"\xff" * 4, b"\xff" * 4, bytes(4)]
+    largest = np.finfo(np.float32).max
+    assert found.convert((0, 0, float(largest)))[2] == largest
+    assert np.isinf(found.convert((0, 0, float("inf")))[2])

@@ -1,0 +1,355 @@
+"""Any kernel: names, arguments converted to what the PTX declares, and where it runs."""
+
+import numpy as np
+import pytest
+
+from anywarp import gpu, ptx
+from anywarp.arguments import Declared, converter
+from anywarp.kernel import Kernel, choose_device
+
+SCALARS = """
+struct Pair { int first; float second; };
+
+extern "C" __global__ void scalars(
+    bool b, signed char c, unsigned short s, int i, unsigned u, long long l, float f, double d,
+    Pair pair, double* out)
+{
+    double values[] = {double(b), double(c), double(s), double(i), double(u), double(l), f, d,
+                       double(pair.first), pair.second};
+    for (int k = 0; k < 10; ++k)
+        out[k] = values[k];
+}
+"""
+
+TEMPLATE = """
+template <typename T, int FACTOR>
+__global__ void scale(T* x, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] *= FACTOR;
+}
+"""
+
+DIMENSIONS = """
+extern "C" __global__ void dimensions(int* out)
+{
+    int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    out[block * blockDim.x * blockDim.y * blockDim.z + thread] = 1000 * block + thread;
+}
+"""
+
+DYNAMIC = """
+extern "C" __global__ void reverse(float* x)
+{
+    extern __shared__ float tile[];
+    tile[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = tile[blockDim.x - 1 - threadIdx.x];
+}
+"""
+
+DEVICES = ["interpreter", pytest.param("gpu", marks=pytest.mark.gpu)]
+
+PAIR = np.array((-3, 0.5), [("first", np.int32), ("second", np.float32)])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("pair", [PAIR.tobytes(), PAIR[()]], ids=["bytes", "scalar"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        (True, -7, 65535, -(2**31), 2**32 - 1, -(2**63), 0.25, 1e300),
+        (False, 127, 0, 2**31 - 1, 0, 2**62, -3, np.float32(2)),
+        (np.bool_(1), np.int8(-7), np.uint16(9), np.int64(-4), np.uint8(3), 5, np.float64(0.5), 7),
+    ],
+)
+def test_scalars_of_every_type(values, pair, device):
+    out = np.zeros(10)
+    Kernel(SCALARS, "scalars")(1, 1, (*values, pair, out), device)
+    assert out.tolist() == [*map(float, values), -3.0, 0.5]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "dtype, name", [(np.float32, "scale<float, 3>"), (np.int64, "scale<long long, 3>")]
+)
+def test_name_expressions(dtype, name, device):
+    x = np.arange(100, dtype=dtype)
+    found = Kernel(TEMPLATE, name, filename="scale.cu")
+    found((4,), [32], (x, 90), device)
+    assert x.tolist() == [3 * i if i < 90 else i for i in range(100)]
+    assert repr(found) == f"<Kernel {name} of scale.cu>"
+    assert found.symbol in found.ptx and found.symbol != name
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("grid, block", [(3, 40), ((2, 3), (4, 5)), ((2, 1, 3), (3, 2, 4))])
+def test_grid_and_block_of_one_to_three_dimensions(grid, block, device):
+    blocks, threads = int(np.prod(grid)), int(np.prod(block))
+    out = np.full(blocks * threads, -1, np.int32)
+    Kernel(DIMENSIONS, "dimensions")(grid, block, [out], device)
+    expected = [1000 * b + t for b in range(blocks) for t in range(threads)]
+    assert out.tolist() == expected
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_dynamic_shared_memory(device):
+    x = np.arange(64, dtype=np.float32)
+    Kernel(DYNAMIC, "reverse")(1, 64, (x,), device, shared_mem=256)
+    assert x.tolist() == list(range(63, -1, -1))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_array_passed_twice_is_one_array(device):
+    source = """extern "C" __global__ void shift(const float* a, float* b)
+    { float x = a[(threadIdx.x + 1) % 32]; __syncthreads(); b[threadIdx.x] = x; }"""
+    x = np.arange(32, dtype=np.float32)
+    Kernel(source, "shift")(1, 32, (x, x), device)
+    assert x.tolist() == [*range(1, 32), 0]
+
+
+def test_options_and_resources():
+    source = (
+        'extern "C" __global__ void f(float* x) { __shared__ float t[N]; '
+        + """
+        t[threadIdx.x] = x[threadIdx.x]; __syncthreads(); x[threadIdx.x] = t[N - 1]; }"""
+    )
+    assert Kernel(source, "f", ("-DN=32",)).resources().shared == 128
+    assert Kernel(source, "f", ["-DN=64"]).resources("sm_75").shared == 256
+
+
+def test_what_ptx_declares_without_a_type_is_taken_by_size():
+    # compilers later than CUDA 12 may write .b32 for every 32-bit parameter
+    def convert(value, type, size):
+        return converter(Declared(type, size))(value)
+
+    assert convert(np.float32(1), "b32", 4).tobytes() == np.float32(1).tobytes()
+    assert convert(np.zeros(3), "b64", 8).tolist() == [0, 0, 0]
+    with pytest.raises(TypeError, match="NumPy scalar of 4 bytes"):
+        convert(1, "b32", 4)
+    with pytest.raises(ValueError, match="has 8 bytes, but the kernel takes 4"):
+        convert(np.float64(1), "b32", 4)
+    assert convert(-1, "s32", 4) == -1 and convert(-1, "u32", 4) == 2**32 - 1
+
+
+def test_device_is_chosen():
+    assert choose_device("interpreter", [np.zeros(1)]) == "interpreter"
+    expected = "gpu" if gpu.available() else "interpreter"
+    assert choose_device("auto", [np.zeros(1), 3]) == expected
+
+
+class FakeGPU:
+    """A GPU of compute capability 7.5 whose memory is the host's and which runs PTX."""
+
+    name = "Fake T4"
+    compute_capability = (7, 5)
+    number = 0
+
+    def __init__(self, monkeypatch):
+        self.launches, self.loads = [], []
+        for name in ("available", "device", "arch", "load", "launch"):
+            monkeypatch.setattr(gpu, name, getattr(self, name))
+        monkeypatch.setattr(gpu, "require", lambda: None)
+        monkeypatch.setattr(gpu, "current", lambda: self.number)
+        monkeypatch.setattr(gpu, "to_device", lambda x: x.copy())
+        monkeypatch.setattr(gpu, "to_host", lambda x: x)
+
+    def available(self):
+        return True
+
+    def device(self):
+        return self
+
+    def arch(self):
+        return "sm_75"
+
+    def load(self, cubin, symbol):
+        assert cubin.startswith(b"\x7fELF")
+        self.loads.append(symbol)
+        return symbol
+
+    def launch(self, symbol, grid, block, args, shared_mem):
+        self.launches.append((symbol, grid, block, shared_mem))
+        args[0][:] *= 2
+
+
+def test_the_way_to_the_gpu_and_back(monkeypatch):
+    fake = FakeGPU(monkeypatch)
+    x = np.arange(4, dtype=np.float32)
+    found = Kernel(TEMPLATE, "scale<float, 2>")
+    found(2, 32, (x, 4))
+    assert fake.launches == [(found.symbol, (2,), (32,), 0)]
+    assert x.tolist() == [0, 2, 4, 6]
+    found(2, 32, (x, 4), device="interpreter")
+    assert len(fake.launches) == 1 and x.tolist() == [0, 4, 8, 12]
+
+
+def test_a_gpu_that_is_too_old_is_passed_over_but_not_when_asked_for(monkeypatch):
+    FakeGPU(monkeypatch)
+    assert choose_device("auto", [np.zeros(1)], (7, 5)) == "gpu"
+    assert choose_device("auto", [np.zeros(1)], (8, 0)) == "interpreter"
+    with pytest.raises(gpu.NoGPU, match=r"capability 8\.0, and the Fake T4 has 7\.5.*interpreter"):
+        choose_device("gpu", [np.zeros(1)], (8, 0))
+
+
+SPECIFIC = """// compute capability: 9.0a
+extern "C" __global__ void twice(float* x) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    x[threadIdx.x] *= 2;
+}
+"""
+
+
+def test_a_kernel_for_one_gpu_alone(monkeypatch):
+    fake = FakeGPU(monkeypatch)
+    x = np.ones(32, np.float32)
+    kernel = Kernel(SPECIFIC, "twice")
+    kernel(1, 32, (x,))
+    assert not fake.launches and (x == 2).all()
+    with pytest.raises(gpu.NoGPU, match=r"capability 9\.0a, and the Fake T4 has 7\.5"):
+        kernel(1, 32, (x,), device="gpu")
+    fake.compute_capability = (10, 0)
+    with pytest.raises(gpu.NoGPU, match=r"capability 9\.0a, and the Fake T4 has 10\.0"):
+        kernel(1, 32, (x,), device="gpu")
+    fake.compute_capability, fake.arch = (9, 0), lambda: "sm_90"
+    monkeypatch.setattr(gpu, "arch", fake.arch)
+    kernel(1, 32, (x,))
+    assert fake.launches and (x == 4).all()
+    assert kernel.resources().registers > 0
+
+
+@pytest.mark.gpu
+def test_cupy_arrays_stay_on_the_gpu():
+    import cupy
+
+    x = cupy.arange(100, dtype=cupy.float32)
+    Kernel(TEMPLATE, "scale<float, 3>")(4, 32, (x, 90))
+    assert cupy.asnumpy(x).tolist() == [3 * i if i < 90 else i for i in range(100)]
+
+
+def test_a_fault_names_the_line():
+    source = """extern "C" __global__ void f(float* x)
+{
+    x[threadIdx.x + 1] = 0;
+}"""
+    with pytest.raises(ptx.MemoryFault, match=r"kernel\.cu:3"):
+        Kernel(source, "f")(1, 32, (np.zeros(32, np.float32),), device="interpreter")
+
+
+# ------------------------------------------------------- what stays, and what never reaches a run
+
+COUNTER = """__device__ int launches = 100;
+extern "C" __global__ void count(int* out) { *out = ++launches; }"""
+
+
+def test_options_are_a_list():
+    with pytest.raises(TypeError, match=r"a list of strings: \['-use_fast_math'\]"):
+        Kernel(COUNTER, "count", "-use_fast_math")
+
+
+def test_machine_code_of_no_gpu():
+    with pytest.raises(ValueError, match="PTX alone: machine code is for a GPU, such as sm_90"):
+        Kernel(COUNTER, "count").cubin("compute_90")
+
+
+def test_a_trace_has_the_names_of_the_source():
+    source = 'extern "C" __global__ void f(const float* from, float* to) { *to = *from; }'
+    arrays = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    found = Kernel(source, "f")
+    assert found.parameter_names == ("from", "to")
+    assert {p.array for p in found.trace(1, 1, arrays).costs} == {"from", "to"}
+    assert {p.array for p in found.trace(1, 1, arrays, ["a", "b"]).costs} == {"a", "b"}
+
+
+def test_what_the_interpreter_cannot_read_still_runs_on_a_gpu(monkeypatch):
+    def parse(text):
+        raise ptx.ParseError("PTX line 7: something new")
+
+    monkeypatch.setattr(ptx, "parse", parse)
+    found = Kernel(TEMPLATE, "scale<short, 7>")  # whose PTX no other test has parsed
+    x = np.arange(4, dtype=np.int16)
+    with pytest.raises(ptx.ParseError, match=r"something new\n.*cannot run scale.*device=\"gpu\""):
+        found(1, 32, (x, 4), device="interpreter")
+    fake = FakeGPU(monkeypatch)
+    found(1, 32, (x, 4), device="gpu")
+    assert len(fake.launches) == 1 and x.tolist() == [0, 2, 4, 6]
+    with pytest.raises(TypeError, match=r"args\[1\] of scale<short, 7> \(int n\)"):
+        found(1, 32, (x, 4.5))
+
+
+def test_read_only_arrays_go_to_the_gpu_and_not_back(monkeypatch):
+    FakeGPU(monkeypatch)
+    x = np.arange(4, dtype=np.float32)
+    x.flags.writeable = False
+    Kernel(TEMPLATE, "scale<float, 2>")(1, 32, (x, 4), "gpu")
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+def test_each_kernel_has_its_module_on_each_gpu_until_it_is_reset(monkeypatch):
+    fake = FakeGPU(monkeypatch)
+    one, other = (Kernel(COUNTER, "count") for _ in range(2))
+    x = np.zeros(1, np.int32)
+    for found in (one, one, other):
+        found(1, 1, (x,), "gpu")
+    assert len(fake.loads) == 2
+    fake.number = 1
+    one(1, 1, (x,), "gpu")
+    assert len(fake.loads) == 3
+    fake.number = 0
+    one(1, 1, (x,), "gpu")
+    assert len(fake.loads) == 3
+    one.reset()
+    one(1, 1, (x,), "gpu")
+    assert len(fake.loads) == 4
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_device_variables_last_as_long_as_the_kernel(device):
+    if device == "interpreter" and not hasattr(ptx, "statics"):
+        pytest.skip("this interpreter starts each launch with new variables")
+    one, other = (Kernel(COUNTER, "count") for _ in range(2))
+    out = np.zeros(1, np.int32)
+
+    def counts(kernel, times):
+        found = []
+        for _ in range(times):
+            kernel(1, 1, (out,), device)
+            found.append(int(out[0]))
+        return found
+
+    assert counts(one, 3) == [101, 102, 103] and counts(other, 1) == [101]
+    one.reset()
+    assert counts(one, 1) == [101] and counts(other, 1) == [102]
+
+
+def test_variables_of_the_device_keep_their_values_until_reset():
+    """In a call, a trace and sanitize; a kernel of the same source has its own."""
+    found, other = Kernel(COUNTER, "count"), Kernel(COUNTER, "count")
+    out = np.zeros(1, np.int32)
+    seen = []
+    for run in (lambda *x: found(*x, "interpreter"), found.trace, found.sanitize):
+        run(1, 1, (out,))
+        seen.append(int(out[0]))
+    assert seen == [seen[0], seen[0] + 1, seen[0] + 2]
+    other(1, 1, (out,), "interpreter")
+    assert out[0] == seen[0]
+    found.reset()
+    found(1, 1, (out,), "interpreter")
+    assert out[0] == seen[0]
+
+
+def test_errors_call_arrays_as_the_source_does():
+    source = """extern "C" __global__ void f(float* there)
+{
+    __shared__ float tile[32];
+    tile[threadIdx.x + shift] = there[threadIdx.x];
+    __syncthreads();
+    there[threadIdx.x] = tile[31 - threadIdx.x];
+}"""
+    x = np.zeros(32, np.float32)
+    with pytest.raises(ptx.MemoryFault, match=r"past the end of tile \(128 bytes\)"):
+        Kernel(source, "f", ["-Dshift=1"])(1, 32, (x,), "interpreter")
+    with pytest.raises(ptx.MemoryFault, match=r"past the end of there \(124 bytes\)"):
+        Kernel(source, "f", ["-Dshift=0"])(1, 32, (x[:31].copy(),), "interpreter")

@@ -1,0 +1,118 @@
+"""The ladder so far: its bars and numbers are the records'."""
+
+from dataclasses import replace
+
+import pytest
+from drawn import elements, legible, texts
+
+import kernels
+from kernels.draw import PALETTE, ladder
+from kernels.draw.records.plots import three_digits
+from kernels.records import Record, Results
+
+GPU = "NVIDIA H200"
+
+
+def bars(figure):
+    return [(float(r["width"]), r) for r in elements(figure, "rect")]
+
+
+@pytest.mark.parametrize("number", [2, 5, 11, 15])
+def test_a_bar_for_each_step_up_to_this_one_as_long_as_its_rate(number):
+    results = kernels.results(GPU)
+    shown = [step for step in kernels.steps() if step.number <= number]
+    rates = [results.at(step, 4096).tflops for step in shown]
+    figure = ladder(kernels.step(number))
+    widths = [width for width, _ in bars(figure)]
+    assert len(widths) == len(rates) == number - 1
+    (line,) = elements(figure, "path")
+    long = float(line["d"][1:].partition(" ")[0]) - float(bars(figure)[0][1]["x"])
+    scale = long / results.at("cublas", 4096).tflops
+    assert widths == pytest.approx([scale * rate for rate in rates], abs=0.01)
+    words = list(texts(figure).values())
+    for step, rate in zip(shown, rates):
+        at = words.index(step.id.replace("_", " "))
+        assert words[at + 1] == three_digits(rate)
+    assert f"cuBLAS {results.at('cublas', 4096).tflops:.3g}" in words
+
+
+def test_the_step_and_the_one_before_stand_out():
+    figure = ladder(9)
+    *rest, before, own = [rect for _, rect in bars(figure)]
+    assert own["fill"] == PALETTE["blue"] and "fill-opacity" not in own
+    assert before["stroke"] == PALETTE["blue"] and before["fill-opacity"] == "0.35"
+    assert {rect["fill"] for rect in rest} == {"currentColor"}
+    bold = [text.text for text in legible(figure) if text.get("font-weight") == "bold"]
+    assert bold[0].startswith("22.2 → 32.1 TFLOPS, × 1.4")
+    assert bold[1:] == ["08 vectorized", "22.2", "09 thread tile 2d", "32.1"]
+    assert "63% of cuBLAS" in figure.caption and "recorded on NVIDIA H200" in figure.caption
+
+
+def test_a_step_that_changes_an_earlier_one():
+    figure = ladder(5, before="03_coalesced")
+    *_, coalesced, arithmetic, own = [rect for _, rect in bars(figure)]
+    assert coalesced["stroke"] == PALETTE["blue"] and "stroke" not in arithmetic
+    assert own["fill"] == PALETTE["blue"]
+    rates = [kernels.results(GPU).at(kernels.step(n), 4096).tflops for n in (3, 5)]
+    head = " → ".join(map(three_digits, rates))
+    assert next(iter(legible(figure))).text.startswith(f"{head} TFLOPS")
+    assert "the outlined one the step that it changes" in figure.caption
+
+
+def test_the_first_step_has_none_before():
+    figure = ladder("02_naive")
+    assert "02 naive: 0.497 TFLOPS" in texts(figure).values()
+    assert "before" not in figure.caption
+
+
+def test_more_than_cublas():
+    records = [
+        Record(name, 8, 8, 8, ms, ms, ms, 20, 5) for name, ms in (("cublas", 5), ("02_naive", 2))
+    ]
+    results = Results({"gpu": "Simulated GPU 1", "date": "2001-02-03"}, 1, 1, tuple(records))
+    assert "this step, 250% of cuBLAS" in ladder("02_naive", results, 8).caption
+
+
+def test_the_share_is_of_cublas_in_the_same_rounds():
+    """The line is cuBLAS as it was timed last."""
+    results = kernels.results(GPU)
+    step, line = results.at("21_warpgroups", 4096), results.at("cublas", 4096)
+    share = results.share_of_cublas(step)
+    assert f"{share:.0%}" != f"{step.tflops / line.tflops:.0%}"  # those rounds had a lower clock
+    assert f"this step, {share:.0%} of cuBLAS" in ladder(21).caption
+    alone = replace(results, records=tuple(replace(r, cublas_ms=None) for r in results.records))
+    assert "is this step, the outlined one" in ladder(21, alone).caption
+
+
+def test_other_results_and_sizes():
+    results = kernels.results(GPU)
+    figure = ladder(3, results, 1024)
+    assert three_digits(results.at("03_coalesced", 1024).tflops) in texts(figure).values()
+    assert "1024" in figure.alt and "4096" not in figure.alt
+    with pytest.raises(ValueError, match="no record of 02_naive at 77"):
+        ladder(3, results, 77)
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_the_ladder_is_legible_on_a_phone(number):
+    legible(ladder(number))
+
+
+def test_the_whole_ladder():
+    results = kernels.results(GPU)
+    rates = [results.at(step, 4096).tflops for step in kernels.steps()]
+    figure = ladder()
+    assert len(bars(figure)) == len(rates)
+    assert {rect["fill"] for _, rect in bars(figure)} == {PALETTE["blue"]}
+    assert set(map(three_digits, rates)) <= set(texts(figure).values())
+    assert not [text for text in legible(figure) if text.get("font-weight")]
+    assert figure.caption == f"Median, recorded on {GPU}, {results.date}."
+    assert "so far" not in figure.alt
+
+
+def test_the_whole_ladder_is_what_was_measured():
+    results = kernels.results(GPU)
+    fewer = [r for r in results.records if r.step != "04_index_arithmetic"]
+    figure = ladder(None, replace(results, records=tuple(fewer)))
+    assert len(bars(figure)) == len(kernels.steps()) - 1
+    assert "04 index arithmetic" not in texts(figure).values()

@@ -1,0 +1,59 @@
+"""The picture of the memories: bars on a logarithmic scale, as long as the table says."""
+
+import math
+
+import pytest
+from drawn import elements, legible, texts
+
+from kernels.analysis.hierarchy import CHIPS, hierarchy
+from kernels.draw import PALETTE, memory
+
+
+def drawn(figure):
+    """(left, width) of the bars, without the legend, in the order in which they are drawn."""
+    bars = [r for r in elements(figure, "rect") if r["height"] == "11"]
+    return [(float(r["x"]), float(r["width"]), r["fill"], r.get("stroke-dasharray")) for r in bars]
+
+
+def test_bars_are_logarithms():
+    figure = memory("Tesla T4", "NVIDIA H200")
+    levels = list(zip(hierarchy("Tesla T4"), hierarchy("NVIDIA H200")))
+    sizes = [one.bytes for pair in levels for one in pair]
+    speeds = [one.gbs and one.gbs * 1e9 for pair in levels for one in pair]
+    bars = drawn(figure)
+    assert len(bars) == len(sizes) + len(speeds) == 16
+    for values, low, per_decade, found in (
+        (sizes, 6, 172 / 6, bars[: len(sizes)]),
+        (speeds, 11, 172 / 4, bars[len(sizes) :]),
+    ):
+        wanted = [(value and per_decade * (math.log10(value) - low)) or 0 for value in values]
+        assert [width for _, width, *_ in found] == pytest.approx(wanted, abs=0.01)
+    first, second = drawn(figure)[:2]
+    assert (first[2], second[2]) == (PALETTE["blue"], PALETTE["vermilion"])
+    assert first[3] is None and second[3]  # also told apart without colour
+
+
+def test_words():
+    words = list(texts(memory()).values())
+    for wanted in (
+        "33 MiB = 132 x 256 KiB", "3.75 MiB = 40 x 96 KiB", "60 MiB", "141 GB",
+        "9.07 TB/s recorded", "401 TB/s computed", "33.5 TB/s computed", "4.8 TB/s data sheet",
+        "320 GB/s data sheet", "not known",
+    ):  # fmt: skip
+        assert wanted in words
+    assert words[-2:] == ["NVIDIA H200", "Tesla T4"]
+
+
+def test_one_gpu():
+    figure = memory("NVIDIA H200")
+    assert len(drawn(figure)) == 8
+    assert "Tesla" not in figure.alt and "not known" not in figure.alt
+    legible(figure)
+    legible(memory())
+
+
+def test_others_are_refused():
+    with pytest.raises(ValueError, match="known: NVIDIA H200, Tesla T4"):
+        memory("GeForce 256")
+    with pytest.raises(ValueError, match="one or two"):
+        memory(*CHIPS, "NVIDIA H200")

@@ -1,0 +1,145 @@
+"""Calling a step: matrices in, a matrix out, as BLAS defines it."""
+
+import numpy as np
+import pytest
+
+from kernels.analysis.reference import assert_close, inputs
+from kernels.ladder import step as ladder
+
+ALL = [pytest.param(one, id=one.id) for one in ladder.steps()]
+
+
+@pytest.fixture(scope="module")
+def coalesced():
+    return ladder.step("03_coalesced")
+
+
+def test_a_new_matrix(coalesced):
+    A, B, _ = inputs(33, 65, 17)
+    C = coalesced(A, B, device="interpreter")
+    assert C.dtype == np.float32 and C.flags.c_contiguous
+    assert_close(C, A, B)
+
+
+def test_c_is_updated_in_place(coalesced):
+    A, B, C = inputs(33, 35, 17)
+    before = C.copy()
+    assert coalesced(A, B, C, alpha=0.1, beta=2, device="interpreter") is C
+    assert_close(C, A, B, before, 0.1, 2)
+
+
+def test_nan_in_c_does_not_leak_when_beta_is_0(coalesced):
+    A, B, C = inputs(5, 6, 7)
+    C[:] = np.nan
+    assert_close(coalesced(A, B, C, device="interpreter"), A, B)
+
+
+@pytest.mark.parametrize("alpha", [0, 0.0, -0.0, 1e-60])
+def test_alpha_0_does_not_read_a_and_b(coalesced, alpha):
+    A, B, C = inputs(5, 6, 7)
+    before = C.copy()
+    A[:], B[:] = np.nan, np.inf
+    coalesced(A, B, C, alpha, 0.5, device="interpreter")
+    assert (C == before * np.float32(0.5)).all()
+
+
+def test_k_0_scales_c(coalesced):
+    A, B, C = inputs(5, 6, 0)
+    assert (coalesced(A, B, device="interpreter") == 0).all()
+    before = C.copy()
+    coalesced(A, B, C, 3, -2, device="interpreter")
+    assert (C == -2 * before).all()
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 3), (5, 0, 3), (0, 0, 0)])
+def test_an_empty_result(coalesced, shape):
+    A, B, C = inputs(*shape)
+    assert coalesced(A, B).shape == C.shape
+    assert coalesced(A, B, C, beta=1) is C
+
+
+@pytest.mark.parametrize("writeable", [True, False])
+def test_inputs_may_be_read_only_overlap_or_be_the_same(coalesced, writeable):
+    A = inputs(40, 40, 40)[0]
+    A.flags.writeable = writeable
+    top = A[:20]
+    np.testing.assert_allclose(coalesced(top, A, device="interpreter"), top @ A, atol=1e-5)
+    np.testing.assert_allclose(coalesced(A, A, device="interpreter"), A @ A, atol=1e-5)
+
+
+def test_defines_reach_the_kernel(coalesced):
+    A, B, _ = inputs(19, 23, 9)
+    small = coalesced.define(BM=8, BN=4)
+    assert small.block == (4, 8) and small.grid(19, 23) == (6, 3)
+    assert (small(A, B, device="interpreter") == coalesced(A, B, device="interpreter")).all()
+
+
+VECTOR = """// Vectors: four elements of a row at a time
+//
+// block: 32
+// alignment: 16
+// requires: N == 4
+
+#ifndef BM
+#define BM 32
+#endif
+#ifndef BN
+#define BN 4
+#endif
+
+extern "C" __global__ void
+sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)
+{
+    int row = blockIdx.y * 32 + threadIdx.x;
+    float4 sum = make_float4(0, 0, 0, 0);
+    if (row >= M)
+        return;
+    for (int k = 0; k < K; ++k) {
+        float a = A[row * K + k];
+        float4 b = reinterpret_cast<const float4*>(B)[k];
+        sum = make_float4(sum.x + a * b.x, sum.y + a * b.y, sum.z + a * b.z, sum.w + a * b.w);
+    }
+    reinterpret_cast<float4*>(C)[row] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4, 8])
+@pytest.mark.parametrize("device", ["interpreter", pytest.param("gpu", marks=pytest.mark.gpu)])
+def test_numpy_arrays_may_lie_anywhere(tmp_path, offset, device):
+    (tmp_path / "01_vector.cu").write_text(VECTOR)
+    A, B, C = inputs(9, 4, 7)
+
+    def moved(x):
+        buffer = np.zeros(x.nbytes + 64, np.uint8)
+        start = offset - buffer.ctypes.data % 16 + 16
+        there = buffer[start : start + x.nbytes].view(np.float32).reshape(x.shape)
+        there[:] = x
+        assert there.ctypes.data % 16 == offset
+        return there
+
+    C = moved(C)
+    assert ladder.step(1, tmp_path)(moved(A), moved(B), C, device=device) is C
+    assert_close(C, A, B)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("one", ALL)
+def test_gpu_and_interpreter_agree_to_the_bit(one):
+    m, n, k = one.defines["BM"], one.defines["BN"], one.defines.get("BK", 8)
+    A, B, C = inputs(2 * m, n, 3 * k)
+    twice = [one(A, B, C.copy(), 1.5, -0.5, device) for device in ("gpu", "interpreter")]
+    assert twice[0].tobytes() == twice[1].tobytes()
+
+
+@pytest.mark.gpu
+def test_cupy_in_cupy_out(coalesced):
+    import cupy
+
+    A, B, C = inputs(33, 35, 17)
+    result = coalesced(cupy.asarray(A), cupy.asarray(B))
+    assert isinstance(result, cupy.ndarray)
+    assert_close(cupy.asnumpy(result), A, B)
+    device_C = cupy.asarray(C)
+    assert coalesced(cupy.asarray(A), cupy.asarray(B), device_C, 2, 3) is device_C
+    assert_close(cupy.asnumpy(device_C), A, B, C, 2, 3)

@@ -1,0 +1,314 @@
+"""The best step: what the records, the shape, the addresses and the GPU say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fake_gpu import FakeGpu, cupy_array
+
+import kernels
+from kernels.analysis.reference import assert_close, inputs
+from kernels.ladder import choose as module, step as ladder
+from kernels.ladder.choose import choose, rate_near, sgemm
+from kernels.records import Record, Results
+from tests import made_up
+
+STEP = """// {title}
+//
+// block: 32
+{directives}
+#ifndef BM
+#define BM 16
+#endif
+#ifndef BN
+#define BN 8
+#endif
+"""
+
+
+def record(label, tflops, M, N, K):
+    return Record(label, M, N, K, 2 * M * N * K / tflops / 1e9, 0, 0, 20)
+
+
+def results(*records):
+    return Results({}, 1.0, 1.0, tuple(record(*one) for one in records))
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Steps from directives, numbered from 2 on."""
+
+    def make(*directives, transposes=()):
+        for number, text in enumerate(directives, start=2):
+            lines = "".join(f"// {line}\n" for line in text.splitlines())
+            path = tmp_path / f"{number:02}_made.cu"
+            text = STEP.format(title=path.stem, directives=lines)
+            if any(transposes[number - 2 : number - 1]):
+                text += "".join(f"#ifndef TRANS_{x}\n#define TRANS_{x} 0\n#endif\n" for x in "AB")
+            path.write_text(text)
+        return ladder.steps(tmp_path)
+
+    return make
+
+
+def test_the_fastest_near_the_shape(made):
+    one, two = made("", "")
+    found = results(
+        *(("02_made", 3.0, 64, 64, 64), ("02_made", 1.0, 512, 512, 512)),
+        *(("03_made", 2.0, 64, 64, 64), ("03_made", 9.0, 512, 512, 512)),
+    )
+    assert choose((one, two), found, (70, 60, 64)) is one
+    assert choose((one, two), found, (500, 512, 600)) is two
+    assert rate_near(found, two, (100, 100, 100)) == pytest.approx(2.0)
+
+
+def test_shapes_are_compared_by_their_sides(made):
+    """A thin product with as many multiply-adds as a cube says little about the cube."""
+    (one,) = made("")
+    found = results(("02_made", 1.0, 64, 64, 4096), ("02_made", 2.0, 512, 512, 512))
+    assert rate_near(found, one, (256, 256, 256)) == pytest.approx(2.0)
+    assert rate_near(found, one, (64, 64, 2048)) == pytest.approx(1.0)
+
+
+def test_a_step_without_a_record_is_taken_only_where_no_other_can(made):
+    slow, whole, new, newer = made("", "requires: K % 8 == 0", "", "requires: N == 1")
+    found = results(("02_made", 0.001, 64, 64, 64), ("03_made", 1.0, 64, 64, 64))
+    assert choose((slow, whole, new), found, (64, 64, 64)) is whole
+    assert choose((slow, whole, new), found, (64, 64, 63)) is slow
+    assert choose((whole, new), found, (64, 64, 63)) is new
+    assert choose((whole, new, newer), found, (64, 1, 63)) is newer  # the highest of those
+
+
+def test_constraints_and_scalars(made):
+    plain, zero = made("", "requires: beta == 0\nrequires: M % BM == 0")
+    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
+    assert choose((plain, zero), found, (64, 64, 64)) is zero
+    assert choose((plain, zero), found, (64, 64, 64), 1, 0.5) is plain
+    assert choose((plain, zero), found, (63, 64, 64)) is plain
+
+
+def test_alignment(made):
+    plain, wide = made("", "alignment: 16")
+    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
+    for alignment, best in ((256, wide), (16, wide), (8, plain), (4, plain)):
+        assert choose((plain, wide), found, (64, 64, 64), alignment=alignment) is best
+    assert choose((wide,), found, (64, 64, 64), alignment=4) is wide  # which says what it needs
+
+
+def test_compute_capability(made):
+    old, new = made("", "compute capability: 8.0")
+    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
+    assert choose((old, new), found, (64, 64, 64)) is new  # in the interpreter
+    for of, best in (("8.0", new), ("9.0", new), ("7.5", old)):
+        assert choose((old, new), found, (64, 64, 64), device=made_up.device(of)) is best
+    t4 = made_up.device("7.5")
+    assert choose((new,), found, (64, 64, 64), device=t4) is new  # which says what it needs
+
+
+def test_shared_memory_is_what_the_gpu_has_whether_it_is_known_or_not(made):
+    plain, large = made("", f"shared: {200 << 10}")
+    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
+    new = replace(made_up.device("9.0"), compute_capability=(9, 9))  # in no table
+    for room, best in ((227 << 10, large), (199 << 10, plain)):
+        device = replace(new, shared_bytes_per_block=room)
+        assert choose((plain, large), found, (64, 64, 64), device=device) is best
+
+
+def test_no_step_can(made):
+    steps = made("requires: K >= 2", "requires: M % BM == 0")
+    with pytest.raises(ValueError, match=r"no step can do M = 17, N = 8, K = 1: pad the matrices wi"
+                       r".* \(03_made requires M % BM == 0\)"):  # fmt: skip
+        choose(steps, results(), (17, 8, 1))
+    with pytest.raises(ValueError, match="K = 1: split the matrices"):
+        choose(steps[1:], results(), (16 * 65536, 1, 1))
+
+
+def test_a_tall_product_takes_a_step_whose_blocks_lie_along_x():
+    """Blocks along y are 65535 at most, and no step's tile is tall enough for fewer."""
+    able = [one.id for one in ladder.steps() if not one.broken(9_000_000, 1, 1)]
+    assert "18_split_k" in able and "17_tile_space" not in able
+
+
+# ------------------------------------------------------------------------ sgemm itself
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """The steps that sgemm runs, without running them."""
+    found = []
+    monkeypatch.setattr(ladder.Step, "run", lambda self, *args: found.append((self, args)))
+    forget()
+    yield found
+    forget()
+
+
+def forget():
+    module._remembered.cache_clear()
+    for calls in module.CALLS.values():
+        calls.forget()
+
+
+def test_sgemm_is_right():
+    A, B, C = inputs(33, 20, 10)
+    assert_close(kernels.sgemm(A, B, device="interpreter"), A, B)
+    before = C.copy()
+    assert kernels.sgemm(A, B, C, 2, 0.5, device="interpreter") is C
+    assert_close(C, A, B, before, 2, 0.5)
+
+
+def test_sgemm_takes_what_choose_says_and_remembers_it(called, made, monkeypatch):
+    steps = made("", "requires: K % 8 == 0\nrequires: beta == 0")
+    asked = []
+    monkeypatch.setattr(module, "steps", lambda: asked.append(1) or steps)
+    monkeypatch.setattr(
+        module, "_timings", lambda: results(("02_made", 1.0, 8, 8, 8), ("03_made", 2.0, 8, 8, 8))
+    )
+    A, B, C = inputs(16, 8, 8)
+    for _ in range(3):
+        sgemm(A, B, device="interpreter")
+    sgemm(A, B, C, beta=1, device="interpreter")
+    sgemm(A[:, :7].copy(), B[:7], device="interpreter")
+    assert [one.id for one, _ in called] == 3 * ["03_made"] + 2 * ["02_made"]
+    assert len(asked) == 3
+    M, N, K, *_, alpha, beta, where = called[3][1]
+    assert (M, N, K, alpha, beta, where) == (16, 8, 8, 1, 1, "interpreter")
+
+
+@pytest.fixture
+def on_gpu(called, made, monkeypatch):
+    """Three steps, the faster the more they need, and a GPU of a given compute capability."""
+    fake = FakeGpu(monkeypatch)
+    monkeypatch.setattr(module.model, "candidates", lambda *gpu: ())
+    monkeypatch.setattr(
+        ladder.Step, "run", lambda self, *args: called.append((self, args)) or args[5]
+    )
+    steps = made("", "alignment: 16", "alignment: 16\ncompute capability: 8.0")
+    monkeypatch.setattr(module, "steps", lambda: steps)
+    rates = [(one.id, float(one.number), 8, 8, 8) for one in steps]
+    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
+    return fake
+
+
+@pytest.mark.parametrize("moved, best", [
+    ("", "04_made"), ("A", "02_made"), ("B", "02_made"), ("C", "02_made"),
+])  # fmt: skip
+def test_sgemm_looks_at_the_address_of_each_matrix(on_gpu, called, moved, best):
+    A, B, C = (
+        cupy_array((8, 8), address + 4 * (name == moved))
+        for name, address in zip("ABC", (4096, 8192, 12288))
+    )
+    sgemm(A, B, C)
+    assert [(one.id, args[-1]) for one, args in called] == [(best, "gpu")]
+
+
+def test_sgemm_looks_at_the_compute_capability(on_gpu, called):
+    matrices = [cupy_array((8, 8), address) for address in (4096, 8192, 12288)]
+    for of, best in (("7.5", "03_made"), ("8.0", "04_made")):
+        on_gpu.be(of)
+        forget()
+        sgemm(*matrices)
+        assert called[-1][0].id == best
+
+
+def test_sgemm_reads_slices_and_transposes_with_a_step_that_can(called, made, monkeypatch):
+    steps = made(
+        "",
+        "arguments: lda ldb",
+        "arguments: lda ldb ldc\nalignment: 16",
+        transposes=(0, 0, 1),
+    )
+    rates = [(one.id, float(one.number), 8, 8, 8) for one in steps]
+    rates[0] = ("02_made", 9.0, 8, 8, 8)
+    monkeypatch.setattr(module, "steps", lambda: steps)
+    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
+    A, B, C = inputs(16, 8, 8)
+    wide = np.zeros((16, 12), np.float32)  # whose rows are 48 bytes apart
+    odd = np.zeros((16, 13), np.float32)
+    for matrices, id, transposed in (
+        ((A, B, C), "02_made", None),
+        ((wide[:, :8], B, C), "04_made", (0, 0)),
+        ((odd[:, :8], B, C), "03_made", None),
+        ((A, wide[:8, 1:9], None), "04_made", (0, 0)),
+        ((np.asfortranarray(A), B, None), "04_made", (1, 0)),
+        ((np.asfortranarray(A), wide[:8, :8].T, C), "04_made", (1, 1)),
+        ((A, B, wide[:, :8]), "04_made", (0, 0)),
+    ):
+        sgemm(*matrices, device="interpreter")
+        one = called[-1][0]
+        assert one.id == id
+        if transposed is not None:
+            assert (one.defines["TRANS_A"], one.defines["TRANS_B"]) == transposed
+    count = len(called)
+    for matrices, message in (
+        ((A[::-1], B, C), "A is not C-contiguous"),
+        ((A, B, np.asfortranarray(C)), "C is not C-contiguous"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sgemm(*matrices, device="interpreter")
+    assert len(called) == count
+
+
+def test_sgemm_takes_tensor_cores_only_when_it_is_told_to(called, made, monkeypatch):
+    steps = made("", "tensor cores: yes")
+    monkeypatch.setattr(module, "steps", lambda: steps)
+    rates = [("02_made", 1.0, 8, 8, 8), ("03_made", 9.0, 8, 8, 8)]
+    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
+    A, B, _ = inputs(8, 8, 8)
+    for options in ({}, {"tensor_cores": True}, {"tensor_cores": False}):
+        sgemm(A, B, device="interpreter", **options)
+    assert [one.id for one, _ in called] == ["02_made", "03_made", "02_made"]
+
+
+def test_sgemm_remembers_a_choice_for_all_scalars(called, made, monkeypatch):
+    steps = made("", "requires: beta == 0")
+    asked = []
+    monkeypatch.setattr(module, "steps", lambda: asked.append(1) or steps)
+    rates = [("02_made", 1.0, 8, 8, 8), ("03_made", 9.0, 8, 8, 8)]
+    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
+    A, B, C = inputs(8, 8, 8)
+    for alpha, beta in ((1.25, 0.5), (2.5, -3), (np.float32(0.1), 7)):
+        sgemm(A, B, C, alpha, beta, device="interpreter")
+    assert len(asked) == 1
+    sgemm(A, B, C, 2, device="interpreter")
+    assert [one.id for one, _ in called] == [*3 * ["02_made"], "03_made"] and len(asked) == 2
+
+
+def test_a_constraint_on_scalars_is_looked_at_in_each_call(called, made, monkeypatch):
+    (one,) = made("requires: alpha < 3")
+    monkeypatch.setattr(module, "steps", lambda: (one,))
+    monkeypatch.setattr(module, "_timings", lambda: results())
+    A, B, _ = inputs(8, 8, 8)
+    sgemm(A, B, alpha=2.5, device="interpreter")
+    with pytest.raises(ValueError, match="02_made requires alpha < 3, which .*alpha = 4"):
+        sgemm(A, B, alpha=4, device="interpreter")
+    assert len(called) == 1
+
+
+def test_sgemm_on_a_gpu_takes_slices_and_several_launches(monkeypatch):
+    from several import several
+
+    fake = FakeGpu(monkeypatch, "iiifPPfPiiiP")
+    monkeypatch.setattr(module.model, "candidates", lambda *gpu: ())
+    monkeypatch.setattr(module, "steps", lambda: (several(),))
+    forget()
+    A, B, C = cupy_array((8, 20)), cupy_array((30, 16), 8192), cupy_array((8, 16), 1 << 14)
+    for _ in range(2):
+        assert sgemm(A[:, 2:15], B[3:16], C, 2, 1) is C
+    forget()
+    assert [x[0] for x in fake.launched] == 2 * ["pack", "sgemm", "reduce"]
+    values = (8, 16, 13, 2.0, 4096 + 8, 8192 + 3 * 64, 1.0, 1 << 14, 20, 16, 16)
+    assert {x[-1][:-1] for x in fake.launched} == {values}
+    assert len({x[-1][-1] for x in fake.launched}) == len(fake.rooms) == 2
+
+
+# ------------------------------------------------------------------------ the shipped records
+
+
+@pytest.mark.parametrize("shape", [(4096, 4096, 4096), (1024, 1024, 1024), (1023, 1023, 1023),
+                                   (4097, 4097, 4097), (256, 256, 16384)])  # fmt: skip
+def test_the_choice_is_the_best_on_record(shape):
+    timings = kernels.results(module.model.RECORDED_ON)
+    best = choose(ladder.steps(), timings, shape)
+    able = [one for one in ladder.steps() if not one.broken(*shape) and timings.select(one)]
+    assert best in able
+    assert rate_near(timings, best, shape) == max(rate_near(timings, one, shape) for one in able)

@@ -1,0 +1,183 @@
+"""The model by which sgemm chooses: its labels, what it predicts, and that the record yields it."""
+
+import math
+import statistics
+
+import pytest
+from fake_gpu import FakeGpu, cupy_array
+
+import kernels
+from kernels import records
+from kernels.analysis.duration import Costs
+from kernels.ladder import choose, model
+from kernels.measure import splits
+
+H200 = (9, 0), 132
+RECORD = records.model("NVIDIA H200")
+
+
+def test_labels_are_those_of_steps():
+    found = model.candidates(*H200, tensor_cores=True)
+    assert len(set(found)) == len(found) > 50
+    for label in found:
+        assert kernels.step(label).label == label
+    assert all(label.startswith((model.STEP, *model.OTHERS)) for label in found)
+    without = model.candidates(*H200)
+    assert set(found) - set(without) == {x for x in found if kernels.step(x).tensor_cores}
+    assert "19_machine_code" in without and "21_warpgroups SPLITS=2" in found
+
+
+def test_a_stream_has_as_many_blocks_for_an_sm_on_any_gpu():
+    here, half = (
+        model.candidates(*H200, tensor_cores=True),
+        model.candidates((9, 0), 66, tensor_cores=True),
+    )
+    assert "23_skinny" in here and "23_skinny BM=64 BN=64 STAGES=2 STREAM=396" in here
+    assert "23_skinny STREAM=66" in half and "23_skinny" not in half
+    assert "23_skinny BM=64 BN=64 STAGES=2 STREAM=198 SWAP_AB=1" in half
+
+
+def test_what_an_older_gpu_cannot_do_is_no_candidate():
+    assert model.candidates((7, 5), 40) == ()
+    ampere = model.candidates((8, 0), 108)
+    assert ampere and not any("CLUSTER" in label for label in ampere)
+    assert not any(kernels.step(label).file.reordered for label in ampere)
+    assert "20_tensor_cores" in model.candidates((8, 0), 108, tensor_cores=True)
+    streams = {kernels.step(x).defines["STREAM"] for x in ampere}
+    assert streams == {0, 108, 3 * 108, 4 * 108, 6 * 108}
+    assert all(model.predicted(label, 300, 300, 300) > 0 for label in ampere)
+
+
+@pytest.mark.parametrize("M, N, K, share", [
+    (4096, 4096, 4096, 0.75), (8192, 8192, 8192, 0.7), (1024, 1024, 1024, 0.5),
+])  # fmt: skip
+def test_large_products_come_near_the_peak(M, N, K, share):
+    best = min(model.predicted(label, M, N, K) for label in model.candidates(*H200))
+    assert share < 2 * M * N * K / best / 66e12 < 1
+
+
+def test_few_tiles_and_a_long_k_are_split():
+    def chosen(M, N, K):
+        return min(model.candidates(*H200), key=lambda label: model.predicted(label, M, N, K))
+
+    one = kernels.step(chosen(64, 64, 8192))
+    assert one.defines["SPLITS"] > 1 or one.defines["STREAM"] > 0
+    assert kernels.step(chosen(8192, 8192, 32)).defines.get("SPLITS", 1) == 1
+
+
+def test_unaligned_rows_cost_more_and_transposes_have_other_rows():
+    label = model.candidates(*H200)[0]
+    even = model.predicted(label, 1000, 1000, 1000)
+    odd = model.predicted(label, 1000, 1000, 1000, alignment=4)
+    assert odd > even
+    assert model.predicted(label, 1001, 1000, 1000, trans_a=True) == pytest.approx(odd, rel=0.02)
+    assert model.predicted(label, 1000, 1000, 1000, trans_b=True) == pytest.approx(odd)
+
+
+def test_what_has_not_been_timed_is_refused():
+    with pytest.raises(ValueError, match="'15_any_shape' has not been timed; there are 18_split_k"):
+        model.predicted("15_any_shape", 64, 64, 64)
+
+
+@pytest.mark.slow
+def test_the_record_yields_the_model():
+    """What was fitted is what its timings give."""
+    steps = [kernels.step(label) for label in RECORD["labels"]]
+    known = ("BM", "BN", "BK", "resident")
+    tiles = {x: {key: tile[key] for key in known} for x, tile in RECORD["tiles"].items()}
+    again = splits.fitted(steps, RECORD, tiles, RECORD["provenance"]["multiprocessors"])
+    assert again["error"] == pytest.approx(RECORD["error"], rel=1e-3)
+    for label, tile in again["tiles"].items():
+        recorded = RECORD["tiles"][label]
+        assert tile["step"] == pytest.approx(recorded["step"], rel=0.02), label
+    for name, section in RECORD["others"].items():
+        steps = [kernels.step(label) for label in section["labels"]]
+        assert {one.id for one in steps} == {name}
+        shapes = {x: {key: tile[key] for key in known} for x, tile in section["tiles"].items()}
+        again = splits.section(steps, section, shapes, Costs(**RECORD["costs"]))
+        assert again["error"] == pytest.approx(section["error"], rel=1e-3)
+        # 19 on products of a few steps along K, 23 of few along all sides
+        assert again["error"] < {"19_machine_code": 0.23, "23_skinny": 0.18}.get(name, 0.11)
+        for label, tile in again["tiles"].items():
+            assert tile["step"] == pytest.approx(section["tiles"][label]["step"], rel=0.02), label
+    smallest = min(RECORD["tiles"], key=lambda x: tiles[x]["BM"] * tiles[x]["BN"])
+    assert splits.tile(kernels.step(smallest)) == tiles[smallest]
+
+
+def test_what_it_chooses_is_nearly_the_best_of_those_timed():
+    losses = []
+    for shape, times in zip(RECORD["shapes"], RECORD["us"]):
+        timed = {x: us for x, us in zip(RECORD["labels"], times) if us is not None}
+        chosen = min(timed, key=lambda label: model.predicted(label, *shape))
+        losses.append(math.log(timed[chosen] / min(timed.values())))
+    assert math.exp(statistics.fmean(losses)) < 1.06
+    assert RECORD["error"] < 0.15
+
+
+def test_a_gpu_with_fewer_sms_needs_longer():
+    """The same costs, in more rounds."""
+    half = model.Gpu("Simulated GPU 1", 66)
+    for label in "18_split_k", "21_warpgroups":
+        whole, slower = (model.predicted(label, 4096, 4096, 4096, on=x) for x in (model.H200, half))
+        assert 1.8 < slower / whole < 2.1
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    choose._remembered.cache_clear()
+    yield FakeGpu(monkeypatch, "iiifPPfPiiiP")
+    choose._remembered.cache_clear()
+
+
+def chosen(M, N, K, **options):
+    A, B = cupy_array((M, K)), cupy_array((K, N), 1 << 24)
+    best, fits = choose.chosen(M, N, K, A, B, **options)
+    assert fits
+    return best
+
+
+def test_sgemm_takes_what_the_model_says(fake):
+    best = chosen(64, 64, 8192)
+    assert best.id == "18_split_k"
+    seconds = [model.predicted(x, 64, 64, 8192) for x in model.candidates(*H200)]
+    assert model.predicted(best.label, 64, 64, 8192) == min(seconds)
+
+
+def test_sgemm_chooses_for_the_gpu_at_hand(fake):
+    """Not what it remembers of another one, with the same compute capability."""
+    shape = 1024, 1024, 1024
+    first = chosen(*shape)
+    fake.be("9.0", name="Simulated GPU 1", multiprocessors=16)
+    second = chosen(*shape)
+    assert first != second and second.defines["BM"] * second.defines["BN"] > (
+        first.defines["BM"] * first.defines["BN"]
+    )
+    fake.be("9.0", name="Simulated GPU 1", multiprocessors=132)
+    assert chosen(*shape) == first
+
+
+def test_large_products_take_the_reordered_code_where_it_is_known(fake, monkeypatch):
+    asked = []
+
+    def unordered(kernel, arch):
+        asked.append(arch)
+        return reason
+
+    monkeypatch.setattr(kernels.Kernel, "why_not_rewritten", unordered)
+    reason = None
+    assert chosen(8192, 8192, 8192).id == "19_machine_code" and asked == ["sm_90"]
+    choose._remembered.cache_clear()
+    reason = "this machine code is not known"
+    assert chosen(8192, 8192, 8192).id == "18_split_k"
+
+
+def test_tensor_cores_are_chosen_where_they_are_faster(fake):
+    """And only if asked for, and not where the step would fall back to FMAs."""
+    large = 4096, 4096, 4096
+    assert not chosen(*large).tensor_cores
+    assert chosen(*large, tensor_cores=True).label == "21_warpgroups"
+    assert chosen(1024, 1024, 1024, tensor_cores=True).label == "21_warpgroups SPLITS=2"
+    assert not chosen(4096, 4096, 4, tensor_cores=True).tensor_cores
+    assert not chosen(64, 64, 8192, tensor_cores=True).tensor_cores
+    fake.be("8.0", multiprocessors=132)
+    assert chosen(*large, tensor_cores=True).id == "20_tensor_cores"

@@ -1,0 +1,530 @@
+"""kernels.measure.bench. Every timing here comes from a simulated GPU with a clock of its own; the
+numbers are obviously made up."""
+
+from __future__ import annotations
+
+import json
+import time
+import types
+
+import numpy as np
+import pytest
+
+import kernels
+from anywarp import gpu
+from anywarp.gpu import nvidia_smi
+from anywarp.kernel import Kernel
+from anywarp.trace.metrics import FFMA
+from kernels import records
+from kernels.analysis.reference import CheckError
+from kernels.ladder.launches import Planned
+from kernels.measure import bench, cublas, product
+from kernels.records import Results
+
+# ---------------------------------------------------------------------- the protocol
+
+
+class SimulatedGPU:
+    """Stands in for the functions of kernels.gpu: arrays are NumPy's, the clock is a number."""
+
+    def __init__(self, monkeypatch):
+        self.clock = 0.0  # milliseconds
+        self.log = []
+        self.empties = []  # (shape, dtype) of what was asked for
+        self.launched = []  # (symbol, grid, block, arguments)
+        self.copied = []  # bytes
+        self.l2_bytes = 2**10
+        self.ms = {"cublas": 1.0, "copy": 1.0, "fma_peak": 1.0, "nothing": 0.001}
+        self.wrong = lambda name, C: None
+        for name in (
+            "empty",
+            "to_device",
+            "to_host",
+            "fill_bytes",
+            "copy",
+            "launch",
+            "event",
+            "elapsed_ms",
+            "synchronize",
+            "load",
+            "device",
+        ):
+            monkeypatch.setattr(gpu, name, getattr(self, name))
+        monkeypatch.setattr(gpu, "require", lambda: None)
+        monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
+        monkeypatch.setattr(nvidia_smi, "status", self.status)
+        monkeypatch.setattr(cublas, "sgemm", self.cublas_sgemm)
+        monkeypatch.setattr(cublas, "version", lambda: "1.2.3")
+        monkeypatch.setattr(bench, "MIN_SECONDS", 0.0)
+
+    def run(self, name):
+        self.log.append(name)
+        self.clock += self.ms[name]
+
+    def device(self):
+        return gpu.Device(
+            "Simulated GPU 1",
+            (9, 0),
+            1,
+            1000.0,
+            self.l2_bytes,
+            2**30,
+            2**16,
+            "1",
+            "13.0",
+            "13.0",
+            "13.0",
+            "14.0",
+        )
+
+    def status(self):
+        time.sleep(0.05)  # nvidia-smi takes a while; rounds go on meanwhile
+        return nvidia_smi.Status("1", 1234.0, ("sw_power_cap",))
+
+    def empty(self, shape, dtype=np.float32):
+        self.empties.append((shape, np.dtype(dtype)))
+        # The buffers of the roofs are as large as a GPU's memory; one byte will do here.
+        return np.zeros(1 if isinstance(shape, int) else shape, dtype)
+
+    def to_device(self, x):
+        return x.copy()
+
+    to_host = to_device
+
+    def fill_bytes(self, x, byte):
+        if x.ndim == 2:
+            x.view(np.uint8)[:] = byte
+        else:
+            self.log.append("flush")
+
+    def copy(self, target, source):
+        self.copied.append(source.nbytes)
+        self.run("copy")
+
+    def event(self):
+        return self.clock
+
+    def elapsed_ms(self, start, end):
+        return end - start
+
+    def synchronize(self):
+        self.log.append("synchronize")
+
+    def cublas_sgemm(self, A, B, C):
+        C[:] = A @ B
+        self.run("cublas")
+
+    def load(self, cubin, symbol):
+        assert cubin.startswith(b"\x7fELF")
+        return symbol
+
+    def launch(self, symbol, grid, block, args, shared_mem=0):
+        self.launched.append((symbol, grid, block, args))
+        if len(args) == 8:
+            M, N, K, alpha, A, B, beta, C = args
+            assert (M, K) == A.shape and (K, N) == B.shape and (alpha, beta) == (1, 0)
+            C[:] = A @ B
+            self.wrong(symbol, C)
+        self.run(symbol)
+
+
+def step(
+    simulated,
+    name,
+    ms,
+    requires=lambda M, N, K: None,
+    compute_capability=(5, 0),
+    tensor_cores=False,
+):
+    simulated.ms[name] = ms
+    source = f'extern "C" __global__ void {name}() {{}}'
+    kernel = Kernel(source, name)
+    return types.SimpleNamespace(
+        label=name,
+        kernels={name: kernel},
+        defines={},
+        broken=requires,
+        compute_capability=compute_capability,
+        tensor_cores=tensor_cores,
+        shared_mem=0,
+        launches=lambda M, N, K: (Planned(name, (-(-N // 32), -(-M // 32)), (32, 32), 0),),
+        values=lambda A, B, C: (len(A), B.shape[1], len(B), 1, A, B, 0, C),
+    )
+
+
+@pytest.fixture
+def simulated(monkeypatch):
+    return SimulatedGPU(monkeypatch)
+
+
+def run(steps, sizes, **options):
+    return bench.benchmark(steps, sizes, progress=False, **options)
+
+
+def test_benchmark_measures_what_the_clock_says(simulated):
+    found = run([step(simulated, "fast", 2.0), step(simulated, "slow", 8.0)], [64, (32, 64, 96)])
+    assert [(r.step, r.M, r.N, r.K) for r in found.records] == [
+        ("cublas", 64, 64, 64),
+        ("fast", 64, 64, 64),
+        ("slow", 64, 64, 64),
+        ("cublas", 32, 64, 96),
+        ("fast", 32, 64, 96),
+        ("slow", 32, 64, 96),
+    ]
+    for r, ms in zip(found.records, 2 * [1.0, 2.0, 8.0]):
+        assert r.ms == r.ms_p10 == r.ms_p90 == pytest.approx(ms)
+        assert r.repeats >= bench.MIN_REPEATS
+        assert (r.sm_clock_mhz, r.throttle) == (1234.0, ("sw_power_cap",))
+        assert found.share_of_cublas(r) == pytest.approx(1 / ms)
+    assert found.left_out == () and not found.recorded
+    assert found.provenance["cublas"] == "1.2.3"
+    assert found.provenance["empty_launch_us"] == pytest.approx(1.0)
+    assert found.provenance["protocol"]["max_ms_per_launch"] == bench.MAX_MS
+
+
+@pytest.fixture
+def shared(simulated, monkeypatch):
+    """Which launches share rounds, a set for each call of `rounds`; beside "heavy", all take twice
+    as long."""
+    rounds, found = bench.rounds, []
+
+    def slowed(works, flush, repeats, seconds, more=lambda: False):
+        simulated.log.clear()
+        times = rounds(works, flush, repeats, seconds, more)
+        names = {name for name in simulated.log if name in ("cublas", "first", "heavy", "last")}
+        if names:  # else a roof
+            found.append(names)
+        return [[(2 if "heavy" in names else 1) * ms for ms in of] for of in times]
+
+    monkeypatch.setattr(bench, "rounds", slowed)
+    return found
+
+
+def with_a_heavy_one(simulated):
+    heavy = step(simulated, "heavy", 1.0, tensor_cores=True)
+    return [step(simulated, "first", 2.0), heavy, step(simulated, "last", 8.0)]
+
+
+def test_tensor_cores_share_no_rounds_with_others(simulated, shared):
+    """They lower the clock: what is timed beside them, cuBLAS too, is slower there and only
+    there."""
+    found = run(with_a_heavy_one(simulated), [32])
+    assert [names for names in shared if len(names) > 1] == (
+        3 * [{"cublas", "first", "last"}] + 3 * [{"cublas", "heavy"}]  # warm up, time, nvidia-smi
+    )
+    assert {r.step: (r.ms, r.cublas_ms) for r in found.records} == {
+        "cublas": pytest.approx((1.0, 1.0)),
+        "first": pytest.approx((2.0, 1.0)),
+        "last": pytest.approx((8.0, 1.0)),
+        "heavy": pytest.approx((2.0, 2.0)),
+    }
+
+
+def test_each_may_have_rounds_of_its_own(simulated, shared):
+    """Then cuBLAS, in rounds without the heavy one, is what that is compared with."""
+    found = run(with_a_heavy_one(simulated), [32], together=False)
+    assert all(len(names) == 1 for names in shared)
+    timed = [{"cublas"}, {"first"}, {"heavy"}, {"last"}]
+    assert shared[-12:] == [names for names in timed for _ in range(3)]  # as above
+    assert [(r.step, r.ms, r.cublas_ms) for r in found.records] == [
+        ("cublas", pytest.approx(1.0), pytest.approx(1.0)),
+        ("first", pytest.approx(2.0), pytest.approx(1.0)),
+        ("heavy", pytest.approx(2.0), pytest.approx(1.0)),
+        ("last", pytest.approx(8.0), pytest.approx(1.0)),
+    ]
+
+
+def test_cublas_is_on_record_without_tensor_cores_beside_it(simulated, tmp_path):
+    """Also where only they are timed: then it is by itself."""
+    path = tmp_path / "out.json"
+    run([step(simulated, "fast", 2.0)], [32], output=path)
+    simulated.ms["cublas"] = 4.0
+    heavy = step(simulated, "heavy", 1.0, tensor_cores=True)
+    found = run([heavy], [32], output=path, merge=True)
+    assert [r.step for r in found.records] == ["cublas", "heavy"]
+    merged = Results.load(path)
+    assert {r.step: merged.share_of_cublas(r) for r in merged.records} == {
+        "cublas": 1.0,
+        "fast": pytest.approx(0.5),
+        "heavy": pytest.approx(4.0),
+    }
+
+
+def test_the_fma_peak_is_that_of_the_kernel_that_was_launched(simulated):
+    """A multiply-add is two operations; how many a thread does is what the interpreter counts."""
+    simulated.ms["fma_peak"] = 3.0
+    found = run([], [])
+    (grid,), (threads,), (trips, a, b, out) = next(
+        rest for symbol, *rest in simulated.launched if symbol == "fma_peak"
+    )
+    a_block = Kernel(bench._ROOFS, "fma_peak").trace(1, 32, (2, a, b, np.zeros(32, np.float32)))
+    each = a_block.counters[FFMA] / 32 / 2  # for each thread and trip
+    assert each == 512 and grid * threads >= 8 * 256
+    assert (grid * threads,) == next(
+        (shape,) for shape, dtype in simulated.empties if dtype == np.float32
+    )
+    operations = 2 * each * int(trips) * grid * threads
+    assert found.fma_peak_tflops == pytest.approx(operations / 3e-3 / 1e12)
+
+
+def test_an_empty_launch_is_of_one_thread_and_in_microseconds(simulated):
+    simulated.ms["nothing"] = 0.004
+    found = run([], [])
+    shapes = {(grid, block) for symbol, grid, block, _ in simulated.launched if symbol == "nothing"}
+    assert shapes == {((1,), (1,))}
+    assert found.provenance["empty_launch_us"] == pytest.approx(4.0)
+
+
+def test_the_progress_bar_reaches_its_end(simulated, capsys):
+    bench.benchmark([], [32, 64])
+    assert "3/3" in capsys.readouterr().err  # the roofs, and two sizes
+
+
+def test_the_copy_bandwidth_counts_reading_and_writing(simulated):
+    simulated.ms["copy"] = 2.0
+    found = run([], [])
+    (size,) = set(simulated.copied)
+    assert found.copy_gbs == pytest.approx(2 * size / 2e-3 / 1e9)
+    assert simulated.empties.count((2**28, np.float32)) == 2  # 1 GiB each, far beyond any L2
+
+
+@pytest.mark.parametrize("l2_bytes, flushed", [(2**10, 2**28), (50 * 2**20, 2**28), (2**28, 2**30)])
+def test_a_flush_writes_four_times_the_l2(simulated, l2_bytes, flushed):
+    simulated.l2_bytes = l2_bytes
+    found = run([], [])
+    assert simulated.empties[0] == (flushed, np.uint8)
+    assert found.provenance["protocol"]["flush_bytes_before_each_launch"] == flushed
+
+
+def test_a_gpu_that_was_idle_is_warmed_up_before_it_is_timed(simulated, monkeypatch):
+    """Its clock is low for a while: none of the launches that count may be among the first."""
+    rounds, calls = bench.rounds, []
+
+    def recorded(works, flush, repeats, seconds, more=lambda: False):
+        times = rounds(works, flush, repeats, seconds, more)
+        calls.append((len(works), repeats, seconds, times))
+        return times
+
+    monkeypatch.setattr(bench, "rounds", recorded)
+    monkeypatch.setattr(bench, "MIN_SECONDS", 0.01)
+    monkeypatch.setattr(bench, "MIN_REPEATS", 4)
+    run([step(simulated, "fast", 2.0)], [32])
+    timed = [n for n, (_, repeats, _, _) in enumerate(calls) if repeats == 4]
+    assert [calls[n][0] for n in timed] == [3, 2]  # the roofs; cuBLAS and the step
+    for n in timed:
+        works, repeats, seconds, times = calls[n - 1]
+        assert works == calls[n][0] and repeats == 1 and seconds == 0.01
+    assert calls[timed[0]][2] == 0.01 and calls[timed[1]][2] == 2 * 0.01  # for each of the two
+
+
+def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
+    works = [lambda: simulated.run("copy"), lambda: simulated.run("nothing")]
+    times = bench.rounds(works, lambda: simulated.log.append("flush"), 3, 0)
+    head = bench.HEAD_START * ["flush"]
+    assert simulated.log == [
+        *head,
+        "flush",
+        "copy",
+        "flush",
+        "nothing",
+        "synchronize",
+        *head,
+        "flush",
+        "nothing",
+        "flush",
+        "copy",
+        "synchronize",
+        *head,
+        "flush",
+        "copy",
+        "flush",
+        "nothing",
+        "synchronize",
+    ]
+    assert [[round(ms, 6) for ms in column] for column in times] == [3 * [1.0], 3 * [0.001]]
+
+
+def test_rounds_go_on_for_the_time_asked_and_while_there_is_more_to_wait_for(simulated):
+    begin = time.perf_counter()
+    (ms,) = bench.rounds([lambda: time.sleep(0.001)], lambda: None, 1, 0.05)
+    assert time.perf_counter() - begin >= 0.05 and len(ms) > 1
+    answers = iter([True, True, True, False])
+    (ms,) = bench.rounds([lambda: None], lambda: None, 1, 0, lambda: next(answers))
+    assert len(ms) == 4
+
+
+def test_the_percentiles_are_those_of_the_times():
+    r = bench.record("x", (1, 1, 1), list(range(1, 102)), [3, 1, 9], nvidia_smi.Status())
+    assert (r.ms_p10, r.ms, r.ms_p90, r.repeats) == (11, 51, 91, 101)
+    assert r.cublas_ms == 3
+    assert r.sm_clock_mhz is None and r.throttle is None
+
+
+def test_a_step_that_is_too_slow_is_left_out_at_that_size(simulated):
+    found = run([step(simulated, "slow", 50.0)], [32], max_ms=20)
+    assert [r.step for r in found.records] == ["cublas"]
+    assert found.left_out == ("slow at 32 x 32 x 32: one launch takes 50 ms, the limit is 20 ms",)
+    assert simulated.log.count("slow") == 2  # checked, and timed once
+
+
+def test_what_a_step_or_the_gpu_cannot_do_is_left_out(simulated):
+    multiple = step(simulated, "tiled", 1.0, lambda M, N, K: "K % 64 == 0" if K % 64 else None)
+    newer = step(simulated, "newer", 1.0, compute_capability=(10, 0))
+    found = run([multiple, newer], [32, 64])
+    assert [(r.step, r.M) for r in found.records] == [("cublas", 32), ("cublas", 64), ("tiled", 64)]
+    assert found.left_out == (
+        "tiled at 32 x 32 x 32: it requires K % 64 == 0",
+        "newer: it needs a GPU of compute capability 10.0, and the Simulated GPU 1 has 9.0",
+    )
+
+
+def make_nan(C):
+    C[-1, 0] = np.nan
+
+
+def transpose(C):
+    C[:] = C.T.copy()
+
+
+def one_element(C):
+    C[50, 3] += 5.0  # not among the rows compared with float64: see below
+
+
+@pytest.mark.parametrize("fault", [make_nan, transpose, one_element])
+def test_a_wrong_result_is_never_timed(simulated, fault):
+    simulated.wrong = lambda name, C: fault(C) if name == "bad" else None
+    with pytest.raises(CheckError, match=r"bad at 64 x 64 x 64: C\["):
+        run([step(simulated, "good", 1.0), step(simulated, "bad", 1.0)], [64])
+    assert simulated.log.count("bad") == 1
+
+
+def test_an_element_that_is_not_written_is_found(simulated, monkeypatch):
+    monkeypatch.setattr(cublas, "sgemm", lambda A, B, C: simulated.run("cublas"))
+    with pytest.raises(CheckError, match="cublas at 64 x 64 x 64.*nan"):
+        run([], [64])
+
+
+def test_cublas_is_checked_too(simulated, monkeypatch):
+    def tf32(A, B, C):  # products of factors with 11 significant bits
+        A, B = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (A, B))
+        C[:] = A @ B
+        simulated.run("cublas")
+
+    monkeypatch.setattr(cublas, "sgemm", tf32)
+    with pytest.raises(CheckError, match=r"cublas at 64 x 64 x 64: C\["):
+        run([], [64])
+
+
+def test_what_was_measured_is_saved_before_the_next_size(simulated, tmp_path):
+    path = tmp_path / "out.json"
+
+    def fail_at_64(M, N, K):
+        if M == 64:
+            raise KeyboardInterrupt
+        return
+
+    with pytest.raises(KeyboardInterrupt):
+        run([step(simulated, "fast", 2.0, fail_at_64)], [32, 64], output=path)
+    assert [(r.step, r.M) for r in Results.load(path).records] == [("cublas", 32), ("fast", 32)]
+
+
+def test_merge_keeps_what_other_runs_saved(simulated, tmp_path):
+    path = tmp_path / "out.json"
+    fast, slow = step(simulated, "fast", 2.0), step(simulated, "slow", 8.0)
+    run([fast, slow], [32], output=path, merge=True)  # nothing was there
+    simulated.ms["fast"] = 3.0
+    found = run([fast], [32, (32, 64, 96)], output=path, merge=True)
+    assert [r.step for r in found.records] == 2 * ["cublas", "fast"]
+    saved = Results.load(path).records
+    assert [(r.step, r.N, round(r.ms)) for r in saved] == [
+        ("cublas", 32, 1),
+        ("fast", 32, 3),
+        ("slow", 32, 8),
+        ("cublas", 64, 1),
+        ("fast", 64, 3),
+    ]
+    run([fast], [32], output=path)
+    assert [r.step for r in Results.load(path).records] == ["cublas", "fast"]
+
+
+def test_merge_refuses_before_anything_is_timed(simulated, tmp_path, monkeypatch):
+    path = tmp_path / "out.json"
+    run([], [32], output=path)
+    before = path.read_text()
+    monkeypatch.setattr(bench, "MIN_REPEATS", 21)
+    with pytest.raises(records.MergeError, match="min_repeats is 21 and was 20"):
+        run([step(simulated, "fast", 2.0)], [32], output=path, merge=True)
+    assert "fast" not in simulated.log and path.read_text() == before
+
+
+def test_a_variant_is_timed_under_its_label(simulated):
+    one = step(simulated, "fast", 2.0)
+    variant = types.SimpleNamespace(**vars(one) | {"label": "fast PAD=1", "id": "fast"})
+    found = run([one, variant], [32])
+    assert [r.step for r in found.records] == ["cublas", "fast", "fast PAD=1"]
+
+
+def test_merging_needs_a_file(simulated):
+    with pytest.raises(ValueError, match="merge keeps what `output` holds .*: name the file"):
+        run([step(simulated, "fast", 2.0)], [32], merge=True)
+    assert simulated.log == []
+
+
+@pytest.mark.parametrize("what", ["02_naive", 2])
+def test_a_name_is_no_step(simulated, what):
+    with pytest.raises(TypeError, match=f"{what!r} is no step: pass kernels.step\\({what!r}\\)"):
+        run([what], [32])
+
+
+def test_a_matrix_that_no_step_can_index_is_left_out(simulated, monkeypatch):
+    monkeypatch.setattr(product, "inputs", lambda M, N, K: ones(M, N, K))
+
+    def ones(M, N, K):
+        return np.ones((M, K), np.float32), np.ones((K, N), np.float32), None
+
+    monkeypatch.setattr(bench, "require_product", lambda *args: None)
+    real = kernels.step(3)
+    found = run([real], [(65535 * 16 + 1, 1, 1)])
+    assert [r.step for r in found.records] == ["cublas"]
+    assert found.left_out == (
+        "03_coalesced at 1048561 x 1 x 1: it requires (M + BM - 1) // BM <= 65535",
+    )
+
+
+def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch):
+    monkeypatch.setattr(gpu, "why_not", lambda: "it is on holiday")
+    with pytest.raises(gpu.NoGPU, match="on holiday"):
+        run([], [64])
+
+
+def test_command_line(simulated, capsys, monkeypatch, tmp_path):
+    assert bench.run_cli([], [32], None, False, True) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [r["step"] for r in printed["records"]] == ["cublas"]
+    assert bench.run_cli([], [32], None, False, False) == 0
+    assert "cublas" in capsys.readouterr().out
+    path = tmp_path / "out.json"
+    for size in (32, 64):
+        assert bench.run_cli([], [size], path, True, False) == 0
+    assert [r.M for r in Results.load(path).records] == [32, 64]
+    capsys.readouterr()
+    monkeypatch.setattr(cublas, "sgemm", lambda A, B, C: None)
+    assert bench.run_cli([], [32], None, False, False) == 1
+    assert "error: cublas at 32" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------- on a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not gpu.available(), reason=f"no GPU: {gpu.why_not()}")
+def test_benchmark_on_the_gpu(tmp_path):
+    path = tmp_path / "out.json"
+    found = run([kernels.step(2), kernels.step(3)], [128], output=path)
+    assert Results.load(path) == found
+    assert [r.step for r in found.records] == ["cublas", "02_naive", "03_coalesced"]
+    assert found.fma_peak_tflops > 0 and found.copy_gbs > 0
+    assert found.gpu == gpu.device().name
+    for r in found.records:
+        assert r.ms_p90 >= r.ms >= r.ms_p10 > 0 and r.repeats >= bench.MIN_REPEATS
+        assert r.tflops < found.fma_peak_tflops

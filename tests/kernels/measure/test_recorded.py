@@ -1,0 +1,48 @@
+"""What only a GPU can record, of every step: timings, counters, bits."""
+
+import json
+
+import kernels
+from kernels.command.recording import BITS
+from kernels.ladder.step import step, steps, with_variants
+from kernels.records import Results
+
+GPU = "NVIDIA H200"
+TIMINGS = "kernels/records/nvidia_h200/timings.json"
+SIZES = (256, 512, 1024, 4096)
+
+
+def missing(chosen, timings, counters, bits) -> list[str]:
+    """The commands that record what is not there, a line each."""
+    labels = [one.label for one in with_variants(chosen)]
+    there = {(r.step, side) for r in timings.records for side in {r.M, r.N, r.K}}
+    wanting = {
+        "bench": [x for x in labels if not all((x, size) in there for size in SIZES)],
+        "profile": [label for label in labels if label not in counters],
+        "bits": [one.label for one in chosen if one.label not in bits],
+    }
+    return [
+        f"python -m kernels {command} "
+        + " ".join(f"'{label}'" for label in wanted)
+        + f" --output {TIMINGS} --merge" * (command == "bench")
+        for command, wanted in wanting.items()
+        if wanted
+    ]
+
+
+def test_every_step_was_recorded_on_a_gpu():
+    bits = json.loads(BITS.read_text(encoding="utf-8"))
+    commands = missing(steps(), kernels.results(GPU), kernels.counters(GPU)["steps"], bits)
+    assert not commands, f"to be recorded on an {GPU}:\n" + "\n".join(commands)
+
+
+def test_what_is_missing_is_named_with_its_command():
+    naive = step("02_naive")
+    everything = kernels.results(GPU)
+    assert missing([naive], everything, ["02_naive"], ["02_naive"]) == []
+    bench, profile, bits = missing([naive], Results({}, 1.0, 1.0), [], [])
+    assert bench == f"python -m kernels bench '02_naive' --output {TIMINGS} --merge"
+    assert profile == "python -m kernels profile '02_naive'"
+    assert bits == "python -m kernels bits '02_naive'"
+    few = Results({}, 1.0, 1.0, tuple(r for r in everything.records if r.M != 4096))
+    assert len(missing([naive], few, ["02_naive"], ["02_naive"])) == 1

@@ -1,0 +1,113 @@
+"""What `python -m kernels parallel` measures, on a machine whose clock goes on when it is read."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType, SimpleNamespace
+
+import fake_gpus
+import numpy as np
+import pytest
+from fake_gpus import queued
+
+import kernels
+from anywarp import gpu
+from kernels.parallel import inputs, measure_gpus, measure_streaming, record, stream, timing
+
+ORDER = 32
+
+
+class Step:
+    """As `kernels.step` gives one, but queued on the machine in `fake_gpus`."""
+
+    label, block, shared_mem, arguments = "fake", (4, 4), 0, ()
+    defines = MappingProxyType({"BM": 4, "BN": 4, "BK": 4})
+
+    def occupancy(self, compute_capability, arch):
+        assert (compute_capability, arch) == ((9, 0), "sm_90")
+        return SimpleNamespace(blocks=3)
+
+    def __call__(self, a, b, c, alpha=1, beta=0):
+        assert all(x.flags.c_contiguous for x in (a, b, c))
+        queued(a, b, c, alpha, beta)
+
+
+@pytest.fixture
+def small(monkeypatch, machine):
+    """Few, small and fake."""
+
+    def on_gpu(block, whole):
+        rows, columns = np.arange(*block.rows), np.arange(*block.columns)
+        values = inputs.elements(block.matrix, rows, columns, whole)
+        return fake_gpus.array(values, fake_gpus.machine().current)
+
+    facts = SimpleNamespace(name="NVIDIA H200", multiprocessors=2, compute_capability=(9, 0))
+    for module, name, value in (
+        (timing, "SCRATCH", 64),
+        (timing, "REPEATS", 2),
+        (timing, "SECONDS", 0),
+        (measure_gpus, "MESSAGES", (16, 64)),
+        (measure_gpus, "CHECKED", 3),
+        (measure_streaming, "ORDER", ORDER),
+        (measure_streaming, "TILES", (8, 16)),
+        (measure_streaming, "COPIED", 2**16),
+        (measure_streaming, "SHOWN", 16),
+        (record, "LOCAL", (8, 16)),
+        (record, "PANELS", ((8, 8, 4),)),
+        (record, "provenance", lambda **more: {"gpu": "NVIDIA H200", **more}),
+        (record.cublas, "version", lambda: "13.0"),
+        (inputs, "on_gpu", on_gpu),
+        (gpu, "device", lambda: facts),
+        (gpu, "arch", lambda: "sm_90"),
+    ):
+        monkeypatch.setattr(module, name, value)
+    return machine
+
+
+def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
+    path = tmp_path / "parallel.json"
+    for count in 1, 2, 3, 4:
+        small(count, seed=count)
+        assert record.run_cli([Step()], [ORDER], path) == 0
+    found = json.loads(path.read_text())
+    assert list(found) == ["1", "2", "3", "4"]
+    assert found["1"]["kernels"] == {"fake": {"tile": [4, 4], "slots": 6}}
+    assert [row[:3] for row in found["1"]["products"]["fake"]] == [[8] * 3, [16] * 3, [8, 8, 4]]
+    assert {(row["tile"], row["step"]) for row in found["1"]["streamed"]} == {
+        (tile, step) for tile in (8, 16) for step in (None, "fake")
+    }
+    streamed = [one[1:3] for one in found["1"]["timelines"]["fake"]]
+    assert streamed[0] == ["up", 0] and streamed[-1][0] == "down"
+    assert {what for what, _ in streamed} == set(stream.WHAT)
+    assert [name for name, _ in found["1"]["bandwidths"]] == [
+        *("up", "down", "both", "8 columns", "8 columns beside products"),
+        *("16 columns", "16 columns beside products"),
+    ]
+    for count in 2, 3, 4:
+        section = found[str(count)]
+        assert set(section["links"]) == {"ring", "broadcast", "engines"}
+        names = {(row["schedule"], row["gpus"]) for row in section["scaling"]}
+        assert {("ring", count), ("gather", count), ("ring", 2)} <= names
+        assert all(row["seconds"] > 0 and row["single"] > 0 for row in section["scaling"])
+        assert {(row["step"], row["only"]) for row in section["parts"]} == {
+            *((None, "transfers"), ("fake", "products"), ("fake", "one lane")),
+        }
+        assert all(row["same_bits"] for row in section["scaling"] if row["schedule"] == "ring")
+        spans = section["timelines"]["ring, fake"]
+        assert {(one[0], one[1]) for one in spans} == {
+            (rank, what) for rank in range(count) for what in ("transfer", "multiply")
+        }
+        assert all(start < end for *_, start, end in spans)
+    assert "of_linear" in capsys.readouterr().out
+
+
+def test_a_wrong_product_is_not_recorded(small, monkeypatch, tmp_path):
+    small(2)
+    monkeypatch.setattr(Step, "__call__", lambda self, a, b, c, alpha=1, beta=0: c)
+    with pytest.raises(kernels.CheckError):
+        record.run_cli([Step()], [ORDER], tmp_path / "x.json")
+
+
+def test_usual_steps_are_of_the_ladder():
+    numbers = [step.number for step in record.usual()]
+    assert numbers and set(numbers) <= set(record.USUAL)
