@@ -66,7 +66,7 @@ def converter(param: Any, known: Parameter | None = None) -> Converter:
 
 def _value(scalar: Converter, mapped: bool) -> Converter:
     """mapped: it may be a tensor map."""
-    instead = ": for a CUtensorMap, pass kernels.TensorMap(array, box)" if mapped else ""
+    instead = ": for a CUtensorMap, pass anywarp.TensorMap(array, box)" if mapped else ""
 
     def convert(value: Any) -> Any:
         if isinstance(value, np.ndarray) or gpu.is_device_array(value):

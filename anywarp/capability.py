@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..gpu import Device
+    from .gpu import Device
 
 Capability = tuple[int, int] | tuple[int, int, str]
 

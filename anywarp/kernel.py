@@ -206,7 +206,7 @@ class Kernel:
 
         Out of bounds or misaligned accesses, reads of memory that nobody wrote, races, barriers
         that not all threads reach, asynchronous copies not waited for, registers of wgmma touched
-        too early: see `instruments.sanitizer`.
+        too early: see `anywarp.sanitizer`.
         `uninitialised` are the indices of `args` whose contents count as not written yet; or a
         mapping of them to arrays of bool, which say what bytes were written before this launch
         and, afterwards, before the next one. Arrays are written, as by a call. Raises as a call

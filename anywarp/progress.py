@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ PATIENCE = 2.0  # seconds before the bar appears
 
 @contextmanager
 def progress(what: str, unit: str = "block") -> Iterator[Callable[[int, int], None] | None]:
-    """A function to be told (units done, units in all); None where nobody would see the bar."""
-    if not watched():
+    """A function to be told (units done, units in all); None where nobody would see the bar, or
+    tqdm, which draws it, is not installed."""
+    if not watched() or importlib.util.find_spec("tqdm") is None:
         yield None
         return
     start = time.perf_counter()

@@ -34,7 +34,16 @@ WRITTEN = (".md", ".ipynb", ".py", ".cu", ".yml", ".css", ".js", ".toml", ".txt"
 
 def written() -> list[str]:
     """The files that somebody wrote: not records, not other people's scripts."""
-    folders = ("book", "kernels", "tools", "tests", "benchmarks", ".github", "requirements")
+    folders = (
+        "book",
+        "anywarp",
+        "kernels",
+        "tools",
+        "tests",
+        "benchmarks",
+        ".github",
+        "requirements",
+    )
     found = [path for name in folders for path in (ROOT / name).rglob("*")]
     found += [path for path in ROOT.iterdir() if path.is_file()]
     skipped = {"mathjax", "__pycache__", ".ipynb_checkpoints", "results", "data"}

@@ -41,7 +41,7 @@ def why_not() -> str | None:
         import cupy
         from cupy.cuda import runtime
     except Exception as error:
-        return f"CuPy cannot be imported ({error}): pip install -r requirements/gpu.txt"
+        return f"CuPy cannot be imported ({error}): pip install cupy-cuda12x"
     try:
         driver = runtime.driverGetVersion()
         if driver == 0:

@@ -145,7 +145,7 @@ def tensor_map(i: Instruction, state, address: int, thread: str) -> tuple[int, T
     if found is None:
         raise PTXError(
             f"the {BYTES} bytes at {space.describe(first)} are no tensor map: "
-            "kernels.TensorMap makes one",
+            "anywarp.TensorMap makes one",
             instruction=i,
             thread=thread,
         )
