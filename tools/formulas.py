@@ -4,7 +4,7 @@
 
 MathJax, in a headless Chromium, sets every formula of the notebooks and texts. What it makes of
 them stands in tools/formulas.json, and the style that they share in book/assets/formulas.css, with
-which the build puts them into the pages (tools/lean.py). A page with a formula that is not among
+which the build puts them into the pages (tools/page_weight.py). A page with a formula that is not among
 them loads MathJax, as it would without this file.
 """
 

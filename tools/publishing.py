@@ -1,7 +1,7 @@
 """A Sphinx extension: what the built pages have beyond those of Jupyter Book.
 
-Each page has a description of its own, loads no more than it needs (tools/lean.py), and can be
-used with a screen reader or a keyboard (tools/named.py). Where the book has an address
+Each page has a description of its own, loads no more than it needs (tools/page_weight.py), and can be
+used with a screen reader or a keyboard (tools/accessibility.py). Where the book has an address
 (tools/address.json), a page also has buttons to run and to edit it, a canonical link, and a card
 for links to it in other places. All pages together then have a sitemap and a page for what is not
 found.
@@ -18,8 +18,8 @@ from typing import Any
 from urllib.parse import urljoin
 
 import address as places
-import lean
-import named
+import page_weight
+import accessibility
 from docutils import nodes
 from sphinx.application import Sphinx
 
@@ -219,6 +219,6 @@ def finish(app: Sphinx, failure: Exception | None) -> None:
         (out / "sitemap.xml").write_text(sitemap(pages, names), encoding="utf-8")
     for path in [*out.rglob("*.html"), *out.glob("_static/styles/*.css")]:
         text = path.read_text(encoding="utf-8")
-        less = named.page(lean.page(text)) if path.suffix == ".html" else lean.style(text)
+        less = accessibility.page(page_weight.page(text)) if path.suffix == ".html" else page_weight.style(text)
         if less != text:
             path.write_text(less, encoding="utf-8")

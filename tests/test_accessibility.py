@@ -1,4 +1,4 @@
-"""tools/named.py: what a screen reader says, and what a keyboard reaches."""
+"""tools/accessibility.py: what a screen reader says, and what a keyboard reaches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from building import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
-named = importlib.import_module("named")
+accessibility = importlib.import_module("accessibility")
 
 
 @pytest.mark.parametrize("given, said", [
@@ -29,8 +29,8 @@ named = importlib.import_module("named")
      '<mjx-container tabindex="0" class="MathJax" jax="CHTML" display="true">'),
 ])  # fmt: skip
 def test_what_is_changed(given, said):
-    assert named.page(given) == said
-    assert named.page(said) == said
+    assert accessibility.page(given) == said
+    assert accessibility.page(said) == said
 
 
 @pytest.mark.parametrize("text", [
@@ -39,4 +39,4 @@ def test_what_is_changed(given, said):
     '<mjx-container class="MathJax" jax="CHTML">',
 ])  # fmt: skip
 def test_others_stay(text):
-    assert named.page(text) == text
+    assert accessibility.page(text) == text

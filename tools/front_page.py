@@ -1,6 +1,6 @@
 """The first page of the book and README.md: what they show of the records.
 
-    python tools/landing.py    write the picture, the result and the table of the ladder anew
+    python tools/front_page.py    write the picture, the result and the table of the ladder anew
 
 A test compares: after new timings, or a new chapter, run it once.
 """

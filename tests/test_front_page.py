@@ -12,29 +12,29 @@ import pytest
 from building import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
-landing = importlib.import_module("landing")
+front_page = importlib.import_module("front_page")
 
-PAGE = landing.PAGE.read_text(encoding="utf-8")
-README = landing.README.read_text(encoding="utf-8")
+PAGE = front_page.PAGE.read_text(encoding="utf-8")
+README = front_page.README.read_text(encoding="utf-8")
 MOST_WORDS = 600
 PACE = 75  # words a minute, with the code, the pictures and the counters beside them
 
 
 def test_the_files_are_those_of_the_records(tmp_path):
-    """`python tools/landing.py` writes them."""
-    for path, text in landing.files().items():
+    """`python tools/front_page.py` writes them."""
+    for path, text in front_page.files().items():
         assert path.read_text(encoding="utf-8") == text, path.name
-    landing.picture().save(tmp_path / "now.svg")
-    assert landing.FILE.read_text() == (tmp_path / "now.svg").read_text()
+    front_page.picture().save(tmp_path / "now.svg")
+    assert front_page.FILE.read_text() == (tmp_path / "now.svg").read_text()
     assert "](book/assets/ladder.svg)" in README and ":file: assets/ladder.html" in PAGE
 
 
 def test_a_number_that_is_out_of_date_is_seen():
     stale = re.sub(r"to [\d.]+ TFLOPS", "to 99 TFLOPS", PAGE, count=1)
     assert stale != PAGE
-    assert landing.replaced(stale, landing.RESULT, landing.result()) == PAGE
+    assert front_page.replaced(stale, front_page.RESULT, front_page.result()) == PAGE
     with pytest.raises(ValueError, match="2 matches"):
-        landing.replaced(PAGE + landing.table(), landing.TABLE, landing.table())
+        front_page.replaced(PAGE + front_page.table(), front_page.TABLE, front_page.table())
 
 
 def contents() -> list[str]:
@@ -42,13 +42,13 @@ def contents() -> list[str]:
     toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
     found = []
     for pattern in re.findall(r"(?:file|glob): book/(\S+)", toc):
-        paths = [*landing.BOOK.glob(f"{pattern}.ipynb"), *landing.BOOK.glob(f"{pattern}.md")]
+        paths = [*front_page.BOOK.glob(f"{pattern}.ipynb"), *front_page.BOOK.glob(f"{pattern}.md")]
         found += sorted(path.stem for path in paths)
     return found
 
 
 def test_every_page_is_in_the_table_of_contents_and_the_first_is_the_start():
-    pages = {p.stem for kind in ("ipynb", "md") for p in landing.BOOK.glob(f"*.{kind}")}
+    pages = {p.stem for kind in ("ipynb", "md") for p in front_page.BOOK.glob(f"*.{kind}")}
     assert sorted(contents()) == sorted(pages - {"index"})
     start = re.search(r"^```\{container\} start\n\[.*\]\((\w+)\.ipynb\)$", PAGE, re.MULTILINE)
     assert start and start[1] == contents()[0]
@@ -64,7 +64,7 @@ def test_the_page_has_the_commands_of_the_readme():
 
 
 def test_the_page_is_short():
-    rest = landing.replaced(PAGE, landing.TABLE, "")
+    rest = front_page.replaced(PAGE, front_page.TABLE, "")
     assert len(rest.split()) <= MOST_WORDS
 
 
@@ -77,7 +77,7 @@ def words(path) -> int:
 
 def test_a_chapter_takes_no_longer_than_the_page_says():
     minutes = int(re.search(r"A chapter takes at most (\d+) minutes", PAGE)[1])
-    chapters = sorted(landing.BOOK.glob("[0-9][0-9]_*.ipynb"))
+    chapters = sorted(front_page.BOOK.glob("[0-9][0-9]_*.ipynb"))
     assert chapters
     for path in chapters:
         assert words(path) <= minutes * PACE, path.name

@@ -1,4 +1,4 @@
-"""tools/lean.py: a page loads less, and shows the same."""
+"""tools/page_weight.py: a page loads less, and shows the same."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ pytestmark = pytest.mark.skipif(missing, reason="the theme is not installed")
 
 
 @pytest.fixture(scope="module")
-def lean():
+def page_weight():
     """Not before a test needs it: the theme brings all of Sphinx."""
-    return importlib.import_module("lean")
+    return importlib.import_module("page_weight")
 
 
 def as_built(html: str) -> str:
     """What stands in a page of the build for this output of a cell."""
     pytest.importorskip("pydata_sphinx_theme", reason="the theme is not installed")
-    return importlib.import_module("lean").page(html)
+    return importlib.import_module("page_weight").page(html)
 
 
 @pytest.mark.parametrize("element", ["i", "span"])
-def test_an_icon_is_drawn_with_all_that_its_element_said(lean, element):
+def test_an_icon_is_drawn_with_all_that_its_element_said(page_weight, element):
     given = (
         f'<{element} class="theme-switch fa-solid fa-moon   fa-lg" data-mode="dark"></{element}>'
     )
-    drawn = lean.with_icons(f"<b>{given}</b>")
+    drawn = page_weight.with_icons(f"<b>{given}</b>")
     assert re.fullmatch(
         r'<b><svg class="svg-inline--fa theme-switch fa-solid fa-moon   fa-lg" data-mode="dark" '
         r'aria-hidden="true" viewBox="0 0 384 512"><path fill="currentColor" d="M[^"]+"/></svg>'
@@ -40,17 +40,17 @@ def test_an_icon_is_drawn_with_all_that_its_element_said(lean, element):
     )
 
 
-def test_what_is_no_icon_stays(lean):
+def test_what_is_no_icon_stays(page_weight):
     for text in '<i class="fa-no-such-icon"></i>', "<i>word</i>", '<span class="fa-moon">x</span>':
-        assert lean.with_icons(text) == text
+        assert page_weight.with_icons(text) == text
 
 
-def test_the_theme_has_the_icons_of_the_buttons(lean):
+def test_the_theme_has_the_icons_of_the_buttons(page_weight):
     for name in "rocket", "code", "pencil-alt", "lightbulb", "bars", "download", "magnifying-glass":
-        assert name in lean.shapes()
+        assert name in page_weight.shapes()
 
 
-def test_scripts_come_after_the_page_and_the_icons_script_not_at_all(lean):
+def test_scripts_come_after_the_page_and_the_icons_script_not_at_all(page_weight):
     head = (
         '<script src="../_static/scripts/fontawesome.js?digest=1"></script>'
         '<script src="../_static/documentation_options.js?v=1"></script>'
@@ -59,29 +59,29 @@ def test_scripts_come_after_the_page_and_the_icons_script_not_at_all(lean):
         '<script defer="defer" src="../_static/one.js"></script>'
         '<script src="../_static/two.js" defer></script>'
     )
-    less = lean.page(head)
+    less = page_weight.page(head)
     assert less == head.replace(
-        '<script src="../_static/scripts/fontawesome.js?digest=1"></script>', lean.CREDIT
+        '<script src="../_static/scripts/fontawesome.js?digest=1"></script>', page_weight.CREDIT
     ).replace('design-tabs.js">', 'design-tabs.js" defer>')
-    assert lean.page(less) == less
+    assert page_weight.page(less) == less
 
 
-def test_the_theme_has_the_line_that_leaves_light_or_dark_to_a_later_script(lean):
-    layout = lean.ICONS.parents[2] / "layout.html"
-    line = lean.THEME.replace('"auto"', '"{{ default_mode }}"')
+def test_the_theme_has_the_line_that_leaves_light_or_dark_to_a_later_script(page_weight):
+    layout = page_weight.ICONS.parents[2] / "layout.html"
+    line = page_weight.THEME.replace('"auto"', '"{{ default_mode }}"')
     assert layout.read_text(encoding="utf-8").count(line) == 1
 
 
-def test_the_search_keeps_the_order_of_its_scripts(lean):
+def test_the_search_keeps_the_order_of_its_scripts(page_weight):
     head = (
         '<script src="_static/doctools.js"></script><script src="_static/searchtools.js"></script>'
     )
-    assert lean.page(head) == head
+    assert page_weight.page(head) == head
 
 
-def test_a_style_loses_the_icons_of_the_font_and_nothing_else(lean):
+def test_a_style_loses_the_icons_of_the_font_and_nothing_else(page_weight):
     css = '.fade{a:b}.fa-bars:before,.fa-navicon:before{content:"\\f0c9"}.fa-lg{font-size:2em}'
-    assert lean.style(css) == ".fade{a:b}.fa-lg{font-size:2em}"
+    assert page_weight.style(css) == ".fade{a:b}.fa-lg{font-size:2em}"
 
 
 MATHJAX = (
@@ -94,30 +94,30 @@ def formula(tex, name="span"):
     return f'<{name} class="math notranslate nohighlight">{tex}</{name}>'
 
 
-def test_a_formula_that_was_set_stands_in_the_page_which_needs_no_mathjax(lean, monkeypatch):
+def test_a_formula_that_was_set_stands_in_the_page_which_needs_no_mathjax(page_weight, monkeypatch):
     known = {r"\(a < b\)": "<mjx-container>one</mjx-container>", "\\[\\frac12\\]": "two"}
-    monkeypatch.setattr(lean.formulas, "stored", lambda: known)
+    monkeypatch.setattr(page_weight.formulas, "stored", lambda: known)
     text = MATHJAX + formula(r"\(a &lt; b\)") + formula("\n\\[\\frac12\n\\]", "div")
     expected = formula("<mjx-container>one</mjx-container>") + formula("two", "div")
-    assert lean.page(text) == expected
+    assert page_weight.page(text) == expected
     new = formula(r"\(c\)")
-    assert lean.page(text + new) == MATHJAX + expected + new
+    assert page_weight.page(text + new) == MATHJAX + expected + new
     for name in "output_area", "tex2jax_process":  # MathJax looks into these for formulas, too
         other = f'<div class="cell {name}">$x$</div>'
-        assert lean.page(MATHJAX + other) == MATHJAX + other
-    assert lean.page(MATHJAX + "<p>No formula.</p>") == "<p>No formula.</p>"
+        assert page_weight.page(MATHJAX + other) == MATHJAX + other
+    assert page_weight.page(MATHJAX + "<p>No formula.</p>") == "<p>No formula.</p>"
 
 
-def test_pictures_stand_in_the_page_once(lean):
+def test_pictures_stand_in_the_page_once(page_weight):
     from kernels.draw import Figure
 
     svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0"/></svg>'
-    page = lean.page(Figure(svg, "less < more", "See.")._repr_html_())
+    page = page_weight.page(Figure(svg, "less < more", "See.")._repr_html_())
     assert "<img" not in page and page.count('<path d="M0 0"/>') == 1
     assert 'aria-label="less &lt; more"' in page
 
 
-def test_steppers_are_drawn_in_the_page_and_share_a_script(lean):
+def test_steppers_are_drawn_in_the_page_and_share_a_script(page_weight):
     from anywarp.draw import stepper
 
     svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M{} 0"/></svg>'
@@ -125,10 +125,10 @@ def test_steppers_are_drawn_in_the_page_and_share_a_script(lean):
         stepper([svg.format(n) for n in numbers], "ab", f"All {numbers}.")._repr_html_()
         for numbers in ((1, 2), (3, 4))
     ]
-    page = lean.page(f"<p>{made[0]}</p>{made[1]}")
+    page = page_weight.page(f"<p>{made[0]}</p>{made[1]}")
     assert "<img" not in page and page.count("document.createElement") == 1
     assert page.count('<script>kernelsStepper("') == 2
     for alt, place in ("All (1, 2).", 1), ("All (3, 4).", 3):
         drawing = rf'<svg role="img" aria-label="{re.escape(alt)}" style="display:block[^>]*>'
         assert re.search(rf'{drawing}<path d="M{place} 0"/></svg>', page)
-    assert lean.page(page) == page
+    assert page_weight.page(page) == page
