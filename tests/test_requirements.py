@@ -7,8 +7,10 @@ import re
 import pytest
 from building import ROOT
 
-FILES = [ROOT / "requirements.txt", *sorted((ROOT / "requirements").glob("*.txt"))]
-LOCK = ROOT / "requirements" / "lock.txt"
+FOLDER = ROOT / "requirements"
+LOCKS = {"lock": ROOT / "requirements.txt", "lock_build": FOLDER / "build.txt"}
+FILES = [ROOT / "requirements.txt"]
+FILES += sorted(path for path in FOLDER.glob("*.txt") if path.stem not in LOCKS)
 PIN = re.compile(r"^([a-z0-9-]+)==([\w.]+)", re.MULTILINE)
 
 
@@ -26,19 +28,18 @@ def pins(path):
 
 def test_every_line_is_understood():
     for path in FILES:
-        if path != LOCK:
-            rest = re.sub(r"^(#.*|-r \S+|)$", "", PIN.sub("", text(path)), flags=re.MULTILINE)
-            allowed = r'(; sys_platform != "darwin" and platform_machine != "ARM64")?(  # .*)?'
-            assert all(re.fullmatch(allowed, line) for line in rest.splitlines()), path
+        rest = re.sub(r"^(#.*|-r \S+|)$", "", PIN.sub("", text(path)), flags=re.MULTILINE)
+        allowed = r'(; sys_platform != "darwin" and platform_machine != "ARM64")?(  # .*)?'
+        assert all(re.fullmatch(allowed, line) for line in rest.splitlines()), path
 
 
 def test_every_package_is_pinned_once():
-    names = [name for path in FILES if path != LOCK for name, _ in PIN.findall(text(path))]
+    names = [name for path in FILES for name, _ in PIN.findall(text(path))]
     assert len(set(names)) == len(names) > 10
 
 
 def test_all_are_in_the_file_of_the_readme():
-    every = {pin for path in FILES if path != LOCK for pin in pins(path)}
+    every = {pin for path in FILES for pin in pins(path)}
     assert set(pins(ROOT / "requirements.txt")) == every
 
 
@@ -49,16 +50,32 @@ def test_all_are_in_the_file_of_the_readme():
 ])  # fmt: skip
 def test_each_file_asks_for_no_more_than_it_says(name, left_out):
     names = [name for name, _ in pins(ROOT / "requirements" / f"{name}.txt")]
-    assert not [one for one in names if one.startswith(left_out)]
+    assert not [package for package in names if package.startswith(left_out)]
 
 
-def test_the_lock_has_what_is_asked_for():
+def entries(lock):
+    """What a lock says of each package, without what asks for it."""
+    locked = re.split(r"^(?=[a-z0-9])", text(FOLDER / f"{lock}.txt"), flags=re.MULTILINE)
+    return {entry.partition("    # via")[0] for entry in locked if entry}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_has_what_is_asked_for_with_hashes_and_no_addresses(lock):
     """Otherwise make it anew: CONTRIBUTING.md has the command."""
-    assert set(pins(ROOT / "requirements.txt")) <= set(PIN.findall(text(LOCK)))
+    assert set(pins(LOCKS[lock])) <= set(PIN.findall(text(FOLDER / f"{lock}.txt")))
+    assert len(entries(lock)) > 100
+    assert all("--hash=sha256:" in entry for entry in entries(lock))
+    assert "://" not in text(FOLDER / f"{lock}.txt")
+    assert "index-url" not in text(FOLDER / f"{lock}.txt")
 
 
-def test_the_lock_has_hashes_and_no_addresses():
-    locked = re.split(r"^(?=[a-z0-9])", text(LOCK), flags=re.MULTILINE)[1:]
-    assert len(locked) > 100
-    assert all("--hash=sha256:" in one for one in locked)
-    assert "://" not in text(LOCK) and "index-url" not in text(LOCK)
+def test_the_locks_agree():
+    assert entries("lock_build") < entries("lock")
+
+
+def test_the_commands_and_the_workflows_install_locks():
+    """pip then wants a hash for each package; only the newest releases have none."""
+    callers = [ROOT / "README.md", *(ROOT / ".github/workflows").glob("*.yml")]
+    asked = [re.findall(r"pip install [-\w ]*-r (\S+\.txt)", text(path)) for path in callers]
+    locks = {f"requirements/{lock}.txt" for lock in LOCKS}
+    assert {name for names in asked for name in names} == {*locks, "newest.txt"}
