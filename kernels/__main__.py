@@ -1,5 +1,5 @@
 """The command line: python -m kernels list, check, run, trace, sanitize, bench, tune, profile,
-bits, experiments, errors, parallel."""
+bits, experiments, errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ COMMANDS = (  # what adds each of them, in the order of the help
     timing.add_experiments,
     timing.add_tune,
     recording.add_errors,
-    timing.add_parallel,
     recording.add_bits,
 )
 

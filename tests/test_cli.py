@@ -108,7 +108,7 @@ def test_a_step_without_a_launch_cannot_be_looked_at(capsys, command, label, mes
 @NO_LAUNCH
 @pytest.mark.parametrize("command, module, name", [
     ("bench", timing.bench, "run_cli"), ("profile", recording.profiling, "profile"),
-    ("errors", recording.accuracy, "record"), ("parallel", timing.parallel, "run_cli"),
+    ("errors", recording.accuracy, "record"),
 ])  # fmt: skip
 def test_a_step_without_a_launch_is_not_measured(
     capsys, monkeypatch, command, module, name, label, message
@@ -458,19 +458,3 @@ def test_profile_that_fails(capsys, monkeypatch):
     monkeypatch.setattr(recording.profiling, "profile", profile)
     assert cli.main(["profile", "02"]) == 2
     assert "no permission" in capsys.readouterr().err
-
-
-def test_products_over_gpus_need_one(capsys, monkeypatch):
-    monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
-    assert cli.main(["parallel", "15", "--sizes", "64"]) == 2
-    assert "error: No GPU can be used: there is none" in capsys.readouterr().err
-
-
-def test_a_wrong_product_over_gpus_gives_status_1(capsys, monkeypatch):
-    def run_cli(steps, sizes, output):
-        assert [one.number for one in steps] == [15] and list(sizes) == [64, 128]
-        raise CheckError("C[0, 0] is nan")
-
-    monkeypatch.setattr(timing.parallel, "run_cli", run_cli)
-    assert cli.main(["parallel", "15", "--sizes", "64", "128"]) == 1
-    assert "error: C[0, 0] is nan" in capsys.readouterr().err

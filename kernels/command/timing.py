@@ -1,4 +1,4 @@
-"""Commands that time steps on the GPU: bench, experiments, tune, parallel."""
+"""Commands that time steps on the GPU: bench, experiments, tune."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ..ladder.product.layout import laid_out
 from ..ladder.space import SPACES, candidates
 from ..ladder.step import step
 from ..measure import bench, experiments, floors, splits, tune
-from ..parallel import record as parallel
 from ..records import MODEL, recorded_path
 from .words import Command, add_json, add_output, add_sizes, add_variants, chosen, cube, size
 
@@ -73,20 +72,6 @@ def add_tune(command: Command) -> None:
         "--jobs", type=size, metavar="N", help="compilers side by side; default: one for each core"
     )
     add_json(searching)
-
-
-def add_parallel(command: Command) -> None:
-    text = "time products over all GPUs of this machine, and on one products from the host's memory"
-    together = command(run_parallel, "parallel", text)
-    together.add_argument(
-        "--sizes",
-        nargs="+",
-        type=cube,
-        default=parallel.SIZES,
-        metavar="N",
-        help="of M = N = K; default: " + " ".join(map(str, parallel.SIZES)),
-    )
-    add_output(together, "save the records here; default: kernels/records/GPU/parallel.json")
 
 
 def run_bench(options: argparse.Namespace) -> int:
@@ -154,11 +139,3 @@ def run_tune(options: argparse.Namespace) -> int:
         splits.record(ways, model.others(device.multiprocessors), shapes, output)
         print(f"the model by which sgemm chooses is in {output}", file=sys.stderr)
     return status
-
-
-def run_parallel(options: argparse.Namespace) -> int:
-    try:
-        return parallel.run_cli(options.steps or parallel.usual(), options.sizes, options.output)
-    except CheckError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1

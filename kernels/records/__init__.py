@@ -310,10 +310,10 @@ def errors(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
 
 
 def parallel(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
-    """What several GPUs did together, and one with the host's memory: see `parallel.record`.
+    """What several GPUs did together, and one with the host's memory.
 
-    {"1": …, "2": …, "4": …}, a section for each number of GPUs of the machine, with its provenance.
-    Raises ValueError if there is no such record.
+    `python -m benchmarks.parallel` measures it. {"1": …, "2": …, "4": …}, a section for each
+    number of GPUs of the machine, with its provenance. Raises ValueError without such a record.
     """
     return _read(gpu_name, PARALLEL, folder)
 

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from anywarp.gpu import queues
-from kernels.parallel import gpus, measure_streaming, nccl, timing
+from benchmarks.parallel import streaming, timing
+from kernels.parallel import gpus, nccl
 
 
 class Pointer:
@@ -336,7 +337,7 @@ def forget() -> None:
         nccl.communicators,
         gpus._streams,
         timing._scratch,
-        measure_streaming._matrices,
+        streaming._matrices,
         queues._reach,
     ):
         one.cache_clear()

@@ -1,4 +1,4 @@
-"""What `python -m kernels parallel` measures, on a machine whose clock goes on when it is read."""
+"""What `python -m benchmarks.parallel` measures, on a machine whose clock goes on when read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from fake_gpus import queued
 
 import kernels
 from anywarp import gpu
-from kernels.parallel import inputs, measure_gpus, measure_streaming, record, stream, timing
+from benchmarks.parallel import __main__ as record, inputs, several, streaming, timing
+from kernels.parallel import stream
+from kernels.parallel.schedule import Block
 
 ORDER = 32
 
@@ -35,28 +37,24 @@ class Step:
 @pytest.fixture
 def small(monkeypatch, machine):
     """Few, small and fake."""
-
-    def on_gpu(block, whole):
-        rows, columns = np.arange(*block.rows), np.arange(*block.columns)
-        values = inputs.elements(block.matrix, rows, columns, whole)
-        return fake_gpus.array(values, fake_gpus.machine().current)
-
+    on_gpu = lambda *where: fake_gpus.array(inputs.part(*where), fake_gpus.machine().current)
     facts = SimpleNamespace(name="NVIDIA H200", multiprocessors=2, compute_capability=(9, 0))
     for module, name, value in (
         (timing, "SCRATCH", 64),
         (timing, "REPEATS", 2),
         (timing, "SECONDS", 0),
-        (measure_gpus, "MESSAGES", (16, 64)),
-        (measure_gpus, "CHECKED", 3),
-        (measure_streaming, "ORDER", ORDER),
-        (measure_streaming, "TILES", (8, 16)),
-        (measure_streaming, "COPIED", 2**16),
-        (measure_streaming, "SHOWN", 16),
+        (several, "MESSAGES", (16, 64)),
+        (several, "CHECKED", 3),
+        (streaming, "ORDER", ORDER),
+        (streaming, "TILES", (8, 16)),
+        (streaming, "COPIED", 2**16),
+        (streaming, "SHOWN", 16),
         (record, "LOCAL", (8, 16)),
         (record, "PANELS", ((8, 8, 4),)),
         (record, "provenance", lambda **more: {"gpu": "NVIDIA H200", **more}),
         (record.cublas, "version", lambda: "13.0"),
         (inputs, "on_gpu", on_gpu),
+        (record, "step_of", lambda _: Step()),
         (gpu, "device", lambda: facts),
         (gpu, "arch", lambda: "sm_90"),
     ):
@@ -68,7 +66,7 @@ def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
     path = tmp_path / "parallel.json"
     for count in 1, 2, 3, 4:
         small(count, seed=count)
-        assert record.run_cli([Step()], [ORDER], path) == 0
+        record.main(["fake", "--sizes", str(ORDER), "--output", str(path)])
     found = json.loads(path.read_text())
     assert list(found) == ["1", "2", "3", "4"]
     assert found["1"]["kernels"] == {"fake": {"tile": [4, 4], "slots": 6}}
@@ -105,9 +103,27 @@ def test_a_wrong_product_is_not_recorded(small, monkeypatch, tmp_path):
     small(2)
     monkeypatch.setattr(Step, "__call__", lambda self, a, b, c, alpha=1, beta=0: c)
     with pytest.raises(kernels.CheckError):
-        record.run_cli([Step()], [ORDER], tmp_path / "x.json")
+        record.record([Step()], [ORDER], tmp_path / "x.json")
 
 
-def test_usual_steps_are_of_the_ladder():
-    numbers = [step.number for step in record.usual()]
-    assert numbers and set(numbers) <= set(record.USUAL)
+def test_without_a_gpu_nothing_is_measured(monkeypatch):
+    monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
+    with pytest.raises(gpu.NoGPU, match="there is none"):
+        record.main([])
+
+
+def test_elements_are_uniform_and_parts_are_of_one_matrix():
+    whole = inputs.part(Block("A", (0, 400), (0, 300)), 300)
+    assert whole.min() >= -1 and whole.max() < 1 and abs(whole.mean()) < 0.01
+    assert abs(whole.var() - 1 / 3) < 0.01
+    assert len(np.unique(whole)) > 0.99 * whole.size
+    assert abs(np.corrcoef(whole[:-1].ravel(), whole[1:].ravel())[0, 1]) < 0.01
+    part = inputs.part(Block("A", (100, 110), (7, 9)), 300)
+    assert np.array_equal(part, whole[100:110, 7:9])
+    assert not np.array_equal(whole, inputs.part(Block("B", (0, 400), (0, 300)), 300))
+
+
+@pytest.mark.gpu
+def test_a_gpu_gives_the_bits_of_numpy():
+    block = Block("B", (70000, 70009), (60001, 60400))
+    assert np.array_equal(gpu.to_host(inputs.on_gpu(block, 131071)), inputs.part(block, 131071))

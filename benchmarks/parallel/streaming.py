@@ -12,12 +12,13 @@ import numpy as np
 
 from anywarp import gpu
 from anywarp.gpu import queues
+from kernels.analysis.reference import assert_close
+from kernels.ladder.step import Step
+from kernels.parallel import stream
+from kernels.parallel.gpus import Span
+from kernels.parallel.multiply import execute, product_of
 
-from ..analysis.reference import assert_close
-from ..ladder.step import Step
-from . import inputs, stream
-from .gpus import Span
-from .multiply import execute, product_of
+from . import inputs, timing
 
 ORDER = 16384
 TILES = (8192, 4096, 2048, 1024)
@@ -41,7 +42,7 @@ def bandwidths(step: Step) -> Iterator[list[Any]]:
     for name, copies in (("up", [up]), ("down", [down]), ("both", [up, down])):
         yield [name, 4 * COPIED / _seconds(functools.partial(_all, copies)) / 1e9]
     for tile in TILES:
-        yield [f"{tile} columns", _columns_gbs(tile, _nothing)]
+        yield [f"{tile} columns", _columns_gbs(tile, timing.nothing)]
         yield [f"{tile} columns beside products", _columns_gbs(tile, step)]
 
 
@@ -56,8 +57,8 @@ def _columns_gbs(width: int, product: Any) -> float:
     part = _matrices()[0][:SHOWN, :width]
     target = gpu.empty(part.shape)
     operands = [gpu.empty((SHOWN, SHOWN)) for _ in range(3)]
-    for one in operands:
-        gpu.fill_bytes(one, 0)
+    for matrix in operands:
+        gpu.fill_bytes(matrix, 0)
     gpu.synchronize()
     copying, multiplying = queues.stream(), queues.stream()
     with multiplying:
@@ -69,23 +70,28 @@ def _columns_gbs(width: int, product: Any) -> float:
         marks.append(queues.mark(copying))
     gpu.synchronize()
     times = [gpu.elapsed_ms(*pair) for pair in itertools.pairwise(marks)]
-    return 1e-6 * target.nbytes / float(np.median(times))
+    size: int = target.nbytes
+    return 1e-6 * size / float(np.median(times))
 
 
 def streamed(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
     """Products with tiles of several sizes; without a step, the transfers alone."""
     A, B, C = _matrices()
+    random = np.random.default_rng(0)
+    rows, columns = (random.choice(ORDER, 16, replace=False) for _ in range(2))
     for tile in TILES:
         for step in (None, *steps):
-            run = functools.partial(
-                stream.multiply, A, B, C, tile=(tile, ORDER), step=step or _nothing, device="gpu"
-            )
+            product = step or timing.nothing
             C[...] = np.nan
-            time = _seconds(run)
+            seconds = _seconds(
+                functools.partial(
+                    stream.multiply, A, B, C, tile=(tile, ORDER), step=product, device="gpu"
+                )
+            )
             if step is not None:
-                _check(A, B, C)
+                assert_close(C[np.ix_(rows, columns)], A[rows], B[:, columns])
             name = step.label if step else None
-            yield {"n": ORDER, "tile": tile, "step": name, "seconds": time}
+            yield {"n": ORDER, "tile": tile, "step": name, "seconds": seconds}
 
 
 @functools.cache
@@ -102,28 +108,15 @@ def timelines(steps: Sequence[Step]) -> dict[str, list[list[Any]]]:
     A, B, C = _matrices()
     parts = {"A": [A], "B": [B], "C": [C]}
     schedule = stream.plan(ORDER, ORDER, ORDER, SHOWN, ORDER)
-    found = {}
+    lines = {}
     for step in steps:
         spans: list[Span] = []
         world = stream.Streams(product_of(step, True), spans=spans)
         begin = world.ends[0]
         execute(schedule, world, parts, 0)
         gpu.synchronize()
-        found[step.label] = [
-            [*one[:3], *(round(gpu.elapsed_ms(begin, event) / 1000, 7) for event in one[3:])]
-            for one in spans
-        ]
-    return found
-
-
-def _nothing(*_: Any) -> None:
-    """In the place of a product, so that transfers are left."""
-
-
-def _check(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> None:
-    random = np.random.default_rng(0)
-    rows, columns = (random.choice(ORDER, 16, replace=False) for _ in range(2))
-    assert_close(C[np.ix_(rows, columns)], A[rows], B[:, columns])
+        lines[step.label] = timing.since([begin], spans)
+    return lines
 
 
 def _seconds(run: Callable[[], Any]) -> float:

@@ -10,14 +10,14 @@ import numpy as np
 
 from anywarp import gpu
 from anywarp.gpu import queues
+from kernels.analysis.reference import assert_close
+from kernels.ladder.step import Step
+from kernels.parallel import gpus, nccl
+from kernels.parallel.multiply import execute, multiply, product_of
+from kernels.parallel.schedule import Schedule, ring, usual
 
-from ..analysis.reference import assert_close
-from ..ladder.step import Step
-from . import gpus, inputs, nccl, timing
-from .multiply import execute, multiply, product_of
-from .schedule import Schedule, ring, usual
+from . import inputs, timing
 
-LINKS = ("ring", "broadcast", "engines")
 MESSAGES = tuple(4**n for n in range(6, 16))  # bytes: 4 KiB to 1 GiB
 CHECKED = 8  # rows, and as many columns, of every part of C
 
@@ -26,14 +26,13 @@ CHECKED = 8  # rows, and as many columns, of every part of C
 
 
 def links(kind: str, count: int) -> Iterator[list[Any]]:
-    """[bytes, seconds] of transfers alone: by NCCL each GPU to the one before it ("ring") or one to
-    all others ("broadcast"); or the ring by the GPUs' copy engines, without NCCL ("engines")."""
+    """[bytes, seconds] of transfers alone, of a kind in TRANSFERS, between so many GPUs."""
     devices = range(count)
     for size in MESSAGES:
         source, target = (
             [_on(device, gpu.empty, size // 4) for device in devices] for _ in range(2)
         )
-        yield [size, timing.median(devices, _TRANSFERS[kind], source, target)]
+        yield [size, timing.median(devices, TRANSFERS[kind], source, target)]
 
 
 def _on(device: int, make: Callable[..., Any], *args: Any) -> Any:
@@ -41,38 +40,25 @@ def _on(device: int, make: Callable[..., Any], *args: Any) -> Any:
         return make(*args)
 
 
-def _by_nccl(call: Callable[..., None], source: Sequence[Any], target: Sequence[Any]) -> None:
-    """One group of calls, of each GPU's communicator."""
-    kind, ranks = nccl.load().NCCL_FLOAT32, range(len(source))
-    members = nccl.communicators(tuple(ranks))
-    current = [_on(rank, queues.current).ptr for rank in ranks]
+def _by_nccl(broadcast: bool, source: Sequence[Any], target: Sequence[Any]) -> None:
+    """Each GPU to the one before it, or the first one to all others: one group of calls."""
+    count, kind = len(source), nccl.load().NCCL_FLOAT32
+    current = [_on(rank, queues.current).ptr for rank in range(count)]
+    members = nccl.communicators(tuple(range(count)))
     with nccl.group():
-        for rank, one in enumerate(members):
-            ends = gpu.address(source[rank]), gpu.address(target[rank])
-            call(one, rank, *ends, source[rank].size, kind, current[rank])
-
-
-def _ring(source: Sequence[Any], target: Sequence[Any]) -> None:
-    count = len(source)
-
-    def call(one: Any, rank: int, sent: int, received: int, *more: int) -> None:
-        size, kind, queue = more
-        one.send(sent, size, kind, (rank - 1) % count, queue)
-        one.recv(received, size, kind, (rank + 1) % count, queue)
-
-    _by_nccl(call, source, target)
-
-
-def _broadcast(source: Sequence[Any], target: Sequence[Any]) -> None:
-    def call(one: Any, _: int, sent: int, received: int, *more: int) -> None:
-        size, kind, queue = more
-        one.broadcast(sent, received, size, kind, 0, queue)
-
-    _by_nccl(call, source, target)
+        for rank, (own, queue) in enumerate(zip(members, current)):
+            sent, received = gpu.address(source[rank]), gpu.address(target[rank])
+            size = source[rank].size
+            if broadcast:
+                own.broadcast(sent, received, size, kind, 0, queue)
+            else:
+                own.send(sent, size, kind, (rank - 1) % count, queue)
+                own.recv(received, size, kind, (rank + 1) % count, queue)
 
 
 def _engines(source: Sequence[Any], target: Sequence[Any]) -> None:
-    """On streams of their own: copies on the GPUs' null streams wait for one another."""
+    """The ring by the GPUs' copy engines, without NCCL. It has streams of its own: copies on the
+    GPUs' null streams wait for one another."""
     every = [gpus.Queues(rank) for rank in range(len(source))]
     for rank, own in enumerate(every):
         to = (rank - 1) % len(source)
@@ -82,7 +68,11 @@ def _engines(source: Sequence[Any], target: Sequence[Any]) -> None:
             queues.current().wait_event(queues.mark(own.transfers))
 
 
-_TRANSFERS = {"ring": _ring, "broadcast": _broadcast, "engines": _engines}
+TRANSFERS: dict[str, Callable[[Sequence[Any], Sequence[Any]], None]] = {
+    "ring": functools.partial(_by_nccl, False),
+    "broadcast": functools.partial(_by_nccl, True),
+    "engines": _engines,
+}
 
 
 # ---------------------------------------------------------------------------- whole products
@@ -98,8 +88,13 @@ def parts_of(schedule: Schedule) -> dict[str, list[Any]]:
             parts["A"].append(inputs.on_gpu(a, K))
             parts["B"].append(inputs.on_gpu(b, N))
             parts["C"].append(gpu.empty(c.shape))
-            gpu.fill_bytes(parts["C"][-1], 0xFF)
+    _poison(parts["C"])
     return parts
+
+
+def _poison(parts: Sequence[Any]) -> None:
+    for rank, part in enumerate(parts):
+        _on(rank, gpu.fill_bytes, part, 0xFF)
 
 
 def scaling(steps: Sequence[Step], sizes: Sequence[int], count: int) -> Iterator[dict[str, Any]]:
@@ -109,16 +104,15 @@ def scaling(steps: Sequence[Step], sizes: Sequence[int], count: int) -> Iterator
         matrices = inputs.whole("A", n, n), inputs.whole("B", n, n), gpu.empty((n, n))
         every = [parts_of(plan) for plan in plans]
         for step in steps:
-            works: list[tuple[Any, Callable[[], Any]]]
-            works = [([0], functools.partial(step, *matrices))]
+            works: list[timing.Work] = [([0], functools.partial(step, *matrices))]
             for plan, parts in zip(plans, every):
                 operands = parts["A"], parts["B"], plan, parts["C"]
                 work = functools.partial(multiply, *operands, step=step)
                 works.append((range(plan.ranks), work))
-            single, *times = timing.in_turn(works)
+            alone, *times = timing.in_turn(works)
             for plan, parts, mine in zip(plans, every, times):
                 _check(plan, parts["C"])
-                one, together = float(np.median(single)), float(np.median(mine))
+                single, together = float(np.median(alone)), float(np.median(mine))
                 yield {
                     "step": step.label,
                     "schedule": plan.name,
@@ -126,28 +120,29 @@ def scaling(steps: Sequence[Step], sizes: Sequence[int], count: int) -> Iterator
                     "gpus": plan.ranks,
                     "seconds": together,
                     "slowest": max(mine),
-                    "single": one,
-                    "of_linear": one / (plan.ranks * together),
+                    "single": single,
+                    "of_linear": single / (plan.ranks * together),
                     "repeats": len(mine),
                     "same_bits": _same(plan, parts["C"], matrices[2]),
                 }
-                for rank, part in enumerate(parts["C"]):
-                    _on(rank, gpu.fill_bytes, part, 0xFF)
+                _poison(parts["C"])
 
 
 def _check(plan: Schedule, parts: Sequence[Any]) -> None:
     """Raise CheckError unless some rows and columns of every part are right."""
-    M, N, K = plan.shape
+    _, N, K = plan.shape
     random = np.random.default_rng(0)
+    depth = np.arange(K, dtype=np.uint32)
     for rank, (block, part) in enumerate(zip(plan.parts("C"), parts)):
         rows, columns = (
-            np.sort(random.choice(size, min(size, CHECKED), replace=False)) for size in block.shape
+            np.sort(random.choice(size, min(size, CHECKED), replace=False)).astype(np.uint32)
+            for size in block.shape
         )
         with queues.device(rank):
-            found = gpu.to_host(part[rows][:, columns])
-        A = inputs.elements("A", rows + block.rows[0], np.arange(K), K)
-        B = inputs.elements("B", np.arange(K), columns + block.columns[0], N)
-        assert_close(found, A, B)
+            result = gpu.to_host(part[rows][:, columns])
+        A = inputs.elements("A", rows + np.uint32(block.rows[0]), depth, K)
+        B = inputs.elements("B", depth, columns + np.uint32(block.columns[0]), N)
+        assert_close(result, A, B)
 
 
 def _same(plan: Schedule, parts: Sequence[Any], C: Any) -> bool:
@@ -171,38 +166,37 @@ class _Products(gpus.Gpus):
         super().round([], works)
 
 
-class _OneLane(gpus.Gpus):
+class _OneStream(gpus.Gpus):
     """Products that wait for one another, as if each needed the one before."""
 
     def round(self, moves: Sequence[Any], works: Sequence[Any]) -> None:
         super().round(moves, [work._replace(lane=0) for work in works])
 
 
-def _nothing(*_: Any) -> None:
-    """In the place of a product, so that transfers are left."""
-
-
 def apart(steps: Sequence[Step], n: int, count: int) -> Iterator[dict[str, Any]]:
     """Seconds of the transfers without the products, of the products without them, and of both
     with all products of a GPU on one stream."""
     devices = range(count)
-
-    def run(world: Any, plan: Schedule, product: Any, parts: dict[str, list[Any]]) -> float:
-        return timing.median(devices, lambda: execute(plan, world(devices, product), parts, 0))
-
     for plan in usual(n, count):
         parts = parts_of(plan)
-        row = {"schedule": plan.name, "n": n, "gpus": count}
-        yield row | {
-            "step": None,
-            "only": "transfers",
-            "seconds": run(gpus.Gpus, plan, _nothing, parts),
-        }
+        runs: list[tuple[Step | None, str, type[gpus.Gpus]]] = [(None, "transfers", gpus.Gpus)]
         for step in steps:
-            product = product_of(step, True)
-            for only, world in (("products", _Products), ("one lane", _OneLane)):
-                time = run(world, plan, product, parts)
-                yield row | {"step": step.label, "only": only, "seconds": time}
+            runs += [(step, "products", _Products), (step, "one lane", _OneStream)]
+        for run_by, only, world in runs:
+            product = product_of(run_by or timing.nothing, True)
+            seconds = timing.median(
+                devices,
+                lambda: execute(plan, world(devices, product), parts, 0),  # noqa: B023
+            )
+            name = run_by.label if run_by else None
+            yield {
+                "schedule": plan.name,
+                "n": n,
+                "gpus": count,
+                "step": name,
+                "only": only,
+                "seconds": seconds,
+            }
 
 
 def timelines(steps: Sequence[Step], n: int, count: int) -> dict[str, list[list[Any]]]:
@@ -226,8 +220,4 @@ def _timeline(plan: Schedule, step: Step) -> list[list[Any]]:
 
     work()
     timing.seconds(devices, work)
-    since = lambda rank, event: round(gpu.elapsed_ms(begins[rank], event) / 1000, 7)
-    return [
-        [one.rank, one.what, one.round, since(one.rank, one.start), since(one.rank, one.end)]
-        for one in spans
-    ]
+    return timing.since(begins, spans)

@@ -11,11 +11,14 @@ import numpy as np
 
 from anywarp import gpu
 from anywarp.gpu.queues import current, device as on
+from kernels.parallel.gpus import Span
 
 REPEATS = 3  # of each, and
 SECONDS = 0.1  # for each
 SCRATCH = 2**31  # bytes of a write, which takes half a millisecond on an H200
 HEAD_START = 16  # writes that keep the GPUs busy while Python queues what is timed
+
+Work = tuple[Sequence[int], Callable[[], Any]]  # the GPUs that it keeps busy, and what queues it
 
 
 def seconds(devices: Sequence[int], work: Callable[[], Any]) -> float:
@@ -47,7 +50,7 @@ def _scratch(device: int) -> Any:
     return gpu.empty(SCRATCH, np.uint8)
 
 
-def in_turn(works: Sequence[tuple[Sequence[int], Callable[[], Any]]]) -> list[list[float]]:
+def in_turn(works: Sequence[Work]) -> list[list[float]]:
     """Seconds of each of the works, on its GPUs, again and again and one after the other.
 
     All are done once before, when code is loaded and connections are made.
@@ -66,3 +69,17 @@ def median(devices: Sequence[int], work: Callable[..., Any], *args: Any) -> floa
     """Seconds of work(*args) by itself."""
     (times,) = in_turn([(devices, functools.partial(work, *args))])
     return float(np.median(times))
+
+
+def since(begins: Sequence[Any], spans: Sequence[Span]) -> list[list[Any]]:
+    """[rank, what, round, start, end] of spans between events; times are in seconds after the
+    begin of the rank."""
+
+    def after(rank: int, event: Any) -> float:
+        return round(gpu.elapsed_ms(begins[rank], event) / 1000, 7)
+
+    return [[*span[:3], *(after(span.rank, event) for event in span[3:])] for span in spans]
+
+
+def nothing(*_: Any) -> None:
+    """In the place of a product, so that transfers are left."""

@@ -1,0 +1,1 @@
+"""Measures products over the GPUs of a machine, and what their model needs."""
