@@ -6,10 +6,12 @@ import numpy as np
 
 from ..ptx.warps.warp import LANES, in_warps
 
-__all__ = ["LANES", "by_warp"]
+__all__ = ["LANES", "by_warp", "whole_mask"]
 
 
-def by_warp(address, mask, blocks: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+def by_warp(
+    address: np.ndarray | int, mask: np.ndarray | None, blocks: int, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Byte addresses and which lanes take part, both of shape (blocks, warps, 32).
 
     address, mask: as a `ptx.Access` has them, broadcasting to (blocks, threads); a mask of None
@@ -21,3 +23,8 @@ def by_warp(address, mask, blocks: int, threads: int) -> tuple[np.ndarray, np.nd
         in_warps(np.asarray(address, np.int64), blocks, threads),
         in_warps(everybody if mask is None else mask, blocks, threads, False),
     )
+
+
+def whole_mask(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    """A mask, which may be None for all or broadcast to it, in its full shape; read-only."""
+    return np.broadcast_to(True if mask is None else mask, shape)

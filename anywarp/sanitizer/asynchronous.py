@@ -15,39 +15,27 @@ written, once they are ordered before it; and wgmma with what cp.async has copie
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from .findings import Finding, place
-from .mbarrier_faults import Objects
+from ..analysis.warps import LANES, whole_mask
+from ..ptx.memory.events import Access, Finished, Landed, Started, Stretches
+from ..ptx.text.syntax import Instruction
+from .mbarrier_faults import MemoryBarriers
 from .overlaps import BARRIERS, WARPGROUP, Overlaps
-from .reports import adds
-from .shadow import LANES, Lanes
+from .reports import Issued, adds
+from .shadow import Lanes, Shadow, Touched
 
 
-@dataclass(frozen=True)
-class Issued:
-    """What operations do in one space, to be asked like an `Access`."""
+class Cells(Touched):
+    """The cells of stretches, as done by the threads that issued them, or by those that come
+    `shift` later in the block."""
 
-    instruction: object
-    kind: str
-    space: str
-    width: int
-
-    @property
-    def verb(self) -> str:
-        what = "product" if self.instruction.opcode == "wgmma" else "copy"
-        return f"starts a {what} that {'reads' if self.kind == 'load' else 'writes'}"
-
-
-class Cells:
-    """The cells of stretches, an element for each, as done by the threads that issued them.
-    `shift`: by that many threads later in the block."""
-
-    per_lane = 1
-
-    def __init__(self, event, stretches, shadow, shift: int = 0):
+    def __init__(
+        self, event: Started, stretches: Stretches, shadow: Shadow, shift: int = 0
+    ) -> None:
         first = stretches.start // shadow.grain
         count = (stretches.start + stretches.size - 1) // shadow.grain - first + 1
         ends = np.cumsum(count)
@@ -71,7 +59,7 @@ class Flight:
     """The N operations of a Started event. `parts`: (space, kind, operation, cell, record) of the
     cells that they touch."""
 
-    instruction: object
+    instruction: Instruction
     ticket: np.ndarray
     block: np.ndarray
     thread: np.ndarray
@@ -79,9 +67,11 @@ class Flight:
     base: np.ndarray  # the stamp of the last barrier of the block before
     stamp: int  # of the last of its accesses
     left: np.ndarray
-    parts: list[tuple] = field(default_factory=list)
+    parts: list[tuple[str, str, np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
 
-    def part(self, kind: str, numbers):
+    def part(
+        self, kind: str, numbers: np.ndarray | list[int]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """(operation, cell, record) of what these operations do in shared memory."""
         chosen = np.zeros(len(self.ticket), bool)
         chosen[numbers] = True
@@ -92,20 +82,23 @@ class Flight:
 
 
 class Asynchronous(Overlaps):
-    """The part of the sanitizer's ear that hears of them; it has what `Checker` has."""
+    """The part of the sanitizer's ear that hears of them."""
 
-    def begin_flights(self, blocks) -> None:
+    flights: dict[int, Flight]  # by first ticket
+    barriers_of: dict[int, MemoryBarriers]  # by the first block of a chunk
+
+    def begin_flights(self, blocks: np.ndarray) -> None:
         """A chunk of blocks begins."""
         first = int(blocks[0])
-        if first not in self.objects_of:
-            self.objects_of[first] = Objects(blocks, self)
-        self.objects = self.objects_of[first]
+        if first not in self.barriers_of:
+            self.barriers_of[first] = MemoryBarriers(blocks, self)
+        self.barriers = self.barriers_of[first]
 
     # -- cp.async ---------------------------------------------------------------------------
 
-    def issue(self, event, shadow, lanes) -> None:
+    def issue(self, event: Access, shadow: Shadow, lanes: Touched) -> None:
         """cp.async begins to write; it ends at a wait of the same thread."""
-        record = self.stamp(event.instruction, "store", lanes)
+        record = self.stamp(event.instruction, "store", lanes.me)
         early = self.in_flight(event, shadow, lanes)
         self.conflict(event, shadow, lanes, shadow.written, early)
         for latest in (shadow.readers, shadow.strong, shadow.strong_readers):
@@ -113,12 +106,13 @@ class Asynchronous(Overlaps):
         shadow.flying[lanes.cell] = record
         self.collision(event, shadow.flying, lanes, record, np.zeros(record.size, bool))
 
-    def landed(self, event) -> None:
+    def landed(self, event: Landed) -> None:
+        """cp.async has written, and the thread that issued it has waited."""
         shadow = self.shadows["shared"]
         lanes = Lanes(event, shadow, "shared")
         shadow.catch_up("shared")
         shadow.write_mark[shadow.stretches(event)] = len(self.stamps)
-        record = self.stamp(event.instruction, "store", lanes)
+        record = self.stamp(event.instruction, "store", lanes.me)
         mine = self.records.thread(shadow.flying[lanes.cell]) == lanes.me
         shadow.flying[lanes.cell[mine]] = 0
         shadow.written[lanes.cell] = record
@@ -127,7 +121,8 @@ class Asynchronous(Overlaps):
 
     # -- the asynchronous proxy -------------------------------------------------------------
 
-    def started(self, event) -> None:
+    def started(self, event: Started) -> None:
+        """Bulk copies, or products of warpgroups, have been issued."""
         flight = Flight(
             event.instruction,
             event.ticket,
@@ -139,7 +134,10 @@ class Asynchronous(Overlaps):
             np.ones(len(event.ticket), bool),
         )
         self.flights[int(event.ticket[0])] = flight
-        self.visit_by_copies(event)
+        for stretches in event.writes:
+            if stretches.space == "shared":
+                block, thread = (x[stretches.operation] for x in (event.block, event.thread))
+                self.visit(event, stretches.row, block, thread, stretches.start, ends=True)
         for kind, every in (("load", event.reads), ("store", event.writes)):
             for stretches in every:
                 shadow = self.shadows[stretches.space]
@@ -148,7 +146,7 @@ class Asynchronous(Overlaps):
                 if lanes.cell.size == 0:
                     continue
                 issued = Issued(event.instruction, kind, stretches.space, shadow.grain)
-                record = self.stamp(event.instruction, kind, lanes)
+                record = self.stamp(event.instruction, kind, lanes.me)
                 if kind == "load":
                     self.begin_reading(event, stretches, issued, shadow, lanes, record)
                 else:
@@ -158,13 +156,16 @@ class Asynchronous(Overlaps):
                     part = stretches.space, kind, lanes.operation, lanes.cell, record
                     flight.parts.append(part)
 
-    def visit_by_copies(self, event) -> None:
-        for stretches in event.writes:
-            if stretches.space == "shared" and self.meetings is not None:
-                block, thread = (x[stretches.operation] for x in (event.block, event.thread))
-                self.visit(event, stretches.row, block, thread, stretches.start, ends=True)
-
-    def begin_reading(self, event, stretches, issued, shadow, lanes, record) -> None:
+    def begin_reading(
+        self,
+        event: Started,
+        stretches: Stretches,
+        issued: Issued,
+        shadow: Shadow,
+        lanes: Cells,
+        record: np.ndarray,
+    ) -> None:
+        """They read cells from now on; the records are those of who issued them."""
         actors = [lanes]
         if issued.instruction.opcode == "wgmma":  # the four warps, each by its first lane
             actors += [
@@ -188,7 +189,10 @@ class Asynchronous(Overlaps):
         else:
             shadow.lent[lanes.cell] = record
 
-    def begin_writing(self, issued, shadow, lanes, record) -> None:
+    def begin_writing(
+        self, issued: Issued, shadow: Shadow, lanes: Cells, record: np.ndarray
+    ) -> None:
+        """They write to cells from now on."""
         early = self.in_flight(issued, shadow, lanes)
         reduces = adds(issued.instruction)
         self.conflict(issued, shadow, lanes, shadow.written, early)
@@ -212,15 +216,16 @@ class Asynchronous(Overlaps):
         shadow.written[lanes.cell] = 0
         shadow.supersede(lanes.cell)
 
-    def finished(self, event) -> None:
+    def finished(self, event: Finished) -> None:
+        """Operations are done, or their reading is."""
         first = np.array(list(self.flights))  # tickets are given in order
         which = np.searchsorted(first, event.ticket, "right") - 1
         for n in np.unique(which).tolist():
             these = np.flatnonzero(which == n)
             flight = self.flights[int(first[n])]
             numbers = event.ticket[these] - first[n]
-            if event.address is not None:
-                self.reported(event, flight, numbers, event.row[these], event.address[these])
+            if event.row is not None and event.address is not None:
+                self.reported(flight, numbers, event.row[these], event.address[these])
             elif flight.instruction.opcode == "wgmma":
                 self.multiplied(event, flight, numbers)
             else:
@@ -230,10 +235,12 @@ class Asynchronous(Overlaps):
                 if flight.parts and not flight.left.any():
                     del self.flights[int(first[n])]
 
-    def reported(self, event, flight: Flight, numbers, row, address) -> None:
+    def reported(
+        self, flight: Flight, numbers: np.ndarray, row: np.ndarray, address: np.ndarray
+    ) -> None:
         """Copies have landed, and report to memory barriers."""
-        shadow, slot = self.shadows["shared"], self.objects.slots(address)
-        self.objects.check_report(flight, numbers, row, slot)
+        shadow, slot = self.shadows["shared"], self.barriers.slots(address)
+        self.barriers.check_report(flight, numbers, row, slot)
         barrier = np.zeros(len(flight.ticket), np.int64)
         barrier[numbers] = row * BARRIERS + slot % BARRIERS
         self.stamps.append((flight.instruction, "store"))
@@ -248,20 +255,20 @@ class Asynchronous(Overlaps):
             shadow.lent[cell[shadow.lent[cell] == record]] = 0
         self.order.report(row, slot, slot % BARRIERS, self.now())
 
-    def multiplied(self, event, flight: Flight, numbers) -> None:
+    def multiplied(self, event: Finished, flight: Flight, numbers: np.ndarray) -> None:
         """Threads have waited for products of their warpgroups. All four warps had come to where
         these were issued, and what they did before that is done."""
         group = np.arange(WARPGROUP)
         block, first = flight.block[numbers], flight.thread[numbers]
         thread = first[:, None] + group
-        mask = np.broadcast_to(True if event.mask is None else event.mask, self.shape)
+        mask = whole_mask(event.mask, self.shape)
         which, lane = np.nonzero(mask[block[:, None], thread])
         block, thread, first = block[which], thread[which, lane], first[which]
         column = BARRIERS + first // WARPGROUP
         self.order.learn(block, thread, self.order.padded + column, flight.stamp)
         self.order.learn(block[:, None], thread[:, None], first[:, None] + group, flight.stamp)
 
-    def given_back(self, flight: Flight, numbers) -> None:
+    def given_back(self, flight: Flight, numbers: np.ndarray) -> None:
         """Copies have read their source, and who issued them knows."""
         shadow = self.shadows["shared"]
         self.stamps.append((flight.instruction, "load"))
@@ -278,27 +285,23 @@ class Asynchronous(Overlaps):
     def end(self) -> None:
         """The kernel is over: copies that nobody has waited for, and bytes that nobody brought."""
         self.end_visits()
-        left_behind = set()
+        left_behind: set[int] = set()
         for flight in self.flights.values():
             for number in np.flatnonzero(flight.left).tolist():
                 for _, cell, _ in flight.part("store", [number]):
                     self.abandoned(flight, number, int(cell[0]))
                     left_behind.add(int(flight.blocks[cell[0] // self.shadows["shared"].cells]))
-        for objects in self.objects_of.values():
-            objects.end(left_behind)
+        for barriers in self.barriers_of.values():
+            barriers.end(left_behind)
 
     def abandoned(self, flight: Flight, number: int, cell: int) -> None:
+        """Nobody has waited for the copy that has this number in its flight."""
         shadow = self.shadows["shared"]
         name, address = self.words.locate("shared", cell % shadow.cells * shadow.grain)
         thread = self.words.thread(flight.blocks[flight.block[number]], flight.thread[number])
-        self.findings.add(
-            Finding(
-                "asynchronous copy",
-                f"the copy to {address} that {thread} starts is under way when the kernel ends: "
-                "nobody has waited for it",
-                place(flight.instruction),
-                thread,
-                address,
-            ),
-            name,
+        text = (
+            f"the copy to {address} that {thread} starts is under way when the kernel ends: "
+            "nobody has waited for it"
         )
+        sites = flight.instruction, thread, address
+        self.findings.report("asynchronous copy", text, *sites, what=name)

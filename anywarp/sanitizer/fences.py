@@ -13,23 +13,33 @@ pattern of the PTX memory model (PTX ISA, chapter 8), with these choices:
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 import numpy as np
 
+from ..ptx.memory.events import Access
+from ..ptx.text.syntax import Entry, Instruction
+from .happens_before import Order
 from .static_facts import instructions_of
+
+Clock = dict[int, np.ndarray]  # by block, or ~block: the stamps up to which its threads are known
+Place = tuple[int, int]  # of a memory barrier: its block in the chunk, and its address
 
 SCOPES = {"cta": "cta", "cluster": "cta", "gl": "gpu"}  # others are of the whole GPU
 RELEASES, ACQUIRES = {"release", "acq_rel"}, {"acquire", "acq_rel"}
 FENCES = {"membar", "fence"}
 
 
-def scope_of(instruction) -> str:
+def scope_of(instruction: Instruction) -> str:
+    """Whom an instruction orders: "cta", the block, or "gpu"."""
     for word in instruction.modifiers:
         if word in SCOPES:
             return SCOPES[word]
     return "gpu"
 
 
-def used_by(entry) -> bool:
+def used_by(entry: Entry) -> bool:
     """Whether an entry has anything that orders threads through memory."""
     return any(
         i.opcode in FENCES or (RELEASES | ACQUIRES) & set(i.modifiers)
@@ -37,12 +47,12 @@ def used_by(entry) -> bool:
     )
 
 
-def merge(one: dict | None, other: dict | None) -> dict:
+def merge(clock: Clock | None, other: Clock | None) -> Clock:
     """The later stamps of two clocks, block -> (T,) stamps of its threads; ~block -> those of
     their strong accesses. Neither is changed."""
-    if not one or not other:
-        return one or other or {}
-    together = dict(one)
+    if not clock or not other:
+        return clock or other or {}
+    together = dict(clock)
     for block, row in other.items():
         mine = together.get(block)
         if mine is None:
@@ -53,17 +63,29 @@ def merge(one: dict | None, other: dict | None) -> dict:
 
 
 class Fences:
-    """What threads tell each other through memory. Threads are (block of the grid, thread)."""
+    """What threads tell each other through memory. Threads are (block of the grid, thread).
+    False where nothing in the entry orders threads that way (`used`)."""
 
-    def __init__(self):
-        self.told: dict = {}  # (space, cell) -> clock, to the GPU; (space, cell, block): to a block
-        self.heard: dict = {}  # (block, thread) -> {scope: clock}, read but not yet relied upon
-        self.foreign: dict = {}  # (block, thread) -> clock of other blocks
-        self.shared: dict = {}  # block -> clock of other blocks that all its threads have
-        self.sent: dict = {}  # (row, address) of a memory barrier -> clock
-        self.over: dict = {}  # and that of its phases that are over
+    def __init__(self, used: bool) -> None:
+        self.used = used
+        self.told: dict[
+            tuple[Any, ...], Clock
+        ] = {}  # (space, cell) -> clock, to the GPU; (space, cell, block): to a block
+        self.heard: dict[
+            tuple[int, int], dict[str, Clock]
+        ] = {}  # (block, thread) -> {scope: clock}, read but not yet relied upon
+        self.foreign: dict[tuple[int, int], Clock] = {}  # (block, thread) -> clock of other blocks
+        self.shared: dict[
+            int, Clock
+        ] = {}  # block -> clock of other blocks that all its threads have
+        self.sent: dict[Place, Clock] = {}  # (row, address) of a memory barrier -> clock
+        self.over: dict[Place, Clock] = {}  # and that of its phases that are over
 
-    def begin_chunk(self, order, blocks) -> None:
+    def __bool__(self) -> bool:
+        return self.used
+
+    def begin_chunk(self, order: Order, blocks: np.ndarray) -> None:
+        """A chunk of blocks begins; what was told in global memory stays."""
         self.order, self.blocks = order, blocks
         self.row = {int(block): b for b, block in enumerate(blocks)}
         self.told = {key: clock for key, clock in self.told.items() if key[0] == "global"}
@@ -72,7 +94,7 @@ class Fences:
 
     # -- what instructions do ---------------------------------------------------------------
 
-    def fence(self, scope: str, block, thread, stamp: int) -> None:
+    def fence(self, scope: str, block: np.ndarray, thread: np.ndarray, stamp: int) -> None:
         """Threads pass a fence; indices within the chunk."""
         for b, t in self._among(self.heard, block, thread):
             self._rely(b, t, scope)
@@ -80,7 +102,15 @@ class Fences:
         if scope == "gpu":
             self.order.fence("gpu", block, thread, stamp)
 
-    def meet(self, event, space: str, cell, block, thread, stamp: int) -> None:
+    def meet(
+        self,
+        event: Access,
+        space: str,
+        cell: np.ndarray,
+        block: np.ndarray,
+        thread: np.ndarray,
+        stamp: int,
+    ) -> None:
         """Threads access strongly a cell each, in turn."""
         words, scope = set(event.instruction.modifiers), scope_of(event.instruction)
         if words & RELEASES and event.kind != "load":
@@ -96,10 +126,10 @@ class Fences:
             for b, t in self._among(self.heard, block, thread):
                 self._rely(b, t, scope)
 
-    def gather(self, groups) -> None:
+    def gather(self, groups: np.ndarray) -> None:
         """Groups (B, T) of numbers have waited for each other; -1 for who has not."""
-        heard: dict[tuple[int, int], dict] = {}
-        for block, t in {**self.heard, **self.foreign}:
+        heard: dict[tuple[int, int], Clock] = {}
+        for block, t in dict.fromkeys((*self.heard, *self.foreign)):
             b = self.row[block]
             if groups[b, t] >= 0:
                 self._rely(b, t, "gpu")
@@ -109,9 +139,9 @@ class Fences:
             for t in np.flatnonzero(groups[self.row[block]] == group).tolist():
                 self.foreign[block, t] = clock
 
-    def gather_block(self, going) -> None:
+    def gather_block(self, going: np.ndarray) -> None:
         """All threads of the blocks `going` (B,) have waited for each other."""
-        for block, t in {**self.heard, **self.foreign}:
+        for block, t in dict.fromkeys((*self.heard, *self.foreign)):
             if going[self.row[block]]:
                 self._rely(self.row[block], t, "gpu")
                 self.shared[block] = merge(
@@ -120,18 +150,20 @@ class Fences:
 
     # -- memory barriers of other blocks ------------------------------------------------------
 
-    def send(self, place, b: int, t: int, stamp: int) -> None:
+    def send(self, place: Place, b: int, t: int, stamp: int) -> None:
         """A thread arrives at a memory barrier, of another block as a rule: what it knows of its
         own block, and of others, is told there."""
         row = self.order.row_of(b, t, stamp)
         clock = merge(self._clock(int(self.blocks[b]), t), {int(self.blocks[b]): row})
         self.sent[place] = merge(self.sent.get(place), clock)
 
-    def end_phase(self, place) -> None:
+    def end_phase(self, place: Place) -> None:
+        """A phase of a memory barrier is over."""
         if place in self.sent:
             self.over[place] = self.sent[place]
 
-    def receive(self, place, b: int, t: int) -> None:
+    def receive(self, place: Place, b: int, t: int) -> None:
+        """A thread has waited for the phase that was over last."""
         clock = dict(self.over.get(place) or {})
         row = clock.pop(int(self.blocks[b]), None)
         if row is not None:
@@ -147,7 +179,14 @@ class Fences:
 
     # -- what threads know ------------------------------------------------------------------
 
-    def known(self, block, thread, other_block, other_thread, strong: bool):
+    def known(
+        self,
+        block: np.ndarray,
+        thread: np.ndarray,
+        other_block: np.ndarray,
+        other_thread: np.ndarray,
+        strong: bool,
+    ) -> np.ndarray:
         """Up to which stamp threads know others of other blocks; blocks of the grid. strong: of
         strong accesses, which are told together with what came before their fence."""
         if strong:
@@ -167,14 +206,16 @@ class Fences:
     def _clock(self, block: int, thread: int) -> dict:
         return merge(self.shared.get(block), self.foreign.get((block, thread)))
 
-    def _among(self, table, block, thread):
+    def _among(
+        self, table: Collection[tuple[int, int]], block: np.ndarray, thread: np.ndarray
+    ) -> list[tuple[int, int]]:
         """The threads that have an entry in the table; indices within the chunk."""
         if not table:
             return []
         pairs = zip(block.tolist(), thread.tolist())
         return [(b, t) for b, t in pairs if (int(self.blocks[b]), t) in table]
 
-    def _hear(self, b: int, t: int, place, scope: str) -> None:
+    def _hear(self, b: int, t: int, place: tuple[str, int], scope: str) -> None:
         block = int(self.blocks[b])
         near = self.told.get((*place, block))
         far = self.told.get(place) if scope == "gpu" else None
@@ -183,14 +224,17 @@ class Fences:
             mine["cta"] = merge(mine.get("cta"), near)
             mine["gpu"] = merge(mine.get("gpu"), far)
 
-    def _tell(self, b: int, t: int, place, scope: str, also: bool, stamp: int) -> None:
+    def _tell(
+        self, b: int, t: int, place: tuple[str, int], scope: str, also: bool, stamp: int
+    ) -> None:
         """also: what was told there before stands, as after an atomic operation."""
         block = int(self.blocks[b])
-        for kind, key in (("cta", (*place, block)), ("gpu", place)):
+        keys: tuple[tuple[str, tuple[Any, ...]], ...] = (("cta", (*place, block)), ("gpu", place))
+        for kind, key in keys:
             if kind == "gpu" and scope != "gpu":
                 continue
             row = self.order.tells(kind, b, t)
-            clock = {}
+            clock: Clock = {}
             if row is not None:
                 strong = row.copy()
                 strong[t] = stamp
@@ -207,7 +251,7 @@ class Fences:
         block = int(self.blocks[b])
         heard = self.heard.get((block, t), {})
         for kind in ("cta", "gpu") if scope == "gpu" else ("cta",):
-            clock = dict(heard.pop(kind, None) or {})
+            clock = dict(heard.pop(kind, {}))
             row, _ = clock.pop(block, None), clock.pop(~block, None)
             if row is not None:
                 self.order.learn(b, t, slice(None), row)

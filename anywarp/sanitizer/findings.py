@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..ptx.asynchronous.tensor_maps import memory_of
 from ..ptx.errors import thread_name
 from ..ptx.memory.allocations import Allocation, nearest
-from ..ptx.text.syntax import Position
+from ..ptx.memory.events import Launched
+from ..ptx.text.syntax import Instruction, Position
 from ..trace.arrays import Shape, array_shapes, declarations, demangle, fit, index_text
 from ..trace.parameters import parameter_names
-
-KINDS = (
-    "out of bounds",
-    "misaligned",
-    "uninitialised",
-    "race",
-    "barrier",
-    "asynchronous copy",
-    "tensor core registers",
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,7 +24,9 @@ class Finding:
     access where two are involved; the PTX line (file "PTX") where the PTX does not tell the CUDA
     line. `count`: how often."""
 
-    kind: str  # one of KINDS
+    # "out of bounds", "misaligned", "uninitialised", "race", "barrier", "asynchronous copy" or
+    # "tensor core registers"
+    kind: str
     message: str  # what, who and where, in a sentence
     position: Position
     thread: str | None  # "block (0, 0, 0), thread (3, 1, 0)"
@@ -48,7 +42,7 @@ class Finding:
     __repr__ = __str__
 
 
-def place(instruction) -> Position:
+def place(instruction: Instruction) -> Position:
     """The CUDA line of an instruction; the PTX line if it has none."""
     return instruction.position or Position("PTX", instruction.line)
 
@@ -56,42 +50,59 @@ def place(instruction) -> Position:
 class Findings:
     """A collector: equal findings are kept once, the first of them, with a count."""
 
-    def __init__(self):
-        self.found: dict[tuple, Finding] = {}
+    def __init__(self) -> None:
+        self.kept: dict[tuple[object, ...], Finding] = {}
 
     def add(self, finding: Finding, what: str = "") -> None:
         """`what` tells findings of one kind and pair of lines apart, such as the array."""
         places = frozenset(map(str, (finding.position, finding.other_position or finding.position)))
         key = finding.kind, what, places
-        seen = self.found.get(key)
-        self.found[key] = (
-            finding if seen is None else replace(seen, count=seen.count + finding.count)
+        seen = self.kept.get(key)
+        self.kept[key] = replace(seen, count=seen.count + finding.count) if seen else finding
+
+    def report(
+        self,
+        kind: str,
+        message: str,
+        instruction: Instruction,
+        thread: str,
+        address: str | None = None,
+        other: Instruction | None = None,
+        other_thread: str | None = None,
+        count: int = 1,
+        what: str = "",
+    ) -> None:
+        """Add what shows at an instruction; `other` is the one before it, where two are involved,
+        `what` as for `add`."""
+        here, there = place(instruction), place(other) if other else None
+        self.add(
+            Finding(kind, message, here, thread, address, there, other_thread, int(count)), what
         )
 
     def __bool__(self) -> bool:
-        return bool(self.found)
+        return bool(self.kept)
 
-    def __iter__(self):
-        return iter(self.found.values())
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.kept.values())
 
 
-def merged(found) -> tuple[Finding, ...]:
+def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings of several runs, equal ones once."""
     together = Findings()
-    for finding in found:
-        together.add(finding, re.match(r"\w*", finding.address or "")[0])
+    for finding in findings:
+        together.add(finding, re.split(r"\W", finding.address or "")[0])
     return tuple(together)
 
 
 class Words:
     """What the source and CUDA call the addresses and threads of a launch."""
 
-    def __init__(self, launched, args, source: str):
+    def __init__(self, launched: Launched, args: Sequence[Any], source: str):
         self.launch = launched
         self.names = array_names(launched, args, source)
-        self.heap: list = []  # what malloc has given
+        self.heap: list[Allocation] = []  # what malloc has given
 
-    def locate(self, space: str, address) -> tuple[str, str]:
+    def locate(self, space: str, address: int) -> tuple[str, str]:
         """An address as (array, element), both in the words of the source."""
         homes = self.launch.allocations["global" if space == "const" else space]
         if space == "global":
@@ -102,11 +113,12 @@ class Words:
         name, shape = self.names.get(home.name, (demangle(home.name), None))
         return name, index_text(name, int(address) - home.start, shape)
 
-    def thread(self, block, thread) -> str:
+    def thread(self, block: int, thread: int) -> str:
+        """A thread of the grid, by its number and that of its block, as CUDA counts them."""
         return thread_name(block, thread, self.launch.grid, self.launch.block)
 
 
-def allocation_of(n: int, args, allocations):
+def allocation_of(n: int, args: Sequence[Any], allocations: Iterable[Allocation]) -> Allocation:
     """The allocation of an array argument; one array may be several arguments."""
     args = [memory_of(x) for x in args]
     data = args[n].__array_interface__["data"][0]
@@ -120,11 +132,13 @@ def allocation_of(n: int, args, allocations):
     return next(a for a in allocations if a.argument == first)
 
 
-def array_names(launched, args, source: str) -> dict[str, tuple[str, Shape | None]]:
+def array_names(
+    launched: Launched, args: Sequence[Any], source: str
+) -> dict[str, tuple[str, Shape | None]]:
     """Allocation name -> what the source calls it, and its shape if known."""
     kernel = demangle_function(launched.entry.name)
     called = parameter_names(source, kernel) if source else []
-    names = {}
+    names: dict[str, tuple[str, Shape | None]] = {}
     declared = [a for space in ("global", "shared", "local") for a in launched.allocations[space]]
     named = [demangle(a.name) for a in declared]
     for a in declared:
@@ -155,7 +169,7 @@ def namer(parameters: Sequence[str], source: str) -> Callable[[str, Allocation, 
     return name_of
 
 
-def only_array(source: str, size: int, others) -> tuple[str, Shape | None]:
+def only_array(source: str, size: int, others: Collection[str]) -> tuple[str, Shape | None]:
     """The array of `size` bytes in the source if there is one of that size alone."""
     fitting = {
         name: shape

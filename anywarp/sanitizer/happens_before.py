@@ -8,9 +8,12 @@ Time, clocks, and the ordering of events in a distributed system, CACM 21(7), 19
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
-from .shadow import LANES
+from ..analysis.warps import LANES
 
 
 class Order:
@@ -30,23 +33,23 @@ class Order:
     on; it does not wait for it. `landed` (B, columns) is what all threads of a block know of it
     while there is no full table."""
 
-    def __init__(self, blocks: int, padded: int, stamp: int, columns: int = 0):
+    def __init__(self, blocks: int, padded: int, stamp: int, columns: int = 0) -> None:
         self.base = np.full(blocks, stamp, np.int64)
         self.landed = np.zeros((blocks, columns), np.int32)
         self.padded = padded
-        self.known: np.ndarray | None = None
+        self.known: Any = None
         self.fenced: dict[str, np.ndarray] = {}
         self.floor: dict[str, np.ndarray] = {}
-        self.arrived: dict[tuple, np.ndarray] = {}  # (barrier, table's name) -> (B, T)
+        self.arrived: dict[tuple[int, str], np.ndarray] = {}  # (barrier, table's name) -> (B, T)
         self.objects: dict[str, np.ndarray] = {}  # table's name -> see `release`
 
-    def knows(self, block, thread, other):
+    def knows(self, block: np.ndarray, thread: np.ndarray, other: np.ndarray) -> Any:
         """The stamp up to which threads know others of their block; arrays of indices."""
         if self.known is None:
             return self.base[block]
         return self.known[block, thread, other]
 
-    def knows_landed(self, block, thread, column):
+    def knows_landed(self, block: np.ndarray, thread: np.ndarray, column: np.ndarray) -> Any:
         """The same of what runs on its own."""
         if self.known is None:
             return self.landed[block, column]
@@ -54,7 +57,7 @@ class Order:
 
     # -- barriers ---------------------------------------------------------------------------
 
-    def all_wait(self, going, stamp: int) -> None:
+    def all_wait(self, going: np.ndarray, stamp: int) -> None:
         """A barrier of the whole block, in the blocks where `going` (B,) is true."""
         self.base[going] = stamp
         if self.known is not None:
@@ -69,7 +72,7 @@ class Order:
             if going.all():
                 del self.fenced[scope]
 
-    def some_wait(self, number: int, mask, stamp: int) -> None:
+    def some_wait(self, number: int, mask: np.ndarray, stamp: int) -> None:
         """A barrier of the threads of the mask (B, T); those that arrived at it count."""
         done = mask.any(1)
         for name, table in self.tables(mask, stamp):
@@ -80,13 +83,13 @@ class Order:
                 arrived[done] = 0
             np.copyto(table, news[:, None, :], where=mask[:, :, None])
 
-    def arrive(self, number: int, mask, stamp: int) -> None:
+    def arrive(self, number: int, mask: np.ndarray, stamp: int) -> None:
         """bar.arrive: what these threads know now is what the barrier will tell of them."""
         for name, table in self.tables(mask, stamp):
             news = told(table, mask)
             self.arrived[number, name] = np.maximum(news, self.arrived.get((number, name), 0))
 
-    def lanes_wait(self, members, mask, stamp: int) -> None:
+    def lanes_wait(self, members: np.ndarray, mask: np.ndarray, stamp: int) -> None:
         """Lanes of the mask have waited for those in their member masks, uint32 (B, T)."""
         shape = len(self.base), self.padded // LANES, LANES
         parts = [
@@ -99,14 +102,14 @@ class Order:
                 news = np.max(by_warp, 2, keepdims=True, where=part, initial=0)
                 np.copyto(by_warp, news, where=part)
 
-    def tables(self, mask, stamp: int):
+    def tables(self, mask: np.ndarray, stamp: int) -> Iterable[tuple[str, np.ndarray]]:
         """(name, table) of all there are, once the threads of the mask know their own stamp."""
         self._spread_out()
         block, thread = np.nonzero(mask)
         self.known[block, thread, thread] = stamp
         return self.all_tables()
 
-    def all_tables(self):
+    def all_tables(self) -> Iterable[tuple[str, np.ndarray]]:
         self._spread_out()
         return ("known", self.known), *((s, self._fenced(s)) for s in self.floor)
 
@@ -116,7 +119,7 @@ class Order:
             row = np.concatenate([row, self.landed], 1)
             self.known = np.repeat(row[:, None], self.padded, 1)
 
-    def row_of(self, block: int, thread: int, stamp: int):
+    def row_of(self, block: int, thread: int, stamp: int) -> Any:
         """All that a thread knows, and what it did until now."""
         self._spread_out()
         row = self.known[block, thread].copy()
@@ -125,7 +128,9 @@ class Order:
 
     # -- barriers in memory -------------------------------------------------------------------
 
-    def release(self, row, slot, block, thread, stamp: int) -> None:
+    def release(
+        self, row: np.ndarray, slot: np.ndarray, block: np.ndarray, thread: np.ndarray, stamp: int
+    ) -> None:
         """Threads arrive at objects: what they know now is told to who waits for the phase.
 
         `objects[table]` (B, slots, 2, columns) has, for each, what was told in all phases, and in
@@ -141,23 +146,28 @@ class Order:
             news = np.maximum.reduceat(table[block[turns], thread[turns]], starts, axis=0)
             told[row, slot, 0] = np.maximum(told[row, slot, 0], news)
 
-    def report(self, row, slot, column, stamp: int) -> None:
+    def report(
+        self, row: np.ndarray, slot: np.ndarray, column: np.ndarray | int, stamp: int
+    ) -> None:
         """What runs on its own reports to objects: it is done up to that stamp."""
         self._object("known", slot.max())[row, slot, 0, self.padded + column] = stamp
 
-    def end_phase(self, row, slot) -> None:
+    def end_phase(self, row: np.ndarray, slot: np.ndarray) -> None:
+        """Phases of objects are over."""
         for told in self.objects.values():
             if slot.max() < told.shape[1]:
                 told[row, slot, 1] = told[row, slot, 0]
 
-    def acquire(self, row, slot, block, thread) -> None:
+    def acquire(
+        self, row: np.ndarray, slot: np.ndarray, block: np.ndarray, thread: np.ndarray
+    ) -> None:
         """Threads have found a phase over."""
         self._spread_out()
         for name, table in self.all_tables():
             told = self._object(name, slot.max())[row, slot, 1]
             table[block, thread] = np.maximum(table[block, thread], told)
 
-    def _object(self, name: str, slot: int):
+    def _object(self, name: str, slot: int) -> Any:
         told = self.objects.get(name)
         if told is None or told.shape[1] <= slot:
             shape = len(self.base), slot + 8, 2, self.padded + self.landed.shape[1]
@@ -168,17 +178,19 @@ class Order:
 
     # -- fences -----------------------------------------------------------------------------
 
-    def fence(self, scope: str, block, thread, stamp: int) -> None:
+    def fence(self, scope: str, block: np.ndarray, thread: np.ndarray, stamp: int) -> None:
         """Threads (arrays of indices) may tell in this scope all that they know now."""
         self._spread_out()
         self.known[block, thread, thread] = stamp
         self._fenced(scope)[block, thread] = self.known[block, thread]
 
-    def fence_own(self, scope: str, block, thread, stamp: int) -> None:
+    def fence_own(self, scope: str, block: np.ndarray, thread: np.ndarray, stamp: int) -> None:
         """The same of what these threads did themselves, and of nothing else that they know."""
         self._fenced(scope)[block, thread, thread] = stamp
 
-    def knows_fenced(self, scope: str, block, thread, other):
+    def knows_fenced(
+        self, scope: str, block: np.ndarray, thread: np.ndarray, other: np.ndarray
+    ) -> Any:
         """The stamp up to which threads know that others have fenced what they did."""
         if scope in self.fenced:
             return self.fenced[scope][block, thread, other]
@@ -186,7 +198,7 @@ class Order:
             return self.floor[scope][block, other]
         return np.zeros(block.shape, np.int64)
 
-    def tells(self, scope: str, block: int, thread: int):
+    def tells(self, scope: str, block: int, thread: int) -> Any:
         """What a thread may tell of its block: (T,), or None before any fence."""
         if scope not in self.floor:
             return None
@@ -194,13 +206,13 @@ class Order:
             return self.fenced[scope][block, thread]
         return self.floor[scope][block]
 
-    def learn(self, block, thread, of, stamp) -> None:
+    def learn(self, block: Any, thread: Any, of: Any, stamp: Any) -> None:
         """Threads learn of others, or of what runs on its own, up to a stamp; indices."""
         self._spread_out()
         known = self.known[block, thread, of]
         self.known[block, thread, of] = np.maximum(known, stamp)
 
-    def _fenced(self, scope: str):
+    def _fenced(self, scope: str) -> Any:
         if scope not in self.floor:
             width = self.padded + self.landed.shape[1]
             self.floor[scope] = np.zeros((len(self.base), width), np.int32)
@@ -209,6 +221,6 @@ class Order:
         return self.fenced[scope]
 
 
-def told(table, mask):
+def told(table: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """What the threads of the mask know together: (B, T)."""
     return np.max(table, 1, where=mask[:, :, None], initial=0)

@@ -4,91 +4,103 @@ whether the bytes that they expect are those that come.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from .findings import Finding, place
+from ..ptx.memory.events import MemoryBarrier
+from ..ptx.text.syntax import Instruction
+from .findings import place
+from .reports import Reports
 
-LASTING = ("init", "owner", "fenced", "phase", "missing", "expected")
+if TYPE_CHECKING:
+    from .asynchronous import Flight
+
+TABLES = ("init", "owner", "fenced", "phase", "missing", "expected")
 
 
-class Objects:
+class MemoryBarriers:
     """The memory barriers of a chunk, numbered (`slot`) by their addresses; tables of int64
     (B, slots). `ear`: the Checker."""
 
-    def __init__(self, blocks, ear):
+    init: np.ndarray  # the stamp of its initialisation, 0 without
+    owner: np.ndarray  # the thread of that
+    fenced: np.ndarray  # the stamp of its first fence after that
+    phase: np.ndarray  # of the last end of a phase
+    missing: np.ndarray  # bytes expected and not there
+    expected: np.ndarray  # the record of who expected some last
+
+    def __init__(self, blocks: np.ndarray, ear: Reports):
         self.blocks, self.ear = blocks, ear
         self.slot: dict[int, int] = {}  # address -> number
-        for name in LASTING:
+        for name in TABLES:
             setattr(self, name, np.zeros((len(blocks), 0), np.int64))
-        # init: the stamp of its initialisation, 0 without. owner: the thread of that. fenced: the
-        # stamp of its first fence after that. phase: of the last end of a phase. missing: bytes
-        # expected and not there. expected: the record of who expected some last.
 
-    def slots(self, address) -> np.ndarray:
+    def slots(self, address: np.ndarray) -> np.ndarray:
+        """The numbers of those at these addresses, new ones where they are new."""
         every, which = np.unique(address, return_inverse=True)
         numbers = [self.slot.setdefault(a, len(self.slot)) for a in every.tolist()]
         more = len(self.slot) - self.init.shape[1]
         if more:
-            for name in LASTING:
+            for name in TABLES:
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, more))))
         return np.array(numbers, np.int64)[which.reshape(-1)]
 
     # -- what is heard ----------------------------------------------------------------------
 
-    def hear(self, event) -> None:
+    def hear(self, event: MemoryBarrier) -> None:
+        """Threads, or copies, do something with memory barriers."""
         row, slot, order = event.row, self.slots(event.address), self.ear.order
+        fences, now = self.ear.fences, self.ear.now
         if event.thread.min(initial=0) >= 0:
             self.ear.visit(event, event.row, event.block, event.thread, event.address)
         if event.what == "init":
-            self.begin(event, slot)
+            self.stamped(event)
+            self.init[row, slot], self.owner[row, slot] = now(), event.thread
+            for table in (self.fenced, self.phase, self.missing, self.expected):
+                table[row, slot] = 0
         elif event.what == "inval":
             self.init[row, slot] = 0
         elif event.what == "phase":
             order.end_phase(row, slot)
-            for place in self.places(event):
-                self.ear.fences.end_phase(place)
-            self.phase[row, slot] = self.ear.now()
+            for where in self.places(event):
+                fences.end_phase(where)
+            self.phase[row, slot] = now()
         elif event.what == "complete":
             np.subtract.at(self.missing, (row, slot), event.count)
             if event.instruction.opcode == "mbarrier":
                 self.check_use(event, slot)
         else:
             self.check_use(event, slot)
+            threads = zip(self.places(event), event.block.tolist(), event.thread.tolist())
             if event.what == "expect":
                 np.add.at(self.missing, (row, slot), event.count)
-                self.expected[row, slot] = self.stamped(event, event.instruction)
+                self.expected[row, slot] = self.stamped(event)
             elif event.what == "arrive":
                 here = row == event.block
                 if here.any():
-                    where = row[here], slot[here], event.block[here], event.thread[here]
-                    order.release(*where, self.ear.now())
-                for place, b, t in zip(self.places(event), event.block, event.thread):
-                    self.ear.fences.send(place, int(b), int(t), self.ear.now())
+                    block, thread = event.block[here], event.thread[here]
+                    order.release(row[here], slot[here], block, thread, now())
+                for where, b, t in threads:
+                    fences.send(where, b, t, now())
             elif event.what == "wait":
                 order.acquire(row, slot, event.block, event.thread)
-                for place, b, t in zip(self.places(event), event.block, event.thread):
-                    self.ear.fences.receive(place, int(b), int(t))
+                for where, b, t in threads:
+                    fences.receive(where, b, t)
 
-    def places(self, event):
-        """The objects one by one, where blocks tell each other by them."""
+    def places(self, event: MemoryBarrier) -> Collection[tuple[int, int]]:
+        """(row, address) of each, where blocks tell each other by them."""
         if self.ear.meetings is None:
             return []
-        return zip(event.row.tolist(), event.address.tolist())
+        return list(zip(event.row.tolist(), event.address.tolist()))
 
-    def stamped(self, event, instruction):
+    def stamped(self, event: MemoryBarrier) -> np.ndarray:
         """The records of a new stamp."""
-        self.ear.stamps.append((instruction, "store"))
         me = self.blocks[event.block] * self.ear.records.padded + event.thread
-        return self.ear.records.pack(self.ear.now(), me)
+        return self.ear.stamp(event.instruction, "store", me)
 
-    def begin(self, event, slot) -> None:
-        row = event.row
-        self.stamped(event, event.instruction)
-        self.init[row, slot], self.owner[row, slot] = self.ear.now(), event.thread
-        for table in (self.fenced, self.phase, self.missing, self.expected):
-            table[row, slot] = 0
-
-    def fence(self, block, thread, stamp: int) -> None:
+    def fence(self, block: np.ndarray, thread: np.ndarray, stamp: int) -> None:
         """Threads pass a fence that shows others, and the asynchronous proxy, what they have
         initialised."""
         passed = np.zeros((len(self.blocks), self.ear.records.padded), bool)
@@ -98,129 +110,101 @@ class Objects:
 
     # -- what is wrong ----------------------------------------------------------------------
 
-    def check_use(self, event, slot) -> None:
+    def check_use(self, event: MemoryBarrier, slot: np.ndarray) -> None:
         """Whoever uses a barrier must be ordered after its initialisation."""
-        row, order = event.row, self.ear.order
+        row, meetings = event.row, self.ear.meetings
         owner, stamp = self.owner[row, slot], self.init[row, slot]
         here = row == event.block
-        known = order.knows(event.block, event.thread, owner)
+        known = self.ear.order.knows(event.block, event.thread, owner)
         late = here & (owner != event.thread) & (stamp > known)
-        if late.any() and self.ear.meetings is not None:  # fence.mbarrier_init makes do with that
-            came = self.ear.meetings.has_come(event.block, event.thread, owner)
+        if late.any() and meetings is not None:  # fence.mbarrier_init makes do with that
+            came = meetings.has_come(event.block, event.thread, owner)
             fenced = self.fenced[row, slot]
             late &= (fenced == 0) | (fenced > came)
-        for n in np.flatnonzero(late)[:1].tolist():
-            thread = self.thread(event.block[n], event.thread[n])
-            self.say(
-                row[n],
-                slot[n],
-                f"{thread} uses {{address}}, which {{owner}} initialises at {{there}}, with no "
-                "barrier in between",
-                event.instruction,
-                thread,
-                int(late.sum()),
-            )
+        sentence = (
+            "{thread} uses {address}, which {owner} initialises at {there}, with no barrier in "
+            "between"
+        )
+        who = event.block, event.thread, row, slot
+        self.say(np.flatnonzero(late), *who, sentence, event.instruction)
 
-    def check_report(self, flight, numbers, row, slot) -> None:
+    def check_report(
+        self, flight: Flight, numbers: np.ndarray, row: np.ndarray, slot: np.ndarray
+    ) -> None:
         """Copies report: the barrier must have been shown to the asynchronous proxy before they
         were issued, and its phase must have waited for them."""
         init, fenced = self.init[row, slot], self.fenced[row, slot]
+        issuer = flight.block[numbers], flight.thread[numbers]
         shown = (fenced > 0) & (fenced < flight.stamp) | (flight.base[numbers] >= init)
         if self.ear.meetings is not None:
-            issuer = flight.block[numbers], flight.thread[numbers]
             shown |= self.ear.meetings.known(*issuer, row, self.owner[row, slot]) >= init
-        self.check(
-            flight,
-            numbers,
-            row,
-            slot,
-            ~shown & (init > 0),
+        sentence = (
             "a copy that {thread} starts reports to {address}, which {owner} initialises at "
             "{there}, with neither fence.mbarrier_init nor fence.proxy.async nor a barrier of the "
-            "block or the cluster in between",
+            "block or the cluster in between"
         )
+        hidden = np.flatnonzero(~shown & (init > 0))
+        self.say(hidden, *issuer, row, slot, sentence, flight.instruction)
         over = self.phase[row, slot] > flight.stamp
         for n in np.flatnonzero(over)[:1].tolist():
-            thread = self.thread(flight.block[numbers[n]], flight.thread[numbers[n]])
-            self.bytes_finding(
-                row[n],
-                slot[n],
-                "a phase of {address} was over before the copy at "
-                f"{place(flight.instruction)} had brought its bytes: too few are expected",
-                flight.instruction,
-                thread,
+            text = (
+                f"a phase of {{address}} was over before the copy at {place(flight.instruction)} "
+                "had brought its bytes: too few are expected"
             )
+            thread = self.ear.words.thread(self.blocks[issuer[0][n]], issuer[1][n])
+            self.say_bytes(row[n], slot[n], text, flight.instruction, thread)
 
-    def check(self, flight, numbers, row, slot, wrong, sentence: str) -> None:
-        for n in np.flatnonzero(wrong)[:1].tolist():
-            thread = self.thread(flight.block[numbers[n]], flight.thread[numbers[n]])
-            self.say(
-                row[n],
-                slot[n],
-                sentence.replace("{thread}", thread),
-                flight.instruction,
-                thread,
-                int(wrong.sum()),
-            )
-
-    def end(self, left_behind) -> None:
+    def end(self, left_behind: Collection[int]) -> None:
         """The kernel is over. left_behind: blocks in which copies are under way still."""
         for row, slot in np.argwhere(self.missing).tolist():
             count = int(self.missing[row, slot])
             if count > 0 and int(self.blocks[row]) in left_behind:
                 continue
-            if count > 0:
-                text = f"{{address}} still expects {count} bytes when the kernel ends"
-            else:
+            text = f"{{address}} still expects {count} bytes when the kernel ends"
+            if count < 0:
                 text = f"{{address}} has got {-count} bytes more than it expects"
-            self.bytes_finding(row, slot, text, None, None)
+            self.say_bytes(row, slot, text)
 
     # -- in words ---------------------------------------------------------------------------
 
-    def thread(self, block, thread) -> str:
-        return self.ear.words.thread(self.blocks[block], thread)
-
-    def named(self, slot) -> tuple[str, str]:
+    def named(self, slot: int) -> tuple[str, str]:
+        """The array and the element that a memory barrier is."""
         address = next(a for a, n in self.slot.items() if n == slot)
         return self.ear.words.locate("shared", address)
 
-    def say(self, row, slot, sentence: str, instruction, thread: str, count: int) -> None:
-        """A finding about an object and who initialised it."""
-        name, address = self.named(slot)
-        owner = self.thread(row, self.owner[row, slot])
-        first, _ = self.ear.stamps[self.init[row, slot]]
-        self.ear.findings.add(
-            Finding(
-                "barrier",
-                sentence.format(address=address, owner=owner, there=place(first)),
-                place(instruction),
-                thread,
-                address,
-                place(first),
-                owner,
-                count,
-            ),
-            name,
-        )
+    def say(
+        self,
+        wrong: np.ndarray,
+        block: np.ndarray,
+        thread: np.ndarray,
+        row: np.ndarray,
+        slot: np.ndarray,
+        sentence: str,
+        instruction: Instruction,
+    ) -> None:
+        """A finding, where any of these threads is `wrong`, about an object and who initialised
+        it."""
+        for n in wrong[:1].tolist():
+            name, address = self.named(slot[n])
+            owner = self.ear.words.thread(self.blocks[row[n]], self.owner[row[n], slot[n]])
+            first, _ = self.ear.stamps[self.init[row[n], slot[n]]]
+            who = self.ear.words.thread(self.blocks[block[n]], thread[n])
+            text = sentence.format(thread=who, address=address, owner=owner, there=place(first))
+            sites = instruction, who, address, first, owner
+            self.ear.findings.report("barrier", text, *sites, count=wrong.size, what=name)
 
-    def bytes_finding(self, row, slot, sentence: str, copy, them: str | None) -> None:
+    def say_bytes(
+        self,
+        row: int,
+        slot: int,
+        sentence: str,
+        copy: Instruction | None = None,
+        them: str | None = None,
+    ) -> None:
         """A finding about who expected bytes last, or who initialised the object if nobody."""
         name, address = self.named(slot)
-        record = self.expected[row, slot] or self.ear.records.pack(
-            self.init[row, slot],
-            self.blocks[row] * self.ear.records.padded + self.owner[row, slot],
-        )
-        instruction, _ = self.ear.stamps[self.ear.records.stamp(record)]
-        number, padded = self.ear.records.thread(record), self.ear.records.padded
-        self.ear.findings.add(
-            Finding(
-                "barrier",
-                sentence.format(address=address),
-                place(instruction),
-                self.ear.words.thread(number // padded, number % padded),
-                address,
-                copy and place(copy),
-                them,
-            ),
-            name,
-        )
+        me = self.blocks[row] * self.ear.records.padded + self.owner[row, slot]
+        record = self.expected[row, slot] or self.ear.records.pack(self.init[row, slot], me)
+        thread, instruction, _ = self.ear.holder(record)
+        sites = instruction, thread, address, copy, them
+        self.ear.findings.report("barrier", sentence.format(address=address), *sites, what=name)

@@ -1,26 +1,172 @@
-"""Who touches what runs on its own has not done with, or is not known to have (see `asynchronous`).
+"""Who touches what others have touched, or what runs on its own has not done with, or is not known
+to have (see `asynchronous`).
 
 Each function takes an access, or what operations do in one space (`Issued`), and the cells that
-its threads touch; it tells what is wrong, and returns where.
+its threads touch; it tells what is wrong, and returns where: bool (N,), as `skip`, `early` and
+`benign` are, with which it is told what needs no telling.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .reports import Reports, adds
-from .shadow import LANES
+from ..analysis.warps import LANES
+from ..ptx.memory.events import Access
+from ..ptx.text.syntax import Instruction
+from .reports import Issued, adds
+from .shadow import Lanes, Latest, Shadow, Touched
+from .undefined import used_cells
+from .waits import Waits
 
 WARPGROUP = 128  # threads
 BARRIERS, WARPGROUPS = 32, 8  # columns of `Order` for memory barriers, then for warpgroups
 
 
-class Overlaps(Reports):
-    """The part of the sanitizer that asks the shadow of shared memory; has what `Checker` has."""
+class Overlaps(Waits):
+    """The part of the sanitizer that asks shadow memory."""
 
-    def in_flight(self, event, shadow, lanes):
-        """Where what runs on its own is not done, or not known to be: findings, and true in the
-        array that comes back."""
+    # -- accesses of threads ------------------------------------------------------------------
+
+    def private(self, event: Access, shadow: Shadow) -> None:
+        """An access to local memory, which nobody else reaches."""
+        if event.kind == "load" and not self.padding.cells:
+            if shadow.is_filled(shadow.stretches(event)):
+                return
+        lanes = Lanes(event, shadow, event.space)
+        if event.kind != "store":
+            self.unfilled(event, shadow, lanes, np.zeros(lanes.cell.size, bool))
+        if event.kind != "load":
+            self.fill(event, shadow, lanes)
+
+    def fill(self, event: Access | Issued, shadow: Shadow, lanes: Touched) -> None:
+        """A store, or an atomic operation, fills cells, unless with what nobody has written."""
+        if shadow.filled is not None:
+            filled = self.padding.stored(event, lanes)
+            shadow.filled[lanes.cell] = filled
+            if not filled.all():
+                shadow.full[:] = False
+
+    def read(self, event: Access, shadow: Shadow, lanes: Lanes, strong: bool) -> None:
+        """A load, or an atomic operation, which also writes."""
+        record = self.stamp(event.instruction, event.kind, lanes.me)
+        early = self.in_flight(event, shadow, lanes)
+        self.unfilled(event, shadow, lanes, early)
+        self.conflict(event, shadow, lanes, shadow.written, early)
+        if event.kind == "load":
+            if not strong:
+                self.conflicts(event, shadow, lanes, shadow.strong, early)
+            (shadow.strong_readers if strong else shadow.readers).add(lanes.cell, record)
+        else:
+            self.conflicts(event, shadow, lanes, shadow.readers, early)
+            shadow.strong.add(lanes.cell, record)
+            self.fill(event, shadow, lanes)
+
+    def write(self, event: Access, shadow: Shadow, lanes: Lanes, strong: bool) -> None:
+        """A store; of the value that is there it is no race."""
+        record = self.stamp(event.instruction, event.kind, lanes.me)
+        early = self.in_flight(event, shadow, lanes)
+        value = lanes.values(event, shadow.grain)
+        same = value == shadow.value[lanes.cell]
+        self.conflict(event, shadow, lanes, shadow.written, early | same)
+        self.conflicts(event, shadow, lanes, shadow.readers, early)
+        self.fill(event, shadow, lanes)
+        shadow.supersede(lanes.cell)
+        shadow.value[lanes.cell] = value
+        if strong:
+            shadow.strong.add(lanes.cell, record)
+            return
+        self.conflicts(event, shadow, lanes, shadow.strong, early)
+        self.conflicts(event, shadow, lanes, shadow.strong_readers, early)
+        shadow.written[lanes.cell] = record
+        self.collision(event, shadow.written, lanes, record, value == shadow.value[lanes.cell])
+
+    # -- races --------------------------------------------------------------------------------
+
+    def collision(
+        self,
+        event: Access | Issued,
+        table: np.ndarray,
+        lanes: Touched,
+        record: np.ndarray,
+        benign: np.ndarray,
+    ) -> None:
+        """Several lanes of one instruction write to one cell."""
+        top = table[lanes.cell]
+        lost = np.flatnonzero((top != record) & ~benign)
+        self.race(event, lanes, lost, top[lost])
+
+    def conflicts(
+        self,
+        event: Access | Issued,
+        shadow: Shadow,
+        lanes: Touched,
+        latest: Latest,
+        skip: np.ndarray,
+    ) -> None:
+        """Races with the records in several tables."""
+        for table in latest.columns:
+            strong = latest is shadow.strong
+            skip = skip | self.conflict(event, shadow, lanes, table, skip, strong)
+
+    def conflict(
+        self,
+        event: Access | Issued,
+        shadow: Shadow,
+        lanes: Touched,
+        table: np.ndarray,
+        skip: np.ndarray,
+        strong: bool = False,
+    ) -> np.ndarray:
+        """Races with the records in the table (of strong accesses)."""
+        record = table[lanes.cell]
+        races = np.zeros(record.size, bool)
+        if event.space == "shared" and self.meetings is None:  # rows belong to one block
+            at = np.flatnonzero(self.records.stamp(record) > self.order.base[lanes.block])
+        else:
+            at = np.flatnonzero(record)
+        at = at[(self.records.thread(record[at]) != lanes.me[at]) & ~skip[at]]
+        if at.size == 0:
+            return races
+        other, stamp = self.records.thread(record[at]), self.records.stamp(record[at])
+        padded = self.records.padded
+        same = other // padded == self.blocks[lanes.block[at]]
+        known = self.order.knows(lanes.block[at], lanes.thread[at], other % padded)
+        known = np.where(same, known, 0)
+        if self.fences and not same.all():
+            far = np.flatnonzero(~same)
+            where = lanes.block[at][far], lanes.thread[at][far], other[far]
+            known[far] = self.known_of_blocks(*where, strong)
+        at = at[stamp > known]
+        races[at] = True
+        self.race(event, lanes, at, record[at])
+        return races
+
+    def unfilled(
+        self, event: Access | Issued, shadow: Shadow, lanes: Touched, early: np.ndarray
+    ) -> None:
+        """A load of what nobody has written: at fault where it is used for more than a copy,
+        and where no part of what a lane loads has been written."""
+        if shadow.filled is None:
+            return
+        undefined = ~(shadow.filled[lanes.cell] | early)
+        self.padding.loaded(event, lanes, undefined)
+        if not undefined.any():
+            return
+        by_lane = undefined.reshape(-1, lanes.per_lane)
+        used = used_cells(event.instruction, self.facts, event.width, self.grain)
+        where = np.flatnonzero(by_lane & (used | by_lane.all(1)[:, None]))
+        if where.size:
+            at = where[0]
+            name, address = self.words.locate(event.space, lanes.address[at])
+            thread = self.thread(lanes.block[at], lanes.thread[at])
+            text = f"{thread} reads {address} in {event.space} memory, which nobody has written"
+            sites = event.instruction, thread, address
+            self.findings.report("uninitialised", text, *sites, count=where.size, what=name)
+
+    # -- what runs on its own -----------------------------------------------------------------
+
+    def in_flight(self, event: Access | Issued, shadow: Shadow, lanes: Touched) -> np.ndarray:
+        """Where what runs on its own is not done, or not known to be."""
         if shadow.flying is None:
             return np.zeros(lanes.cell.size, bool)
         early = self.flying(event, shadow, lanes)
@@ -29,23 +175,18 @@ class Overlaps(Reports):
             early = early | self.still_read(event, shadow, lanes, early)
         return early
 
-    def flying(self, event, shadow, lanes):
+    def flying(self, event: Access | Issued, shadow: Shadow, lanes: Touched) -> np.ndarray:
         """Where a copy is under way to."""
         record = shadow.flying[lanes.cell]
-        early = record > 0
+        early: np.ndarray = record > 0
         where = np.flatnonzero(early)
-        self.tell(
-            event,
-            lanes,
-            where,
-            record[where],
-            "asynchronous copy",
-            "to which {them} has a copy under way since {there} and has not waited for it",
-            but=self.both_add,
-        )
+        which = "to which {them} has a copy under way since {there} and has not waited for it"
+        self.tell(event, lanes, where, record[where], "asynchronous copy", which, self.both_add)
         return early
 
-    def unordered(self, event, shadow, lanes, skip):
+    def unordered(
+        self, event: Access | Issued, shadow: Shadow, lanes: Touched, skip: np.ndarray
+    ) -> np.ndarray:
         """Where a copy has landed, and the thread is not ordered after a wait for it."""
         late = np.zeros(lanes.cell.size, bool)
         if shadow.copied is None:
@@ -55,31 +196,35 @@ class Overlaps(Reports):
         row, column = np.divmod(shadow.barrier[lanes.cell[at]], BARRIERS)
         at = at[self.unknown(lanes, at, row, column, record[at], event)]
         late[at] = True
-        self.tell(
-            event,
-            lanes,
-            at,
-            record[at],
-            "asynchronous copy",
+        which = (
             "which a copy that {them} issued at {there} has filled, and nothing orders this after "
-            "a wait for that copy",
-            but=self.both_add,
+            "a wait for that copy"
         )
+        self.tell(event, lanes, at, record[at], "asynchronous copy", which, self.both_add)
         return late
 
-    def tell(self, event, lanes, where, records, kind, which, but=lambda event, other: False):
-        """A finding for each instruction among the records, `but` for some of them."""
-        for at, other in self.each_place(where, records):
-            if not but(event, other):
-                self.two(event, lanes, at, other, kind, which)
+    def instruction_of(self, record: int) -> Instruction:
+        """What made a record."""
+        instruction: Instruction = self.stamps[self.records.stamp(record)][0]
+        return instruction
 
-    def both_add(self, event, record) -> bool:
-        return adds(event.instruction) and adds(self.stamps[self.records.stamp(record)][0])
+    def both_add(self, event: Access | Issued, record: int) -> bool:
+        """Whether two operations add to what is there, in whichever order."""
+        return adds(event.instruction) and adds(self.instruction_of(record))
 
-    def by_copy(self, event, record) -> bool:
-        return self.stamps[self.records.stamp(record)][0].opcode == "cp"
+    def by_copy(self, event: Access | Issued, record: int) -> bool:
+        """Whether a copy made the record."""
+        return self.instruction_of(record).opcode == "cp"
 
-    def unknown(self, lanes, at, row, column, record, event):
+    def unknown(
+        self,
+        lanes: Touched,
+        at: np.ndarray,
+        row: np.ndarray,
+        column: np.ndarray,
+        record: np.ndarray,
+        event: Access | Issued,
+    ) -> np.ndarray:
         """Which of these lanes do not know that what has a column, in the blocks `row`, is done up
         to the record. Any lane speaks for its warp where the warp acts together."""
         stamp, block, thread = self.records.stamp(record), lanes.block[at], lanes.thread[at]
@@ -90,8 +235,8 @@ class Overlaps(Reports):
             known[far] = self.known_afar(block[far], thread[far], row[far], other)
         late = np.flatnonzero(stamp > known)
         if event.instruction.opcode == "wgmma" and late.size:
-            one = block[late] << 40 | thread[late] << 20 | column[late]
-            _, first, which = np.unique(one, return_index=True, return_inverse=True)
+            key = block[late] << 40 | thread[late] << 20 | column[late]
+            _, first, which = np.unique(key, return_index=True, return_inverse=True)
             some = late[first]
             lane = thread[some] // LANES * LANES + np.arange(LANES)[:, None]
             best = np.asarray(self.order.knows_landed(block[some], lane, column[some]))
@@ -99,7 +244,9 @@ class Overlaps(Reports):
             late = late[stamp[late] > best[which]]
         return late
 
-    def still_read(self, event, shadow, lanes, skip):
+    def still_read(
+        self, event: Access | Issued, shadow: Shadow, lanes: Touched, skip: np.ndarray
+    ) -> np.ndarray:
         """Where a copy is under way from, or warpgroups multiply with."""
         busy = np.zeros(lanes.cell.size, bool)
         if shadow.copied is None:
@@ -107,14 +254,8 @@ class Overlaps(Reports):
         record = shadow.lent[lanes.cell]
         where = np.flatnonzero((record > 0) & ~skip)
         busy[where] = True
-        self.tell(
-            event,
-            lanes,
-            where,
-            record[where],
-            "asynchronous copy",
-            "from which {them} has a copy under way since {there} and has not waited for it",
-        )
+        which = "from which {them} has a copy under way since {there} and has not waited for it"
+        self.tell(event, lanes, where, record[where], "asynchronous copy", which)
         for table in shadow.factors.columns:
             record = table[lanes.cell]
             at = np.flatnonzero((record > 0) & ~skip & ~busy)
@@ -122,36 +263,27 @@ class Overlaps(Reports):
             row = lanes.row[at]
             at = at[self.unknown(lanes, at, row, BARRIERS + group, record[at], event)]
             busy[at] = True
-            self.tell(
-                event,
-                lanes,
-                at,
-                record[at],
-                "race",
+            which = (
                 "which the warpgroup of {them} multiplies with at {there}, and nothing orders "
-                "this after its wgmma.wait_group",
+                "this after its wgmma.wait_group"
             )
+            self.tell(event, lanes, at, record[at], "race", which)
         return busy
 
-    def unfenced(self, event, shadow, lanes, skip) -> None:
+    def unfenced(
+        self, event: Access | Issued, shadow: Shadow, lanes: Touched, skip: np.ndarray
+    ) -> None:
         """Where ordinary stores may not be seen by the asynchronous proxy."""
         for table in (shadow.written, *shadow.strong.columns[:1]):
             record = table[lanes.cell]
             at = np.flatnonzero((record > 0) & ~skip)
-            if not at.size:
-                continue
             stamp, other = self.records.stamp(record[at]), self.records.thread(record[at])
             own = other // self.records.padded == self.blocks[lanes.block[at]]
             other = other % self.records.padded
             known = self.order.knows_fenced("async", lanes.block[at], lanes.thread[at], other)
             at = at[own & (stamp > known)]
-            self.tell(
-                event,
-                lanes,
-                at,
-                table[lanes.cell[at]],
-                "race",
+            which = (
                 "which {them} writes at {there} with no fence.proxy.async before the barrier in "
-                "between",
-                but=self.by_copy,
+                "between"
             )
+            self.tell(event, lanes, at, record[at], "race", which, self.by_copy)

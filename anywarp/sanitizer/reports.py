@@ -2,149 +2,229 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from ..analysis.warps import whole_mask
 from ..ptx.memory.allocations import distance, nearest
-from .findings import Finding, place
+from ..ptx.memory.events import Access, Fault, Launched, MemoryBarrier, Started
+from ..ptx.text.syntax import Instruction
+from .cluster_faults import Meetings, Visits
+from .fences import Fences
+from .findings import Findings, Words, place
+from .happens_before import Order
+from .shadow import Records, Shadow, Touched
+from .static_facts import Facts
+from .undefined import Padding, Strays
 
 VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
-def verb_of(event) -> str:
-    return getattr(event, "verb", VERBS[event.kind])
+@dataclass(frozen=True)
+class Issued:
+    """What operations of their own, such as copies, do in one space; asked for like an Access."""
+
+    instruction: Instruction
+    kind: str
+    space: str
+    width: int
+
+    @property
+    def verb(self) -> str:
+        """What the issuing thread does, for a sentence."""
+        what = "product" if self.instruction.opcode == "wgmma" else "copy"
+        return f"starts a {what} that {VERBS[self.kind]}"
 
 
-def adds(instruction) -> bool:
+def verb_of(event: Access | Issued) -> str:
+    """What the threads of an access do, for a sentence."""
+    return event.verb if isinstance(event, Issued) else VERBS[event.kind]
+
+
+def adds(instruction: Instruction) -> bool:
     """Whether it combines what it brings with what is there, as others may at the same time."""
     return instruction.opcode == "red" or instruction.modifiers[:1] == ("reduce",)
 
 
 class Reports:
-    """What the ear of the sanitizer says; it has `words`, `findings`, `launch`, `blocks`,
-    `records`, `stamps`, `strays`, and for clusters `meetings` and `visits`."""
+    """What the parts of the sanitizer's ear share, which `Checker` makes; and what they say."""
 
-    def stray(self, event) -> None:
+    findings: Findings
+    words: Words
+    facts: Facts
+    grain: int  # bytes of a cell
+    launch: Launched
+    blocks: np.ndarray  # of the chunk, by number
+    threads: int  # of a block
+    shape: tuple[int, int]  # blocks of the chunk, threads
+    records: Records
+    stamps: list[tuple[Any, str]]  # stamp -> (instruction, kind)
+    shadows: dict[str, Shadow]  # by space
+    order: Order
+    fences: Fences  # false where nothing tells of other blocks
+    meetings: Meetings | None  # where clusters have several blocks, as `visits`
+    visits: Visits | None
+    padding: Padding
+    strays: Strays
+
+    def now(self) -> int:
+        """The latest stamp."""
+        return len(self.stamps) - 1
+
+    def stamp(self, instruction: Instruction, kind: str, me: np.ndarray) -> np.ndarray:
+        """The records of a new stamp, of threads of the grid."""
+        self.stamps.append((instruction, kind))
+        records: np.ndarray = self.records.pack(self.now(), me)
+        return records
+
+    def thread(self, block: int, thread: int) -> str:
+        """A thread of the chunk in words."""
+        return self.words.thread(self.blocks[block], thread)
+
+    def holder(self, record: int) -> tuple[str, Instruction, str]:
+        """Of a record, the thread in words, its instruction, and the kind of access."""
+        number, padded = self.records.thread(record), self.records.padded
+        instruction, kind = self.stamps[self.records.stamp(record)]
+        return self.words.thread(number // padded, number % padded), instruction, kind
+
+    def stray(self, event: Access) -> None:
         """A store of what a shuffle took from a lane that was not there."""
         bad = self.strays.stored(event)
         if bad is None:
             return
         shuffle, lane = self.strays.origin
-        bad = np.broadcast_to(bad, (len(self.blocks), self.threads))
-        if event.mask is not None:
-            bad = bad & event.mask
+        bad = np.broadcast_to(bad, self.shape) & whole_mask(event.mask, self.shape)
         if bad.any():
             b, t = np.argwhere(bad)[0]
-            thread = self.words.thread(self.blocks[b], t)
-            self.findings.add(
-                Finding(
-                    "uninitialised",
-                    f"{thread} {VERBS[event.kind]} memory at {place(event.instruction)} with a "
-                    f"value that comes from a lane which takes no part in this, such as {lane}",
-                    place(shuffle),
-                    thread,
-                    other_position=place(event.instruction),
-                    count=int(bad.sum()),
-                )
+            thread = self.thread(b, t)
+            text = (
+                f"{thread} {VERBS[event.kind]} memory at {place(event.instruction)} with a "
+                f"value that comes from a lane which takes no part in this, such as {lane}"
+            )
+            count = int(bad.sum())
+            self.findings.report(
+                "uninitialised", text, shuffle, thread, other=event.instruction, count=count
             )
 
-    def race(self, event, lanes, where, records) -> None:
+    def race(
+        self, event: Access | Issued, lanes: Touched, where: np.ndarray, records: np.ndarray
+    ) -> None:
+        """Lanes race with those who have the records: a finding for each instruction of these."""
         for at, other in self.each_place(where, records):
-            _, kind = self.stamps[self.records.stamp(other)]
-            blocks = (
-                self.records.thread(other) // self.records.padded != self.blocks[lanes.block[at[0]]]
-            )
+            kind = self.stamps[self.records.stamp(other)][1]
+            theirs = self.records.thread(other) // self.records.padded
             between = "with no barrier in between"
-            if blocks and self.meetings is not None and event.space == "shared":
-                between = "with no barrier of the cluster in between"
-            elif blocks:
+            if theirs != self.blocks[lanes.block[at[0]]]:
                 between = "and blocks are not ordered"
-            self.two(
-                event,
-                lanes,
-                at,
-                other,
-                "race",
-                f"which {{them}} {VERBS[kind]} at {{there}}, {between}",
-                "-".join(sorted((VERBS[kind], VERBS[event.kind]))),
-            )
+                if self.meetings is not None and event.space == "shared":
+                    between = "with no barrier of the cluster in between"
+            which = f"which {{them}} {VERBS[kind]} at {{there}}, {between}"
+            what = "-".join(sorted((VERBS[kind], VERBS[event.kind])))
+            self.two(event, lanes, at, other, "race", which, what)
 
-    def each_place(self, where, records):
+    def tell(
+        self,
+        event: Access | Issued,
+        lanes: Touched,
+        where: np.ndarray,
+        records: np.ndarray,
+        kind: str,
+        which: str,
+        but: Callable[[Any, int], bool] = lambda event, other: False,
+    ) -> None:
+        """A finding for each instruction among the records, `but` for some of them."""
+        for at, other in self.each_place(where, records):
+            if not but(event, other):
+                self.two(event, lanes, at, other, kind, which)
+
+    def each_place(
+        self, where: np.ndarray, records: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, int]]:
         """(indices, a record) for each instruction among the records, in order of the run."""
-        if where.size == 0:
-            return
         stamps = self.records.stamp(records)
         for stamp in np.unique(stamps):
             these = np.flatnonzero(stamps == stamp)
-            yield where[these], records[these[0]]
+            yield where[these], int(records[these[0]])
 
-    def two(self, event, lanes, where, other, kind: str, which: str, what: str = "") -> None:
+    def two(
+        self,
+        event: Access | Issued,
+        lanes: Touched,
+        where: np.ndarray,
+        other: int,
+        kind: str,
+        which: str,
+        what: str = "",
+    ) -> None:
         """A finding that involves two accesses, of the lanes `where` and of a record. `which` ends
         its sentence, of an address, where {them} and {there} are who has the record and where."""
         at = where[0]
         name, address = self.words.locate(event.space, lanes.address[at])
-        thread = self.words.thread(self.blocks[lanes.block[at]], lanes.thread[at])
-        number = self.records.thread(other)
-        them = self.words.thread(number // self.records.padded, number % self.records.padded)
-        instruction, _ = self.stamps[self.records.stamp(other)]
-        there = place(instruction)
-        text = f"{thread} {verb_of(event)} {address}, {which.format(them=them, there=there)}"
-        self.findings.add(
-            Finding(
-                kind, text, place(event.instruction), thread, address, there, them, int(where.size)
-            ),
-            name + what,
-        )
+        thread = self.thread(lanes.block[at], lanes.thread[at])
+        them, instruction, _ = self.holder(other)
+        which = which.format(them=them, there=place(instruction))
+        text = f"{thread} {verb_of(event)} {address}, {which}"
+        sites = event.instruction, thread, address, instruction, them
+        self.findings.report(kind, text, *sites, count=where.size, what=name + what)
 
-    def visit(self, event, row, block, thread, address, ends: bool = False) -> None:
+    # -- the shared memory of other blocks --------------------------------------------------
+
+    def visit(
+        self,
+        event: Access | Started | MemoryBarrier,
+        row: np.ndarray,
+        block: np.ndarray,
+        thread: np.ndarray,
+        address: np.ndarray,
+        ends: bool = False,
+    ) -> None:
         """Threads reach into other blocks of their cluster, which must have begun and may not
         exit before they know of it. ends: they do when it is done."""
-        if self.meetings is None or not (row != block).any():
+        if self.meetings is None or self.visits is None or not (row != block).any():
             return
         away = np.flatnonzero(row != block)
         row, block, thread, address = row[away], block[away], thread[away], address[away]
-        self.stamps.append((event.instruction, getattr(event, "kind", "atomic")))
         me = self.blocks[block] * self.records.padded + thread
-        record = self.records.pack(len(self.stamps) - 1, me)
+        record = self.stamp(event.instruction, getattr(event, "kind", "atomic"), me)
         early = self.meetings.waited[block, thread] < 0
         if early.any():
             n = int(np.argmax(early))
             why = "may not have begun: no barrier of the cluster comes before"
-            self.visited(row[n], block[n], thread[n], record[n], address[n], why, int(early.sum()))
+            self.visited(row[n], block[n], thread[n], record[n], address[n], why, early.sum())
         if not ends:
-            self.visits.add(
-                row[~early], block[~early], thread[~early], address[~early], record[~early]
-            )
+            here = ~early
+            self.visits.add(row[here], block[here], thread[here], address[here], record[here])
 
     def end_visits(self) -> None:
         """A chunk is over."""
-        if self.visits is not None:
+        if self.visits is not None and self.meetings is not None:
             why = "may have exited by then: no barrier of the cluster comes after"
             for where in self.visits.open(self.blocks, self.records, self.meetings, self.fences):
                 self.visited(*where, why, 1)
 
-    def visited(self, row, block, thread, record, address, why: str, count: int) -> None:
+    def visited(
+        self, row: int, block: int, thread: int, record: int, address: int, why: str, count: int
+    ) -> None:
+        """A thread reaches into the block `row`, and should not."""
         name, text = self.words.locate("shared", address)
-        who = self.words.thread(self.blocks[block], thread)
-        whose = self.words.thread(self.blocks[row], 0).partition(", thread")[0]
-        instruction, kind = self.stamps[self.records.stamp(record)]
-        self.findings.add(
-            Finding(
-                "out of bounds",
-                f"{who} {VERBS[kind]} {text} in the shared memory of {whose}, which {why}",
-                place(instruction),
-                who,
-                text,
-                count=count,
-            ),
-            name + why,
+        who = self.thread(block, thread)
+        whose = self.thread(row, 0).partition(", thread")[0]
+        _, instruction, kind = self.holder(record)
+        said = f"{who} {VERBS[kind]} {text} in the shared memory of {whose}, which {why}"
+        self.findings.report(
+            "out of bounds", said, instruction, who, text, count=count, what=name + why
         )
 
-    def fault(self, event) -> None:
+    # -- accesses that are not made ---------------------------------------------------------
+
+    def fault(self, event: Fault) -> None:
+        """Accesses out of bounds or misaligned."""
         address = np.broadcast_to(event.address, event.mask.shape)
         if event.exited is not None:
-            self.gone(event, address)
+            self.gone(event, event.exited, address)
             event = replace(event, mask=event.mask & ~event.exited, exited=None)
         homes = self.launch.allocations[event.space if event.space != "const" else "global"]
         inside = np.zeros(address.shape, bool)
@@ -155,28 +235,26 @@ class Reports:
             if not wrong.any():
                 continue
             b, t = np.argwhere(wrong)[0]
-            home = nearest(homes, int(address[b, t]))
-            name, text = self.words.locate(event.space, address[b, t])
-            thread = self.words.thread(self.blocks[b], t)
-            how = (
-                f"{thread} {VERBS[event.kind]} {event.width} bytes at {text} in {event.space} "
-                "memory, "
-            )
+            at = int(address[b, t])
+            home = nearest(homes, at)
+            name, text = self.words.locate(event.space, at)
+            thread = self.thread(b, t)
             if kind == "misaligned":
-                how += f"which is not a multiple of {event.align} bytes"
+                how = f"which is not a multiple of {event.align} bytes"
             elif home is None:
-                how += f"where there is no allocation: address {int(address[b, t]):#x}"
+                how = f"where there is no allocation: address {at:#x}"
             else:
-                how += distance(home, int(address[b, t]), name)
-            self.findings.add(
-                Finding(kind, how, place(event.instruction), thread, text, count=int(wrong.sum())),
-                name,
+                how = distance(home, at, name)
+            said = f"{thread} {VERBS[event.kind]} {event.width} bytes at {text} in {event.space}"
+            said += f" memory, {how}"
+            count = int(wrong.sum())
+            self.findings.report(
+                kind, said, event.instruction, thread, text, count=count, what=name
             )
 
-    def gone(self, event, address) -> None:
+    def gone(self, event: Fault, exited: np.ndarray, address: np.ndarray) -> None:
         """Blocks have exited whose shared memory is accessed."""
-        b, t = np.argwhere(event.exited)[0]
-        row = np.broadcast_to(event.rows, event.mask.shape)[b, t]
-        self.stamps.append((event.instruction, event.kind))
-        record = self.records.pack(len(self.stamps) - 1, 0)
-        self.visited(row, b, t, record, address[b, t], "has exited", int(event.exited.sum()))
+        b, t = np.argwhere(exited)[0]
+        row = np.broadcast_to(event.rows if event.rows is not None else b, address.shape)[b, t]
+        record = self.stamp(event.instruction, event.kind, np.zeros(1, np.int64))[0]
+        self.visited(row, b, t, record, address[b, t], "has exited", int(exited.sum()))

@@ -19,39 +19,40 @@ initcheck, racecheck, synccheck), with these choices:
   a lane may shuffle from one that is not there, if it stores nothing made of it (see `undefined`).
 - Blocks are not ordered, whatever the order in which they run, but those of a cluster by its
   barrier and by memory barriers. The shared memory of another block is there from a barrier of the
-  cluster on, and as long as the block is sure to be told of the access (see `meetings`).
+  cluster on, and as long as the block is sure to be told of the access (see `cluster_faults`).
 - Copies and products of warpgroups run on their own, from when they are issued to when a thread
   has waited for them; then they are done for those whom it tells (see `asynchronous`). A memory
   barrier orders threads as other barriers do, and has to get the bytes that it expects (see
-  `objects`). What ordinary stores have written is for wgmma and bulk copies to read once the
-  thread that stored has passed a fence.proxy.async.
-- The registers of wgmma are not to be touched before wgmma.wait_group (see `warpgroups`).
+  `mbarrier_faults`). What ordinary stores have written is for wgmma and bulk copies to read once
+  the thread that stored has passed a fence.proxy.async.
+- The registers of wgmma are not to be touched before wgmma.wait_group (see `warpgroup_faults`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..ptx.asynchronous.tensor_maps import memory_of
 from ..ptx.errors import Deadlock, PTXError, StepLimit
 from ..ptx.machine.machine import run
-from ..ptx.text.syntax import Position
+from ..ptx.text.syntax import Entry, Position
 from .faults import Checker
 from .findings import Finding
 
 
 def sanitize(
-    entry,
-    grid,
-    block,
-    args,
+    entry: Entry,
+    grid: Sequence[int] | int,
+    block: Sequence[int] | int,
+    args: Sequence[Any],
     *,
     shared_mem: int = 0,
-    uninitialised=(),
+    uninitialised: Collection[int] | Mapping[int, np.ndarray] = (),
     source: str = "",
-    running: dict | None = None,
+    running: Mapping[str, Any] | None = None,
 ) -> tuple[Finding, ...]:
     """Run an entry as `run` does, and report its faults; none for a correct kernel.
 
@@ -65,35 +66,21 @@ def sanitize(
     Raises what `run` raises before a kernel starts, TypeError or ValueError for wrong
     `uninitialised`, and PTXError for what stops a run that has no findings.
     """
-    unwritten = check_uninitialised(uninitialised, args)
-    if not isinstance(uninitialised, Mapping):
-        unwritten = dict.fromkeys(unwritten)
-    else:
-        unwritten = {n: uninitialised[n] for n in unwritten if args[n].nbytes}
+    numbers = check_uninitialised(uninitialised, args)
+    unwritten: dict[int, np.ndarray | None] = dict.fromkeys(numbers)
+    if isinstance(uninitialised, Mapping):
+        unwritten = {n: uninitialised[n] for n in numbers if args[n].nbytes}
     checker = Checker(args, unwritten, source)
     try:
-        run(
-            entry,
-            grid,
-            block,
-            args,
-            shared_mem=shared_mem,
-            sink=checker,
-            tolerant=True,
-            **(running or {}),
-        )
+        heard = dict(sink=checker, tolerant=True, **(running or {}))
+        run(entry, grid, block, args, shared_mem=shared_mem, **heard)
         checker.end()
     except PTXError as error:
-        left_out = {"out of bounds", "misaligned"} & {one.kind for one in checker.findings}
+        left_out = {"out of bounds", "misaligned"} & {finding.kind for finding in checker.findings}
         if is_of_a_barrier(error) and not (left_out and isinstance(error, StepLimit)):
-            checker.findings.add(
-                Finding(
-                    "barrier",
-                    str(error.args[0]).partition("\n")[0],
-                    error.source or Position("PTX", error.line),
-                    error.thread,
-                )
-            )
+            text = str(error.args[0]).partition("\n")[0]
+            here = error.source or Position("PTX", error.line or 0)
+            checker.findings.add(Finding("barrier", text, here, error.thread))
         elif not checker.findings:  # a trap, or an endless loop, maybe for what was found before
             raise
     checker.tell_written()
@@ -108,14 +95,16 @@ def is_of_a_barrier(error: PTXError) -> bool:
     return isinstance(error, Deadlock) and not isinstance(error, StepLimit)
 
 
-def check_uninitialised(uninitialised, args) -> set[int]:
+def check_uninitialised(uninitialised: Iterable[Any], args: Sequence[Any]) -> set[int]:
+    """The arguments that `uninitialised` names. Raises TypeError or ValueError where it does not
+    name arrays."""
     unwritten = set()
     for n in uninitialised:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
             raise TypeError(f"uninitialised takes indices of arguments, not {n!r}")
         if not 0 <= n < len(args):
             raise ValueError(f"uninitialised: there is no argument {n}, only 0 to {len(args) - 1}")
-        if not isinstance(memory_of(args[n]), np.ndarray):
+        if not isinstance(memory_of(args[int(n)]), np.ndarray):
             raise ValueError(f"uninitialised: argument {n} is not an array")
         unwritten.add(int(n))
     return unwritten

@@ -10,39 +10,42 @@ from __future__ import annotations
 
 import functools
 import mmap
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from ..ptx.memory.allocations import UNSIGNED
-from ..ptx.warps.warp import LANES
+from ..analysis.warps import LANES, whole_mask
+from ..ptx.memory.allocations import UNSIGNED, Allocation
+from ..ptx.memory.events import Access, Landed
 
 STRETCH = 4  # cells that have one mark
 PUT_OFF_BYTES = 1 << 25  # of the addresses of reads that are put off
 
 
 def zeros(cells: int, dtype: type = np.int64) -> np.ndarray:
-    """Pages of which nobody touches a cell take no memory, as arrays between others lie far apart,
-    and all go back to the system at the end: `np.zeros` would fill and keep what was freed before
-    (see `ptx.temporaries.keep_freed_memory`)."""
+    """Zeros. Pages of which nobody touches a cell take no memory, as arrays between others lie far
+    apart, and all go back to the system at the end: `np.zeros` would fill and keep what was freed
+    before (see `ptx.text.temporaries.keep_freed_memory`)."""
     return np.frombuffer(mmap.mmap(-1, max(1, cells * np.dtype(dtype).itemsize)), dtype, cells)
 
 
 class Records:
-    """Packs (stamp, thread of the grid). Blocks are padded to whole warps, so that a thread's
-    number also tells its warp and its block."""
+    """Packs (stamp, thread of the grid), integers or arrays of them. Blocks are padded to whole
+    warps, so that a thread's number also tells its warp and its block."""
 
-    def __init__(self, blocks: int, threads: int):
+    def __init__(self, blocks: int, threads: int) -> None:
         self.padded = -(-threads // LANES) * LANES  # threads of a block, and the padding
         self.bits = (blocks * self.padded).bit_length()
         self.threads = (1 << self.bits) - 1  # selects the thread
 
-    def pack(self, stamp: int, thread):
+    def pack(self, stamp: int, thread: Any) -> Any:
         return thread | (stamp << self.bits)
 
-    def thread(self, record):
+    def thread(self, record: Any) -> Any:
         return record & self.threads
 
-    def stamp(self, record):
+    def stamp(self, record: Any) -> Any:
         return record >> self.bits
 
 
@@ -53,24 +56,24 @@ class Latest:
     With two threads since the last barrier there are two in here, so that a thread which writes
     finds one that is not itself."""
 
-    def __init__(self, records: Records, cells: int, group: int):
+    def __init__(self, records: Records, cells: int, group: int) -> None:
         self.records, self.cells, self.group = records, cells, group
         self.columns: tuple[np.ndarray, ...] = ()  # the three, once there is something to add
 
-    def add(self, cell, record) -> None:
+    def add(self, cell: np.ndarray, record: np.ndarray) -> None:
         if not self.columns:
             self.columns = tuple(zeros(self.cells) for _ in range(3))
         last, near, far = self.columns
         before = last[cell]
         last[cell] = record
         top = self.records.thread(last[cell])  # of several lanes, one is in
-        for one in (before, record):
-            thread = self.records.thread(one)
-            others = np.flatnonzero((thread != top) & (one > 0))
+        for earlier in (before, record):
+            thread = self.records.thread(earlier)
+            others = np.flatnonzero((thread != top) & (earlier > 0))
             if others.size:
                 close = thread[others] // self.group == top[others] // self.group
-                near[cell[others[close]]] = one[others[close]]
-                far[cell[others[~close]]] = one[others[~close]]
+                near[cell[others[close]]] = earlier[others[close]]
+                far[cell[others[~close]]] = earlier[others[~close]]
 
 
 class Shadow:
@@ -80,11 +83,13 @@ class Shadow:
     nothing was written since the last barrier a read cannot race, and it is put off: remembered,
     and entered into `readers` only when somebody writes there before the next barrier."""
 
-    def __init__(self, records: Records, rows: int, size: int, grain: int, group: int, flights):
+    def __init__(
+        self, records: Records, rows: int, size: int, grain: int, group: int, flights: bool
+    ) -> None:
         self.records, self.grain = records, grain
         self.cells = -(-size // grain)
         self.shape, total = (rows, self.cells), rows * self.cells
-        self.filled: np.ndarray | None = None  # everything is
+        self.filled: Any = None  # bool (cells,); None: everything is
         self.full = np.zeros(self.cells // STRETCH + 1, bool)  # stretches known to be filled
         if group:  # others can reach it too
             self.written = zeros(total)
@@ -92,12 +97,12 @@ class Shadow:
             self.strong = Latest(records, total, group)
             self.readers = Latest(records, total, group)
             self.strong_readers = Latest(records, total, group)
-            self.flying = zeros(total) if flights else None
+            self.flying: Any = zeros(total) if flights else None
             self.write_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
             self.read_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
-            self.put_off: list[tuple] = []  # (event, stamp)
+            self.put_off: list[tuple[Access, int]] = []  # with their stamps
             self.put_off_bytes = 0
-            self.copied: np.ndarray | None = None  # see `asynchronous`
+            self.copied: Any = None  # see `asynchronous`
 
     def watch_proxy(self) -> None:
         """Keep what `asynchronous` needs to know of each cell."""
@@ -105,12 +110,12 @@ class Shadow:
         self.copied, self.lent, self.barrier = zeros(total), zeros(total), zeros(total)
         self.factors = Latest(self.records, total, LANES)
 
-    def supersede(self, cell) -> None:
+    def supersede(self, cell: np.ndarray) -> None:
         """Others than copies that have landed write to these cells."""
         if self.copied is not None:
             self.copied[cell] = 0
 
-    def empty(self, allocations) -> None:
+    def empty(self, allocations: Iterable[Allocation]) -> None:
         """Nobody has written to these."""
         if self.filled is None:
             self.filled = np.ones(self.shape, bool).ravel()
@@ -120,7 +125,7 @@ class Shadow:
             stretch = STRETCH * self.grain
             self.full[a.start // stretch : -(-a.end // stretch)] = False
 
-    def fill(self, home, written: np.ndarray) -> None:
+    def fill(self, home: Allocation, written: np.ndarray) -> None:
         """Of this allocation in global memory, these bytes have been written."""
         cells = np.ones(-(-home.size // self.grain) * self.grain, bool)
         cells[: written.size] = written
@@ -128,19 +133,19 @@ class Shadow:
         whole = cells.reshape(-1, self.grain).all(1)
         self.filled[first : first + whole.size] = whole
 
-    def filled_bytes(self, home) -> np.ndarray:
+    def filled_bytes(self, home: Allocation) -> np.ndarray:
         """Which bytes of this allocation in global memory have been written."""
         cells = self.filled[home.start // self.grain : -(-home.end // self.grain)]
         return np.repeat(cells, self.grain)[: home.size]
 
-    def wipe(self, home) -> None:
+    def wipe(self, home: Allocation) -> None:
         """Forget who touched this allocation, which has come to its end."""
         where = np.s_[:, home.start // self.grain : -(-home.end // self.grain)]
         latest = (self.strong, self.readers, self.strong_readers)
-        for table in (self.written, *(column for one in latest for column in one.columns)):
+        for table in (self.written, *(column for each in latest for column in each.columns)):
             table.reshape(self.shape)[where] = 0
 
-    def stretches(self, event) -> slice:
+    def stretches(self, event: Access | Landed) -> slice:
         """Where an event with active lanes is, in all rows together."""
         address = event.address
         if event.mask is not None:
@@ -153,6 +158,7 @@ class Shadow:
         return slice(where.start // bytes_of, (where.stop - 1) // bytes_of + 1)
 
     def is_filled(self, where: slice) -> bool:
+        """Whether somebody has written all that lies there, in all rows."""
         if self.filled is None or self.full[where].all():
             return True
         full = bool(self._there(self.filled, where).all())
@@ -167,11 +173,11 @@ class Shadow:
             return False
         return self.flying is None or not self._there(self.flying, where).any()
 
-    def _there(self, table, where: slice):
+    def _there(self, table: np.ndarray, where: slice) -> np.ndarray:
         rows = table.reshape(self.shape)
         return rows[:, where.start * STRETCH : where.stop * STRETCH]
 
-    def put_off_read(self, event, where: slice, stamp: int) -> None:
+    def put_off_read(self, event: Access, where: slice, stamp: int) -> None:
         self.read_mark[where] = stamp
         self.put_off.append((event, stamp))
         self.put_off_bytes += event.address.nbytes
@@ -185,17 +191,29 @@ class Shadow:
             self.readers.add(lanes.cell, self.records.pack(stamp, lanes.me))
         self.forget(np.inf)
 
-    def forget(self, stamp) -> None:
+    def forget(self, stamp: float) -> None:
         """Reads up to that stamp race with nothing any more, or are entered."""
         if self.put_off:
-            self.put_off = [one for one in self.put_off if one[1] > stamp]
+            self.put_off = [read for read in self.put_off if read[1] > stamp]
             self.put_off_bytes = sum(event.address.nbytes for event, _ in self.put_off)
 
 
-class Lanes:
-    """The active threads of an event, flat, an element for each cell that they touch."""
+class Touched:
+    """Cells that threads touch: int64 (N,), an element for each cell of each thread."""
 
-    def __init__(self, event, shadow: Shadow, space: str):
+    cell: np.ndarray
+    address: np.ndarray
+    block: np.ndarray  # of the thread, within the chunk
+    thread: np.ndarray
+    me: np.ndarray  # the thread's number in the grid
+    row: np.ndarray  # the block of the chunk in whose memory the cell lies
+    per_lane = 1  # cells of a thread, which are neighbours here
+
+
+class Lanes(Touched):
+    """The active threads of an event."""
+
+    def __init__(self, event: Access | Landed, shadow: Shadow, space: str) -> None:
         shape = len(event.blocks), event.threads
         self.mask = mask = None if event.mask is None else np.broadcast_to(event.mask, shape)
         if mask is None:
@@ -222,16 +240,16 @@ class Lanes:
         self.me = np.repeat(me, per_lane)
         self.row = self.block if rows is None else np.repeat(row, per_lane)
 
-    def values(self, event, grain: int):
+    def values(self, event: Access, grain: int) -> np.ndarray:
         """What each cell gets, unsigned."""
         shape = len(event.blocks), event.threads
-        mask = np.ones(shape, bool) if self.mask is None else self.mask
-        stack = [np.broadcast_to(v, shape)[mask] for v in event.values]
+        mask = whole_mask(self.mask, shape)
+        stack = [np.broadcast_to(v, shape)[mask] for v in event.values or ()]
         return np.ascontiguousarray(np.stack(stack, 1)).view(UNSIGNED[grain]).ravel()
 
 
 @functools.lru_cache(maxsize=8)
-def everybody(blocks: int, threads: int):
+def everybody(blocks: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
     """The block and thread of each lane of a chunk, flat."""
     block, thread = np.divmod(np.arange(blocks * threads), threads)
     block.flags.writeable = thread.flags.writeable = False

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..ptx.text import flow, isa
-from ..ptx.text.syntax import TYPE_BYTES, Entry, Immediate, Instruction, Vector
+from ..ptx.text.syntax import TYPE_BYTES, Entry, Function, Immediate, Instruction, Vector
 
 ALL = (1 << 64) - 1
 LOADS, STORES = {"ld", "ldu"}, {"st"}
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CodeFacts:
     """The entry, or a function that it may call: registers are its own."""
 
-    code: Entry
+    code: Function
     first: int  # the number of its first instruction, counted through all parts
     demanded: dict[str, int]  # register -> the bits that anything but a copy makes use of
     carried: frozenset[str]  # registers that only loads define
@@ -26,36 +27,44 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
+    """What is known of an entry and the functions that it may call."""
+
     number: dict[int, int]  # id of an instruction -> its number, counted through all parts
-    part: dict[int, Part]  # id of an instruction -> where it stands
+    part: dict[int, CodeFacts]  # id of an instruction -> where it stands
     guesses: frozenset[int]  # loads, by id, whose value is what a compare-and-swap compares with
 
 
-def codes(entry: Entry) -> list:
+def codes(entry: Entry) -> list[Function]:
     """The entry and the functions that it may call."""
     return [entry, *getattr(entry, "functions", {}).values()]
 
 
 def instructions_of(entry: Entry) -> list[Instruction]:
+    """Of the entry and the functions that it may call."""
     return [i for code in codes(entry) for i in code.instructions]
 
 
 @functools.lru_cache(maxsize=64)
 def facts_of(entry: Entry) -> Facts:
-    number, part, found = {}, {}, set()
+    """See `Facts`; kept, since every launch asks."""
+    number: dict[int, int] = {}
+    part: dict[int, CodeFacts] = {}
+    guessed: set[int] = set()
     for code in codes(entry):
-        known = Part(code, len(number), demanded(code.instructions), loaded_only(code.instructions))
+        known = CodeFacts(
+            code, len(number), demanded(code.instructions), loaded_only(code.instructions)
+        )
         for i in code.instructions:
             number[id(i)], part[id(i)] = len(number), known
-        found |= guesses(code.instructions)
-    return Facts(number, part, frozenset(found))
+        guessed |= guesses(code.instructions)
+    return Facts(number, part, frozenset(guessed))
 
 
 # -- who comes where --------------------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=64)
-def graph(entry: Entry):
+def graph(entry: Function) -> tuple[list[int], list[range], list[list[int]]]:
     """(the block of each instruction, the blocks, and which may come after which)."""
     blocks = flow.blocks(entry, waits=True)
     return (
@@ -80,6 +89,7 @@ def passed(facts: Facts, at: Instruction) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def _marked(facts: Facts, at: Instruction, after_it: bool) -> np.ndarray:
+    """`passed`, or else `astray`."""
     part = facts.part[id(at)]
     block_of, blocks, after = graph(part.code)
     here = block_of[facts.number[id(at)] - part.first]
@@ -95,13 +105,14 @@ def _marked(facts: Facts, at: Instruction, after_it: bool) -> np.ndarray:
 # -- what becomes of values -------------------------------------------------------------------
 
 
-def loaded_only(instructions) -> frozenset[str]:
+def loaded_only(instructions: Sequence[Instruction]) -> frozenset[str]:
+    """The registers that only loads define."""
     loaded = {name for i in instructions if i.opcode in LOADS for name in isa.written(i)}
     others = {name for i in instructions if i.opcode not in LOADS for name in isa.written(i)}
     return frozenset(loaded - others)
 
 
-def guesses(instructions) -> frozenset[int]:
+def guesses(instructions: Sequence[Instruction]) -> frozenset[int]:
     """Loads whose value comes, unchanged, to a compare-and-swap as what it expects: if somebody
     changes the place meanwhile, the swap fails, and the guess does no harm."""
     compared = {
@@ -125,20 +136,20 @@ def guesses(instructions) -> frozenset[int]:
     )
 
 
-def demanded(instructions) -> dict[str, int]:
+def demanded(instructions: Sequence[Instruction]) -> dict[str, int]:
     """register -> the bits of it that matter for more than being stored again. From the end to
     the beginning, and again until nothing changes."""
-    found: dict[str, int] = {}
+    demand: dict[str, int] = {}
     while True:
-        before = dict(found)
+        before = dict(demand)
         for i in reversed(instructions):
-            for name, bits in demands(i, found):
-                found[name] = found.get(name, 0) | bits
-        if found == before:
-            return found
+            for name, bits in demands(i, demand):
+                demand[name] = demand.get(name, 0) | bits
+        if demand == before:
+            return demand
 
 
-def demands(i: Instruction, of: dict[str, int]):
+def demands(i: Instruction, of: dict[str, int]) -> Iterator[tuple[str, int]]:
     """Yield (register, bits that the instruction makes use of), given what its result is used
     for. All bits, but for the few ways in which compilers move parts of structs."""
     if i.guard:
@@ -171,8 +182,9 @@ def _demand(i: Instruction, wanted: int) -> int | None:
     """The bits of the sources that the wanted bits of the result depend on; None if not known."""
     kind = i.modifiers[-1] if i.modifiers else ""
     width = 8 * TYPE_BYTES.get(kind, 8)
-    numbers = [o.value for o in i.operands[1:] if isinstance(o, Immediate)]
-    whole = all(isinstance(n, int) for n in numbers)
+    literals = [o.value for o in i.operands[1:] if isinstance(o, Immediate)]
+    numbers = [n for n in literals if isinstance(n, int)]
+    whole = len(numbers) == len(literals)
     if i.opcode in ("mov", "or", "xor", "not", "selp"):
         return wanted
     if i.opcode == "and":
@@ -193,7 +205,7 @@ def _demand(i: Instruction, wanted: int) -> int | None:
     return None
 
 
-def _split_or_join(i: Instruction, of: dict[str, int]):
+def _split_or_join(i: Instruction, of: dict[str, int]) -> Iterator[tuple[str, int]]:
     """mov between a register and the parts of it in a vector, lowest first."""
     target, source = i.operands
     parts = target if isinstance(target, Vector) else source

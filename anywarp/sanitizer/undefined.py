@@ -8,19 +8,28 @@ is at fault when it stores that, or what is computed from it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from ..analysis.warps import LANES, whole_mask
+from ..ptx.memory.events import Access, Executed, WarpSync
 from ..ptx.text import isa
-from ..ptx.text.syntax import TYPE_BYTES, Vector
-from .shadow import LANES
-from .static_facts import LOADS, Facts
+from ..ptx.text.syntax import TYPE_BYTES, Instruction, Vector
+from .shadow import Touched
+from .static_facts import LOADS, CodeFacts, Facts
+
+if TYPE_CHECKING:
+    from .reports import Issued
 
 
-def element_bytes(instruction) -> int:
+def element_bytes(instruction: Instruction) -> int:
+    """Of what an instruction loads or stores, the bytes of one element."""
     return TYPE_BYTES[instruction.modifiers[-1]]
 
 
-def used_cells(instruction, facts: Facts, width: int, grain: int) -> np.ndarray:
+def used_cells(instruction: Instruction, facts: Facts, width: int, grain: int) -> np.ndarray:
     """Which cells of a load are made use of, other than in copies: bool (cells of a lane,)."""
     if instruction.opcode not in LOADS:
         return np.ones(-(-width // grain), bool)
@@ -28,19 +37,18 @@ def used_cells(instruction, facts: Facts, width: int, grain: int) -> np.ndarray:
     for name in isa.registers_in(instruction.operands[0]):
         bits = facts.part[id(instruction)].demanded.get(name, 0)
         used += [bool(bits >> 8 * n & 0xFF) for n in range(size)]
-    return np.array(used).reshape(-1, grain).any(1)
+    return np.logical_or.reduce(np.array(used).reshape(-1, grain), 1)
 
 
 class Padding:
     """Which bytes of registers have been loaded from where nobody wrote."""
 
-    def __init__(self, facts: Facts, grain: int):
-        self.facts, self.grain = facts, grain
-        self.cells: dict[
-            tuple, np.ndarray
-        ] = {}  # (part, register) -> (B, T, cells), true: undefined
+    def __init__(self, facts: Facts, grain: int, shape: tuple[int, int]) -> None:
+        self.facts, self.grain, self.shape = facts, grain, shape
+        # (part, register) -> (B, T, cells), true: undefined
+        self.cells: dict[tuple[CodeFacts, str], np.ndarray] = {}
 
-    def loaded(self, event, lanes, undefined) -> None:
+    def loaded(self, event: Access | Issued, lanes: Touched, undefined: np.ndarray) -> None:
         """`undefined`: for each cell of the lanes."""
         if event.instruction.opcode not in LOADS or not (self.cells or undefined.any()):
             return
@@ -51,14 +59,14 @@ class Padding:
                 if table is None:
                     if not mine.any():
                         continue
-                    shape = len(event.blocks), event.threads, mine.shape[1]
+                    shape = *self.shape, mine.shape[1]
                     table = self.cells[part, name] = np.zeros(shape, bool)
                 first = slice(None, None, lanes.per_lane)
                 table[lanes.block[first], lanes.thread[first]] = mine
                 if not table.any():
                     del self.cells[part, name]
 
-    def stored(self, event, lanes):
+    def stored(self, event: Access | Issued, lanes: Touched) -> np.ndarray:
         """Which cells of the lanes a store fills."""
         result = np.ones(lanes.cell.size, bool)
         if self.cells and event.instruction.opcode == "st":
@@ -71,7 +79,9 @@ class Padding:
                     filled &= ~mine[:, : filled.shape[1]]
         return result
 
-    def _of(self, event, operand, lanes, cells):
+    def _of(
+        self, event: Access | Issued, operand: Any, lanes: Touched, cells: np.ndarray
+    ) -> Iterator[tuple[str, np.ndarray]]:
         """(register, its part of the cells as a view (lanes, cells of an element))."""
         elements = operand.elements if isinstance(operand, Vector) else (operand,)
         each = element_bytes(event.instruction) // self.grain
@@ -87,22 +97,25 @@ class Strays:
     A straight run of instructions is told of before it runs, so it is followed only up to what
     is heard next: `todo`."""
 
-    def __init__(self, facts: Facts):
+    def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.lanes: dict[tuple, np.ndarray] = {}  # (part, register) -> (B, T)
-        self.origin: tuple = ()  # (the last such shuffle, the lane)
-        self.todo: list = []
-        self.mask = None
+        self.lanes: dict[tuple[CodeFacts, str], np.ndarray] = {}  # (part, register) -> (B, T)
+        self.origin: Any = ()  # (the last such shuffle, the lane)
+        self.todo: list[Instruction] = []
+        self.mask: np.ndarray | None = None
 
-    def begin(self, event) -> None:
+    def begin(self, event: Executed) -> None:
+        """A straight run of instructions begins."""
         if self.lanes:
             self._follow(None)
             self.todo, self.mask = list(reversed(event.instructions)), event.mask
 
-    def shuffled(self, event) -> None:
+    def shuffled(self, event: WarpSync) -> None:
+        """Lanes have shuffled."""
         shape = len(event.blocks), event.threads
         self._follow(event.instruction)
-        mask = np.broadcast_to(True if event.mask is None else event.mask, shape)
+        mask = whole_mask(event.mask, shape)
+        assert event.sources is not None
         lane = event.sources.astype(np.int64)
         source = np.arange(event.threads) // LANES * LANES + lane
         there = source < event.threads
@@ -119,14 +132,14 @@ class Strays:
         target = isa.registers_in(event.instruction.operands[0])[:1]
         self.set(event.instruction, target, stray, event.mask)
 
-    def stored(self, event):
+    def stored(self, event: Access) -> np.ndarray | None:
         """(B, T) where a store or atomic takes a stray value or address; None if nowhere."""
         if not self.lanes or event.kind == "load":
             return None
         self._follow(event.instruction)
         return self._any(event.instruction, isa.read(event.instruction))
 
-    def _follow(self, until) -> None:
+    def _follow(self, until: Instruction | None) -> None:
         """What the instructions before that one do with stray values."""
         while self.todo and self.todo[-1] is not until:
             i = self.todo.pop()
@@ -134,15 +147,24 @@ class Strays:
             if i.opcode == "shfl":
                 continue
             if i.opcode == "selp":  # which one it takes is not known here: it is if both are
-                one, other = (self._any(i, isa.registers_in(o)) for o in i.operands[1:3])
-                stray = None if one is None or other is None else one & other
+                first, second = (self._any(i, isa.registers_in(o)) for o in i.operands[1:3])
+                stray = None if first is None or second is None else first & second
             elif i.opcode in LOADS | {"atom", "vote", "redux"}:
                 stray = None
             else:
                 stray = self._any(i, sources)
             self.set(i, isa.written(i), stray, self.mask, weak=i.guard is not None)
 
-    def set(self, i, targets, stray, mask, weak: bool = False) -> None:
+    def set(
+        self,
+        i: Instruction,
+        targets: Iterable[str],
+        stray: np.ndarray | None,
+        mask: np.ndarray | None,
+        weak: bool = False,
+    ) -> None:
+        """The threads of the mask now have stray values in these registers, or no more. weak: only
+        some of them were written."""
         for name in ((self.facts.part[id(i)], target) for target in targets):
             before = self.lanes.get(name)
             if before is None and stray is None:
@@ -157,7 +179,7 @@ class Strays:
             else:
                 self.lanes.pop(name, None)
 
-    def _any(self, i, names):
+    def _any(self, i: Instruction, names: Iterable[str]) -> np.ndarray | None:
         keys = [(self.facts.part[id(i)], name) for name in names]
-        found = [self.lanes[key] for key in keys if key in self.lanes]
-        return np.logical_or.reduce(found) if found else None
+        strays = [self.lanes[key] for key in keys if key in self.lanes]
+        return np.logical_or.reduce(strays) if strays else None

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 import numpy as np
 
+from ..analysis.warps import LANES, whole_mask
+from ..ptx.memory.events import Arrived, Barrier, ClusterBarrier, Fenced, WarpSync
+from .convergence import Convergence
 from .fences import scope_of
-from .shadow import LANES
+from .mbarrier_faults import MemoryBarriers
+from .reports import Reports
 
 
-class Waits:
-    """The part of the sanitizer's ear that hears of them; it has what `Checker` has."""
+class Waits(Reports):
+    """The part of the sanitizer's ear that hears of them."""
 
-    def known_of_blocks(self, block, thread, other, strong: bool):
+    convergence: Convergence
+    barriers: MemoryBarriers
+
+    def known_of_blocks(
+        self, block: np.ndarray, thread: np.ndarray, other: np.ndarray, strong: bool
+    ) -> Any:
         """Up to which stamp threads (indices within the chunk) know threads of the grid that are
         of other blocks."""
         theirs, number = other // self.records.padded, other % self.records.padded
@@ -22,9 +34,13 @@ class Waits:
             known = np.maximum(known, np.where(row >= 0, near, 0))
         return known
 
-    def known_afar(self, block, thread, row, column):
+    def known_afar(
+        self, block: np.ndarray, thread: np.ndarray, row: np.ndarray, column: np.ndarray
+    ) -> Any:
         """The same of what runs on its own in other blocks of the chunk."""
         known = self.fences.known(self.blocks[block], thread, self.blocks[row], column, False)
+        if self.meetings is None:
+            return known
         return np.maximum(known, self.meetings.known(block, thread, row, column))
 
     def horizon(self) -> int:
@@ -33,17 +49,16 @@ class Waits:
 
     # -- what is heard ----------------------------------------------------------------------
 
-    def padded(self, mask):
-        """A mask of the event's threads with the padding of the last warp: (B, padded)."""
-        full = np.zeros((len(self.blocks), self.records.padded), bool)
-        full[:, : self.threads] = True if mask is None else mask
+    def padded(self, values: np.ndarray | None, dtype: type = bool) -> np.ndarray:
+        """What the threads have, such as a mask, with zeros for the padding of the last warp:
+        (B, padded)."""
+        full: np.ndarray = np.zeros((len(self.blocks), self.records.padded), dtype)
+        full[:, : self.threads] = True if values is None else values
         return full
 
-    def barrier(self, event) -> None:
-        mask = np.broadcast_to(
-            True if event.mask is None else event.mask, (len(self.blocks), self.threads)
-        )
-        going = mask.any(1)
+    def barrier(self, event: Barrier) -> None:
+        mask = whole_mask(event.mask, self.shape)
+        going = np.logical_or.reduce(mask, 1)
         if event.count is not None and not mask[going].all():  # the others may have arrived
             padded = self.padded(event.mask)
             if self.fences:
@@ -56,23 +71,22 @@ class Waits:
         self.shadows["shared"].forget(self.horizon())
         self.convergence.barrier(event, mask, going)
 
-    def cluster_barrier(self, event) -> None:
+    def cluster_barrier(self, event: ClusterBarrier) -> None:
         mask = self.padded(event.mask)
         if self.meetings is None:  # clusters of one block
             if event.what == "wait":
-                self.order.all_wait(mask[:, : self.threads].all(1), self.now())
+                self.order.all_wait(np.logical_and.reduce(mask[:, : self.threads], 1), self.now())
         elif event.what == "wait":
             self.meetings.wait(event.phase, mask)
         else:
             tells = "relaxed" not in event.instruction.modifiers
             self.meetings.arrive(event.phase, mask, self.now(), tells)
 
-    def arrived(self, event) -> None:
+    def arrived(self, event: Arrived) -> None:
         self.order.arrive(event.number, self.padded(event.mask), self.now())
 
-    def warp_sync(self, event) -> None:
-        members = np.zeros((len(self.blocks), self.records.padded), np.uint32)
-        members[:, : self.threads] = event.members
+    def warp_sync(self, event: WarpSync) -> None:
+        members = self.padded(event.members, np.uint32)
         mask = self.padded(event.mask)
         if self.fences:
             warp = np.arange(self.records.padded) // LANES << 32
@@ -82,20 +96,18 @@ class Waits:
         if event.sources is not None:
             self.strays.shuffled(event)
 
-    def fenced(self, event) -> None:
-        words = set(event.instruction.modifiers)
-        proxy = "proxy" in {word.split("::")[0] for word in words}
+    def fenced(self, event: Fenced) -> None:
+        words = {word.split("::")[0] for word in event.instruction.modifiers}
         block, thread = np.nonzero(self.padded(event.mask))
         if "mbarrier_init" in words or shows_shared(words):
-            self.objects.fence(block, thread, self.now())
+            self.barriers.fence(block, thread, self.now())
         if shows_shared(words):
             self.order.fence_own("async", block, thread, self.now())
-        if self.fences and not proxy:
-            scope = scope_of(event.instruction)
-            self.fences.fence(scope, block, thread, self.now())
+        if self.fences and "proxy" not in words:
+            self.fences.fence(scope_of(event.instruction), block, thread, self.now())
 
 
-def shows_shared(words) -> bool:
-    """Whether a fence shows the asynchronous proxy what a thread has stored in shared memory."""
-    named = {word.split("::")[0] for word in words}
-    return {"proxy", "async"} <= named and words & {"global"} == set()
+def shows_shared(words: Collection[str]) -> bool:
+    """Whether a fence of such modifiers shows the asynchronous proxy what a thread has stored in
+    shared memory."""
+    return {"proxy", "async"} <= set(words) and "global" not in words

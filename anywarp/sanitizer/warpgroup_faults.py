@@ -18,8 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..analysis.warps import whole_mask
+from ..ptx.memory.events import Executed, Guarded
 from ..ptx.text import isa
-from .findings import Finding, place
+from ..ptx.text.syntax import Entry, Instruction
+from .findings import place
+from .reports import Reports
 from .static_facts import instructions_of
 
 
@@ -28,7 +32,7 @@ class Product:
     """A wgmma under way, in the threads of the mask (B, T). younger: groups that each of them has
     committed since its own, -1 before it is committed itself."""
 
-    instruction: object
+    instruction: Instruction
     sums: set[str]
     factors: set[str]
     mask: np.ndarray
@@ -36,7 +40,7 @@ class Product:
 
 
 @functools.lru_cache(maxsize=64)
-def uses(entry) -> dict[int, tuple[set[str], set[str]]]:
+def uses(entry: Entry) -> dict[int, tuple[set[str], set[str]]]:
     """id of an instruction -> what it reads and writes of the registers that wgmma has, and their
     copies; wgmma itself is in there, and no instruction without."""
     code = instructions_of(entry)
@@ -53,37 +57,44 @@ def uses(entry) -> dict[int, tuple[set[str], set[str]]]:
         if not more:
             break
         names |= more
-    found = {id(i): (set(isa.read(i)) & names, set(isa.written(i)) & names) for i in code}
-    return {id(i): found[id(i)] for i in code if i.opcode == "wgmma" or any(found[id(i)])}
+    used = {id(i): (set(isa.read(i)) & names, set(isa.written(i)) & names) for i in code}
+    return {id(i): used[id(i)] for i in code if i.opcode == "wgmma" or any(used[id(i)])}
 
 
 class Registers:
-    """Follows the registers of wgmma through the instructions that a chunk executes."""
+    """Follows the registers of wgmma through the instructions that a chunk executes. `ear`: the
+    Checker."""
 
-    def __init__(self, entry, shape: tuple[int, int], tell):
-        self.uses, self.shape, self.tell = uses(entry), shape, tell
-        self.runs: dict[int, list] = {}  # id of a straight run -> the instructions to follow
+    def __init__(self, ear: Reports) -> None:
+        self.ear, self.shape, self.uses = ear, ear.shape, uses(ear.launch.entry)
+        shape = self.shape
+        self.runs: dict[
+            int, list[Instruction]
+        ] = {}  # id of a straight run -> the instructions to follow
         self.products: list[Product] = []
-        self.written: dict[str, tuple] = {}  # register -> (threads, what wrote it), since a wgmma
+        self.written: dict[
+            str, tuple[np.ndarray, Instruction]
+        ] = {}  # register -> (threads, what wrote it), since a wgmma
         self.fenced = np.zeros(shape, bool)  # threads that have passed a wgmma.fence
         self.fresh = np.zeros(shape, bool)  # and have since the last wgmma
 
-    def executed(self, event) -> None:
+    def executed(self, event: Executed) -> None:
+        """A straight run of instructions."""
         run = self.runs.get(id(event.instructions))
         if run is None:
             run = [i for i in event.instructions if id(i) in self.uses and i.guard is None]
             self.runs[id(event.instructions)] = run
         if run:
-            mask = np.broadcast_to(True if event.mask is None else event.mask, self.shape)
             for i in run:
-                self.run(i, mask)
+                self.run(i, whole_mask(event.mask, self.shape))
 
-    def guarded(self, event) -> None:
+    def guarded(self, event: Guarded) -> None:
+        """An instruction under a predicate."""
         if id(event.instruction) in self.uses:
-            mask = np.broadcast_to(True if event.mask is None else event.mask, self.shape)
-            self.run(event.instruction, mask)
+            self.run(event.instruction, whole_mask(event.mask, self.shape))
 
-    def run(self, i, mask) -> None:
+    def run(self, i: Instruction, mask: np.ndarray) -> None:
+        """The threads of the mask (B, T) execute an instruction."""
         if i.opcode == "wgmma":
             getattr(self, i.modifiers[0])(i, mask)
         elif i.opcode == "mov":
@@ -93,11 +104,13 @@ class Registers:
 
     # -- wgmma ------------------------------------------------------------------------------
 
-    def fence(self, i, mask) -> None:
+    def fence(self, i: Instruction, mask: np.ndarray) -> None:
+        """wgmma.fence."""
         self.fenced |= mask
         self.fresh |= mask
 
-    def mma_async(self, i, mask) -> None:
+    def mma_async(self, i: Instruction, mask: np.ndarray) -> None:
+        """A product begins."""
         sums, factors = (set(isa.registers_in(operand)) for operand in i.operands[:2])
         if len(factors) == 1:  # a descriptor
             factors = set()
@@ -125,11 +138,13 @@ class Registers:
         younger = np.full(self.shape, -1)
         self.products.append(Product(i, sums, factors, mask.copy(), younger))
 
-    def commit_group(self, i, mask) -> None:
+    def commit_group(self, i: Instruction, mask: np.ndarray) -> None:
+        """The products that are not yet in a group make one."""
         for product in self.products:
             product.younger += mask & product.mask
 
-    def wait_group(self, i, mask) -> None:
+    def wait_group(self, i: Instruction, mask: np.ndarray) -> None:
+        """All groups but the latest ones are done."""
         pending = int(i.operands[0].value)
         for product in self.products:
             product.mask &= ~(mask & (product.younger >= pending))
@@ -137,7 +152,7 @@ class Registers:
 
     # -- others -----------------------------------------------------------------------------
 
-    def copied(self, i, mask) -> None:
+    def copied(self, i: Instruction, mask: np.ndarray) -> None:
         """A copy of a register that belongs to a product belongs to it too."""
         sources, targets = self.uses[id(i)]
         for product in self.products:
@@ -148,7 +163,8 @@ class Registers:
             for source in sources & self.written.keys():
                 self.written[name] = self.written[source]
 
-    def touched(self, i, mask) -> None:
+    def touched(self, i: Instruction, mask: np.ndarray) -> None:
+        """An instruction other than a copy reads and writes registers."""
         read, written = self.uses[id(i)]
         for product in self.products:
             changed = (product.sums | product.factors) & written
@@ -159,28 +175,22 @@ class Registers:
             before = self.written.get(name)
             self.written[name] = (mask if before is None else before[0] | mask), i
 
-    def touch(self, product: Product, name: str, busy, i, verb: str) -> None:
-        self.report(
-            busy,
-            i,
-            product.instruction,
+    def touch(
+        self, product: Product, name: str, busy: np.ndarray, i: Instruction, verb: str
+    ) -> None:
+        """Threads touch a register of a product that is under way."""
+        text = (
             f"{verb} {name}, a register of the wgmma at {{there}}, before it has waited for that "
-            "with wgmma.wait_group",
+            "with wgmma.wait_group"
         )
+        self.report(busy, i, product.instruction, text)
 
-    def report(self, mask, i, other, sentence: str) -> None:
-        b, t = np.argwhere(mask)[0].tolist()
-        self.tell(b, t, i, other, sentence, int(mask.sum()))
-
-
-def finding(words, blocks, b: int, t: int, i, other, sentence: str, count: int) -> Finding:
-    thread = words.thread(blocks[b], t)
-    there = other and place(other)
-    return Finding(
-        "tensor core registers",
-        f"{thread} {sentence.format(there=there)}",
-        place(i),
-        thread,
-        other_position=there,
-        count=count,
-    )
+    def report(
+        self, mask: np.ndarray, i: Instruction, other: Instruction | None, sentence: str
+    ) -> None:
+        """A finding about the threads of the mask; `sentence` goes on after the name of the first."""
+        b, t = np.argwhere(mask)[0]
+        thread = self.ear.thread(b, t)
+        text = f"{thread} {sentence.format(there=other and place(other))}"
+        kind, count = "tensor core registers", mask.sum()
+        self.ear.findings.report(kind, text, i, thread, other=other, count=count)
