@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsInt
 
 RECORDED_ON = "NVIDIA H200"  # the GPU that the book's numbers are of
 FOLDER = Path(__file__).parent
@@ -109,7 +110,7 @@ class Results:
     def find(self, step: Any, size: int | tuple[int, int, int]) -> Record | None:
         """The record of a step (or its label, or "cublas") at a size n, which stands for
         n x n x n, or a shape (M, N, K); None if that was not measured."""
-        shape = (size,) * 3 if isinstance(size, int) else tuple(size)
+        shape = _sides(size)
         return next((r for r in self.select(step) if (r.M, r.N, r.K) == shape), None)
 
     def at(self, step: Any, size: int | tuple[int, int, int]) -> Record:
@@ -122,7 +123,7 @@ class Results:
     def best(self, shape: int | tuple[int, int, int]) -> Record:
         """The fastest step at a shape, of those that were timed most often: a search times what
         is left in the end more often. Raises ValueError where nothing was measured."""
-        sides = (shape,) * 3 if isinstance(shape, int) else tuple(shape)
+        sides = _sides(shape)
         there = [r for r in self.records if (r.M, r.N, r.K) == sides and r.step != CUBLAS]
         if not there:
             raise ValueError(f"nothing was measured at {' x '.join(map(str, sides))}")
@@ -212,6 +213,11 @@ class Results:
             records.append(Record(**record | {"throttle": throttle}))
         values = data | {"records": tuple(records), "left_out": tuple(data["left_out"])}
         return cls(**values, recorded=True)
+
+
+def _sides(size: SupportsInt | Sequence[int]) -> tuple[int, ...]:
+    """(M, N, K): of a size n, which may be NumPy's, three times n; of a shape, the shape."""
+    return tuple(size) if isinstance(size, Sequence) else (int(size),) * 3
 
 
 def _circumstances(provenance: dict[str, Any]) -> dict[str, Any]:

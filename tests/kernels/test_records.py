@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import types
 
+import numpy as np
 import pytest
 
 import kernels
@@ -246,5 +247,7 @@ def test_find_and_at():
     assert found.find("02_naive", 8) == found.at("02_naive", (8, 8, 8)) == found.records[0]
     assert found.find("02_naive", (4, 2, 4)) == found.records[1]
     assert found.find("02_naive", 4) is None
+    eight = np.int64(8)
+    assert found.find("02_naive", eight) == found.best(eight) == found.best((8, 8, 8))
     with pytest.raises(ValueError, match="no record of 02_naive at 4; there is 4 x 2 x 4, 8 x 8 x"):
         found.at("02_naive", 4)

@@ -6,7 +6,7 @@ import pytest
 
 import kernels
 from kernels import analysis
-from kernels.ladder.check.attempt import GOALS, Attempt, Row
+from kernels.ladder.check.attempt import GOALS, Attempt, Row, small_shape
 from kernels.ladder.step import FOLDER
 from kernels.measure.floors import Floors, standing
 
@@ -82,6 +82,8 @@ def test_a_whole_source():
     assert mine.check("interpreter").rows
     other = SIX.edit(source=source, block="(BN, BM, 1)")
     assert other.block == (64, 16, 1) and other != mine
+    one = SIX.edit(source=source, launch="sgemm(grid=((N + 63) // 64, M), block=(BN, 1))")
+    assert one.block == (64, 1) and one.grid(5, 65) == (2, 5)
 
 
 def test_an_edited_step_has_no_records():
@@ -194,6 +196,14 @@ def test_a_block_that_cannot_be_is_a_row_that_failed():
     assert "2048 threads; a block has at most 1024" in repr(found)
     found = SIX.define(BK=16).attempt(stack=0)
     assert not any(row.passed for row in found.rows) and "static assertion failed" in repr(found)
+
+
+@pytest.mark.parametrize("requires, shape", [
+    ([], (64, 64, 128)), ("M == BM", (32, 32, 32)), ("M == 67", (67, 71, 73)),
+    ("M == 1", (64, 64, 128)),
+])  # fmt: skip
+def test_a_small_shape_is_one_that_the_step_can_do(requires, shape):
+    assert small_shape(SIX.edit(requires=requires)) == shape
 
 
 def test_a_shape_that_it_cannot_do_is_a_row_that_failed():

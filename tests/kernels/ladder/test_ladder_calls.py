@@ -106,6 +106,16 @@ def test_what_was_refused_before_is_refused_after(fake, one, change, message):
         one(A, B, C)
 
 
+@pytest.mark.parametrize("number, name", [(0, "A"), (1, "B")])
+@pytest.mark.parametrize("away", [-256, 1792])  # whole multiples of 256: the alignment is the same
+def test_c_that_reaches_into_another_matrix_is_noticed_again(fake, one, number, name, away):
+    A, B, C = matrices(K=64)
+    one(A, B, C)
+    into = cupy_array(C.shape, PLACES[number] + away)
+    with pytest.raises(ValueError, match=f"C and {name} overlap"):
+        one(A, B, into)
+
+
 @pytest.mark.parametrize("scalars, message", [
     (("1", 0), "alpha must be a number"), ((1, None), "beta must be a number"),
     ((1e39, 0), "alpha = 1e.39 is too large"), ((1, -1e39), "beta = -1e.39 is too large"),
