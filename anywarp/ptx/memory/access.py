@@ -267,10 +267,10 @@ def store(i: Instruction, at):
 
 
 def atomic(i: Instruction, at):
-    slots = at.slots
     """atom and red. Threads that meet at one address take turns in thread order; a GPU
     takes them in any order, which float sums show in their last bits. A vector is that many
     atomic operations."""
+    slots = at.slots
     packed = next((word for word in i.modifiers if word in atomics.HALVES), None)
     words = [f"b{8 * atomics.HALVES[word]}" if word == packed else word for word in i.modifiers]
     space, kind, lanes, given = split_modifiers(

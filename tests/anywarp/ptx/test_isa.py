@@ -45,8 +45,6 @@ def one(text):
     ],
 )
 def test_the_longest_key_counts(text, key):
-    if "tensor" in text:  # coordinates in an address are not read by the parser
-        text = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd1], [%r3];"
     assert isa.lookup(one(text)) is isa.TABLE[key]
 
 
