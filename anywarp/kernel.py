@@ -21,6 +21,11 @@ from .tensor_map import TensorMap
 from .trace import pipeline, trace
 from .trace.parameters import parameters
 
+REFUSED = {  # what cupy.RawKernel takes besides, and what to do without it
+    "translate_cucomplex": "include <cuComplex.h>, which is compiled as it is",
+    "enable_cooperative_groups": "no grid.sync() here; blocks of a cluster can wait for each other",
+    "jitify": "NVRTC finds the headers that anywarp.compile.headers lists by itself",
+}
 DEVICES = ("auto", "gpu", "interpreter")
 Rewrite = Callable[[bytes, str], tuple[bytes, str | None]]
 Size = int | Sequence[int]  # of a grid or a block: 1 to 3 numbers, x first
@@ -29,8 +34,10 @@ Size = int | Sequence[int]  # of a grid or a block: 1 to 3 numbers, x first
 class Kernel:
     """A CUDA C++ kernel, as in `cupy.RawKernel`, that also runs without a GPU.
 
-    `name` is an extern "C" symbol or a C++ name expression, such as "gemm<4, 8>". `options` go
-    to the compiler (`["-DBM=16"]`); `filename` is what its messages call the source. Compiles at
+    `code` is the source; `name` is an extern "C" symbol or a C++ name expression, such as
+    "gemm<4, 8>". `options` go to the compiler (`["-DBM=16"]`); `filename` is what its messages
+    call the source. `backend` to `jitify` are CuPy's: values other than the default are refused
+    with a ValueError, since NVRTC alone compiles here, and no launch is cooperative. Compiles at
     once: raises build.CompileError with file, line and the compiler's words.
 
     A line `// compute capability: 9.0a` in the comment that opens the source says which GPUs the
@@ -40,14 +47,21 @@ class Kernel:
     architecture, "sm_90", and gives the code to run; or the same code, and why.
 
     `__device__` variables keep their values from launch to launch, on each device and in the
-    interpreter apart; `reset` gives them those of the source. Two Kernels share none.
+    interpreter apart; `reset` gives them those of the source. Two Kernels share none. What is
+    pickled or copied is how to make the Kernel, which is compiled anew or taken from the cache:
+    its variables start as declared. `rewrite` has to be picklable then.
     """
 
     def __init__(
         self,
-        source: str,
+        code: str,
         name: str,
         options: Sequence[str] = (),
+        backend: str = "nvrtc",
+        translate_cucomplex: bool = False,
+        *,
+        enable_cooperative_groups: bool = False,
+        jitify: bool | None = None,
         filename: str = "kernel.cu",
         needs: capability.Capability | None = None,
         names: Sequence[str] = (),
@@ -55,7 +69,16 @@ class Kernel:
     ):
         if isinstance(options, str):
             raise TypeError(f"options must be a list of strings: [{options!r}]")
-        self.source = str(source)  # plain: the compiler takes no subclass, such as a region
+        if backend != "nvrtc":
+            raise ValueError(f'backend must be "nvrtc", the one compiler here, not {backend!r}')
+        for word, given in (
+            ("translate_cucomplex", translate_cucomplex),
+            ("enable_cooperative_groups", enable_cooperative_groups),
+            ("jitify", jitify),
+        ):
+            if given:
+                raise ValueError(f"{word}={given!r} is for cupy.RawKernel: {REFUSED[word]}")
+        self.source = str(code)  # plain: the compiler takes no subclass, such as a region
         self.name = name
         self._names = tuple(names) or (name,)
         self.options = tuple(options)
@@ -69,7 +92,7 @@ class Kernel:
         params = declared(self.ptx, self.symbol)
         if len(known) != len(params):
             known = []  # the source was not understood
-        self.parameter_names = tuple(one.name for one in known)
+        self.parameter_names = tuple(parameter.name for parameter in known)
         self._converters = tuple(
             converter(p, known[n] if known else None) for n, p in enumerate(params)
         )
@@ -82,6 +105,11 @@ class Kernel:
 
     def __repr__(self) -> str:
         return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + ">"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        words = {x: getattr(self, x) for x in ("options", "filename", "rewrite", "needs")}
+        words["names"] = self._names
+        return functools.partial(type(self), self.source, self.name, **words), ()
 
     @property
     def parameter_count(self) -> int:
@@ -115,10 +143,11 @@ class Kernel:
 
         `args` are NumPy arrays, written in place (unless they are read-only: a GPU works on a
         copy of those, and in the interpreter a store to one is an error); CuPy arrays, which need
-        the GPU; numbers; bytes for structs passed by value, and a TensorMap for a CUtensorMap.
-        `device` "auto" takes the GPU if there is one. `shared_mem` is in bytes. `step_limit`:
-        how often a place in the code is passed before the interpreter takes a loop for endless;
-        2^20 without.
+        the GPU; arrays of others that share their memory by DLPack or `__cuda_array_interface__`,
+        such as PyTorch's and Numba's, which are used as if they were NumPy's or CuPy's; numbers;
+        bytes for structs passed by value, and a TensorMap for a CUtensorMap. `device` "auto" takes
+        the GPU if there is one. `shared_mem` is in bytes. `step_limit`: how often a place in the
+        code is passed before the interpreter takes a loop for endless; 2^20 without.
 
         Raises TypeError or ValueError for arguments that do not fit the kernel, gpu.NoGPU without
         a GPU, ptx.PTXError when it goes wrong in the interpreter.
@@ -165,7 +194,7 @@ class Kernel:
         (`warps`, `lines`, `folded`) as for `trace.trace`. Arrays are written, as by a call, and
         what a call raises is raised.
         """
-        found: trace.Trace = self._instrumented(
+        result: trace.Trace = self._instrumented(
             trace.trace,
             (grid, block, args),
             shared_mem,
@@ -174,7 +203,7 @@ class Kernel:
             keep=keep,
             **limits,
         )
-        return found
+        return result
 
     def pipeline(
         self,
@@ -188,10 +217,10 @@ class Kernel:
         """Run the kernel in the interpreter, and keep who fills and who reads which bytes of
         shared memory in the block `keep`, x first, for `draw.pipeline`. Arrays are written, as by
         a call, and what a call raises is raised."""
-        found: pipeline.Pipeline = self._instrumented(
+        result: pipeline.Pipeline = self._instrumented(
             pipeline.pipeline, (grid, block, args), shared_mem, step_limit, keep=keep
         )
-        return found
+        return result
 
     def sanitize(
         self,
@@ -212,10 +241,10 @@ class Kernel:
         and, afterwards, before the next one. Arrays are written, as by a call. Raises as a call
         does, but faults are findings, not errors.
         """
-        found: tuple[Finding, ...] = self._instrumented(
+        result: tuple[Finding, ...] = self._instrumented(
             sanitize, (grid, block, args), shared_mem, step_limit, uninitialised=uninitialised
         )
-        return found
+        return result
 
     def reset(self) -> None:
         """Give the `__device__` variables the values of the source again, on every device."""
@@ -295,6 +324,8 @@ class Kernel:
     ) -> Any:
         """The one place that starts the interpreter: `run` passes `running` on to ptx.run."""
         require_shared(self.entry, self.name, shared_mem)
+        if step_limit is not None and not (isinstance(step_limit, int) and step_limit > 0):
+            raise ValueError(f"step_limit must be a whole number above 0, not {step_limit!r}")
         if self._statics is None:
             self._statics = ptx.statics(self._module)
         with progress(self.name) as tell:
@@ -318,14 +349,14 @@ class Kernel:
     def loaded(self) -> gpu.Loaded:
         """The kernel on CuPy's current device."""
         number = gpu.current()
-        found = self._loaded.get(number)
-        if found is None:
+        loaded = self._loaded.get(number)
+        if loaded is None:
             arch = gpu.arch()
             if reason := self.why_not_rewritten(arch):
                 text = f"{self.filename}: the compiler's own code runs: {reason}"
                 warnings.warn(text, stacklevel=2)
-            found = self._loaded[number] = gpu.load(self.cubin(arch), self.symbol)
-        return found
+            loaded = self._loaded[number] = gpu.load(self.cubin(arch), self.symbol)
+        return loaded
 
     def _on_gpu(
         self,

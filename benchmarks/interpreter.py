@@ -53,7 +53,7 @@ tiled(int N, int K, const float* A, const float* B, float* C)
 def tiled(tile: int, per: int, bk: int, n: int):
     """A launch of the tiled kernel for n x n matrices, without arguments."""
     options = [f"-DTILE={tile}", f"-DPER={per}", f"-DBK={bk}"]
-    kernel = kernels.Kernel(TILED, "tiled", options, "tiled.cu")
+    kernel = kernels.Kernel(TILED, "tiled", options, filename="tiled.cu")
     A, B, _ = kernels.inputs(n, n, n)
     C = np.empty((n, n), np.float32)
     grid, block = (n // tile, n // tile), (tile // per) ** 2
@@ -149,7 +149,7 @@ def others():
         ("transpose", tiles, (32, 8), (SIDE, plane, result)),
         ("mandelbrot", (20, 60), (32, 8), (640, 480, image)),
     ):
-        kernel = kernels.Kernel(OTHERS, name, (), "others.cu")
+        kernel = kernels.Kernel(OTHERS, name, filename="others.cu")
         size = image.size if name == "mandelbrot" else args[1].size
         yield name, size, functools.partial(kernel, grid, block, args, device="interpreter")
 
@@ -214,7 +214,7 @@ def main() -> None:
     double.sanitize(128, 128, 128)
     seconds = seconds_of(lambda: double.sanitize(512, 512, 512))
     print(f"{'the same, sanitized':32} {seconds:8.2f}", flush=True)
-    lengthy = kernels.Kernel(long_source(5000), "lengthy", (), "lengthy.cu")
+    lengthy = kernels.Kernel(long_source(5000), "lengthy", filename="lengthy.cu")
     args = np.ones(256, np.float32), np.zeros(256, np.float32)
     seconds = seconds_of(lambda: lengthy.trace(1, 256, args))
     print(f"{'a source of 5000 lines':32} {seconds:8.2f}")

@@ -321,7 +321,7 @@ each_planted = pytest.mark.parametrize("name", [name for name in RECORDED if nam
 @functools.cache
 def kernel_of(name: str) -> kernels.Kernel:
     case = corpus.load(name)
-    return kernels.Kernel(case.source, case.kernel, case.options, case.filename)
+    return kernels.Kernel(case.source, case.kernel, case.options, filename=case.filename)
 
 
 @functools.cache

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from anywarp.capability import Capability
 
@@ -29,6 +30,9 @@ class Declared:
 
     file: Source
     defines: dict[str, int] = field(hash=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.file, self.defines)  # without what is remembered, such as kernels
 
     def __repr__(self) -> str:
         return " ".join([f"<Step {self.id}", *(f"{k}={v}" for k, v in self.defines.items())]) + ">"

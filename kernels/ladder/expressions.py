@@ -42,6 +42,9 @@ class Expression:
         except (NameError, ZeroDivisionError, TypeError) as error:
             raise _wrong(self.text, error, values) from None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Expression, (self.text,)  # code cannot be pickled
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Expression) and self.text == other.text
 

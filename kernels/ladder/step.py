@@ -59,19 +59,22 @@ class Step(Declared):
         """All kernels of the file by name, compiled in one go; raises build.CompileError, and
         ValueError for one that takes other arguments than the header says."""
         options, name = self.options, self.path.name.replace(" ", "_")
-        names = [one.kernel for one in self.file.launches]
-        needs, rewrite = self.compute_capability, reordered if self.file.reordered else None
-        found = {
-            one: Kernel(self.source, one, options, name, needs, names, rewrite) for one in names
+        names = [launch.kernel for launch in self.file.launches]
+        words: dict[str, Any] = {
+            "filename": name,
+            "needs": self.compute_capability,
+            "names": names,
+            "rewrite": reordered if self.file.reordered else None,
         }
-        for one in found.values():
-            if one.parameter_count != len(self.parameters):
+        result = {symbol: Kernel(self.source, symbol, options, **words) for symbol in names}
+        for kernel in result.values():
+            if kernel.parameter_count != len(self.parameters):
                 raise ValueError(
-                    f"{name}: {one.name} takes {one.parameter_count} arguments, not the "
+                    f"{name}: {kernel.name} takes {kernel.parameter_count} arguments, not the "
                     f"{len(self.parameters)} that it is given: {', '.join(self.parameters)}"
                 )
-            require_types(one, self.parameters)
-        return found
+            require_types(kernel, self.parameters)
+        return result
 
     def occupancy(
         self, compute_capability: str | tuple[int, int] = "9.0", arch: str = "sm_90"

@@ -73,7 +73,7 @@ def launch(
     name: str, grid: int, block: int, args: Sequence[Any], chains: int = 1, shared: int = 0
 ) -> Callable[[], None]:
     """A launch of a kernel of the source, with all that can be prepared, prepared."""
-    kernel = Kernel(SOURCE, name, [f"-DCHAINS={chains}"], "latency.cu")
+    kernel = Kernel(SOURCE, name, [f"-DCHAINS={chains}"], filename="latency.cu")
     loaded = gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
     return functools.partial(gpu.launch, loaded, (grid,), (block,), args, shared)
 

@@ -394,6 +394,28 @@ def test_an_endless_loop():
         Kernel(source, "forever")(1, 32, (np.zeros(1, np.int32),), "interpreter", step_limit=10_000)
 
 
+@pytest.mark.parametrize("limit", [0, -1, 2.5])
+def test_a_step_limit_is_a_whole_number_above_0(f, limit):
+    with pytest.raises(ValueError, match="step_limit must be a whole number above 0, not"):
+        f(1, 8, (X, 8, 1), "interpreter", step_limit=limit)
+
+
+@pytest.mark.parametrize(
+    "word, given",
+    [
+        ("backend", "nvcc"),
+        ("translate_cucomplex", True),
+        ("enable_cooperative_groups", True),
+        ("jitify", True),
+    ],
+)
+def test_what_only_cupy_takes(word, given):
+    with pytest.raises(ValueError, match=f"{word}.*{given}"):
+        Kernel(SOURCE, "f", **{word: given})
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        Kernel(SOURCE, "f", **{word: None}, unknown=1)
+
+
 # ------------------------------------------------------------------- CuPy arrays without a GPU
 
 

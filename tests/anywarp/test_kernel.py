@@ -1,11 +1,16 @@
 """Any kernel: names, arguments converted to what the PTX declares, and where it runs."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
+import anywarp
 from anywarp import gpu, ptx
 from anywarp.arguments import Declared, converter
 from anywarp.kernel import Kernel, choose_device
+from anywarp.tensor_map import TensorMap
 
 SCALARS = """
 struct Pair { int first; float second; };
@@ -353,3 +358,49 @@ def test_errors_call_arrays_as_the_source_does():
         Kernel(source, "f", ["-Dshift=1"])(1, 32, (x,), "interpreter")
     with pytest.raises(ptx.MemoryFault, match=r"past the end of there \(124 bytes\)"):
         Kernel(source, "f", ["-Dshift=0"])(1, 32, (x[:31].copy(),), "interpreter")
+
+
+KEPT = """
+__device__ int launches = 5;
+extern "C" __global__ void count(int* out) { out[0] = ++launches + STEP; }
+"""
+
+
+def rewritten(code, arch):
+    return code + b"!", None
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_pickled_kernel_is_made_anew(again):
+    kernel = Kernel(
+        KEPT, "count", ["-DSTEP=10"], filename="kept.cu", needs=(8, 0), rewrite=rewritten
+    )
+    out = np.zeros(1, np.int32)
+    kernel(1, 1, (out,), "interpreter")
+    other = again(kernel)
+    assert repr(other) == repr(kernel) and other.ptx == kernel.ptx and other.needs == (8, 0)
+    assert other.cubin().endswith(b"!")
+    for one, value in ((other, 16), (kernel, 17), (other, 17)):
+        one(1, 1, (out,), "interpreter")
+        assert out[0] == value
+
+
+def test_a_pickled_kernel_keeps_those_compiled_with_it():
+    kernel = Kernel(TEMPLATE, "scale<int, 2>", names=("scale<int, 2>", "scale<int, 3>"))
+    assert pickle.loads(pickle.dumps(kernel)).ptx == kernel.ptx
+
+
+def test_a_tensor_map_can_be_pickled():
+    array = np.arange(4096, dtype=np.float32).reshape(64, 64)
+    tensor = TensorMap(array[:, 32:], (8, 16), promotion=64)
+    other = pickle.loads(pickle.dumps(tensor))
+    assert (other.tile, other.offset, other.promotion) == (tensor.tile, tensor.offset, 64)
+    np.testing.assert_array_equal(other.memory, tensor.memory)
+
+
+def test_cupy_calls_it_so():
+    assert anywarp.RawKernel is Kernel
+    x = np.arange(8, dtype=np.float32)
+    kernel = anywarp.RawKernel(code=DYNAMIC, name="reverse", backend="nvrtc", jitify=False)
+    kernel((1,), (8,), (x,), shared_mem=32)
+    assert x.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]

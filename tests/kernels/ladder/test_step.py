@@ -1,5 +1,6 @@
 """Steps: discovery, directives, geometry, regions, diffs, and the shipped files themselves."""
 
+import pickle
 import re
 from itertools import pairwise
 
@@ -125,6 +126,16 @@ def test_variants_and_alignment(varied):
     assert varied.variants == (varied.define(PAD=1, BM=32), varied.define(PAD=-2))
     wide = varied.define(BN=64)
     assert wide.variants[1] == varied.define(BN=64, PAD=-2)  # what was changed stays changed
+
+
+@pytest.mark.parametrize("id", ["06 PAD=1", "18"])
+def test_a_step_can_be_pickled_before_and_after_its_use(id):
+    step = kernels.step(id)
+    assert pickle.loads(pickle.dumps(step)) == step
+    step.kernels["sgemm"].entry, step.ready, step.variants, step.storing(1, 0)
+    other = pickle.loads(pickle.dumps(step))
+    assert other == step and other.label == step.label
+    assert other.kernel.ptx == step.kernel.ptx
 
 
 def test_a_label_names_what_was_changed_in_the_order_of_the_file(varied):

@@ -28,7 +28,7 @@ def test_a_reordered_kernel(kernel):
 
 
 def test_the_same_source_without_the_directive(kernel):
-    plain = Kernel(kernel.source, "sgemm", kernel.options, kernel.filename)
+    plain = Kernel(kernel.source, "sgemm", kernel.options, filename=kernel.filename)
     assert plain.cubin() == kernel.compiled() and plain.why_not_rewritten() is None
 
 

@@ -19,7 +19,7 @@ each = pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.parent.na
 
 
 def kernel(name, chains=1):
-    return kernels.Kernel(latency.SOURCE, name, [f"-DCHAINS={chains}"], "latency.cu")
+    return kernels.Kernel(latency.SOURCE, name, [f"-DCHAINS={chains}"], filename="latency.cu")
 
 
 def test_a_gpu_was_measured():
