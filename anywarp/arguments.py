@@ -35,14 +35,14 @@ def declared(text: str, symbol: str) -> tuple[Declared, ...]:
     """The parameters of an entry, read from the PTX without the rest of it: what the interpreter
     cannot parse still runs on a GPU."""
     match = re.search(rf"\.entry\s+{re.escape(symbol)}\s*(?:\(([^)]*)\))?", text)
-    found = []
+    params = []
     for part in filter(str.strip, (match[1] or "").split(",")) if match else ():
         kind = re.search(rf"\.({'|'.join(TYPE_BYTES)})\b", part)
         extent = re.search(r"\[(\d+)\]\s*$", part)
         if kind is None:
             raise ValueError(f"{symbol} has a parameter that cannot be passed: {part.strip()}")
-        found.append(Declared(kind[1], TYPE_BYTES[kind[1]] * int(extent[1] if extent else 1)))
-    return tuple(found)
+        params.append(Declared(kind[1], TYPE_BYTES[kind[1]] * int(extent[1] if extent else 1)))
+    return tuple(params)
 
 
 def converter(param: Any, known: Parameter | None = None) -> Converter:
@@ -69,7 +69,7 @@ def _value(scalar: Converter, mapped: bool) -> Converter:
     instead = ": for a CUtensorMap, pass anywarp.TensorMap(array, box)" if mapped else ""
 
     def convert(value: Any) -> Any:
-        if isinstance(value, np.ndarray) or gpu.is_device_array(value):
+        if gpu.is_shared(value):
             raise TypeError(
                 f"is an array, but the kernel takes a value here, not a pointer{instead}"
             )
@@ -86,7 +86,10 @@ def _pointer(scalar: Converter, known: Parameter | None) -> Converter:
     def convert(value: Any) -> Any:
         on_host = isinstance(value, np.ndarray)
         if not on_host and not gpu.is_device_array(value):
-            return scalar(value)
+            if not gpu.is_shared(value):
+                return scalar(value)
+            value = gpu.as_array(value)
+            on_host = isinstance(value, np.ndarray)
         if is_masked(value):
             raise TypeError("is a masked array, and a kernel knows no masks: pass x.filled(0)")
         if value.dtype not in fine:
@@ -119,10 +122,10 @@ def require_no_mask(name: str, value: Any) -> None:
 
 def _read_only(value: np.ndarray) -> np.ndarray:
     """As it is, or a copy where it is not contiguous: nothing is written back to it."""
-    found = np.ascontiguousarray(value)  # of one dimension at least
-    if found.flags.writeable:
-        found.flags.writeable = False
-    return found
+    held = np.ascontiguousarray(value)  # of one dimension at least
+    if held.flags.writeable:
+        held.flags.writeable = False
+    return held
 
 
 def _check_dtype(dtype: np.dtype[Any], known: Parameter | None) -> None:

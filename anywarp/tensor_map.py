@@ -29,9 +29,9 @@ class TensorMap(Mapped):
     It is passed in the place of a `const __grid_constant__ CUtensorMap` (of `#include <cuda.h>`),
     and the array counts as an argument: it is written back, and must be apart from the others.
 
-    array: of NumPy or CuPy, of 1 to 5 dimensions, innermost last, as NumPy has them. CUDA counts
-    the dimensions of the map, and the coordinates of a copy, innermost first. It may be a part of
-    a larger array, `A[:, 64:]`.
+    array: as a kernel takes them, of 1 to 5 dimensions, innermost last, as NumPy has them. CUDA
+    counts the dimensions of the map, and the coordinates of a copy, innermost first. It may be a
+    part of a larger array, `A[:, 64:]`.
     box: the elements that a copy spans along each dimension. The coordinates of a copy say where
     it begins: the innermost must be a multiple of 16 bytes, so of 4 for float32 and of 8 for
     float16, or the GPU stops with "illegal instruction". They may lie outside of the array, and
@@ -58,6 +58,9 @@ class TensorMap(Mapped):
         fill: str = "zeros",
         promotion: int = 0,
     ):
+        if not gpu.is_shared(array):
+            raise TypeError(f"a tensor map is of an array, not of a {type(array).__name__}")
+        array = gpu.as_array(array)
         kind = _kind(array, dtype)
         rank, width = array.ndim, KINDS[kind]
         if not 1 <= rank <= MAX_RANK:
@@ -111,17 +114,15 @@ def encode(start: int, tile: Tile, promotion: int) -> bytes:
     gpu.require()
     room = ctypes.create_string_buffer(BYTES + ALIGNMENT)
     at = -(-ctypes.addressof(room) // ALIGNMENT) * ALIGNMENT
-    long = lambda numbers: (ctypes.c_uint64 * max(len(numbers), 1))(*numbers)
-    short = lambda numbers: (ctypes.c_uint32 * len(numbers))(*numbers)
     result = gpu.driver_library().cuTensorMapEncodeTiled(
         ctypes.c_void_p(at),
         ctypes.c_int(list(KINDS).index(tile.kind)),
         ctypes.c_uint32(tile.rank),
         ctypes.c_void_p(start),
-        long(tile.sizes),
-        long(tile.strides[1:]),  # the innermost is that of an element
-        short(tile.box),
-        short(tile.steps),
+        _numbers_of(ctypes.c_uint64, tile.sizes),
+        _numbers_of(ctypes.c_uint64, tile.strides[1:] or (0,)),  # the innermost is an element's
+        _numbers_of(ctypes.c_uint32, tile.box),
+        _numbers_of(ctypes.c_uint32, tile.steps),
         ctypes.c_int(0),  # not interleaved
         ctypes.c_int(SWIZZLES.index(tile.swizzle)),
         ctypes.c_int(PROMOTIONS.index(promotion)),
@@ -132,9 +133,12 @@ def encode(start: int, tile: Tile, promotion: int) -> bytes:
     return ctypes.string_at(at, BYTES)
 
 
+def _numbers_of(kind: Any, numbers: Sequence[int]) -> Any:
+    """Numbers as an array of C."""
+    return (kind * len(numbers))(*numbers)
+
+
 def _kind(array: Any, dtype: str | None) -> str:
-    if not isinstance(array, np.ndarray) and not gpu.is_device_array(array):
-        raise TypeError(f"a tensor map is of a NumPy or CuPy array, not {type(array).__name__}")
     if dtype not in (None, "bfloat16"):
         raise ValueError(f'dtype is "bfloat16", or left to the array, not {dtype!r}')
     if dtype is not None:

@@ -21,6 +21,8 @@ import numpy as np
 from ..compile import nvrtc
 from . import home, nvidia_smi
 
+ON_HOST, CUDA = (1, 3), 2  # DLPack's kinds of devices: a CPU, its page-locked memory; a GPU
+
 
 class NoGPU(RuntimeError):
     """No GPU can be used here; the message says why and what to do."""
@@ -170,6 +172,39 @@ def is_device_array(x: Any) -> bool:
     """Whether x is a CuPy array. Does not import CuPy: without it, no such array exists."""
     cupy = sys.modules.get("cupy")
     return cupy is not None and isinstance(x, cupy.ndarray)
+
+
+def is_shared(x: Any) -> bool:
+    """Whether x is an array of another library, whose memory `as_array` can show."""
+    return hasattr(x, "__dlpack__") or hasattr(x, "__cuda_array_interface__")
+
+
+def as_array(x: Any) -> Any:
+    """x as an array of NumPy, or of CuPy if it lies on a GPU: the same memory, which is not copied.
+
+    x is an array of either, or of a library that shares its memory by `__dlpack__` or
+    `__cuda_array_interface__`, such as PyTorch or Numba. Raises TypeError, with that library's
+    words, for one that cannot be shared, and NoGPU for one on a GPU that cannot be used.
+    """
+    if isinstance(x, np.ndarray) or is_device_array(x):
+        return x
+    kind = x.__dlpack_device__()[0] if hasattr(x, "__dlpack__") else CUDA
+    on_host = kind in ON_HOST
+    if not on_host and kind != CUDA:
+        raise TypeError(f"lies on a device of DLPack's kind {int(kind)}, not on a CPU or CUDA GPU")
+    if not on_host:
+        require()
+        import cupy
+    try:
+        if on_host:
+            return np.from_dlpack(x)
+        return cupy.from_dlpack(x) if hasattr(x, "__dlpack__") else cupy.asarray(x)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).rstrip(".")
+        words = f"is of {type(x).__module__}.{type(x).__name__} and cannot be shared: {reason}"
+        if "dtype" in reason:
+            words += ": pass its bits as another type, such as x.view(torch.int16) for bfloat16"
+        raise TypeError(words) from None
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:

@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from anywarp import ptx
+from anywarp import gpu, ptx
 from anywarp.arguments import declared
 from anywarp.kernel import Kernel
+from anywarp.tensor_map import TensorMap
 
 FILL = """extern "C" __global__ void fill(float* __restrict__ out, const float* in, int n)
 {
@@ -129,6 +130,92 @@ def test_a_store_to_a_read_only_array(fill, x):
         fill(1, 8, (x, np.ones(8, np.float32), 8), "interpreter")
     assert "kernel.cu:5" in str(caught.value)
     assert not (x == 2).any()
+
+
+class Foreign:
+    """An array of a library that knows DLPack, as PyTorch does."""
+
+    def __init__(self, array, device=1, error=None):
+        self.array, self.device, self.error = array, device, error
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+    def __dlpack__(self, **words):
+        if self.error:
+            raise self.error
+        return self.array.__dlpack__(**words)
+
+
+class OnGpu:
+    """An array of a library that has CuPy's protocol alone, as Numba does."""
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": (8,), "typestr": "<f4", "data": (0, False), "version": 3}
+
+
+def test_arrays_of_other_libraries_are_read_and_written_in_place(fill):
+    out, x = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    fill(1, 8, (Foreign(out), Foreign(x), 8), "interpreter")
+    assert out.tolist() == list(range(1, 9))
+    assert fill.trace(1, 8, (Foreign(out), Foreign(x), 8)).shapes == {"out": (8,), "in": (8,)}
+    assert fill.sanitize(1, 8, (Foreign(out), Foreign(x), 8), uninitialised=[1])
+    assert TensorMap(Foreign(np.zeros((8, 8), np.float32)), 4).tile.box == (4, 4)
+
+
+def test_a_read_only_array_of_another_library(fill):
+    x = np.zeros(8, np.float32)
+    x.flags.writeable = False
+    with pytest.raises(ptx.MemoryFault, match="read-only"):
+        fill(1, 8, (Foreign(x), np.ones(8, np.float32), 8), "interpreter")
+
+
+@pytest.mark.parametrize(
+    "given, error, message",
+    [
+        (Foreign(None, error=BufferError("use x.detach()")), TypeError, r"shared: use x\.detach"),
+        (Foreign(None, error=RuntimeError("no such dtype.")), TypeError, r"dtype: pass its bits"),
+        (Foreign(None, device=10), TypeError, "device of DLPack's kind 10"),
+        (Foreign(np.zeros(8)), TypeError, "is an array of float64"),
+        (Foreign(np.zeros(16, np.float32)[::2]), ValueError, "is not C-contiguous"),
+    ],
+)
+def test_arrays_of_other_libraries_that_do_not_fit(fill, given, error, message):
+    with pytest.raises(error, match=rf"args\[0\] of fill \(float\* .* out\):? .*{message}"):
+        fill(1, 8, (given, np.ones(8, np.float32), 8))
+    with pytest.raises(TypeError, match="is an array, but the kernel takes a value"):
+        fill(1, 8, (np.ones(8, np.float32), np.ones(8, np.float32), given))
+
+
+@pytest.mark.parametrize("x", [Foreign(None, device=2), OnGpu()])
+def test_arrays_of_other_libraries_on_a_gpu_need_one(fill, x, monkeypatch):
+    monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
+    with pytest.raises(gpu.NoGPU, match="there is none"):
+        fill(1, 8, (x, np.ones(8, np.float32), 8))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("protocol", ["__dlpack__", "__cuda_array_interface__"])
+def test_arrays_of_other_libraries_on_the_gpu(fill, protocol):
+    import cupy
+
+    names = [protocol, *(["__dlpack_device__"] if protocol == "__dlpack__" else [])]
+    out, x = cupy.zeros(8, np.float32), cupy.arange(8, dtype=np.float32)
+    foreign = [
+        type("Foreign", (), {name: getattr(array, name) for name in names})() for array in (out, x)
+    ]
+    fill(1, 8, (*foreign, 8))
+    assert out.get().tolist() == list(range(1, 9))
+
+
+@pytest.mark.parametrize("read_only", [0, 1])
+def test_one_array_that_is_written_may_not_overlap_another(fill, read_only):
+    buffer = np.arange(12, dtype=np.float32)
+    arrays = [buffer[:8], buffer[4:]]
+    arrays[read_only].flags.writeable = False
+    with pytest.raises(ValueError, match="overlap in memory"):
+        fill(1, 8, (*arrays, 8), "interpreter")
 
 
 def test_read_only_arrays_may_overlap_others_may_not(fill):

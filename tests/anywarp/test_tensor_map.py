@@ -24,7 +24,7 @@ def floats(*shape: int) -> np.ndarray:
 # -- what is refused --------------------------------------------------------------------------
 
 WRONG = [
-    (lambda: ([1.0] * 16, 4), {}, TypeError, "of a NumPy or CuPy array, not list"),
+    (lambda: ([1.0] * 16, 4), {}, TypeError, "of an array, not of a list"),
     (lambda: (np.zeros(()), 4), {}, ValueError, "1 to 5 dimensions, the array has 0"),
     (lambda: (floats(1, 1, 1, 1, 1, 4), 4), {}, ValueError, "1 to 5 dimensions, the array has 6"),
     (lambda: (floats(8, 8).astype(complex), (4, 4)), {}, TypeError, "no type for complex128"),
@@ -115,7 +115,7 @@ def arguments(tensor) -> list:
 
 def test_an_array_alone_is_not_enough(loading):
     words = (
-        r"args\[0\] of load \(.*CUtensorMap map\): is an array.*kernels\.TensorMap\(array, box\)"
+        r"args\[0\] of load \(.*CUtensorMap map\): is an array.*anywarp\.TensorMap\(array, box\)"
     )
     with pytest.raises(TypeError, match=words):
         loading(1, 64, arguments(floats(8, 64)), device="interpreter", shared_mem=528)

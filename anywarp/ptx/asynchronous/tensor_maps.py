@@ -99,7 +99,7 @@ class Mapped:
     tile: Tile
 
 
-def memory_of(value):
+def memory_of(value: Any) -> Any:
     """What an argument of a kernel has in memory, or the argument itself."""
     return value.memory if isinstance(value, Mapped) else value
 
