@@ -21,7 +21,8 @@ def prepare(name: str) -> None:
     """Make this folder the one that is imported from, with what it needs.
 
     `name` is what the notebook calls the book. Raises RuntimeError where the notebook and this
-    folder are of two editions, and ModuleNotFoundError where packages are missing.
+    folder are of two editions or another `kernels` is imported already, and ModuleNotFoundError
+    where packages are missing.
     """
     same_edition(name)
     come_first()
@@ -44,18 +45,20 @@ def same_edition(name: str) -> None:
 
 
 def come_first() -> None:
-    """Put this folder first on sys.path, once, and forget a `kernels` imported from elsewhere."""
-    sys.path[:] = [str(ROOT), *(path for path in sys.path if path != str(ROOT))]
+    """Put this folder first on sys.path, once; RuntimeError if another `kernels` is imported."""
     loaded = sys.modules.get("kernels")
-    if loaded is None or Path(getattr(loaded, "__file__", None) or "").parent == ROOT / "kernels":
-        return
-    for module in [module for module in sys.modules if module.split(".")[0] == "kernels"]:
-        del sys.modules[module]
+    file = getattr(loaded, "__file__", None) or "a folder without __init__.py"
+    if loaded is not None and Path(file).parent != ROOT / "kernels":
+        raise RuntimeError(
+            f"another package named kernels is imported, from {file}: restart the notebook's "
+            "kernel, and run this cell before all others"
+        )
+    sys.path[:] = [str(ROOT), *(path for path in sys.path if path != str(ROOT))]
 
 
 def missing(packages: tuple[str, ...]) -> list[str]:
     """Those of the packages that are not installed, with the versions that the book names."""
-    known = pins(ROOT / "requirements.txt")
+    known = pins(ROOT / "requirements" / "test.txt")
     return [known[package] for package in packages if package in known and not installed(package)]
 
 

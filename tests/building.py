@@ -8,8 +8,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # What the first cell of a notebook reads of the book, beside kernels/__init__.py.
-SET_UP = ("kernels/prepare.py", "tools/first_cell.py", "requirements.txt")
-SET_UP += tuple(str(path.relative_to(ROOT)) for path in (ROOT / "requirements").glob("*.txt"))
+SET_UP = ("kernels/prepare.py", "tools/first_cell.py")
+SET_UP += tuple(
+    f"requirements/{name}.txt" for name in ("base", "build", "compiler", "gpu", "run", "test")
+)
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import shutil
 from html.parser import HTMLParser
@@ -103,6 +104,13 @@ def test_every_page_says_what_it_is_about(pages):
         assert len(found) == 1 and 40 <= len(found[0]) <= 260, (path.name, found)
         described[found[0]] = path.name
     assert len(described) == len(all_pages(pages))
+
+
+def test_pages_have_buttons_where_the_book_has_an_address(pages):
+    address = json.loads((ROOT / "tools" / "address.json").read_text("utf-8"))
+    page = (pages / "book" / "02_naive.html").read_text("utf-8")
+    for mark in "launch-buttons", "source-edit-button", "https://github.com/", 'rel="canonical"':
+        assert (mark in page) <= bool(address["repository"]), mark
 
 
 def test_nothing_is_loaded_from_elsewhere(pages):

@@ -22,11 +22,10 @@ WHICH = "import kernels; print(kernels.__file__); print(sys.path.count(str(root)
 NAME, ZIP = "sgemm-book-v1", "/owner/book/archive/refs/tags/v1.zip"
 
 
-def cell(archive: str = "", name: str = NAME) -> str:
+def cell(archive: str = "", name: str = NAME, sha256: str = "") -> str:
     """The first cell of a book that is published under `archive`."""
-    return address.first_cell(
-        address.Address(tag=name.partition("book-")[2], archive=archive), CELL
-    )
+    tag = name.partition("book-")[2]
+    return address.first_cell(address.Address(tag=tag, archive=archive, sha256=sha256), CELL)
 
 
 def files(name: str = NAME) -> dict[str, str]:
@@ -69,41 +68,47 @@ def gives(ran: subprocess.CompletedProcess, root: Path) -> bool:
 
 
 class Site(http.server.BaseHTTPRequestHandler):
-    """Serves `pages`, counts what is asked for, and cuts off an answer `short` of its length."""
+    """A code host with one archive, which counts requests and cuts an answer `short`."""
 
-    pages: dict[str, bytes]
+    body: bytes | None
     asked: list[str]
     short: int
 
     def do_GET(self):
         self.asked.append(self.path)
-        body = self.pages.get(self.path)
-        self.send_response(404 if body is None else 200)
-        self.send_header("Content-Length", str(len(body or b"")))
+        body = self.body or b""
+        self.send_response(404 if self.body is None else 200)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write((body or b"")[: len(body or b"") - self.short])
+        self.wfile.write(body[: len(body) - self.short])
 
     def log_message(self, *_):
         pass
 
 
-def archive() -> bytes:
-    """The book as code hosts pack a tag of it: everything in one folder, with a name of theirs."""
+def archive(members: dict[str, str]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as book:
-        for path, text in files().items():
-            book.writestr(f"book-1/{path}", text)
+        for path, text in members.items():
+            book.writestr(path, text)
     return packed.getvalue()
 
 
+def in_folder(members: dict[str, str]) -> dict[str, str]:
+    """As code hosts pack a tag: everything in one folder, with a name of theirs."""
+    return {f"book-1/{path}": text for path, text in members.items()}
+
+
 @pytest.fixture
-def site():
-    """A code host on the loopback; `.url` is the archive's address."""
-    handler = type("Host", (Site,), {"pages": {ZIP: archive()}, "asked": [], "short": 0})
+def site(tmp_path):
+    """A code host on the loopback; `.cell` is the first cell of a notebook of its book."""
+    book = archive(in_folder(files()))
+    handler = type("Host", (Site,), {"body": book, "asked": [], "short": 0})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         handler.url = f"http://127.0.0.1:{server.server_port}{ZIP}"
+        handler.cell = cell(handler.url, sha256=address.digest(tree(tmp_path / "packed")))
         yield handler
         server.shutdown()
         thread.join()
@@ -118,14 +123,10 @@ def test_it_finds_the_folder_above(tmp_path):
     assert gives(run(deep, cell()), tmp_path / "tree")
 
 
-def test_it_may_run_again(tmp_path):
+def test_it_may_run_again_and_keeps_what_is_imported(tmp_path):
     root = tree(tmp_path)
-    assert gives(run(root, cell(), "import kernels", "kernels.mark = 1", cell()), root)
-
-
-def test_it_keeps_what_is_already_imported(tmp_path):
-    again = run(tree(tmp_path), cell(), "import kernels; kernels.mark = 1", cell(), "kernels.mark")
-    assert again.returncode == 0, again.stderr
+    again = "import kernels", "kernels.mark = 1", cell(), "import kernels; kernels.mark"
+    assert gives(run(root, cell(), *again), root)
 
 
 FOREIGN = "value = 'of another package'"
@@ -139,12 +140,38 @@ def test_another_package_named_kernels_in_the_folder_does_not_matter(tmp_path, h
 
 
 @pytest.mark.parametrize("file", ["kernels/__init__.py", "kernels/part.py", "kernels.py"])
-def test_another_package_named_kernels_that_is_imported_is_forgotten(tmp_path, here, file):
+def test_another_package_named_kernels_may_be_installed_but_not_imported(tmp_path, here, file):
+    """What imported it goes on to use it, so that it is not taken away."""
     root, elsewhere = tree(tmp_path), tmp_path / "site-packages"
     (elsewhere / file).parent.mkdir(parents=True)
     (elsewhere / file).write_text(FOREIGN)
-    before = "import kernels.part" if "part" in file else "import kernels"
-    assert gives(run(here, before, cell(), PYTHONPATH=str(elsewhere)), root)
+    assert gives(run(here, cell(), PYTHONPATH=str(elsewhere)), root)
+    imported = f"""import atexit, sys
+import kernels{".part" if "part" in file else ""} as one
+other = sys.modules["kernels"]
+atexit.register(lambda: print(sys.modules["kernels"] is other))"""
+    refused = run(here, imported, cell(), PYTHONPATH=str(elsewhere))
+    assert refused.stdout == "True\n"
+    said = refused.stderr.splitlines()[-1]
+    assert said.startswith("RuntimeError: another package named kernels is imported, from ")
+    assert said.endswith(": restart the notebook's kernel, and run this cell before all others")
+    assert "part" in file or str(elsewhere) in said
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows has no user numbers")
+@pytest.mark.parametrize("planted", [".", "kernels", "kernels/prepare.py"])
+def test_a_folder_of_another_user_is_refused(tmp_path, here, planted):
+    """Its code would run as the reader."""
+    root = tree(tmp_path / "shared")
+    (root / "kernels" / "prepare.py").write_text("print('planted')")
+    nobody = 54321
+    if os.getuid() == 0:  # who may give files away, and whose own are trusted
+        os.chown(root / planted, nobody, -1)
+        refused = run(root, cell())
+    else:
+        refused = run(root, f"import os; os.getuid = lambda: {nobody}", cell())
+    said = f"PermissionError: {root} is another user's: copy it, as your own"
+    assert refused.stderr.splitlines()[-1] == said and not refused.stdout
 
 
 def test_a_notebook_of_another_edition_is_refused(tmp_path):
@@ -159,65 +186,60 @@ def test_a_notebook_of_another_edition_is_refused(tmp_path):
 # ------------------------------------------------------------------------------- alone
 
 
-def test_without_an_address_it_says_what_is_missing(here):
-    lost = run(here, CELL)
-    assert lost.stderr.splitlines()[-1] == "OSError: no book found: unpack sgemm-book here"
+def stops(ran: subprocess.CompletedProcess, url: str, cause: str) -> bool:
+    """Whether a run says what is missing, and why."""
+    said = ran.stderr.splitlines()[-1]
+    assert said.startswith(f"OSError: no {NAME} here, nor from {url or 'any address'}: ")
+    return cause in said
 
 
-def test_it_downloads_the_book_once(here, site):
+def test_it_downloads_the_book_once_and_leaves_an_older_edition_alone(here, site):
+    old = tree(here / "sgemm-book-v0", "sgemm-book-v0")
     for folder in here, here, here / "sub":
         folder.mkdir(exist_ok=True)
-        assert gives(run(folder, cell(site.url)), here / NAME)
+        assert gives(run(folder, site.cell), here / NAME)
     assert site.asked == [ZIP]
-    assert sorted(path.name for path in here.iterdir()) == [NAME, "sub"]
+    assert sorted(path.name for path in here.iterdir()) == [old.name, NAME, "sub"]
+    assert sorted(path.name for path in old.iterdir()) == ["kernels", "requirements", "tools"]
 
 
-def test_the_folder_for_temporary_files_may_be_on_another_disk(here, site):
-    other = Path("/dev/shm")
-    if not other.is_dir() or other.stat().st_dev == here.stat().st_dev:
-        pytest.skip("no second file system")
-    assert gives(run(here, cell(site.url), TMPDIR=str(other)), here / NAME)
+ANOTHER = "it is not the book of this notebook"
 
 
-def test_the_book_of_an_older_edition_beside_it_is_left_alone(here, site):
-    old = tree(here / "sgemm-book-v0", "sgemm-book-v0")
-    (old / "mine.py").write_text("a reader's own")
-    assert gives(run(here, cell(site.url)), here / NAME)
-    assert (old / "mine.py").read_text() == "a reader's own"
+@pytest.mark.parametrize("members, cause", [
+    (None, "404"),
+    (b"<p>Log in to this network", "is not a zip file"),
+    ({}, ANOTHER),
+    (files(), ANOTHER),  # without a folder
+    (in_folder({"README.md": ""}), ANOTHER),
+    (in_folder({**files(), "kernels/prepare.py": "print('planted')"}), ANOTHER),
+    (in_folder({**files(), "anywarp/more.py": ""}), ANOTHER),
+], ids=["gone", "no archive", "empty", "no folder", "no book", "changed", "more"])  # fmt: skip
+def test_what_is_not_the_book_is_refused_and_nothing_is_left(here, site, members, cause):
+    site.body = archive(members) if isinstance(members, dict) else members
+    refused = run(here, site.cell, TMPDIR=str(here))
+    assert stops(refused, site.url, cause) and not refused.stdout
+    assert not list(here.iterdir())
 
 
-def stops(ran: subprocess.CompletedProcess, url: str, cause: str) -> bool:
-    """Whether a run says what to do and why, and leaves nothing behind."""
-    assert ran.stderr.splitlines()[-1] == f"OSError: no book found: unpack {url} here"
-    return cause in ran.stderr
-
-
-def test_offline_it_says_what_to_do(here):
-    url = "http://127.0.0.1:9/v1.zip"  # nobody listens there
-    assert stops(run(here, cell(url)), url, "refused")
+@pytest.mark.parametrize("url", ["", "http://127.0.0.1:9/v1.zip"])  # where nobody listens
+def test_without_an_address_or_offline_it_says_what_is_missing(here, url):
+    assert stops(run(here, cell(url)), url, "refused" if url else "unknown url type")
     assert not list(here.iterdir())
 
 
 def test_a_download_that_breaks_off_leaves_nothing_and_the_next_one_works(here, site):
     site.short = 100
-    assert stops(run(here, cell(site.url)), site.url, "retrieval incomplete")
+    assert stops(run(here, site.cell), site.url, "retrieval incomplete")
     assert not list(here.iterdir())
     site.short = 0
-    assert gives(run(here, cell(site.url)), here / NAME)
-
-
-def test_a_tag_that_is_gone_and_a_page_that_is_no_archive_are_refused(here, site):
-    site.pages[ZIP] = b"<p>Log in to this network"
-    assert stops(run(here, cell(site.url)), site.url, "is not a zip file")
-    del site.pages[ZIP]
-    assert stops(run(here, cell(site.url)), site.url, "404")
-    assert not list(here.iterdir())
+    assert gives(run(here, site.cell), here / NAME)
 
 
 def test_half_a_folder_is_not_written_into(here, site):
     """An interrupted `git clone`, or a copy by hand."""
     (here / NAME / ".git").mkdir(parents=True)
-    assert stops(run(here, cell(site.url)), site.url, f"{here / NAME}'")
+    assert stops(run(here, site.cell), site.url, f"{here / NAME}'")
     assert [path.name for path in (here / NAME).iterdir()] == [".git"]
 
 
@@ -233,7 +255,7 @@ def prepare(monkeypatch):
 
 
 def test_every_package_that_it_looks_for_is_in_the_requirements(prepare):
-    known = prepare.pins(ROOT / "requirements.txt")
+    known = prepare.pins(ROOT / "requirements" / "test.txt")
     assert set(prepare.NEEDED + prepare.COMPILER) <= set(known)
     assert known["numpy"].startswith("numpy==2.")
 

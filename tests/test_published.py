@@ -97,6 +97,7 @@ def host(tmp_path, monkeypatch):
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / PAGE)
     monkeypatch.setattr(address.notebooks, "BOOK", folder / "book")
     monkeypatch.setattr(address.notebooks, "FIRST_CELL", folder / "tools" / "first_cell.py")
+    monkeypatch.setattr(address, "ROOT", folder)
     monkeypatch.setattr(address, "RECORD", folder / "tools" / "address.json")
     monkeypatch.setattr(address, "CITATION", folder / "CITATION.cff")
     git(folder.parent, "init", "-q", "NAME")

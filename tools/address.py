@@ -9,7 +9,8 @@ the built pages are (on github.com, GitHub Pages unless it is given); `--hub` is
 has nbgitpuller; `--archive` is the zip of TAG, needed where the host is not in HOSTS.
 
 The addresses are kept in tools/address.json, which tools/publishing.py reads for the pages. This
-command also writes them into the first cell of the notebooks and into CITATION.cff.
+command also writes them into the first cell of the notebooks and into CITATION.cff, and beside them
+the sum by which the cell knows that what it downloads is what stands here now.
 """
 
 from __future__ import annotations
@@ -30,21 +31,16 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "tools" / "address.json"
 CITATION = ROOT / "CITATION.cff"
 BINDER, COLAB = "https://mybinder.org/v2", "https://colab.research.google.com"
-# What a host calls the archive of a tag, the editor of a file and a new issue, and what Binder and
-# Colab call the host.
+# What a host calls the archive of a tag and its pages, and what Binder and Colab call the host.
 HOSTS = {
     "github.com": {
         "archive": "{repository}/archive/refs/tags/{tag}.zip",
-        "edit": "{repository}/edit/{branch}/{path}",
-        "issue": "{repository}/issues/new?title={title}",
         "binder": "gh/{owner}/{name}",
         "colab": "github/{owner}/{name}",
         "pages": "https://{owner_lower}.github.io/{name}/",
     },
     "gitlab.com": {
         "archive": "{repository}/-/archive/{tag}/{name}-{tag}.zip",
-        "edit": "{repository}/-/edit/{branch}/{path}",
-        "issue": "{repository}/-/issues/new?issue[title]={title}",
         "binder": "gl/{owner}%2F{name}",
     },
 }
@@ -60,25 +56,26 @@ class Address:
     pages: str = ""  # ends in a slash
     hub: str = ""
     archive: str = ""
+    sha256: str = ""  # of what runs in the archive, as the first cell computes it
 
 
-def filled(address: Address, kind: str, path: str = "", title: str = "") -> str:
+def filled(address: Address, kind: str) -> str:
     """An address of this kind at the repository's host; empty where the host has none."""
     where = urlsplit(address.repository)
     owner, _, name = where.path.strip("/").rpartition("/")
-    words = {"owner": owner, "owner_lower": owner.lower(), "name": name, "path": quote(path)}
-    words |= {"title": quote(title, safe=""), **dataclasses.asdict(address)}
+    words = {"owner": owner, "owner_lower": owner.lower(), "name": name}
+    words |= dataclasses.asdict(address)
     return HOSTS.get(where.hostname or "", {}).get(kind, "").format(**words)
 
 
 def launches(address: Address, path: str) -> dict[str, str]:
     """By the name of a service, the address that opens a notebook there."""
-    found = {}
+    links = {}
     if address.repository and (place := filled(address, "colab")):
-        found["Colab"] = f"{COLAB}/{place}/blob/{address.tag}/{quote(path)}"
+        links["Colab"] = f"{COLAB}/{place}/blob/{address.tag}/{quote(path)}"
     if address.repository and (place := filled(address, "binder")):
         urlpath = urlencode({"urlpath": f"lab/tree/{path}"}, safe="/")
-        found["Binder"] = f"{BINDER}/{place}/{address.tag}?{urlpath}"
+        links["Binder"] = f"{BINDER}/{place}/{address.tag}?{urlpath}"
     if address.hub:
         # nbgitpuller updates a reader's copy from a branch; of a tag it could only make the first.
         name = address.repository.rpartition("/")[2]
@@ -87,21 +84,25 @@ def launches(address: Address, path: str) -> dict[str, str]:
             "branch": address.branch,
             "urlpath": f"lab/tree/{name}/{path}",
         }
-        found["JupyterHub"] = f"{address.hub}/hub/user-redirect/git-pull?{urlencode(wanted)}"
-    return found
+        links["JupyterHub"] = f"{address.hub}/hub/user-redirect/git-pull?{urlencode(wanted)}"
+    return links
 
 
 def first_cell(address: Address, source: str) -> str:
     """The source of the notebooks' first cell, with this address in it."""
-    lines = {
-        "ARCHIVE": f'ARCHIVE = "{address.archive}"',
-        "NAME": f'NAME = "sgemm-book-{address.tag}"' if address.tag else 'NAME = "sgemm-book"',
-    }
-    for name, line in lines.items():
-        source = re.sub(
-            rf'^{name} = "[^"\n]*"', lambda _, line=line: line, source, flags=re.MULTILINE
-        )
+    name = f"sgemm-book-{address.tag}".rstrip("-")
+    lines = {"ARCHIVE": address.archive, "SHA256": address.sha256, "NAME": name}
+    for variable, value in lines.items():
+        pattern = rf'^{variable} = "[^"\n]*"'
+        source = re.sub(pattern, f'{variable} = "{value}"', source, flags=re.MULTILINE)
     return source
+
+
+def digest(root: Path) -> str:
+    """The SHA-256 of what a notebook runs of the book, as its first cell computes it."""
+    scope: dict = {}
+    exec(notebooks.first_cell().partition("\nhere = ")[0], scope)
+    return scope["digest"](root)
 
 
 def citation(address: Address) -> str:
@@ -182,7 +183,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"the archives of {given.repository} are not known: give --archive")
     pages = (given.pages or filled(address, "pages")).rstrip("/")
     pages += "/" if pages else ""
-    write(dataclasses.replace(address, pages=pages, hub=given.hub or "", archive=archive))
+    parts = {"pages": pages, "hub": given.hub or "", "archive": archive, "sha256": digest(ROOT)}
+    write(dataclasses.replace(address, **parts))
     return 0
 
 

@@ -23,6 +23,7 @@ METADATA = {
 }
 FIRST_CELL_METADATA = {
     "mystnb": {"code_prompt_show": "Set-up", "code_prompt_hide": "Set-up"},
+    "jupyter": {"source_hidden": True},  # JupyterLab's word for it
     "tags": ["hide-input"],
 }
 
