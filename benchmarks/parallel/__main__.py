@@ -24,7 +24,7 @@ from kernels.measure.provenance import provenance
 from kernels.parallel import nccl
 from kernels.records import PARALLEL, recorded_path, write
 
-from . import inputs, several, streaming, timing
+from . import clock, inputs, many_gpus, streaming
 
 SIZES = (4096, 8192, 16384, 32768)
 LOCAL = (512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288)  # of products that the model fits
@@ -65,7 +65,7 @@ def _provenance(count: int) -> dict[str, Any]:
         cublas=cublas.version(),
         nccl=nccl.load().get_version() if count > 1 else None,
         peer_access=all(runtime.deviceCanAccessPeer(a, b) for a, b in pairs),
-        repeats=timing.REPEATS,
+        repeats=clock.REPEATS,
     )
 
 
@@ -83,10 +83,12 @@ def sections(
             "streamed": lambda: shown(streaming.streamed(steps)),
         }
     return kernels | {
-        "links": lambda: {kind: shown(several.links(kind, count)) for kind in several.TRANSFERS},
-        "scaling": lambda: shown(several.scaling(steps, sizes, count)),
-        "parts": lambda: shown(several.apart(steps, largest, count)),
-        "timelines": lambda: several.timelines(steps, largest, count),
+        "links": lambda: {
+            kind: shown(many_gpus.links(kind, count)) for kind in many_gpus.TRANSFERS
+        },
+        "scaling": lambda: shown(many_gpus.scaling(steps, sizes, count)),
+        "parts": lambda: shown(many_gpus.apart(steps, largest, count)),
+        "timelines": lambda: many_gpus.timelines(steps, largest, count),
     }
 
 
@@ -110,7 +112,7 @@ def _products(step: Step) -> Iterator[list[Any]]:
     """[m, n, k, seconds] of local products, square ones and such as rounds have."""
     for m, n, k in (*((n, n, n) for n in LOCAL), *PANELS):
         A, B = inputs.whole("A", m, k), inputs.whole("B", k, n)
-        yield [m, n, k, timing.median([0], step, A, B, gpu.empty((m, n)))]
+        yield [m, n, k, clock.median([0], step, A, B, gpu.empty((m, n)))]
 
 
 if __name__ == "__main__":

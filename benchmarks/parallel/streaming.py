@@ -18,7 +18,7 @@ from kernels.parallel import stream
 from kernels.parallel.gpus import Span
 from kernels.parallel.multiply import execute, product_of
 
-from . import inputs, timing
+from . import clock, inputs
 
 ORDER = 16384
 TILES = (8192, 4096, 2048, 1024)
@@ -42,7 +42,7 @@ def bandwidths(step: Step) -> Iterator[list[Any]]:
     for name, copies in (("up", [up]), ("down", [down]), ("both", [up, down])):
         yield [name, 4 * COPIED / _seconds(functools.partial(_all, copies)) / 1e9]
     for tile in TILES:
-        yield [f"{tile} columns", _columns_gbs(tile, timing.nothing)]
+        yield [f"{tile} columns", _columns_gbs(tile, clock.nothing)]
         yield [f"{tile} columns beside products", _columns_gbs(tile, step)]
 
 
@@ -81,7 +81,7 @@ def streamed(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
     rows, columns = (random.choice(ORDER, 16, replace=False) for _ in range(2))
     for tile in TILES:
         for step in (None, *steps):
-            product = step or timing.nothing
+            product = step or clock.nothing
             C[...] = np.nan
             seconds = _seconds(
                 functools.partial(
@@ -115,7 +115,7 @@ def timelines(steps: Sequence[Step]) -> dict[str, list[list[Any]]]:
         begin = world.ends[0]
         execute(schedule, world, parts, 0)
         gpu.synchronize()
-        lines[step.label] = timing.since([begin], spans)
+        lines[step.label] = clock.since([begin], spans)
     return lines
 
 

@@ -12,13 +12,13 @@ NCCL between them. `verify` proves a schedule, `model` says how long it takes, a
 takes a product through a GPU whose memory does not hold it.
 """
 
-from . import model, stream
-from .attempt import attempt, buffers, received
+from . import cost_model as model, stream
+from .attempt_schedule import attempt, buffers, received
 from .multiply import collect, multiply, spread
 from .schedule import (
     HOST,
     Block,
-    Product,
+    LocalProduct,
     Round,
     Schedule,
     Transfer,
@@ -35,7 +35,7 @@ from .verify import ScheduleError, verify
 __all__ = [
     "HOST",
     "Block",
-    "Product",
+    "LocalProduct",
     "Round",
     "Schedule",
     "ScheduleError",

@@ -17,7 +17,7 @@ from anywarp.gpu.queues import copy_matrix, count, current, device, mark, stream
 
 from . import nccl
 
-LANES = 2  # streams for products
+STREAMS = 2  # streams for products
 URGENT = -5  # priority of transfers, the lower the sooner; CUDA takes the nearest that there is
 
 
@@ -41,14 +41,15 @@ class Queues:
             begin = mark(current())
             for queue in (self.transfers, *self.products):
                 queue.wait_event(begin)
-        self.arrived, self.done = begin, [begin] * LANES
+        self.arrived, self.done = begin, [begin] * STREAMS
 
 
 class Gpus:
     """Carries out rounds on the GPUs with these numbers, in the order of the ranks.
 
     `spans`: a list, to which what is done is added, with the events around it. The work begins
-    when what was queued on the GPUs' current streams is done, and those wait for its end.
+    when what was queued on the GPUs' current streams is done, and those wait for its end; with a
+    `timeout`, in seconds, Python waits too, and gives up after so long: see `nccl.wait`.
     """
 
     def __init__(
@@ -57,11 +58,13 @@ class Gpus:
         product: Any,
         alpha: float = 1,
         spans: list[Span] | None = None,
+        timeout: float | None = None,
     ):
         self.devices = tuple(devices)
         self.product = product
         self.alpha = alpha
         self.spans = spans
+        self.timeout = timeout
         require(self.devices)
         several = len(self.devices) > 1
         self.communicators = nccl.communicators(self.devices) if several else []
@@ -77,13 +80,13 @@ class Gpus:
         self._transfer(moves)
         for work in works:
             own = self.queues[work.rank]
-            lane = work.lane % LANES
-            with device(own.device), own.products[lane] as queue:
+            number = work.lane % STREAMS
+            with device(own.device), own.products[number] as queue:
                 queue.wait_event(before[work.rank])
                 start = mark(queue)
                 self.product(work.a, work.b, work.c, self.alpha, work.beta)
-                own.done[lane] = mark(queue)
-                self._note(work.rank, "multiply", start, own.done[lane])
+                own.done[number] = mark(queue)
+                self._note(work.rank, "multiply", start, own.done[number])
         self.number += 1
 
     def _transfer(self, moves: Sequence[Any]) -> None:
@@ -128,8 +131,8 @@ class Gpus:
         members = nccl.communicators(tuple(self.devices[rank] for rank in group))
         root = group.index(here)
         return [
-            functools.partial(one.broadcast, at[here], at[rank], size, kind, root, queue[rank])
-            for one, rank in zip(members, group)
+            functools.partial(member.broadcast, at[here], at[rank], size, kind, root, queue[rank])
+            for member, rank in zip(members, group)
         ]
 
     def _contiguous(self, move: Any) -> Any:
@@ -147,11 +150,15 @@ class Gpus:
             self.spans.append(Span(rank, what, self.number, start, end))
 
     def finish(self) -> None:
-        """Let the current stream of each GPU wait for its part."""
+        """Let the current stream of each GPU wait for its part, and Python, with a timeout, too.
+        Raises TimeoutError."""
         for own in self.queues:
             with device(own.device):
                 for event in (own.arrived, *own.done):
                     current().wait_event(event)
+        if self.timeout is not None:
+            ends = [event for own in self.queues for event in (own.arrived, *own.done)]
+            nccl.wait(ends, self.timeout)
 
 
 def require(devices: Sequence[int]) -> None:
@@ -174,4 +181,4 @@ def require(devices: Sequence[int]) -> None:
 @functools.cache
 def _streams(number: int) -> list[Any]:
     """That for transfers, and those for products; of the current GPU, which has this number."""
-    return [stream(URGENT), *(stream() for _ in range(LANES))]
+    return [stream(URGENT), *(stream() for _ in range(STREAMS))]

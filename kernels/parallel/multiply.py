@@ -15,8 +15,8 @@ from anywarp.gpu import queues
 from ..ladder.choose import sgemm
 from ..ladder.product.arguments import require_float32
 from ..ladder.product.layout import overlap
-from ..ladder.step import step as step_of
-from .ranks import Ranks
+from ..ladder.step import Step, step as step_of
+from .host_ranks import Ranks
 from .schedule import Block, Schedule, ring
 from .slots import at_home, slots
 from .verify import verify
@@ -64,20 +64,27 @@ def multiply(
     C_parts: Sequence[Any] | None = None,
     alpha: float = 1,
     beta: float = 0,
-    step: Any = None,
+    step: Step | str | int | Multiply | None = None,
+    timeout: float | None = None,
 ) -> list[Any]:
     """C = alpha A B + beta C, of matrices of which each rank has a part; returns the parts of C.
 
     A_parts[r], B_parts[r] and C_parts[r] are what rank r has, as `schedule.parts` says: float32
     matrices of NumPy for ranks in this process, or of CuPy, each rank's on a GPU of its own; then
-    the GPUs talk through NCCL, and the call returns before they are done. Without a schedule it
-    is the ring: rows of A and C, columns of B. `step` multiplies on each rank: a step or its
-    label, or anything that is called as `kernels.sgemm` is, which it is without on GPUs; in this
-    process NumPy multiplies then. As in BLAS, what is in C does not count when beta is 0, nor what
-    is in A and B when alpha is 0. Parts of C share no memory with any other part.
+    the GPUs talk through NCCL, and the call returns before they are done. All GPUs are those of one
+    host, and one process, this one, drives them all: there is no launcher, and nothing goes over a
+    network. With a `timeout`, in seconds, the call waits until the GPUs are done; if they are not
+    by then, it ends NCCL's transfers and raises TimeoutError.
+
+    Without a schedule it is the ring: rows of A and C, columns of B. `step` multiplies on each
+    rank: a step or its label, or anything that is called as `kernels.sgemm` is, which it is without
+    on GPUs; in this process NumPy multiplies then. As in BLAS, what is in C does not count when
+    beta is 0, nor what is in A and B when alpha is 0. Parts of C share no memory with any other
+    part.
 
     Raises ScheduleError for a schedule that does not compute the product, TypeError and ValueError
-    for parts that do not fit it, NoGPU where there are too few and ImportError without NCCL.
+    for parts that do not fit it, NoGPU where there are too few, ImportError without NCCL,
+    TimeoutError.
     """
     alpha, beta = scalars(alpha, beta, "C_parts", C_parts)
     if schedule is None:
@@ -90,7 +97,7 @@ def multiply(
     if on_gpus:
         from .gpus import Gpus
 
-        world: Any = Gpus([part.device.id for part in given["A"]], product, alpha)
+        world: Any = Gpus([part.device.id for part in given["A"]], product, alpha, None, timeout)
     else:
         world = Ranks(product, alpha)
     if C_parts is None:
@@ -114,8 +121,11 @@ def spread(schedule: Schedule, A: Any, B: Any) -> tuple[list[Any], list[Any]]:
                 f"{name} is of shape {np.shape(X)}, and {schedule} needs {shape}: make a schedule "
                 "for these matrices"
             )
-    cut = lambda X, blocks: [_part(X, block).copy() for block in blocks]
-    return cut(A, schedule.parts("A")), cut(B, schedule.parts("B"))
+    A_parts, B_parts = (
+        [_part(X, block).copy() for block in schedule.parts(name)]
+        for name, X in (("A", A), ("B", B))
+    )
+    return A_parts, B_parts
 
 
 def collect(schedule: Schedule, C_parts: Sequence[Any]) -> np.ndarray:
@@ -168,19 +178,20 @@ def _rounds(
     schedule: Schedule, world: World, find: Any, new: Any, held: dict[Any, Any], beta: float
 ) -> None:
     """Give the world the arrays of each round."""
-    lanes: dict[tuple[int, Block], int] = {}
-    for number, one in enumerate(schedule.rounds):
+    lanes: dict[int, dict[Block, int]] = {}  # of a rank: its blocks of C, counted as they come
+    for number, now in enumerate(schedule.rounds):
         works = []
-        for product in one.products:
+        for product in now.products:
             key = product.rank, product.c
             if product.first and not at_home(schedule, *key) and key not in held:
                 held[key] = new(*key, number)
-            lane = lanes.setdefault(key, sum(rank == product.rank for rank, _ in lanes))
+            mine = lanes.setdefault(product.rank, {})
+            lane = mine.setdefault(product.c, len(mine))
             a, b, c = (find(product.rank, block) for block in (product.a, product.b, product.c))
             works.append(Work(product.rank, a, b, c, beta if product.first else 1, lane))
         moves: list[Move] = []
         arriving: dict[tuple[int, Block], Any] = {}
-        for transfer in one.transfers:
+        for transfer in now.transfers:
             source = find(transfer.source, transfer.block)
             targets = [(rank, new(rank, transfer.block, number)) for rank in transfer.targets]
             moves.append(Move(transfer.source, source, targets))
@@ -196,15 +207,13 @@ def _part(array: Any, block: Block, home: Block | None = None) -> Any:
     return array[first - top : last - top, start - left : end - left]
 
 
-def product_of(step: Any, on_gpus: bool) -> Multiply:
-    """What multiplies on a rank."""
-    if callable(step) and not hasattr(step, "defines"):
-        return step
-    if step is None and not on_gpus:
-        return _by_numpy
+def product_of(step: Step | str | int | Multiply | None, on_gpus: bool) -> Multiply:
+    """What multiplies on a rank: a step, the step of a label, a function, or what is usual."""
     if step is None:
-        return sgemm
-    return functools.partial(_by_step, step_of(step) if isinstance(step, (str, int)) else step)
+        return sgemm if on_gpus else _by_numpy
+    if isinstance(step, (str, int)):
+        step = step_of(step)
+    return functools.partial(_by_step, step) if isinstance(step, Step) else step
 
 
 def _by_numpy(a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
@@ -212,7 +221,7 @@ def _by_numpy(a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
     c[...] = product + (np.float32(beta) * c if beta else 0)
 
 
-def _by_step(step: Any, a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
+def _by_step(step: Step, a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
     """What is part of a larger matrix is copied for a step that takes no pitch of the rows."""
     taken = step.arguments
     pairs = ("lda", a), ("ldb", b), ("ldc", c)

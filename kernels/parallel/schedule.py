@@ -58,7 +58,7 @@ class Transfer(NamedTuple):
     targets: tuple[int, ...]
 
 
-class Product(NamedTuple):
+class LocalProduct(NamedTuple):
     """A rank multiplies: c = a b if it is the first product for c, else c = c + a b."""
 
     rank: int
@@ -70,7 +70,7 @@ class Product(NamedTuple):
 
 class Round(NamedTuple):
     transfers: tuple[Transfer, ...]
-    products: tuple[Product, ...]
+    products: tuple[LocalProduct, ...]
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,9 @@ class Schedule:
     homes: dict[int, tuple[Block, Block, Block]]
     rounds: tuple[Round, ...]
 
+    def __post_init__(self) -> None:
+        _require_sizes(*self.shape)
+
     def __repr__(self) -> str:
         M, N, K = self.shape
         return f"<Schedule {self.name}, {M} x {N} x {K}, {self.ranks} ranks>"
@@ -98,7 +101,10 @@ class Schedule:
 
 
 def cut(size: int, parts: int) -> list[Range]:
-    """The numbers below `size` in so many ranges, whose lengths differ by one at most."""
+    """The numbers below `size` in so many ranges, whose lengths differ by one at most. Raises
+    ValueError for a size below 0, or no parts."""
+    _require_sizes(size)
+    _require_ranks(parts)
     return [(n * size // parts, (n + 1) * size // parts) for n in range(parts)]
 
 
@@ -111,13 +117,21 @@ def _rows_and_columns(M: int, N: int, K: int, ranks: int) -> dict[int, tuple[Blo
     }
 
 
-def _round(transfers: Iterable[Transfer], products: Iterable[Product]) -> Round:
+def _round(transfers: Iterable[Transfer], products: Iterable[LocalProduct]) -> Round:
     """Without what concerns no element of C: more ranks than rows or columns leave some idle."""
-    outer = lambda block: block.shape["AB".index(block.matrix)]
+
+    def outer(block: Block) -> int:
+        return block.shape["AB".index(block.matrix)]
+
     return Round(
-        tuple(one for one in transfers if one.targets and outer(one.block)),
-        tuple(one for one in products if one.c.size),
+        tuple(transfer for transfer in transfers if transfer.targets and outer(transfer.block)),
+        tuple(product for product in products if product.c.size),
     )
+
+
+def _require_sizes(*sizes: int) -> None:
+    if min(sizes) < 0:
+        raise ValueError(f"a matrix has no {min(sizes)} rows or columns: 0 at least")
 
 
 def _require_ranks(*numbers: int) -> None:
@@ -137,7 +151,7 @@ def ring(M: int, N: int, K: int, ranks: int) -> Schedule:
         transfers, products = [], []
         for rank, (a, _, c) in homes.items():
             b = homes[(rank + step) % ranks][1]
-            products.append(Product(rank, a, b, Block("C", c.rows, b.columns), True))
+            products.append(LocalProduct(rank, a, b, Block("C", c.rows, b.columns), True))
             if step < ranks - 1:
                 transfers.append(Transfer(b, rank, ((rank - 1) % ranks,)))
         rounds.append(_round(transfers, products))
@@ -150,7 +164,7 @@ def gather(M: int, N: int, K: int, ranks: int) -> Schedule:
     others = [(a, b) for a in homes for b in homes if a != b]
     transfers = [Transfer(homes[source][1], source, (target,)) for source, target in others]
     products = [
-        Product(rank, a, b, Block("C", a.rows, b.columns), True)
+        LocalProduct(rank, a, b, Block("C", a.rows, b.columns), True)
         for rank, (a, _, _) in homes.items()
         for _, b, _ in homes.values()
     ]
@@ -205,7 +219,7 @@ def summa(
                 b = Block("B", panel, c.columns)
                 for strip in _strips(c.rows, strips):
                     a = Block("A", strip, panel)
-                    products.append(Product(rank, a, b, c._replace(rows=strip), step == 1))
+                    products.append(LocalProduct(rank, a, b, c._replace(rows=strip), step == 1))
         rounds.append(_round(transfers, products))
     return Schedule(f"summa {high} x {wide}", (M, N, K), high * wide, homes, tuple(rounds))
 
@@ -217,13 +231,12 @@ def _strips(rows: Range, count: int) -> list[Range]:
 
 def _panels(K: int, ranges: Iterable[Range], pieces: int) -> list[Range]:
     """K cut wherever a range begins, and each part of that into pieces; never into nothing."""
-    edges = sorted({0, K, *(edge for one in ranges for edge in one)})
+    edges = sorted({0, K, *(edge for both in ranges for edge in both)})
     segments = list(pairwise(edges)) or [(0, 0)]
-    found = []
+    panels = []
     for start, end in segments:
-        count = max(1, min(pieces, end - start))
-        found += _strips((start, end), count)
-    return found
+        panels += _strips((start, end), max(1, min(pieces, end - start)))
+    return panels
 
 
 def _owner(ranges: Sequence[Range], panel: Range) -> int:

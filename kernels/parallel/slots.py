@@ -40,25 +40,25 @@ def stays(schedule: Schedule) -> list[Stay]:
     """Every block in every buffer, in the order in which they are written."""
     written: dict[tuple[int, Block], list[int]] = {}
     used: dict[tuple[int, Block], list[int]] = {}
-    for number, one in enumerate(schedule.rounds):
-        for transfer in one.transfers:
+    for number, now in enumerate(schedule.rounds):
+        for transfer in now.transfers:
             used.setdefault((transfer.source, transfer.block), []).append(number)
             for target in transfer.targets:
                 written.setdefault((target, transfer.block), []).append(number)
-        for product in one.products:
+        for product in now.products:
             for block in (product.a, product.b, product.c):
                 used.setdefault((product.rank, block), []).append(number)
             if product.first and (product.rank, product.c) not in written:
                 written[product.rank, product.c] = [number]
-    found = []
+    result = []
     for (rank, block), rounds in written.items():
         if at_home(schedule, rank, block):
             continue
         uses = used.get((rank, block), [])
         for first, following in zip(rounds, [*rounds[1:], len(schedule.rounds)]):
             within = [number for number in uses if first <= number <= following]
-            found.append(Stay(rank, block, first, max([first, *within])))
-    return sorted(found, key=lambda stay: (stay.first, stay.rank, stay.block))
+            result.append(Stay(rank, block, first, max([first, *within])))
+    return sorted(result, key=lambda stay: (stay.first, stay.rank, stay.block))
 
 
 def slots(schedule: Schedule) -> Slots:

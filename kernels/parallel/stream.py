@@ -21,10 +21,11 @@ from anywarp import gpu
 from anywarp.arguments import require_no_mask
 from anywarp.gpu import queues
 
+from ..ladder.step import Step
 from .gpus import Span
-from .multiply import execute, product_of, require_room, scalars
-from .ranks import Ranks
-from .schedule import HOST, Block, Product, Round, Schedule, Transfer, cut
+from .host_ranks import Ranks
+from .multiply import Multiply, execute, product_of, require_room, scalars
+from .schedule import HOST, Block, LocalProduct, Round, Schedule, Transfer, cut
 from .verify import verify
 
 DEVICES = "auto", "gpu", "host"
@@ -42,8 +43,10 @@ def plan(M: int, N: int, K: int, tile: int, depth: int, reads_c: bool = False) -
     """
     if min(tile, depth) < 1:
         raise ValueError(f"tiles of {tile} and panels of {depth}: 1 at least")
-    pieces = lambda size, most: cut(size, max(1, math.ceil(size / most)))
-    rows, columns, inner = pieces(M, tile), pieces(N, tile), pieces(K, depth)
+    rows, columns, inner = (
+        cut(size, max(1, math.ceil(size / most)))
+        for size, most in ((M, tile), (N, tile), (K, depth))
+    )
     steps: list[tuple[Block, Block, Block, bool]] = []
     for i, high in enumerate(rows):
         for wide in columns if i % 2 == 0 else columns[::-1]:
@@ -55,14 +58,14 @@ def plan(M: int, N: int, K: int, tile: int, depth: int, reads_c: bool = False) -
     before: set[Block] = set()
     for number in range(len(steps) + 2):
         transfers: list[Transfer] = []
-        products: list[Product] = []
+        products: list[LocalProduct] = []
         if number < len(steps):
             a, b, c, first = steps[number]
             up = {a, b, *([c] if first and reads_c else [])}
             transfers += [Transfer(block, HOST, (0,)) for block in sorted(up - before)]
             before = {a, b}
         if 0 < number <= len(steps):
-            products.append(Product(0, *steps[number - 1]))
+            products.append(LocalProduct(0, *steps[number - 1]))
         if number > 1:
             *_, c, _ = steps[number - 2]
             if number > len(steps) or steps[number - 1][2] != c:  # the tile is finished
@@ -84,11 +87,15 @@ def fit(M: int, N: int, K: int, memory: int) -> tuple[int, int]:
     most = max(memory, 0) // FLOAT
     flat = math.isqrt(most // 3), math.isqrt(most // 3) // 4
     deep = math.isqrt(K * K + most // 2) - K, K
-    side, depth = max(flat, deep, key=lambda one: one[0] / (4 if one is flat else 2))
+    side, depth = max(flat, deep, key=lambda tile: tile[0] / (4 if tile is flat else 2))
     if min(flat) < 1:
         raise ValueError(f"{memory} bytes hold no tiles: 192 at least")
-    down = lambda size: size // GRANULE * GRANULE or size
-    return down(min(side, max(M, N, 1))), max(1, depth if depth >= K else down(depth))
+    return _down(min(side, max(M, N, 1))), max(1, depth if depth >= K else _down(depth))
+
+
+def _down(size: int) -> int:
+    """Rounded down to whole granules, if it has any."""
+    return size // GRANULE * GRANULE or size
 
 
 def multiply(
@@ -100,7 +107,7 @@ def multiply(
     *,
     memory: int | None = None,
     tile: tuple[int, int] | None = None,
-    step: Any = None,
+    step: Step | str | int | Multiply | None = None,
     device: str = "auto",
 ) -> np.ndarray:
     """C = alpha A B + beta C of NumPy matrices, through a GPU that need not hold them.
@@ -108,10 +115,10 @@ def multiply(
     `memory`: bytes of the GPU's memory for buffers, of all that is free nine tenths unless given;
     `tile`: the side of a tile of C and the depth of panels instead. The matrices' memory is
     page-locked for the call, so that the GPU can copy from it by itself, unless it is from the
-    start, as that of `run.queues.pinned` is. `device`: "auto", "gpu" or "host", which carries out
-    the same schedule in this process. C shares no memory with A or B. As in BLAS, what is in
-    C does not count when beta is 0, nor what is in A and B when alpha is 0. Raises TypeError,
-    ValueError, NoGPU.
+    start, as that of `anywarp.gpu.queues.pinned` is. `device`: "auto", "gpu" or "host",
+    which carries out the same schedule in this process. C shares no memory with A or B. As in BLAS,
+    what is in C does not count when beta is 0, nor what is in A and B when alpha is 0. Raises
+    TypeError, ValueError, NoGPU.
     """
     if device not in DEVICES:
         raise ValueError(f"device is one of {', '.join(DEVICES)}, not {device!r}")
@@ -185,7 +192,9 @@ class Streams:
         self.ends = [queues.mark(queue) for queue in self.queues.values()]
         if self.spans is not None:
             done = zip(WHAT, starts, self.ends)
-            self.spans += [Span(0, one[0], self.number, *one[1:]) for one in done if one[0] in busy]
+            self.spans += [
+                Span(0, what, self.number, *ends) for what, *ends in done if what in busy
+            ]
         self.number += 1
 
     def finish(self) -> None:

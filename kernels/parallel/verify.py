@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .schedule import HOST, Block, Product, Range, Schedule
+from .schedule import HOST, Block, LocalProduct, Range, Schedule
 from .slots import at_home
 
 Has = Callable[[int, Block], bool]  # whether a rank has a block
@@ -25,13 +25,14 @@ def verify(schedule: Schedule, scales: bool = False) -> None:
     """
     _homes(schedule)
     held = _follow(schedule, scales)
-    _sums(schedule)
-    for product in (product for one in schedule.rounds for product in one.products):
-        home = next(r for r, parts in schedule.homes.items() if parts[2].holds(product.c))
-        if home != product.rank and (home, product.c) not in held:
+    computed = _sums(schedule)
+    for c, rank in computed.items():
+        if at_home(schedule, rank, c):
+            continue
+        home = next(r for r, parts in schedule.homes.items() if parts[2].holds(c))
+        if (home, c) not in held:
             raise ScheduleError(
-                f"{product.c} is computed by {_name(product.rank)} and never sent home, to "
-                f"{_name(home)}"
+                f"{c} is computed by {_name(rank)} and never sent home, to {_name(home)}"
             )
 
 
@@ -52,13 +53,16 @@ def _tiles(blocks: list[Block], whole: Block, what: str) -> None:
     for block in blocks:
         if not whole.holds(block):
             raise ScheduleError(f"{block} is {what}, and the matrix is {whole}")
-    rows = sorted({edge for block in (whole, *blocks) for edge in block.rows})
-    columns = sorted({edge for block in (whole, *blocks) for edge in block.columns})
-    times = np.zeros((len(rows) - 1, len(columns) - 1), int)  # of the areas between the edges
-    for block in blocks:
-        top, bottom = map(rows.index, block.rows)
-        left, right = map(columns.index, block.columns)
-        times[top:bottom, left:right] += 1
+    tops, bottoms = np.array([block.rows for block in (whole, *blocks)]).T
+    lefts, rights = np.array([block.columns for block in (whole, *blocks)]).T
+    rows, columns = np.union1d(tops, bottoms), np.union1d(lefts, rights)
+    times = np.zeros((len(rows), len(columns)), int)  # of the areas between the edges
+    for down, across, sign in (
+        (tops, lefts, 1), (bottoms, rights, 1), (tops, rights, -1), (bottoms, lefts, -1)
+    ):  # fmt: skip
+        corners = np.searchsorted(rows, down[1:]), np.searchsorted(columns, across[1:])
+        np.add.at(times, corners, sign)
+    times = times.cumsum(0).cumsum(1)[:-1, :-1]
     for i, j in np.argwhere(times != 1):
         area = Block(whole.matrix, (rows[i], rows[i + 1]), (columns[j], columns[j + 1]))
         raise ScheduleError(f"{area} is {what} {'twice' if times[i, j] else 'nowhere'}")
@@ -67,17 +71,17 @@ def _tiles(blocks: list[Block], whole: Block, what: str) -> None:
 def _follow(schedule: Schedule, scales: bool) -> set[tuple[int, Block]]:
     """Go through the rounds with what each rank has; returns all that was received."""
     held: set[tuple[int, Block]] = set()
-    begun: dict[tuple[int, Block], Product] = {}  # blocks of C with the product before
+    begun: dict[tuple[int, Block], LocalProduct] = {}  # blocks of C with the product before
 
     def has(rank: int, block: Block) -> bool:
         if block.matrix == "C":  # which is at home only once it has been computed
             return (rank, block) in begun or (rank, block) in held or _given(schedule, rank, block)
         return (rank, block) in held or at_home(schedule, rank, block)
 
-    for number, one in enumerate(schedule.rounds):
+    for number, now in enumerate(schedule.rounds):
         arriving: set[tuple[int, Block]] = set()
-        computing: dict[tuple[int, Block], Product] = {}
-        for transfer in one.transfers:
+        computing: dict[tuple[int, Block], LocalProduct] = {}
+        for transfer in now.transfers:
             for rank in (transfer.source, *transfer.targets):
                 _require_rank(schedule, rank, number)
             if not has(transfer.source, transfer.block):
@@ -92,7 +96,7 @@ def _follow(schedule: Schedule, scales: bool) -> set[tuple[int, Block]]:
                         "from itself"
                     )
                 arriving.add((target, transfer.block))
-        for product in one.products:
+        for product in now.products:
             _product(schedule, product, number, has)
             key = product.rank, product.c
             if product.first == (key in begun or key in computing):
@@ -106,7 +110,7 @@ def _follow(schedule: Schedule, scales: bool) -> set[tuple[int, Block]]:
                     "been sent"
                 )
             computing[key] = product
-        for transfer in one.transfers:
+        for transfer in now.transfers:
             if (transfer.source, transfer.block) in computing:
                 raise ScheduleError(
                     f"round {number}: {_name(transfer.source)} sends {transfer.block} while it "
@@ -123,11 +127,11 @@ def _given(schedule: Schedule, rank: int, block: Block) -> bool:
 
 
 def _require_rank(schedule: Schedule, rank: int, number: int) -> None:
-    if rank not in (*range(schedule.ranks), *schedule.homes):
+    if rank not in range(schedule.ranks) and rank not in schedule.homes:
         raise ScheduleError(f"round {number}: there is no rank {rank}")
 
 
-def _product(schedule: Schedule, product: Product, number: int, has: Has) -> None:
+def _product(schedule: Schedule, product: LocalProduct, number: int, has: Has) -> None:
     rank, a, b, c, _ = product
     where = f"round {number}: {_name(rank)}"
     _require_rank(schedule, rank, number)
@@ -142,13 +146,14 @@ def _product(schedule: Schedule, product: Product, number: int, has: Has) -> Non
         raise ScheduleError(f"{where} multiplies {a} and {b}, which do not give {c}")
 
 
-def _sums(schedule: Schedule) -> None:
-    """Every element of C is one block's, and that block gets every k once, on one rank."""
+def _sums(schedule: Schedule) -> dict[Block, int]:
+    """The rank that computes each block of C. Raises ScheduleError unless every element of C is in
+    one block, and that block gets every k once, on one rank."""
     M, N, K = schedule.shape
     inner: dict[Block, list[Range]] = {}
     ranks: dict[Block, int] = {}
-    for one in schedule.rounds:
-        for product in one.products:
+    for now in schedule.rounds:
+        for product in now.products:
             inner.setdefault(product.c, []).append(product.a.columns)
             if ranks.setdefault(product.c, product.rank) != product.rank:
                 both = f"{_name(ranks[product.c])} and {_name(product.rank)}"
@@ -164,3 +169,4 @@ def _sums(schedule: Schedule) -> None:
             at = end
         if at != K and c.size:
             raise ScheduleError(f"{c} gets the products of k from {at} to {K} never")
+    return ranks

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anywarp.gpu import queues
-from benchmarks.parallel import streaming, timing
+from benchmarks.parallel import clock, streaming
 from kernels.parallel import gpus, nccl
 
 
@@ -90,6 +90,12 @@ class Event:
         self.passed = False
         (stream or machine().stream()).waiting.append(([lambda: True], happen))
 
+    @property
+    def done(self):
+        """Whoever looks gives the machine time."""
+        machine().step()
+        return self.passed
+
 
 class Stream:
     def __init__(self, null=False, non_blocking=False, ptds=False, priority=None):
@@ -136,6 +142,8 @@ class Machine:
         self.now = 0.0
         self.devices, self.within = [0], []
         self.group: list[Call] | None = None
+        self.fault = ""  # "hangs": transfers never end; "fails": NCCL says so when it is called;
+        # "reports": when it is asked
 
     def tick(self) -> float:
         """The time, which goes on whenever somebody looks."""
@@ -167,11 +175,15 @@ class Machine:
     def run(self) -> None:
         """Do all that is queued."""
         while any(stream.waiting for stream in self.streams):
-            ready = [s for s in self.streams if s.waiting and all(ok() for ok in s.waiting[0][0])]
-            assert ready, "all streams wait for one another"
-            stream = self.random.choice(ready)
-            _, work = stream.waiting.pop(0)
+            assert self.step(), "all streams wait for one another"
+
+    def step(self) -> bool:
+        """Do one thing that is queued, if there is one that need not wait."""
+        ready = [s for s in self.streams if s.waiting and all(ok() for ok in s.waiting[0][0])]
+        if ready:
+            _, work = self.random.choice(ready).waiting.pop(0)
             work()
+        return bool(ready)
 
     def require_kept(self, address: int) -> None:
         """What was given back before NCCL is called may be another array's by now."""
@@ -187,6 +199,8 @@ class Machine:
         """The calls of a group become one work, for which all their streams meet."""
         assert self.group is not None, "no group was begun"
         calls, self.group = self.group, None
+        if self.fault == "fails" and calls:
+            raise NcclError("NCCL_ERROR_SYSTEM_ERROR")
         for address in (x for call in calls for x in (call.source, call.target)):
             self.require_kept(address)
         copies = []
@@ -199,16 +213,17 @@ class Machine:
             copies += [(to.target, of.source, of.size) for of, to in zip(out, into)]
         streams = [self.at(number) for number in dict.fromkeys(call.stream for call in calls)]
         met: list[Stream] = []
+        passes = lambda: len(met) == len(streams) and self.fault != "hangs"
 
         def meet(stream: Stream) -> None:
             met.append(stream)
-            if len(met) == len(streams):
+            if passes():
                 for target, source, size in copies:
                     ctypes.memmove(target, source, 4 * size)
 
         for stream in streams:
             stream.waiting.append(([lambda: True], functools.partial(meet, stream)))
-            stream.waiting.append(([lambda: len(met) == len(streams)], lambda: None))
+            stream.waiting.append(([passes], lambda: None))
 
 
 class Call(NamedTuple):
@@ -229,11 +244,24 @@ def machine() -> Machine:
     return _machines[-1]
 
 
+class NcclError(RuntimeError):
+    pass
+
+
 class NcclCommunicator:
     """Of one rank of a group of GPUs."""
 
     def __init__(self, devices, rank):
-        self.devices, self.rank = tuple(devices), rank
+        self.devices, self.rank, self.aborted = tuple(devices), rank, False
+
+    def check_async_error(self):
+        if machine().fault == "reports":
+            raise NcclError("NCCL_ERROR_REMOTE_ERROR")
+
+    def abort(self):
+        assert not self.aborted
+        self.aborted = True
+        machine().fault = ""
 
     @staticmethod
     def initAll(devices):
@@ -299,8 +327,10 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
         available=nccl,
         NCCL_FLOAT32=7,
         NcclCommunicator=NcclCommunicator,
+        NcclError=NcclError,
         groupStart=made.begin_group,
         groupEnd=made.end_group,
+        get_version=lambda: 22800,
     )
     cuda = types.ModuleType("cupy.cuda")
     vars(cuda).update(
@@ -313,7 +343,6 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
         get_elapsed_time=lambda start, end: 1e3 * (end.time - start.time),
     )
     cupy = types.ModuleType("cupy")
-
     cupyx = types.ModuleType("cupyx")
     cupyx.empty_pinned = np.empty  # type: ignore[attr-defined]
 
@@ -322,7 +351,6 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
         return np.array(x)
 
     vars(cupy).update(ndarray=Array, empty=empty, cuda=cuda, asnumpy=to_host)
-    library.get_version = lambda: 22800
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setitem(sys.modules, "cupyx", cupyx)
     monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
@@ -332,15 +360,15 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
 
 def forget() -> None:
     """Of the machine before, what is kept from call to call."""
-    for one in (
+    nccl._made.clear()
+    for kept in (
         nccl.load,
-        nccl.communicators,
         gpus._streams,
-        timing._scratch,
+        clock._scratch,
         streaming._matrices,
         queues._reach,
     ):
-        one.cache_clear()
+        kept.cache_clear()
 
 
 def queued(a, b, c, alpha, beta):

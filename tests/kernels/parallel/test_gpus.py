@@ -11,6 +11,7 @@ from fake_gpus import queued
 from anywarp import gpu
 from anywarp.gpu import queues
 from kernels import parallel, reference
+from kernels.parallel import nccl
 
 SHAPE = 24, 20, 28
 PLANS = [
@@ -25,7 +26,7 @@ PLANS = [
 ]
 
 
-def on_gpus(plan, made, beta=0.0):
+def on_gpus(plan, made, beta=0.0, step=queued, timeout=None):
     A, B, C = reference.inputs(*plan.shape)
     parts = [
         [
@@ -34,11 +35,11 @@ def on_gpus(plan, made, beta=0.0):
         ]
         for m, x in zip("ABC", (A, B, C))
     ]
-    found = parallel.multiply(
-        *parts[:2], plan, parts[2] if beta else None, alpha=0.5, beta=beta, step=queued
+    C_parts = parallel.multiply(
+        *parts[:2], plan, parts[2] if beta else None, 0.5, beta, step, timeout
     )
     made.run()
-    return parallel.collect(plan, found)
+    return parallel.collect(plan, C_parts)
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.name} {plan.ranks}")
@@ -133,6 +134,41 @@ def test_a_product_that_fails_leaves_nothing_unfinished(machine):
     before = [len(made.own(number).waiting) for number in range(4)]
     assert all(count >= 1 for count in before)  # the waits on the GPUs' own streams
     made.run()
+
+
+def test_with_a_timeout_the_call_waits_for_the_gpus(machine):
+    made = machine(4)
+    on_gpus(PLANS[1], made, timeout=60)
+    assert not any(stream.waiting for number in range(4) for stream in [made.own(number)])
+
+
+@pytest.mark.parametrize("fault, error, words", [
+    ("hangs", TimeoutError, "not done within 0.2 s; their transfers were ended"),
+    ("reports", fake_gpus.NcclError, "REMOTE"),
+    ("fails", fake_gpus.NcclError, "SYSTEM"),
+])  # fmt: skip
+def test_after_a_fault_communicators_are_new(machine, fault, error, words):
+    made = machine(9)
+    on_gpus(PLANS[-1], made)
+    old = [own for members in nccl._made.values() for own in members]
+    product = lambda *operands: (setattr(made, "fault", fault), queued(*operands))
+    with pytest.raises(error, match=words):
+        on_gpus(PLANS[-1], made, step=product, timeout=0.2 if fault == "hangs" else 60)
+    assert len(old) > 9 and all(own.aborted for own in old) and not nccl._made
+    made = machine(4)
+    A, B, _ = reference.inputs(*SHAPE)
+    reference.assert_close(on_gpus(PLANS[1], made), A, B, None, 0.5)
+
+
+def test_a_fault_between_two_calls_is_seen_by_the_second(machine):
+    made = machine(4)
+    on_gpus(PLANS[1], made)
+    (old,) = nccl._made.values()
+    made.fault = "reports"
+    A, B, _ = reference.inputs(*SHAPE)
+    reference.assert_close(on_gpus(PLANS[1], made), A, B, None, 0.5)
+    (new,) = nccl._made.values()
+    assert all(own.aborted for own in old) and not any(own.aborted for own in new)
 
 
 @pytest.mark.gpu

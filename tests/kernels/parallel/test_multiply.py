@@ -7,8 +7,8 @@ import pytest
 
 import kernels
 from kernels import parallel, reference
+from kernels.parallel.host_ranks import Ranks
 from kernels.parallel.multiply import execute, product_of
-from kernels.parallel.ranks import Ranks
 
 SHAPES = [(64, 48, 32), (67, 71, 73), (1, 1, 1), (3, 2, 40), (5, 3, 0), (0, 4, 4)]
 PLANS = [
@@ -50,6 +50,25 @@ def test_the_order_within_a_round_makes_no_difference(make):
         execute(plan, Ranks(product_of(None, False), 1, copies_last), given, -2)
         results.append(parallel.collect(plan, given["C"]))
     assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize("plan, lanes", [
+    (parallel.ring(6, 6, 6, 3), [0, 1, 2]),
+    (parallel.summa(6, 6, 6, (2, 2)), [0, 0]),
+    (parallel.summa(6, 6, 6, (2, 2), 1, 2), [0, 1, 0, 1]),
+], ids=["ring", "summa", "strips"])  # fmt: skip
+def test_each_rank_counts_its_own_lanes(plan, lanes):
+    seen = {rank: [] for rank in range(plan.ranks)}
+
+    class World(Ranks):
+        def round(self, moves, works):
+            for work in works:
+                seen[work.rank].append(work.lane)
+
+    A, B, C = reference.inputs(*plan.shape)
+    given = {name: parts(plan, name, X) for name, X in zip("ABC", (A, B, C))}
+    execute(plan, World(product_of(None, False)), given, 0)
+    assert seen == dict.fromkeys(range(plan.ranks), lanes)
 
 
 def test_a_beta_of_zero_reads_no_c():
@@ -264,7 +283,7 @@ def test_an_attempt_that_computes_something_else_is_seen(monkeypatch):
 
     from kernels.parallel import attempt as name  # noqa: F401
 
-    module = importlib.import_module("kernels.parallel.attempt")
+    module = importlib.import_module("kernels.parallel.attempt_schedule")
     monkeypatch.setattr(module, "multiply", lambda a, b, plan: [0 * x @ b[0] for x in a])
     found = module.attempt(parallel.ring(8, 8, 8, 1))
     assert [row.passed for row in found.rows] == [True, False]

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from kernels import parallel
-from kernels.parallel import HOST, Block, Product, Round, ScheduleError, Transfer, verify
-from kernels.parallel.attempt import buffers, received
+from kernels.parallel import HOST, Block, LocalProduct, Round, ScheduleError, Transfer, verify
+from kernels.parallel.attempt_schedule import buffers, received
 from kernels.parallel.slots import at_home, slots, stays
 
 SHAPES = [(64, 48, 32), (67, 71, 73), (1, 1, 1), (3, 2, 40), (5, 3, 0), (0, 4, 4), (4, 0, 4)]
@@ -162,7 +162,7 @@ def with_first(plan, number, **fields):
 
 A, B, C = Block("A", (0, 8), (0, 8)), Block("B", (0, 8), (0, 8)), Block("C", (0, 8), (0, 8))
 ALONE = parallel.Schedule(
-    "alone", (8, 8, 8), 1, {0: (A, B, C)}, (Round((), (Product(0, A, B, C, True),)),)
+    "alone", (8, 8, 8), 1, {0: (A, B, C)}, (Round((), (LocalProduct(0, A, B, C, True),)),)
 )
 HALF = A._replace(columns=(0, 4)), B._replace(rows=(0, 4))
 REST = A._replace(columns=(4, 8)), B._replace(rows=(4, 8))
@@ -179,7 +179,7 @@ TWO = {0: (*HALF, C), 1: (*REST, C._replace(rows=(8, 8)))}
                 ALONE,
                 ranks=2,
                 homes=TWO,
-                rounds=(Round((), tuple(Product(r, *TWO[r][:2], C, True) for r in (0, 1))),),
+                rounds=(Round((), tuple(LocalProduct(r, *TWO[r][:2], C, True) for r in (0, 1))),),
             ),
             "computed by rank 0 and rank 1, and nobody adds",
         ),
@@ -208,14 +208,14 @@ TWO = {0: (*HALF, C), 1: (*REST, C._replace(rows=(8, 8)))}
             "sends C.*, which it does not have",
         ),
         (
-            replace(ALONE, rounds=(Round((), (Product(0, *HALF, C, True),)),)),
+            replace(ALONE, rounds=(Round((), (LocalProduct(0, *HALF, C, True),)),)),
             "k from 4 to 8 never",
         ),
         (
             replace(
                 ALONE,
                 rounds=tuple(
-                    Round((), (Product(0, *part, C, n == 0),))
+                    Round((), (LocalProduct(0, *part, C, n == 0),))
                     for n, part in enumerate((HALF, REST, REST))
                 ),
             ),
@@ -264,3 +264,27 @@ def test_a_block_is_not_sent_while_it_is_computed():
 def test_nothing_is_done_by_nobody(make):
     with pytest.raises(ValueError, match="1 at least"):
         make()
+
+
+@pytest.mark.parametrize("shape", [(-8, 8, 8), (8, -8, 8), (8, 8, -8)])
+@pytest.mark.parametrize("make", [
+    lambda *shape: parallel.ring(*shape, 2),
+    lambda *shape: parallel.gather(*shape, 2),
+    lambda *shape: parallel.summa(*shape, (2, 2)),
+    lambda *shape: parallel.stream.plan(*shape, 4, 4),
+])  # fmt: skip
+def test_a_matrix_has_no_negative_side(make, shape):
+    with pytest.raises(ValueError, match="no -8 rows or columns"):
+        make(*shape)
+
+
+def test_a_proof_looks_at_each_entry_a_few_times(monkeypatch):
+    """Not at each once for every rank."""
+    counts = []
+    holds = Block.holds
+    monkeypatch.setattr(Block, "holds", lambda *both: counts.append(both) or holds(*both))
+    for plan in (parallel.summa(64, 64, 64, (8, 8)), parallel.ring(64, 64, 64, 32)):
+        counts.clear()
+        verify(plan)
+        entries = sum(len(now.products) + len(now.transfers) for now in plan.rounds)
+        assert len(counts) < 12 * entries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 
 import fake_gpus
 import numpy as np
@@ -12,26 +12,19 @@ from fake_gpus import queued
 
 import kernels
 from anywarp import gpu
-from benchmarks.parallel import __main__ as record, inputs, several, streaming, timing
+from benchmarks.parallel import __main__ as record, clock, inputs, many_gpus, streaming
 from kernels.parallel import stream
 from kernels.parallel.schedule import Block
 
 ORDER = 32
 
 
-class Step:
-    """As `kernels.step` gives one, but queued on the machine in `fake_gpus`."""
+STEP = kernels.step("05 BM=4 BN=4 BK=4")
 
-    label, block, shared_mem, arguments = "fake", (4, 4), 0, ()
-    defines = MappingProxyType({"BM": 4, "BN": 4, "BK": 4})
 
-    def occupancy(self, compute_capability, arch):
-        assert (compute_capability, arch) == ((9, 0), "sm_90")
-        return SimpleNamespace(blocks=3)
-
-    def __call__(self, a, b, c, alpha=1, beta=0):
-        assert all(x.flags.c_contiguous for x in (a, b, c))
-        queued(a, b, c, alpha, beta)
+def multiplies(self, a, b, c, alpha=1, beta=0):
+    assert all(x.flags.c_contiguous for x in (a, b, c))  # the step takes no pitch
+    queued(a, b, c, alpha, beta)
 
 
 @pytest.fixture
@@ -40,11 +33,11 @@ def small(monkeypatch, machine):
     on_gpu = lambda *where: fake_gpus.array(inputs.part(*where), fake_gpus.machine().current)
     facts = SimpleNamespace(name="NVIDIA H200", multiprocessors=2, compute_capability=(9, 0))
     for module, name, value in (
-        (timing, "SCRATCH", 64),
-        (timing, "REPEATS", 2),
-        (timing, "SECONDS", 0),
-        (several, "MESSAGES", (16, 64)),
-        (several, "CHECKED", 3),
+        (clock, "SCRATCH", 64),
+        (clock, "REPEATS", 2),
+        (clock, "SECONDS", 0),
+        (many_gpus, "MESSAGES", (16, 64)),
+        (many_gpus, "CHECKED", 3),
         (streaming, "ORDER", ORDER),
         (streaming, "TILES", (8, 16)),
         (streaming, "COPIED", 2**16),
@@ -54,7 +47,8 @@ def small(monkeypatch, machine):
         (record, "provenance", lambda **more: {"gpu": "NVIDIA H200", **more}),
         (record.cublas, "version", lambda: "13.0"),
         (inputs, "on_gpu", on_gpu),
-        (record, "step_of", lambda _: Step()),
+        (type(STEP), "__call__", multiplies),
+        (type(STEP), "occupancy", lambda *where: SimpleNamespace(blocks=3)),
         (gpu, "device", lambda: facts),
         (gpu, "arch", lambda: "sm_90"),
     ):
@@ -66,15 +60,15 @@ def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
     path = tmp_path / "parallel.json"
     for count in 1, 2, 3, 4:
         small(count, seed=count)
-        record.main(["fake", "--sizes", str(ORDER), "--output", str(path)])
+        record.main([STEP.label, "--sizes", str(ORDER), "--output", str(path)])
     found = json.loads(path.read_text())
     assert list(found) == ["1", "2", "3", "4"]
-    assert found["1"]["kernels"] == {"fake": {"tile": [4, 4], "slots": 6}}
-    assert [row[:3] for row in found["1"]["products"]["fake"]] == [[8] * 3, [16] * 3, [8, 8, 4]]
+    assert found["1"]["kernels"] == {STEP.label: {"tile": [4, 4], "slots": 6}}
+    assert [row[:3] for row in found["1"]["products"][STEP.label]] == [[8] * 3, [16] * 3, [8, 8, 4]]
     assert {(row["tile"], row["step"]) for row in found["1"]["streamed"]} == {
-        (tile, step) for tile in (8, 16) for step in (None, "fake")
+        (tile, step) for tile in (8, 16) for step in (None, STEP.label)
     }
-    streamed = [one[1:3] for one in found["1"]["timelines"]["fake"]]
+    streamed = [one[1:3] for one in found["1"]["timelines"][STEP.label]]
     assert streamed[0] == ["up", 0] and streamed[-1][0] == "down"
     assert {what for what, _ in streamed} == set(stream.WHAT)
     assert [name for name, _ in found["1"]["bandwidths"]] == [
@@ -88,10 +82,10 @@ def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
         assert {("ring", count), ("gather", count), ("ring", 2)} <= names
         assert all(row["seconds"] > 0 and row["single"] > 0 for row in section["scaling"])
         assert {(row["step"], row["only"]) for row in section["parts"]} == {
-            *((None, "transfers"), ("fake", "products"), ("fake", "one lane")),
+            *((None, "transfers"), (STEP.label, "products"), (STEP.label, "one lane")),
         }
         assert all(row["same_bits"] for row in section["scaling"] if row["schedule"] == "ring")
-        spans = section["timelines"]["ring, fake"]
+        spans = section["timelines"][f"ring, {STEP.label}"]
         assert {(one[0], one[1]) for one in spans} == {
             (rank, what) for rank in range(count) for what in ("transfer", "multiply")
         }
@@ -101,9 +95,9 @@ def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
 
 def test_a_wrong_product_is_not_recorded(small, monkeypatch, tmp_path):
     small(2)
-    monkeypatch.setattr(Step, "__call__", lambda self, a, b, c, alpha=1, beta=0: c)
+    monkeypatch.setattr(type(STEP), "__call__", lambda self, a, b, c, alpha=1, beta=0: c)
     with pytest.raises(kernels.CheckError):
-        record.record([Step()], [ORDER], tmp_path / "x.json")
+        record.record([STEP], [ORDER], tmp_path / "x.json")
 
 
 def test_without_a_gpu_nothing_is_measured(monkeypatch):

@@ -16,7 +16,7 @@ from kernels.parallel import gpus, nccl
 from kernels.parallel.multiply import execute, multiply, product_of
 from kernels.parallel.schedule import Schedule, ring, usual
 
-from . import inputs, timing
+from . import clock, inputs
 
 MESSAGES = tuple(4**n for n in range(6, 16))  # bytes: 4 KiB to 1 GiB
 CHECKED = 8  # rows, and as many columns, of every part of C
@@ -32,7 +32,7 @@ def links(kind: str, count: int) -> Iterator[list[Any]]:
         source, target = (
             [_on(device, gpu.empty, size // 4) for device in devices] for _ in range(2)
         )
-        yield [size, timing.median(devices, TRANSFERS[kind], source, target)]
+        yield [size, clock.median(devices, TRANSFERS[kind], source, target)]
 
 
 def _on(device: int, make: Callable[..., Any], *args: Any) -> Any:
@@ -104,12 +104,12 @@ def scaling(steps: Sequence[Step], sizes: Sequence[int], count: int) -> Iterator
         matrices = inputs.whole("A", n, n), inputs.whole("B", n, n), gpu.empty((n, n))
         every = [parts_of(plan) for plan in plans]
         for step in steps:
-            works: list[timing.Work] = [([0], functools.partial(step, *matrices))]
+            works: list[clock.Work] = [([0], functools.partial(step, *matrices))]
             for plan, parts in zip(plans, every):
                 operands = parts["A"], parts["B"], plan, parts["C"]
                 work = functools.partial(multiply, *operands, step=step)
                 works.append((range(plan.ranks), work))
-            alone, *times = timing.in_turn(works)
+            alone, *times = clock.in_turn(works)
             for plan, parts, mine in zip(plans, every, times):
                 _check(plan, parts["C"])
                 single, together = float(np.median(alone)), float(np.median(mine))
@@ -183,8 +183,8 @@ def apart(steps: Sequence[Step], n: int, count: int) -> Iterator[dict[str, Any]]
         for step in steps:
             runs += [(step, "products", _Products), (step, "one lane", _OneStream)]
         for run_by, only, world in runs:
-            product = product_of(run_by or timing.nothing, True)
-            seconds = timing.median(
+            product = product_of(run_by or clock.nothing, True)
+            seconds = clock.median(
                 devices,
                 lambda: execute(plan, world(devices, product), parts, 0),  # noqa: B023
             )
@@ -219,5 +219,5 @@ def _timeline(plan: Schedule, step: Step) -> list[list[Any]]:
         execute(plan, gpus.Gpus(devices, product, spans=spans), parts, 0)
 
     work()
-    timing.seconds(devices, work)
-    return timing.since(begins, spans)
+    clock.seconds(devices, work)
+    return clock.since(begins, spans)

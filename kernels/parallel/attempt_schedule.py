@@ -7,7 +7,7 @@ from typing import Any
 
 from ..analysis.reference import CheckError, assert_close, inputs
 from ..ladder.check.attempt import Attempt, Row
-from .model import Machine, predict
+from .cost_model import Machine, predict
 from .multiply import collect, multiply, spread
 from .schedule import Schedule
 from .slots import slots
@@ -16,11 +16,11 @@ from .verify import verify
 
 def received(schedule: Schedule) -> list[int]:
     """Elements that each rank receives."""
-    found = [0] * schedule.ranks
-    for transfer in (transfer for one in schedule.rounds for transfer in one.transfers):
+    elements = [0] * schedule.ranks
+    for transfer in (transfer for now in schedule.rounds for transfer in now.transfers):
         for target in transfer.targets:
-            found[target] += transfer.block.size
-    return found
+            elements[target] += transfer.block.size
+    return elements
 
 
 def buffers(schedule: Schedule) -> list[int]:
@@ -30,10 +30,16 @@ def buffers(schedule: Schedule) -> list[int]:
 
 
 GOALS: dict[str, tuple[str, Callable[[Schedule, Any], float]]] = {
-    "rounds": ("rounds", lambda one, _: len(one.rounds)),
-    "received": ("elements that a rank receives at most", lambda one, _: max(received(one))),
-    "buffers": ("elements in the buffers of a rank at most", lambda one, _: max(buffers(one))),
-    "seconds": ("s by the model", lambda one, machine: predict(one, machine).seconds),
+    "rounds": ("rounds", lambda schedule, _: len(schedule.rounds)),
+    "received": (
+        "elements that a rank receives at most",
+        lambda schedule, _: max(received(schedule)),
+    ),
+    "buffers": (
+        "elements in the buffers of a rank at most",
+        lambda schedule, _: max(buffers(schedule)),
+    ),
+    "seconds": ("s by the model", lambda schedule, machine: predict(schedule, machine).seconds),
 }
 
 
@@ -41,7 +47,7 @@ def attempt(schedule: Schedule, machine: Machine | None = None, **goals: float) 
     """Verify a schedule, carry it out on ranks in this process and weigh it: a table.
 
     A goal is the most that is allowed: `rounds`, `received`, `buffers`, and `seconds` of ranks that
-    are such a machine. Raises ValueError for one that there is not.
+    are such a machine. Raises ValueError for a goal that there is not.
     """
     if "seconds" in goals and machine is None:
         raise ValueError("seconds are those of a machine: attempt(schedule, machine, seconds=…)")

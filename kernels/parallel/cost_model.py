@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .gpus import LANES, Span
-from .schedule import HOST, PIECES, Product, Round, Schedule, square
+from .gpus import STREAMS, Span
+from .schedule import HOST, PIECES, LocalProduct, Round, Schedule, square
 
 FLOAT = 4  # bytes
 
@@ -60,7 +60,7 @@ class Machine:
             return 0.0
         waves: float = math.ceil(tiles / self.slots)
         if followed:
-            waves = max(tiles / self.slots, 1 / LANES)  # no more than LANES products at a time
+            waves = max(tiles / self.slots, 1 / STREAMS)  # no more than STREAMS products at a time
         return self.launch + self.operand * (m + n) * k + waves * (self.wave + k * self.depth)
 
 
@@ -73,8 +73,8 @@ def predict(schedule: Schedule, machine: Machine) -> Prediction:
     """What the rounds of a schedule take on ranks of this kind."""
     now, spans = 0.0, []
     followed = _followed(schedule)
-    for number, one in enumerate(schedule.rounds):
-        moving, computing = _transfers(one, machine), _products(one, machine, followed)
+    for number, this in enumerate(schedule.rounds):
+        moving, computing = _transfers(this, machine), _products(this, machine, followed)
         for what, times in (("transfer", moving), ("multiply", computing)):
             spans += [
                 Span(rank, what, number, now, now + time) for rank, time in times.items() if time
@@ -83,11 +83,11 @@ def predict(schedule: Schedule, machine: Machine) -> Prediction:
     return Prediction(now, tuple(spans))
 
 
-def _transfers(one: Round, machine: Machine) -> dict[int, float]:
+def _transfers(done: Round, machine: Machine) -> dict[int, float]:
     """Seconds for each rank: what it sends and what it receives go at the same time."""
     sent: dict[int, float] = {}
     received: dict[int, float] = {}
-    for transfer in one.transfers:
+    for transfer in done.transfers:
         time = machine.transfer(transfer.block.size, stages(len(transfer.targets)))
         sent[transfer.source] = sent.get(transfer.source, 0.0) + time
         for target in transfer.targets:
@@ -101,26 +101,26 @@ def stages(targets: int) -> int:
     return math.ceil(math.log2(targets + 1))
 
 
-def _products(one: Round, machine: Machine, followed: set[Product]) -> dict[int, float]:
+def _products(done: Round, machine: Machine, followed: set[LocalProduct]) -> dict[int, float]:
     times: dict[int, float] = {}
-    for product in one.products:
+    for product in done.products:
         (m, n), k = product.c.shape, product.a.shape[1]
         time = machine.product(m, n, k, product in followed)
         times[product.rank] = times.get(product.rank, 0.0) + time
     return times
 
 
-def _followed(schedule: Schedule) -> set[Product]:
+def _followed(schedule: Schedule) -> set[LocalProduct]:
     """The products of GPUs after which the same GPU computes another block of C: these run in
     another stream. What comes from the host is computed in one."""
-    found: set[Product] = set()
-    last: dict[int, Product] = {}
-    for product in (product for one in schedule.rounds for product in one.products):
+    followed: set[LocalProduct] = set()
+    last: dict[int, LocalProduct] = {}
+    for product in (product for now in schedule.rounds for product in now.products):
         before = last.get(product.rank)
         if before is not None and before.c != product.c and HOST not in schedule.homes:
-            found.add(before)
+            followed.add(before)
         last[product.rank] = product
-    return found
+    return followed
 
 
 # -------------------------------------------------------------- many ranks, without their lists
@@ -144,8 +144,8 @@ def summa_seconds(
     send = machine.transfer((wide > 1) * rows * depth, stages(wide - 1)) * strips
     send += machine.transfer((high > 1) * columns * depth, stages(high - 1))
     last = machine.product(rows, columns, depth)
-    one = machine.product(rows, columns, depth, followed=True) if strips > 1 else last
-    return send + (panels - 1) * max(strips * one, send) + (strips - 1) * one + last
+    other = machine.product(rows, columns, depth, followed=True) if strips > 1 else last
+    return send + (panels - 1) * max(strips * other, send) + (strips - 1) * other + last
 
 
 def efficiency(seconds_of_one: float, seconds: float, ranks: int) -> float:
@@ -184,10 +184,10 @@ def _fit(columns: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[f
         if min(factors) >= 0:
             break
         kept.pop(int(np.argmin(factors)))
-    found = [0.0] * table.shape[1]
+    result = [0.0] * table.shape[1]
     for index, factor in zip(kept, factors):
-        found[index] = float(factor)
-    return found
+        result[index] = float(factor)
+    return result
 
 
 def machine(records: dict[str, Any], step: str, gpus: int, links: str = "ring") -> Machine:
