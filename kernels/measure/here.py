@@ -17,6 +17,7 @@ from anywarp import capability, gpu
 from anywarp.analysis.occupancy import SMS, Occupancy
 
 from ..records import RECORDED_ON, Results
+from ..records.table import table
 from . import bench, latency
 
 
@@ -70,16 +71,18 @@ class Resident:
     rows: tuple[tuple[str, Occupancy | str, Occupancy], ...]
 
     def __repr__(self) -> str:
-        lines = [f"Blocks on an SM of the {self.gpu}, compute capability "
-                 f"{self.compute_capability}, beside those of the {RECORDED_ON}:"]  # fmt: skip
-        width = max([0, *(len(label) for label, _, _ in self.rows)])
+        head = (
+            f"Blocks on an SM of the {self.gpu}, compute capability {self.compute_capability}, "
+            f"beside those of the {RECORDED_ON}:"
+        )
+        cells = []
         for label, here, there in self.rows:
             beside = f"{there.blocks}, {there.warps} of {there.max_warps} warps"
             words = here if isinstance(here, str) else (
                 f"{here.blocks}, {here.warps} of {here.max_warps} warps, limited by {here.limit}"
             )  # fmt: skip
-            lines.append(f"{label:{width}}  {words}; beside {beside}")
-        return "\n".join(lines)
+            cells.append((label, f"{words}; beside {beside}"))
+        return f"{head}\n{table(cells, '<<')}".rstrip()
 
 
 def _held(step: Any, device: gpu.Device) -> Occupancy | str:

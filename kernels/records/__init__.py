@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, SupportsInt
 
+from .table import table
+
 RECORDED_ON = "NVIDIA H200"  # the GPU that the book's numbers are of
 FOLDER = Path(__file__).parent
 # in a folder for each GPU
@@ -172,18 +174,17 @@ class Results:
         ]
         if not self.records:
             return "\n".join([lines[0], *(f"left out: {reason}" for reason in self.left_out)])
-        width = max([22, *(len(r.step) for r in self.records)]) + 2
-        lines.append(
-            f"{'step':<{width}}{'M x N x K':>20}{'TFLOPS':>9}{'p10 to p90':>17}{'of cuBLAS':>11}"
-        )
+        cells = [("step", "M x N x K", "TFLOPS", "p10 to p90", "of cuBLAS")]
         for name in dict.fromkeys(r.step for r in self.records):
             for r in self.select(name):
                 share = self.share_of_cublas(r)
-                lines.append(
-                    f"{r.step:<{width}}{f'{r.M} x {r.N} x {r.K}':>20}{r.tflops:>9.3g}"
-                    f"{f'{r.tflops_p10:.3g} to {r.tflops_p90:.3g}':>17}"
-                    + (f"{share:>11.1%}" if share is not None else f"{'-':>11}")
+                shape, spread = (
+                    f"{r.M} x {r.N} x {r.K}",
+                    f"{r.tflops_p10:.3g} to {r.tflops_p90:.3g}",
                 )
+                of_cublas = "-" if share is None else f"{share:.1%}"
+                cells.append((r.step, shape, f"{r.tflops:.3g}", spread, of_cublas))
+        lines.append(table(cells, "<>>>>", least=(22, 18, 7, 15, 9)))
         return "\n".join([*lines, *(f"left out: {reason}" for reason in self.left_out)])
 
     def to_json(self) -> str:

@@ -29,6 +29,7 @@ from anywarp.trace.metrics import (
 from anywarp.trace.trace import Trace
 
 from ...analysis.reference import CheckError
+from ...records.table import table
 from .check import check
 
 # What a kernel may be guilty of.
@@ -153,14 +154,7 @@ class Attempt:
 
     def __repr__(self) -> str:
         cells = [("passed" if row.passed else "FAILED", *self._cells(row)) for row in self.rows]
-        widths = [max(map(len, column)) for column in list(zip(*cells))[:3]]
-        lines = []
-        for cell in cells:
-            *short, found = cell
-            margin = "\n" + " " * (sum(widths) + 2 * len(widths))
-            line = "  ".join(x.ljust(width) for x, width in zip(short, widths))
-            lines.append(f"{line}  {found.replace(chr(10), margin)}".rstrip())
-        return "\n".join([self.title, *lines])
+        return f"{self.title}\n{table(cells, '<<<<')}"
 
     def _repr_html_(self) -> str:
         style = "text-align:left;vertical-align:top;padding-left:1em"

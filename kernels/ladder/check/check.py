@@ -20,6 +20,7 @@ from anywarp.kernel import choose_device
 from anywarp.ptx.memory.allocations import Lying
 
 from ...analysis.reference import CheckError, assert_close, inputs
+from ...records.table import table
 from ..product.layout import ITEM, laid_out
 
 GUARD = 1 << 16  # bytes on either side of a matrix
@@ -61,16 +62,7 @@ class Report:
         ]
 
     def __repr__(self) -> str:
-        cells = self._cells()
-        widths = [max(map(len, column)) for column in zip(*cells)]
-        lines = [
-            "  ".join(
-                [row[0].ljust(widths[0])]
-                + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
-            )
-            for row in cells
-        ]
-        return "\n".join([self.title, *lines])
+        return f"{self.title}\n{table(self._cells(), '<>>>>>>')}"
 
     def _repr_html_(self) -> str:
         styles = ["text-align:left"] + 6 * ["text-align:right;padding-left:1em"]
