@@ -12,8 +12,8 @@ from drawn import LANE, access, trace
 from test_banks_picture import COLUMN
 from test_browser import CUT_OFF, FAINT, SMALL, chromium, complaints  # noqa: F401
 from test_diagrams import outer_product
-from test_page_weight import as_built
 from test_others import FOUND
+from test_page_weight import as_built
 
 from anywarp.draw import banks, coalescing, listing, side_by_side, thread_mapping
 from kernels.draw import Stepper, occupancy, tiles

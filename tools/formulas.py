@@ -4,8 +4,8 @@
 
 MathJax, in a headless Chromium, sets every formula of the notebooks and texts. What it makes of
 them stands in tools/formulas.json, and the style that they share in book/assets/formulas.css, with
-which the build puts them into the pages (tools/page_weight.py). A page with a formula that is not among
-them loads MathJax, as it would without this file.
+which the build puts them into the pages (tools/page_weight.py). A page with a formula that is not
+among them loads MathJax, as it would without this file.
 """
 
 from __future__ import annotations

@@ -6,12 +6,13 @@ import numpy as np
 
 from ..ptx.warps.warp import LANES, in_warps
 
-__all__ = ["LANES", "by_warp", "whole_mask"]
+__all__ = ["LANES", "Ints", "Mask", "by_warp", "whole_mask"]
+
+Ints = np.ndarray  # of int64
+Mask = np.ndarray  # of bool
 
 
-def by_warp(
-    address: np.ndarray | int, mask: np.ndarray | None, blocks: int, threads: int
-) -> tuple[np.ndarray, np.ndarray]:
+def by_warp(address: Ints | int, mask: Mask | None, blocks: int, threads: int) -> tuple[Ints, Mask]:
     """Byte addresses and which lanes take part, both of shape (blocks, warps, 32).
 
     address, mask: as a `ptx.Access` has them, broadcasting to (blocks, threads); a mask of None
@@ -25,6 +26,6 @@ def by_warp(
     )
 
 
-def whole_mask(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+def whole_mask(mask: Mask | None, shape: tuple[int, ...]) -> Mask:
     """A mask, which may be None for all or broadcast to it, in its full shape; read-only."""
     return np.broadcast_to(True if mask is None else mask, shape)

@@ -15,13 +15,14 @@ written, once they are ordered before it; and wgmma with what cp.async has copie
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..analysis.warps import LANES, whole_mask
-from ..ptx.memory.events import Access, Finished, Landed, Started, Stretches
+from ..analysis.warps import LANES, Ints, whole_mask
+from ..ptx.memory.events import Finished, Landed, Started, Stretches
 from ..ptx.text.syntax import Instruction
 from .mbarrier_faults import MemoryBarriers
 from .overlaps import BARRIERS, WARPGROUP, Overlaps
@@ -30,12 +31,12 @@ from .shadow import Lanes, Shadow, Touched
 
 
 class Cells(Touched):
-    """The cells of stretches, as done by the threads that issued them, or by those that come
-    `shift` later in the block."""
+    """The cells of stretches, of what reads ("load") or writes ("store") them, as done by the
+    threads that issued it."""
 
-    def __init__(
-        self, event: Started, stretches: Stretches, shadow: Shadow, shift: int = 0
-    ) -> None:
+    def __init__(self, event: Started, kind: str, stretches: Stretches, shadow: Shadow) -> None:
+        self.event = Issued(event.instruction, kind, stretches.space, shadow.grain)
+        self.shadow = shadow
         first = stretches.start // shadow.grain
         count = (stretches.start + stretches.size - 1) // shadow.grain - first + 1
         ends = np.cumsum(count)
@@ -50,8 +51,14 @@ class Cells(Touched):
         if stretches.space == "shared":
             self.row = np.repeat(stretches.row, count)[inside]
             self.cell += self.row * shadow.cells
-        self.thread = event.thread[self.operation] + shift
+        self.thread = event.thread[self.operation]
         self.me = event.blocks[self.block] * shadow.records.padded + self.thread
+
+    def by(self, shift: int) -> Cells:
+        """The same, as done by the threads that come so many later in the block."""
+        result = copy.copy(self)
+        result.thread, result.me = self.thread + shift, self.me + shift
+        return result
 
 
 @dataclass(eq=False)
@@ -59,21 +66,20 @@ class Flight:
     """The N operations of a Started event. `parts`: (space, kind, operation, cell, record) of the
     cells that they touch."""
 
-    instruction: Instruction
-    ticket: np.ndarray
-    block: np.ndarray
-    thread: np.ndarray
-    blocks: np.ndarray
+    event: Started
     base: np.ndarray  # the stamp of the last barrier of the block before
     stamp: int  # of the last of its accesses
     left: np.ndarray
     parts: list[tuple[str, str, np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
 
-    def part(
-        self, kind: str, numbers: np.ndarray | list[int]
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    @property
+    def instruction(self) -> Instruction:
+        """What has issued them."""
+        return self.event.instruction
+
+    def part(self, kind: str, numbers: Ints | list[int]) -> Iterator[tuple[Ints, Ints, Ints]]:
         """(operation, cell, record) of what these operations do in shared memory."""
-        chosen = np.zeros(len(self.ticket), bool)
+        chosen = np.zeros(len(self.event.ticket), bool)
         chosen[numbers] = True
         for space, what, operation, cell, record in self.parts:
             if space == "shared" and what == kind:
@@ -87,7 +93,7 @@ class Asynchronous(Overlaps):
     flights: dict[int, Flight]  # by first ticket
     barriers_of: dict[int, MemoryBarriers]  # by the first block of a chunk
 
-    def begin_flights(self, blocks: np.ndarray) -> None:
+    def begin_flights(self, blocks: Ints) -> None:
         """A chunk of blocks begins."""
         first = int(blocks[0])
         if first not in self.barriers_of:
@@ -96,15 +102,16 @@ class Asynchronous(Overlaps):
 
     # -- cp.async ---------------------------------------------------------------------------
 
-    def issue(self, event: Access, shadow: Shadow, lanes: Touched) -> None:
+    def issue(self, lanes: Lanes) -> None:
         """cp.async begins to write; it ends at a wait of the same thread."""
-        record = self.stamp(event.instruction, "store", lanes.me)
-        early = self.in_flight(event, shadow, lanes)
-        self.conflict(event, shadow, lanes, shadow.written, early)
+        shadow = lanes.shadow
+        record = self.stamp(lanes.event.instruction, "store", lanes.me)
+        early = self.in_flight(lanes)
+        self.conflict(lanes, shadow.written, early)
         for latest in (shadow.readers, shadow.strong, shadow.strong_readers):
-            self.conflicts(event, shadow, lanes, latest, early)
+            self.conflicts(lanes, latest, early)
         shadow.flying[lanes.cell] = record
-        self.collision(event, shadow.flying, lanes, record, np.zeros(record.size, bool))
+        self.collision(lanes, shadow.flying, record, np.zeros(record.size, bool))
 
     def landed(self, event: Landed) -> None:
         """cp.async has written, and the thread that issued it has waited."""
@@ -123,16 +130,8 @@ class Asynchronous(Overlaps):
 
     def started(self, event: Started) -> None:
         """Bulk copies, or products of warpgroups, have been issued."""
-        flight = Flight(
-            event.instruction,
-            event.ticket,
-            event.block,
-            event.thread,
-            event.blocks,
-            self.order.base[event.block],
-            len(self.stamps),
-            np.ones(len(event.ticket), bool),
-        )
+        base, left = self.order.base[event.block], np.ones(len(event.ticket), bool)
+        flight = Flight(event, base, len(self.stamps), left)
         self.flights[int(event.ticket[0])] = flight
         for stretches in event.writes:
             if stretches.space == "shared":
@@ -142,46 +141,35 @@ class Asynchronous(Overlaps):
             for stretches in every:
                 shadow = self.shadows[stretches.space]
                 shadow.catch_up(stretches.space)
-                lanes = Cells(event, stretches, shadow)
+                lanes = Cells(event, kind, stretches, shadow)
                 if lanes.cell.size == 0:
                     continue
-                issued = Issued(event.instruction, kind, stretches.space, shadow.grain)
                 record = self.stamp(event.instruction, kind, lanes.me)
                 if kind == "load":
-                    self.begin_reading(event, stretches, issued, shadow, lanes, record)
+                    self.begin_reading(lanes, record)
                 else:
-                    self.begin_writing(issued, shadow, lanes, record)
+                    self.begin_writing(lanes, record)
                 flight.stamp = self.now()
                 if event.instruction.opcode != "wgmma":  # whose cells are asked for no more
                     part = stretches.space, kind, lanes.operation, lanes.cell, record
                     flight.parts.append(part)
 
-    def begin_reading(
-        self,
-        event: Started,
-        stretches: Stretches,
-        issued: Issued,
-        shadow: Shadow,
-        lanes: Cells,
-        record: np.ndarray,
-    ) -> None:
+    def begin_reading(self, lanes: Cells, record: Ints) -> None:
         """They read cells from now on; the records are those of who issued them."""
-        actors = [lanes]
+        issued, shadow, actors = lanes.event, lanes.shadow, [lanes]
         if issued.instruction.opcode == "wgmma":  # the four warps, each by its first lane
-            actors += [
-                Cells(event, stretches, shadow, shift) for shift in range(LANES, WARPGROUP, LANES)
-            ]
+            actors += [lanes.by(shift) for shift in range(LANES, WARPGROUP, LANES)]
         early = np.zeros(lanes.cell.size, bool)
         if shadow.flying is not None:
-            early = self.flying(issued, shadow, lanes)
+            early = self.flying(lanes)
             for warp in actors:
-                early = early | self.unordered(issued, shadow, warp, early)
-        self.unfilled(issued, shadow, lanes, early)
+                early = early | self.unordered(warp, early)
+        self.unfilled(lanes, early)
         for warp in actors:
-            bad = self.conflict(issued, shadow, warp, shadow.written, early)
-            self.conflicts(issued, shadow, warp, shadow.strong, early)
+            bad = self.conflict(warp, shadow.written, early)
+            self.conflicts(warp, shadow.strong, early)
             if shadow.flying is not None:
-                self.unfenced(issued, shadow, warp, early | bad)
+                self.unfenced(warp, early | bad)
         if issued.space == "global":
             shadow.readers.add(lanes.cell, record)
         elif issued.instruction.opcode == "wgmma":
@@ -189,30 +177,29 @@ class Asynchronous(Overlaps):
         else:
             shadow.lent[lanes.cell] = record
 
-    def begin_writing(
-        self, issued: Issued, shadow: Shadow, lanes: Cells, record: np.ndarray
-    ) -> None:
+    def begin_writing(self, lanes: Cells, record: Ints) -> None:
         """They write to cells from now on."""
-        early = self.in_flight(issued, shadow, lanes)
+        issued, shadow = lanes.event, lanes.shadow
+        early = self.in_flight(lanes)
         reduces = adds(issued.instruction)
-        self.conflict(issued, shadow, lanes, shadow.written, early)
-        self.conflicts(issued, shadow, lanes, shadow.readers, early)
-        self.conflicts(issued, shadow, lanes, shadow.strong_readers, early)
+        self.conflict(lanes, shadow.written, early)
+        self.conflicts(lanes, shadow.readers, early)
+        self.conflicts(lanes, shadow.strong_readers, early)
         if not reduces:
-            self.conflicts(issued, shadow, lanes, shadow.strong, early)
+            self.conflicts(lanes, shadow.strong, early)
         if issued.space == "global":
-            self.fill(issued, shadow, lanes)
+            self.fill(lanes)
             if reduces:
                 shadow.strong.add(lanes.cell, record)
             else:
                 shadow.written[lanes.cell] = record
-                self.collision(issued, shadow.written, lanes, record, early)
+                self.collision(lanes, shadow.written, record, early)
             where = slice(lanes.address.min(), lanes.address.max() + 1)
             shadow.write_mark[shadow.marks(where)] = self.records.stamp(record[0])
             return
         shadow.flying[lanes.cell] = record
         if not reduces:
-            self.collision(issued, shadow.flying, lanes, record, early)
+            self.collision(lanes, shadow.flying, record, early)
         shadow.written[lanes.cell] = 0
         shadow.supersede(lanes.cell)
 
@@ -235,13 +222,11 @@ class Asynchronous(Overlaps):
                 if flight.parts and not flight.left.any():
                     del self.flights[int(first[n])]
 
-    def reported(
-        self, flight: Flight, numbers: np.ndarray, row: np.ndarray, address: np.ndarray
-    ) -> None:
+    def reported(self, flight: Flight, numbers: Ints, row: Ints, address: Ints) -> None:
         """Copies have landed, and report to memory barriers."""
         shadow, slot = self.shadows["shared"], self.barriers.slots(address)
         self.barriers.check_report(flight, numbers, row, slot)
-        barrier = np.zeros(len(flight.ticket), np.int64)
+        barrier = np.zeros(len(flight.event.ticket), np.int64)
         barrier[numbers] = row * BARRIERS + slot % BARRIERS
         self.stamps.append((flight.instruction, "store"))
         for operation, cell, record in flight.part("store", numbers):
@@ -255,11 +240,11 @@ class Asynchronous(Overlaps):
             shadow.lent[cell[shadow.lent[cell] == record]] = 0
         self.order.report(row, slot, slot % BARRIERS, self.now())
 
-    def multiplied(self, event: Finished, flight: Flight, numbers: np.ndarray) -> None:
+    def multiplied(self, event: Finished, flight: Flight, numbers: Ints) -> None:
         """Threads have waited for products of their warpgroups. All four warps had come to where
         these were issued, and what they did before that is done."""
         group = np.arange(WARPGROUP)
-        block, first = flight.block[numbers], flight.thread[numbers]
+        block, first = flight.event.block[numbers], flight.event.thread[numbers]
         thread = first[:, None] + group
         mask = whole_mask(event.mask, self.shape)
         which, lane = np.nonzero(mask[block[:, None], thread])
@@ -268,7 +253,7 @@ class Asynchronous(Overlaps):
         self.order.learn(block, thread, self.order.padded + column, flight.stamp)
         self.order.learn(block[:, None], thread[:, None], first[:, None] + group, flight.stamp)
 
-    def given_back(self, flight: Flight, numbers: np.ndarray) -> None:
+    def given_back(self, flight: Flight, numbers: Ints) -> None:
         """Copies have read their source, and who issued them knows."""
         shadow = self.shadows["shared"]
         self.stamps.append((flight.instruction, "load"))
@@ -290,7 +275,8 @@ class Asynchronous(Overlaps):
             for number in np.flatnonzero(flight.left).tolist():
                 for _, cell, _ in flight.part("store", [number]):
                     self.abandoned(flight, number, int(cell[0]))
-                    left_behind.add(int(flight.blocks[cell[0] // self.shadows["shared"].cells]))
+                    row = cell[0] // self.shadows["shared"].cells
+                    left_behind.add(int(flight.event.blocks[row]))
         for barriers in self.barriers_of.values():
             barriers.end(left_behind)
 
@@ -298,7 +284,8 @@ class Asynchronous(Overlaps):
         """Nobody has waited for the copy that has this number in its flight."""
         shadow = self.shadows["shared"]
         name, address = self.words.locate("shared", cell % shadow.cells * shadow.grain)
-        thread = self.words.thread(flight.blocks[flight.block[number]], flight.thread[number])
+        event = flight.event
+        thread = self.words.thread(event.blocks[event.block[number]], event.thread[number])
         text = (
             f"the copy to {address} that {thread} starts is under way when the kernel ends: "
             "nobody has waited for it"

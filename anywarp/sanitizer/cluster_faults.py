@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..analysis.warps import Ints, Mask
 from .fences import Fences
 from .happens_before import Order, told
 from .shadow import Records
@@ -21,7 +22,7 @@ PHASES = 4  # of a cluster's barrier that are remembered; threads are at most on
 class Meetings:
     """What the threads of a chunk know by the barriers of their clusters."""
 
-    def __init__(self, order: Order, blocks: np.ndarray, size: int, grid: int) -> None:
+    def __init__(self, order: Order, blocks: Ints, size: int, grid: int) -> None:
         self.order, self.size = order, size
         self.row = np.full(grid, -1)  # of a block of the grid, in the chunk
         self.row[blocks] = np.arange(len(blocks))
@@ -30,7 +31,7 @@ class Meetings:
         self.told: dict[str, np.ndarray] = {}  # table of `Order` -> what was told in a phase
         self.waited = np.full(shape[1:], -1)  # the last phase that a thread has waited for
 
-    def arrive(self, phase: np.ndarray, mask: np.ndarray, stamp: int, tells: bool) -> None:
+    def arrive(self, phase: Ints, mask: Mask, stamp: int, tells: bool) -> None:
         """The threads of the mask (B, T) arrive, and tell what they know."""
         block, thread = np.nonzero(mask)
         self.came[phase[block] % PHASES, block, thread] = stamp
@@ -46,7 +47,7 @@ class Meetings:
             news = told(table, mask)[rows]
             self.told[name][turn, rows] = np.maximum(self.told[name][turn, rows], news)
 
-    def wait(self, phase: np.ndarray, mask: np.ndarray) -> None:
+    def wait(self, phase: Ints, mask: Mask) -> None:
         """The threads of the mask go on."""
         block, thread = np.nonzero(mask)
         self.waited[block, thread] = phase[block]
@@ -55,15 +56,13 @@ class Meetings:
                 news = self.told[name][phase % PHASES, np.arange(len(phase))]
                 table[block, thread] = np.maximum(table[block, thread], news[block])
 
-    def has_come(self, block: np.ndarray, thread: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    def has_come(self, block: Ints, thread: Ints, owner: Ints) -> np.ndarray:
         """The stamp at which threads of the same block had arrived, relaxed or not, in the phase
         that others have waited for last."""
         phase = self.waited[block, thread]
         return np.where(phase >= 0, self.came[phase % PHASES, block, owner], 0)
 
-    def known(
-        self, block: np.ndarray, thread: np.ndarray, other_row: np.ndarray, other: np.ndarray
-    ) -> np.ndarray:
+    def known(self, block: Ints, thread: Ints, other_row: Ints, other: Ints) -> np.ndarray:
         """Up to which stamp threads know those of other blocks of the chunk; 0 of other
         clusters. `other`: threads, or columns after theirs."""
         phase = self.waited[block, thread]
@@ -81,19 +80,13 @@ class Visits:
         self.last = np.zeros((size, *shape), np.int64)  # record of a thread's last, by rank
         self.address = np.zeros((size, *shape), np.int64)
 
-    def add(
-        self,
-        row: np.ndarray,
-        block: np.ndarray,
-        thread: np.ndarray,
-        address: np.ndarray,
-        record: np.ndarray,
-    ) -> None:
+    def add(self, row: Ints, block: Ints, thread: Ints, address: Ints, record: Ints) -> None:
+        """Threads of blocks reach an address in the blocks `row`; the last time counts."""
         self.last[row % self.size, block, thread] = record
         self.address[row % self.size, block, thread] = address
 
     def open(
-        self, blocks: np.ndarray, records: Records, meetings: Meetings, fences: Fences
+        self, blocks: Ints, records: Records, meetings: Meetings, fences: Fences
     ) -> Iterator[tuple[int, int, int, int, int]]:
         """Yield (row, block, thread, record, address) of visits that no thread of the block they
         went to knows of at its end."""

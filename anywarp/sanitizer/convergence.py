@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..analysis.warps import LANES, whole_mask
+from ..analysis.warps import LANES, Ints, Mask, whole_mask
 from ..ptx.memory.events import Barrier, Executed, Launched, WarpSync
 from ..ptx.text import isa
 from ..ptx.text.syntax import Instruction
@@ -27,7 +27,7 @@ class Convergence:
         self.facts = facts_of(launched.entry)
         self.watches = any(isa.lookup(i).ends == "wait" for i in instructions_of(launched.entry))
 
-    def begin_chunk(self, blocks: np.ndarray, threads: int) -> None:
+    def begin_chunk(self, blocks: Ints, threads: int) -> None:
         """A chunk of blocks begins."""
         self.blocks, self.threads = blocks, threads
         self.at = np.zeros((len(blocks), threads), np.int32)  # the last instruction of each
@@ -48,7 +48,7 @@ class Convergence:
         """Who is, of the threads (B, T), where the table of the instruction says."""
         return table(self.facts, instruction)[self.at]
 
-    def barrier(self, event: Barrier, mask: np.ndarray, going: np.ndarray) -> None:
+    def barrier(self, event: Barrier, mask: Mask, going: Mask) -> None:
         """`mask` (B, T) wait at a barrier of the whole block, in the blocks of `going`."""
         missing = ~mask & going[:, None]
         if missing.any():

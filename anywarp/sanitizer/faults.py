@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.warps import LANES
+from ..analysis.warps import LANES, Ints
 from ..ptx.memory import events
 from ..ptx.memory.events import Access, Executed, Heaped, Launched
 from ..ptx.text import isa
@@ -108,7 +108,7 @@ class Checker(Asynchronous):
             size = max(size, self.launch.heap)
         return Shadow(self.records, rows, size, self.grain, group, flights)
 
-    def begin_chunk(self, blocks: np.ndarray) -> None:
+    def begin_chunk(self, blocks: Ints) -> None:
         """The first event of a chunk of blocks has come."""
         self.end_visits()
         self.blocks = blocks
@@ -189,11 +189,11 @@ class Checker(Asynchronous):
         if event.rows is not None:
             self.visit(event, lanes.row, lanes.block, lanes.thread, lanes.address)
         if event.kind != "load" and event.instruction.opcode == "cp":
-            self.issue(event, shadow, lanes)
+            self.issue(lanes)
         elif event.kind == "store":
-            self.write(event, shadow, lanes, strong)
+            self.write(lanes, strong)
         else:
-            self.read(event, shadow, lanes, strong)
+            self.read(lanes, strong)
         if strong and self.fences:
             first = slice(None, None, lanes.per_lane)
             cell, block, thread = lanes.cell[first], lanes.block[first], lanes.thread[first]

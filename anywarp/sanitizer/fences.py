@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.warps import Ints, Mask
 from ..ptx.memory.events import Access
 from ..ptx.text.syntax import Entry, Instruction
 from .happens_before import Order
@@ -68,23 +69,19 @@ class Fences:
 
     def __init__(self, used: bool) -> None:
         self.used = used
-        self.told: dict[
-            tuple[Any, ...], Clock
-        ] = {}  # (space, cell) -> clock, to the GPU; (space, cell, block): to a block
-        self.heard: dict[
-            tuple[int, int], dict[str, Clock]
-        ] = {}  # (block, thread) -> {scope: clock}, read but not yet relied upon
-        self.foreign: dict[tuple[int, int], Clock] = {}  # (block, thread) -> clock of other blocks
-        self.shared: dict[
-            int, Clock
-        ] = {}  # block -> clock of other blocks that all its threads have
-        self.sent: dict[Place, Clock] = {}  # (row, address) of a memory barrier -> clock
-        self.over: dict[Place, Clock] = {}  # and that of its phases that are over
+        # (space, cell) -> what is told to the GPU; (space, cell, block) -> and to a block
+        self.told: dict[tuple[Any, ...], Clock] = {}
+        # (block, thread) -> by scope, what is read but not yet relied upon
+        self.heard: dict[tuple[int, int], dict[str, Clock]] = {}
+        self.foreign: dict[tuple[int, int], Clock] = {}  # of other blocks, by (block, thread)
+        self.shared: dict[int, Clock] = {}  # block -> of other blocks, what all its threads have
+        self.sent: dict[Place, Clock] = {}  # to memory barriers
+        self.over: dict[Place, Clock] = {}  # and that of their phases that are over
 
     def __bool__(self) -> bool:
         return self.used
 
-    def begin_chunk(self, order: Order, blocks: np.ndarray) -> None:
+    def begin_chunk(self, order: Order, blocks: Ints) -> None:
         """A chunk of blocks begins; what was told in global memory stays."""
         self.order, self.blocks = order, blocks
         self.row = {int(block): b for b, block in enumerate(blocks)}
@@ -94,7 +91,7 @@ class Fences:
 
     # -- what instructions do ---------------------------------------------------------------
 
-    def fence(self, scope: str, block: np.ndarray, thread: np.ndarray, stamp: int) -> None:
+    def fence(self, scope: str, block: Ints, thread: Ints, stamp: int) -> None:
         """Threads pass a fence; indices within the chunk."""
         for b, t in self._among(self.heard, block, thread):
             self._rely(b, t, scope)
@@ -103,13 +100,7 @@ class Fences:
             self.order.fence("gpu", block, thread, stamp)
 
     def meet(
-        self,
-        event: Access,
-        space: str,
-        cell: np.ndarray,
-        block: np.ndarray,
-        thread: np.ndarray,
-        stamp: int,
+        self, event: Access, space: str, cell: Ints, block: Ints, thread: Ints, stamp: int
     ) -> None:
         """Threads access strongly a cell each, in turn."""
         words, scope = set(event.instruction.modifiers), scope_of(event.instruction)
@@ -126,7 +117,7 @@ class Fences:
             for b, t in self._among(self.heard, block, thread):
                 self._rely(b, t, scope)
 
-    def gather(self, groups: np.ndarray) -> None:
+    def gather(self, groups: Ints) -> None:
         """Groups (B, T) of numbers have waited for each other; -1 for who has not."""
         heard: dict[tuple[int, int], Clock] = {}
         for block, t in dict.fromkeys((*self.heard, *self.foreign)):
@@ -135,18 +126,17 @@ class Fences:
                 self._rely(b, t, "gpu")
                 group = block, int(groups[b, t])
                 heard[group] = merge(heard.get(group), self.foreign.get((block, t)))
-        for (block, group), clock in heard.items():
-            for t in np.flatnonzero(groups[self.row[block]] == group).tolist():
+        for (block, number), clock in heard.items():
+            for t in np.flatnonzero(groups[self.row[block]] == number).tolist():
                 self.foreign[block, t] = clock
 
-    def gather_block(self, going: np.ndarray) -> None:
+    def gather_block(self, going: Mask) -> None:
         """All threads of the blocks `going` (B,) have waited for each other."""
         for block, t in dict.fromkeys((*self.heard, *self.foreign)):
             if going[self.row[block]]:
                 self._rely(self.row[block], t, "gpu")
-                self.shared[block] = merge(
-                    self.shared.get(block), self.foreign.pop((block, t), None)
-                )
+                told = self.foreign.pop((block, t), None)
+                self.shared[block] = merge(self.shared.get(block), told)
 
     # -- memory barriers of other blocks ------------------------------------------------------
 
@@ -180,12 +170,7 @@ class Fences:
     # -- what threads know ------------------------------------------------------------------
 
     def known(
-        self,
-        block: np.ndarray,
-        thread: np.ndarray,
-        other_block: np.ndarray,
-        other_thread: np.ndarray,
-        strong: bool,
+        self, block: Ints, thread: Ints, other_block: Ints, other_thread: Ints, strong: bool
     ) -> np.ndarray:
         """Up to which stamp threads know others of other blocks; blocks of the grid. strong: of
         strong accesses, which are told together with what came before their fence."""
@@ -203,11 +188,11 @@ class Fences:
                 result[these] = row[other_thread[these]]
         return result
 
-    def _clock(self, block: int, thread: int) -> dict:
+    def _clock(self, block: int, thread: int) -> Clock:
         return merge(self.shared.get(block), self.foreign.get((block, thread)))
 
     def _among(
-        self, table: Collection[tuple[int, int]], block: np.ndarray, thread: np.ndarray
+        self, table: Collection[tuple[int, int]], block: Ints, thread: Ints
     ) -> list[tuple[int, int]]:
         """The threads that have an entry in the table; indices within the chunk."""
         if not table:
@@ -229,10 +214,8 @@ class Fences:
     ) -> None:
         """also: what was told there before stands, as after an atomic operation."""
         block = int(self.blocks[b])
-        keys: tuple[tuple[str, tuple[Any, ...]], ...] = (("cta", (*place, block)), ("gpu", place))
-        for kind, key in keys:
-            if kind == "gpu" and scope != "gpu":
-                continue
+        keys: dict[str, tuple[Any, ...]] = {"cta": (*place, block)}
+        for kind, key in (keys | ({"gpu": place} if scope == "gpu" else {})).items():
             row = self.order.tells(kind, b, t)
             clock: Clock = {}
             if row is not None:

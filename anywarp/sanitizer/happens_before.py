@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.warps import LANES
+from ..analysis.warps import LANES, Ints, Mask
 
 
 class Order:
@@ -43,13 +43,13 @@ class Order:
         self.arrived: dict[tuple[int, str], np.ndarray] = {}  # (barrier, table's name) -> (B, T)
         self.objects: dict[str, np.ndarray] = {}  # table's name -> see `release`
 
-    def knows(self, block: np.ndarray, thread: np.ndarray, other: np.ndarray) -> Any:
+    def knows(self, block: Ints, thread: Ints, other: Ints) -> Any:
         """The stamp up to which threads know others of their block; arrays of indices."""
         if self.known is None:
             return self.base[block]
         return self.known[block, thread, other]
 
-    def knows_landed(self, block: np.ndarray, thread: np.ndarray, column: np.ndarray) -> Any:
+    def knows_landed(self, block: Ints, thread: Ints, column: Ints) -> Any:
         """The same of what runs on its own."""
         if self.known is None:
             return self.landed[block, column]
@@ -57,7 +57,7 @@ class Order:
 
     # -- barriers ---------------------------------------------------------------------------
 
-    def all_wait(self, going: np.ndarray, stamp: int) -> None:
+    def all_wait(self, going: Mask, stamp: int) -> None:
         """A barrier of the whole block, in the blocks where `going` (B,) is true."""
         self.base[going] = stamp
         if self.known is not None:
@@ -72,7 +72,7 @@ class Order:
             if going.all():
                 del self.fenced[scope]
 
-    def some_wait(self, number: int, mask: np.ndarray, stamp: int) -> None:
+    def some_wait(self, number: int, mask: Mask, stamp: int) -> None:
         """A barrier of the threads of the mask (B, T); those that arrived at it count."""
         done = mask.any(1)
         for name, table in self.tables(mask, stamp):
@@ -83,13 +83,13 @@ class Order:
                 arrived[done] = 0
             np.copyto(table, news[:, None, :], where=mask[:, :, None])
 
-    def arrive(self, number: int, mask: np.ndarray, stamp: int) -> None:
+    def arrive(self, number: int, mask: Mask, stamp: int) -> None:
         """bar.arrive: what these threads know now is what the barrier will tell of them."""
         for name, table in self.tables(mask, stamp):
             news = told(table, mask)
             self.arrived[number, name] = np.maximum(news, self.arrived.get((number, name), 0))
 
-    def lanes_wait(self, members: np.ndarray, mask: np.ndarray, stamp: int) -> None:
+    def lanes_wait(self, members: Ints, mask: Mask, stamp: int) -> None:
         """Lanes of the mask have waited for those in their member masks, uint32 (B, T)."""
         shape = len(self.base), self.padded // LANES, LANES
         parts = [
@@ -102,7 +102,7 @@ class Order:
                 news = np.max(by_warp, 2, keepdims=True, where=part, initial=0)
                 np.copyto(by_warp, news, where=part)
 
-    def tables(self, mask: np.ndarray, stamp: int) -> Iterable[tuple[str, np.ndarray]]:
+    def tables(self, mask: Mask, stamp: int) -> Iterable[tuple[str, np.ndarray]]:
         """(name, table) of all there are, once the threads of the mask know their own stamp."""
         self._spread_out()
         block, thread = np.nonzero(mask)
@@ -110,6 +110,7 @@ class Order:
         return self.all_tables()
 
     def all_tables(self) -> Iterable[tuple[str, np.ndarray]]:
+        """Every table that there is, by name."""
         self._spread_out()
         return ("known", self.known), *((s, self._fenced(s)) for s in self.floor)
 
@@ -128,9 +129,7 @@ class Order:
 
     # -- barriers in memory -------------------------------------------------------------------
 
-    def release(
-        self, row: np.ndarray, slot: np.ndarray, block: np.ndarray, thread: np.ndarray, stamp: int
-    ) -> None:
+    def release(self, row: Ints, slot: Ints, block: Ints, thread: Ints, stamp: int) -> None:
         """Threads arrive at objects: what they know now is told to who waits for the phase.
 
         `objects[table]` (B, slots, 2, columns) has, for each, what was told in all phases, and in
@@ -146,21 +145,17 @@ class Order:
             news = np.maximum.reduceat(table[block[turns], thread[turns]], starts, axis=0)
             told[row, slot, 0] = np.maximum(told[row, slot, 0], news)
 
-    def report(
-        self, row: np.ndarray, slot: np.ndarray, column: np.ndarray | int, stamp: int
-    ) -> None:
+    def report(self, row: Ints, slot: Ints, column: Ints | int, stamp: int) -> None:
         """What runs on its own reports to objects: it is done up to that stamp."""
         self._object("known", slot.max())[row, slot, 0, self.padded + column] = stamp
 
-    def end_phase(self, row: np.ndarray, slot: np.ndarray) -> None:
+    def end_phase(self, row: Ints, slot: Ints) -> None:
         """Phases of objects are over."""
         for told in self.objects.values():
             if slot.max() < told.shape[1]:
                 told[row, slot, 1] = told[row, slot, 0]
 
-    def acquire(
-        self, row: np.ndarray, slot: np.ndarray, block: np.ndarray, thread: np.ndarray
-    ) -> None:
+    def acquire(self, row: Ints, slot: Ints, block: Ints, thread: Ints) -> None:
         """Threads have found a phase over."""
         self._spread_out()
         for name, table in self.all_tables():
@@ -178,19 +173,17 @@ class Order:
 
     # -- fences -----------------------------------------------------------------------------
 
-    def fence(self, scope: str, block: np.ndarray, thread: np.ndarray, stamp: int) -> None:
+    def fence(self, scope: str, block: Ints, thread: Ints, stamp: int) -> None:
         """Threads (arrays of indices) may tell in this scope all that they know now."""
         self._spread_out()
         self.known[block, thread, thread] = stamp
         self._fenced(scope)[block, thread] = self.known[block, thread]
 
-    def fence_own(self, scope: str, block: np.ndarray, thread: np.ndarray, stamp: int) -> None:
+    def fence_own(self, scope: str, block: Ints, thread: Ints, stamp: int) -> None:
         """The same of what these threads did themselves, and of nothing else that they know."""
         self._fenced(scope)[block, thread, thread] = stamp
 
-    def knows_fenced(
-        self, scope: str, block: np.ndarray, thread: np.ndarray, other: np.ndarray
-    ) -> Any:
+    def knows_fenced(self, scope: str, block: Ints, thread: Ints, other: Ints) -> Any:
         """The stamp up to which threads know that others have fenced what they did."""
         if scope in self.fenced:
             return self.fenced[scope][block, thread, other]
@@ -221,6 +214,6 @@ class Order:
         return self.fenced[scope]
 
 
-def told(table: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def told(table: Ints, mask: Mask) -> Any:
     """What the threads of the mask know together: (B, T)."""
     return np.max(table, 1, where=mask[:, :, None], initial=0)

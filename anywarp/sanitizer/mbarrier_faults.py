@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..analysis.warps import Ints
 from ..ptx.memory.events import MemoryBarrier
 from ..ptx.text.syntax import Instruction
 from .findings import place
@@ -37,7 +38,7 @@ class MemoryBarriers:
         for name in TABLES:
             setattr(self, name, np.zeros((len(blocks), 0), np.int64))
 
-    def slots(self, address: np.ndarray) -> np.ndarray:
+    def slots(self, address: Ints) -> np.ndarray:
         """The numbers of those at these addresses, new ones where they are new."""
         every, which = np.unique(address, return_inverse=True)
         numbers = [self.slot.setdefault(a, len(self.slot)) for a in every.tolist()]
@@ -100,7 +101,7 @@ class MemoryBarriers:
         me = self.blocks[event.block] * self.ear.records.padded + event.thread
         return self.ear.stamp(event.instruction, "store", me)
 
-    def fence(self, block: np.ndarray, thread: np.ndarray, stamp: int) -> None:
+    def fence(self, block: Ints, thread: Ints, stamp: int) -> None:
         """Threads pass a fence that shows others, and the asynchronous proxy, what they have
         initialised."""
         passed = np.zeros((len(self.blocks), self.ear.records.padded), bool)
@@ -110,7 +111,7 @@ class MemoryBarriers:
 
     # -- what is wrong ----------------------------------------------------------------------
 
-    def check_use(self, event: MemoryBarrier, slot: np.ndarray) -> None:
+    def check_use(self, event: MemoryBarrier, slot: Ints) -> None:
         """Whoever uses a barrier must be ordered after its initialisation."""
         row, meetings = event.row, self.ear.meetings
         owner, stamp = self.owner[row, slot], self.init[row, slot]
@@ -128,13 +129,11 @@ class MemoryBarriers:
         who = event.block, event.thread, row, slot
         self.say(np.flatnonzero(late), *who, sentence, event.instruction)
 
-    def check_report(
-        self, flight: Flight, numbers: np.ndarray, row: np.ndarray, slot: np.ndarray
-    ) -> None:
+    def check_report(self, flight: Flight, numbers: Ints, row: Ints, slot: Ints) -> None:
         """Copies report: the barrier must have been shown to the asynchronous proxy before they
         were issued, and its phase must have waited for them."""
         init, fenced = self.init[row, slot], self.fenced[row, slot]
-        issuer = flight.block[numbers], flight.thread[numbers]
+        issuer = flight.event.block[numbers], flight.event.thread[numbers]
         shown = (fenced > 0) & (fenced < flight.stamp) | (flight.base[numbers] >= init)
         if self.ear.meetings is not None:
             shown |= self.ear.meetings.known(*issuer, row, self.owner[row, slot]) >= init
@@ -174,11 +173,11 @@ class MemoryBarriers:
 
     def say(
         self,
-        wrong: np.ndarray,
-        block: np.ndarray,
-        thread: np.ndarray,
-        row: np.ndarray,
-        slot: np.ndarray,
+        wrong: Ints,
+        block: Ints,
+        thread: Ints,
+        row: Ints,
+        slot: Ints,
         sentence: str,
         instruction: Instruction,
     ) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..analysis.warps import LANES
+from ..analysis.warps import LANES, Ints, Mask
 from ..ptx.memory.events import Access
 from ..ptx.text.syntax import Instruction
 from .reports import Issued, adds
@@ -34,93 +34,73 @@ class Overlaps(Waits):
                 return
         lanes = Lanes(event, shadow, event.space)
         if event.kind != "store":
-            self.unfilled(event, shadow, lanes, np.zeros(lanes.cell.size, bool))
+            self.unfilled(lanes, np.zeros(lanes.cell.size, bool))
         if event.kind != "load":
-            self.fill(event, shadow, lanes)
+            self.fill(lanes)
 
-    def fill(self, event: Access | Issued, shadow: Shadow, lanes: Touched) -> None:
+    def fill(self, lanes: Touched) -> None:
         """A store, or an atomic operation, fills cells, unless with what nobody has written."""
-        if shadow.filled is not None:
-            filled = self.padding.stored(event, lanes)
-            shadow.filled[lanes.cell] = filled
+        if lanes.shadow.filled is not None:
+            filled = self.padding.stored(lanes)
+            lanes.shadow.filled[lanes.cell] = filled
             if not filled.all():
-                shadow.full[:] = False
+                lanes.shadow.full[:] = False
 
-    def read(self, event: Access, shadow: Shadow, lanes: Lanes, strong: bool) -> None:
+    def read(self, lanes: Lanes, strong: bool) -> None:
         """A load, or an atomic operation, which also writes."""
-        record = self.stamp(event.instruction, event.kind, lanes.me)
-        early = self.in_flight(event, shadow, lanes)
-        self.unfilled(event, shadow, lanes, early)
-        self.conflict(event, shadow, lanes, shadow.written, early)
-        if event.kind == "load":
+        record = self.stamp(lanes.event.instruction, lanes.event.kind, lanes.me)
+        early = self.in_flight(lanes)
+        self.unfilled(lanes, early)
+        self.conflict(lanes, lanes.shadow.written, early)
+        if lanes.event.kind == "load":
             if not strong:
-                self.conflicts(event, shadow, lanes, shadow.strong, early)
-            (shadow.strong_readers if strong else shadow.readers).add(lanes.cell, record)
+                self.conflicts(lanes, lanes.shadow.strong, early)
+            (lanes.shadow.strong_readers if strong else lanes.shadow.readers).add(
+                lanes.cell, record
+            )
         else:
-            self.conflicts(event, shadow, lanes, shadow.readers, early)
-            shadow.strong.add(lanes.cell, record)
-            self.fill(event, shadow, lanes)
+            self.conflicts(lanes, lanes.shadow.readers, early)
+            lanes.shadow.strong.add(lanes.cell, record)
+            self.fill(lanes)
 
-    def write(self, event: Access, shadow: Shadow, lanes: Lanes, strong: bool) -> None:
+    def write(self, lanes: Lanes, strong: bool) -> None:
         """A store; of the value that is there it is no race."""
-        record = self.stamp(event.instruction, event.kind, lanes.me)
-        early = self.in_flight(event, shadow, lanes)
-        value = lanes.values(event, shadow.grain)
-        same = value == shadow.value[lanes.cell]
-        self.conflict(event, shadow, lanes, shadow.written, early | same)
-        self.conflicts(event, shadow, lanes, shadow.readers, early)
-        self.fill(event, shadow, lanes)
-        shadow.supersede(lanes.cell)
-        shadow.value[lanes.cell] = value
+        record = self.stamp(lanes.event.instruction, lanes.event.kind, lanes.me)
+        early = self.in_flight(lanes)
+        value = lanes.values()
+        same = value == lanes.shadow.value[lanes.cell]
+        self.conflict(lanes, lanes.shadow.written, early | same)
+        self.conflicts(lanes, lanes.shadow.readers, early)
+        self.fill(lanes)
+        lanes.shadow.supersede(lanes.cell)
+        lanes.shadow.value[lanes.cell] = value
         if strong:
-            shadow.strong.add(lanes.cell, record)
+            lanes.shadow.strong.add(lanes.cell, record)
             return
-        self.conflicts(event, shadow, lanes, shadow.strong, early)
-        self.conflicts(event, shadow, lanes, shadow.strong_readers, early)
-        shadow.written[lanes.cell] = record
-        self.collision(event, shadow.written, lanes, record, value == shadow.value[lanes.cell])
+        self.conflicts(lanes, lanes.shadow.strong, early)
+        self.conflicts(lanes, lanes.shadow.strong_readers, early)
+        lanes.shadow.written[lanes.cell] = record
+        self.collision(lanes, lanes.shadow.written, record, value == lanes.shadow.value[lanes.cell])
 
     # -- races --------------------------------------------------------------------------------
 
-    def collision(
-        self,
-        event: Access | Issued,
-        table: np.ndarray,
-        lanes: Touched,
-        record: np.ndarray,
-        benign: np.ndarray,
-    ) -> None:
+    def collision(self, lanes: Touched, table: Ints, record: Ints, benign: Mask) -> None:
         """Several lanes of one instruction write to one cell."""
         top = table[lanes.cell]
         lost = np.flatnonzero((top != record) & ~benign)
-        self.race(event, lanes, lost, top[lost])
+        self.race(lanes, lost, top[lost])
 
-    def conflicts(
-        self,
-        event: Access | Issued,
-        shadow: Shadow,
-        lanes: Touched,
-        latest: Latest,
-        skip: np.ndarray,
-    ) -> None:
+    def conflicts(self, lanes: Touched, latest: Latest, skip: Mask) -> None:
         """Races with the records in several tables."""
         for table in latest.columns:
-            strong = latest is shadow.strong
-            skip = skip | self.conflict(event, shadow, lanes, table, skip, strong)
+            strong = latest is lanes.shadow.strong
+            skip = skip | self.conflict(lanes, table, skip, strong)
 
-    def conflict(
-        self,
-        event: Access | Issued,
-        shadow: Shadow,
-        lanes: Touched,
-        table: np.ndarray,
-        skip: np.ndarray,
-        strong: bool = False,
-    ) -> np.ndarray:
+    def conflict(self, lanes: Touched, table: Ints, skip: Mask, strong: bool = False) -> Mask:
         """Races with the records in the table (of strong accesses)."""
         record = table[lanes.cell]
         races = np.zeros(record.size, bool)
-        if event.space == "shared" and self.meetings is None:  # rows belong to one block
+        if lanes.event.space == "shared" and self.meetings is None:  # rows belong to one block
             at = np.flatnonzero(self.records.stamp(record) > self.order.base[lanes.block])
         else:
             at = np.flatnonzero(record)
@@ -138,75 +118,72 @@ class Overlaps(Waits):
             known[far] = self.known_of_blocks(*where, strong)
         at = at[stamp > known]
         races[at] = True
-        self.race(event, lanes, at, record[at])
+        self.race(lanes, at, record[at])
         return races
 
-    def unfilled(
-        self, event: Access | Issued, shadow: Shadow, lanes: Touched, early: np.ndarray
-    ) -> None:
+    def unfilled(self, lanes: Touched, early: Mask) -> None:
         """A load of what nobody has written: at fault where it is used for more than a copy,
         and where no part of what a lane loads has been written."""
-        if shadow.filled is None:
+        if lanes.shadow.filled is None:
             return
-        undefined = ~(shadow.filled[lanes.cell] | early)
-        self.padding.loaded(event, lanes, undefined)
+        undefined = ~(lanes.shadow.filled[lanes.cell] | early)
+        self.padding.loaded(lanes, undefined)
         if not undefined.any():
             return
         by_lane = undefined.reshape(-1, lanes.per_lane)
-        used = used_cells(event.instruction, self.facts, event.width, self.grain)
+        used = used_cells(lanes.event.instruction, self.facts, lanes.event.width, self.grain)
         where = np.flatnonzero(by_lane & (used | by_lane.all(1)[:, None]))
         if where.size:
             at = where[0]
-            name, address = self.words.locate(event.space, lanes.address[at])
+            name, address = self.words.locate(lanes.event.space, lanes.address[at])
             thread = self.thread(lanes.block[at], lanes.thread[at])
-            text = f"{thread} reads {address} in {event.space} memory, which nobody has written"
-            sites = event.instruction, thread, address
+            text = (
+                f"{thread} reads {address} in {lanes.event.space} memory, which nobody has written"
+            )
+            sites = lanes.event.instruction, thread, address
             self.findings.report("uninitialised", text, *sites, count=where.size, what=name)
 
     # -- what runs on its own -----------------------------------------------------------------
 
-    def in_flight(self, event: Access | Issued, shadow: Shadow, lanes: Touched) -> np.ndarray:
+    def in_flight(self, lanes: Touched) -> Mask:
         """Where what runs on its own is not done, or not known to be."""
-        if shadow.flying is None:
+        if lanes.shadow.flying is None:
             return np.zeros(lanes.cell.size, bool)
-        early = self.flying(event, shadow, lanes)
-        early = early | self.unordered(event, shadow, lanes, early)
-        if event.kind != "load":
-            early = early | self.still_read(event, shadow, lanes, early)
+        early = self.flying(lanes)
+        early = early | self.unordered(lanes, early)
+        if lanes.event.kind != "load":
+            early = early | self.still_read(lanes, early)
         return early
 
-    def flying(self, event: Access | Issued, shadow: Shadow, lanes: Touched) -> np.ndarray:
+    def flying(self, lanes: Touched) -> Mask:
         """Where a copy is under way to."""
-        record = shadow.flying[lanes.cell]
-        early: np.ndarray = record > 0
+        record = lanes.shadow.flying[lanes.cell]
+        early = np.asarray(record > 0)
         where = np.flatnonzero(early)
         which = "to which {them} has a copy under way since {there} and has not waited for it"
-        self.tell(event, lanes, where, record[where], "asynchronous copy", which, self.both_add)
+        self.tell(lanes, where, record[where], "asynchronous copy", which, self.both_add)
         return early
 
-    def unordered(
-        self, event: Access | Issued, shadow: Shadow, lanes: Touched, skip: np.ndarray
-    ) -> np.ndarray:
+    def unordered(self, lanes: Touched, skip: Mask) -> Mask:
         """Where a copy has landed, and the thread is not ordered after a wait for it."""
         late = np.zeros(lanes.cell.size, bool)
-        if shadow.copied is None:
+        if lanes.shadow.copied is None:
             return late
-        record = shadow.copied[lanes.cell]
+        record = lanes.shadow.copied[lanes.cell]
         at = np.flatnonzero((record > 0) & ~skip)
-        row, column = np.divmod(shadow.barrier[lanes.cell[at]], BARRIERS)
-        at = at[self.unknown(lanes, at, row, column, record[at], event)]
+        row, column = np.divmod(lanes.shadow.barrier[lanes.cell[at]], BARRIERS)
+        at = at[self.unknown(lanes, at, row, column, record[at])]
         late[at] = True
         which = (
             "which a copy that {them} issued at {there} has filled, and nothing orders this after "
             "a wait for that copy"
         )
-        self.tell(event, lanes, at, record[at], "asynchronous copy", which, self.both_add)
+        self.tell(lanes, at, record[at], "asynchronous copy", which, self.both_add)
         return late
 
     def instruction_of(self, record: int) -> Instruction:
         """What made a record."""
-        instruction: Instruction = self.stamps[self.records.stamp(record)][0]
-        return instruction
+        return self.holder(record)[1]
 
     def both_add(self, event: Access | Issued, record: int) -> bool:
         """Whether two operations add to what is there, in whichever order."""
@@ -216,15 +193,7 @@ class Overlaps(Waits):
         """Whether a copy made the record."""
         return self.instruction_of(record).opcode == "cp"
 
-    def unknown(
-        self,
-        lanes: Touched,
-        at: np.ndarray,
-        row: np.ndarray,
-        column: np.ndarray,
-        record: np.ndarray,
-        event: Access | Issued,
-    ) -> np.ndarray:
+    def unknown(self, lanes: Touched, at: Ints, row: Ints, column: Ints, record: Ints) -> Ints:
         """Which of these lanes do not know that what has a column, in the blocks `row`, is done up
         to the record. Any lane speaks for its warp where the warp acts together."""
         stamp, block, thread = self.records.stamp(record), lanes.block[at], lanes.thread[at]
@@ -234,7 +203,7 @@ class Overlaps(Waits):
             other = self.order.padded + column[far]
             known[far] = self.known_afar(block[far], thread[far], row[far], other)
         late = np.flatnonzero(stamp > known)
-        if event.instruction.opcode == "wgmma" and late.size:
+        if lanes.event.instruction.opcode == "wgmma" and late.size:
             key = block[late] << 40 | thread[late] << 20 | column[late]
             _, first, which = np.unique(key, return_index=True, return_inverse=True)
             some = late[first]
@@ -244,37 +213,33 @@ class Overlaps(Waits):
             late = late[stamp[late] > best[which]]
         return late
 
-    def still_read(
-        self, event: Access | Issued, shadow: Shadow, lanes: Touched, skip: np.ndarray
-    ) -> np.ndarray:
+    def still_read(self, lanes: Touched, skip: Mask) -> Mask:
         """Where a copy is under way from, or warpgroups multiply with."""
         busy = np.zeros(lanes.cell.size, bool)
-        if shadow.copied is None:
+        if lanes.shadow.copied is None:
             return busy
-        record = shadow.lent[lanes.cell]
+        record = lanes.shadow.lent[lanes.cell]
         where = np.flatnonzero((record > 0) & ~skip)
         busy[where] = True
         which = "from which {them} has a copy under way since {there} and has not waited for it"
-        self.tell(event, lanes, where, record[where], "asynchronous copy", which)
-        for table in shadow.factors.columns:
+        self.tell(lanes, where, record[where], "asynchronous copy", which)
+        for table in lanes.shadow.factors.columns:
             record = table[lanes.cell]
             at = np.flatnonzero((record > 0) & ~skip & ~busy)
             group = self.records.thread(record[at]) % self.records.padded // WARPGROUP
             row = lanes.row[at]
-            at = at[self.unknown(lanes, at, row, BARRIERS + group, record[at], event)]
+            at = at[self.unknown(lanes, at, row, BARRIERS + group, record[at])]
             busy[at] = True
             which = (
                 "which the warpgroup of {them} multiplies with at {there}, and nothing orders "
                 "this after its wgmma.wait_group"
             )
-            self.tell(event, lanes, at, record[at], "race", which)
+            self.tell(lanes, at, record[at], "race", which)
         return busy
 
-    def unfenced(
-        self, event: Access | Issued, shadow: Shadow, lanes: Touched, skip: np.ndarray
-    ) -> None:
+    def unfenced(self, lanes: Touched, skip: Mask) -> None:
         """Where ordinary stores may not be seen by the asynchronous proxy."""
-        for table in (shadow.written, *shadow.strong.columns[:1]):
+        for table in (lanes.shadow.written, *lanes.shadow.strong.columns[:1]):
             record = table[lanes.cell]
             at = np.flatnonzero((record > 0) & ~skip)
             stamp, other = self.records.stamp(record[at]), self.records.thread(record[at])
@@ -286,4 +251,4 @@ class Overlaps(Waits):
                 "which {them} writes at {there} with no fence.proxy.async before the barrier in "
                 "between"
             )
-            self.tell(event, lanes, at, record[at], "race", which, self.by_copy)
+            self.tell(lanes, at, record[at], "race", which, self.by_copy)

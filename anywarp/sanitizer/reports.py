@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.warps import whole_mask
+from ..analysis.warps import Ints, whole_mask
 from ..ptx.memory.allocations import distance, nearest
 from ..ptx.memory.events import Access, Fault, Launched, MemoryBarrier, Started
 from ..ptx.text.syntax import Instruction
@@ -74,7 +74,7 @@ class Reports:
         """The latest stamp."""
         return len(self.stamps) - 1
 
-    def stamp(self, instruction: Instruction, kind: str, me: np.ndarray) -> np.ndarray:
+    def stamp(self, instruction: Instruction, kind: str, me: Ints) -> np.ndarray:
         """The records of a new stamp, of threads of the grid."""
         self.stamps.append((instruction, kind))
         records: np.ndarray = self.records.pack(self.now(), me)
@@ -109,9 +109,7 @@ class Reports:
                 "uninitialised", text, shuffle, thread, other=event.instruction, count=count
             )
 
-    def race(
-        self, event: Access | Issued, lanes: Touched, where: np.ndarray, records: np.ndarray
-    ) -> None:
+    def race(self, lanes: Touched, where: Ints, records: Ints) -> None:
         """Lanes race with those who have the records: a finding for each instruction of these."""
         for at, other in self.each_place(where, records):
             kind = self.stamps[self.records.stamp(other)][1]
@@ -119,30 +117,27 @@ class Reports:
             between = "with no barrier in between"
             if theirs != self.blocks[lanes.block[at[0]]]:
                 between = "and blocks are not ordered"
-                if self.meetings is not None and event.space == "shared":
+                if self.meetings is not None and lanes.event.space == "shared":
                     between = "with no barrier of the cluster in between"
             which = f"which {{them}} {VERBS[kind]} at {{there}}, {between}"
-            what = "-".join(sorted((VERBS[kind], VERBS[event.kind])))
-            self.two(event, lanes, at, other, "race", which, what)
+            what = "-".join(sorted((VERBS[kind], VERBS[lanes.event.kind])))
+            self.two(lanes, at, other, "race", which, what)
 
     def tell(
         self,
-        event: Access | Issued,
         lanes: Touched,
-        where: np.ndarray,
-        records: np.ndarray,
+        where: Ints,
+        records: Ints,
         kind: str,
         which: str,
         but: Callable[[Any, int], bool] = lambda event, other: False,
     ) -> None:
         """A finding for each instruction among the records, `but` for some of them."""
         for at, other in self.each_place(where, records):
-            if not but(event, other):
-                self.two(event, lanes, at, other, kind, which)
+            if not but(lanes.event, other):
+                self.two(lanes, at, other, kind, which)
 
-    def each_place(
-        self, where: np.ndarray, records: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, int]]:
+    def each_place(self, where: Ints, records: Ints) -> Iterator[tuple[np.ndarray, int]]:
         """(indices, a record) for each instruction among the records, in order of the run."""
         stamps = self.records.stamp(records)
         for stamp in np.unique(stamps):
@@ -150,24 +145,17 @@ class Reports:
             yield where[these], int(records[these[0]])
 
     def two(
-        self,
-        event: Access | Issued,
-        lanes: Touched,
-        where: np.ndarray,
-        other: int,
-        kind: str,
-        which: str,
-        what: str = "",
+        self, lanes: Touched, where: Ints, other: int, kind: str, which: str, what: str = ""
     ) -> None:
         """A finding that involves two accesses, of the lanes `where` and of a record. `which` ends
         its sentence, of an address, where {them} and {there} are who has the record and where."""
         at = where[0]
-        name, address = self.words.locate(event.space, lanes.address[at])
+        name, address = self.words.locate(lanes.event.space, lanes.address[at])
         thread = self.thread(lanes.block[at], lanes.thread[at])
         them, instruction, _ = self.holder(other)
         which = which.format(them=them, there=place(instruction))
-        text = f"{thread} {verb_of(event)} {address}, {which}"
-        sites = event.instruction, thread, address, instruction, them
+        text = f"{thread} {verb_of(lanes.event)} {address}, {which}"
+        sites = lanes.event.instruction, thread, address, instruction, them
         self.findings.report(kind, text, *sites, count=where.size, what=name + what)
 
     # -- the shared memory of other blocks --------------------------------------------------
@@ -175,10 +163,10 @@ class Reports:
     def visit(
         self,
         event: Access | Started | MemoryBarrier,
-        row: np.ndarray,
-        block: np.ndarray,
-        thread: np.ndarray,
-        address: np.ndarray,
+        row: Ints,
+        block: Ints,
+        thread: Ints,
+        address: Ints,
         ends: bool = False,
     ) -> None:
         """Threads reach into other blocks of their cluster, which must have begun and may not
@@ -252,7 +240,7 @@ class Reports:
                 kind, said, event.instruction, thread, text, count=count, what=name
             )
 
-    def gone(self, event: Fault, exited: np.ndarray, address: np.ndarray) -> None:
+    def gone(self, event: Fault, exited: Ints, address: Ints) -> None:
         """Blocks have exited whose shared memory is accessed."""
         b, t = np.argwhere(exited)[0]
         row = np.broadcast_to(event.rows if event.rows is not None else b, address.shape)[b, t]

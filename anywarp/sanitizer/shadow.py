@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.warps import LANES, whole_mask
+from ..analysis.warps import LANES, Ints, whole_mask
 from ..ptx.memory.allocations import UNSIGNED, Allocation
 from ..ptx.memory.events import Access, Landed
 
@@ -40,12 +40,15 @@ class Records:
         self.threads = (1 << self.bits) - 1  # selects the thread
 
     def pack(self, stamp: int, thread: Any) -> Any:
+        """The record of an access by a thread of the grid."""
         return thread | (stamp << self.bits)
 
     def thread(self, record: Any) -> Any:
+        """The thread of the grid."""
         return record & self.threads
 
     def stamp(self, record: Any) -> Any:
+        """The stamp of its access."""
         return record >> self.bits
 
 
@@ -60,7 +63,8 @@ class Latest:
         self.records, self.cells, self.group = records, cells, group
         self.columns: tuple[np.ndarray, ...] = ()  # the three, once there is something to add
 
-    def add(self, cell: np.ndarray, record: np.ndarray) -> None:
+    def add(self, cell: Ints, record: Ints) -> None:
+        """Records of accesses to cells come in, one stamp at a time."""
         if not self.columns:
             self.columns = tuple(zeros(self.cells) for _ in range(3))
         last, near, far = self.columns
@@ -110,7 +114,7 @@ class Shadow:
         self.copied, self.lent, self.barrier = zeros(total), zeros(total), zeros(total)
         self.factors = Latest(self.records, total, LANES)
 
-    def supersede(self, cell: np.ndarray) -> None:
+    def supersede(self, cell: Ints) -> None:
         """Others than copies that have landed write to these cells."""
         if self.copied is not None:
             self.copied[cell] = 0
@@ -125,7 +129,7 @@ class Shadow:
             stretch = STRETCH * self.grain
             self.full[a.start // stretch : -(-a.end // stretch)] = False
 
-    def fill(self, home: Allocation, written: np.ndarray) -> None:
+    def fill(self, home: Allocation, written: Ints) -> None:
         """Of this allocation in global memory, these bytes have been written."""
         cells = np.ones(-(-home.size // self.grain) * self.grain, bool)
         cells[: written.size] = written
@@ -173,11 +177,12 @@ class Shadow:
             return False
         return self.flying is None or not self._there(self.flying, where).any()
 
-    def _there(self, table: np.ndarray, where: slice) -> np.ndarray:
+    def _there(self, table: Ints, where: slice) -> np.ndarray:
         rows = table.reshape(self.shape)
         return rows[:, where.start * STRETCH : where.stop * STRETCH]
 
     def put_off_read(self, event: Access, where: slice, stamp: int) -> None:
+        """Remember a read of these stretches."""
         self.read_mark[where] = stamp
         self.put_off.append((event, stamp))
         self.put_off_bytes += event.address.nbytes
@@ -201,6 +206,8 @@ class Shadow:
 class Touched:
     """Cells that threads touch: int64 (N,), an element for each cell of each thread."""
 
+    event: Any  # an Access, or `Issued`
+    shadow: Shadow
     cell: np.ndarray
     address: np.ndarray
     block: np.ndarray  # of the thread, within the chunk
@@ -214,6 +221,7 @@ class Lanes(Touched):
     """The active threads of an event."""
 
     def __init__(self, event: Access | Landed, shadow: Shadow, space: str) -> None:
+        self.event, self.shadow = event, shadow
         shape = len(event.blocks), event.threads
         self.mask = mask = None if event.mask is None else np.broadcast_to(event.mask, shape)
         if mask is None:
@@ -240,12 +248,12 @@ class Lanes(Touched):
         self.me = np.repeat(me, per_lane)
         self.row = self.block if rows is None else np.repeat(row, per_lane)
 
-    def values(self, event: Access, grain: int) -> np.ndarray:
-        """What each cell gets, unsigned."""
-        shape = len(event.blocks), event.threads
+    def values(self) -> np.ndarray:
+        """What each cell gets from a store, unsigned."""
+        shape = len(self.event.blocks), self.event.threads
         mask = whole_mask(self.mask, shape)
-        stack = [np.broadcast_to(v, shape)[mask] for v in event.values or ()]
-        return np.ascontiguousarray(np.stack(stack, 1)).view(UNSIGNED[grain]).ravel()
+        stack = [np.broadcast_to(v, shape)[mask] for v in self.event.values]
+        return np.ascontiguousarray(np.stack(stack, 1)).view(UNSIGNED[self.shadow.grain]).ravel()
 
 
 @functools.lru_cache(maxsize=8)

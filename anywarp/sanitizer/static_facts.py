@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..ptx.text import flow, isa
-from ..ptx.text.syntax import TYPE_BYTES, Entry, Function, Immediate, Instruction, Vector
+from ..ptx.text.syntax import TYPE_BYTES, Entry, Immediate, Instruction, Vector
 
 ALL = (1 << 64) - 1
 LOADS, STORES = {"ld", "ldu"}, {"st"}
@@ -19,7 +20,7 @@ LOADS, STORES = {"ld", "ldu"}, {"st"}
 class CodeFacts:
     """The entry, or a function that it may call: registers are its own."""
 
-    code: Function
+    code: Any  # Entry or Function
     first: int  # the number of its first instruction, counted through all parts
     demanded: dict[str, int]  # register -> the bits that anything but a copy makes use of
     carried: frozenset[str]  # registers that only loads define
@@ -34,7 +35,7 @@ class Facts:
     guesses: frozenset[int]  # loads, by id, whose value is what a compare-and-swap compares with
 
 
-def codes(entry: Entry) -> list[Function]:
+def codes(entry: Entry) -> list[Any]:
     """The entry and the functions that it may call."""
     return [entry, *getattr(entry, "functions", {}).values()]
 
@@ -64,7 +65,7 @@ def facts_of(entry: Entry) -> Facts:
 
 
 @functools.lru_cache(maxsize=64)
-def graph(entry: Function) -> tuple[list[int], list[range], list[list[int]]]:
+def graph(entry: Any) -> tuple[list[int], list[range], list[list[int]]]:
     """(the block of each instruction, the blocks, and which may come after which)."""
     blocks = flow.blocks(entry, waits=True)
     return (

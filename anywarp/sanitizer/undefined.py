@@ -9,19 +9,16 @@ is at fault when it stores that, or what is computed from it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..analysis.warps import LANES, whole_mask
+from ..analysis.warps import LANES, Ints, Mask, whole_mask
 from ..ptx.memory.events import Access, Executed, WarpSync
 from ..ptx.text import isa
 from ..ptx.text.syntax import TYPE_BYTES, Instruction, Vector
 from .shadow import Touched
 from .static_facts import LOADS, CodeFacts, Facts
-
-if TYPE_CHECKING:
-    from .reports import Issued
 
 
 def element_bytes(instruction: Instruction) -> int:
@@ -37,7 +34,7 @@ def used_cells(instruction: Instruction, facts: Facts, width: int, grain: int) -
     for name in isa.registers_in(instruction.operands[0]):
         bits = facts.part[id(instruction)].demanded.get(name, 0)
         used += [bool(bits >> 8 * n & 0xFF) for n in range(size)]
-    return np.logical_or.reduce(np.array(used).reshape(-1, grain), 1)
+    return np.reshape(used, (-1, grain)) @ np.ones(grain, bool)
 
 
 class Padding:
@@ -48,12 +45,12 @@ class Padding:
         # (part, register) -> (B, T, cells), true: undefined
         self.cells: dict[tuple[CodeFacts, str], np.ndarray] = {}
 
-    def loaded(self, event: Access | Issued, lanes: Touched, undefined: np.ndarray) -> None:
+    def loaded(self, lanes: Touched, undefined: Mask) -> None:
         """`undefined`: for each cell of the lanes."""
-        if event.instruction.opcode not in LOADS or not (self.cells or undefined.any()):
+        if lanes.event.instruction.opcode not in LOADS or not (self.cells or undefined.any()):
             return
-        for name, mine in self._of(event, event.instruction.operands[0], lanes, undefined):
-            part = self.facts.part[id(event.instruction)]
+        for name, mine in self._of(lanes, lanes.event.instruction.operands[0], undefined):
+            part = self.facts.part[id(lanes.event.instruction)]
             if name in part.carried:
                 table = self.cells.get((part, name))
                 if table is None:
@@ -66,25 +63,23 @@ class Padding:
                 if not table.any():
                     del self.cells[part, name]
 
-    def stored(self, event: Access | Issued, lanes: Touched) -> np.ndarray:
+    def stored(self, lanes: Touched) -> np.ndarray:
         """Which cells of the lanes a store fills."""
         result = np.ones(lanes.cell.size, bool)
-        if self.cells and event.instruction.opcode == "st":
+        if self.cells and lanes.event.instruction.opcode == "st":
             first = slice(None, None, lanes.per_lane)
-            operand = event.instruction.operands[1]
-            for name, filled in self._of(event, operand, lanes, result):
-                key = self.facts.part[id(event.instruction)], name
+            operand = lanes.event.instruction.operands[1]
+            for name, filled in self._of(lanes, operand, result):
+                key = self.facts.part[id(lanes.event.instruction)], name
                 if key in self.cells:
                     mine = self.cells[key][lanes.block[first], lanes.thread[first]]
                     filled &= ~mine[:, : filled.shape[1]]
         return result
 
-    def _of(
-        self, event: Access | Issued, operand: Any, lanes: Touched, cells: np.ndarray
-    ) -> Iterator[tuple[str, np.ndarray]]:
+    def _of(self, lanes: Touched, operand: Any, cells: Ints) -> Iterator[tuple[str, np.ndarray]]:
         """(register, its part of the cells as a view (lanes, cells of an element))."""
         elements = operand.elements if isinstance(operand, Vector) else (operand,)
-        each = element_bytes(event.instruction) // self.grain
+        each = element_bytes(lanes.event.instruction) // self.grain
         cells = cells.reshape(-1, lanes.per_lane)
         for n, element in enumerate(elements):
             for name in isa.registers_in(element):
@@ -159,8 +154,8 @@ class Strays:
         self,
         i: Instruction,
         targets: Iterable[str],
-        stray: np.ndarray | None,
-        mask: np.ndarray | None,
+        stray: Mask | None,
+        mask: Mask | None,
         weak: bool = False,
     ) -> None:
         """The threads of the mask now have stray values in these registers, or no more. weak: only

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.warps import LANES, whole_mask
+from ..analysis.warps import LANES, Ints, whole_mask
 from ..ptx.memory.events import Arrived, Barrier, ClusterBarrier, Fenced, WarpSync
 from .convergence import Convergence
 from .fences import scope_of
@@ -21,9 +21,7 @@ class Waits(Reports):
     convergence: Convergence
     barriers: MemoryBarriers
 
-    def known_of_blocks(
-        self, block: np.ndarray, thread: np.ndarray, other: np.ndarray, strong: bool
-    ) -> Any:
+    def known_of_blocks(self, block: Ints, thread: Ints, other: Ints, strong: bool) -> Any:
         """Up to which stamp threads (indices within the chunk) know threads of the grid that are
         of other blocks."""
         theirs, number = other // self.records.padded, other % self.records.padded
@@ -34,9 +32,7 @@ class Waits(Reports):
             known = np.maximum(known, np.where(row >= 0, near, 0))
         return known
 
-    def known_afar(
-        self, block: np.ndarray, thread: np.ndarray, row: np.ndarray, column: np.ndarray
-    ) -> Any:
+    def known_afar(self, block: Ints, thread: Ints, row: Ints, column: Ints) -> Any:
         """The same of what runs on its own in other blocks of the chunk."""
         known = self.fences.known(self.blocks[block], thread, self.blocks[row], column, False)
         if self.meetings is None:
@@ -49,7 +45,7 @@ class Waits(Reports):
 
     # -- what is heard ----------------------------------------------------------------------
 
-    def padded(self, values: np.ndarray | None, dtype: type = bool) -> np.ndarray:
+    def padded(self, values: Ints | None, dtype: type = bool) -> np.ndarray:
         """What the threads have, such as a mask, with zeros for the padding of the last warp:
         (B, padded)."""
         full: np.ndarray = np.zeros((len(self.blocks), self.records.padded), dtype)
@@ -57,6 +53,7 @@ class Waits(Reports):
         return full
 
     def barrier(self, event: Barrier) -> None:
+        """Threads have met at a barrier of their block."""
         mask = whole_mask(event.mask, self.shape)
         going = np.logical_or.reduce(mask, 1)
         if event.count is not None and not mask[going].all():  # the others may have arrived
@@ -72,6 +69,7 @@ class Waits(Reports):
         self.convergence.barrier(event, mask, going)
 
     def cluster_barrier(self, event: ClusterBarrier) -> None:
+        """Threads arrive at a barrier of their cluster, or go on."""
         mask = self.padded(event.mask)
         if self.meetings is None:  # clusters of one block
             if event.what == "wait":
@@ -83,9 +81,11 @@ class Waits(Reports):
             self.meetings.arrive(event.phase, mask, self.now(), tells)
 
     def arrived(self, event: Arrived) -> None:
+        """Threads arrive at a barrier and do not wait."""
         self.order.arrive(event.number, self.padded(event.mask), self.now())
 
     def warp_sync(self, event: WarpSync) -> None:
+        """Lanes have waited for one another."""
         members = self.padded(event.members, np.uint32)
         mask = self.padded(event.mask)
         if self.fences:
@@ -97,6 +97,7 @@ class Waits(Reports):
             self.strays.shuffled(event)
 
     def fenced(self, event: Fenced) -> None:
+        """Threads have passed a fence."""
         words = {word.split("::")[0] for word in event.instruction.modifiers}
         block, thread = np.nonzero(self.padded(event.mask))
         if "mbarrier_init" in words or shows_shared(words):

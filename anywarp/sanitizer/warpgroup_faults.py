@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..analysis.warps import whole_mask
+from ..analysis.warps import Mask, whole_mask
 from ..ptx.memory.events import Executed, Guarded
 from ..ptx.text import isa
 from ..ptx.text.syntax import Entry, Instruction
@@ -68,13 +68,11 @@ class Registers:
     def __init__(self, ear: Reports) -> None:
         self.ear, self.shape, self.uses = ear, ear.shape, uses(ear.launch.entry)
         shape = self.shape
-        self.runs: dict[
-            int, list[Instruction]
-        ] = {}  # id of a straight run -> the instructions to follow
+        # id of a straight run -> the instructions to follow
+        self.runs: dict[int, list[Instruction]] = {}
         self.products: list[Product] = []
-        self.written: dict[
-            str, tuple[np.ndarray, Instruction]
-        ] = {}  # register -> (threads, what wrote it), since a wgmma
+        # register -> (threads, what wrote it), since a wgmma
+        self.written: dict[str, tuple[Mask, Instruction]] = {}
         self.fenced = np.zeros(shape, bool)  # threads that have passed a wgmma.fence
         self.fresh = np.zeros(shape, bool)  # and have since the last wgmma
 
@@ -93,7 +91,7 @@ class Registers:
         if id(event.instruction) in self.uses:
             self.run(event.instruction, whole_mask(event.mask, self.shape))
 
-    def run(self, i: Instruction, mask: np.ndarray) -> None:
+    def run(self, i: Instruction, mask: Mask) -> None:
         """The threads of the mask (B, T) execute an instruction."""
         if i.opcode == "wgmma":
             getattr(self, i.modifiers[0])(i, mask)
@@ -104,12 +102,12 @@ class Registers:
 
     # -- wgmma ------------------------------------------------------------------------------
 
-    def fence(self, i: Instruction, mask: np.ndarray) -> None:
+    def fence(self, i: Instruction, mask: Mask) -> None:
         """wgmma.fence."""
         self.fenced |= mask
         self.fresh |= mask
 
-    def mma_async(self, i: Instruction, mask: np.ndarray) -> None:
+    def mma_async(self, i: Instruction, mask: Mask) -> None:
         """A product begins."""
         sums, factors = (set(isa.registers_in(operand)) for operand in i.operands[:2])
         if len(factors) == 1:  # a descriptor
@@ -138,12 +136,12 @@ class Registers:
         younger = np.full(self.shape, -1)
         self.products.append(Product(i, sums, factors, mask.copy(), younger))
 
-    def commit_group(self, i: Instruction, mask: np.ndarray) -> None:
+    def commit_group(self, i: Instruction, mask: Mask) -> None:
         """The products that are not yet in a group make one."""
         for product in self.products:
             product.younger += mask & product.mask
 
-    def wait_group(self, i: Instruction, mask: np.ndarray) -> None:
+    def wait_group(self, i: Instruction, mask: Mask) -> None:
         """All groups but the latest ones are done."""
         pending = int(i.operands[0].value)
         for product in self.products:
@@ -152,7 +150,7 @@ class Registers:
 
     # -- others -----------------------------------------------------------------------------
 
-    def copied(self, i: Instruction, mask: np.ndarray) -> None:
+    def copied(self, i: Instruction, mask: Mask) -> None:
         """A copy of a register that belongs to a product belongs to it too."""
         sources, targets = self.uses[id(i)]
         for product in self.products:
@@ -163,7 +161,7 @@ class Registers:
             for source in sources & self.written.keys():
                 self.written[name] = self.written[source]
 
-    def touched(self, i: Instruction, mask: np.ndarray) -> None:
+    def touched(self, i: Instruction, mask: Mask) -> None:
         """An instruction other than a copy reads and writes registers."""
         read, written = self.uses[id(i)]
         for product in self.products:
@@ -175,9 +173,7 @@ class Registers:
             before = self.written.get(name)
             self.written[name] = (mask if before is None else before[0] | mask), i
 
-    def touch(
-        self, product: Product, name: str, busy: np.ndarray, i: Instruction, verb: str
-    ) -> None:
+    def touch(self, product: Product, name: str, busy: Mask, i: Instruction, verb: str) -> None:
         """Threads touch a register of a product that is under way."""
         text = (
             f"{verb} {name}, a register of the wgmma at {{there}}, before it has waited for that "
@@ -185,10 +181,8 @@ class Registers:
         )
         self.report(busy, i, product.instruction, text)
 
-    def report(
-        self, mask: np.ndarray, i: Instruction, other: Instruction | None, sentence: str
-    ) -> None:
-        """A finding about the threads of the mask; `sentence` goes on after the name of the first."""
+    def report(self, mask: Mask, i: Instruction, other: Instruction | None, sentence: str) -> None:
+        """A finding about the threads of the mask; `sentence` follows the name of the first."""
         b, t = np.argwhere(mask)[0]
         thread = self.ear.thread(b, t)
         text = f"{thread} {sentence.format(there=other and place(other))}"
