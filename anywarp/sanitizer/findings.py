@@ -13,8 +13,9 @@ from ..ptx.asynchronous.tensor_maps import memory_of
 from ..ptx.errors import thread_name
 from ..ptx.memory.allocations import Allocation, nearest
 from ..ptx.memory.events import Launched
+from ..ptx.text.names import demangle
 from ..ptx.text.syntax import Instruction, Position
-from ..trace.arrays import Shape, array_shapes, declarations, demangle, fit, index_text
+from ..trace.arrays import Shape, array_shapes, declarations, fit, index_text
 from ..trace.parameters import parameter_names
 
 
@@ -136,7 +137,7 @@ def array_names(
     launched: Launched, args: Sequence[Any], source: str
 ) -> dict[str, tuple[str, Shape | None]]:
     """Allocation name -> what the source calls it, and its shape if known."""
-    kernel = demangle_function(launched.entry.name)
+    kernel = demangle(launched.entry.name)
     called = parameter_names(source, kernel) if source else []
     names: dict[str, tuple[str, Shape | None]] = {}
     declared = [a for space in ("global", "shared", "local") for a in launched.allocations[space]]
@@ -177,9 +178,3 @@ def only_array(source: str, size: int, others: Collection[str]) -> tuple[str, Sh
         if name not in others and None not in declared.extents and (shape := fit(declared, size))
     }
     return next(iter(fitting.items())) if len(fitting) == 1 else ("local memory", None)
-
-
-def demangle_function(symbol: str) -> str:
-    """`gemm` of `_Z4gemmILi4EEvPf`."""
-    match = re.match(r"_ZN?(?:K)?(\d+)(\w+)", symbol)
-    return match[2][: int(match[1])] if match else symbol

@@ -28,31 +28,12 @@ DECLARATION = re.compile(
 )
 
 
-# after a name: the end of a nested one, the second of that name in a function, the compiler's own
-SUFFIX = r"E?(_\d+|__\d+_)?(_?\$_\d+)*"
-
-
 class Shape(NamedTuple):
     """An array's extents, outermost first, and what an element is."""
 
     extents: tuple[int | None, ...]
     element: int  # bytes; 0 where the declared type does not tell
     component: int = 0  # bytes of .x of a vector type, else 0
-
-
-def demangle(symbol: str) -> str:
-    """The variable's own name in a PTX symbol: `tile_a` of `_ZZ5sgemmE6tile_a`.
-
-    Covers what a kernel's variables need of the Itanium C++ ABI: locals of functions and names
-    in namespaces. Other symbols come back as they are."""
-    if not symbol.startswith("_Z"):
-        return symbol
-    before = "(?<=E)" if symbol.startswith("_ZZ") else r"(?<!\d)"  # a function's name, E, ours
-    for match in re.finditer(rf"{before}(?=(\d+)([A-Za-z_][\w$]*))", symbol):
-        length, rest = int(match[1]), match[2]
-        if len(rest) >= length and re.fullmatch(SUFFIX, rest[length:]):
-            return rest[:length]
-    return symbol
 
 
 def index_text(name: str, offset: int, shape: Shape | None) -> str:

@@ -14,7 +14,8 @@ import numpy as np
 from .. import ptx
 from ..analysis.warps import LANES
 from ..ptx.memory.events import Finished, Landed, MemoryBarrier, Started, Stretches
-from .arrays import Shape, array_shapes, demangle
+from ..ptx.text.names import demangle
+from .arrays import Shape, array_shapes
 from .trace import block_number, blocks_of
 
 TEAM = 4  # warps of a warpgroup, which wgmma takes

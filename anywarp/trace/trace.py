@@ -18,8 +18,9 @@ import numpy as np
 from .. import analysis, ptx
 from ..analysis.warps import LANES
 from ..ptx.asynchronous.tensor_maps import memory_of
+from ..ptx.text.names import demangle
 from ..sass.hot_loop import thread_index_reads
-from .arrays import Shape, array_shapes, demangle, index_text
+from .arrays import Shape, array_shapes, index_text
 from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active
 from .metrics import FFMA, METRICS, PIPE, REQUESTS, SECTORS
 from .pipe_overheads import INACTIVE, LOADS_AND_STORES, THREAD_INDEX, Beside

@@ -10,7 +10,6 @@ PTX ISA, chapters 9.7.12 (call, ret) and 7.1 (the function call interface).
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from ..errors import PTXError
 from ..memory.allocations import FUNCTION_STEP, FUNCTION_WINDOW, Allocation, lay_out
 from ..text.forms import Unsupported
+from ..text.names import demangle
 from ..text.parser import symbols_in
 from ..text.syntax import Entry, Function, Symbol, Vector
 from .library import LIBRARY
@@ -202,7 +202,7 @@ def call(i, at):
     name = callee(i)
     if name is not None and name not in at.callees:
         if name not in LIBRARY:
-            raise Unsupported(f"the function {demangle(name)}, which has no body")
+            raise Unsupported(f"the function {demangle(name, qualified=True)}, which has no body")
         return LIBRARY[name](i, at, sources, returned)
     address_of = at.slots.reader(target, np.uint64) if name is None else None
     number = at.new_return(returned)
@@ -210,13 +210,13 @@ def call(i, at):
     def enter(state, function, mask):
         if len(function.params) != len(sources) or len(function.results) != len(returned):
             raise PTXError(
-                f"{demangle(function.function.name)} is called with {len(sources)} arguments",
+                f"{function.function.title} is called with {len(sources)} arguments",
                 instruction=i,
             )
         depth = state.depth + 1
         if depth >= state.launch.depth:
             raise PTXError(
-                f"stack overflow: {demangle(function.function.name)} is called "
+                f"stack overflow: {function.function.title} is called "
                 f"{depth} calls deep; the interpreter has room for {depth - 1} (a GPU has 1024 "
                 "bytes for all frames of a thread, unless cudaLimitStackSize says otherwise)",
                 instruction=i,
@@ -309,18 +309,3 @@ def finish(returned, is_recursive: bool):
             copy(state, source, target(state.registers), param, mask)
 
     return run
-
-
-def demangle(name: str) -> str:
-    """`_ZN3Tri4areaEf` -> Tri::area; other names as they are."""
-    match = re.match(r"_ZN?K?(?=\d)", name)
-    if not match:
-        return name
-    parts, at = [], match.end()
-    while number := re.match(r"\d+", name[at:]):
-        at += number.end()
-        parts.append(name[at : at + int(number.group())])
-        at += int(number.group())
-        if "N" not in match.group():
-            break
-    return "::".join(parts)

@@ -25,7 +25,6 @@ from ..calls.functions import (
     Return,
     callee,
     deepest,
-    demangle,
     finish,
     function_addresses,
     lay_out_frames,
@@ -177,7 +176,7 @@ def turns(successors: dict[int, list[int]], size: int) -> Callable[[int], int] |
 def decode_function(entry, function, slots, start: int, link: Linked, blocks, successors) -> None:
     """Add the basic blocks of a function, and where each may lead."""
     if function.error is not None:
-        raise ParseError(f"{demangle(function.name)} could not be read: {function.error}; {ADVICE}")
+        raise ParseError(f"{function.title} could not be read: {function.error}; {ADVICE}")
     code, written = function.instructions, explicit(function).instructions
     ranges = flow.blocks(function, waits=True)
     everywhere = temporaries(written, ranges) & slots.function.registers.keys()
@@ -251,7 +250,7 @@ def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Calla
     except (Unsupported, IndexError, KeyError, AttributeError) as reason:
         words = set(re.findall(r"[\w$]+", str(reason)))
         why = next((str(e) for name, e in entry.unread.items() if name in words), reason)
-        where = f" in {demangle(site.function.name)}" if site.function is not entry else ""
+        where = f" in {site.function.title}" if site.function is not entry else ""
         raise UnknownOpcode(
             f"the interpreter does not know {i.text!r}{where} ({why}): {ADVICE}", instruction=i
         ) from None

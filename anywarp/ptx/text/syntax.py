@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .names import demangle
+
 TYPE_BYTES = {
     "pred": 1,
     "b128": 16,
@@ -122,6 +124,11 @@ class Function:
     attributes: dict[str, tuple[int, ...]]  # maxntid and the like
     results: tuple[Param, ...] = ()  # of a .func
     error: Exception | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name in the CUDA source."""
+        return demangle(self.name, qualified=True)
 
     def is_kernel_param(self, name: str) -> bool:
         return False

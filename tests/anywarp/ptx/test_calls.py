@@ -8,6 +8,7 @@ from harness import HEADER, cuda, entry, launch, number_occurs, run_cuda, vector
 
 from anywarp import ptx
 from anywarp.ptx.calls import functions
+from anywarp.ptx.text.names import demangle
 
 
 def test_threads_of_a_warp_in_different_functions_with_structs_and_pointers():
@@ -78,7 +79,7 @@ __device__ __noinline__ int even(int n) { return n == 0 ? 1 : odd(n - 1) + 1; }
 extern "C" __global__ void k(int* out) { out[0] = once(out[1]) + even(out[2]); }"""
     parsed = ptx.parse(cuda(source).ptx).entries["k"]
     again = functions.recursive(functions.linked(parsed))
-    assert {functions.demangle(name) for name in again} == {"even", "odd"}
+    assert {demangle(name) for name in again} == {"even", "odd"}
 
 
 def test_endless_recursion_is_a_stack_overflow_of_the_function():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anywarp.trace.arrays import Shape, array_shapes, demangle, index_text
+from anywarp.trace.arrays import Shape, array_shapes, index_text
 from anywarp.trace.parameters import parameter_names
 
 SOURCE = """\
@@ -26,18 +26,6 @@ __global__ void f() {
     __shared__ T typed[2][8], more[4];
 }
 """
-
-
-@pytest.mark.parametrize("symbol, name", [
-    ("_ZZ1fE1s_$_0", "s"), ("_ZZ1fE1s_0", "s"), ("_ZZ1fE1s_$_12", "s"), ("_ZZ1fE4data_$_0", "data"),
-    ("_ZZZ1fENKUliE_clEiE1q", "q"), ("_ZZN1K1gILi4EEEiiE1q", "q"), ("_ZZN2ns1fIiEEvPT_E1t", "t"),
-    ("_ZZ5sgemmE6tile_a", "tile_a"), ("_ZZ4gemmILi4EEvPfE4tile", "tile"),
-    ("_ZZ5sgemmE4tile_0", "tile"), ("_ZN2ns3arrE", "arr"), ("smem", "smem"),
-    ("_ZZ6kernelPKfS0_PfE2as", "as"), ("_ZL4data", "data"), ("_ZZ3f_5E3a_1", "a_1"),
-    ("_Zwhat", "_Zwhat"),
-])  # fmt: skip
-def test_demangle(symbol, name):
-    assert demangle(symbol) == name
 
 
 @pytest.mark.parametrize("name, size, shape", [
