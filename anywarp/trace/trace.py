@@ -358,14 +358,14 @@ def _kept(event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, p
     rows = lambda x: x[at] if len(x) > 1 else x.copy()
     small = ptx.Access(
         event.instruction,
+        event.blocks[at],
+        event.threads,
+        event.step,
         event.kind,
         event.space,
         event.width,
         rows(event.address),
         None if event.mask is None else rows(event.mask),
-        event.blocks[at],
-        event.threads,
-        event.step,
     )
     return [functools.partial(_accesses, small, numbers, name, start, elements, parts, warps)]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..text.forms import Op, Unsupported, modifiers_of
+from ..text.forms import Op, modifiers_of, refuse
 from . import floats
 
 # opcode -> (kind of error, largest, where). "ulp" of the exact value, "relative", "absolute".
@@ -132,11 +132,9 @@ DOUBLE = {
 def approximate(i):
     """`.approx{.ftz}` of f32 and f64."""
     kind, flags = modifiers_of(i, {"f32", "f64"}, "approx ftz")
-    if "approx" not in flags:
-        raise Unsupported(".".join(i.modifiers))
+    refuse("approx" not in flags, i)
     if kind == "f64":
-        if (i.opcode, "ftz" in flags) not in DOUBLE:
-            raise Unsupported(".".join(i.modifiers))
+        refuse((i.opcode, "ftz" in flags) not in DOUBLE, i)
         return Op(DOUBLE[i.opcode, "ftz" in flags], (np.float64,), np.float64)
     function = FUNCTIONS[i.opcode]
     if "ftz" in flags:
@@ -148,8 +146,7 @@ def approximate(i):
 def division(i):
     """div.approx and div.full; `hold.div` is one whose product a sum takes in (`contraction`)."""
     kind, flags = modifiers_of(i, {"f32"}, "approx full ftz")
-    if len(flags & {"approx", "full"}) != 1:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(len(flags & {"approx", "full"}) != 1, i)
     full, ftz = "full" in flags, "ftz" in flags
 
     def run(a, b):

@@ -6,7 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..text.forms import BITS, DTYPES, FLOATS, INTEGERS, Op, Unsupported, modifiers_of, signed
+from ..text.forms import (
+    BITS,
+    DTYPES,
+    FLOATS,
+    INTEGERS,
+    Op,
+    modifiers_of,
+    refuse,
+    signed,
+)
 from ..text.syntax import Vector
 from . import floats
 
@@ -53,15 +62,13 @@ def comparison(modifiers: tuple[str, ...]) -> tuple[Callable, Callable | None, t
     """`.lt.and.s32` -> (compare, combine with a third operand or None, operand type)."""
     name, *middle, kind = modifiers
     table = FLOAT_COMPARE if kind in FLOATS else INTEGER_COMPARE
-    if kind not in FLOATS | INTEGERS | BITS or name not in table:
-        raise Unsupported(".".join(modifiers))
+    refuse(kind not in FLOATS | INTEGERS | BITS or name not in table, ".".join(modifiers))
     compare = table[name]
     if "ftz" in middle:
         middle.remove("ftz")
         ordinary = compare
         compare = lambda a, b: ordinary(floats.flush_subnormals(a), floats.flush_subnormals(b))
-    if middle and (len(middle) > 1 or middle[0] not in BOOLEAN):
-        raise Unsupported(".".join(modifiers))
+    refuse(middle and (len(middle) > 1 or middle[0] not in BOOLEAN), ".".join(modifiers))
     return compare, BOOLEAN[middle[0]] if middle else None, DTYPES[kind]
 
 
@@ -83,8 +90,7 @@ def set_(i):
     """set: a comparison whose result is all ones, or 1.0."""
     *rest, result, kind = i.modifiers
     compare, combine, dtype = comparison((*rest, kind))
-    if result not in ("u32", "s32", "f32"):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(result not in ("u32", "s32", "f32"), i)
     true = np.float32(1) if result == "f32" else DTYPES[result](-1 if signed(result) else 2**32 - 1)
 
     def run(a, b, c=None):
@@ -104,8 +110,7 @@ def selp(i):
 def slct(i):
     """slct d, a, b, c: a where c >= 0, else b."""
     kind, selector = i.modifiers[-2:]
-    if len(i.modifiers) != 2 or selector not in ("s32", "f32"):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(len(i.modifiers) != 2 or selector not in ("s32", "f32"), i)
     dtype = DTYPES[kind]
     return Op(lambda a, b, c: np.where(c >= 0, a, b), (dtype, dtype, DTYPES[selector]), dtype)
 

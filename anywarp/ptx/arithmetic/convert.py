@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..text.forms import DTYPES, Op, Unsupported
+from ..text.forms import DTYPES, Op, refuse
 from . import floats, half
 from .rounding import narrow
 
@@ -26,16 +26,16 @@ def cvt(i):
     others = flags - rounding
     integral = bool(rounding & TO_INTEGER.keys())
     sizes = FLOAT_BITS.get(result), FLOAT_BITS.get(source)
-    if (
+    refuse(
         not {result, source} <= FLOATS | INTEGERS
         or source == "tf32"
         or others - {"ftz", "sat", "relu"}
         or len(rounding) > 1
         or (source in FLOATS and result in INTEGERS and not integral)
         or ("rna" in rounding and result != "tf32")
-        or ("relu" in others and result not in ("f16", "bf16", "tf32"))
-    ):
-        raise Unsupported(".".join(i.modifiers))
+        or ("relu" in others and result not in ("f16", "bf16", "tf32")),
+        i,
+    )
     how = next(iter(rounding), "rn")
     if source in INTEGERS and result in INTEGERS:
         if "sat" in flags:
@@ -49,8 +49,9 @@ def cvt(i):
         return Op(
             lambda x: floats.to_integer(read(x), dtype, TO_INTEGER[how]), (bits_of(source),), dtype
         )
-    if (sizes[0] < sizes[1] and integral) or (sizes[0] > sizes[1] and rounding and not integral):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(
+        (sizes[0] < sizes[1] and integral) or (sizes[0] > sizes[1] and rounding and not integral), i
+    )
     return between_floats(source, result, how, others, integral)
 
 
@@ -142,8 +143,7 @@ def nan_like(value, x, result: str, how: str):
 
 def from_integer(source: str, result: str, mode: str, others: set[str]):
     dtype, bits = DTYPES[source], int(source[1:])
-    if result == "tf32":
-        raise Unsupported("to tf32")
+    refuse(result == "tf32", "to tf32")
     if bits <= 32 or result != "f64":
         write = writer(result, mode, others)
         if mode == "rn" and result in ("f32", "f64") and "sat" not in others:
@@ -185,8 +185,7 @@ def saturate(from_dtype, to_dtype):
 
 def pair(i, kind: str, flags: set[str]):
     """cvt.rn.f16x2.f32 d, a, b: a in the upper half, b in the lower."""
-    if len(flags & {"rn", "rz"}) != 1 or flags - {"rn", "rz", "relu"}:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(len(flags & {"rn", "rz"}) != 1 or flags - {"rn", "rz", "relu"}, i)
     write = writer(kind, "rn" if "rn" in flags else "rz", flags & {"relu"})
     wide = lambda x: write(x.astype(np.float64))
     return Op(lambda a, b: half.join(wide(b), wide(a)), (np.float32, np.float32), np.uint32)
@@ -195,8 +194,7 @@ def pair(i, kind: str, flags: set[str]):
 def packed_integers(i):
     """cvt.pack.sat.u8.s32.b32 d, a, b, c: a and b clamped into the low bits, c's bits above."""
     words = i.modifiers
-    if words[:2] != ("pack", "sat") or words[3] != "s32" or words[2][1:] not in ("16", "8"):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(words[:2] != ("pack", "sat") or words[3] != "s32" or words[2][1:] not in ("16", "8"), i)
     clamp = saturate(np.int32, DTYPES[words[2]])
     bits = np.uint32(words[2][1:])
     mask = np.uint32((1 << int(bits)) - 1)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..text.forms import DTYPES, FLOATS, Op, Unsupported, modifiers_of
+from ..text.forms import DTYPES, FLOATS, Op, modifiers_of, refuse
 from . import floats
 from .approximate import approximate
 from .half import KINDS as HALVES, half_op
@@ -58,8 +58,7 @@ def float_op(function: Callable, count: int, types=FLOATS, flags="rn ftz sat"):
 
     def build(i):
         kind, given = modifiers_of(i, types, flags)
-        if kind == "f64" and given - {"rn"}:
-            raise Unsupported(".".join(i.modifiers))
+        refuse(kind == "f64" and given - {"rn"}, i)
         dtype = DTYPES[kind]
         if kind == "f64":
             return Op(with_payload(function, (0,)), (dtype,) * count, dtype)
@@ -105,8 +104,7 @@ def quotient_op(nearest: Callable, to_odd: Callable, count: int):
         rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
         kind, flags = modifiers_of(i, FLOATS, f"{rounding} ftz")
         function, dtype = nearest, DTYPES[kind]
-        if kind == "f64" and "ftz" in flags:
-            raise Unsupported(".".join(i.modifiers))
+        refuse(kind == "f64" and "ftz" in flags, i)
         if rounding != "rn" and kind == "f64":
             function = directed64(i.opcode, rounding)
         elif rounding != "rn":
@@ -125,8 +123,7 @@ def extreme_op(function: Callable):
 
     def build(i):
         kind, flags = modifiers_of(i, FLOATS, "ftz NaN xorsign abs")
-        if kind == "f64" and flags:
-            raise Unsupported(".".join(i.modifiers))
+        refuse(kind == "f64" and flags, i)
 
         def run(a, b):
             x, y = (np.abs(a), np.abs(b)) if "xorsign" in flags else (a, b)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..text.forms import Op, Unsupported, modifiers_of
+from ..text.forms import Op, Unsupported, modifiers_of, refuse
 from ..text.syntax import Vector
 from .comparison import BOOLEAN, FLOAT_COMPARE
 from .floats import error_of_sum, maximum, minimum, to_odd
@@ -136,8 +136,7 @@ def compared(i):
     flags, compare = set(middle), FLOAT_COMPARE.get(name)
     combine = BOOLEAN[(flags & BOOLEAN.keys()).pop()] if flags & BOOLEAN.keys() else None
     result = flags - {"ftz"} - BOOLEAN.keys()
-    if compare is None or len(result) > (i.opcode == "set"):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(compare is None or len(result) > (i.opcode == "set"), i)
 
     def test(a, b):
         x, y = wide(a, one), wide(b, one)

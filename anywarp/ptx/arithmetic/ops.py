@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..text.forms import BITS, DTYPES, FLOATS, INTEGERS, Op, Unsupported, bits, modifiers_of
+from ..text.forms import BITS, DTYPES, FLOATS, INTEGERS, Op, Unsupported, bits, modifiers_of, refuse
 from ..text.syntax import Instruction, Vector
 from . import floats, integers
 from .approximate import approximate, division
@@ -59,8 +59,7 @@ def number_op(integer: Callable, floating: Callable | None, count: int):
             return Op(saturated(integer), (np.int32,) * count, np.int32)
         if "relu" in flags and kind == "s32" and i.opcode in ("min", "max"):
             return Op(lambda a, b: np.maximum(integer(a, b), 0), (np.int32,) * count, np.int32)
-        if flags:
-            raise Unsupported(".".join(i.modifiers))
+        refuse(flags, i)
         return Op(integer, (DTYPES[kind],) * count, DTYPES[kind])
 
     return build
@@ -123,8 +122,7 @@ def with_carry(i):
     """add, sub, mad with `.cc`, and addc, subc, madc: the flag is an operand (`explicit`)."""
     words = tuple(m for m in i.modifiers if m != "cc")
     kind = words[-1]
-    if kind not in ("u32", "s32", "u64", "s64"):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(kind not in ("u32", "s32", "u64", "s64"), i)
     plain, reads = i.opcode.removesuffix("c"), i.opcode.endswith("c")
     unsigned, sets = DTYPES[f"u{kind[1:]}"], "cc" in i.modifiers
     function = integers.subtract_with_carry if plain == "sub" else integers.add_with_carry
@@ -148,8 +146,7 @@ def with_carry(i):
 
 def mul24(i):
     kind, flags = modifiers_of(i, {"u32", "s32"}, "lo hi")
-    if len(flags) != 1:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(len(flags) != 1, i)
     high, dtype = "hi" in flags, DTYPES[kind]
     if i.opcode == "mul24":
         return Op(lambda a, b: integers.multiply_24(a, b, high), (dtype,) * 2, dtype)
@@ -161,8 +158,7 @@ def by_mode(function: Callable, types: set[str]):
 
     def build(i):
         kind, flags = modifiers_of(i, types, "clamp wrap")
-        if len(flags) != 1:
-            raise Unsupported(".".join(i.modifiers))
+        refuse(len(flags) != 1, i)
         return Op(lambda a, b: function(a, b, "wrap" in flags, kind), (np.uint32,) * 2, np.uint32)
 
     return build
@@ -170,8 +166,7 @@ def by_mode(function: Callable, types: set[str]):
 
 def prmt(i):
     mode = i.modifiers[1] if len(i.modifiers) > 1 else None
-    if i.modifiers[:1] != ("b32",) or (mode and mode not in integers.SELECTORS):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(i.modifiers[:1] != ("b32",) or (mode and mode not in integers.SELECTORS), i)
     function = integers.permute_by(mode) if mode else integers.permute_bytes
     return Op(function, (np.uint32,) * 3, np.uint32)
 
@@ -186,8 +181,7 @@ def shift(function: Callable, types: set[str]):
 
 def shf(i):
     _, flags = modifiers_of(i, {"b32"}, "l r clamp wrap")
-    if len(flags & {"l", "r"}) != 1 or len(flags & {"clamp", "wrap"}) != 1:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(len(flags & {"l", "r"}) != 1 or len(flags & {"clamp", "wrap"}) != 1, i)
     return Op(
         lambda low, high, n: integers.funnel_shift(low, high, n, "l" in flags, "wrap" in flags),
         (np.uint32,) * 3,

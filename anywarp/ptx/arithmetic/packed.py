@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from ..text.forms import DTYPES, Op, Unsupported
+from ..text.forms import DTYPES, Op, refuse
 from ..text.syntax import Instruction
 from .comparison import SIGNED_COMPARE
 
@@ -52,8 +52,7 @@ def dot2(i: Instruction) -> Op:
     """dp2a.{lo,hi}: two 16-bit fields of a times the lower or upper two bytes of b."""
     half, *types = i.modifiers
     a_type, b_type = _two_types(types)
-    if half not in ("lo", "hi"):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(half not in ("lo", "hi"), i)
     first = 0 if half == "lo" else 2
 
     def run(a, b, c):
@@ -65,8 +64,7 @@ def dot2(i: Instruction) -> Op:
 
 
 def _two_types(types) -> tuple[str, str]:
-    if len(types) != 2 or not set(types) <= {"s32", "u32"}:
-        raise Unsupported(".".join(types))
+    refuse(len(types) != 2 or not set(types) <= {"s32", "u32"}, ".".join(types))
     return types[0], types[1]
 
 
@@ -103,8 +101,7 @@ def video(i: Instruction) -> Op:
     else:
         d_type, a_type, b_type = words
         combine = ACTIONS[name]
-    if not {d_type, a_type, b_type} <= {"s32", "u32"} or len(i.operands) < 3:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(not {d_type, a_type, b_type} <= {"s32", "u32"} or len(i.operands) < 3, i)
 
     def run(a, b, c=None):
         pairs = zip(fields(a, width, signed_type(a_type)), fields(b, width, signed_type(b_type)))
@@ -123,8 +120,7 @@ def scalar_video(i: Instruction) -> Op:
     words = list(i.modifiers)
     second = words.pop() if words[-1] in ("add", "min", "max") else None
     saturated = "sat" in words and not words.remove("sat")
-    if len(words) != 3 or not set(words) <= {"s32", "u32"}:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(len(words) != 3 or not set(words) <= {"s32", "u32"}, i)
     d_type, a_type, b_type = words
     action = ACTIONS[i.opcode[1:]]
     view = DTYPES[d_type]
@@ -148,8 +144,7 @@ def two_in_a_word(i: Instruction) -> Op:
     """add, min, max of s16x2 and u16x2, with `.relu` for the signed ones."""
     words = set(i.modifiers)
     (kind,) = words & {"s16x2", "u16x2"}
-    if words - {kind, "relu"} or ("relu" in words and (kind[0] == "u" or i.opcode == "add")):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(words - {kind, "relu"} or ("relu" in words and (kind[0] == "u" or i.opcode == "add")), i)
     action = ACTIONS[i.opcode]
 
     def run(a, b):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import PTXError
 from ..memory import atomics
 from ..memory.bulk_bytes import UNIT, Cargo
 from ..memory.events import Started, Stretches
@@ -24,7 +23,7 @@ from ..memory.remote_shared import (
     require_together,
     within,
 )
-from ..text.forms import Unsupported
+from ..text.forms import refuse
 from ..text.syntax import Instruction
 from .mbarrier_ops import number
 from .multicast import spread
@@ -47,14 +46,12 @@ def route(i: Instruction, start: int) -> tuple[str, str, str, list[str]]:
     """Where to, where from, how it reports, and the modifiers that are left. `start`: of the
     first of them."""
     words = [*i.modifiers[start:]]
-    if len(words) < 3:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(len(words) < 3, i)
     to, source, mechanism, *rest = words
     into_shared = to in ("shared::cluster", "shared::cta") and source == "global"
     across = to == "shared::cluster" and source == "shared::cta"
     out = to == "global" and source == "shared::cta"
-    if mechanism != (GROUPED if out else INTO_SHARED) or not (into_shared or across or out):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(mechanism != (GROUPED if out else INTO_SHARED) or not (into_shared or across or out), i)
     rest = [word for word in rest if word != HINT]
     return to, source, mechanism, rest
 
@@ -62,16 +59,17 @@ def route(i: Instruction, start: int) -> tuple[str, str, str, list[str]]:
 def copy(i: Instruction, at):
     """cp.async.bulk"""
     to, source, _, rest = route(i, 2)
-    if rest and (rest != [MULTICAST] or to != "shared::cluster" or source != "global"):
-        raise Unsupported(".".join(f".{word}" for word in rest))
+    refuse(
+        rest and (rest != [MULTICAST] or to != "shared::cluster" or source != "global"),
+        ".".join(f".{word}" for word in rest),
+    )
     return transfer(i, at, to, source, Cargo.deliver)
 
 
 def reduce(i: Instruction, at):
     """cp.reduce.async.bulk: combined element by element with what is at the destination."""
     to, source, _, rest = route(i, 3)
-    if source == "global" or ".".join(rest) not in REDUCTIONS.get(to, ()):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(source == "global" or ".".join(rest) not in REDUCTIONS.get(to, ()), i)
     name, kind = rest[0], rest[-1]
     operation = atomics.combined(name, kind, to)
     bits = "b16" if kind in atomics.HALVES else kind
@@ -125,8 +123,7 @@ def copies(i: Instruction, at, to: str, source: str):
     barrier_address = None if to == "global" else slots.address(i.operands[3])
     ranks_of = slots.reader(i.operands[4], np.uint16) if MULTICAST in i.modifiers else None
     extra = (HINT in i.modifiers) + (MULTICAST in i.modifiers)
-    if len(i.operands) != 3 + (to != "global") + extra:
-        raise Unsupported("so many operands")
+    refuse(len(i.operands) != 3 + (to != "global") + extra, "so many operands")
 
     def find_all(state, mask):
         registers = state.registers
@@ -164,26 +161,18 @@ def find(i, state, space: str, address, mask) -> Places:
 
 
 def check_sizes(i, state, at: Places, size: np.ndarray) -> None:
-    wrong = (size % UNIT != 0) | (size == 0)
-    if wrong.any():
-        n = int(np.argmax(wrong))
-        raise PTXError(
-            f"a bulk copy of {int(size[n])} bytes, which is not a positive multiple of {UNIT}",
-            instruction=i,
-            thread=at.thread_name(state, n),
-        )
+    say = lambda n: f"a bulk copy of {size[n]} bytes, which is not a positive multiple of {UNIT}"
+    at.require((size % UNIT == 0) & (size != 0), i, state, say)
 
 
 def require_cluster(i, state, targets: Places) -> None:
     """An H200 stops with "illegal instruction" at a copy from shared memory to shared memory in
     a launch without clusters. In a cluster, even of one block, it may go to the thread's own."""
-    if not state.launch.cluster.explicit and len(targets):
-        raise PTXError(
-            "a bulk copy from shared::cta to shared::cluster in a launch without clusters, where "
-            "a GPU stops: let the threads copy, or give the kernel __cluster_dims__",
-            instruction=i,
-            thread=targets.thread_name(state, 0),
-        )
+    say = lambda n: (
+        "a bulk copy from shared::cta to shared::cluster in a launch without clusters, where "
+        "a GPU stops: let the threads copy, or give the kernel __cluster_dims__"
+    )
+    targets.require(np.full(len(targets), state.launch.cluster.explicit), i, state, say)
 
 
 def in_bounds(i, state, kind: str, space: str, at: Places, size: np.ndarray) -> np.ndarray:
@@ -210,8 +199,7 @@ def start(i, state, ticket, source, target, size, each) -> None:
         for n, (space, at) in ((leads, source), (every, target))
     )
     issuer = source[1].block, source[1].thread
-    about = state.blocks, state.shape[1], state.steps
-    state.sink(Started(i, ticket, *issuer, reads, writes, *about))
+    state.tell(Started, i, ticket, *issuer, reads, writes)
 
 
 def stretches(space: str, operation, at: Places, size) -> Stretches:
@@ -220,22 +208,17 @@ def stretches(space: str, operation, at: Places, size) -> Stretches:
 
 def prefetch(i: Instruction, at):
     """cp.async.bulk.prefetch.L2.global: a hint, but for what it may be asked for."""
-    if i.modifiers[2:5] != ("prefetch", "L2", "global") or set(i.modifiers[5:]) - {HINT}:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(i.modifiers[2:5] != ("prefetch", "L2", "global") or set(i.modifiers[5:]) - {HINT}, i)
     address_of, size_of = at.slots.address(i.operands[0]), number(i.operands[1], at)
 
     def execute(state, mask):
         places = find(i, state, "global", address_of(state.registers), mask)
         check_sizes(i, state, places, size_of(state, places))
-        wrong = places.address % UNIT != 0
-        if wrong.any():
-            n = int(np.argmax(wrong))
-            raise PTXError(
-                f"a bulk prefetch at {int(places.address[n]):#x}: the address must be a multiple "
-                f"of {UNIT}",
-                instruction=i,
-                thread=places.thread_name(state, n),
-            )
+        say = lambda n: (
+            f"a bulk prefetch at {int(places.address[n]):#x}: the address must be a multiple of "
+            f"{UNIT}"
+        )
+        places.require(places.address % UNIT == 0, i, state, say)
 
     return execute
 
@@ -246,8 +229,7 @@ def commit_group(i: Instruction, at):
 
 def wait_group(i: Instruction, at):
     """cp.async.bulk.wait_group{.read} N"""
-    if set(i.modifiers[3:]) - {"read"}:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(set(i.modifiers[3:]) - {"read"}, i)
     pending, reading = int(i.operands[0].value), "read" in i.modifiers
     return lambda state, mask: state.flights.wait(i, state, state.full(mask), pending, reading)
 

@@ -14,7 +14,7 @@ from ..arithmetic.integers import low_ones
 from ..errors import PTXError
 from ..memory.access import reach
 from ..memory.events import Landed
-from ..text.forms import Unsupported
+from ..text.forms import refuse
 from ..text.syntax import Instruction, Register
 from . import mbarriers
 from .mbarrier_ops import objects
@@ -77,15 +77,12 @@ def async_copy(i: Instruction, at):
     The source is read at once and written to shared memory by the wait, so that a kernel which
     forgets to wait computes with what was there before."""
     words, slots = set(i.modifiers) - {"async"}, at.slots
-    if words - KNOWN or "global" not in words:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(words - KNOWN or "global" not in words, i)
     to_address, from_address = slots.address(i.operands[0]), slots.address(i.operands[1])
     width = int(i.operands[2].value)
-    if width not in ((16,) if "cg" in words else (4, 8, 16)):
-        raise Unsupported(f"{i.text} of {width} bytes")
+    refuse(width not in ((16,) if "cg" in words else (4, 8, 16)), f"{i.text} of {width} bytes")
     more = i.operands[3 : -1 if "L2::cache_hint" in words else None]
-    if len(more) > 1:
-        raise Unsupported("so many operands")
+    refuse(len(more) > 1, "so many operands")
     read_size = source_size(more[0], width, at) if more else None
     every = np.full((1, 1), width, np.uint32)
 
@@ -100,10 +97,7 @@ def async_copy(i: Instruction, at):
 
         def land(done):
             shared.store(target, None if done.all() else done, words, 4)
-            if state.sink is not None:
-                state.sink(
-                    Landed(i, width, target, done, state.blocks, state.shape[1], state.steps)
-                )
+            state.tell(Landed, i, width, target, done)
 
         state.copies.add(Copy(land, active.copy()), active)
 
@@ -145,8 +139,7 @@ def arrive(i: Instruction, at):
     """cp.async.mbarrier.arrive: an arrival that comes when all copies of the thread to date have
     landed. One more is pending until then, with .noinc not."""
     words = set(i.modifiers) - {"async", "mbarrier", "arrive", "b64", "noinc"}
-    if words - {"shared", "shared::cta"} or "b64" not in i.modifiers:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(words - {"shared", "shared::cta"} or "b64" not in i.modifiers, i)
     find, more = objects(i, i.operands[0], at), "noinc" not in i.modifiers
 
     def execute(state, mask):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..memory.remote_shared import SHARED, Places, flat, in_shared, space_of, within
-from ..text.forms import Unsupported
+from ..text.forms import refuse
 from ..text.syntax import Immediate, Instruction, Symbol
 from . import mbarriers
 
@@ -18,8 +18,7 @@ ORDER = {"release", "acquire", "relaxed", "cta", "cluster"}  # threads run in lo
 def words_of(i: Instruction, known: str = "") -> set[str]:
     """The modifiers after the operation's name that are not about order or space."""
     words = set(i.modifiers[1:]) - {"b64"} - ORDER - SHARED
-    if "b64" not in i.modifiers or words - set(known.split()):
-        raise Unsupported(".".join(i.modifiers))
+    refuse("b64" not in i.modifiers or words - set(known.split()), i)
     return words
 
 
@@ -27,17 +26,15 @@ def objects(i: Instruction, operand, at, far: bool = False):
     """A function (state, mask) -> the places of the objects that the threads name. `far`: they
     may lie in other blocks of the cluster."""
     address_of, space = at.slots.address(operand), space_of(i.modifiers)
-    if space == "shared::cluster" and not far:
-        raise Unsupported(f".{space}")
+    refuse(space == "shared::cluster" and not far, f".{space}")
 
     def find(state, mask) -> Places:
         places = in_shared(i, state, space, address_of(state.registers), mask)
         fine = within(i, state, "atomic", state.spaces["shared"], places, 8, 8)
         places = places if fine.all() else places[fine]
-        elsewhere = places.row != places.block
-        if not far and elsewhere.any():
-            why = "is another block's: this is for the threads of that block alone"
-            mbarriers.refuse(i, state, places, int(np.argmax(elsewhere)), why)
+        why = "is another block's: this is for the threads of that block alone"
+        if not far:
+            mbarriers.require(places.row == places.block, i, state, places, lambda n: why)
         return places
 
     return find
@@ -87,10 +84,11 @@ def arrive(i: Instruction, at):
     words = words_of(i, "noComplete expect_tx")
     write = at.slots.writer(i.operands[0], np.uint64)
     find = objects(i, i.operands[1], at, far=True)
-    if len(words) > 1 or (words and len(i.operands) < 3):
-        raise Unsupported(".".join(i.modifiers))
-    if "shared::cluster" in i.modifiers and i.operands[0] != Symbol("_"):
-        raise Unsupported("a state of an object of .shared::cluster")
+    refuse(len(words) > 1 or (words and len(i.operands) < 3), i)
+    refuse(
+        "shared::cluster" in i.modifiers and i.operands[0] != Symbol("_"),
+        "a state of an object of .shared::cluster",
+    )
     last = number(i.operands[2] if len(i.operands) > 2 else Immediate(1), at)
     drop, completes = i.modifiers[0] == "arrive_drop", "noComplete" not in words
 

@@ -19,11 +19,12 @@ PTX ISA, chapter 9.7.13.15 (mbarrier).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import Endless, PTXError
+from ..errors import Endless
 from ..memory.events import MemoryBarrier
 from ..memory.remote_shared import Places
 
@@ -69,11 +70,15 @@ def _index(state, at: Places) -> np.ndarray:
 def look(i, state, at: Places) -> np.ndarray:
     """The words at these places. Raises a PTXError where there is no object."""
     word = state.spaces["shared"].views[8][_index(state, at)]
-    wrong = ~is_object(word)
-    if wrong.any():
-        n = int(np.argmax(wrong))
-        refuse(i, state, at, n, "is not initialised: mbarrier.init comes first")
+    why = "is not initialised: mbarrier.init comes first"
+    require(is_object(word), i, state, at, lambda n: why)
     return word
+
+
+def write(state, at: Places, word) -> None:
+    """Store words at these places."""
+    state.spaces["shared"].views[8][_index(state, at)] = word
+    state.changed = True
 
 
 def parity(word: np.ndarray) -> np.ndarray:
@@ -81,14 +86,14 @@ def parity(word: np.ndarray) -> np.ndarray:
     return (word >> np.uint64(61)).astype(np.int64) & 1
 
 
-def refuse(i, state, at: Places, n: int, why: str) -> None:
-    """Raise a PTXError about the object that the nth thread named."""
-    where = state.spaces["shared"].describe(int(at.address[n]))
-    raise PTXError(
-        f"the mbarrier at {where}{at.whose(state, n)}, {why}",
-        instruction=i,
-        thread=at.thread_name(state, n),
-    )
+def require(right: np.ndarray, i, state, at: Places, why) -> None:
+    """Raise a PTXError about the first object n that is not right: `why(n)` says what it is."""
+
+    def say(n):
+        where = state.spaces["shared"].describe(int(at.address[n]))
+        return f"the mbarrier at {where}{at.whose(state, n)}, {why(n)}"
+
+    at.require(right, i, state, say)
 
 
 def tell(i, state, what: str, at: Places, count, thread=None) -> None:
@@ -96,37 +101,26 @@ def tell(i, state, what: str, at: Places, count, thread=None) -> None:
     if state.sink is not None and len(at):
         count = np.broadcast_to(np.asarray(count, np.int64), at.row.shape)
         thread = at.thread if thread is None else np.broadcast_to(thread, at.row.shape)
-        about = state.blocks, state.shape[1], state.steps
-        state.sink(MemoryBarrier(i, what, at.row, at.address, at.block, thread, count, *about))
+        state.tell(MemoryBarrier, i, what, at.row, at.address, at.block, thread, count)
 
 
 def initialise(i, state, at: Places, count: np.ndarray) -> None:
     """Begin the first phase, in which so many arrivals are expected."""
     check_range(i, state, at, count, "an mbarrier expects")
     nothing = np.zeros_like(count)
-    state.spaces["shared"].views[8][_index(state, at)] = Objects(
-        nothing, count, count, nothing
-    ).pack()
-    state.changed = True
+    write(state, at, Objects(nothing, count, count, nothing).pack())
     tell(i, state, "init", at, count)
 
 
 def invalidate(i, state, at: Places) -> None:
     look(i, state, at)
-    state.spaces["shared"].views[8][_index(state, at)] = GONE
-    state.changed = True
+    write(state, at, GONE)
     tell(i, state, "inval", at, 0)
 
 
 def check_range(i, state, at: Places, count, what: str) -> None:
-    wrong = (count < 1) | (count > MOST)
-    if wrong.any():
-        n = int(np.argmax(wrong))
-        raise PTXError(
-            f"{what} 1 to {MOST} arrivals, not {int(count[n])}",
-            instruction=i,
-            thread=at.thread_name(state, n),
-        )
+    say = lambda n: f"{what} 1 to {MOST} arrivals, not {count[n]}"
+    at.require((count >= 1) & (count <= MOST), i, state, say)
 
 
 def arrive(
@@ -159,9 +153,8 @@ def arrive(
         before[order] = total - count[left][order]
         before -= before[first][which]  # of objects before it
         fits = before + count[left] <= old.pending[which]
-        if not fits[first].all():
-            n = int(np.argmax(~fits[first]))
-            beyond(i, state, here, int(first[n]), old, n, int(count[left[first[n]]]))
+        too_many = functools.partial(beyond, old, count[left[first]])
+        require(fits[first], i, state, here[first], too_many)
         of, threads = which[fits], left[fits]
         sure = ~np.isin(of, which[~fits])
         announce(threads[sure])
@@ -178,62 +171,52 @@ def arrive(
     return found
 
 
-def beyond(i, state, at: Places, n: int, old: Objects, which: int, count: int) -> None:
-    pending, missing = int(old.pending[which]), int(old.missing[which])
-    bytes_ = f", and {missing} bytes are missing" if missing else ""
-    refuse(
-        i,
-        state,
-        at,
-        n,
-        f"gets {count} arrivals when {pending} are pending in its phase{bytes_}: there would be "
-        "fewer than none",
+def beyond(old: Objects, count: np.ndarray, n: int) -> str:
+    """What is wrong with so many arrivals at the nth object."""
+    bytes_ = f", and {old.missing[n]} bytes are missing" if old.missing[n] else ""
+    return (
+        f"gets {count[n]} arrivals when {old.pending[n]} are pending in its phase{bytes_}: there "
+        "would be fewer than none"
     )
+
+
+def change(i, state, at: Places, arrivals: int, size) -> None:
+    """Of each thread so many more arrivals are pending, and so many more bytes missing."""
+    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
+    old = unpack(look(i, state, at[first]))
+    pending = old.pending + arrivals * np.bincount(which)
+    missing = old.missing + np.bincount(which, size, len(first)).astype(np.int64)
+    why = lambda n: f"cannot await {pending[n]} arrivals: at most {MOST}"
+    require(pending <= MOST, i, state, at[first], why)
+    put(i, state, at[first], Objects(old.parity, pending, old.expected, missing))
 
 
 def await_more(i, state, at: Places) -> None:
     """One more arrival of each thread is pending in the current phase."""
-    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
-    old = unpack(look(i, state, at[first]))
-    pending = old.pending + np.bincount(which)
-    if (pending > MOST).any():
-        n = int(np.argmax(pending > MOST))
-        refuse(i, state, at[first], n, f"cannot await {int(pending[n])} arrivals: at most {MOST}")
-    put(i, state, at[first], Objects(old.parity, pending, old.expected, old.missing))
+    change(i, state, at, 1, np.zeros(len(at)))
 
 
 def expect(i, state, at: Places, size: np.ndarray) -> None:
     """More bytes are missing in the current phase."""
     tell(i, state, "expect", at, size)
-    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
-    old = unpack(look(i, state, at[first]))
-    missing = old.missing + np.bincount(which, size, len(first)).astype(np.int64)
-    put(i, state, at[first], Objects(old.parity, old.pending, old.expected, missing))
+    change(i, state, at, 0, size)
 
 
 def complete(i, state, at: Places, size: np.ndarray) -> None:
     """Bytes are there: what an operation reports."""
     tell(i, state, "complete", at, size, -1)
-    _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
-    old = unpack(look(i, state, at[first]))
-    missing = old.missing - np.bincount(which, size, len(first)).astype(np.int64)
-    put(i, state, at[first], Objects(old.parity, old.pending, old.expected, missing))
+    change(i, state, at, 0, -size)
 
 
 def put(i, state, at: Places, new: Objects, completes: bool = True) -> None:
     """Store what objects have become; where nothing is left of a phase, the next one begins."""
-    wrong = np.abs(new.missing) > MOST
-    if wrong.any():
-        n = int(np.argmax(wrong))
-        refuse(i, state, at, n, f"cannot miss {int(new.missing[n])} bytes: at most {MOST}")
+    why = lambda n: f"cannot miss {new.missing[n]} bytes: at most {MOST}"
+    require(np.abs(new.missing) <= MOST, i, state, at, why)
     over = (new.pending == 0) & (new.missing == 0)
-    if over.any() and not completes:
-        refuse(i, state, at, int(np.argmax(over)), "is completed by an arrival with .noComplete")
-    word = Objects(
-        new.parity ^ over, np.where(over, new.expected, new.pending), new.expected, new.missing
-    ).pack()
-    state.spaces["shared"].views[8][_index(state, at)] = word
-    state.changed = True
+    why = lambda n: "is completed by an arrival with .noComplete"
+    require(~over | completes, i, state, at, why)
+    pending = np.where(over, new.expected, new.pending)
+    write(state, at, Objects(new.parity ^ over, pending, new.expected, new.missing).pack())
     ended = at[over]
     ended = Places(ended.row, ended.address, ended.row, ended.thread)
     tell(i, state, "phase", ended, new.parity[over], -1)
@@ -244,11 +227,8 @@ def wanted(i, state, at: Places, given: np.ndarray, by_parity: bool) -> np.ndarr
     numbers of which the lowest bit is the parity."""
     if by_parity:
         return given.astype(np.int64) & 1
-    wrong = ~is_object(given)
-    if wrong.any():
-        n = int(np.argmax(wrong))
-        why = f"is asked for {int(given[n]):#x}: no mbarrier.arrive gave this state"
-        refuse(i, state, at, n, why)
+    why = lambda n: f"is asked for {int(given[n]):#x}: no mbarrier.arrive gave this state"
+    require(is_object(given), i, state, at, why)
     return parity(given)
 
 

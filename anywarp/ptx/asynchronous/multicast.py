@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import PTXError
 from ..memory.remote_shared import Places
 
 
@@ -16,14 +15,8 @@ def spread(i, state, issuers: Places, ranks: np.ndarray) -> tuple[np.ndarray, np
     """For N threads and masks of ranks: (which thread, the block of the chunk) of each copy."""
     size = state.launch.cluster.size
     named = ranks[:, None] >> np.arange(16) & 1
-    wrong = ~named.any(1) | named[:, size:].any(1)
-    if wrong.any():
-        n = int(np.argmax(wrong))
-        raise PTXError(
-            f"a copy to the blocks of the mask {int(ranks[n]):#06b}: the cluster has {size}",
-            instruction=i,
-            thread=issuers.thread_name(state, n),
-        )
+    say = lambda n: f"a copy to the blocks of the mask {int(ranks[n]):#06b}: the cluster has {size}"
+    issuers.require(named.any(1) & ~named[:, size:].any(1), i, state, say)
     which, rank = np.nonzero(named)
     first = issuers.block[which] // size * size
     return which, first + rank

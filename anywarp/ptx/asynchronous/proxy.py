@@ -82,10 +82,9 @@ class Flights:
             flight.left[now] = False
             flight.land(now)
             barriers = flight.barriers[now]
-            if state.sink is not None and flight.ticket is not None:
-                where = barriers.row, barriers.address, None
-                about = state.blocks, state.shape[1], state.steps
-                state.sink(Finished(flight.instruction, flight.ticket[now], False, *where, *about))
+            if flight.ticket is not None:
+                what = flight.ticket[now], False, barriers.row, barriers.address, None
+                state.tell(Finished, flight.instruction, *what)
             if flight.size is not None:
                 mbarriers.complete(flight.instruction, state, barriers, flight.size[now])
         self.reporting = [flight for flight in self.reporting if flight.left.any()]
@@ -133,7 +132,5 @@ class Flights:
             state.changed = True
             batch.write(threads)
         done = reading if reading_only else threads
-        if state.sink is not None and done.any():
-            about = state.blocks, state.shape[1], state.steps
-            ticket = batch.ticket[done]
-            state.sink(Finished(i, ticket, reading_only, None, None, done, *about))
+        if done.any():
+            state.tell(Finished, i, batch.ticket[done], reading_only, None, None, done)

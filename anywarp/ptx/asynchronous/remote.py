@@ -17,7 +17,7 @@ from ..memory.access import elements, split_modifiers
 from ..memory.allocations import UNSIGNED
 from ..memory.events import Started, Stretches
 from ..memory.remote_shared import Places, flat, in_shared, require_together, space_of, within
-from ..text.forms import DTYPES, Unsupported, bits
+from ..text.forms import DTYPES, bits, refuse
 from ..text.syntax import Instruction
 
 REPORTS = "mbarrier::complete_tx::bytes"
@@ -33,13 +33,11 @@ def operands(i: Instruction, at, words: set[str]):
     """(type, other known words, a function (state, mask) -> destinations, mbarriers, values)."""
     space, kind, lanes, given = split_modifiers(i, {"async", REPORTS, *words})
     size = bits(kind) // 8
-    if space not in ("generic", "shared::cluster") or REPORTS not in given or size < 4:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(space not in ("generic", "shared::cluster") or REPORTS not in given or size < 4, i)
     space, dtype = space_of(i.modifiers), DTYPES[kind]
     target_of, barrier_of = at.slots.address(i.operands[0]), at.slots.address(i.operands[2])
     readers = [at.slots.reader(x, dtype) for x in elements(i.operands[1])]
-    if len(readers) != lanes:
-        raise Unsupported("a vector of another length")
+    refuse(len(readers) != lanes, "a vector of another length")
 
     def find(state, mask) -> tuple[Places, Places, list[np.ndarray]]:
         shared, registers = state.spaces["shared"], state.registers
@@ -60,10 +58,8 @@ def issue(i, state, target: Places, barrier: Places, width: int, land) -> None:
         return
     number, size = np.arange(count), np.full(count, width)
     ticket = state.tickets(count)
-    if state.sink is not None:
-        written = Stretches("shared", number, target.row, target.address, size)
-        about = state.blocks, state.shape[1], state.steps
-        state.sink(Started(i, ticket, target.block, target.thread, (), (written,), *about))
+    written = Stretches("shared", number, target.row, target.address, size)
+    state.tell(Started, i, ticket, target.block, target.thread, (), (written,))
     state.flights.add(i, barrier, land, size, ticket)
 
 
@@ -94,8 +90,7 @@ def reduce(i: Instruction, at):
     """red.async [to], value, [mbarrier]."""
     dtype, given, find = operands(i, at, set(REDUCED))
     kind = i.modifiers[-1]
-    if len(given) != 1 or kind not in REDUCED[name := given.pop()]:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(len(given) != 1 or kind not in REDUCED[name := given.pop()], i)
     function, size = atomics.ATOMICS[name], np.dtype(dtype).itemsize
 
     def execute(state, mask):

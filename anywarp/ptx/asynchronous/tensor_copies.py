@@ -16,7 +16,7 @@ from ..errors import PTXError
 from ..memory import allocations, atomics
 from ..memory.events import Started, Stretches
 from ..memory.remote_shared import Places, flat, in_rows, in_shared, require_together, within
-from ..text.forms import DTYPES, Unsupported
+from ..text.forms import DTYPES, refuse
 from ..text.syntax import Address, Instruction, Vector
 from .multicast import spread
 from .tensor_maps import (
@@ -53,8 +53,7 @@ def words_of(i: Instruction, start: int) -> tuple[int, list[str]]:
     """The rank, and the modifiers after it but for those that change nothing. `start`: where the
     rank stands among the modifiers."""
     rank, *rest = i.modifiers[start:]
-    if rank not in RANKS:
-        raise Unsupported(f".{rank}")
+    refuse(rank not in RANKS, f".{rank}")
     return RANKS[rank], [word for word in rest if word not in ("tile", HINT)]
 
 
@@ -63,20 +62,20 @@ def operands_of(i: Instruction, count: int) -> list:
     operands = list(i.operands)
     if HINT in i.modifiers:
         operands.pop()
-    if len(operands) != count:
-        raise Unsupported("so many operands")
+    refuse(len(operands) != count, "so many operands")
     return operands
 
 
 def box_of(i: Instruction, operand, rank: int, at):
     """A function (state, issuers) -> for each tensor map that threads name: which of them do, the
     address of the tensor, what else the map says, and the coordinates (N, rank)."""
-    if not isinstance(operand, Vector) or not isinstance(operand.elements[0], Address):
-        raise Unsupported("an operand that is no tensor")
+    refuse(
+        not isinstance(operand, Vector) or not isinstance(operand.elements[0], Address),
+        "an operand that is no tensor",
+    )
     address_of = at.slots.address(operand.elements[0])
     coordinates = operand.elements[1].elements
-    if len(coordinates) != rank:
-        raise Unsupported(f"{len(coordinates)} coordinates of {rank} dimensions")
+    refuse(len(coordinates) != rank, f"{len(coordinates)} coordinates of {rank} dimensions")
     readers = [at.slots.reader(each, np.int32) for each in coordinates]
 
     def find(state, issuers: Places) -> Iterator[tuple[np.ndarray, int, Tile, np.ndarray]]:
@@ -105,25 +104,17 @@ def check_corner(i, state, tile: Tile, corner: np.ndarray, issuers: Places) -> N
     """An H200 stops with "illegal instruction" for a box that begins between multiples of 16
     bytes along the innermost dimension, be it inside of the tensor or not, and for one that is
     stored and begins before the tensor. Other coordinates may be any."""
-    wrong = corner[:, 0] * tile.width % UNIT != 0
-    if wrong.any():
-        n = int(np.argmax(wrong))
-        raise PTXError(
-            f"the innermost coordinate is {int(corner[n, 0])}, in elements of {tile.width} "
-            f"bytes: it must be a multiple of {UNIT // tile.width}, so that the box begins at a "
-            f"multiple of {UNIT} bytes along that dimension; a GPU stops here",
-            instruction=i,
-            thread=issuers.thread_name(state, n),
-        )
-    before = (corner < 0) & (GROUPED in i.modifiers)
-    if before.any():
-        n = int(np.argmax(before.any(1)))
-        raise PTXError(
-            f"the box that is stored begins at the coordinates {tuple(corner[n].tolist())}: none "
-            "may be negative, as it may in a copy into shared memory; a GPU stops here",
-            instruction=i,
-            thread=issuers.thread_name(state, n),
-        )
+    between = lambda n: (
+        f"the innermost coordinate is {int(corner[n, 0])}, in elements of {tile.width} bytes: it "
+        f"must be a multiple of {UNIT // tile.width}, so that the box begins at a multiple of "
+        f"{UNIT} bytes along that dimension; a GPU stops here"
+    )
+    issuers.require(corner[:, 0] * tile.width % UNIT == 0, i, state, between)
+    before = lambda n: (
+        f"the box that is stored begins at the coordinates {tuple(corner[n].tolist())}: none may "
+        "be negative, as it may in a copy into shared memory; a GPU stops here"
+    )
+    issuers.require((corner >= 0).all(1) | (GROUPED not in i.modifiers), i, state, before)
 
 
 def tensor_map(i: Instruction, state, address: int, thread: str) -> tuple[int, Tile]:
@@ -159,10 +150,11 @@ def load(i: Instruction, at):
     """cp.async.bulk.tensor from global memory, into one block or several of the cluster."""
     rank, (to, source, *rest) = words_of(i, 3)
     several = MULTICAST in rest
-    if to not in ("shared::cluster", "shared::cta") or source != "global":
-        raise Unsupported(".".join(i.modifiers))
-    if set(rest) - {INTO_SHARED, MULTICAST} or INTO_SHARED not in rest:
-        raise Unsupported(".".join(f".{word}" for word in rest))
+    refuse(to not in ("shared::cluster", "shared::cta") or source != "global", i)
+    refuse(
+        set(rest) - {INTO_SHARED, MULTICAST} or INTO_SHARED not in rest,
+        ".".join(f".{word}" for word in rest),
+    )
     to_operand, tensor, barrier, *mask_operand = operands_of(i, 3 + several)
     to_address, barrier_address = at.slots.address(to_operand), at.slots.address(barrier)
     boxes = box_of(i, tensor, rank, at)
@@ -192,7 +184,8 @@ def load(i: Instruction, at):
                 # one operation of several blocks reads once
                 once, first = np.unique(copy, return_index=True)
                 reads = rows(address[once], inside[once], tile.width, first)
-                tell(i, state, ticket, into, reads, box(tile, into))
+                writes = box(tile, into)
+                state.tell(Started, i, ticket, into.block, into.thread, (reads,), (writes,))
             land = landing(shared, tile, into, values, copy)
             size = np.full(len(copy), tile.size)
             state.flights.add(i, reports, land, size, ticket)
@@ -241,8 +234,7 @@ def reduce(i: Instruction, at):
     """cp.reduce.async.bulk.tensor: combined element by element with what is in the tensor."""
     rank, words = words_of(i, 4)
     name = next((word for word in words if word in REDUCTIONS), None)
-    if name is None:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(name is None, i)
     words.remove(name)
 
     def operation(tile: Tile):
@@ -256,8 +248,7 @@ def reduce(i: Instruction, at):
 
 def write_out(i: Instruction, at, rank: int, words: list[str], operation):
     """`operation(tile)`: the type of the elements and what combines them; None to store them."""
-    if words != ["global", "shared::cta", GROUPED]:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(words != ["global", "shared::cta", GROUPED], i)
     tensor, source = operands_of(i, 2)
     boxes, from_address = box_of(i, tensor, rank, at), at.slots.address(source)
 
@@ -279,7 +270,8 @@ def write_out(i: Instruction, at, rank: int, words: list[str], operation):
                 numbers = np.arange(len(sources))
                 writes = rows(address, inside, tile.width, numbers)
                 reads = part_of_box(tile, sources, inside)
-                tell(i, state, ticket, sources, reads, writes)
+                issuer = sources.block, sources.thread
+                state.tell(Started, i, ticket, *issuer, (reads,), (writes,))
             issue(i, state, tile, sources, address, inside, combine, ticket)
 
     return execute
@@ -359,16 +351,10 @@ def part_of_box(tile: Tile, at: Places, inside) -> Stretches:
     return Stretches("shared", whose[begin], at.row[whose[begin]], start[begin], size)
 
 
-def tell(i, state, ticket, issuers: Places, reads: Stretches, writes: Stretches) -> None:
-    about = state.blocks, state.shape[1], state.steps
-    state.sink(Started(i, ticket, issuers.block, issuers.thread, (reads,), (writes,), *about))
-
-
 def prefetch(i: Instruction, at):
     """cp.async.bulk.prefetch.tensor: a hint, but for the tensor map, which has to be one."""
     rank, words = words_of(i, 4)
-    if words != ["L2", "global"]:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(words != ["L2", "global"], i)
     (tensor,) = operands_of(i, 1)
     boxes = box_of(i, tensor, rank, at)
 

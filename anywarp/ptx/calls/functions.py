@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import PTXError
 from ..memory.allocations import FUNCTION_STEP, FUNCTION_WINDOW, Allocation, lay_out
-from ..text.forms import Unsupported
+from ..text.forms import refuse
 from ..text.names import demangle
 from ..text.parser import symbols_in
 from ..text.syntax import Entry, Function, Symbol, Vector
@@ -191,8 +191,7 @@ class Callee:
 
 def call(i, at):
     """call{.uni} (results), function, (arguments); or by an address in a register."""
-    if set(i.modifiers) - {"uni"}:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(set(i.modifiers) - {"uni"}, i)
     operands = list(i.operands)
     results = operands.pop(0).elements if isinstance(operands[0], Vector) else ()
     target = operands.pop(0)
@@ -201,8 +200,9 @@ def call(i, at):
     returned = [at.slots.address(r) for r in results]
     name = callee(i)
     if name is not None and name not in at.callees:
-        if name not in LIBRARY:
-            raise Unsupported(f"the function {demangle(name, qualified=True)}, which has no body")
+        refuse(
+            name not in LIBRARY, f"the function {demangle(name, qualified=True)}, which has no body"
+        )
         return LIBRARY[name](i, at, sources, returned)
     address_of = at.slots.reader(target, np.uint64) if name is None else None
     number = at.new_return(returned)

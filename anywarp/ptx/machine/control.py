@@ -13,7 +13,7 @@ from ..calls import functions
 from ..errors import PTXError
 from ..memory import clusters, windows
 from ..memory.events import Arrived, Barrier, Fenced, Guarded
-from ..text.forms import Unsupported
+from ..text.forms import Unsupported, refuse
 from ..warps import warp, warpgroup
 from ..warps.matrix import MATRIX
 from ..warps.wmma import WMMA
@@ -25,8 +25,7 @@ def guarded(execute, predicate_of, i):
     def run(state, mask):
         taken, _ = split(predicate_of(state.registers), mask)
         if taken is not False:
-            if state.sink is not None:
-                state.sink(Guarded(i, taken, state.blocks, state.shape[1], state.steps))
+            state.tell(Guarded, i, taken)
             execute(state, taken)
 
     return run
@@ -81,15 +80,13 @@ def exit_threads(state, mask):
 
 
 def branch(i, at):
-    if set(i.modifiers) - {"uni"}:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(set(i.modifiers) - {"uni"}, i)
     return go_to(at.target(i.operands[0].name))
 
 
 def indexed_branch(i, at):
     """brx.idx index, list of labels: how a switch compiles."""
-    if set(i.modifiers) - {"idx", "uni"}:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(set(i.modifiers) - {"idx", "uni"}, i)
     index_of = at.slots.reader(i.operands[0], np.uint32)
     targets = [at.target(name) for name in at.function.branch_targets[i.operands[1].name]]
 
@@ -113,14 +110,12 @@ def indexed_branch(i, at):
 
 def leave(i, at):
     """ret: back from a function, or, in a kernel, the end of the thread."""
-    if i.modifiers and i.modifiers != ("uni",):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(i.modifiers and i.modifiers != ("uni",), i)
     return functions.leave_function(i, at) if at.function.name in at.callees else exit_threads
 
 
 def leave_kernel(i, at):
-    if i.modifiers:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(i.modifiers, i)
     return exit_threads
 
 
@@ -146,8 +141,7 @@ def barrier(i, at):
     as its thread count says. Number and count are each thread's own."""
     slots, following = at.slots, at.following
     kind = next((m for m in i.modifiers if m in ("sync", "arrive", "red")), None)
-    if kind is None or set(i.modifiers) - BARRIER_WORDS:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(kind is None or set(i.modifiers) - BARRIER_WORDS, i)
     operands, combine = list(i.operands), None
     if kind == "red":
         combine = reduction(i, slots, operands)
@@ -165,7 +159,7 @@ def barrier(i, at):
             and count in (None, state.shape[1])
             and number not in state.arrived
         ):
-            announce(state, i, number, mask)
+            state.tell(Barrier, i, number, mask)
             state.go(following, mask)
             return
         here = state.full(mask)
@@ -173,8 +167,7 @@ def barrier(i, at):
         if kind == "arrive":
             state.arrived.setdefault(number, np.zeros(len(here), np.int64))
             state.arrived[number] += here.sum(1)
-            if state.sink is not None:
-                state.sink(Arrived(i, number, mask, state.blocks, state.shape[1], state.steps))
+            state.tell(Arrived, i, number, mask)
             state.go(following, mask)
         else:
             groups, place = state.waiting.setdefault(number, {}), following + state.base
@@ -227,20 +220,14 @@ def release(state, number: int) -> None:
         groups.pop(place)
         if left.any():
             groups[place] = (left, i, combine, count)
-    announce(state, waited[0][0], number, None if going.all() else going, count, waited)
+    everybody = None if going.all() else going
+    state.tell(Barrier, waited[0][0], number, everybody, count, waited)
     if not groups:
         del state.waiting[number]
     if number in state.arrived:
         state.arrived[number][done] = 0
         if not state.arrived[number].any():
             del state.arrived[number]
-
-
-def announce(state, i, number: int, mask, count: int | None = None, waited=()) -> None:
-    if state.sink is not None:
-        state.sink(
-            Barrier(i, number, mask, state.blocks, state.shape[1], state.steps, count, waited)
-        )
 
 
 def reduction(i, slots, operands: list):
@@ -305,14 +292,8 @@ FENCES = {
 
 def fence(i, at):
     """Threads of a chunk run in lockstep and see each other's stores: only the sink is told."""
-    if set(i.modifiers) - FENCES:
-        raise Unsupported(".".join(i.modifiers))
-
-    def execute(state, mask):
-        if state.sink is not None:
-            state.sink(Fenced(i, mask, state.blocks, state.shape[1], state.steps))
-
-    return execute
+    refuse(set(i.modifiers) - FENCES, i)
+    return lambda state, mask: state.tell(Fenced, i, mask)
 
 
 SIMPLE = {

@@ -38,7 +38,7 @@ from ..memory.clusters import block_numbers, whole
 from ..memory.events import Launched
 from ..text import flow, isa
 from ..text.explicit import explicit
-from ..text.forms import Unsupported
+from ..text.forms import Unsupported, refuse
 from ..text.syntax import Entry, Function, Instruction, Vector
 from ..text.temporaries import giving_up, keep_freed_memory, last_uses, temporaries
 from ..text.uncollected import uncollected
@@ -120,8 +120,7 @@ class Site:
     recursive = property(lambda self: self.function.name in self.linked.again)
 
     def target(self, label: str) -> int:
-        if label not in self.function.labels:
-            raise Unsupported(f"there is no label {label}")
+        refuse(label not in self.function.labels, f"there is no label {label}")
         return self.start + self.function.labels[label]
 
     def new_return(self, returned) -> int:
@@ -243,8 +242,7 @@ def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Calla
             end = ends(i, site)
             return control.guarded_end(end, site.slots.guard(i), site.following) if i.guard else end
         decoder = find(DECODERS, i)
-        if decoder is None:
-            raise Unsupported(i.opcode)
+        refuse(decoder is None, i.opcode)
         execute = with_clocks(decoder(i, site), i, site.slots, before_end)
         return control.guarded(execute, site.slots.guard(i), i) if i.guard else execute
     except (Unsupported, IndexError, KeyError, AttributeError) as reason:
@@ -262,8 +260,7 @@ def compute(i: Instruction, at: Site):
     target, *sources = i.operands
     if len(sources) == 1 and isinstance(sources[0], Vector):
         sources = sources[0].elements
-    if len(sources) < len(op.sources):
-        raise Unsupported("too few operands")
+    refuse(len(sources) < len(op.sources), "too few operands")
     readers = [slots.reader(s, dtype) for s, dtype in zip(sources, op.sources)]
     function = op.function
     if isinstance(target, Vector):

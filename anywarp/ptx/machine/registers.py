@@ -8,7 +8,7 @@ from collections.abc import Container
 import numpy as np
 
 from ..memory.allocations import UNSIGNED
-from ..text.forms import Unsupported
+from ..text.forms import Unsupported, refuse
 from ..text.syntax import TYPE_BYTES, Address, Function, Immediate, Register, Symbol
 
 
@@ -76,8 +76,7 @@ class Slots:
         if isinstance(operand, Symbol):
             at = self.symbol(operand, dtype)
             return lambda registers: registers[at]
-        if not isinstance(operand, Register):
-            raise Unsupported("an operand of this form")
+        refuse(not isinstance(operand, Register), "an operand of this form")
         if operand.name.startswith("!"):
             read = self.reader(Register(operand.name[1:]), dtype)
             return lambda registers: ~read(registers)
@@ -89,8 +88,7 @@ class Slots:
                 return value if value.dtype is dtype else value.view(dtype)
 
             return read
-        if dtype.itemsize > size:
-            raise Unsupported(f"{operand.name} is narrower than the operation")
+        refuse(dtype.itemsize > size, f"{operand.name} is narrower than the operation")
         whole, low = UNSIGNED[size], UNSIGNED[dtype.itemsize]
         return lambda registers: registers[at].view(whole).astype(low).view(dtype)
 
@@ -99,8 +97,7 @@ class Slots:
         if operand.name == "WARP_SZ":
             return self.slot(("WARP_SZ", dtype), lambda *_: np.full((1, 1), 32, dtype))
         name = (self.function.name, operand.name) if operand.name in self.own else operand.name
-        if name == operand.name and name not in self.addresses:
-            raise Unsupported(f"{name} is not declared")
+        refuse(name == operand.name and name not in self.addresses, f"{name} is not declared")
         key = (self.function.name if name != operand.name else None, operand, dtype)
         return self.slot(
             key,
@@ -139,13 +136,11 @@ class Slots:
         """A function (registers, value, mask): threads outside the mask keep what they had."""
         if operand == Symbol("_"):
             return lambda registers, value, mask: None
-        if not isinstance(operand, Register):
-            raise Unsupported("a destination that is not a register")
+        refuse(not isinstance(operand, Register), "a destination that is not a register")
         at, size = self.register(operand.name)
         dtype = np.dtype(dtype)
         extended = np.dtype(f"{'i' if dtype.kind == 'i' else 'u'}{size}")
-        if dtype.itemsize > size:
-            raise Unsupported(f"{operand.name} is narrower than the result")
+        refuse(dtype.itemsize > size, f"{operand.name} is narrower than the result")
         widen = dtype.itemsize < size  # sign or zero extension
 
         def write(registers, value, mask):
@@ -176,8 +171,7 @@ class Slots:
             kind = self.function.registers[name]
             size = TYPE_BYTES[kind]
             dtype = np.bool_ if kind == "pred" else UNSIGNED.get(size)
-            if dtype is None:
-                raise Unsupported(f"a register of type .{kind}")
+            refuse(dtype is None, f"a register of type .{kind}")
             nothing = unwritten(dtype)
             return self.slot((self.function.name, name), lambda *_: nothing), size
         if name in SPECIAL:
@@ -204,8 +198,7 @@ def literal(operand: Immediate, dtype: np.dtype) -> np.ndarray:
     if dtype.kind == "f":
         return np.full((1, 1), operand.value, dtype)
     bits = operand.value if operand.bits is None else operand.bits
-    if not isinstance(bits, int):
-        raise Unsupported("a float literal in an integer operation")
+    refuse(not isinstance(bits, int), "a float literal in an integer operation")
     return np.full((1, 1), bits & (1 << 8 * dtype.itemsize) - 1, UNSIGNED[dtype.itemsize]).view(
         dtype
     )

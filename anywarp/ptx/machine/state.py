@@ -91,6 +91,11 @@ class State:
             return np.ones(self.shape, bool)
         return mask if mask.shape == self.shape else np.broadcast_to(mask, self.shape)
 
+    def tell(self, event, i, *more) -> None:
+        """Tell the sink, if there is one, of an event that an instruction has made."""
+        if self.sink is not None:
+            self.sink(event(i, self.blocks, self.shape[1], self.steps, *more))
+
     def go(self, pc: int, mask) -> None:
         """Let the threads of the mask, which run, continue at pc."""
         self.resume(pc + self.base, mask)

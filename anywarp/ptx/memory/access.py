@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..text import isa
-from ..text.forms import DTYPES, Unsupported, bits
+from ..text.forms import DTYPES, Unsupported, bits, refuse
 from ..text.syntax import Address, Instruction, Register, Symbol, Vector
 from . import allocations, atomics, clusters
 from .events import Access, Fault
@@ -61,8 +61,7 @@ def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set
             others.add(word)
         elif word not in HINTS and name not in ("L1", "L2"):
             raise Unsupported(f".{word}")
-    if not kind:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(not kind, i)
     return space, kind, lanes, others
 
 
@@ -131,44 +130,16 @@ def reach(
                 raise clusters.left(i, state, space.owner[b, t], state.describe_thread(b, t))
             whose = clusters.whose(state, space, wrong)
             raise space.fault(address, wrong, width, align, i, state.describe_thread, whose)
-        wrong = state.full(np.False_ if wrong is None else wrong) | (
-            False if gone is None else gone
-        )
-        state.sink(
-            Fault(
-                i,
-                kind,
-                space.name,
-                width,
-                align,
-                address,
-                wrong,
-                state.blocks,
-                state.shape[1],
-                state.steps,
-                space.owner,
-                gone,
-            )
-        )
+        wrong = state.full(np.False_ if wrong is None else wrong)
+        wrong = wrong if gone is None else wrong | gone
+        where = space.name, width, align, address, wrong, space.owner, gone
+        state.tell(Fault, i, kind, *where)
         mask = state.full(mask) & ~wrong
     if kind != "load" and space.read_only:
         space.check_writeable(address, mask, i, state.describe_thread)
     if state.sink is not None:
-        state.sink(
-            Access(
-                i,
-                kind,
-                space.name,
-                width,
-                address,
-                None if mask is None else state.full(mask),
-                state.blocks,
-                state.shape[1],
-                state.steps,
-                values,
-                space.owner,
-            )
-        )
+        full = None if mask is None else state.full(mask)
+        state.tell(Access, i, kind, space.name, width, address, full, values, space.owner)
     return mask
 
 
@@ -205,8 +176,7 @@ def load(i: Instruction, at):
     dtype = DTYPES[kind]
     address_of = slots.address(i.operands[1])
     writers = [slots.writer(e, dtype) for e in elements(i.operands[0])]
-    if len(writers) != lanes:
-        raise Unsupported("a vector of another length")
+    refuse(len(writers) != lanes, "a vector of another length")
     plain = space == "shared" and not polls and by_register(i.operands[1])
     windows_of = shared_windows(i.operands[1], slots, size, lanes) if plain else None
     lends = at.lent.issuperset(isa.written(i))
@@ -239,8 +209,7 @@ def store(i: Instruction, at):
     unsigned = allocations.UNSIGNED[size]
     address_of = slots.address(i.operands[0])
     readers = [slots.reader(e, DTYPES[kind]) for e in elements(i.operands[1])]
-    if len(readers) != lanes:
-        raise Unsupported("a vector of another length")
+    refuse(len(readers) != lanes, "a vector of another length")
     plain = space == "shared" and lanes == 1 and by_register(i.operands[0])
     windows_of = shared_windows(i.operands[0], slots, size, lanes) if plain else None
 
@@ -276,16 +245,14 @@ def atomic(i: Instruction, at):
     space, kind, lanes, given = split_modifiers(
         replace(i, modifiers=tuple(words)), set(atomics.ATOMICS)
     )
-    if len(given) != 1:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(len(given) != 1, i)
     operation_in = atomics.operation(given.pop(), packed or kind, lanes)
     dtype, size = DTYPES[kind], bits(kind) // 8
     operands = list(i.operands)
     target = elements(operands.pop(0)) if i.opcode == "atom" else ()
     address_of = slots.address(operands[0])
     columns = [[slots.reader(x, dtype) for x in elements(operand)] for operand in operands[1:]]
-    if any(len(column) != lanes for column in columns):
-        raise Unsupported("a vector of another length")
+    refuse(any(len(column) != lanes for column in columns), "a vector of another length")
     writers = [slots.writer(x, dtype) for x in target]
 
     def execute(state, mask):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arithmetic import half
 from ..arithmetic.floats import flush_subnormals, one_nan, payload
-from ..text.forms import Unsupported
+from ..text.forms import refuse
 from .allocations import UNSIGNED
 
 HALVES = {"f16": 2, "bf16": 2, "f16x2": 4, "bf16x2": 4}  # bytes; read as bit patterns
@@ -31,18 +31,17 @@ ATOMICS = {
 
 def operation(name: str, kind: str, lanes: int = 1) -> Callable[[str], Callable]:
     """For an operation on a type: name of the space -> function (old, operands) -> new."""
-    if lanes > 1 and (name != "add" or kind not in (*HALVES, "f32")):
-        raise Unsupported(f".{name}.{kind} on vectors")
+    refuse(
+        lanes > 1 and (name != "add" or kind not in (*HALVES, "f32")), f".{name}.{kind} on vectors"
+    )
     function = ATOMICS[name]
     if kind in HALVES:
-        if name not in ("add", "min", "max"):
-            raise Unsupported(f".{name}.{kind}")
+        refuse(name not in ("add", "min", "max"), f".{name}.{kind}")
         one = half.element(name, kind.removesuffix("x2"), set())
         return lambda space: one if kind in ("f16", "bf16") else half.by_halves(one)
     if kind[0] != "f" or name == "exch":
         return lambda space: function
-    if name != "add":
-        raise Unsupported(f".{name}.{kind}")
+    refuse(name != "add", f".{name}.{kind}")
     in_global, elsewhere = {"f32": (add_flushing, add_float), "f64": (add_keeping, add_double)}[
         kind
     ]

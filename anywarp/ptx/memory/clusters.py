@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import MemoryFault, PTXError
-from ..text.forms import Unsupported
+from ..text.forms import refuse
 from ..text.syntax import Entry
 from .allocations import NAMED, RANK_SHIFT, Space
 from .events import ClusterBarrier
@@ -195,10 +195,8 @@ def barrier(i, at):
     other. A phase is over when all of them that have not exited have arrived."""
     words, following = set(i.modifiers) - {"cluster", "aligned"}, at.following
     arrives = "arrive" in words
-    if not arrives and "wait" not in words:
-        raise Unsupported(".".join(i.modifiers))
-    if words - ({"arrive", "release", "relaxed"} if arrives else {"wait", "acquire"}):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(not arrives and "wait" not in words, i)
+    refuse(words - ({"arrive", "release", "relaxed"} if arrives else {"wait", "acquire"}), i)
 
     def arrive(state, mask):
         here, found = state.full(mask), meeting(state)
@@ -274,6 +272,4 @@ def go_on(i, state, going, place: int) -> None:
 
 
 def announce(i, state, what: str, mask) -> None:
-    if state.sink is not None:
-        phase = state.meeting.phase - (what == "wait")
-        state.sink(ClusterBarrier(i, what, phase, mask, state.blocks, state.shape[1], state.steps))
+    state.tell(ClusterBarrier, i, what, state.meeting.phase - (what == "wait"), mask)

@@ -39,30 +39,32 @@ class Executed:
 
 
 @dataclass(frozen=True)
-class Guarded:
-    """An instruction under a predicate, executed once by the threads of the mask: the Executed
-    event before it says who came there."""
+class Event:
+    """What comes of an instruction."""
 
     instruction: Instruction
-    mask: np.ndarray | None
-    blocks: np.ndarray
-    threads: int
-    step: int
+    blocks: np.ndarray  # (B,) linear block numbers
+    threads: int  # threads of a block
+    step: int  # instructions run before, in this chunk
 
 
 @dataclass(frozen=True)
-class Access:
+class Guarded(Event):
+    """An instruction under a predicate, executed once by the threads of the mask: the Executed
+    event before it says who came there."""
+
+    mask: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Access(Event):
     """One memory instruction, executed once."""
 
-    instruction: Instruction
     kind: str  # "load", "store", "atomic"
     space: str  # "global", "shared", "local", "const", "param"
     width: int  # bytes for each thread
     address: np.ndarray  # int64 byte addresses within the space
     mask: np.ndarray | None
-    blocks: np.ndarray
-    threads: int
-    step: int
     values: tuple[np.ndarray, ...] | None = None  # of a store: its elements, unsigned
     rows: np.ndarray | None = None  # int64 (B, T): the block of the chunk whose shared memory
     # each thread reaches, where some reach that of another one of the cluster
@@ -77,36 +79,28 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Fault(Event):
     """Of a tolerant run: accesses that are out of bounds or misaligned, or to the shared memory
     of a block that has exited, and are not made. The Access for the other threads follows."""
 
-    instruction: Instruction
     kind: str
     space: str
     width: int
     align: int
     address: np.ndarray
     mask: np.ndarray  # the threads at fault
-    blocks: np.ndarray
-    threads: int
-    step: int
     rows: np.ndarray | None = None  # as in Access
     exited: np.ndarray | None = None  # those at fault because a block has exited, if any are
 
 
 @dataclass(frozen=True)
-class Landed:
-    """What cp.async has stored, with a wait, for the threads of the mask. Its Access came when
-    the copy was issued."""
+class Landed(Event):
+    """What a cp.async, the instruction, has stored, with a wait, for the threads of the mask. Its
+    Access came when the copy was issued."""
 
-    instruction: Instruction  # the cp.async
     width: int
     address: np.ndarray  # in shared memory
     mask: np.ndarray
-    blocks: np.ndarray
-    threads: int
-    step: int
 
 
 @dataclass(frozen=True)
@@ -121,43 +115,35 @@ class Stretches:
 
 
 @dataclass(frozen=True)
-class Started:
+class Started(Event):
     """N asynchronous operations have been issued: bulk copies, or wgmma of warpgroups. From now
     until they are finished they may read and write these bytes at any time. int64 (N,) arrays."""
 
-    instruction: Instruction
     ticket: np.ndarray  # a number for each, unique within the launch
     block: np.ndarray  # of the issuing thread, within the chunk; of the first one of a warpgroup
     thread: np.ndarray
     reads: tuple[Stretches, ...]
     writes: tuple[Stretches, ...]
-    blocks: np.ndarray
-    threads: int
-    step: int
 
 
 @dataclass(frozen=True)
-class Finished:
+class Finished(Event):
     """Of N operations that were started, all is done, or the reading at least. They report to
-    memory barriers (`row`, `address`), or threads have waited for them (`mask`)."""
+    memory barriers (`row`, `address`), or threads have waited for them (`mask`). The instruction
+    is the operation's own, or the one that waited."""
 
-    instruction: Instruction  # the operation's own, or the one that waited
     ticket: np.ndarray  # int64 (N,)
     reading_only: bool
     row: np.ndarray | None  # the block of the chunk that the memory barrier lies in, int64 (N,)
     address: np.ndarray | None  # int64 (N,), in shared memory
     mask: np.ndarray | None  # bool (B, T)
-    blocks: np.ndarray
-    threads: int
-    step: int
 
 
 @dataclass(frozen=True)
-class MemoryBarrier:
+class MemoryBarrier(Event):
     """N threads, or operations that report, have done something with an mbarrier object. int64
     (N,) arrays."""
 
-    instruction: Instruction
     # "init", "inval", "arrive" (also with a drop), "expect" (bytes; before an "arrive" of one
     # instruction), "complete" (bytes), "phase" (the current one is over), "wait" (for those that
     # found theirs over, "look" for those that did not)
@@ -167,72 +153,49 @@ class MemoryBarrier:
     block: np.ndarray  # of the thread, within the chunk; that of the object for "phase"
     thread: np.ndarray  # -1 for "complete" and "phase"
     count: np.ndarray  # arrivals or bytes; of "wait", "look" and "phase" the parity of the phase
-    blocks: np.ndarray
-    threads: int
-    step: int
 
 
 @dataclass(frozen=True)
-class Barrier:
+class Barrier(Event):
     """The threads of the mask have all reached the barrier and go on. `waited`: at which
     instructions, each with its threads; empty when all waited at `instruction`."""
 
-    instruction: Instruction
     number: int
     mask: np.ndarray | None
-    blocks: np.ndarray
-    threads: int
-    step: int
     count: int | None = None  # the threads that it takes; None: all of the block
     waited: tuple[tuple[Instruction, np.ndarray], ...] = ()
 
 
 @dataclass(frozen=True)
-class ClusterBarrier:
+class ClusterBarrier(Event):
     """barrier.cluster: the threads of the mask have arrived, or go on after their wait."""
 
-    instruction: Instruction
     what: str  # "arrive", "wait"
     phase: np.ndarray  # int64 (B,), from 0: the one that they arrive in, or that is over
     mask: np.ndarray | None
-    blocks: np.ndarray
-    threads: int
-    step: int
 
 
 @dataclass(frozen=True)
-class Arrived:
+class Arrived(Event):
     """bar.arrive: the threads of the mask count as arrived and do not wait."""
 
-    instruction: Instruction
     number: int
     mask: np.ndarray | None
-    blocks: np.ndarray
-    threads: int
-    step: int
 
 
 @dataclass(frozen=True)
-class Fenced:
+class Fenced(Event):
     """membar or fence: the threads of the mask have passed it."""
 
-    instruction: Instruction
     mask: np.ndarray | None
-    blocks: np.ndarray
-    threads: int
-    step: int
 
 
 @dataclass(frozen=True)
-class WarpSync:
+class WarpSync(Event):
     """shfl, vote, redux or bar.warp.sync: lanes have waited for those of their member mask."""
 
-    instruction: Instruction
     members: np.ndarray  # uint32 (B, T): a bit for each lane of the warp
     mask: np.ndarray | None
-    blocks: np.ndarray
-    threads: int
-    step: int
     sources: np.ndarray | None = None  # of shfl: the lane that each reads, (B, T)
 
 

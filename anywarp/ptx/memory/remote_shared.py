@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import PTXError
-from ..text.forms import Unsupported
+from ..text.forms import refuse
 from . import allocations, clusters
 from .events import Fault
 
@@ -38,6 +38,12 @@ class Places:
         """A number for each place."""
         return self.row << 32 | self.address
 
+    def require(self, right: np.ndarray, i, state, say) -> None:
+        """Raise a PTXError with what `say(n)` is of the first place n that is not right."""
+        if not right.all():
+            n = int(np.argmin(right))
+            raise PTXError(say(n), instruction=i, thread=self.thread_name(state, n))
+
     def whose(self, state, n: int) -> str:
         """In words, in whose memory the nth place lies; nothing for the thread's own block's."""
         if self.row[n] == self.block[n]:
@@ -51,8 +57,7 @@ class Places:
 def space_of(words) -> str:
     """The space that an operand lies in: what the modifiers say, or "generic"."""
     named = [word for word in words if word in SHARED]
-    if len(named) > 1:
-        raise Unsupported(".".join(named))
+    refuse(len(named) > 1, ".".join(named))
     return named[0] if named else "generic"
 
 
@@ -64,20 +69,15 @@ def flat(x, state, block, thread) -> np.ndarray:
 def in_shared(i, state, space: str, address, mask) -> Places:
     """Where the addresses of the threads of the mask lie. `space`: as `space_of` says."""
     block, thread = np.nonzero(state.full(mask))
-    found = flat(address, state, block, thread)
+    places = Places(block, flat(address, state, block, thread), block, thread)
     if space == "generic":
-        outside = allocations.window_of(found) != 1
-        if outside.any():
-            n = int(np.argmax(outside))
-            raise PTXError(
-                f"the generic address {int(found[n]):#x} is not one of shared memory",
-                instruction=i,
-                thread=state.describe_thread(block[n], thread[n]),
-            )
-        found = found - allocations.SHARED_WINDOW
+        given = places.address
+        wild = lambda n: f"the generic address {int(given[n]):#x} is not one of shared memory"
+        places.require(allocations.window_of(given) == 1, i, state, wild)
+        places = replace(places, address=given - allocations.SHARED_WINDOW)
     if space in ("shared", "shared::cta"):
-        return Places(block, clusters.unnamed(state, found, block), block, thread)
-    return Places(*clusters.split(state, found, block), block, thread)
+        return replace(places, address=clusters.unnamed(state, places.address, block))
+    return Places(*clusters.split(state, places.address, block), block, thread)
 
 
 def in_rows(at: Places, which: np.ndarray, row: np.ndarray) -> Places:
@@ -87,16 +87,12 @@ def in_rows(at: Places, which: np.ndarray, row: np.ndarray) -> Places:
 
 def require_together(i, state, target: Places, barrier: Places) -> None:
     """Raise a PTXError for an operation that reports to another block than it writes to."""
-    apart = target.row != barrier.row
-    if apart.any():
-        n = int(np.argmax(apart))
-        raise PTXError(
-            f"{i.opcode} writes into the shared memory of {state.describe_block(target.row[n])} "
-            f"and reports to an mbarrier of {state.describe_block(barrier.row[n])}: both must be "
-            "in the same",
-            instruction=i,
-            thread=target.thread_name(state, n),
-        )
+    say = lambda n: (
+        f"{i.opcode} writes into the shared memory of {state.describe_block(target.row[n])} and "
+        f"reports to an mbarrier of {state.describe_block(barrier.row[n])}: both must be in the "
+        "same"
+    )
+    target.require(target.row == barrier.row, i, state, say)
 
 
 def within(i, state, kind: str, space, at: Places, width: int, align: int) -> np.ndarray:
@@ -117,11 +113,10 @@ def within(i, state, kind: str, space, at: Places, width: int, align: int) -> np
         raise space.fault(at.address, wrong, width, align, i, name, at.whose(state, n))
     here = at.block, at.thread
     spread = lambda x, dtype: scattered(x, here, state.shape, dtype)
-    about = state.blocks, state.shape[1], state.steps
     rows = spread(at.row, np.int64) if elsewhere.any() else None
     exited = spread(gone, bool) if gone.any() else None
     address, mask = spread(at.address, np.int64), spread(wrong | gone, bool)
-    state.sink(Fault(i, kind, space.name, width, align, address, mask, *about, rows, exited))
+    state.tell(Fault, i, kind, space.name, width, align, address, mask, rows, exited)
     return ~(wrong | gone)
 
 

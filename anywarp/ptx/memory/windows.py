@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import PTXError
-from ..text.forms import DTYPES, Unsupported
+from ..text.forms import DTYPES, refuse
 from . import clusters
 from .allocations import (
     LOCAL_WINDOW,
@@ -45,8 +45,7 @@ def change_window(i, at):
     space, kind = i.modifiers[-2:]
     start = STARTS[space]
     dtype = {"u64": np.uint64, "u32": np.uint32}[kind]
-    if kind == "u32" and start:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(kind == "u32" and start, i)
     read, write = slots.reader(i.operands[1], dtype), slots.writer(i.operands[0], dtype)
     shift = dtype((-start if to else start) & (2 ** (8 * dtype().itemsize) - 1))
     if not start:
@@ -96,8 +95,7 @@ def in_cluster(i, at, operand):
     """A function (state, mask) -> int64 addresses in shared memory, of an operand that is one or,
     if the modifiers name no space, a generic address of it."""
     space, kind = (i.modifiers[0] if len(i.modifiers) > 1 else "generic"), i.modifiers[-1]
-    if space not in ("generic", "shared::cluster") or kind not in ("u32", "u64"):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(space not in ("generic", "shared::cluster") or kind not in ("u32", "u64"), i)
     read = at.slots.reader(operand, DTYPES[kind])
 
     def find(state, mask):

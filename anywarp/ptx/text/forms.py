@@ -29,6 +29,13 @@ class Unsupported(ValueError):
     """The interpreter lacks this form of the opcode."""
 
 
+def refuse(wrong: object, what: Instruction | str) -> None:
+    """Raise Unsupported if something is wrong with an instruction: its modifiers, or what is
+    said."""
+    if wrong:
+        raise Unsupported(what if isinstance(what, str) else ".".join(what.modifiers))
+
+
 @dataclass(frozen=True)
 class Op:
     function: Callable  # arrays -> an array, or a tuple of them for several destinations
@@ -40,8 +47,7 @@ def modifiers_of(i: Instruction, types: set[str], flags: str = "") -> tuple[str,
     """Split `.rn.ftz.f32` into (type, flags); anything not listed is unsupported."""
     *given, kind = i.modifiers or ("",)
     unknown = set(given) - set(flags.split())
-    if kind not in types or unknown:
-        raise Unsupported(", ".join(f".{m}" for m in sorted(unknown) or [kind]))
+    refuse(kind not in types or unknown, ", ".join(f".{m}" for m in sorted(unknown) or [kind]))
     return kind, set(given)
 
 

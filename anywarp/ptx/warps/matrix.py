@@ -19,7 +19,7 @@ from ..memory import clusters
 from ..memory.access import reach
 from ..memory.allocations import SHARED_WINDOW, UNSIGNED
 from ..text import isa
-from ..text.forms import Unsupported
+from ..text.forms import refuse
 from ..text.syntax import Instruction, Vector
 from .warp import LANES, by_thread, by_warp, together
 
@@ -141,8 +141,7 @@ def elements(operand) -> tuple:
 def reader(operand, count: int, dtype, at):
     """A function (state, warps) -> an operand's registers (warps, count, 32)."""
     readers = [at.slots.reader(each, dtype) for each in elements(operand)]
-    if len(readers) != count:
-        raise Unsupported(f"{len(readers)} registers where the shape has {count}")
+    refuse(len(readers) != count, f"{len(readers)} registers where the shape has {count}")
 
     def read(state, warps):
         blocks, threads = state.shape
@@ -157,8 +156,7 @@ def reader(operand, count: int, dtype, at):
 def writer(operand, count: int, dtype, at):
     """A function (state, mask, warps, values): the inverse of `reader`."""
     writers = [at.slots.writer(each, dtype) for each in elements(operand)]
-    if len(writers) != count:
-        raise Unsupported(f"{len(writers)} registers where the shape has {count}")
+    refuse(len(writers) != count, f"{len(writers)} registers where the shape has {count}")
 
     def write(state, mask, warps, values):
         for n, each in enumerate(writers):
@@ -177,14 +175,14 @@ def mma(i: Instruction, at):
     words = [m for m in i.modifiers if m != "satfinite"]
     satfinite = len(words) < len(i.modifiers)
     types, shape = tuple(words[5:]), words[2]
-    if (
+    refuse(
         words[:2] != ["sync", "aligned"]
         or words[3:5] != ["row", "col"]
         or types not in KINDS
         or shape not in SHAPES[types[1]]
-        or (satfinite and types[0] != "s32")
-    ):
-        raise Unsupported(".".join(i.modifiers))
+        or (satfinite and types[0] != "s32"),
+        i,
+    )
     counts = {name: len(fragment(name, shape, of)[0]) for name, of in zip("dabc", types)}
     return product(i, at, shape, types, counts, satfinite)
 
@@ -257,8 +255,7 @@ def form(i: Instruction) -> tuple[int, bool, bool]:
     """How many matrices, whether they are transposed, and whether addresses are generic."""
     words = set(i.modifiers)  # ptxas takes them in any order
     count, options = words & {"x1", "x2", "x4"}, words & {"trans", "shared", "shared::cta"}
-    if words != {"sync", "aligned", "m8n8", "b16"} | count | options or len(count) != 1:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(words != {"sync", "aligned", "m8n8", "b16"} | count | options or len(count) != 1, i)
     return int(count.pop()[1]), "trans" in options, options <= {"trans"}
 
 
@@ -317,8 +314,7 @@ def store_matrix(i: Instruction, at):
 
 def move_matrix(i: Instruction, at):
     """movmatrix: a matrix of 8 x 8, transposed, from register to register."""
-    if i.modifiers != ("sync", "aligned", "m8n8", "trans", "b16"):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(i.modifiers != ("sync", "aligned", "m8n8", "trans", "b16"), i)
     read, write = reader(i.operands[1], 1, np.uint32, at), writer(i.operands[0], 1, np.uint32, at)
 
     def exchange(state, mask, warps):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..memory.events import WarpSync
-from ..text.forms import DTYPES, Unsupported, signed
+from ..text.forms import DTYPES, refuse, signed
 from ..text.syntax import Instruction, Vector
 
 LANES = 32
@@ -83,29 +83,19 @@ def together(exchange, members_of, i: Instruction, at, sources_of=None):
         active = by_warp(state.full(mask), state, False)
         members = by_warp(members_of(state.registers), state)
         if state.sink is not None:
+            sources = by_thread(sources_of(state)[0], state) if sources_of else None
             for n, each in enumerate(at.run, 1 - len(at.run)):
-                state.sink(
-                    WarpSync(
-                        each,
-                        by_thread(members, state),
-                        mask,
-                        state.blocks,
-                        state.shape[1],
-                        state.steps + n,
-                        by_thread(sources_of(state)[0], state) if sources_of else None,
-                    )
-                )
+                about = state.blocks, state.shape[1], state.steps + n
+                state.sink(WarpSync(each, *about, by_thread(members, state), mask, sources))
         exchange(state, mask, active, members)
 
     return gather(run, complete_of, i, at, "the member mask names lanes that never come here")
 
 
 def shuffle(i: Instruction, at):
-    if i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[2] != "b32":
-        raise Unsupported(".".join(i.modifiers))
+    refuse(i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[2] != "b32", i)
     mode = i.modifiers[1]
-    if mode not in ("up", "down", "bfly", "idx"):
-        raise Unsupported(f".{mode}")
+    refuse(mode not in ("up", "down", "bfly", "idx"), f".{mode}")
     target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
     write = at.slots.writer(target[0], np.uint32)
     write_valid = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
@@ -142,11 +132,9 @@ def shuffle(i: Instruction, at):
 
 
 def vote(i: Instruction, at):
-    if i.modifiers[0] != "sync" or len(i.modifiers) != 3:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(i.modifiers[0] != "sync" or len(i.modifiers) != 3, i)
     mode = i.modifiers[1]
-    if mode not in ("all", "any", "uni", "ballot"):
-        raise Unsupported(f".{mode}")
+    refuse(mode not in ("all", "any", "uni", "ballot"), f".{mode}")
     write = at.slots.writer(i.operands[0], np.uint32 if mode == "ballot" else np.bool_)
     predicate_of = at.slots.reader(i.operands[1], np.bool_)
     members_of = at.slots.reader(i.operands[2], np.uint32)
@@ -187,13 +175,13 @@ REDUCTIONS = {
 
 def reduce(i: Instruction, at):
     """redux.sync: one integer for all the lanes of the member mask."""
-    if (
+    refuse(
         i.modifiers[0] != "sync"
         or len(i.modifiers) != 3
         or i.modifiers[1] not in REDUCTIONS
-        or i.modifiers[2] not in ("u32", "s32", "b32")
-    ):
-        raise Unsupported(".".join(i.modifiers))
+        or i.modifiers[2] not in ("u32", "s32", "b32"),
+        i,
+    )
     function, dtype = REDUCTIONS[i.modifiers[1]], DTYPES[i.modifiers[2]]
     neutral = {
         "add": 0,
@@ -218,11 +206,9 @@ def reduce(i: Instruction, at):
 def match(i: Instruction, at):
     """match.any: the lanes of the member mask with the same value. match.all: all of them, and
     whether they agree, else none."""
-    if i.modifiers[:1] != ("sync",) and i.modifiers[1:2] != ("sync",):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(i.modifiers[:1] != ("sync",) and i.modifiers[1:2] != ("sync",), i)
     mode, kind = next((m for m in i.modifiers if m in ("any", "all")), ""), i.modifiers[-1]
-    if not mode or kind not in ("b32", "b64") or len(i.modifiers) != 3:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(not mode or kind not in ("b32", "b64") or len(i.modifiers) != 3, i)
     target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
     write = at.slots.writer(target[0], np.uint32)
     write_agreed = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
@@ -247,8 +233,7 @@ def match(i: Instruction, at):
 
 def elect(i: Instruction, at):
     """elect.sync d|p, members: the lowest of them is the leader, whose number is d."""
-    if i.modifiers != ("sync",):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(i.modifiers != ("sync",), i)
     lane_target, leads_target = i.operands[0].elements
     write_lane = at.slots.writer(lane_target, np.uint32)
     write_leads = at.slots.writer(leads_target, np.bool_)

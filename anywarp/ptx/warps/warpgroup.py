@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arithmetic.tensor_core import tensor_core
-from ..text.forms import Unsupported
+from ..text.forms import refuse
 from ..text.syntax import Immediate, Instruction, Vector
 from . import warp
 from .descriptor import DEPTH
@@ -75,23 +75,30 @@ def form_of(i: Instruction) -> Form:
     types = TYPES.get(words[-3:])
     shape = re.fullmatch(r"m64n(\d+)k(\d+)", words[3]) if len(words) > 6 else None
     flags = words[4:-3]
-    if words[:3] != ("mma_async", "sync", "aligned") or types is None or shape is None:
-        raise Unsupported(".".join(words))
-    if flags not in ((), ("satfinite",)) or (flags and types.total is not np.int32):
-        raise Unsupported("".join(f".{flag}" for flag in flags))
+    refuse(
+        words[:3] != ("mma_async", "sync", "aligned") or types is None or shape is None,
+        ".".join(words),
+    )
+    refuse(
+        flags not in ((), ("satfinite",)) or (flags and types.total is not np.int32),
+        "".join(f".{flag}" for flag in flags),
+    )
     n, k = map(int, shape.groups())
-    if n not in COLUMNS[types.element] or k != DEPTH // types.element:
-        raise Unsupported(f".{words[3]} of {words[-1]}")
+    refuse(
+        n not in COLUMNS[types.element] or k != DEPTH // types.element,
+        f".{words[3]} of {words[-1]}",
+    )
     _, a, _, _, *given = i.operands
     numbers = [each.value if isinstance(each, Immediate) else None for each in given]
     turned = [False] if isinstance(a, Vector) else []
     scales = 0 if types.element == 1 else 2
     wanted = scales + (2 - len(turned) if types.element == 2 else 0)
-    if len(numbers) != wanted:
-        raise Unsupported(f"{len(numbers)} operands after scale-d instead of {wanted}")
+    refuse(len(numbers) != wanted, f"{len(numbers)} operands after scale-d instead of {wanted}")
     signs, turned = numbers[:scales] or [1, 1], (turned + numbers[scales:] + [0, 0])[:2]
-    if not {-1, 1}.issuperset(signs) or not {0, 1}.issuperset(turned):
-        raise Unsupported("a scale other than 1 and -1, or a transposition other than 0 and 1")
+    refuse(
+        not {-1, 1}.issuperset(signs) or not {0, 1}.issuperset(turned),
+        "a scale other than 1 and -1, or a transposition other than 0 and 1",
+    )
     majors = ["MN" if each else "K" for each in turned]
     return Form(words[-3:], types, n, k, bool(flags), tuple(signs), tuple(majors))
 
@@ -104,10 +111,11 @@ def multiply(i: Instruction, at):
     in_registers = isinstance(a, Vector)
     pair = np.dtype(total).itemsize // 2  # registers of two columns of the product
     count = form.n // 4 * pair
-    if not isinstance(target, Vector) or len(target.elements) != count:
-        raise Unsupported(f"{count} registers are needed for the product")
-    if in_registers and len(a.elements) != 4:
-        raise Unsupported("four registers are needed for A")
+    refuse(
+        not isinstance(target, Vector) or len(target.elements) != count,
+        f"{count} registers are needed for the product",
+    )
+    refuse(in_registers and len(a.elements) != 4, "four registers are needed for A")
     readers = [slots.reader(each, np.uint32) for each in target.elements]
     writers = [slots.writer(each, np.uint32) for each in target.elements]
     factors = [slots.reader(each, np.uint32) for each in a.elements] if in_registers else []
@@ -171,8 +179,7 @@ def to_registers(matrix: np.ndarray, pair: int) -> np.ndarray:
 
 def plain(i: Instruction, at):
     """wgmma.fence: nothing to do where a product is computed at once."""
-    if i.modifiers[1:] != ("sync", "aligned"):
-        raise Unsupported(".".join(i.modifiers))
+    refuse(i.modifiers[1:] != ("sync", "aligned"), i)
     return lambda state, mask: None
 
 
@@ -200,11 +207,12 @@ def wait_group(i: Instruction, at):
 def set_registers(i: Instruction, at):
     """setmaxnreg: how many registers a thread may have from here on. Nothing to compute."""
     how, *words = i.modifiers
-    if how not in ("inc", "dec") or words != ["sync", "aligned", "u32"]:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(how not in ("inc", "dec") or words != ["sync", "aligned", "u32"], i)
     count = i.operands[0].value
-    if count not in range(24, 257, 8):
-        raise Unsupported(f"{count} registers: they are a multiple of 8, from 24 to 256")
+    refuse(
+        count not in range(24, 257, 8),
+        f"{count} registers: they are a multiple of 8, from 24 to 256",
+    )
     return lambda state, mask: None
 
 

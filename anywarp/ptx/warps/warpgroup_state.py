@@ -159,8 +159,7 @@ class Team:
         mask = np.zeros(state.shape, bool)
         mask[self.blocks[hit], self.groups[hit] * THREADS] = True
         where = np.full((1, 1), bad)
-        place = state.blocks, state.shape[1], state.steps
-        state.sink(Fault(self.i, "load", "shared", UNIT, UNIT, where, mask, *place))
+        state.tell(Fault, self.i, "load", "shared", UNIT, UNIT, where, mask)
 
     def announce(self, tiles: list[Tile]) -> None:
         """Tell the sink of the products, and, once their group is waited for, that they are
@@ -181,13 +180,11 @@ class Team:
         rows = self.blocks[operation]
         parts = np.concatenate(starts), np.concatenate(sizes)
         reads = Stretches("shared", operation, rows, *parts)
-        place = state.blocks, state.shape[1]
         first = self.groups * THREADS
-        state.sink(Started(self.i, tickets, self.blocks, first, (reads,), (), *place, state.steps))
+        state.tell(Started, self.i, tickets, self.blocks, first, (reads,), ())
 
         def finish(done):
             mine = self.pick(done).any(1)
-            event = Finished(self.i, tickets[mine], False, None, None, done, *place, state.steps)
-            state.sink(event)
+            state.tell(Finished, self.i, tickets[mine], False, None, None, done)
 
         state.products.add(finish, state.full(self.mask))

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import MemoryFault
 from ..memory.access import reach, spaces_of
 from ..memory.allocations import UNSIGNED
-from ..text.forms import Unsupported
+from ..text.forms import refuse
 from ..text.syntax import Instruction
 from .matrix import BITS, as_warps, elements, fragment, product
 from .warp import LANES
@@ -42,15 +42,15 @@ def form(i: Instruction) -> tuple[str, str, str, str, str]:
     known = {x for x, shapes in SHAPES.items() if shape in shapes}
     if matrix in "cd":
         known = {x for source in known for x in SUMS[source]}
-    if (
+    refuse(
         i.modifiers[2:4] != ("sync", "aligned")
         or matrix not in ("d" if i.modifiers[0] == "store" else "abc")
         or layout not in LAYOUTS
         or space not in ("generic", "global", "shared")
         or len(i.modifiers) > 8
-        or kind not in known
-    ):
-        raise Unsupported(".".join(i.modifiers))
+        or kind not in known,
+        i,
+    )
     return matrix, layout, shape, space, kind
 
 
@@ -105,8 +105,7 @@ def load(i: Instruction, at):
     find = addresses(i, at, i.operands[1], what)
     word = UNSIGNED[max(4, BITS[kind] // 8)]
     writers = [at.slots.writer(each, word) for each in elements(i.operands[0])]
-    if len(writers) != registers_for(matrix, shape, kind):
-        raise Unsupported("another number of registers")
+    refuse(len(writers) != registers_for(matrix, shape, kind), "another number of registers")
 
     def exchange(state, mask, warps):
         found = []
@@ -131,8 +130,7 @@ def store(i: Instruction, at):
     find = addresses(i, at, i.operands[0], what)
     word = UNSIGNED[max(4, BITS[kind] // 8)]
     readers = [at.slots.reader(each, word) for each in elements(i.operands[1])]
-    if len(readers) != registers_for(matrix, shape, kind):
-        raise Unsupported("another number of registers")
+    refuse(len(readers) != registers_for(matrix, shape, kind), "another number of registers")
 
     def exchange(state, mask, warps):
         for read, places in zip(readers, find(state, mask)):
@@ -157,16 +155,16 @@ def multiply(i: Instruction, at):
     satfinite = "satfinite" in i.modifiers
     shape = i.modifiers[5]
     result, a, b, c = (types[0], "f16", "f16", types[1]) if len(types) == 2 else types
-    if (
+    refuse(
         i.modifiers[1:3] != ("sync", "aligned")
         or not {*i.modifiers[3:5]} <= {*LAYOUTS}
         or shape not in SHAPES.get(a, ())
         or result not in SUMS[a]
         or c != result
         or (a != b)
-        or (satfinite and result != "s32")
-    ):
-        raise Unsupported(".".join(i.modifiers))
+        or (satfinite and result != "s32"),
+        i,
+    )
     of = result, a, b, c
     counts = {name: registers_for(name, shape, kind) for name, kind in zip("dabc", of)}
     return product(i, at, shape, of, counts, satfinite)

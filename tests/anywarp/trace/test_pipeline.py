@@ -129,8 +129,8 @@ def test_reads_of_a_product_last_until_it_is_waited_for():
     of = (0, 0, 64, 128), (1, 1, 0, 128), (2, 1, 128, 64), (2, 1, 256, 32)
     reads = stretches("shared", *of)
     tickets, owners = np.array([5, 6, 7]), (np.array([0, 1, 1]), np.array([0, 0, 128]))
-    made(Started(instruction("wgmma"), tickets, *owners, (reads,), (), *PLACE, 10))
-    made(Finished(instruction("wgmma", 8), np.array([5, 7]), False, None, None, None, *PLACE, 20))
+    made(Started(instruction("wgmma"), *PLACE, 10, tickets, *owners, (reads,), ()))
+    made(Finished(instruction("wgmma", 8), *PLACE, 20, np.array([5, 7]), False, None, None, None))
     first, second, end = made.found.events
     assert (first.what, second.what, end.what) == ("begin", "begin", "end")
     assert first.warp.tolist() == [0, 1, 2, 3] and set(first.start.tolist()) == {0}
@@ -145,10 +145,10 @@ def test_a_copy_that_has_only_read_goes_on():
     reads, writes = stretches("shared", (0, 0, 0, 128)), stretches("shared", (0, 0, 256, 128))
     other = stretches("global", (0, 0, 0, 128))
     one = np.array([3])
-    made(Started(instruction("cp"), one, np.array([0]), np.array([40]), (reads, other), (writes,),
-                 *PLACE, 1))  # fmt: skip
+    owner = np.array([0]), np.array([40])
+    made(Started(instruction("cp"), *PLACE, 1, one, *owner, (reads, other), (writes,)))
     for only in True, False:
-        made(Finished(instruction("cp"), one, only, one * 0, one * 0 + 384, None, *PLACE, 2))
+        made(Finished(instruction("cp"), *PLACE, 2, one, only, one * 0, one * 0 + 384, None))
     assert told(made.found) == [
         ("issue", [1], 256, 384), ("begin", [1], 0, 128), ("end", [1], 0, 128),
         ("land", [1], 256, 384),
@@ -161,20 +161,20 @@ def test_what_other_blocks_do_is_not_kept():
     mask = np.zeros((2, 256), bool)
     mask[0] = True  # block 2
     address = np.zeros((2, 256), np.int64)
-    made(ptx.Access(instruction("ld"), "load", "shared", 4, address, mask, *PLACE, 1))
-    made(ptx.Barrier(instruction("bar"), 0, mask, *PLACE, 2))
-    made(ptx.Access(instruction("ld"), "load", "global", 4, address, None, *PLACE, 3))
+    made(ptx.Access(instruction("ld"), *PLACE, 1, "load", "shared", 4, address, mask))
+    made(ptx.Barrier(instruction("bar"), *PLACE, 2, 0, mask))
+    made(ptx.Access(instruction("ld"), *PLACE, 3, "load", "global", 4, address, None))
     rows = np.array([0, 1, 1, 1])
     numbers = np.array([8, 16, 24, 32])
-    made(MemoryBarrier(instruction("mbarrier"), "wait", rows, numbers, rows,
-                       np.array([0, 64, -1, 0]), np.array([1, 0, 1, 0]), *PLACE, 4))  # fmt: skip
+    made(MemoryBarrier(instruction("mbarrier"), *PLACE, 4, "wait", rows, numbers, rows,
+                       np.array([0, 64, -1, 0]), np.array([1, 0, 1, 0])))  # fmt: skip
     (signal,) = made.found.events
     assert signal.address.tolist() == [16, 24, 32] and signal.warp.tolist() == [2, -1, 0]
     assert signal.count.tolist() == [0, 1, 0] and (signal.step, signal.line) == (4, 7)
-    made(ptx.Barrier(instruction("bar"), 0, ~mask, *PLACE, 5))
-    made(ptx.Access(instruction("ld"), "load", "shared", 4, address, ~mask, *PLACE, 6))
+    made(ptx.Barrier(instruction("bar"), *PLACE, 5, 0, ~mask))
+    made(ptx.Access(instruction("ld"), *PLACE, 6, "load", "shared", 4, address, ~mask))
     assert told(made.found)[1:] == ["barrier", ("read", list(range(8)), 0, 4)]
     assert made.found.events[1].address.size == 0
     nowhere = Instruction("ld", (), (), None, False, 1, None)
-    made(ptx.Access(nowhere, "load", "shared", 4, address, None, *PLACE, 7))
+    made(ptx.Access(nowhere, *PLACE, 7, "load", "shared", 4, address, None))
     assert made.found.events[-1].line == 0
