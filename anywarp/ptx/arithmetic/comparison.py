@@ -12,12 +12,12 @@ from ..text.forms import (
     FLOATS,
     INTEGERS,
     Op,
+    match_modifiers,
     modifiers_of,
     refuse,
-    signed,
 )
 from ..text.syntax import Vector
-from . import floats
+from . import floats, half
 
 
 def unordered(compare: Callable) -> Callable:
@@ -40,18 +40,9 @@ INTEGER_COMPARE = {
     "hs": np.greater_equal,
 }
 FLOAT_COMPARE = {
-    "eq": np.equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
+    **SIGNED_COMPARE,
+    **{f"{name}u": unordered(compare) for name, compare in SIGNED_COMPARE.items()},
     "ne": lambda a, b: (a < b) | (a > b),
-    "equ": unordered(np.equal),
-    "neu": np.not_equal,
-    "ltu": unordered(np.less),
-    "leu": unordered(np.less_equal),
-    "gtu": unordered(np.greater),
-    "geu": unordered(np.greater_equal),
     "num": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
     "nan": lambda a, b: np.isnan(a) | np.isnan(b),
 }
@@ -59,28 +50,42 @@ BOOLEAN = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
 def comparison(modifiers: tuple[str, ...]) -> tuple[Callable, Callable | None, type]:
-    """`.lt.and.s32` -> (compare, combine with a third operand or None, operand type)."""
+    """`.lt.and.s32` -> (compare, combine with a third operand or None, operand type). `compare`
+    gives a truth, or, of two halves in a word, a list of two."""
     name, *middle, kind = modifiers
-    table = FLOAT_COMPARE if kind in FLOATS else INTEGER_COMPARE
-    refuse(kind not in FLOATS | INTEGERS | BITS or name not in table, ".".join(modifiers))
-    compare = table[name]
-    if "ftz" in middle:
-        middle.remove("ftz")
-        ordinary = compare
-        compare = lambda a, b: ordinary(floats.flush_subnormals(a), floats.flush_subnormals(b))
+    single = kind.removesuffix("x2")
+    table = FLOAT_COMPARE if single in FLOATS | half.ONE.keys() else INTEGER_COMPARE
+    known = FLOATS | INTEGERS | BITS | half.KINDS
+    refuse(kind not in known or name not in table, ".".join(modifiers))
+    flush = "ftz" in middle and not middle.remove("ftz")
     refuse(middle and (len(middle) > 1 or middle[0] not in BOOLEAN), ".".join(modifiers))
-    return compare, BOOLEAN[middle[0]] if middle else None, DTYPES[kind]
+    dtype = np.uint32 if kind != single else half.WORDS.get(kind) or DTYPES[kind]
+
+    def value(x):
+        if single in half.ONE:
+            wide = half.wide(x, single)
+            return half.flush(wide, single) if flush else wide
+        return floats.flush_subnormals(x) if flush else x
+
+    def compare(a, b):
+        parts = zip(half.halves(a), half.halves(b)) if kind != single else [(a, b)]
+        return [table[name](value(x), value(y)) for x, y in parts]
+
+    return compare, BOOLEAN[middle[0]] if middle else None, dtype
 
 
 def setp(i):
+    """setp p|q: q gets the opposite of p, or what the upper half says."""
     compare, combine, dtype = comparison(i.modifiers)
-    two = isinstance(i.operands[0], Vector)  # p|q: q gets the opposite comparison
+    two = isinstance(i.operands[0], Vector)
 
     def run(a, b, c=None):
-        p = compare(a, b)
-        if combine is None:
-            return (p, ~p) if two else p
-        return (combine(p, c), combine(~p, c)) if two else combine(p, c)
+        truths = compare(a, b)
+        if two and len(truths) == 1:
+            truths.append(~truths[0])
+        if combine is not None:
+            truths = [combine(truth, c) for truth in truths]
+        return tuple(truths) if two else truths[0]
 
     sources = (dtype, dtype) if combine is None else (dtype, dtype, np.bool_)
     return Op(run, sources, np.bool_)
@@ -90,15 +95,25 @@ def set_(i):
     """set: a comparison whose result is all ones, or 1.0."""
     *rest, result, kind = i.modifiers
     compare, combine, dtype = comparison((*rest, kind))
-    refuse(result not in ("u32", "s32", "f32"), i)
-    true = np.float32(1) if result == "f32" else DTYPES[result](-1 if signed(result) else 2**32 - 1)
+    single = kind.removesuffix("x2")
+    if single in half.ONE and result == kind:
+        true = half.ONE[single]
+    elif single not in half.ONE and result == "f32":
+        true = np.float32(1)
+    else:
+        shorts = {"u16", "s16"} if single in half.ONE else set()
+        refuse(result not in {"u32", "s32"} | shorts, i)
+        true = ~DTYPES[result if kind == single else "u16"](0)
 
     def run(a, b, c=None):
-        p = compare(a, b) if combine is None else combine(compare(a, b), c)
-        return np.where(p, true, true.dtype.type(0))
+        truths = compare(a, b)
+        if combine is not None:
+            truths = [combine(truth, c) for truth in truths]
+        values = [np.where(truth, true, true.dtype.type(0)) for truth in truths]
+        return half.join(*values) if len(values) == 2 else values[0]
 
     sources = (dtype, dtype) if combine is None else (dtype, dtype, np.bool_)
-    return Op(run, sources, DTYPES[result])
+    return Op(run, sources, np.uint32 if kind != single else true.dtype.type)
 
 
 def selp(i):
@@ -109,8 +124,7 @@ def selp(i):
 
 def slct(i):
     """slct d, a, b, c: a where c >= 0, else b."""
-    kind, selector = i.modifiers[-2:]
-    refuse(len(i.modifiers) != 2 or selector not in ("s32", "f32"), i)
+    kind, selector = match_modifiers(i, " ".join(INTEGERS | FLOATS | BITS), "s32 f32")
     dtype = DTYPES[kind]
     return Op(lambda a, b, c: np.where(c >= 0, a, b), (dtype, dtype, DTYPES[selector]), dtype)
 

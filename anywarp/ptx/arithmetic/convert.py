@@ -73,10 +73,7 @@ def writer(kind: str, mode: str, others: set[str]):
     """float64, exact or rounded to odd -> bits of the type."""
 
     def run(x):
-        if "sat" in others:
-            x = np.where(x > 0, np.minimum(x, 1.0), 0.0)
-        if "relu" in others:
-            x = np.where(np.isnan(x) | (x > 0), x, 0.0)
+        x = floats.clamped(x, others)
         if kind in ("f16", "bf16"):
             return half.pack(x, kind, mode)
         if kind == "f64":
@@ -157,11 +154,8 @@ def from_integer(source: str, result: str, mode: str, others: set[str]):
         near = x.astype(np.float64)
         top = near >= 2.0 ** (bits - (source[0] == "s"))  # rounded up beyond the type
         back = np.where(top, 0.0, near).astype(dtype)
-        high, low = top | (back > x), ~top & (back < x)
-        down = high & ((mode == "rm") | ((mode == "rz") & (near > 0)))
-        up = low & ((mode == "rp") | ((mode == "rz") & (near < 0)))
-        near = np.where(down, np.nextafter(near, -np.inf), near)
-        return np.where(up, np.nextafter(near, np.inf), near)
+        missed = np.where(top, -1, (back < x).astype(int) - (back > x))
+        return floats.step(near, missed, mode)
 
     return Op(directed, (dtype,), np.float64)
 

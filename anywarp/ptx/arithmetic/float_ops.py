@@ -44,9 +44,7 @@ def with_float_flags(function: Callable, flags: set[str], exact: Callable | None
                 size = np.abs((exact or function)(*(x.astype(np.float64) for x in arrays)))
                 result = np.where(least & (size < floats.LEAST_NORMAL), result * 0, result)
             result = floats.flush_subnormals(result)
-        if "sat" in flags:
-            result = np.fmin(np.fmax(result, result.dtype.type(0)), result.dtype.type(1))
-        return floats.one_nan(result)
+        return floats.one_nan(floats.clamped(result, flags))
 
     if flags & {"ftz", "sat"}:
         return run
@@ -118,26 +116,16 @@ def quotient_op(nearest: Callable, to_odd: Callable, count: int):
 
 
 def extreme_op(function: Callable):
-    """min and max of floats: `.NaN` lets a NaN win, `.xorsign.abs` compares magnitudes and gives
-    the result the product of the signs."""
+    """min and max of floats."""
 
     def build(i):
         kind, flags = modifiers_of(i, FLOATS, "ftz NaN xorsign abs")
         refuse(kind == "f64" and flags, i)
-
-        def run(a, b):
-            x, y = (np.abs(a), np.abs(b)) if "xorsign" in flags else (a, b)
-            result = function(x, y)
-            if "NaN" in flags:
-                result = np.where(np.isnan(a) | np.isnan(b), floats.NAN, result)
-            if "xorsign" in flags:
-                result = np.where(np.signbit(a) ^ np.signbit(b), -result, result)
-            return result
-
         dtype = DTYPES[kind]
         if kind == "f64":
             return Op(with_payload(function, FIRST_NAN[i.opcode]), (dtype, dtype), dtype)
-        return Op(with_float_flags(run, flags & {"ftz"}), (dtype, dtype), dtype)
+        extreme = floats.extreme(function, flags)
+        return Op(with_float_flags(extreme, flags & {"ftz"}), (dtype, dtype), dtype)
 
     return build
 

@@ -121,13 +121,17 @@ def directed(rounding: str):
         if rounding == "rm":  # a sum that cancels is -0, but +0 + +0 stays +0
             positive = ~(np.signbit(product) | np.signbit(c))
             nearest = np.where((exact == 0) & ~positive, np.float32(-0.0), nearest)
-        too_high, too_low = nearest > exact, nearest < exact
-        down = too_high & ((rounding == "rm") | (rounding == "rz") & (exact > 0))
-        up = too_low & ((rounding == "rp") | (rounding == "rz") & (exact < 0))
-        nearest = np.where(down, np.nextafter(nearest, np.float32(-np.inf)), nearest)
-        return np.where(up, np.nextafter(nearest, np.float32(np.inf)), nearest)
+        return step(nearest, exact - nearest, rounding)
 
     return run
+
+
+def step(nearest, error, mode: str):
+    """The nearest float and the sign of what it misses -> the one in the mode's direction."""
+    down = (error < 0) & ((mode == "rm") | ((mode == "rz") & (nearest > 0)))
+    up = (error > 0) & ((mode == "rp") | ((mode == "rz") & (nearest < 0)))
+    nearest = np.where(down, np.nextafter(nearest, nearest.dtype.type(-np.inf)), nearest)
+    return np.where(up, np.nextafter(nearest, nearest.dtype.type(np.inf)), nearest)
 
 
 def fma64(a, b, c):
@@ -144,27 +148,13 @@ def fma64(a, b, c):
     v = product + t
     z = _sum_to_odd(error_of_sum(c, low, t), error_of_sum(product, t, v))
     result = v + z
-    size = np.abs(product)
-    near_limits = (
-        np.isfinite(a)
-        & np.isfinite(b)
-        & np.isfinite(c)
-        & (a != 0)
-        & (b != 0)
-        & ~(
-            (size < 2.0**900)
-            & (size > 2.0**-900)
-            & (np.abs(c) < 2.0**900)
-            & (np.abs(a) < 2.0**900)
-            & (np.abs(b) < 2.0**900)
-        )
-    )
+    largest = np.maximum(np.maximum(np.abs(a), np.abs(b)), np.maximum(np.abs(c), np.abs(product)))
     special = ~np.isfinite(a) | ~np.isfinite(b) | ~np.isfinite(c) | (a == 0) | (b == 0)
+    near_limits = ~special & ~((largest < 2.0**900) & (np.abs(product) > 2.0**-900))
     result = np.where(special, product + c, result)
     result = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, result)
-    for i in np.argwhere(near_limits):
-        i = tuple(i)
-        result[i] = _fma_exact(a[i], b[i], c[i])
+    for at in zip(*np.nonzero(near_limits)):
+        result[at] = _fma_exact(a[at], b[at], c[at])
     return result
 
 
@@ -218,20 +208,39 @@ def numbers(a, b):
 
 def minimum(a, b):
     """PTX min: the number where one operand is NaN; -0 is less than +0."""
-    a, b = numbers(a, b)
-    zeros = (a == 0) & (b == 0)
-    return np.where(zeros & np.signbit(a), a, np.fmin(a, b)) if zeros.any() else np.fmin(a, b)
+    return -maximum(-a, -b)
 
 
 def maximum(a, b):
     """PTX max: the number where one operand is NaN; +0 is more than -0."""
     a, b = numbers(a, b)
     zeros = (a == 0) & (b == 0)
-    return (
-        np.where(zeros, np.where(np.signbit(a), b, a), np.fmax(a, b))
-        if zeros.any()
-        else np.fmax(a, b)
-    )
+    result = np.fmax(a, b)
+    return np.where(zeros, np.where(np.signbit(a), b, a), result) if zeros.any() else result
+
+
+def extreme(function, flags):
+    """min or max: `.NaN` lets a NaN win, `.xorsign.abs` compares magnitudes and gives the result
+    the product of the signs."""
+
+    def run(a, b):
+        result = function(np.abs(a), np.abs(b)) if "xorsign" in flags else function(a, b)
+        if "NaN" in flags:
+            result = np.where(np.isnan(a) | np.isnan(b), result.dtype.type(np.nan), result)
+        return (
+            np.where(np.signbit(a) ^ np.signbit(b), -result, result)
+            if "xorsign" in flags
+            else result
+        )
+
+    return run
+
+
+def clamped(x, flags):
+    """`.sat`: to [0, 1], NaN to 0; `.relu`: what is negative to 0."""
+    if "sat" in flags:
+        x = np.where(x > 0, np.minimum(x, 1), x.dtype.type(0))
+    return np.where(np.isnan(x) | (x > 0), x, x.dtype.type(0)) if "relu" in flags else x
 
 
 def to_integer(x, dtype, rounding):

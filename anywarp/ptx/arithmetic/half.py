@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..text.forms import Op, Unsupported, modifiers_of, refuse
-from ..text.syntax import Vector
-from .comparison import BOOLEAN, FLOAT_COMPARE
-from .floats import error_of_sum, maximum, minimum, to_odd
+from ..text.forms import Op, modifiers_of
+from .floats import clamped, error_of_sum, extreme, maximum, minimum, to_odd
 from .rounding import narrow
 
 KINDS = {"f16", "bf16", "f16x2", "bf16x2"}
+WORDS = {"f16": np.uint16, "bf16": np.uint16}  # what alone they are read as
+ONE = {"f16": np.uint16(0x3C00), "bf16": np.uint16(0x3F80)}
 NAN = np.uint16(0x7FFF)
 LEAST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126}
 
@@ -82,26 +82,15 @@ def half_op(opcode: str):
 def element(opcode: str, kind: str, flags: set[str]):
     """The operation on uint16 arrays."""
     function = ARITHMETIC[opcode]
+    if opcode in ("min", "max"):
+        function = extreme(function, flags)
 
     def run(*bits):
         x = [wide(b, kind) for b in bits]
         if "ftz" in flags:
             x = [flush(v, kind) for v in x]
-        if "xorsign" in flags:
-            sign = np.signbit(x[0]) ^ np.signbit(x[1])
-            x = [np.abs(v) for v in x]
-        result = function(*x)
-        if "NaN" in flags:
-            result = np.where(np.isnan(x[0]) | np.isnan(x[1]), np.nan, result)
-        if "xorsign" in flags:
-            result = np.where(sign, -result, result)
-        if "sat" in flags:
-            result = np.where(result > 0, np.minimum(result, 1.0), 0.0)
-        if "relu" in flags:
-            result = np.where(np.isnan(result) | (result > 0), result, 0.0)
-        if "ftz" in flags:
-            result = flush(result, kind)
-        return pack(result, kind)
+        result = clamped(function(*x), flags)
+        return pack(flush(result, kind) if "ftz" in flags else result, kind)
 
     return run
 
@@ -127,53 +116,3 @@ def by_halves(function):
         return join(function(*low), function(*high))
 
     return run
-
-
-def compared(i):
-    """setp and set of half types: `.lt.ftz.f16x2`, `.eq.u32.f16x2`, `.eq.f16.f16`."""
-    name, *middle, kind = i.modifiers
-    one = kind.removesuffix("x2")
-    flags, compare = set(middle), FLOAT_COMPARE.get(name)
-    combine = BOOLEAN[(flags & BOOLEAN.keys()).pop()] if flags & BOOLEAN.keys() else None
-    result = flags - {"ftz"} - BOOLEAN.keys()
-    refuse(compare is None or len(result) > (i.opcode == "set"), i)
-
-    def test(a, b):
-        x, y = wide(a, one), wide(b, one)
-        if "ftz" in flags:
-            x, y = flush(x, one), flush(y, one)
-        return compare(x, y)
-
-    word = np.uint32 if kind != one else np.uint16
-    parts = halves if kind != one else lambda x: (x,)
-    third = (np.bool_,) if combine else ()
-    if i.opcode == "setp":
-        both = isinstance(i.operands[0], Vector)
-
-        def run(a, b, c=None):
-            truths = [test(x, y) for x, y in zip(parts(a), parts(b))]
-            if combine:
-                truths = [combine(t, c) for t in truths]
-            elif both and kind == one:
-                truths.append(~truths[0])
-            return tuple(truths) if both else truths[0]
-
-        return Op(run, (word, word, *third), np.bool_)
-    target = result.pop()
-    bits = np.dtype(word).itemsize * 8 // len(parts(np.zeros(1, word)))
-    if target == kind:
-        true = {"f16": 0x3C00, "bf16": 0x3F80}[one]
-    elif target[1:] in ("32", "16") and target[0] in "us":
-        true = (1 << bits) - 1 if kind != one else (1 << int(target[1:])) - 1
-    else:
-        raise Unsupported(".".join(i.modifiers))
-    width = np.uint32 if kind != one or target.endswith("32") else np.uint16
-
-    def run(a, b, c=None):
-        truths = [test(x, y) for x, y in zip(parts(a), parts(b))]
-        if combine:
-            truths = [combine(t, c) for t in truths]
-        values = [np.where(t, width(true), width(0)) for t in truths]
-        return values[0] if kind == one else values[0] | values[1] << np.uint32(16)
-
-    return Op(run, (word, word, *third), width)

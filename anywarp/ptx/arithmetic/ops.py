@@ -16,24 +16,11 @@ import numpy as np
 
 from ..text.forms import BITS, DTYPES, FLOATS, INTEGERS, Op, Unsupported, bits, modifiers_of, refuse
 from ..text.syntax import Instruction, Vector
-from . import floats, integers
+from . import float_ops, floats, integers
 from .approximate import approximate, division
 from .comparison import COMPARE
 from .convert import cvt
-from .float_ops import (
-    ADD,
-    DIVIDE,
-    MULTIPLY,
-    RECIPROCAL,
-    ROOT,
-    SUBTRACT,
-    contracted,
-    copysign,
-    extreme_op,
-    fma,
-    sign_op,
-)
-from .half import KINDS as HALVES, compared, half_op
+from .half import KINDS as HALVES, half_op
 from .packed import PACKED, two_in_a_word
 
 # -- builders: how a NumPy function becomes an opcode -----------------------------------------
@@ -99,7 +86,7 @@ def product(i: Instruction) -> tuple[Callable, type, type]:
 
 def mul(i):
     if i.modifiers[-1] in FLOATS:
-        return MULTIPLY(i)
+        return float_ops.MULTIPLY(i)
     if i.modifiers[-1] in HALVES:
         return half_op("mul")(i)
     function, dtype, result = product(i)
@@ -108,7 +95,7 @@ def mul(i):
 
 def mad(i):
     if i.modifiers[-1] in FLOATS:
-        return fma(i)
+        return float_ops.fma(i)
     if "cc" in i.modifiers:
         return with_carry(i)
     if i.modifiers[:2] == ("hi", "sat"):
@@ -238,13 +225,8 @@ def div(i):
     if {"full", "approx"} & set(i.modifiers):
         return division(i)
     if i.modifiers[-1] in FLOATS:
-        return DIVIDE(i)
+        return float_ops.DIVIDE(i)
     return number_op(integers.divide, None, 2)(i)
-
-
-def comparing(build: Callable):
-    """setp and set, also of the half types."""
-    return lambda i: compared(i) if i.modifiers[-1] in HALVES else build(i)
 
 
 def mov(i):
@@ -278,24 +260,24 @@ def mov(i):
 
 
 OPS: dict[str, Callable[[Instruction], Op]] = {
-    "add": number_op(np.add, ADD, 2),
-    "sub": number_op(np.subtract, SUBTRACT, 2),
+    "add": number_op(np.add, float_ops.ADD, 2),
+    "sub": number_op(np.subtract, float_ops.SUBTRACT, 2),
     "mul": mul,
     "mad": mad,
-    "fma": fma,
+    "fma": float_ops.fma,
     "div": div,
     "rem": number_op(integers.remainder, None, 2),
-    "abs": sign_op(np.abs, np.abs),
-    "neg": sign_op(np.negative, np.negative),
-    "min": number_op(np.minimum, extreme_op(floats.minimum), 2),
-    "max": number_op(np.maximum, extreme_op(floats.maximum), 2),
-    "sqrt": ROOT,
-    "rcp": RECIPROCAL,
+    "abs": float_ops.sign_op(np.abs, np.abs),
+    "neg": float_ops.sign_op(np.negative, np.negative),
+    "min": number_op(np.minimum, float_ops.extreme_op(floats.minimum), 2),
+    "max": number_op(np.maximum, float_ops.extreme_op(floats.maximum), 2),
+    "sqrt": float_ops.ROOT,
+    "rcp": float_ops.RECIPROCAL,
     **dict.fromkeys(("rsqrt", "lg2", "sin", "cos"), approximate),
     "ex2": lambda i: half_op("ex2")(i) if i.modifiers[-1] in HALVES else approximate(i),
     "tanh": lambda i: half_op("tanh")(i) if i.modifiers[-1] in HALVES else approximate(i),
-    "copysign": copysign,
-    "contracted": contracted,
+    "copysign": float_ops.copysign,
+    "contracted": float_ops.contracted,
     "hold": hold,
     "hold.div": division,
     "and": bit_op(np.bitwise_and, 2),
@@ -327,6 +309,4 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "mov": mov,
     **PACKED,
     **COMPARE,
-    "setp": comparing(COMPARE["setp"]),
-    "set": comparing(COMPARE["set"]),
 }

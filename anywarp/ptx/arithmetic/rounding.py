@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .floats import error_of_sum, fma64, to_odd
+from .floats import error_of_sum, fma64, step, to_odd
 
 FORMATS = {"f16": (10, 15), "bf16": (7, 127), "tf32": (10, 127), "f32": (23, 127)}
 # stored fraction bits, exponent of the largest number; the least normal is 2**(1 - that)
@@ -56,17 +56,9 @@ def add64(mode: str):
             s = np.where((s == 0) & (np.signbit(a) | np.signbit(b)), -0.0, s)
         overflow = np.isinf(s) & np.isfinite(a) & np.isfinite(b)
         error = np.where(overflow, -s, error)
-        return _step(s, error, mode)
+        return step(s, error, mode)
 
     return run
-
-
-def _step(nearest, error, mode: str):
-    """The nearest float64 and the sign of what it misses -> the one in the mode's direction."""
-    down = (error < 0) & ((mode == "rm") | ((mode == "rz") & (nearest > 0)))
-    up = (error > 0) & ((mode == "rp") | ((mode == "rz") & (nearest < 0)))
-    nearest = np.where(down, np.nextafter(nearest, -np.inf), nearest)
-    return np.where(up, np.nextafter(nearest, np.inf), nearest)
 
 
 def one_by_one(exact, nearest, mode: str):
@@ -90,10 +82,7 @@ def one_by_one(exact, nearest, mode: str):
                 a, b, c = (float(x[at]) for x in arrays)
                 positive = math.copysign(1, a) * math.copysign(1, b) > 0 and math.copysign(1, c) > 0
                 result[at] = 0.0 if positive else -0.0
-            down = sign < 0 and (mode == "rm" or (mode == "rz" and near > 0))
-            up = sign > 0 and (mode == "rp" or (mode == "rz" and near < 0))
-            if down or up:
-                result[at] = math.nextafter(near, -math.inf if down else math.inf)
+            result[at] = step(result[at], sign, mode)
         return result
 
     return run

@@ -101,15 +101,8 @@ def transfer(i: Instruction, at, to: str, source: str, put):
             cargo.fetch()
             state.flights.add(i, barriers, lambda numbers: put(cargo, numbers), size, ticket)
             return
-        index = np.full(state.shape, -1)
-        index[targets.block, targets.thread] = np.arange(len(size))
-        state.flights.add_to_group(
-            i,
-            index >= 0,
-            lambda threads: cargo.fetch(index[threads]),
-            lambda threads: put(cargo, index[threads]),
-            ticket,
-        )
+        write = lambda numbers: put(cargo, numbers)
+        state.flights.add_to_group(i, state, targets, cargo.fetch, write, ticket)
 
     return execute
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arithmetic.integers import low_ones
-from ..errors import PTXError
 from ..memory.access import reach
 from ..memory.events import Landed
 from ..text.forms import refuse
@@ -90,7 +89,9 @@ def async_copy(i: Instruction, at):
         source, target = from_address(state.registers), to_address(state.registers)
         count = every if read_size is None else read_size(state.registers)
         if count.max() > width:
-            require_no_more(i, state, mask, count, width)
+            whole = np.broadcast_to(count, state.shape)
+            why = lambda at: f"cp.async of {width} bytes of which {whole[at]} come from the source"
+            state.require(whole <= width, mask, i, why)
         home, shared = state.spaces["global"], state.spaces["shared"]
         words = fetched(i, state, mask, home, source, count, width)
         active = state.full(reach(i, state, "store", shared, target, mask, width))
@@ -102,19 +103,6 @@ def async_copy(i: Instruction, at):
         state.copies.add(Copy(land, active.copy()), active)
 
     return execute
-
-
-def require_no_more(i: Instruction, state, mask, count, width: int) -> None:
-    """Raise if one of these threads asks for more bytes than the copy has."""
-    wrong = state.full(mask) & (count > width)
-    if wrong.any():
-        b, t = np.argwhere(wrong)[0]
-        raise PTXError(
-            f"cp.async of {width} bytes of which {int(np.broadcast_to(count, wrong.shape)[b, t])} "
-            "come from the source",
-            instruction=i,
-            thread=state.describe_thread(b, t),
-        )
 
 
 def fetched(i: Instruction, state, mask, home, source, count, width: int) -> list:

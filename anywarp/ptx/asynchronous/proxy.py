@@ -41,12 +41,13 @@ class Flight:
 @dataclass
 class Batch:
     """Operations of one instruction that belong to bulk groups, at most one for each thread.
-    `read` and `write` take the mask of the threads whose operations they do."""
+    `read` and `write` take the numbers of the operations that they do."""
 
     instruction: Instruction
     read: Callable[[np.ndarray], None]
     write: Callable[[np.ndarray], None]
-    ticket: np.ndarray  # int64 (B, T)
+    number: np.ndarray  # of each thread's operation, or -1: int64 (B, T)
+    ticket: np.ndarray  # of each operation
     unread: np.ndarray  # bool (B, T)
 
 
@@ -92,17 +93,16 @@ class Flights:
     def add_to_group(
         self,
         i: Instruction,
-        threads: np.ndarray,
+        state,
+        issuers: Places,
         read: Callable[[np.ndarray], None],
         write: Callable[[np.ndarray], None],
         ticket: np.ndarray,
     ) -> None:
-        """Operations of these threads (a mask), to be committed to bulk groups. `ticket` has a
-        number for each of them, in their order."""
-        tickets = np.full(threads.shape, -1, np.int64)
-        tickets[threads] = ticket
-        batch = Batch(i, read, write, tickets, threads.copy())
-        self.bulk.add(batch, threads)
+        """Operations of N threads, to be committed to bulk groups."""
+        number = np.full(state.shape, -1)
+        number[issuers.block, issuers.thread] = np.arange(len(issuers))
+        self.bulk.add(Batch(i, read, write, number, ticket, number >= 0), number >= 0)
 
     def commit(self, threads: np.ndarray) -> None:
         self.bulk.commit(threads)
@@ -127,10 +127,12 @@ class Flights:
         reading = threads & batch.unread
         if reading.any():
             batch.unread &= ~reading
-            batch.read(reading)
+            batch.read(batch.number[reading])
         if not reading_only:
             state.changed = True
-            batch.write(threads)
+            batch.write(batch.number[threads])
         done = reading if reading_only else threads
         if done.any():
-            state.tell(Finished, i, batch.ticket[done], reading_only, None, None, done)
+            state.tell(
+                Finished, i, batch.ticket[batch.number[done]], reading_only, None, None, done
+            )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..memory import atomics
-from ..memory.access import elements, split_modifiers
+from ..memory.access import split_modifiers
 from ..memory.allocations import UNSIGNED
 from ..memory.events import Started, Stretches
 from ..memory.remote_shared import Places, flat, in_shared, require_together, space_of, within
@@ -36,8 +36,7 @@ def operands(i: Instruction, at, words: set[str]):
     refuse(space not in ("generic", "shared::cluster") or REPORTS not in given or size < 4, i)
     space, dtype = space_of(i.modifiers), DTYPES[kind]
     target_of, barrier_of = at.slots.address(i.operands[0]), at.slots.address(i.operands[2])
-    readers = [at.slots.reader(x, dtype) for x in elements(i.operands[1])]
-    refuse(len(readers) != lanes, "a vector of another length")
+    readers = at.slots.readers(i.operands[1], lanes, dtype)
 
     def find(state, mask) -> tuple[Places, Places, list[np.ndarray]]:
         shared, registers = state.spaces["shared"], state.registers

@@ -18,6 +18,7 @@ from ..memory.events import Started, Stretches
 from ..memory.remote_shared import Places, flat, in_rows, in_shared, require_together, within
 from ..text.forms import DTYPES, refuse
 from ..text.syntax import Address, Instruction, Vector
+from .bulk import GROUPED, HINT, INTO_SHARED, MULTICAST, UNIT
 from .multicast import spread
 from .tensor_maps import (
     ALIGNMENT,
@@ -30,9 +31,6 @@ from .tensor_maps import (
     unpack,
 )
 
-INTO_SHARED, GROUPED = "mbarrier::complete_tx::bytes", "bulk_group"
-MULTICAST, HINT = "multicast::cluster", "L2::cache_hint"
-UNIT = 16  # bytes that a box begins at a multiple of, along the innermost dimension
 SHARED_ALIGNMENT = 128  # bytes, of a box in shared memory
 RANKS = {f"{n}d": n for n in range(1, MAX_RANK + 1)}
 SPACES = {number: name for name, number, _ in allocations.WINDOWS}
@@ -101,9 +99,9 @@ def box_of(i: Instruction, operand, rank: int, at):
 
 
 def check_corner(i, state, tile: Tile, corner: np.ndarray, issuers: Places) -> None:
-    """An H200 stops with "illegal instruction" for a box that begins between multiples of 16
-    bytes along the innermost dimension, be it inside of the tensor or not, and for one that is
-    stored and begins before the tensor. Other coordinates may be any."""
+    """Raise a PTXError where an H200 stops with "illegal instruction": for a box that begins
+    between multiples of UNIT bytes along the innermost dimension, be it inside of the tensor or
+    not, and for one that is stored and begins before the tensor. Other coordinates may be any."""
     between = lambda n: (
         f"the innermost coordinate is {int(corner[n, 0])}, in elements of {tile.width} bytes: it "
         f"must be a multiple of {UNIT // tile.width}, so that the box begins at a multiple of "
@@ -281,15 +279,11 @@ def issue(i, state, tile: Tile, sources: Places, address, inside, combine, ticke
     """Copies from shared to global memory, one of a thread, as members of bulk groups."""
     shared, view = state.spaces["shared"], state.spaces["global"].views[tile.width]
     values = np.zeros(address.shape, view.dtype)
-    number = np.full(state.shape, -1)
-    number[sources.block, sources.thread] = np.arange(len(sources))
 
-    def read(threads):
-        these = number[threads]
+    def read(these):
         values[these] = shared.views[tile.width][in_row(shared, tile, sources[these])]
 
-    def write(threads):
-        these = number[threads]
+    def write(these):
         here = inside[these]
         index, new = address[these][here] // tile.width, values[these][here]
         if combine is None:
@@ -298,7 +292,7 @@ def issue(i, state, tile: Tile, sources: Places, address, inside, combine, ticke
             dtype, function = combine
             atomics.take_turns(view.view(dtype), index, [new.view(dtype)], function)
 
-    state.flights.add_to_group(i, number >= 0, read, write, ticket)
+    state.flights.add_to_group(i, state, sources, read, write, ticket)
 
 
 # -- both ways --------------------------------------------------------------------------------

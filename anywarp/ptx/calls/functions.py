@@ -215,13 +215,12 @@ def call(i, at):
             )
         depth = state.depth + 1
         if depth >= state.launch.depth:
-            raise PTXError(
-                f"stack overflow: {function.function.title} is called "
-                f"{depth} calls deep; the interpreter has room for {depth - 1} (a GPU has 1024 "
-                "bytes for all frames of a thread, unless cudaLimitStackSize says otherwise)",
-                instruction=i,
-                thread=state.first_thread(mask),
+            why = (
+                f"stack overflow: {function.function.title} is called {depth} calls deep; the "
+                f"interpreter has room for {depth - 1} (a GPU has 1024 bytes for all frames of a "
+                "thread, unless cudaLimitStackSize says otherwise)"
             )
+            state.require(np.False_, mask, i, why)
         given = [address(state.registers) for address in sources]
         if at.recursive:
             put_aside(state, at.callees[at.function.name].slots, mask)
@@ -242,17 +241,11 @@ def call(i, at):
 
     def dispatch(state, mask):
         """Threads may hold different addresses."""
-        address, active = address_of(state.registers), state.full(mask)
-        for value in np.unique(np.broadcast_to(address, state.shape)[active]).tolist():
-            here = active & (address == value)
-            function = at.by_address.get(value)
-            if function is None:
-                raise PTXError(
-                    f"a call of address {value:#x}, where there is no function",
-                    instruction=i,
-                    thread=state.first_thread(here),
-                )
-            enter(state, function, None if here.all() else here)
+        for value, here in state.alike([address_of(state.registers)], mask):
+            if value not in at.by_address:
+                why = f"a call of address {value:#x}, where there is no function"
+                state.require(np.False_, here, i, why)
+            enter(state, at.by_address[value], here)
 
     return dispatch
 
@@ -281,20 +274,11 @@ def leave_function(i, at):
     own = at.callees[at.function.name]
 
     def end(state, mask):
-        site = state.frames[state.depth].site
-        if site.size == 1:
-            back(state, int(site[0, 0]), mask)
-            return
-        active = state.full(mask)
-        for number in np.unique(np.broadcast_to(site, state.shape)[active]).tolist():
-            here = active & (site == number)
-            back(state, number, None if here.all() else here)
-
-    def back(state, number, mask):
-        results = [address(state.registers) for address in own.results]
-        returning = at.returns[number]
-        returning.finish(state, mask, results, own.function)
-        state.shallower(returning.following, mask)
+        for number, here in state.alike([state.frames[state.depth].site], mask):
+            results = [address(state.registers) for address in own.results]
+            returning = at.returns[number]
+            returning.finish(state, here, results, own.function)
+            state.shallower(returning.following, here)
 
     return end
 

@@ -92,18 +92,10 @@ def indexed_branch(i, at):
 
     def end(state, mask):
         index = np.broadcast_to(index_of(state.registers), state.shape)
-        active = state.full(mask)
-        if (index[active] >= len(targets)).any():
-            b, t = np.argwhere(active & (index >= len(targets)))[0]
-            raise PTXError(
-                f"brx.idx with index {int(index[b, t])}, but {len(targets)} targets",
-                instruction=i,
-                thread=state.describe_thread(b, t),
-            )
-        for n, target in enumerate(targets):
-            going = active & (index == n)
-            if going.any():
-                state.go(target, going)
+        why = lambda at: f"brx.idx with index {int(index[at])}, but {len(targets)} targets"
+        state.require(index < len(targets), mask, i, why)
+        for n, going in state.alike([index], mask):
+            state.go(targets[n], going)
 
     return end
 
@@ -149,7 +141,8 @@ def barrier(i, at):
     count_of = slots.reader(operands[1], np.uint32) if len(operands) > 1 else None
 
     def end(state, mask):
-        for number, count, here in alike((number_of, count_of), state, mask):
+        values = [None if read is None else read(state.registers) for read in (number_of, count_of)]
+        for number, count, here in state.alike(values, mask):
             wait(state, number, count, here)
 
     def wait(state, number, count, mask):
@@ -177,24 +170,6 @@ def barrier(i, at):
         release(state, number)
 
     return end
-
-
-def alike(readers, state, mask):
-    """Yield what the operands are, and the mask of the threads for which they are that; None for
-    an operand that there is not."""
-    values = [None if read is None else read(state.registers) for read in readers]
-    if all(value is None or value.size == 1 for value in values):
-        yield *(None if value is None else int(value.flat[0]) for value in values), mask
-        return
-    active = state.full(mask)
-    rows = np.stack([np.broadcast_to(0 if v is None else v, state.shape)[active] for v in values])
-    for row in np.unique(rows, axis=1).T.tolist():
-        here = active.copy()
-        for n, value in enumerate(values):
-            if value is not None:
-                here &= value == row[n]
-        found = (None if value is None else row[n] for n, value in enumerate(values))
-        yield *found, None if here.all() else here
 
 
 def release(state, number: int) -> None:

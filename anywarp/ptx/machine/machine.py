@@ -19,18 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arithmetic.ops import OPS
-from ..calls.functions import (
-    Callee,
-    Layout,
-    Return,
-    callee,
-    deepest,
-    finish,
-    function_addresses,
-    lay_out_frames,
-    linked,
-    recursive,
-)
+from ..calls import functions as calls
 from ..calls.library import NEEDS_HEAP, Printer
 from ..errors import ParseError, UnknownOpcode
 from ..memory import allocations
@@ -38,7 +27,7 @@ from ..memory.clusters import block_numbers, whole
 from ..memory.events import Launched
 from ..text import flow, isa
 from ..text.explicit import explicit
-from ..text.forms import Unsupported, refuse
+from ..text.forms import Unsupported, elements, refuse
 from ..text.syntax import Entry, Function, Instruction, Vector
 from ..text.temporaries import giving_up, keep_freed_memory, last_uses, temporaries
 from ..text.uncollected import uncollected
@@ -96,10 +85,10 @@ class Program:
 class Linked:
     """What the functions of a program know of each other."""
 
-    callees: dict[str, Callee]
-    by_address: dict[int, Callee]
+    callees: dict[str, calls.Callee]
+    by_address: dict[int, calls.Callee]
     again: set[str]
-    returns: list[Return]
+    returns: list[calls.Return]
 
 
 @dataclass(frozen=True)
@@ -125,7 +114,7 @@ class Site:
 
     def new_return(self, returned) -> int:
         """The number of a call, by which its threads find back."""
-        self.returns.append(Return(self.following, finish(returned, self.recursive)))
+        self.returns.append(calls.Return(self.following, calls.finish(returned, self.recursive)))
         return len(self.returns) - 1
 
 
@@ -133,8 +122,8 @@ class Site:
 @uncollected
 def decode(entry: Entry) -> Program:
     """Bind every instruction to its function. Raises UnknownOpcode or ParseError."""
-    called = linked(entry)
-    again, addresses = recursive(called), function_addresses(entry.functions)
+    called = calls.linked(entry)
+    again, addresses = calls.recursive(called), calls.function_addresses(entry.functions)
     names = {v.name for v in entry.variables} | {p.name for p in entry.params} | set(addresses)
     slots = Slots(explicit(entry), names)
     starts, size = {}, 0
@@ -142,7 +131,8 @@ def decode(entry: Entry) -> Program:
         starts[function.name] = size
         size += len(function.instructions) + 1  # where labels at the very end lead
     callees = {
-        f.name: Callee(f, slots.of(explicit(f)), starts[f.name], f.name in again) for f in called
+        f.name: calls.Callee(f, slots.of(explicit(f)), starts[f.name], f.name in again)
+        for f in called
     }
     by_address = {addresses[name]: each for name, each in callees.items()}
     link = Linked(callees, by_address, again, [])
@@ -150,12 +140,8 @@ def decode(entry: Entry) -> Program:
     for function in (entry, *called):
         view = slots if function is entry else callees[function.name].slots
         decode_function(entry, function, view, starts[function.name], link, blocks, successors)
-    heap = any(
-        callee(i) in NEEDS_HEAP
-        for f in (entry, *called)
-        for i in f.instructions
-        if i.opcode == "call"
-    )
+    code = [i for f in (entry, *called) for i in f.instructions if i.opcode == "call"]
+    heap = not NEEDS_HEAP.isdisjoint(map(calls.callee, code))
     turn = turns(successors, size)
     return Program(blocks, slots, size, called, again, endless(successors), heap, turn)
 
@@ -258,27 +244,24 @@ def compute(i: Instruction, at: Site):
     """An instruction that only computes: registers in, registers out."""
     slots, op = at.slots, OPS[i.opcode](i)
     target, *sources = i.operands
-    if len(sources) == 1 and isinstance(sources[0], Vector):
-        sources = sources[0].elements
+    if len(sources) == 1:
+        sources = elements(sources[0])
     refuse(len(sources) < len(op.sources), "too few operands")
     readers = [slots.reader(s, dtype) for s, dtype in zip(sources, op.sources)]
     function = op.function
-    if isinstance(target, Vector):
-        writers = [slots.writer(e, op.result) for e in target.elements]
+    writers = [slots.writer(each, op.result) for each in elements(target)]
+    write = writers[0] if writers else None
 
-        def execute(state, mask):
-            registers = state.registers
-            for write, value in zip(writers, function(*[r(registers) for r in readers])):
-                write(registers, value, mask)
-
-        return execute
-    write = slots.writer(target, op.result)
+    def scatter(state, mask):
+        registers = state.registers
+        for write, value in zip(writers, function(*[r(registers) for r in readers])):
+            write(registers, value, mask)
 
     def execute(state, mask):
         registers = state.registers
         write(registers, function(*[read(registers) for read in readers]), mask)
 
-    return execute
+    return scatter if isinstance(target, Vector) else execute
 
 
 DECODERS = {**dict.fromkeys(OPS, compute), **FAMILIES}
@@ -322,31 +305,23 @@ def run(
     statics = fresh(entry.variables) if statics is None else statics
     held = place(entry, args, statics, program.heap, FAR if tolerant else allocations.GUARD, names)
     apart = APART if tolerant else 0
-    shared, shared_size = allocations.lay_out(
-        [v for v in entry.variables if v.space == "shared"], shared_mem, apart
-    )
-    depth = deepest(program.functions, program.again)
+    declared = [v for v in entry.variables if v.space == "shared"]
+    shared, shared_size = allocations.lay_out(declared, shared_mem, apart)
+    depth = calls.deepest(program.functions, program.again)
     layouts = local, arguments = tuple(
-        lay_out_frames(space, entry, program.functions, depth, program.again, apart)
+        calls.lay_out_frames(space, entry, program.functions, depth, program.again, apart)
         for space in ("local", "param")
     )
     symbols = held.starts | {a.name: a.start for a in shared}
     symbols |= {(entry.name, p.name): p.offset for p in entry.params}
-    symbols |= function_addresses(entry.functions) | local.symbols | arguments.symbols
+    symbols |= calls.function_addresses(entry.functions) | local.symbols | arguments.symbols
     resolve(entry, statics, symbols, held.space.data)
-    param = allocations.Space(
-        "param",
-        np.frombuffer(bytearray(pack_params(entry, args, held.starts)), np.uint8),
-        np.zeros((1, 1), np.int64),
-        [allocations.Allocation(p.name, p.offset, p.size, False) for p in entry.params],
-    )
-    fixed = {
-        "global": held.space,
-        "const": allocations.constants(
-            held.space, {v.name for v in entry.variables if v.space == "const"}
-        ),
-        "param": param,
-    }
+    given = np.frombuffer(bytearray(pack_params(entry, args, held.starts)), np.uint8)
+    params = [allocations.Allocation(p.name, p.offset, p.size, False) for p in entry.params]
+    param = allocations.Space("param", given, np.zeros((1, 1), np.int64), params)
+    constants = {v.name for v in entry.variables if v.space == "const"}
+    constant = allocations.constants(held.space, constants)
+    fixed = {"global": held.space, "const": constant, "param": param}
     if sink is not None:
         every = {name: tuple(space.allocations) for name, space in fixed.items()}
         rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
@@ -375,5 +350,5 @@ def run(
     write_back(held)
 
 
-def rows_of(name: str, layout: Layout, rows: tuple[int, int], names) -> allocations.Space:
+def rows_of(name: str, layout: calls.Layout, rows: tuple[int, int], names) -> allocations.Space:
     return allocations.rowed_space(name, layout.allocations, layout.size, rows, names)

@@ -8,7 +8,7 @@ from collections.abc import Container
 import numpy as np
 
 from ..memory.allocations import UNSIGNED
-from ..text.forms import Unsupported, refuse
+from ..text.forms import elements, refuse
 from ..text.syntax import TYPE_BYTES, Address, Function, Immediate, Register, Symbol
 
 
@@ -92,6 +92,10 @@ class Slots:
         whole, low = UNSIGNED[size], UNSIGNED[dtype.itemsize]
         return lambda registers: registers[at].view(whole).astype(low).view(dtype)
 
+    def readers(self, operand, count: int, dtype) -> list:
+        """A reader for each element of a vector, of which there must be so many."""
+        return [self.reader(each, dtype) for each in elements(operand, count)]
+
     def symbol(self, operand: Symbol, dtype) -> int:
         """The slot of a variable's or function's address."""
         if operand.name == "WARP_SZ":
@@ -158,6 +162,10 @@ class Slots:
 
         return write
 
+    def writers(self, operand, count: int, dtype) -> list:
+        """A writer for each element of a vector, of which there must be so many."""
+        return [self.writer(each, dtype) for each in elements(operand, count)]
+
     # -- what there is --------------------------------------------------------------------
 
     def register(self, name: str) -> tuple[int, int]:
@@ -174,13 +182,8 @@ class Slots:
             refuse(dtype is None, f"a register of type .{kind}")
             nothing = unwritten(dtype)
             return self.slot((self.function.name, name), lambda *_: nothing), size
-        if name in SPECIAL:
-            return self.slot(("", name), SPECIAL[name]), 4
-        if name in SPECIAL_64:
-            return self.slot(("", name), SPECIAL_64[name]), 8
-        if name in SPECIAL_PREDICATES:
-            return self.slot(("", name), SPECIAL_PREDICATES[name]), 1
-        raise Unsupported(f"register {name}")
+        refuse(name not in SPECIAL, f"register {name}")
+        return self.slot(("", name), SPECIAL[name]), SPECIAL_BYTES.get(name, 4)
 
 
 @functools.cache
@@ -210,33 +213,40 @@ def literal(operand: Immediate, dtype: np.dtype) -> np.ndarray:
 SMS = 132  # multiprocessors of an H200
 
 
-def uniform(value):
-    return np.full((1, 1), value, np.uint32)
+def uniform(value, dtype=np.uint32):
+    """A register with one value in all threads."""
+    return np.full((1, 1), value, dtype)
+
+
+def everywhere(value_of):
+    """A special register with one value, which `value_of(state)` gives."""
+    return lambda state, *_: uniform(value_of(state))
+
+
+def coordinate(number, extents, axis: int):
+    """One of the three coordinates of what is counted x first."""
+    x, y, _ = extents
+    return (number % x, number // x % y, number // (x * y))[axis].astype(np.uint32)
 
 
 def thread_index(axis: int):
-    def make(state, *_):
-        x, y, _ = state.block
-        t = np.arange(state.shape[1], dtype=np.uint32)
-        return (t % x, t // x % y, t // (x * y))[axis].astype(np.uint32)[None, :]
-
-    return make
+    """%tid: (1, T)."""
+    return lambda state, *_: coordinate(np.arange(state.shape[1]), state.block, axis)[None, :]
 
 
 def block_index(axis: int):
-    def make(state, *_):
-        x, y, _ = state.grid
-        b = state.blocks
-        return (b % x, b // x % y, b // (x * y))[axis].astype(np.uint32)[:, None]
-
-    return make
+    """%ctaid: (B, 1)."""
+    return lambda state, *_: coordinate(state.blocks, state.grid, axis)[:, None]
 
 
 def cluster_index(axis: int):
+    """%clusterid: (B, 1)."""
     return lambda state, *_: block_index(axis)(state) // np.uint32(state.launch.cluster[axis])
 
 
 def index_in_cluster(axis: int):
+    """%cluster_ctaid: (B, 1), or (1, 1) where there are no clusters."""
+
     def make(state, *_):
         size = state.launch.cluster[axis]
         return uniform(0) if size == 1 else block_index(axis)(state) % np.uint32(size)
@@ -244,7 +254,7 @@ def index_in_cluster(axis: int):
     return make
 
 
-def cluster_rank(state):
+def cluster_rank(state, *_):
     """Blocks of a cluster are neighbours in a chunk, in the order of their ranks."""
     if state.launch.cluster.size == 1:
         return uniform(0)
@@ -252,77 +262,64 @@ def cluster_rank(state):
 
 
 def from_lane(function):
-    """A register that depends on the lane alone."""
-    return lambda state, *_: function(np.arange(state.shape[1], dtype=np.uint32) % 32)[
+    """A register that depends on the lane alone, given as uint64: (1, T)."""
+    return lambda state, *_: function(np.arange(state.shape[1], dtype=np.uint64) % np.uint64(32))[
         None, :
     ].astype(np.uint32)
 
 
+def by_axis(name: str, make) -> dict:
+    """The registers `name`.x, .y and .z."""
+    return {f"%{name}.{axis}": make(n) for n, axis in enumerate("xyz")}
+
+
+BIT = lambda lane: np.uint64(1) << lane
+BELOW = lambda lane: BIT(lane) - np.uint64(1)  # the bits of all lower lanes
+LOW = lambda ticks: uniform(ticks & 0xFFFFFFFF)
+HIGH = lambda ticks: uniform(ticks >> 32)
+WHOLE = lambda ticks: uniform(ticks, np.uint64)
+CLOCKS = {  # instructions run -> what they show; refreshed wherever they are read
+    "%clock": LOW,
+    "%clock_hi": HIGH,
+    "%clock64": WHOLE,
+    "%globaltimer": WHOLE,
+    "%globaltimer_lo": LOW,
+    "%globaltimer_hi": HIGH,
+}
 SPECIAL = {
-    **{f"%tid.{axis}": thread_index(n) for n, axis in enumerate("xyz")},
-    **{f"%ctaid.{axis}": block_index(n) for n, axis in enumerate("xyz")},
-    **{
-        f"%ntid.{axis}": lambda state, *_, n=n: uniform(state.block[n])
-        for n, axis in enumerate("xyz")
-    },
-    **{
-        f"%nctaid.{axis}": lambda state, *_, n=n: uniform(state.grid[n])
-        for n, axis in enumerate("xyz")
-    },
+    **by_axis("tid", thread_index),
+    **by_axis("ctaid", block_index),
+    **by_axis("ntid", lambda axis: everywhere(lambda state: state.block[axis])),
+    **by_axis("nctaid", lambda axis: everywhere(lambda state: state.grid[axis])),
     "%laneid": from_lane(lambda lane: lane),
-    "%lanemask_eq": from_lane(lambda lane: np.uint32(1) << lane),
-    "%lanemask_lt": from_lane(lambda lane: (np.uint32(1) << lane) - np.uint32(1)),
-    "%lanemask_le": from_lane(lambda lane: (np.uint64(2) << lane.astype(np.uint64)) - np.uint64(1)),
-    "%lanemask_gt": from_lane(
-        lambda lane: ~((np.uint64(2) << lane.astype(np.uint64)) - np.uint64(1))
-    ),
-    "%lanemask_ge": from_lane(lambda lane: ~((np.uint32(1) << lane) - np.uint32(1))),
-    "%warpid": lambda state, *_: (np.arange(state.shape[1], dtype=np.uint32) // np.uint32(32))[
-        None, :
-    ],
-    "%nwarpid": lambda state, *_: uniform(-(-state.shape[1] // 32)),
+    "%lanemask_eq": from_lane(BIT),
+    "%lanemask_lt": from_lane(BELOW),
+    "%lanemask_le": from_lane(lambda lane: BIT(lane) | BELOW(lane)),
+    "%lanemask_gt": from_lane(lambda lane: ~(BIT(lane) | BELOW(lane))),
+    "%lanemask_ge": from_lane(lambda lane: ~BELOW(lane)),
+    "%warpid": lambda state, *_: np.arange(state.shape[1], dtype=np.uint32)[None, :] >> 5,
+    "%nwarpid": everywhere(lambda state: -(-state.shape[1] // 32)),
     # blocks go round the multiprocessors of a GPU with 132 of them
     "%smid": lambda state, *_: (state.blocks % SMS).astype(np.uint32)[:, None],
-    "%nsmid": lambda *_: uniform(SMS),
+    "%nsmid": everywhere(lambda state: SMS),
+    "%gridid": lambda *_: WHOLE(0),
     "%dynamic_smem_size": lambda state, symbols, dynamic: uniform(dynamic),
-    "%total_smem_size": lambda state, *_: uniform(state.launch.shared_size),
+    "%total_smem_size": everywhere(lambda state: state.launch.shared_size),
     # without clusters, every block is a cluster of its own
-    **{f"%cluster_ctaid.{axis}": index_in_cluster(n) for n, axis in enumerate("xyz")},
-    **{
-        f"%cluster_nctaid.{axis}": lambda state, *_, n=n: uniform(state.launch.cluster[n])
-        for n, axis in enumerate("xyz")
-    },
-    **{f"%clusterid.{axis}": cluster_index(n) for n, axis in enumerate("xyz")},
-    **{
-        f"%nclusterid.{axis}": lambda state, *_, n=n: uniform(
-            state.grid[n] // state.launch.cluster[n]
-        )
-        for n, axis in enumerate("xyz")
-    },
-    "%cluster_ctarank": lambda state, *_: cluster_rank(state),
-    "%cluster_nctarank": lambda state, *_: uniform(state.launch.cluster.size),
-    **{f"%envreg{n}": lambda *_: uniform(0) for n in range(32)},
-    "%clock": lambda *_: uniform(0),  # refreshed wherever it is read
-    "%clock_hi": lambda *_: uniform(0),
-    "%globaltimer_lo": lambda *_: uniform(0),
-    "%globaltimer_hi": lambda *_: uniform(0),
+    **by_axis("cluster_ctaid", index_in_cluster),
+    **by_axis("cluster_nctaid", lambda axis: everywhere(lambda state: state.launch.cluster[axis])),
+    **by_axis("clusterid", cluster_index),
+    **by_axis(
+        "nclusterid",
+        lambda axis: everywhere(lambda state: state.grid[axis] // state.launch.cluster[axis]),
+    ),
+    "%cluster_ctarank": cluster_rank,
+    "%cluster_nctarank": everywhere(lambda state: state.launch.cluster.size),
+    "%is_explicit_cluster": lambda state, *_: uniform(state.launch.cluster.explicit, np.bool_),
+    **{f"%envreg{n}": everywhere(lambda state: 0) for n in range(32)},
+    **{name: lambda *_, shown=shown: shown(0) for name, shown in CLOCKS.items()},
 }
-SPECIAL_64 = {
-    "%gridid": lambda *_: np.zeros((1, 1), np.uint64),
-    "%clock64": lambda *_: np.zeros((1, 1), np.uint64),
-    "%globaltimer": lambda *_: np.zeros((1, 1), np.uint64),
-}
-SPECIAL_PREDICATES = {
-    "%is_explicit_cluster": lambda state, *_: np.full((1, 1), state.launch.cluster.explicit)
-}
-CLOCKS = {
-    "%clock": lambda ticks: np.full((1, 1), ticks & 0xFFFFFFFF, np.uint32),
-    "%clock_hi": lambda ticks: np.full((1, 1), ticks >> 32, np.uint32),
-    "%clock64": lambda ticks: np.full((1, 1), ticks, np.uint64),
-    "%globaltimer": lambda ticks: np.full((1, 1), ticks, np.uint64),
-    "%globaltimer_lo": lambda ticks: np.full((1, 1), ticks & 0xFFFFFFFF, np.uint32),
-    "%globaltimer_hi": lambda ticks: np.full((1, 1), ticks >> 32, np.uint32),
-}
+SPECIAL_BYTES = {"%gridid": 8, "%clock64": 8, "%globaltimer": 8, "%is_explicit_cluster": 1}
 
 
 def with_clocks(execute, i, slots: Slots, before_end: int):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -95,6 +95,30 @@ class State:
         """Tell the sink, if there is one, of an event that an instruction has made."""
         if self.sink is not None:
             self.sink(event(i, self.blocks, self.shape[1], self.steps, *more))
+
+    def alike(self, values, mask) -> Iterator[tuple]:
+        """Yield what registers hold, as integers, and the mask of the threads for which they are
+        that; None for a register that there is not."""
+        if all(value is None or value.size == 1 for value in values):
+            yield *(None if value is None else int(value.flat[0]) for value in values), mask
+            return
+        active = self.full(mask)
+        rows = [np.broadcast_to(0 if v is None else v, self.shape)[active] for v in values]
+        for row in np.unique(np.stack(rows), axis=1).T.tolist():
+            here = active.copy()
+            for n, value in enumerate(values):
+                if value is not None:
+                    here &= value == row[n]
+            same = (None if value is None else row[n] for n, value in enumerate(values))
+            yield *same, None if here.all() else here
+
+    def require(self, right, mask, i, message) -> None:
+        """Raise a PTXError for the first thread of the mask for which something is not right;
+        `message` says what, or is a function of the thread, (b, t), that does."""
+        if not right.all() and (wrong := self.full(mask) & ~right).any():
+            at = tuple(np.argwhere(wrong)[0].tolist())
+            what = message if isinstance(message, str) else message(at)
+            raise PTXError(what, instruction=i, thread=self.describe_thread(*at))
 
     def go(self, pc: int, mask) -> None:
         """Let the threads of the mask, which run, continue at pc."""

@@ -11,37 +11,17 @@ from dataclasses import replace
 import numpy as np
 
 from ..text import isa
-from ..text.forms import DTYPES, Unsupported, bits, refuse
-from ..text.syntax import Address, Instruction, Register, Symbol, Vector
+from ..text.forms import DTYPES, Unsupported, bits, elements, refuse
+from ..text.syntax import Address, Instruction, Register, Symbol
 from . import allocations, atomics, clusters
 from .events import Access, Fault
 from .patterns import recurring
 
 SPACES = {"global", "shared", "local", "const", "param"}
-STRONG = {"volatile", "relaxed", "acquire", "mmio"}  # loads that may wait for another thread
+STRONG = {"volatile", "relaxed", "acquire"}  # loads that may wait for another thread
 # hints that change nothing about the value: caches, ordering between correct programs' threads
-HINTS = {
-    "nc",
-    "ca",
-    "cg",
-    "cs",
-    "cv",
-    "lu",
-    "wb",
-    "wt",
-    "volatile",
-    "relaxed",
-    "acquire",
-    "release",
-    "acq_rel",
-    "weak",
-    "cta",
-    "gpu",
-    "sys",
-    "cluster",
-    "noftz",
-    "unified",
-}
+HINTS = set("nc ca cg cs cv lu wb wt weak cta gpu sys cluster noftz unified".split())
+HINTS |= STRONG | {"release", "acq_rel"}
 
 
 def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set[str]]:
@@ -72,10 +52,6 @@ def param_space(space: str, operand, at) -> str:
     if isinstance(operand.base, Symbol):
         return "param" if at.function.is_kernel_param(operand.base.name) else "arguments"
     return "arguments" if at.function.name in at.callees else "param"
-
-
-def elements(operand) -> tuple:
-    return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
 def spaces_of(space: str, address, mask, state):
@@ -143,6 +119,13 @@ def reach(
     return mask
 
 
+def put(state, home: allocations.Space, address, mask, values, size: int) -> None:
+    """Store the values, elements of `size` bytes; a careful run only what changes something."""
+    if not state.careful or home.would_change(address, mask, values, size):
+        state.changed = True
+        home.store(address, mask, values, size)
+
+
 def by_register(operand) -> bool:
     """Whether it is an address that starts from a register."""
     return isinstance(operand, Address) and isinstance(operand.base, Register)
@@ -175,8 +158,7 @@ def load(i: Instruction, at):
     size = bits(kind) // 8
     dtype = DTYPES[kind]
     address_of = slots.address(i.operands[1])
-    writers = [slots.writer(e, dtype) for e in elements(i.operands[0])]
-    refuse(len(writers) != lanes, "a vector of another length")
+    writers = slots.writers(i.operands[0], lanes, dtype)
     plain = space == "shared" and not polls and by_register(i.operands[1])
     windows_of = shared_windows(i.operands[1], slots, size, lanes) if plain else None
     lends = at.lent.issuperset(isa.written(i))
@@ -208,8 +190,7 @@ def store(i: Instruction, at):
     space = param_space(space, i.operands[0], at)
     unsigned = allocations.UNSIGNED[size]
     address_of = slots.address(i.operands[0])
-    readers = [slots.reader(e, DTYPES[kind]) for e in elements(i.operands[1])]
-    refuse(len(readers) != lanes, "a vector of another length")
+    readers = slots.readers(i.operands[1], lanes, DTYPES[kind])
     plain = space == "shared" and lanes == 1 and by_register(i.operands[0])
     windows_of = shared_windows(i.operands[0], slots, size, lanes) if plain else None
 
@@ -227,10 +208,7 @@ def store(i: Instruction, at):
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "store", home, address, part, size * lanes, values=values)
-            part = None if part is None else state.full(part)
-            if not state.careful or home.would_change(address, part, values, size):
-                state.changed = True
-                home.store(address, part, values, size)
+            put(state, home, address, None if part is None else state.full(part), values, size)
 
     return execute
 
@@ -251,8 +229,7 @@ def atomic(i: Instruction, at):
     operands = list(i.operands)
     target = elements(operands.pop(0)) if i.opcode == "atom" else ()
     address_of = slots.address(operands[0])
-    columns = [[slots.reader(x, dtype) for x in elements(operand)] for operand in operands[1:]]
-    refuse(any(len(column) != lanes for column in columns), "a vector of another length")
+    columns = [slots.readers(operand, lanes, dtype) for operand in operands[1:]]
     writers = [slots.writer(x, dtype) for x in target]
 
     def execute(state, mask):

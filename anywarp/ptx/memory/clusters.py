@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import MemoryFault, PTXError
+from ..errors import MemoryFault
 from ..text.forms import refuse
 from ..text.syntax import Entry
 from .allocations import NAMED, RANK_SHIFT, Space
@@ -198,9 +198,13 @@ def barrier(i, at):
     refuse(not arrives and "wait" not in words, i)
     refuse(words - ({"arrive", "release", "relaxed"} if arrives else {"wait", "acquire"}), i)
 
+    turns = "barrier.cluster.arrive and barrier.cluster.wait take turns"
+    again = f"the thread has arrived already and has not waited since: {turns}"
+    early = f"the thread has not arrived: {turns}"
+
     def arrive(state, mask):
         here, found = state.full(mask), meeting(state)
-        complain(found.owing & here, "has arrived already and has not waited since", state)
+        state.require(~found.owing, mask, i, again)
         found.arrived |= here
         found.owing |= here
         state.changed = True
@@ -210,7 +214,7 @@ def barrier(i, at):
 
     def wait(state, mask):
         here, found = state.full(mask), meeting(state)
-        complain(here & ~found.owing, "has not arrived", state)
+        state.require(found.owing, mask, i, early)
         late = here & found.arrived  # for a phase that is not over
         going = here & ~late
         if going.any():
@@ -219,14 +223,6 @@ def barrier(i, at):
             place = following + state.base
             others = found.waiting.get(place, (False, i))[0]
             found.waiting[place] = (late | others, i)
-
-    def complain(wrong, what: str, state):
-        if wrong.any():
-            raise PTXError(
-                f"the thread {what}: barrier.cluster.arrive and barrier.cluster.wait take turns",
-                instruction=i,
-                thread=state.first_thread(wrong),
-            )
 
     return arrive if arrives else wait
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import PTXError
 from ..text.forms import DTYPES, refuse
 from . import clusters
 from .allocations import (
@@ -102,13 +101,8 @@ def in_cluster(i, at, operand):
         address = read(state.registers).astype(np.int64)
         if space == "shared::cluster":
             return address
-        outside = (window_of(address) != 1) & (True if mask is None else mask)
-        if outside.any():
-            raise PTXError(
-                f"{i.opcode} of a generic address that is not in shared memory",
-                instruction=i,
-                thread=state.first_thread(outside),
-            )
+        why = f"{i.opcode} of a generic address that is not in shared memory"
+        state.require(window_of(address) == 1, mask, i, why)
         return address - SHARED_WINDOW
 
     return find, (SHARED_WINDOW if space == "generic" else 0), DTYPES[kind]

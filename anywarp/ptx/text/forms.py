@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .syntax import Instruction
+from .syntax import Instruction, Vector
 
 DTYPES = {
     "pred": np.bool_,
@@ -51,9 +51,24 @@ def modifiers_of(i: Instruction, types: set[str], flags: str = "") -> tuple[str,
     return kind, set(given)
 
 
+def match_modifiers(i: Instruction, *known: str) -> tuple[str, ...]:
+    """The modifiers; at each place one of those that are known there is needed."""
+    fit = len(i.modifiers) == len(known)
+    refuse(not fit or any(m not in there.split() for m, there in zip(i.modifiers, known)), i)
+    return i.modifiers
+
+
 def signed(kind: str) -> bool:
     return kind[0] == "s"
 
 
 def bits(kind: str) -> int:
     return int(kind[1:])
+
+
+def elements(operand, count: int | None = None) -> tuple:
+    """Those of a vector, or the operand itself as the only one. Raises Unsupported if there are
+    not so many as there should be."""
+    parts = operand.elements if isinstance(operand, Vector) else (operand,)
+    refuse(count not in (None, len(parts)), f"{len(parts)} registers where the shape has {count}")
+    return parts

@@ -16,11 +16,11 @@ import numpy as np
 from ..arithmetic.tensor_core import tensor_core
 from ..errors import PTXError
 from ..memory import clusters
-from ..memory.access import reach
+from ..memory.access import put, reach
 from ..memory.allocations import SHARED_WINDOW, UNSIGNED
 from ..text import isa
-from ..text.forms import refuse
-from ..text.syntax import Instruction, Vector
+from ..text.forms import match_modifiers, refuse
+from ..text.syntax import Instruction
 from .warp import LANES, by_thread, by_warp, together
 
 BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "s8": 8, "u8": 8}
@@ -134,14 +134,9 @@ def as_warps(exchange, i: Instruction, at):
     return together(check, lambda registers: EVERY_LANE, i, at)
 
 
-def elements(operand) -> tuple:
-    return operand.elements if isinstance(operand, Vector) else (operand,)
-
-
 def reader(operand, count: int, dtype, at):
     """A function (state, warps) -> an operand's registers (warps, count, 32)."""
-    readers = [at.slots.reader(each, dtype) for each in elements(operand)]
-    refuse(len(readers) != count, f"{len(readers)} registers where the shape has {count}")
+    readers = at.slots.readers(operand, count, dtype)
 
     def read(state, warps):
         blocks, threads = state.shape
@@ -155,8 +150,7 @@ def reader(operand, count: int, dtype, at):
 
 def writer(operand, count: int, dtype, at):
     """A function (state, mask, warps, values): the inverse of `reader`."""
-    writers = [at.slots.writer(each, dtype) for each in elements(operand)]
-    refuse(len(writers) != count, f"{len(writers)} registers where the shape has {count}")
+    writers = at.slots.writers(operand, count, dtype)
 
     def write(state, mask, warps, values):
         for n, each in enumerate(writers):
@@ -305,16 +299,14 @@ def store_matrix(i: Instruction, at):
         words[warps, : 8 * count] = given.reshape(-1, 8 * count, 4)
         values = [by_thread(words[..., n], state) for n in range(4)]
         home, address, good = rows_of(state, mask, "store", values)
-        if not state.careful or home.would_change(address, good, values, 4):
-            state.changed = True
-            home.store(address, good, values, 4)
+        put(state, home, address, good, values, 4)
 
     return as_warps(exchange, i, at)
 
 
 def move_matrix(i: Instruction, at):
     """movmatrix: a matrix of 8 x 8, transposed, from register to register."""
-    refuse(i.modifiers != ("sync", "aligned", "m8n8", "trans", "b16"), i)
+    match_modifiers(i, "sync", "aligned", "m8n8", "trans", "b16")
     read, write = reader(i.operands[1], 1, np.uint32, at), writer(i.operands[0], 1, np.uint32, at)
 
     def exchange(state, mask, warps):

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..memory.events import WarpSync
-from ..text.forms import DTYPES, refuse, signed
-from ..text.syntax import Instruction, Vector
+from ..text.forms import DTYPES, elements, match_modifiers, refuse, signed
+from ..text.syntax import Instruction
 
 LANES = 32
 
@@ -93,10 +93,8 @@ def together(exchange, members_of, i: Instruction, at, sources_of=None):
 
 
 def shuffle(i: Instruction, at):
-    refuse(i.modifiers[0] != "sync" or len(i.modifiers) != 3 or i.modifiers[2] != "b32", i)
-    mode = i.modifiers[1]
-    refuse(mode not in ("up", "down", "bfly", "idx"), f".{mode}")
-    target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
+    _, mode, _ = match_modifiers(i, "sync", "up down bfly idx", "b32")
+    target = elements(i.operands[0])
     write = at.slots.writer(target[0], np.uint32)
     write_valid = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
     readers = [at.slots.reader(operand, np.uint32) for operand in i.operands[1:4]]
@@ -132,9 +130,7 @@ def shuffle(i: Instruction, at):
 
 
 def vote(i: Instruction, at):
-    refuse(i.modifiers[0] != "sync" or len(i.modifiers) != 3, i)
-    mode = i.modifiers[1]
-    refuse(mode not in ("all", "any", "uni", "ballot"), f".{mode}")
+    _, mode, _ = match_modifiers(i, "sync", "all any uni ballot", "pred b32")
     write = at.slots.writer(i.operands[0], np.uint32 if mode == "ballot" else np.bool_)
     predicate_of = at.slots.reader(i.operands[1], np.bool_)
     members_of = at.slots.reader(i.operands[2], np.uint32)
@@ -175,22 +171,11 @@ REDUCTIONS = {
 
 def reduce(i: Instruction, at):
     """redux.sync: one integer for all the lanes of the member mask."""
-    refuse(
-        i.modifiers[0] != "sync"
-        or len(i.modifiers) != 3
-        or i.modifiers[1] not in REDUCTIONS
-        or i.modifiers[2] not in ("u32", "s32", "b32"),
-        i,
-    )
-    function, dtype = REDUCTIONS[i.modifiers[1]], DTYPES[i.modifiers[2]]
-    neutral = {
-        "add": 0,
-        "or": 0,
-        "xor": 0,
-        "and": -1 if signed(i.modifiers[2]) else 2**32 - 1,
-        "min": np.iinfo(dtype).max,
-        "max": np.iinfo(dtype).min,
-    }[i.modifiers[1]]
+    _, name, kind = match_modifiers(i, "sync", " ".join(REDUCTIONS), "u32 s32 b32")
+    function, dtype = REDUCTIONS[name], DTYPES[kind]
+    limits = np.iinfo(dtype)
+    every = -1 if signed(kind) else limits.max
+    neutral = {"and": every, "min": limits.max, "max": limits.min}.get(name, 0)
     write = at.slots.writer(i.operands[0], dtype)
     value_of = at.slots.reader(i.operands[1], dtype)
     members_of = at.slots.reader(i.operands[2], np.uint32)
@@ -206,10 +191,10 @@ def reduce(i: Instruction, at):
 def match(i: Instruction, at):
     """match.any: the lanes of the member mask with the same value. match.all: all of them, and
     whether they agree, else none."""
-    refuse(i.modifiers[:1] != ("sync",) and i.modifiers[1:2] != ("sync",), i)
-    mode, kind = next((m for m in i.modifiers if m in ("any", "all")), ""), i.modifiers[-1]
-    refuse(not mode or kind not in ("b32", "b64") or len(i.modifiers) != 3, i)
-    target = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
+    words = set(i.modifiers)
+    mode, kind = "all" if "all" in words else "any", i.modifiers[-1]
+    refuse(words != {"sync", mode, kind} or kind not in ("b32", "b64"), i)
+    target = elements(i.operands[0])
     write = at.slots.writer(target[0], np.uint32)
     write_agreed = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
     value_of = at.slots.reader(i.operands[1], DTYPES[kind])
@@ -233,7 +218,7 @@ def match(i: Instruction, at):
 
 def elect(i: Instruction, at):
     """elect.sync d|p, members: the lowest of them is the leader, whose number is d."""
-    refuse(i.modifiers != ("sync",), i)
+    match_modifiers(i, "sync")
     lane_target, leads_target = i.operands[0].elements
     write_lane = at.slots.writer(lane_target, np.uint32)
     write_leads = at.slots.writer(leads_target, np.bool_)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arithmetic.tensor_core import tensor_core
-from ..text.forms import refuse
+from ..text.forms import match_modifiers, refuse
 from ..text.syntax import Immediate, Instruction, Vector
 from . import warp
 from .descriptor import DEPTH
@@ -111,14 +111,9 @@ def multiply(i: Instruction, at):
     in_registers = isinstance(a, Vector)
     pair = np.dtype(total).itemsize // 2  # registers of two columns of the product
     count = form.n // 4 * pair
-    refuse(
-        not isinstance(target, Vector) or len(target.elements) != count,
-        f"{count} registers are needed for the product",
-    )
-    refuse(in_registers and len(a.elements) != 4, "four registers are needed for A")
-    readers = [slots.reader(each, np.uint32) for each in target.elements]
-    writers = [slots.writer(each, np.uint32) for each in target.elements]
-    factors = [slots.reader(each, np.uint32) for each in a.elements] if in_registers else []
+    readers = slots.readers(target, count, np.uint32)
+    writers = slots.writers(target, count, np.uint32)
+    factors = slots.readers(a, 4, np.uint32) if in_registers else []
     a_of = None if in_registers else slots.reader(a, np.uint64)
     b_of, scale_of = slots.reader(b, np.uint64), slots.reader(scale, np.bool_)
 
@@ -179,7 +174,7 @@ def to_registers(matrix: np.ndarray, pair: int) -> np.ndarray:
 
 def plain(i: Instruction, at):
     """wgmma.fence: nothing to do where a product is computed at once."""
-    refuse(i.modifiers[1:] != ("sync", "aligned"), i)
+    match_modifiers(i, "fence commit_group wait_group", "sync", "aligned")
     return lambda state, mask: None
 
 
@@ -206,8 +201,7 @@ def wait_group(i: Instruction, at):
 
 def set_registers(i: Instruction, at):
     """setmaxnreg: how many registers a thread may have from here on. Nothing to compute."""
-    how, *words = i.modifiers
-    refuse(how not in ("inc", "dec") or words != ["sync", "aligned", "u32"], i)
+    match_modifiers(i, "inc dec", "sync", "aligned", "u32")
     count = i.operands[0].value
     refuse(
         count not in range(24, 257, 8),

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import MemoryFault
-from ..memory.access import reach, spaces_of
+from ..memory.access import put, reach, spaces_of
 from ..memory.allocations import UNSIGNED
 from ..text.forms import refuse
 from ..text.syntax import Instruction
-from .matrix import BITS, as_warps, elements, fragment, product
+from .matrix import BITS, as_warps, fragment, product
 from .warp import LANES
 
 K16 = {"m16n16k16", "m32n8k16", "m8n32k16"}
@@ -104,8 +104,7 @@ def load(i: Instruction, at):
     width = pieces(matrix, layout, shape, kind)[0]
     find = addresses(i, at, i.operands[1], what)
     word = UNSIGNED[max(4, BITS[kind] // 8)]
-    writers = [at.slots.writer(each, word) for each in elements(i.operands[0])]
-    refuse(len(writers) != registers_for(matrix, shape, kind), "another number of registers")
+    writers = at.slots.writers(i.operands[0], registers_for(matrix, shape, kind), word)
 
     def exchange(state, mask, warps):
         found = []
@@ -129,8 +128,7 @@ def store(i: Instruction, at):
     width = pieces(matrix, layout, shape, kind)[0]
     find = addresses(i, at, i.operands[0], what)
     word = UNSIGNED[max(4, BITS[kind] // 8)]
-    readers = [at.slots.reader(each, word) for each in elements(i.operands[1])]
-    refuse(len(readers) != registers_for(matrix, shape, kind), "another number of registers")
+    readers = at.slots.readers(i.operands[1], registers_for(matrix, shape, kind), word)
 
     def exchange(state, mask, warps):
         for read, places in zip(readers, find(state, mask)):
@@ -140,10 +138,7 @@ def store(i: Instruction, at):
                 values = [parts[..., n]]
                 for home, address, part in spaces_of(space, place, mask, state):
                     part = reach(i, state, "store", home, address, part, width, values=values)
-                    part = state.full(part)
-                    if not state.careful or home.would_change(address, part, values, width):
-                        state.changed = True
-                        home.store(address, part, values, width)
+                    put(state, home, address, state.full(part), values, width)
 
     return as_warps(exchange, i, at)
 

@@ -486,7 +486,7 @@ def test_bits_that_mean_nothing():
     ("1, 1, 0, 0;", "1, 1, 0;", "3 operands after scale-d"),
     ("1, 1, 0, 0;", "2, 1, 0, 0;", "a scale other than 1 and -1"),
     ("1, 1, 0, 0;", "1, 1, 0, -1;", "a transposition other than 0 and 1"),
-    ("%d7}", "%d7, %d7}", "8 registers are needed for the product"),
+    ("%d7}", "%d7, %d7}", "9 registers where the shape has 8"),
 ])  # fmt: skip
 def test_forms_that_there_are_not(old, new, reason):
     image, text, _ = two_groups(128)
