@@ -25,6 +25,8 @@ from ..text.syntax import Instruction
 from . import mbarriers
 from .groups import Groups
 
+Act = Callable[[np.ndarray], None]  # on operations with these numbers
+
 
 @dataclass
 class Flight:
@@ -32,7 +34,7 @@ class Flight:
 
     instruction: Instruction
     barriers: Places  # that they report to, and who issued them
-    land: Callable[[np.ndarray], None]  # does what those with these numbers (ascending) do
+    land: Act  # does what those with these numbers (ascending) do
     size: np.ndarray | None  # bytes that each completes; None: `land` says itself what is done
     ticket: np.ndarray | None  # as in their Started event; None if there was none
     left: np.ndarray  # bool (N,): those under way
@@ -44,8 +46,8 @@ class Batch:
     `read` and `write` take the numbers of the operations that they do."""
 
     instruction: Instruction
-    read: Callable[[np.ndarray], None]
-    write: Callable[[np.ndarray], None]
+    read: Act
+    write: Act
     number: np.ndarray  # of each thread's operation, or -1: int64 (B, T)
     ticket: np.ndarray  # of each operation
     unread: np.ndarray  # bool (B, T)
@@ -58,14 +60,7 @@ class Flights:
         self.reporting: list[Flight] = []
         self.bulk = Groups()
 
-    def add(
-        self,
-        i: Instruction,
-        barriers: Places,
-        land: Callable[[np.ndarray], None],
-        size: np.ndarray | None = None,
-        ticket: np.ndarray | None = None,
-    ) -> None:
+    def add(self, i: Instruction, barriers: Places, land: Act, size=None, ticket=None) -> None:
         """Operations that report to mbarriers: `land(numbers)` writes what they write, then so
         many bytes of each are complete."""
         left = np.ones(len(barriers), bool)
@@ -91,13 +86,7 @@ class Flights:
         self.reporting = [flight for flight in self.reporting if flight.left.any()]
 
     def add_to_group(
-        self,
-        i: Instruction,
-        state,
-        issuers: Places,
-        read: Callable[[np.ndarray], None],
-        write: Callable[[np.ndarray], None],
-        ticket: np.ndarray,
+        self, i: Instruction, state, issuers: Places, read: Act, write: Act, ticket: np.ndarray
     ) -> None:
         """Operations of N threads, to be committed to bulk groups."""
         number = np.full(state.shape, -1)

@@ -34,7 +34,6 @@ from .tensor_maps import (
 SHARED_ALIGNMENT = 128  # bytes, of a box in shared memory
 RANKS = {f"{n}d": n for n in range(1, MAX_RANK + 1)}
 SPACES = {number: name for name, number, _ in allocations.WINDOWS}
-STARTS = {name: start for name, _, start in allocations.WINDOWS}
 WHOLE = frozenset(("u32", "s32", "u64", "s64"))
 REDUCTIONS = {  # operation: types of elements
     "add": WHOLE - {"s64"} | {"f16", "bf16", "f32", "f64"},
@@ -125,7 +124,7 @@ def tensor_map(i: Instruction, state, address: int, thread: str) -> tuple[int, T
             instruction=i,
             thread=thread,
         )
-    space, place = state.spaces[name], np.array([[address - STARTS[name]]])
+    space, place = state.spaces[name], np.array([[address - allocations.STARTS[name]]])
     wrong = space.check(place, None, BYTES, ALIGNMENT)
     if wrong is not None:
         raise space.fault(place, wrong, BYTES, ALIGNMENT, i, lambda *_: thread)

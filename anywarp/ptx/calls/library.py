@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import MemoryFault, PTXError
 from ..memory import clusters
-from ..memory.allocations import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Allocation
+from ..memory.allocations import WINDOWS, Allocation
 from ..memory.events import Heaped
 from .printf import formatted
 
@@ -41,12 +41,7 @@ class Reader:
 
     def place(self, address: int):
         """(space, offset, first byte of the row) of a generic address."""
-        for name, start in (
-            ("param", PARAM_WINDOW),
-            ("local", LOCAL_WINDOW),
-            ("shared", SHARED_WINDOW),
-            ("global", 0),
-        ):
+        for name, _, start in reversed(WINDOWS):
             if address >= start:
                 space, offset = self.state.spaces[name], np.full((1, 1), address - start)
                 if name == "shared":

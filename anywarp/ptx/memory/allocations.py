@@ -39,6 +39,7 @@ WINDOWS = (
     ("local", 2, LOCAL_WINDOW),
     ("param", 3, PARAM_WINDOW),
 )
+STARTS = {"const": 0} | {name: start for name, _, start in WINDOWS}
 
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 

@@ -14,35 +14,17 @@ import numpy as np
 
 from ..text.forms import DTYPES, refuse
 from . import clusters
-from .allocations import (
-    LOCAL_WINDOW,
-    NAMED,
-    PARAM_WINDOW,
-    RANK_SHIFT,
-    SHARED_WINDOW,
-    WINDOWS,
-    window_of,
-)
+from .allocations import NAMED, RANK_SHIFT, SHARED_WINDOW, STARTS, WINDOWS, window_of
 from .clusters import OFFSET
 
 HIGHEST = (NAMED >> RANK_SHIFT) - 1  # of the ranks that an address of 32 bits can name
-STARTS = {
-    "global": 0,
-    "const": 0,
-    "param": PARAM_WINDOW,
-    "param::entry": PARAM_WINDOW,
-    "shared": SHARED_WINDOW,
-    "shared::cta": SHARED_WINDOW,
-    "shared::cluster": SHARED_WINDOW,
-    "local": LOCAL_WINDOW,
-}
 
 
 def change_window(i, at):
     """cvta: between a space's own addresses and generic ones."""
     slots, to = at.slots, i.modifiers[0] == "to"
     space, kind = i.modifiers[-2:]
-    start = STARTS[space]
+    start = STARTS[space.split("::")[0]]
     dtype = {"u64": np.uint64, "u32": np.uint32}[kind]
     refuse(kind == "u32" and start, i)
     read, write = slots.reader(i.operands[1], dtype), slots.writer(i.operands[0], dtype)

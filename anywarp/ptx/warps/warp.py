@@ -11,7 +11,7 @@ import numpy as np
 
 from ..memory.events import WarpSync
 from ..text.forms import DTYPES, elements, match_modifiers, refuse, signed
-from ..text.syntax import Instruction
+from ..text.syntax import Instruction, Symbol
 
 LANES = 32
 
@@ -96,7 +96,7 @@ def shuffle(i: Instruction, at):
     _, mode, _ = match_modifiers(i, "sync", "up down bfly idx", "b32")
     target = elements(i.operands[0])
     write = at.slots.writer(target[0], np.uint32)
-    write_valid = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
+    write_valid = at.slots.writer(target[1] if len(target) > 1 else Symbol("_"), np.bool_)
     readers = [at.slots.reader(operand, np.uint32) for operand in i.operands[1:4]]
     members_of = at.slots.reader(i.operands[4], np.uint32)
 
@@ -123,8 +123,7 @@ def shuffle(i: Instruction, at):
         source, valid = sources_of(state)
         result = np.take_along_axis(value, source, axis=-1)
         write(state.registers, by_thread(result, state), mask)
-        if write_valid is not None:
-            write_valid(state.registers, by_thread(valid, state), mask)
+        write_valid(state.registers, by_thread(valid, state), mask)
 
     return together(exchange, members_of, i, at, sources_of)
 
@@ -196,7 +195,7 @@ def match(i: Instruction, at):
     refuse(words != {"sync", mode, kind} or kind not in ("b32", "b64"), i)
     target = elements(i.operands[0])
     write = at.slots.writer(target[0], np.uint32)
-    write_agreed = at.slots.writer(target[1], np.bool_) if len(target) > 1 else None
+    write_agreed = at.slots.writer(target[1] if len(target) > 1 else Symbol("_"), np.bool_)
     value_of = at.slots.reader(i.operands[1], DTYPES[kind])
     members_of = at.slots.reader(i.operands[2], np.uint32)
 
@@ -209,8 +208,7 @@ def match(i: Instruction, at):
         if mode == "all":
             agreed = result == taking_part
             result = np.where(agreed, taking_part, np.uint32(0))
-            if write_agreed is not None:
-                write_agreed(state.registers, by_thread(agreed, state), mask)
+            write_agreed(state.registers, by_thread(agreed, state), mask)
         write(state.registers, by_thread(result, state), mask)
 
     return together(exchange, members_of, i, at)

@@ -23,6 +23,7 @@ from ..text.forms import match_modifiers, refuse
 from ..text.syntax import Immediate, Instruction, Vector
 from . import warp
 from .descriptor import DEPTH
+from .matrix import BITS, DTYPES, KINDS
 from .warpgroup_state import THREADS, Team, complete
 
 ROWS = 64  # of A and of the product
@@ -37,14 +38,9 @@ class Types(NamedTuple):
 
 
 TYPES = {
-    ("f32", "f16", "f16"): Types("f16", 2, np.float32),
-    ("f16", "f16", "f16"): Types("f16.f16", 2, np.float16),
-    ("f32", "bf16", "bf16"): Types("bf16", 2, np.float32),
-    ("f32", "tf32", "tf32"): Types("tf32", 4, np.float32),
-    ("s32", "s8", "s8"): Types("s8", 1, np.int32),
-    ("s32", "u8", "u8"): Types("u8", 1, np.int32),
-    ("s32", "s8", "u8"): Types("s8.u8", 1, np.int32),
-    ("s32", "u8", "s8"): Types("u8.s8", 1, np.int32),
+    names[:3]: Types(kind, BITS[names[1]] // 8, DTYPES[names[0]])
+    for names, kind in KINDS.items()
+    if kind != "f64"
 }
 COLUMNS = {4: range(8, 257, 8), 2: range(8, 257, 8), 1: (8, 24, *range(16, 257, 16))}
 

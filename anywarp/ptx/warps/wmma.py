@@ -13,19 +13,12 @@ from ..memory.access import put, reach, spaces_of
 from ..memory.allocations import UNSIGNED
 from ..text.forms import refuse
 from ..text.syntax import Instruction
-from .matrix import BITS, as_warps, fragment, product
+from .matrix import BITS, KINDS, as_warps, fragment, product
 from .warp import LANES
 
 K16 = {"m16n16k16", "m32n8k16", "m8n32k16"}
 SHAPES = {"f16": K16, "bf16": K16, "s8": K16, "u8": K16, "tf32": {"m16n16k8"}, "f64": {"m8n8k4"}}
-SUMS = {
-    "f16": {"f16", "f32"},
-    "bf16": {"f32"},
-    "tf32": {"f32"},
-    "s8": {"s32"},
-    "u8": {"s32"},
-    "f64": {"f64"},
-}
+SUMS = {kind: {d for d, a, *_ in KINDS if a == kind} for kind in SHAPES}
 LAYOUTS = ("row", "col")
 
 
@@ -154,9 +147,8 @@ def multiply(i: Instruction, at):
         i.modifiers[1:3] != ("sync", "aligned")
         or not {*i.modifiers[3:5]} <= {*LAYOUTS}
         or shape not in SHAPES.get(a, ())
-        or result not in SUMS[a]
-        or c != result
-        or (a != b)
+        or a != b
+        or (result, a, b, c) not in KINDS
         or (satfinite and result != "s32"),
         i,
     )
