@@ -20,9 +20,9 @@ HOUSES = ("anywarp", "kernels")
 # The rooms from the ground up: each imports of those before it alone.
 FLOORS = {
     "anywarp": (
-        "ptx.errors", "ptx.text", "ptx.arithmetic", "ptx.memory", "ptx.warps", "ptx.asynchronous",
-        "ptx.calls", "ptx.machine", "ptx", "analysis", "sass", "trace", "sanitizer", "compile",
-        "gpu", "draw", "",
+        "ptx.aliases", "ptx.errors", "ptx.text", "ptx.arithmetic", "ptx.memory", "ptx.warps",
+        "ptx.asynchronous", "ptx.calls", "ptx.machine", "ptx", "analysis", "sass", "trace",
+        "sanitizer", "compile", "gpu", "draw", "",
     ),
     "kernels": (
         "records", "machine", "analysis", "ladder.product", "ladder.check", "ladder", "measure",

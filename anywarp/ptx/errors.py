@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
 
-def thread_name(number: int, thread: int, grid, block) -> str:
+from .aliases import Extent
+
+
+def thread_name(number: int, thread: int, grid: Extent, block: Extent) -> str:
     """The coordinates of a thread, given the linear numbers of its block and of itself."""
     x, y, _ = block
     i, j, _ = grid
@@ -21,7 +25,7 @@ class PTXError(RuntimeError):
     `syntax.Position` or None; `thread`, the thread's coordinates as text or None.
     """
 
-    def __init__(self, message: str, *, instruction=None, thread: str | None = None):
+    def __init__(self, message: str, *, instruction: Any = None, thread: str | None = None) -> None:
         self.line = getattr(instruction, "line", None)
         self.source = getattr(instruction, "position", None)
         self.thread = thread

@@ -8,9 +8,14 @@ value (PTX ISA, chapter 9.7.3, has such bounds). The results of an H200 that are
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from ..aliases import Array, Elementwise
 from ..text.forms import Op, modifiers_of, refuse
+from ..text.syntax import Instruction
 from . import floats
 
 # opcode -> (kind of error, largest, where). "ulp" of the exact value, "relative", "absolute".
@@ -38,12 +43,12 @@ ERRORS = {
 TURNS = np.uint32(0x3E22F983).view(np.float32)  # 1 / (2 pi): MUFU takes angles in turns
 
 
-def reciprocal(x):
+def reciprocal(x: Array) -> Array:
     """1 / x; subnormals are zeros, in and out, as in MUFU.RCP."""
     return floats.flush_subnormals(np.reciprocal(floats.flush_subnormals(x)))
 
 
-def factors(a, b, full: bool, ftz: bool):
+def factors(a: Array, b: Array, full: bool, ftz: bool) -> Any:
     """a / b as two factors: a and 1 / b, both scaled away from the ends of the range as ptxas does.
 
     Without `full`, a divisor above 2**126 has a subnormal reciprocal, which is 0."""
@@ -56,7 +61,7 @@ def factors(a, b, full: bool, ftz: bool):
     return a * scale, reciprocal(b * scale)
 
 
-def wave(x, quarters: int):
+def wave(x: Array, quarters: int) -> Any:
     """sin(x + quarters * pi / 2) as MUFU.SIN and MUFU.COS come to it.
 
     ptxas turns the angle into turns, in float32 rounded towards zero; the unit cuts these to 25
@@ -74,24 +79,24 @@ def wave(x, quarters: int):
     return np.where(finite, np.where(negative, -y, y), np.nan).astype(np.float32)
 
 
-def sine(x):
+def sine(x: Array) -> Array:
     return wave(x, 0)
 
 
-def cosine(x):
+def cosine(x: Array) -> Array:
     return wave(x, 1)
 
 
-def upper_word(x):
+def upper_word(x: Array) -> Array:
     """A float64 with its lower 32 bits cleared."""
     return (x.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)).view(np.float64)
 
 
-def by_upper_word(function):
+def by_upper_word(function: Elementwise) -> Callable[..., Any]:
     """MUFU.RCP64H and MUFU.RSQ64H: they see and make the upper 32 bits; subnormals are zeros."""
     least = np.finfo(np.float64).tiny
 
-    def run(x):
+    def run(x: Array) -> Array:
         x = upper_word(np.asarray(x))
         x = np.where(np.abs(x) < least, np.copysign(0.0, x), x)
         result = function(x)
@@ -103,16 +108,16 @@ def by_upper_word(function):
     return run
 
 
-def in_double(function):
+def in_double(function: Elementwise) -> Callable[..., Any]:
     """Correctly rounded, almost always: through float64."""
     return lambda x: function(x.astype(np.float64)).astype(np.float32)
 
 
-def inverse_root(x):
+def inverse_root(x: Array) -> Array:
     return 1 / np.sqrt(x)
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Elementwise] = {
     "rcp": np.reciprocal,
     "sqrt": np.sqrt,
     "rsqrt": in_double(inverse_root),
@@ -122,14 +127,14 @@ FUNCTIONS = {
     "cos": cosine,
     "tanh": in_double(np.tanh),
 }
-DOUBLE = {
+DOUBLE: dict[tuple[str, bool], Elementwise] = {
     ("rcp", True): by_upper_word(np.reciprocal),
     ("rsqrt", True): by_upper_word(inverse_root),
     ("rsqrt", False): lambda x: floats.payload(inverse_root(x), x),
 }
 
 
-def approximate(i):
+def approximate(i: Instruction) -> Op:
     """`.approx{.ftz}` of f32 and f64."""
     kind, flags = modifiers_of(i, {"f32", "f64"}, "approx ftz")
     refuse("approx" not in flags, i)
@@ -143,18 +148,18 @@ def approximate(i):
     return Op(lambda x: floats.one_nan(function(x)), (np.float32,), np.float32)
 
 
-def division(i):
+def division(i: Instruction) -> Op:
     """div.approx and div.full; `hold.div` is one whose product a sum takes in (`contraction`)."""
     kind, flags = modifiers_of(i, {"f32"}, "approx full ftz")
     refuse(len(flags & {"approx", "full"}) != 1, i)
     full, ftz = "full" in flags, "ftz" in flags
 
-    def run(a, b):
+    def run(a: Array, b: Array) -> Array:
         x, y = factors(a, b, full, ftz)
         result = floats.one_nan(x * y)
         return floats.flush_subnormals(result) if ftz else result
 
-    def held(a, b):
+    def held(a: Array, b: Array) -> Any:
         return (*factors(a, b, full, ftz), run(a, b))
 
     return Op(held if i.opcode == "hold.div" else run, (np.float32, np.float32), np.float32)

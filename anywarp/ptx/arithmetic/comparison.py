@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ..text.forms import (
-    BITS,
-    DTYPES,
-    FLOATS,
-    INTEGERS,
-    Op,
-    match_modifiers,
-    modifiers_of,
-    refuse,
-)
-from ..text.syntax import Vector
+from ..aliases import Array, Elementwise
+from ..text.forms import BITS, DTYPES, FLOATS, INTEGERS, Op, match_modifiers, modifiers_of, refuse
+from ..text.syntax import Instruction, Vector
 from . import floats, half
 
 
-def unordered(compare: Callable) -> Callable:
+def unordered(compare: Elementwise) -> Elementwise:
     return lambda a, b: compare(a, b) | np.isnan(a) | np.isnan(b)
 
 
-SIGNED_COMPARE = {
+SIGNED_COMPARE: dict[str, Elementwise] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -32,14 +24,14 @@ SIGNED_COMPARE = {
     "gt": np.greater,
     "ge": np.greater_equal,
 }
-INTEGER_COMPARE = {
+INTEGER_COMPARE: dict[str, Elementwise] = {
     **SIGNED_COMPARE,
     "lo": np.less,
     "ls": np.less_equal,
     "hi": np.greater,
     "hs": np.greater_equal,
 }
-FLOAT_COMPARE = {
+FLOAT_COMPARE: dict[str, Elementwise] = {
     **SIGNED_COMPARE,
     **{f"{name}u": unordered(compare) for name, compare in SIGNED_COMPARE.items()},
     "ne": lambda a, b: (a < b) | (a > b),
@@ -49,7 +41,7 @@ FLOAT_COMPARE = {
 BOOLEAN = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
-def comparison(modifiers: tuple[str, ...]) -> tuple[Callable, Callable | None, type]:
+def comparison(modifiers: tuple[str, ...]) -> tuple[Elementwise, Elementwise | None, type]:
     """`.lt.and.s32` -> (compare, combine with a third operand or None, operand type). `compare`
     gives a truth, or, of two halves in a word, a list of two."""
     name, *middle, kind = modifiers
@@ -57,29 +49,30 @@ def comparison(modifiers: tuple[str, ...]) -> tuple[Callable, Callable | None, t
     table = FLOAT_COMPARE if single in FLOATS | half.ONE.keys() else INTEGER_COMPARE
     known = FLOATS | INTEGERS | BITS | half.KINDS
     refuse(kind not in known or name not in table, ".".join(modifiers))
-    flush = "ftz" in middle and not middle.remove("ftz")
+    flush = "ftz" in middle
+    middle = [word for word in middle if word != "ftz"]
     refuse(middle and (len(middle) > 1 or middle[0] not in BOOLEAN), ".".join(modifiers))
     dtype = np.uint32 if kind != single else half.WORDS.get(kind) or DTYPES[kind]
 
-    def value(x):
+    def value(x: Array) -> Array:
         if single in half.ONE:
             wide = half.wide(x, single)
             return half.flush(wide, single) if flush else wide
         return floats.flush_subnormals(x) if flush else x
 
-    def compare(a, b):
+    def compare(a: Array, b: Array) -> list[Any]:
         parts = zip(half.halves(a), half.halves(b)) if kind != single else [(a, b)]
         return [table[name](value(x), value(y)) for x, y in parts]
 
     return compare, BOOLEAN[middle[0]] if middle else None, dtype
 
 
-def setp(i):
+def setp(i: Instruction) -> Op:
     """setp p|q: q gets the opposite of p, or what the upper half says."""
     compare, combine, dtype = comparison(i.modifiers)
     two = isinstance(i.operands[0], Vector)
 
-    def run(a, b, c=None):
+    def run(a: Array, b: Array, c: Array | None = None) -> Any:
         truths = compare(a, b)
         if two and len(truths) == 1:
             truths.append(~truths[0])
@@ -91,13 +84,13 @@ def setp(i):
     return Op(run, sources, np.bool_)
 
 
-def set_(i):
+def set_(i: Instruction) -> Op:
     """set: a comparison whose result is all ones, or 1.0."""
     *rest, result, kind = i.modifiers
     compare, combine, dtype = comparison((*rest, kind))
     single = kind.removesuffix("x2")
     if single in half.ONE and result == kind:
-        true = half.ONE[single]
+        true: Any = half.ONE[single]
     elif single not in half.ONE and result == "f32":
         true = np.float32(1)
     else:
@@ -105,7 +98,7 @@ def set_(i):
         refuse(result not in {"u32", "s32"} | shorts, i)
         true = ~DTYPES[result if kind == single else "u16"](0)
 
-    def run(a, b, c=None):
+    def run(a: Array, b: Array, c: Array | None = None) -> Any:
         truths = compare(a, b)
         if combine is not None:
             truths = [combine(truth, c) for truth in truths]
@@ -116,21 +109,21 @@ def set_(i):
     return Op(run, sources, np.uint32 if kind != single else true.dtype.type)
 
 
-def selp(i):
+def selp(i: Instruction) -> Op:
     kind, _ = modifiers_of(i, INTEGERS | FLOATS | BITS)
     dtype = DTYPES[kind]
     return Op(lambda a, b, p: np.where(p, a, b), (dtype, dtype, np.bool_), dtype)
 
 
-def slct(i):
+def slct(i: Instruction) -> Op:
     """slct d, a, b, c: a where c >= 0, else b."""
     kind, selector = match_modifiers(i, " ".join(INTEGERS | FLOATS | BITS), "s32 f32")
     dtype = DTYPES[kind]
     return Op(lambda a, b, c: np.where(c >= 0, a, b), (dtype, dtype, DTYPES[selector]), dtype)
 
 
-def testp(i):
-    tests = {
+def testp(i: Instruction) -> Op:
+    tests: dict[str, Elementwise] = {
         "finite": np.isfinite,
         "infinite": np.isinf,
         "notanumber": np.isnan,

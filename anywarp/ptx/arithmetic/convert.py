@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from ..aliases import Array, DType
 from ..text.forms import DTYPES, Op, refuse
+from ..text.syntax import Instruction
 from . import floats, half
 from .rounding import narrow
 
@@ -15,7 +20,7 @@ INTEGERS = {f"{s}{n}" for s in "us" for n in (8, 16, 32, 64)}
 FLOAT_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64}
 
 
-def cvt(i):
+def cvt(i: Instruction) -> Op:
     *given, result, source = i.modifiers
     flags = set(given)
     if "pack" in flags:
@@ -25,7 +30,7 @@ def cvt(i):
     rounding = flags & (TO_INTEGER.keys() | MODES)
     others = flags - rounding
     integral = bool(rounding & TO_INTEGER.keys())
-    sizes = FLOAT_BITS.get(result), FLOAT_BITS.get(source)
+    sizes = FLOAT_BITS.get(result, 0), FLOAT_BITS.get(source, 0)
     refuse(
         not {result, source} <= FLOATS | INTEGERS
         or source == "tf32"
@@ -55,12 +60,12 @@ def cvt(i):
     return between_floats(source, result, how, others, integral)
 
 
-def bits_of(kind: str):
+def bits_of(kind: str) -> DType:
     """The type in which the operand of a float type is read."""
     return {"f16": np.float16, "bf16": np.uint16, "tf32": np.uint32}.get(kind) or DTYPES[kind]
 
 
-def reader(kind: str, ftz: bool = False):
+def reader(kind: str, ftz: bool = False) -> Any:
     """Bits as read -> float32 or float64 of the same value."""
     if kind == "bf16":
         return lambda x: half.wide(x, "bf16").astype(np.float32)
@@ -69,10 +74,10 @@ def reader(kind: str, ftz: bool = False):
     return lambda x: x
 
 
-def writer(kind: str, mode: str, others: set[str]):
+def writer(kind: str, mode: str, others: set[str]) -> Callable[..., Any]:
     """float64, exact or rounded to odd -> bits of the type."""
 
-    def run(x):
+    def run(x: Array) -> Array:
         x = floats.clamped(x, others)
         if kind in ("f16", "bf16"):
             return half.pack(x, kind, mode)
@@ -97,7 +102,7 @@ RESULT = {
 }
 
 
-def between_floats(source: str, result: str, how: str, others: set[str], integral: bool):
+def between_floats(source: str, result: str, how: str, others: set[str], integral: bool) -> Any:
     read = reader(source, "ftz" in others)
     write = writer(result, "rn" if integral else how, others)
     rounding = TO_INTEGER[how] if integral else lambda x: x
@@ -111,7 +116,7 @@ def between_floats(source: str, result: str, how: str, others: set[str], integra
     if not carries:
         return Op(lambda x: write(rounding(read(x).astype(np.float64))), (dtype,), RESULT[result])
 
-    def with_nan(x):
+    def with_nan(x: Array) -> Array:
         value = read(x).astype(np.float64)
         bits = write(rounding(value))
         if not floats.has_nan(value):
@@ -123,7 +128,7 @@ def between_floats(source: str, result: str, how: str, others: set[str], integra
     return Op(with_nan, (dtype,), RESULT[result])
 
 
-def nan_like(value, x, result: str, how: str):
+def nan_like(value: Array, x: Array, result: str, how: str) -> Any:
     """The bits of a NaN of x, which `value` is in float64, in the result's format: with f64 on one
     side the sign and as much of the payload as there is room for, made quiet."""
     if result == "tf32":
@@ -138,7 +143,7 @@ def nan_like(value, x, result: str, how: str):
     return sign | exponent | rest & np.uint64((1 << fraction) - 1)
 
 
-def from_integer(source: str, result: str, mode: str, others: set[str]):
+def from_integer(source: str, result: str, mode: str, others: set[str]) -> Any:
     dtype, bits = DTYPES[source], int(source[1:])
     refuse(result == "tf32", "to tf32")
     if bits <= 32 or result != "f64":
@@ -149,7 +154,7 @@ def from_integer(source: str, result: str, mode: str, others: set[str]):
     if mode == "rn" and "sat" not in others:
         return Op(lambda x: x.astype(np.float64), (dtype,), np.float64)
 
-    def directed(x):
+    def directed(x: Array) -> Array:
         """64 bits to 53: the neighbour where the nearest lies on the wrong side."""
         near = x.astype(np.float64)
         top = near >= 2.0 ** (bits - (source[0] == "s"))  # rounded up beyond the type
@@ -160,7 +165,7 @@ def from_integer(source: str, result: str, mode: str, others: set[str]):
     return Op(directed, (dtype,), np.float64)
 
 
-def to_odd64(x):
+def to_odd64(x: Array) -> Array:
     """An integer array as float64, rounded to odd where 53 bits do not hold it."""
     if x.dtype.itemsize < 8:
         return x.astype(np.float64)
@@ -170,14 +175,14 @@ def to_odd64(x):
     return np.where(small, x.astype(np.float64), high + np.where(low != 0, 2048.0, 0.0))
 
 
-def saturate(from_dtype, to_dtype):
+def saturate(from_dtype: Any, to_dtype: Any) -> Callable[..., Any]:
     """Integer to integer, clamped to the result's range."""
     source, target = np.iinfo(from_dtype), np.iinfo(to_dtype)
     low, high = max(source.min, target.min), min(source.max, target.max)
     return lambda x: np.clip(x, from_dtype(low), from_dtype(high)).astype(to_dtype)
 
 
-def pair(i, kind: str, flags: set[str]):
+def pair(i: Instruction, kind: str, flags: set[str]) -> Any:
     """cvt.rn.f16x2.f32 d, a, b: a in the upper half, b in the lower."""
     refuse(len(flags & {"rn", "rz"}) != 1 or flags - {"rn", "rz", "relu"}, i)
     write = writer(kind, "rn" if "rn" in flags else "rz", flags & {"relu"})
@@ -185,7 +190,7 @@ def pair(i, kind: str, flags: set[str]):
     return Op(lambda a, b: half.join(wide(b), wide(a)), (np.float32, np.float32), np.uint32)
 
 
-def packed_integers(i):
+def packed_integers(i: Instruction) -> Op:
     """cvt.pack.sat.u8.s32.b32 d, a, b, c: a and b clamped into the low bits, c's bits above."""
     words = i.modifiers
     refuse(words[:2] != ("pack", "sat") or words[3] != "s32" or words[2][1:] not in ("16", "8"), i)
@@ -193,7 +198,7 @@ def packed_integers(i):
     bits = np.uint32(words[2][1:])
     mask = np.uint32((1 << int(bits)) - 1)
 
-    def run(a, b, c=None):
+    def run(a: Array, b: Array, c: Array | None = None) -> Array:
         low, high = (clamp(x).astype(np.uint32) & mask for x in (b, a))
         both = low | high << bits
         return both if c is None else c << np.uint32(2) * bits | both

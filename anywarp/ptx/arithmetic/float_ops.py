@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ..text.forms import DTYPES, FLOATS, Op, modifiers_of, refuse
+from ..aliases import Array, Elementwise
+from ..text.forms import DTYPES, FLOATS, Decoder, Op, modifiers_of, refuse
+from ..text.syntax import Instruction
 from . import floats
 from .approximate import approximate
 from .half import KINDS as HALVES, half_op
 from .rounding import directed64, narrow, quotient32, root32
 
 
-def with_payload(function: Callable, order: tuple[int, ...]) -> Callable:
+def with_payload(function: Elementwise, order: tuple[int, ...]) -> Elementwise:
     """A float64 operation; `order`: which operand's NaN is the result, if several are."""
     return lambda *x: floats.payload(function(*x), *(x[n] for n in order))
 
@@ -27,15 +30,17 @@ FIRST_NAN = {"fma": (1, 2, 0), "add": (1, 0), "sub": (1, 0), "mul": (1, 0), "div
 FIRST_NAN |= {"min": (1, 0), "max": (1, 0)} | dict.fromkeys(("mad", "contracted"), (1, 2, 0))
 
 
-def with_float_flags(function: Callable, flags: set[str], exact: Callable | None = None):
+def with_float_flags(
+    function: Elementwise, flags: set[str], exact: Elementwise | None = None
+) -> Callable[..., Any]:
     """Of float32: apply `.ftz` (subnormals are zeros, in and out) and `.sat` (clamp to [0, 1],
     NaN to 0); a NaN becomes the one that the GPU gives.
 
     `exact` is the function in float64, as far as it rounds there otherwise than `function`."""
 
-    def run(*arrays):
+    def run(*arrays: Array) -> Any:
         if "ftz" in flags:
-            arrays = [floats.flush_subnormals(x) for x in arrays]
+            arrays = tuple(map(floats.flush_subnormals, arrays))
         result = function(*arrays)
         if "ftz" in flags:
             # the smallest normal number may be a subnormal rounded up, and is then flushed too
@@ -51,10 +56,12 @@ def with_float_flags(function: Callable, flags: set[str], exact: Callable | None
     return lambda *arrays: floats.one_nan(function(*arrays))
 
 
-def float_op(function: Callable, count: int, types=FLOATS, flags="rn ftz sat"):
+def float_op(
+    function: Elementwise, count: int, types: set[str] = FLOATS, flags: str = "rn ftz sat"
+) -> Decoder:
     """A float-only opcode."""
 
-    def build(i):
+    def build(i: Instruction) -> Op:
         kind, given = modifiers_of(i, types, flags)
         refuse(kind == "f64" and given - {"rn"}, i)
         dtype = DTYPES[kind]
@@ -65,10 +72,10 @@ def float_op(function: Callable, count: int, types=FLOATS, flags="rn ftz sat"):
     return build
 
 
-def rounded_op(nearest: Callable, as_fma: Callable, count: int):
+def rounded_op(nearest: Elementwise, as_fma: Elementwise, count: int) -> Decoder:
     """add, sub, mul, fma: `.rn` as NumPy does it, other roundings of float32 by way of fma."""
 
-    def build(i):
+    def build(i: Instruction) -> Op:
         rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
         if i.modifiers[-1] == "f64":
             modifiers_of(i, {"f64"}, rounding)
@@ -82,7 +89,7 @@ def rounded_op(nearest: Callable, as_fma: Callable, count: int):
             directed = floats.directed(rounding)
             function = lambda *x: directed(*as_fma(*x))
 
-        def exact(*x):
+        def exact(*x: Array) -> Any:
             a, b, c = as_fma(*x)
             return a * b + c
 
@@ -93,10 +100,10 @@ def rounded_op(nearest: Callable, as_fma: Callable, count: int):
     return build
 
 
-def quotient_op(nearest: Callable, to_odd: Callable, count: int):
+def quotient_op(nearest: Elementwise, to_odd: Elementwise, count: int) -> Decoder:
     """div, rcp and sqrt in all roundings; `to_odd` gives float64 of float32, rounded to odd."""
 
-    def build(i):
+    def build(i: Instruction) -> Op:
         if "approx" in i.modifiers:
             return approximate(i)
         rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
@@ -115,10 +122,10 @@ def quotient_op(nearest: Callable, to_odd: Callable, count: int):
     return build
 
 
-def extreme_op(function: Callable):
+def extreme_op(function: Elementwise) -> Decoder:
     """min and max of floats."""
 
-    def build(i):
+    def build(i: Instruction) -> Op:
         kind, flags = modifiers_of(i, FLOATS, "ftz NaN xorsign abs")
         refuse(kind == "f64" and flags, i)
         dtype = DTYPES[kind]
@@ -137,7 +144,7 @@ SUBTRACT = rounded_op(np.subtract, lambda a, b: (a, ONE, -b), 2)
 MULTIPLY = rounded_op(np.multiply, lambda a, b: (a, b, np.copysign(np.float32(0), a * b)), 2)
 
 
-def fma(i):
+def fma(i: Instruction) -> Op:
     if i.modifiers[-1] in HALVES:
         return half_op("fma")(i)
     nearest = floats.fma64 if i.modifiers[-1] == "f64" else floats.fma32
@@ -149,14 +156,14 @@ RECIPROCAL = quotient_op(np.reciprocal, lambda x: quotient32(ONE, x), 1)
 ROOT = quotient_op(np.sqrt, root32, 1)
 
 
-def contracted(i):
+def contracted(i: Instruction) -> Op:
     """A product and the sum that took it in (`contraction`): fma with signs."""
     words = tuple(m for m in i.modifiers if m[0] != "-")
     packed = words[-1].endswith("x2")
     op = fma(replace(i, opcode="fma", modifiers=words))
     if "-product" not in i.modifiers and "-addend" not in i.modifiers:
         return op
-    change = np.negative
+    change: Elementwise = np.negative
     if words[-1] == "f64":  # a NaN keeps its sign
         change = lambda x: np.where(np.isnan(x), x, -x)
     if words[-1] in HALVES:
@@ -171,10 +178,10 @@ def contracted(i):
     return Op(function, op.sources, op.result)
 
 
-def sign_op(floating: Callable, integer: Callable):
+def sign_op(floating: Elementwise, integer: Elementwise) -> Decoder:
     """abs and neg. `.ftz` and NaN aside, they only touch the sign bit."""
 
-    def build(i):
+    def build(i: Instruction) -> Op:
         if i.modifiers[-1] in HALVES:
             return half_op(i.opcode)(i)
         if i.modifiers[-1] in FLOATS:
@@ -185,7 +192,7 @@ def sign_op(floating: Callable, integer: Callable):
     return build
 
 
-def copysign(i):
+def copysign(i: Instruction) -> Op:
     """The magnitude of b with the sign of a; a NaN keeps its bits."""
     kind, _ = modifiers_of(i, FLOATS)
     return Op(lambda a, b: np.copysign(b, a), (DTYPES[kind],) * 2, DTYPES[kind])

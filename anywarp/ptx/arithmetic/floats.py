@@ -6,9 +6,13 @@ to nearest even, as IEEE 754 and PTX `.rn` demand.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+
+from ..aliases import Array, DType, Elementwise
 
 LEAST_NORMAL = np.finfo(np.float32).tiny
 _LOW_28 = np.uint64((1 << 28) - 1)
@@ -19,17 +23,17 @@ NAN_64 = np.uint64(0xFFF8000000000000).view(np.float64)  # of one whose operands
 QUIET = np.uint64(1 << 51)
 
 
-def has_nan(x) -> bool:
+def has_nan(x: Array) -> bool:
     least = x.min() if x.size else 0  # a NaN if there is one, and much faster than isnan
     return least != least
 
 
-def one_nan(x):
+def one_nan(x: Array) -> Array:
     """The result of a float32 operation: whatever NaN NumPy made of it, the GPU's."""
     return np.where(np.isnan(x), NAN, x) if has_nan(x) else x
 
 
-def payload(result, *operands):
+def payload(result: Array, *operands: Array) -> Array:
     """The result of a float64 operation: a NaN has the bits of the first of the operands that is
     one, made quiet, as on an H200 (`tests/data/nvidia_h200_arithmetic.json`)."""
     if not has_nan(result):
@@ -40,7 +44,7 @@ def payload(result, *operands):
     return np.where(np.isnan(result), bits.view(np.float64), result)
 
 
-def fma32(a, b, c):
+def fma32(a: Array, b: Array, c: Array) -> Array:
     """a * b + c in float32, rounded once.
 
     The product of two float32 is exact in float64. Its sum with c is rounded to 53 bits and
@@ -53,12 +57,12 @@ def fma32(a, b, c):
     return add_to_product(multiplied(a, b), c)
 
 
-def multiplied(a, b):
+def multiplied(a: Array, b: Array) -> Array:
     """a * b in float64; a may be overwritten."""
     return np.multiply(a, b, out=a if a.shape == b.shape else None)
 
 
-def add_to_product(product, c):
+def add_to_product(product: Array, c: Array) -> Array:
     """product + c in float32, rounded once; the product is an exact one, in float64."""
     s = c.astype(np.float64)
     s = np.add(s, product, out=s if s.shape == product.shape else None)
@@ -69,7 +73,7 @@ def add_to_product(product, c):
     return result
 
 
-def rounded_twice(s, result):
+def rounded_twice(s: Array, result: Array) -> Array | None:
     """Where sums `s` of float64 may have become the wrong float32; None if that is nowhere."""
     low = s.view(np.uint64) & _LOW_28
     if not low.size or low.min():
@@ -79,7 +83,7 @@ def rounded_twice(s, result):
     return wrong if wrong.any() else None
 
 
-def round_once(result, s, where, product, c) -> None:
+def round_once(result: Array, s: Array, where: Any, product: Array, c: Array) -> None:
     """Put right what two roundings of product + c, of which `s` is the first, made wrong in
     `result` at the indices `where`."""
     product, c = (np.broadcast_to(x, s.shape)[where].astype(np.float64) for x in (product, c))
@@ -87,7 +91,7 @@ def round_once(result, s, where, product, c) -> None:
     result[where] = one_nan(to_odd(s, error_of_sum(product, c, s)).astype(np.float32))
 
 
-def fma32_each(terms, shape):
+def fma32_each(terms: Any, shape: tuple[int, ...]) -> Any:
     """`fma32` of each (a, b, c) of a list; a and b hold float32 values as float64, and all three
     broadcast to `shape`, as do the results. A single a may be overwritten."""
     whole = shape[0] * shape[1]
@@ -109,10 +113,10 @@ def fma32_each(terms, shape):
     return results
 
 
-def directed(rounding: str):
+def directed(rounding: str) -> Callable[..., Any]:
     """(a, b, c) -> a * b + c in float32, rounded down (rm), up (rp) or towards zero (rz)."""
 
-    def run(a, b, c):
+    def run(a: Array, b: Array, c: Array) -> Array:
         a, b, c = (x.astype(np.float64) for x in (a, b, c))
         product = a * b
         s = product + c
@@ -126,7 +130,7 @@ def directed(rounding: str):
     return run
 
 
-def step(nearest, error, mode: str):
+def step(nearest: Array, error: Any, mode: str) -> Array:
     """The nearest float and the sign of what it misses -> the one in the mode's direction."""
     down = (error < 0) & ((mode == "rm") | ((mode == "rz") & (nearest > 0)))
     up = (error > 0) & ((mode == "rp") | ((mode == "rz") & (nearest < 0)))
@@ -134,7 +138,7 @@ def step(nearest, error, mode: str):
     return np.where(up, np.nextafter(nearest, nearest.dtype.type(np.inf)), nearest)
 
 
-def fma64(a, b, c):
+def fma64(a: Array, b: Array, c: Array) -> Array:
     """a * b + c in float64, rounded once.
 
     Method: S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
@@ -158,7 +162,7 @@ def fma64(a, b, c):
     return result
 
 
-def _fma_exact(a, b, c) -> float:
+def _fma_exact(a: Array, b: Array, c: Array) -> float:
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
     if exact == 0:
         return float(a * b + c)  # the sign of a zero sum
@@ -168,16 +172,16 @@ def _fma_exact(a, b, c) -> float:
         return float("inf") if exact > 0 else float("-inf")
 
 
-def error_of_sum(a, b, s):
+def error_of_sum(a: Array, b: Array, s: Array) -> Array:
     """The exact a + b - s, for s = fl(a + b) (Knuth's TwoSum)."""
     bb = s - a
     return (a - (s - bb)) + (b - bb)
 
 
-def _product_error(a, b, p):
+def _product_error(a: Array, b: Array, p: Array) -> Array:
     """The exact a * b - p, for p = fl(a * b) (Veltkamp's split, Dekker's product)."""
 
-    def split(x):
+    def split(x: Array) -> Any:
         big = x * 134217729.0  # 2**27 + 1
         high = big - (big - x)
         return high, x - high
@@ -186,7 +190,7 @@ def _product_error(a, b, p):
     return ((ah * bh - p) + ah * bl + al * bh) + al * bl
 
 
-def to_odd(s, error):
+def to_odd(s: Array, error: Array) -> Array:
     """fl(a + b) and its error -> a + b rounded to odd: where it was inexact, the neighbour of
     the exact value whose last bit is set."""
     even = (s.view(np.uint64) & np.uint64(1)) == 0
@@ -195,23 +199,23 @@ def to_odd(s, error):
     return np.where(inexact & (error < 0), np.nextafter(s, -np.inf), s)
 
 
-def _sum_to_odd(a, b):
+def _sum_to_odd(a: Array, b: Array) -> Array:
     s = a + b
     return to_odd(s, error_of_sum(a, b, s))
 
 
-def numbers(a, b):
+def numbers(a: Array, b: Array) -> Any:
     """Both operands, but the other one in place of a NaN: what NumPy's fmin and fmax do, except, on
     ARM, for a signalling NaN."""
     return np.where(np.isnan(a), b, a), np.where(np.isnan(b), a, b)
 
 
-def minimum(a, b):
+def minimum(a: Array, b: Array) -> Array:
     """PTX min: the number where one operand is NaN; -0 is less than +0."""
     return -maximum(-a, -b)
 
 
-def maximum(a, b):
+def maximum(a: Array, b: Array) -> Array:
     """PTX max: the number where one operand is NaN; +0 is more than -0."""
     a, b = numbers(a, b)
     zeros = (a == 0) & (b == 0)
@@ -219,11 +223,11 @@ def maximum(a, b):
     return np.where(zeros, np.where(np.signbit(a), b, a), result) if zeros.any() else result
 
 
-def extreme(function, flags):
+def extreme(function: Elementwise, flags: set[str]) -> Callable[..., Any]:
     """min or max: `.NaN` lets a NaN win, `.xorsign.abs` compares magnitudes and gives the result
     the product of the signs."""
 
-    def run(a, b):
+    def run(a: Array, b: Array) -> Array:
         result = function(np.abs(a), np.abs(b)) if "xorsign" in flags else function(a, b)
         if "NaN" in flags:
             result = np.where(np.isnan(a) | np.isnan(b), result.dtype.type(np.nan), result)
@@ -236,14 +240,14 @@ def extreme(function, flags):
     return run
 
 
-def clamped(x, flags):
+def clamped(x: Array, flags: set[str]) -> Array:
     """`.sat`: to [0, 1], NaN to 0; `.relu`: what is negative to 0."""
     if "sat" in flags:
         x = np.where(x > 0, np.minimum(x, 1), x.dtype.type(0))
     return np.where(np.isnan(x) | (x > 0), x, x.dtype.type(0)) if "relu" in flags else x
 
 
-def to_integer(x, dtype, rounding):
+def to_integer(x: Array, dtype: DType, rounding: Any) -> Any:
     """Float to integer: rounded, then clamped to the type's range. NaN gives 0, or, where one side
     has 64 bits, only the top bit is set (PTX ISA, cvt)."""
     info = np.iinfo(dtype)
@@ -258,6 +262,6 @@ def to_integer(x, dtype, rounding):
     return result
 
 
-def flush_subnormals(x):
+def flush_subnormals(x: Array) -> Array:
     """`.ftz`: subnormal float32 become zeros of the same sign."""
     return np.where(np.abs(x) < LEAST_NORMAL, np.copysign(np.float32(0), x), x)

@@ -6,9 +6,14 @@ once from there. PTX ISA, chapters 9.7.4 (half precision arithmetic) and 9.7.5 (
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from ..text.forms import Op, modifiers_of
+from ..aliases import Array, Elementwise
+from ..text.forms import Decoder, Op, modifiers_of
+from ..text.syntax import Instruction
 from .floats import clamped, error_of_sum, extreme, maximum, minimum, to_odd
 from .rounding import narrow
 
@@ -19,14 +24,14 @@ NAN = np.uint16(0x7FFF)
 LEAST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126}
 
 
-def wide(bits, kind: str):
+def wide(bits: Array, kind: str) -> Array:
     """uint16 -> float64."""
     if kind == "f16":
         return bits.view(np.float16).astype(np.float64)
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
 
 
-def pack(x, kind: str, mode: str = "rn"):
+def pack(x: Array, kind: str, mode: str = "rn") -> Array:
     """float64, exact or rounded to odd -> uint16, rounded once; NaN is 0x7fff."""
     x = narrow(x, kind, mode)
     if kind == "f16":
@@ -36,13 +41,13 @@ def pack(x, kind: str, mode: str = "rn"):
     return np.where(np.isnan(x), NAN, bits)
 
 
-def fma(a, b, c):
+def fma(a: Array, b: Array, c: Array) -> Array:
     product = a * b
     s = product + c
     return to_odd(s, error_of_sum(product, c, s))
 
 
-ARITHMETIC = {
+ARITHMETIC: dict[str, Elementwise] = {
     "add": lambda a, b: fma(a, np.ones_like(a), b),
     "sub": lambda a, b: fma(a, np.ones_like(a), -b),
     "mul": lambda a, b: a * b,
@@ -64,10 +69,10 @@ FLAGS = {
 }
 
 
-def half_op(opcode: str):
+def half_op(opcode: str) -> Decoder:
     """The decoder of an opcode for the half types."""
 
-    def build(i):
+    def build(i: Instruction) -> Op:
         kind, flags = modifiers_of(i, KINDS, FLAGS[opcode])
         one = kind.removesuffix("x2")
         function = element(opcode, one, flags)
@@ -79,13 +84,13 @@ def half_op(opcode: str):
     return build
 
 
-def element(opcode: str, kind: str, flags: set[str]):
+def element(opcode: str, kind: str, flags: set[str]) -> Callable[..., Any]:
     """The operation on uint16 arrays."""
     function = ARITHMETIC[opcode]
     if opcode in ("min", "max"):
         function = extreme(function, flags)
 
-    def run(*bits):
+    def run(*bits: Array) -> Any:
         x = [wide(b, kind) for b in bits]
         if "ftz" in flags:
             x = [flush(v, kind) for v in x]
@@ -95,23 +100,23 @@ def element(opcode: str, kind: str, flags: set[str]):
     return run
 
 
-def flush(x, kind: str):
+def flush(x: Array, kind: str) -> Array:
     return np.where(np.abs(x) < LEAST_NORMAL[kind], np.copysign(0.0, x), x)
 
 
-def halves(x):
+def halves(x: Array) -> Any:
     """uint32 -> its low and high uint16."""
     return x.astype(np.uint16), (x >> np.uint32(16)).astype(np.uint16)
 
 
-def join(low, high):
+def join(low: Array, high: Array) -> Array:
     return low.astype(np.uint32) | high.astype(np.uint32) << np.uint32(16)
 
 
-def by_halves(function):
+def by_halves(function: Elementwise) -> Callable[..., Any]:
     """Operate on both halves of words."""
 
-    def run(*words):
+    def run(*words: Array) -> Any:
         low, high = zip(*map(halves, words))
         return join(function(*low), function(*high))
 

@@ -6,20 +6,25 @@ subtraction and the low half of a product are NumPy's own, which wrap around as 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from ..aliases import Array, DType
 
-def width_of(dtype) -> int:
+
+def width_of(dtype: DType) -> int:
     return 8 * np.dtype(dtype).itemsize
 
 
-def magnitude(x):
+def magnitude(x: Array) -> Array:
     """|x| of a signed array as unsigned, right for the most negative number too."""
     unsigned = x.view(f"u{x.dtype.itemsize}")
     return np.where(x < 0, ~unsigned + unsigned.dtype.type(1), unsigned)
 
 
-def divide(a, b):
+def divide(a: Array, b: Array) -> Array:
     """Truncating division. PTX leaves a division by zero open; here it gives all ones."""
     divisor = np.where(b == 0, b.dtype.type(1), b)
     if a.dtype.kind == "u":
@@ -30,17 +35,17 @@ def divide(a, b):
     return np.where(b == 0, ~b, quotient)
 
 
-def remainder(a, b):
+def remainder(a: Array, b: Array) -> Array:
     """Remainder with the sign of the dividend; by zero it gives all ones, as an H200 does."""
     return np.where(b == 0, ~b, a - divide(a, b) * b)
 
 
-def multiply_wide(a, b):
+def multiply_wide(a: Array, b: Array) -> Array:
     """The whole product, in the type twice as wide."""
     return np.multiply(a, b, dtype=f"{a.dtype.kind}{2 * a.dtype.itemsize}")
 
 
-def multiply_high(a, b):
+def multiply_high(a: Array, b: Array) -> Array:
     """The upper half of the product."""
     if a.dtype.itemsize < 8:
         wide = multiply_wide(a, b)
@@ -56,26 +61,26 @@ def multiply_high(a, b):
     return upper.view(a.dtype)
 
 
-def shift_left(x, count):
+def shift_left(x: Array, count: Array) -> Array:
     """By any uint32 count: from the width on, every bit has left."""
     last = np.uint32(width_of(x.dtype) - 1)
     moved = x << np.minimum(count, last).astype(x.dtype)
     return np.where(count > last, x.dtype.type(0), moved)
 
 
-def shift_right(x, count):
+def shift_right(x: Array, count: Array) -> Array:
     """By any uint32 count; the sign of a signed type fills up."""
     last = np.uint32(width_of(x.dtype) - 1)
     moved = x >> np.minimum(count, last).astype(x.dtype)
     return moved if x.dtype.kind == "i" else np.where(count > last, x.dtype.type(0), moved)
 
 
-def pair(low, high):
+def pair(low: Array, high: Array) -> Array:
     """Two uint32 as one uint64."""
     return low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
 
 
-def funnel_shift(low, high, count, left: bool, wrap: bool):
+def funnel_shift(low: Array, high: Array, count: Array, left: bool, wrap: bool) -> Array:
     """shf: a 32-bit window on {high, low}; the count wraps around at 32 or stops there."""
     n = count & np.uint32(31) if wrap else np.minimum(count, np.uint32(32))
     n = n.astype(np.uint64)
@@ -83,7 +88,7 @@ def funnel_shift(low, high, count, left: bool, wrap: bool):
     return (both << n >> np.uint64(32) if left else both >> n).astype(np.uint32)
 
 
-def bitwise_function(a, b, c, table: int):
+def bitwise_function(a: Array, b: Array, c: Array, table: int) -> Any:
     """lop3: any function of three bits, from its truth table."""
     result = np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape), np.uint32)
     for row in range(8):
@@ -92,10 +97,10 @@ def bitwise_function(a, b, c, table: int):
     return result
 
 
-def permute_bytes(a, b, selector):
+def permute_bytes(a: Array, b: Array, selector: Array) -> Array:
     """prmt: four of the eight bytes of {b, a}; bit 3 of a selector spreads the byte's sign."""
     both = pair(a, b)
-    result = np.uint32(0)
+    result: Any = np.uint32(0)
     for byte in range(4):
         pick = selector >> np.uint32(4 * byte)
         shift = (pick & np.uint32(7)) * np.uint32(8)
@@ -106,12 +111,13 @@ def permute_bytes(a, b, selector):
     return result
 
 
-def low_ones(count, dtype):
+def low_ones(count: Array, dtype: DType) -> Array:
     """`count` ones in the low bits (all of them from the width on)."""
-    return ~shift_left(~np.zeros((1, 1), dtype), count)
+    nothing: Array = np.zeros((1, 1), dtype)
+    return ~shift_left(~nothing, count)
 
 
-def extract_bits(a, position, length):
+def extract_bits(a: Array, position: Array, length: Array) -> Array:
     """bfe: `length` bits from `position` on; a signed type copies the field's top bit upwards."""
     start, size = position & np.uint32(255), length & np.uint32(255)
     if a.dtype.kind == "u":
@@ -121,14 +127,14 @@ def extract_bits(a, position, length):
     return np.where(size == 0, a.dtype.type(0), shift_right(shift_left(a, left), start + left))
 
 
-def insert_bits(a, b, position, length):
+def insert_bits(a: Array, b: Array, position: Array, length: Array) -> Array:
     """bfi: b with `length` bits from `position` on replaced by the low bits of a."""
     start, size = position & np.uint32(255), length & np.uint32(255)
     field = low_ones(size, a.dtype)
     return (b & ~shift_left(field, start)) | shift_left(a & field, start)
 
 
-def leading_zeros(x):
+def leading_zeros(x: Array) -> Array:
     """Of unsigned integers, as uint32: smear the top bit down, then count."""
     width, step = width_of(x.dtype), 1
     while step < width:
@@ -137,7 +143,7 @@ def leading_zeros(x):
     return np.uint32(width) - np.bitwise_count(x).astype(np.uint32)
 
 
-def highest_bit(x, from_top: bool):
+def highest_bit(x: Array, from_top: bool) -> Any:
     """bfind: position of the highest bit that differs from the sign; all ones if none does."""
     x = np.where(x < 0, ~x, x)
     zeros = leading_zeros(x.view(f"u{x.dtype.itemsize}"))
@@ -145,7 +151,7 @@ def highest_bit(x, from_top: bool):
     return np.where(x == 0, np.uint32(0xFFFFFFFF), found)
 
 
-def reverse_bits(x):
+def reverse_bits(x: Array) -> Array:
     """Swap halves, then halves of halves, down to single bits."""
     width = width_of(x.dtype)
     step, mask = width // 2, (1 << width) - 1
@@ -157,13 +163,13 @@ def reverse_bits(x):
     return x
 
 
-def absolute_difference(a, b, c):
+def absolute_difference(a: Array, b: Array, c: Array) -> Array:
     """sad: c + |a - b|, in the width of the operands."""
     larger = a > b
     return c + np.where(larger, a - b, b - a)
 
 
-def multiply_24(a, b, high: bool):
+def multiply_24(a: Array, b: Array, high: bool) -> Array:
     """mul24: the lower 32 bits, or bits 16 to 47, of the product of the low 24 bits of each."""
     eight = np.int64(40)
     if a.dtype.kind == "i":
@@ -174,7 +180,7 @@ def multiply_24(a, b, high: bool):
     return (product >> np.int64(16) if high else product).astype(a.dtype)
 
 
-def find_nth_set(mask, base, offset):
+def find_nth_set(mask: Array, base: Array, offset: Array) -> Any:
     """fns: where the |offset|-th set bit lies, from `base` on upwards, or downwards for a negative
     offset; offset 0 asks for bit `base` itself. All ones if there is none."""
     lanes = np.arange(32, dtype=np.int64)
@@ -191,7 +197,7 @@ def find_nth_set(mask, base, offset):
     return np.where(found.any(-1), found.argmax(-1), 0xFFFFFFFF).astype(np.uint32)
 
 
-def extend(a, width, wrap: bool, signed: bool):
+def extend(a: Array, width: Array, wrap: bool, signed: bool) -> Any:
     """szext: the low `width` bits of a, with the sign of the field or zeros above them."""
     size = width & np.uint32(31)
     whole = np.zeros(width.shape, bool) if wrap else width >= np.uint32(32)
@@ -203,7 +209,7 @@ def extend(a, width, wrap: bool, signed: bool):
     return result
 
 
-def bit_mask(position, width, wrap: bool):
+def bit_mask(position: Array, width: Array, wrap: bool) -> Array:
     """bmsk: `width` ones from bit `position` on."""
     ones, last = np.uint32(0xFFFFFFFF), np.uint32(31)
     start, size = position & last, width & last
@@ -226,7 +232,7 @@ SELECTORS = {  # prmt's modes: the byte that byte k of the result is, for select
 }
 
 
-def permute_by(mode: str):
+def permute_by(mode: str) -> Callable[..., Any]:
     """prmt with a mode: the two low bits of the selector choose one of four permutations."""
     table = np.array(
         [sum(SELECTORS[mode](k, n) << 4 * k for k in range(4)) for n in range(4)], np.uint32
@@ -234,14 +240,14 @@ def permute_by(mode: str):
     return lambda a, b, n: permute_bytes(a, b, table[n & np.uint32(3)])
 
 
-def add_with_carry(a, b, carry):
+def add_with_carry(a: Array, b: Array, carry: Array) -> Any:
     """Unsigned (sum, carry out)."""
     s = a + b
     total = s + carry
     return total, ((s < a) | (total < s)).astype(a.dtype)
 
 
-def subtract_with_carry(a, b, carry):
+def subtract_with_carry(a: Array, b: Array, carry: Array) -> Array:
     """Unsigned (a + ~b + carry, carry out): on the hardware the flag says that nothing was
     borrowed, whatever the PTX ISA calls it; a following `addc` shows it."""
     return add_with_carry(a, ~b, carry)

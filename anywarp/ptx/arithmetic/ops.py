@@ -11,10 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ..text.forms import BITS, DTYPES, FLOATS, INTEGERS, Op, Unsupported, bits, modifiers_of, refuse
+from ..aliases import Array, Elementwise
+from ..text.forms import (
+    BITS,
+    DTYPES,
+    FLOATS,
+    INTEGERS,
+    Decoder,
+    Op,
+    Unsupported,
+    bits,
+    modifiers_of,
+    refuse,
+)
 from ..text.syntax import Instruction, Vector
 from . import float_ops, floats, integers
 from .approximate import approximate, division
@@ -26,10 +39,10 @@ from .packed import PACKED, two_in_a_word
 # -- builders: how a NumPy function becomes an opcode -----------------------------------------
 
 
-def number_op(integer: Callable, floating: Callable | None, count: int):
+def number_op(integer: Elementwise, floating: Elementwise | None, count: int) -> Decoder:
     """An opcode with integer and float forms."""
 
-    def build(i):
+    def build(i: Instruction) -> Op:
         if floating and i.modifiers[-1] in FLOATS:
             return floating(i)
         if floating and i.modifiers[-1] in HALVES:
@@ -52,16 +65,16 @@ def number_op(integer: Callable, floating: Callable | None, count: int):
     return build
 
 
-def saturated(function: Callable):
+def saturated(function: Elementwise) -> Callable[..., Any]:
     """add.sat and sub.sat: clamped to the range of int32."""
     wide = lambda x: x.astype(np.int64)
     return lambda a, b: np.clip(function(wide(a), wide(b)), -(2**31), 2**31 - 1).astype(np.int32)
 
 
-def bit_op(function: Callable, count: int, types=BITS | {"pred"}):
+def bit_op(function: Elementwise, count: int, types: set[str] = BITS | {"pred"}) -> Decoder:
     """An opcode on bit patterns."""
 
-    def build(i):
+    def build(i: Instruction) -> Op:
         kind, _ = modifiers_of(i, types)
         return Op(function, (DTYPES[kind],) * count, DTYPES[kind])
 
@@ -71,7 +84,7 @@ def bit_op(function: Callable, count: int, types=BITS | {"pred"}):
 # -- integers ---------------------------------------------------------------------------------
 
 
-def product(i: Instruction) -> tuple[Callable, type, type]:
+def product(i: Instruction) -> tuple[Elementwise, type, type]:
     """The product of mul and mad: (function, operand type, result type)."""
     kind, flags = modifiers_of(i, INTEGERS, "lo hi wide")
     dtype = DTYPES[kind]
@@ -84,7 +97,7 @@ def product(i: Instruction) -> tuple[Callable, type, type]:
     raise Unsupported(".".join(i.modifiers))
 
 
-def mul(i):
+def mul(i: Instruction) -> Op:
     if i.modifiers[-1] in FLOATS:
         return float_ops.MULTIPLY(i)
     if i.modifiers[-1] in HALVES:
@@ -93,7 +106,7 @@ def mul(i):
     return Op(function, (dtype, dtype), result)
 
 
-def mad(i):
+def mad(i: Instruction) -> Op:
     if i.modifiers[-1] in FLOATS:
         return float_ops.fma(i)
     if "cc" in i.modifiers:
@@ -105,7 +118,7 @@ def mad(i):
     return Op(lambda a, b, c: function(a, b) + c, (dtype, dtype, result), result)
 
 
-def with_carry(i):
+def with_carry(i: Instruction) -> Op:
     """add, sub, mad with `.cc`, and addc, subc, madc: the flag is an operand (`explicit`)."""
     words = tuple(m for m in i.modifiers if m != "cc")
     kind = words[-1]
@@ -120,7 +133,7 @@ def with_carry(i):
     elif len(words) > 1:
         raise Unsupported(".".join(i.modifiers))
 
-    def run(*x):
+    def run(*x: Array) -> Any:
         flag = x[count] if reads else unsigned(plain == "sub")
         a, b = x[:2]
         if plain == "mad":
@@ -131,7 +144,7 @@ def with_carry(i):
     return Op(run, (unsigned,) * (count + reads), unsigned)
 
 
-def mul24(i):
+def mul24(i: Instruction) -> Op:
     kind, flags = modifiers_of(i, {"u32", "s32"}, "lo hi")
     refuse(len(flags) != 1, i)
     high, dtype = "hi" in flags, DTYPES[kind]
@@ -140,10 +153,10 @@ def mul24(i):
     return Op(lambda a, b, c: integers.multiply_24(a, b, high) + c, (dtype,) * 3, dtype)
 
 
-def by_mode(function: Callable, types: set[str]):
+def by_mode(function: Elementwise, types: set[str]) -> Decoder:
     """szext and bmsk: `.clamp` or `.wrap`."""
 
-    def build(i):
+    def build(i: Instruction) -> Op:
         kind, flags = modifiers_of(i, types, "clamp wrap")
         refuse(len(flags) != 1, i)
         return Op(lambda a, b: function(a, b, "wrap" in flags, kind), (np.uint32,) * 2, np.uint32)
@@ -151,22 +164,22 @@ def by_mode(function: Callable, types: set[str]):
     return build
 
 
-def prmt(i):
+def prmt(i: Instruction) -> Op:
     mode = i.modifiers[1] if len(i.modifiers) > 1 else None
     refuse(i.modifiers[:1] != ("b32",) or (mode and mode not in integers.SELECTORS), i)
     function = integers.permute_by(mode) if mode else integers.permute_bytes
     return Op(function, (np.uint32,) * 3, np.uint32)
 
 
-def shift(function: Callable, types: set[str]):
-    def build(i):
+def shift(function: Elementwise, types: set[str]) -> Decoder:
+    def build(i: Instruction) -> Op:
         kind, _ = modifiers_of(i, types)
         return Op(function, (DTYPES[kind], np.uint32), DTYPES[kind])
 
     return build
 
 
-def shf(i):
+def shf(i: Instruction) -> Op:
     _, flags = modifiers_of(i, {"b32"}, "l r clamp wrap")
     refuse(len(flags & {"l", "r"}) != 1 or len(flags & {"clamp", "wrap"}) != 1, i)
     return Op(
@@ -176,7 +189,7 @@ def shf(i):
     )
 
 
-def lop3(i):
+def lop3(i: Instruction) -> Op:
     modifiers_of(i, {"b32"})
     table = i.operands[4].value
     return Op(
@@ -184,33 +197,33 @@ def lop3(i):
     )
 
 
-def bfe(i):
+def bfe(i: Instruction) -> Op:
     kind, _ = modifiers_of(i, INTEGERS - {"u16", "s16"})
     return Op(integers.extract_bits, (DTYPES[kind], np.uint32, np.uint32), DTYPES[kind])
 
 
-def bfi(i):
+def bfi(i: Instruction) -> Op:
     kind, _ = modifiers_of(i, {"b32", "b64"})
     dtype = DTYPES[kind]
     return Op(integers.insert_bits, (dtype, dtype, np.uint32, np.uint32), dtype)
 
 
-def bfind(i):
+def bfind(i: Instruction) -> Op:
     kind, flags = modifiers_of(i, INTEGERS - {"u16", "s16"}, "shiftamt")
     return Op(lambda x: integers.highest_bit(x, "shiftamt" in flags), (DTYPES[kind],), np.uint32)
 
 
-def count_op(function: Callable):
+def count_op(function: Elementwise) -> Decoder:
     """popc and clz: a 32-bit count of a 32- or 64-bit value."""
 
-    def build(i):
+    def build(i: Instruction) -> Op:
         kind, _ = modifiers_of(i, {"b32", "b64"})
         return Op(lambda x: function(x).astype(np.uint32), (DTYPES[kind],), np.uint32)
 
     return build
 
 
-def hold(i):
+def hold(i: Instruction) -> Op:
     """What stands where a product was that is computed with its sum: its factors, if they may
     change before that, and itself, if another sum needs it."""
     kept = len(i.operands[0].elements)
@@ -221,7 +234,7 @@ def hold(i):
     return Op(function, multiply.sources, multiply.result)
 
 
-def div(i):
+def div(i: Instruction) -> Op:
     if {"full", "approx"} & set(i.modifiers):
         return division(i)
     if i.modifiers[-1] in FLOATS:
@@ -229,7 +242,7 @@ def div(i):
     return number_op(integers.divide, None, 2)(i)
 
 
-def mov(i):
+def mov(i: Instruction) -> Op:
     """A copy; with a vector on one side it splits or joins bit patterns."""
     kind, _ = modifiers_of(i, INTEGERS | FLOATS | BITS | {"pred"})
     target, source = i.operands
@@ -249,7 +262,7 @@ def mov(i):
         count = len(source.elements)
         part, unsigned = DTYPES[f"b{bits(kind) // count}"], DTYPES[f"b{bits(kind)}"]
 
-        def join(*parts):
+        def join(*parts: Array) -> Any:
             result = unsigned(0)
             for n, each in enumerate(parts):
                 result = result | each.astype(unsigned) << unsigned(n * bits(kind) // count)

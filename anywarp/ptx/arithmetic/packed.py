@@ -6,15 +6,18 @@ Dot products: PTX ISA, chapter 9.7.1; scalar and SIMD video instructions: chapte
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Elementwise
 from ..text.forms import DTYPES, Op, refuse
 from ..text.syntax import Instruction
 from .comparison import SIGNED_COMPARE
 
 
-def fields(x, width: int, signed: bool) -> list:
+def fields(x: Array, width: int, signed: bool) -> list[Any]:
     """uint32 -> its fields of 8, 16 or 32 bits, the lowest first, as int64."""
     dtype = np.dtype(f"{'i' if signed else 'u'}{width // 8}")
     unsigned = np.dtype(f"u{width // 8}")
@@ -24,9 +27,9 @@ def fields(x, width: int, signed: bool) -> list:
     ]
 
 
-def word(values, width: int):
+def word(values: Sequence[Array], width: int) -> Array:
     """The inverse: the low bits of each value."""
-    result = np.uint32(0)
+    result: Any = np.uint32(0)
     for n, x in enumerate(values):
         part = (x & np.int64((1 << width) - 1)).astype(np.uint32)
         result = result | part << np.uint32(n * width)
@@ -41,7 +44,7 @@ def dot4(i: Instruction) -> Op:
     """dp4a.atype.btype d, a, b, c: c plus four products of bytes."""
     a_type, b_type = _two_types(i.modifiers)
 
-    def run(a, b, c):
+    def run(a: Array, b: Array, c: Array) -> Array:
         pairs = zip(fields(a, 8, a_type == "s32"), fields(b, 8, b_type == "s32"))
         return c + word([sum(x * y for x, y in pairs)], 32)
 
@@ -55,7 +58,7 @@ def dot2(i: Instruction) -> Op:
     refuse(half not in ("lo", "hi"), i)
     first = 0 if half == "lo" else 2
 
-    def run(a, b, c):
+    def run(a: Array, b: Array, c: Array) -> Array:
         bytes_ = fields(b, 8, b_type == "s32")[first : first + 2]
         pairs = zip(fields(a, 16, a_type == "s32"), bytes_)
         return c + word([sum(x * y for x, y in pairs)], 32)
@@ -63,12 +66,12 @@ def dot2(i: Instruction) -> Op:
     return Op(run, (np.uint32,) * 3, np.uint32)
 
 
-def _two_types(types) -> tuple[str, str]:
+def _two_types(types: Sequence[str]) -> tuple[str, str]:
     refuse(len(types) != 2 or not set(types) <= {"s32", "u32"}, ".".join(types))
     return types[0], types[1]
 
 
-ACTIONS = {
+ACTIONS: dict[str, Elementwise] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "absdiff": lambda a, b: np.abs(a - b),
@@ -78,7 +81,7 @@ ACTIONS = {
 }
 
 
-def clamp(x, width: int, signed: bool):
+def clamp(x: Array, width: int, signed: bool) -> Any:
     low, high = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
     return np.clip(x, low, high)
 
@@ -88,7 +91,7 @@ def video(i: Instruction) -> Op:
 
     With `.add` the fields' results are summed onto c, else c is what unselected fields keep;
     all fields are selected, and no operand names its fields."""
-    name, lanes = re.fullmatch(r"v([a-z]+)([24])", i.opcode).groups()
+    name, lanes = re.fullmatch(r"v([a-z]+)([24])", i.opcode).groups()  # type: ignore[union-attr]
     width = 32 // int(lanes)
     words = list(i.modifiers)
     flags = {w for w in words if w in ("sat", "add")}
@@ -103,7 +106,7 @@ def video(i: Instruction) -> Op:
         combine = ACTIONS[name]
     refuse(not {d_type, a_type, b_type} <= {"s32", "u32"} or len(i.operands) < 3, i)
 
-    def run(a, b, c=None):
+    def run(a: Array, b: Array, c: Array | None = None) -> Array:
         pairs = zip(fields(a, width, signed_type(a_type)), fields(b, width, signed_type(b_type)))
         results = [combine(x, y) for x, y in pairs]
         if "sat" in flags:
@@ -119,13 +122,14 @@ def scalar_video(i: Instruction) -> Op:
     """vadd, vsub, vabsdiff, vmin, vmax on whole words: `.dtype.atype.btype{.sat}{.op2}`."""
     words = list(i.modifiers)
     second = words.pop() if words[-1] in ("add", "min", "max") else None
-    saturated = "sat" in words and not words.remove("sat")
+    saturated = "sat" in words
+    words = [each for each in words if each != "sat"]
     refuse(len(words) != 3 or not set(words) <= {"s32", "u32"}, i)
     d_type, a_type, b_type = words
     action = ACTIONS[i.opcode[1:]]
     view = DTYPES[d_type]
 
-    def run(a, b, c=None):
+    def run(a: Array, b: Array, c: Any = None) -> Array:
         x = action(fields(a, 32, signed_type(a_type))[0], fields(b, 32, signed_type(b_type))[0])
         if saturated and (i.opcode != "vadd" or "s32" in words):  # an H200 lets vadd.u32 wrap
             x = clamp(x, 32, signed_type(d_type))
@@ -147,7 +151,7 @@ def two_in_a_word(i: Instruction) -> Op:
     refuse(words - {kind, "relu"} or ("relu" in words and (kind[0] == "u" or i.opcode == "add")), i)
     action = ACTIONS[i.opcode]
 
-    def run(a, b):
+    def run(a: Array, b: Array) -> Array:
         pairs = zip(fields(a, 16, kind[0] == "s"), fields(b, 16, kind[0] == "s"))
         results = [action(x, y) for x, y in pairs]
         if "relu" in words:

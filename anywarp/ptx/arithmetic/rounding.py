@@ -7,17 +7,20 @@ rna (to nearest, ties away from zero).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Elementwise
 from .floats import error_of_sum, fma64, step, to_odd
 
 FORMATS = {"f16": (10, 15), "bf16": (7, 127), "tf32": (10, 127), "f32": (23, 127)}
 # stored fraction bits, exponent of the largest number; the least normal is 2**(1 - that)
 
 
-def narrow(x, kind: str, mode: str = "rn"):
+def narrow(x: Array, kind: str, mode: str = "rn") -> Array:
     """float64 -> float64 values that are in the format, rounded once; NaN and inf stay.
 
     For one rounding in all, x is exact, or was rounded to odd (see `to_odd`)."""
@@ -45,10 +48,10 @@ def narrow(x, kind: str, mode: str = "rn"):
     return np.copysign(np.where(finite, result, size), x)
 
 
-def add64(mode: str):
+def add64(mode: str) -> Callable[..., Any]:
     """(a, b) -> a + b in float64, rounded in the mode."""
 
-    def run(a, b):
+    def run(a: Array, b: Array) -> Array:
         s = a + b
         error = error_of_sum(a, b, s)
         s = np.where((s == 0) & (a == -b) & (a != 0), -0.0 if mode == "rm" else 0.0, s)
@@ -61,13 +64,13 @@ def add64(mode: str):
     return run
 
 
-def one_by_one(exact, nearest, mode: str):
+def one_by_one(exact: Callable[..., int], nearest: Elementwise, mode: str) -> Callable[..., Any]:
     """A float64 operation in another mode than rn, from rational arithmetic on each element.
 
     `exact` takes the operands as Fractions, and the nearest float64, to the sign of what that
     misses."""
 
-    def run(*arrays):
+    def run(*arrays: Array) -> Any:
         arrays = np.broadcast_arrays(*arrays)
         result = np.array(nearest(*arrays))
         finite = np.logical_and.reduce([np.isfinite(x) for x in arrays]) & ~np.isnan(result)
@@ -95,20 +98,20 @@ def _against(value: Fraction, near: float) -> int:
     return (value > Fraction(near)) - (value < Fraction(near))
 
 
-def directed64(opcode: str, mode: str):
+def directed64(opcode: str, mode: str) -> Any:
     """The float64 operation in mode rz, rm or rp."""
     if opcode == "add":
         return add64(mode)
     if opcode == "sub":
         return lambda a, b: add64(mode)(a, -b)
-    exact, nearest = {
+    operations: dict[str, tuple[Callable[..., int], Elementwise]] = {
         "mul": (lambda a, b, r: _against(a * b, r), np.multiply),
         "fma": (lambda a, b, c, r: _against(a * b + c, r), fma64),
         "div": (lambda a, b, r: _against(a / b, r), np.divide),
         "rcp": (lambda a, r: _against(1 / a, r), np.reciprocal),
         "sqrt": (_root, np.sqrt),
-    }[opcode]
-    return one_by_one(exact, nearest, mode)
+    }
+    return one_by_one(*operations[opcode], mode)
 
 
 def _root(value: Fraction, near: float) -> int:
@@ -117,7 +120,7 @@ def _root(value: Fraction, near: float) -> int:
     return (value > square) - (value < square)
 
 
-def quotient32(a, b):
+def quotient32(a: Array, b: Array) -> Array:
     """a / b of float32 as float64, rounded to odd."""
     a, b = np.broadcast_arrays(a.astype(np.float64), b.astype(np.float64))
     q = a / b
@@ -125,7 +128,7 @@ def quotient32(a, b):
     return to_odd(q, np.where(b < 0, -rest, rest))
 
 
-def root32(a):
+def root32(a: Array) -> Array:
     """sqrt of float32 as float64, rounded to odd."""
     a = a.astype(np.float64)
     r = np.sqrt(a)

@@ -36,10 +36,11 @@ normal number, by 7, as that of float16 sums does.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..aliases import Array, DType
 from .floats import fma64
 
 KEPT = 25  # bits below the leading one of the largest exponent
@@ -73,11 +74,11 @@ MODERATE = 50  # exponents of factors from -50 to 50: a product has -100 to 101
 NONE = np.int16(-8192)  # the exponent of 0: twice it is an int16, too
 SIGNIFICAND_24 = np.int64(-1 << 29)  # of a float64: its sign, exponent and first 24 bits
 LEAST_TOP = {"f16": np.int16(-21), "f32": np.int16(-133)}
-NAN = {np.float16: np.uint16(0x7FFF), np.float32: np.uint32(0x7FFFFFFF)}
+NAN: dict[Any, Any] = {np.float16: np.uint16(0x7FFF), np.float32: np.uint32(0x7FFFFFFF)}
 
 
 @np.errstate(all="ignore")  # IEEE 754 says what happens
-def tensor_core(a, b, c, kind: str, satfinite: bool = False):
+def tensor_core(a: Array, b: Array, c: Array, kind: str, satfinite: bool = False) -> Any:
     """a @ b + c as the tensor cores compute it, bit by bit.
 
     a: (…, M, K), b: (…, K, N), c: (…, M, N); the result is of c's type.
@@ -114,7 +115,7 @@ def tensor_core(a, b, c, kind: str, satfinite: bool = False):
     if kind == "f64":
         return fused(a, b, c)
     rule = RULES[kind]
-    dtype = np.float16 if rule.half else np.float32
+    dtype: Any = np.float16 if rule.half else np.float32
     check_type("c", c, dtype)
     result = chunked(values("a", a, rule.source), values("b", b, rule.source), c, rule)
     numbers = result.astype(dtype)
@@ -122,12 +123,12 @@ def tensor_core(a, b, c, kind: str, satfinite: bool = False):
     return np.where(np.isnan(result), NAN[dtype], numbers.view(unsigned)).view(dtype)
 
 
-def check_type(name: str, x, dtype) -> None:
+def check_type(name: str, x: Array, dtype: DType) -> None:
     if x.dtype != dtype:
         raise ValueError(f"{name} holds {x.dtype}, not {np.dtype(dtype)}")
 
 
-def integers(a, b, c, kind: str, satfinite: bool):
+def integers(a: Array, b: Array, c: Array, kind: str, satfinite: bool) -> Any:
     """Products of bytes, summed exactly, then brought into the range of int32."""
     for name, x, dtype in zip("abc", (a, b, c), (*INTEGERS[kind], np.int32)):
         check_type(name, x, dtype)
@@ -139,7 +140,7 @@ def integers(a, b, c, kind: str, satfinite: bool):
     return total.astype(np.int32)
 
 
-def fused(a, b, c):
+def fused(a: Array, b: Array, c: Array) -> Array:
     """A chain of fused multiply-adds along k."""
     for name, x in zip("abc", (a, b, c)):
         check_type(name, x, np.float64)
@@ -148,7 +149,7 @@ def fused(a, b, c):
     return c
 
 
-def values(name: str, x, source: str):
+def values(name: str, x: Array, source: str) -> Any:
     """The elements of a or b as float64."""
     if source == "f16":
         check_type(name, x, np.float16)
@@ -164,7 +165,7 @@ def values(name: str, x, source: str):
     return x.astype(np.float64)
 
 
-def chunked(a, b, c, rule: Rule):
+def chunked(a: Array, b: Array, c: Array, rule: Rule) -> Any:
     """a @ b + c in float64: all matrices, or what is not 0 in them, by `chain`."""
     many = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2])
     (m, k), n = a.shape[-2:], b.shape[-1]
@@ -183,7 +184,7 @@ def chunked(a, b, c, rule: Rule):
     return result.reshape(*many, m, n)
 
 
-def busy(a, b):
+def busy(a: Array, b: Array) -> Any:
     """The matrices, the rows of `a` and the columns of `b` that have products other than 0, as
     indices; None if those are nearly all, or if 0 times something is not 0."""
     matrices = np.flatnonzero(a.any((1, 2)) & b.any((1, 2)))
@@ -198,7 +199,7 @@ def busy(a, b):
     return matrices, rows, columns
 
 
-def in_parts(a, b, c, rule: Rule):
+def in_parts(a: Array, b: Array, c: Array, rule: Rule) -> Any:
     """`chain` on as many matrices, or rows of one, at a time as the cache has room for."""
     (m, _), n = a.shape[-2:], b.shape[-1]
     result = np.empty(c.shape)
@@ -212,7 +213,7 @@ def in_parts(a, b, c, rule: Rule):
     return result
 
 
-def chain(a, b, c, rule: Rule):
+def chain(a: Array, b: Array, c: Array, rule: Rule) -> Any:
     """The blocks of k one after another: float64 (T, M, K), (T, K, N), (T, M, N)."""
     # k first: sums of whole arrays. Of the others the longest last: NumPy's inner loop.
     if len(c) < c.shape[2]:
@@ -243,7 +244,7 @@ def chain(a, b, c, rule: Rule):
     return c.transpose(np.argsort(order))
 
 
-def exponents(x, least: int):
+def exponents(x: Array, least: int) -> Any:
     """The exponent of each float64, as int16: 2 for 5.5. Subnormal numbers of the format have that
     of its least normal one; 0 has NONE."""
     found = (x.view(np.int64) >> 52).astype(np.int16)
@@ -252,19 +253,19 @@ def exponents(x, least: int):
     return np.where(found > -BIAS, np.maximum(found, np.int16(least)), NONE)
 
 
-def moderate(exponent) -> bool:
+def moderate(exponent: Array) -> bool:
     """Whether float32 holds all products of numbers with such exponents: their significands have
     11 bits at most."""
     small = np.where(exponent == NONE, np.int16(0), exponent).min(initial=0)
     return small >= -MODERATE and exponent.max(initial=0) <= MODERATE
 
 
-def power_of_two(exponent):
+def power_of_two(exponent: Array) -> Array:
     """2.0**exponent of int16."""
     return (exponent.astype(np.int64) + BIAS << 52).view(np.float64)
 
 
-def block_sum(products, largest, c, rule: Rule):
+def block_sum(products: Array, largest: Array, c: Array, rule: Rule) -> Any:
     """The sum of a block: products (k, …), which are lost, the largest of their exponents (…), and
     the accumulator (…), in float64; the products in float32 if they are `moderate`."""
     sums = "f16" if rule.half else "f32"
@@ -280,12 +281,12 @@ def block_sum(products, largest, c, rule: Rule):
     return to_half(units) if rule.half else to_float(units)
 
 
-def to_half(x):
+def to_half(x: Array) -> Array:
     """Rounded to the nearest float16; -0 becomes +0."""
     return x.astype(np.float16).astype(np.float64) + 0.0
 
 
-def to_float(x):
+def to_float(x: Array) -> Array:
     """Cut to a float32, towards zero, but to infinity beyond the largest one; -0 becomes +0."""
     cut = (x.view(np.int64) & SIGNIFICAND_24).view(np.float64)
     size = np.abs(x)

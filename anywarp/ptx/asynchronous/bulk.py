@@ -9,9 +9,14 @@ PTX ISA, chapter 9.7.9.25.4 (bulk copies) and 9.7.9.25.3 (their groups).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Site, State
 from ..memory import atomics
+from ..memory.allocations import Space
 from ..memory.bulk_bytes import UNIT, Cargo
 from ..memory.events import Started, Stretches
 from ..memory.remote_shared import (
@@ -56,7 +61,7 @@ def route(i: Instruction, start: int) -> tuple[str, str, str, list[str]]:
     return to, source, mechanism, rest
 
 
-def copy(i: Instruction, at):
+def copy(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk"""
     to, source, _, rest = route(i, 2)
     refuse(
@@ -66,7 +71,7 @@ def copy(i: Instruction, at):
     return transfer(i, at, to, source, Cargo.deliver)
 
 
-def reduce(i: Instruction, at):
+def reduce(i: Instruction, at: Site) -> Execute:
     """cp.reduce.async.bulk: combined element by element with what is at the destination."""
     to, source, _, rest = route(i, 3)
     refuse(source == "global" or ".".join(rest) not in REDUCTIONS.get(to, ()), i)
@@ -77,11 +82,11 @@ def reduce(i: Instruction, at):
     return transfer(i, at, to, source, combine)
 
 
-def transfer(i: Instruction, at, to: str, source: str, put):
+def transfer(i: Instruction, at: Site, to: str, source: str, put: Any) -> Execute:
     """`put(cargo, numbers)` does what the copies with these numbers do to their destination."""
     named = copies(i, at, to, source)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         targets, sources, barriers, size, each = named(state, mask)
         fine = in_bounds(i, state, "load", source, sources, size)
         fine &= in_bounds(i, state, "store", to, targets, size)
@@ -107,7 +112,7 @@ def transfer(i: Instruction, at, to: str, source: str, put):
     return execute
 
 
-def copies(i: Instruction, at, to: str, source: str):
+def copies(i: Instruction, at: Site, to: str, source: str) -> Callable[..., Any]:
     """A function (state, mask) -> what threads ask for: destinations, sources, mbarriers or None,
     bytes, and which thread's copy each is. One may go to several blocks of the cluster."""
     slots = at.slots
@@ -118,7 +123,7 @@ def copies(i: Instruction, at, to: str, source: str):
     extra = (HINT in i.modifiers) + (MULTICAST in i.modifiers)
     refuse(len(i.operands) != 3 + (to != "global") + extra, "so many operands")
 
-    def find_all(state, mask):
+    def find_all(state: State, mask: Mask) -> Any:
         registers = state.registers
         targets = find(i, state, to, to_address(registers), mask)
         sources = find(i, state, source, from_address(registers), mask)
@@ -137,28 +142,28 @@ def copies(i: Instruction, at, to: str, source: str):
     return find_all
 
 
-def space_of(state, name: str):
+def space_of(state: State, name: str) -> Any:
     return state.spaces["shared" if name in SHARED else name]
 
 
-def first(space, at: Places) -> np.ndarray:
+def first(space: Space, at: Places) -> Array:
     """The places' first bytes in the data of their space."""
     return at.address + space.row[at.row, 0]
 
 
-def find(i, state, space: str, address, mask) -> Places:
+def find(i: Instruction, state: State, space: str, address: Array, mask: Mask) -> Places:
     if space in SHARED:
         return in_shared(i, state, space, address, mask)
     block, thread = np.nonzero(state.full(mask))
     return Places(np.zeros_like(block), flat(address, state, block, thread), block, thread)
 
 
-def check_sizes(i, state, at: Places, size: np.ndarray) -> None:
+def check_sizes(i: Instruction, state: State, at: Places, size: Array) -> None:
     say = lambda n: f"a bulk copy of {size[n]} bytes, which is not a positive multiple of {UNIT}"
     at.require((size % UNIT == 0) & (size != 0), i, state, say)
 
 
-def require_cluster(i, state, targets: Places) -> None:
+def require_cluster(i: Instruction, state: State, targets: Places) -> None:
     """An H200 stops with "illegal instruction" at a copy from shared memory to shared memory in
     a launch without clusters. In a cluster, even of one block, it may go to the thread's own."""
     say = lambda n: (
@@ -168,7 +173,9 @@ def require_cluster(i, state, targets: Places) -> None:
     targets.require(np.full(len(targets), state.launch.cluster.explicit), i, state, say)
 
 
-def in_bounds(i, state, kind: str, space: str, at: Places, size: np.ndarray) -> np.ndarray:
+def in_bounds(
+    i: Instruction, state: State, kind: str, space: str, at: Places, size: Array
+) -> Array:
     """bool (N,): as `within`, for stretches of several sizes."""
     home, fine = space_of(state, space), np.ones(len(at), bool)
     for n in np.unique(size):
@@ -180,7 +187,9 @@ def in_bounds(i, state, kind: str, space: str, at: Places, size: np.ndarray) -> 
     return fine
 
 
-def start(i, state, ticket, source, target, size, each) -> None:
+def start(
+    i: Instruction, state: State, ticket: Array, source: Any, target: Any, size: Array, each: Any
+) -> None:
     """Tell the sink what has been issued. source, target: a space and the places in it. each:
     which instruction's copy it is. One that goes to several blocks is an operation for each of
     them; it reads once, as the first."""
@@ -195,16 +204,16 @@ def start(i, state, ticket, source, target, size, each) -> None:
     state.tell(Started, i, ticket, *issuer, reads, writes)
 
 
-def stretches(space: str, operation, at: Places, size) -> Stretches:
+def stretches(space: str, operation: Any, at: Places, size: Array) -> Stretches:
     return Stretches("shared" if space in SHARED else space, operation, at.row, at.address, size)
 
 
-def prefetch(i: Instruction, at):
+def prefetch(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk.prefetch.L2.global: a hint, but for what it may be asked for."""
     refuse(i.modifiers[2:5] != ("prefetch", "L2", "global") or set(i.modifiers[5:]) - {HINT}, i)
     address_of, size_of = at.slots.address(i.operands[0]), number(i.operands[1], at)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         places = find(i, state, "global", address_of(state.registers), mask)
         check_sizes(i, state, places, size_of(state, places))
         say = lambda n: (
@@ -216,11 +225,11 @@ def prefetch(i: Instruction, at):
     return execute
 
 
-def commit_group(i: Instruction, at):
+def commit_group(i: Instruction, at: Site) -> Execute:
     return lambda state, mask: state.flights.commit(state.full(mask))
 
 
-def wait_group(i: Instruction, at):
+def wait_group(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk.wait_group{.read} N"""
     refuse(set(i.modifiers[3:]) - {"read"}, i)
     pending, reading = int(i.operands[0].value), "read" in i.modifiers

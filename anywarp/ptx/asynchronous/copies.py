@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Operand, Site, State
 from ..arithmetic.integers import low_ones
 from ..memory.access import reach
+from ..memory.allocations import Space
 from ..memory.events import Landed
 from ..text.forms import refuse
 from ..text.syntax import Instruction, Register
@@ -26,10 +29,10 @@ KNOWN |= {f"L2::{n}B" for n in (64, 128, 256)}
 class Copy:
     """The copies of one instruction, one for each of these threads."""
 
-    write: Callable[[np.ndarray], None]
-    left: np.ndarray  # bool (B, T): those under way
+    write: Callable[[Array], None]
+    left: Array  # bool (B, T): those under way
 
-    def land(self, state, threads: np.ndarray) -> None:
+    def land(self, state: State, threads: Array) -> None:
         now = self.left & threads
         if now.any():
             self.left &= ~now
@@ -37,30 +40,30 @@ class Copy:
             self.write(now)
 
 
-def commit_group(i: Instruction, at):
+def commit_group(i: Instruction, at: Site) -> Execute:
     return lambda state, mask: state.copies.commit(state.full(mask))
 
 
-def wait_all(i: Instruction, at):
-    def execute(state, mask):
+def wait_all(i: Instruction, at: Site) -> Execute:
+    def execute(state: State, mask: Mask) -> None:
         state.copies.commit(state.full(mask))
         land_older(state, mask, 0)
 
     return execute
 
 
-def wait_group(i: Instruction, at):
+def wait_group(i: Instruction, at: Site) -> Execute:
     pending = int(i.operands[0].value)
     return lambda state, mask: land_older(state, mask, pending)
 
 
-def land_older(state, mask, pending: int) -> None:
+def land_older(state: State, mask: Mask, pending: int) -> None:
     """All but the newest `pending` groups of each of these threads."""
     for copy, threads in state.copies.older(state.full(mask), pending):
         copy.land(state, threads)
 
 
-def source_size(operand, width: int, at):
+def source_size(operand: Operand, width: int, at: Site) -> Any:
     """A function registers -> how many bytes come from the source."""
     name = operand.name.removeprefix("!") if isinstance(operand, Register) else ""
     if at.function.registers.get(name) == "pred":
@@ -69,7 +72,7 @@ def source_size(operand, width: int, at):
     return at.slots.reader(operand, np.uint32)
 
 
-def async_copy(i: Instruction, at):
+def async_copy(i: Instruction, at: Site) -> Execute:
     """cp.async.{ca,cg}.shared.global [to], [from], size{, source size or predicate}{, policy}:
     missing bytes are zeros, all of them where the predicate says to ignore the source.
 
@@ -85,7 +88,7 @@ def async_copy(i: Instruction, at):
     read_size = source_size(more[0], width, at) if more else None
     every = np.full((1, 1), width, np.uint32)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         source, target = from_address(state.registers), to_address(state.registers)
         count = every if read_size is None else read_size(state.registers)
         if count.max() > width:
@@ -96,7 +99,7 @@ def async_copy(i: Instruction, at):
         words = fetched(i, state, mask, home, source, count, width)
         active = state.full(reach(i, state, "store", shared, target, mask, width))
 
-        def land(done):
+        def land(done: Array) -> None:
             shared.store(target, None if done.all() else done, words, 4)
             state.tell(Landed, i, width, target, done)
 
@@ -105,7 +108,9 @@ def async_copy(i: Instruction, at):
     return execute
 
 
-def fetched(i: Instruction, state, mask, home, source, count, width: int) -> list:
+def fetched(
+    i: Instruction, state: State, mask: Mask, home: Space, source: Array, count: Array, width: int
+) -> list[Any]:
     """The words of a copy of `width` bytes, of which the first `count` come from the source."""
     if count.min() == width:
         reading = reach(i, state, "load", home, source, mask, width)
@@ -123,20 +128,20 @@ def fetched(i: Instruction, state, mask, home, source, count, width: int) -> lis
     return [x & low_ones(8 * n.astype(np.uint32), np.uint32) for x, n in zip(words, left)]
 
 
-def arrive(i: Instruction, at):
+def arrive(i: Instruction, at: Site) -> Execute:
     """cp.async.mbarrier.arrive: an arrival that comes when all copies of the thread to date have
     landed. One more is pending until then, with .noinc not."""
     words = set(i.modifiers) - {"async", "mbarrier", "arrive", "b64", "noinc"}
     refuse(words - {"shared", "shared::cta"} or "b64" not in i.modifiers, i)
     find, more = objects(i, i.operands[0], at), "noinc" not in i.modifiers
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         barriers = find(state, mask)
         if more:
             mbarriers.await_more(i, state, barriers)
         earlier = list(state.copies.of(state.full(mask)))
 
-        def land(numbers):
+        def land(numbers: Array) -> None:
             here = barriers[numbers]
             threads = np.zeros(state.shape, bool)
             threads[here.block, here.thread] = True

@@ -7,26 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from ..aliases import Array
+
 
 class Groups:
     """What has been issued in a chunk and not been waited for, in groups, counted for each
     thread. An operation is anything; masks are bool (B, T)."""
 
-    def __init__(self):
-        self.open = []  # (operation, threads): not yet committed
-        self.closed = []  # [operations, threads that committed them], oldest first
+    def __init__(self) -> None:
+        self.open: list[Any] = []  # (operation, threads): not yet committed
+        self.closed: list[Any] = []  # [operations, threads that committed them], oldest first
 
-    def add(self, operation, threads: np.ndarray) -> None:
+    def add(self, operation: Any, threads: Array) -> None:
         self.open.append((operation, threads))
 
-    def commit(self, threads: np.ndarray) -> None:
+    def commit(self, threads: Array) -> None:
         mine = self.open  # of other threads too, which the group does not have
         self.open = [(one, left) for one, owners in mine if (left := owners & ~threads).any()]
         self.closed.append([mine, threads.copy()])
 
     def older(
-        self, threads: np.ndarray, pending: int, keep: bool = False
-    ) -> Iterator[tuple[Any, np.ndarray]]:
+        self, threads: Array, pending: int, keep: bool = False
+    ) -> Iterator[tuple[Any, Array]]:
         """The operations, oldest first, of all but the newest `pending` groups of each of these
         threads, and whose they are. The groups are forgotten then, unless they are kept."""
         newer = np.zeros(threads.shape, np.int64)
@@ -44,7 +46,7 @@ class Groups:
                 if (owners & done).any():
                     yield one, owners & done
 
-    def of(self, threads: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    def of(self, threads: Array) -> Iterator[tuple[Any, Array]]:
         """All operations of these threads, oldest first."""
         for operations, committed in [*self.closed, (self.open, threads)]:
             for one, owners in operations:

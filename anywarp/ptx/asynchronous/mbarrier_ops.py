@@ -5,8 +5,12 @@ PTX ISA, chapter 9.7.13.15 (mbarrier).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from ..aliases import Execute, Mask, Operand, Site, State
 from ..memory.remote_shared import SHARED, Places, flat, in_shared, space_of, within
 from ..text.forms import refuse
 from ..text.syntax import Immediate, Instruction, Symbol
@@ -22,13 +26,13 @@ def words_of(i: Instruction, known: str = "") -> set[str]:
     return words
 
 
-def objects(i: Instruction, operand, at, far: bool = False):
+def objects(i: Instruction, operand: Operand, at: Site, far: bool = False) -> Callable[..., Any]:
     """A function (state, mask) -> the places of the objects that the threads name. `far`: they
     may lie in other blocks of the cluster."""
     address_of, space = at.slots.address(operand), space_of(i.modifiers)
     refuse(space == "shared::cluster" and not far, f".{space}")
 
-    def find(state, mask) -> Places:
+    def find(state: State, mask: Mask) -> Places:
         places = in_shared(i, state, space, address_of(state.registers), mask)
         fine = within(i, state, "atomic", state.spaces["shared"], places, 8, 8)
         places = places if fine.all() else places[fine]
@@ -40,7 +44,7 @@ def objects(i: Instruction, operand, at, far: bool = False):
     return find
 
 
-def number(operand, at):
+def number(operand: Operand, at: Site) -> Callable[..., Any]:
     """A function (state, places) -> the operand of the threads that name these places."""
     read = at.slots.reader(operand, np.uint32)
     return lambda state, places: flat(
@@ -48,37 +52,37 @@ def number(operand, at):
     ).astype(np.int64)
 
 
-def initialise(i: Instruction, at):
+def initialise(i: Instruction, at: Site) -> Execute:
     words_of(i)
     find, count_of = objects(i, i.operands[0], at), number(i.operands[1], at)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         places = find(state, mask)
         mbarriers.initialise(i, state, places, count_of(state, places))
 
     return execute
 
 
-def invalidate(i: Instruction, at):
+def invalidate(i: Instruction, at: Site) -> Execute:
     words_of(i)
     find = objects(i, i.operands[0], at)
     return lambda state, mask: mbarriers.invalidate(i, state, find(state, mask))
 
 
-def transact(i: Instruction, at):
+def transact(i: Instruction, at: Site) -> Execute:
     """mbarrier.expect_tx and mbarrier.complete_tx: bytes, and nobody arrives."""
     words_of(i)
     find, size_of = objects(i, i.operands[0], at, far=True), number(i.operands[1], at)
     change = {"expect_tx": mbarriers.expect, "complete_tx": mbarriers.complete}[i.modifiers[0]]
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         places = find(state, mask)
         change(i, state, places, size_of(state, places))
 
     return execute
 
 
-def arrive(i: Instruction, at):
+def arrive(i: Instruction, at: Site) -> Execute:
     """mbarrier.arrive and mbarrier.arrive_drop: the last operand counts arrivals or, with
     .expect_tx, the bytes that the thread expects before it arrives once."""
     words = words_of(i, "noComplete expect_tx")
@@ -92,7 +96,7 @@ def arrive(i: Instruction, at):
     last = number(i.operands[2] if len(i.operands) > 2 else Immediate(1), at)
     drop, completes = i.modifiers[0] == "arrive_drop", "noComplete" not in words
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         places = find(state, mask)
         given = last(state, places)
         size, count = (given, np.ones_like(given)) if "expect_tx" in words else (None, given)
@@ -105,7 +109,7 @@ def arrive(i: Instruction, at):
     return execute
 
 
-def wait(i: Instruction, at):
+def wait(i: Instruction, at: Site) -> Execute:
     """mbarrier.test_wait and mbarrier.try_wait: whether a phase is over, the one of a state or
     that of a parity. If it is not, what reports to the object lands, and that may end it. A GPU may
     let the thread of a try_wait sleep for a while; here the scheduler lets others run."""
@@ -114,7 +118,7 @@ def wait(i: Instruction, at):
     find = objects(i, i.operands[1], at)
     token = at.slots.reader(i.operands[2], np.uint32 if by_parity else np.uint64)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         places = find(state, mask)
         given = flat(token(state.registers), state, places.block, places.thread)
         wanted = mbarriers.wanted(i, state, places, given, by_parity)
@@ -133,13 +137,13 @@ def wait(i: Instruction, at):
     return execute
 
 
-def pending_count(i: Instruction, at):
+def pending_count(i: Instruction, at: Site) -> Execute:
     """How many arrivals were pending in a state."""
     words_of(i)
     write = at.slots.writer(i.operands[0], np.uint32)
     read = at.slots.reader(i.operands[1], np.uint64)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         pending = mbarriers.unpack(read(state.registers)).pending
         write(state.registers, pending.astype(np.uint32), mask)
 

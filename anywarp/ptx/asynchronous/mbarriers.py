@@ -21,12 +21,15 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, State
 from ..errors import Endless
 from ..memory.events import MemoryBarrier
 from ..memory.remote_shared import Places
+from ..text.syntax import Instruction
 
 MOST = (1 << 20) - 1  # arrivals, and bytes either way
 MARK = np.uint64(0b10 << 62)
@@ -37,12 +40,12 @@ GONE = np.uint64(0)  # after mbarrier.inval
 class Objects:
     """What N words hold. int64 (N,) arrays."""
 
-    parity: np.ndarray  # of the current phase
-    pending: np.ndarray
-    expected: np.ndarray
-    missing: np.ndarray  # bytes
+    parity: Array  # of the current phase
+    pending: Array
+    expected: Array
+    missing: Array  # bytes
 
-    def pack(self) -> np.ndarray:
+    def pack(self) -> Array:
         fields = (self.expected, 0), (self.pending, 20), (self.missing & 0x1FFFFF, 40)
         word = np.full(self.parity.shape, MARK)
         for value, shift in (*fields, (self.parity, 61)):
@@ -50,7 +53,7 @@ class Objects:
         return word
 
 
-def unpack(word: np.ndarray) -> Objects:
+def unpack(word: Array) -> Objects:
     """The objects in uint64 words; what they hold must be objects (see `is_object`)."""
     field = lambda shift, bits: (word >> np.uint64(shift) & np.uint64((1 << bits) - 1)).astype(
         np.int64
@@ -59,15 +62,15 @@ def unpack(word: np.ndarray) -> Objects:
     return Objects(parity(word), field(20, 20), field(0, 20), missing)
 
 
-def is_object(word: np.ndarray) -> np.ndarray:
+def is_object(word: Array) -> Array:
     return word >> np.uint64(62) == MARK >> np.uint64(62)
 
 
-def _index(state, at: Places) -> np.ndarray:
+def _index(state: State, at: Places) -> Array:
     return state.spaces["shared"].row[at.row, 0] + at.address >> 3
 
 
-def look(i, state, at: Places) -> np.ndarray:
+def look(i: Instruction, state: State, at: Places) -> Array:
     """The words at these places. Raises a PTXError where there is no object."""
     word = state.spaces["shared"].views[8][_index(state, at)]
     why = "is not initialised: mbarrier.init comes first"
@@ -75,28 +78,30 @@ def look(i, state, at: Places) -> np.ndarray:
     return word
 
 
-def write(state, at: Places, word) -> None:
+def write(state: State, at: Places, word: Any) -> None:
     """Store words at these places."""
     state.spaces["shared"].views[8][_index(state, at)] = word
     state.changed = True
 
 
-def parity(word: np.ndarray) -> np.ndarray:
+def parity(word: Array) -> Array:
     """The parities of the current phases of the objects in uint64 words."""
     return (word >> np.uint64(61)).astype(np.int64) & 1
 
 
-def require(right: np.ndarray, i, state, at: Places, why) -> None:
+def require(right: Array, i: Instruction, state: State, at: Places, why: Any) -> None:
     """Raise a PTXError about the first object n that is not right: `why(n)` says what it is."""
 
-    def say(n):
+    def say(n: Any) -> Any:
         where = state.spaces["shared"].describe(int(at.address[n]))
         return f"the mbarrier at {where}{at.whose(state, n)}, {why(n)}"
 
     at.require(right, i, state, say)
 
 
-def tell(i, state, what: str, at: Places, count, thread=None) -> None:
+def tell(
+    i: Instruction, state: State, what: str, at: Places, count: Any, thread: Any = None
+) -> None:
     """`thread`: who does it, if not the threads that name the places."""
     if state.sink is not None and len(at):
         count = np.broadcast_to(np.asarray(count, np.int64), at.row.shape)
@@ -104,7 +109,7 @@ def tell(i, state, what: str, at: Places, count, thread=None) -> None:
         state.tell(MemoryBarrier, i, what, at.row, at.address, at.block, thread, count)
 
 
-def initialise(i, state, at: Places, count: np.ndarray) -> None:
+def initialise(i: Instruction, state: State, at: Places, count: Array) -> None:
     """Begin the first phase, in which so many arrivals are expected."""
     check_range(i, state, at, count, "an mbarrier expects")
     nothing = np.zeros_like(count)
@@ -112,20 +117,26 @@ def initialise(i, state, at: Places, count: np.ndarray) -> None:
     tell(i, state, "init", at, count)
 
 
-def invalidate(i, state, at: Places) -> None:
+def invalidate(i: Instruction, state: State, at: Places) -> None:
     look(i, state, at)
     write(state, at, GONE)
     tell(i, state, "inval", at, 0)
 
 
-def check_range(i, state, at: Places, count, what: str) -> None:
+def check_range(i: Instruction, state: State, at: Places, count: Array, what: str) -> None:
     say = lambda n: f"{what} 1 to {MOST} arrivals, not {count[n]}"
     at.require((count >= 1) & (count <= MOST), i, state, say)
 
 
 def arrive(
-    i, state, at: Places, count, size=None, drop: bool = False, completes: bool = True
-) -> np.ndarray:
+    i: Instruction,
+    state: State,
+    at: Places,
+    count: Array,
+    size: Array | None = None,
+    drop: bool = False,
+    completes: bool = True,
+) -> Array:
     """Arrivals of N threads, `count` each, in the order of the threads; returns the state that
     each found. `size`: bytes that each expects before it arrives. `drop`: as many arrivals fewer
     are expected from the next phase on. Not `completes`: the phase must not end with them.
@@ -136,7 +147,7 @@ def arrive(
     check_range(i, state, at, count, "a thread may make")
     size_ = np.zeros(len(at), np.int64) if size is None else size
 
-    def announce(threads):
+    def announce(threads: Any) -> None:
         if size is not None:
             tell(i, state, "expect", at[threads], size[threads])
         tell(i, state, "arrive", at[threads], count[threads])
@@ -171,7 +182,7 @@ def arrive(
     return found
 
 
-def beyond(old: Objects, count: np.ndarray, n: int) -> str:
+def beyond(old: Objects, count: Array, n: int) -> str:
     """What is wrong with so many arrivals at the nth object."""
     bytes_ = f", and {old.missing[n]} bytes are missing" if old.missing[n] else ""
     return (
@@ -180,7 +191,7 @@ def beyond(old: Objects, count: np.ndarray, n: int) -> str:
     )
 
 
-def change(i, state, at: Places, arrivals: int, size) -> None:
+def change(i: Instruction, state: State, at: Places, arrivals: int, size: Array) -> None:
     """Of each thread so many more arrivals are pending, and so many more bytes missing."""
     _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
     old = unpack(look(i, state, at[first]))
@@ -191,24 +202,24 @@ def change(i, state, at: Places, arrivals: int, size) -> None:
     put(i, state, at[first], Objects(old.parity, pending, old.expected, missing))
 
 
-def await_more(i, state, at: Places) -> None:
+def await_more(i: Instruction, state: State, at: Places) -> None:
     """One more arrival of each thread is pending in the current phase."""
     change(i, state, at, 1, np.zeros(len(at)))
 
 
-def expect(i, state, at: Places, size: np.ndarray) -> None:
+def expect(i: Instruction, state: State, at: Places, size: Array) -> None:
     """More bytes are missing in the current phase."""
     tell(i, state, "expect", at, size)
     change(i, state, at, 0, size)
 
 
-def complete(i, state, at: Places, size: np.ndarray) -> None:
+def complete(i: Instruction, state: State, at: Places, size: Array) -> None:
     """Bytes are there: what an operation reports."""
     tell(i, state, "complete", at, size, -1)
     change(i, state, at, 0, -size)
 
 
-def put(i, state, at: Places, new: Objects, completes: bool = True) -> None:
+def put(i: Instruction, state: State, at: Places, new: Objects, completes: bool = True) -> None:
     """Store what objects have become; where nothing is left of a phase, the next one begins."""
     why = lambda n: f"cannot miss {new.missing[n]} bytes: at most {MOST}"
     require(np.abs(new.missing) <= MOST, i, state, at, why)
@@ -222,7 +233,7 @@ def put(i, state, at: Places, new: Objects, completes: bool = True) -> None:
     tell(i, state, "phase", ended, new.parity[over], -1)
 
 
-def wanted(i, state, at: Places, given: np.ndarray, by_parity: bool) -> np.ndarray:
+def wanted(i: Instruction, state: State, at: Places, given: Array, by_parity: bool) -> Array:
     """The parities of the phases that threads wait for, by what they give: states, or
     numbers of which the lowest bit is the parity."""
     if by_parity:
@@ -232,7 +243,7 @@ def wanted(i, state, at: Places, given: np.ndarray, by_parity: bool) -> np.ndarr
     return parity(given)
 
 
-def stuck(i, state, at: Places) -> Endless:
+def stuck(i: Instruction, state: State, at: Places) -> Endless:
     """What to say when nobody is left who could end the phase that the first thread waits for."""
     found = unpack(look(i, state, at[:1]))
     where = state.spaces["shared"].describe(int(at.address[0]))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..aliases import Array, State
 from ..memory.remote_shared import Places
+from ..text.syntax import Instruction
 
 
-def spread(i, state, issuers: Places, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def spread(i: Instruction, state: State, issuers: Places, ranks: Array) -> tuple[Array, Array]:
     """For N threads and masks of ranks: (which thread, the block of the chunk) of each copy."""
     size = state.launch.cluster.size
     named = ranks[:, None] >> np.arange(16) & 1

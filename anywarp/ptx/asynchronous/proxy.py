@@ -16,16 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, State
 from ..memory.events import Finished
 from ..memory.remote_shared import Places
 from ..text.syntax import Instruction
 from . import mbarriers
 from .groups import Groups
 
-Act = Callable[[np.ndarray], None]  # on operations with these numbers
+Act = Callable[[Array], None]  # on operations with these numbers
 
 
 @dataclass
@@ -35,9 +37,9 @@ class Flight:
     instruction: Instruction
     barriers: Places  # that they report to, and who issued them
     land: Act  # does what those with these numbers (ascending) do
-    size: np.ndarray | None  # bytes that each completes; None: `land` says itself what is done
-    ticket: np.ndarray | None  # as in their Started event; None if there was none
-    left: np.ndarray  # bool (N,): those under way
+    size: Array | None  # bytes that each completes; None: `land` says itself what is done
+    ticket: Array | None  # as in their Started event; None if there was none
+    left: Array  # bool (N,): those under way
 
 
 @dataclass
@@ -48,25 +50,32 @@ class Batch:
     instruction: Instruction
     read: Act
     write: Act
-    number: np.ndarray  # of each thread's operation, or -1: int64 (B, T)
-    ticket: np.ndarray  # of each operation
-    unread: np.ndarray  # bool (B, T)
+    number: Array  # of each thread's operation, or -1: int64 (B, T)
+    ticket: Array  # of each operation
+    unread: Array  # bool (B, T)
 
 
 class Flights:
     """What has been issued in a chunk and has not landed."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.reporting: list[Flight] = []
         self.bulk = Groups()
 
-    def add(self, i: Instruction, barriers: Places, land: Act, size=None, ticket=None) -> None:
+    def add(
+        self,
+        i: Instruction,
+        barriers: Places,
+        land: Act,
+        size: Array | None = None,
+        ticket: Array | None = None,
+    ) -> None:
         """Operations that report to mbarriers: `land(numbers)` writes what they write, then so
         many bytes of each are complete."""
         left = np.ones(len(barriers), bool)
         self.reporting.append(Flight(i, barriers, land, size, ticket, left))
 
-    def land(self, state, at: Places) -> None:
+    def land(self, state: State, at: Places) -> None:
         """Land all that report to these objects."""
         if not self.reporting:
             return
@@ -86,22 +95,24 @@ class Flights:
         self.reporting = [flight for flight in self.reporting if flight.left.any()]
 
     def add_to_group(
-        self, i: Instruction, state, issuers: Places, read: Act, write: Act, ticket: np.ndarray
+        self, i: Instruction, state: State, issuers: Places, read: Act, write: Act, ticket: Array
     ) -> None:
         """Operations of N threads, to be committed to bulk groups."""
         number = np.full(state.shape, -1)
         number[issuers.block, issuers.thread] = np.arange(len(issuers))
         self.bulk.add(Batch(i, read, write, number, ticket, number >= 0), number >= 0)
 
-    def commit(self, threads: np.ndarray) -> None:
+    def commit(self, threads: Array) -> None:
         self.bulk.commit(threads)
 
-    def wait(self, i, state, threads: np.ndarray, pending: int, reading_only: bool) -> None:
+    def wait(
+        self, i: Instruction, state: State, threads: Array, pending: int, reading_only: bool
+    ) -> None:
         """Do all but the newest `pending` groups of each of these threads, or read at least."""
         for batch, whose in self.bulk.older(threads, pending, keep=reading_only):
             self._finish(i, state, batch, whose, reading_only)
 
-    def leave(self, state) -> None:
+    def leave(self, state: State) -> None:
         """Do what the threads of blocks that are over have left."""
         if not self.bulk:
             return
@@ -112,7 +123,9 @@ class Flights:
             pass
         self.bulk.open = [(b, left) for b, own in self.bulk.open if (left := own & ~over).any()]
 
-    def _finish(self, i, state, batch: Batch, threads, reading_only: bool) -> None:
+    def _finish(
+        self, i: Instruction, state: State, batch: Batch, threads: Any, reading_only: bool
+    ) -> None:
         reading = threads & batch.unread
         if reading.any():
             batch.unread &= ~reading

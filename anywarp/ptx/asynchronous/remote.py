@@ -10,8 +10,11 @@ PTX ISA, chapters 9.7.9.12 (st.async) and 9.7.13.8 (red.async).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Site, State
 from ..memory import atomics
 from ..memory.access import split_modifiers
 from ..memory.allocations import UNSIGNED
@@ -29,7 +32,7 @@ REDUCED = {
 }
 
 
-def operands(i: Instruction, at, words: set[str]):
+def operands(i: Instruction, at: Site, words: set[str]) -> Any:
     """(type, other known words, a function (state, mask) -> destinations, mbarriers, values)."""
     space, kind, lanes, given = split_modifiers(i, {"async", REPORTS, *words})
     size = bits(kind) // 8
@@ -38,7 +41,7 @@ def operands(i: Instruction, at, words: set[str]):
     target_of, barrier_of = at.slots.address(i.operands[0]), at.slots.address(i.operands[2])
     readers = at.slots.readers(i.operands[1], lanes, dtype)
 
-    def find(state, mask) -> tuple[Places, Places, list[np.ndarray]]:
+    def find(state: State, mask: Mask) -> tuple[Places, Places, list[Array]]:
         shared, registers = state.spaces["shared"], state.registers
         target = in_shared(i, state, space, target_of(registers), mask)
         barrier = in_shared(i, state, space, barrier_of(registers), mask)
@@ -51,7 +54,9 @@ def operands(i: Instruction, at, words: set[str]):
     return dtype, given - {"async", REPORTS}, find
 
 
-def issue(i, state, target: Places, barrier: Places, width: int, land) -> None:
+def issue(
+    i: Instruction, state: State, target: Places, barrier: Places, width: int, land: Any
+) -> None:
     count = len(target)
     if not count:
         return
@@ -62,20 +67,20 @@ def issue(i, state, target: Places, barrier: Places, width: int, land) -> None:
     state.flights.add(i, barrier, land, size, ticket)
 
 
-def index_of(state, target: Places, size: int) -> np.ndarray:
+def index_of(state: State, target: Places, size: int) -> Array:
     return (state.spaces["shared"].row[target.row, 0] + target.address) // size
 
 
-def store(i: Instruction, at):
+def store(i: Instruction, at: Site) -> Execute:
     """st.async [to], value, [mbarrier]."""
     dtype, _, find = operands(i, at, set())
     unsigned = UNSIGNED[np.dtype(dtype).itemsize]
     size = unsigned().itemsize
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         target, barrier, values = find(state, mask)
 
-        def land(now):
+        def land(now: Array) -> None:
             index, view = index_of(state, target[now], size), state.spaces["shared"].views[size]
             for lane, value in enumerate(values):
                 view[index + lane] = value[now].view(unsigned)
@@ -85,18 +90,18 @@ def store(i: Instruction, at):
     return execute
 
 
-def reduce(i: Instruction, at):
+def reduce(i: Instruction, at: Site) -> Execute:
     """red.async [to], value, [mbarrier]."""
     dtype, given, find = operands(i, at, set(REDUCED))
     kind = i.modifiers[-1]
     refuse(len(given) != 1 or kind not in REDUCED[name := given.pop()], i)
     function, size = atomics.ATOMICS[name], np.dtype(dtype).itemsize
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         target, barrier, (values,) = find(state, mask)
         require_together(i, state, target, barrier)
 
-        def land(now):
+        def land(now: Array) -> None:
             view = state.spaces["shared"].views[size].view(dtype)
             atomics.take_turns(view, index_of(state, target[now], size), [values[now]], function)
 

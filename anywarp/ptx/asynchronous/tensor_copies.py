@@ -8,17 +8,21 @@ PTX ISA, chapter 9.7.9 (data movement: tensor copies).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Operand, Site, State
 from ..errors import PTXError
 from ..memory import allocations, atomics
+from ..memory.allocations import Space
+from ..memory.bulk_bytes import UNIT
 from ..memory.events import Started, Stretches
 from ..memory.remote_shared import Places, flat, in_rows, in_shared, require_together, within
 from ..text.forms import DTYPES, refuse
 from ..text.syntax import Address, Instruction, Vector
-from .bulk import GROUPED, HINT, INTO_SHARED, MULTICAST, UNIT
+from .bulk import GROUPED, HINT, INTO_SHARED, MULTICAST
 from .multicast import spread
 from .tensor_maps import (
     ALIGNMENT,
@@ -54,7 +58,7 @@ def words_of(i: Instruction, start: int) -> tuple[int, list[str]]:
     return RANKS[rank], [word for word in rest if word not in ("tile", HINT)]
 
 
-def operands_of(i: Instruction, count: int) -> list:
+def operands_of(i: Instruction, count: int) -> list[Any]:
     """The operands without that of the cache hint; there must be so many."""
     operands = list(i.operands)
     if HINT in i.modifiers:
@@ -63,7 +67,7 @@ def operands_of(i: Instruction, count: int) -> list:
     return operands
 
 
-def box_of(i: Instruction, operand, rank: int, at):
+def box_of(i: Instruction, operand: Operand, rank: int, at: Site) -> Callable[..., Any]:
     """A function (state, issuers) -> for each tensor map that threads name: which of them do, the
     address of the tensor, what else the map says, and the coordinates (N, rank)."""
     refuse(
@@ -75,11 +79,11 @@ def box_of(i: Instruction, operand, rank: int, at):
     refuse(len(coordinates) != rank, f"{len(coordinates)} coordinates of {rank} dimensions")
     readers = [at.slots.reader(each, np.int32) for each in coordinates]
 
-    def find(state, issuers: Places) -> Iterator[tuple[np.ndarray, int, Tile, np.ndarray]]:
+    def find(state: State, issuers: Places) -> Iterator[tuple[Array, int, Tile, Array]]:
         where = issuers.block, issuers.thread
         registers = state.registers
-        corner = [flat(read(registers), state, *where).astype(np.int64) for read in readers]
-        corner = np.stack(corner, axis=1)
+        columns = [flat(read(registers), state, *where).astype(np.int64) for read in readers]
+        corner = np.stack(columns, axis=1)
         address = flat(address_of(registers), state, *where)
         for one in np.unique(address):
             which = np.flatnonzero(address == one)
@@ -97,7 +101,7 @@ def box_of(i: Instruction, operand, rank: int, at):
     return find
 
 
-def check_corner(i, state, tile: Tile, corner: np.ndarray, issuers: Places) -> None:
+def check_corner(i: Instruction, state: State, tile: Tile, corner: Array, issuers: Places) -> None:
     """Raise a PTXError where an H200 stops with "illegal instruction": for a box that begins
     between multiples of UNIT bytes along the innermost dimension, be it inside of the tensor or
     not, and for one that is stored and begins before the tensor. Other coordinates may be any."""
@@ -114,9 +118,9 @@ def check_corner(i, state, tile: Tile, corner: np.ndarray, issuers: Places) -> N
     issuers.require((corner >= 0).all(1) | (GROUPED not in i.modifiers), i, state, before)
 
 
-def tensor_map(i: Instruction, state, address: int, thread: str) -> tuple[int, Tile]:
+def tensor_map(i: Instruction, state: State, address: int, thread: str) -> tuple[int, Tile]:
     """The tensor map at a generic address."""
-    name = SPACES[int(allocations.window_of(np.int64(address)))]
+    name = SPACES[int(allocations.window_of(np.array(address)))]
     if name in ("shared", "local"):
         raise PTXError(
             f"the tensor map lies in {name} memory, and must lie in that of parameters (as a "
@@ -143,7 +147,7 @@ def tensor_map(i: Instruction, state, address: int, thread: str) -> tuple[int, T
 # -- into shared memory -----------------------------------------------------------------------
 
 
-def load(i: Instruction, at):
+def load(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk.tensor from global memory, into one block or several of the cluster."""
     rank, (to, source, *rest) = words_of(i, 3)
     several = MULTICAST in rest
@@ -157,7 +161,7 @@ def load(i: Instruction, at):
     boxes = box_of(i, tensor, rank, at)
     ranks_of = at.slots.reader(mask_operand[0], np.uint16) if several else None
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         targets = in_shared(i, state, to, to_address(state.registers), mask)
         barriers = in_shared(i, state, to, barrier_address(state.registers), mask)
         ranks = None
@@ -190,7 +194,9 @@ def load(i: Instruction, at):
     return execute
 
 
-def fetch(i, state, issuers: Places, start: int, tile: Tile, corner):
+def fetch(
+    i: Instruction, state: State, issuers: Places, start: int, tile: Tile, corner: Array
+) -> Any:
     """What N copies bring, and where from: values, addresses and which of them are in the tensor,
     (N, rows, elements of a row)."""
     home = state.spaces["global"]
@@ -202,17 +208,19 @@ def fetch(i, state, issuers: Places, start: int, tile: Tile, corner):
     return values, address, inside
 
 
-def landing(shared, tile: Tile, into: Places, values, copy):
+def landing(
+    shared: Space, tile: Tile, into: Places, values: Array, copy: Array
+) -> Callable[..., Any]:
     """The function that writes what copies with these numbers have brought."""
 
-    def land(numbers):
+    def land(numbers: Array) -> None:
         index = in_row(shared, tile, into[numbers])
         shared.views[tile.width][index] = values[copy[numbers]]
 
     return land
 
 
-def in_row(shared, tile: Tile, at: Places) -> np.ndarray:
+def in_row(shared: Space, tile: Tile, at: Places) -> Array:
     """Where the elements of boxes lie in the data of shared memory, counted in elements."""
     first = shared.row[at.row, 0][:, None, None]
     return (shared_addresses(tile, at.address) + first) // tile.width
@@ -221,20 +229,20 @@ def in_row(shared, tile: Tile, at: Places) -> np.ndarray:
 # -- into global memory -----------------------------------------------------------------------
 
 
-def store(i: Instruction, at):
+def store(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk.tensor from shared memory."""
     rank, words = words_of(i, 3)
     return write_out(i, at, rank, words, lambda tile: None)
 
 
-def reduce(i: Instruction, at):
+def reduce(i: Instruction, at: Site) -> Execute:
     """cp.reduce.async.bulk.tensor: combined element by element with what is in the tensor."""
     rank, words = words_of(i, 4)
-    name = next((word for word in words if word in REDUCTIONS), None)
-    refuse(name is None, i)
+    name = next((word for word in words if word in REDUCTIONS), "")
+    refuse(not name, i)
     words.remove(name)
 
-    def operation(tile: Tile):
+    def operation(tile: Tile) -> Any:
         if tile.kind not in REDUCTIONS[name]:
             raise PTXError(f".{name} is not for elements of type .{tile.kind}", instruction=i)
         function = atomics.combined(name, tile.kind, "global")
@@ -243,13 +251,13 @@ def reduce(i: Instruction, at):
     return write_out(i, at, rank, words, operation)
 
 
-def write_out(i: Instruction, at, rank: int, words: list[str], operation):
+def write_out(i: Instruction, at: Site, rank: int, words: list[str], operation: Any) -> Execute:
     """`operation(tile)`: the type of the elements and what combines them; None to store them."""
     refuse(words != ["global", "shared::cta", GROUPED], i)
     tensor, source = operands_of(i, 2)
     boxes, from_address = box_of(i, tensor, rank, at), at.slots.address(source)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         every = in_shared(i, state, "shared::cta", from_address(state.registers), mask)
         for which, start, tile, corner in boxes(state, every):
             sources = every[which]
@@ -274,15 +282,24 @@ def write_out(i: Instruction, at, rank: int, words: list[str], operation):
     return execute
 
 
-def issue(i, state, tile: Tile, sources: Places, address, inside, combine, ticket) -> None:
+def issue(
+    i: Instruction,
+    state: State,
+    tile: Tile,
+    sources: Places,
+    address: Array,
+    inside: Array,
+    combine: Any,
+    ticket: Array,
+) -> None:
     """Copies from shared to global memory, one of a thread, as members of bulk groups."""
     shared, view = state.spaces["shared"], state.spaces["global"].views[tile.width]
     values = np.zeros(address.shape, view.dtype)
 
-    def read(these):
+    def read(these: Array) -> None:
         values[these] = shared.views[tile.width][in_row(shared, tile, sources[these])]
 
-    def write(these):
+    def write(these: Array) -> None:
         here = inside[these]
         index, new = address[these][here] // tile.width, values[these][here]
         if combine is None:
@@ -297,7 +314,15 @@ def issue(i, state, tile: Tile, sources: Places, address, inside, combine, ticke
 # -- both ways --------------------------------------------------------------------------------
 
 
-def check_array(i, state, issuers: Places, address, inside, tile: Tile, stored=False) -> None:
+def check_array(
+    i: Instruction,
+    state: State,
+    issuers: Places,
+    address: Array,
+    inside: Array,
+    tile: Tile,
+    stored: bool = False,
+) -> None:
     """Raise a MemoryFault for elements that no array has, which a map that was kept from another
     launch can name, and for a store to a read-only one."""
     home = state.spaces["global"]
@@ -309,7 +334,7 @@ def check_array(i, state, issuers: Places, address, inside, tile: Tile, stored=F
         home.check_writeable(address, inside, i, name)
 
 
-def rows(address, inside, width: int, operation) -> Stretches:
+def rows(address: Array, inside: Array, width: int, operation: Any) -> Stretches:
     """The stretches of global memory that boxes reach: rows, and as one those that touch."""
     length = inside.sum(2)
     some = length > 0
@@ -329,7 +354,7 @@ def box(tile: Tile, at: Places) -> Stretches:
     return Stretches("shared", np.arange(len(at)), at.row, at.address, size)
 
 
-def part_of_box(tile: Tile, at: Places, inside) -> Stretches:
+def part_of_box(tile: Tile, at: Places, inside: Array) -> Stretches:
     """The stretches of shared memory whose elements lie inside of the array."""
     if inside.all():
         return box(tile, at)
@@ -344,14 +369,14 @@ def part_of_box(tile: Tile, at: Places, inside) -> Stretches:
     return Stretches("shared", whose[begin], at.row[whose[begin]], start[begin], size)
 
 
-def prefetch(i: Instruction, at):
+def prefetch(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk.prefetch.tensor: a hint, but for the tensor map, which has to be one."""
     rank, words = words_of(i, 4)
     refuse(words != ["L2", "global"], i)
     (tensor,) = operands_of(i, 1)
     boxes = box_of(i, tensor, rank, at)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         block, thread = np.nonzero(state.full(mask))
         for _ in boxes(state, Places(block, np.zeros_like(block), block, thread)):
             pass
@@ -359,7 +384,7 @@ def prefetch(i: Instruction, at):
     return execute
 
 
-def copy(i: Instruction, at):
+def copy(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk.tensor, either way."""
     return (store if i.modifiers[4:5] == ("global",) else load)(i, at)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..aliases import Array
 from ..memory.swizzle import swizzled
 
 BYTES, ALIGNMENT = 128, 64  # of a tensor map in memory
@@ -85,8 +86,8 @@ def unpack(data: bytes) -> tuple[int, Tile] | None:
     if magic != _MAGIC:
         return None
     *numbers, rank, kind, swizzle, nan = fields
-    parts = (tuple(numbers[n : n + rank]) for n in range(0, 4 * MAX_RANK, MAX_RANK))
-    return address, Tile(list(KINDS)[kind], *parts, swizzle, bool(nan))
+    parts = [tuple(numbers[n : n + rank]) for n in range(0, 4 * MAX_RANK, MAX_RANK)]
+    return address, Tile._make((list(KINDS)[kind], *parts, swizzle, bool(nan)))
 
 
 @dataclass(eq=False)
@@ -107,12 +108,13 @@ def memory_of(value: Any) -> Any:
 # -- where the elements of a copy lie ---------------------------------------------------------
 
 
-def global_addresses(tile: Tile, start: int, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def global_addresses(tile: Tile, start: int, corner: Array) -> tuple[Array, Array]:
     """The addresses in global memory of the elements of N copies, and which of them are in the
     array. (N, rows, elements of a row).
 
     corner: int64 (N, rank), the coordinates of each first element."""
-    address, inside = np.int64(start), np.bool_(True)
+    address: Any = np.int64(start)
+    inside: Any = np.bool_(True)
     for axis, (size, stride, count, step) in enumerate(
         zip(tile.sizes, tile.strides, tile.counts, tile.steps)
     ):
@@ -125,7 +127,7 @@ def global_addresses(tile: Tile, start: int, corner: np.ndarray) -> tuple[np.nda
     return address.reshape(shape), inside.reshape(shape)
 
 
-def shared_addresses(tile: Tile, address: np.ndarray) -> np.ndarray:
+def shared_addresses(tile: Tile, address: Array) -> Array:
     """The addresses in shared memory of the elements of N copies. (N, rows, elements of a row)."""
     rows = np.arange(math.prod(tile.counts[1:]), dtype=np.int64)[:, None] * tile.pitch
     row = np.arange(tile.counts[0]) * tile.width

@@ -10,16 +10,19 @@ PTX ISA, chapters 9.7.12 (call, ret) and 7.1 (the function call interface).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Reader, Site, Slots, State
 from ..errors import PTXError
 from ..memory.allocations import FUNCTION_STEP, FUNCTION_WINDOW, Allocation, lay_out
 from ..text.forms import refuse
 from ..text.names import demangle
 from ..text.parser import symbols_in
-from ..text.syntax import Entry, Function, Symbol, Vector
+from ..text.syntax import Entry, Function, Instruction, Symbol, Vector
 from .library import LIBRARY
 
 MAX_DEPTH = 1024  # calls within calls
@@ -39,8 +42,8 @@ class Return:
 class Frame:
     """Of one depth: the number of the call that led here, and what the callers put aside."""
 
-    site: np.ndarray
-    saved: dict
+    site: Array
+    saved: dict[Any, Any]
 
 
 # -- which functions there are ----------------------------------------------------------------
@@ -49,7 +52,8 @@ class Frame:
 def linked(entry: Entry) -> list[Function]:
     """The functions with a body that the entry can reach, by name or by address."""
     variables = {v.name: v for v in entry.variables}
-    waiting, seen = [entry], {entry.name: None}
+    waiting: list[Function] = [entry]
+    seen = {entry.name: None}
     while waiting:
         function = waiting.pop()
         names = set().union(*(symbols_in(i.operands) for i in function.instructions))
@@ -74,7 +78,7 @@ def recursive(functions: list[Function]) -> set[str]:
     """The names of those that may be active twice in a thread. A call of an address may lead to
     any of them."""
     names = {f.name for f in functions}
-    reached = {}
+    reached: dict[Any, set[Any]] = {}
     for f in functions:
         calls = [i for i in f.instructions if i.opcode == "call"]
         direct = {callee(i) for i in calls}
@@ -89,7 +93,7 @@ def recursive(functions: list[Function]) -> set[str]:
     return {name for name in names if name in reached[name]}
 
 
-def callee(i) -> str | None:
+def callee(i: Instruction) -> str | None:
     """The name that a call calls; None for an address in a register."""
     target = next((o for o in i.operands if not isinstance(o, Vector)), None)
     return target.name if isinstance(target, Symbol) else None
@@ -114,7 +118,9 @@ class Layout:
     step: int
 
 
-def lay_out_frames(space: str, entry: Entry, functions, depth: int, again: set, guard: int = 0):
+def lay_out_frames(
+    space: str, entry: Entry, functions: Any, depth: int, again: set[str], guard: int = 0
+) -> Any:
     """Where the variables of a space lie in a thread's memory."""
     owned = [
         (f.name, v)
@@ -138,18 +144,18 @@ def lay_out_frames(space: str, entry: Entry, functions, depth: int, again: set, 
     return Layout(allocations, size, symbols, step)
 
 
-def variables_of(function: Function, space: str, entry: bool = False) -> list:
-    found = [v for v in function.variables if v.space == space]
+def variables_of(function: Function, space: str, entry: bool = False) -> list[Any]:
+    found: list[Any] = [v for v in function.variables if v.space == space]
     if space == "param" and not entry:
         found += [*function.params, *function.results]
     return found
 
 
-def frame_size(space: str, functions) -> int:
+def frame_size(space: str, functions: Any) -> int:
     return max((-(-lay_out(variables_of(f, space))[1] // 16) * 16 for f in functions), default=0)
 
 
-def deepest(functions, again: set) -> int:
+def deepest(functions: Any, again: set[str]) -> int:
     """How many frames fit in the stack."""
     frames = [f for f in functions if f.name in again]
     size = frame_size("local", frames) + frame_size("param", frames)
@@ -159,26 +165,26 @@ def deepest(functions, again: set) -> int:
 # -- call and return --------------------------------------------------------------------------
 
 
-def words(param) -> tuple[int, int]:
+def words(param: Any) -> tuple[int, int]:
     """(bytes, count) of the words in which a parameter is copied."""
     size = next(n for n in (8, 4, 2, 1) if param.size % n == 0 and param.align >= n)
     return size, param.size // size
 
 
-def copy(state, source, target, param, mask) -> None:
+def copy(state: State, source: Array, target: Array, param: Any, mask: Mask) -> None:
     state.spaces["arguments"].copy(source, target, mask, *words(param))
 
 
 class Callee:
     """A function as calls see it: where it starts, and how its frame is made."""
 
-    def __init__(self, function: Function, slots, start: int, is_recursive: bool):
+    def __init__(self, function: Function, slots: Slots, start: int, is_recursive: bool) -> None:
         self.function, self.start, self.recursive = function, start, is_recursive
         self.params = [slots.address(Symbol(p.name)) for p in function.params]
         self.results = [slots.address(Symbol(r.name)) for r in function.results]
         self.slots = slots
 
-    def open_frame(self, state, depth: int, mask) -> None:
+    def open_frame(self, state: State, depth: int, mask: Mask) -> None:
         """Point the addresses of the function's variables into the frame of this depth."""
         if not self.recursive:
             return
@@ -189,7 +195,7 @@ class Callee:
             state.registers[at] = merged(mask, np.full((1, 1), address + offset, old.dtype), old)
 
 
-def call(i, at):
+def call(i: Instruction, at: Site) -> Execute:
     """call{.uni} (results), function, (arguments); or by an address in a register."""
     refuse(set(i.modifiers) - {"uni"}, i)
     operands = list(i.operands)
@@ -204,14 +210,12 @@ def call(i, at):
             name not in LIBRARY, f"the function {demangle(name, qualified=True)}, which has no body"
         )
         return LIBRARY[name](i, at, sources, returned)
-    address_of = at.slots.reader(target, np.uint64) if name is None else None
     number = at.new_return(returned)
 
-    def enter(state, function, mask):
+    def enter(state: State, function: Callee, mask: Mask) -> None:
         if len(function.params) != len(sources) or len(function.results) != len(returned):
             raise PTXError(
-                f"{function.function.title} is called with {len(sources)} arguments",
-                instruction=i,
+                f"{function.function.title} is called with {len(sources)} arguments", instruction=i
             )
         depth = state.depth + 1
         if depth >= state.launch.depth:
@@ -238,8 +242,9 @@ def call(i, at):
     if name is not None:
         only = at.callees[name]
         return lambda state, mask: enter(state, only, mask)
+    address_of = at.slots.reader(target, np.uint64)
 
-    def dispatch(state, mask):
+    def dispatch(state: State, mask: Mask) -> None:
         """Threads may hold different addresses."""
         for value, here in state.alike([address_of(state.registers)], mask):
             if value not in at.by_address:
@@ -250,7 +255,7 @@ def call(i, at):
     return dispatch
 
 
-def put_aside(state, slots, mask) -> None:
+def put_aside(state: State, slots: Slots, mask: Mask) -> None:
     """Keep the registers of a caller that the callee may call again."""
     saved = state.frames.setdefault(state.depth, Frame(np.zeros((1, 1), int), {})).saved
     registers, addresses = slots.frame
@@ -259,21 +264,21 @@ def put_aside(state, slots, mask) -> None:
         saved[n] = new if n not in saved else merged(mask, new, saved[n])
 
 
-def merged(mask, new, old):
+def merged(mask: Mask, new: Any, old: Array) -> Any:
     """The new value where the mask is true. The same bits may be there as another type."""
     return new if mask is None else np.where(mask, new, old.view(new.dtype))
 
 
-def take_back(state, depth: int, mask) -> None:
+def take_back(state: State, depth: int, mask: Mask) -> None:
     for n, value in state.frames[depth].saved.items():
         state.registers[n] = merged(mask, value, state.registers[n])
 
 
-def leave_function(i, at):
+def leave_function(i: Instruction, at: Site) -> Execute:
     """ret in a function: threads go back to where they were called from."""
     own = at.callees[at.function.name]
 
-    def end(state, mask):
+    def end(state: State, mask: Mask) -> None:
         for number, here in state.alike([state.frames[state.depth].site], mask):
             results = [address(state.registers) for address in own.results]
             returning = at.returns[number]
@@ -283,10 +288,10 @@ def leave_function(i, at):
     return end
 
 
-def finish(returned, is_recursive: bool):
+def finish(returned: list[Reader], is_recursive: bool) -> Callable[..., Any]:
     """What a call does when it is over: the caller's registers, then the results."""
 
-    def run(state, mask, results, function):
+    def run(state: State, mask: Mask, results: Any, function: Callee) -> None:
         if is_recursive:
             take_back(state, state.depth - 1, mask)
         for source, target, param in zip(results, returned, function.results):

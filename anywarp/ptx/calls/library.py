@@ -9,37 +9,41 @@ from __future__ import annotations
 
 import bisect
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Reader, Site, State
 from ..errors import MemoryFault, PTXError
 from ..memory import clusters
 from ..memory.allocations import WINDOWS, Allocation
 from ..memory.events import Heaped
+from ..text.syntax import Instruction
 from .printf import formatted
 
 HEAP = 8 << 20  # bytes that malloc gives out at most, the default of cudaLimitMallocHeapSize
 
 
-def argument(state, address_of, size: int):
+def argument(state: State, address_of: Reader, size: int) -> Any:
     """The value of an argument for every thread, (B, T) unsigned."""
     address = np.broadcast_to(address_of(state.registers), state.shape)
     (value,) = state.spaces["arguments"].load(address, None, size, 1)
     return np.broadcast_to(value, state.shape)
 
 
-def give(state, address_of, values, mask) -> None:
+def give(state: State, address_of: Reader, values: Array, mask: Mask) -> None:
     size = values.dtype.itemsize
     state.spaces["arguments"].store(address_of(state.registers), mask, [values], size)
 
 
-class Reader:
+class ThreadMemory:
     """Bytes and strings at generic addresses, as one thread sees them."""
 
-    def __init__(self, state, i, b: int, t: int):
+    def __init__(self, state: State, i: Instruction, b: int, t: int) -> None:
         self.state, self.i, self.b, self.t = state, i, b, t
 
-    def place(self, address: int):
+    def place(self, address: int) -> Any:
         """(space, offset, first byte of the row) of a generic address."""
         for name, _, start in reversed(WINDOWS):
             if address >= start:
@@ -62,7 +66,7 @@ class Reader:
             )
         return space.data[row + offset : row + offset + size].tobytes()
 
-    def from_address(self, start: int):
+    def from_address(self, start: int) -> Callable[..., Any]:
         """A function (offset, size) -> bytes."""
         return lambda offset, size: self.bytes_at(start + offset, size)
 
@@ -78,7 +82,7 @@ class Printer:
     """Collects what threads print, and writes it block after block, each in the order of the
     run: threads that print together in the order of their numbers."""
 
-    def __init__(self, write=None):
+    def __init__(self, write: Any = None) -> None:
         self.write = write
         self.lines: list[tuple[int, str]] = []
 
@@ -92,13 +96,13 @@ class Printer:
             (self.write or sys.stdout.write)(text)
 
 
-def vprintf(i, at, sources, returned):
-    def end(state, mask):
+def vprintf(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
+    def end(state: State, mask: Mask) -> None:
         template = argument(state, sources[0], 8)
         values = argument(state, sources[1], 8)
         count = np.zeros(state.shape, np.uint32)
         for b, t in np.argwhere(state.full(mask)).tolist():
-            reader = Reader(state, i, b, t)
+            reader = ThreadMemory(state, i, b, t)
             pattern = reader.string_at(int(template[b, t]))
             text = formatted(pattern, reader.from_address(int(values[b, t])), reader.string_at)
             state.launch.printer.print(int(state.blocks[b]), text)
@@ -111,12 +115,12 @@ def vprintf(i, at, sources, returned):
     return end
 
 
-def assertfail(i, at, sources, returned):
+def assertfail(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
     """What assert(…) calls: (expression, file, line, function, size of a character)."""
 
-    def end(state, mask):
+    def end(state: State, mask: Mask) -> None:
         b, t = np.argwhere(state.full(mask))[0].tolist()
-        reader = Reader(state, i, b, t)
+        reader = ThreadMemory(state, i, b, t)
         expression, file, line, function = (
             int(argument(state, source, size)[b, t]) for source, size in zip(sources, (8, 8, 4, 8))
         )
@@ -135,7 +139,7 @@ class Heap:
     """malloc and free in a stretch of global memory: behind the last block, or else where the
     first gap is wide enough."""
 
-    def __init__(self, start: int, size: int):
+    def __init__(self, start: int, size: int) -> None:
         self.start, self.end = start, start + size
         self.blocks: list[Allocation] = []  # in order
 
@@ -158,13 +162,13 @@ def behind(block: Allocation) -> int:
     return -(-(block.end + 16) // 16) * 16
 
 
-def tell(state, block: Allocation, freed: bool) -> None:
+def tell(state: State, block: Allocation, freed: bool) -> None:
     if state.sink is not None:
         state.sink(Heaped(block, freed, state.blocks))
 
 
-def malloc(i, at, sources, returned):
-    def end(state, mask):
+def malloc(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
+    def end(state: State, mask: Mask) -> None:
         size, found = argument(state, sources[0], 8), np.zeros(state.shape, np.uint64)
         home, heap = state.spaces["global"], state.launch.heap
         for b, t in np.argwhere(state.full(mask)).tolist():
@@ -182,8 +186,8 @@ def malloc(i, at, sources, returned):
     return end
 
 
-def free(i, at, sources, returned):
-    def end(state, mask):
+def free(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
+    def end(state: State, mask: Mask) -> None:
         address = argument(state, sources[0], 8)
         home, heap = state.spaces["global"], state.launch.heap
         for b, t in np.argwhere(state.full(mask)).tolist():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
+from typing import Any
 
 _SPECIFIER = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d+|\*)?(?:\.(?P<precision>\d+|\*)?(?P<dot>))?"
@@ -16,11 +17,11 @@ _SPECIFIER = re.compile(
 LONG = ("l", "ll", "j", "z", "t")
 
 
-def formatted(template: str, arguments, string_at) -> str:
+def formatted(template: str, arguments: Any, string_at: Any) -> str:
     """`arguments(offset, size)` gives bytes of the arguments, `string_at(address)` a C string."""
     offset = 0
 
-    def take(kind: str):
+    def take(kind: str) -> Any:
         nonlocal offset
         size = struct.calcsize(kind)
         offset = -(-offset // size) * size
@@ -28,7 +29,7 @@ def formatted(template: str, arguments, string_at) -> str:
         offset += size
         return value
 
-    def replaced(match) -> str:
+    def replaced(match: Any) -> str:
         kind, flags = match["kind"], match["flags"]
         if kind == "%":
             return "%"
@@ -110,5 +111,5 @@ def padded(text: str, kind: str, flags: str, width: int, precision: int | None) 
         return text.rjust(width)
     if kind in "diouxX" and precision is not None:
         return text.rjust(width)
-    head = re.match(r"[-+ ]?(0[xX])?", text).group()
+    head = text[: len(text) - len(re.sub(r"^[-+ ]?(0[xX])?", "", text))]
     return head + text[len(head) :].rjust(width - len(head), "0")

@@ -8,9 +8,11 @@ each factor in float64 only once, and one look for results that may be rounded w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Slots, State
 from ..arithmetic import floats
 from ..text import isa
 from ..text.syntax import Instruction, Register
@@ -22,8 +24,10 @@ def in_batches(code: Sequence[Instruction]) -> list[list[int]]:
     """Straight-line code as lists of indices, in an order with the same results: a multiply-add
     is put off until its result is needed or one of its registers changes, and those that have
     been put off until then are one list. Every other instruction is a list by itself."""
-    done, batch = [], []
-    read, written = set(), set()  # by the batch
+    done: list[list[int]] = []
+    batch: list[int] = []
+    read: set[str] = set()  # by the batch
+    written: set[str] = set()
     for n, i in enumerate(code):
         reads, writes = isa.read(i), isa.written(i)
         if not written.isdisjoint(reads) or not (read | written).isdisjoint(writes):
@@ -47,7 +51,8 @@ def is_multiply_add(i: Instruction) -> bool:
 def lent(steps: Sequence[Sequence[Instruction]], names: Iterable[str]) -> set[str]:
     """Those of the names that a load from shared memory may leave as a view of it: they are only
     used as factors of multiply-adds, which convert them anyhow, before anything is stored."""
-    left, views = set(names), set()
+    left = set(names)
+    views: set[str] = set()
     for step in steps:
         for i in step:
             used = set(isa.read(i))
@@ -62,7 +67,7 @@ def lent(steps: Sequence[Sequence[Instruction]], names: Iterable[str]) -> set[st
     return left
 
 
-def multiply_adds(batch: Sequence[Instruction], slots):
+def multiply_adds(batch: Sequence[Instruction], slots: Slots) -> Execute:
     """The function `(state, mask)` that runs multiply-adds of one batch."""
     factors = list(dict.fromkeys(x for i in batch for x in i.operands[1:3]))
     readers = [slots.reader(x, np.float32) for x in factors]
@@ -76,7 +81,7 @@ def multiply_adds(batch: Sequence[Instruction], slots):
         for i in batch
     ]
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         registers = state.registers
         wide = [factor(read(registers)) for read in readers]
         terms = [(wide[a], wide[b], read(registers)) for a, b, read, _ in rows]
@@ -89,7 +94,7 @@ def multiply_adds(batch: Sequence[Instruction], slots):
     return execute
 
 
-def factor(value):
+def factor(value: Array) -> Any:
     """A register, or a view that stands for it, in float64 and with its two axes."""
     if value.ndim == 2:
         return value.astype(np.float64)

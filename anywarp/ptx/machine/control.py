@@ -7,22 +7,27 @@ PTX ISA, chapters 9.7.12 (control flow) and 9.7.13.1 (barriers).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Reader, Site, Slots, State
 from ..calls import functions
 from ..errors import PTXError
 from ..memory import clusters, windows
 from ..memory.events import Arrived, Barrier, Fenced, Guarded
 from ..text.forms import Unsupported, refuse
+from ..text.syntax import Instruction
 from ..warps import warp, warpgroup
 from ..warps.matrix import MATRIX
 from ..warps.wmma import WMMA
 
 
-def guarded(execute, predicate_of, i):
+def guarded(execute: Execute, predicate_of: Reader, i: Instruction) -> Callable[..., Any]:
     """Run only the threads whose guard predicate is true."""
 
-    def run(state, mask):
+    def run(state: State, mask: Mask) -> None:
         taken, _ = split(predicate_of(state.registers), mask)
         if taken is not False:
             state.tell(Guarded, i, taken)
@@ -31,10 +36,10 @@ def guarded(execute, predicate_of, i):
     return run
 
 
-def guarded_end(end, predicate_of, following: int):
+def guarded_end(end: Execute, predicate_of: Reader, following: int) -> Callable[..., Any]:
     """The same for an instruction that says where threads go on."""
 
-    def run(state, mask):
+    def run(state: State, mask: Mask) -> None:
         taken, left = split(predicate_of(state.registers), mask)
         if left is not False:
             state.go(following, left)
@@ -44,7 +49,7 @@ def guarded_end(end, predicate_of, following: int):
     return run
 
 
-def split(predicate, mask):
+def split(predicate: Array, mask: Mask) -> Any:
     """The threads of the mask where the predicate is true, and those where it is not.
 
     Either is False where nobody is left, and None where all threads of the chunk are."""
@@ -59,11 +64,11 @@ def split(predicate, mask):
     return yes, no if no.any() else False
 
 
-def go_to(target: int):
+def go_to(target: int) -> Callable[..., Any]:
     return lambda state, mask: state.go(target, mask)
 
 
-def exit_threads(state, mask):
+def exit_threads(state: State, mask: Mask) -> None:
     state.changed = True
     if mask is None:
         state.alive[:] = False
@@ -79,18 +84,18 @@ def exit_threads(state, mask):
         clusters.release(state)
 
 
-def branch(i, at):
+def branch(i: Instruction, at: Site) -> Execute:
     refuse(set(i.modifiers) - {"uni"}, i)
     return go_to(at.target(i.operands[0].name))
 
 
-def indexed_branch(i, at):
+def indexed_branch(i: Instruction, at: Site) -> Execute:
     """brx.idx index, list of labels: how a switch compiles."""
     refuse(set(i.modifiers) - {"idx", "uni"}, i)
     index_of = at.slots.reader(i.operands[0], np.uint32)
     targets = [at.target(name) for name in at.function.branch_targets[i.operands[1].name]]
 
-    def end(state, mask):
+    def end(state: State, mask: Mask) -> None:
         index = np.broadcast_to(index_of(state.registers), state.shape)
         why = lambda at: f"brx.idx with index {int(index[at])}, but {len(targets)} targets"
         state.require(index < len(targets), mask, i, why)
@@ -100,19 +105,19 @@ def indexed_branch(i, at):
     return end
 
 
-def leave(i, at):
+def leave(i: Instruction, at: Site) -> Execute:
     """ret: back from a function, or, in a kernel, the end of the thread."""
     refuse(i.modifiers and i.modifiers != ("uni",), i)
     return functions.leave_function(i, at) if at.function.name in at.callees else exit_threads
 
 
-def leave_kernel(i, at):
+def leave_kernel(i: Instruction, at: Site) -> Execute:
     refuse(i.modifiers, i)
     return exit_threads
 
 
-def trap(i, at):
-    def end(state, mask):
+def trap(i: Instruction, at: Site) -> Execute:
+    def end(state: State, mask: Mask) -> None:
         raise PTXError("the kernel trapped", instruction=i, thread=state.first_thread(mask))
 
     return end
@@ -126,7 +131,7 @@ BARRIER_WORDS = {
 }  # fmt: skip
 
 
-def barrier(i, at):
+def barrier(i: Instruction, at: Site) -> Execute:
     """bar.sync, bar.arrive, bar.red: threads of a block wait for each other.
 
     A barrier completes when all threads of the block that have not exited are there, or as many
@@ -140,12 +145,12 @@ def barrier(i, at):
     number_of = slots.reader(operands[0], np.uint32)
     count_of = slots.reader(operands[1], np.uint32) if len(operands) > 1 else None
 
-    def end(state, mask):
+    def end(state: State, mask: Mask) -> None:
         values = [None if read is None else read(state.registers) for read in (number_of, count_of)]
         for number, count, here in state.alike(values, mask):
             wait(state, number, count, here)
 
-    def wait(state, number, count, mask):
+    def wait(state: State, number: int, count: Array, mask: Mask) -> None:
         if (
             mask is None
             and kind == "sync"
@@ -172,7 +177,7 @@ def barrier(i, at):
     return end
 
 
-def release(state, number: int) -> None:
+def release(state: State, number: int) -> None:
     """Let the blocks go on in which everybody has arrived."""
     groups = state.waiting.get(number)
     if not groups:
@@ -205,7 +210,7 @@ def release(state, number: int) -> None:
             del state.arrived[number]
 
 
-def reduction(i, slots, operands: list):
+def reduction(i: Instruction, slots: Slots, operands: list[Any]) -> Callable[..., Any]:
     """bar.red: what the threads of a block agree on. Takes its operands out of the list."""
     target, predicate = operands.pop(0), operands.pop()
     predicate_of = slots.reader(predicate, np.bool_)
@@ -219,7 +224,7 @@ def reduction(i, slots, operands: list):
     else:
         raise Unsupported(".".join(i.modifiers))
 
-    def combine(state, going):
+    def combine(state: State, going: Array) -> None:
         votes = predicate_of(state.registers) & going
         write(state.registers, reduce(votes, going)[:, None], going)
 
@@ -246,12 +251,12 @@ CONTROL = {
 # -- neither control nor arithmetic -----------------------------------------------------------
 
 
-def nothing(i, at):
+def nothing(i: Instruction, at: Site) -> Execute:
     """Hints."""
     return lambda state, mask: None
 
 
-def cache_policy(i, at):
+def cache_policy(i: Instruction, at: Site) -> Execute:
     """createpolicy: what it gives is good for hints alone, which change nothing here."""
     write = at.slots.writer(i.operands[0], np.uint64)
     return lambda state, mask: write(state.registers, np.zeros(state.shape, np.uint64), mask)
@@ -265,7 +270,7 @@ FENCES = {
 }
 
 
-def fence(i, at):
+def fence(i: Instruction, at: Site) -> Execute:
     """Threads of a chunk run in lockstep and see each other's stores: only the sink is told."""
     refuse(set(i.modifiers) - FENCES, i)
     return lambda state, mask: state.tell(Fenced, i, mask)

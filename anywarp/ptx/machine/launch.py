@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Extent, Names
 from ..asynchronous.tensor_maps import Mapped, memory_of
 from ..calls.library import HEAP, Heap
 from ..memory import allocations
@@ -22,9 +25,9 @@ class Statics:
     """What outlives a launch: the module's variables, by name as bytes (uint8), and the heap of
     malloc. Pass the same one to each `run` to keep them; change `variables` to set one."""
 
-    variables: dict[str, np.ndarray]
+    variables: dict[str, Array]
     heap: Heap | None = None
-    heap_bytes: np.ndarray | None = None
+    heap_bytes: Array | None = None
     resolved: bool = field(default=False, repr=False)  # addresses have been filled in
 
 
@@ -33,7 +36,7 @@ def statics(module: Module) -> Statics:
     return fresh(module.variables)
 
 
-def fresh(variables) -> Statics:
+def fresh(variables: Any) -> Statics:
     return Statics(
         {
             v.name: np.frombuffer(bytearray(v.data.ljust(v.size, b"\0")), np.uint8)
@@ -43,15 +46,18 @@ def fresh(variables) -> Statics:
     )
 
 
-def extent(name: str, size) -> tuple[int, int, int]:
+def extent(name: str, size: Any) -> Extent:
     """1 to 3 ints -> 3."""
     size = (size,) if isinstance(size, (int, np.integer)) else tuple(size)
     if not 1 <= len(size) <= 3 or not all(isinstance(n, (int, np.integer)) and n > 0 for n in size):
         raise ValueError(f"{name} must be 1 to 3 positive integers, not {size}")
-    return tuple(int(n) for n in (*size, 1, 1)[:3])
+    x, y, z = (int(n) for n in (*size, 1, 1)[:3])
+    return x, y, z
 
 
-def check_launch(entry: Entry, grid, block, args, shared_mem: int) -> Cluster:
+def check_launch(
+    entry: Entry, grid: Extent, block: Extent, args: Sequence[Any], shared_mem: int
+) -> Cluster:
     """Its clusters. Raises ValueError for a launch that a GPU would refuse."""
     threads = block[0] * block[1] * block[2]
     limit = MAX_THREADS
@@ -95,7 +101,7 @@ class Global:
 
     space: allocations.Space
     starts: dict[int | str, int]
-    kept: list[tuple[np.ndarray, int]]
+    kept: list[tuple[Array, int]]
     heap: Heap | None
 
     @property
@@ -103,15 +109,19 @@ class Global:
         return self.heap.end if self.heap else 0
 
 
-def place(entry: Entry, args, static: Statics, needs_heap: bool, guard: int, names) -> Global:
+def place(
+    entry: Entry, args: Sequence[Any], static: Statics, needs_heap: bool, guard: int, names: Names
+) -> Global:
     """Module variables come first, so that their addresses do not depend on the arguments; then
     the heap, if there is one, and the arguments."""
-    buffers = [(name, None, data, allocations.GUARD) for name, data in static.variables.items()]
+    guarded = allocations.GUARD
+    buffers: list[Any] = [(name, None, x, guarded) for name, x in static.variables.items()]
     if needs_heap and static.heap_bytes is None:
         static.heap_bytes = np.full(HEAP, 0xFF, np.uint8)
     if static.heap_bytes is not None:
         buffers.append((None, None, static.heap_bytes, allocations.GUARD))
-    index, arrays = {}, {}
+    index: dict[Any, int] = {}
+    arrays: dict[Any, Array] = {}
     for n, (param, value) in enumerate(zip(entry.params, map(memory_of, args))):
         if not isinstance(value, np.ndarray):
             continue
@@ -129,7 +139,7 @@ def place(entry: Entry, args, static: Statics, needs_heap: bool, guard: int, nam
             buffers.append((f"argument {n} ({param.name})", n, value, guard))
         index[n] = index[key]
     space, starts = allocations.global_space(buffers, names)
-    places = {n: starts[index[n]] for n in range(len(args)) if n in index}
+    places: dict[Any, int] = {n: starts[index[n]] for n in range(len(args)) if n in index}
     places |= {name: start for (name, *_), start in zip(buffers, starts) if name is not None}
     if static.heap_bytes is not None:
         start = starts[len(static.variables)]
@@ -146,7 +156,7 @@ def write_back(memory_: Global) -> None:
         array.reshape(-1).view(np.uint8)[:] = memory_.space.data[start : start + array.nbytes]
 
 
-def resolve(entry: Entry, static: Statics, symbols: dict, data: np.ndarray) -> None:
+def resolve(entry: Entry, static: Statics, symbols: dict[Any, Any], data: Array) -> None:
     """Fill in the addresses that initialise variables, once."""
     if static.resolved:
         return
@@ -161,7 +171,7 @@ def resolve(entry: Entry, static: Statics, symbols: dict, data: np.ndarray) -> N
             data[at : at + r.size] = np.frombuffer(value.to_bytes(8, "little")[: r.size], np.uint8)
 
 
-def pack_params(entry: Entry, args, addresses: dict) -> bytes:
+def pack_params(entry: Entry, args: Sequence[Any], addresses: dict[Any, Any]) -> bytes:
     """The parameter space: every value at its offset."""
     size = max((p.offset + p.size for p in entry.params), default=0)
     data = bytearray(-(-max(size, 1) // 16) * 16)

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Execute, Extent, Mask, Names, Reader
 from ..arithmetic.ops import OPS
 from ..calls import functions as calls
 from ..calls.library import NEEDS_HEAP, Printer
@@ -65,7 +67,7 @@ class BasicBlock:
 
     instructions: tuple[Instruction, ...]
     count: int
-    steps: tuple
+    steps: tuple[Any, ...]
     end: object
 
 
@@ -100,7 +102,7 @@ class Site:
     start: int  # program counter of the function
     following: int  # and of what comes after the instruction
     linked: Linked
-    lent: set[str] = frozenset()  # registers that may hold a view of shared memory
+    lent: Collection[str] = ()  # registers that may hold a view of shared memory
     run: tuple[Instruction, ...] = ()  # what ends the block: several only if they are mma
 
     callees = property(lambda self: self.linked.callees)
@@ -112,7 +114,7 @@ class Site:
         refuse(label not in self.function.labels, f"there is no label {label}")
         return self.start + self.function.labels[label]
 
-    def new_return(self, returned) -> int:
+    def new_return(self, returned: list[Reader]) -> int:
         """The number of a call, by which its threads find back."""
         self.returns.append(calls.Return(self.following, calls.finish(returned, self.recursive)))
         return len(self.returns) - 1
@@ -136,7 +138,8 @@ def decode(entry: Entry) -> Program:
     }
     by_address = {addresses[name]: each for name, each in callees.items()}
     link = Linked(callees, by_address, again, [])
-    blocks, successors = {}, {}
+    blocks: dict[int, BasicBlock] = {}
+    successors: dict[int, list[int]] = {}
     for function in (entry, *called):
         view = slots if function is entry else callees[function.name].slots
         decode_function(entry, function, view, starts[function.name], link, blocks, successors)
@@ -158,7 +161,15 @@ def turns(successors: dict[int, list[int]], size: int) -> Callable[[int], int] |
     return lambda place: place // size * size + rank[place % size]
 
 
-def decode_function(entry, function, slots, start: int, link: Linked, blocks, successors) -> None:
+def decode_function(
+    entry: Any,
+    function: Function,
+    slots: Slots,
+    start: int,
+    link: Linked,
+    blocks: Any,
+    successors: Any,
+) -> None:
     """Add the basic blocks of a function, and where each may lead."""
     if function.error is not None:
         raise ParseError(f"{function.title} could not be read: {function.error}; {ADVICE}")
@@ -211,7 +222,7 @@ def endless(successors: dict[int, list[int]]) -> set[int]:
     return successors.keys() - seen
 
 
-def find(table: dict | set, i: Instruction):
+def find(table: dict[Any, Any] | set[str], i: Instruction) -> Any:
     """The entry of a table with the longest name that the instruction's begins with."""
     for count in range(len(i.modifiers), -1, -1):
         name = ".".join((i.opcode, *i.modifiers[:count]))
@@ -220,7 +231,7 @@ def find(table: dict | set, i: Instruction):
     return None
 
 
-def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Callable:
+def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Callable[..., Any]:
     """The function `(state, mask)` that runs this instruction."""
     try:
         ends = find(control.CONTROL, i)
@@ -240,28 +251,30 @@ def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Calla
         ) from None
 
 
-def compute(i: Instruction, at: Site):
+def compute(i: Instruction, at: Site) -> Execute:
     """An instruction that only computes: registers in, registers out."""
     slots, op = at.slots, OPS[i.opcode](i)
     target, *sources = i.operands
     if len(sources) == 1:
-        sources = elements(sources[0])
+        sources = [*elements(sources[0])]
     refuse(len(sources) < len(op.sources), "too few operands")
     readers = [slots.reader(s, dtype) for s, dtype in zip(sources, op.sources)]
     function = op.function
     writers = [slots.writer(each, op.result) for each in elements(target)]
-    write = writers[0] if writers else None
 
-    def scatter(state, mask):
+    def scatter(state: State, mask: Mask) -> None:
         registers = state.registers
         for write, value in zip(writers, function(*[r(registers) for r in readers])):
             write(registers, value, mask)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         registers = state.registers
         write(registers, function(*[read(registers) for read in readers]), mask)
 
-    return scatter if isinstance(target, Vector) else execute
+    if isinstance(target, Vector):
+        return scatter
+    (write,) = writers
+    return execute
 
 
 DECODERS = {**dict.fromkeys(OPS, compute), **FAMILIES}
@@ -269,18 +282,18 @@ DECODERS = {**dict.fromkeys(OPS, compute), **FAMILIES}
 
 def run(
     entry: Entry,
-    grid,
-    block,
-    args,
+    grid: Extent,
+    block: Extent,
+    args: Sequence[Any],
     *,
     shared_mem: int = 0,
-    sink=None,
+    sink: Any = None,
     step_limit: int = STEP_LIMIT,
     tolerant: bool = False,
     statics: Statics | None = None,
-    write=None,
-    progress=None,
-    names=lambda *_: None,
+    write: Any = None,
+    progress: Callable[[int, int], None] | None = None,
+    names: Names = lambda *_: None,
 ) -> None:
     """Run an entry for a grid of blocks.
 
@@ -312,7 +325,7 @@ def run(
         calls.lay_out_frames(space, entry, program.functions, depth, program.again, apart)
         for space in ("local", "param")
     )
-    symbols = held.starts | {a.name: a.start for a in shared}
+    symbols: dict[Any, int] = held.starts | {a.name: a.start for a in shared}
     symbols |= {(entry.name, p.name): p.offset for p in entry.params}
     symbols |= calls.function_addresses(entry.functions) | local.symbols | arguments.symbols
     resolve(entry, statics, symbols, held.space.data)
@@ -350,5 +363,7 @@ def run(
     write_back(held)
 
 
-def rows_of(name: str, layout: calls.Layout, rows: tuple[int, int], names) -> allocations.Space:
+def rows_of(
+    name: str, layout: calls.Layout, rows: tuple[int, int], names: Names
+) -> allocations.Space:
     return allocations.rowed_space(name, layout.allocations, layout.size, rows, names)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Container
+from collections.abc import Callable, Container
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, DType, Elementwise, Execute, Mask, Operand, State
 from ..memory.allocations import UNSIGNED
 from ..text.forms import elements, refuse
-from ..text.syntax import TYPE_BYTES, Address, Function, Immediate, Register, Symbol
+from ..text.syntax import TYPE_BYTES, Address, Function, Immediate, Instruction, Register, Symbol
 
 
 class _Table:
     """Slots by key: (function name, register or symbol), or what all functions share."""
 
-    def __init__(self):
-        self.index: dict[tuple, int] = {}
-        self.makers: list = []  # slot -> function (state, symbols, dynamic) -> array
+    def __init__(self) -> None:
+        self.index: dict[tuple[Any, ...], int] = {}
+        self.makers: list[Any] = []  # slot -> function (state, symbols, dynamic) -> array
 
-    def slot(self, key: tuple, maker) -> int:
+    def slot(self, key: tuple[Any, ...], maker: Any) -> int:
         if key not in self.index:
             self.index[key] = len(self.makers)
             self.makers.append(maker)
@@ -34,7 +36,9 @@ class Slots:
     `of` is the same table seen from another function, which has its own registers.
     """
 
-    def __init__(self, function: Function, addresses: Container[str], table: _Table | None = None):
+    def __init__(
+        self, function: Function, addresses: Container[str], table: _Table | None = None
+    ) -> None:
         self.function = function
         self.table = table or _Table()
         self.addresses = addresses  # names of symbols that every function can take
@@ -45,10 +49,10 @@ class Slots:
     def of(self, function: Function) -> Slots:
         return Slots(function, self.addresses, self.table)
 
-    def slot(self, key, maker) -> int:
+    def slot(self, key: Any, maker: Any) -> int:
         return self.table.slot(key, maker)
 
-    def initial(self, state, symbols: dict, shared_mem: int) -> list[np.ndarray]:
+    def initial(self, state: State, symbols: dict[Any, Any], shared_mem: int) -> list[Array]:
         return [make(state, symbols, shared_mem) for make in self.table.makers]
 
     @functools.cached_property
@@ -66,7 +70,7 @@ class Slots:
 
     # -- reading --------------------------------------------------------------------------
 
-    def reader(self, operand, dtype):
+    def reader(self, operand: Operand, dtype: DType) -> Any:
         """A function registers -> array of dtype."""
         dtype = np.dtype(dtype)
         if isinstance(operand, Immediate):
@@ -83,7 +87,7 @@ class Slots:
         at, size = self.register(operand.name)
         if dtype.itemsize == size:
 
-            def read(registers):
+            def read(registers: Array) -> Any:
                 value = registers[at]
                 return value if value.dtype is dtype else value.view(dtype)
 
@@ -92,11 +96,11 @@ class Slots:
         whole, low = UNSIGNED[size], UNSIGNED[dtype.itemsize]
         return lambda registers: registers[at].view(whole).astype(low).view(dtype)
 
-    def readers(self, operand, count: int, dtype) -> list:
+    def readers(self, operand: Operand, count: int, dtype: DType) -> list[Any]:
         """A reader for each element of a vector, of which there must be so many."""
         return [self.reader(each, dtype) for each in elements(operand, count)]
 
-    def symbol(self, operand: Symbol, dtype) -> int:
+    def symbol(self, operand: Symbol, dtype: DType) -> int:
         """The slot of a variable's or function's address."""
         if operand.name == "WARP_SZ":
             return self.slot(("WARP_SZ", dtype), lambda *_: np.full((1, 1), 32, dtype))
@@ -104,11 +108,10 @@ class Slots:
         refuse(name == operand.name and name not in self.addresses, f"{name} is not declared")
         key = (self.function.name if name != operand.name else None, operand, dtype)
         return self.slot(
-            key,
-            lambda state, symbols, _: np.full((1, 1), symbols[name] + operand.offset, dtype),
+            key, lambda state, symbols, _: np.full((1, 1), symbols[name] + operand.offset, dtype)
         )
 
-    def address(self, operand):
+    def address(self, operand: Operand) -> Callable[..., Any]:
         """A function registers -> int64 byte addresses."""
         base = operand.base if isinstance(operand, Address) else operand
         offset = np.int64(operand.offset if isinstance(operand, Address) else 0)
@@ -125,18 +128,18 @@ class Slots:
             return lambda registers: read(registers).astype(np.int64) + offset
         return lambda registers: read(registers).astype(np.int64, copy=False)
 
-    def nothing(self, name: str) -> tuple[int, np.ndarray]:
+    def nothing(self, name: str) -> tuple[int, Array]:
         """The slot of a declared register and what it holds before anything is written."""
         at = self.register(name)[0]
         return at, self.table.makers[at]()
 
-    def guard(self, instruction):
+    def guard(self, instruction: Instruction) -> Any:
         read = self.reader(instruction.guard, np.bool_)
         return (lambda registers: ~read(registers)) if instruction.guard_negated else read
 
     # -- writing --------------------------------------------------------------------------
 
-    def writer(self, operand, dtype):
+    def writer(self, operand: Operand, dtype: DType) -> Callable[..., Any]:
         """A function (registers, value, mask): threads outside the mask keep what they had."""
         if operand == Symbol("_"):
             return lambda registers, value, mask: None
@@ -147,7 +150,7 @@ class Slots:
         refuse(dtype.itemsize > size, f"{operand.name} is narrower than the result")
         widen = dtype.itemsize < size  # sign or zero extension
 
-        def write(registers, value, mask):
+        def write(registers: Array, value: Array, mask: Mask) -> None:
             if widen:
                 unsigned = UNSIGNED[dtype.itemsize]
                 value = (value if value.dtype.kind in "iu" else value.view(unsigned)).astype(
@@ -162,7 +165,7 @@ class Slots:
 
         return write
 
-    def writers(self, operand, count: int, dtype) -> list:
+    def writers(self, operand: Operand, count: int, dtype: DType) -> list[Any]:
         """A writer for each element of a vector, of which there must be so many."""
         return [self.writer(each, dtype) for each in elements(operand, count)]
 
@@ -187,7 +190,7 @@ class Slots:
 
 
 @functools.cache
-def unwritten(dtype) -> np.ndarray:
+def unwritten(dtype: DType) -> Array:
     """What every register of a type holds before anything is written: registers are replaced, not
     written to, so that one array does for all."""
     nothing = np.zeros((1, 1), dtype)
@@ -195,16 +198,15 @@ def unwritten(dtype) -> np.ndarray:
     return nothing
 
 
-def literal(operand: Immediate, dtype: np.dtype) -> np.ndarray:
+def literal(operand: Immediate, dtype: np.dtype) -> Array:
     if dtype == np.bool_:
         return np.full((1, 1), bool(operand.value))
     if dtype.kind == "f":
         return np.full((1, 1), operand.value, dtype)
-    bits = operand.value if operand.bits is None else operand.bits
+    bits: Any = operand.value if operand.bits is None else operand.bits
     refuse(not isinstance(bits, int), "a float literal in an integer operation")
-    return np.full((1, 1), bits & (1 << 8 * dtype.itemsize) - 1, UNSIGNED[dtype.itemsize]).view(
-        dtype
-    )
+    unsigned = UNSIGNED[dtype.itemsize]
+    return np.full((1, 1), bits & (1 << 8 * dtype.itemsize) - 1, unsigned).view(dtype)
 
 
 # -- special registers, PTX ISA chapter 10 ----------------------------------------------------
@@ -213,62 +215,62 @@ def literal(operand: Immediate, dtype: np.dtype) -> np.ndarray:
 SMS = 132  # multiprocessors of an H200
 
 
-def uniform(value, dtype=np.uint32):
+def uniform(value: Any, dtype: DType = np.uint32) -> Any:
     """A register with one value in all threads."""
     return np.full((1, 1), value, dtype)
 
 
-def everywhere(value_of):
+def everywhere(value_of: Any) -> Callable[..., Any]:
     """A special register with one value, which `value_of(state)` gives."""
     return lambda state, *_: uniform(value_of(state))
 
 
-def coordinate(number, extents, axis: int):
+def coordinate(number: Array, extents: Any, axis: int) -> Any:
     """One of the three coordinates of what is counted x first."""
     x, y, _ = extents
     return (number % x, number // x % y, number // (x * y))[axis].astype(np.uint32)
 
 
-def thread_index(axis: int):
+def thread_index(axis: int) -> Callable[..., Any]:
     """%tid: (1, T)."""
     return lambda state, *_: coordinate(np.arange(state.shape[1]), state.block, axis)[None, :]
 
 
-def block_index(axis: int):
+def block_index(axis: int) -> Callable[..., Any]:
     """%ctaid: (B, 1)."""
     return lambda state, *_: coordinate(state.blocks, state.grid, axis)[:, None]
 
 
-def cluster_index(axis: int):
+def cluster_index(axis: int) -> Callable[..., Any]:
     """%clusterid: (B, 1)."""
     return lambda state, *_: block_index(axis)(state) // np.uint32(state.launch.cluster[axis])
 
 
-def index_in_cluster(axis: int):
+def index_in_cluster(axis: int) -> Callable[..., Any]:
     """%cluster_ctaid: (B, 1), or (1, 1) where there are no clusters."""
 
-    def make(state, *_):
+    def make(state: State, *_: Any) -> Any:
         size = state.launch.cluster[axis]
         return uniform(0) if size == 1 else block_index(axis)(state) % np.uint32(size)
 
     return make
 
 
-def cluster_rank(state, *_):
+def cluster_rank(state: State, *_: Any) -> Any:
     """Blocks of a cluster are neighbours in a chunk, in the order of their ranks."""
     if state.launch.cluster.size == 1:
         return uniform(0)
     return (np.arange(state.shape[0], dtype=np.uint32) % state.launch.cluster.size)[:, None]
 
 
-def from_lane(function):
+def from_lane(function: Elementwise) -> Callable[..., Any]:
     """A register that depends on the lane alone, given as uint64: (1, T)."""
     return lambda state, *_: function(np.arange(state.shape[1], dtype=np.uint64) % np.uint64(32))[
         None, :
     ].astype(np.uint32)
 
 
-def by_axis(name: str, make) -> dict:
+def by_axis(name: str, make: Any) -> dict[Any, Any]:
     """The registers `name`.x, .y and .z."""
     return {f"%{name}.{axis}": make(n) for n, axis in enumerate("xyz")}
 
@@ -322,7 +324,7 @@ SPECIAL = {
 SPECIAL_BYTES = {"%gridid": 8, "%clock64": 8, "%globaltimer": 8, "%is_explicit_cluster": 1}
 
 
-def with_clocks(execute, i, slots: Slots, before_end: int):
+def with_clocks(execute: Execute, i: Instruction, slots: Slots, before_end: int) -> Any:
     """An instruction that reads a clock: instructions run so far, this one counted. The block
     that it stands in has been counted whole, `before_end` instructions too many."""
     read = {o.name for o in i.operands if isinstance(o, Register) and o.name in CLOCKS}
@@ -330,7 +332,7 @@ def with_clocks(execute, i, slots: Slots, before_end: int):
         return execute
     tables = [(slots.register(name)[0], CLOCKS[name]) for name in sorted(read)]
 
-    def run(state, mask):
+    def run(state: State, mask: Mask) -> None:
         for at, ticks in tables:
             state.registers[at] = ticks(state.earlier + state.steps - before_end)
         execute(state, mask)

@@ -20,9 +20,12 @@ from __future__ import annotations
 import functools
 import time
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Mask
 from ..errors import Deadlock, Endless, StepLimit
 from ..memory import clusters
 from ..memory.events import Executed
@@ -39,7 +42,14 @@ CAREFUL = 32768  # turns after which a store must change something to count
 RESIDENT = 132 * 2048  # threads that a GPU runs at once
 
 
-def run_chunks(program, begin, total: int, per_chunk: int, threads: int, progress=None) -> None:
+def run_chunks(
+    program: Any,
+    begin: Any,
+    total: int,
+    per_chunk: int,
+    threads: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
     """Run the States that `begin(first, end)` makes of a range of blocks, one after another as
     far as they let it be.
 
@@ -75,10 +85,10 @@ def run_chunks(program, begin, total: int, per_chunk: int, threads: int, progres
 class Report:
     """Tells `progress(done, total)` in blocks, at most ten times a second and at the end."""
 
-    def __init__(self, progress, total: int):
+    def __init__(self, progress: Callable[[int, int], None] | None, total: int) -> None:
         self.progress, self.total, self.at = progress, total, time.monotonic()
 
-    def __call__(self, done: int, state=None, last: bool = False) -> None:
+    def __call__(self, done: int, state: State | None = None, last: bool = False) -> None:
         now = time.monotonic()
         if self.progress is None or (now - self.at < 0.1 and not last):
             return
@@ -91,11 +101,11 @@ class Report:
 class Turns:
     """The turns of a chunk, from when it comes on to when it is done or makes way."""
 
-    def __init__(self, program, state: State, alone: bool, report):
+    def __init__(self, program: Any, state: State, alone: bool, report: Any) -> None:
         self.program, self.state, self.alone, self.report = program, state, alone, report
         self.progressed = False  # memory has changed
         self.began = time.monotonic()
-        self.snapshot = None
+        self.snapshot: Snapshot | None = None
 
     def run(self) -> bool:
         """The loop. True when the chunk is done, False when it waits for another."""
@@ -159,7 +169,7 @@ class Turns:
                     thread=state.first_thread(mask),
                 )
 
-    def look_back(self, quiet: int, last: int, block, mask) -> None:
+    def look_back(self, quiet: int, last: int, block: Any, mask: Mask) -> None:
         """Raise if all is as it was some turns ago: then it will be so for ever."""
         state, old = self.state, self.snapshot
         if old is not None and quiet > old.quiet and old.same(state, last):
@@ -182,7 +192,7 @@ class Turns:
         if old is None or quiet < old.quiet or quiet >= old.until:
             self.snapshot = Snapshot(state, last, quiet)
 
-    def give_up(self, block, mask, count: int) -> None:
+    def give_up(self, block: Any, mask: Mask, count: int) -> None:
         state = self.state
         state.launch.printer.flush()
         seconds = time.monotonic() - self.began
@@ -199,7 +209,7 @@ class Snapshot:
     """A chunk at one moment. Registers are replaced, never written to, so that keeping them
     costs nothing."""
 
-    def __init__(self, state: State, last: int, quiet: int):
+    def __init__(self, state: State, last: int, quiet: int) -> None:
         self.registers, self.ready = list(state.registers), dict(state.ready)
         self.last, self.quiet, self.until = last, quiet, 2 * quiet
         self.differs = 0
@@ -219,7 +229,7 @@ class Snapshot:
         return True
 
 
-def equal(a, b) -> bool:
+def equal(a: Mask, b: Mask) -> bool:
     """Bit for bit: a NaN equals itself."""
     if a is b:
         return True
@@ -229,7 +239,7 @@ def equal(a, b) -> bool:
     return bool((a.view(unsigned) == b.view(unsigned)).all())
 
 
-def next_place(ready, last: int) -> int:
+def next_place(ready: Any, last: int) -> int:
     """The one after the last in a circle."""
     return min((place for place in ready if place > last), default=min(ready))
 

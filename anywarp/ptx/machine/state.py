@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Extent, Mask
 from ..asynchronous.groups import Groups
 from ..asynchronous.proxy import Flights
 from ..calls.functions import Frame, Layout
@@ -14,6 +16,7 @@ from ..calls.library import Heap, Printer
 from ..errors import PTXError, thread_name
 from ..memory import allocations
 from ..memory.clusters import Cluster, Meeting
+from ..text.syntax import Instruction
 
 PATIENCE = 4  # looks at memory that nobody changes before it is others' turn
 
@@ -43,39 +46,45 @@ class State:
     A place is a program counter and a depth in one number: the program counter, less the
     program's size for each call that the threads are within. The lowest is the deepest."""
 
-    registers: list[np.ndarray]
+    registers: list[Array]
     spaces: dict[str, allocations.Space]
-    blocks: np.ndarray  # (B,) linear block numbers
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    blocks: Array  # (B,) linear block numbers
+    grid: Extent
+    block: Extent
     launch: Launch
     size: int  # of the program
-    sink: object = None
+    sink: Callable[[Any], None] | None = None
     tolerant: bool = False
     steps: int = 0  # instructions run
     earlier: int = 0  # and those that other chunks had run when this one last came on
-    ready: dict[int, np.ndarray | None] = field(default_factory=lambda: {0: None})
+    ready: dict[int, Array | None] = field(default_factory=lambda: {0: None})
     base: int = 0  # place, less program counter, of the threads that run
     frames: dict[int, Frame] = field(default_factory=dict)
-    waiting: dict[int, dict] = field(default_factory=dict)  # barrier -> {place: mask}
-    arrived: dict[int, np.ndarray] = field(default_factory=dict)  # bar.arrive counts (B,)
+    waiting: dict[int, dict[Any, Any]] = field(
+        default_factory=dict[Any, Any]
+    )  # barrier -> {place: mask}
+    arrived: dict[int, Array] = field(default_factory=dict)  # bar.arrive counts (B,)
     meeting: Meeting | None = None  # barriers of clusters, once there was one
-    gathering: dict[int, tuple] = field(default_factory=dict)  # place of a warp-wide instruction
+    gathering: dict[int, tuple[Any, ...]] = field(
+        default_factory=dict
+    )  # place of a warp-wide instruction
     # -> (mask of the lanes that wait, instruction, what is wrong if they wait for ever)
     copies: Groups = field(default_factory=Groups)  # cp.async's
     products: Groups = field(default_factory=Groups)  # of wgmma, for the sink alone
     flights: Flights = field(default_factory=Flights)  # of the asynchronous proxy
-    patterns: dict[int, tuple] = field(default_factory=dict)  # see `patterns.recurring`
+    patterns: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # see `patterns.recurring`
     # how the run gets on, for the scheduler
     changed: bool = False  # memory, or who is there, has changed in this turn
     careful: bool = False  # a store of what is there already does not count as a change
     polls: dict[int, int] = field(default_factory=dict)  # looks at memory since it last changed
     impatient: bool = False  # one of them has looked several times
-    missed: dict[int, Callable] = field(default_factory=dict)  # the error if it looks for ever
+    missed: dict[int, Callable[..., Any]] = field(
+        default_factory=dict
+    )  # the error if it looks for ever
     leaving: tuple[int, ...] = ()  # places where threads have nothing left to do but exit
     unstarted: bool = False  # blocks wait for room that this chunk does not give up
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         x, y, z = self.block
         self.shape = (len(self.blocks), x * y * z)
         self.alive = np.ones(self.shape, bool)
@@ -85,18 +94,18 @@ class State:
     def depth(self) -> int:
         return -self.base // self.size
 
-    def full(self, mask) -> np.ndarray:
+    def full(self, mask: Mask) -> Array:
         """The mask as an array (B, T)."""
         if mask is None:
             return np.ones(self.shape, bool)
         return mask if mask.shape == self.shape else np.broadcast_to(mask, self.shape)
 
-    def tell(self, event, i, *more) -> None:
+    def tell(self, event: Any, i: Instruction, *more: Any) -> None:
         """Tell the sink, if there is one, of an event that an instruction has made."""
         if self.sink is not None:
             self.sink(event(i, self.blocks, self.shape[1], self.steps, *more))
 
-    def alike(self, values, mask) -> Iterator[tuple]:
+    def alike(self, values: Array, mask: Mask) -> Iterator[tuple[Any, ...]]:
         """Yield what registers hold, as integers, and the mask of the threads for which they are
         that; None for a register that there is not."""
         if all(value is None or value.size == 1 for value in values):
@@ -112,7 +121,7 @@ class State:
             same = (None if value is None else row[n] for n, value in enumerate(values))
             yield *same, None if here.all() else here
 
-    def require(self, right, mask, i, message) -> None:
+    def require(self, right: Array, mask: Mask, i: Instruction, message: Any) -> None:
         """Raise a PTXError for the first thread of the mask for which something is not right;
         `message` says what, or is a function of the thread, (b, t), that does."""
         if not right.all() and (wrong := self.full(mask) & ~right).any():
@@ -120,17 +129,17 @@ class State:
             what = message if isinstance(message, str) else message(at)
             raise PTXError(what, instruction=i, thread=self.describe_thread(*at))
 
-    def go(self, pc: int, mask) -> None:
+    def go(self, pc: int, mask: Mask) -> None:
         """Let the threads of the mask, which run, continue at pc."""
         self.resume(pc + self.base, mask)
 
-    def deeper(self, pc: int, mask) -> None:
+    def deeper(self, pc: int, mask: Mask) -> None:
         self.resume(pc + self.base - self.size, mask)
 
-    def shallower(self, pc: int, mask) -> None:
+    def shallower(self, pc: int, mask: Mask) -> None:
         self.resume(pc + self.base + self.size, mask)
 
-    def resume(self, place: int, mask) -> None:
+    def resume(self, place: int, mask: Mask) -> None:
         """Let the threads of the mask continue at a place, with those that are there already."""
         if place in self.ready and mask is not None:
             mask = self.ready[place] | mask
@@ -146,7 +155,7 @@ class State:
         if count >= PATIENCE:
             self.impatient = True
 
-    def tickets(self, count: int) -> np.ndarray:
+    def tickets(self, count: int) -> Array:
         """Numbers for so many asynchronous operations, which no others of the launch have."""
         self.launch.tickets += count
         return np.arange(self.launch.tickets - count, self.launch.tickets)
@@ -156,7 +165,7 @@ class State:
         self.polls.clear()
         self.missed.clear()
 
-    def first_thread(self, mask) -> str:
+    def first_thread(self, mask: Mask) -> str:
         return self.describe_thread(*np.argwhere(self.full(mask))[0].tolist())
 
     def describe_block(self, b: int) -> str:

@@ -6,10 +6,13 @@ PTX ISA, chapters 9.7.9 (data movement) and 9.7.13 (atomics).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Operand, Site, Slots, State
 from ..text import isa
 from ..text.forms import DTYPES, Unsupported, bits, elements, refuse
 from ..text.syntax import Address, Instruction, Register, Symbol
@@ -45,7 +48,7 @@ def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set
     return space, kind, lanes, others
 
 
-def param_space(space: str, operand, at) -> str:
+def param_space(space: str, operand: Operand, at: Site) -> str:
     """Parameters of a kernel lie in one place, those of calls with the threads."""
     if space != "param":
         return space
@@ -54,7 +57,7 @@ def param_space(space: str, operand, at) -> str:
     return "arguments" if at.function.name in at.callees else "param"
 
 
-def spaces_of(space: str, address, mask, state):
+def spaces_of(space: str, address: Array, mask: Mask, state: State) -> Iterator[Any]:
     """Yield (space, address in it, mask or None). A generic address says by its window where
     it is, and one of a cluster's shared memory by its rank."""
     if space == "shared::cluster":
@@ -83,16 +86,16 @@ def spaces_of(space: str, address, mask, state):
 
 
 def reach(
-    i,
-    state,
+    i: Instruction,
+    state: State,
     kind: str,
     space: allocations.Space,
-    address,
-    mask,
+    address: Array,
+    mask: Mask,
     width: int,
     align: int | None = None,
-    values=None,
-):
+    values: Sequence[Array] | None = None,
+) -> Any:
     """Check an access (aligned to its width unless told otherwise) and tell the sink of it.
 
     Returns the mask of the threads that may go on with it: all, unless the run is tolerant."""
@@ -101,7 +104,7 @@ def reach(
     gone = clusters.exited(state, space, mask)
     if wrong is not None or gone is not None:
         if not state.tolerant:
-            if gone is not None:
+            if gone is not None and space.owner is not None:
                 b, t = np.argwhere(gone)[0].tolist()
                 raise clusters.left(i, state, space.owner[b, t], state.describe_thread(b, t))
             whose = clusters.whose(state, space, wrong)
@@ -119,26 +122,33 @@ def reach(
     return mask
 
 
-def put(state, home: allocations.Space, address, mask, values, size: int) -> None:
+def put(
+    state: State,
+    home: allocations.Space,
+    address: Array,
+    mask: Mask,
+    values: Sequence[Array],
+    size: int,
+) -> None:
     """Store the values, elements of `size` bytes; a careful run only what changes something."""
     if not state.careful or home.would_change(address, mask, values, size):
         state.changed = True
         home.store(address, mask, values, size)
 
 
-def by_register(operand) -> bool:
+def by_register(operand: Operand) -> bool:
     """Whether it is an address that starts from a register."""
     return isinstance(operand, Address) and isinstance(operand.base, Register)
 
 
-def shared_windows(operand, slots, size: int, lanes: int):
+def shared_windows(operand: Operand, slots: Slots, size: int, lanes: int) -> Callable[..., Any]:
     """A function state -> what all threads reach in shared memory, a view for each lane, and the
     Pattern of their addresses; None where `recurring` or `Space.windows` do not know."""
     slot = slots.register(operand.base.name)[0]
     pattern_of = recurring(slot, slots.address(operand.base))
     which = operand.offset, size, lanes
 
-    def find(state):
+    def find(state: State) -> Any:
         pattern = pattern_of(state)
         if pattern is None:
             return None
@@ -150,7 +160,7 @@ def shared_windows(operand, slots, size: int, lanes: int):
     return find
 
 
-def load(i: Instruction, at):
+def load(i: Instruction, at: Site) -> Execute:
     slots = at.slots
     space, kind, lanes, _ = split_modifiers(i, set())
     space = param_space(space, i.operands[1], at)
@@ -163,8 +173,8 @@ def load(i: Instruction, at):
     windows_of = shared_windows(i.operands[1], slots, size, lanes) if plain else None
     lends = at.lent.issuperset(isa.written(i))
 
-    def execute(state, mask):
-        if plain and mask is None and state.sink is None:
+    def execute(state: State, mask: Mask) -> None:
+        if windows_of and mask is None and state.sink is None:
             found = windows_of(state)
             if found is not None:
                 for write, value in zip(writers, found[0]):
@@ -183,7 +193,7 @@ def load(i: Instruction, at):
     return execute
 
 
-def store(i: Instruction, at):
+def store(i: Instruction, at: Site) -> Execute:
     slots = at.slots
     space, kind, lanes, _ = split_modifiers(i, set())
     size = bits(kind) // 8
@@ -194,9 +204,9 @@ def store(i: Instruction, at):
     plain = space == "shared" and lanes == 1 and by_register(i.operands[0])
     windows_of = shared_windows(i.operands[0], slots, size, lanes) if plain else None
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         values = [read(state.registers).view(unsigned) for read in readers]
-        if plain and mask is None and state.sink is None and not state.careful:
+        if windows_of and mask is None and state.sink is None and not state.careful:
             found = windows_of(state)
             if found is not None:
                 (window,), pattern = found
@@ -213,7 +223,7 @@ def store(i: Instruction, at):
     return execute
 
 
-def atomic(i: Instruction, at):
+def atomic(i: Instruction, at: Site) -> Execute:
     """atom and red. Threads that meet at one address take turns in thread order; a GPU
     takes them in any order, which float sums show in their last bits. A vector is that many
     atomic operations."""
@@ -232,7 +242,7 @@ def atomic(i: Instruction, at):
     columns = [slots.readers(operand, lanes, dtype) for operand in operands[1:]]
     writers = [slots.writer(x, dtype) for x in target]
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "atomic", home, address, part, size * lanes)
@@ -261,10 +271,4 @@ def atomic(i: Instruction, at):
     return execute
 
 
-MEMORY = {
-    "ld": load,
-    "ldu": load,
-    "st": store,
-    "atom": atomic,
-    "red": atomic,
-}
+MEMORY = {"ld": load, "ldu": load, "st": store, "atom": atomic, "red": atomic}

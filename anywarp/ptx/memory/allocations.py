@@ -10,13 +10,15 @@ Memory that nobody wrote reads as 0xFF: NaN for floats, so a missing store shows
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Mask, Names
 from ..errors import MemoryFault
+from ..text.syntax import Instruction
 from .patterns import Pattern
 
 ALIGNMENT = 256  # of global allocations, as cudaMalloc gives at least
@@ -41,7 +43,7 @@ WINDOWS = (
 )
 STARTS = {"const": 0} | {name: start for name, _, start in WINDOWS}
 
-UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+UNSIGNED: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class Lying(np.ndarray):
@@ -50,7 +52,7 @@ class Lying(np.ndarray):
     on a multiple, whatever they are views of."""
 
 
-def offset(array: np.ndarray) -> int:
+def offset(array: Array) -> int:
     """Bytes from a multiple of ALIGNMENT to where an array begins in global memory."""
     if not isinstance(array, Lying):
         return 0
@@ -81,15 +83,15 @@ class Space:
     `owner`: the block of the chunk whose row each thread reaches, (B, T), if not its own."""
 
     name: str
-    data: np.ndarray
-    row: np.ndarray
+    data: Array
+    row: Array
     allocations: list[Allocation]
     names: Callable[[str, Allocation, int], str | None] = lambda *_: None
-    owner: np.ndarray | None = None
-    views: dict[int, np.ndarray] = field(init=False)
-    rows: dict[int, np.ndarray] = field(init=False)
+    owner: Array | None = None
+    views: dict[int, Array] = field(init=False)
+    rows: dict[int, Array] = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.views = {size: self.data.view(dtype) for size, dtype in UNSIGNED.items()}
         self.rows = {size: self.row >> shift for size, shift in _SHIFT.items()}
         self.know()
@@ -98,9 +100,9 @@ class Space:
         """To be called when the allocations change."""
         self.starts = [a.start for a in self.allocations]
         self.read_only = [a for a in self.allocations if not a.writeable]
-        self._bounds = None  # starts and ends as arrays, once they are needed
+        self._bounds: Any = None  # starts and ends as arrays, once they are needed
 
-    def load(self, address, mask, size: int, count: int):
+    def load(self, address: Array, mask: Mask, size: int, count: int) -> Any:
         """`count` values of `size` bytes from each address -> list of unsigned arrays.
 
         Addresses have been checked, or nobody uses what they give. With a mask, the arrays are
@@ -118,7 +120,7 @@ class Space:
             found = words.take(self._index(address, mask, size * count), axis=0, mode="clip")
         return [found[..., n] for n in range(count)]
 
-    def windows(self, pattern: Pattern, offset: int, size: int, count: int) -> list | None:
+    def windows(self, pattern: Pattern, offset: int, size: int, count: int) -> list[Any] | None:
         """`count` elements of `size` bytes at each of the pattern's addresses plus an offset in
         each block, as that many views of several axes. None if loops do not run through them, or
         if one of them is out of bounds or misaligned."""
@@ -137,11 +139,11 @@ class Space:
             for n in range(count)
         ]
 
-    def _same_in_rows(self, address) -> bool:
+    def _same_in_rows(self, address: Array) -> bool:
         """Whether there are rows, each a block's, and the addresses do not depend on the block."""
         return address.shape[0] == 1 < self.row.shape[0] and self.row.shape[1] == 1
 
-    def store(self, address, mask, values, size: int) -> None:
+    def store(self, address: Array, mask: Mask, values: Sequence[Array], size: int) -> None:
         """Of several threads that write one address, the last wins (PTX leaves it open)."""
         index = self._index(address, mask, size)
         view = self.views[size]
@@ -152,7 +154,7 @@ class Space:
                 index = np.broadcast_to(index, np.broadcast_shapes(index.shape, value.shape))
             view[n:][index] = value
 
-    def would_change(self, address, mask, values, size: int) -> bool:
+    def would_change(self, address: Array, mask: Mask, values: Sequence[Array], size: int) -> bool:
         """Whether a store of these values leaves any byte different."""
         index, view = self._index(address, mask, size), self.views[size]
         for n, value in enumerate(values):
@@ -162,20 +164,20 @@ class Space:
                 return True
         return False
 
-    def copy(self, source, target, mask, size: int, count: int) -> None:
+    def copy(self, source: Array, target: Array, mask: Mask, size: int, count: int) -> None:
         """`count` words of `size` bytes from one address of a row to another."""
         view = self.views[size]
         source, target = self._index(source, mask, size), self._index(target, mask, size)
         for n in range(count):
             view[target + n] = view[source + n]
 
-    def _index(self, address, mask, size: int):
+    def _index(self, address: Array, mask: Mask, size: int) -> Any:
         index = address >> _SHIFT[size]
         if self.row.size > 1:
             index = index + self.rows[size]
         return index if mask is None else np.broadcast_to(index, mask.shape)[mask]
 
-    def check(self, address, mask, width: int, align: int):
+    def check(self, address: Array, mask: Mask, width: int, align: int) -> Any:
         """None if every access of `width` bytes lies in one allocation and at a multiple of
         `align`; else where it does not, of the shape that address and mask broadcast to."""
         if mask is None:
@@ -197,7 +199,9 @@ class Space:
             wrong = wrong & mask
         return wrong if wrong.any() else None
 
-    def check_writeable(self, address, mask, instruction, describe_thread) -> None:
+    def check_writeable(
+        self, address: Array, mask: Mask, instruction: Instruction, describe_thread: Any
+    ) -> None:
         """Raise a MemoryFault for a store to a read-only allocation."""
         for a in self.read_only:
             hit = (address >= a.start) & (address < a.end) & (True if mask is None else mask)
@@ -215,7 +219,7 @@ class Space:
         at = bisect.bisect_right(self.starts, address) - 1
         return self.allocations[at] if at >= 0 and address < self.allocations[at].end else None
 
-    def _allocated(self, address, width: int):
+    def _allocated(self, address: Array, width: int) -> Any:
         if not self.allocations:
             return np.zeros(address.shape, bool)
         if self._bounds is None:
@@ -225,8 +229,15 @@ class Space:
         return (address >= starts[at]) & (address + width <= ends[at])
 
     def fault(
-        self, address, wrong, width: int, align: int, instruction, describe_thread, whose: str = ""
-    ):
+        self,
+        address: Array,
+        wrong: Array,
+        width: int,
+        align: int,
+        instruction: Instruction,
+        describe_thread: Any,
+        whose: str = "",
+    ) -> Any:
         """The MemoryFault of the first access that `check` found wrong. whose: memory it is, in
         words."""
         where = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
@@ -260,14 +271,14 @@ def constants(home: Space, variables: set[str]) -> Space:
     return Space("const", home.data, home.row, found, home.names)
 
 
-def nearest(allocations, address: int) -> Allocation | None:
+def nearest(allocations: Any, address: int) -> Allocation | None:
     """The allocation that holds the address or is closest to it; None if there are none."""
     return min(
         allocations, default=None, key=lambda a: max(a.start - address, address - a.end + 1, 0)
     )
 
 
-def window_of(address):
+def window_of(address: Array) -> Any:
     """Which of the WINDOWS a generic address lies in; a wild one counts as global."""
     window = address >> 40
     return np.where((window < 0) | (window > 3), 0, window)
@@ -289,7 +300,7 @@ _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3, 16: 4}
 
 
 def global_space(
-    buffers: list[tuple[str | None, int | None, np.ndarray, int]], names=lambda *_: None
+    buffers: list[tuple[str | None, int | None, Array, int]], names: Names = lambda *_: None
 ) -> tuple[Space, list[int]]:
     """Copy the buffers (a name, which argument it is, the array, unallocated bytes behind it) into
     one arena. One without a name is no allocation. Also returns where each one starts."""
@@ -312,7 +323,7 @@ def rowed_space(
     allocations: list[Allocation],
     size: int,
     rows: tuple[int, int],
-    names=lambda *_: None,
+    names: Names = lambda *_: None,
 ) -> Space:
     """A space with one row of `size` bytes for each of rows[0] * rows[1] owners."""
     stride = -(-size // 16) * 16
@@ -321,7 +332,7 @@ def rowed_space(
     return Space(name, np.full(max(count * stride, 16), 0xFF, np.uint8), row, allocations, names)
 
 
-def lay_out(variables, dynamic: int = 0, guard: int = 0) -> tuple[list[Allocation], int]:
+def lay_out(variables: Any, dynamic: int = 0, guard: int = 0) -> tuple[list[Allocation], int]:
     """Offsets for declared variables in order; an extern array takes the `dynamic` bytes at
     the end, on a 16-byte boundary as ptxas gives it. `guard` bytes between any two belong to
     nobody. Returns the allocations and the size of the row."""

@@ -4,10 +4,12 @@ PTX ISA, chapters 9.7.13.5 (atom) and 9.7.13.7 (red)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, Elementwise
 from ..arithmetic import half
 from ..arithmetic.floats import flush_subnormals, one_nan, payload
 from ..text.forms import refuse
@@ -15,7 +17,7 @@ from .allocations import UNSIGNED
 
 HALVES = {"f16": 2, "bf16": 2, "f16x2": 4, "bf16x2": 4}  # bytes; read as bit patterns
 
-ATOMICS = {
+ATOMICS: dict[str, Elementwise] = {
     "add": lambda old, x: old + x,
     "min": np.minimum,
     "max": np.maximum,
@@ -29,7 +31,7 @@ ATOMICS = {
 }
 
 
-def operation(name: str, kind: str, lanes: int = 1) -> Callable[[str], Callable]:
+def operation(name: str, kind: str, lanes: int = 1) -> Callable[[str], Callable[..., Any]]:
     """For an operation on a type: name of the space -> function (old, operands) -> new."""
     refuse(
         lanes > 1 and (name != "add" or kind not in (*HALVES, "f32")), f".{name}.{kind} on vectors"
@@ -48,31 +50,31 @@ def operation(name: str, kind: str, lanes: int = 1) -> Callable[[str], Callable]
     return lambda space: in_global if space == "global" else elsewhere
 
 
-def combined(name: str, kind: str, space: str) -> Callable:
+def combined(name: str, kind: str, space: str) -> Callable[..., Any]:
     """The same for a copy that combines (cp.reduce.async.bulk). Checked on an H200: it does as
     the atomic does, but that it keeps the subnormals of f32 in global memory too."""
     return operation(name, kind)("shared" if kind == "f32" else space)
 
 
-def add_float(old, x):
+def add_float(old: Array, x: Array) -> Any:
     return one_nan(old + x)
 
 
-def add_flushing(old, x):
+def add_flushing(old: Array, x: Array) -> Any:
     """PTX ISA: in global memory, atomic addition of f32 takes subnormals for zeros."""
     return flush_subnormals(add_float(flush_subnormals(old), flush_subnormals(x)))
 
 
-def add_double(old, x):
+def add_double(old: Array, x: Array) -> Any:
     return payload(old + x, old, x)
 
 
-def add_keeping(old, x):
+def add_keeping(old: Array, x: Array) -> Any:
     """In global memory a NaN, the added one before the one that was there, keeps all its bits."""
     return np.where(np.isnan(x), x, np.where(np.isnan(old), old, payload(old + x)))
 
 
-def take_turns(view, index, values, operation):
+def take_turns(view: Array, index: Array, values: Sequence[Array], operation: Any) -> Any:
     """Apply the operation once per element, in order, to view[index]; returns what each saw.
 
     Each round serves, at every address, the first waiting thread that changes what is there, and
@@ -100,7 +102,7 @@ def take_turns(view, index, values, operation):
     return old
 
 
-def add_up(view, index, value):
+def add_up(view: Array, index: Array, value: Array) -> Any:
     """The same for sums of integers, of which the order does not matter but to what each sees."""
     order = np.argsort(index, kind="stable")
     address, term = index[order], value[order]

@@ -7,9 +7,11 @@ only some of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array
 from ..text.forms import DTYPES, bits
 from . import allocations
 from .atomics import take_turns
@@ -17,7 +19,7 @@ from .atomics import take_turns
 UNIT = 16  # bytes
 
 
-def units_of(start: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def units_of(start: Array, size: Array) -> tuple[Array, Array]:
     """The units of N stretches of bytes, by number, and which stretch each belongs to."""
     count = size // UNIT
     of = np.repeat(np.arange(len(size)), count)
@@ -25,7 +27,7 @@ def units_of(start: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return first[of] + np.arange(of.size), of
 
 
-def view(space: allocations.Space) -> np.ndarray:
+def view(space: allocations.Space) -> Array:
     """The units of a space, (units, 2) of uint64."""
     return space.data.view(np.uint64).reshape(-1, 2)
 
@@ -34,29 +36,36 @@ class Cargo:
     """N stretches from one space on their way to another. `start` and `to`: their first bytes in
     the data of the spaces; rows have been added."""
 
-    def __init__(self, source: allocations.Space, start, target: allocations.Space, to, size):
+    def __init__(
+        self,
+        source: allocations.Space,
+        start: Array,
+        target: allocations.Space,
+        to: Array,
+        size: Array,
+    ) -> None:
         self.source, self.target, self.count = source, target, len(size)
         self.taken, self.of = units_of(start, size)
         self.given = units_of(to, size)[0]
         self.held = np.empty((self.of.size, 2), np.uint64)
 
-    def _units(self, numbers: np.ndarray | None):
+    def _units(self, numbers: Array | None) -> Any:
         if numbers is None or len(numbers) == self.count:
             return slice(None)
         wanted = np.zeros(self.count, bool)
         wanted[numbers] = True
         return wanted[self.of]
 
-    def fetch(self, numbers: np.ndarray | None = None) -> None:
+    def fetch(self, numbers: Array | None = None) -> None:
         """Read the stretches with these numbers; all of them without."""
         units = self._units(numbers)
         self.held[units] = view(self.source)[self.taken[units]]
 
-    def deliver(self, numbers: np.ndarray | None = None) -> None:
+    def deliver(self, numbers: Array | None = None) -> None:
         units = self._units(numbers)
         view(self.target)[self.given[units]] = self.held[units]
 
-    def reduce(self, numbers: np.ndarray | None, kind: str, operation: Callable) -> None:
+    def reduce(self, numbers: Array | None, kind: str, operation: Callable[..., Any]) -> None:
         """Instead of delivering them: combine each element with the one that is there."""
         units, size = self._units(numbers), bits(kind) // 8
         dtype = DTYPES[kind]

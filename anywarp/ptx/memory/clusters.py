@@ -8,14 +8,16 @@ PTX ISA, chapters 2.2.2 (clusters), 9.7.13.4 (barrier.cluster) and 11.4 (cluster
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..aliases import Array, Execute, Extent, Mask, Site, State
 from ..errors import MemoryFault
 from ..text.forms import refuse
-from ..text.syntax import Entry
+from ..text.syntax import Entry, Instruction
 from .allocations import NAMED, RANK_SHIFT, Space
 from .events import ClusterBarrier
 
@@ -39,7 +41,7 @@ class Cluster(NamedTuple):
 # -- a grid of clusters -----------------------------------------------------------------------
 
 
-def cluster_of(entry: Entry, grid: tuple[int, int, int]) -> Cluster:
+def cluster_of(entry: Entry, grid: Extent) -> Cluster:
     """The clusters of a launch; without, each is one block. Raises ValueError for what a GPU
     refuses to launch."""
     given = entry.attributes.get("reqnctapercluster")
@@ -50,7 +52,8 @@ def cluster_of(entry: Entry, grid: tuple[int, int, int]) -> Cluster:
                 "__cluster_dims__(2, 1, 1)"
             )
         return Cluster()
-    cluster = Cluster(*(*given, 1, 1)[:3], True)
+    x, y, z = (*given, 1, 1)[:3]
+    cluster = Cluster(x, y, z, True)
     if "blocksareclusters" in entry.attributes:
         raise ValueError(f"{entry.name} counts its grid in clusters, which is not supported")
     if cluster.size > MAX_BLOCKS:
@@ -72,7 +75,7 @@ def whole(blocks: int, cluster: Cluster) -> int:
     return max(1, blocks // cluster.size) * cluster.size
 
 
-def block_numbers(first: int, end: int, grid, cluster: Cluster) -> np.ndarray:
+def block_numbers(first: int, end: int, grid: Extent, cluster: Cluster) -> Array:
     """The linear numbers of blocks, counted cluster after cluster and by rank within each."""
     counted = np.arange(first, end)
     number, rank = np.divmod(counted, cluster.size)
@@ -88,24 +91,24 @@ def block_numbers(first: int, end: int, grid, cluster: Cluster) -> np.ndarray:
 # -- whose shared memory ----------------------------------------------------------------------
 
 
-def rows(state) -> np.ndarray:
+def rows(state: State) -> Array:
     """The blocks of the chunk, (B, 1)."""
     return np.arange(state.shape[0])[:, None]
 
 
-def name(state, row):
+def name(state: State, row: Array) -> Any:
     """What an address of shared memory has to name these blocks of the chunk."""
     return NAMED | row % state.launch.cluster.size << RANK_SHIFT
 
 
-def unnamed(state, address, row):
+def unnamed(state: State, address: Array, row: Array) -> Any:
     """Addresses of shared memory, without the name of the own block (`row`) where they have it."""
     if state.launch.cluster.size == 1 or not (address >> RANK_SHIFT).any():
         return address
     return np.where(address & ~OFFSET == name(state, row), address & OFFSET, address)
 
 
-def split(state, address, row):
+def split(state: State, address: Array, row: Array) -> Any:
     """(the block of the chunk that addresses of shared memory are in, the offset there), for
     threads of the blocks `row`. An address that names no rank is of one's own; one that names a
     rank which the cluster lacks, too, and stays as it is: far out of bounds."""
@@ -116,7 +119,7 @@ def split(state, address, row):
     return np.where(named, row - row % size + rank, row), offset
 
 
-def reached(state, address, mask):
+def reached(state: State, address: Array, mask: Mask) -> Any:
     """(shared memory, address in it) of addresses that may name another block of the cluster."""
     shared = state.spaces["shared"]
     if state.launch.cluster.size == 1 or not (address >> RANK_SHIFT).any():
@@ -130,7 +133,7 @@ def reached(state, address, mask):
     return there, np.broadcast_to(offset, state.shape)
 
 
-def present(state) -> np.ndarray:
+def present(state: State) -> Array:
     """The blocks (B,) with a thread that has not exited, and has more to do than that."""
     there = state.alive
     for place in state.leaving:
@@ -139,7 +142,7 @@ def present(state) -> np.ndarray:
     return there.any(1)
 
 
-def exited(state, space: Space, mask):
+def exited(state: State, space: Space, mask: Mask) -> Any:
     """The threads of the mask that reach a block which has exited; None if there are none."""
     if space.owner is None:
         return None
@@ -147,7 +150,7 @@ def exited(state, space: Space, mask):
     return gone if gone.any() else None
 
 
-def left(i, state, owner: int, thread: str) -> MemoryFault:
+def left(i: Instruction, state: State, owner: int, thread: str) -> MemoryFault:
     """What to say when a thread reaches the block `owner` of the chunk, which has exited."""
     return MemoryFault(
         f"access to the shared memory of {state.describe_block(owner)}, which has exited: a "
@@ -157,7 +160,7 @@ def left(i, state, owner: int, thread: str) -> MemoryFault:
     )
 
 
-def whose(state, space: Space, wrong) -> str:
+def whose(state: State, space: Space, wrong: Array) -> str:
     """In words, of whose memory the first wrong access is; nothing for one's own."""
     if space.owner is None:
         return ""
@@ -171,26 +174,26 @@ def whose(state, space: Space, wrong) -> str:
 class Meeting:
     """The barrier of each cluster of a chunk."""
 
-    def __init__(self, shape: tuple[int, int], blocks: int):
+    def __init__(self, shape: tuple[int, int], blocks: int) -> None:
         self.blocks = blocks  # of a cluster
         self.arrived = np.zeros(shape, bool)  # in the phase that is not over
         self.owing = np.zeros(shape, bool)  # have arrived, and not waited since
         self.phase = np.zeros(shape[0], np.int64)  # phases that are over, for each block
-        self.waiting: dict[int, tuple] = {}  # place -> (mask, instruction)
+        self.waiting: dict[int, tuple[Any, ...]] = {}  # place -> (mask, instruction)
 
-    def over(self, alive) -> np.ndarray:
+    def over(self, alive: Array) -> Array:
         """The blocks (B,) of clusters whose threads have all arrived or exited."""
         there = (self.arrived | ~alive).reshape(-1, self.blocks * alive.shape[1]).all(1)
         return there.repeat(self.blocks) & self.arrived.any(1)
 
 
-def meeting(state) -> Meeting:
+def meeting(state: State) -> Meeting:
     if state.meeting is None:
         state.meeting = Meeting(state.shape, state.launch.cluster.size)
     return state.meeting
 
 
-def barrier(i, at):
+def barrier(i: Instruction, at: Site) -> Execute:
     """barrier.cluster.arrive and barrier.cluster.wait: the threads of a cluster wait for each
     other. A phase is over when all of them that have not exited have arrived."""
     words, following = set(i.modifiers) - {"cluster", "aligned"}, at.following
@@ -202,7 +205,7 @@ def barrier(i, at):
     again = f"the thread has arrived already and has not waited since: {turns}"
     early = f"the thread has not arrived: {turns}"
 
-    def arrive(state, mask):
+    def arrive(state: State, mask: Mask) -> None:
         here, found = state.full(mask), meeting(state)
         state.require(~found.owing, mask, i, again)
         found.arrived |= here
@@ -212,7 +215,7 @@ def barrier(i, at):
         state.go(following, mask)
         release(state)
 
-    def wait(state, mask):
+    def wait(state: State, mask: Mask) -> None:
         here, found = state.full(mask), meeting(state)
         state.require(found.owing, mask, i, early)
         late = here & found.arrived  # for a phase that is not over
@@ -227,7 +230,7 @@ def barrier(i, at):
     return arrive if arrives else wait
 
 
-def release(state) -> None:
+def release(state: State) -> None:
     """Begin a new phase in the clusters where everybody has arrived, and let those go on who
     wait."""
     found = state.meeting
@@ -246,7 +249,7 @@ def release(state) -> None:
             go_on(i, state, going, place)
 
 
-def unfinished(state):
+def unfinished(state: State) -> Iterator[Any]:
     """(the threads that wait, instruction, what is wrong if they do so for ever)"""
     if state.meeting is None:
         return
@@ -261,11 +264,11 @@ def unfinished(state):
         yield waiting, i, why
 
 
-def go_on(i, state, going, place: int) -> None:
+def go_on(i: Instruction, state: State, going: Array, place: int) -> None:
     state.meeting.owing &= ~going
     announce(i, state, "wait", None if going.all() else going)
     state.resume(place, going)
 
 
-def announce(i, state, what: str, mask) -> None:
+def announce(i: Instruction, state: State, what: str, mask: Mask) -> None:
     state.tell(ClusterBarrier, i, what, state.meeting.phase - (what == "wait"), mask)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..aliases import Array, Extent
 from ..text.syntax import Entry, Instruction
 from .allocations import Allocation
 
@@ -20,11 +21,11 @@ class Launched:
     """Comes first: what is run, and which bytes of each space belong to what."""
 
     entry: Entry
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    grid: Extent
+    block: Extent
     allocations: dict[str, tuple[Allocation, ...]]  # by space: global, shared, local, param
     heap: int = 0  # the end of what malloc gives out, in global memory; 0 if nobody calls it
-    cluster: tuple[int, int, int] = (1, 1, 1)  # blocks; those of one are neighbours in a chunk
+    cluster: Extent = (1, 1, 1)  # blocks; those of one are neighbours in a chunk
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Executed:
     """A straight run of instructions, executed once by the threads of the mask."""
 
     instructions: tuple[Instruction, ...]
-    blocks: np.ndarray  # (B,) linear block numbers
+    blocks: Array  # (B,) linear block numbers
     threads: int  # threads of a block
-    mask: np.ndarray | None
+    mask: Array | None
     step: int  # instructions run before, in this chunk
 
 
@@ -43,7 +44,7 @@ class Event:
     """What comes of an instruction."""
 
     instruction: Instruction
-    blocks: np.ndarray  # (B,) linear block numbers
+    blocks: Array  # (B,) linear block numbers
     threads: int  # threads of a block
     step: int  # instructions run before, in this chunk
 
@@ -53,7 +54,7 @@ class Guarded(Event):
     """An instruction under a predicate, executed once by the threads of the mask: the Executed
     event before it says who came there."""
 
-    mask: np.ndarray | None
+    mask: Array | None
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,10 @@ class Access(Event):
     kind: str  # "load", "store", "atomic"
     space: str  # "global", "shared", "local", "const", "param"
     width: int  # bytes for each thread
-    address: np.ndarray  # int64 byte addresses within the space
-    mask: np.ndarray | None
-    values: tuple[np.ndarray, ...] | None = None  # of a store: its elements, unsigned
-    rows: np.ndarray | None = None  # int64 (B, T): the block of the chunk whose shared memory
+    address: Array  # int64 byte addresses within the space
+    mask: Array | None
+    values: tuple[Array, ...] | None = None  # of a store: its elements, unsigned
+    rows: Array | None = None  # int64 (B, T): the block of the chunk whose shared memory
     # each thread reaches, where some reach that of another one of the cluster
 
     def own(self, own: bool = True) -> Access:
@@ -87,10 +88,10 @@ class Fault(Event):
     space: str
     width: int
     align: int
-    address: np.ndarray
-    mask: np.ndarray  # the threads at fault
-    rows: np.ndarray | None = None  # as in Access
-    exited: np.ndarray | None = None  # those at fault because a block has exited, if any are
+    address: Array
+    mask: Array  # the threads at fault
+    rows: Array | None = None  # as in Access
+    exited: Array | None = None  # those at fault because a block has exited, if any are
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,8 @@ class Landed(Event):
     Access came when the copy was issued."""
 
     width: int
-    address: np.ndarray  # in shared memory
-    mask: np.ndarray
+    address: Array  # in shared memory
+    mask: Array
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,10 @@ class Stretches:
     """M stretches of bytes of one space, each of one operation. All but the space: int64 (M,)."""
 
     space: str  # "global", "shared"
-    operation: np.ndarray  # 0, 1, …: an index into the operations of the event
-    row: np.ndarray  # the block of the chunk in whose shared memory it lies; 0 in global memory
-    start: np.ndarray  # byte address in the space
-    size: np.ndarray  # bytes
+    operation: Array  # 0, 1, …: an index into the operations of the event
+    row: Array  # the block of the chunk in whose shared memory it lies; 0 in global memory
+    start: Array  # byte address in the space
+    size: Array  # bytes
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,9 @@ class Started(Event):
     """N asynchronous operations have been issued: bulk copies, or wgmma of warpgroups. From now
     until they are finished they may read and write these bytes at any time. int64 (N,) arrays."""
 
-    ticket: np.ndarray  # a number for each, unique within the launch
-    block: np.ndarray  # of the issuing thread, within the chunk; of the first one of a warpgroup
-    thread: np.ndarray
+    ticket: Array  # a number for each, unique within the launch
+    block: Array  # of the issuing thread, within the chunk; of the first one of a warpgroup
+    thread: Array
     reads: tuple[Stretches, ...]
     writes: tuple[Stretches, ...]
 
@@ -132,11 +133,11 @@ class Finished(Event):
     memory barriers (`row`, `address`), or threads have waited for them (`mask`). The instruction
     is the operation's own, or the one that waited."""
 
-    ticket: np.ndarray  # int64 (N,)
+    ticket: Array  # int64 (N,)
     reading_only: bool
-    row: np.ndarray | None  # the block of the chunk that the memory barrier lies in, int64 (N,)
-    address: np.ndarray | None  # int64 (N,), in shared memory
-    mask: np.ndarray | None  # bool (B, T)
+    row: Array | None  # the block of the chunk that the memory barrier lies in, int64 (N,)
+    address: Array | None  # int64 (N,), in shared memory
+    mask: Array | None  # bool (B, T)
 
 
 @dataclass(frozen=True)
@@ -148,11 +149,11 @@ class MemoryBarrier(Event):
     # instruction), "complete" (bytes), "phase" (the current one is over), "wait" (for those that
     # found theirs over, "look" for those that did not)
     what: str
-    row: np.ndarray  # the block of the chunk that the object lies in
-    address: np.ndarray  # in shared memory
-    block: np.ndarray  # of the thread, within the chunk; that of the object for "phase"
-    thread: np.ndarray  # -1 for "complete" and "phase"
-    count: np.ndarray  # arrivals or bytes; of "wait", "look" and "phase" the parity of the phase
+    row: Array  # the block of the chunk that the object lies in
+    address: Array  # in shared memory
+    block: Array  # of the thread, within the chunk; that of the object for "phase"
+    thread: Array  # -1 for "complete" and "phase"
+    count: Array  # arrivals or bytes; of "wait", "look" and "phase" the parity of the phase
 
 
 @dataclass(frozen=True)
@@ -161,9 +162,9 @@ class Barrier(Event):
     instructions, each with its threads; empty when all waited at `instruction`."""
 
     number: int
-    mask: np.ndarray | None
+    mask: Array | None
     count: int | None = None  # the threads that it takes; None: all of the block
-    waited: tuple[tuple[Instruction, np.ndarray], ...] = ()
+    waited: tuple[tuple[Instruction, Array], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -171,8 +172,8 @@ class ClusterBarrier(Event):
     """barrier.cluster: the threads of the mask have arrived, or go on after their wait."""
 
     what: str  # "arrive", "wait"
-    phase: np.ndarray  # int64 (B,), from 0: the one that they arrive in, or that is over
-    mask: np.ndarray | None
+    phase: Array  # int64 (B,), from 0: the one that they arrive in, or that is over
+    mask: Array | None
 
 
 @dataclass(frozen=True)
@@ -180,23 +181,23 @@ class Arrived(Event):
     """bar.arrive: the threads of the mask count as arrived and do not wait."""
 
     number: int
-    mask: np.ndarray | None
+    mask: Array | None
 
 
 @dataclass(frozen=True)
 class Fenced(Event):
     """membar or fence: the threads of the mask have passed it."""
 
-    mask: np.ndarray | None
+    mask: Array | None
 
 
 @dataclass(frozen=True)
 class WarpSync(Event):
     """shfl, vote, redux or bar.warp.sync: lanes have waited for those of their member mask."""
 
-    members: np.ndarray  # uint32 (B, T): a bit for each lane of the warp
-    mask: np.ndarray | None
-    sources: np.ndarray | None = None  # of shfl: the lane that each reads, (B, T)
+    members: Array  # uint32 (B, T): a bit for each lane of the warp
+    mask: Array | None
+    sources: Array | None = None  # of shfl: the lane that each reads, (B, T)
 
 
 @dataclass(frozen=True)
@@ -205,4 +206,4 @@ class Heaped:
 
     home: Allocation
     freed: bool
-    blocks: np.ndarray
+    blocks: Array

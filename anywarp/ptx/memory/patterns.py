@@ -8,9 +8,13 @@ as `y * 32 + x` does for the threads of a block, a load is the copy of a view.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+
+from ..aliases import Array, Reader, State
 
 LEAST_LOOP = 8  # an innermost loop of fewer is no faster than a gather
 
@@ -21,12 +25,12 @@ class Pattern:
     loops, as (count, step), that run through them, or None. windows: what `memory.Space.window`
     found for it, by (offset, size)."""
 
-    address: np.ndarray
+    address: Array
     low: int
     high: int
     bits: int
     nest: list[tuple[int, int]] | None
-    windows: dict = field(default_factory=dict)
+    windows: dict[Any, Any] = field(default_factory=dict[Any, Any])
 
     @functools.cached_property
     def distinct(self) -> bool:
@@ -34,7 +38,7 @@ class Pattern:
         return len(set(self.address[0].tolist())) == self.address.size
 
 
-def pattern(address) -> Pattern:
+def pattern(address: Array) -> Pattern:
     row = address[0]
     nest = loops(row)
     if nest and nest[-1][0] < LEAST_LOOP:
@@ -43,7 +47,7 @@ def pattern(address) -> Pattern:
     return Pattern(address, int(row.min()), int(row.max()), bits, nest)
 
 
-def loops(numbers) -> list[tuple[int, int]] | None:
+def loops(numbers: Array) -> list[tuple[int, int]] | None:
     """Nested loops, as (count, step) from the outermost on, that run through these numbers one
     after another; None if none do."""
     nest: list[tuple[int, int]] = []
@@ -59,11 +63,11 @@ def loops(numbers) -> list[tuple[int, int]] | None:
     return nest
 
 
-def recurring(slot: int, address_of):
+def recurring(slot: int, address_of: Reader) -> Callable[..., Any]:
     """A function state -> the Pattern of the addresses in a register, if an access without a mask
     has had the same array before and they do not depend on the block; else None."""
 
-    def find(state) -> Pattern | None:
+    def find(state: State) -> Pattern | None:
         register = state.registers[slot]
         last, known = state.patterns.get(slot, (None, None))
         if last is not register:

@@ -6,12 +6,17 @@ each thread that takes part, and say in which block of the chunk (`row`) each pl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, DType, Mask, State
 from ..errors import PTXError
+from ..memory.allocations import Space
 from ..text.forms import refuse
+from ..text.syntax import Instruction
 from . import allocations, clusters
 from .events import Fault
 
@@ -22,51 +27,51 @@ SHARED = {"shared", "shared::cta", "shared::cluster"}
 class Places:
     """N places in shared memory, and the threads that name them. int64 (N,) arrays."""
 
-    row: np.ndarray  # the block of the chunk that the place lies in
-    address: np.ndarray  # in shared memory
-    block: np.ndarray  # of the thread, within the chunk
-    thread: np.ndarray
+    row: Array  # the block of the chunk that the place lies in
+    address: Array  # in shared memory
+    block: Array  # of the thread, within the chunk
+    thread: Array
 
-    def __getitem__(self, which) -> Places:
+    def __getitem__(self, which: Any) -> Places:
         return Places(self.row[which], self.address[which], self.block[which], self.thread[which])
 
     def __len__(self) -> int:
         return self.row.size
 
     @property
-    def key(self) -> np.ndarray:
+    def key(self) -> Array:
         """A number for each place."""
         return self.row << 32 | self.address
 
-    def require(self, right: np.ndarray, i, state, say) -> None:
+    def require(self, right: Any, i: Instruction, state: State, say: Any) -> None:
         """Raise a PTXError with what `say(n)` is of the first place n that is not right."""
         if not right.all():
             n = int(np.argmin(right))
             raise PTXError(say(n), instruction=i, thread=self.thread_name(state, n))
 
-    def whose(self, state, n: int) -> str:
+    def whose(self, state: State, n: int) -> str:
         """In words, in whose memory the nth place lies; nothing for the thread's own block's."""
         if self.row[n] == self.block[n]:
             return ""
         return f", in the shared memory of {state.describe_block(self.row[n])}"
 
-    def thread_name(self, state, n: int) -> str:
+    def thread_name(self, state: State, n: int) -> str:
         return state.describe_thread(self.block[n], self.thread[n])
 
 
-def space_of(words) -> str:
+def space_of(words: Iterable[str]) -> str:
     """The space that an operand lies in: what the modifiers say, or "generic"."""
     named = [word for word in words if word in SHARED]
     refuse(len(named) > 1, ".".join(named))
     return named[0] if named else "generic"
 
 
-def flat(x, state, block, thread) -> np.ndarray:
+def flat(x: Array, state: State, block: Array, thread: Array) -> Array:
     """A register's value for each of N threads."""
     return np.broadcast_to(x, state.shape)[block, thread]
 
 
-def in_shared(i, state, space: str, address, mask) -> Places:
+def in_shared(i: Instruction, state: State, space: str, address: Array, mask: Mask) -> Places:
     """Where the addresses of the threads of the mask lie. `space`: as `space_of` says."""
     block, thread = np.nonzero(state.full(mask))
     places = Places(block, flat(address, state, block, thread), block, thread)
@@ -77,15 +82,16 @@ def in_shared(i, state, space: str, address, mask) -> Places:
         places = replace(places, address=given - allocations.SHARED_WINDOW)
     if space in ("shared", "shared::cta"):
         return replace(places, address=clusters.unnamed(state, places.address, block))
-    return Places(*clusters.split(state, places.address, block), block, thread)
+    row, address = clusters.split(state, places.address, block)
+    return Places(row, address, block, thread)
 
 
-def in_rows(at: Places, which: np.ndarray, row: np.ndarray) -> Places:
+def in_rows(at: Places, which: Array, row: Array) -> Places:
     """The same places as those with these numbers, in other blocks."""
     return replace(at[which], row=row)
 
 
-def require_together(i, state, target: Places, barrier: Places) -> None:
+def require_together(i: Instruction, state: State, target: Places, barrier: Places) -> None:
     """Raise a PTXError for an operation that reports to another block than it writes to."""
     say = lambda n: (
         f"{i.opcode} writes into the shared memory of {state.describe_block(target.row[n])} and "
@@ -95,7 +101,9 @@ def require_together(i, state, target: Places, barrier: Places) -> None:
     target.require(target.row == barrier.row, i, state, say)
 
 
-def within(i, state, kind: str, space, at: Places, width: int, align: int) -> np.ndarray:
+def within(
+    i: Instruction, state: State, kind: str, space: Space, at: Places, width: int, align: int
+) -> Array:
     """bool (N,): which of these addresses of a space are in bounds and aligned, and of a block
     that has not exited. All of them, unless the run is tolerant: then the sink is told of the
     others."""
@@ -120,7 +128,7 @@ def within(i, state, kind: str, space, at: Places, width: int, align: int) -> np
     return ~(wrong | gone)
 
 
-def scattered(x, here, shape, dtype) -> np.ndarray:
+def scattered(x: Array, here: Any, shape: tuple[int, ...], dtype: DType) -> Array:
     """Values of N threads as an array (B, T), 0 for the others."""
     full = np.zeros(shape, dtype)
     full[here] = x

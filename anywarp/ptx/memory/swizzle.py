@@ -15,13 +15,17 @@ PTX ISA: "Swizzling modes" of tensors, "Asynchronous warpgroup level matrix shar
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from ..aliases import Array
 
 UNIT = 16  # bytes that stay together
 SWIZZLES = (0, 32, 64, 128)  # bytes; 0 for none
 
 
-def swizzled(address, swizzle: int, pattern: int = 0):
+def swizzled(address: Array, swizzle: int, pattern: int = 0) -> Any:
     """Where in shared memory the byte lies that, without a swizzle, would lie at `address`.
 
     address: an int or an array of them, byte addresses in the block's shared memory. swizzle: one

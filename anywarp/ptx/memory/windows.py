@@ -10,9 +10,13 @@ PTX ISA, chapters 9.7.9.20 to 9.7.9.24.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ..aliases import Execute, Mask, Operand, Site, State
 from ..text.forms import DTYPES, refuse
+from ..text.syntax import Instruction
 from . import clusters
 from .allocations import NAMED, RANK_SHIFT, SHARED_WINDOW, STARTS, WINDOWS, window_of
 from .clusters import OFFSET
@@ -20,12 +24,12 @@ from .clusters import OFFSET
 HIGHEST = (NAMED >> RANK_SHIFT) - 1  # of the ranks that an address of 32 bits can name
 
 
-def change_window(i, at):
+def change_window(i: Instruction, at: Site) -> Execute:
     """cvta: between a space's own addresses and generic ones."""
     slots, to = at.slots, i.modifiers[0] == "to"
     space, kind = i.modifiers[-2:]
     start = STARTS[space.split("::")[0]]
-    dtype = {"u64": np.uint64, "u32": np.uint32}[kind]
+    dtype = DTYPES[kind]
     refuse(kind == "u32" and start, i)
     read, write = slots.reader(i.operands[1], dtype), slots.writer(i.operands[0], dtype)
     shift = dtype((-start if to else start) & (2 ** (8 * dtype().itemsize) - 1))
@@ -33,7 +37,7 @@ def change_window(i, at):
         return lambda state, mask: write(state.registers, read(state.registers), mask)
     shared = start == SHARED_WINDOW
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         address = read(state.registers)
         if not to and shared and state.launch.cluster.size > 1:
             own = clusters.name(state, clusters.rows(state)).astype(dtype)
@@ -47,7 +51,7 @@ def change_window(i, at):
     return execute
 
 
-def is_space(i, at):
+def is_space(i: Instruction, at: Site) -> Execute:
     """isspacep.space p, address: whether a generic address lies in a space. The shared memory of
     a block is part of that of its cluster."""
     (space,) = i.modifiers
@@ -56,7 +60,7 @@ def is_space(i, at):
     address_of = at.slots.address(i.operands[1])
     write = at.slots.writer(i.operands[0], np.bool_)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         address = address_of(state.registers)
         inside = window_of(address) == numbers["global" if name == "const" else name]
         if name in ("global", "const"):
@@ -72,14 +76,14 @@ def is_space(i, at):
     return execute
 
 
-def in_cluster(i, at, operand):
+def in_cluster(i: Instruction, at: Site, operand: Operand) -> Any:
     """A function (state, mask) -> int64 addresses in shared memory, of an operand that is one or,
     if the modifiers name no space, a generic address of it."""
     space, kind = (i.modifiers[0] if len(i.modifiers) > 1 else "generic"), i.modifiers[-1]
     refuse(space not in ("generic", "shared::cluster") or kind not in ("u32", "u64"), i)
     read = at.slots.reader(operand, DTYPES[kind])
 
-    def find(state, mask):
+    def find(state: State, mask: Mask) -> Any:
         address = read(state.registers).astype(np.int64)
         if space == "shared::cluster":
             return address
@@ -90,7 +94,7 @@ def in_cluster(i, at, operand):
     return find, (SHARED_WINDOW if space == "generic" else 0), DTYPES[kind]
 
 
-def map_address(i, at):
+def map_address(i: Instruction, at: Site) -> Execute:
     """mapa: the address of the same place in the shared memory of another block of the cluster.
 
     A rank that the cluster lacks gives an address whose use is an error."""
@@ -98,7 +102,7 @@ def map_address(i, at):
     rank_of = at.slots.reader(i.operands[2], np.uint32)
     write = at.slots.writer(i.operands[0], dtype)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         offset = find(state, mask) & OFFSET
         rank = rank_of(state.registers).astype(np.int64)
         tag = NAMED | np.minimum(rank, HIGHEST) << RANK_SHIFT
@@ -109,12 +113,12 @@ def map_address(i, at):
     return execute
 
 
-def rank_of_address(i, at):
+def rank_of_address(i: Instruction, at: Site) -> Execute:
     """getctarank: which block of the cluster an address of shared memory is in."""
     find, _, _ = in_cluster(i, at, i.operands[1])
     write = at.slots.writer(i.operands[0], np.uint32)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         owner, _ = clusters.split(state, find(state, mask), clusters.rows(state))
         write(state.registers, (owner % state.launch.cluster.size).astype(np.uint32), mask)
 

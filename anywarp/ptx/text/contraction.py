@@ -30,22 +30,25 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+from ..aliases import Operand
 from . import flow
-from .syntax import Entry, Immediate, Instruction, Register, Vector
+from .syntax import Function, Immediate, Instruction, Register, Vector
 
 SLOW = {"div", "rem", "sqrt", "rcp"}  # a branch to a slow path, or a call, unless approximate
 TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
 
 
-def fused(entry: Entry) -> dict[int, int]:
+def fused(entry: Function) -> dict[int, int]:
     """Index of each add or sub that ptxas makes an fma -> index of the mul that it takes in."""
     return _plan(entry)[0]
 
 
 @functools.lru_cache(maxsize=64)
-def _products(entry: Entry) -> tuple[dict[str, str], dict[str, int]]:
+def _products(entry: Function) -> tuple[dict[str, str], dict[str, int]]:
     """(register -> the product it holds, perhaps negated; product's register -> its mul).
     A register that is assigned more than once holds none."""
     code = entry.instructions
@@ -66,9 +69,10 @@ def _products(entry: Entry) -> tuple[dict[str, str], dict[str, int]]:
 
 
 @functools.lru_cache(maxsize=64)
-def _plan(entry: Entry) -> tuple[dict[int, int], dict[str, list]]:
+def _plan(entry: Function) -> tuple[dict[int, int], dict[str, list[Any]]]:
     """(sum -> the mul it takes in, product's register -> its sums, None for another use)."""
-    code, loops, uses = entry.instructions, _loops(entry), defaultdict(list)
+    code, loops = entry.instructions, _loops(entry)
+    uses: dict[str, list[Any]] = defaultdict(list)
     behind, products = _products(entry)
     stretch = _stretches(entry) if products else []
     given = {
@@ -140,7 +144,7 @@ def _form(i: Instruction) -> tuple[str, bool]:
     return i.modifiers[-1], "ftz" in i.modifiers
 
 
-def _registers(i: Instruction):
+def _registers(i: Instruction) -> Iterator[Any]:
     """The names of all registers that an instruction mentions."""
     for operand in (*i.operands, i.guard):
         for x in operand.elements if isinstance(operand, Vector) else (operand,):
@@ -149,7 +153,7 @@ def _registers(i: Instruction):
                 yield x.name
 
 
-def _passes_on(i: Instruction, behind) -> bool:
+def _passes_on(i: Instruction, behind: Any) -> bool:
     """neg or mov of a product into a register that `behind` knows."""
     return (
         i.opcode in ("neg", "mov")
@@ -159,7 +163,7 @@ def _passes_on(i: Instruction, behind) -> bool:
     )
 
 
-def assignments(code) -> dict[str, int]:
+def assignments(code: Any) -> dict[str, int]:
     """How often each register stands where results do (or where a store has its address)."""
     times: dict[str, int] = defaultdict(int)
     for i in code:
@@ -171,18 +175,18 @@ def assignments(code) -> dict[str, int]:
     return times
 
 
-def _product_of(operand, behind) -> str | None:
+def _product_of(operand: Operand, behind: Any) -> str | None:
     return behind.get(operand.name) if isinstance(operand, Register) else None
 
 
-def _stretches(entry: Entry) -> list[int]:
+def _stretches(entry: Function) -> list[int]:
     """By instruction, the number of the straight-line code that it is in."""
     starts = {block.start for block in flow.blocks(entry)}
     starts |= {n + 1 for n, i in enumerate(entry.instructions) if _branches(i)}
     return list(itertools.accumulate(n in starts for n in range(len(entry.instructions))))
 
 
-def _loops(entry: Entry) -> list[range]:
+def _loops(entry: Function) -> list[range]:
     """The instructions between the target of a backward branch and the branch."""
     return [
         range(entry.labels[i.operands[0].name], n + 1)
@@ -214,7 +218,7 @@ def _branches(i: Instruction) -> bool:
 # -- an entry in which fused pairs are one instruction -----------------------------------------
 
 
-def contract(entry: Entry) -> Entry:
+def contract(entry: Function) -> Function:
     """The entry with every fused sum as one instruction, `contracted`, that rounds once.
 
     A product that all its sums took in is not computed. What stands in its place is `hold`, which
@@ -254,7 +258,7 @@ def contract(entry: Entry) -> Entry:
     return replace(entry, instructions=tuple(changed), registers=registers)
 
 
-def _negations(operand: Register, code, behind) -> int:
+def _negations(operand: Register, code: Any, behind: Any) -> int:
     """How many `neg` lie between a product and the operand that holds it."""
     made = {i.operands[0].name: i for i in code if _passes_on(i, behind)}
     count = 0

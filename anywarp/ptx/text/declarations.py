@@ -16,7 +16,7 @@ class Declarations(lexer.Cursor):
     """The part of the parser that reads declarations. Scopes nest, and what is declared in an
     inner one hides the outer ones of that name."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str) -> None:
         super().__init__(text)
         self.scopes: list[dict[str, str]] = []  # declared register -> its unique name
         self.locals: list[dict[str, str]] = []  # and declared variable, beside it
@@ -63,7 +63,8 @@ class Declarations(lexer.Cursor):
             open_ended |= self.peek() == "]"
             count *= 1 if self.peek() == "]" else self.integer()
             self.expect("]")
-        data, relocations = b"", []
+        data = b""
+        relocations: list[Relocation] = []
         if self.accept("="):
             data = self.initializer(kind, relocations, 0)
         size = len(data) if open_ended else count * TYPE_BYTES[kind]

@@ -10,7 +10,7 @@ import weakref
 from dataclasses import replace
 
 from .contraction import contract
-from .syntax import Entry, Instruction, Register, Vector
+from .syntax import Function, Instruction, Register, Vector
 
 CARRY = Register("%CC.CF")
 SETS = {"add", "sub", "mad", "addc", "subc", "madc"}  # with .cc
@@ -18,10 +18,10 @@ READS = {"addc", "subc", "madc"}
 
 
 # None: nothing was unsaid, and the entry stands for itself, which a value would keep alive.
-_known: weakref.WeakKeyDictionary[Entry, Entry | None] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Function, Function | None] = weakref.WeakKeyDictionary()
 
 
-def explicit(entry: Entry) -> Entry:
+def explicit(entry: Function) -> Function:
     """The entry as it is decoded; the same one for the same entry, as long as that lives: who
     counts what its instructions do knows them by id()."""
     if entry not in _known:
@@ -30,7 +30,7 @@ def explicit(entry: Entry) -> Entry:
     return _known[entry] or entry
 
 
-def carry(entry: Entry) -> Entry:
+def carry(entry: Function) -> Function:
     """`add.cc d, a, b` -> `add.cc {d, %CC.CF}, a, b`; `addc d, a, b` -> `addc d, a, b, %CC.CF`."""
     code = tuple(_with_carry(i) for i in entry.instructions)
     if all(new is old for new, old in zip(code, entry.instructions)):

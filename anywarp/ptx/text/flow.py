@@ -10,14 +10,15 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from . import isa
-from .syntax import Entry, Instruction
+from .syntax import Function, Instruction
 
 Graph = Sequence[Sequence[int]]  # for each block, numbers of others
 
 
-def targets(entry: Entry, i: Instruction) -> list[int]:
+def targets(entry: Function, i: Instruction) -> list[int]:
     """Where a jump goes to, as indices of instructions; the end of the code is one more. Labels
     that are not there are left out: the decoder says so, with the line."""
     if isa.lookup(i).ends != "jump":
@@ -32,7 +33,7 @@ def runs_on(i: Instruction) -> bool:
     return i.guard is not None or isa.lookup(i).ends not in ("jump", "leave")
 
 
-def blocks(entry: Entry, waits: bool = False) -> list[range]:
+def blocks(entry: Function, waits: bool = False) -> list[range]:
     """Straight-line code: it begins where somebody jumps to and after a jump, a call or an exit.
 
     waits: instructions that wait for other threads make a block of their own, products one after
@@ -58,7 +59,7 @@ def still_together(pair: Sequence[Instruction]) -> bool:
     return len(pair) == 2 and len(forms) == 1 and pair[0].opcode == "mma" and not pair[0].guard
 
 
-def successors(entry: Entry, blocks: Sequence[range]) -> list[list[int]]:
+def successors(entry: Function, blocks: Sequence[range]) -> list[list[int]]:
     """For each block the numbers of those that may come next, each once: where it jumps to, then
     what follows it. The end of the code is no block. A call comes back."""
     number = {block.start: n for n, block in enumerate(blocks)}
@@ -117,7 +118,7 @@ def dominators(after: Graph) -> list[int | None]:
     return found
 
 
-def _meet(a: int, b: int, found, rank) -> int:
+def _meet(a: int, b: int, found: Any, rank: Any) -> int:
     while a != b:
         if rank[a] < rank[b]:
             a = found[a]
@@ -126,7 +127,7 @@ def _meet(a: int, b: int, found, rank) -> int:
     return a
 
 
-def _postorder(starts: Iterable[int], after) -> list[int]:
+def _postorder(starts: Iterable[int], after: Any) -> list[int]:
     """The blocks that the starts reach, each after those that are reached from it, loops aside."""
     order: list[int] = []
     seen: set[int] = set()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Operand
 from .syntax import Instruction, Vector
 
-DTYPES = {
+DTYPES: dict[str, Any] = {
     "pred": np.bool_,
     "f16": np.float16,
     "f32": np.float32,
@@ -38,9 +40,12 @@ def refuse(wrong: object, what: Instruction | str) -> None:
 
 @dataclass(frozen=True)
 class Op:
-    function: Callable  # arrays -> an array, or a tuple of them for several destinations
-    sources: tuple  # NumPy type of each operand after the destination
-    result: type  # NumPy type of the result
+    function: Callable[..., Any]  # arrays -> an array, or a tuple of them for several destinations
+    sources: tuple[Any, ...]  # NumPy type of each operand after the destination
+    result: Any  # NumPy type of the result
+
+
+Decoder = Callable[[Instruction], Op]
 
 
 def modifiers_of(i: Instruction, types: set[str], flags: str = "") -> tuple[str, set[str]]:
@@ -66,7 +71,7 @@ def bits(kind: str) -> int:
     return int(kind[1:])
 
 
-def elements(operand, count: int | None = None) -> tuple:
+def elements(operand: Operand, count: int | None = None) -> tuple[Any, ...]:
     """Those of a vector, or the operand itself as the only one. Raises Unsupported if there are
     not so many as there should be."""
     parts = operand.elements if isinstance(operand, Vector) else (operand,)

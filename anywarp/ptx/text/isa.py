@@ -10,8 +10,10 @@ Source: "Parallel Thread Execution ISA", chapters 9.7 (instructions) and 5 (stat
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+from ..aliases import Elementwise, Operand
 from .syntax import Address, Instruction, Register, Vector
 
 SPACES = ("global", "shared", "local", "const", "param")
@@ -128,12 +130,12 @@ TABLE: dict[str, Row] = {
 LONGEST = max(key.count(".") for key in TABLE)  # modifiers of a key
 
 
-def known(function):
+def known(function: Elementwise) -> Callable[..., Any]:
     """A function of an instruction, which keeps the answer: many ask the same of each."""
     key = function.__name__
 
     @functools.wraps(function)
-    def ask(i: Instruction):
+    def ask(i: Instruction) -> Any:
         answers = vars(i)
         if key not in answers:
             answers[key] = function(i)
@@ -184,7 +186,7 @@ def read(i: Instruction) -> tuple[str, ...]:
     return (*names, CARRY) if i.opcode in CARRIED else tuple(names)
 
 
-def registers_in(operand) -> list[str]:
+def registers_in(operand: Operand) -> list[str]:
     """The names of the registers in an operand."""
     if isinstance(operand, Register):
         return [operand.name.lstrip("!")]

@@ -46,7 +46,7 @@ def integer(token: str) -> int:
 class Cursor:
     """Where the parser is: `at` counts tokens, `position` is the CUDA line of the last .loc."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str) -> None:
         self.tokens, self.lines = tokenize(text)
         self.at = 0
         self.position: Position | None = None

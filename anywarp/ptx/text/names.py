@@ -19,7 +19,8 @@ def demangle(symbol: str, qualified: bool = False) -> str:
             length, rest = int(match[1]), match[2]
             if len(rest) >= length and re.fullmatch(SUFFIX, rest[length:]):
                 return rest[:length]
-    parts, start = [], re.match(r"_Z(N?)[KL]?(?=\d)", symbol)
+    parts: list[str] = []
+    start = re.match(r"_Z(N?)[KL]?(?=\d)", symbol)
     rest = symbol[start.end() :] if start else ""
     while start and (number := re.match(r"\d+", rest)) and (start[1] or not parts):
         rest = rest[number.end() :]

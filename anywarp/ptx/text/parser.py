@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..errors import ParseError
 from .declarations import Declarations
@@ -51,7 +52,7 @@ def parse(text: str) -> Module:
 
 
 class _Parser(Declarations):
-    def __init__(self, text: str):
+    def __init__(self, text: str) -> None:
         super().__init__(text)
         # .file directives stand at the end of the text but are needed from the first .loc on
         files = re.findall(r'^\s*\.file\s+(\d+)\s+"(?:[^"]*/)?([^"/]*)"', text, re.MULTILINE)
@@ -59,7 +60,7 @@ class _Parser(Declarations):
         self.variables: dict[str, Variable] = {}  # of the module
         self.entries: dict[str, Entry] = {}
         self.functions: dict[str, Function] = {}
-        self.unread: dict[str, ParseError] = {}
+        self.unread: dict[str, Exception] = {}
 
     # -- module level ---------------------------------------------------------------------
 
@@ -132,7 +133,8 @@ class _Parser(Declarations):
 
     def shared_of(self, entry: Entry) -> list[Variable]:
         """The module's shared variables that the entry or what it can call mentions."""
-        waiting, seen = [entry], {entry.name}
+        waiting: list[Function] = [entry]
+        seen = {entry.name}
         while waiting:
             names = set().union(*(symbols_in(i.operands) for i in waiting.pop().instructions))
             waiting += [self.functions[n] for n in (names - seen) & self.functions.keys()]
@@ -145,7 +147,7 @@ class _Parser(Declarations):
             seen |= names | {f.name for f in waiting}
         return [v for v in self.variables.values() if v.space == "shared" and v.name in seen]
 
-    def function(self, kind: type, results: tuple[Param, ...]):
+    def function(self, kind: type, results: tuple[Param, ...]) -> Any:
         """An entry or a function; a function may be declared alone, without a body."""
         name = self.next()
         params = self.params() if self.peek() == "(" else ()
@@ -270,8 +272,8 @@ class _Parser(Declarations):
             operands.append(operand)
             if not self.accept(",") and self.peek() != ";":
                 raise self.error(f"unexpected {self.peek()!r} after an operand")
-        modifiers, operands = tuple(modifiers), tuple(operands)
-        return Instruction(opcode, modifiers, operands, guard, negated, line, self.position, index)
+        parts = opcode, tuple(modifiers), tuple(operands)
+        return Instruction(*parts, guard, negated, line, self.position, index)
 
     def register(self, name: str) -> Register:
         for scope in reversed(self.scopes):
@@ -279,7 +281,7 @@ class _Parser(Declarations):
                 return Register(scope[name])
         return Register(name)
 
-    def operand(self):
+    def operand(self) -> Any:
         token = self.peek()
         if token in ("{", "("):  # (…) are arguments and results of a call
             self.next()
@@ -316,7 +318,7 @@ class _Parser(Declarations):
         return next((scope[name] for scope in reversed(self.locals) if name in scope), name)
 
 
-def symbols_in(operands) -> set[str]:
+def symbols_in(operands: Any) -> set[str]:
     """The names that operands mention."""
     found = set()
     for operand in operands:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from .names import demangle
 
@@ -57,14 +58,14 @@ class Address:
 class Vector:
     """`{a, b, …}`"""
 
-    elements: tuple
+    elements: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Instruction:
     opcode: str  # "fma"
     modifiers: tuple[str, ...]  # ("rn", "f32")
-    operands: tuple
+    operands: tuple[Any, ...]
     guard: Register | None  # runs only where this predicate …
     guard_negated: bool  # … is true (or false)
     line: int  # PTX line, 1-based

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Execute, Mask, Slots, State
 from . import isa
 from .syntax import Instruction
 
@@ -43,13 +45,13 @@ def last_uses(steps: Sequence[Sequence[Instruction]], names: set[str]) -> list[l
     return dying[::-1]
 
 
-def giving_up(execute, names: Sequence[str], slots):
+def giving_up(execute: Execute, names: Sequence[str], slots: Slots) -> Any:
     """The step, after which the registers are as if they had never been written."""
     if not names:
         return execute
     places = [slots.nothing(name) for name in names]
 
-    def run(state, mask):
+    def run(state: State, mask: Mask) -> None:
         execute(state, mask)
         for at, nothing in places:
             state.registers[at] = nothing

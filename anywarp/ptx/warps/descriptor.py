@@ -31,6 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..aliases import Array
 from ..memory.swizzle import UNIT, swizzled
 
 MODES = (0, 128, 64, 32)  # bits 62 and 63: bytes of the swizzle
@@ -72,7 +73,7 @@ def decoded(bits: int) -> Descriptor:
 
 def tile_addresses(
     descriptor: Descriptor, rows: int, k: int, element: int, major: str = "K"
-) -> np.ndarray:
+) -> Array:
     """The byte address in shared memory of each element of a tile, int64 (rows, k).
 
     rows: of A, or columns of B: a multiple of 8. k: elements of one wgmma, which have 32 bytes.
@@ -86,7 +87,7 @@ def tile_addresses(
 
 
 @functools.lru_cache(maxsize=1024)
-def units(descriptor: Descriptor, rows: int, k: int, element: int, major: str) -> np.ndarray:
+def units(descriptor: Descriptor, rows: int, k: int, element: int, major: str) -> Array:
     """The byte address of each unit: (rows, 2) of a K-major tile, (k, rows of 16 bytes) of an
     MN-major one. Not to be written to."""
     start, leading, stride, base, swizzle = descriptor
@@ -109,12 +110,12 @@ def units(descriptor: Descriptor, rows: int, k: int, element: int, major: str) -
 @functools.lru_cache(maxsize=1024)
 def stretches(
     descriptor: Descriptor, rows: int, k: int, element: int, major: str
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Array, Array]:
     """The bytes of a tile as few stretches: where they start and how many they are, int64."""
     return merged(units(descriptor, rows, k, element, major))
 
 
-def merged(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def merged(found: Array) -> tuple[Array, Array]:
     """The same of any units, given by their addresses."""
     found = np.unique(found)
     first = np.flatnonzero(np.diff(found, prepend=-2 * UNIT) != UNIT)

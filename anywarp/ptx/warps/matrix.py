@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from ..aliases import Array, DType, Execute, Mask, Operand, Site, State
 from ..arithmetic.tensor_core import tensor_core
 from ..errors import PTXError
 from ..memory import clusters
@@ -32,7 +34,7 @@ SHAPES = {  # by the type of a
     "u8": {"m8n8k16", "m16n8k16", "m16n8k32"},
     "f64": {"m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"},
 }
-KINDS = {  # of products by the types of d, a, b and c
+KINDS: dict[tuple[str, ...], str] = {  # of products by the types of d, a, b and c
     ("f32", "f16", "f16", "f32"): "f16",
     ("f16", "f16", "f16", "f16"): "f16.f16",
     ("f32", "bf16", "bf16", "f32"): "bf16",
@@ -43,7 +45,7 @@ KINDS = {  # of products by the types of d, a, b and c
     ("s32", "u8", "s8", "s32"): "u8.s8",
     ("f64", "f64", "f64", "f64"): "f64",
 }
-DTYPES = {
+DTYPES: dict[str, Any] = {
     "f64": np.float64,
     "f32": np.float32,
     "s32": np.int32,
@@ -60,12 +62,12 @@ DTYPES = {
 
 def sizes(shape: str) -> tuple[int, int, int]:
     """ "m16n8k8" -> (16, 8, 8)."""
-    m, n, k = map(int, re.fullmatch(r"m(\d+)n(\d+)k(\d+)", shape).groups())
+    m, n, k = map(int, re.findall(r"\d+", shape))
     return m, n, k
 
 
 @functools.cache
-def fragment(matrix: str, shape: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
+def fragment(matrix: str, shape: str, kind: str) -> tuple[Array, Array]:
     """The (row, column) of each element that a warp's registers hold, as two arrays of shape
     (registers, 32 lanes, elements in a register), the lowest bits of a register first.
 
@@ -90,11 +92,12 @@ def fragment(matrix: str, shape: str, kind: str) -> tuple[np.ndarray, np.ndarray
     else:
         pair, place = divmod(register * packed + element, 2)
         row, column = group + 8 * (pair % (m // 8)), 2 * member + place + 8 * (pair // (m // 8))
-    return tuple(np.broadcast_arrays(row, column, register + lane + element)[:2])
+    row, column, _ = np.broadcast_arrays(row, column, register + lane + element)
+    return row, column
 
 
 @functools.cache
-def places(matrix: str, shape: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
+def places(matrix: str, shape: str, kind: str) -> tuple[Array, Array]:
     """Where in the registers, taken as one list of elements, each element of the matrix is; and
     where in the matrix each of the registers' is."""
     rows, columns = fragment(matrix, shape, kind)
@@ -113,11 +116,11 @@ NOTHING = np.uint32(0xFFFFFFFF)  # what memory holds that nobody wrote
 EVERY_LANE = np.full((1, 1), 0xFFFFFFFF, np.uint32)
 
 
-def as_warps(exchange, i: Instruction, at):
+def as_warps(exchange: Callable[..., None], i: Instruction, at: Site) -> Execute:
     """Run `exchange(state, mask, warps)` when all 32 lanes of a warp have come here. `warps` (B,
     W) says which warps those are."""
 
-    def check(state, mask, active, members):
+    def check(state: State, mask: Mask, active: Array, members: Array) -> None:
         warps = active.any(-1)
         broken = warps & ~active.all(-1)
         if broken.any():
@@ -134,11 +137,11 @@ def as_warps(exchange, i: Instruction, at):
     return together(check, lambda registers: EVERY_LANE, i, at)
 
 
-def reader(operand, count: int, dtype, at):
+def reader(operand: Operand, count: int, dtype: DType, at: Site) -> Callable[..., Any]:
     """A function (state, warps) -> an operand's registers (warps, count, 32)."""
     readers = at.slots.readers(operand, count, dtype)
 
-    def read(state, warps):
+    def read(state: State, warps: Array) -> Any:
         blocks, threads = state.shape
         found = np.empty((count, blocks, warps.shape[1], LANES), dtype)
         for n, each in enumerate(readers):
@@ -148,11 +151,11 @@ def reader(operand, count: int, dtype, at):
     return read
 
 
-def writer(operand, count: int, dtype, at):
+def writer(operand: Operand, count: int, dtype: DType, at: Site) -> Callable[..., Any]:
     """A function (state, mask, warps, values): the inverse of `reader`."""
     writers = at.slots.writers(operand, count, dtype)
 
-    def write(state, mask, warps, values):
+    def write(state: State, mask: Mask, warps: Array, values: Array) -> None:
         for n, each in enumerate(writers):
             whole = np.zeros((*warps.shape, LANES), dtype)
             whole[warps] = values[:, n]
@@ -164,7 +167,7 @@ def writer(operand, count: int, dtype, at):
 # -- products -----------------------------------------------------------------------------------
 
 
-def mma(i: Instruction, at):
+def mma(i: Instruction, at: Site) -> Execute:
     """mma.sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c"""
     words = [m for m in i.modifiers if m != "satfinite"]
     satfinite = len(words) < len(i.modifiers)
@@ -181,7 +184,14 @@ def mma(i: Instruction, at):
     return product(i, at, shape, types, counts, satfinite)
 
 
-def product(i: Instruction, at, shape: str, types: tuple[str, ...], counts: dict, satfinite: bool):
+def product(
+    i: Instruction,
+    at: Site,
+    shape: str,
+    types: tuple[str, ...],
+    counts: dict[Any, Any],
+    satfinite: bool,
+) -> Execute:
     """d = a b + c of matrices in registers: `types` has those of d, a, b and c, `counts` says by
     these names how many registers each takes.
 
@@ -198,7 +208,7 @@ def product(i: Instruction, at, shape: str, types: tuple[str, ...], counts: dict
         write = [writer(each.operands[0], counts["d"], word, at) for each in batch]
         batches.append((read, write))
 
-    def exchange(state, mask, warps):
+    def exchange(state: State, mask: Mask, warps: Array) -> None:
         for read, write in batches:
             a, b, c = (
                 matrix_of(np.concatenate([r(state, warps) for r in each]), name, shape, names[name])
@@ -224,13 +234,13 @@ def independent(run: Sequence[Instruction]) -> list[list[Instruction]]:
     return batches
 
 
-def matrix_of(registers, matrix: str, shape: str, kind: str):
+def matrix_of(registers: Array, matrix: str, shape: str, kind: str) -> Any:
     """Registers (warps, count, 32) -> matrices (warps, rows, columns)."""
     flat = np.ascontiguousarray(registers).view(DTYPES[kind]).reshape(len(registers), -1)
     return flat.take(places(matrix, shape, kind)[0], axis=1)
 
 
-def registers_of(matrices, matrix: str, shape: str, kind: str, word):
+def registers_of(matrices: Array, matrix: str, shape: str, kind: str, word: DType) -> Any:
     """The inverse of `matrix_of`."""
     flat = matrices.reshape(len(matrices), -1).take(places(matrix, shape, kind)[1], axis=1)
     return flat.view(word).reshape(len(matrices), -1, LANES)
@@ -239,7 +249,7 @@ def registers_of(matrices, matrix: str, shape: str, kind: str, word):
 # -- matrices of 8 x 8 in shared memory ---------------------------------------------------------
 
 
-def transposed(words):
+def transposed(words: Array) -> Any:
     """Matrices of 8 x 8 halves as words (…, 32), four to a row."""
     halves = words.view(np.uint16).reshape(*words.shape[:-1], 8, 8)
     return np.ascontiguousarray(halves.swapaxes(-1, -2)).view(np.uint32).reshape(words.shape)
@@ -253,12 +263,14 @@ def form(i: Instruction) -> tuple[int, bool, bool]:
     return int(count.pop()[1]), "trans" in options, options <= {"trans"}
 
 
-def row_address(i: Instruction, operand, count: int, generic: bool, at):
+def row_address(
+    i: Instruction, operand: Operand, count: int, generic: bool, at: Site
+) -> Callable[..., Any]:
     """A function (state, mask, kind, values) -> the space, the addresses of rows that lanes give,
     and the mask of the lanes whose row may be reached: 8 lanes for each matrix."""
     address_of = at.slots.address(operand)
 
-    def find(state, mask, kind, values=None):
+    def find(state: State, mask: Mask, kind: Any, values: Sequence[Array] | None = None) -> Any:
         address = np.broadcast_to(address_of(state.registers), state.shape)
         rows = state.full(mask) & (np.arange(state.shape[1]) % LANES < 8 * count)
         home = state.spaces["shared"]
@@ -269,14 +281,14 @@ def row_address(i: Instruction, operand, count: int, generic: bool, at):
     return find
 
 
-def load_matrix(i: Instruction, at):
+def load_matrix(i: Instruction, at: Site) -> Execute:
     """ldmatrix: lane r of each eight gives the address of row r of a matrix, 16 bytes; lane n
     gets word n % 4 of row n / 4, or with .trans elements of column n / 4."""
     count, trans, generic = form(i)
     rows_of = row_address(i, i.operands[1], count, generic, at)
     write = writer(i.operands[0], count, np.uint32, at)
 
-    def exchange(state, mask, warps):
+    def exchange(state: State, mask: Mask, warps: Array) -> None:
         home, address, good = rows_of(state, mask, "load")
         words = [np.where(good, x, NOTHING) for x in home.load(address, None, 4, 4)]
         rows = np.stack([by_warp(x, state)[warps] for x in words], axis=-1)
@@ -286,13 +298,13 @@ def load_matrix(i: Instruction, at):
     return as_warps(exchange, i, at)
 
 
-def store_matrix(i: Instruction, at):
+def store_matrix(i: Instruction, at: Site) -> Execute:
     """stmatrix: the inverse of ldmatrix."""
     count, trans, generic = form(i)
     rows_of = row_address(i, i.operands[0], count, generic, at)
     read = reader(i.operands[1], count, np.uint32, at)
 
-    def exchange(state, mask, warps):
+    def exchange(state: State, mask: Mask, warps: Array) -> None:
         words = np.zeros((*warps.shape, LANES, 4), np.uint32)
         given = read(state, warps)
         given = transposed(given) if trans else given
@@ -304,20 +316,15 @@ def store_matrix(i: Instruction, at):
     return as_warps(exchange, i, at)
 
 
-def move_matrix(i: Instruction, at):
+def move_matrix(i: Instruction, at: Site) -> Execute:
     """movmatrix: a matrix of 8 x 8, transposed, from register to register."""
     match_modifiers(i, "sync", "aligned", "m8n8", "trans", "b16")
     read, write = reader(i.operands[1], 1, np.uint32, at), writer(i.operands[0], 1, np.uint32, at)
 
-    def exchange(state, mask, warps):
+    def exchange(state: State, mask: Mask, warps: Array) -> None:
         write(state, mask, warps, transposed(read(state, warps)))
 
     return as_warps(exchange, i, at)
 
 
-MATRIX = {
-    "mma": mma,
-    "ldmatrix": load_matrix,
-    "stmatrix": store_matrix,
-    "movmatrix": move_matrix,
-}
+MATRIX = {"mma": mma, "ldmatrix": load_matrix, "stmatrix": store_matrix, "movmatrix": move_matrix}

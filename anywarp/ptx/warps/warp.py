@@ -7,8 +7,12 @@ All but activemask wait until the lanes of their member mask are there. PTX ISA,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Site, State
 from ..memory.events import WarpSync
 from ..text.forms import DTYPES, elements, match_modifiers, refuse, signed
 from ..text.syntax import Instruction, Symbol
@@ -16,12 +20,13 @@ from ..text.syntax import Instruction, Symbol
 LANES = 32
 
 
-def by_warp(x, state, fill=0):
+def by_warp(x: Array, state: State, fill: Any = 0) -> Any:
     """(B, T) or what broadcasts to it -> (B, warps, 32), short warps filled up."""
-    return in_warps(x, *state.shape, fill)
+    blocks, threads = state.shape
+    return in_warps(x, blocks, threads, fill)
 
 
-def in_warps(x, blocks: int, threads: int, fill=0):
+def in_warps(x: Array, blocks: int, threads: int, fill: Any = 0) -> Any:
     """As `by_warp`, of any chunk of so many blocks of so many threads."""
     if x.shape == (blocks, threads) and threads % LANES == 0:
         return x.reshape(blocks, -1, LANES)
@@ -31,25 +36,25 @@ def in_warps(x, blocks: int, threads: int, fill=0):
     return padded.reshape(blocks, warps, LANES)
 
 
-def by_thread(x, state):
+def by_thread(x: Array, state: State) -> Any:
     """The inverse of by_warp."""
     blocks, threads = state.shape
     return x.reshape(blocks, -1)[:, :threads]
 
 
-def ballot(predicate):
+def ballot(predicate: Array) -> Any:
     """(B, W, 32) bool -> (B, W, 32) uint32, the same mask for every lane."""
     weights = np.uint32(1) << np.arange(LANES, dtype=np.uint32)
     mask = np.where(predicate, weights, np.uint32(0)).sum(-1, dtype=np.uint32, keepdims=True)
     return np.broadcast_to(mask, predicate.shape)
 
 
-def gather(run, complete_of, i: Instruction, at, reason: str):
+def gather(run: Any, complete_of: Any, i: Instruction, at: Site, reason: str) -> Execute:
     """Run `run(state, mask)` for those threads whose group has come to this instruction, which
     `complete_of(state, here)` says, bool (B, T), and let the others wait. `reason`: what is wrong
     if they wait for ever."""
 
-    def end(state, mask):
+    def end(state: State, mask: Mask) -> None:
         place = at.following - 1 + state.base
         if place in state.gathering:
             mask = state.full(mask) | state.gathering.pop(place)[0]
@@ -67,19 +72,21 @@ def gather(run, complete_of, i: Instruction, at, reason: str):
     return end
 
 
-def together(exchange, members_of, i: Instruction, at, sources_of=None):
+def together(
+    exchange: Callable[..., None], members_of: Any, i: Instruction, at: Site, sources_of: Any = None
+) -> Execute:
     """Run `exchange(state, mask, active, members)` for a warp as soon as all lanes that its
     member mask names, and that have not exited, have come to this instruction. `sources_of`
     gives the lanes that are read, for the sink."""
 
-    def complete_of(state, here):
+    def complete_of(state: State, here: Any) -> Any:
         if here.all():
             return here
         members = by_warp(members_of(state.registers), state)
         expected = members & ballot(by_warp(state.alive, state, False))
         return by_thread((expected & ~ballot(by_warp(here, state, False))) == 0, state)
 
-    def run(state, mask):
+    def run(state: State, mask: Mask) -> None:
         active = by_warp(state.full(mask), state, False)
         members = by_warp(members_of(state.registers), state)
         if state.sink is not None:
@@ -92,7 +99,7 @@ def together(exchange, members_of, i: Instruction, at, sources_of=None):
     return gather(run, complete_of, i, at, "the member mask names lanes that never come here")
 
 
-def shuffle(i: Instruction, at):
+def shuffle(i: Instruction, at: Site) -> Execute:
     _, mode, _ = match_modifiers(i, "sync", "up down bfly idx", "b32")
     target = elements(i.operands[0])
     write = at.slots.writer(target[0], np.uint32)
@@ -100,7 +107,7 @@ def shuffle(i: Instruction, at):
     readers = [at.slots.reader(operand, np.uint32) for operand in i.operands[1:4]]
     members_of = at.slots.reader(i.operands[4], np.uint32)
 
-    def sources_of(state):
+    def sources_of(state: State) -> Any:
         """The lane that each reads, and whether it is in the lane's segment."""
         shift, clamp = (by_warp(read(state.registers), state) for read in readers[1:])
         lane = np.arange(LANES, dtype=np.int64)
@@ -118,7 +125,7 @@ def shuffle(i: Instruction, at):
         valid = source >= last if mode == "up" else source <= last
         return np.where(valid, source, lane), valid
 
-    def exchange(state, mask, active, members):
+    def exchange(state: State, mask: Mask, active: Array, members: Array) -> None:
         value = by_warp(readers[0](state.registers), state)
         source, valid = sources_of(state)
         result = np.take_along_axis(value, source, axis=-1)
@@ -128,13 +135,13 @@ def shuffle(i: Instruction, at):
     return together(exchange, members_of, i, at, sources_of)
 
 
-def vote(i: Instruction, at):
+def vote(i: Instruction, at: Site) -> Execute:
     _, mode, _ = match_modifiers(i, "sync", "all any uni ballot", "pred b32")
     write = at.slots.writer(i.operands[0], np.uint32 if mode == "ballot" else np.bool_)
     predicate_of = at.slots.reader(i.operands[1], np.bool_)
     members_of = at.slots.reader(i.operands[2], np.uint32)
 
-    def exchange(state, mask, active, members):
+    def exchange(state: State, mask: Mask, active: Array, members: Array) -> None:
         taking_part = ballot(active) & members
         votes = ballot(by_warp(predicate_of(state.registers), state, False) & active) & members
         result = {
@@ -148,17 +155,17 @@ def vote(i: Instruction, at):
     return together(exchange, members_of, i, at)
 
 
-def active_mask(i: Instruction, at):
+def active_mask(i: Instruction, at: Site) -> Execute:
     write = at.slots.writer(i.operands[0], np.uint32)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         lanes = ballot(by_warp(state.full(mask), state, False))
         write(state.registers, by_thread(lanes, state), mask)
 
     return execute
 
 
-REDUCTIONS = {
+REDUCTIONS: dict[str, np.ufunc] = {
     "add": np.add,
     "min": np.minimum,
     "max": np.maximum,
@@ -168,7 +175,7 @@ REDUCTIONS = {
 }
 
 
-def reduce(i: Instruction, at):
+def reduce(i: Instruction, at: Site) -> Execute:
     """redux.sync: one integer for all the lanes of the member mask."""
     _, name, kind = match_modifiers(i, "sync", " ".join(REDUCTIONS), "u32 s32 b32")
     function, dtype = REDUCTIONS[name], DTYPES[kind]
@@ -179,7 +186,7 @@ def reduce(i: Instruction, at):
     value_of = at.slots.reader(i.operands[1], dtype)
     members_of = at.slots.reader(i.operands[2], np.uint32)
 
-    def exchange(state, mask, active, members):
+    def exchange(state: State, mask: Mask, active: Array, members: Array) -> None:
         value = np.where(active, by_warp(value_of(state.registers), state), dtype(neutral))
         result = function.reduce(value, axis=-1, keepdims=True, dtype=dtype)
         write(state.registers, by_thread(np.broadcast_to(result, value.shape), state), mask)
@@ -187,7 +194,7 @@ def reduce(i: Instruction, at):
     return together(exchange, members_of, i, at)
 
 
-def match(i: Instruction, at):
+def match(i: Instruction, at: Site) -> Execute:
     """match.any: the lanes of the member mask with the same value. match.all: all of them, and
     whether they agree, else none."""
     words = set(i.modifiers)
@@ -199,7 +206,7 @@ def match(i: Instruction, at):
     value_of = at.slots.reader(i.operands[1], DTYPES[kind])
     members_of = at.slots.reader(i.operands[2], np.uint32)
 
-    def exchange(state, mask, active, members):
+    def exchange(state: State, mask: Mask, active: Array, members: Array) -> None:
         value = by_warp(np.broadcast_to(value_of(state.registers), state.shape), state)
         taking_part = ballot(active) & members
         weights = np.uint32(1) << np.arange(LANES, dtype=np.uint32)
@@ -214,7 +221,7 @@ def match(i: Instruction, at):
     return together(exchange, members_of, i, at)
 
 
-def elect(i: Instruction, at):
+def elect(i: Instruction, at: Site) -> Execute:
     """elect.sync d|p, members: the lowest of them is the leader, whose number is d."""
     match_modifiers(i, "sync")
     lane_target, leads_target = i.operands[0].elements
@@ -222,7 +229,7 @@ def elect(i: Instruction, at):
     write_leads = at.slots.writer(leads_target, np.bool_)
     members_of = at.slots.reader(i.operands[1], np.uint32)
 
-    def exchange(state, mask, active, members):
+    def exchange(state: State, mask: Mask, active: Array, members: Array) -> None:
         taking_part = ballot(active) & members
         lowest = np.bitwise_count((taking_part & (~taking_part + np.uint32(1))) - np.uint32(1))
         lowest = lowest.astype(np.uint32)
@@ -233,7 +240,7 @@ def elect(i: Instruction, at):
     return together(exchange, members_of, i, at)
 
 
-def barrier(i: Instruction, at):
+def barrier(i: Instruction, at: Site) -> Execute:
     """bar.warp.sync: nothing to exchange."""
     return together(lambda *_: None, at.slots.reader(i.operands[0], np.uint32), i, at)
 

@@ -14,12 +14,13 @@ PTX ISA: "Asynchronous warpgroup level matrix instructions", "setmaxnreg".
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Site, State
 from ..arithmetic.tensor_core import tensor_core
-from ..text.forms import match_modifiers, refuse
+from ..text.forms import Unsupported, match_modifiers, refuse
 from ..text.syntax import Immediate, Instruction, Vector
 from . import warp
 from .descriptor import DEPTH
@@ -57,7 +58,7 @@ class Form(NamedTuple):
     majors: tuple[str, str]  # "K" or "MN"
 
     @property
-    def tiles(self) -> tuple[tuple, tuple]:
+    def tiles(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Rows, k, bytes of an element and direction of A and of B, as `units` takes them."""
         element, (major_a, major_b) = self.types.element, self.majors
         return (ROWS, self.k, element, major_a), (self.n, self.k, element, major_b)
@@ -68,38 +69,29 @@ def form_of(i: Instruction) -> Form:
     transposed-a}{, transposed-b}}: the scales of floats alone, transposed of elements of two bytes,
     that of A where A is in shared memory."""
     words = i.modifiers
-    types = TYPES.get(words[-3:])
     shape = re.fullmatch(r"m64n(\d+)k(\d+)", words[3]) if len(words) > 6 else None
     flags = words[4:-3]
-    refuse(
-        words[:3] != ("mma_async", "sync", "aligned") or types is None or shape is None,
-        ".".join(words),
-    )
-    refuse(
-        flags not in ((), ("satfinite",)) or (flags and types.total is not np.int32),
-        "".join(f".{flag}" for flag in flags),
-    )
-    n, k = map(int, shape.groups())
-    refuse(
-        n not in COLUMNS[types.element] or k != DEPTH // types.element,
-        f".{words[3]} of {words[-1]}",
-    )
+    if words[:3] != ("mma_async", "sync", "aligned") or words[-3:] not in TYPES or not shape:
+        raise Unsupported(".".join(words))
+    types, n, k = TYPES[words[-3:]], int(shape[1]), int(shape[2])
+    wrong = flags not in ((), ("satfinite",)) or (flags and types.total is not np.int32)
+    refuse(wrong, "".join(f".{flag}" for flag in flags))
+    wrong = n not in COLUMNS[types.element] or k != DEPTH // types.element
+    refuse(wrong, f".{words[3]} of {words[-1]}")
     _, a, _, _, *given = i.operands
-    numbers = [each.value if isinstance(each, Immediate) else None for each in given]
+    numbers: list[Any] = [each.value if isinstance(each, Immediate) else None for each in given]
     turned = [False] if isinstance(a, Vector) else []
     scales = 0 if types.element == 1 else 2
     wanted = scales + (2 - len(turned) if types.element == 2 else 0)
     refuse(len(numbers) != wanted, f"{len(numbers)} operands after scale-d instead of {wanted}")
     signs, turned = numbers[:scales] or [1, 1], (turned + numbers[scales:] + [0, 0])[:2]
-    refuse(
-        not {-1, 1}.issuperset(signs) or not {0, 1}.issuperset(turned),
-        "a scale other than 1 and -1, or a transposition other than 0 and 1",
-    )
-    majors = ["MN" if each else "K" for each in turned]
-    return Form(words[-3:], types, n, k, bool(flags), tuple(signs), tuple(majors))
+    wrong = not {-1, 1}.issuperset(signs) or not {0, 1}.issuperset(turned)
+    refuse(wrong, "a scale other than 1 and -1, or a transposition other than 0 and 1")
+    a_major, b_major = ("MN" if each else "K" for each in turned)
+    return Form(words[-3:], types, n, k, bool(flags), (signs[0], signs[1]), (a_major, b_major))
 
 
-def multiply(i: Instruction, at):
+def multiply(i: Instruction, at: Site) -> Execute:
     """wgmma.mma_async: product = A B + product, or A B alone where scale-d is false."""
     form, slots = form_of(i), at.slots
     kind, element, total = form.types
@@ -113,18 +105,18 @@ def multiply(i: Instruction, at):
     a_of = None if in_registers else slots.reader(a, np.uint64)
     b_of, scale_of = slots.reader(b, np.uint64), slots.reader(scale, np.bool_)
 
-    def run(state, mask):
+    def run(state: State, mask: Mask) -> None:
         team = Team(state, mask, i)
         shape_a, shape_b = form.tiles
         tiles = [team.tile("B", b_of, shape_b)]
-        if in_registers:
+        if a_of is None:
             left = from_registers(team.all(factors), 1).view(f"u{element}")
         else:
             tiles.insert(0, team.tile("A", a_of, shape_a))
             left = team.load(tiles[0])
         left = values(left, form.names[1], form.signs[0])
         right = values(team.load(tiles[-1]), form.names[2], form.signs[1]).swapaxes(1, 2)
-        sums = from_registers(team.all(readers), pair).view(total)
+        sums: Array = from_registers(team.all(readers), pair).view(total)
         keep = team.same("scale-d", scale_of)[:, None, None]
         sums = np.where(keep, sums, total(0))
         product = np.ascontiguousarray(tensor_core(left, right, sums, kind, form.satfinite))
@@ -136,7 +128,7 @@ def multiply(i: Instruction, at):
     return warp.gather(run, complete(i), i, at, "not all 128 threads of the warpgroup come here")
 
 
-def values(bits: np.ndarray, kind: str, sign: int) -> np.ndarray:
+def values(bits: Array, kind: str, sign: int) -> Array:
     """Elements given as unsigned integers, as `tensor_core` takes them, negated where the sign is
     -1."""
     if kind in ("s8", "u8"):
@@ -146,7 +138,7 @@ def values(bits: np.ndarray, kind: str, sign: int) -> np.ndarray:
     return bits.view({"f16": np.float16, "tf32": np.float32}.get(kind, bits.dtype))
 
 
-def from_registers(words: np.ndarray, pair: int) -> np.ndarray:
+def from_registers(words: Array, pair: int) -> Array:
     """Registers of a warpgroup -> the matrix of 64 rows that they hold.
 
     words: uint32 (registers, G, 128) of G warpgroups. pair: words that a thread holds side by side,
@@ -161,41 +153,41 @@ def from_registers(words: np.ndarray, pair: int) -> np.ndarray:
     return split.transpose(3, 4, 1, 5, 0, 6, 2).reshape(groups, ROWS, 2 * count)
 
 
-def to_registers(matrix: np.ndarray, pair: int) -> np.ndarray:
+def to_registers(matrix: Array, pair: int) -> Array:
     """The inverse of `from_registers`."""
     groups, _, width = matrix.shape
     split = matrix.reshape(groups, 4, 2, 8, width // (4 * pair), 4, pair)
     return split.transpose(4, 2, 6, 0, 1, 3, 5).reshape(width // 2, groups, THREADS)
 
 
-def plain(i: Instruction, at):
+def plain(i: Instruction, at: Site) -> Execute:
     """wgmma.fence: nothing to do where a product is computed at once."""
     match_modifiers(i, "fence commit_group wait_group", "sync", "aligned")
     return lambda state, mask: None
 
 
-def commit_group(i: Instruction, at):
+def commit_group(i: Instruction, at: Site) -> Execute:
     plain(i, at)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         if state.sink is not None:
             state.products.commit(state.full(mask))
 
     return execute
 
 
-def wait_group(i: Instruction, at):
+def wait_group(i: Instruction, at: Site) -> Execute:
     plain(i, at)
     pending = int(i.operands[0].value)
 
-    def execute(state, mask):
+    def execute(state: State, mask: Mask) -> None:
         for finish, done in state.products.older(state.full(mask), pending):
             finish(done)
 
     return execute
 
 
-def set_registers(i: Instruction, at):
+def set_registers(i: Instruction, at: Site) -> Execute:
     """setmaxnreg: how many registers a thread may have from here on. Nothing to compute."""
     match_modifiers(i, "inc dec", "sync", "aligned", "u32")
     count = i.operands[0].value

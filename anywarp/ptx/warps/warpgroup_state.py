@@ -4,10 +4,12 @@ of shared memory that their descriptors find.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..aliases import Array, Mask, Reader, State
 from ..errors import MemoryFault, PTXError
 from ..memory.events import Fault, Finished, Started, Stretches
 from ..memory.swizzle import UNIT
@@ -18,10 +20,10 @@ THREADS = 128  # of a warpgroup
 NOBODY = (1 << 64) - 1  # what is read where nobody has written
 
 
-def complete(i: Instruction):
+def complete(i: Instruction) -> Callable[..., Any]:
     """A function (state, here) -> bool (B, T): the threads whose warpgroup is here as a whole."""
 
-    def find(state, here):
+    def find(state: State, here: Any) -> Any:
         blocks, threads = state.shape
         whole = threads // THREADS * THREADS
         if here[:, whole:].any():
@@ -55,15 +57,15 @@ class Tile(NamedTuple):
 
     name: str
     descriptors: list[Descriptor]
-    which: np.ndarray  # (G,)
+    which: Array  # (G,)
     shape: tuple[int, int, int, str]
-    outside: list  # for each descriptor the units that lie in no variable, None if none does
+    outside: list[Any]  # for each descriptor the units that lie in no variable, None if none does
 
 
 class Team:
     """The G warpgroups that run an instruction together."""
 
-    def __init__(self, state, mask, i: Instruction):
+    def __init__(self, state: State, mask: Mask, i: Instruction) -> None:
         self.state, self.mask, self.i = state, mask, i
         blocks, threads = state.shape
         self.per_block = threads // THREADS
@@ -75,7 +77,7 @@ class Team:
         self.every = bool(taking_part.all())
         self.blocks, self.groups = np.nonzero(taking_part)
 
-    def pick(self, value) -> np.ndarray:
+    def pick(self, value: Array) -> Array:
         """What broadcasts to (B, T) -> (G, 128)."""
         blocks = self.state.shape[0]
         if value.shape != self.state.shape:
@@ -84,7 +86,7 @@ class Team:
         shape = -1, THREADS
         return found.reshape(shape) if self.every else found[self.blocks, self.groups]
 
-    def spread(self, value) -> np.ndarray:
+    def spread(self, value: Array) -> Array:
         """The inverse, with anything for the others."""
         blocks, threads = self.state.shape
         if self.every and threads == self.whole:
@@ -95,14 +97,14 @@ class Team:
         found[:, : self.whole] = view.reshape(blocks, self.whole)
         return found
 
-    def all(self, readers) -> np.ndarray:
+    def all(self, readers: Any) -> Array:
         return np.stack([self.pick(read(self.state.registers)) for read in readers])
 
     def thread(self, group: int, lane: int = 0) -> str:
         first = int(self.groups[group]) * THREADS
         return self.state.describe_thread(int(self.blocks[group]), first + lane)
 
-    def same(self, name: str, read) -> np.ndarray:
+    def same(self, name: str, read: Any) -> Array:
         """(G,): the value that all threads of a warpgroup have."""
         value = read(self.state.registers)
         if value.size == 1:
@@ -119,7 +121,7 @@ class Team:
             )
         return each[:, 0]
 
-    def tile(self, name: str, read, shape) -> Tile:
+    def tile(self, name: str, read: Reader, shape: tuple[int, int, int, str]) -> Tile:
         bits, which = np.unique(self.same(f"the descriptor of {name}", read), return_inverse=True)
         which = which.reshape(-1)
         space, found = self.state.spaces["shared"], [decoded(each) for each in bits.tolist()]
@@ -130,7 +132,7 @@ class Team:
                 self.fault(tile, n)
         return tile
 
-    def load(self, tile: Tile) -> np.ndarray:
+    def load(self, tile: Tile) -> Array:
         """The elements of a tile, unsigned (G, rows, k)."""
         _, _, element, major = tile.shape
         space = self.state.spaces["shared"]
@@ -183,7 +185,7 @@ class Team:
         first = self.groups * THREADS
         state.tell(Started, self.i, tickets, self.blocks, first, (reads,), ())
 
-        def finish(done):
+        def finish(done: Array) -> None:
             mine = self.pick(done).any(1)
             state.tell(Finished, self.i, tickets[mine], False, None, None, done)
 

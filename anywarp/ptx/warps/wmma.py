@@ -6,8 +6,12 @@ PTX leaves open which lane holds what, so the fragments here are those of mma, f
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from ..aliases import Array, Execute, Mask, Operand, Site, State
 from ..errors import MemoryFault
 from ..memory.access import put, reach, spaces_of
 from ..memory.allocations import UNSIGNED
@@ -47,7 +51,7 @@ def form(i: Instruction) -> tuple[str, str, str, str, str]:
     return matrix, layout, shape, space, kind
 
 
-def pieces(matrix: str, layout: str, shape: str, kind: str):
+def pieces(matrix: str, layout: str, shape: str, kind: str) -> Any:
     """(bytes of an access, index of the line of memory, index in it): int arrays (registers, 32
     lanes, accesses for a register). Elements that lie side by side are one access."""
     rows, columns = fragment(matrix, shape, kind)
@@ -58,7 +62,7 @@ def pieces(matrix: str, layout: str, shape: str, kind: str):
     return size, lines, within
 
 
-def addresses(i: Instruction, at, operand, form):
+def addresses(i: Instruction, at: Site, operand: Operand, form: Any) -> Callable[..., Any]:
     """A function (state, mask) -> the addresses of `pieces`: for each register, for each access.
 
     Lines must begin at multiples of 16 bytes, as CUDA asks; PTX asks for those of a fragment's
@@ -71,7 +75,7 @@ def addresses(i: Instruction, at, operand, form):
     size = BITS[kind] // 8
     align = min(16, registers_for(matrix, shape, kind) * max(4, size))
 
-    def find(state, mask):
+    def find(state: State, mask: Mask) -> Any:
         lane = np.arange(state.shape[1]) % LANES
         start = address_of(state.registers)
         step = size * (stride_of(state.registers).astype(np.int64) if stride_of else whole)
@@ -91,7 +95,7 @@ def addresses(i: Instruction, at, operand, form):
     return find
 
 
-def load(i: Instruction, at):
+def load(i: Instruction, at: Site) -> Execute:
     """wmma.load.{a,b,c}.sync.aligned.layout.shape{.space}.type registers, [start]{, stride}"""
     what = matrix, layout, shape, space, kind = form(i)
     width = pieces(matrix, layout, shape, kind)[0]
@@ -99,7 +103,7 @@ def load(i: Instruction, at):
     word = UNSIGNED[max(4, BITS[kind] // 8)]
     writers = at.slots.writers(i.operands[0], registers_for(matrix, shape, kind), word)
 
-    def exchange(state, mask, warps):
+    def exchange(state: State, mask: Mask, warps: Array) -> None:
         found = []
         for places in find(state, mask):
             parts = np.zeros((*state.shape, len(places)), UNSIGNED[width])
@@ -115,7 +119,7 @@ def load(i: Instruction, at):
     return as_warps(exchange, i, at)
 
 
-def store(i: Instruction, at):
+def store(i: Instruction, at: Site) -> Execute:
     """wmma.store.d.sync.aligned.layout.shape{.space}.type [start], registers{, stride}"""
     what = matrix, layout, shape, space, kind = form(i)
     width = pieces(matrix, layout, shape, kind)[0]
@@ -123,7 +127,7 @@ def store(i: Instruction, at):
     word = UNSIGNED[max(4, BITS[kind] // 8)]
     readers = at.slots.readers(i.operands[1], registers_for(matrix, shape, kind), word)
 
-    def exchange(state, mask, warps):
+    def exchange(state: State, mask: Mask, warps: Array) -> None:
         for read, places in zip(readers, find(state, mask)):
             words = np.broadcast_to(read(state.registers), state.shape)
             parts = np.ascontiguousarray(words)[..., None].view(UNSIGNED[width])
@@ -136,7 +140,7 @@ def store(i: Instruction, at):
     return as_warps(exchange, i, at)
 
 
-def multiply(i: Instruction, at):
+def multiply(i: Instruction, at: Site) -> Execute:
     """wmma.mma.sync.aligned.layout.layout.shape.types{.satfinite} d, a, b, c: the types are those
     of d and c for float16, else of d, a, b and c."""
     types = [m for m in i.modifiers[6:] if m not in ("satfinite", "rn")]
