@@ -10,7 +10,7 @@ import numpy as np
 
 from . import gpu
 from .limits import SHARED
-from .ptx.asynchronous.tensor_maps import ALIGNMENT, BYTES, KINDS, MAX_RANK, Mapped, Tile
+from .ptx.asynchronous.tensor_maps import ALIGNMENT, BYTES, ELEMENTS, MAX_RANK, Mapped, Tile
 from .ptx.memory.swizzle import SWIZZLES
 
 UNIT = 16  # bytes that addresses, strides and the innermost extent of a box are multiples of
@@ -62,7 +62,7 @@ class TensorMap(Mapped):
             raise TypeError(f"a tensor map is of an array, not of a {type(array).__name__}")
         array = gpu.as_array(array)
         kind = _kind(array, dtype)
-        rank, width = array.ndim, KINDS[kind]
+        rank, width = array.ndim, ELEMENTS[kind]
         if not 1 <= rank <= MAX_RANK:
             raise ValueError(f"a tensor map is of 1 to {MAX_RANK} dimensions, the array has {rank}")
         _one_of("swizzle", swizzle, SWIZZLES)
@@ -107,7 +107,7 @@ class TensorMap(Mapped):
 def encode(start: int, tile: Tile, promotion: int) -> bytes:
     """The CUtensorMap of a tensor at an address, from the driver's cuTensorMapEncodeTiled.
 
-    Called in the driver's own library, since CuPy has no function for it; KINDS, SWIZZLES and
+    Called in the driver's own library, since CuPy has no function for it; ELEMENTS, SWIZZLES and
     PROMOTIONS are in the order of the driver's numbers. Raises NoGPU, and RuntimeError when the
     driver refuses it.
     """
@@ -116,7 +116,7 @@ def encode(start: int, tile: Tile, promotion: int) -> bytes:
     at = -(-ctypes.addressof(room) // ALIGNMENT) * ALIGNMENT
     result = gpu.driver_library().cuTensorMapEncodeTiled(
         ctypes.c_void_p(at),
-        ctypes.c_int(list(KINDS).index(tile.kind)),
+        ctypes.c_int(list(ELEMENTS).index(tile.kind)),
         ctypes.c_uint32(tile.rank),
         ctypes.c_void_p(start),
         _numbers_of(ctypes.c_uint64, tile.sizes),

@@ -50,7 +50,7 @@ def _mma(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
     shape, types = words[2], tuple(word for word in words[5:] if word != "satfinite")
     if words[:2] != ("sync", "aligned") or words[3:5] != ("row", "col"):
         raise Unsupported(".".join(words))
-    if types not in matrix.KINDS or shape not in matrix.SHAPES[types[1]]:
+    if types not in matrix.PRODUCT_OF or shape not in matrix.SHAPES[types[1]]:
         raise Unsupported(".".join(words))
     names = dict(zip("dab", types))
     return {

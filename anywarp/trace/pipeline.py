@@ -41,7 +41,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Signal:
-    """Something happened at an mbarrier: `what` as in `ptx.events.MemoryBarrier`. Or all threads
+    """Something happened at an mbarrier: `what` as in `events.MemoryBarrier`. Or all threads
     have met at a barrier of the block, "barrier"."""
 
     what: str

@@ -306,15 +306,17 @@ def test_what_the_driver_is_asked(monkeypatch):
 def test_numbers_of_types_are_those_of_the_driver():
     """The order of CUtensorMapDataType in the toolkit's cuda.h."""
     from anywarp.compile import headers
-    from anywarp.ptx.asynchronous.tensor_maps import KINDS
+    from anywarp.ptx.asynchronous.tensor_maps import ELEMENTS
 
     found = [path for path in headers.folders(12)[1:] if (path / "cuda.h").exists()]
     if not found:
         pytest.skip("there is no cuda.h of a toolkit")
     text = (found[0] / "cuda.h").read_text(encoding="utf-8", errors="replace")
-    names = re.findall(r"CU_TENSOR_MAP_DATA_TYPE_(\w+)\s*(?:=\s*0)?,", text)[: len(KINDS)]
+    names = re.findall(r"CU_TENSOR_MAP_DATA_TYPE_(\w+)\s*(?:=\s*0)?,", text)[: len(ELEMENTS)]
     short = {"UINT": "u", "INT": "s", "FLOAT": "f", "BFLOAT": "bf"}
-    assert [short[re.match("[A-Z]+", n)[0]] + re.search(r"\d+", n)[0] for n in names] == list(KINDS)
+    assert [short[re.match("[A-Z]+", n)[0]] + re.search(r"\d+", n)[0] for n in names] == list(
+        ELEMENTS
+    )
 
 
 @pytest.mark.gpu

@@ -47,7 +47,7 @@ def comparison(modifiers: tuple[str, ...]) -> tuple[Elementwise, Elementwise | N
     name, *middle, kind = modifiers
     single = kind.removesuffix("x2")
     table = FLOAT_COMPARE if single in FLOATS | half.ONE.keys() else INTEGER_COMPARE
-    known = FLOATS | INTEGERS | BITS | half.KINDS
+    known = FLOATS | INTEGERS | BITS | half.HALF_TYPES
     refuse(kind not in known or name not in table, ".".join(modifiers))
     flush = "ftz" in middle
     middle = [word for word in middle if word != "ftz"]

@@ -17,7 +17,7 @@ from ..text.forms import DTYPES, FLOATS, Decoder, Op, modifiers_of, refuse
 from ..text.syntax import Instruction
 from . import floats
 from .approximate import approximate
-from .half import KINDS as HALVES, half_op
+from .half import HALF_TYPES, half_op
 from .rounding import directed64, narrow, quotient32, root32
 
 
@@ -145,7 +145,7 @@ MULTIPLY = rounded_op(np.multiply, lambda a, b: (a, b, np.copysign(np.float32(0)
 
 
 def fma(i: Instruction) -> Op:
-    if i.modifiers[-1] in HALVES:
+    if i.modifiers[-1] in HALF_TYPES:
         return half_op("fma")(i)
     nearest = floats.fma64 if i.modifiers[-1] == "f64" else floats.fma32
     return rounded_op(nearest, lambda a, b, c: (a, b, c), 3)(i)
@@ -166,7 +166,7 @@ def contracted(i: Instruction) -> Op:
     change: Elementwise = np.negative
     if words[-1] == "f64":  # a NaN keeps its sign
         change = lambda x: np.where(np.isnan(x), x, -x)
-    if words[-1] in HALVES:
+    if words[-1] in HALF_TYPES:
         sign = op.result(0x80008000 if packed else 0x8000)
         change = lambda x: x ^ sign
     if "-product" not in i.modifiers:
@@ -182,7 +182,7 @@ def sign_op(floating: Elementwise, integer: Elementwise) -> Decoder:
     """abs and neg. `.ftz` and NaN aside, they only touch the sign bit."""
 
     def build(i: Instruction) -> Op:
-        if i.modifiers[-1] in HALVES:
+        if i.modifiers[-1] in HALF_TYPES:
             return half_op(i.opcode)(i)
         if i.modifiers[-1] in FLOATS:
             return float_op(floating, 1, flags="ftz")(i)

@@ -17,7 +17,7 @@ from ..text.syntax import Instruction
 from .floats import clamped, error_of_sum, extreme, maximum, minimum, to_odd
 from .rounding import narrow
 
-KINDS = {"f16", "bf16", "f16x2", "bf16x2"}
+HALF_TYPES = {"f16", "bf16", "f16x2", "bf16x2"}
 WORDS = {"f16": np.uint16, "bf16": np.uint16}  # what alone they are read as
 ONE = {"f16": np.uint16(0x3C00), "bf16": np.uint16(0x3F80)}
 NAN = np.uint16(0x7FFF)
@@ -73,7 +73,7 @@ def half_op(opcode: str) -> Decoder:
     """The decoder of an opcode for the half types."""
 
     def build(i: Instruction) -> Op:
-        kind, flags = modifiers_of(i, KINDS, FLAGS[opcode])
+        kind, flags = modifiers_of(i, HALF_TYPES, FLAGS[opcode])
         one = kind.removesuffix("x2")
         function = element(opcode, one, flags)
         count = {"fma": 3, "neg": 1, "abs": 1, "tanh": 1, "ex2": 1}.get(opcode, 2)

@@ -33,7 +33,7 @@ from . import float_ops, floats, integers
 from .approximate import approximate, division
 from .comparison import COMPARE
 from .convert import cvt
-from .half import KINDS as HALVES, half_op
+from .half import HALF_TYPES, half_op
 from .packed import PACKED, two_in_a_word
 
 # -- builders: how a NumPy function becomes an opcode -----------------------------------------
@@ -45,7 +45,7 @@ def number_op(integer: Elementwise, floating: Elementwise | None, count: int) ->
     def build(i: Instruction) -> Op:
         if floating and i.modifiers[-1] in FLOATS:
             return floating(i)
-        if floating and i.modifiers[-1] in HALVES:
+        if floating and i.modifiers[-1] in HALF_TYPES:
             return half_op(i.opcode)(i)
         if "cc" in i.modifiers:
             return with_carry(i)
@@ -100,7 +100,7 @@ def product(i: Instruction) -> tuple[Elementwise, type, type]:
 def mul(i: Instruction) -> Op:
     if i.modifiers[-1] in FLOATS:
         return float_ops.MULTIPLY(i)
-    if i.modifiers[-1] in HALVES:
+    if i.modifiers[-1] in HALF_TYPES:
         return half_op("mul")(i)
     function, dtype, result = product(i)
     return Op(function, (dtype, dtype), result)
@@ -287,8 +287,8 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "sqrt": float_ops.ROOT,
     "rcp": float_ops.RECIPROCAL,
     **dict.fromkeys(("rsqrt", "lg2", "sin", "cos"), approximate),
-    "ex2": lambda i: half_op("ex2")(i) if i.modifiers[-1] in HALVES else approximate(i),
-    "tanh": lambda i: half_op("tanh")(i) if i.modifiers[-1] in HALVES else approximate(i),
+    "ex2": lambda i: half_op("ex2")(i) if i.modifiers[-1] in HALF_TYPES else approximate(i),
+    "tanh": lambda i: half_op("tanh")(i) if i.modifiers[-1] in HALF_TYPES else approximate(i),
     "copysign": float_ops.copysign,
     "contracted": float_ops.contracted,
     "hold": hold,

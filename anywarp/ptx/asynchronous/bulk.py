@@ -17,10 +17,10 @@ import numpy as np
 from ..aliases import Array, Execute, Mask, Site, State
 from ..memory import atomics
 from ..memory.allocations import Space
-from ..memory.bulk_bytes import UNIT, Cargo
+from ..memory.bulk_bytes import Cargo
 from ..memory.events import Started, Stretches
 from ..memory.remote_shared import (
-    SHARED,
+    SHARED_WORDS,
     Places,
     flat,
     in_rows,
@@ -28,6 +28,7 @@ from ..memory.remote_shared import (
     require_together,
     within,
 )
+from ..memory.swizzle import UNIT
 from ..text.forms import refuse
 from ..text.syntax import Instruction
 from .mbarrier_ops import number
@@ -143,7 +144,7 @@ def copies(i: Instruction, at: Site, to: str, source: str) -> Callable[..., Any]
 
 
 def space_of(state: State, name: str) -> Any:
-    return state.spaces["shared" if name in SHARED else name]
+    return state.spaces["shared" if name in SHARED_WORDS else name]
 
 
 def first(space: Space, at: Places) -> Array:
@@ -152,7 +153,7 @@ def first(space: Space, at: Places) -> Array:
 
 
 def find(i: Instruction, state: State, space: str, address: Array, mask: Mask) -> Places:
-    if space in SHARED:
+    if space in SHARED_WORDS:
         return in_shared(i, state, space, address, mask)
     block, thread = np.nonzero(state.full(mask))
     return Places(np.zeros_like(block), flat(address, state, block, thread), block, thread)
@@ -205,7 +206,9 @@ def start(
 
 
 def stretches(space: str, operation: Any, at: Places, size: Array) -> Stretches:
-    return Stretches("shared" if space in SHARED else space, operation, at.row, at.address, size)
+    return Stretches(
+        "shared" if space in SHARED_WORDS else space, operation, at.row, at.address, size
+    )
 
 
 def prefetch(i: Instruction, at: Site) -> Execute:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Execute, Mask, Operand, Site, State
-from ..memory.remote_shared import SHARED, Places, flat, in_shared, space_of, within
+from ..memory.remote_shared import SHARED_WORDS, Places, flat, in_shared, space_of, within
 from ..text.forms import refuse
 from ..text.syntax import Immediate, Instruction, Symbol
 from . import mbarriers
@@ -21,7 +21,7 @@ ORDER = {"release", "acquire", "relaxed", "cta", "cluster"}  # threads run in lo
 
 def words_of(i: Instruction, known: str = "") -> set[str]:
     """The modifiers after the operation's name that are not about order or space."""
-    words = set(i.modifiers[1:]) - {"b64"} - ORDER - SHARED
+    words = set(i.modifiers[1:]) - {"b64"} - ORDER - SHARED_WORDS
     refuse("b64" not in i.modifiers or words - set(known.split()), i)
     return words
 

@@ -17,9 +17,9 @@ from ..aliases import Array, Execute, Mask, Operand, Site, State
 from ..errors import PTXError
 from ..memory import allocations, atomics
 from ..memory.allocations import Space
-from ..memory.bulk_bytes import UNIT
 from ..memory.events import Started, Stretches
 from ..memory.remote_shared import Places, flat, in_rows, in_shared, require_together, within
+from ..memory.swizzle import UNIT
 from ..text.forms import DTYPES, refuse
 from ..text.syntax import Address, Instruction, Vector
 from .bulk import GROUPED, HINT, INTO_SHARED, MULTICAST
@@ -37,7 +37,7 @@ from .tensor_maps import (
 
 SHARED_ALIGNMENT = 128  # bytes, of a box in shared memory
 RANKS = {f"{n}d": n for n in range(1, MAX_RANK + 1)}
-SPACES = {number: name for name, number, _ in allocations.WINDOWS}
+SPACE_OF_WINDOW = {number: name for name, number, _ in allocations.WINDOWS}
 WHOLE = frozenset(("u32", "s32", "u64", "s64"))
 REDUCTIONS = {  # operation: types of elements
     "add": WHOLE - {"s64"} | {"f16", "bf16", "f32", "f64"},
@@ -120,7 +120,7 @@ def check_corner(i: Instruction, state: State, tile: Tile, corner: Array, issuer
 
 def tensor_map(i: Instruction, state: State, address: int, thread: str) -> tuple[int, Tile]:
     """The tensor map at a generic address."""
-    name = SPACES[int(allocations.window_of(np.array(address)))]
+    name = SPACE_OF_WINDOW[int(allocations.window_of(np.array(address)))]
     if name in ("shared", "local"):
         raise PTXError(
             f"the tensor map lies in {name} memory, and must lie in that of parameters (as a "

@@ -18,7 +18,7 @@ from ..aliases import Array
 from ..memory.swizzle import swizzled
 
 BYTES, ALIGNMENT = 128, 64  # of a tensor map in memory
-KINDS = {  # types of elements, in the order of the driver's numbers: bytes
+ELEMENTS = {  # types of elements, in the order of the driver's numbers: bytes
     "u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "f32": 4, "f64": 8,
     "bf16": 2,
 }  # fmt: skip
@@ -31,7 +31,7 @@ _FORMAT = f"<8sQ{MAX_RANK}Q{MAX_RANK}Q{MAX_RANK}H{MAX_RANK}B4B"
 class Tile(NamedTuple):
     """What a tensor map says but for the address. Tuples have a number for each dimension."""
 
-    kind: str  # of KINDS
+    kind: str  # of ELEMENTS
     sizes: tuple[int, ...]  # elements of the array
     strides: tuple[int, ...]  # bytes between neighbours; of the innermost, those of an element
     box: tuple[int, ...]  # elements that a copy spans
@@ -46,7 +46,7 @@ class Tile(NamedTuple):
     @property
     def width(self) -> int:
         """Bytes of an element."""
-        return KINDS[self.kind]
+        return ELEMENTS[self.kind]
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ class Tile(NamedTuple):
         filled = lambda numbers: (*numbers, *[0] * (MAX_RANK - self.rank))
         numbers = (filled(x) for x in (self.sizes, self.strides, self.box, self.steps))
         fields = [n for each in numbers for n in each]
-        kind = list(KINDS).index(self.kind)
+        kind = list(ELEMENTS).index(self.kind)
         data = struct.pack(
             _FORMAT, _MAGIC, address, *fields, self.rank, kind, self.swizzle, self.nan
         )
@@ -87,7 +87,7 @@ def unpack(data: bytes) -> tuple[int, Tile] | None:
         return None
     *numbers, rank, kind, swizzle, nan = fields
     parts = [tuple(numbers[n : n + rank]) for n in range(0, 4 * MAX_RANK, MAX_RANK)]
-    return address, Tile._make((list(KINDS)[kind], *parts, swizzle, bool(nan)))
+    return address, Tile._make((list(ELEMENTS)[kind], *parts, swizzle, bool(nan)))
 
 
 @dataclass(eq=False)

@@ -16,7 +16,7 @@ from ..memory.clusters import Cluster, cluster_of
 from ..text.syntax import Entry, Module
 
 MAX_THREADS = 1024  # of a block, on every GPU to date
-STATIC_SHARED, SHARED = 48 << 10, 227 << 10  # bytes that a block may have, from sm_90 on
+MOST_STATIC, MOST_SHARED = 48 << 10, 227 << 10  # bytes that a block may have, from sm_90 on
 FAR, APART = 1 << 20, 256  # bytes between the arrays of a tolerant run: global, other spaces
 
 
@@ -81,15 +81,15 @@ def check_launch(
                     "little-endian: pass x.astype(x.dtype.newbyteorder('='))"
                 )
     static = allocations.lay_out([v for v in entry.variables if v.space == "shared"])[1]
-    if static > STATIC_SHARED:
+    if static > MOST_STATIC:
         raise ValueError(
             f"{entry.name} has {static} bytes of static shared memory; a block may have "
-            f"{STATIC_SHARED}, and more only as dynamic shared memory"
+            f"{MOST_STATIC}, and more only as dynamic shared memory"
         )
-    if static + shared_mem > SHARED:
+    if static + shared_mem > MOST_SHARED:
         raise ValueError(
             f"{entry.name} needs {static} bytes of static and {shared_mem} of dynamic shared "
-            f"memory; a block has {SHARED}"
+            f"memory; a block has {MOST_SHARED}"
         )
     return cluster_of(entry, grid)
 

@@ -5,7 +5,7 @@ it does not vary: a loop counter is (1, 1), an offset made from threadIdx is (1,
 NumPy's broadcasting does the rest. The uniform datapath of the hardware has the same idea.
 
 Threads that diverge wait in `State.ready`, a mask for each place; a place runs before those that
-it leads to, so that they meet again where the paths join (see `schedule`). Masks broadcast like
+it leads to, so that they meet again where the paths join (see `scheduler`). Masks broadcast like
 registers; None stands for all threads.
 """
 
@@ -300,8 +300,8 @@ def run(
     grid, block: 1 to 3 ints, x first. args, one per parameter: a C-contiguous NumPy array for a
     pointer (what the kernel stores is written back into it), a NumPy scalar of the parameter's
     size for a value, bytes or a Mapped for a struct. shared_mem: bytes. sink: gets every event
-    (see `events`). step_limit: how often the threads of a chunk may pass one place of the program
-    (see `schedule`). tolerant: with a sink, tell it of accesses that are out of bounds or
+    (see `memory.events`). step_limit: how often the threads of a chunk may pass one place of the program
+    (see `scheduler`). tolerant: with a sink, tell it of accesses that are out of bounds or
     misaligned, and go on without them; arrays lie farther apart then, so that fewer of the former
     end in another array. statics: the module's variables, which the run changes; fresh ones
     without. write: takes the text of printf, sys.stdout.write without. progress: called with

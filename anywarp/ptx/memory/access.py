@@ -20,7 +20,6 @@ from . import allocations, atomics, clusters
 from .events import Access, Fault
 from .patterns import recurring
 
-SPACES = {"global", "shared", "local", "const", "param"}
 STRONG = {"volatile", "relaxed", "acquire"}  # loads that may wait for another thread
 # hints that change nothing about the value: caches, ordering between correct programs' threads
 HINTS = set("nc ca cg cs cv lu wb wt weak cta gpu sys cluster noftz unified".split())
@@ -32,7 +31,7 @@ def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set
     space, lanes, kind, others = "generic", 1, "", set()
     for word in i.modifiers:
         name = word.split("::")[0]
-        if word in ("shared::cta", "param::entry") or word in SPACES:
+        if word in ("shared::cta", "param::entry") or word in isa.SPACES:
             space = name
         elif word == "shared::cluster":
             space = word

@@ -15,8 +15,7 @@ from ..aliases import Array
 from ..text.forms import DTYPES, bits
 from . import allocations
 from .atomics import take_turns
-
-UNIT = 16  # bytes
+from .swizzle import UNIT
 
 
 def units_of(start: Array, size: Array) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ LEAST_LOOP = 8  # an innermost loop of fewer is no faster than a gather
 @dataclass(frozen=True, eq=False)
 class Pattern:
     """address: int64 (1, T), the same in every block. bits: set in any of them. nest: nested
-    loops, as (count, step), that run through them, or None. windows: what `memory.Space.window`
+    loops, as (count, step), that run through them, or None. windows: what `Space.windows`
     found for it, by (offset, size)."""
 
     address: Array

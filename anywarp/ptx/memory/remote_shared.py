@@ -20,7 +20,7 @@ from ..text.syntax import Instruction
 from . import allocations, clusters
 from .events import Fault
 
-SHARED = {"shared", "shared::cta", "shared::cluster"}
+SHARED_WORDS = {"shared", "shared::cta", "shared::cluster"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Places:
 
 def space_of(words: Iterable[str]) -> str:
     """The space that an operand lies in: what the modifiers say, or "generic"."""
-    named = [word for word in words if word in SHARED]
+    named = [word for word in words if word in SHARED_WORDS]
     refuse(len(named) > 1, ".".join(named))
     return named[0] if named else "generic"
 

@@ -1,7 +1,7 @@
 """Instructions that compute with addresses: cvta, isspacep, mapa and getctarank.
 
-A generic address says by its window in which space it lies (`memory.WINDOWS`), and one of shared
-memory by its rank in which block of a cluster (`memory.RANK_SHIFT`). In a cluster of several
+A generic address says by its window in which space it lies (`allocations.WINDOWS`), and one of shared
+memory by its rank in which block of a cluster (`allocations.RANK_SHIFT`). In a cluster of several
 blocks, the generic address of a block's own shared memory names the block, so that it means the
 same to all of them. One of the space itself, such as that of a variable, names none unless mapa
 made it: it is everybody's own, other than on a GPU.

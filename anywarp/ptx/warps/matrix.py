@@ -34,7 +34,7 @@ SHAPES = {  # by the type of a
     "u8": {"m8n8k16", "m16n8k16", "m16n8k32"},
     "f64": {"m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"},
 }
-KINDS: dict[tuple[str, ...], str] = {  # of products by the types of d, a, b and c
+PRODUCT_OF: dict[tuple[str, ...], str] = {  # of products by the types of d, a, b and c
     ("f32", "f16", "f16", "f32"): "f16",
     ("f16", "f16", "f16", "f16"): "f16.f16",
     ("f32", "bf16", "bf16", "f32"): "bf16",
@@ -175,7 +175,7 @@ def mma(i: Instruction, at: Site) -> Execute:
     refuse(
         words[:2] != ["sync", "aligned"]
         or words[3:5] != ["row", "col"]
-        or types not in KINDS
+        or types not in PRODUCT_OF
         or shape not in SHAPES[types[1]]
         or (satfinite and types[0] != "s32"),
         i,
@@ -197,7 +197,7 @@ def product(
 
     Several that follow each other run together, those at once that do not wait for each other's
     results."""
-    word, kind = UNSIGNED[max(4, BITS[types[0]] // 8)], KINDS[types]
+    word, kind = UNSIGNED[max(4, BITS[types[0]] // 8)], PRODUCT_OF[types]
     names = dict(zip("dabc", types))
     batches = []
     for batch in independent(at.run):

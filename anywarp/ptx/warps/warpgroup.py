@@ -24,7 +24,7 @@ from ..text.forms import Unsupported, match_modifiers, refuse
 from ..text.syntax import Immediate, Instruction, Vector
 from . import warp
 from .descriptor import DEPTH
-from .matrix import BITS, DTYPES, KINDS
+from .matrix import BITS, DTYPES, PRODUCT_OF
 from .warpgroup_state import THREADS, Team, complete
 
 ROWS = 64  # of A and of the product
@@ -40,7 +40,7 @@ class Types(NamedTuple):
 
 TYPES = {
     names[:3]: Types(kind, BITS[names[1]] // 8, DTYPES[names[0]])
-    for names, kind in KINDS.items()
+    for names, kind in PRODUCT_OF.items()
     if kind != "f64"
 }
 COLUMNS = {4: range(8, 257, 8), 2: range(8, 257, 8), 1: (8, 24, *range(16, 257, 16))}

@@ -51,7 +51,7 @@ def complete(i: Instruction) -> Callable[..., Any]:
     return find
 
 
-class Tile(NamedTuple):
+class SharedTile(NamedTuple):
     """A tile of A or B of each warpgroup: the descriptors that there are, which of them each
     warpgroup has, and how many rows and so on a tile has, as `units` takes them."""
 
@@ -121,18 +121,18 @@ class Team:
             )
         return each[:, 0]
 
-    def tile(self, name: str, read: Reader, shape: tuple[int, int, int, str]) -> Tile:
+    def tile(self, name: str, read: Reader, shape: tuple[int, int, int, str]) -> SharedTile:
         bits, which = np.unique(self.same(f"the descriptor of {name}", read), return_inverse=True)
         which = which.reshape(-1)
         space, found = self.state.spaces["shared"], [decoded(each) for each in bits.tolist()]
         outside = [space.check(units(each, *shape), None, UNIT, UNIT) for each in found]
-        tile = Tile(name, found, which, shape, outside)
+        tile = SharedTile(name, found, which, shape, outside)
         for n, wrong in enumerate(outside):
             if wrong is not None:
                 self.fault(tile, n)
         return tile
 
-    def load(self, tile: Tile) -> Array:
+    def load(self, tile: SharedTile) -> Array:
         """The elements of a tile, unsigned (G, rows, k)."""
         _, _, element, major = tile.shape
         space = self.state.spaces["shared"]
@@ -146,7 +146,7 @@ class Team:
         found = found.view(f"u{element}").reshape(len(found), len(each[0]), -1)
         return found if major == "K" else found.swapaxes(1, 2)
 
-    def fault(self, tile: Tile, n: int) -> None:
+    def fault(self, tile: SharedTile, n: int) -> None:
         """Units that lie in no variable: raise, or tell the sink, of a tolerant run."""
         state, space = self.state, self.state.spaces["shared"]
         bad = int(units(tile.descriptors[n], *tile.shape)[tile.outside[n]].min())
@@ -163,7 +163,7 @@ class Team:
         where = np.full((1, 1), bad)
         state.tell(Fault, self.i, "load", "shared", UNIT, UNIT, where, mask)
 
-    def announce(self, tiles: list[Tile]) -> None:
+    def announce(self, tiles: list[SharedTile]) -> None:
         """Tell the sink of the products, and, once their group is waited for, that they are
         done."""
         state, count = self.state, len(self.blocks)

@@ -17,12 +17,12 @@ from ..memory.access import put, reach, spaces_of
 from ..memory.allocations import UNSIGNED
 from ..text.forms import refuse
 from ..text.syntax import Instruction
-from .matrix import BITS, KINDS, as_warps, fragment, product
+from .matrix import BITS, PRODUCT_OF, as_warps, fragment, product
 from .warp import LANES
 
 K16 = {"m16n16k16", "m32n8k16", "m8n32k16"}
 SHAPES = {"f16": K16, "bf16": K16, "s8": K16, "u8": K16, "tf32": {"m16n16k8"}, "f64": {"m8n8k4"}}
-SUMS = {kind: {d for d, a, *_ in KINDS if a == kind} for kind in SHAPES}
+SUMS = {kind: {d for d, a, *_ in PRODUCT_OF if a == kind} for kind in SHAPES}
 LAYOUTS = ("row", "col")
 
 
@@ -152,7 +152,7 @@ def multiply(i: Instruction, at: Site) -> Execute:
         or not {*i.modifiers[3:5]} <= {*LAYOUTS}
         or shape not in SHAPES.get(a, ())
         or a != b
-        or (result, a, b, c) not in KINDS
+        or (result, a, b, c) not in PRODUCT_OF
         or (satfinite and result != "s32"),
         i,
     )

@@ -22,7 +22,7 @@ BLOCK = 128
 
 
 def launch(text: str, name: str, grid, block, args: Sequence, **keywords) -> None:
-    """Parse and run; arguments as in kernels.ptx.run."""
+    """Parse and run; arguments as in anywarp.ptx.run."""
     from anywarp import ptx
 
     ptx.run(ptx.parse(text).entries[name], grid, block, args, **keywords)
@@ -111,7 +111,7 @@ def vectors(
 
     ``ins`` and ``out`` are blank-separated type names: u8 ... s64, f16, f32, f64 (given and
     returned as bit patterns) or pred (0 or 1). Integers of any size are wrapped to the type.
-    Keywords go to kernels.ptx.run. Threads beyond the last row repeat it.
+    Keywords go to anywarp.ptx.run. Threads beyond the last row repeat it.
     """
     kinds, outs = ins.split(), out.split()
     rows = [row if isinstance(row, tuple) else (row,) for row in rows]
