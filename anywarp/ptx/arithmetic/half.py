@@ -74,10 +74,10 @@ def half_op(opcode: str) -> Decoder:
 
     def build(i: Instruction) -> Op:
         kind, flags = modifiers_of(i, HALF_TYPES, FLAGS[opcode])
-        one = kind.removesuffix("x2")
-        function = element(opcode, one, flags)
+        single = kind.removesuffix("x2")
+        function = element(opcode, single, flags)
         count = {"fma": 3, "neg": 1, "abs": 1, "tanh": 1, "ex2": 1}.get(opcode, 2)
-        if kind == one:
+        if kind == single:
             return Op(function, (np.uint16,) * count, np.uint16)
         return Op(by_halves(function), (np.uint32,) * count, np.uint32)
 

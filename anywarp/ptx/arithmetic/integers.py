@@ -147,8 +147,8 @@ def highest_bit(x: Array, from_top: bool) -> Any:
     """bfind: position of the highest bit that differs from the sign; all ones if none does."""
     x = np.where(x < 0, ~x, x)
     zeros = leading_zeros(x.view(f"u{x.dtype.itemsize}"))
-    found = zeros if from_top else np.uint32(width_of(x.dtype) - 1) - zeros
-    return np.where(x == 0, np.uint32(0xFFFFFFFF), found)
+    position = zeros if from_top else np.uint32(width_of(x.dtype) - 1) - zeros
+    return np.where(x == 0, np.uint32(0xFFFFFFFF), position)
 
 
 def reverse_bits(x: Array) -> Array:
@@ -193,8 +193,8 @@ def find_nth_set(mask: Array, base: Array, offset: Array) -> Any:
     up = np.cumsum(ahead, axis=-1)
     down = np.cumsum(ahead[..., ::-1], axis=-1)[..., ::-1]
     rank = np.where(offset < 0, down, up)
-    found = ahead & (rank == np.maximum(np.abs(offset), 1))
-    return np.where(found.any(-1), found.argmax(-1), 0xFFFFFFFF).astype(np.uint32)
+    hit = ahead & (rank == np.maximum(np.abs(offset), 1))
+    return np.where(hit.any(-1), hit.argmax(-1), 0xFFFFFFFF).astype(np.uint32)
 
 
 def extend(a: Array, width: Array, wrap: bool, signed: bool) -> Any:

@@ -247,10 +247,10 @@ def chain(a: Array, b: Array, c: Array, rule: Rule) -> Any:
 def exponents(x: Array, least: int) -> Any:
     """The exponent of each float64, as int16: 2 for 5.5. Subnormal numbers of the format have that
     of its least normal one; 0 has NONE."""
-    found = (x.view(np.int64) >> 52).astype(np.int16)
-    found &= np.int16(0x7FF)  # without the sign
-    found -= np.int16(BIAS)
-    return np.where(found > -BIAS, np.maximum(found, np.int16(least)), NONE)
+    exponent = (x.view(np.int64) >> 52).astype(np.int16)
+    exponent &= np.int16(0x7FF)  # without the sign
+    exponent -= np.int16(BIAS)
+    return np.where(exponent > -BIAS, np.maximum(exponent, np.int16(least)), NONE)
 
 
 def moderate(exponent: Array) -> bool:

@@ -23,7 +23,9 @@ class Groups:
 
     def commit(self, threads: Array) -> None:
         mine = self.open  # of other threads too, which the group does not have
-        self.open = [(one, left) for one, owners in mine if (left := owners & ~threads).any()]
+        self.open = [
+            (operation, left) for operation, owners in mine if (left := owners & ~threads).any()
+        ]
         self.closed.append([mine, threads.copy()])
 
     def older(
@@ -32,32 +34,34 @@ class Groups:
         """The operations, oldest first, of all but the newest `pending` groups of each of these
         threads, and whose they are. The groups are forgotten then, unless they are kept."""
         newer = np.zeros(threads.shape, np.int64)
-        found = []
+        ripe = []
         for operations, owners in reversed(self.closed):
             done = owners & threads & (newer >= pending)
             newer += owners
             if done.any():
-                found.append((operations, done))
+                ripe.append((operations, done))
                 if not keep:
                     owners &= ~done
         self.closed = [group for group in self.closed if group[1].any()]
-        for operations, done in reversed(found):
-            for one, owners in operations:
+        for operations, done in reversed(ripe):
+            for operation, owners in operations:
                 if (owners & done).any():
-                    yield one, owners & done
+                    yield operation, owners & done
 
     def of(self, threads: Array) -> Iterator[tuple[Any, Array]]:
         """All operations of these threads, oldest first."""
         for operations, committed in [*self.closed, (self.open, threads)]:
-            for one, owners in operations:
+            for operation, owners in operations:
                 if (mine := owners & committed & threads).any():
-                    yield one, mine
+                    yield operation, mine
 
     def forget(self, over: Callable[[Any], bool]) -> None:
         """Take out the operations that are over, though nobody has waited for their groups."""
-        self.open = [(one, owners) for one, owners in self.open if not over(one)]
+        self.open = [(operation, owners) for operation, owners in self.open if not over(operation)]
         for group in self.closed:
-            group[0] = [(one, owners) for one, owners in group[0] if not over(one)]
+            group[0] = [
+                (operation, owners) for operation, owners in group[0] if not over(operation)
+            ]
 
     def __bool__(self) -> bool:
         return bool(self.open or self.closed)

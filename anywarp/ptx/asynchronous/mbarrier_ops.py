@@ -100,11 +100,11 @@ def arrive(i: Instruction, at: Site) -> Execute:
         places = find(state, mask)
         given = last(state, places)
         size, count = (given, np.ones_like(given)) if "expect_tx" in words else (None, given)
-        found = np.zeros(state.shape, np.uint64)
-        found[places.block, places.thread] = mbarriers.arrive(
+        states = np.zeros(state.shape, np.uint64)
+        states[places.block, places.thread] = mbarriers.arrive(
             i, state, places, count, size, drop, completes
         )
-        write(state.registers, found, mask)
+        write(state.registers, states, mask)
 
     return execute
 

@@ -152,7 +152,7 @@ def arrive(
             tell(i, state, "expect", at[threads], size[threads])
         tell(i, state, "arrive", at[threads], count[threads])
 
-    found = np.zeros(len(at), np.uint64)
+    states = np.zeros(len(at), np.uint64)
     left = np.arange(len(at))
     while left.size:
         here = at[left]
@@ -169,7 +169,7 @@ def arrive(
         of, threads = which[fits], left[fits]
         sure = ~np.isin(of, which[~fits])
         announce(threads[sure])
-        found[threads] = Objects(
+        states[threads] = Objects(
             old.parity[of], old.pending[of] - before[fits], old.expected[of], old.missing[of]
         ).pack()
         arrivals = np.bincount(of, count[threads], len(first)).astype(np.int64)
@@ -179,7 +179,7 @@ def arrive(
         put(i, state, here[first], new, completes)
         announce(threads[~sure])
         left = left[~fits]
-    return found
+    return states
 
 
 def beyond(old: Objects, count: Array, n: int) -> str:
@@ -245,16 +245,16 @@ def wanted(i: Instruction, state: State, at: Places, given: Array, by_parity: bo
 
 def stuck(i: Instruction, state: State, at: Places) -> Endless:
     """What to say when nobody is left who could end the phase that the first thread waits for."""
-    found = unpack(look(i, state, at[:1]))
+    held = unpack(look(i, state, at[:1]))
     where = state.spaces["shared"].describe(int(at.address[0]))
-    threads, missing = int((at.key == at.key[0]).sum()), int(found.missing[0])
+    threads, missing = int((at.key == at.key[0]).sum()), int(held.missing[0])
     who = f"{threads} threads wait" if threads > 1 else "a thread waits"
     bytes_ = f"{missing} bytes are missing"
     if missing < 0:
         bytes_ = f"{-missing} bytes have come that nobody expected"
     return Endless(
-        f"{who} for the end of the phase of parity {found.parity[0]} of the mbarrier at {where}: "
-        f"{found.pending[0]} of {found.expected[0]} arrivals are pending and "
+        f"{who} for the end of the phase of parity {held.parity[0]} of the mbarrier at {where}: "
+        f"{held.pending[0]} of {held.expected[0]} arrivals are pending and "
         f"{bytes_}, and nobody is left to end it: an endless loop",
         instruction=i,
         thread=at.thread_name(state, 0),

@@ -85,10 +85,10 @@ def box_of(i: Instruction, operand: Operand, rank: int, at: Site) -> Callable[..
         columns = [flat(read(registers), state, *where).astype(np.int64) for read in readers]
         corner = np.stack(columns, axis=1)
         address = flat(address_of(registers), state, *where)
-        for one in np.unique(address):
-            which = np.flatnonzero(address == one)
+        for map_address in np.unique(address):
+            which = np.flatnonzero(address == map_address)
             thread = issuers.thread_name(state, which[0])
-            start, tile = tensor_map(i, state, int(one), thread)
+            start, tile = tensor_map(i, state, int(map_address), thread)
             if tile.rank != rank:
                 raise PTXError(
                     f"the tensor map is of {tile.rank} dimensions, the instruction of {rank}",
@@ -133,15 +133,15 @@ def tensor_map(i: Instruction, state: State, address: int, thread: str) -> tuple
     if wrong is not None:
         raise space.fault(place, wrong, BYTES, ALIGNMENT, i, lambda *_: thread)
     first = int(place[0, 0])
-    found = unpack(space.data[first : first + BYTES].tobytes())
-    if found is None:
+    unpacked = unpack(space.data[first : first + BYTES].tobytes())
+    if unpacked is None:
         raise PTXError(
             f"the {BYTES} bytes at {space.describe(first)} are no tensor map: "
             "anywarp.TensorMap makes one",
             instruction=i,
             thread=thread,
         )
-    return found
+    return unpacked
 
 
 # -- into shared memory -----------------------------------------------------------------------

@@ -145,10 +145,10 @@ def lay_out_frames(
 
 
 def variables_of(function: Function, space: str, entry: bool = False) -> list[Any]:
-    found: list[Any] = [v for v in function.variables if v.space == space]
+    variables: list[Any] = [v for v in function.variables if v.space == space]
     if space == "param" and not entry:
-        found += [*function.params, *function.results]
-    return found
+        variables += [*function.params, *function.results]
+    return variables
 
 
 def frame_size(space: str, functions: Any) -> int:

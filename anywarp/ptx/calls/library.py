@@ -169,17 +169,17 @@ def tell(state: State, block: Allocation, freed: bool) -> None:
 
 def malloc(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
     def end(state: State, mask: Mask) -> None:
-        size, found = argument(state, sources[0], 8), np.zeros(state.shape, np.uint64)
+        size, starts = argument(state, sources[0], 8), np.zeros(state.shape, np.uint64)
         home, heap = state.spaces["global"], state.launch.heap
         for b, t in np.argwhere(state.full(mask)).tolist():
             block = heap.take(max(int(size[b, t]), 1))
             if block is not None:  # else null, as on a GPU
-                found[b, t] = block.start
+                starts[b, t] = block.start
                 home.data[block.start : block.end] = 0xFF
                 bisect.insort(home.allocations, block, key=lambda a: a.start)
                 tell(state, block, False)
         home.know()
-        give(state, returned[0], found, mask)
+        give(state, returned[0], starts, mask)
         state.changed = True
         state.go(at.following, mask)
 

@@ -300,10 +300,10 @@ def run(
     grid, block: 1 to 3 ints, x first. args, one per parameter: a C-contiguous NumPy array for a
     pointer (what the kernel stores is written back into it), a NumPy scalar of the parameter's
     size for a value, bytes or a Mapped for a struct. shared_mem: bytes. sink: gets every event
-    (see `memory.events`). step_limit: how often the threads of a chunk may pass one place of the program
-    (see `scheduler`). tolerant: with a sink, tell it of accesses that are out of bounds or
-    misaligned, and go on without them; arrays lie farther apart then, so that fewer of the former
-    end in another array. statics: the module's variables, which the run changes; fresh ones
+    (see `memory.events`). step_limit: how often the threads of a chunk may pass one place of the
+    program (see `scheduler`). tolerant: with a sink, tell it of accesses that are out of bounds
+    or misaligned, and go on without them; arrays lie farther apart then, so that fewer of the
+    former end in another array. statics: the module's variables, which the run changes; fresh ones
     without. write: takes the text of printf, sys.stdout.write without. progress: called with
     (blocks done, blocks), at most ten times a second. names: a function (space, Allocation, offset)
     -> what errors call that place, or None.

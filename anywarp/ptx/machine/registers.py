@@ -44,7 +44,7 @@ class Slots:
         self.addresses = addresses  # names of symbols that every function can take
         self.own = {v.name for v in function.variables if v.space in ("local", "param")}
         self.own |= {p.name for p in (*function.params, *function.results)}
-        self.found: dict[str, tuple[int, int]] = {}  # what `register` has answered
+        self.answers: dict[str, tuple[int, int]] = {}  # what `register` has answered
 
     def of(self, function: Function) -> Slots:
         return Slots(function, self.addresses, self.table)
@@ -173,9 +173,9 @@ class Slots:
 
     def register(self, name: str) -> tuple[int, int]:
         """(slot, bytes) of a declared or special register."""
-        if name not in self.found:
-            self.found[name] = self._register(name)
-        return self.found[name]
+        if name not in self.answers:
+            self.answers[name] = self._register(name)
+        return self.answers[name]
 
     def _register(self, name: str) -> tuple[int, int]:
         if name in self.function.registers:

@@ -174,9 +174,9 @@ def load(i: Instruction, at: Site) -> Execute:
 
     def execute(state: State, mask: Mask) -> None:
         if windows_of and mask is None and state.sink is None:
-            found = windows_of(state)
-            if found is not None:
-                for write, value in zip(writers, found[0]):
+            views = windows_of(state)
+            if views is not None:
+                for write, value in zip(writers, views[0]):
                     value = value if lends else value.copy().reshape(len(value), -1)
                     write(state.registers, value.view(dtype), None)
                 return
@@ -206,9 +206,9 @@ def store(i: Instruction, at: Site) -> Execute:
     def execute(state: State, mask: Mask) -> None:
         values = [read(state.registers).view(unsigned) for read in readers]
         if windows_of and mask is None and state.sink is None and not state.careful:
-            found = windows_of(state)
-            if found is not None:
-                (window,), pattern = found
+            views = windows_of(state)
+            if views is not None:
+                (window,), pattern = views
                 if window.size == state.alive.size and pattern.distinct:
                     state.changed = True
                     value = np.broadcast_to(values[0], state.shape)

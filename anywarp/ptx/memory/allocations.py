@@ -115,10 +115,10 @@ class Space:
         # "clip" lets any address pass
         if mask is None and self._same_in_rows(address):
             index = address[0] >> _SHIFT[size * count]
-            found = words.reshape(len(self.row), -1, count).take(index, axis=1, mode="clip")
+            values = words.reshape(len(self.row), -1, count).take(index, axis=1, mode="clip")
         else:
-            found = words.take(self._index(address, mask, size * count), axis=0, mode="clip")
-        return [found[..., n] for n in range(count)]
+            values = words.take(self._index(address, mask, size * count), axis=0, mode="clip")
+        return [values[..., n] for n in range(count)]
 
     def windows(self, pattern: Pattern, offset: int, size: int, count: int) -> list[Any] | None:
         """`count` elements of `size` bytes at each of the pattern's addresses plus an offset in
@@ -267,8 +267,8 @@ class Space:
 
 def constants(home: Space, variables: set[str]) -> Space:
     """The constant variables, which lie in global memory, as a space with bounds of its own."""
-    found = [a for a in home.allocations if a.name in variables]
-    return Space("const", home.data, home.row, found, home.names)
+    constant = [a for a in home.allocations if a.name in variables]
+    return Space("const", home.data, home.row, constant, home.names)
 
 
 def nearest(allocations: Any, address: int) -> Allocation | None:

@@ -39,8 +39,8 @@ def operation(name: str, kind: str, lanes: int = 1) -> Callable[[str], Callable[
     function = ATOMICS[name]
     if kind in HALVES:
         refuse(name not in ("add", "min", "max"), f".{name}.{kind}")
-        one = half.element(name, kind.removesuffix("x2"), set())
-        return lambda space: one if kind in ("f16", "bf16") else half.by_halves(one)
+        single = half.element(name, kind.removesuffix("x2"), set())
+        return lambda space: single if kind in ("f16", "bf16") else half.by_halves(single)
     if kind[0] != "f" or name == "exch":
         return lambda space: function
     refuse(name != "add", f".{name}.{kind}")

@@ -206,26 +206,26 @@ def barrier(i: Instruction, at: Site) -> Execute:
     early = f"the thread has not arrived: {turns}"
 
     def arrive(state: State, mask: Mask) -> None:
-        here, found = state.full(mask), meeting(state)
-        state.require(~found.owing, mask, i, again)
-        found.arrived |= here
-        found.owing |= here
+        here, met = state.full(mask), meeting(state)
+        state.require(~met.owing, mask, i, again)
+        met.arrived |= here
+        met.owing |= here
         state.changed = True
         announce(i, state, "arrive", mask)
         state.go(following, mask)
         release(state)
 
     def wait(state: State, mask: Mask) -> None:
-        here, found = state.full(mask), meeting(state)
-        state.require(found.owing, mask, i, early)
-        late = here & found.arrived  # for a phase that is not over
+        here, met = state.full(mask), meeting(state)
+        state.require(met.owing, mask, i, early)
+        late = here & met.arrived  # for a phase that is not over
         going = here & ~late
         if going.any():
             go_on(i, state, going, following + state.base)
         if late.any():
             place = following + state.base
-            others = found.waiting.get(place, (False, i))[0]
-            found.waiting[place] = (late | others, i)
+            others = met.waiting.get(place, (False, i))[0]
+            met.waiting[place] = (late | others, i)
 
     return arrive if arrives else wait
 
@@ -233,19 +233,19 @@ def barrier(i: Instruction, at: Site) -> Execute:
 def release(state: State) -> None:
     """Begin a new phase in the clusters where everybody has arrived, and let those go on who
     wait."""
-    found = state.meeting
-    over = found.over(state.alive)
+    met = state.meeting
+    over = met.over(state.alive)
     if not over.any():
         return
     state.changed = True
-    found.arrived[over] = False
-    found.phase[over] += 1
-    for place, (mask, i) in list(found.waiting.items()):
+    met.arrived[over] = False
+    met.phase[over] += 1
+    for place, (mask, i) in list(met.waiting.items()):
         going = mask & over[:, None]
         if going.any():
-            del found.waiting[place]
+            del met.waiting[place]
             if not (mask <= going).all():
-                found.waiting[place] = (mask & ~going, i)
+                met.waiting[place] = (mask & ~going, i)
             go_on(i, state, going, place)
 
 
@@ -256,10 +256,10 @@ def unfinished(state: State) -> Iterator[Any]:
     size = state.launch.cluster.size
     for waiting, i in state.meeting.waiting.values():
         first = int(np.argwhere(waiting)[0][0]) // size * size
-        one = slice(first, first + size)
+        cluster = slice(first, first + size)
         why = (
-            f"the barrier of the cluster is never completed: {int(waiting[one].sum())} of its "
-            f"threads wait, {int(state.alive[one].sum())} have not exited"
+            f"the barrier of the cluster is never completed: {int(waiting[cluster].sum())} of its "
+            f"threads wait, {int(state.alive[cluster].sum())} have not exited"
         )
         yield waiting, i, why
 

@@ -1,9 +1,9 @@
 """Instructions that compute with addresses: cvta, isspacep, mapa and getctarank.
 
-A generic address says by its window in which space it lies (`allocations.WINDOWS`), and one of shared
-memory by its rank in which block of a cluster (`allocations.RANK_SHIFT`). In a cluster of several
-blocks, the generic address of a block's own shared memory names the block, so that it means the
-same to all of them. One of the space itself, such as that of a variable, names none unless mapa
+A generic address says by its window in which space it lies (`allocations.WINDOWS`), and one of
+shared memory by its rank in which block of a cluster (`allocations.RANK_SHIFT`). In a cluster of
+several blocks, the generic address of a block's own shared memory names the block, so that it means
+the same to all of them. One of the space itself, such as that of a variable, names none unless mapa
 made it: it is everybody's own, other than on a GPU.
 PTX ISA, chapters 9.7.9.20 to 9.7.9.24.
 """
@@ -44,8 +44,8 @@ def change_window(i: Instruction, at: Site) -> Execute:
             address = np.where(address > OFFSET, address, address + own)
         address = address + shift
         if to and shared and space != "shared::cluster":
-            found = clusters.unnamed(state, address.view(np.int64), clusters.rows(state))
-            address = found.view(dtype)
+            offset = clusters.unnamed(state, address.view(np.int64), clusters.rows(state))
+            address = offset.view(dtype)
         write(state.registers, address, mask)
 
     return execute

@@ -101,7 +101,7 @@ def _plan(entry: Function) -> tuple[dict[int, int], dict[str, list[Any]]]:
             )
             uses[product].append(n if fits else None)
     able = {p for p in products if None not in uses[p]}
-    found: dict[int, int] = {}
+    taken: dict[int, int] = {}
 
     def partners(product: str, n: int) -> list[str]:
         terms = [_product_of(x, behind) for x in code[n].operands[1:]]
@@ -109,18 +109,18 @@ def _plan(entry: Function) -> tuple[dict[int, int], dict[str, list[Any]]]:
 
     def can_go(product: str) -> bool:
         m, sums = products[product], uses[product]
-        if any(found.get(n, m) != m for n in sums):
+        if any(taken.get(n, m) != m for n in sums):
             return False
         return len(sums) == 1 or not any(
-            len(uses[p]) == 1 for n in sums if n not in found for p in partners(product, n)
+            len(uses[p]) == 1 for n in sums if n not in taken for p in partners(product, n)
         )
 
     for n in sorted({n for p in able for n in uses[p]}):
         terms = [_product_of(x, behind) for x in code[n].operands[1:]]
         candidates = [p for p in terms if p in able and can_go(p)]
         if candidates:
-            found[n] = products[min(candidates, key=lambda p: len(uses[p]))]
-    return found, uses
+            taken[n] = products[min(candidates, key=lambda p: len(uses[p]))]
+    return taken, uses
 
 
 def is_product(i: Instruction) -> bool:
@@ -225,15 +225,15 @@ def contract(entry: Function) -> Function:
     keeps the factors if something may assign them before the sum, else nothing. Length, labels
     and lines are those of the entry, so that indices and events mean what they did."""
     code, behind = entry.instructions, _products(entry)[0]
-    found, uses = _plan(entry)
-    if not found:
+    taken, uses = _plan(entry)
+    if not taken:
         return entry
     changed, registers, factors = list(code), dict(entry.registers), {}
     times = assignments(code)
-    for m in set(found.values()):
+    for m in set(taken.values()):
         i = code[m]
         product, *factors[m] = i.operands
-        needed = any(found.get(n) != m for n in uses[product.name])
+        needed = any(taken.get(n) != m for n in uses[product.name])
         changing = any(isinstance(x, Register) and times[x.name] != 1 for x in factors[m])
         if changing or i.opcode == "div":
             kept = [Register(f"{product.name}.factor{k}") for k in range(2)]
@@ -244,7 +244,7 @@ def contract(entry: Function) -> Function:
             factors[m] = kept
         elif not needed:
             changed[m] = replace(i, opcode="hold", operands=(Vector(()),))
-    for n, m in found.items():
+    for n, m in taken.items():
         i = code[n]
         target, *terms = i.operands
         name = code[m].operands[0].name

@@ -102,28 +102,28 @@ def dominators(after: Graph) -> list[int | None]:
     order = _postorder([0], after)
     rank = {n: at for at, n in enumerate(order)}
     before = predecessors(after)
-    found: list[int | None] = [None] * len(after)
-    found[0] = 0
+    dominator_of: list[int | None] = [None] * len(after)
+    dominator_of[0] = 0
     changed = True
     while changed:
         changed = False
         for n in reversed(order[:-1]):  # block 0 is last
             new = None
             for other in before[n]:
-                if found[other] is not None:
-                    new = other if new is None else _meet(new, other, found, rank)
-            changed |= new != found[n]
-            found[n] = new
-    found[0] = None
-    return found
+                if dominator_of[other] is not None:
+                    new = other if new is None else _meet(new, other, dominator_of, rank)
+            changed |= new != dominator_of[n]
+            dominator_of[n] = new
+    dominator_of[0] = None
+    return dominator_of
 
 
-def _meet(a: int, b: int, found: Any, rank: Any) -> int:
+def _meet(a: int, b: int, dominator_of: Any, rank: Any) -> int:
     while a != b:
         if rank[a] < rank[b]:
-            a = found[a]
+            a = dominator_of[a]
         else:
-            b = found[b]
+            b = dominator_of[b]
     return a
 
 
@@ -200,32 +200,32 @@ def _in_turn(nodes: Collection[int], after: Graph) -> list[set[int]]:
         for to in following:
             back[to].append(n)
     number: dict[int, int] = {}
-    found: list[set[int]] = []
+    groups: list[set[int]] = []
     for start in reversed(_postorder(nodes, ways)):
         if start not in number:
-            found.append(set())
+            groups.append(set())
             todo = [start]
             while todo:
                 n = todo.pop()
                 if n not in number:
-                    number[n] = len(found) - 1
-                    found[-1].add(n)
+                    number[n] = len(groups) - 1
+                    groups[-1].add(n)
                     todo += back[n]
     edges = {(number[n], number[to]) for n in nodes for to in ways[n]}
     edges = {(a, b) for a, b in edges if a != b}
     leads: dict[int, list[int]] = {}
-    missing = [0] * len(found)
+    missing = [0] * len(groups)
     for a, b in edges:
         leads.setdefault(a, []).append(b)
         missing[b] += 1
-    ready = [(min(found[k]), k) for k in range(len(found)) if not missing[k]]
+    ready = [(min(groups[k]), k) for k in range(len(groups)) if not missing[k]]
     heapq.heapify(ready)
     order = []
     while ready:
         _, k = heapq.heappop(ready)
-        order.append(found[k])
+        order.append(groups[k])
         for b in leads.get(k, ()):
             missing[b] -= 1
             if not missing[b]:
-                heapq.heappush(ready, (min(found[b]), b))
+                heapq.heappush(ready, (min(groups[b]), b))
     return order

@@ -293,15 +293,15 @@ class _Parser(Declarations):
         if token == "[":
             self.next()
             base = self.operand()
-            found = Address(base, self.offset())
+            address = Address(base, self.offset())
             if self.peek() != ",":
                 self.expect("]")
-                return found
+                return address
             more = []  # [tensor, {coordinates}], as textures and bulk copies have it
             while self.accept(","):
                 more.append(self.operand())
             self.expect("]")
-            return Vector((found, *more))
+            return Vector((address, *more))
         if token == "!":  # a negated predicate operand
             self.next()
             return Register("!" + self.register(self.next()).name)
@@ -320,12 +320,12 @@ class _Parser(Declarations):
 
 def symbols_in(operands: Any) -> set[str]:
     """The names that operands mention."""
-    found = set()
+    names = set()
     for operand in operands:
         if isinstance(operand, Vector):
-            found |= symbols_in(operand.elements)
+            names |= symbols_in(operand.elements)
         elif isinstance(operand, Address):
-            found |= symbols_in([operand.base])
+            names |= symbols_in([operand.base])
         elif isinstance(operand, Symbol):
-            found.add(operand.name)
-    return found
+            names.add(operand.name)
+    return names

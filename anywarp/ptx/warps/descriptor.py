@@ -80,9 +80,9 @@ def tile_addresses(
     element: bytes of one. major: "K" or "MN", which is the direction whose elements are
     neighbours; the hardware has "MN" for elements of two bytes only.
     """
-    found = units(descriptor, rows, k, element, major)
+    starts = units(descriptor, rows, k, element, major)
     inside = np.arange(0, UNIT, element)
-    each = (found[..., None] + inside).reshape(len(found), -1)
+    each = (starts[..., None] + inside).reshape(len(starts), -1)
     return each if major == "K" else each.T
 
 
@@ -102,9 +102,9 @@ def units(descriptor: Descriptor, rows: int, k: int, element: int, major: str) -
         eighths, eights = depth % CORE * across * UNIT, depth // CORE
         far_step, deep_step = (leading, stride) if swizzle else (stride, leading)
         offset = near + far * far_step + eighths + eights * deep_step
-    found = np.asarray(swizzled(start + offset.astype(np.int64), swizzle, base << 7))
-    found.flags.writeable = False
-    return found
+    addresses = np.asarray(swizzled(start + offset.astype(np.int64), swizzle, base << 7))
+    addresses.flags.writeable = False
+    return addresses
 
 
 @functools.lru_cache(maxsize=1024)
@@ -115,8 +115,8 @@ def stretches(
     return merged(units(descriptor, rows, k, element, major))
 
 
-def merged(found: Array) -> tuple[Array, Array]:
+def merged(addresses: Array) -> tuple[Array, Array]:
     """The same of any units, given by their addresses."""
-    found = np.unique(found)
-    first = np.flatnonzero(np.diff(found, prepend=-2 * UNIT) != UNIT)
-    return found[first], np.diff(first, append=len(found)) * UNIT
+    addresses = np.unique(addresses)
+    first = np.flatnonzero(np.diff(addresses, prepend=-2 * UNIT) != UNIT)
+    return addresses[first], np.diff(first, append=len(addresses)) * UNIT

@@ -143,10 +143,10 @@ def reader(operand: Operand, count: int, dtype: DType, at: Site) -> Callable[...
 
     def read(state: State, warps: Array) -> Any:
         blocks, threads = state.shape
-        found = np.empty((count, blocks, warps.shape[1], LANES), dtype)
+        registers = np.empty((count, blocks, warps.shape[1], LANES), dtype)
         for n, each in enumerate(readers):
-            found[n] = by_warp(each(state.registers), state)
-        return found[:, warps].swapaxes(0, 1)
+            registers[n] = by_warp(each(state.registers), state)
+        return registers[:, warps].swapaxes(0, 1)
 
     return read
 
@@ -292,8 +292,8 @@ def load_matrix(i: Instruction, at: Site) -> Execute:
         home, address, good = rows_of(state, mask, "load")
         words = [np.where(good, x, NOTHING) for x in home.load(address, None, 4, 4)]
         rows = np.stack([by_warp(x, state)[warps] for x in words], axis=-1)
-        found = rows[:, : 8 * count].reshape(-1, count, LANES)
-        write(state, mask, warps, transposed(found) if trans else found)
+        words_of_lanes = rows[:, : 8 * count].reshape(-1, count, LANES)
+        write(state, mask, warps, transposed(words_of_lanes) if trans else words_of_lanes)
 
     return as_warps(exchange, i, at)
 

@@ -44,9 +44,9 @@ def complete(i: Instruction) -> Callable[..., Any]:
                 instruction=i,
                 thread=state.describe_thread(b, group * THREADS + int(groups[b, group].argmax())),
             )
-        found = np.zeros(state.shape, bool)
-        found[:, :whole] = groups.all(-1).repeat(THREADS, 1)
-        return found
+        whole_groups = np.zeros(state.shape, bool)
+        whole_groups[:, :whole] = groups.all(-1).repeat(THREADS, 1)
+        return whole_groups
 
     return find
 
@@ -82,20 +82,20 @@ class Team:
         blocks = self.state.shape[0]
         if value.shape != self.state.shape:
             value = np.broadcast_to(value, self.state.shape)
-        found = value[:, : self.whole].reshape(blocks, self.per_block, THREADS)
+        grouped = value[:, : self.whole].reshape(blocks, self.per_block, THREADS)
         shape = -1, THREADS
-        return found.reshape(shape) if self.every else found[self.blocks, self.groups]
+        return grouped.reshape(shape) if self.every else grouped[self.blocks, self.groups]
 
     def spread(self, value: Array) -> Array:
         """The inverse, with anything for the others."""
         blocks, threads = self.state.shape
         if self.every and threads == self.whole:
             return value.reshape(blocks, threads)
-        found = np.zeros((blocks, threads), value.dtype)
-        view = found[:, : self.whole].reshape(blocks, self.per_block, THREADS)
+        result = np.zeros((blocks, threads), value.dtype)
+        view = result[:, : self.whole].reshape(blocks, self.per_block, THREADS)
         view[self.blocks, self.groups] = value
-        found[:, : self.whole] = view.reshape(blocks, self.whole)
-        return found
+        result[:, : self.whole] = view.reshape(blocks, self.whole)
+        return result
 
     def all(self, readers: Any) -> Array:
         return np.stack([self.pick(read(self.state.registers)) for read in readers])
@@ -124,9 +124,9 @@ class Team:
     def tile(self, name: str, read: Reader, shape: tuple[int, int, int, str]) -> SharedTile:
         bits, which = np.unique(self.same(f"the descriptor of {name}", read), return_inverse=True)
         which = which.reshape(-1)
-        space, found = self.state.spaces["shared"], [decoded(each) for each in bits.tolist()]
-        outside = [space.check(units(each, *shape), None, UNIT, UNIT) for each in found]
-        tile = SharedTile(name, found, which, shape, outside)
+        space, descriptors = self.state.spaces["shared"], [decoded(each) for each in bits.tolist()]
+        outside = [space.check(units(each, *shape), None, UNIT, UNIT) for each in descriptors]
+        tile = SharedTile(name, descriptors, which, shape, outside)
         for n, wrong in enumerate(outside):
             if wrong is not None:
                 self.fault(tile, n)
@@ -139,12 +139,12 @@ class Team:
         each = np.stack([units(descriptor, *tile.shape) for descriptor in tile.descriptors])
         first = space.row[self.blocks, 0]
         index = (each[tile.which] + first[:, None, None]) >> 4
-        found = space.views[8].reshape(-1, 2).take(index, axis=0, mode="clip")
+        loaded = space.views[8].reshape(-1, 2).take(index, axis=0, mode="clip")
         for n, wrong in enumerate(tile.outside):
             if wrong is not None:
-                found[(tile.which == n)[:, None, None] & wrong] = np.uint64(NOBODY)
-        found = found.view(f"u{element}").reshape(len(found), len(each[0]), -1)
-        return found if major == "K" else found.swapaxes(1, 2)
+                loaded[(tile.which == n)[:, None, None] & wrong] = np.uint64(NOBODY)
+        loaded = loaded.view(f"u{element}").reshape(len(loaded), len(each[0]), -1)
+        return loaded if major == "K" else loaded.swapaxes(1, 2)
 
     def fault(self, tile: SharedTile, n: int) -> None:
         """Units that lie in no variable: raise, or tell the sink, of a tolerant run."""

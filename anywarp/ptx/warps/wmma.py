@@ -104,7 +104,7 @@ def load(i: Instruction, at: Site) -> Execute:
     writers = at.slots.writers(i.operands[0], registers_for(matrix, shape, kind), word)
 
     def exchange(state: State, mask: Mask, warps: Array) -> None:
-        found = []
+        loaded = []
         for places in find(state, mask):
             parts = np.zeros((*state.shape, len(places)), UNSIGNED[width])
             for n, place in enumerate(places):
@@ -112,9 +112,9 @@ def load(i: Instruction, at: Site) -> Execute:
                     part = state.full(reach(i, state, "load", home, address, part, width))
                     value = home.load(address, None, width, 1)[0]
                     parts[..., n] = np.where(part, value, parts[..., n])
-            found.append(parts.view(word)[..., 0])
+            loaded.append(parts.view(word)[..., 0])
         for n, write in enumerate(writers):
-            write(state.registers, found[n % len(found)], mask)
+            write(state.registers, loaded[n % len(loaded)], mask)
 
     return as_warps(exchange, i, at)
 
