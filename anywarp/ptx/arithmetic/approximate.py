@@ -80,10 +80,12 @@ def wave(x: Array, quarters: int) -> Any:
 
 
 def sine(x: Array) -> Array:
+    """MUFU.SIN of angles in radians, float32."""
     return wave(x, 0)
 
 
 def cosine(x: Array) -> Array:
+    """MUFU.COS of angles in radians, float32."""
     return wave(x, 1)
 
 
@@ -114,6 +116,7 @@ def in_double(function: Elementwise) -> Callable[..., Any]:
 
 
 def inverse_root(x: Array) -> Array:
+    """1 / sqrt(x)."""
     return 1 / np.sqrt(x)
 
 

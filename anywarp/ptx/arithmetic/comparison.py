@@ -13,6 +13,7 @@ from . import floats, half
 
 
 def unordered(compare: Elementwise) -> Elementwise:
+    """The comparison, which is also true where an operand is NaN."""
     return lambda a, b: compare(a, b) | np.isnan(a) | np.isnan(b)
 
 
@@ -110,6 +111,7 @@ def set_(i: Instruction) -> Op:
 
 
 def selp(i: Instruction) -> Op:
+    """selp d, a, b, p: a where p is true, else b."""
     kind, _ = modifiers_of(i, INTEGERS | FLOATS | BITS)
     dtype = DTYPES[kind]
     return Op(lambda a, b, p: np.where(p, a, b), (dtype, dtype, np.bool_), dtype)
@@ -123,6 +125,7 @@ def slct(i: Instruction) -> Op:
 
 
 def testp(i: Instruction) -> Op:
+    """testp: whether a float is finite, infinite, a NaN, normal and so on."""
     tests: dict[str, Elementwise] = {
         "finite": np.isfinite,
         "infinite": np.isinf,

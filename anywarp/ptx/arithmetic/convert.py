@@ -21,6 +21,7 @@ FLOAT_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64}
 
 
 def cvt(i: Instruction) -> Op:
+    """cvt: between integers and floats of any sizes, with rounding and saturation."""
     *given, result, source = i.modifiers
     flags = set(given)
     if "pack" in flags:
@@ -103,6 +104,7 @@ RESULT = {
 
 
 def between_floats(source: str, result: str, how: str, others: set[str], integral: bool) -> Any:
+    """From one float type to another, or to an integral value of the same one."""
     read = reader(source, "ftz" in others)
     write = writer(result, "rn" if integral else how, others)
     rounding = TO_INTEGER[how] if integral else lambda x: x
@@ -144,6 +146,7 @@ def nan_like(value: Array, x: Array, result: str, how: str) -> Any:
 
 
 def from_integer(source: str, result: str, mode: str, others: set[str]) -> Any:
+    """From an integer to a float, rounded once."""
     dtype, bits = DTYPES[source], int(source[1:])
     refuse(result == "tf32", "to tf32")
     if bits <= 32 or result != "f64":

@@ -145,6 +145,7 @@ MULTIPLY = rounded_op(np.multiply, lambda a, b: (a, b, np.copysign(np.float32(0)
 
 
 def fma(i: Instruction) -> Op:
+    """fma of all float types, rounded once."""
     if i.modifiers[-1] in HALF_TYPES:
         return half_op("fma")(i)
     nearest = floats.fma64 if i.modifiers[-1] == "f64" else floats.fma32

@@ -24,6 +24,7 @@ QUIET = np.uint64(1 << 51)
 
 
 def has_nan(x: Array) -> bool:
+    """Whether any element is a NaN."""
     least = x.min() if x.size else 0  # a NaN if there is one, and much faster than isnan
     return least != least
 
@@ -163,6 +164,7 @@ def fma64(a: Array, b: Array, c: Array) -> Array:
 
 
 def _fma_exact(a: Array, b: Array, c: Array) -> float:
+    """a * b + c of single numbers, rounded once, by rational arithmetic."""
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
     if exact == 0:
         return float(a * b + c)  # the sign of a zero sum
@@ -200,6 +202,7 @@ def to_odd(s: Array, error: Array) -> Array:
 
 
 def _sum_to_odd(a: Array, b: Array) -> Array:
+    """a + b in float64, rounded to odd."""
     s = a + b
     return to_odd(s, error_of_sum(a, b, s))
 

@@ -42,6 +42,7 @@ def pack(x: Array, kind: str, mode: str = "rn") -> Array:
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c in float64, rounded to odd; the product is exact."""
     product = a * b
     s = product + c
     return to_odd(s, error_of_sum(product, c, s))
@@ -101,6 +102,7 @@ def element(opcode: str, kind: str, flags: set[str]) -> Callable[..., Any]:
 
 
 def flush(x: Array, kind: str) -> Array:
+    """Subnormal numbers of the type become zeros of the same sign."""
     return np.where(np.abs(x) < LEAST_NORMAL[kind], np.copysign(0.0, x), x)
 
 
@@ -110,6 +112,7 @@ def halves(x: Array) -> Any:
 
 
 def join(low: Array, high: Array) -> Array:
+    """Two uint16 as the low and the high half of uint32."""
     return low.astype(np.uint32) | high.astype(np.uint32) << np.uint32(16)
 
 

@@ -15,6 +15,7 @@ from ..aliases import Array, DType
 
 
 def width_of(dtype: DType) -> int:
+    """Bits of a type."""
     return 8 * np.dtype(dtype).itemsize
 
 

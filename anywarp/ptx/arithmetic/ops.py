@@ -98,6 +98,7 @@ def product(i: Instruction) -> tuple[Elementwise, type, type]:
 
 
 def mul(i: Instruction) -> Op:
+    """mul: the low or high half, or the whole, of a product of integers; a product of floats."""
     if i.modifiers[-1] in FLOATS:
         return float_ops.MULTIPLY(i)
     if i.modifiers[-1] in HALF_TYPES:
@@ -107,6 +108,7 @@ def mul(i: Instruction) -> Op:
 
 
 def mad(i: Instruction) -> Op:
+    """mad: a product, and what is added to it."""
     if i.modifiers[-1] in FLOATS:
         return float_ops.fma(i)
     if "cc" in i.modifiers:
@@ -145,6 +147,7 @@ def with_carry(i: Instruction) -> Op:
 
 
 def mul24(i: Instruction) -> Op:
+    """mul24 and mad24: products of the low 24 bits."""
     kind, flags = modifiers_of(i, {"u32", "s32"}, "lo hi")
     refuse(len(flags) != 1, i)
     high, dtype = "hi" in flags, DTYPES[kind]
@@ -165,6 +168,7 @@ def by_mode(function: Elementwise, types: set[str]) -> Decoder:
 
 
 def prmt(i: Instruction) -> Op:
+    """prmt: bytes chosen by a selector, in one of its modes."""
     mode = i.modifiers[1] if len(i.modifiers) > 1 else None
     refuse(i.modifiers[:1] != ("b32",) or (mode and mode not in integers.SELECTORS), i)
     function = integers.permute_by(mode) if mode else integers.permute_bytes
@@ -172,6 +176,8 @@ def prmt(i: Instruction) -> Op:
 
 
 def shift(function: Elementwise, types: set[str]) -> Decoder:
+    """shl and shr: by a uint32 count."""
+
     def build(i: Instruction) -> Op:
         kind, _ = modifiers_of(i, types)
         return Op(function, (DTYPES[kind], np.uint32), DTYPES[kind])
@@ -180,6 +186,7 @@ def shift(function: Elementwise, types: set[str]) -> Decoder:
 
 
 def shf(i: Instruction) -> Op:
+    """shf: a funnel shift, left or right, whose count stops at 32 or wraps around."""
     _, flags = modifiers_of(i, {"b32"}, "l r clamp wrap")
     refuse(len(flags & {"l", "r"}) != 1 or len(flags & {"clamp", "wrap"}) != 1, i)
     return Op(
@@ -190,6 +197,7 @@ def shf(i: Instruction) -> Op:
 
 
 def lop3(i: Instruction) -> Op:
+    """lop3: any function of three bits."""
     modifiers_of(i, {"b32"})
     table = i.operands[4].value
     return Op(
@@ -198,17 +206,20 @@ def lop3(i: Instruction) -> Op:
 
 
 def bfe(i: Instruction) -> Op:
+    """bfe: a field of bits."""
     kind, _ = modifiers_of(i, INTEGERS - {"u16", "s16"})
     return Op(integers.extract_bits, (DTYPES[kind], np.uint32, np.uint32), DTYPES[kind])
 
 
 def bfi(i: Instruction) -> Op:
+    """bfi: a field of bits replaced."""
     kind, _ = modifiers_of(i, {"b32", "b64"})
     dtype = DTYPES[kind]
     return Op(integers.insert_bits, (dtype, dtype, np.uint32, np.uint32), dtype)
 
 
 def bfind(i: Instruction) -> Op:
+    """bfind: the highest bit that counts, by position or by shift amount."""
     kind, flags = modifiers_of(i, INTEGERS - {"u16", "s16"}, "shiftamt")
     return Op(lambda x: integers.highest_bit(x, "shiftamt" in flags), (DTYPES[kind],), np.uint32)
 
@@ -235,6 +246,7 @@ def hold(i: Instruction) -> Op:
 
 
 def div(i: Instruction) -> Op:
+    """div of integers and floats, in all roundings and approximately."""
     if {"full", "approx"} & set(i.modifiers):
         return division(i)
     if i.modifiers[-1] in FLOATS:

@@ -37,6 +37,7 @@ def word(values: Sequence[Array], width: int) -> Array:
 
 
 def signed_type(word_: str) -> bool:
+    """Whether the type is s32."""
     return word_[0] == "s"
 
 
@@ -67,6 +68,7 @@ def dot2(i: Instruction) -> Op:
 
 
 def _two_types(types: Sequence[str]) -> tuple[str, str]:
+    """The types of the two factors, each u32 or s32."""
     refuse(len(types) != 2 or not set(types) <= {"s32", "u32"}, ".".join(types))
     return types[0], types[1]
 
@@ -82,6 +84,7 @@ ACTIONS: dict[str, Elementwise] = {
 
 
 def clamp(x: Array, width: int, signed: bool) -> Any:
+    """Kept within the range of a field of so many bits."""
     low, high = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
     return np.clip(x, low, high)
 

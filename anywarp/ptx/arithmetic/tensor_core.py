@@ -124,6 +124,7 @@ def tensor_core(a: Array, b: Array, c: Array, kind: str, satfinite: bool = False
 
 
 def check_type(name: str, x: Array, dtype: DType) -> None:
+    """Raise ValueError unless the matrix has this element type."""
     if x.dtype != dtype:
         raise ValueError(f"{name} holds {x.dtype}, not {np.dtype(dtype)}")
 

@@ -144,6 +144,7 @@ def copies(i: Instruction, at: Site, to: str, source: str) -> Callable[..., Any]
 
 
 def space_of(state: State, name: str) -> Any:
+    """The state's space of that name; all names of shared memory are of one."""
     return state.spaces["shared" if name in SHARED_WORDS else name]
 
 
@@ -153,6 +154,7 @@ def first(space: Space, at: Places) -> Array:
 
 
 def find(i: Instruction, state: State, space: str, address: Array, mask: Mask) -> Places:
+    """The places that the addresses of the threads of the mask name in a space."""
     if space in SHARED_WORDS:
         return in_shared(i, state, space, address, mask)
     block, thread = np.nonzero(state.full(mask))
@@ -160,6 +162,7 @@ def find(i: Instruction, state: State, space: str, address: Array, mask: Mask) -
 
 
 def check_sizes(i: Instruction, state: State, at: Places, size: Array) -> None:
+    """Raise a PTXError for a copy of other than a positive multiple of 16 bytes."""
     say = lambda n: f"a bulk copy of {size[n]} bytes, which is not a positive multiple of {UNIT}"
     at.require((size % UNIT == 0) & (size != 0), i, state, say)
 
@@ -206,6 +209,7 @@ def start(
 
 
 def stretches(space: str, operation: Any, at: Places, size: Array) -> Stretches:
+    """The bytes that copies reach in a space, for the sink."""
     return Stretches(
         "shared" if space in SHARED_WORDS else space, operation, at.row, at.address, size
     )
@@ -229,6 +233,7 @@ def prefetch(i: Instruction, at: Site) -> Execute:
 
 
 def commit_group(i: Instruction, at: Site) -> Execute:
+    """cp.async.bulk.commit_group: what each thread has issued becomes a group."""
     return lambda state, mask: state.flights.commit(state.full(mask))
 
 

@@ -41,10 +41,13 @@ class Copy:
 
 
 def commit_group(i: Instruction, at: Site) -> Execute:
+    """cp.async.commit_group: what each thread has issued becomes a group."""
     return lambda state, mask: state.copies.commit(state.full(mask))
 
 
 def wait_all(i: Instruction, at: Site) -> Execute:
+    """cp.async.wait_all: all copies of each thread land."""
+
     def execute(state: State, mask: Mask) -> None:
         state.copies.commit(state.full(mask))
         land_older(state, mask, 0)
@@ -53,6 +56,7 @@ def wait_all(i: Instruction, at: Site) -> Execute:
 
 
 def wait_group(i: Instruction, at: Site) -> Execute:
+    """cp.async.wait_group N: all but the newest N groups of each thread land."""
     pending = int(i.operands[0].value)
     return lambda state, mask: land_older(state, mask, pending)
 

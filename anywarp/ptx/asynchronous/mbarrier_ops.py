@@ -53,6 +53,7 @@ def number(operand: Operand, at: Site) -> Callable[..., Any]:
 
 
 def initialise(i: Instruction, at: Site) -> Execute:
+    """mbarrier.init: an object that expects so many arrivals."""
     words_of(i)
     find, count_of = objects(i, i.operands[0], at), number(i.operands[1], at)
 
@@ -64,6 +65,7 @@ def initialise(i: Instruction, at: Site) -> Execute:
 
 
 def invalidate(i: Instruction, at: Site) -> Execute:
+    """mbarrier.inval: the memory is free for other uses."""
     words_of(i)
     find = objects(i, i.operands[0], at)
     return lambda state, mask: mbarriers.invalidate(i, state, find(state, mask))

@@ -63,10 +63,12 @@ def unpack(word: Array) -> Objects:
 
 
 def is_object(word: Array) -> Array:
+    """bool (N,): which words mbarrier.init has made."""
     return word >> np.uint64(62) == MARK >> np.uint64(62)
 
 
 def _index(state: State, at: Places) -> Array:
+    """Where the objects lie in the 64-bit words of shared memory."""
     return state.spaces["shared"].row[at.row, 0] + at.address >> 3
 
 
@@ -118,12 +120,14 @@ def initialise(i: Instruction, state: State, at: Places, count: Array) -> None:
 
 
 def invalidate(i: Instruction, state: State, at: Places) -> None:
+    """End the objects at these places. Raises a PTXError where there is none."""
     look(i, state, at)
     write(state, at, GONE)
     tell(i, state, "inval", at, 0)
 
 
 def check_range(i: Instruction, state: State, at: Places, count: Array, what: str) -> None:
+    """Raise a PTXError for counts of arrivals that an object cannot hold."""
     say = lambda n: f"{what} 1 to {MOST} arrivals, not {count[n]}"
     at.require((count >= 1) & (count <= MOST), i, state, say)
 

@@ -57,6 +57,7 @@ def operands(i: Instruction, at: Site, words: set[str]) -> Any:
 def issue(
     i: Instruction, state: State, target: Places, barrier: Places, width: int, land: Any
 ) -> None:
+    """Let operations of `width` bytes each fly, which `land(numbers)` carries out."""
     count = len(target)
     if not count:
         return
@@ -68,6 +69,7 @@ def issue(
 
 
 def index_of(state: State, target: Places, size: int) -> Array:
+    """Where the places lie in shared memory, counted in elements of `size` bytes."""
     return (state.spaces["shared"].row[target.row, 0] + target.address) // size
 
 

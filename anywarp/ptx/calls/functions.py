@@ -71,6 +71,7 @@ def linked(entry: Entry) -> list[Function]:
 
 
 def has_body(function: Function) -> bool:
+    """Whether there is more of a function than its declaration."""
     return bool(function.instructions) or function.error is not None
 
 
@@ -145,6 +146,7 @@ def lay_out_frames(
 
 
 def variables_of(function: Function, space: str, entry: bool = False) -> list[Any]:
+    """A function's variables in a space; parameters and results are in .param."""
     variables: list[Any] = [v for v in function.variables if v.space == space]
     if space == "param" and not entry:
         variables += [*function.params, *function.results]
@@ -152,6 +154,7 @@ def variables_of(function: Function, space: str, entry: bool = False) -> list[An
 
 
 def frame_size(space: str, functions: Any) -> int:
+    """Bytes of the largest frame of these functions in a space."""
     return max((-(-lay_out(variables_of(f, space))[1] // 16) * 16 for f in functions), default=0)
 
 
@@ -172,6 +175,7 @@ def words(param: Any) -> tuple[int, int]:
 
 
 def copy(state: State, source: Array, target: Array, param: Any, mask: Mask) -> None:
+    """Copy a parameter from one address of a thread's call memory to another."""
     state.spaces["arguments"].copy(source, target, mask, *words(param))
 
 
@@ -270,6 +274,7 @@ def merged(mask: Mask, new: Any, old: Array) -> Any:
 
 
 def take_back(state: State, depth: int, mask: Mask) -> None:
+    """Restore the registers that were put aside at this depth."""
     for n, value in state.frames[depth].saved.items():
         state.registers[n] = merged(mask, value, state.registers[n])
 

@@ -33,6 +33,7 @@ def argument(state: State, address_of: Reader, size: int) -> Any:
 
 
 def give(state: State, address_of: Reader, values: Array, mask: Mask) -> None:
+    """Store results of a call for the threads of the mask."""
     size = values.dtype.itemsize
     state.spaces["arguments"].store(address_of(state.registers), mask, [values], size)
 
@@ -97,6 +98,8 @@ class Printer:
 
 
 def vprintf(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
+    """printf(format, arguments): prints in the order of threads, returns how many values."""
+
     def end(state: State, mask: Mask) -> None:
         template = argument(state, sources[0], 8)
         values = argument(state, sources[1], 8)
@@ -163,11 +166,14 @@ def behind(block: Allocation) -> int:
 
 
 def tell(state: State, block: Allocation, freed: bool) -> None:
+    """Tell the sink that malloc has given a block, or free taken it back."""
     if state.sink is not None:
         state.sink(Heaped(block, freed, state.blocks))
 
 
 def malloc(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
+    """malloc(size): an address in global memory, 0 where the heap is full."""
+
     def end(state: State, mask: Mask) -> None:
         size, starts = argument(state, sources[0], 8), np.zeros(state.shape, np.uint64)
         home, heap = state.spaces["global"], state.launch.heap
@@ -187,6 +193,8 @@ def malloc(i: Instruction, at: Site, sources: list[Reader], returned: list[Reade
 
 
 def free(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
+    """free(address): raises MemoryFault for what malloc has not given."""
+
     def end(state: State, mask: Mask) -> None:
         address = argument(state, sources[0], 8)
         home, heap = state.spaces["global"], state.launch.heap

@@ -71,6 +71,7 @@ def number(value: int, kind: str, flags: str, precision: int | None) -> str:
 
 
 def real(value: float, kind: str, flags: str, precision: int | None) -> str:
+    """A floating-point number, without its padding."""
     if kind in "aA":
         digits = hexadecimal(abs(value), precision)
     else:
@@ -100,10 +101,12 @@ def hexadecimal(value: float, precision: int | None) -> str:
 
 
 def sign(negative: bool, flags: str) -> str:
+    """The sign of a number, as the flags want it."""
     return "-" if negative else "+" if "+" in flags else " " if " " in flags else ""
 
 
 def padded(text: str, kind: str, flags: str, width: int, precision: int | None) -> str:
+    """The text at its width, with blanks or zeros."""
     if "-" in flags:
         return text.ljust(width)
     zeros = "0" in flags and kind not in "csp" and text[-1:].isalnum()

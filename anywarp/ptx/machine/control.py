@@ -65,10 +65,12 @@ def split(predicate: Array, mask: Mask) -> Any:
 
 
 def go_to(target: int) -> Callable[..., Any]:
+    """What lets threads continue at a program counter."""
     return lambda state, mask: state.go(target, mask)
 
 
 def exit_threads(state: State, mask: Mask) -> None:
+    """The end of the threads of the mask; who waits for them waits no longer."""
     state.changed = True
     if mask is None:
         state.alive[:] = False
@@ -85,6 +87,7 @@ def exit_threads(state: State, mask: Mask) -> None:
 
 
 def branch(i: Instruction, at: Site) -> Execute:
+    """bra label."""
     refuse(set(i.modifiers) - {"uni"}, i)
     return go_to(at.target(i.operands[0].name))
 
@@ -112,11 +115,14 @@ def leave(i: Instruction, at: Site) -> Execute:
 
 
 def leave_kernel(i: Instruction, at: Site) -> Execute:
+    """exit: the end of the thread, in a function too."""
     refuse(i.modifiers, i)
     return exit_threads
 
 
 def trap(i: Instruction, at: Site) -> Execute:
+    """trap: raises a PTXError."""
+
     def end(state: State, mask: Mask) -> None:
         raise PTXError("the kernel trapped", instruction=i, thread=state.first_thread(mask))
 

@@ -37,6 +37,7 @@ def statics(module: Module) -> Statics:
 
 
 def fresh(variables: Any) -> Statics:
+    """The statics that these variables begin with."""
     return Statics(
         {
             v.name: np.frombuffer(bytearray(v.data.ljust(v.size, b"\0")), np.uint8)
@@ -152,6 +153,7 @@ def place(
 
 
 def write_back(memory_: Global) -> None:
+    """Copy what the kernel stored back into the arguments' arrays."""
     for array, start in memory_.kept:
         array.reshape(-1).view(np.uint8)[:] = memory_.space.data[start : start + array.nbytes]
 

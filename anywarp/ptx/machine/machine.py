@@ -366,4 +366,5 @@ def run(
 def rows_of(
     name: str, layout: calls.Layout, rows: tuple[int, int], names: Names
 ) -> allocations.Space:
+    """A space in which each thread of a chunk has a row."""
     return allocations.rowed_space(name, layout.allocations, layout.size, rows, names)

@@ -199,6 +199,7 @@ def unwritten(dtype: DType) -> Array:
 
 
 def literal(operand: Immediate, dtype: np.dtype) -> Array:
+    """A literal as a (1, 1) array of the type. Raises Unsupported for a float as bits."""
     if dtype == np.bool_:
         return np.full((1, 1), bool(operand.value))
     if dtype.kind == "f":

@@ -160,6 +160,7 @@ def shared_windows(operand: Operand, slots: Slots, size: int, lanes: int) -> Cal
 
 
 def load(i: Instruction, at: Site) -> Execute:
+    """ld and ldu, from all spaces, scalars and vectors."""
     slots = at.slots
     space, kind, lanes, _ = split_modifiers(i, set())
     space = param_space(space, i.operands[1], at)
@@ -193,6 +194,7 @@ def load(i: Instruction, at: Site) -> Execute:
 
 
 def store(i: Instruction, at: Site) -> Execute:
+    """st, to all spaces, scalars and vectors."""
     slots = at.slots
     space, kind, lanes, _ = split_modifiers(i, set())
     size = bits(kind) // 8

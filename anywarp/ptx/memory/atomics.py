@@ -57,6 +57,7 @@ def combined(name: str, kind: str, space: str) -> Callable[..., Any]:
 
 
 def add_float(old: Array, x: Array) -> Any:
+    """old + x of float32, with the GPU's NaN."""
     return one_nan(old + x)
 
 
@@ -66,6 +67,7 @@ def add_flushing(old: Array, x: Array) -> Any:
 
 
 def add_double(old: Array, x: Array) -> Any:
+    """old + x of float64, with the NaN of an operand."""
     return payload(old + x, old, x)
 
 

@@ -188,6 +188,7 @@ class Meeting:
 
 
 def meeting(state: State) -> Meeting:
+    """The chunk's barriers of clusters, made when first used."""
     if state.meeting is None:
         state.meeting = Meeting(state.shape, state.launch.cluster.size)
     return state.meeting
@@ -265,10 +266,12 @@ def unfinished(state: State) -> Iterator[Any]:
 
 
 def go_on(i: Instruction, state: State, going: Array, place: int) -> None:
+    """Let threads continue behind their wait."""
     state.meeting.owing &= ~going
     announce(i, state, "wait", None if going.all() else going)
     state.resume(place, going)
 
 
 def announce(i: Instruction, state: State, what: str, mask: Mask) -> None:
+    """Tell the sink of an arrival or of the end of a wait."""
     state.tell(ClusterBarrier, i, what, state.meeting.phase - (what == "wait"), mask)

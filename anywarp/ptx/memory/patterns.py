@@ -39,6 +39,7 @@ class Pattern:
 
 
 def pattern(address: Array) -> Pattern:
+    """What there is to know of addresses (1, T)."""
     row = address[0]
     nest = loops(row)
     if nest and nest[-1][0] < LEAST_LOOP:

@@ -133,6 +133,7 @@ def is_product(i: Instruction) -> bool:
 
 
 def is_sum(i: Instruction) -> bool:
+    """An add or sub of floats without a rounding mode."""
     return (
         i.opcode in ("add", "sub")
         and i.modifiers[-1] in TYPES
@@ -141,6 +142,7 @@ def is_sum(i: Instruction) -> bool:
 
 
 def _form(i: Instruction) -> tuple[str, bool]:
+    """What a product and a sum must share: type, and whether subnormals are zeros."""
     return i.modifiers[-1], "ftz" in i.modifiers
 
 
@@ -176,6 +178,7 @@ def assignments(code: Any) -> dict[str, int]:
 
 
 def _product_of(operand: Operand, behind: Any) -> str | None:
+    """The product that an operand holds, by its register; None if it holds none."""
     return behind.get(operand.name) if isinstance(operand, Register) else None
 
 

@@ -39,6 +39,7 @@ def carry(entry: Function) -> Function:
 
 
 def _with_carry(i: Instruction) -> Instruction:
+    """The instruction with the carry flag among its operands, if it sets or reads it."""
     if i.opcode not in READS and not (i.opcode in SETS and "cc" in i.modifiers):
         return i
     target, *sources = i.operands

@@ -119,6 +119,7 @@ def dominators(after: Graph) -> list[int | None]:
 
 
 def _meet(a: int, b: int, dominator_of: Any, rank: Any) -> int:
+    """The last block that every way to a and every way to b passes."""
     while a != b:
         if rank[a] < rank[b]:
             a = dominator_of[a]

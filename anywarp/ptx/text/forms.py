@@ -64,10 +64,12 @@ def match_modifiers(i: Instruction, *known: str) -> tuple[str, ...]:
 
 
 def signed(kind: str) -> bool:
+    """Whether an integer type has a sign."""
     return kind[0] == "s"
 
 
 def bits(kind: str) -> int:
+    """Bits of a type, by its name."""
     return int(kind[1:])
 
 

@@ -45,6 +45,7 @@ class Row(NamedTuple):
 
 
 def _rows(keys: str, row: Row) -> dict[str, Row]:
+    """The same row for all of these keys."""
     return dict.fromkeys(keys.split(), row)
 
 
@@ -157,6 +158,7 @@ def name(i: Instruction) -> str:
 
 @functools.cache
 def _find(opcode: str, modifiers: tuple[str, ...]) -> str:
+    """The longest key for an opcode and its modifiers; "" if there is none."""
     keys = (".".join((opcode, *modifiers[:n])) for n in range(len(modifiers), -1, -1))
     return next((key for key in keys if key in TABLE), "")
 

@@ -100,6 +100,7 @@ def together(
 
 
 def shuffle(i: Instruction, at: Site) -> Execute:
+    """shfl.sync: each lane reads a register of another one."""
     _, mode, _ = match_modifiers(i, "sync", "up down bfly idx", "b32")
     target = elements(i.operands[0])
     write = at.slots.writer(target[0], np.uint32)
@@ -136,6 +137,7 @@ def shuffle(i: Instruction, at: Site) -> Execute:
 
 
 def vote(i: Instruction, at: Site) -> Execute:
+    """vote.sync: all, any, uni and ballot of the members' predicates."""
     _, mode, _ = match_modifiers(i, "sync", "all any uni ballot", "pred b32")
     write = at.slots.writer(i.operands[0], np.uint32 if mode == "ballot" else np.bool_)
     predicate_of = at.slots.reader(i.operands[1], np.bool_)
@@ -156,6 +158,7 @@ def vote(i: Instruction, at: Site) -> Execute:
 
 
 def active_mask(i: Instruction, at: Site) -> Execute:
+    """activemask: a bit for each lane that runs this together."""
     write = at.slots.writer(i.operands[0], np.uint32)
 
     def execute(state: State, mask: Mask) -> None:

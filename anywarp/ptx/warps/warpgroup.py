@@ -167,6 +167,7 @@ def plain(i: Instruction, at: Site) -> Execute:
 
 
 def commit_group(i: Instruction, at: Site) -> Execute:
+    """wgmma.commit_group: the products issued so far become a group."""
     plain(i, at)
 
     def execute(state: State, mask: Mask) -> None:
@@ -177,6 +178,7 @@ def commit_group(i: Instruction, at: Site) -> Execute:
 
 
 def wait_group(i: Instruction, at: Site) -> Execute:
+    """wgmma.wait_group N: all but the newest N groups are done."""
     plain(i, at)
     pending = int(i.operands[0].value)
 
