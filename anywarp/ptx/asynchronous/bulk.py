@@ -10,6 +10,7 @@ PTX ISA, chapter 9.7.9.25.4 (bulk copies) and 9.7.9.25.3 (their groups).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,9 @@ from ..memory.events import Started, Stretches
 from ..memory.remote_shared import (
     SHARED_WORDS,
     Places,
-    flat,
     in_rows,
     in_shared,
+    named,
     require_together,
     within,
 )
@@ -85,18 +86,18 @@ def reduce(i: Instruction, at: Site) -> Execute:
 
 def transfer(i: Instruction, at: Site, to: str, source: str, put: Any) -> Execute:
     """`put(cargo, numbers)` does what the copies with these numbers do to their destination."""
-    named = copies(i, at, to, source)
+    copies_of = copies(i, at, to, source)
 
     def execute(state: State, mask: Mask) -> None:
-        targets, sources, barriers, size, each = named(state, mask)
-        fine = in_bounds(i, state, "load", source, sources, size)
-        fine &= in_bounds(i, state, "store", to, targets, size)
+        targets, sources, barriers, size, each = copies_of(state, mask)
+        fine = in_bounds("load", source, sources, size)
+        fine &= in_bounds("store", to, targets, size)
         if barriers is not None:
             if source != "global":
-                require_cluster(i, state, targets)
-            require_together(i, state, targets, barriers)
+                require_cluster(targets)
+            require_together(targets, barriers)
             shared = state.spaces["shared"]
-            fine &= within(i, state, "atomic", shared, barriers, 8, 8)
+            fine &= within("atomic", shared, barriers, 8, 8)
             barriers = barriers[fine]
         targets, sources, size, each = targets[fine], sources[fine], size[fine], each[fine]
         ticket = state.tickets(len(size))
@@ -105,10 +106,10 @@ def transfer(i: Instruction, at: Site, to: str, source: str, put: Any) -> Execut
         cargo = Cargo(home, first(home, sources), target, first(target, targets), size)
         if barriers is not None:
             cargo.fetch()
-            state.flights.add(i, barriers, lambda numbers: put(cargo, numbers), size, ticket)
+            state.flights.add(barriers, lambda numbers: put(cargo, numbers), size, ticket)
             return
         write = lambda numbers: put(cargo, numbers)
-        state.flights.add_to_group(i, state, targets, cargo.fetch, write, ticket)
+        state.flights.add_to_group(targets, cargo.fetch, write, ticket)
 
     return execute
 
@@ -128,15 +129,15 @@ def copies(i: Instruction, at: Site, to: str, source: str) -> Callable[..., Any]
         registers = state.registers
         targets = find(i, state, to, to_address(registers), mask)
         sources = find(i, state, source, from_address(registers), mask)
-        size = size_of(state, targets)
-        check_sizes(i, state, targets, size)
+        size = size_of(targets)
+        check_sizes(targets, size)
         if barrier_address is None:
             return targets, sources, None, size, np.arange(len(size))
         barriers = in_shared(i, state, to, barrier_address(registers), mask)
         if ranks_of is None:
             return targets, sources, barriers, size, np.arange(len(size))
-        ranks = flat(ranks_of(registers), state, targets.block, targets.thread)
-        each, rows = spread(i, state, targets, ranks.astype(np.int64))
+        ranks = targets.values(ranks_of(registers))
+        each, rows = spread(targets, ranks.astype(np.int64))
         targets, barriers = in_rows(targets, each, rows), in_rows(barriers, each, rows)
         return targets, sources[each], barriers, size[each], each
 
@@ -157,37 +158,34 @@ def find(i: Instruction, state: State, space: str, address: Array, mask: Mask) -
     """The places that the addresses of the threads of the mask name in a space."""
     if space in SHARED_WORDS:
         return in_shared(i, state, space, address, mask)
-    block, thread = np.nonzero(state.full(mask))
-    return Places(np.zeros_like(block), flat(address, state, block, thread), block, thread)
+    places = named(i, state, address, mask)
+    return replace(places, row=np.zeros_like(places.row))
 
 
-def check_sizes(i: Instruction, state: State, at: Places, size: Array) -> None:
+def check_sizes(at: Places, size: Array) -> None:
     """Raise a PTXError for a copy of other than a positive multiple of 16 bytes."""
     say = lambda n: f"a bulk copy of {size[n]} bytes, which is not a positive multiple of {UNIT}"
-    at.require((size % UNIT == 0) & (size != 0), i, state, say)
+    at.require((size % UNIT == 0) & (size != 0), say)
 
 
-def require_cluster(i: Instruction, state: State, targets: Places) -> None:
+def require_cluster(targets: Places) -> None:
     """An H200 stops with "illegal instruction" at a copy from shared memory to shared memory in
     a launch without clusters. In a cluster, even of one block, it may go to the thread's own."""
     say = lambda n: (
         "a bulk copy from shared::cta to shared::cluster in a launch without clusters, where "
         "a GPU stops: let the threads copy, or give the kernel __cluster_dims__"
     )
-    targets.require(np.full(len(targets), state.launch.cluster.explicit), i, state, say)
+    targets.require(np.full(len(targets), targets.state.launch.cluster.explicit), say)
 
 
-def in_bounds(
-    i: Instruction, state: State, kind: str, space: str, at: Places, size: Array
-) -> Array:
+def in_bounds(kind: str, space: str, at: Places, size: Array) -> Array:
     """bool (N,): as `within`, for stretches of several sizes."""
-    home, fine = space_of(state, space), np.ones(len(at), bool)
+    home, fine = space_of(at.state, space), np.ones(len(at), bool)
     for n in np.unique(size):
         same = np.flatnonzero(size == n)
-        fine[same] = within(i, state, kind, home, at[same], int(n), UNIT)
+        fine[same] = within(kind, home, at[same], int(n), UNIT)
     if kind == "store" and home.read_only:
-        name = lambda n: at.thread_name(state, n)
-        home.check_writeable(at.address, fine, i, name)
+        home.check_writeable(at.address, fine, at.i, at.thread_name)
     return fine
 
 
@@ -222,12 +220,12 @@ def prefetch(i: Instruction, at: Site) -> Execute:
 
     def execute(state: State, mask: Mask) -> None:
         places = find(i, state, "global", address_of(state.registers), mask)
-        check_sizes(i, state, places, size_of(state, places))
+        check_sizes(places, size_of(places))
         say = lambda n: (
             f"a bulk prefetch at {int(places.address[n]):#x}: the address must be a multiple of "
             f"{UNIT}"
         )
-        places.require(places.address % UNIT == 0, i, state, say)
+        places.require(places.address % UNIT == 0, say)
 
     return execute
 

@@ -142,7 +142,7 @@ def arrive(i: Instruction, at: Site) -> Execute:
     def execute(state: State, mask: Mask) -> None:
         barriers = find(state, mask)
         if more:
-            mbarriers.await_more(i, state, barriers)
+            mbarriers.await_more(barriers)
         earlier = list(state.copies.of(state.full(mask)))
 
         def land(numbers: Array) -> None:
@@ -152,9 +152,9 @@ def arrive(i: Instruction, at: Site) -> Execute:
             for copy, whose in earlier:
                 copy.land(state, whose & threads)
             state.copies.forget(lambda copy: not copy.left.any())
-            mbarriers.arrive(i, state, here, np.ones(len(here), np.int64))
+            mbarriers.arrive(here, np.ones(len(here), np.int64))
 
-        state.flights.add(i, barriers, land)
+        state.flights.add(barriers, land)
 
     return execute
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Execute, Mask, Operand, Site, State
-from ..memory.remote_shared import SHARED_WORDS, Places, flat, in_shared, space_of, within
+from ..memory.remote_shared import SHARED_WORDS, Places, in_shared, space_of, within
 from ..text.forms import refuse
 from ..text.syntax import Immediate, Instruction, Symbol
 from . import mbarriers
@@ -34,22 +34,20 @@ def objects(i: Instruction, operand: Operand, at: Site, far: bool = False) -> Ca
 
     def find(state: State, mask: Mask) -> Places:
         places = in_shared(i, state, space, address_of(state.registers), mask)
-        fine = within(i, state, "atomic", state.spaces["shared"], places, 8, 8)
+        fine = within("atomic", state.spaces["shared"], places, 8, 8)
         places = places if fine.all() else places[fine]
         why = "is another block's: this is for the threads of that block alone"
         if not far:
-            mbarriers.require(places.row == places.block, i, state, places, lambda n: why)
+            mbarriers.require(places.row == places.block, places, lambda n: why)
         return places
 
     return find
 
 
 def number(operand: Operand, at: Site) -> Callable[..., Any]:
-    """A function (state, places) -> the operand of the threads that name these places."""
+    """A function of places -> the operand of the threads that name these places."""
     read = at.slots.reader(operand, np.uint32)
-    return lambda state, places: flat(
-        read(state.registers), state, places.block, places.thread
-    ).astype(np.int64)
+    return lambda places: places.values(read(places.state.registers)).astype(np.int64)
 
 
 def initialise(i: Instruction, at: Site) -> Execute:
@@ -59,7 +57,7 @@ def initialise(i: Instruction, at: Site) -> Execute:
 
     def execute(state: State, mask: Mask) -> None:
         places = find(state, mask)
-        mbarriers.initialise(i, state, places, count_of(state, places))
+        mbarriers.initialise(places, count_of(places))
 
     return execute
 
@@ -68,7 +66,7 @@ def invalidate(i: Instruction, at: Site) -> Execute:
     """mbarrier.inval: the memory is free for other uses."""
     words_of(i)
     find = objects(i, i.operands[0], at)
-    return lambda state, mask: mbarriers.invalidate(i, state, find(state, mask))
+    return lambda state, mask: mbarriers.invalidate(find(state, mask))
 
 
 def transact(i: Instruction, at: Site) -> Execute:
@@ -79,7 +77,7 @@ def transact(i: Instruction, at: Site) -> Execute:
 
     def execute(state: State, mask: Mask) -> None:
         places = find(state, mask)
-        change(i, state, places, size_of(state, places))
+        change(places, size_of(places))
 
     return execute
 
@@ -100,12 +98,10 @@ def arrive(i: Instruction, at: Site) -> Execute:
 
     def execute(state: State, mask: Mask) -> None:
         places = find(state, mask)
-        given = last(state, places)
+        given = last(places)
         size, count = (given, np.ones_like(given)) if "expect_tx" in words else (None, given)
         states = np.zeros(state.shape, np.uint64)
-        states[places.block, places.thread] = mbarriers.arrive(
-            i, state, places, count, size, drop, completes
-        )
+        states[places.block, places.thread] = mbarriers.arrive(places, count, size, drop, completes)
         write(state.registers, states, mask)
 
     return execute
@@ -122,16 +118,16 @@ def wait(i: Instruction, at: Site) -> Execute:
 
     def execute(state: State, mask: Mask) -> None:
         places = find(state, mask)
-        given = flat(token(state.registers), state, places.block, places.thread)
-        wanted = mbarriers.wanted(i, state, places, given, by_parity)
-        over = mbarriers.parity(mbarriers.look(i, state, places)) != wanted
+        given = places.values(token(state.registers))
+        wanted = mbarriers.wanted(places, given, by_parity)
+        over = mbarriers.parity(mbarriers.look(places)) != wanted
         if not over.all():
-            state.flights.land(state, places[~over])
-            over |= mbarriers.parity(mbarriers.look(i, state, places)) != wanted
-        mbarriers.tell(i, state, "wait", places[over], wanted[over])
+            state.flights.land(places[~over])
+            over |= mbarriers.parity(mbarriers.look(places)) != wanted
+        mbarriers.tell("wait", places[over], wanted[over])
         if not over.all():
-            mbarriers.tell(i, state, "look", places[~over], wanted[~over])
-            state.poll(at.following, lambda: mbarriers.stuck(i, state, places[~over]))
+            mbarriers.tell("look", places[~over], wanted[~over])
+            state.poll(at.following, lambda: mbarriers.stuck(places[~over]))
         done = np.zeros(state.shape, bool)
         done[places.block, places.thread] = over
         write(state.registers, done, mask)

@@ -20,16 +20,15 @@ PTX ISA, chapter 9.7.13.15 (mbarrier).
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..aliases import Array, State
+from ..aliases import Array
 from ..errors import Endless
 from ..memory.events import MemoryBarrier
 from ..memory.remote_shared import Places
-from ..text.syntax import Instruction
 
 MOST = (1 << 20) - 1  # arrivals, and bytes either way
 MARK = np.uint64(0b10 << 62)
@@ -67,23 +66,23 @@ def is_object(word: Array) -> Array:
     return word >> np.uint64(62) == MARK >> np.uint64(62)
 
 
-def _index(state: State, at: Places) -> Array:
+def _index(at: Places) -> Array:
     """Where the objects lie in the 64-bit words of shared memory."""
-    return state.spaces["shared"].row[at.row, 0] + at.address >> 3
+    return at.state.spaces["shared"].row[at.row, 0] + at.address >> 3
 
 
-def look(i: Instruction, state: State, at: Places) -> Array:
+def look(at: Places) -> Array:
     """The words at these places. Raises a PTXError where there is no object."""
-    word = state.spaces["shared"].views[8][_index(state, at)]
+    word = at.state.spaces["shared"].views[8][_index(at)]
     why = "is not initialised: mbarrier.init comes first"
-    require(is_object(word), i, state, at, lambda n: why)
+    require(is_object(word), at, lambda n: why)
     return word
 
 
-def write(state: State, at: Places, word: Any) -> None:
+def write(at: Places, word: Any) -> None:
     """Store words at these places."""
-    state.spaces["shared"].views[8][_index(state, at)] = word
-    state.changed = True
+    at.state.spaces["shared"].views[8][_index(at)] = word
+    at.state.changed = True
 
 
 def parity(word: Array) -> Array:
@@ -91,55 +90,47 @@ def parity(word: Array) -> Array:
     return (word >> np.uint64(61)).astype(np.int64) & 1
 
 
-def require(right: Array, i: Instruction, state: State, at: Places, why: Any) -> None:
+def require(right: Array, at: Places, why: Any) -> None:
     """Raise a PTXError about the first object n that is not right: `why(n)` says what it is."""
 
     def say(n: Any) -> Any:
-        where = state.spaces["shared"].describe(int(at.address[n]))
-        return f"the mbarrier at {where}{at.whose(state, n)}, {why(n)}"
+        where = at.state.spaces["shared"].describe(int(at.address[n]))
+        return f"the mbarrier at {where}{at.whose(n)}, {why(n)}"
 
-    at.require(right, i, state, say)
+    at.require(right, say)
 
 
-def tell(
-    i: Instruction, state: State, what: str, at: Places, count: Any, thread: Any = None
-) -> None:
+def tell(what: str, at: Places, count: Any, thread: Any = None) -> None:
     """`thread`: who does it, if not the threads that name the places."""
-    if state.sink is not None and len(at):
+    if at.state.sink is not None and len(at):
         count = np.broadcast_to(np.asarray(count, np.int64), at.row.shape)
         thread = at.thread if thread is None else np.broadcast_to(thread, at.row.shape)
-        state.tell(MemoryBarrier, i, what, at.row, at.address, at.block, thread, count)
+        at.state.tell(MemoryBarrier, at.i, what, at.row, at.address, at.block, thread, count)
 
 
-def initialise(i: Instruction, state: State, at: Places, count: Array) -> None:
+def initialise(at: Places, count: Array) -> None:
     """Begin the first phase, in which so many arrivals are expected."""
-    check_range(i, state, at, count, "an mbarrier expects")
+    check_range(at, count, "an mbarrier expects")
     nothing = np.zeros_like(count)
-    write(state, at, Objects(nothing, count, count, nothing).pack())
-    tell(i, state, "init", at, count)
+    write(at, Objects(nothing, count, count, nothing).pack())
+    tell("init", at, count)
 
 
-def invalidate(i: Instruction, state: State, at: Places) -> None:
+def invalidate(at: Places) -> None:
     """End the objects at these places. Raises a PTXError where there is none."""
-    look(i, state, at)
-    write(state, at, GONE)
-    tell(i, state, "inval", at, 0)
+    look(at)
+    write(at, GONE)
+    tell("inval", at, 0)
 
 
-def check_range(i: Instruction, state: State, at: Places, count: Array, what: str) -> None:
+def check_range(at: Places, count: Array, what: str) -> None:
     """Raise a PTXError for counts of arrivals that an object cannot hold."""
     say = lambda n: f"{what} 1 to {MOST} arrivals, not {count[n]}"
-    at.require((count >= 1) & (count <= MOST), i, state, say)
+    at.require((count >= 1) & (count <= MOST), say)
 
 
 def arrive(
-    i: Instruction,
-    state: State,
-    at: Places,
-    count: Array,
-    size: Array | None = None,
-    drop: bool = False,
-    completes: bool = True,
+    at: Places, count: Array, size: Array | None = None, drop: bool = False, completes: bool = True
 ) -> Array:
     """Arrivals of N threads, `count` each, in the order of the threads; returns the state that
     each found. `size`: bytes that each expects before it arrives. `drop`: as many arrivals fewer
@@ -148,20 +139,20 @@ def arrive(
     One round serves all threads that arrive in one phase of their object, and tells of them before
     that is over. If some are left for the next phase, it is open who was first: then it tells
     afterwards, since whoever waits for the end of the phase can rely on none of them."""
-    check_range(i, state, at, count, "a thread may make")
+    check_range(at, count, "a thread may make")
     size_ = np.zeros(len(at), np.int64) if size is None else size
 
     def announce(threads: Any) -> None:
         if size is not None:
-            tell(i, state, "expect", at[threads], size[threads])
-        tell(i, state, "arrive", at[threads], count[threads])
+            tell("expect", at[threads], size[threads])
+        tell("arrive", at[threads], count[threads])
 
     states = np.zeros(len(at), np.uint64)
     left = np.arange(len(at))
     while left.size:
         here = at[left]
         _, first, which = np.unique(here.key, return_index=True, return_inverse=True)
-        old = unpack(look(i, state, here[first]))
+        old = unpack(look(here[first]))
         order = np.argsort(which, kind="stable")
         total = np.cumsum(count[left][order])
         before = np.empty(left.size, np.int64)  # arrivals earlier in this round, at this object
@@ -169,7 +160,7 @@ def arrive(
         before -= before[first][which]  # of objects before it
         fits = before + count[left] <= old.pending[which]
         too_many = functools.partial(beyond, old, count[left[first]])
-        require(fits[first], i, state, here[first], too_many)
+        require(fits[first], here[first], too_many)
         of, threads = which[fits], left[fits]
         sure = ~np.isin(of, which[~fits])
         announce(threads[sure])
@@ -180,7 +171,7 @@ def arrive(
         missing = old.missing + np.bincount(of, size_[threads], len(first)).astype(np.int64)
         expected = old.expected - arrivals * drop
         new = Objects(old.parity, old.pending - arrivals, expected, missing)
-        put(i, state, here[first], new, completes)
+        put(here[first], new, completes)
         announce(threads[~sure])
         left = left[~fits]
     return states
@@ -195,62 +186,62 @@ def beyond(old: Objects, count: Array, n: int) -> str:
     )
 
 
-def change(i: Instruction, state: State, at: Places, arrivals: int, size: Array) -> None:
+def change(at: Places, arrivals: int, size: Array) -> None:
     """Of each thread so many more arrivals are pending, and so many more bytes missing."""
     _, first, which = np.unique(at.key, return_index=True, return_inverse=True)
-    old = unpack(look(i, state, at[first]))
+    old = unpack(look(at[first]))
     pending = old.pending + arrivals * np.bincount(which)
     missing = old.missing + np.bincount(which, size, len(first)).astype(np.int64)
     why = lambda n: f"cannot await {pending[n]} arrivals: at most {MOST}"
-    require(pending <= MOST, i, state, at[first], why)
-    put(i, state, at[first], Objects(old.parity, pending, old.expected, missing))
+    require(pending <= MOST, at[first], why)
+    put(at[first], Objects(old.parity, pending, old.expected, missing))
 
 
-def await_more(i: Instruction, state: State, at: Places) -> None:
+def await_more(at: Places) -> None:
     """One more arrival of each thread is pending in the current phase."""
-    change(i, state, at, 1, np.zeros(len(at)))
+    change(at, 1, np.zeros(len(at)))
 
 
-def expect(i: Instruction, state: State, at: Places, size: Array) -> None:
+def expect(at: Places, size: Array) -> None:
     """More bytes are missing in the current phase."""
-    tell(i, state, "expect", at, size)
-    change(i, state, at, 0, size)
+    tell("expect", at, size)
+    change(at, 0, size)
 
 
-def complete(i: Instruction, state: State, at: Places, size: Array) -> None:
+def complete(at: Places, size: Array) -> None:
     """Bytes are there: what an operation reports."""
-    tell(i, state, "complete", at, size, -1)
-    change(i, state, at, 0, -size)
+    tell("complete", at, size, -1)
+    change(at, 0, -size)
 
 
-def put(i: Instruction, state: State, at: Places, new: Objects, completes: bool = True) -> None:
+def put(at: Places, new: Objects, completes: bool = True) -> None:
     """Store what objects have become; where nothing is left of a phase, the next one begins."""
     why = lambda n: f"cannot miss {new.missing[n]} bytes: at most {MOST}"
-    require(np.abs(new.missing) <= MOST, i, state, at, why)
+    require(np.abs(new.missing) <= MOST, at, why)
     over = (new.pending == 0) & (new.missing == 0)
     why = lambda n: "is completed by an arrival with .noComplete"
-    require(~over | completes, i, state, at, why)
+    require(~over | completes, at, why)
     pending = np.where(over, new.expected, new.pending)
-    write(state, at, Objects(new.parity ^ over, pending, new.expected, new.missing).pack())
+    write(at, Objects(new.parity ^ over, pending, new.expected, new.missing).pack())
     ended = at[over]
-    ended = Places(ended.row, ended.address, ended.row, ended.thread)
-    tell(i, state, "phase", ended, new.parity[over], -1)
+    ended = replace(ended, block=ended.row)
+    tell("phase", ended, new.parity[over], -1)
 
 
-def wanted(i: Instruction, state: State, at: Places, given: Array, by_parity: bool) -> Array:
+def wanted(at: Places, given: Array, by_parity: bool) -> Array:
     """The parities of the phases that threads wait for, by what they give: states, or
     numbers of which the lowest bit is the parity."""
     if by_parity:
         return given.astype(np.int64) & 1
     why = lambda n: f"is asked for {int(given[n]):#x}: no mbarrier.arrive gave this state"
-    require(is_object(given), i, state, at, why)
+    require(is_object(given), at, why)
     return parity(given)
 
 
-def stuck(i: Instruction, state: State, at: Places) -> Endless:
+def stuck(at: Places) -> Endless:
     """What to say when nobody is left who could end the phase that the first thread waits for."""
-    held = unpack(look(i, state, at[:1]))
-    where = state.spaces["shared"].describe(int(at.address[0]))
+    held = unpack(look(at[:1]))
+    where = at.state.spaces["shared"].describe(int(at.address[0]))
     threads, missing = int((at.key == at.key[0]).sum()), int(held.missing[0])
     who = f"{threads} threads wait" if threads > 1 else "a thread waits"
     bytes_ = f"{missing} bytes are missing"
@@ -260,6 +251,6 @@ def stuck(i: Instruction, state: State, at: Places) -> Endless:
         f"{who} for the end of the phase of parity {held.parity[0]} of the mbarrier at {where}: "
         f"{held.pending[0]} of {held.expected[0]} arrivals are pending and "
         f"{bytes_}, and nobody is left to end it: an endless loop",
-        instruction=i,
-        thread=at.thread_name(state, 0),
+        instruction=at.i,
+        thread=at.thread_name(0),
     )

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..aliases import Array, State
+from ..aliases import Array
 from ..memory.remote_shared import Places
-from ..text.syntax import Instruction
 
 
-def spread(i: Instruction, state: State, issuers: Places, ranks: Array) -> tuple[Array, Array]:
+def spread(issuers: Places, ranks: Array) -> tuple[Array, Array]:
     """For N threads and masks of ranks: (which thread, the block of the chunk) of each copy."""
-    size = state.launch.cluster.size
+    size = issuers.state.launch.cluster.size
     named = ranks[:, None] >> np.arange(16) & 1
     say = lambda n: f"a copy to the blocks of the mask {int(ranks[n]):#06b}: the cluster has {size}"
-    issuers.require(named.any(1) & ~named[:, size:].any(1), i, state, say)
+    issuers.require(named.any(1) & ~named[:, size:].any(1), say)
     which, rank = np.nonzero(named)
     first = issuers.block[which] // size * size
     return which, first + rank

@@ -34,7 +34,6 @@ Act = Callable[[Array], None]  # on operations with these numbers
 class Flight:
     """N operations of one instruction that report to mbarriers."""
 
-    instruction: Instruction
     barriers: Places  # that they report to, and who issued them
     land: Act  # does what those with these numbers (ascending) do
     size: Array | None  # bytes that each completes; None: `land` says itself what is done
@@ -63,19 +62,14 @@ class Flights:
         self.bulk = Groups()
 
     def add(
-        self,
-        i: Instruction,
-        barriers: Places,
-        land: Act,
-        size: Array | None = None,
-        ticket: Array | None = None,
+        self, barriers: Places, land: Act, size: Array | None = None, ticket: Array | None = None
     ) -> None:
         """Operations that report to mbarriers: `land(numbers)` writes what they write, then so
         many bytes of each are complete."""
         left = np.ones(len(barriers), bool)
-        self.reporting.append(Flight(i, barriers, land, size, ticket, left))
+        self.reporting.append(Flight(barriers, land, size, ticket, left))
 
-    def land(self, state: State, at: Places) -> None:
+    def land(self, at: Places) -> None:
         """Land all that report to these objects."""
         if not self.reporting:
             return
@@ -89,18 +83,16 @@ class Flights:
             barriers = flight.barriers[now]
             if flight.ticket is not None:
                 what = flight.ticket[now], False, barriers.row, barriers.address, None
-                state.tell(Finished, flight.instruction, *what)
+                at.state.tell(Finished, barriers.i, *what)
             if flight.size is not None:
-                mbarriers.complete(flight.instruction, state, barriers, flight.size[now])
+                mbarriers.complete(barriers, flight.size[now])
         self.reporting = [flight for flight in self.reporting if flight.left.any()]
 
-    def add_to_group(
-        self, i: Instruction, state: State, issuers: Places, read: Act, write: Act, ticket: Array
-    ) -> None:
+    def add_to_group(self, issuers: Places, read: Act, write: Act, ticket: Array) -> None:
         """Operations of N threads, to be committed to bulk groups."""
-        number = np.full(state.shape, -1)
+        number = np.full(issuers.state.shape, -1)
         number[issuers.block, issuers.thread] = np.arange(len(issuers))
-        self.bulk.add(Batch(i, read, write, number, ticket, number >= 0), number >= 0)
+        self.bulk.add(Batch(issuers.i, read, write, number, ticket, number >= 0), number >= 0)
 
     def commit(self, threads: Array) -> None:
         self.bulk.commit(threads)

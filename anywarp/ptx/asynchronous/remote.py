@@ -19,7 +19,7 @@ from ..memory import atomics
 from ..memory.access import split_modifiers
 from ..memory.allocations import UNSIGNED
 from ..memory.events import Started, Stretches
-from ..memory.remote_shared import Places, flat, in_shared, require_together, space_of, within
+from ..memory.remote_shared import Places, in_shared, require_together, space_of, within
 from ..text.forms import DTYPES, bits, refuse
 from ..text.syntax import Instruction
 
@@ -45,32 +45,30 @@ def operands(i: Instruction, at: Site, words: set[str]) -> Any:
         shared, registers = state.spaces["shared"], state.registers
         target = in_shared(i, state, space, target_of(registers), mask)
         barrier = in_shared(i, state, space, barrier_of(registers), mask)
-        right = within(i, state, "store", shared, target, size * lanes, size * lanes)
-        right[right] = within(i, state, "atomic", shared, barrier[right], 8, 8)
+        right = within("store", shared, target, size * lanes, size * lanes)
+        right[right] = within("atomic", shared, barrier[right], 8, 8)
         target, barrier = target[right], barrier[right]
-        values = [flat(read(registers), state, target.block, target.thread) for read in readers]
+        values = [target.values(read(registers)) for read in readers]
         return target, barrier, values
 
     return dtype, given - {"async", REPORTS}, find
 
 
-def issue(
-    i: Instruction, state: State, target: Places, barrier: Places, width: int, land: Any
-) -> None:
+def issue(target: Places, barrier: Places, width: int, land: Any) -> None:
     """Let operations of `width` bytes each fly, which `land(numbers)` carries out."""
-    count = len(target)
+    count, state = len(target), target.state
     if not count:
         return
     number, size = np.arange(count), np.full(count, width)
     ticket = state.tickets(count)
     written = Stretches("shared", number, target.row, target.address, size)
-    state.tell(Started, i, ticket, target.block, target.thread, (), (written,))
-    state.flights.add(i, barrier, land, size, ticket)
+    state.tell(Started, target.i, ticket, target.block, target.thread, (), (written,))
+    state.flights.add(barrier, land, size, ticket)
 
 
-def index_of(state: State, target: Places, size: int) -> Array:
+def index_of(target: Places, size: int) -> Array:
     """Where the places lie in shared memory, counted in elements of `size` bytes."""
-    return (state.spaces["shared"].row[target.row, 0] + target.address) // size
+    return (target.state.spaces["shared"].row[target.row, 0] + target.address) // size
 
 
 def store(i: Instruction, at: Site) -> Execute:
@@ -83,11 +81,11 @@ def store(i: Instruction, at: Site) -> Execute:
         target, barrier, values = find(state, mask)
 
         def land(now: Array) -> None:
-            index, view = index_of(state, target[now], size), state.spaces["shared"].views[size]
+            index, view = index_of(target[now], size), state.spaces["shared"].views[size]
             for lane, value in enumerate(values):
                 view[index + lane] = value[now].view(unsigned)
 
-        issue(i, state, target, barrier, size * len(values), land)
+        issue(target, barrier, size * len(values), land)
 
     return execute
 
@@ -101,13 +99,13 @@ def reduce(i: Instruction, at: Site) -> Execute:
 
     def execute(state: State, mask: Mask) -> None:
         target, barrier, (values,) = find(state, mask)
-        require_together(i, state, target, barrier)
+        require_together(target, barrier)
 
         def land(now: Array) -> None:
             view = state.spaces["shared"].views[size].view(dtype)
-            atomics.take_turns(view, index_of(state, target[now], size), [values[now]], function)
+            atomics.take_turns(view, index_of(target[now], size), [values[now]], function)
 
-        issue(i, state, target, barrier, size, land)
+        issue(target, barrier, size, land)
 
     return execute
 

@@ -18,7 +18,7 @@ from ..errors import PTXError
 from ..memory import allocations, atomics
 from ..memory.allocations import Space
 from ..memory.events import Started, Stretches
-from ..memory.remote_shared import Places, flat, in_rows, in_shared, require_together, within
+from ..memory.remote_shared import Places, in_rows, in_shared, require_together, within
 from ..memory.swizzle import UNIT
 from ..text.forms import DTYPES, refuse
 from ..text.syntax import Address, Instruction, Vector
@@ -80,14 +80,13 @@ def box_of(i: Instruction, operand: Operand, rank: int, at: Site) -> Callable[..
     readers = [at.slots.reader(each, np.int32) for each in coordinates]
 
     def find(state: State, issuers: Places) -> Iterator[tuple[Array, int, Tile, Array]]:
-        where = issuers.block, issuers.thread
         registers = state.registers
-        columns = [flat(read(registers), state, *where).astype(np.int64) for read in readers]
+        columns = [issuers.values(read(registers)).astype(np.int64) for read in readers]
         corner = np.stack(columns, axis=1)
-        address = flat(address_of(registers), state, *where)
+        address = issuers.values(address_of(registers))
         for map_address in np.unique(address):
             which = np.flatnonzero(address == map_address)
-            thread = issuers.thread_name(state, which[0])
+            thread = issuers.thread_name(which[0])
             start, tile = tensor_map(i, state, int(map_address), thread)
             if tile.rank != rank:
                 raise PTXError(
@@ -95,13 +94,13 @@ def box_of(i: Instruction, operand: Operand, rank: int, at: Site) -> Callable[..
                     instruction=i,
                     thread=thread,
                 )
-            check_corner(i, state, tile, corner[which], issuers[which])
+            check_corner(tile, corner[which], issuers[which])
             yield which, start, tile, corner[which]
 
     return find
 
 
-def check_corner(i: Instruction, state: State, tile: Tile, corner: Array, issuers: Places) -> None:
+def check_corner(tile: Tile, corner: Array, issuers: Places) -> None:
     """Raise a PTXError where an H200 stops with "illegal instruction": for a box that begins
     between multiples of UNIT bytes along the innermost dimension, be it inside of the tensor or
     not, and for one that is stored and begins before the tensor. Other coordinates may be any."""
@@ -110,12 +109,12 @@ def check_corner(i: Instruction, state: State, tile: Tile, corner: Array, issuer
         f"must be a multiple of {UNIT // tile.width}, so that the box begins at a multiple of "
         f"{UNIT} bytes along that dimension; a GPU stops here"
     )
-    issuers.require(corner[:, 0] * tile.width % UNIT == 0, i, state, between)
+    issuers.require(corner[:, 0] * tile.width % UNIT == 0, between)
     before = lambda n: (
         f"the box that is stored begins at the coordinates {tuple(corner[n].tolist())}: none may "
         "be negative, as it may in a copy into shared memory; a GPU stops here"
     )
-    issuers.require((corner >= 0).all(1) | (GROUPED not in i.modifiers), i, state, before)
+    issuers.require((corner >= 0).all(1) | (GROUPED not in issuers.i.modifiers), before)
 
 
 def tensor_map(i: Instruction, state: State, address: int, thread: str) -> tuple[int, Tile]:
@@ -166,17 +165,17 @@ def load(i: Instruction, at: Site) -> Execute:
         barriers = in_shared(i, state, to, barrier_address(state.registers), mask)
         ranks = None
         if ranks_of is not None:
-            ranks = flat(ranks_of(state.registers), state, targets.block, targets.thread)
+            ranks = targets.values(ranks_of(state.registers))
         for which, start, tile, corner in boxes(state, targets):
-            values, address, inside = fetch(i, state, targets[which], start, tile, corner)
+            values, address, inside = fetch(targets[which], start, tile, corner)
             into, reports, copy = targets[which], barriers[which], np.arange(len(which))
             if ranks is not None:
-                copy, row = spread(i, state, into, ranks[which].astype(np.int64))
+                copy, row = spread(into, ranks[which].astype(np.int64))
                 into, reports = in_rows(into, copy, row), in_rows(reports, copy, row)
-            require_together(i, state, into, reports)
+            require_together(into, reports)
             shared = state.spaces["shared"]
-            fine = within(i, state, "store", shared, into, tile.extent, SHARED_ALIGNMENT)
-            fine &= within(i, state, "atomic", shared, reports, 8, 8)
+            fine = within("store", shared, into, tile.extent, SHARED_ALIGNMENT)
+            fine &= within("atomic", shared, reports, 8, 8)
             if not fine.any():
                 continue
             into, reports, copy = into[fine], reports[fine], copy[fine]
@@ -189,19 +188,17 @@ def load(i: Instruction, at: Site) -> Execute:
                 state.tell(Started, i, ticket, into.block, into.thread, (reads,), (writes,))
             land = landing(shared, tile, into, values, copy)
             size = np.full(len(copy), tile.size)
-            state.flights.add(i, reports, land, size, ticket)
+            state.flights.add(reports, land, size, ticket)
 
     return execute
 
 
-def fetch(
-    i: Instruction, state: State, issuers: Places, start: int, tile: Tile, corner: Array
-) -> Any:
+def fetch(issuers: Places, start: int, tile: Tile, corner: Array) -> Any:
     """What N copies bring, and where from: values, addresses and which of them are in the tensor,
     (N, rows, elements of a row)."""
-    home = state.spaces["global"]
+    home = issuers.state.spaces["global"]
     address, inside = global_addresses(tile, start, corner)
-    check_array(i, state, issuers, address, inside, tile)
+    check_array(issuers, address, inside, tile)
     view = home.views[tile.width]
     values = np.full(address.shape, outside(tile), view.dtype)
     values[inside] = view[address[inside] // tile.width]
@@ -262,14 +259,12 @@ def write_out(i: Instruction, at: Site, rank: int, words: list[str], operation: 
         for which, start, tile, corner in boxes(state, every):
             sources = every[which]
             combine = operation(tile)
-            fine = within(
-                i, state, "load", state.spaces["shared"], sources, tile.extent, SHARED_ALIGNMENT
-            )
+            fine = within("load", state.spaces["shared"], sources, tile.extent, SHARED_ALIGNMENT)
             if not fine.any():
                 continue
             sources = sources[fine]
             address, inside = global_addresses(tile, start, corner[fine])
-            check_array(i, state, sources, address, inside, tile, stored=True)
+            check_array(sources, address, inside, tile, stored=True)
             ticket = state.tickets(len(sources))
             if state.sink is not None:
                 numbers = np.arange(len(sources))
@@ -277,22 +272,16 @@ def write_out(i: Instruction, at: Site, rank: int, words: list[str], operation: 
                 reads = part_of_box(tile, sources, inside)
                 issuer = sources.block, sources.thread
                 state.tell(Started, i, ticket, *issuer, (reads,), (writes,))
-            issue(i, state, tile, sources, address, inside, combine, ticket)
+            issue(tile, sources, address, inside, combine, ticket)
 
     return execute
 
 
 def issue(
-    i: Instruction,
-    state: State,
-    tile: Tile,
-    sources: Places,
-    address: Array,
-    inside: Array,
-    combine: Any,
-    ticket: Array,
+    tile: Tile, sources: Places, address: Array, inside: Array, combine: Any, ticket: Array
 ) -> None:
     """Copies from shared to global memory, one of a thread, as members of bulk groups."""
+    state = sources.state
     shared, view = state.spaces["shared"], state.spaces["global"].views[tile.width]
     values = np.zeros(address.shape, view.dtype)
 
@@ -308,26 +297,20 @@ def issue(
             dtype, function = combine
             atomics.take_turns(view.view(dtype), index, [new.view(dtype)], function)
 
-    state.flights.add_to_group(i, state, sources, read, write, ticket)
+    state.flights.add_to_group(sources, read, write, ticket)
 
 
 # -- both ways --------------------------------------------------------------------------------
 
 
 def check_array(
-    i: Instruction,
-    state: State,
-    issuers: Places,
-    address: Array,
-    inside: Array,
-    tile: Tile,
-    stored: bool = False,
+    issuers: Places, address: Array, inside: Array, tile: Tile, stored: bool = False
 ) -> None:
     """Raise a MemoryFault for elements that no array has, which a map that was kept from another
     launch can name, and for a store to a read-only one."""
-    home = state.spaces["global"]
+    i, home = issuers.i, issuers.state.spaces["global"]
     wrong = home.check(address, inside, tile.width, tile.width)
-    name = lambda n, *_: issuers.thread_name(state, n)
+    name = lambda n, *_: issuers.thread_name(n)
     if wrong is not None:
         raise home.fault(address, wrong, tile.width, tile.width, i, name)
     if stored:
@@ -378,7 +361,7 @@ def prefetch(i: Instruction, at: Site) -> Execute:
 
     def execute(state: State, mask: Mask) -> None:
         block, thread = np.nonzero(state.full(mask))
-        for _ in boxes(state, Places(block, np.zeros_like(block), block, thread)):
+        for _ in boxes(state, Places(i, state, block, np.zeros_like(block), block, thread)):
             pass
 
     return execute

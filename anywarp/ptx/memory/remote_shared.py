@@ -25,15 +25,19 @@ SHARED_WORDS = {"shared", "shared::cta", "shared::cluster"}
 
 @dataclass(frozen=True)
 class Places:
-    """N places in shared memory, and the threads that name them. int64 (N,) arrays."""
+    """N places in shared memory, and the threads that name them in an instruction of a chunk.
+    int64 (N,) arrays."""
 
+    i: Instruction
+    state: State
     row: Array  # the block of the chunk that the place lies in
     address: Array  # in shared memory
     block: Array  # of the thread, within the chunk
     thread: Array
 
     def __getitem__(self, which: Any) -> Places:
-        return Places(self.row[which], self.address[which], self.block[which], self.thread[which])
+        arrays = (self.row, self.address, self.block, self.thread)
+        return Places(self.i, self.state, *(x[which] for x in arrays))
 
     def __len__(self) -> int:
         return self.row.size
@@ -43,20 +47,24 @@ class Places:
         """A number for each place."""
         return self.row << 32 | self.address
 
-    def require(self, right: Any, i: Instruction, state: State, say: Any) -> None:
+    def require(self, right: Any, say: Any) -> None:
         """Raise a PTXError with what `say(n)` is of the first place n that is not right."""
         if not right.all():
             n = int(np.argmin(right))
-            raise PTXError(say(n), instruction=i, thread=self.thread_name(state, n))
+            raise PTXError(say(n), instruction=self.i, thread=self.thread_name(n))
 
-    def whose(self, state: State, n: int) -> str:
+    def values(self, x: Array) -> Array:
+        """A register's value for each of the N threads."""
+        return np.broadcast_to(x, self.state.shape)[self.block, self.thread]
+
+    def whose(self, n: int) -> str:
         """In words, in whose memory the nth place lies; nothing for the thread's own block's."""
         if self.row[n] == self.block[n]:
             return ""
-        return f", in the shared memory of {state.describe_block(self.row[n])}"
+        return f", in the shared memory of {self.state.describe_block(self.row[n])}"
 
-    def thread_name(self, state: State, n: int) -> str:
-        return state.describe_thread(self.block[n], self.thread[n])
+    def thread_name(self, n: int) -> str:
+        return self.state.describe_thread(self.block[n], self.thread[n])
 
 
 def space_of(words: Iterable[str]) -> str:
@@ -66,24 +74,26 @@ def space_of(words: Iterable[str]) -> str:
     return named[0] if named else "generic"
 
 
-def flat(x: Array, state: State, block: Array, thread: Array) -> Array:
-    """A register's value for each of N threads."""
-    return np.broadcast_to(x, state.shape)[block, thread]
+def named(i: Instruction, state: State, address: Array, mask: Mask) -> Places:
+    """What the addresses of the threads of the mask are in the blocks' own rows."""
+    block, thread = np.nonzero(state.full(mask))
+    address = np.broadcast_to(address, state.shape)[block, thread]
+    return Places(i, state, block, address, block, thread)
 
 
 def in_shared(i: Instruction, state: State, space: str, address: Array, mask: Mask) -> Places:
     """Where the addresses of the threads of the mask lie. `space`: as `space_of` says."""
-    block, thread = np.nonzero(state.full(mask))
-    places = Places(block, flat(address, state, block, thread), block, thread)
+    places = named(i, state, address, mask)
+    block = places.row
     if space == "generic":
         given = places.address
         wild = lambda n: f"the generic address {int(given[n]):#x} is not one of shared memory"
-        places.require(allocations.window_of(given) == 1, i, state, wild)
+        places.require(allocations.window_of(given) == 1, wild)
         places = replace(places, address=given - allocations.SHARED_WINDOW)
     if space in ("shared", "shared::cta"):
         return replace(places, address=clusters.unnamed(state, places.address, block))
     row, address = clusters.split(state, places.address, block)
-    return Places(row, address, block, thread)
+    return replace(places, row=row, address=address)
 
 
 def in_rows(at: Places, which: Array, row: Array) -> Places:
@@ -91,22 +101,22 @@ def in_rows(at: Places, which: Array, row: Array) -> Places:
     return replace(at[which], row=row)
 
 
-def require_together(i: Instruction, state: State, target: Places, barrier: Places) -> None:
+def require_together(target: Places, barrier: Places) -> None:
     """Raise a PTXError for an operation that reports to another block than it writes to."""
+    i, state = target.i, target.state
     say = lambda n: (
         f"{i.opcode} writes into the shared memory of {state.describe_block(target.row[n])} and "
         f"reports to an mbarrier of {state.describe_block(barrier.row[n])}: both must be in the "
         "same"
     )
-    target.require(target.row == barrier.row, i, state, say)
+    target.require(target.row == barrier.row, say)
 
 
-def within(
-    i: Instruction, state: State, kind: str, space: Space, at: Places, width: int, align: int
-) -> Array:
+def within(kind: str, space: Space, at: Places, width: int, align: int) -> Array:
     """bool (N,): which of these addresses of a space are in bounds and aligned, and of a block
     that has not exited. All of them, unless the run is tolerant: then the sink is told of the
     others."""
+    i, state = at.i, at.state
     wrong = space.check(at.address, None, width, align)
     wrong = np.zeros(len(at), bool) if wrong is None else wrong
     elsewhere = at.row != at.block if space.name == "shared" else np.zeros(len(at), bool)
@@ -116,9 +126,9 @@ def within(
     if not state.tolerant:
         n = int(np.argmax(wrong | gone))
         if gone[n]:
-            raise clusters.left(i, state, at.row[n], at.thread_name(state, n))
-        name = lambda n: at.thread_name(state, n)
-        raise space.fault(at.address, wrong, width, align, i, name, at.whose(state, n))
+            raise clusters.left(i, state, at.row[n], at.thread_name(n))
+        name = lambda n: at.thread_name(n)
+        raise space.fault(at.address, wrong, width, align, i, name, at.whose(n))
     here = at.block, at.thread
     spread = lambda x, dtype: scattered(x, here, state.shape, dtype)
     rows = spread(at.row, np.int64) if elsewhere.any() else None
