@@ -69,7 +69,7 @@ def sanitize(
     numbers = check_uninitialised(uninitialised, args)
     unwritten: dict[int, np.ndarray | None] = dict.fromkeys(numbers)
     if isinstance(uninitialised, Mapping):
-        unwritten = {n: uninitialised[n] for n in numbers if args[n].nbytes}
+        unwritten = {n: uninitialised[n] for n in numbers if memory_of(args[n]).nbytes}
     checker = Checker(args, unwritten, source)
     try:
         heard = dict(sink=checker, tolerant=True, **(running or {}))
@@ -95,16 +95,34 @@ def is_of_a_barrier(error: PTXError) -> bool:
     return isinstance(error, Deadlock) and not isinstance(error, StepLimit)
 
 
+def _described(mask: Any) -> str:
+    if not isinstance(mask, np.ndarray):
+        return repr(mask)
+    return f"one of {mask.dtype} of shape {mask.shape}"
+
+
 def check_uninitialised(uninitialised: Iterable[Any], args: Sequence[Any]) -> set[int]:
-    """The arguments that `uninitialised` names. Raises TypeError or ValueError where it does not
-    name arrays."""
+    """The arguments that count as not written, by index. Raises TypeError or ValueError for what
+    is no index of an array, and for a mask that does not fit its array."""
     unwritten = set()
     for n in uninitialised:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
             raise TypeError(f"uninitialised takes indices of arguments, not {n!r}")
         if not 0 <= n < len(args):
             raise ValueError(f"uninitialised: there is no argument {n}, only 0 to {len(args) - 1}")
-        if not isinstance(memory_of(args[int(n)]), np.ndarray):
+        array = memory_of(args[int(n)])
+        if not isinstance(array, np.ndarray):
             raise ValueError(f"uninitialised: argument {n} is not an array")
+        if isinstance(uninitialised, Mapping):
+            mask = uninitialised[n]
+            if (
+                not isinstance(mask, np.ndarray)
+                or mask.dtype != bool
+                or mask.shape != (array.nbytes,)
+            ):
+                raise ValueError(
+                    f"uninitialised[{n}] must be an array of bool with one for each of the "
+                    f"argument's {array.nbytes} bytes, not {_described(mask)}"
+                )
         unwritten.add(int(n))
     return unwritten

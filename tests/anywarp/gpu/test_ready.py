@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 
 import numpy as np
 import pytest
@@ -67,3 +68,27 @@ def test_what_the_driver_refuses(fake):
     for _ in range(2):  # and nothing stays locked
         with pytest.raises(RuntimeError, match="one cannot be launched with grid .3,., block"):
             ready(1, 2, 3, 4, 5)
+
+
+def test_threads_take_turns(fake):
+    """One launch queues while another thread's arguments wait: each gets its own."""
+    begun, done = threading.Event(), threading.Event()
+    queue, launched = fake.launch, []
+
+    def launch(*words):
+        if not begun.is_set():
+            begun.set()
+            done.wait(0.2)  # which the other thread sets only if nothing holds it up
+        queue(*words)
+        launched.append(threading.current_thread().name)
+
+    fake.launch = launch
+    ready = Ready([(kernel(fake, "one"), (1,), (1,), 0)], fake.kinds)
+    first = threading.Thread(target=ready, args=(1, 1, 1, 1, 1), name="first")
+    first.start()
+    begun.wait()
+    ready(2, 2, 2, 2, 2)
+    done.set()
+    first.join()
+    assert [values for *_, values in fake.launched] == [(1, 1, 1, 1, 1), (2, 2, 2, 2, 2)]
+    assert launched[0] == "first"
