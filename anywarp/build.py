@@ -17,6 +17,7 @@ import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from . import capability, gpu
 from .compile import headers, nvrtc, store
@@ -73,22 +74,23 @@ def compile(
         raise ValueError(f"{filename}: {error}") from None
     recipe = store.Recipe(str(source), filename, tuple(options), tuple(names), arch)
     store.note(recipe)
-    found = _given(recipe) or _kept(recipe)
-    if isinstance(found.made, nvrtc.Refused):
-        raise CompileError(_explain(recipe, found.made.log, "{}.{}".format(*found.nvrtc)))
-    return found.made
+    compilation = _given(recipe) or _kept(recipe)
+    made = compilation.made
+    if isinstance(made, nvrtc.Refused):
+        raise CompileError(_explain(recipe, made.log, "{}.{}".format(*compilation.nvrtc)))
+    return made
 
 
 def _given(recipe: store.Recipe) -> store.Compilation | None:
     """What a package was given with it, unless an NVRTC of another version has to make it."""
-    found = store.given(recipe)
-    if found is None or not (nvrtc.named() or _measured(recipe)):
-        return found
+    compilation = store.given(recipe)
+    if compilation is None or not (nvrtc.named() or _measured(recipe)):
+        return compilation
     try:
-        same = nvrtc.version() == found.nvrtc
+        same = nvrtc.version() == compilation.nvrtc
     except ImportError:
-        return found
-    return found if same else None
+        return compilation
+    return compilation if same else None
 
 
 def _measured(recipe: store.Recipe) -> bool:
@@ -100,12 +102,19 @@ def _kept(recipe: store.Recipe) -> store.Compilation:
     """What the NVRTC that is here made of a recipe, now or in an earlier process. Raises
     NoCompiler."""
     version = _version(recipe)
-    compiler = [version, *map(str, (headers.OURS, *headers.added, *headers.folders(version[0])))]
-    found = store.cached(recipe, compiler)
-    if found is None:
-        found = compiled(recipe)
-        store.keep(found, compiler)
-    return found
+    library = Path(nvrtc.load()._name)
+    compiler = [version, *map(_dated, (library, *headers.folders(version[0])))]
+    compiler += map(str, headers.added)
+    compilation = store.cached(recipe, compiler)
+    if compilation is None:
+        compilation = compiled(recipe)
+        store.keep(compilation, compiler)
+    return compilation
+
+
+def _dated(path: Path) -> tuple[str, int]:
+    """A file or folder and when it was last changed, as when a package was updated."""
+    return str(path), path.stat().st_mtime_ns if path.exists() else 0
 
 
 def _version(recipe: store.Recipe) -> tuple[int, int]:
@@ -113,9 +122,11 @@ def _version(recipe: store.Recipe) -> tuple[int, int]:
     try:
         return nvrtc.version()
     except ImportError as error:
+        damaged = store.left_out.get(store.name_of(recipe))
+        reason = f" ({damaged})" if damaged else ""
         raise NoCompiler(
-            f"{recipe} did not come compiled, and there is no compiler here: NVIDIA's library "
-            f"NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
+            f"{recipe} did not come compiled{reason}, and there is no compiler here: NVIDIA's "
+            f"library NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
         ) from None
 
 

@@ -38,9 +38,11 @@ NOTES = "ANYWARP_NOTES"  # a folder where processes note what they compile
 CACHE = "ANYWARP_CACHE"
 CACHE_BYTES = 256 << 20
 SUMS = "SHA256SUMS"
+OWN = re.compile(r"[0-9a-f]{24}\.tar\.xz(\..*\.part)?")  # files of the cache, whole or half written
 DAMAGE = (OSError, EOFError, KeyError, ValueError, TypeError, lzma.LZMAError, tarfile.TarError)
 
 _given: list[Path] = []
+left_out: dict[str, str] = {}  # given files that are damaged, by name, and why in words
 
 
 class Recipe(NamedTuple):
@@ -86,77 +88,84 @@ def name_of(recipe: Recipe, *compiler: Any) -> str:
     result depends on besides."""
     *parts, arch = recipe
     texts = [json.dumps([*parts, arch.partition("_")[2], *compiler])]
-    texts += sorted(f"{path.name}\0{_read(path)}" for path in _included(recipe.source))
+    texts += sorted(f"{path.name}\0{text}" for path, text in _included(recipe).items())
     digest = hashlib.sha256(chr(0).join(texts).encode()).hexdigest()
     return f"{digest[:24]}.tar.xz"
 
 
-def _included(source: str) -> set[Path]:
-    """Our headers that a source includes, and those that they include. NVIDIA's, which are not
-    here, belong to the compiler."""
-    found, left = {headers.PRELUDE}, [_read(headers.PRELUDE), source]
+def _included(recipe: Recipe) -> dict[Path, str]:
+    """The headers that a source includes, and those that they include, where they are ours or the
+    user's: as NVRTC does, a name in quotes is looked for beside the file that has it, then all in
+    the folders of the options and in ours. NVIDIA's belong to the compiler."""
+    options = " ".join(recipe.options)
+    folders = [Path(name) for name in re.findall(r"(?:-I|--include-path)[\s=]*(\S+)", options)]
+    folders += [*headers.added, headers.OURS]
+    before = re.findall(r"--?(?:pre-)?include[\s=]+(\S+)", options)  # as if the source began so
+    source = "\n".join([*(f'#include "{name}"' for name in before), recipe.source])
+    result = {headers.PRELUDE: _read(headers.PRELUDE)}
+    left = [(headers.OURS, result[headers.PRELUDE]), (Path(recipe.filename).parent, source)]
     while left:
-        for name in re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)', left.pop(), re.MULTILINE):
-            for folder in (*headers.added, headers.OURS):
-                path = folder / name
-                if path.is_file() and path not in found:
-                    found.add(path)
-                    left.append(_read(path))
-    return found
+        beside, text = left.pop()
+        for quote, name in re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)', text, re.MULTILINE):
+            places = (folder / name for folder in ([beside] if quote == '"' else []) + folders)
+            path = next(filter(Path.is_file, places), None)
+            if path is not None and path not in result:
+                result[path] = _read(path)
+                left.append((path.parent, result[path]))
+    return result
 
 
 def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def given(recipe: Recipe) -> Compilation | None:
-    """What a package was given with it; None without it."""
+    """What a package was given with it; None without it, and, with a warning, if it is damaged."""
     name = name_of(recipe)
-    paths = (folder / name for folder in _given)
-    return next((found for path in paths if (found := _suiting(path, recipe, _wrong))), None)
+    for folder in _given:
+        try:
+            if compilation := _suiting(folder / name, recipe):
+                return compilation
+        except DAMAGE as error:
+            reason = str(error) or type(error).__name__
+            left_out[name] = f"{folder / name} is damaged or was changed: {reason}"
+            warnings.warn(f"left out: {left_out[name]}", RuntimeWarning, stacklevel=2)
+    return None
 
 
-def _wrong(path: Path, why: object) -> None:
-    text = f"{path} is damaged or was changed, and is left out: {why}"
-    warnings.warn(text, RuntimeWarning, stacklevel=2)
-
-
-def _suiting(path: Path, recipe: Recipe, wrong: Any) -> Compilation | None:
-    """What a file says of a recipe, None if that is nothing; `wrong` is told of a damaged one."""
+def _suiting(path: Path, recipe: Recipe) -> Compilation | None:
+    """What a file says of a recipe, None if that is nothing. Raises one of DAMAGE."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         return None
-    except OSError as error:
-        return wrong(path, error)
     wanted = _sums(path.parent).get(path.name)
     if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:
-        return wrong(path, f"{SUMS} has another sum for it")
-    try:
-        found = read(content)
-    except DAMAGE as error:
-        return wrong(path, error or type(error).__name__)
-    if found.recipe.arch == recipe.arch:
-        return found
-    if recipe.real or isinstance(found.made, Refused):  # no cubin is stored; ptxas may refuse alone
+        raise ValueError(f"{SUMS} has another sum for it")
+    compilation = read(content)
+    if compilation.recipe.arch == recipe.arch:
+        return compilation
+    made = compilation.made
+    if recipe.real or isinstance(made, Refused):  # no cubin is stored; ptxas may refuse alone
         return None
-    return found._replace(recipe=recipe, made=found.made._replace(cubin=None, log=""))
+    return compilation._replace(recipe=recipe, made=made._replace(cubin=None, log=""))
 
 
 @functools.cache
 def _sums(folder: Path) -> dict[str, str]:
     """The SHA-256 of the files of a folder, as `sha256sum` writes them; empty without."""
     try:
-        lines = _read(folder / SUMS).splitlines()
+        lines = map(str.split, _read(folder / SUMS).splitlines())
     except OSError:
         return {}
-    return {name: digest for digest, name in (line.split(maxsplit=1) for line in lines)}
+    return {words[1].lstrip("*"): words[0] for words in lines if len(words) == 2}
 
 
 def read(content: bytes) -> Compilation:
     """A stored file. Raises one of DAMAGE for what is none."""
     parts = {}
-    with tarfile.open(fileobj=io.BytesIO(content), mode="r:xz") as archive:
+    whole = lzma.decompress(content)  # to its end, where the sum is
+    with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as archive:
         for member in archive:
             file = archive.extractfile(member)
             if file is None:
@@ -182,32 +191,36 @@ def write(path: Path, compilation: Compilation, preset: Literal[0, 9] = 9) -> No
         if made.cubin is not None:
             parts["cubin"] = made.cubin
     parts["recipe.json"] = json.dumps(facts, indent=1).encode()
-    whole = io.BytesIO()
+    whole = io.BytesIO()  # in memory, so that little can fail once there is a file
     with tarfile.open(None, "w:xz", whole, preset=preset) as archive:
         for name, content in parts.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-        part.write(whole.getvalue())
-    os.replace(part.name, path)  # whole or not at all, whoever else writes it
+    number, part = tempfile.mkstemp(".part", f"{path.name}.", path.parent)
+    try:
+        with open(number, "wb") as file:
+            file.write(whole.getvalue())
+        os.chmod(part, 0o644)
+        os.replace(part, path)  # whole or not at all, whoever else writes it
+    except OSError:  # the disk is full, say
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
 
 
 def cache_folder() -> Path | None:
-    """Where this user's compilations are kept; None if ANYWARP_CACHE says `none`."""
-    choice = os.environ.get(CACHE)
-    if choice == "none":
+    """Where this user's compilations are kept; None if ANYWARP_CACHE says `none`, or nobody says
+    where the user's home is."""
+    if choice := os.environ.get(CACHE):
+        return None if choice == "none" else Path(choice)
+    named = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
+    default = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+    try:
+        return Path(os.environ.get(named) or default).expanduser() / "anywarp"
+    except RuntimeError:
         return None
-    if choice:
-        return Path(choice)
-    if sys.platform == "win32":
-        root = os.environ.get("LOCALAPPDATA")
-    elif sys.platform == "darwin":
-        root = os.path.expanduser("~/Library/Caches")
-    else:
-        root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(root or tempfile.gettempdir()) / "anywarp"
 
 
 def cached(recipe: Recipe, compiler: Any) -> Compilation | None:
@@ -217,11 +230,12 @@ def cached(recipe: Recipe, compiler: Any) -> Compilation | None:
     if folder is None:
         return None
     path = folder / name_of(recipe, compiler)
-    found = _suiting(path, recipe, lambda *_: None)
-    if found is not None:
-        with contextlib.suppress(OSError):
+    compilation = None
+    with contextlib.suppress(*DAMAGE):
+        compilation = _suiting(path, recipe)
+        if compilation is not None:
             os.utime(path)  # it was read
-    return found
+    return compilation
 
 
 def keep(compilation: Compilation, compiler: Any) -> None:
@@ -239,6 +253,8 @@ def _shrink(folder: Path) -> None:
     processes that were killed have left half written."""
     files = []
     for path in folder.iterdir():
+        if not OWN.fullmatch(path.name):
+            continue  # ANYWARP_CACHE may name a folder with other things in it
         with contextlib.suppress(FileNotFoundError):  # another process has removed it
             about = path.stat()
             files.append((about.st_mtime, about.st_size, path))
@@ -263,6 +279,6 @@ def noted(folder: Path) -> Iterator[Recipe]:
         yield _recipe(json.loads(path.read_text(encoding="utf-8")))
 
 
-def _recipe(parts: list) -> Recipe:
+def _recipe(parts: list[Any]) -> Recipe:
     source, filename, options, names, arch = parts
     return Recipe(source, filename, tuple(options), tuple(names), arch)
