@@ -291,7 +291,7 @@ class Step(Declared):
         same, `shape` = (M, N, K) or one that suits the tile; and what the compiler reports for a
         GPU of compute capability 9.0. A goal is the most that is allowed, or (least, most). What
         the kernel does wrong is a row that failed, with the reason. Raises ValueError for a goal
-        that there is not, with those that there are: see `attempt.GOALS`.
+        that there is not, with those that there are: see `anywarp.testing.GOALS`.
         """
         return attempt(self, shape, goals)
 

@@ -6,27 +6,12 @@ import functools
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from anywarp.build import CompileError
-from anywarp.kernel import Kernel, Size
-from anywarp.ptx.errors import PTXError
-from anywarp.sanitizer.findings import Finding
-from anywarp.sass.hot_loop import machine_loop
-from anywarp.sass.operands import fma_operands, operand_cycles
-from anywarp.trace.metrics import (
-    CONFLICTS,
-    FFMA,
-    KINDS,
-    REQUESTS,
-    SECTORS,
-    SHARED_INSTRUCTIONS,
-    WAVEFRONTS,
-)
-from anywarp.trace.trace import Trace
+from anywarp import CompileError, Finding, Kernel, PTXError, Trace, testing
+from anywarp.kernel import Size
 
 from ...analysis.reference import CheckError
 from ...records.table import table
@@ -35,92 +20,6 @@ from .check import check
 # What a kernel may be guilty of.
 FAULTS = (CompileError, CheckError, PTXError, ValueError, TypeError)
 MOST_SHOWN = 400  # characters of a message
-
-
-def _sum(trace: Trace, metric: str) -> int:
-    """Of loads and stores."""
-    return sum(trace.counters[metric.format(kind)] for kind in KINDS.values())
-
-
-def _each(trace: Trace, metric: str, of: str) -> float:
-    whole = _sum(trace, of)
-    if not whole:
-        raise ValueError("there is no such access to divide by")
-    return _sum(trace, metric) / whole
-
-
-def _per_fma(trace: Trace, *metrics: str) -> float:
-    return sum(trace.per_fma(metric) for metric in metrics)
-
-
-def _issued(kernel: Kernel) -> float:
-    loop = machine_loop(kernel)
-    if "fma" not in loop:
-        raise ValueError("there is no multiply-add to divide by")
-    return len(loop) / loop.count("fma")
-
-
-BOTH = tuple(WAVEFRONTS.format(kind) for kind in KINDS.values())
-
-
-class Weighed(NamedTuple):
-    """What goals are about: a kernel, a trace of it, its blocks' bytes of dynamic shared memory."""
-
-    trace: Trace
-    kernel: Kernel
-    shared_mem: int
-
-
-# Goals by name: what is counted, and how it is found.
-GOALS: dict[str, tuple[str, Callable[[Weighed], float]]] = {
-    "wavefronts_per_fma": (
-        "wavefronts of the data pipe for each multiply-add of a warp",
-        lambda it: it.trace.wavefronts_per_fma,
-    ),
-    "shared_wavefronts_per_fma": (
-        "wavefronts of shared loads and stores for each multiply-add of a warp",
-        lambda it: _per_fma(it.trace, *BOTH),
-    ),
-    "load_wavefronts_per_fma": (
-        "wavefronts of shared loads for each multiply-add of a warp",
-        lambda it: _per_fma(it.trace, BOTH[0]),
-    ),
-    "wavefronts": ("wavefronts of shared memory", lambda it: _sum(it.trace, WAVEFRONTS)),
-    "conflicts": ("bank conflicts", lambda it: _sum(it.trace, CONFLICTS)),
-    "wavefronts_per_access": (
-        "wavefronts for each access of a warp to shared memory",
-        lambda it: _each(it.trace, WAVEFRONTS, SHARED_INSTRUCTIONS),
-    ),
-    "shared_accesses": (
-        "accesses of warps to shared memory",
-        lambda it: _sum(it.trace, SHARED_INSTRUCTIONS),
-    ),
-    "requests": ("accesses of warps to global memory", lambda it: _sum(it.trace, REQUESTS)),
-    "sectors": ("sectors of global memory", lambda it: _sum(it.trace, SECTORS)),
-    "sectors_per_request": (
-        "sectors for each access of a warp to global memory",
-        lambda it: _each(it.trace, SECTORS, REQUESTS),
-    ),
-    "multiply_adds": ("multiply-adds of threads", lambda it: it.trace.counters[FFMA]),
-    "shared_bytes": (
-        "bytes of shared memory of a block",
-        lambda it: it.kernel.resources().shared + it.shared_mem,
-    ),
-    "registers": ("registers of a thread", lambda it: it.kernel.resources().registers),
-    "stack": ("bytes of local memory of a thread", lambda it: it.kernel.resources().stack),
-    "spills": (
-        "bytes that a thread spills",
-        lambda it: it.kernel.resources().spill_stores + it.kernel.resources().spill_loads,
-    ),
-    "instructions_per_fma": (
-        "instructions of the machine code for each multiply-add, in the hot loop",
-        lambda it: _issued(it.kernel),
-    ),
-    "operand_cycles_per_fma": (
-        "cycles in which a multiply-add gets its operands, in the hot loop",
-        lambda it: operand_cycles(it.kernel) / fma_operands(it.kernel).fmas,
-    ),
-}
 
 
 class Row(NamedTuple):
@@ -269,7 +168,8 @@ def _weigh(
     shared_mem: int = 0,
 ) -> Attempt:
     """Whether it compiles, meets the demands, which return words, and reaches the goals."""
-    bounds = {name: _bounds(name, goal) for name, goal in goals.items()}
+    for name, goal in goals.items():
+        testing.bounds(name, goal)
     try:
         kernel = compiled()
         kernel.resources()
@@ -286,36 +186,12 @@ def _weigh(
     if not goals:
         return Attempt(label, tuple(rows))
     try:
-        found = trace()
+        counted = testing.Counted(trace(), kernel, shared_mem)
     except FAULTS as error:
         reason = _short(error)
         return Attempt(label, (*rows, *(Row(name, False, "", reason) for name in goals)))
-    for name, (least, most) in bounds.items():
-        goal = f"at most {most:g}" if least is None else f"{least:g} to {most:g}"
-        try:
-            value = GOALS[name][1](Weighed(found, kernel, shared_mem))
-        except ValueError as error:
-            rows.append(Row(name, False, goal, _short(error)))
-            continue
-        passed = value <= most and (least is None or value >= least)
-        rows.append(Row(name, passed, goal, f"{value:.6g} {GOALS[name][0]}"))
+    rows += [Row(name, *testing.reached(name, goal, counted)) for name, goal in goals.items()]
     return Attempt(label, tuple(rows))
-
-
-def _bounds(name: str, goal: Any) -> tuple[float | None, float]:
-    """The least, if there is one, and the most. Raises ValueError for what is no goal."""
-    if name not in GOALS:
-        listed = "".join(f"\n  {known}: {what}" for known, (what, _) in GOALS.items())
-        raise ValueError(f"there is no goal {name!r}; there are{listed}")
-    if isinstance(goal, Real):
-        return None, float(goal)
-    if isinstance(goal, (tuple, list)) and len(goal) == 2:
-        least, most = goal
-        if isinstance(least, Real) and isinstance(most, Real) and least <= most:
-            return float(least), float(most)
-    raise ValueError(
-        f"{name} is the most that is allowed, a number, or (least, most), not {goal!r}"
-    )
 
 
 def _require_clean(found: Sequence[Finding]) -> None:

@@ -5,8 +5,9 @@ import re
 import pytest
 
 import kernels
+from anywarp.testing import GOALS
 from kernels import analysis
-from kernels.ladder.check.attempt import GOALS, Attempt, Row, small_shape
+from kernels.ladder.check.attempt import Attempt, Row, small_shape
 from kernels.ladder.step import FOLDER
 from kernels.measure.floors import Floors, standing
 
