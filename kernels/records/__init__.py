@@ -1,28 +1,36 @@
-"""Records of timings: what they hold, and the recorded ones in `results/`, a folder per GPU.
+"""Records of timings: what they hold, and the recorded ones, in a folder for each GPU.
 
-Reading them needs neither a GPU nor CuPy; `bench` makes them.
+Those that the book shows are in this package. What is measured here goes to a folder of the user,
+`own_folder`, where it is looked up first: SGEMM_RECORDS names another one, or is `none`, and then
+nothing but the package's own is read. Reading needs neither a GPU nor CuPy; `bench` makes them.
 """
 
 from __future__ import annotations
 
 import json
+import operator
 import os
 import re
-from collections.abc import Sequence
+import sys
+import threading
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, SupportsInt
+from typing import Any
 
 from .table import table
 
 RECORDED_ON = "NVIDIA H200"  # the GPU that the book's numbers are of
 FOLDER = Path(__file__).parent
+OWN = "SGEMM_RECORDS"  # the variable that names the user's folder
 # in a folder for each GPU
 TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS = "experiments.json"
 LATENCY, MODEL, SHAPES, TUNE = "latency.json", "model.json", "shapes.json", "tune.json"
-SHAPES_TENSOR = "shapes_tensor.json"
+SHAPES_TENSOR, WAYS = "shapes_tensor.json", "ways.json"
 ERRORS, PARALLEL, PEERS = "errors.json", "parallel.json", "peers.json"
+BITS = "bits.json"
+RESIDENTS = "residents.json"  # of all GPUs: blocks on an SM, by compute capability and label
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -79,6 +87,20 @@ class Record:
         return 2 * self.M * self.N * self.K / (ms * 1e9)
 
 
+def sides(size: int | tuple[int, int, int]) -> tuple[int, int, int]:
+    """M, N and K of a shape, or of a whole number n, NumPy's too, which stands for n x n x n."""
+    try:
+        return (operator.index(size),) * 3  # type: ignore[arg-type]
+    except TypeError:
+        M, N, K = map(operator.index, size)  # type: ignore[arg-type]
+        return M, N, K
+
+
+def fastest(records: Iterable[Record]) -> Record:
+    """Of those that were timed most often, the one with the least median."""
+    return min(records, key=lambda r: (-r.repeats, r.ms))
+
+
 class MergeError(ValueError):
     """Records of two runs do not belong in one file."""
 
@@ -112,7 +134,7 @@ class Results:
     def find(self, step: Any, size: int | tuple[int, int, int]) -> Record | None:
         """The record of a step (or its label, or "cublas") at a size n, which stands for
         n x n x n, or a shape (M, N, K); None if that was not measured."""
-        shape = _sides(size)
+        shape = sides(size)
         return next((r for r in self.select(step) if (r.M, r.N, r.K) == shape), None)
 
     def at(self, step: Any, size: int | tuple[int, int, int]) -> Record:
@@ -125,11 +147,11 @@ class Results:
     def best(self, shape: int | tuple[int, int, int]) -> Record:
         """The fastest step at a shape, of those that were timed most often: a search times what
         is left in the end more often. Raises ValueError where nothing was measured."""
-        sides = _sides(shape)
-        there = [r for r in self.records if (r.M, r.N, r.K) == sides and r.step != CUBLAS]
+        wanted = sides(shape)
+        there = [r for r in self.records if (r.M, r.N, r.K) == wanted and r.step != CUBLAS]
         if not there:
-            raise ValueError(f"nothing was measured at {' x '.join(map(str, sides))}")
-        return min(there, key=lambda r: (-r.repeats, r.ms))
+            raise ValueError(f"nothing was measured at {' x '.join(map(str, wanted))}")
+        return fastest(there)
 
     def share_of_cublas(self, record: Record) -> float | None:
         """The record's TFLOPS over cuBLAS's in the same rounds; None if that was not measured.
@@ -191,8 +213,8 @@ class Results:
         """A record a line, without what is not known."""
         data = asdict(self)
         del data["recorded"]
-        known = ({k: v for k, v in one.items() if v is not None} for one in data["records"])
-        lines = ",\n".join(f"  {json.dumps(one)}" for one in known)
+        known = ({k: v for k, v in row.items() if v is not None} for row in data["records"])
+        lines = ",\n".join(f"  {json.dumps(row)}" for row in known)
         text = json.dumps(data | {"records": []}, indent=1)
         return text.replace('"records": []', f'"records": [\n{lines}\n ]', 1) + "\n"
 
@@ -216,22 +238,43 @@ class Results:
         return cls(**values, recorded=True)
 
 
-def _sides(size: SupportsInt | Sequence[int]) -> tuple[int, ...]:
-    """(M, N, K): of a size n, which may be NumPy's, three times n; of a shape, the shape."""
-    return tuple(size) if isinstance(size, Sequence) else (int(size),) * 3
-
-
 def _circumstances(provenance: dict[str, Any]) -> dict[str, Any]:
     """What must agree for timings to stand side by side."""
     return {key: provenance.get(key) for key in COMMON} | provenance.get("protocol", {})
 
 
 def write(path: Path, text: str) -> None:
-    """Write a record; a file that was there is replaced whole or not at all."""
+    """Write a record; a file that was there is replaced whole or not at all, whoever else writes
+    it at the same time."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def own_folder() -> Path | None:
+    """Where what this user measures is kept; None if SGEMM_RECORDS is `none`."""
+    if choice := os.environ.get(OWN):
+        return None if choice == "none" else Path(choice)
+    if sys.platform == "win32":
+        root = os.environ.get("LOCALAPPDATA") or "~"
+    elif sys.platform == "darwin":
+        root = "~/Library/Application Support"
+    else:
+        root = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(os.path.expanduser(root)) / "sgemm-book" / "records"
+
+
+def own_path(gpu_name: str, name: str) -> Path:
+    """Where to keep what is measured on this GPU, unless a place is named. Raises OSError where the
+    user has no folder."""
+    folder = own_folder()
+    if folder is None:
+        raise OSError(f"{OWN}=none: name a file by --output, or a folder by {OWN}")
+    return recorded_path(gpu_name, name, folder)
 
 
 def slug(gpu_name: str) -> str:
@@ -239,12 +282,12 @@ def slug(gpu_name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", gpu_name.lower()).strip("_")
 
 
-def results(gpu_name: str, folder: Path = FOLDER) -> Results:
+def results(gpu_name: str, folder: Path | None = None) -> Results:
     """The recorded results of a GPU, such as "NVIDIA H200". Raises ValueError if there are none."""
     return Results.load(_recorded(gpu_name, TIMINGS, folder))
 
 
-def counters(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+def counters(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     """What Nsight Compute counted on a GPU, such as "NVIDIA H200".
 
     {"size": M = N = K, "steps": {label: {metric: count}}, "provenance": …}, with the metrics'
@@ -254,7 +297,7 @@ def counters(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     return _read(gpu_name, COUNTERS, folder)
 
 
-def latency(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+def latency(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     """How long instructions of a GPU wait, and what comes through while they do.
 
     What `kernels.measure.latency` measured: {"latency": cycles, "loads" and "multiply-adds": rows
@@ -264,7 +307,7 @@ def latency(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     return _read(gpu_name, LATENCY, folder)
 
 
-def model(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+def model(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     """What `measure.splits` timed and fitted: {"labels": of steps, "shapes": [M, N, K] of each
     product, "us": microseconds, a row for each shape, "cublas_us", "tiles" and "costs":
     parameters of `analysis.duration`, "error": the root mean square of the logarithm of
@@ -273,14 +316,14 @@ def model(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     return _read(gpu_name, MODEL, folder)
 
 
-def shapes(gpu_name: str, tensor_cores: bool = False, folder: Path = FOLDER) -> dict[str, Any]:
+def shapes(gpu_name: str, tensor_cores: bool = False, folder: Path | None = None) -> dict[str, Any]:
     """`kernels.sgemm` beside cuBLAS at shapes drawn at random, with tensor cores at the large ones:
     {"shapes": a dict of M, N, K, us, cublas_us and the chosen step for each, "provenance": …}.
     Raises ValueError if there is no such record."""
     return _read(gpu_name, SHAPES_TENSOR if tensor_cores else SHAPES, folder)
 
 
-def stalls(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+def stalls(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     """What Nsight Compute saw warps wait for on a GPU, and how busy that was.
 
     {"size": M = N = K, "steps": {label: {metric: value}}, "provenance": …}; `kernels.metrics`
@@ -290,14 +333,14 @@ def stalls(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     return _read(gpu_name, STALLS, folder)
 
 
-def experiments(gpu_name: str, folder: Path = FOLDER) -> dict[str, Results]:
+def experiments(gpu_name: str, folder: Path | None = None) -> dict[str, Results]:
     """The recorded experiments of a GPU, such as "NVIDIA H200", by name: see
     `measure.experiments`. Raises ValueError if there are none."""
-    found = _read(gpu_name, EXPERIMENTS, folder)
-    return {name: Results.read(one) for name, one in found["experiments"].items()}
+    data = _read(gpu_name, EXPERIMENTS, folder)
+    return {name: Results.read(of) for name, of in data["experiments"].items()}
 
 
-def tuned(gpu_name: str, folder: Path = FOLDER) -> Results:
+def tuned(gpu_name: str, folder: Path | None = None) -> Results:
     """What a search of tiles has found on a GPU, such as "NVIDIA H200": see `measure.tune`.
 
     A record for each candidate and shape, as everywhere: `kernels.step(record.step)` is the
@@ -306,7 +349,7 @@ def tuned(gpu_name: str, folder: Path = FOLDER) -> Results:
     return Results.load(_recorded(gpu_name, TUNE, folder))
 
 
-def errors(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+def errors(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     """How wrong products were on a GPU, such as "NVIDIA H200", in roundoffs of |A| |B|.
 
     What `measure.errors` measured: {"errors": {kind: {K: {label: error}}}, "chains": {kind:
@@ -316,7 +359,7 @@ def errors(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
     return _read(gpu_name, ERRORS, folder)
 
 
-def parallel(gpu_name: str, folder: Path = FOLDER) -> dict[str, Any]:
+def parallel(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     """What several GPUs did together, and one with the host's memory.
 
     `python -m benchmarks.parallel` measures it. {"1": …, "2": …, "4": …}, a section for each
@@ -337,19 +380,20 @@ def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
     return folder / slug(gpu_name) / name
 
 
-def _read(gpu_name: str, name: str, folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        _recorded(gpu_name, name, folder).read_text(encoding="utf-8")
-    )
-    return found
+def _read(gpu_name: str, name: str, folder: Path | None) -> dict[str, Any]:
+    text = _recorded(gpu_name, name, folder).read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
 
 
-def _recorded(gpu_name: str, name: str, folder: Path) -> Path:
-    """The file of a GPU's record; raises ValueError, with the GPUs that have one, without it."""
-    path = recorded_path(gpu_name, name, folder)
-    if path.is_file():
+def _recorded(gpu_name: str, name: str, folder: Path | None) -> Path:
+    """The file of a GPU's record, unless `folder` names another place the user's own before that
+    of the package; raises ValueError, with the GPUs that have one, without it."""
+    folders = [folder] if folder else [x for x in (own_folder(), FOLDER) if x is not None]
+    paths = (recorded_path(gpu_name, name, place) for place in folders)
+    if path := next((path for path in paths if path.is_file()), None):
         return path
-    others = sorted(folder.glob(f"*/{name}"))
+    others = sorted(path for place in folders for path in place.glob(f"*/{name}"))
     known = (json.loads(p.read_text(encoding="utf-8"))["provenance"]["gpu"] for p in others)
     raise ValueError(
         f"nothing is recorded for {gpu_name!r}; recorded: " + (", ".join(known) or "nothing yet")

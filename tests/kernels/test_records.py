@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -224,7 +225,7 @@ def test_a_record_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(records.os, "replace", fail)
     with pytest.raises(KeyboardInterrupt):
         records.write(path, "newer")
-    assert path.read_text() == "new"
+    assert path.read_text() == "new" and [p.name for p in path.parent.iterdir()] == ["r.json"]
 
 
 def test_what_the_repository_records_can_be_read():
@@ -240,6 +241,49 @@ def test_what_the_repository_records_can_be_read():
                 peak = analysis.arithmetic_peak(kernels.step(r.step), found)
             assert r.tflops < peak
             assert found.share_of_cublas(r) is not None
+
+
+def test_many_writers_write_whole_records(tmp_path):
+    """Each has a file of its own until it is done."""
+    path = tmp_path / "r.json"
+    texts = [str(n) * 200_000 for n in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in pool.map(lambda text: records.write(path, text), 20 * texts):
+            assert path.read_text() in texts
+    assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_the_users_own_records_come_first(tmp_path, monkeypatch):
+    monkeypatch.setenv(records.OWN, str(tmp_path))
+    assert records.results("NVIDIA H200").copy_gbs > 1000  # the package's
+    Results(PROVENANCE | {"gpu": "NVIDIA H200"}, 1.0, 2.0).save(
+        records.own_path("NVIDIA H200", records.TIMINGS)
+    )
+    assert records.results("NVIDIA H200").copy_gbs == 2.0
+    monkeypatch.setenv(records.OWN, "none")
+    assert records.results("NVIDIA H200").copy_gbs > 1000
+    with pytest.raises(OSError, match="SGEMM_RECORDS=none: name a file"):
+        records.own_path("NVIDIA H200", records.TIMINGS)
+
+
+@pytest.mark.parametrize("system, root", [
+    ("linux", "data"), ("win32", "local"), ("darwin", "home/Library/Application Support"),
+])  # fmt: skip
+def test_the_users_folder(tmp_path, monkeypatch, system, root):
+    monkeypatch.delenv(records.OWN)
+    monkeypatch.setattr(records.sys, "platform", system)
+    for name, folder in (("XDG_DATA_HOME", "data"), ("LOCALAPPDATA", "local"), ("HOME", "home")):
+        monkeypatch.setenv(name, str(tmp_path / folder))
+    assert records.own_folder() == tmp_path / root / "sgemm-book" / "records"
+
+
+def test_sizes_may_be_numpys():
+    timed = results(record(size=8), record(size=4, N=2))
+    for size in (8, np.int64(8), (np.int64(8), 8, 8)):
+        assert timed.find("02_naive", size) == timed.best(size) == timed.records[0]
+    assert timed.find("02_naive", np.array([4, 2, 4])) == timed.records[1]
+    with pytest.raises(TypeError):
+        timed.find("02_naive", 8.0)
 
 
 def test_find_and_at():

@@ -124,7 +124,7 @@ def roofline(
     `live` is another GPU, with a roof of its own: its copying or, where `bandwidth` is "data pipe",
     what it reads from shared memory. A fourth member of a point is a step, or its label, whose rate
     at the largest product timed on that GPU is drawn at the same FLOP per byte. Raises ValueError
-    without results or numbers.
+    without results or positive numbers.
     """
     import matplotlib.pyplot as plt
 
@@ -132,6 +132,8 @@ def roofline(
         fma_peak_tflops, copy_gbs = results.fma_peak_tflops, results.copy_gbs
     if fma_peak_tflops is None or copy_gbs is None:
         raise ValueError("roofline needs results, or both fma_peak_tflops and copy_gbs")
+    if not (fma_peak_tflops > 0 and copy_gbs > 0):
+        raise ValueError(f"both roofs must be positive: {fma_peak_tflops = }, {copy_gbs = }")
     points = list(points)
     coloured = list(zip(points, itertools.cycle(PALETTE.values())))
     own = [Point(one[0], *one[1:3], colour) for one, colour in coloured]

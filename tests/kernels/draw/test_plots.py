@@ -168,8 +168,13 @@ def test_roofline_from_results_and_from_numbers():
     assert set(words) - set(texts(numbers)) == {"recorded on Simulated GPU 1, 2001-02-03"}
     assert figure.caption.endswith("the FMA peak. Recorded on Simulated GPU 1, 2001-02-03.")
     assert numbers.caption.endswith("above it the FMA peak.")
-    with pytest.raises(ValueError, match="roofline needs results"):
-        roofline(fma_peak_tflops=10.0)
+    for roofs, message in (
+        ({"fma_peak_tflops": 10.0}, "roofline needs results"),
+        ({"fma_peak_tflops": -1, "copy_gbs": 5.0}, "must be positive: fma_peak_tflops = -1"),
+        ({"fma_peak_tflops": 1, "copy_gbs": 0}, "must be positive: .* copy_gbs = 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            roofline(**roofs)
 
 
 def test_a_caption_can_be_given():
