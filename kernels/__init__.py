@@ -47,7 +47,6 @@ _MODULES = {  # public name: the module or folder that it stands for
     "build": "anywarp.build",
     "check": ".ladder.check.check",
     "draw": ".draw",
-    "floors": ".measure.floors",
     "gpu": "anywarp.gpu",
     "here": ".measure.here",
     "metrics": "anywarp.trace.metrics",

@@ -13,6 +13,7 @@ from anywarp import gpu, ptx
 from anywarp.build import CompileError
 from anywarp.limits import LaunchError
 
+from .analysis.reference import CheckError
 from .command import looking, recording, targets, timing
 from .command.words import EXIT_CODES, adder
 from .measure import profiling
@@ -49,6 +50,9 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 128 + 2  # and of one that SIGINT ended
+    except CheckError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except MemoryError as error:
         text = "error: this takes more memory than there is: give a smaller shape"
         print(text + (f" ({error})" if str(error) else ""), file=sys.stderr)

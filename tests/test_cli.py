@@ -14,6 +14,7 @@ from kernels import __main__ as cli
 from kernels.analysis.reference import CheckError
 from kernels.command import looking, recording, timing, words
 from kernels.ladder import step as ladder
+from kernels.records import Results
 
 ROOT = Path(cli.__file__).parents[1]
 
@@ -107,13 +108,13 @@ def test_a_step_without_a_launch_cannot_be_looked_at(capsys, command, label, mes
 
 @NO_LAUNCH
 @pytest.mark.parametrize("command, module, name", [
-    ("bench", timing.bench, "run_cli"), ("profile", recording.profiling, "profile"),
+    ("bench", timing.bench, "benchmark"), ("profile", recording.profiling, "profile"),
     ("errors", recording.accuracy, "record"),
 ])  # fmt: skip
 def test_a_step_without_a_launch_is_not_measured(
     capsys, monkeypatch, command, module, name, label, message
 ):
-    def measure(steps, *_):
+    def measure(steps, *_, **more):
         steps[0].launches(64, 64, 64)
 
     monkeypatch.setattr(module, name, measure)
@@ -190,9 +191,6 @@ def test_a_full_disk(argv):
         ),
         (["bench", "--sizes", "8x9x"], "a size is a whole number from 1 on, not ''"),
         (["bench", "--merge"], "--merge goes with --output"),
-        (["bench", "--recorded"], "--recorded goes with --compare"),
-        (["bench", "--compare", "--recorded", "--output", "x"], "--recorded measures nothing"),
-        (["bench", "--compare", "--sizes", "8"], "--compare has a size of its own"),
         (["check", "03 BX=1"], "03_coalesced has no define 'BX'; it has BM, BN"),
         (["check", "03 BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
     ],
@@ -245,34 +243,40 @@ def test_help(capsys, argv):
     assert "usage: python -m kernels" in out and "exit status: 0 all well" in out
 
 
-def test_bench_passes_its_options_on(monkeypatch, tmp_path):
+@pytest.fixture
+def benched(monkeypatch):
+    """What `bench` is asked to time, with its options."""
     seen = []
-    monkeypatch.setattr(timing.bench, "run_cli", lambda *args: seen.append(args) or 0)
+
+    def benchmark(steps, sizes, output, merge):
+        seen.append((steps, sizes, output, merge))
+        return Results({"gpu": "Simulated GPU 1", "date": "2001-02-03"}, 1.0, 1.0)
+
+    monkeypatch.setattr(timing.bench, "benchmark", benchmark)
+    monkeypatch.setattr(timing.bench, "unordered", lambda steps: [])
+    return seen
+
+
+def test_bench_passes_its_options_on(benched, tmp_path, capsys):
     cli.main(["bench", "03", "--sizes", "64", "10x13x7", "--output", str(tmp_path / "r"), "--json"])
+    assert json.loads(capsys.readouterr().out)["records"] == []
     cli.main(["bench", "03 BM=8", "--output", "r", "--merge"])
     cli.main(["bench"])
     coalesced = ladder.step(3)
-    assert seen == [
-        ((coalesced,), [64, (10, 13, 7)], tmp_path / "r", False, True),
-        ((coalesced.define(BM=8),), timing.bench.SIZES, Path("r"), True, False),
-        (ladder.steps(), timing.bench.SIZES, None, False, False),
-    ]
-    seen.clear()
-    monkeypatch.setattr(timing.floors, "run_cli", lambda *args: seen.append(args) or 1)
-    assert cli.main(["bench", "03", "--compare", "--recorded"]) == 1
-    cli.main(["bench", "--compare", "--output", "r", "--merge", "--json"])
-    assert seen == [
-        ((coalesced,), True, None, False, False),
-        (ladder.steps(), False, Path("r"), True, True),
+    assert benched == [
+        ((coalesced,), [64, (10, 13, 7)], tmp_path / "r", False),
+        ((coalesced.define(BM=8),), timing.bench.SIZES, Path("r"), True),
+        (ladder.steps(), timing.bench.SIZES, None, False),
     ]
 
 
-def test_bench_that_cannot_merge_gives_status_2(monkeypatch, capsys):
-    def run_cli(*args):
-        raise cli.MergeError("driver is '2' and was '1'")
+@pytest.mark.parametrize("error, status", [(cli.MergeError, 2), (CheckError, 1)])
+def test_bench_that_cannot_merge_or_finds_a_fault(monkeypatch, capsys, error, status):
+    def benchmark(*args, **options):
+        raise error("driver is '2' and was '1'")
 
-    monkeypatch.setattr(timing.bench, "run_cli", run_cli)
-    assert cli.main(["bench"]) == 2
+    monkeypatch.setattr(timing.bench, "benchmark", benchmark)
+    assert cli.main(["bench"]) == status
     assert capsys.readouterr().err == "error: driver is '2' and was '1'\n"
 
 
@@ -292,21 +296,18 @@ def varied(monkeypatch, tmp_path):
     (["08"], ["08_second"]),
     (["08 BN=8", "07"], ["08_second BN=8", "07_first", "07_first BN=8"]),
 ])  # fmt: skip
-def test_variants(varied, monkeypatch, capsys, named, labels):
+def test_variants(varied, benched, monkeypatch, capsys, named, labels):
     chosen = []
-    monkeypatch.setattr(timing.bench, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
-    monkeypatch.setattr(timing.floors, "run_cli", lambda steps, *rest: chosen.append(steps) or 0)
     monkeypatch.setattr(
         recording.profiling,
         "profile",
         lambda steps, *rest: chosen.append(steps) or {"steps": {one.label: {} for one in steps}},
     )
-    for command in (["bench"], ["bench", "--compare"], ["profile"]):
-        assert cli.main([*command, *named, "--variants"]) == 0
-        assert [one.label for one in chosen[-1]] == labels
-    assert len(chosen) == 3
+    for command in ("bench", "profile"):
+        assert cli.main([command, *named, "--variants"]) == 0
+    assert [[one.label for one in of] for of in (benched[0][0], *chosen)] == 2 * [labels]
     cli.main(["bench", "07"])
-    assert [one.label for one in chosen[-1]] == ["07_first"]
+    assert [one.label for one in benched[-1][0]] == ["07_first"]
     capsys.readouterr()
     assert cli.main(["check", *named, "--variants", "--device", "interpreter", "--json"]) == 0
     assert [row["step"] for row in json.loads(capsys.readouterr().out)] == labels

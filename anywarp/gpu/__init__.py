@@ -117,6 +117,7 @@ class Device:
     cuda_runtime: str
     nvrtc: str
     cupy: str
+    memory_gbs: float = 0.0  # by clock and width of the bus, 10^9 bytes a second; 0: not known
 
 
 def device() -> Device:
@@ -146,6 +147,8 @@ def _device(number: int) -> Device:
         cuda_runtime=_cuda_version(runtime.runtimeGetVersion()),
         nvrtc="{}.{}".format(*nvrtc.version()),
         cupy=cupy.__version__,
+        # two transfers in a cycle; kHz and bits
+        memory_gbs=facts.get("memoryClockRate", 0) * facts.get("memoryBusWidth", 0) / 4e6,
     )
 
 

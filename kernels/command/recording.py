@@ -10,10 +10,10 @@ from anywarp import gpu
 from ..ladder.check.check import digest
 from ..ladder.step import step, steps
 from ..measure import accuracy, profiling
-from ..records import RECORDED_ON, recorded_path, write
-from .words import Command, able, add_json, add_output, add_variants, chosen, cube, new_file
+from ..measure.provenance import begun
+from ..records import BITS, write
+from .words import Command, able, add_json, add_output, add_variants, chosen, cube
 
-BITS = recorded_path(RECORDED_ON, "bits.json")
 BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
 
 
@@ -31,7 +31,7 @@ def add_profile(command: Command) -> None:
         metavar="N",
         help="of M = N = K; default: 256, and 4096 with --stalls",
     )
-    usual = "kernels/records/GPU/counters.json, or stalls.json"
+    usual = "GPU/counters.json, or stalls.json, in your folder"
     add_output(measuring, f"save it here; default: {usual}")
     add_variants(measuring)
     add_json(measuring)
@@ -40,15 +40,13 @@ def add_profile(command: Command) -> None:
 def add_errors(command: Command) -> None:
     text = "measure how wrong steps and cuBLAS are on the GPU, and save it"
     wrong = command(run_errors, "errors", text)
-    add_output(wrong, "save it here; default: kernels/records/GPU/errors.json")
+    add_output(wrong, "save it here; default: GPU/errors.json in your folder")
 
 
 def add_bits(command: Command) -> None:
     text = "record the SHA-256 of results on the GPU, for tests to compare with"
     bits = command(run_bits, "bits", text)
-    bits.add_argument(
-        "--output", type=new_file, default=BITS, metavar="PATH", help=f"default: {BITS}"
-    )
+    add_output(bits, f"save them here; default: GPU/{BITS} in your folder")
 
 
 def run_profile(options: argparse.Namespace) -> int:
@@ -82,7 +80,8 @@ def run_errors(options: argparse.Namespace) -> int:
 
 def run_bits(options: argparse.Namespace) -> int:
     gpu.require()
-    recorded = json.loads(options.output.read_text()) if options.output.exists() else {}
+    output, before = begun(BITS, options.output)
+    recorded = before or {}
     for one in able(options.steps or steps()):
         recorded[one.label] = {
             "x".join(map(str, shape)): digest(one, *shape, device="gpu")
@@ -90,6 +89,6 @@ def run_bits(options: argparse.Namespace) -> int:
             if one.broken(*shape) is None
         }
         print(f"{one.label}: {len(recorded[one.label])} shapes")
-    write(options.output, json.dumps(recorded, indent=2, sort_keys=True) + "\n")
-    print(f"saved in {options.output}")
+    write(output, json.dumps(recorded, indent=2, sort_keys=True) + "\n")
+    print(f"saved in {output}")
     return 0

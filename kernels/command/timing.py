@@ -12,9 +12,19 @@ from ..ladder import model
 from ..ladder.product.layout import laid_out
 from ..ladder.space import SPACES, candidates
 from ..ladder.step import step
-from ..measure import bench, experiments, floors, splits, tune
-from ..records import MODEL, recorded_path
-from .words import Command, add_json, add_output, add_sizes, add_variants, chosen, cube, size
+from ..measure import bench, experiments, splits, tune
+from ..records import TUNE, sides
+from .words import (
+    Command,
+    add_json,
+    add_output,
+    add_sizes,
+    add_variants,
+    chosen,
+    cube,
+    lacking,
+    size,
+)
 
 
 def add_bench(command: Command) -> None:
@@ -26,14 +36,6 @@ def add_bench(command: Command) -> None:
         action="store_true",
         help="keep what PATH has of other steps and shapes, if measured under the same conditions",
     )
-    timing.add_argument(
-        "--compare",
-        action="store_true",
-        help="time one size and compare with published kernels; without a GPU, what is recorded",
-    )
-    timing.add_argument(
-        "--recorded", action="store_true", help="with --compare: what is recorded, in any case"
-    )
     add_variants(timing)
     add_json(timing)
 
@@ -44,7 +46,7 @@ def add_experiments(command: Command) -> None:
     deciding.add_argument(
         "names", nargs="*", metavar="NAME", help=f"{', '.join(experiments.TABLE)}; all if none"
     )
-    usual = "kernels/records/GPU/experiments.json"
+    usual = "GPU/experiments.json in your folder"
     add_output(deciding, f"save the records here; default: {usual}")
     deciding.add_argument(
         "--stalls", action="store_true", help="record what warps wait for at 4096 instead"
@@ -64,9 +66,9 @@ def add_tune(command: Command) -> None:
         help=f"of {', '.join(SPACES)} and {model.STEP}, of which sgemm chooses; all if none",
     )
     add_sizes(searching, tune.SIZES)
-    add_output(searching, "save what was found here; default: kernels/records/GPU/tune.json")
-    searching.add_argument(
-        "--merge", action="store_true", help="keep what is there of other steps and shapes"
+    add_output(
+        searching,
+        f"save what is measured here, beside what is there; default: GPU/{TUNE} in your folder",
     )
     searching.add_argument(
         "--jobs", type=size, metavar="N", help="compilers side by side; default: one for each core"
@@ -75,19 +77,14 @@ def add_tune(command: Command) -> None:
 
 
 def run_bench(options: argparse.Namespace) -> int:
-    wrong = {
-        "--merge goes with --output": options.merge and not options.output,
-        "--recorded goes with --compare": options.recorded and not options.compare,
-        "--recorded measures nothing: --output has no place there": options.recorded
-        and options.output,
-        "--compare has a size of its own: leave out --sizes": options.compare and options.sizes,
-    }
-    for message in (text for text, is_so in wrong.items() if is_so):
-        options.parser.error(message)
-    saving = options.output, options.merge, options.json
-    if options.compare:
-        return floors.run_cli(chosen(options), options.recorded, *saving)
-    return bench.run_cli(chosen(options), options.sizes or bench.SIZES, *saving)
+    if options.merge and not options.output:
+        options.parser.error("--merge goes with --output")
+    steps, sizes = chosen(options), options.sizes or bench.SIZES
+    measured = bench.benchmark(steps, sizes, options.output, merge=options.merge)
+    print(measured.to_json() if options.json else measured)
+    for line in bench.unordered(steps):
+        print(line, file=sys.stderr)
+    return 0
 
 
 def run_experiments(options: argparse.Namespace) -> int:
@@ -113,29 +110,27 @@ def run_experiments(options: argparse.Namespace) -> int:
 
 def run_tune(options: argparse.Namespace) -> int:
     gpu.require()
-    shapes = [(one,) * 3 if isinstance(one, int) else one for one in options.sizes or ()]
+    shapes = [sides(size) for size in options.sizes or ()]
     try:
         asked = [step(name).id for name in options.steps] or [*SPACES, model.STEP]
-        every = [one for name in asked if name != model.STEP for one in candidates(name)]
+        every = [way for name in asked if name != model.STEP for way in candidates(name)]
     except ValueError as error:
         options.parser.error(str(error))
     if every and model.STEP in asked and options.output:
         options.parser.error(f"{model.STEP} has a record of its own: give --output to one of both")
-    for option in ("merge", "jobs", "json") if not every else ():
-        if getattr(options, option):
-            options.parser.error(
-                f"--{option} goes with {', '.join(SPACES)}, not {model.STEP} alone"
-            )
-    status = 0
-    if every:
-        sizes = shapes or [(size,) * 3 for size in tune.SIZES]
-        status = tune.run_cli(
-            every, sizes, options.output, options.merge, options.jobs, options.json
-        )
-    if model.STEP in asked:
-        device = gpu.device()
-        output = options.output or recorded_path(device.name, MODEL)
-        ways = model.ways(device.multiprocessors, device.compute_capability >= (9, 0))
-        splits.record(ways, model.others(device.multiprocessors), shapes, output)
-        print(f"the model by which sgemm chooses is in {output}", file=sys.stderr)
-    return status
+    if options.json and not every:
+        options.parser.error(f"--json goes with {', '.join(SPACES)}, not {model.STEP} alone")
+    try:
+        if every:
+            able = [way for way in every if lacking(way) is None]
+            if not able and model.STEP in asked and not options.steps:
+                print(f"{every[0].id} is left out: it {lacking(every[0])}", file=sys.stderr)
+            else:
+                searched = tune.tune(every, shapes, options.output, options.jobs)
+                print(searched.to_json() if options.json else tune.summary(searched))
+        if model.STEP in asked:
+            path = splits.record(shapes, options.output, options.jobs)
+            print(f"the model by which sgemm chooses is in {path}", file=sys.stderr)
+    except ValueError as error:
+        options.parser.error(str(error))
+    return 0

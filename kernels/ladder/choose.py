@@ -16,7 +16,7 @@ from . import model
 from .calls import ON_GPU, Calls
 from .product.arguments import alignment_of, shape_of
 from .product.layout import TRANSPOSED, WHOLE, can_read, form_of
-from .step import Step, advice, is_limit, step, steps
+from .step import Step, advice, is_limit, steps
 
 Forms = tuple[int, int, int]  # of A, B and C: see `layout.form_of`
 CALLS = {False: Calls(), True: Calls()}  # by whether tensor cores are allowed
@@ -119,11 +119,11 @@ def modelled(
 ) -> Step | None:
     """The step, variant and way to share out K that the model predicts to be the fastest of those
     that suit; None without any. Arguments are those of `choose`."""
-    on = model.Gpu(device.name, device.multiprocessors)
-    labels = model.candidates(device.compute_capability, on.multiprocessors, on.name, tensor_cores)
+    on = model.gpu_of(device)
+    labels = model.candidates(on.compute_capability, on.multiprocessors, on.name, tensor_cores)
     able = [
         one
-        for one in _named(labels)
+        for one in _named(labels, on.compute_capability)
         if not one.broken(*shape, alpha, beta)
         and _suits(one, alignment, device, forms)
         and shape[2] >= one.defines.get("LEAST_K", 0)  # below it, there are FMAs only
@@ -146,9 +146,9 @@ def _as_timed(one: Step, trans_a: bool, trans_b: bool) -> bool:
 
 
 @functools.cache
-def _named(labels: tuple[str, ...]) -> tuple[Step, ...]:
+def _named(labels: tuple[str, ...], compute_capability: tuple[int, int]) -> tuple[Step, ...]:
     """The steps of these labels, looked up once."""
-    return tuple(map(step, labels))
+    return tuple(model.named(label, compute_capability) for label in labels)
 
 
 def _suits(one: Step, alignment: int, device: gpu.Device | None, forms: Forms) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from anywarp import gpu
 
 from ..analysis.reference import FLOAT32_ROUNDOFF
-from ..records import CUBLAS, ERRORS, recorded_path, write
+from ..records import CUBLAS, ERRORS, own_path, write
 from . import bench, cublas
 from .provenance import provenance
 
@@ -113,7 +113,7 @@ def record(steps: Sequence[Any], chained: Any, output: Path | None = None) -> di
     """Measure steps, and how long chains may be with `chained`, and save that, by default where
     `kernels.errors` reads it. Raises NoGPU, ImportError without cuBLAS."""
     gpu.require()
-    output = output or recorded_path(gpu.device().name, ERRORS)
+    output = output or own_path(gpu.device().name, ERRORS)
     products: dict[str, Product] = {
         CUBLAS: _by_cublas,
         TF32: functools.partial(_by_cublas, tf32=True),

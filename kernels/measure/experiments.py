@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from anywarp import gpu
 
 from ..machine.rewrite import ARCHITECTURE
-from ..records import EXPERIMENTS, recorded_path, write
+from ..records import EXPERIMENTS, write
 from . import profiling
 from .bench import benchmark
 from .changes import (
@@ -42,6 +42,7 @@ from .changes import (
     without,
     without_reuse,
 )
+from .provenance import begun
 
 Size = int | tuple[int, int, int]
 Find = Callable[[str], Any]  # `kernels.step`
@@ -313,34 +314,29 @@ TABLE: dict[str, Experiment] = {
 # ---------------------------------------------------------------------- running them
 
 
-def run(
-    names: Sequence[str], find: Find, output: Path | None = None, progress: bool = True
-) -> dict[str, Any]:
+def run(names: Sequence[str], find: Find, output: Path | None = None) -> dict[str, Any]:
     """Time experiments, all if none is named, and save each as soon as it is done, by default
     where `kernels.experiments` reads it; others that are there stay. Steps whose machine code is
     rewritten are left out where the GPU does not execute it. Returns Results by name. Raises
     ValueError for a name that is not there, and what `benchmark` raises."""
     _require(names)
     gpu.require()
-    output = output or recorded_path(gpu.device().name, EXPERIMENTS)
-    saved: dict[str, Any] = {}
-    if output.exists():
-        saved = json.loads(output.read_text(encoding="utf-8"))["experiments"]
-    found = {}
+    output, before = begun(EXPERIMENTS, output)
+    saved: dict[str, Any] = before["experiments"] if before else {}
+    timed = {}
     rewritable = gpu.arch() == ARCHITECTURE
-    if progress and not rewritable:
+    if not rewritable:
         print(f"steps whose machine code is rewritten are left out: it is that of {ARCHITECTURE}")
     for name in names or TABLE:
         question, sizes, steps, together = TABLE[name]
-        if progress:
-            print(f"{name}: {question}", flush=True)
+        print(f"{name}: {question}", flush=True)
         chosen = [one for one in steps(find) if rewritable or not isinstance(one, Patched)]
-        found[name] = benchmark(chosen, sizes, progress, together=together)
-        saved[name] = json.loads(found[name].to_json())
+        timed[name] = benchmark(chosen, sizes, together=together)
+        saved[name] = json.loads(timed[name].to_json())
         origin = {"gpu": gpu.device().name, "what": "an experiment each, with its own provenance"}
         whole = {"provenance": origin, "experiments": saved}
         write(output, json.dumps(whole, indent=1) + "\n")
-    return found
+    return timed
 
 
 def stalls(

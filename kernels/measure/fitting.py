@@ -49,16 +49,18 @@ def fit(
     """
     names = list(shapes)
     of_tile, of_gpu = (*FREE, *more), COMMON if costs is None else ()
-    which = np.array([names.index(one.tile) for one in timings])
-    work = Work(*(np.array(values) for values in zip(*(one.work for one in timings))))
+    which = np.array([names.index(timing.tile) for timing in timings])
+    work = Work(*(np.array(values) for values in zip(*(timing.work for timing in timings))))
     known = {
         key: np.array([float(shape[key]) for shape in shapes.values()])
         for key in ("BM", "BN", "BK", "resident")
     }
-    measured = np.log([one.us for one in timings])
+    measured = np.log([timing.us for timing in timings])
     macs = known["BM"] * known["BN"] * known["BK"]
     first = [START | {"latency": 0.02 * k, "step": m / 2e5} for k, m in zip(known["BK"], macs)]
-    begin = [one[key] for key in of_tile for one in first] + [COSTS[key] for key in of_gpu]
+    begin = [costs_of[key] for key in of_tile for costs_of in first] + [
+        COSTS[key] for key in of_gpu
+    ]
 
     def unpacked(logs: np.ndarray) -> tuple[dict[str, np.ndarray], Costs]:
         values = np.exp(logs)
@@ -70,12 +72,13 @@ def fit(
         return free, Costs(multiprocessors=multiprocessors, packing=PACKING, **common)
 
     def errors(logs: np.ndarray) -> np.ndarray:
-        free, found = unpacked(logs)
+        free, costs_of_gpu = unpacked(logs)
         tile = Tile(**{key: values[which] for key, values in (known | free).items()})
-        return np.log(microseconds(tile, found, work)) - measured
+        logs_of_ratios: np.ndarray = np.log(microseconds(tile, costs_of_gpu, work)) - measured
+        return logs_of_ratios
 
     best = least_squares(errors, np.log(begin))
-    free, found = unpacked(best)
+    free, fitted = unpacked(best)
     tiles = {
         name: Tile(
             **{key: int(values[n]) for key, values in known.items()},
@@ -83,31 +86,31 @@ def fit(
         )
         for n, name in enumerate(names)
     }
-    return tiles, found, float(np.sqrt(np.mean(errors(best) ** 2)))
+    return tiles, fitted, float(np.sqrt(np.mean(errors(best) ** 2)))
 
 
 def least_squares(
     errors: Callable[[np.ndarray], np.ndarray], begin: np.ndarray, rounds: int = 60
 ) -> np.ndarray:
     """Where the errors are least, by Levenberg and Marquardt; large ones count linearly."""
-    now, found, damping = begin, errors(begin), 1e-2
+    now, residuals, damping = begin, errors(begin), 1e-2
     for _ in range(rounds):
         slopes = np.stack(
-            [(errors(now + STEP * one) - found) / STEP for one in np.eye(len(now))], axis=1
+            [(errors(now + STEP * unit) - residuals) / STEP for unit in np.eye(len(now))], axis=1
         )
-        weighted = slopes.T / np.sqrt(1 + (found / OUTLIER) ** 2)
+        weighted = slopes.T / np.sqrt(1 + (residuals / OUTLIER) ** 2)
         curvature = weighted @ slopes
         for _ in range(8):
             damped = curvature + damping * np.diag(np.diag(curvature) + 1e-6)
-            tried = now - np.clip(np.linalg.solve(damped, weighted @ found), -1, 1)
+            tried = now - np.clip(np.linalg.solve(damped, weighted @ residuals), -1, 1)
             after = errors(tried)
-            if cost(after) < cost(found):
+            if cost(after) < cost(residuals):
                 break
             damping *= 4
         else:
             return now
-        gained = 1 - cost(after) / cost(found)
-        now, found, damping = tried, after, max(damping / 5, 1e-6)
+        gained = 1 - cost(after) / cost(residuals)
+        now, residuals, damping = tried, after, max(damping / 5, 1e-6)
         if gained < 1e-4:
             return now
     return now

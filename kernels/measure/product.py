@@ -11,31 +11,34 @@ import numpy as np
 from anywarp import gpu
 
 from ..analysis.reference import CheckError, assert_close, gamma, inputs
+from ..ladder.step import Step
 
 Launch = Callable[[], None]
 Loaded = Mapping[str, gpu.Loaded]  # kernels on the GPU, by name
 Matrix = Callable[[str, int], Any]  # "A" or "B", and 1 for one stored by columns: see `matrices`
 
 
-def launch_of(step: Any, loaded: Loaded, matrix: Matrix, C: Any) -> Launch:
+def launch_of(step: Step, loaded: Loaded, matrix: Matrix, C: Any) -> Launch:
     """All launches of the step for C = A B, with everything that can be prepared, prepared: the
-    operands are stored as the step reads them, and it has its workspace.
+    operands are stored as the step reads them. A workspace is lent to each call, so that many
+    steps can have one in turns.
 
     `loaded` has its kernels by name; `matrix` gives A or B on the GPU, or the transpose of such a
     matrix."""
     A, B = (matrix(name, step.defines.get(f"TRANS_{name}", 0)) for name in "AB")
     (M, K), N = A.shape, B.shape[1]
-    values = step.values(A, B, C)
+    prepared = None if step.workspace(M, N, K) else step.values(A, B, C)
     launches = step.launches(M, N, K)
 
     def launch() -> None:
-        for one in launches:
-            gpu.launch(loaded[one.kernel], one.grid, one.block, values, one.shared)
+        values = step.values(A, B, C) if prepared is None else prepared
+        for planned in launches:
+            gpu.launch(loaded[planned.kernel], planned.grid, planned.block, values, planned.shared)
 
     return launch
 
 
-def loaded_of(step: Any) -> Loaded:
+def loaded_of(step: Step) -> Loaded:
     """The step's kernels on the GPU."""
     return {
         name: gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)

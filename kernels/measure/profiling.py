@@ -19,8 +19,8 @@ from typing import Any
 from anywarp import gpu
 from anywarp.trace.metrics import METRICS, PIPE, STATE
 
-from ..records import COUNTERS, STALLS, recorded_path, write
-from .provenance import provenance
+from ..records import COUNTERS, STALLS, write
+from .provenance import begun, provenance
 
 ROOT = Path(__file__).parents[2]
 KERNEL = "sgemm"  # the one that multiplies
@@ -113,7 +113,7 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
     """
     # the data pipe by itself: with it ncu would need two passes, in which stores wait differently
     passes = [m for m in METRICS if m != PIPE], [PIPE]
-    return _record(steps, size, output or _recorded(COUNTERS), passes, LAUNCHES)
+    return _record(steps, size, COUNTERS, output, passes, LAUNCHES)
 
 
 def stalls(
@@ -123,13 +123,14 @@ def stalls(
     of one launch with cold caches. Returned, saved and refused as by `profile`;
     `kernels.stalls` reads it. `command` is what launches them once each, in order, where
     `python -m kernels run` does not know their labels."""
-    return _record(steps, size, output or _recorded(STALLS), [STATE], 1, command)
+    return _record(steps, size, STALLS, output, [STATE], 1, command)
 
 
 def _record(
     steps: Sequence,
     size: int,
-    output: Path,
+    name: str,
+    output: Path | None,
     passes: Sequence[Sequence[str]],
     launches: int,
     command: Sequence[str] = (),
@@ -139,10 +140,9 @@ def _record(
         if constraint := step.broken(size, size, size):
             raise ProfileError(f"{step.label} requires {constraint}, which {size} breaks")
     found = {"provenance": provenance(**tool()), "size": size, "steps": {}}
-    if output.exists():
-        before = json.loads(output.read_text(encoding="utf-8"))
-        if before["size"] == size:
-            found["steps"] = before["steps"]
+    output, before = begun(name, output)
+    if before and before["size"] == size:
+        found["steps"] = before["steps"]
     if not command:
         command = ["-m", "kernels", "run", steps[0].label, str(size), "--times", str(launches)]
         command += [word for step in steps[1:] for word in ("--also", step.label)]
@@ -182,11 +182,6 @@ def launched(command: Sequence[str], names: Sequence[str], metrics: Sequence[str
             "another order"
         )
     return rows
-
-
-def _recorded(name: str) -> Path:
-    gpu.require()
-    return recorded_path(gpu.device().name, name)
 
 
 def tool() -> dict[str, str | None]:

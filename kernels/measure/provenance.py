@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import subprocess
 from datetime import UTC, datetime
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from anywarp import capability, gpu
+
+from ..records import own_path, recorded_path
 
 
 def provenance(**more: Any) -> dict[str, Any]:
@@ -26,6 +29,20 @@ def provenance(**more: Any) -> dict[str, Any]:
         "commit": commit(),
         **more,
     }
+
+
+def begun(name: str, output: Path | None) -> tuple[Path, dict[str, Any] | None]:
+    """Where a record of this GPU is to be written, by default in the user's folder, and what is
+    there already: in that file or, unless it was named, wherever it is looked up."""
+    path = there = output
+    if path is None:
+        gpu_name = gpu.device().name
+        path = there = own_path(gpu_name, name)
+        if not path.is_file():
+            there = recorded_path(gpu_name, name)
+    if there is None or not there.is_file():
+        return path, None
+    return path, json.loads(there.read_text(encoding="utf-8"))
 
 
 def commit() -> str | None:

@@ -9,7 +9,6 @@ from anywarp.testing import GOALS
 from kernels import analysis
 from kernels.ladder.check.attempt import Attempt, Row, small_shape
 from kernels.ladder.step import FOLDER
-from kernels.measure.floors import Floors, standing
 
 SIX = kernels.step("06_bank_conflicts")
 LOOP = """
@@ -91,7 +90,6 @@ def test_an_edited_step_has_no_records():
     mine = SIX.edit(region="dot_product", code=LOOP)
     found = kernels.results("NVIDIA H200")
     assert found.select(SIX) and not found.select(mine)
-    assert standing(found, [mine], Floors.load()).rows[0].verdict == "no record"
     assert mine not in kernels.steps() and not mine.path.exists() and mine.path.parent == FOLDER
     assert mine.number == 6
 

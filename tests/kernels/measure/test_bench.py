@@ -3,9 +3,11 @@ numbers are obviously made up."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +17,9 @@ from anywarp import gpu
 from anywarp.gpu import nvidia_smi
 from anywarp.kernel import Kernel
 from anywarp.trace.metrics import FFMA
-from kernels import records
+from kernels import __main__ as cli, records
 from kernels.analysis.reference import CheckError
+from kernels.command import timing
 from kernels.ladder.launches import Planned
 from kernels.measure import bench, cublas, product
 from kernels.records import Results
@@ -141,6 +144,8 @@ def step(
     kernel = Kernel(source, name)
     return types.SimpleNamespace(
         label=name,
+        id=name,
+        workspace=lambda M, N, K: 0,
         kernels={name: kernel},
         defines={},
         broken=requires,
@@ -158,7 +163,7 @@ def simulated(monkeypatch):
 
 
 def run(steps, sizes, **options):
-    return bench.benchmark(steps, sizes, progress=False, **options)
+    return bench.benchmark(steps, sizes, **options)
 
 
 def test_benchmark_measures_what_the_clock_says(simulated):
@@ -275,9 +280,16 @@ def test_an_empty_launch_is_of_one_thread_and_in_microseconds(simulated):
     assert found.provenance["empty_launch_us"] == pytest.approx(4.0)
 
 
-def test_the_progress_bar_reaches_its_end(simulated, capsys):
+def test_progress_is_told_by_shapes(simulated, monkeypatch):
+    told = []
+
+    @contextlib.contextmanager
+    def progress(*what):
+        yield lambda *numbers: told.append(numbers)
+
+    monkeypatch.setattr(bench, "progress", progress)
     bench.benchmark([], [32, 64])
-    assert "3/3" in capsys.readouterr().err  # the roofs, and two sizes
+    assert told == [(1, 2), (2, 2)]
 
 
 def test_the_copy_bandwidth_counts_reading_and_writing(simulated):
@@ -428,6 +440,50 @@ def test_what_was_measured_is_saved_before_the_next_size(simulated, tmp_path):
     assert [(r.step, r.M) for r in Results.load(path).records] == [("cublas", 32), ("fast", 32)]
 
 
+def test_a_run_that_was_interrupted_is_taken_up_again(simulated, tmp_path):
+    """What was timed is not timed again, unless something else is asked for, or all is done."""
+    path = tmp_path / "out.json"
+
+    def stop_at_64(M, N, K):
+        if M == 64 and stopping:
+            raise KeyboardInterrupt
+        return "M < 96" if M == 32 else None
+
+    stopping = True
+    steps = [step(simulated, "fast", 2.0), step(simulated, "other", 3.0, stop_at_64)]
+    with pytest.raises(KeyboardInterrupt):
+        run(steps, [32, 64], output=path)
+    stopping = False
+    simulated.log.clear()
+    simulated.ms["fast"] = 5.0
+    found = run([*steps, step(simulated, "added", 1.0)], [32, 64], output=path)
+    times = {(r.step, r.M): round(r.ms) for r in found.records}
+    assert times == {
+        ("cublas", 32): 1, ("fast", 32): 2, ("added", 32): 1,
+        ("cublas", 64): 1, ("fast", 64): 5, ("other", 64): 3, ("added", 64): 1,
+    }  # fmt: skip
+    assert found.left_out == ("other at 32 x 32 x 32: it requires M < 96",)
+    whole = Results.load(path)
+    assert set(whole.records) == set(found.records) and "unfinished" not in whole.provenance
+    assert round(run(steps, [32], output=path).find("fast", 32).ms) == 5  # it was finished
+
+
+def test_an_interrupted_run_under_other_circumstances_begins_anew(simulated, tmp_path, monkeypatch):
+    path = tmp_path / "out.json"
+    run([step(simulated, "fast", 2.0)], [32], output=path)
+    there = Results.load(path)
+    for change in ({"unfinished": [r.name for r in there.records]}, {"driver": "0"}):
+        there = replace(there, provenance=there.provenance | change)
+    there.save(path)
+    simulated.ms["fast"] = 5.0
+    for merge in (False, True):  # all that was there is measured again: nothing is lost
+        assert round(run([step(simulated, "fast", 5.0)], [32], output=path, merge=merge)
+                     .find("fast", 32).ms) == 5  # fmt: skip
+        there.save(path)
+    with pytest.raises(records.MergeError, match="driver is '1' and was '0'"):
+        run([step(simulated, "slow", 5.0)], [32], output=path, merge=True)
+
+
 def test_merge_keeps_what_other_runs_saved(simulated, tmp_path):
     path = tmp_path / "out.json"
     fast, slow = step(simulated, "fast", 2.0), step(simulated, "slow", 8.0)
@@ -449,7 +505,7 @@ def test_merge_keeps_what_other_runs_saved(simulated, tmp_path):
 
 def test_merge_refuses_before_anything_is_timed(simulated, tmp_path, monkeypatch):
     path = tmp_path / "out.json"
-    run([], [32], output=path)
+    run([], [32, 64], output=path)
     before = path.read_text()
     monkeypatch.setattr(bench, "MIN_REPEATS", 21)
     with pytest.raises(records.MergeError, match="min_repeats is 21 and was 20"):
@@ -498,18 +554,20 @@ def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch):
 
 
 def test_command_line(simulated, capsys, monkeypatch, tmp_path):
-    assert bench.run_cli([], [32], None, False, True) == 0
+    monkeypatch.setattr(gpu, "why_not", lambda: None)
+    monkeypatch.setattr(timing, "chosen", lambda options: ())
+    assert cli.main(["bench", "--sizes", "32", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [r["step"] for r in printed["records"]] == ["cublas"]
-    assert bench.run_cli([], [32], None, False, False) == 0
+    assert cli.main(["bench", "--sizes", "32"]) == 0
     assert "cublas" in capsys.readouterr().out
     path = tmp_path / "out.json"
-    for size in (32, 64):
-        assert bench.run_cli([], [size], path, True, False) == 0
+    for size in ("32", "64"):
+        assert cli.main(["bench", "--sizes", size, "--output", str(path), "--merge"]) == 0
     assert [r.M for r in Results.load(path).records] == [32, 64]
     capsys.readouterr()
     monkeypatch.setattr(cublas, "sgemm", lambda A, B, C: None)
-    assert bench.run_cli([], [32], None, False, False) == 1
+    assert cli.main(["bench", "--sizes", "32"]) == 1
     assert "error: cublas at 32" in capsys.readouterr().err
 
 

@@ -130,7 +130,7 @@ def test_rewritten_machine_code_is_timed_where_it_runs(monkeypatch, tmp_path, ca
 def test_run_keeps_the_others_and_says_what_there_is(monkeypatch, tmp_path):
     asked = []
 
-    def benchmark(steps, sizes, progress, together):
+    def benchmark(steps, sizes, together):
         asked.append((sizes, together))
         records = (Record(steps[0].label, 1, 1, 1, 1.0, 1.0, 1.0, 20),)
         return Results({"gpu": "x", "date": "2001-02-03"}, 1.0, 1.0, records)
@@ -141,7 +141,7 @@ def test_run_keeps_the_others_and_says_what_there_is(monkeypatch, tmp_path):
     monkeypatch.setattr(experiments, "benchmark", benchmark)
     folder = tmp_path / "x_1"
     output = folder / "experiments.json"
-    experiments.run(["reuse"], kernels.step, output, False)
+    experiments.run(["reuse"], kernels.step, output)
     assert cli.main(["experiments", "09 depth", "power", "--output", str(output)]) == 0
     assert asked == [((4096,), True), ((256, 4096), True), ((2048, 4096, 8192), False)]
     found = kernels.experiments("X 1", tmp_path)

@@ -8,6 +8,7 @@ import types
 import pytest
 
 from anywarp import gpu
+from kernels import records
 from kernels.measure import provenance
 
 
@@ -68,3 +69,17 @@ def test_the_provenance_names_gpu_software_and_commit(monkeypatch):
         "nvrtc": "13.1",
         "commit": "abc",
     }
+
+
+def test_a_record_begins_with_what_is_there_of_this_gpu(monkeypatch, tmp_path):
+    monkeypatch.setenv(records.OWN, str(tmp_path))
+    monkeypatch.setattr(gpu, "device", lambda: types.SimpleNamespace(name="NVIDIA H200"))
+    path, before = provenance.begun(records.EXPERIMENTS, None)
+    assert path == tmp_path / "nvidia_h200" / "experiments.json"
+    assert before["experiments"]  # the package's
+    records.write(path, '{"own": 1}')
+    assert provenance.begun(records.EXPERIMENTS, None) == (path, {"own": 1})
+    assert provenance.begun(records.EXPERIMENTS, tmp_path / "x") == (tmp_path / "x", None)
+    monkeypatch.setattr(gpu, "device", lambda: types.SimpleNamespace(name="Simulated GPU 1"))
+    other = tmp_path / "simulated_gpu_1" / records.BITS
+    assert provenance.begun(records.BITS, None) == (other, None)  # and nothing of another GPU

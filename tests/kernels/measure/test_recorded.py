@@ -3,12 +3,12 @@
 import json
 
 import kernels
-from kernels.command.recording import BITS
 from kernels.ladder.step import step, steps, with_variants
-from kernels.records import Results
+from kernels.records import BITS, Results, recorded_path
 
 GPU = "NVIDIA H200"
-TIMINGS = "kernels/records/nvidia_h200/timings.json"
+FOLDER = "kernels/records/nvidia_h200"
+FILES = {"bench": "timings.json --merge", "profile": "counters.json", "bits": BITS}
 SIZES = (256, 512, 1024, 4096)
 
 
@@ -24,14 +24,14 @@ def missing(chosen, timings, counters, bits) -> list[str]:
     return [
         f"python -m kernels {command} "
         + " ".join(f"'{label}'" for label in wanted)
-        + f" --output {TIMINGS} --merge" * (command == "bench")
+        + f" --output {FOLDER}/{FILES[command]}"
         for command, wanted in wanting.items()
         if wanted
     ]
 
 
 def test_every_step_was_recorded_on_a_gpu():
-    bits = json.loads(BITS.read_text(encoding="utf-8"))
+    bits = json.loads(recorded_path(GPU, BITS).read_text(encoding="utf-8"))
     commands = missing(steps(), kernels.results(GPU), kernels.counters(GPU)["steps"], bits)
     assert not commands, f"to be recorded on an {GPU}:\n" + "\n".join(commands)
 
@@ -41,8 +41,8 @@ def test_what_is_missing_is_named_with_its_command():
     everything = kernels.results(GPU)
     assert missing([naive], everything, ["02_naive"], ["02_naive"]) == []
     bench, profile, bits = missing([naive], Results({}, 1.0, 1.0), [], [])
-    assert bench == f"python -m kernels bench '02_naive' --output {TIMINGS} --merge"
-    assert profile == "python -m kernels profile '02_naive'"
-    assert bits == "python -m kernels bits '02_naive'"
+    assert bench == f"python -m kernels bench '02_naive' --output {FOLDER}/timings.json --merge"
+    assert profile == f"python -m kernels profile '02_naive' --output {FOLDER}/counters.json"
+    assert bits == f"python -m kernels bits '02_naive' --output {FOLDER}/bits.json"
     few = Results({}, 1.0, 1.0, tuple(r for r in everything.records if r.M != 4096))
     assert len(missing([naive], few, ["02_naive"], ["02_naive"])) == 1

@@ -14,9 +14,8 @@ from anywarp import gpu
 from anywarp.build import Resources
 from kernels import __main__ as cli, records
 from kernels.analysis.reference import CheckError
-from kernels.ladder import model
-from kernels.measure import splits, tune
-from kernels.measure.tune import Compiled, compiled, halving, plan, search, summary, unfit
+from kernels.measure import bench, splits, tune
+from kernels.measure.tune import halving, plan, prepared, summary, too_much
 from kernels.records import Results
 
 # ---------------------------------------------------------------------- successive halving
@@ -29,7 +28,7 @@ def test_fewer_are_timed_more_often():
 
 
 def timer(ms, log=None):
-    def time(labels, repeats):
+    def time(labels, repeats, seconds):
         if log is not None:
             log.append((len(labels), repeats))
         return [[next(ms[label]) for _ in range(repeats)] for label in labels]
@@ -65,44 +64,50 @@ def test_one_slow_launch_is_no_verdict():
 
 # ---------------------------------------------------------------------- what is left out
 
-FINE = Resources(registers=128, stack=0, spill_stores=0, spill_loads=0, shared=1024)
-
 
 def test_what_spills_or_does_not_fit_is_left_out():
-    spilling = Resources(255, 40, 36, 44, 0)
-    assert unfit(Compiled(b"", {}, [FINE]), 1024, 2048) is None
-    assert unfit(Compiled(b"", {}, [FINE, spilling]), 0, 2048) == "spills 36 bytes of registers"
-    assert unfit(Compiled(b"", {}, [FINE]), 1025, 2048) == (
+    fine, spilling = Resources(128, 0, 0, 0, 1024), Resources(255, 40, 36, 44, 0)
+    assert too_much([fine], 1024, 2048) is None
+    assert too_much([fine, spilling], 0, 2048) == "spills 36 bytes of registers"
+    assert too_much([fine], 1025, 2048) == (
         "wants 2049 bytes of shared memory, the GPU allows 2048"
     )
 
 
-def test_candidates_are_compiled_side_by_side_or_refused_in_the_steps_words():
+def test_candidates_are_compiled_side_by_side_or_refused_in_the_steps_words(simulated):
     right = kernels.step("17 BM=32 BN=64 TM=4 TN=4 WM=16 WN=32")
-    wrong = kernels.step("17 WM=64")
-    deep = kernels.step("17 STAGES=40")
-    found = compiled([wrong, right, deep], "sm_90", 2)
-    assert list(found) == [wrong.label, right.label, deep.label]
-    assert found[wrong.label] == "a warp has 32 lanes"
-    assert found[deep.label] == "a block may share 227 KiB"
-    own = found[right.label]
-    assert own.cubin.startswith(b"\x7fELF") and own.symbols == {"sgemm": "sgemm"}
-    assert 0 < own.resources[0].registers < 128
+    wrong, deep = kernels.step("17 WM=64"), kernels.step("17 STAGES=30")
+    able, left_out = prepared([wrong, right, deep], 2)
+    assert able == [right]
+    assert left_out == (
+        f"{wrong.label}: it does not compile: a warp has 32 lanes",
+        f"{deep.label}: it needs {deep.shared_mem} bytes of shared memory in a block, "
+        f"and the Simulated GPU 1 has {227 * 1024}",
+    )
+
+
+def test_a_gpu_that_can_run_no_candidate_is_told_at_once(simulated, monkeypatch, tmp_path):
+    simulated.compute_capability = (7, 5)
+    monkeypatch.setattr(tune, "ProcessPoolExecutor", None)  # nothing is compiled
+    with pytest.raises(gpu.NoGPU, match="can run no candidate: 17_tile_space: it needs a GPU of"):
+        tune.tune(STEPS, output=tmp_path / "tune.json")
 
 
 # ---------------------------------------------------------------------- the search
 
 
 class Searched(SimulatedGPU):
-    """It runs step 17: kernels are loaded by their labels, of which `ms` has the times."""
+    """It runs step 17, of whose labels `ms` has the times."""
 
-    shared_bytes = 227 * 1024
+    shared_bytes, compute_capability = 227 * 1024, (9, 0)
+
+    def __init__(self, monkeypatch):
+        super().__init__(monkeypatch)
+        monkeypatch.setattr(bench, "loaded_of", lambda step: {"sgemm": step.label})
 
     def device(self):
-        return replace(super().device(), shared_bytes_per_block=self.shared_bytes)
-
-    def load(self, cubin, symbol):
-        return symbol
+        facts = {"compute_capability": self.compute_capability}
+        return replace(super().device(), shared_bytes_per_block=self.shared_bytes, **facts)
 
     def launch(self, symbol, grid, block, args, shared_mem=0):
         if len(args) == 11:
@@ -120,82 +125,63 @@ def simulated(monkeypatch):
 
 LABELS = [f"17_tile_space BM={bm} STAGES={s}" for bm in (64, 256) for s in (3, 5, 6, 7)]
 STEPS = [kernels.step("17"), *(kernels.step(label) for label in LABELS)]
-BUILT = {one.label: Compiled(b"\x7fELF", {"sgemm": one.label}, [FINE]) for one in STEPS}
 SHAPES = [(96, 64, 32), (32, 32, 32)]
 
 
 @pytest.fixture
 def timed(simulated, monkeypatch):
-    simulated.ms |= {one.label: 3.0 + n for n, one in enumerate(STEPS)}
+    simulated.ms |= {step.label: 3.0 + n for n, step in enumerate(STEPS)}
     simulated.ms[STEPS[5].label] = 0.5
+    monkeypatch.setattr(tune, "prepared", lambda steps, jobs: (list(steps), ("x: it spills",)))
     return simulated
 
 
-def test_a_record_of_each_candidate_and_shape(timed, tmp_path):
-    path = tmp_path / "tune.json"
-    found = search(STEPS, BUILT, SHAPES, path)
-    assert [(r.step, r.M) for r in found.records[:2]] == [("cublas", 32), (STEPS[5].label, 32)]
-    assert {(r.step, r.M, r.N, r.K) for r in found.records} == {
-        (name, *shape) for shape in SHAPES for name in ["cublas", *BUILT]
+def test_a_record_of_each_candidate_and_shape(timed, tmp_path, monkeypatch):
+    monkeypatch.setenv(records.OWN, str(tmp_path))
+    searched = tune.tune(STEPS, SHAPES)
+    assert {(r.step, r.M, r.N, r.K) for r in searched.records} == {
+        (name, *shape) for shape in SHAPES for name in ["cublas", *(x.label for x in STEPS)]
     }
+    assert [(r.step, r.M) for r in searched.records[:2]] == [("cublas", 32), (STEPS[5].label, 32)]
     for shape in SHAPES:
-        best = found.best(shape)
+        best = searched.best(shape)
         assert (best.step, best.ms, best.repeats) == (STEPS[5].label, 0.5, 21)
-        assert found.share_of_cublas(best) == pytest.approx(2)
-        assert found.find(STEPS[8], shape).repeats == 1
-    assert found.left_out == () and "successive halving" in found.provenance["protocol"]["rounds"]
-    assert Results.load(path) == found
-    assert all(kernels.step(r.step) in STEPS for r in found.records if r.step != "cublas")
-    assert summary(found).splitlines()[0] == "Simulated GPU 1: 9 candidates timed, 0 left out"
-    assert summary(found).splitlines()[1].endswith(f"200.0% of cuBLAS  {STEPS[5].label}")
+        assert searched.share_of_cublas(best) == pytest.approx(2)
+        assert searched.find(STEPS[8], shape).repeats == 1
+    assert searched.left_out == ("x: it spills",)
+    assert "successive halving" in searched.provenance["protocol"]["rounds"]
+    assert records.tuned("Simulated GPU 1") == searched  # read where it is kept
+    assert summary(searched).splitlines()[0] == "Simulated GPU 1: 9 candidates timed, 1 left out"
+    assert summary(searched).splitlines()[1].endswith(f"200.0% of cuBLAS  {STEPS[5].label}")
 
 
-def test_the_search_is_read_where_it_is_kept(timed, tmp_path, monkeypatch):
-    where = lambda gpu_name, name: records.recorded_path(gpu_name, name, tmp_path)
-    monkeypatch.setattr(tune, "recorded_path", where)
-    found = search(STEPS, BUILT, SHAPES)
-    assert records.tuned("Simulated GPU 1", tmp_path) == found
-    with pytest.raises(ValueError, match="nothing is recorded for 'Another'.*Simulated GPU 1"):
-        records.tuned("Another", tmp_path)
-
-
-def test_what_cannot_run_is_left_out_with_its_reason(timed, tmp_path, monkeypatch):
-    timed.shared_bytes = 64 * 1024
-    built = BUILT | {STEPS[1].label: "a warp has 32 lanes"}
-    path = tmp_path / "tune.json"
-    found = search(STEPS, built, SHAPES, path)
-    assert f"{STEPS[1].label}: a warp has 32 lanes" in found.left_out
-    large = {text.partition(": ")[0] for text in found.left_out if "shared memory" in text}
-    assert large == {
-        one.label for one in STEPS if one.shared_mem + FINE.shared > timed.shared_bytes
-    }
-    assert len({r.step for r in found.records}) == 1 + len(STEPS) - len(found.left_out)
-    timed.shared_bytes = 227 * 1024
-    monkeypatch.setattr(tune, "WORKSPACE", -1)
-    found = search(STEPS[:1], built, SHAPES, path)
-    assert found.left_out[0] == "17_tile_space at 32 x 32 x 32: its workspace has 0 bytes"
-    with pytest.raises(gpu.NoGPU, match="no candidate can be run here: .*: a warp has 32 lanes"):
-        search(STEPS[1:2], built, SHAPES, path)
+def test_a_workspace_that_is_too_large_is_left_out(timed, tmp_path, monkeypatch):
+    monkeypatch.setattr(bench, "WORKSPACE", -(2**40))
+    searched = tune.tune(STEPS[:1], SHAPES, tmp_path / "tune.json")
+    assert searched.left_out[1] == "17_tile_space at 32 x 32 x 32: its workspace has 0 bytes"
 
 
 def test_a_wrong_winner_is_an_error(timed, tmp_path):
+    """Though it was right before, at a smaller shape, where each is checked once."""
+    at = {"rows": 0}
+
     def wrong(name, C):
-        if name == STEPS[5].label:
+        if name == STEPS[5].label and len(C) == at["rows"]:
             C[3, 4] = np.nan
 
     timed.wrong = wrong
-    with pytest.raises(CheckError, match=rf"{STEPS[5].label} at 32 x 32 x 32: C\[3, 4\] is nan"):
-        search(STEPS, BUILT, SHAPES, tmp_path / "tune.json")
+    for at["rows"], shape in ((32, "32 x 32 x 32"), (96, "96 x 64 x 32")):
+        with pytest.raises(CheckError, match=rf"{STEPS[5].label} at {shape}: C\[3, "):
+            tune.tune(STEPS, SHAPES, tmp_path / "tune.json")
 
 
-def test_merge_keeps_what_was_there_of_others(timed, tmp_path):
+def test_what_was_there_of_others_stays(timed, tmp_path):
     path = tmp_path / "tune.json"
-    search(STEPS[:3], BUILT, SHAPES, path)
-    search(STEPS[3:5], BUILT, SHAPES[:1], path, merge=True)
-    there = {(r.step, r.M) for r in Results.load(path).records}
-    assert there == {
-        *((name, M) for name in ("cublas", *(one.label for one in STEPS[:3])) for M in (32, 96)),
-        *((one.label, 96) for one in STEPS[3:5]),
+    tune.tune(STEPS[:3], SHAPES, path)
+    tune.tune(STEPS[3:5], SHAPES[:1], path)
+    assert {(r.step, r.M) for r in Results.load(path).records} == {
+        *((name, M) for name in ("cublas", *(x.label for x in STEPS[:3])) for M in (32, 96)),
+        *((step.label, 96) for step in STEPS[3:5]),
     }
 
 
@@ -205,48 +191,43 @@ def test_without_a_gpu_there_is_nothing_to_search(monkeypatch):
         tune.tune(STEPS)
 
 
-def test_command_line(timed, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(tune, "compiled", lambda steps, arch, jobs: BUILT)
-    path = tmp_path / "tune.json"
-    assert tune.run_cli(STEPS, SHAPES, path, False, 1, True) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(path.read_text())
-    assert tune.run_cli(STEPS, SHAPES, path, False, 1, False) == 0
-    assert "9 candidates timed" in capsys.readouterr().out
-    timed.wrong = lambda name, C: C.fill(0)
-    assert tune.run_cli(STEPS, SHAPES, path, False, 1, False) == 1
-    assert "error: 17_tile_space" in capsys.readouterr().err
+@pytest.fixture
+def commanded(timed, monkeypatch):
+    """What the command searches and fits."""
+    done = {}
+
+    def searched(steps, shapes, output, jobs):
+        done["searched"] = steps[0].id, shapes
+        return Results({"gpu": "Simulated GPU 1", "date": ""}, 1.0, 1.0)
+
+    monkeypatch.setattr(gpu, "why_not", lambda: None)
+    monkeypatch.setattr(tune, "tune", searched)
+    monkeypatch.setattr(splits, "record", lambda *options: done.update(fitted=options))
+    return done
 
 
 @pytest.mark.parametrize(
-    "words, searched, fitted",
+    "words, asked",
     [
-        ([], True, True),
-        (["17"], True, False),
-        (["18", "--sizes", "64", "1x2x3"], False, [(64, 64, 64), (1, 2, 3)]),
+        ([], {"searched": ("17_tile_space", []), "fitted": ([], None, None)}),
+        (["17", "--json"], {"searched": ("17_tile_space", [])}),
+        (["18", "--sizes", "64", "1x2x3", "--jobs", "2"],
+         {"fitted": ([(64, 64, 64), (1, 2, 3)], None, 2)}),
     ],
-)
-def test_the_command_searches_and_fits(timed, monkeypatch, words, searched, fitted):
+)  # fmt: skip
+def test_the_command_searches_and_fits(commanded, capsys, words, asked):
     """Of step 18 it fits the model that sgemm reads."""
-    done = {}
-
-    def run_cli(steps, shapes, *rest):
-        done["searched"] = steps[0].id, shapes == [(size,) * 3 for size in tune.SIZES]
-        return 0
-
-    def record(steps, others, shapes, output):
-        done["fitted"] = {one.id for one in steps}, shapes, output
-        assert list(others) == list(model.OTHERS)
-
-    monkeypatch.setattr(tune, "run_cli", run_cli)
-    monkeypatch.setattr(splits, "record", record)
     assert cli.main(["tune", *words]) == 0
-    assert ("searched" in done) == searched and ("fitted" in done) == bool(fitted)
-    if searched:
-        assert done["searched"] == ("17_tile_space", True)
-    if fitted:
-        ids, shapes, output = done["fitted"]
-        assert ids == {"18_split_k"} and shapes == ([] if fitted is True else fitted)
-        assert output == records.recorded_path("Simulated GPU 1", records.MODEL)
+    assert commanded == asked
+    if "--json" in words:
+        assert json.loads(capsys.readouterr().out)["records"] == []
+
+
+def test_an_older_gpu_fits_the_model_alone(timed, commanded, capsys):
+    timed.compute_capability = (7, 5)
+    assert cli.main(["tune"]) == 0
+    assert list(commanded) == ["fitted"]
+    assert "17_tile_space is left out: it needs a GPU of compute c" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -255,34 +236,13 @@ def test_the_command_searches_and_fits(timed, monkeypatch, words, searched, fitt
         (["02"], "02_naive"),
         (["17", "18", "--output", "x.json"], "18_split_k has a record of its own"),
         (["99"], "no step '99'"),
-        (["18", "--merge"], "--merge goes with 17_tile_space"),
-        (["18", "--jobs", "2"], "--jobs goes with 17_tile_space"),
+        (["18", "--sizes", "64"], "shapes of the model are not in"),
         (["18", "--json"], "--json goes with 17_tile_space"),
     ],
 )
-def test_the_command_refuses(timed, capsys, words, message):
+def test_the_command_refuses(timed, capsys, monkeypatch, tmp_path, words, message):
+    monkeypatch.setattr(gpu, "why_not", lambda: None)
+    monkeypatch.setenv(records.OWN, str(tmp_path))
     with pytest.raises(SystemExit) as stopped:
         cli.main(["tune", *words])
     assert stopped.value.code == 2 and message in capsys.readouterr().err
-
-
-def test_sgemm_reads_what_was_fitted_here(monkeypatch):
-    """The model of such a GPU, where there is one; else that of the recorded one."""
-    models = {
-        "NVIDIA H200": {"of": "NVIDIA H200"},
-        "GPU 2": {"of": "GPU 2", "provenance": {"multiprocessors": 40}},
-    }
-
-    def read(name):
-        if name not in models:
-            raise ValueError("nothing is recorded")
-        return models[name]
-
-    monkeypatch.setattr(records, "model", read)
-    found = model._record.__wrapped__
-    for name, multiprocessors, of in (
-        ("GPU 1", 40, "NVIDIA H200"),
-        ("GPU 2", 40, "GPU 2"),
-        ("GPU 2", 20, "NVIDIA H200"),  # half of it
-    ):
-        assert found(model.Gpu(name, multiprocessors))["of"] == of
