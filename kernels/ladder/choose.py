@@ -118,7 +118,8 @@ def modelled(
     tensor_cores: bool = False,
 ) -> Step | None:
     """The step, variant and way to share out K that the model predicts to be the fastest of those
-    that suit; None without any. Arguments are those of `choose`."""
+    that suit; None without any, and where an older GPU need not share out K. Arguments are those of
+    `choose`."""
     on = model.gpu_of(device)
     labels = model.candidates(on.compute_capability, on.multiprocessors, on.name, tensor_cores)
     able = [
@@ -134,7 +135,10 @@ def modelled(
         return model.predicted(one.label, *shape, trans_a, trans_b, alignment, on)
 
     fastest_first = sorted(able, key=seconds)
-    return next((one for one in fastest_first if _as_timed(one, trans_a, trans_b)), None)
+    best = next((way for way in fastest_first if _as_timed(way, trans_a, trans_b)), None)
+    if best and on.compute_capability < model.ASYNC and model.is_whole(best):
+        return None  # without asynchronous copies, steps that load ahead are faster
+    return best
 
 
 def _as_timed(one: Step, trans_a: bool, trans_b: bool) -> bool:

@@ -321,6 +321,11 @@ def base(way: Step) -> Step:
     return way.define(**{name: way.file.defines[name] for name in there if name in way.defines})
 
 
+def is_whole(way: Step) -> bool:
+    """Whether a block computes a tile along all of K."""
+    return way.defines.get("SPLITS", 1) == 1 and not way.defines.get("STREAM")
+
+
 def work(way: Step, M: Any, N: Any, K: Any, aligned: bool | None = None) -> Work:
     """How the step shares out a product, or many if the sides are arrays. `aligned`, unless given:
     as matrices without gaps are."""

@@ -1,7 +1,9 @@
 """The model by which sgemm chooses: its labels, what it predicts, and that the record yields it."""
 
+import json
 import math
 import statistics
+from dataclasses import replace
 
 import pytest
 from fake_gpu import FakeGpu, cupy_array
@@ -11,6 +13,8 @@ from kernels import records
 from kernels.analysis.duration import Costs
 from kernels.ladder import choose, model
 from kernels.measure import splits
+from kernels.records import Results
+from tests import made_up
 
 H200 = (9, 0), 132
 RECORD = records.model("NVIDIA H200")
@@ -38,14 +42,141 @@ def test_a_stream_has_as_many_blocks_for_an_sm_on_any_gpu():
 
 
 def test_what_an_older_gpu_cannot_do_is_no_candidate():
-    assert model.candidates((7, 5), 40) == ()
     ampere = model.candidates((8, 0), 108)
     assert ampere and not any("CLUSTER" in label for label in ampere)
     assert not any(kernels.step(label).file.reordered for label in ampere)
     assert "20_tensor_cores" in model.candidates((8, 0), 108, tensor_cores=True)
-    streams = {kernels.step(x).defines["STREAM"] for x in ampere}
-    assert streams == {0, 108, 3 * 108, 4 * 108, 6 * 108}
     assert all(model.predicted(label, 300, 300, 300) > 0 for label in ampere)
+    turing = model.candidates((7, 5), 40, tensor_cores=True)
+    assert turing and all(label.startswith(model.STEP) for label in turing)
+
+
+OTHER_GPUS = {"7.5": 40, "8.0": 108, "8.6": 72, "8.9": 58, "12.0": 170}  # SMs
+
+
+def other(of):
+    device = replace(made_up.device(of), multiprocessors=OTHER_GPUS[of], memory_gbs=1000.0)
+    return model.gpu_of(device)
+
+
+@pytest.mark.parametrize("of", OTHER_GPUS)
+def test_another_gpu_holds_as_many_blocks_as_it_has_room_for(of):
+    """Also of a stream, which has no more blocks than places."""
+    on = other(of)
+    labels = model.candidates(on.compute_capability, on.multiprocessors, on.name)
+    differs = set()
+    for label in labels:
+        tile = model.base(kernels.step(label)).label
+        assert model._way(label, on).tile.resident == model.resident(tile, on) >= 1
+        differs.add(model.resident(tile, on) != model.resident(tile, model.H200))
+        stream = kernels.step(label).defines["STREAM"]
+        assert stream % on.multiprocessors == 0
+        assert stream <= on.multiprocessors * model.resident(tile, on)
+    assert (True in differs) == (of != "8.0")
+    assert any(kernels.step(label).defines["STREAM"] for label in labels)
+
+
+@pytest.mark.parametrize("of, known", model._residents().items())
+def test_the_table_of_residents_is_what_the_compiler_says(of, known):
+    """Of one tile; `python tools/residents.py` writes all of it."""
+    label = list(known)[len(of) % 3 + 3]
+    capability = tuple(map(int, of.split(".")))
+    assert model.occupied(model.named(label, capability), capability) == known[label]
+
+
+def test_what_is_in_no_table_is_compiled():
+    on, tile = other("8.6"), "18_split_k BM=32 BN=32 BK=16 TM=4 TN=4 WM=16 WN=32"
+    assert model.resident(tile, on) == kernels.step(tile).occupancy("8.6", "sm_86").blocks
+    assert model.resident("18_split_k STAGES=8", on) == 0  # more than its SM has
+
+
+@pytest.mark.parametrize("M, N, K, splits", [
+    (64, 64, 65536, True), (256, 256, 16384, True), (4096, 4096, 4096, False),
+])  # fmt: skip
+@pytest.mark.parametrize("of", OTHER_GPUS)
+def test_other_gpus_share_out_k_where_tiles_are_few(fake, of, M, N, K, splits):
+    fake.be(of, multiprocessors=OTHER_GPUS[of], memory_gbs=1000.0)
+    best = chosen(M, N, K)
+    blocks = best.launches(M, N, K)[0].grid
+    assert math.prod(blocks) >= OTHER_GPUS[of] / 2  # most SMs work
+    if splits:
+        assert best.id == model.STEP and not model.is_whole(best)
+    if of == "7.5":
+        assert best.compute_capability <= (7, 5)
+        assert splits or best.number <= 15
+
+
+def test_without_asynchronous_copies_the_bits_are_the_same():
+    A, B, _ = kernels.inputs(67, 71, 150)
+    label = f"{model.STEP} {model.TILES[5]} SPLITS=4"
+    older, newer = model.named(label, (7, 5)), kernels.step(label)
+    assert older.label == newer.label and "cp.async" in str(newer.source)
+    assert "cp.async" not in str(older.source) and older.kernel.cubin("sm_75")
+    results = [one(A, B, device="interpreter") for one in (older, newer)]
+    assert (results[0] == results[1]).all()
+    assert not older.sanitize(67, 71, 150)
+
+
+def test_the_bandwidth_is_that_of_the_gpu(monkeypatch, tmp_path):
+    """As copies were measured there, or as its driver says."""
+    on = model.Gpu("Simulated GPU 2", 132, (9, 0), model.GBS / 2)
+    h200 = records.results("NVIDIA H200").copy_gbs
+    monkeypatch.setenv(records.OWN, str(tmp_path))
+    for name, share in ((None, 0.5), (records.TUNE, 0.25), (records.TIMINGS, 0.125)):
+        if name:
+            origin = {"gpu": on.name, "date": ""}
+            Results(origin, 1.0, share * h200).save(records.own_path(on.name, name))
+        forget()
+        assert model._costs(on).gbs == pytest.approx(share * RECORD["costs"]["gbs"])
+        here, there = (model._way("23_skinny", x).tile.gbs for x in (on, model.H200))
+        assert here == pytest.approx(share * there) and there > 0
+    forget()
+    assert model._bandwidth(model.Gpu("Simulated GPU 3", 132)) == 1  # nothing is known of it
+
+
+def test_the_model_of_this_gpu_is_that_of_the_user(monkeypatch, tmp_path):
+    """Where there is one of as many SMs; else that of the recorded one."""
+    monkeypatch.setenv(records.OWN, str(tmp_path))
+    origin = {"gpu": "GPU 2", "multiprocessors": 40, "compute_capability": "8.6"}
+    records.write(records.own_path("GPU 2", records.MODEL), json.dumps({"provenance": origin}))
+    forget()
+    for on, of in (
+        (model.Gpu("GPU 1", 40, (8, 6)), "NVIDIA H200"),
+        (model.Gpu("GPU 2", 40, (8, 6)), "GPU 2"),
+        (model.Gpu("GPU 2", 20, (8, 6)), "NVIDIA H200"),  # half of it
+        (model.Gpu("GPU 2", 40, (8, 9)), "NVIDIA H200"),
+    ):
+        assert model._record(on)["provenance"]["gpu"] == of
+    forget()
+
+
+def forget():
+    for cache in (model._way, model._costs, model._sections, model._own, model._bandwidth):
+        cache.cache_clear()
+
+
+def test_the_choices_on_the_h200_are_those_that_were_timed():
+    """All but one, of two ways that are predicted to be as fast."""
+    others = []
+    for tensor_cores in (False, True):
+        labels = model.candidates(*H200, tensor_cores=tensor_cores)
+        for row in records.shapes("NVIDIA H200", tensor_cores)["shapes"]:
+            shape = row["M"], row["N"], row["K"]
+            alignment = 4 if shape[1] % 4 or shape[2] % 4 else 16
+            best = min(labels, key=lambda x: model.predicted(x, *shape, alignment=alignment))
+            others += [(best, row["step"])] * (best != row["step"])
+    assert len(others) <= 1
+
+
+def test_the_alignment_counts_where_it_is_16_and_only_then():
+    """For the formula, and for which shapes that were timed are near."""
+    label = model.candidates(*H200)[0]
+    at = {a: model.predicted(label, 1000, 1000, 1000, alignment=a) for a in (4, 8, 16, 32)}
+    assert at[4] == at[8] != at[16] == at[32]
+    shape = next(x for x in RECORD["shapes"] if x[1] % 4 == 0)
+    place = RECORD["shapes"].index(shape)
+    near = [model._near(*shape, aligned, 0, model.H200)[place] for aligned in (True, False)]
+    assert near[0] == 1 > near[1]
 
 
 @pytest.mark.parametrize("M, N, K, share", [
@@ -177,7 +308,14 @@ def test_tensor_cores_are_chosen_where_they_are_faster(fake):
     assert not chosen(*large).tensor_cores
     assert chosen(*large, tensor_cores=True).label == "21_warpgroups"
     assert chosen(1024, 1024, 1024, tensor_cores=True).label == "21_warpgroups SPLITS=2"
-    assert not chosen(4096, 4096, 4, tensor_cores=True).tensor_cores
     assert not chosen(64, 64, 8192, tensor_cores=True).tensor_cores
     fake.be("8.0", multiprocessors=132)
     assert chosen(*large, tensor_cores=True).id == "20_tensor_cores"
+
+
+def test_tensor_cores_are_used_from_their_least_k_on(fake, monkeypatch):
+    """Below it there are FMAs only, though the formula may say that they are faster."""
+    monkeypatch.setattr(model, "predicted", lambda label, *rest: float(label != "21_warpgroups"))
+    least = kernels.step("21_warpgroups").defines["LEAST_K"]
+    for K in (least - 1, least):
+        assert chosen(512, 512, K, tensor_cores=True).tensor_cores == (K == least)

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from kernels.analysis.duration import Costs, Tile, Work, microseconds
-from kernels.measure.fitting import PACK, PACKING, STREAM, Timing, fit, least_squares
+from kernels.measure.fitting import (
+    OUTLIER,
+    PACK,
+    PACKING,
+    STREAM,
+    Timing,
+    cost,
+    fit,
+    least_squares,
+)
 from kernels.measure.splits import drawn
 
 GPU = Costs(132, 3.0, 2500.0, 1.5, 0.1, 0.2, 1.5, PACKING)
@@ -76,6 +85,15 @@ def test_noise_and_an_outlier_do_little_harm():
     tiles, _, error = fit(rows, SHAPES, 132)
     assert 0.04 < error < 0.25
     assert tiles["large"].step == pytest.approx(TILES["large"].step, rel=0.1)
+
+
+def test_a_large_error_counts_by_its_size_a_small_one_by_its_square():
+    """Of 1 and 9 times 0, the mean is 0.1, and the median 0: an outlier moves the fit little."""
+    values = np.array([1.0] + 9 * [0.0])
+    (found,) = least_squares(lambda p: p[0] - values, np.array([0.5]))
+    assert 0 < found < 0.03
+    assert cost(np.array([3.0])) == pytest.approx(3 / OUTLIER - 1, rel=0.01)
+    assert cost(np.array([0.01])) == pytest.approx(0.5 * (0.01 / OUTLIER) ** 2, rel=0.01)
 
 
 def test_least_squares_of_a_line():
