@@ -1,5 +1,6 @@
 """The command line: what it prints, and its exit status."""
 
+import hashlib
 import json
 import os
 import re
@@ -7,16 +8,34 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from anywarp import gpu
 from kernels import __main__ as cli
-from kernels.analysis.reference import CheckError
-from kernels.command import looking, recording, timing, words
+from kernels.analysis.reference import inputs
+from kernels.command import looking, program, recording, timing, words
 from kernels.ladder import step as ladder
+from kernels.ladder.check.check import Report
 from kernels.records import Results
 
 ROOT = Path(cli.__file__).parents[1]
+INTERPRETED = "--device", "interpreter"
+
+
+def refused(capsys, *argv):
+    """What a command says that could not be carried out as it was written."""
+    with pytest.raises(SystemExit) as caught:
+        cli.main(list(argv))
+    assert caught.value.code == 2
+    return capsys.readouterr().err
+
+
+def printed(capsys, *argv, status=0):
+    """What a command prints; JSON is read."""
+    assert cli.main(list(argv)) == status
+    out = capsys.readouterr().out
+    return json.loads(out) if "--json" in argv else out
 
 
 def test_it_runs_as_a_module():
@@ -28,12 +47,11 @@ def test_it_runs_as_a_module():
 
 
 def test_list(capsys):
-    assert cli.main(["list"]) == 0
-    assert all(f"{one.id} " in capsys.readouterr().out for one in ladder.steps()[:1])
-    assert cli.main(["list", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["id"] for row in rows] == [one.id for one in ladder.steps()]
-    naive = {
+    lines = printed(capsys, "list").splitlines()
+    assert all(any(line.startswith(f"{step.id} ") for line in lines) for step in ladder.steps())
+    rows = printed(capsys, "list", "--json")
+    assert [row["id"] for row in rows] == [step.id for step in ladder.steps()]
+    assert rows[0] == {
         "id": "02_naive",
         "number": 2,
         "title": "Naive: a thread per element of C",
@@ -46,15 +64,12 @@ def test_list(capsys):
         "compute_capability": "5.0",
         "variants": [],
     }
-    assert rows[0] == naive
 
 
 def test_check(capsys):
-    assert cli.main(["check", "02", "coalesced", "--device", "interpreter"]) == 0
-    out = capsys.readouterr().out
+    out = printed(capsys, "check", "02", "coalesced", *INTERPRETED)
     assert out.count("every element is within its error bound") == 2
-    assert cli.main(["check", "02", "--device", "interpreter", "--json"]) == 0
-    (result,) = json.loads(capsys.readouterr().out)
+    (result,) = printed(capsys, "check", "02", *INTERPRETED, "--json")
     assert result["step"] == "02_naive" and result["ok"]
     first = result["cases"][0]
     assert first.pop("error_over_bound") < 1
@@ -62,22 +77,6 @@ def test_check(capsys):
         "apart": [0, 0, 0],
         "moved": 0,
     }
-
-
-def test_a_wrong_step_gives_status_1_and_the_others_are_still_checked(capsys, monkeypatch):
-    def check(step, device):
-        if step.number == 2:
-            raise CheckError("C[1, 2] is wrong")
-        return real(step, device)
-
-    real = looking.check
-    monkeypatch.setattr(looking, "check", check)
-    assert cli.main(["check", "02", "03", "--device", "interpreter"]) == 1
-    out = capsys.readouterr().out
-    assert "02_naive FAILED: C[1, 2] is wrong" in out and "03_coalesced (BM=16" in out
-    assert cli.main(["check", "02", "--json"]) == 1
-    (result,) = json.loads(capsys.readouterr().out)
-    assert result == {"step": "02_naive", "ok": False, "error": "C[1, 2] is wrong"}
 
 
 THREADS = "sgemm: block (64, 1000) has 64000 threads; a block has at most 1024"
@@ -88,22 +87,28 @@ NO_LAUNCH = pytest.mark.parametrize(
 
 
 @NO_LAUNCH
-def test_a_step_without_a_launch_fails_and_the_others_are_still_checked(capsys, label, message):
-    argv = ["check", "02", label, "--device", "interpreter"]
-    assert cli.main(argv) == 1
-    assert f"\n{label} FAILED: {message}\n" in capsys.readouterr().out
-    assert cli.main([*argv, "--json"]) == 1
-    first, second = json.loads(capsys.readouterr().out)
-    assert first["ok"] and second == {"step": label, "ok": False, "error": message}
+def test_a_wrong_step_fails_and_the_others_are_still_checked(capsys, label, message):
+    argv = ["check", label, "02", *INTERPRETED]
+    assert printed(capsys, *argv, status=1).startswith(f"{label} FAILED: {message}\n\n02_naive")
+    first, second = printed(capsys, *argv, "--json", status=1)
+    assert first == {"step": label, "ok": False, "error": message} and second["ok"]
+
+
+@pytest.mark.parametrize("watched", [True, False])
+@pytest.mark.parametrize("command", ["check", "sanitize"])
+def test_who_looks_on_sees_how_far_it_is(capsys, monkeypatch, watched, command):
+    monkeypatch.setattr(words, "watched", lambda: watched)
+    monkeypatch.setattr(looking, "check", lambda step, device: Report(step.label, ()))
+    monkeypatch.setattr(ladder.Step, "sanitize", lambda *_: ())
+    for argv, lines in ((["02", "03"], 1), (["02 BM=8"], 0)):
+        assert cli.main([command, *argv, *(["8x8x8"] if command == "sanitize" else [])]) == 0
+        assert capsys.readouterr().err.count("\r[2 of 2] 03_coalesced") == (watched and lines)
 
 
 @NO_LAUNCH
 @pytest.mark.parametrize("command", ["run", "trace"])
 def test_a_step_without_a_launch_cannot_be_looked_at(capsys, command, label, message):
-    with pytest.raises(SystemExit) as caught:
-        cli.main([command, label, "64"])
-    assert caught.value.code == 2
-    assert capsys.readouterr().err.endswith(f"{command}: error: {message}\n")
+    assert refused(capsys, command, label, "64").endswith(f"{command}: error: {message}\n")
 
 
 @NO_LAUNCH
@@ -114,10 +119,7 @@ def test_a_step_without_a_launch_cannot_be_looked_at(capsys, command, label, mes
 def test_a_step_without_a_launch_is_not_measured(
     capsys, monkeypatch, command, module, name, label, message
 ):
-    def measure(steps, *_, **more):
-        steps[0].launches(64, 64, 64)
-
-    monkeypatch.setattr(module, name, measure)
+    monkeypatch.setattr(module, name, lambda steps, *_, **more: steps[0].launches(64, 64, 64))
     assert cli.main([command, label]) == 2
     assert capsys.readouterr().err == f"error: {message}\n"
 
@@ -132,27 +134,45 @@ def test_a_step_that_does_not_compile_shows_what_the_compiler_says(capsys, comma
     (KeyboardInterrupt(), 130, "interrupted\n"),
     (MemoryError(), 2, "error: this takes more memory than there is: give a smaller shape\n"),
     (MemoryError("no 9 GiB"), 2, "than there is: give a smaller shape (no 9 GiB)\n"),
+    (program.CheckError("C[0, 0] is nan"), 1, "error: C[0, 0] is nan\n"),
+    (program.MergeError("driver is '2' and was '1'"), 2, "error: driver is '2' and was '1'\n"),
+    (program.profiling.ProfileError("no permission"), 2, "error: no permission\n"),
 ])  # fmt: skip
 def test_what_ends_a_command_is_said_in_one_line(capsys, monkeypatch, error, status, message):
-    def trace(self, *sides, launch):
+    def benchmark(*_, **more):
         print("as far as it came")
         raise error
 
-    monkeypatch.setattr(ladder.Step, "trace", trace)
-    assert cli.main(["trace", "03", "64"]) == status
+    monkeypatch.setattr(timing.bench, "benchmark", benchmark)
+    assert cli.main(["bench", "03"]) == status
     out, err = capsys.readouterr()
     assert out == "as far as it came\n" and err.endswith(message) and err.count("\n") == 1
 
 
-def printing_to(stdout, *argv):
-    """Exit status, and what stderr says, of a command in a process of its own. Its output is
+INTERRUPTED = """
+import sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "kernels.measure":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Finder())
+from kernels.__main__ import main
+sys.exit(main(["list"]))
+"""
+
+
+def run_with(stdout, *command):
+    """Exit status, and what stderr says, of Python in a process of its own. Its output is
     buffered, as it is for most: a short one is written only when all has been printed."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    command = [sys.executable, "-m", "kernels", *argv]
     done = subprocess.run(
-        command, cwd=ROOT, env=env, stdout=stdout, stderr=subprocess.PIPE, text=True
+        [sys.executable, *command], cwd=ROOT, env=env, stdout=stdout, stderr=-1, text=True
     )
     return done.returncode, done.stderr
+
+
+def test_ctrl_c_while_it_is_loaded():
+    assert run_with(None, "-c", INTERRUPTED) == (130, "interrupted\n")
 
 
 PRINTING = pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["--help"]])
@@ -163,7 +183,7 @@ def test_nobody_reads_what_is_printed(argv):
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        assert printing_to(writer, *argv) == (141, "")
+        assert run_with(writer, "-m", "kernels", *argv) == (141, "")
     finally:
         os.close(writer)
 
@@ -172,33 +192,47 @@ def test_nobody_reads_what_is_printed(argv):
 @PRINTING
 def test_a_full_disk(argv):
     with open("/dev/full", "w") as full:
-        status, err = printing_to(full, *argv)
+        status, err = run_with(full, "-m", "kernels", *argv)
     assert status == 2 and re.fullmatch(r"error: .*No space left on device\n", err)
 
 
-@pytest.mark.parametrize(
-    "argv, message",
-    [
-        ([], "arguments are required: COMMAND"),
-        (["climb"], "invalid choice: 'climb'"),
-        (["check", "coalescd"], "no step 'coalescd'; the nearest is '03_coalesced'"),
-        (["check", "--device", "tpu"], "invalid choice: 'tpu'"),
-        (["bench", "--sizes", "0"], "a size is a whole number from 1 on, not '0'"),
-        (["bench", "--sizes", "big"], "a size is a whole number from 1 on, not 'big'"),
-        (
-            ["bench", "--sizes", "8x9"],
-            "a shape is N for M = N = K, MxNxK or M N K, such as 64x64x8, not '8x9'",
-        ),
-        (["bench", "--sizes", "8x9x"], "a size is a whole number from 1 on, not ''"),
-        (["bench", "--merge"], "--merge goes with --output"),
-        (["check", "03 BX=1"], "03_coalesced has no define 'BX'; it has BM, BN"),
-        (["check", "03 BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
-    ],
-)
+def test_output_that_is_closed(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", None)  # as Python leaves it after `>&-`
+    assert cli.main(["list"]) == 2
+    assert "standard output is closed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["trace", "run"])
+@pytest.mark.parametrize("argv, message", [
+    (["03", "16", "8"], "a shape is N for M = N = K"), (["03", "16x8"], "a shape is N for M"),
+    (["03", "0"], "a size is a whole"), (["03", "16x8x4", "3", "4"], "a size is a whole"),
+    (["03", "1.5"], "a size is a whole"),
+    (["05", "32", "64", "7"], "05_shared_tiling requires K % BK == 0"),
+])  # fmt: skip
+def test_what_is_no_shape_of_the_step(capsys, command, argv, message):
+    assert message in refused(capsys, command, *argv)
+
+
+@pytest.mark.parametrize("argv, message", [
+    ([], "arguments are required: COMMAND"),
+    (["climb"], "invalid choice: 'climb'"),
+    (["check", "coalescd"], "no step 'coalescd'; the nearest is '03_coalesced'"),
+    (["check", "--device", "tpu"], "invalid choice: 'tpu'"),
+    (["check", "03 BX=1"], "03_coalesced has no define 'BX'; it has BM, BN"),
+    (["check", "03 BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
+    (["run", "02", "64", "--also", "05 BK=3"], "05_shared_tiling BK=3 requires K % BK == 0"),
+    (["profile", "02", "--size", "64x64x8"], "counters are recorded for M = N = K, not '64x64x8'"),
+    (["plan", "64", "64"], "a shape is N for M = N = K"),
+    (["attempt", "02", "--goals", "speed=1"], "there is no goal 'speed'"),
+    (["attempt", "02", "--goals", "spills"], "a goal is GOAL=MOST or GOAL=LEAST:MOST"),
+    (["bench", "--sizes", "0"], "a size is a whole number from 1 on, not '0'"),
+    (["bench", "--sizes", "big"], "a size is a whole number from 1 on, not 'big'"),
+    (["bench", "--sizes", "8x9"], "MxNxK or M N K, such as 64x64x8, not '8x9'"),
+    (["bench", "--sizes", "8x9x"], "a size is a whole number from 1 on, not ''"),
+    (["bench", "--merge"], "--merge goes with --output"),
+])  # fmt: skip
 def test_usage_errors_give_status_2(capsys, argv, message):
-    with pytest.raises(SystemExit) as caught:
-        cli.main(argv)
-    assert caught.value.code == 2 and message in capsys.readouterr().err
+    assert message in refused(capsys, *argv)
 
 
 @pytest.mark.parametrize("command", ["bench", "profile", "experiments", "tune", "errors", "bits"])
@@ -211,36 +245,36 @@ def test_where_nothing_can_be_saved_nothing_is_measured(capsys, tmp_path, monkey
         (tmp_path / "file" / "x.json", "file is no folder, so"),
         (tmp_path / "closed" / "new" / "x.json", "it is read-only"),
     ):
-        with pytest.raises(SystemExit) as caught:
-            cli.main([command, "--output", str(path)])
-        assert caught.value.code == 2 and message in capsys.readouterr().err
+        assert message in refused(capsys, command, "--output", str(path))
     assert {path.name for path in tmp_path.rglob("*")} == {"file", "closed"}
 
 
-@pytest.mark.parametrize("argv", [["check", "02", "--device", "gpu"], ["bench", "02"], ["bits"]])
-def test_without_a_gpu_status_2_and_the_reason(capsys, monkeypatch, argv):
-    monkeypatch.setattr(gpu, "why_not", lambda: "there is no GPU on the test's machine")
+@pytest.mark.parametrize("argv, advice", [
+    (["check", "02", "--device", "gpu"], "; --device interpreter runs every kernel without one"),
+    (["run", "02", "8", "--device", "gpu"], "; --device interpreter runs every kernel without one"),
+    *((argv, "") for argv in (["bench", "02"], ["bits"], ["tune"], ["profile"], ["errors"])),
+])  # fmt: skip
+def test_without_a_gpu_a_command_advises_what_it_has(capsys, monkeypatch, argv, advice):
+    monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
     assert cli.main(argv) == 2
     out, err = capsys.readouterr()
-    assert "there is no GPU on the test's machine" in err and out == ""
+    text = f"No GPU can be used: there is none. Timings need a machine with an NVIDIA GPU{advice}."
+    assert (out, err) == ("", f"error: {text}\n")
 
 
-def test_without_a_gpu_a_command_names_its_own_option(capsys, monkeypatch):
-    monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
-    for argv in (["check", "02"], ["run", "02", "8"]):
-        assert cli.main([*argv, "--device", "gpu"]) == 2
-        assert " --device interpreter runs every kernel" in capsys.readouterr().err
-    assert cli.main(["bits", "02"]) == 2  # has no such option: Python's argument is meant
-    assert ' device="interpreter" runs every kernel' in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("argv", [["--help"], ["list", "-h"], ["check", "-h"], ["bench", "-h"]])
-def test_help(capsys, argv):
+@pytest.mark.parametrize("argv, words", [
+    (["--help"], ["attempt", "exit status: 0 all well"]),
+    (["--version"], ["anywarp 0."]),
+    (["list", "-h"], ["exit status: 0 all well"]),
+    (["check", "-h"], ["; all if none"]),
+    (["errors", "-h"], [f"{recording.accuracy.LABELS[0]},", "if none"]),
+    (["tune", "-h"], ["of 18_split_k, many shapes drawn at random"]),
+])  # fmt: skip
+def test_help(capsys, argv, words):
     with pytest.raises(SystemExit) as caught:
         cli.main(argv)
-    out = capsys.readouterr().out
-    assert caught.value.code == 0
-    assert "usage: python -m kernels" in out and "exit status: 0 all well" in out
+    out = " ".join(capsys.readouterr().out.split())
+    assert caught.value.code == 0 and all(word in out for word in words)
 
 
 @pytest.fixture
@@ -270,16 +304,6 @@ def test_bench_passes_its_options_on(benched, tmp_path, capsys):
     ]
 
 
-@pytest.mark.parametrize("error, status", [(cli.MergeError, 2), (CheckError, 1)])
-def test_bench_that_cannot_merge_or_finds_a_fault(monkeypatch, capsys, error, status):
-    def benchmark(*args, **options):
-        raise error("driver is '2' and was '1'")
-
-    monkeypatch.setattr(timing.bench, "benchmark", benchmark)
-    assert cli.main(["bench"]) == status
-    assert capsys.readouterr().err == "error: driver is '2' and was '1'\n"
-
-
 @pytest.fixture
 def varied(monkeypatch, tmp_path):
     """Two steps in place of the shipped ones, the first of them with a variant."""
@@ -297,53 +321,50 @@ def varied(monkeypatch, tmp_path):
     (["08 BN=8", "07"], ["08_second BN=8", "07_first", "07_first BN=8"]),
 ])  # fmt: skip
 def test_variants(varied, benched, monkeypatch, capsys, named, labels):
-    chosen = []
+    taken = []
+    profiled = lambda steps: {"steps": {step.label: {} for step in steps}}
     monkeypatch.setattr(
-        recording.profiling,
-        "profile",
-        lambda steps, *rest: chosen.append(steps) or {"steps": {one.label: {} for one in steps}},
+        recording.profiling, "profile", lambda steps, *_: taken.append(steps) or profiled(steps)
     )
     for command in ("bench", "profile"):
         assert cli.main([command, *named, "--variants"]) == 0
-    assert [[one.label for one in of] for of in (benched[0][0], *chosen)] == 2 * [labels]
+    assert [[step.label for step in of] for of in (benched[0][0], *taken)] == 2 * [labels]
     cli.main(["bench", "07"])
-    assert [one.label for one in benched[-1][0]] == ["07_first"]
+    assert [step.label for step in benched[-1][0]] == ["07_first"]
     capsys.readouterr()
-    assert cli.main(["check", *named, "--variants", "--device", "interpreter", "--json"]) == 0
-    assert [row["step"] for row in json.loads(capsys.readouterr().out)] == labels
+    rows = printed(capsys, "check", *named, "--variants", *INTERPRETED, "--json")
+    assert [row["step"] for row in rows] == labels
 
 
 def test_list_shows_variants(varied, capsys):
-    assert cli.main(["list"]) == 0
-    assert "variant 07_first BN=8\n" in capsys.readouterr().out
-    assert cli.main(["list", "--json"]) == 0
-    assert [row["variants"] for row in json.loads(capsys.readouterr().out)] == [
-        ["07_first BN=8"],
-        [],
-    ]
+    assert "variant 07_first BN=8\n" in printed(capsys, "list")
+    rows = printed(capsys, "list", "--json")
+    assert [row["variants"] for row in rows] == [["07_first BN=8"], []]
 
 
-def test_a_label_names_a_step_everywhere(capsys, monkeypatch):
-    def fail(step, device):
-        raise CheckError("wrong")
-
-    assert cli.main(["trace", "03 BM=8", "32", "64", "8"]) == 0
-    assert capsys.readouterr().out.startswith("03_coalesced BM=8, 32 x 64 x 8\n")
-    monkeypatch.setattr(looking, "check", fail)
-    assert cli.main(["check", "03 BM=8"]) == 1
-    assert capsys.readouterr().out.startswith("03_coalesced BM=8 FAILED: wrong")
-
-
-def test_bits_are_merged_into_the_file(monkeypatch, tmp_path):
+def test_bits_are_merged_into_the_file(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(gpu, "require", lambda: None)
     monkeypatch.setattr(recording, "digest", lambda step, M, N, K, device: f"{device} {M} {N} {K}")
     path = tmp_path / "bits.json"
     path.write_text('{"02_naive": {"1x1x1": "old"}, "99_other": {}}')
-    assert cli.main(["bits", "02", "02 BM=8", "--output", str(path)]) == 0
-    found = json.loads(path.read_text())
-    assert found["99_other"] == {}
-    assert found["02_naive"]["64x64x64"] == "gpu 64 64 64" and "1x1x1" not in found["02_naive"]
-    assert found["02_naive BM=8"] == found["02_naive"]
+    result = printed(capsys, "bits", "02", "02 BM=8", "--output", str(path), "--json")
+    assert result == json.loads(path.read_text()) and result["99_other"] == {}
+    assert result["02_naive"]["64x64x64"] == "gpu 64 64 64" and "1x1x1" not in result["02_naive"]
+    assert result["02_naive BM=8"] == result["02_naive"]
+
+
+def test_errors_and_experiments_as_json(monkeypatch, capsys):
+    def record(steps, chained, output):
+        print("progress")
+        return {"cases": [{"kind": "uniform", "shape": [8, 9, 7], "errors": {"02_naive": 1.5}}]}
+
+    monkeypatch.setattr(recording.accuracy, "record", record)
+    assert printed(capsys, "errors", "02", "--json") == record(None, None, None)
+    capsys.readouterr()
+    assert printed(capsys, "errors", "02").endswith("uniform, 8x9x7: 02_naive 1.5\n")
+    result = type("Results", (), {"to_json": lambda self: '{"gpu": "none"}'})()
+    monkeypatch.setattr(timing.experiments, "run", lambda *_: {"a question": result})
+    assert printed(capsys, "experiments", "--json") == {"a question": {"gpu": "none"}}
 
 
 IMPORT = """
@@ -360,95 +381,102 @@ def test_importing_the_package_loads_nothing_large():
 
 
 def test_trace(capsys):
-    assert cli.main(["trace", "03", "32", "64", "8"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("03_coalesced, 32 x 64 x 8\n")
+    out = printed(capsys, "trace", "03 BM=8", "32", "64", "8")
+    assert out.startswith("03_coalesced BM=8, 32 x 64 x 8\n")
     assert "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum" in out and "sectors/req" in out
-    assert cli.main(["trace", "03", "32", "64", "8", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["counters"]["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"] == 32 * 64 * 8
-    assert {cost["array"] for cost in found["costs"]} == {"A", "B", "C"}
-
-
-COMMANDS = ["trace", "run"]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_shape_that_the_step_cannot_do(capsys, command):
-    with pytest.raises(SystemExit) as caught:
-        cli.main([command, "05", "32", "64", "7"])
-    assert caught.value.code == 2
-    assert "05_shared_tiling requires K % BK == 0" in capsys.readouterr().err
+    traced = printed(capsys, "trace", "03", "32", "64", "8", "--json")
+    assert traced["counters"]["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"] == 32 * 64 * 8
+    assert {cost["array"] for cost in traced["costs"]} == {"A", "B", "C"}
 
 
 @pytest.mark.parametrize("words, shape", [
     (["16"], (16, 16, 16)), (["16x8x4"], (16, 8, 4)), (["16", "8", "4"], (16, 8, 4)),
 ])  # fmt: skip
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", ["trace", "run"])
 def test_a_shape_is_written_in_one_of_three_ways(monkeypatch, capsys, command, words, shape):
     seen = []
+    real = ladder.Step.trace
 
     def call(self, A, B, device):
-        seen.append((A.shape[0], B.shape[1], A.shape[1]))
+        seen.append((*A.shape, B.shape[1]))
+        return A
 
-    def trace(self, *sides, launch):
-        seen.append(sides)
+    def trace(self, M, N, K, launch):
+        seen.append((M, K, N))
         return real(self, 1, 1, 1)
 
-    real = ladder.Step.trace
     monkeypatch.setattr(ladder.Step, "__call__", call)
     monkeypatch.setattr(ladder.Step, "trace", trace)
     assert cli.main([command, "03", *words]) == 0
-    assert seen == [shape]
-
-
-@pytest.mark.parametrize("words", [["16", "8"], ["16x8"], ["0"], ["16x8x4", "3", "4"], ["1.5"]])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_what_is_no_shape(capsys, command, words):
-    with pytest.raises(SystemExit) as caught:
-        cli.main([command, "03", *words])
-    assert caught.value.code == 2
-    assert re.search("a (shape|size) is ", capsys.readouterr().err)
+    assert seen == [(shape[0], shape[2], shape[1])]
 
 
 def test_run(monkeypatch, capsys):
-    launched = []
+    argv = ["run", "03 BM=8", "64x32x16", "--times", "3", "--also", "02", *INTERPRETED]
+    called = []
+    real = ladder.Step.__call__
     monkeypatch.setattr(
-        ladder.Step, "__call__", lambda self, A, B, device: launched.append((self, device))
+        ladder.Step,
+        "__call__",
+        lambda self, *x, **more: called.append(self) or real(self, *x, **more),
     )
-    assert cli.main(["run", "03 BM=8", "64x32x16", "--times", "3", "--device", "gpu"]) == 0
-    assert launched == 3 * [(ladder.step("03 BM=8"), "gpu")]
-    assert cli.main(["run", "03", "8"]) == 0 and launched[-1] == (ladder.step(3), "auto")
-    assert capsys.readouterr().out == ""
+    first, second = printed(capsys, *argv, "--json")
+    assert [step.label for step in called] == 3 * ["03_coalesced BM=8"] + 3 * ["02_naive"]
+    assert first.pop("seconds") > 0 and second["step"] == "02_naive"
+    A, B, _ = inputs(64, 32, 16)
+    bits = hashlib.sha256(real(ladder.step(2), A, B, device="interpreter").tobytes()).hexdigest()
+    assert first == {"step": "03_coalesced BM=8", "shape": [64, 32, 16], "where": "interpreter"} | {
+        "times": 3,
+        "sha256": bits,
+    }
+    head, line, _ = printed(capsys, *argv).splitlines()
+    assert head.split() == "step M x N x K where seconds SHA-256 of C".split()
+    assert line.startswith("03_coalesced BM=8  64 x 32 x 16  interpreter") and line.endswith(bits)
 
 
-@pytest.mark.parametrize("text, size", [("64", 64), ("64x64x64", 64)])
-def test_counters_are_of_a_cube(monkeypatch, capsys, text, size):
+def test_a_gpu_has_no_time_of_the_interpreter(monkeypatch, capsys):
+    monkeypatch.setattr(looking, "choose_device", lambda device, *_: device)
+    monkeypatch.setattr(ladder.Step, "__call__", lambda *_, device: np.zeros(1))
+    (row,) = printed(capsys, "run", "03", "8", "--device", "gpu", "--json")
+    assert row["where"] == "gpu" and row["seconds"] is None
+
+
+@pytest.mark.parametrize(
+    "shape, tensor_cores", [(["64"], []), (["67", "71", "73"], ["--tensor-cores"])]
+)
+def test_plan_names_the_step_that_sgemm_takes(monkeypatch, capsys, shape, tensor_cores):
+    argv = ["plan", *shape, *tensor_cores, *INTERPRETED]
+    row = printed(capsys, *argv, "--json")
+    assert printed(capsys, *argv).endswith(f"on the interpreter: {row['step']}\n")
+    taken = []
+    monkeypatch.setattr(ladder.Step, "run", lambda self, *_: taken.append(self.label))
+    from kernels.ladder.choose import sgemm
+
+    M, N, K = row["shape"]
+    A, B, _ = inputs(M, N, K)
+    sgemm(A, B, device="interpreter", tensor_cores=bool(tensor_cores))
+    assert taken == [row["step"]]
+
+
+def test_attempt(capsys, tmp_path):
+    argv = ["attempt", "02", "--shape", "64x16x8"]
+    out = printed(capsys, *argv, "--goals", "registers=500", "shared_bytes=0:0")
+    assert out.startswith("02_naive: passed\n") and "passed  registers" in out
+    rows = printed(capsys, *argv, "--goals", "registers=1", "--json", status=1)["rows"]
+    assert [row["passed"] for row in rows] == [True, True, True, False]
+    path = tmp_path / "mine.cu"
+    path.write_text(ladder.step(2).source.replace("alpha *", "2 * alpha *"))
+    out = printed(capsys, *argv, "--source", str(path), status=1)
+    assert "FAILED  right" in out and "edited" in out
+
+
+@pytest.mark.parametrize("text", ["64", "64x64x64"])
+def test_profile(capsys, monkeypatch, text):
+    counts = {"size": 64, "steps": {"02_naive": {"a.sum": 1234}}}
     sizes = []
     monkeypatch.setattr(
-        recording.profiling,
-        "profile",
-        lambda steps, size, output: sizes.append(size) or {"steps": {}},
+        recording.profiling, "profile", lambda steps, size, output: sizes.append(size) or counts
     )
-    assert cli.main(["profile", "02", "--size", text, "--json"]) == 0 and sizes == [size]
-    with pytest.raises(SystemExit):
-        cli.main(["profile", "02", "--size", "64x64x8"])
-    assert "counters are recorded for M = N = K, not '64x64x8'" in capsys.readouterr().err
-
-
-def test_profile(capsys, monkeypatch):
-    found = {"size": 64, "steps": {"02_naive": {"a.sum": 1234}}}
-    monkeypatch.setattr(recording.profiling, "profile", lambda *args: found)
-    assert cli.main(["profile", "02", "--size", "64"]) == 0
-    assert "1,234  a.sum" in capsys.readouterr().out
-    assert cli.main(["profile", "02", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == found
-
-
-def test_profile_that_fails(capsys, monkeypatch):
-    def profile(*args):
-        raise recording.profiling.ProfileError("ncu failed (1): no permission")
-
-    monkeypatch.setattr(recording.profiling, "profile", profile)
-    assert cli.main(["profile", "02"]) == 2
-    assert "no permission" in capsys.readouterr().err
+    assert "1,234  a.sum" in printed(capsys, "profile", "02", "--size", text)
+    assert printed(capsys, "profile", "02", "--json") == counts
+    assert sizes == [64, 256]

@@ -29,20 +29,8 @@ extern "C" __global__ void twice(int n, float x, const float* a, float* b)
 def stray(tmp_path):
     path = tmp_path / "stray.cu"
     path.write_text(STRAY)
-    return [
-        str(path),
-        "--kernel",
-        "twice",
-        "--grid",
-        "4",
-        "--block",
-        "64",
-        "--args",
-        "200",
-        "-1.5",
-        "float[200]",
-        "out:float[200]",
-    ]
+    launch = "--kernel twice --grid 4 --block 64 --args 200 -1.5e3 float[200] out:float[200]"
+    return [str(path), *launch.split()]
 
 
 @pytest.fixture
@@ -124,20 +112,15 @@ def test_all_steps_without_a_name(capsys, monkeypatch):
     assert [line.split()[0] for line in out.splitlines()] == [one.id for one in ladder.steps()][:4]
 
 
-def test_a_step_with_findings_gives_status_1(capsys, monkeypatch, broken):
-    monkeypatch.setattr(targets, "step", lambda name: ladder.step(name, broken))
-    assert cli.main(["sanitize", "04", "32", "64", "8"]) == 1
-    head, line = capsys.readouterr().out.splitlines()
-    assert head == "04_broken M = 32, N = 64, K = 8: 1 finding"
-    assert line.startswith("  04_broken.cu:") and ": uninitialised: block (0, 0, 0)" in line
-
-
 def test_findings_of_any_step_give_status_1(capsys, monkeypatch, broken):
     (broken / "05_fine.cu").write_text(kernels.step("03_coalesced").source)
     monkeypatch.setattr(targets, "step", lambda name: ladder.step(name, broken))
     for names in (["04", "05"], ["05", "04"]):
         assert cli.main(["sanitize", *names, "32", "64", "8"]) == 1
-        assert "no findings" in capsys.readouterr().out
+        out = capsys.readouterr().out
+        assert "05_fine M = 32, N = 64, K = 8: no findings\n" in out
+        assert "04_broken M = 32, N = 64, K = 8: 1 finding\n  04_broken.cu:" in out
+        assert ": uninitialised: block (0, 0, 0)" in out
     assert cli.main(["sanitize", "05", "32", "64", "8"]) == 0
 
 
@@ -146,25 +129,30 @@ def test_a_file(capsys, stray):
     assert capsys.readouterr().out == "stray.cu twice: no findings\n"
     assert cli.main(["sanitize", *stray, "-D", "EXTRA=5", "-D", "MORE=b[i]", "--json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)
-    found = {(f["kind"], f["address"]): f for f in row["findings"]}
-    assert set(found) == {
+    findings = {(f["kind"], f["address"]): f for f in row["findings"]}
+    assert set(findings) == {
         ("out of bounds", "a[200]"),
         ("out of bounds", "b[200]"),
         ("uninitialised", "b[0]"),
     }
-    one = found["out of bounds", "a[200]"]
-    assert one["position"] == {"file": "stray.cu", "line": 5} and one["count"] == 5
-    assert one["thread"] == "block (3, 0, 0), thread (8, 0, 0)" and one["other_thread"] is None
+    read = findings["out of bounds", "a[200]"]
+    assert read["position"] == {"file": "stray.cu", "line": 5} and read["count"] == 5
+    assert read["thread"] == "block (3, 0, 0), thread (8, 0, 0)" and read["other_thread"] is None
 
 
-def test_a_file_that_does_not_compile_gives_status_2(capsys, stray):
+def test_a_file_that_cannot_be_compiled_gives_status_2(capsys, stray, tmp_path):
     assert cli.main(["sanitize", *stray, "-D", "EXTRA=0"]) == 2
     assert 'stray.cu:5: error: identifier "MORE" is undefined' in capsys.readouterr().err
+    stray[0] = str(tmp_path / "none.cu")
+    assert cli.main(["sanitize", *stray]) == 2
+    assert "none.cu" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("argv, message", [
     (["coalescd"], "no step 'coalescd'"),
     (["03", "64", "64"], "no step '64'"),
+    (["03", "8"], "8 may be a step or a size: write the whole name of the step, or 8x8x8"),
+    (["02", "03", "15"], "15 may be a step or a size"),
     (["03", "--grid", "2"], "go with a file FILE.cu"),
     (["03", "--shared-mem", "5"], "and --shared-mem go with a file FILE.cu"),
     (["03", "-D", "BM"], "a define of a step is NAME=NUMBER, not 'BM'"),
@@ -237,12 +225,6 @@ def test_dynamic_shared_memory_of_a_file(monkeypatch, printing, argument, given)
     assert seen == [([1], [1], [], given, [])]
 
 
-def test_a_missing_file_gives_status_2(capsys, stray, tmp_path):
-    stray[0] = str(tmp_path / "none.cu")
-    assert cli.main(["sanitize", *stray]) == 2
-    assert "none.cu" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("text, dtype, shape, unwritten", [
     ("float[3,4]", np.float32, (3, 4), False), ("out:double[5]", np.float64, (5,), True),
     ("zero:int[7]", np.int32, (7,), False), ("half[2]", np.float16, (2,), False),
@@ -255,6 +237,6 @@ def test_arrays_in_the_argument_syntax(text, dtype, shape, unwritten):
 
 def test_numbers_in_the_argument_syntax():
     stream = np.random.RandomState(0)
-    assert targets.parse_argument("-3", stream) == (-3, False)
-    value, _ = targets.parse_argument("1e3", stream)
-    assert value == 1000.0 and isinstance(value, float)
+    for text, number in (("-3", -3), (" -3", -3), ("1e3", 1000.0), (" -1.5e3", -1500.0)):
+        value, unwritten = targets.parse_argument(text, stream)
+        assert value == number and type(value) is type(number) and not unwritten

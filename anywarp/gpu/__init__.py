@@ -93,8 +93,8 @@ def require() -> None:
     reason = why_not()
     if reason is not None:
         raise NoGPU(
-            f'No GPU can be used: {reason}. device="interpreter" runs every kernel '
-            "without one; timings need a machine with an NVIDIA GPU."
+            f"No GPU can be used: {reason}. Timings need a machine with an NVIDIA GPU; "
+            'device="interpreter" runs every kernel without one.'
         )
 
 

@@ -3,39 +3,54 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
 
 from anywarp import capability, ptx
-from anywarp.build import CompileError
-from anywarp.kernel import DEVICES
+from anywarp.kernel import choose_device
 
 from ..analysis.reference import CheckError, inputs
 from ..ladder.check.check import check
 from ..ladder.product.layout import laid_out
 from ..ladder.step import steps
 from ..measure import profiling
+from ..records.table import table
 from . import shapes
-from .words import Command, add_json, add_variants, chosen, one_step, say_where, size
+from .words import (
+    Command,
+    add_device,
+    add_json,
+    add_variants,
+    chosen,
+    clear,
+    followed,
+    one_step,
+    say_where,
+    size,
+    usage,
+)
 
 
 def add_list(command: Command) -> None:
-    listing = command(run_list, "list", "show the steps and their tile sizes", takes_steps=False)
+    """`list`, the steps of the ladder."""
+    listing = command(run_list, "list", "show the steps and their tile sizes", usual=None)
     add_json(listing)
 
 
 def add_check(command: Command) -> None:
+    """`check`, steps against the reference."""
     text = "run steps on hard cases against the float64 reference"
     checking = command(run_check, "check", text)
-    _add_device(checking)
+    add_device(checking)
     add_variants(checking)
     add_json(checking)
 
 
 def add_trace(command: Command) -> None:
+    """`trace`, what a step does to memory."""
     text = "count what a step does to memory, line by line"
-    tracing = command(run_trace, "trace", text, takes_steps=False)
+    tracing = command(run_trace, "trace", text, usual=None)
     tracing.add_argument(
         "--launch",
         metavar="KERNEL",
@@ -47,8 +62,9 @@ def add_trace(command: Command) -> None:
 
 
 def add_run(command: Command) -> None:
+    """`run`, launches for profilers and debuggers."""
     text = "launch a step, for profilers and debuggers to watch"
-    running = command(run_step, "run", text, takes_steps=False)
+    running = command(run_step, "run", text, usual=None)
     running.add_argument("--times", type=size, default=1, metavar="N", help="launches; default: 1")
     running.add_argument(
         "--also",
@@ -58,14 +74,9 @@ def add_run(command: Command) -> None:
         metavar="STEP",
         help="then launch this one as often; may be given again",
     )
-    _add_device(running)
+    add_device(running)
     _add_product(running)
-
-
-def _add_device(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--device", choices=DEVICES, default="auto", help="default: the GPU if there is one"
-    )
+    add_json(running)
 
 
 def _add_product(parser: argparse.ArgumentParser) -> None:
@@ -74,52 +85,54 @@ def _add_product(parser: argparse.ArgumentParser) -> None:
 
 
 def run_list(options: argparse.Namespace) -> int:
+    """Print the steps, from their files."""
     if options.json:
         rows = [
             {
-                "id": one.id,
-                "number": one.number,
-                "title": one.title,
-                "defines": one.defines,
-                "block": one.block,
-                "launches": [launch.kernel for launch in one.file.launches],
-                "arguments": one.arguments,
-                "requires": one.requires,
-                "alignment": one.alignment,
-                "compute_capability": capability.text(one.compute_capability),
-                "variants": [variant.label for variant in one.variants],
+                "id": step.id,
+                "number": step.number,
+                "title": step.title,
+                "defines": step.defines,
+                "block": step.block,
+                "launches": [launch.kernel for launch in step.file.launches],
+                "arguments": step.arguments,
+                "requires": step.requires,
+                "alignment": step.alignment,
+                "compute_capability": capability.text(step.compute_capability),
+                "variants": [variant.label for variant in step.variants],
             }
-            for one in steps()
+            for step in steps()
         ]
         print(json.dumps(rows, indent=2))
         return 0
-    width = max(len(one.id) for one in steps())
-    for one in steps():
-        print(f"{one.id:{width}}  {one.title}")
-        details = [f"{name}={value}" for name, value in one.defines.items()]
-        if len(one.file.launches) > 1:
-            details.append(f"launches {', '.join(launch.kernel for launch in one.file.launches)}")
-        details += [f"requires {text}" for text in one.requires]
-        print(f"{'':{width}}  {', '.join(details)}")
-        for variant in one.variants:
-            print(f"{'':{width}}  variant {variant.label}")
+    cells = []
+    for step in steps():
+        details = [f"{name}={value}" for name, value in step.defines.items()]
+        if len(step.file.launches) > 1:
+            details.append(f"launches {', '.join(launch.kernel for launch in step.file.launches)}")
+        details += [f"requires {text}" for text in step.requires]
+        variants = (f"variant {variant.label}" for variant in step.variants)
+        cells.append((step.id, "\n".join((step.title, ", ".join(details), *variants))))
+    print(table(cells, "<<"))
     return 0
 
 
 def run_check(options: argparse.Namespace) -> int:
+    """Print a report for each step; the exit status is 1 if one is wrong."""
     outcomes = []
-    for one in chosen(options):
-        say_where(one, options.device)
+    for step in followed(chosen(options), lambda step: step.label):
+        say_where(step, options.device)
         try:
-            report = check(one, options.device)
+            report = check(step, options.device)
             cases = [case._asdict() | {"error_over_bound": ratio} for case, ratio in report.rows]
-            outcome = {"step": one.label, "ok": True, "cases": cases}
+            text, outcome = repr(report), {"step": step.label, "ok": True, "cases": cases}
         except (CheckError, ptx.PTXError, ValueError) as error:  # not compiled, or no such launch
-            report = f"{one.label} FAILED: {error}"
-            outcome = {"step": one.label, "ok": False, "error": str(error)}
+            text = f"{step.label} FAILED: {error}"
+            outcome = {"step": step.label, "ok": False, "error": str(error)}
         outcomes.append(outcome)
         if not options.json:
-            print(f"{report}\n")
+            clear()
+            print(f"{text}\n")
     if options.json:
         print(json.dumps(outcomes, indent=2))
     return 0 if all(outcome["ok"] for outcome in outcomes) else 1
@@ -127,49 +140,55 @@ def run_check(options: argparse.Namespace) -> int:
 
 def _product(options: argparse.Namespace) -> shapes.Shape:
     """The shape that was asked for; ends the program if it is none, or the step cannot do it."""
-    try:
+    with usage(options):
         shape = shapes.shape(options.shape)
-    except ValueError as error:
-        options.parser.error(str(error))
     if constraint := options.step.broken(*shape):
         options.parser.error(f"{options.step.label} requires {constraint}")
     return shape
 
 
-@contextmanager
-def _usage(options: argparse.Namespace) -> Iterator[None]:
-    """Ends the program if there is no launch such as was asked for."""
-    try:
-        yield
-    except CompileError:  # has lines of its own, and a ValueError is what it is
-        raise
-    except ValueError as error:
-        options.parser.error(str(error))
-
-
 def run_step(options: argparse.Namespace) -> int:
+    """Print what was computed, and the interpreter's time; `bench` has the GPU's."""
     shape = _product(options)
     for other in options.also:
         if constraint := other.broken(*shape):
             options.parser.error(f"{other.label} requires {constraint}")
-    for one in (options.step, *options.also):
-        say_where(one, options.device)
-        with _usage(options):
-            A, B = laid_out(*inputs(*shape)[:2], one.defines)
+    rows = []
+    for step in (options.step, *options.also):
+        say_where(step, options.device)
+        with usage(options):
+            A, B = laid_out(*inputs(*shape)[:2], step.defines)
+            needs = step.compute_capability, step.shared_mem
+            where = choose_device(options.device, (A, B), *needs)
             for _ in range(options.times):
-                one(A, B, device=options.device)
+                begin = time.perf_counter()
+                C = step(A, B, device=where)
+                seconds = time.perf_counter() - begin
+        row = {"step": step.label, "shape": shape, "where": where, "times": options.times}
+        row["seconds"] = seconds if where == "interpreter" else None
+        rows.append(row | {"sha256": hashlib.sha256(C.tobytes()).hexdigest()})
+    if options.json:
+        print(json.dumps(rows, indent=2))
+        return 0
+    cells = [("step", "M x N x K", "where", "seconds", "SHA-256 of C")]
+    for row in rows:
+        spent = "-" if row["seconds"] is None else f"{row['seconds']:.3g}"
+        sides = " x ".join(map(str, shape))
+        cells.append((row["step"], sides, row["where"], spent, row["sha256"]))
+    print(table(cells, "<<<><"))
     return 0
 
 
 def run_trace(options: argparse.Namespace) -> int:
+    """Print the accesses by line, and the counters."""
     shape = _product(options)
-    with _usage(options):
-        found = options.step.trace(*shape, launch=options.launch)
+    with usage(options):
+        traced = options.step.trace(*shape, launch=options.launch)
     if options.json:
-        print(json.dumps(found.to_json(), indent=2))
+        print(json.dumps(traced.to_json(), indent=2))
         return 0
     title = profiling.label_of(options.step, options.launch)
-    print(f"{title}, {' x '.join(map(str, shape))}\n\n{found}\n")
-    for name, count in sorted(found.counters.items()):
+    print(f"{title}, {' x '.join(map(str, shape))}\n\n{traced}\n")
+    for name, count in sorted(traced.counters.items()):
         print(f"{count:15,}  {name}")
     return 0

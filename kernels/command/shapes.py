@@ -27,12 +27,22 @@ def size(text: str) -> int:
 
 
 def split(words: Sequence[str], is_name: Callable[[str], bool]) -> tuple[list[str], Shape | None]:
-    """Names, and the shape that follows them if one does. A number that `is_name` is no shape,
-    nor one with a leading zero."""
+    """Names, and the shape that follows them if one does. A number with a leading zero is a name.
+
+    Raises ValueError for a number after names that may be either.
+    """
     words = list(words)
     number = r"[1-9]\d*"
     if len(words) >= 3 and all(re.fullmatch(number, word) for word in words[-3:]):
         return words[:-3], shape(words[-3:])
-    if words and re.fullmatch(rf"{number}(x{number})*", words[-1]) and not is_name(words[-1]):
-        return words[:-1], shape(words[-1])
+    if not words or not re.fullmatch(rf"{number}(x{number})*", words[-1]):
+        return words, None
+    last = words[-1]
+    if not is_name(last):
+        return words[:-1], shape(last)
+    if len(words) > 1:
+        raise ValueError(
+            f"{last} may be a step or a size: write the whole name of the step, or "
+            f"{last}x{last}x{last}"
+        )
     return words, None

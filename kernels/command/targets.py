@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
-from contextlib import nullcontext, redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from anywarp.build import CompileError
 from anywarp.kernel import Kernel
+from anywarp.sanitizer.findings import Finding
 
 from ..ladder.step import Step, assignments, step, steps, with_variants
 from . import shapes as command_line
-from .words import Command, add_json
+from .words import Command, add_json, add_variants, clear, followed, json_alone, usage
 
 TYPES = {
     "float": np.float32,
@@ -41,9 +42,13 @@ Types: """
 )
 
 
+Run = tuple[str, Callable[[], Sequence[Finding]]]  # a title, and what is to be run
+
+
 def add_sanitize(command: Command) -> None:
+    """`sanitize`, steps or a file."""
     text = "find races, stray accesses and barrier faults"
-    parser = command(run_cli, "sanitize", text, takes_steps=False)
+    parser = command(run_cli, "sanitize", text, usual=None)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{USAGE}\n{parser.epilog}"
     parser.add_argument(
@@ -53,11 +58,7 @@ def add_sanitize(command: Command) -> None:
         help="steps (03_coalesced, 03, coalesced or '03 BM=8'; all if none), then M N K if not "
         "chosen for you; or a file FILE.cu",
     )
-    parser.add_argument(
-        "--variants",
-        action="store_true",
-        help="also the variants that the files of the steps declare",
-    )
+    add_variants(parser)
     parser.add_argument("--kernel", metavar="NAME", help="of FILE.cu: its name, or gemm<4, 8>")
     parser.add_argument("--grid", nargs="+", type=int, metavar="N", help="of FILE.cu: blocks")
     parser.add_argument("--block", nargs="+", type=int, metavar="N", help="of FILE.cu: threads")
@@ -78,34 +79,23 @@ def add_sanitize(command: Command) -> None:
 
 def run_cli(options: argparse.Namespace) -> int:
     """The exit status: 0 without findings, 1 with some."""
-    try:
-        runs = list(_plan(options))
-        # JSON stands alone on stdout: what kernels print goes elsewhere
-        with redirect_stdout(sys.stderr) if options.json else nullcontext():
-            outcomes = [(title, sanitize()) for title, sanitize in runs]
-    except CompileError:
-        raise
-    except (TypeError, ValueError) as error:
-        options.parser.error(str(error))
+    rows = []
+    with usage(options):
+        for title, sanitize in followed(list(_plan(options)), lambda run: run[0]):
+            with json_alone(options):  # kernels print too
+                findings = sanitize()
+            rows.append({"target": title, "findings": list(map(asdict, findings))})
+            if not options.json:
+                clear()
+                print(f"{title}: {len(findings) or 'no'} finding{'s' * (len(findings) != 1)}")
+                for finding in findings:
+                    print(f"  {finding}")
     if options.json:
-        print(
-            json.dumps(
-                [
-                    {"target": title, "findings": [asdict(f) for f in found]}
-                    for title, found in outcomes
-                ],
-                indent=2,
-            )
-        )
-    else:
-        for title, found in outcomes:
-            print(f"{title}: {len(found) or 'no'} finding{'s' * (len(found) != 1)}")
-            for finding in found:
-                print(f"  {finding}")
-    return int(any(found for _, found in outcomes))
+        print(json.dumps(rows, indent=2))
+    return int(any(row["findings"] for row in rows))
 
 
-def _plan(options):
+def _plan(options: argparse.Namespace) -> Iterator[Run]:
     """Yield (title, function that returns findings). Raises ValueError for wrong use."""
     targets = options.targets
     if any(t.endswith(".cu") for t in targets):
@@ -117,13 +107,13 @@ def _plan(options):
         raise ValueError(f"{flags} go with a file FILE.cu")
     names, shape = split_shape(targets)
     defines = assignments(options.defines)
-    chosen = [step(name) for name in names] or steps()
-    for one in with_variants(chosen) if options.variants else chosen:
-        changed = one.define(**defines)
+    named = tuple(step(name) for name in names) or steps()
+    for variant in with_variants(named) if options.variants else named:
+        changed = variant.define(**defines)
         for M, N, K in [shape] if shape else shapes(changed):
             yield (
                 f"{changed.label} M = {M}, N = {N}, K = {K}",
-                lambda changed=changed, M=M, N=N, K=K: changed.sanitize(M, N, K),
+                partial(changed.sanitize, M, N, K),
             )
 
 
@@ -140,14 +130,15 @@ def _names_a_step(word: str) -> bool:
     return True
 
 
-def shapes(one: Step) -> list[tuple[int, int, int]]:
+def shapes(step: Step) -> list[tuple[int, int, int]]:
     """Shapes to try: whole tiles, and primes if the step can do them."""
-    tiles = [one.defines.get(name, 8) for name in ("BM", "BN", "BK")]
+    tiles = [step.defines.get(name, 8) for name in ("BM", "BN", "BK")]
     candidates = [(2 * tiles[0], 2 * tiles[1], 4 * tiles[2]), (67, 71, 73)]
-    return [shape for shape in candidates if one.broken(*shape) is None]
+    return [shape for shape in candidates if step.broken(*shape) is None]
 
 
-def _file(options):
+def _file(options: argparse.Namespace) -> Run:
+    """The run of a file FILE.cu. Raises ValueError for wrong use."""
     if len(options.targets) != 1:
         raise ValueError("one file at a time, and no steps beside it")
     if options.variants:
@@ -159,7 +150,8 @@ def _file(options):
         raise ValueError("a file needs " + ", ".join(f"--{flag}" for flag in missing))
     path = Path(options.targets[0])
     stream = np.random.RandomState(0)
-    args, uninitialised = [], []
+    args: list[Any] = []
+    uninitialised = []
     for n, text in enumerate(options.args):
         value, unwritten = parse_argument(text, stream)
         args.append(value)
@@ -180,7 +172,7 @@ def _file(options):
     )
 
 
-def parse_argument(text: str, stream: np.random.RandomState):
+def parse_argument(text: str, stream: np.random.RandomState) -> tuple[Any, bool]:
     """A number or an array, and whether it counts as not written yet. Raises ValueError."""
     match = ARGUMENT.fullmatch(text.replace(" ", ""))
     if match is None:

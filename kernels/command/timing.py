@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 
 from anywarp import gpu
 
-from ..analysis.reference import CheckError, inputs
+from ..analysis.reference import inputs
 from ..ladder import model
 from ..ladder.product.layout import laid_out
 from ..ladder.space import SPACES, candidates
@@ -22,6 +23,7 @@ from .words import (
     add_variants,
     chosen,
     cube,
+    json_alone,
     lacking,
     size,
 )
@@ -29,7 +31,7 @@ from .words import (
 
 def add_bench(command: Command) -> None:
     timing = command(run_bench, "bench", "time steps on the GPU, with cuBLAS beside them")
-    add_sizes(timing, bench.SIZES)
+    add_sizes(timing, " ".join(map(str, bench.SIZES)))
     add_output(timing, "save the records here")
     timing.add_argument(
         "--merge",
@@ -42,12 +44,12 @@ def add_bench(command: Command) -> None:
 
 def add_experiments(command: Command) -> None:
     text = "time the edits of steps that decide a question"
-    deciding = command(run_experiments, "experiments", text, takes_steps=False)
+    deciding = command(run_experiments, "experiments", text, usual=None)
     deciding.add_argument(
         "names", nargs="*", metavar="NAME", help=f"{', '.join(experiments.TABLE)}; all if none"
     )
-    usual = "GPU/experiments.json in your folder"
-    add_output(deciding, f"save the records here; default: {usual}")
+    add_output(deciding, "save the records here; default: GPU/experiments.json in your folder")
+    add_json(deciding)
     deciding.add_argument(
         "--stalls", action="store_true", help="record what warps wait for at 4096 instead"
     )
@@ -58,14 +60,15 @@ def add_experiments(command: Command) -> None:
 
 def add_tune(command: Command) -> None:
     text = "search the tiles of a step on the GPU, and fit the model by which sgemm chooses"
-    searching = command(run_tune, "tune", text, takes_steps=False)
+    searching = command(run_tune, "tune", text, usual=None)
     searching.add_argument(
         "steps",
         nargs="*",
         metavar="STEP",
         help=f"of {', '.join(SPACES)} and {model.STEP}, of which sgemm chooses; all if none",
     )
-    add_sizes(searching, tune.SIZES)
+    sizes = " ".join(map(str, tune.SIZES))
+    add_sizes(searching, f"{sizes}; of {model.STEP}, many shapes drawn at random")
     add_output(
         searching,
         f"save what is measured here, beside what is there; default: GPU/{TUNE} in your folder",
@@ -91,19 +94,20 @@ def run_experiments(options: argparse.Namespace) -> int:
     try:
         if options.launch:
             A, B, _ = inputs(options.launch, options.launch, options.launch)
-            for one in experiments.launched(options.names, step):
-                one(*laid_out(A, B, one.defines), device="gpu")
+            for asked in experiments.launched(options.names, step):
+                asked(*laid_out(A, B, asked.defines), device="gpu")
             return 0
         if options.stalls:
             experiments.stalls(options.names, step, output=options.output)
             return 0
-        found = experiments.run(options.names, step, options.output)
-    except CheckError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        with json_alone(options):
+            timed = experiments.run(options.names, step, options.output)
     except ValueError as error:
         options.parser.error(str(error))
-    for name, results in found.items():
+    if options.json:
+        print(json.dumps({name: json.loads(results.to_json()) for name, results in timed.items()}))
+        return 0
+    for name, results in timed.items():
         print(f"\n{name}: {experiments.TABLE[name].question}\n{results}")
     return 0
 

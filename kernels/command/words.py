@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
+from typing import Any, TypeVar
 
 from anywarp import capability, gpu
+from anywarp.build import CompileError
+from anywarp.kernel import DEVICES
+from anywarp.progress import watched
 
 from ..ladder.step import Step, step, steps, with_variants
 from . import shapes
@@ -18,25 +23,36 @@ EXIT_CODES = (
     "2 the command could not be carried out, 130 interrupted, 141 the reader of its output is gone"
 )
 Command = Callable[..., argparse.ArgumentParser]  # see `adder`
+Item = TypeVar("Item")
 
 
-def adder(commands: argparse._SubParsersAction) -> Command:
-    """A function that adds a command to those of the program."""
+def adder(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Command:
+    """A function that adds a command to those of the program. `usual`: the steps that it takes
+    if none are named; None for a command that takes none, or in its own way."""
 
-    def command(run: Callable, name: str, text: str, takes_steps: bool = True):
+    def command(
+        run: Callable[[argparse.Namespace], int], name: str, text: str, usual: str | None = "all"
+    ) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text, epilog=EXIT_CODES)
         added.set_defaults(run=run, parser=added)
-        if takes_steps:
+        if usual:
             added.add_argument(
                 "steps",
                 nargs="*",
                 type=one_step,
                 metavar="STEP",
-                help="03_coalesced, 03, coalesced or '03 BM=8'; all if none",
+                help=f"03_coalesced, 03, coalesced or '03 BM=8'; {usual} if none",
             )
         return added
 
     return command
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """--device, for commands that run on a GPU or without one."""
+    parser.add_argument(
+        "--device", choices=DEVICES, default="auto", help="default: the GPU if there is one"
+    )
 
 
 def add_variants(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +65,11 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
+def json_alone(options: argparse.Namespace) -> AbstractContextManager[Any]:
+    """A context in which what is printed goes to stderr, if JSON is to stand alone on stdout."""
+    return redirect_stdout(sys.stderr) if options.json else nullcontext()
+
+
 def add_output(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--output", type=new_file, metavar="PATH", help=text)
 
@@ -56,7 +77,7 @@ def add_output(parser: argparse.ArgumentParser, text: str) -> None:
 def new_file(text: str) -> Path:
     """Where something can be saved: found out before hours are spent on what is to be saved."""
     path = Path(text)
-    folder = next(one for one in path.absolute().parents if one.exists())
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"{text} is a folder: name a file in it")
     if not folder.is_dir():
@@ -66,17 +87,18 @@ def new_file(text: str) -> Path:
     return path
 
 
-def add_sizes(parser: argparse.ArgumentParser, usual: tuple[int, ...]) -> None:
+def add_sizes(parser: argparse.ArgumentParser, usual: str) -> None:
     parser.add_argument(
         "--sizes",
         nargs="+",
         type=size_or_shape,
         metavar="SHAPE",
-        help="N for M = N = K, or 1000x1003x997; default: " + " ".join(map(str, usual)),
+        help=f"N for M = N = K, or 1000x1003x997; default: {usual}",
     )
 
 
 def one_step(text: str) -> Step:
+    """The step of a label."""
     try:
         return step(text)
     except ValueError as error:
@@ -85,10 +107,10 @@ def one_step(text: str) -> Step:
 
 def size_or_shape(text: str) -> int | shapes.Shape:
     try:
-        found = shapes.shape(text)
+        shape = shapes.shape(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    return found if "x" in text else found[0]
+    return shape if "x" in text else shape[0]
 
 
 def size(text: str) -> int:
@@ -99,39 +121,69 @@ def size(text: str) -> int:
 
 
 def cube(text: str) -> int:
-    found = size_or_shape(text)
-    sides = {found} if isinstance(found, int) else set(found)
+    asked = size_or_shape(text)
+    sides = {asked} if isinstance(asked, int) else set(asked)
     if len(sides) > 1:
         raise argparse.ArgumentTypeError(f"counters are recorded for M = N = K, not {text!r}")
     return sides.pop()
 
 
-def lacking(one: Step) -> str | None:
+def lacking(step: Step) -> str | None:
     """Why the GPU of this machine cannot run a step; None if it can, or if there is none."""
     if not gpu.available():
         return None
-    return capability.lacking(one.compute_capability, one.shared_mem, gpu.device())
+    return capability.lacking(step.compute_capability, step.shared_mem, gpu.device())
 
 
 def able(asked: Sequence[Step]) -> list[Step]:
     """Those that the GPU of this machine can run; of the others, it is said why not. Raises NoGPU
     where none of them is left."""
-    reasons = {one: lacking(one) for one in asked}
-    for one, reason in reasons.items():
+    reasons = {candidate: lacking(candidate) for candidate in asked}
+    for candidate, reason in reasons.items():
         if reason:
-            print(f"{one.label} is left out: it {reason}", file=sys.stderr)
-    found = [one for one, reason in reasons.items() if not reason]
-    if not found:
+            print(f"{candidate.label} is left out: it {reason}", file=sys.stderr)
+    left = [candidate for candidate, reason in reasons.items() if not reason]
+    if not left:
         raise gpu.NoGPU(f"the {gpu.device().name} can run none of these steps")
-    return found
+    return left
 
 
-def say_where(one: Step, device: str) -> None:
+def say_where(step: Step, device: str) -> None:
     """Say so if a step that is to run on the GPU if it can is interpreted instead."""
-    if device == "auto" and (reason := lacking(one)):
-        print(f"{one.label} is interpreted: it {reason}", file=sys.stderr)
+    if device == "auto" and (reason := lacking(step)):
+        print(f"{step.label} is interpreted: it {reason}", file=sys.stderr)
+
+
+@contextmanager
+def usage(options: argparse.Namespace) -> Iterator[None]:
+    """Ends the program if there is nothing such as was asked for."""
+    try:
+        yield
+    except CompileError:  # has lines of its own, and a ValueError is what it is
+        raise
+    except (TypeError, ValueError) as error:
+        options.parser.error(str(error))
 
 
 def chosen(options: argparse.Namespace) -> tuple[Step, ...]:
-    chosen = tuple(options.steps) or steps()
-    return with_variants(chosen) if options.variants else chosen
+    """The steps that were named, or all; with their variants if asked for."""
+    named = tuple(options.steps) or steps()
+    return with_variants(named) if options.variants else named
+
+
+def followed(items: Sequence[Item], name: Callable[[Item], str]) -> Iterator[Item]:
+    """The items, with a line on stderr, where somebody looks on, that says which of how many it is
+    the turn of."""
+    shown = watched() and len(items) > 1
+    for number, item in enumerate(items, 1):
+        if shown:
+            print(f"\r[{number} of {len(items)}] {name(item)}\033[K", end="", file=sys.stderr)
+        yield item
+    if shown:
+        clear()
+
+
+def clear() -> None:
+    """Take the line of `followed` away, so that something can be printed."""
+    if watched():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)

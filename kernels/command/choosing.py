@@ -1,0 +1,84 @@
+"""Commands that say which step is the right one: plan, attempt."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+from anywarp.kernel import choose_device
+from anywarp.testing import GOALS
+
+from ..ladder.choose import chosen
+from . import shapes
+from .words import Command, add_device, add_json, one_step, usage
+
+
+def add_plan(command: Command) -> None:
+    """`plan`, which step `kernels.sgemm` takes."""
+    parser = command(run_plan, "plan", "show which step sgemm takes for a shape", usual=None)
+    parser.add_argument("shape", nargs="+", metavar="SHAPE", help=shapes.FORMS)
+    parser.add_argument(
+        "--tensor-cores", action="store_true", help="of steps that use tensor cores too"
+    )
+    add_device(parser)
+    add_json(parser)
+
+
+def add_attempt(command: Command) -> None:
+    """`attempt`, whether a kernel of one's own is right, clean and cheap."""
+    text = "check, sanitize and weigh a step, or a file of your own in its place"
+    parser = command(run_attempt, "attempt", text, usual=None)
+    parser.add_argument("step", type=one_step, metavar="STEP", help="03_coalesced, 03 or '03 BM=8'")
+    parser.add_argument(
+        "--goals",
+        nargs="+",
+        default=[],
+        metavar="GOAL=MOST",
+        help=f"what is allowed, or GOAL=LEAST:MOST; goals are {', '.join(GOALS)}",
+    )
+    parser.add_argument("--source", type=Path, metavar="FILE.cu", help="in place of the step's own")
+    parser.add_argument("--shape", metavar="SHAPE", help="to be traced; MxNxK, or N for all three")
+    add_json(parser)
+
+
+def run_plan(options: argparse.Namespace) -> int:
+    """Print the step; nothing is computed."""
+    with usage(options):
+        M, N, K = shapes.shape(options.shape)
+        A, B = np.empty((M, K), np.float32), np.empty((K, N), np.float32)  # never read
+        where = choose_device(options.device, (A, B))
+        step, _ = chosen(M, N, K, A, B, where=where, tensor_cores=options.tensor_cores)
+    if options.json:
+        print(json.dumps({"shape": (M, N, K), "where": where, "step": step.label}))
+    else:
+        print(f"{M} x {N} x {K} on the {where}: {step.label}")
+    return 0
+
+
+def run_attempt(options: argparse.Namespace) -> int:
+    """Print the table; the exit status is 1 if a demand is missed."""
+    with usage(options):
+        goals = dict(map(_goal, options.goals))
+        shape = shapes.shape(options.shape) if options.shape else None
+        step = options.step
+        if options.source:
+            step = step.edit(source=options.source.read_text(encoding="utf-8"))
+        result = step.attempt(shape, **goals)
+    if options.json:
+        print(json.dumps({"step": result.label, "rows": [row._asdict() for row in result.rows]}))
+    else:
+        print(result)
+    return 0 if result else 1
+
+
+def _goal(text: str) -> tuple[str, float | tuple[float, float]]:
+    """The name and the most, or (least, most), of a goal: registers=64. Raises ValueError."""
+    name, _, value = text.partition("=")
+    least, colon, most = value.rpartition(":")
+    try:
+        return name, (float(least), float(most)) if colon else float(most)
+    except ValueError:
+        raise ValueError(f"a goal is GOAL=MOST or GOAL=LEAST:MOST, not {text!r}") from None
