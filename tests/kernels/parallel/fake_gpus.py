@@ -51,7 +51,7 @@ class Array(np.ndarray):
 
     def __getitem__(self, key):
         keys = key if isinstance(key, tuple) else (key,)
-        if any(isinstance(one, np.ndarray) for one in keys):
+        if any(isinstance(index, np.ndarray) for index in keys):
             machine().run()
         return super().__getitem__(key)
 
@@ -88,7 +88,7 @@ class Event:
             self.passed, self.time = True, machine().tick()
 
         self.passed = False
-        (stream or machine().stream()).waiting.append(([lambda: True], happen))
+        (stream or machine().stream()).give(happen)
 
     @property
     def done(self):
@@ -99,13 +99,17 @@ class Event:
 
 class Stream:
     def __init__(self, null=False, non_blocking=False, ptds=False, priority=None):
-        self.waiting: list[tuple[list[Callable[[], bool]], Callable[[], None]]] = []
+        self.waiting: list[tuple[Callable[[], bool], Callable[[], None]]] = []
         self.number = machine().current
         self.ptr = id(self)
         machine().streams.append(self)
 
+    def give(self, work=lambda: None, ready=lambda: True):
+        """Work to be done once it is ready."""
+        self.waiting.append((ready, work))
+
     def wait_event(self, event):
-        self.waiting.append(([lambda: event.passed], lambda: None))
+        self.give(ready=lambda: event.passed)
 
     def record(self):
         event = Event()
@@ -163,14 +167,15 @@ class Machine:
         return made
 
     def stream(self) -> Stream:
-        inside = [one for one in self.within if one.number == self.current]
+        inside = [stream for stream in self.within if stream.number == self.current]
         return inside[-1] if inside else self.own(self.current)
 
-    def queue(self, work: Callable[[], None]) -> None:
-        self.stream().waiting.append(([lambda: True], work))
+    def queue(self, work: Callable[[], None], address: int = 0) -> None:
+        """Work for the current stream, or that at an address."""
+        (self.at(address) if address else self.stream()).give(work)
 
     def at(self, address: int) -> Stream:
-        return next(one for one in self.streams if one.ptr == address)
+        return next(stream for stream in self.streams if stream.ptr == address)
 
     def run(self) -> None:
         """Do all that is queued."""
@@ -179,7 +184,7 @@ class Machine:
 
     def step(self) -> bool:
         """Do one thing that is queued, if there is one that need not wait."""
-        ready = [s for s in self.streams if s.waiting and all(ok() for ok in s.waiting[0][0])]
+        ready = [s for s in self.streams if s.waiting and s.waiting[0][0]()]
         if ready:
             _, work = self.random.choice(ready).waiting.pop(0)
             work()
@@ -209,7 +214,7 @@ class Machine:
             into = [call for call in calls if call.name == name and call.target]
             if name[0] == "broadcast":
                 out *= len(into)
-            assert [one.size for one in out] == [one.size for one in into], f"{name}: not paired"
+            assert [of.size for of in out] == [to.size for to in into], f"{name}: not paired"
             copies += [(to.target, of.source, of.size) for of, to in zip(out, into)]
         streams = [self.at(number) for number in dict.fromkeys(call.stream for call in calls)]
         met: list[Stream] = []
@@ -222,8 +227,8 @@ class Machine:
                     ctypes.memmove(target, source, 4 * size)
 
         for stream in streams:
-            stream.waiting.append(([lambda: True], functools.partial(meet, stream)))
-            stream.waiting.append(([passes], lambda: None))
+            stream.give(functools.partial(meet, stream))
+            stream.give(ready=passes)
 
 
 class Call(NamedTuple):
@@ -292,13 +297,11 @@ def copy_2d(target, target_pitch, source, source_pitch, width, height, kind, str
         for row in range(height):
             ctypes.memmove(target + row * target_pitch, source + row * source_pitch, width)
 
-    machine().at(stream).waiting.append(([lambda: True], work))
+    machine().queue(work, stream)
 
 
 def copy_to_peer(target, there, source, here, size, stream):
-    machine().at(stream).waiting.append(
-        ([lambda: True], lambda: ctypes.memmove(target, source, size))
-    )
+    machine().queue(lambda: ctypes.memmove(target, source, size), stream)
 
 
 def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machine:
@@ -342,18 +345,16 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
         get_current_stream=lambda: made.stream(),
         get_elapsed_time=lambda start, end: 1e3 * (end.time - start.time),
     )
-    cupy = types.ModuleType("cupy")
-    cupyx = types.ModuleType("cupyx")
-    cupyx.empty_pinned = np.empty  # type: ignore[attr-defined]
+    cupy, cupyx = types.ModuleType("cupy"), types.ModuleType("cupyx")
+    vars(cupyx).update(empty_pinned=np.empty)
 
     def to_host(x):
         made.run()
         return np.array(x)
 
     vars(cupy).update(ndarray=Array, empty=empty, cuda=cuda, asnumpy=to_host)
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setitem(sys.modules, "cupyx", cupyx)
-    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    for module in (cupy, cupyx, cuda):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
     forget()
     return made
 

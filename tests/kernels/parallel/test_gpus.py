@@ -27,17 +27,13 @@ PLANS = [
 
 
 def on_gpus(plan, made, beta=0.0, step=queued, timeout=None):
-    A, B, C = reference.inputs(*plan.shape)
-    parts = [
-        [
-            fake_gpus.array(x[slice(*b.rows), slice(*b.columns)], n)
-            for n, b in enumerate(plan.parts(m))
-        ]
-        for m, x in zip("ABC", (A, B, C))
-    ]
-    C_parts = parallel.multiply(
-        *parts[:2], plan, parts[2] if beta else None, 0.5, beta, step, timeout
-    )
+    parts = []
+    for name, x in zip("ABC", reference.inputs(*plan.shape)):
+        pieces = (x[slice(*block.rows), slice(*block.columns)] for block in plan.parts(name))
+        parts.append([fake_gpus.array(piece, number) for number, piece in enumerate(pieces)])
+    A_parts, B_parts, C_parts = parts
+    C_parts = C_parts if beta else None
+    C_parts = parallel.multiply(A_parts, B_parts, plan, C_parts, 0.5, beta, step, timeout)
     made.run()
     return parallel.collect(plan, C_parts)
 
@@ -102,16 +98,11 @@ def test_one_gpu_needs_no_nccl(machine):
     reference.assert_close(np.asarray(found), A, B)
 
 
-def test_numpy_and_cupy_are_not_mixed(machine):
+def test_parts_of_a_rank_are_on_its_gpu(machine):
     machine(2)
     A_parts, B_parts = parts_on(0, 1)
     with pytest.raises(TypeError, match="some parts are NumPy's and some CuPy's"):
         parallel.multiply(A_parts, [np.array(x) for x in B_parts], step=queued)
-
-
-def test_each_part_is_on_the_gpu_of_its_rank(machine):
-    machine(2)
-    A_parts, B_parts = parts_on(0, 1)
     with pytest.raises(ValueError, match=r"B_parts\[0\] is on GPU 1, and A_parts\[0\] on GPU 0"):
         parallel.multiply(A_parts, [fake_gpus.array(x, 1) for x in B_parts], step=queued)
 
@@ -119,18 +110,12 @@ def test_each_part_is_on_the_gpu_of_its_rank(machine):
 def test_a_product_that_fails_leaves_nothing_unfinished(machine):
     """Buffers go back to CuPy's pool; who gets them next waits for what is under way."""
     made = machine(4)
-    A, B, _ = reference.inputs(*SHAPE)
-    plan = PLANS[1]
-    parts = [
-        [fake_gpus.array(x[slice(*b.rows), slice(*b.columns)], n) for n, b in enumerate(blocks)]
-        for x, blocks in ((A, plan.parts("A")), (B, plan.parts("B")))
-    ]
 
     def fails(*_):
         raise RuntimeError("cannot be compiled")
 
     with pytest.raises(RuntimeError, match="cannot be compiled"):
-        parallel.multiply(*parts, plan, step=fails)
+        on_gpus(PLANS[1], made, step=fails)
     before = [len(made.own(number).waiting) for number in range(4)]
     assert all(count >= 1 for count in before)  # the waits on the GPUs' own streams
     made.run()

@@ -7,6 +7,7 @@ import pytest
 
 import kernels
 from kernels import parallel, reference
+from kernels.parallel import attempt_schedule
 from kernels.parallel.host_ranks import Ranks
 from kernels.parallel.multiply import execute, product_of
 
@@ -121,17 +122,9 @@ def test_scalars_are_rounded_as_a_kernel_gets_them(product):
 
 @both
 @pytest.mark.parametrize("name", ["alpha", "beta"])
-@pytest.mark.parametrize(
-    "value, error, words",
-    [
-        ("2", TypeError, "must be a number, not str"),
-        (None, TypeError, "must be a number, not NoneType"),
-        ([1], TypeError, "must be a number, not list"),
-        (1e39, ValueError, r"= 1e\+39 is too large for float32"),
-    ],
-)
-def test_scalars_are_numbers_of_float32(product, name, value, error, words):
-    with pytest.raises(error, match=f"{name} {words}"):
+@pytest.mark.parametrize("value, error", [("2", TypeError), (None, TypeError), (1e39, ValueError)])
+def test_scalars_are_numbers_of_float32(product, name, value, error):
+    with pytest.raises(error, match=f"{name} (must be a number, not|= 1e.39 is too large)"):
         product(*reference.inputs(8, 8, 8), **{name: value})
 
 
@@ -146,14 +139,10 @@ def test_a_steps_ring_has_the_bits_of_one_rank():
     A, B, _ = reference.inputs(70, 66, 40)
     step = kernels.step("15")
     plan = parallel.ring(70, 66, 40, 3)
-    found = parallel.multiply(*parallel.spread(plan, A, B), plan, step="15")
+    C_parts = parallel.multiply(*parallel.spread(plan, A, B), plan, step="15")
     whole = step(A, B, device="interpreter")
-    assert np.array_equal(parallel.collect(plan, found).view(np.uint32), whole.view(np.uint32))
-    summa = parallel.summa(70, 66, 40, (2, 2))
-    other = parallel.collect(
-        summa, parallel.multiply(*parallel.spread(summa, A, B), summa, step=step)
-    )
-    reference.assert_close(other, A, B)
+    assert np.array_equal(parallel.collect(plan, C_parts).view(np.uint32), whole.view(np.uint32))
+    reference.assert_close(in_process(A, B, step=step), A, B)
 
 
 RING = parallel.ring(8, 8, 8, 2)
@@ -161,69 +150,39 @@ A, B, _ = reference.inputs(8, 8, 8)
 AP, BP = parallel.spread(RING, A, B)
 
 
-@pytest.mark.parametrize(
-    "call, error, words",
-    [
-        (lambda: parallel.multiply(AP, BP[:1]), ValueError, "2 parts of A and 1 of B"),
-        (lambda: parallel.multiply([], []), ValueError, "0 parts of A and 0 of B"),
-        (lambda: parallel.multiply([1, 2], BP), TypeError, "a part must be a matrix"),
-        (lambda: parallel.multiply(AP[:1], BP[:1], RING), ValueError, "2 parts of A are needed"),
-        (
-            lambda: parallel.multiply([A, A], BP, RING),
-            ValueError,
-            r"A_parts\[0\] is of shape \(8, 8\); rank 0 has A\[0:4, 0:8\].*parallel.spread",
-        ),
-        (
-            lambda: parallel.multiply([x.astype(float) for x in AP], BP, RING),
-            TypeError,
-            r"A_parts\[0\] must be float32",
-        ),
-        (
-            lambda: parallel.multiply([np.ma.array(x) for x in AP], BP, RING),
-            TypeError,
-            r"A_parts\[0\] is a masked array",
-        ),
-        (
-            lambda: parallel.multiply([AP[0], AP[0].tolist()], BP, RING),
-            TypeError,
-            r"A_parts\[1\] must be an array",
-        ),
-        (
-            lambda: parallel.multiply([np.asfortranarray(x) for x in AP], BP, RING),
-            TypeError,
-            "C-contiguous",
-        ),
-        (lambda: parallel.multiply(AP, BP, RING, beta=1), ValueError, "C_parts must be given"),
-        (
-            lambda: parallel.multiply(AP, BP, RING, [A[:4], A[4:4]], beta=1),
-            ValueError,
-            r"C_parts\[1\] is of shape \(0, 8\)",
-        ),
-        (
-            lambda: parallel.spread(RING, A[:, :4], B),
-            ValueError,
-            r"A is of shape \(8, 4\), and <Schedule ring.*> needs \(8, 8\)",
-        ),
-        (lambda: parallel.spread(RING, A, B[:, :7]), ValueError, r"B is of shape \(8, 7\)"),
-        (lambda: parallel.spread(RING, A, np.vstack([B, B])), ValueError, r"B is .* \(16, 8\)"),
-        (lambda: parallel.collect(RING, []), ValueError, "2 parts of C are needed, not 0"),
-        (lambda: parallel.collect(RING, AP[:1]), ValueError, "2 parts of C are needed, not 1"),
-        (lambda: parallel.collect(RING, [*AP, A]), ValueError, "2 parts of C are needed, not 3"),
-        (
-            lambda: parallel.collect(RING, [0, 0]),
-            ValueError,
-            r"C_parts\[0\] is of shape \(\); rank 0 has C\[0:4, 0:8\], which is \(4, 8\)",
-        ),
-        (
-            lambda: parallel.collect(RING, [AP[0], AP[1][:1]]),
-            ValueError,
-            r"C_parts\[1\] is of shape \(1, 8\); .* what parallel.multiply returns",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_refused(call, error, words):
+MASKED, FORTRAN = [np.ma.array(x) for x in AP], [np.asfortranarray(x) for x in AP]
+
+
+@pytest.mark.parametrize("args, error, words", [
+    ((AP, BP[:1]), ValueError, "2 parts of A and 1 of B"),
+    (([], []), ValueError, "0 parts of A and 0 of B"),
+    (([1, 2], BP), TypeError, "a part must be a matrix"),
+    ((AP[:1], BP[:1], RING), ValueError, "2 parts of A are needed"),
+    (([A, A], BP, RING), ValueError, r"A_parts\[0\] is .*; rank 0 has A\[0:4, 0:8\].*spread"),
+    (([x.astype(float) for x in AP], BP, RING), TypeError, r"A_parts\[0\] must be float32"),
+    ((MASKED, BP, RING), TypeError, r"A_parts\[0\] is a masked array"),
+    (([AP[0], AP[0].tolist()], BP, RING), TypeError, r"A_parts\[1\] must be an array"),
+    ((FORTRAN, BP, RING), TypeError, "C-contiguous"),
+    ((AP, BP, RING, None, 1, 1), ValueError, "C_parts must be given"),
+    ((AP, BP, RING, [A[:4], A[4:4]], 1, 1), ValueError, r"C_parts\[1\] is of shape \(0, 8\)"),
+])  # fmt: skip
+def test_parts_that_do_not_fit_are_refused(args, error, words):
     with pytest.raises(error, match=words):
-        call()
+        parallel.multiply(*args)
+
+
+@pytest.mark.parametrize("call, args, words", [
+    (parallel.spread, (A[:, :4], B), r"A is .*\(8, 4\), and <Schedule ring.*> needs \(8, 8\)"),
+    (parallel.spread, (A, B[:, :7]), r"B is of shape \(8, 7\)"),
+    (parallel.spread, (A, np.vstack([B, B])), r"B is .* \(16, 8\)"),
+    (parallel.collect, ([],), "2 parts of C are needed, not 0"),
+    (parallel.collect, ([*AP, A],), "2 parts of C are needed, not 3"),
+    (parallel.collect, ([0, 0],), r"C_parts\[0\] is of shape \(\); rank 0 has C\[0:4, 0:8\]"),
+    (parallel.collect, ([AP[0], AP[1][:1]],), r"C_parts\[1\] is of shape \(1, 8\);.*multiply"),
+])  # fmt: skip
+def test_matrices_that_do_not_fit_are_refused(call, args, words):
+    with pytest.raises(ValueError, match=words):
+        call(RING, *args)
 
 
 def test_parts_of_c_share_no_memory():
@@ -264,11 +223,8 @@ def test_attempt():
     missed = parallel.attempt(gather, buffers=2 * 64)
     assert [row.passed for row in missed.rows] == [True, True, False]
     broken = parallel.attempt(parallel.Schedule("none", (4, 4, 4), 1, {}, ()), rounds=1)
-    assert [row.passed for row in broken.rows] == [False, False, False]
-    assert "nowhere" in broken.rows[0].found
-    with pytest.raises(
-        ValueError, match="no goal 'speed'; there are rounds, received, buffers, seconds"
-    ):
+    assert not any(row.passed for row in broken.rows) and "nowhere" in broken.rows[0].found
+    with pytest.raises(ValueError, match="no goal 'speed'; there are rounds, received, buffers"):
         parallel.attempt(ring, speed=1)
     machine = parallel.model.Machine(1e-6, 1e-9, 0, 0, 0, 1e-6, (4, 4), 1)
     seconds = parallel.model.predict(ring, machine).seconds
@@ -279,11 +235,6 @@ def test_attempt():
 
 
 def test_an_attempt_that_computes_something_else_is_seen(monkeypatch):
-    import importlib
-
-    from kernels.parallel import attempt as name  # noqa: F401
-
-    module = importlib.import_module("kernels.parallel.attempt_schedule")
-    monkeypatch.setattr(module, "multiply", lambda a, b, plan: [0 * x @ b[0] for x in a])
-    found = module.attempt(parallel.ring(8, 8, 8, 1))
-    assert [row.passed for row in found.rows] == [True, False]
+    monkeypatch.setattr(attempt_schedule, "multiply", lambda a, b, plan: [0 * x @ b[0] for x in a])
+    result = attempt_schedule.attempt(parallel.ring(8, 8, 8, 1))
+    assert [row.passed for row in result.rows] == [True, False]

@@ -161,72 +161,55 @@ def with_first(plan, number, **fields):
 
 
 A, B, C = Block("A", (0, 8), (0, 8)), Block("B", (0, 8), (0, 8)), Block("C", (0, 8), (0, 8))
-ALONE = parallel.Schedule(
-    "alone", (8, 8, 8), 1, {0: (A, B, C)}, (Round((), (LocalProduct(0, A, B, C, True),)),)
-)
 HALF = A._replace(columns=(0, 4)), B._replace(rows=(0, 4))
 REST = A._replace(columns=(4, 8)), B._replace(rows=(4, 8))
-
-
 TWO = {0: (*HALF, C), 1: (*REST, C._replace(rows=(8, 8)))}
 
 
-@pytest.mark.parametrize(
-    "plan, words",
-    [
-        (
-            replace(
-                ALONE,
-                ranks=2,
-                homes=TWO,
-                rounds=(Round((), tuple(LocalProduct(r, *TWO[r][:2], C, True) for r in (0, 1))),),
-            ),
-            "computed by rank 0 and rank 1, and nobody adds",
-        ),
-        (without(RING, 0, "transfers"), r"rank 3 .*multiplies with B\[0:8, 0:2\]|sends B"),
-        (without(RING, 2, "products"), r"C\[.*\] is computed nowhere"),
-        (without(SUMMA, 2, "products"), r"C\[0:4, 0:4\] gets the products of k from 4 to 8 never"),
-        (with_first(SUMMA, 2, first=True), "`first` is True"),
-        (with_first(SUMMA, 1, first=False), "`first` is False"),
-        (with_first(RING, 1, rank=9), "there is no rank 9"),
-        (with_first(RING, 1, rank=2), "rank 2 multiplies with A"),
-        (with_first(RING, 1, b=RING.homes[0][1]), "which do not give"),
-        (with_first(RING, 1, b=RING.homes[3][1]), "rank 0 multiplies with B"),
-        (with_first(STREAM, 1, rank=HOST), "the host multiplies, which it cannot"),
-        (without(STREAM, 3, "transfers", -1), "never sent home"),
-        (replace(RING, rounds=RING.rounds[1:]), "which it does not have"),
-        (replace(RING, rounds=(*RING.rounds, RING.rounds[0])), "`first` is True"),
-        (
-            changed(RING, 0, transfers=[*RING.rounds[0].transfers, RING.rounds[0].transfers[0]]),
-            "twice, or from itself",
-        ),
-        (changed(RING, 0, transfers=[Transfer(RING.homes[0][1], 0, (0,))]), "or from itself"),
-        (changed(RING, 0, transfers=[Transfer(RING.homes[0][1], 0, (9,))]), "there is no rank 9"),
-        (changed(RING, 0, transfers=[Transfer(RING.homes[1][1], 0, (2,))]), "rank 0 sends"),
-        (
-            changed(ALONE, 0, transfers=[Transfer(C, 0, (0,))]),
-            "sends C.*, which it does not have",
-        ),
-        (
-            replace(ALONE, rounds=(Round((), (LocalProduct(0, *HALF, C, True),)),)),
-            "k from 4 to 8 never",
-        ),
-        (
-            replace(
-                ALONE,
-                rounds=tuple(
-                    Round((), (LocalProduct(0, *part, C, n == 0),))
-                    for n, part in enumerate((HALF, REST, REST))
-                ),
-            ),
-            "k from 4 to 8 twice",
-        ),
-        (replace(ALONE, homes={0: (A, B, HALF[0]._replace(matrix="C"))}), "at home nowhere"),
-        (replace(ALONE, ranks=2, homes={0: (A, B, C), 1: (A, B, C)}), "at home twice"),
-        (replace(ALONE, shape=(8, 8, 4)), "at home, and the matrix is"),
-        (with_first(ALONE, 0, a=B, b=A), "multiplies B.* into C"),
-    ],
-)
+def in_turn(*products, homes=None):
+    """A schedule of a round for each of the products."""
+    homes = homes or {0: (A, B, C)}
+    rounds = tuple(Round((), (LocalProduct(*product),)) for product in products)
+    return parallel.Schedule("in turn", (8, 8, 8), len(homes), homes, rounds)
+
+
+def sending(plan, number, block, source, *targets):
+    """The plan with a transfer more in a round."""
+    more = Transfer(block, source, targets)
+    return changed(plan, number, transfers=[*plan.rounds[number].transfers, more])
+
+
+ALONE = in_turn((0, A, B, C, True))
+OF_B = [RING.homes[rank][1] for rank in range(4)]
+
+
+@pytest.mark.parametrize("plan, words", [
+    (in_turn((0, *HALF, C, True), (1, *REST, C, True), homes=TWO), "and rank 1, and nobody adds"),
+    (without(RING, 0, "transfers"), r"rank 3 .*multiplies with B\[0:8, 0:2\]|sends B"),
+    (without(RING, 2, "products"), r"C\[.*\] is computed nowhere"),
+    (without(SUMMA, 2, "products"), r"C\[0:4, 0:4\] gets the products of k from 4 to 8 never"),
+    (with_first(SUMMA, 2, first=True), "`first` is True"),
+    (with_first(SUMMA, 1, first=False), "`first` is False"),
+    (with_first(RING, 1, rank=9), "there is no rank 9"),
+    (with_first(RING, 1, rank=2), "rank 2 multiplies with A"),
+    (with_first(RING, 1, b=OF_B[0]), "which do not give"),
+    (with_first(RING, 1, b=OF_B[3]), "rank 0 multiplies with B"),
+    (with_first(STREAM, 1, rank=HOST), "the host multiplies, which it cannot"),
+    (without(STREAM, 3, "transfers", -1), "never sent home"),
+    (replace(RING, rounds=RING.rounds[1:]), "which it does not have"),
+    (replace(RING, rounds=(*RING.rounds, RING.rounds[0])), "`first` is True"),
+    (sending(RING, 0, *RING.rounds[0].transfers[0][:2], 3), "twice, or from itself"),
+    (sending(RING, 0, OF_B[0], 0, 0), "or from itself"),
+    (sending(RING, 0, OF_B[0], 0, 9), "there is no rank 9"),
+    (sending(RING, 0, OF_B[1], 0, 2), "rank 0 sends"),
+    (sending(ALONE, 0, C, 0, 0), "sends C.*, which it does not have"),
+    (in_turn((0, *HALF, C, True)), "k from 4 to 8 never"),
+    (in_turn((0, *HALF, C, True), *2 * [(0, *REST, C, False)]), "k from 4 to 8 twice"),
+    (replace(ALONE, homes={0: (A, B, HALF[0]._replace(matrix="C"))}), "at home nowhere"),
+    (replace(ALONE, ranks=2, homes={0: (A, B, C), 1: (A, B, C)}), "at home twice"),
+    (replace(ALONE, shape=(8, 8, 4)), "at home, and the matrix is"),
+    (in_turn((0, B, A, C, True)), "multiplies B.* into C"),
+])  # fmt: skip
 def test_a_fault_is_found(plan, words):
     with pytest.raises(ScheduleError, match=words):
         verify(plan)
@@ -245,37 +228,29 @@ def test_a_block_is_not_sent_while_it_is_computed():
     early = changed(plan, 1, transfers=plan.rounds[2].transfers)
     with pytest.raises(ScheduleError, match=r"sends C\[0:8, 0:8\], which it does not have"):
         verify(early)
-    both = changed(STREAM, 2, transfers=[Transfer(STREAM.rounds[2].products[0].c, 0, (HOST,))])
+    both = sending(STREAM, 2, STREAM.rounds[2].products[0].c, 0, HOST)
     with pytest.raises(ScheduleError, match="while it computes it"):
         verify(both)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: parallel.ring(8, 8, 8, 0),
-        lambda: parallel.summa(8, 8, 8, (2, 0)),
-        lambda: parallel.summa(8, 8, 8, (2, 2), 0),
-        lambda: parallel.summa(8, 8, 8, (2, 2), 1, 0),
-        lambda: parallel.square(0),
-        lambda: parallel.stream.plan(8, 8, 8, 0, 4),
-    ],
-)
-def test_nothing_is_done_by_nobody(make):
+@pytest.mark.parametrize("make, args", [
+    (parallel.ring, (8, 8, 8, 0)), (parallel.gather, (8, 8, 8, 0)), (parallel.square, (0,)),
+    (parallel.summa, (8, 8, 8, (2, 0))), (parallel.summa, (8, 8, 8, (2, 2), 0)),
+    (parallel.summa, (8, 8, 8, (2, 2), 1, 0)), (parallel.stream.plan, (8, 8, 8, 0, 4)),
+])  # fmt: skip
+def test_nothing_is_done_by_nobody(make, args):
     with pytest.raises(ValueError, match="1 at least"):
-        make()
+        make(*args)
 
 
 @pytest.mark.parametrize("shape", [(-8, 8, 8), (8, -8, 8), (8, 8, -8)])
-@pytest.mark.parametrize("make", [
-    lambda *shape: parallel.ring(*shape, 2),
-    lambda *shape: parallel.gather(*shape, 2),
-    lambda *shape: parallel.summa(*shape, (2, 2)),
-    lambda *shape: parallel.stream.plan(*shape, 4, 4),
+@pytest.mark.parametrize("make, args", [
+    (parallel.ring, (2,)), (parallel.gather, (2,)), (parallel.summa, ((2, 2),)),
+    (parallel.stream.plan, (4, 4)),
 ])  # fmt: skip
-def test_a_matrix_has_no_negative_side(make, shape):
+def test_a_matrix_has_no_negative_side(make, args, shape):
     with pytest.raises(ValueError, match="no -8 rows or columns"):
-        make(*shape)
+        make(*shape, *args)
 
 
 def test_a_proof_looks_at_each_entry_a_few_times(monkeypatch):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from fake_gpus import queued
 
-from kernels import parallel, reference
+from anywarp import gpu
+from kernels import reference
 from kernels.parallel import stream
 
 SHAPES = [(64, 48, 32), (67, 71, 73), (1, 1, 1), (5, 3, 0), (0, 4, 4)]
@@ -66,7 +67,6 @@ def test_locked_memory_is_released(machine, monkeypatch):
     runtime = cupy.cuda.runtime
     monkeypatch.setattr(runtime, "hostRegister", lambda at, size, _: seen.append(at))
     monkeypatch.setattr(runtime, "hostUnregister", seen.remove)
-    A, B, _ = reference.inputs(8, 8, 8)
 
     def fails(*_):
         assert len(seen) == 3
@@ -90,39 +90,33 @@ def test_the_memory_decides_the_tiles(machine):
     assert set(plans) == {(20, 20)}
 
 
-@pytest.mark.parametrize(
-    "call, error, words",
-    [
-        (lambda A, B: stream.multiply(A, B[:4]), ValueError, "as many columns as B rows"),
-        (lambda A, B: stream.multiply(A.tolist(), B), TypeError, "A must be a float32 array"),
-        (lambda A, B: stream.multiply(A, B.astype(float)), TypeError, "B must be a float32"),
-        (lambda A, B: stream.multiply(np.ma.array(A), B), TypeError, r"A\.filled\(0\)"),
-        (lambda A, B: stream.multiply(A, B, beta=1), ValueError, "C must be given"),
-        (lambda A, B: stream.multiply(A, B, A[:4]), ValueError, r"C is \(4, 8\)"),
-        (
-            lambda A, B: stream.multiply(A, B, A, tile=(4, 4)),
-            ValueError,
-            "C and A overlap in memory",
-        ),
-        (lambda A, B: stream.multiply(A[:4], B, B[4:]), ValueError, "C and B overlap in memory"),
-        (lambda A, B: stream.multiply(A.T, B), ValueError, "A must be C-contiguous"),
-        (lambda A, B: stream.multiply(A, B, memory=0), ValueError, "0 bytes hold no tiles"),
-        (lambda A, B: stream.multiply(A, B, memory=-4), ValueError, "-4 bytes hold no tiles"),
-        (lambda A, B: stream.multiply(A, B, device="tpu"), ValueError, "auto, gpu, host"),
-    ],
-)
-def test_what_does_not_fit_is_refused(call, error, words):
-    A, B, _ = reference.inputs(8, 8, 8)
+A, B, _ = reference.inputs(8, 8, 8)
+
+
+@pytest.mark.parametrize("args, more, error, words", [
+    ((A, B[:4]), {}, ValueError, "as many columns as B rows"),
+    ((A.tolist(), B), {}, TypeError, "A must be a float32 array"),
+    ((A, B.astype(float)), {}, TypeError, "B must be a float32"),
+    ((np.ma.array(A), B), {}, TypeError, r"A\.filled\(0\)"),
+    ((A.T, B), {}, ValueError, "A must be C-contiguous"),
+    ((A, B), {"beta": 1}, ValueError, "C must be given"),
+    ((A, B, A[:4]), {}, ValueError, r"C is \(4, 8\)"),
+    ((A, B, A), {"tile": (4, 4)}, ValueError, "C and A overlap in memory"),
+    ((A[:4], B, B[4:]), {}, ValueError, "C and B overlap in memory"),
+    ((A, B), {"memory": 0}, ValueError, "0 bytes hold no tiles"),
+    ((A, B), {"memory": -4}, ValueError, "-4 bytes hold no tiles"),
+    ((A, B), {"device": "tpu"}, ValueError, "auto, gpu, host"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused(args, more, error, words):
     with pytest.raises(error, match=words):
-        call(A, B)
+        stream.multiply(*args, **more)
 
 
 @pytest.mark.parametrize("device", ["host", "gpu"])
 def test_a_read_only_c_is_refused_at_once(machine, device):
     """The GPU would write there all the same."""
     machine(1)
-    A, B, C = reference.inputs(8, 8, 8)
-    before = C.copy()
+    C = np.ones((8, 8), np.float32)
     C.flags.writeable = False
 
     def runs(*_):
@@ -130,35 +124,21 @@ def test_a_read_only_c_is_refused_at_once(machine, device):
 
     with pytest.raises(ValueError, match=r"C is read-only, .* pass C.copy\(\)"):
         stream.multiply(A, B, C, step=runs, tile=(4, 4), device=device)
-    assert np.array_equal(C, before)
+    assert (C == 1).all()
 
 
 def test_without_a_gpu_it_says_so(monkeypatch):
-    from anywarp import gpu
-
     monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
-    A, B, _ = reference.inputs(8, 8, 8)
     with pytest.raises(gpu.NoGPU, match="there is none"):
         stream.multiply(A, B, device="gpu")
     assert np.allclose(stream.multiply(A, B), A @ B)
 
 
 def test_the_host_multiplies_where_it_is_told_to(machine, monkeypatch):
-    from anywarp import gpu
-
     machine(1)
     monkeypatch.setattr(gpu, "why_not", lambda: None)
-    A, B, _ = reference.inputs(8, 8, 8)
-
-    def there(*_):
-        raise RuntimeError("on the GPU")
-
-    monkeypatch.setattr(stream, "Streams", there)
+    monkeypatch.setattr(stream, "Streams", {}.__getitem__)
     assert np.allclose(stream.multiply(A, B, device="host"), A @ B)
     for device in "auto", "gpu":
-        with pytest.raises(RuntimeError, match="on the GPU"):
+        with pytest.raises(TypeError):  # it would have been a stream of the GPU
             stream.multiply(A, B, device=device)
-
-
-def test_a_verified_schedule_streams():
-    parallel.verify(stream.plan(64, 64, 64, 16, 16))
