@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,26 +50,28 @@ def test_shapes_are_whole_tiles_and_primes():
     assert targets.shapes(kernels.step("15"))[1:] == [(67, 71, 73)]
 
 
-@pytest.mark.parametrize("one, shape", [
-    pytest.param(one, shape, marks=if_slow(heavy(one.id) and shape != targets.shapes(one)[-1]))
-    for one in kernels.steps()
-    for shape in targets.shapes(one)
+@pytest.mark.parametrize("step, shape", [
+    pytest.param(step, shape, marks=if_slow(heavy(step.id) and shape != targets.shapes(step)[-1]))
+    for step in kernels.steps()
+    for shape in targets.shapes(step)
 ], ids=lambda x: getattr(x, "id", None) or "x".join(map(str, x)))  # fmt: skip
-def test_nothing_is_found_in_a_step(one, shape):
-    assert one.sanitize(*shape) == ()
+def test_nothing_is_found_in_a_step(step, shape):
+    assert step.sanitize(*shape) == ()
 
 
 def test_a_broken_step(broken):
-    one = ladder.step("04", broken)
-    store = 1 + one.source.splitlines().index(
-        next(line for line in one.source.splitlines() if "beta * *c" in line)
+    step = ladder.step("04", broken)
+    store = 1 + step.source.splitlines().index(
+        next(line for line in step.source.splitlines() if "beta * *c" in line)
     )
-    (finding,) = one.sanitize(32, 64, 8)  # whole tiles: only C is left
+    (finding,) = step.sanitize(32, 64, 8)  # whole tiles: only C is left
     assert (finding.kind, finding.position.line) == ("uninitialised", store)
     assert finding.count == 32 * 64
-    found = one.sanitize(32, 60, 8)
-    assert {f.kind for f in found} == {"uninitialised", "race", "out of bounds"}
-    assert len({(f.kind, f.position, f.other_position, f.address) for f in found}) == len(found)
+    findings = step.sanitize(32, 60, 8)
+    assert {f.kind for f in findings} == {"uninitialised", "race", "out of bounds"}
+    assert len({(f.kind, f.position, f.other_position, f.address) for f in findings}) == len(
+        findings
+    )
 
 
 def test_a_step_refuses_a_shape_it_cannot_do(tmp_path):
@@ -76,76 +79,69 @@ def test_a_step_refuses_a_shape_it_cannot_do(tmp_path):
         "// block:", "// requires: K % 8 == 0\n// block:"
     )
     (tmp_path / "07_picky.cu").write_text(source)
-    one = ladder.step("07_picky", tmp_path)
+    step = ladder.step("07_picky", tmp_path)
     with pytest.raises(ValueError, match="K % 8 == 0"):
-        one.sanitize(8, 8, 7)
-    assert (67, 71, 73) not in targets.shapes(one) and targets.shapes(one)
+        step.sanitize(8, 8, 7)
+    assert (67, 71, 73) not in targets.shapes(step) and targets.shapes(step)
 
 
-def test_steps_on_the_command_line(capsys):
-    assert cli.main(["sanitize", "02", "coalesced", "17", "19", "23"]) == 0
-    assert capsys.readouterr().out == (
-        "02_naive M = 17, N = 19, K = 23: no findings\n"
-        "03_coalesced M = 17, N = 19, K = 23: no findings\n"
-    )
-    assert cli.main(["sanitize", "03", "-D", "BM=8", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert rows[0] == {"target": "03_coalesced BM=8 M = 16, N = 128, K = 32", "findings": []}
+@pytest.fixture
+def sanitize(capsys):
+    """The exit status, and what is printed."""
+
+    def run(*argv):
+        try:
+            status = cli.main(["sanitize", *argv])
+        except SystemExit as end:
+            status = end.code
+        return status, *capsys.readouterr()
+
+    return run
 
 
-def test_variants_on_the_command_line(capsys, monkeypatch, tmp_path):
+def test_steps_on_the_command_line(sanitize, monkeypatch):
+    lines = "02_naive M = {0}: no findings\n03_coalesced M = {0}: no findings\n"
+    odd = lines.format("17, N = 19, K = 23")
+    assert sanitize("02", "coalesced", "17", "19", "23") == (0, odd, "")
+    _, out, _ = sanitize("03", "-D", "BM=8", "--json")
+    row = {"target": "03_coalesced BM=8 M = 16, N = 128, K = 32", "findings": []}
+    assert json.loads(out)[0] == row
+    assert targets.steps is ladder.steps
+    monkeypatch.setattr(targets, "steps", lambda: ladder.steps()[:2])  # of all: the test above
+    assert sanitize("128", "128", "64") == (0, lines.format("128, N = 128, K = 64"), "")
+
+
+def test_variants_on_the_command_line(sanitize, monkeypatch, tmp_path):
     source = kernels.step("03_coalesced").source
     (tmp_path / "03_x.cu").write_text(source.replace("// block", "// variant: BM=8\n// block"))
     monkeypatch.setattr(targets, "step", lambda name: ladder.step(name, tmp_path))
-    assert cli.main(["sanitize", "03 BN=32", "8", "8", "8", "--variants"]) == 0
-    assert capsys.readouterr().out == (
-        "03_x BN=32 M = 8, N = 8, K = 8: no findings\n"
-        "03_x BM=8 BN=32 M = 8, N = 8, K = 8: no findings\n"
-    )
+    _, out, _ = sanitize("03 BN=32", "8", "8", "8", "--variants")
+    sides = "M = 8, N = 8, K = 8: no findings"
+    assert out.splitlines() == [f"03_x BN=32 {sides}", f"03_x BM=8 BN=32 {sides}"]
 
 
-def test_all_steps_without_a_name(capsys, monkeypatch):
-    assert targets.steps is ladder.steps
-    monkeypatch.setattr(targets, "steps", lambda: ladder.steps()[:4])  # of all: the test above
-    assert cli.main(["sanitize", "128", "128", "64"]) == 0  # whole tiles
-    out = capsys.readouterr().out
-    assert [line.split()[0] for line in out.splitlines()] == [one.id for one in ladder.steps()][:4]
-
-
-def test_findings_of_any_step_give_status_1(capsys, monkeypatch, broken):
+def test_findings_of_any_step_give_status_1(sanitize, monkeypatch, broken):
     (broken / "05_fine.cu").write_text(kernels.step("03_coalesced").source)
     monkeypatch.setattr(targets, "step", lambda name: ladder.step(name, broken))
     for names in (["04", "05"], ["05", "04"]):
-        assert cli.main(["sanitize", *names, "32", "64", "8"]) == 1
-        out = capsys.readouterr().out
-        assert "05_fine M = 32, N = 64, K = 8: no findings\n" in out
+        status, out, _ = sanitize(*names, "32", "64", "8")
+        assert status == 1 and "05_fine M = 32, N = 64, K = 8: no findings\n" in out
         assert "04_broken M = 32, N = 64, K = 8: 1 finding\n  04_broken.cu:" in out
         assert ": uninitialised: block (0, 0, 0)" in out
-    assert cli.main(["sanitize", "05", "32", "64", "8"]) == 0
+    assert sanitize("05", "32", "64", "8")[0] == 0
 
 
-def test_a_file(capsys, stray):
-    assert cli.main(["sanitize", *stray, "-D", "EXTRA=0", "-D", "MORE=0"]) == 0
-    assert capsys.readouterr().out == "stray.cu twice: no findings\n"
-    assert cli.main(["sanitize", *stray, "-D", "EXTRA=5", "-D", "MORE=b[i]", "--json"]) == 1
-    (row,) = json.loads(capsys.readouterr().out)
+def test_a_file(sanitize, stray):
+    fine = 0, "stray.cu twice: no findings\n", ""
+    assert sanitize(*stray, "-D", "EXTRA=0", "-D", "MORE=0") == fine
+    status, out, _ = sanitize(*stray, "-D", "EXTRA=5", "-D", "MORE=b[i]", "--json")
+    (row,) = json.loads(out)
     findings = {(f["kind"], f["address"]): f for f in row["findings"]}
-    assert set(findings) == {
-        ("out of bounds", "a[200]"),
-        ("out of bounds", "b[200]"),
-        ("uninitialised", "b[0]"),
-    }
+    strays = {("out of bounds", "a[200]"), ("out of bounds", "b[200]")}
+    assert status == 1 and set(findings) == {*strays, ("uninitialised", "b[0]")}
     read = findings["out of bounds", "a[200]"]
     assert read["position"] == {"file": "stray.cu", "line": 5} and read["count"] == 5
     assert read["thread"] == "block (3, 0, 0), thread (8, 0, 0)" and read["other_thread"] is None
-
-
-def test_a_file_that_cannot_be_compiled_gives_status_2(capsys, stray, tmp_path):
-    assert cli.main(["sanitize", *stray, "-D", "EXTRA=0"]) == 2
-    assert 'stray.cu:5: error: identifier "MORE" is undefined' in capsys.readouterr().err
-    stray[0] = str(tmp_path / "none.cu")
-    assert cli.main(["sanitize", *stray]) == 2
-    assert "none.cu" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("argv, message", [
@@ -163,26 +159,27 @@ def test_a_file_that_cannot_be_compiled_gives_status_2(capsys, stray, tmp_path):
     (["a.cu", "--kernel", "f"], "a file needs --grid, --block, --args"),
     (["a.cu", "--kernel", "f", "--grid", "x"], "invalid int value: 'x'"),
 ])  # fmt: skip
-def test_wrong_use_gives_status_2(capsys, argv, message):
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["sanitize", *argv])
-    assert caught.value.code == 2 and message in capsys.readouterr().err
+def test_wrong_use_gives_status_2(sanitize, argv, message):
+    status, out, err = sanitize(*argv)
+    assert status == 2 and not out and message in err
 
 
-@pytest.mark.parametrize("change, message", [
-    ((-1, "flot[200]"), "'flot[200]' is neither a number nor an array"),
-    ((-2, "1.5"), "args[2] of twice"),
-    ((4, "0"), "grid.x is 0"),
-    ((6, "2000"), "block.x is 2000"),
+@pytest.mark.parametrize("place, word, message", [
+    (-1, "flot[200]", "'flot[200]' is neither a number nor an array"),
+    (-2, "1.5", "args[2] of twice"),
+    (4, "0", "grid.x is 0"),
+    (6, "2000", "block.x is 2000"),
+    (0, "none.cu", "none.cu"),
+    (0, "latin.cu", "latin.cu is not in UTF-8: "),
+    (0, "stray.cu", 'stray.cu:5: error: identifier "MORE" is undefined'),
 ])  # fmt: skip
-def test_wrong_arguments_of_a_file(capsys, stray, change, message):
-    stray[change[0]] = change[1]
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["sanitize", *stray, "-D", "EXTRA=0", "-D", "MORE=0"])
-    assert caught.value.code == 2 and message in capsys.readouterr().err
-
-
-ONE_THREAD = ["--kernel", "f", "--grid", "1", "--block", "1", "--args"]
+def test_a_file_that_cannot_be_launched_gives_status_2(sanitize, stray, place, word, message):
+    folder = Path(stray[0]).parent
+    (folder / "latin.cu").write_bytes("// grün".encode("latin-1"))
+    stray[place] = word if place else str(folder / word)
+    more = [] if word == "stray.cu" else ["-D", "MORE=0"]
+    status, out, err = sanitize(*stray, "-D", "EXTRA=0", *more)
+    assert status == 2 and not out and message in err
 
 
 @pytest.fixture
@@ -191,38 +188,28 @@ def printing(tmp_path):
     path = tmp_path / "grün.cu"
     source = 'extern "C" __global__ void f() { printf("grün\\n"); }'
     path.write_text(source, encoding="utf-8")
-    return ["sanitize", str(path), *ONE_THREAD]
+    return [str(path), "--kernel", "f", "--grid", "1", "--block", "1", "--args"]
 
 
-def test_what_a_kernel_prints_is_no_json(capsys, printing):
-    assert cli.main(printing) == 0
-    assert capsys.readouterr().out == "grün\ngrün.cu f: no findings\n"
-    assert cli.main([*printing, "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert err == "grün\n" and json.loads(out) == [{"target": "grün.cu f", "findings": []}]
+def test_what_a_kernel_prints_is_no_json(sanitize, printing):
+    assert sanitize(*printing) == (0, "grün\ngrün.cu f: no findings\n", "")
+    status, out, err = sanitize(*printing, "--json")
+    assert (status, err) == (0, "grün\n")
+    assert json.loads(out) == [{"target": "grün.cu f", "findings": []}]
 
 
 def test_output_that_cannot_show_all_characters(monkeypatch, printing):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii", newline="\n"))
-    assert cli.main(printing) == 0
+    assert cli.main(["sanitize", *printing]) == 0
     assert sys.stdout.buffer.getvalue() == b"gr\\xfcn\ngr\\xfcn.cu f: no findings\n"
 
 
-def test_a_file_that_is_not_utf_8_is_named(capsys, tmp_path):
-    path = tmp_path / "latin.cu"
-    path.write_bytes("// grün".encode("latin-1"))
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["sanitize", str(path), *ONE_THREAD])
-    assert caught.value.code == 2
-    assert f"error: {path} is not in UTF-8: " in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("argument, given", [([], 0), (["--shared-mem", "64"], 64)])
-def test_dynamic_shared_memory_of_a_file(monkeypatch, printing, argument, given):
+def test_dynamic_shared_memory_of_a_file(sanitize, monkeypatch, printing):
     seen = []
     monkeypatch.setattr(targets.Kernel, "sanitize", lambda self, *how: seen.append(how) or ())
-    assert cli.main([*printing, *argument]) == 0
-    assert seen == [([1], [1], [], given, [])]
+    sanitize(*printing)
+    sanitize(*printing, "--shared-mem", "64")
+    assert seen == [([1], [1], [], 0, []), ([1], [1], [], 64, [])]
 
 
 @pytest.mark.parametrize("text, dtype, shape, unwritten", [
@@ -235,8 +222,7 @@ def test_arrays_in_the_argument_syntax(text, dtype, shape, unwritten):
     assert text.startswith(("zero", "out")) != value.any()
 
 
-def test_numbers_in_the_argument_syntax():
-    stream = np.random.RandomState(0)
-    for text, number in (("-3", -3), (" -3", -3), ("1e3", 1000.0), (" -1.5e3", -1500.0)):
-        value, unwritten = targets.parse_argument(text, stream)
-        assert value == number and type(value) is type(number) and not unwritten
+@pytest.mark.parametrize("text, number", [("-3", -3), ("1e3", 1000.0), (" -1.5e3", -1500.0)])
+def test_numbers_in_the_argument_syntax(text, number):
+    value, unwritten = targets.parse_argument(text, np.random.RandomState(0))
+    assert value == number and type(value) is type(number) and not unwritten

@@ -161,12 +161,8 @@ def _file(options: argparse.Namespace) -> Run:
         source = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not in UTF-8: {error}") from None
-    kernel = Kernel(
-        source,
-        options.kernel,
-        [f"-D{text}" for text in options.defines],
-        path.name,
-    )
+    defines = [f"-D{text}" for text in options.defines]
+    kernel = Kernel(source, options.kernel, defines, filename=path.name)
     return f"{path.name} {options.kernel}", lambda: kernel.sanitize(
         options.grid, options.block, args, options.shared_mem or 0, uninitialised
     )
