@@ -9,7 +9,6 @@ from dataclasses import replace
 import made_up
 import pytest
 from drawn import texts
-from made_up import MadeUp
 
 import kernels
 from anywarp import capability, gpu
@@ -19,6 +18,8 @@ from kernels.ladder import choose
 from kernels.ladder.step import with_variants
 from kernels.measure import cublas
 from kernels.records import results
+from tests import stand_in
+from tests.stand_in import MadeUp
 
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 EVERY = {one.label: one for one in with_variants(kernels.steps())}
@@ -38,7 +39,7 @@ def t4(monkeypatch):
 
 def refusal(label, of):
     one = EVERY[label]
-    return capability.lacking(one.compute_capability, one.shared_mem, made_up.device(of))
+    return capability.lacking(one.compute_capability, one.shared_mem, stand_in.device(of))
 
 
 def test_what_is_refused_and_why():
@@ -141,7 +142,7 @@ def test_a_newer_step_is_interpreted_and_an_older_one_is_not(t4):
 @pytest.mark.parametrize("of", ["8.6", "12.0"])
 def test_sgemm_takes_no_step_that_lacks_shared_memory(of):
     """Step 18, with more of it than there is, is the fastest on record at such shapes."""
-    device, shape = made_up.device(of), (256, 256, 16384)
+    device, shape = stand_in.device(of), (256, 256, 16384)
     arguments = (1, 0, 256, device, (0, 0, 0))
     for one in (
         choose.modelled(shape, *arguments),
@@ -205,8 +206,8 @@ def live(t4, capsys):
 
 def test_the_roofs_of_this_gpu(live):
     assert live.fma_peak_tflops == pytest.approx(8.0, rel=0.01)
-    assert live.copy_gbs == pytest.approx(made_up.GBS["copy"])
-    assert live.provenance["shared_gbs"] == pytest.approx(made_up.GBS["shared"])
+    assert live.copy_gbs == pytest.approx(stand_in.GBS["copy"])
+    assert live.provenance["shared_gbs"] == pytest.approx(stand_in.GBS["shared"])
 
 
 def test_a_roofline_has_both_roofs(live):
@@ -251,7 +252,7 @@ def test_occupancy_of_both(t4):
     step = EVERY["11_thread_tile_8x8"]
     here = kernels.here.occupancy(step)
     assert (here.gpu, here.sms, here.compute_capability, here.max_warps) == (
-        "made-up GPU 7.5", made_up.MULTIPROCESSORS, "7.5", 32,
+        "made-up GPU 7.5", stand_in.MULTIPROCESSORS, "7.5", 32,
     )  # fmt: skip
     of_h200 = kernels.analysis.occupancy(step.kernel.resources("sm_90"), 256, "9.0")
     caption = draw.occupancy(of_h200, here).caption
@@ -265,7 +266,7 @@ def test_occupancy_of_both(t4):
 
 
 def test_limits_that_are_not_known_are_not_made_up(t4, monkeypatch):
-    known = {name: sm for name, sm in made_up.SMS.items() if name != "7.5"}
+    known = {name: sm for name, sm in stand_in.SMS.items() if name != "7.5"}
     monkeypatch.setattr(kernels.here, "SMS", known)
     step = EVERY["03_coalesced"]
     assert kernels.here.occupancy(step) is None

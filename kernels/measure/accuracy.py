@@ -19,6 +19,7 @@ import numpy as np
 from anywarp import gpu
 
 from ..analysis.reference import FLOAT32_ROUNDOFF
+from ..ladder.step import Step
 from ..records import CUBLAS, ERRORS, own_path, write
 from . import bench, cublas
 from .provenance import provenance
@@ -109,7 +110,7 @@ def largest_error(C: Any, A: Any, B: Any) -> float:
 Product = Callable[[Any, Any], Any]
 
 
-def record(steps: Sequence[Any], chained: Any, output: Path | None = None) -> dict[str, Any]:
+def record(steps: Sequence[Step], chained: Step, output: Path | None = None) -> dict[str, Any]:
     """Measure steps, and how long chains may be with `chained`, and save that, by default where
     `kernels.errors` reads it. Raises NoGPU, ImportError without cuBLAS."""
     gpu.require()
@@ -154,7 +155,7 @@ def _over_depths(products: dict[str, Product], kind: str) -> Iterator[tuple[str,
         yield str(K), _errors(products, *_there(kind, SIDE, SIDE, K))
 
 
-def _over_chains(chained: Any, kind: str) -> Iterator[tuple[str, float]]:
+def _over_chains(chained: Step, kind: str) -> Iterator[tuple[str, float]]:
     """Slices along K, whose products are added up in float32."""
     A, B = _there(kind, SIDE, SIDE, CHAINED_DEPTH)
     for length in CHAINS:
@@ -176,14 +177,14 @@ def digest(C: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(C).tobytes()).hexdigest()
 
 
-def _bits(step: Any) -> Iterator[tuple[str, str]]:
+def _bits(step: Step) -> Iterator[tuple[str, str]]:
     for kind in (*STUDIED, SPOILT_KIND):
         for shape in SMALL:
             C = step(*matrices(kind, *shape), device="gpu")
             yield f"{kind} {'x'.join(map(str, shape))}", digest(C)
 
 
-def _spoilt(step: Any) -> Iterator[tuple[str, float]]:
+def _spoilt(step: Step) -> Iterator[tuple[str, float]]:
     """The median milliseconds of a product by what its matrices are spoilt with."""
     A, B = _there("uniform", SPOILT_SIZE, SPOILT_SIZE, SPOILT_SIZE)
     C = gpu.empty((SPOILT_SIZE, SPOILT_SIZE))

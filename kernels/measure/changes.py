@@ -12,6 +12,7 @@ from anywarp.sass import elf, hot_loop
 from anywarp.sass.decode import instructions
 from anywarp.sass.encoding import NO_SCOREBOARD, NOP, control, with_control
 
+from ..ladder.step import Step
 from ..machine import rewrite
 from ..machine.list_schedule import Plan
 from ..machine.rewrite import main_loops
@@ -24,7 +25,7 @@ class Patched:
     a part on purpose, and its result is not looked at."""
 
     def __init__(
-        self, step: Any, name: str, patch: Callable[[bytes], bytes], spoiled: bool = False
+        self, step: Step, name: str, patch: Callable[[bytes], bytes], spoiled: bool = False
     ):
         self.step, self.patch, self.spoiled = step, patch, spoiled
         self.label = f"{step.label}, {name}"
@@ -53,7 +54,7 @@ class Rewritten:
         self.cubin = functools.cache(lambda arch: patch(kernel.cubin(arch)))
 
 
-def edited(step: Any, name: str, *changes: tuple[str, str], **directives: Any) -> Any:
+def edited(step: Step, name: str, *changes: tuple[str, str], **directives: Any) -> Any:
     """The step with pieces of its source exchanged, and a name of its own. Raises ValueError for
     a piece that is not there once."""
     source = step.source
@@ -64,7 +65,7 @@ def edited(step: Any, name: str, *changes: tuple[str, str], **directives: Any) -
     return named(step.edit(source=source, **directives), step, name)
 
 
-def named(made: Any, step: Any, name: str) -> Any:
+def named(made: Any, step: Step, name: str) -> Any:
     """What was made of a step, under the step's name and this one."""
     path = step.path.with_name(f"{step.id}, {name}.cu")
     return replace(made, file=replace(made.file, path=path))
@@ -109,7 +110,7 @@ def idle(word: int) -> int:
     return with_control(NOP, control(word)._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD))
 
 
-def ordered(step: Any, **changes: Any) -> Patched:
+def ordered(step: Step, **changes: Any) -> Patched:
     """The step with its main loop reordered by another plan; its name is what is changed."""
     name = " ".join(f"{key}={int(value)}" for key, value in changes.items())
     return Patched(step, name, lambda _: rewrite(step.kernel.compiled(), Plan(**changes)))
@@ -193,35 +194,35 @@ NO_NUMBERS_23 = """\
 FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
 
 
-def unrolled(step: Any, times: int, loop: str = LOOP_03) -> Any:
+def unrolled(step: Step, times: int, loop: str = LOOP_03) -> Any:
     return edited(step, f"unroll {times}", (loop, f"    #pragma unroll {times}\n{loop}"))
 
 
-def bounded(step: Any, name: str, blocks: int, old: str) -> Any:
+def bounded(step: Step, name: str, blocks: int, old: str) -> Any:
     """Held to so many blocks on an SM at the least."""
     bound = f"__launch_bounds__({old})"
     return edited(step, name, (bound, f"{bound[:-1]}, {blocks})"))
 
 
-def pairs(steps: Iterable[Any], change: Callable[[Any], Any]) -> list:
+def pairs(steps: Iterable[Step], change: Callable[[Any], Any]) -> list:
     return [one for step in steps for one in (step, change(step))]
 
 
-def one_way(step: Any) -> Any:
+def one_way(step: Step) -> Any:
     return edited(step, "one way", (TO_AND_FRO, "int j = n;"))
 
 
-def quickly(step: Any) -> Any:
+def quickly(step: Step) -> Any:
     return edited(step, "ptxas -O1", options=OPTIMISER)
 
 
-def not_ahead(step: Any) -> Any:
+def not_ahead(step: Step) -> Any:
     """Step 16 with fragments that are fetched when they are needed, as in 14."""
     first = "    fetch(0, 0);\n"
     return edited(step, "not ahead", (AHEAD_16, NOT_AHEAD_16), (first, ""))
 
 
-def through_registers(step: Any) -> Any:
+def through_registers(step: Step) -> Any:
     """Step 16 whose copies of the next tiles are loads and, at the last k, stores: the same
     accesses, by way of registers."""
     return edited(
@@ -238,13 +239,13 @@ def through_registers(step: Any) -> Any:
     )
 
 
-def bulk(step: Any, name: str, free: int) -> Any:
+def bulk(step: Step, name: str, free: int) -> Any:
     """Step 17 for whole tiles and a transposed A, with bulk copies."""
     made = step.edit(source=BULK.read_text(encoding="utf-8"))
     return named(made, step, name).define(TRANS_A=1, FREE=free)
 
 
-def copies_of(step: Any) -> list:
+def copies_of(step: Step) -> list:
     """Step 23 as it is, with copies of 4 bytes each, and with sizes given to all copies."""
     return [
         step,
@@ -259,7 +260,7 @@ def copies_of(step: Any) -> list:
     ]
 
 
-def alone(step: Any, *parts: str) -> Patched:
+def alone(step: Step, *parts: str) -> Patched:
     """Step 23 whose loop has these parts of it alone, of "copies", "numbers" and "products"; its
     result is of no use. Instead of its parts a number has what was in the registers."""
     source = step.source

@@ -77,7 +77,7 @@ def fit(
         logs_of_ratios: np.ndarray = np.log(microseconds(tile, costs_of_gpu, work)) - measured
         return logs_of_ratios
 
-    best = least_squares(errors, np.log(begin))
+    best = least_squares(errors, np.log(np.array(begin)))
     free, fitted = unpacked(best)
     tiles = {
         name: Tile(
@@ -93,7 +93,8 @@ def least_squares(
     errors: Callable[[np.ndarray], np.ndarray], begin: np.ndarray, rounds: int = 60
 ) -> np.ndarray:
     """Where the errors are least, by Levenberg and Marquardt; large ones count linearly."""
-    now, residuals, damping = begin, errors(begin), 1e-2
+    now: np.ndarray = begin
+    residuals, damping = errors(begin), 1e-2
     for _ in range(rounds):
         slopes = np.stack(
             [(errors(now + STEP * unit) - residuals) / STEP for unit in np.eye(len(now))], axis=1

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from anywarp import capability, gpu
 from anywarp.analysis.occupancy import SMS, Occupancy
 
+from ..ladder.step import Step
 from ..records import RECORDED_ON, Results
 from ..records.table import table
 from . import bench, latency
 
 
 def benchmark(
-    steps: Sequence[Any] = (), sizes: Sequence[int | tuple[int, int, int]] = ()
+    steps: Sequence[Step] = (), sizes: Sequence[int | tuple[int, int, int]] = ()
 ) -> Results | None:
     """Time steps and cuBLAS on the GPU of this machine, and its roofs; None without a GPU.
 
@@ -44,7 +44,7 @@ def benchmark(
     return found
 
 
-def occupancy(step: Any) -> Occupancy | None:
+def occupancy(step: Step) -> Occupancy | None:
     """How many blocks of the step an SM of this GPU holds; None without a GPU, or one that can run
     it, or whose limits are not known."""
     if not gpu.available():
@@ -53,7 +53,7 @@ def occupancy(step: Any) -> Occupancy | None:
     return found if isinstance(found, Occupancy) else None
 
 
-def resident(steps: Sequence[Any]) -> Resident | None:
+def resident(steps: Sequence[Step]) -> Resident | None:
     """The occupancy of steps on this GPU and, beside it, on an H200; None without a GPU."""
     if not gpu.available():
         return None
@@ -85,7 +85,7 @@ class Resident:
         return f"{head}\n{table(cells, '<<')}".rstrip()
 
 
-def _held(step: Any, device: gpu.Device) -> Occupancy | str:
+def _held(step: Step, device: gpu.Device) -> Occupancy | str:
     """How many blocks an SM of the GPU holds, or why it is not known."""
     if lacking := capability.lacking(step.compute_capability, step.shared_mem, device):
         return f"it {lacking}"

@@ -14,11 +14,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from anywarp import gpu
 from anywarp.trace.metrics import METRICS, PIPE, STATE
 
+from ..ladder.step import Step
 from ..records import COUNTERS, STALLS, write
 from .provenance import begun, provenance
 
@@ -101,7 +101,7 @@ def parse(text: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]
     return rows
 
 
-def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
+def profile(steps: Sequence[Step], size: int, output: Path | None = None) -> dict:
     """The counters of each kernel of each step for M = N = K = size.
 
     All counters but those of shared stores are the same in every launch. Stores to shared memory
@@ -117,7 +117,7 @@ def profile(steps: Sequence, size: int, output: Path | None = None) -> dict:
 
 
 def stalls(
-    steps: Sequence, size: int, output: Path | None = None, command: Sequence[str] = ()
+    steps: Sequence[Step], size: int, output: Path | None = None, command: Sequence[str] = ()
 ) -> dict:
     """What kept each step from issuing instructions, for M = N = K = size: the metrics of STATE,
     of one launch with cold caches. Returned, saved and refused as by `profile`;
@@ -127,7 +127,7 @@ def stalls(
 
 
 def _record(
-    steps: Sequence,
+    steps: Sequence[Step],
     size: int,
     name: str,
     output: Path | None,
@@ -165,7 +165,7 @@ def _record(
     return found
 
 
-def label_of(step: Any, kernel: str) -> str:
+def label_of(step: Step, kernel: str) -> str:
     """Under which name a kernel of a step is recorded: the step's own for the one that multiplies,
     and `LABEL:pack` for another."""
     return step.label if kernel == KERNEL else f"{step.label}:{kernel}"

@@ -118,11 +118,11 @@ class Results:
 
     @property
     def gpu(self) -> str:
-        return self.provenance["gpu"]
+        return str(self.provenance["gpu"])
 
     @property
     def date(self) -> str:
-        return self.provenance["date"]
+        return str(self.provenance["date"])
 
     def select(self, step: Any) -> tuple[Record, ...]:
         """The records of a step (or its label, or "cublas"), smallest product first."""
@@ -240,7 +240,7 @@ class Results:
 
 def _circumstances(provenance: dict[str, Any]) -> dict[str, Any]:
     """What must agree for timings to stand side by side."""
-    return {key: provenance.get(key) for key in COMMON} | provenance.get("protocol", {})
+    return {**{key: provenance.get(key) for key in COMMON}, **provenance.get("protocol", {})}
 
 
 def write(path: Path, text: str) -> None:

@@ -6,7 +6,6 @@ of errors while running.
 
 import numpy as np
 import pytest
-from fake_gpu import cupy_array
 
 import kernels
 from anywarp import gpu, ptx
@@ -14,6 +13,7 @@ from anywarp.build import CompileError
 from anywarp.kernel import Kernel
 from kernels.analysis.reference import inputs
 from kernels.ladder import step as ladder
+from tests.stand_in import cupy_array
 
 A, B, C = inputs(6, 5, 4)
 

@@ -11,6 +11,7 @@ from anywarp import gpu, ptx
 from anywarp.arguments import Declared, converter
 from anywarp.kernel import Kernel, choose_device
 from anywarp.tensor_map import TensorMap
+from tests.stand_in import StandIn
 
 SCALARS = """
 struct Pair { int first; float second; };
@@ -145,38 +146,20 @@ def test_device_is_chosen():
     assert choose_device("auto", [np.zeros(1), 3]) == expected
 
 
-class FakeGPU:
-    """A GPU of compute capability 7.5 whose memory is the host's and which runs PTX."""
-
-    name = "Fake T4"
-    compute_capability = (7, 5)
-    number = 0
+class FakeGPU(StandIn):
+    """A GPU of compute capability 7.5 whose launches double what they are given."""
 
     def __init__(self, monkeypatch):
+        super().__init__("7.5", name="Fake T4")
         self.launches, self.loads = [], []
-        for name in ("available", "device", "arch", "load", "launch"):
-            monkeypatch.setattr(gpu, name, getattr(self, name))
-        monkeypatch.setattr(gpu, "require", lambda: None)
-        monkeypatch.setattr(gpu, "current", lambda: self.number)
-        monkeypatch.setattr(gpu, "to_device", lambda x: x.copy())
-        monkeypatch.setattr(gpu, "to_host", lambda x: x)
-
-    def available(self):
-        return True
-
-    def device(self):
-        return self
-
-    def arch(self):
-        return "sm_75"
+        self.install(monkeypatch.setattr)
 
     def load(self, cubin, symbol):
-        assert cubin.startswith(b"\x7fELF")
         self.loads.append(symbol)
-        return symbol
+        return super().load(cubin, symbol)
 
-    def launch(self, symbol, grid, block, args, shared_mem):
-        self.launches.append((symbol, grid, block, shared_mem))
+    def launch(self, kernel, grid, block, args, shared_mem):
+        self.launches.append((kernel.symbol, grid, block, shared_mem))
         args[0][:] *= 2
 
 
@@ -215,11 +198,10 @@ def test_a_kernel_for_one_gpu_alone(monkeypatch):
     assert not fake.launches and (x == 2).all()
     with pytest.raises(gpu.NoGPU, match=r"capability 9\.0a, and the Fake T4 has 7\.5"):
         kernel(1, 32, (x,), device="gpu")
-    fake.compute_capability = (10, 0)
+    fake.be("10.0", name="Fake T4")
     with pytest.raises(gpu.NoGPU, match=r"capability 9\.0a, and the Fake T4 has 10\.0"):
         kernel(1, 32, (x,), device="gpu")
-    fake.compute_capability, fake.arch = (9, 0), lambda: "sm_90"
-    monkeypatch.setattr(gpu, "arch", fake.arch)
+    fake.be("9.0")
     kernel(1, 32, (x,))
     assert fake.launches and (x == 4).all()
     assert kernel.resources().registers > 0

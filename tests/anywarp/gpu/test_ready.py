@@ -7,10 +7,10 @@ import threading
 
 import numpy as np
 import pytest
-from fake_gpu import FakeGpu
 
 from anywarp import gpu
 from anywarp.gpu.ready import Ready
+from tests.stand_in import FakeGpu
 
 
 @pytest.fixture

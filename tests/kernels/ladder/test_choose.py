@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fake_gpu import FakeGpu, cupy_array
 
 import kernels
 from kernels.analysis.reference import assert_close, inputs
 from kernels.ladder import choose as module, step as ladder
 from kernels.ladder.choose import choose, rate_near, sgemm
 from kernels.records import Record, Results
-from tests import made_up
+from tests import stand_in
+from tests.stand_in import FakeGpu, cupy_array
 
 STEP = """// {title}
 //
@@ -100,15 +100,15 @@ def test_compute_capability(made):
     found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
     assert choose((old, new), found, (64, 64, 64)) is new  # in the interpreter
     for of, best in (("8.0", new), ("9.0", new), ("7.5", old)):
-        assert choose((old, new), found, (64, 64, 64), device=made_up.device(of)) is best
-    t4 = made_up.device("7.5")
+        assert choose((old, new), found, (64, 64, 64), device=stand_in.device(of)) is best
+    t4 = stand_in.device("7.5")
     assert choose((new,), found, (64, 64, 64), device=t4) is new  # which says what it needs
 
 
 def test_shared_memory_is_what_the_gpu_has_whether_it_is_known_or_not(made):
     plain, large = made("", f"shared: {200 << 10}")
     found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
-    new = replace(made_up.device("9.0"), compute_capability=(9, 9))  # in no table
+    new = replace(stand_in.device("9.0"), compute_capability=(9, 9))  # in no table
     for room, best in ((227 << 10, large), (199 << 10, plain)):
         device = replace(new, shared_bytes_per_block=room)
         assert choose((plain, large), found, (64, 64, 64), device=device) is best

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fake_gpu import FakeGpu, cupy_array
 from several import several
 
 import kernels
 from kernels.ladder import step as module
 from kernels.ladder.calls import Calls
+from tests.stand_in import FakeGpu, cupy_array
 
 PLACES = 1 << 20, 1 << 21, 1 << 22  # of A, B and C
 

@@ -6,7 +6,6 @@ import statistics
 from dataclasses import replace
 
 import pytest
-from fake_gpu import FakeGpu, cupy_array
 
 import kernels
 from kernels import records
@@ -14,7 +13,8 @@ from kernels.analysis.duration import Costs
 from kernels.ladder import choose, model
 from kernels.measure import splits
 from kernels.records import Results
-from tests import made_up
+from tests import stand_in
+from tests.stand_in import FakeGpu, cupy_array
 
 H200 = (9, 0), 132
 RECORD = records.model("NVIDIA H200")
@@ -55,7 +55,7 @@ OTHER_GPUS = {"7.5": 40, "8.0": 108, "8.6": 72, "8.9": 58, "12.0": 170}  # SMs
 
 
 def other(of):
-    device = replace(made_up.device(of), multiprocessors=OTHER_GPUS[of], memory_gbs=1000.0)
+    device = replace(stand_in.device(of), multiprocessors=OTHER_GPUS[of], memory_gbs=1000.0)
     return model.gpu_of(device)
 
 

@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import pytest
-from fake_gpu import FakeGpu, cupy_array
 from several import changed, several
 
 import kernels
@@ -19,6 +18,7 @@ from kernels.command import looking, words
 from kernels.ladder.check.check import cases, digest
 from kernels.ladder.product.layout import laid_out
 from kernels.measure import product, profiling
+from tests.stand_in import FakeGpu, cupy_array
 
 STEP = several()
 LABELS = ["18", "18 SPLITS=1", "18 SPLITS=3 BM=8 BK=3", "18 TRANS_A=1 TRANS_B=1"]

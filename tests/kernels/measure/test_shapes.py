@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_bench import SimulatedGPU
 
 import kernels
 from anywarp import gpu
 from kernels import records
 from kernels.ladder import choose
+from tests.stand_in import SimulatedGPU
 
 sys.path.insert(0, str(Path(kernels.__file__).parents[1] / "benchmarks"))
 shapes = importlib.import_module("shapes")

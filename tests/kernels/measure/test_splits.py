@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from test_bench import SimulatedGPU
 
 import kernels
 from kernels import records
@@ -17,6 +15,7 @@ from kernels.analysis.reference import assert_close
 from kernels.ladder import model
 from kernels.ladder.step import with_variants
 from kernels.measure import bench, splits
+from tests.stand_in import SimulatedGPU
 
 GPU = Costs(132, 3.0, 2500.0, 1.5, 0.1, 0.2, 1.5, 0.91)
 SMALL = "18_split_k BM=32 BN=32 BK=32 STAGES=3 TM=4 TN=8 BLOCKS=4 WM=32 WN=32 SLICES=4"
@@ -31,7 +30,8 @@ class Formula(SimulatedGPU):
     """Its steps are those of the ladder, and take as long as the formula says."""
 
     def __init__(self, monkeypatch):
-        super().__init__(monkeypatch)
+        facts = {"multiprocessors": 132, "memory_bytes": 2**37}
+        super().__init__(monkeypatch, shared_bytes_per_block=227 * 1024, **facts)
         self.tile, self.products = functools.cache(splits.tile), []
         for module, name, other in (
             (splits, "tile", lambda step, *_: self.tile(step)),
@@ -42,10 +42,6 @@ class Formula(SimulatedGPU):
             (model, "others", lambda on: {"21_warpgroups": steps(*OTHER)}),
         ):
             monkeypatch.setattr(module, name, other)
-
-    def device(self):
-        facts = {"multiprocessors": 132, "memory_bytes": 2**37}
-        return replace(super().device(), shared_bytes_per_block=227 * 1024, **facts)
 
     def product(self, step, matrix, C):
         (M, N), K = C.shape, len(matrix("B", 0))

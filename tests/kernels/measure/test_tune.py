@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_bench import SimulatedGPU
 
 import kernels
 from anywarp import gpu
@@ -17,6 +15,7 @@ from kernels.analysis.reference import CheckError
 from kernels.measure import bench, splits, tune
 from kernels.measure.tune import halving, plan, prepared, summary, too_much
 from kernels.records import Results
+from tests.stand_in import SimulatedGPU
 
 # ---------------------------------------------------------------------- successive halving
 
@@ -87,7 +86,7 @@ def test_candidates_are_compiled_side_by_side_or_refused_in_the_steps_words(simu
 
 
 def test_a_gpu_that_can_run_no_candidate_is_told_at_once(simulated, monkeypatch, tmp_path):
-    simulated.compute_capability = (7, 5)
+    simulated.be("7.5")
     monkeypatch.setattr(tune, "ProcessPoolExecutor", None)  # nothing is compiled
     with pytest.raises(gpu.NoGPU, match="can run no candidate: 17_tile_space: it needs a GPU of"):
         tune.tune(STEPS, output=tmp_path / "tune.json")
@@ -99,17 +98,12 @@ def test_a_gpu_that_can_run_no_candidate_is_told_at_once(simulated, monkeypatch,
 class Searched(SimulatedGPU):
     """It runs step 17, of whose labels `ms` has the times."""
 
-    shared_bytes, compute_capability = 227 * 1024, (9, 0)
-
     def __init__(self, monkeypatch):
-        super().__init__(monkeypatch)
+        super().__init__(monkeypatch, shared_bytes_per_block=227 * 1024)
         monkeypatch.setattr(bench, "loaded_of", lambda step: {"sgemm": step.label})
 
-    def device(self):
-        facts = {"compute_capability": self.compute_capability}
-        return replace(super().device(), shared_bytes_per_block=self.shared_bytes, **facts)
-
-    def launch(self, symbol, grid, block, args, shared_mem=0):
+    def launch(self, kernel, grid, block, args, shared_mem=0):
+        symbol = getattr(kernel, "symbol", kernel)
         if len(args) == 11:
             M, N, K, alpha, A, B, beta, C, lda, ldb, ldc = args
             assert (alpha, beta, lda, ldb, ldc) == (1, 0, K, N, N)
@@ -224,7 +218,7 @@ def test_the_command_searches_and_fits(commanded, capsys, words, asked):
 
 
 def test_an_older_gpu_fits_the_model_alone(timed, commanded, capsys):
-    timed.compute_capability = (7, 5)
+    timed.be("7.5")
     assert cli.main(["tune"]) == 0
     assert list(commanded) == ["fitted"]
     assert "17_tile_space is left out: it needs a GPU of compute c" in capsys.readouterr().err
