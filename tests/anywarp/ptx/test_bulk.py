@@ -510,39 +510,38 @@ def test_sizes_that_are_no_multiple_of_16(text, size):
         run(f"mov.u32 %n, {size};\n{text}")
 
 
-@pytest.mark.parametrize(
-    "text, space",
-    [
-        (f"{INTO} [%b+8], [%g], 16, [%a];", "shared"),
-        (f"{INTO} [%b], [%g+4], 16, [%a];", "global"),
-        (f"{INTO} [%b], [%g], 16, [%a+4];", "shared"),
-        (f"{OUT} [%h+8], [%b], 16;", "global"),
-        (f"{OUT} [%h], [%b+2], 16;", "shared"),
-    ],
-)
-def test_places_that_are_not_aligned(text, space):
-    with pytest.raises(ptx.MemoryFault, match=f"misaligned .* access to {space} memory"):
-        run(text)
+LOOK = "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%a], 0;"
+COMPLETED = WAIT.format(n=0, parity=0)
+WRONG = [
+    (f"{INTO} [%b+8], [%g], 16, [%a];", "misaligned .* access to shared memory"),
+    (f"{INTO} [%b], [%g+4], 16, [%a];", "misaligned .* access to global memory"),
+    (f"{INTO} [%b], [%g], 16, [%a+4];", "misaligned .* access to shared memory"),
+    (f"{OUT} [%h+8], [%b], 16;", "misaligned .* access to global memory"),
+    (f"{OUT} [%h], [%b+2], 16;", "misaligned .* access to shared memory"),
+    ("cp.async.bulk.prefetch.L2.global [%g+8], 16;", "prefetch at 0x.*: the address must be a mul"),
+    (f"{INTO} [%b], [%g+16], 4096, [%a];", "byte access to global memory out of bounds"),
+    (f"{INTO} [%b+16], [%g], 4096, [%a];", "byte access to shared memory out of bounds"),
+    (f"{OUT} [%h+16], [%b], 4096;", "byte access to global memory out of bounds"),
+    (f"{OUT} [%h], [%b+4080], 32;", "byte access to shared memory out of bounds"),
+    (f"mbarrier.inval.shared::cta.b64 [%a];\n{INTO} [%b], [%g], 16, [%a];\n{LOOK}",
+     "is not initialised: mbarrier.init comes first"),
+    # the phase does not end when the bytes pass zero
+    (EXPECT.format(16) + f"{INTO} [%b], [%g], 32, [%a];\n" + COMPLETED,
+     "pending and 16 bytes have come that nobody expected"),
+    (EXPECT.format(64) + f"{INTO} [%b], [%g], 32, [%a];\n" + COMPLETED,
+     r"a thread waits for the end of the phase of parity 0 of the mbarrier at .*byte 0 of bar \(16 "
+     r"bytes\): 0 of 1 arrivals are pending and 32 bytes are"),
+]  # fmt: skip
 
 
-def test_a_prefetch_that_is_not_aligned():
-    with pytest.raises(
-        ptx.PTXError, match="a bulk prefetch at 0x.*: the address must be a multiple"
-    ):
-        run("cp.async.bulk.prefetch.L2.global [%g+8], 16;")
-
-
-@pytest.mark.parametrize(
-    "text, space",
-    [
-        (f"{INTO} [%b], [%g+16], 4096, [%a];", "global"),
-        (f"{INTO} [%b+16], [%g], 4096, [%a];", "shared"),
-        (f"{OUT} [%h+16], [%b], 4096;", "global"),
-        (f"{OUT} [%h], [%b+4080], 32;", "shared"),
-    ],
-)
-def test_bytes_out_of_bounds(text, space):
-    with pytest.raises(ptx.MemoryFault, match=f"byte access to {space} memory out of bounds"):
+@pytest.mark.parametrize("text, message", WRONG)
+def test_what_is_wrong(text, message):
+    kind = ptx.PTXError
+    if "access" in message:
+        kind = ptx.MemoryFault
+    elif "pending" in message:
+        kind = ptx.Deadlock
+    with pytest.raises(kind, match=message):
         run(text)
 
 
@@ -551,29 +550,6 @@ def test_an_array_that_is_read_only_is_not_written():
     target.flags.writeable = False
     with pytest.raises(ptx.MemoryFault, match="read-only"):
         run(f"{OUT} [%h], [%b], 16;", target=target)
-
-
-def test_a_copy_that_reports_to_nothing():
-    body = "mbarrier.inval.shared::cta.b64 [%a];\n"
-    body += f"{INTO} [%b], [%g], 16, [%a];\nmbarrier.test_wait.parity.shared::cta.b64 %p1, [%a], 0;"
-    with pytest.raises(ptx.PTXError, match="is not initialised: mbarrier.init comes first"):
-        run(body)
-
-
-def test_more_bytes_than_were_expected():
-    """The phase does not end when the bytes pass zero."""
-    body = EXPECT.format(16) + f"{INTO} [%b], [%g], 32, [%a];\n" + WAIT.format(n=0, parity=0)
-    with pytest.raises(ptx.Deadlock, match="pending and 16 bytes have come that nobody expected"):
-        run(body)
-
-
-def test_bytes_that_never_come():
-    body = EXPECT.format(64) + f"{INTO} [%b], [%g], 32, [%a];\n" + WAIT.format(n=0, parity=0)
-    with pytest.raises(ptx.Deadlock) as caught:
-        run(body)
-    message = str(caught.value)
-    assert "a thread waits for the end of the phase of parity 0 of the mbarrier at" in message
-    assert "byte 0 of bar (16 bytes): 0 of 1 arrivals are pending and 32 bytes are" in message
 
 
 def test_a_tolerant_run_goes_on_without_the_copies_that_miss():
