@@ -15,11 +15,9 @@ from .compile import nvrtc
 from .limits import launch_size, require_shared
 from .progress import progress
 from .ptx.asynchronous.tensor_maps import memory_of
-from .sanitizer.findings import Finding, namer
-from .sanitizer.sanitizer import sanitize
+from .sanitizer import Finding, namer, sanitize
 from .tensor_map import TensorMap
-from .trace import pipeline, trace
-from .trace.parameters import parameters
+from .trace import Pipeline, Trace, parameters, pipeline, trace
 
 REFUSED = {  # what cupy.RawKernel takes besides, and what to do without it
     "translate_cucomplex": "include <cuComplex.h>, which is compiled as it is",
@@ -186,7 +184,7 @@ class Kernel:
         keep: Sequence[Any] = (0, 0, 0),
         step_limit: int | None = None,
         **limits: Any,
-    ) -> trace.Trace:
+    ) -> Trace:
         """Run the kernel in the interpreter, and count and keep its memory accesses.
 
         `names` are the arguments' names in the result (without, those of the source), `keep` is
@@ -194,8 +192,8 @@ class Kernel:
         (`warps`, `lines`, `folded`) as for `trace.trace`. Arrays are written, as by a call, and
         what a call raises is raised.
         """
-        result: trace.Trace = self._instrumented(
-            trace.trace,
+        result: Trace = self._instrumented(
+            trace,
             (grid, block, args),
             shared_mem,
             step_limit,
@@ -213,12 +211,12 @@ class Kernel:
         shared_mem: int = 0,
         keep: Sequence[int] = (0, 0, 0),
         step_limit: int | None = None,
-    ) -> pipeline.Pipeline:
+    ) -> Pipeline:
         """Run the kernel in the interpreter, and keep who fills and who reads which bytes of
         shared memory in the block `keep`, x first, for `draw.pipeline`. Arrays are written, as by
         a call, and what a call raises is raised."""
-        result: pipeline.Pipeline = self._instrumented(
-            pipeline.pipeline, (grid, block, args), shared_mem, step_limit, keep=keep
+        result: Pipeline = self._instrumented(
+            pipeline, (grid, block, args), shared_mem, step_limit, keep=keep
         )
         return result
 

@@ -11,17 +11,18 @@ from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefron
 from .fragments import Fragment, fragments
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_mix
-from .occupancy import SMS, Occupancy, occupancy
+from .occupancy import KIB, SMS, Occupancy, occupancy
 from .pipe import copy_wavefronts, global_wavefronts, ideal_global_wavefronts, local_wavefronts
 from .registers import REGISTER_FILE, SCHEDULERS, blocks_by_registers
 from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
-from .warps import LANES, by_warp
+from .warps import LANES, by_warp, whole_mask
 
 __all__ = [
-    "BANKS", "BANK_BYTES", "LANES", "LINE_BYTES", "REGISTER_FILE", "SCHEDULERS", "SECTOR_BYTES",
-    "SMS", "Descriptor", "Fragment", "Mix", "Occupancy", "bank_conflicts", "blocks_by_registers",
-    "by_warp", "cache_lines", "copy_wavefronts", "fma32", "fma_to_load_share", "fragments",
-    "global_wavefronts", "ideal_global_wavefronts", "ideal_sectors", "ideal_wavefronts",
-    "instruction_mix", "local_wavefronts", "loops", "occupancy", "sectors", "swizzled",
-    "tensor_core", "tile_addresses", "wavefront_of", "wavefronts",
+    "BANKS", "BANK_BYTES", "KIB", "LANES", "LINE_BYTES", "REGISTER_FILE", "SCHEDULERS",
+    "SECTOR_BYTES", "SMS", "Descriptor", "Fragment", "Mix", "Occupancy", "bank_conflicts",
+    "blocks_by_registers", "by_warp", "cache_lines", "copy_wavefronts", "fma32",
+    "fma_to_load_share", "fragments", "global_wavefronts", "ideal_global_wavefronts",
+    "ideal_sectors", "ideal_wavefronts", "instruction_mix", "local_wavefronts", "loops",
+    "occupancy", "sectors", "swizzled", "tensor_core", "tile_addresses", "wavefront_of",
+    "wavefronts", "whole_mask",
 ]  # fmt: skip

@@ -14,22 +14,25 @@ Bank conflicts are the wavefronts beyond the first of each group that has a lane
 
 Source: measured with Nsight Compute on an NVIDIA H200, metrics
 `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld`, `…_st` and
-`l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld`, `…_st`; `results/nvidia_h200/patterns.json`
-has the address patterns and what was counted, and tests compare each.
+`l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld`, `…_st`; the tests compare a record of
+address patterns with each.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .warps import LANES
+from .warps import LANES, Ints, Mask
 
 BANKS = 32
 BANK_BYTES = 4
 WIDTHS = (4, 8, 16)
 
 
-def wavefronts(addresses, width: int, active=None, kind: str = "load") -> np.ndarray:
+def wavefronts(
+    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
+) -> Ints:
     """Wavefronts of a warp's load or store of shared memory.
 
     addresses: byte addresses, integers of shape (..., 32), multiples of `width`, which is 4, 8
@@ -40,13 +43,17 @@ def wavefronts(addresses, width: int, active=None, kind: str = "load") -> np.nda
     return _served(addresses, width, active, kind)[0]
 
 
-def bank_conflicts(addresses, width: int, active=None, kind: str = "load") -> np.ndarray:
+def bank_conflicts(
+    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
+) -> Ints:
     """Wavefronts that are there because lanes want several words of one bank; as `wavefronts`."""
     total, groups = _served(addresses, width, active, kind)
-    return total - groups
+    return np.asarray(total - groups)
 
 
-def wavefront_of(addresses, width: int, active=None, kind: str = "load") -> np.ndarray:
+def wavefront_of(
+    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
+) -> Ints:
     """In which wavefront, from 0, each lane is served; -1 for lanes that take no part.
 
     Arguments and errors as for `wavefronts`; returns integers of shape (..., 32). Hardware does
@@ -73,17 +80,19 @@ def wavefront_of(addresses, width: int, active=None, kind: str = "load") -> np.n
     return np.where(active, start + place, -1)
 
 
-def ideal_wavefronts(addresses, width: int, active=None, kind: str = "load") -> np.ndarray:
+def ideal_wavefronts(
+    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
+) -> Ints:
     """The fewest wavefronts that could have brought the distinct words that the lanes use, were
     they spread better; as `wavefronts`. No less than the groups that the warp goes in at best."""
     units, active = _units(addresses, width, active)
     used = _degrees(units, active, LANES, 1)[..., 0] * width
     group = min(LANES, _group(width) * (2 if kind == "load" else 1))
     groups = active.reshape(*active.shape[:-1], -1, group).any(-1).sum(-1)
-    return np.maximum(-(-used // (BANKS * BANK_BYTES)), groups)
+    return np.asarray(np.maximum(-(-used // (BANKS * BANK_BYTES)), groups))
 
 
-def _units(addresses, width: int, active):
+def _units(addresses: ArrayLike, width: int, active: ArrayLike | None) -> tuple[Ints, Mask]:
     """Addresses in units of the access's width, and the mask in full."""
     if width not in WIDTHS:
         raise ValueError(f"a lane takes 4, 8 or 16 bytes of shared memory at once, not {width}")
@@ -94,19 +103,13 @@ def _units(addresses, width: int, active):
             f"warp, not {addresses.dtype} of shape {addresses.shape}"
         )
     addresses = addresses.astype(np.int64, copy=False)
-    if active is None:
-        active = np.ones(addresses.shape, bool)
-    else:
-        active = np.asarray(active)
-        if (
-            active.dtype != bool
-            or np.broadcast_shapes(active.shape, addresses.shape) != addresses.shape
-        ):
-            raise ValueError(
-                "active must be bools that broadcast to the shape of the addresses, "
-                f"{addresses.shape}, not {active.dtype} of shape {active.shape}"
-            )
-        active = np.broadcast_to(active, addresses.shape)
+    active, shape = np.asarray(True if active is None else active), addresses.shape
+    if active.dtype != bool or np.broadcast_shapes(active.shape, shape) != shape:
+        raise ValueError(
+            f"active must be bools that broadcast to the shape of the addresses, {shape}, "
+            f"not {active.dtype} of shape {active.shape}"
+        )
+    active = np.broadcast_to(active, shape)
     if (addresses % width != 0)[active].any():
         raise ValueError(f"addresses of {width}-byte accesses must be multiples of {width}")
     return addresses // width, active
@@ -118,7 +121,9 @@ def _group(width: int) -> int:
     return BANKS * BANK_BYTES // width
 
 
-def _served(addresses, width: int, active, kind: str):
+def _served(
+    addresses: ArrayLike, width: int, active: ArrayLike | None, kind: str
+) -> tuple[Ints, Ints]:
     """(wavefronts, groups that have a lane taking part) of each warp."""
     units, active = _units(addresses, width, active)
     apart = _degrees(units, active, _group(width), _group(width))
@@ -131,7 +136,7 @@ def _served(addresses, width: int, active, kind: str):
     return total, groups
 
 
-def _merges(units, active, width: int, kind: str) -> np.ndarray:
+def _merges(units: Ints, active: Mask, width: int, kind: str) -> Mask:
     """Whether pairs of groups go together: bools (...)."""
     if kind not in ("load", "store"):
         raise ValueError(f'kind must be "load" or "store", not {kind!r}')
@@ -142,10 +147,10 @@ def _merges(units, active, width: int, kind: str) -> np.ndarray:
         ((units == units[..., lanes ^ n]) | ~active | ~active[..., lanes ^ n]).all(-1)
         for n in (1, 2)
     ]
-    return agree[0] | agree[1]
+    return np.asarray(agree[0] | agree[1])
 
 
-def _degrees(units, active, lanes: int, places: int) -> np.ndarray:
+def _degrees(units: Ints, active: Mask, lanes: int, places: int) -> Ints:
     """The degree of each group of `lanes` neighbours, in so many places: (..., groups)."""
     groups = np.where(active, units, -1).reshape(*units.shape[:-1], LANES // lanes, lanes)
     groups = np.sort(groups, axis=-1)
@@ -154,4 +159,4 @@ def _degrees(units, active, lanes: int, places: int) -> np.ndarray:
     rows = np.arange(groups.size // lanes).reshape(*groups.shape[:-1], 1)
     at = (rows * places + groups % places)[new]
     counts = np.bincount(at, minlength=rows.size * places)
-    return counts.reshape(*groups.shape[:-1], places).max(-1)
+    return np.asarray(counts.reshape(*groups.shape[:-1], places).max(-1))

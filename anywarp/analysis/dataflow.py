@@ -6,6 +6,8 @@ Both are what ptxas can know without running the kernel, no more: `folding` deci
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ..ptx.memory.allocations import lay_out
 from ..ptx.text import isa
@@ -13,27 +15,29 @@ from ..ptx.text.syntax import Entry, Immediate, Instruction, Register, Symbol, V
 
 ANY = 12  # log2 of the alignment of what is aligned to whatever matters
 WORD = 4  # bytes; arrays in shared memory that are aligned to less have no more than that
+Registers = dict[str, list[Instruction]]  # by name
 DYNAMIC = 4  # of dynamic shared memory: 16 bytes, whatever the declaration says
 
 
 @functools.lru_cache(maxsize=16)
-def definitions(entry: Entry) -> dict[str, list[Instruction]]:
+def definitions(entry: Entry) -> Registers:
     """By register, the instructions that write it."""
-    found: dict[str, list[Instruction]] = {}
-    for i in entry.instructions:
-        for name in isa.written(i):
-            found.setdefault(name, []).append(i)
-    return found
+    return _by_register(entry, isa.written)
 
 
 @functools.lru_cache(maxsize=16)
-def users(entry: Entry) -> dict[str, list[Instruction]]:
+def users(entry: Entry) -> Registers:
     """By register, the instructions that read it."""
-    found: dict[str, list[Instruction]] = {}
+    return _by_register(entry, isa.read)
+
+
+def _by_register(entry: Entry, registers: Callable[[Instruction], Iterable[str]]) -> Registers:
+    """The instructions by the registers that each has."""
+    result: Registers = {}
     for i in entry.instructions:
-        for name in isa.read(i):
-            found.setdefault(name, []).append(i)
-    return found
+        for name in registers(i):
+            result.setdefault(name, []).append(i)
+    return result
 
 
 def needed(entry: Entry) -> tuple[set[str], set[int]]:
@@ -62,7 +66,7 @@ class Alignment:
     that it is made from has changed.
     """
 
-    def __init__(self, entry: Entry):
+    def __init__(self, entry: Entry) -> None:
         self.definitions = definitions(entry)
         shared, _ = lay_out([v for v in entry.variables if v.space == "shared"])
         self.places = {a.name: a.start for a in shared}  # of static shared arrays
@@ -75,12 +79,12 @@ class Alignment:
         for name in self.symbols:
             self.places.pop(name, None)
         made: dict[int, list[str]] = {}
-        for name, found in self.definitions.items():
-            for i in found:
+        for name, makers in self.definitions.items():
+            for i in makers:
                 made.setdefault(i.index, []).append(name)
         self.users = {  # by register, those that are made from it
-            name: {result for i in found for result in made.get(i.index, ())}
-            for name, found in users(entry).items()
+            name: {result for i in readers for result in made.get(i.index, ())}
+            for name, readers in users(entry).items()
         }
         self.zeros = dict.fromkeys(self.definitions, ANY)
         todo = dict.fromkeys(self.definitions)
@@ -97,12 +101,12 @@ class Alignment:
         `known` have so many (what came out of here before), and those in `more` too."""
         raised = dict(known)
 
-        def of(operand) -> int:
+        def of(operand: Any) -> int:
             if not isinstance(operand, Register):
                 return self._of(operand)
-            found = self.definitions.get(operand.name, [])
+            makers = self.definitions.get(operand.name, [])
             zeros = self.zeros.get(operand.name, 0)
-            if len(found) == 1 and self._given(found[0]):  # read anew from the parameters
+            if len(makers) == 1 and self._given(makers[0]):  # read anew from the parameters
                 return zeros
             return raised.get(operand.name, zeros)
 
@@ -113,9 +117,9 @@ class Alignment:
                 todo.append(name)
         while todo:  # upwards
             for name in self.users.get(todo.pop(), ()):
-                found = self.definitions[name]
-                if len(found) == 1 and not self._given(found[0]):
-                    zeros = self._made(found[0], of)
+                makers = self.definitions[name]
+                if len(makers) == 1 and not self._given(makers[0]):
+                    zeros = self._made(makers[0], of)
                     if zeros > self.of(name, raised):
                         raised[name] = zeros
                         todo.append(name)
@@ -131,7 +135,8 @@ class Alignment:
             return all(map(self._given, self.definitions.get(i.operands[1].name, [])))
         return i.opcode == "ld" and "param" in i.modifiers
 
-    def _of(self, operand) -> int:
+    def _of(self, operand: Any) -> int:
+        """Zero bits of an operand."""
         if isinstance(operand, Register):
             return self.zeros.get(operand.name, 0)
         if isinstance(operand, Immediate) and isinstance(operand.value, int):
@@ -143,7 +148,8 @@ class Alignment:
         return 0
 
     @staticmethod
-    def _made(i: Instruction, of) -> int:
+    def _made(i: Instruction, of: Callable[[Any], int]) -> int:
+        """Zero bits of what an instruction makes, given those of its operands."""
         x = i.operands[1:]
         match i.opcode:
             case "mov" | "cvta" | "cvt" | "neg" | "abs" if not isinstance(x[0], Vector):
@@ -153,11 +159,11 @@ class Alignment:
             case "and":
                 return min(ANY, max(of(x[0]), of(x[1])))
             case "shl" if isinstance(x[1], Immediate):
-                return min(ANY, of(x[0]) + x[1].value)
+                return min(ANY, of(x[0]) + int(x[1].value))
             case "shl":
                 return of(x[0])
             case "shr" if isinstance(x[1], Immediate):
-                return max(0, of(x[0]) - x[1].value)
+                return max(0, of(x[0]) - int(x[1].value))
             case "mul" if "hi" not in i.modifiers:
                 return min(ANY, of(x[0]) + of(x[1]))
             case "mad" if "hi" not in i.modifiers:

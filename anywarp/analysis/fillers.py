@@ -3,8 +3,8 @@
 Before the first cp.async of a straight run of code ptxas writes three times `@!PT LDS RZ, [RZ]`:
 loads that no lane takes part in. A warp executes them all the same, and Nsight Compute counts them
 in `smsp__inst_executed_op_shared_ld.sum`. They are no wavefronts of shared loads, but each takes
-one of the data pipe (`instruments.beside`). They come again after an access to shared memory, also
-a generic one, and after a barrier, of the block, the warp or the cluster. Accesses to global
+one of the data pipe (`trace.pipe_overheads`). They come again after an access to shared memory,
+also a generic one, and after a barrier, of the block, the warp or the cluster. Accesses to global
 memory, waits for copies, shuffles and votes call for none; nor do branches that become predicates
 (`predication`).
 
@@ -40,7 +40,7 @@ def fillers(entry: Entry, predicated: Sequence[Predicated]) -> dict[int, int]:
     before = flow.predecessors(flow.successors(entry, blocks))
     branch_of = {n: each.branch for each in predicated for n in each.body}
     inside = {number[n]: number[branch] for n, branch in branch_of.items()}
-    found: dict[int, int] = {}
+    loads_at: dict[int, int] = {}
     needed = unfenced = True
     for k, block in enumerate(blocks):
         # a body under a predicate, and what follows it, goes on with the code before it
@@ -53,14 +53,15 @@ def fillers(entry: Entry, predicated: Sequence[Predicated]) -> dict[int, int]:
             if (fence := is_fence(i)) or is_copy(i):
                 if loads := LOADS * needed + OF_A_FENCE * (fence and unfenced):
                     at = branch_of.get(i.index, i.index)
-                    found[at] = found.get(at, 0) + loads
+                    loads_at[at] = loads_at.get(at, 0) + loads
                 needed, unfenced = False, not fence
             if brings_them_again(i):
                 needed = unfenced = True
-    return found
+    return loads_at
 
 
 def is_copy(i: Instruction) -> bool:
+    """cp.async, of threads."""
     return i.opcode == "cp" and i.modifiers[0] == "async" and i.modifiers[1] in ("ca", "cg")
 
 
@@ -76,10 +77,12 @@ def is_fence(i: Instruction) -> bool:
 
 
 def is_of_cluster(i: Instruction) -> bool:
+    """A barrier of the cluster."""
     return isa.name(i) == "barrier.cluster"
 
 
 def brings_them_again(i: Instruction) -> bool:
+    """Whether the next copy has such loads again."""
     if i.opcode in ("bar", "barrier"):
         return is_of_cluster(i) or isa.lookup(i).ends == "wait"
     accesses = isa.lookup(i).memory not in ("", "fence") and not is_copy(i)

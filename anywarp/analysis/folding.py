@@ -32,8 +32,9 @@ counting on an H200:
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..ptx.text import flow, isa
 from ..ptx.text.syntax import (
@@ -49,8 +50,12 @@ from ..ptx.text.syntax import (
 from .dataflow import ANY, Alignment, bits, needed
 
 WINDOW = 16  # bytes of the widest access
-SPACES = ("global", "shared")
+FOLDED = ("global", "shared")  # spaces
 NARROW = (1, 2)  # bytes of elements that are joined among themselves
+
+
+Origin = tuple[tuple[str, int] | None, int]  # (root, offset), see `_Member`
+Key = tuple[Any, ...]  # what the accesses of a group have in common
 
 
 class Part(NamedTuple):
@@ -78,11 +83,11 @@ def fold(entry: Entry) -> Folding:
     origins = _origins(alignment)
     parts: dict[int, tuple[Part, ...]] = {}
     blocks = flow.blocks(entry)
-    found = [
+    collected = [
         _collect([entry.instructions[n] for n in block], alignment, origins, registers, removed)
         for block in blocks
     ]
-    for own, raised in zip(found, _proven(entry, blocks, found, alignment)):
+    for own, raised in zip(collected, _proven(entry, blocks, collected, alignment)):
         for group in own.groups:
             root = group[0].root
             zeros = ANY if root is None else alignment.of(root[0], raised)
@@ -95,17 +100,21 @@ def fold(entry: Entry) -> Folding:
     return Folding(parts, frozenset(removed))
 
 
-def _proven(entry: Entry, blocks, found, alignment: Alignment) -> list[dict[str, int]]:
+def _proven(
+    entry: Entry, blocks: Sequence[range], collected: Sequence[_Accesses], alignment: Alignment
+) -> list[dict[str, int]]:
     """For each block what vector accesses prove there: its own, and those of the blocks that are
     always run before it."""
     dominator_of = flow.dominators(flow.successors(entry, blocks))
     raised: dict[int | None, dict[str, int]] = {None: {}}
     for n in range(len(blocks)):
-        path = [n]  # dominators may stand after a block, where code is laid out of line
-        while path[-1] not in raised:
-            path.append(dominator_of[path[-1]])
-        for at in reversed(path[:-1]):
-            before, own = raised[dominator_of[at]], found[at].proven
+        path: list[int] = []  # dominators may stand after a block, where code is laid out of line
+        at: int | None = n
+        while at is not None and at not in raised:
+            path.append(at)
+            at = dominator_of[at]
+        for at in reversed(path):
+            before, own = raised[dominator_of[at]], collected[at].proven
             raised[at] = alignment.proven(before, own) if own else before
     return [raised[n] for n in range(len(blocks))]
 
@@ -122,7 +131,7 @@ class _Member(NamedTuple):
 
 
 @dataclass
-class _Found:
+class _Accesses:
     """Of a block: groups that may be joined, and the alignment of registers that vectors prove."""
 
     groups: list[list[_Member]] = field(default_factory=list)
@@ -130,22 +139,26 @@ class _Found:
 
 
 def _collect(
-    instructions, alignment: Alignment, origins: dict, registers: set[str], removed: set[int]
-) -> _Found:
+    instructions: Iterable[Instruction],
+    alignment: Alignment,
+    origins: dict[str, Origin],
+    registers: set[str],
+    removed: set[int],
+) -> _Accesses:
     """Walk a block; which accesses could be joined, were their addresses aligned."""
-    found = _Found()
-    values: dict[str, tuple] = {}  # register -> (root, offset), of this block
+    accesses = _Accesses()
+    values: dict[str, Origin] = {}  # of this block
     version: dict[str, int] = {}
-    loads: dict[str, dict] = {space: {} for space in SPACES}  # key -> group, still open
-    stores: dict[str, tuple] = {}  # space -> (key, group)
+    loads: dict[str, dict[Key, list[_Member]]] = {space: {} for space in FOLDED}  # still open
+    stores: dict[str, tuple[Key | None, list[_Member]]] = {}  # by space
 
-    def value(operand):
+    def value(operand: Any) -> Origin:
         """(root, offset) of an address."""
         if isinstance(operand, Address):
             root, offset = value(operand.base)
             return root, offset + operand.offset
         if isinstance(operand, Immediate):
-            return None, operand.value
+            return None, int(operand.value)
         if isinstance(operand, Symbol):
             return _symbol(operand, alignment)
         if operand.name in values:
@@ -160,18 +173,18 @@ def _collect(
     for i in instructions:
         memory = isa.lookup(i).memory
         if memory == "fence":
-            for space in SPACES:
+            for space in FOLDED:
                 close(space, True)
         elif memory and i.index not in removed:
             member = _member(i, value, registers)
             named = isa.spaces(i)
-            touched = SPACES if "generic" in named else [s for s in SPACES if s in named]
+            touched = FOLDED if "generic" in named else [s for s in FOLDED if s in named]
             if member is None or len(touched) != 1:
                 for space in touched:
                     close(space, memory != "load" or not isa.STRONG.isdisjoint(i.modifiers))
             else:
                 (space,) = touched
-                _prove(found.proven, member)
+                _prove(accesses.proven, member)
                 key = _key(member)
                 if i.opcode == "st":
                     for other in [k for k in loads[space] if "nc" not in k[0]]:
@@ -180,14 +193,14 @@ def _collect(
                     taken = {word for m in group for word in m.words}
                     if before != key or taken & set(member.words):
                         group = []
-                        found.groups.append(group)
+                        accesses.groups.append(group)
                     group.append(member)
                     stores[space] = key, group
                 else:
                     stores.pop(space, None)
                     if key not in loads[space]:
                         loads[space][key] = []
-                        found.groups.append(loads[space][key])
+                        accesses.groups.append(loads[space][key])
                     loads[space][key].append(member)
         names = isa.written(i)
         made = _seen_through(i, value) if len(names) == 1 and i.guard is None else None
@@ -196,24 +209,25 @@ def _collect(
             values[name] = made or ((name, version[name]), 0)
             if len(alignment.definitions[name]) == 1 and not made:
                 values[name] = (name, 0), 0
-    return found
+    return accesses
 
 
-def _origins(alignment: Alignment) -> dict[str, tuple]:
+def _origins(alignment: Alignment) -> dict[str, Origin]:
     """(root, offset) of the registers that are written once, as seen from other blocks."""
-    once = {name: found[0] for name, found in alignment.definitions.items() if len(found) == 1}
-    origins: dict[str, tuple] = {}
+    once = {name: makers[0] for name, makers in alignment.definitions.items() if len(makers) == 1}
+    origins: dict[str, Origin] = {}
 
-    def value(operand):
+    def value(operand: Any) -> Origin:
         if isinstance(operand, Symbol):
             return _symbol(operand, alignment)
         return origins.get(operand.name, ((operand.name, 0), 0))
 
-    def source(name: str):
+    def source(name: str) -> str | None:
         return next((getattr(o, "name", None) for o in once[name].operands[1:2]), None)
 
     for start in once:
-        path, name = {}, start  # ahead to what it is made from, then back
+        path: dict[str, None] = {}
+        name: str | None = start  # ahead to what it is made from, then back
         while name in once and name not in origins and name not in path:
             path[name] = None
             name = source(name)
@@ -225,14 +239,14 @@ def _origins(alignment: Alignment) -> dict[str, tuple]:
     return origins
 
 
-def _symbol(operand: Symbol, alignment: Alignment) -> tuple:
+def _symbol(operand: Symbol, alignment: Alignment) -> Origin:
     """(root, offset) of a variable's address."""
     if operand.name in alignment.places:
         return None, alignment.places[operand.name] + operand.offset
     return (operand.name, 0), operand.offset
 
 
-def _seen_through(i: Instruction, value):
+def _seen_through(i: Instruction, value: Callable[[Any], Origin]) -> Origin | None:
     """(root, offset) of what a move or an addition of a constant makes; None for others."""
     if i.opcode == "mov" and isinstance(i.operands[1], (Register, Symbol)):
         if isinstance(i.operands[1], Register) and not i.operands[1].name.startswith("%r"):
@@ -245,13 +259,13 @@ def _seen_through(i: Instruction, value):
         and isinstance(i.operands[2], Immediate)
     ):
         root, offset = value(i.operands[1])
-        return root, offset + (1 if i.opcode == "add" else -1) * i.operands[2].value
+        return root, offset + (1 if i.opcode == "add" else -1) * int(i.operands[2].value)
     return None
 
 
-def _member(i: Instruction, value, registers: set[str]) -> _Member | None:
+def _member(i: Instruction, value: Callable[[Any], Origin], registers: set[str]) -> _Member | None:
     """None for what is never joined."""
-    kind = next((m for m in reversed(i.modifiers) if m in TYPE_BYTES), None)
+    kind = next((m for m in reversed(i.modifiers) if m in TYPE_BYTES), "")
     size = TYPE_BYTES.get(kind, 0)
     if (
         i.opcode not in ("ld", "ldu", "st")
@@ -272,7 +286,7 @@ def _member(i: Instruction, value, registers: set[str]) -> _Member | None:
     return _Member(i, root, offset, size, words, len(elements))
 
 
-def _key(member: _Member):
+def _key(member: _Member) -> Key:
     """What accesses of one group have in common; accesses of a window wide stay in theirs."""
     hints = frozenset(
         m for m in member.instruction.modifiers if m not in TYPE_BYTES and m not in ("v2", "v4")
@@ -282,13 +296,14 @@ def _key(member: _Member):
 
 
 def _prove(proven: dict[str, int], member: _Member) -> None:
+    """Add what an access says of the alignment of its root."""
     if member.root is not None and (member.lanes > 1 or member.size == 8):
         zeros = min(bits(member.offset), bits(member.size * member.lanes))
         name = member.root[0]
         proven[name] = max(proven.get(name, 0), zeros)
 
 
-def _join(group: list[_Member], zeros: int):
+def _join(group: list[_Member], zeros: int) -> Iterator[tuple[_Member, Part]]:
     """Yield (member, part): what is issued, and for which of the group's instructions."""
     size, fill = group[0].size, group[0].instruction.opcode != "st"
     alone = [

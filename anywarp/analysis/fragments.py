@@ -11,6 +11,7 @@ from ..ptx.text.forms import Unsupported
 from ..ptx.text.syntax import Instruction
 from ..ptx.warps import matrix, warpgroup
 from ..ptx.warps.descriptor import DEPTH
+from .warps import Ints
 
 HALVES = 64  # of a matrix of 8 x 8
 
@@ -20,11 +21,12 @@ class Fragment(NamedTuple):
     the lowest bits of a register first."""
 
     register: str  # "a": the registers are a0, a1, …
-    row: np.ndarray
-    column: np.ndarray
+    row: Ints
+    column: Ints
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Of the matrix: rows, columns."""
         return int(self.row.max()) + 1, int(self.column.max()) + 1
 
 
@@ -38,7 +40,7 @@ def fragments(instruction: str) -> dict[str, Fragment]:
     """
     opcode, *words = instruction.strip().split(".")
     try:
-        return KINDS[opcode](opcode, tuple(words))
+        return FRAGMENTS_OF[opcode](opcode, tuple(words))
     except (KeyError, IndexError, Unsupported):
         raise ValueError(
             f"there are no fragments of {instruction!r}: name an mma, wgmma, ldmatrix or stmatrix "
@@ -47,6 +49,7 @@ def fragments(instruction: str) -> dict[str, Fragment]:
 
 
 def _mma(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
+    """A, B and D, as the interpreter has them."""
     shape, types = words[2], tuple(word for word in words[5:] if word != "satfinite")
     if words[:2] != ("sync", "aligned") or words[3:5] != ("row", "col"):
         raise Unsupported(".".join(words))
@@ -60,7 +63,10 @@ def _mma(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
 
 def _wgmma(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
     """The registers of a matrix whose words are numbered say which word each of them holds."""
-    types, shape = warpgroup.TYPES.get(words[-3:]), re.fullmatch(r"m64n(\d+)k(\d+)", words[3])
+    types, shape = (
+        warpgroup.TYPES.get((words[-3], words[-2], words[-1])),
+        re.fullmatch(r"m64n(\d+)k(\d+)", words[3]),
+    )
     flags = words[4:-3]
     if words[:3] != ("mma_async", "sync", "aligned") or types is None or shape is None:
         raise Unsupported(".".join(words))
@@ -85,4 +91,4 @@ def _of_eights(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
     return {str(n): Fragment(f"r{n}", row, column) for n in range(count)}
 
 
-KINDS = {"mma": _mma, "wgmma": _wgmma, "ldmatrix": _of_eights, "stmatrix": _of_eights}
+FRAGMENTS_OF = {"mma": _mma, "wgmma": _wgmma, "ldmatrix": _of_eights, "stmatrix": _of_eights}

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ptx.text import flow
+from ..ptx.text.syntax import Entry
 
 
-def loops(entry) -> list[frozenset[int]]:
-    """The natural loops of a `ptx.Entry`, each as the set of its instructions' indices.
+def loops(entry: Entry) -> list[frozenset[int]]:
+    """The natural loops of an entry, each as the set of its instructions' indices.
 
     Loops with the same first instruction are one. In the order of their first instructions.
     """

@@ -8,25 +8,19 @@ do not.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from ..ptx.text import isa
+from ..ptx.text.syntax import Instruction
 from .loops import loops, own
 
 CLASSES = (
-    "fma",
-    "shared load",
-    "shared store",
-    "global load",
-    "global store",
-    "local load",
-    "local store",
-    "async copy",
-    "integer",
-    "control",
-    "other",
+    *("fma", "shared load", "shared store", "global load", "global store"),
+    *("local load", "local store", "async copy", "integer", "control", "other"),
 )
-SPACES = {"shared", "global", "local"}
+COUNTED_SPACES = {"shared", "global", "local"}
 FLOAT = re.compile(r"(f|bf|tf)\d|e\dm\d")  # types
 
 
@@ -40,11 +34,12 @@ class Mix:
     """
 
     counts: dict[str, int]
-    instructions: tuple
+    instructions: tuple[Instruction, ...]
     is_loop: bool
 
     @property
     def total(self) -> int:
+        """Instructions."""
         return len(self.instructions)
 
     @property
@@ -59,30 +54,23 @@ class Mix:
 
     def __repr__(self) -> str:
         what = "in one pass of the hot loop" if self.is_loop else "in the body, without loops"
-        return "\n".join(
-            [
-                f"{self.total} PTX instructions {what}",
-                *(
-                    f"{n:>6}  {n / self.total:>5.1%}  {name}"
-                    for name, n in self.counts.items()
-                    if n
-                ),
-            ]
-        )
+        rows = [(n, n / self.total, name) for name, n in self.counts.items() if n]
+        lines = [f"{n:>6}  {share:>5.1%}  {name}" for n, share, name in rows]
+        return "\n".join([f"{self.total} PTX instructions {what}", *lines])
 
 
-def instruction_mix(kernel) -> Mix:
+def instruction_mix(kernel: Any) -> Mix:
     """The mix of the hot loop of a `ptx.Entry`, a Kernel or a Step.
 
     Each instruction belongs to the innermost loop around it. The hot loop is the one with most
     float32 FMAs of its own (the first of equals), so it is the inner loop over k, or the loop
     over tiles where that one is unrolled; what a loop nested inside executes is not counted.
     """
-    entry = getattr(kernel, "kernel", kernel)  # a Step has a kernel, a Kernel an entry
+    entry: Any = getattr(kernel, "kernel", kernel)  # a Step has a kernel, a Kernel an entry
     entry = getattr(entry, "entry", entry)
     kinds = [classify(i) for i in entry.instructions]
 
-    def fmas(indices) -> int:
+    def fmas(indices: Iterable[int]) -> int:
         return sum(kinds[n] == "fma" for n in indices)
 
     hot = max(own(loops(entry)), key=fmas, default=frozenset())
@@ -94,7 +82,7 @@ def instruction_mix(kernel) -> Mix:
     return Mix(counts, tuple(entry.instructions[n] for n in indices), is_loop)
 
 
-def classify(instruction) -> str:
+def classify(instruction: Instruction) -> str:
     """The one of `CLASSES` that a `ptx.Instruction` belongs to.
 
     "fma" is fma.f32. A vector access is one instruction. "integer" is arithmetic, comparison and
@@ -105,9 +93,9 @@ def classify(instruction) -> str:
     if instruction.opcode == "fma" and instruction.modifiers[-1] == "f32":
         return "fma"
     if kind in ("load", "store"):
-        return f"{space} {kind}" if space in SPACES else "other"
+        return f"{space} {kind}" if space in COUNTED_SPACES else "other"
     if kind in ("async copy", "control"):
-        return kind
+        return str(kind)
     integer = kind == "arithmetic" and not any(map(FLOAT.match, instruction.modifiers))
     return "integer" if integer else "other"
 

@@ -1,7 +1,7 @@
 """How many FFMA instructions of the machine each instruction of the PTX becomes.
 
 ptxas writes a division, a square root and a reciprocal that round as a few FFMAs on an
-approximation, and fuses products with sums (`ptx.contraction`). Read off the machine code that
+approximation, and fuses products with sums (`ptx.text.contraction`). Read off the machine code that
 NVRTC 12.9 makes for sm_90.
 
 The numbers are those of the usual path. Operands of extreme size, zeros among them, infinities
@@ -33,10 +33,12 @@ def multiply_adds(entry: Entry, folding: Folding | None) -> dict[int, int]:
 
 
 def _f32(i: Instruction) -> bool:
+    """Whether it is of float32."""
     return i.modifiers[-1:] == ("f32",)
 
 
 def _own(i: Instruction) -> int:
+    """Those that it makes by itself."""
     if i.opcode == "div" and i.modifiers == ("rn", "f64"):
         return 1  # tests the quotient's size
     if not _f32(i):

@@ -10,7 +10,7 @@ the system from compute capability 8.0 on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .registers import (
     REGISTER_FILE,
@@ -107,7 +107,7 @@ class Occupancy:
 
 
 def occupancy(
-    resources, threads: int, compute_capability: str | tuple[int, int], shared_mem: int = 0
+    resources: Any, threads: int, compute_capability: str | tuple[int, int], shared_mem: int = 0
 ) -> Occupancy:
     """How many blocks of `threads` threads an SM holds, for a kernel with these `resources`.
 
@@ -139,7 +139,7 @@ def occupancy(
         admitted["shared memory"] = sm.shared // allocated
     if sm.barriers and resources.barriers:
         admitted["barriers"] = sm.barriers // resources.barriers
-    limit = min(admitted, key=admitted.get)  # the first of equals
+    limit = min(admitted, key=lambda name: admitted[name])  # the first of equals
     blocks = admitted[limit]
 
     short = {what for what, count in admitted.items() if count == blocks}
@@ -180,4 +180,5 @@ def _check_launch(
 
 
 def _round_up(number: int, unit: int) -> int:
+    """To a multiple."""
     return -(-number // unit) * unit

@@ -13,8 +13,8 @@ So neighbouring lanes that read neighbouring words take 1, 2 or 4 wavefronts for
 a lane, one address for all of them just as many, and 32 rows at a distance of whole lines 32.
 
 Source: measured with Nsight Compute on an NVIDIA H200, metric `l1tex__data_pipe_lsu_wavefronts`;
-`results/nvidia_h200/patterns.json` has the address patterns and what was counted, and tests
-compare each. Lines that are more than 128 apart were not measured.
+the tests compare a record of address patterns with each. Lines that are more than 128 apart
+were not measured.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .banks import BANK_BYTES, BANKS, ideal_wavefronts, wavefronts
 from .sectors import LINE_BYTES
-from .warps import LANES
+from .warps import LANES, Ints, Mask
 
 # The bank of a tag has two bits: each the parity of the line's number under a mask.
 TAG_MASKS = (0b0001111, 0b1010101)
 TAG_PERIOD = 128  # lines after which the banks of tags repeat
-ROWS = 256  # warps whose rounds are weighed together: a few MiB
+TOGETHER = 256  # warps whose rounds are weighed together: a few MiB
 LANE_BYTES = 128  # of local memory between two words of a lane
 
 
-def global_wavefronts(addresses, width: int, active=None, kind: str = "load") -> np.ndarray:
+def global_wavefronts(
+    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
+) -> Ints:
     """Wavefronts of the data pipe for a warp's load or store of global memory.
 
     addresses: byte addresses, integers of shape (..., 32), multiples of `width`, 1 to 16 bytes.
@@ -56,16 +59,16 @@ def global_wavefronts(addresses, width: int, active=None, kind: str = "load") ->
     return _load_wavefronts(kinds, width)[which].reshape(addresses.shape[:-1])
 
 
-def _load_wavefronts(addresses: np.ndarray, width: int) -> np.ndarray:
+def _load_wavefronts(addresses: np.ndarray, width: int) -> Ints:
     """Of loads, (count, 32); an address below 0 stands for a lane that takes no part."""
     total = np.zeros(len(addresses), np.int64)
-    for n in range(0, len(addresses), ROWS):
-        rows = addresses[n : n + ROWS]
-        if found := list(_rounds(rows // LINE_BYTES, rows >= 0)):
-            rounds = np.array(found)
+    for n in range(0, len(addresses), TOGETHER):
+        rows = addresses[n : n + TOGETHER]
+        if every_round := list(_rounds(rows // LINE_BYTES, rows >= 0)):
+            rounds = np.array(every_round)
             every = np.broadcast_to(rows, rounds.shape)
             # a round does not merge
-            total[n : n + ROWS] = wavefronts(every, width, rounds, "store").sum(0)
+            total[n : n + TOGETHER] = wavefronts(every, width, rounds, "store").sum(0)
     return total
 
 
@@ -83,13 +86,17 @@ def _rounds(lines: np.ndarray, active: np.ndarray) -> Iterator[np.ndarray]:
         left = left & ~now
 
 
-def ideal_global_wavefronts(addresses, width: int, active=None) -> np.ndarray:
+def ideal_global_wavefronts(
+    addresses: ArrayLike, width: int, active: ArrayLike | None = None
+) -> Ints:
     """The fewest wavefronts that could have carried the distinct words that the lanes use; as
     `global_wavefronts`."""
     return ideal_wavefronts(*_words(np.asarray(addresses), width), active, "store")
 
 
-def local_wavefronts(addresses, width: int, active=None, kind: str = "load") -> np.ndarray:
+def local_wavefronts(
+    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
+) -> Ints:
     """Wavefronts of the data pipe for local memory, given addresses within each lane's own.
 
     The words of 32 lanes that have the same place lie side by side in a cache line; an access of
@@ -98,13 +105,13 @@ def local_wavefronts(addresses, width: int, active=None, kind: str = "load") -> 
     addresses, width = _words(np.asarray(addresses), width)
     lanes = np.arange(addresses.shape[-1]) * BANK_BYTES
     places = addresses // BANK_BYTES * LANE_BYTES + lanes
-    return sum(
-        global_wavefronts(places + n * LANE_BYTES, BANK_BYTES, active, kind)
-        for n in range(width // BANK_BYTES)
-    )
+    words = [places + n * LANE_BYTES for n in range(width // BANK_BYTES)]
+    return np.sum([global_wavefronts(word, BANK_BYTES, active, kind) for word in words], 0)
 
 
-def copy_wavefronts(sources, targets, width: int, active=None) -> np.ndarray:
+def copy_wavefronts(
+    sources: ArrayLike, targets: ArrayLike, width: int, active: ArrayLike | None = None
+) -> Ints:
     """Wavefronts of the data pipe for a warp's cp.async.ca, which passes through the L1.
 
     sources, targets: byte addresses in global and in shared memory, integers of shape (..., 32);
@@ -131,11 +138,11 @@ def copy_wavefronts(sources, targets, width: int, active=None) -> np.ndarray:
     return total
 
 
-def _most_in_a_bank(addresses, width: int, active) -> np.ndarray:
+def _most_in_a_bank(addresses: Ints, width: int, active: Mask) -> Ints:
     """Of the words that lanes have, the same one counted for each."""
     word = addresses[..., None] // BANK_BYTES + np.arange(width // BANK_BYTES)
     bank = np.where(active[..., None], word % BANKS, BANKS).reshape(*active.shape[:-1], -1)
-    return (bank[..., None] == np.arange(BANKS)).sum(-2).max(-1)
+    return np.asarray((bank[..., None] == np.arange(BANKS)).sum(-2).max(-1))
 
 
 def _words(addresses: np.ndarray, width: int) -> tuple[np.ndarray, int]:
@@ -145,7 +152,7 @@ def _words(addresses: np.ndarray, width: int) -> tuple[np.ndarray, int]:
     return addresses, width
 
 
-def _parity(values: np.ndarray) -> np.ndarray:
+def _parity(values: np.ndarray) -> Ints:
     """Of the number of bits of integers below 2**8."""
     for shift in (4, 2, 1):
         values = values ^ values >> shift

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from ..ptx.text import flow, isa
 from ..ptx.text.syntax import Entry, Immediate, Instruction, Register
-from .dataflow import definitions, users
+from .dataflow import Registers, definitions, users
 from .folding import Folding
 
 LIMITS = {True: (8, 8, 7), False: (6, 5, 5)}  # by divergence: alone, then, else
@@ -55,7 +55,7 @@ def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
     before = flow.predecessors(after)
     divergent = _divergent(entry)
     size = functools.partial(_size, makers=definitions(entry), users=users(entry), fold=folding)
-    found = []
+    result = []
     for n, block in enumerate(blocks):
         branch = entry.instructions[block.stop - 1]
         if branch.opcode != "bra" or branch.guard is None or len(after[n]) != 2:
@@ -77,11 +77,11 @@ def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
             m > n and before[m] == [n] and _simple(body) and size(body) <= limit
             for (m, limit), body in zip(bodies, inside)
         ):
-            found.append(Predicated(branch.index, tuple(i.index for body in inside for i in body)))
-    return found
+            result.append(Predicated(branch.index, tuple(i.index for body in inside for i in body)))
+    return result
 
 
-def _without_jumps(entry: Entry, blocks) -> list[list[int]]:
+def _without_jumps(entry: Entry, blocks: list[range]) -> list[list[int]]:
     """What follows each block, blocks that only jump on being passed over."""
     after = flow.successors(entry, blocks)
 
@@ -118,30 +118,33 @@ def _simple(body: list[Instruction]) -> bool:
 
 def _divergent(entry: Entry) -> set[str]:
     """Registers in which the lanes of a warp may differ."""
-    found, todo = set(), []
+    divergent: set[str] = set()
+    todo: list[str] = []
     for i in entry.instructions:
         row = isa.lookup(i)
         if row.kind in ("atomic", "exchange") or any(map(_by_lane, isa.read(i))):
             todo += isa.written(i)
     while todo:
         name = todo.pop()
-        if name not in found:
-            found.add(name)
+        if name not in divergent:
+            divergent.add(name)
             for i in users(entry).get(name, ()):
                 todo += isa.written(i)
-    return found
+    return divergent
 
 
 def _by_lane(name: str) -> bool:
+    """Whether a special register differs from lane to lane."""
     return name.startswith(DIVERGENT)
 
 
-def _size(body: list[Instruction], makers, users, fold: Folding) -> int:
+def _size(body: list[Instruction], makers: Registers, users: Registers, fold: Folding) -> int:
     """About how many machine instructions a body makes, without its last jump."""
     return sum(_cost(i, makers, users, fold) for i in body if i.opcode != "bra")
 
 
-def _cost(i: Instruction, makers, users, fold: Folding) -> int:
+def _cost(i: Instruction, makers: Registers, users: Registers, fold: Folding) -> int:
+    """About how many machine instructions one makes."""
     row = isa.lookup(i)
     if i.index in fold.removed or i.opcode == "cvta" or isa.space(i) in ("param", "const"):
         return 0  # constants are operands
@@ -177,4 +180,5 @@ def _cost(i: Instruction, makers, users, fold: Folding) -> int:
 
 
 def _is_parameter(i: Instruction) -> bool:
+    """Whether it brings a parameter."""
     return i.opcode == "cvta" or isa.space(i) == "param"

@@ -8,12 +8,15 @@ its lanes touches, once. Source: Nsight Compute documentation, metrics
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from .warps import Ints
 
 SECTOR_BYTES = 32
 LINE_BYTES = 128
 
 
-def sectors(addresses, width: int, active=None) -> np.ndarray:
+def sectors(addresses: ArrayLike, width: int, active: ArrayLike | None = None) -> Ints:
     """Distinct sectors that each group of lanes touches.
 
     addresses: byte addresses, integers of shape (..., lanes), multiples of `width`, which is
@@ -24,13 +27,13 @@ def sectors(addresses, width: int, active=None) -> np.ndarray:
     return _distinct(np.asarray(addresses) // SECTOR_BYTES, active)
 
 
-def cache_lines(addresses, width: int, active=None) -> np.ndarray:
+def cache_lines(addresses: ArrayLike, width: int, active: ArrayLike | None = None) -> Ints:
     """Distinct 128-byte cache lines that each group of lanes touches; as `sectors`."""
     _check_width(width)
     return _distinct(np.asarray(addresses) // LINE_BYTES, active)
 
 
-def ideal_sectors(addresses, width: int, active=None) -> np.ndarray:
+def ideal_sectors(addresses: ArrayLike, width: int, active: ArrayLike | None = None) -> Ints:
     """The fewest sectors that could hold the distinct bytes that the lanes use; as `sectors`."""
     _check_width(width)
     used = _distinct(np.asarray(addresses) // width, active) * width
@@ -38,15 +41,16 @@ def ideal_sectors(addresses, width: int, active=None) -> np.ndarray:
 
 
 def _check_width(width: int) -> None:
+    """Raise ValueError for what hardware lacks."""
     if width not in (1, 2, 4, 8, 16):
         raise ValueError(f"an access is 1, 2, 4, 8 or 16 bytes wide, not {width}")
 
 
-def _distinct(values: np.ndarray, active) -> np.ndarray:
+def _distinct(values: Ints, active: ArrayLike | None) -> Ints:
     """How many different values each row holds, those of inactive lanes left out."""
     if active is not None:
         values = np.where(active, values, -1)  # no address is negative
     values = np.sort(values, axis=-1)
     new = np.ones(values.shape, bool)
     new[..., 1:] = values[..., 1:] != values[..., :-1]
-    return (new & (values >= 0)).sum(-1)
+    return np.asarray((new & (values >= 0)).sum(-1))

@@ -39,12 +39,12 @@ class Shape(NamedTuple):
 def index_text(name: str, offset: int, shape: Shape | None) -> str:
     """The element at a byte offset, which may lie outside the array: the first index then says
     by how much. Without a shape, the name and the offset."""
-    if shape is None or not shape.extents or 0 in shape.extents[1:]:
+    if shape is None or not shape.extents or not all(shape.extents[1:]):
         return f"{name} + {offset} bytes"
     index, rest = divmod(offset, shape.element)
     parts = []
     for extent in reversed(shape.extents[1:]):
-        index, part = divmod(index, extent)
+        index, part = divmod(index, extent or 1)
         parts.append(part)
     text = name + "".join(f"[{part}]" for part in (index, *reversed(parts)))
     if rest and shape.component:
@@ -69,14 +69,15 @@ def array_shapes(source: str, sizes: dict[str, int]) -> dict[str, Shape]:
 def fit(shape: Shape, size: int) -> Shape | None:
     """The shape with its outermost extent filled in; None if it does not take `size` bytes."""
     outer, *inner = shape.extents
-    if None in inner or 0 in shape.extents:
+    known = [extent for extent in inner if extent]
+    if len(known) < len(inner) or outer == 0:
         return None
     if not shape.element:  # of a type that only the size tells, such as T
-        count = math.prod(inner, start=outer) if outer else size
+        count = math.prod(known, start=outer) if outer else size
         if size % count or size // count not in (1, 2, 4, 8, 16):
             return None
         shape = shape._replace(element=size // count)
-    count, rest = divmod(size, math.prod(inner, start=shape.element))
+    count, rest = divmod(size, math.prod(known, start=shape.element))
     return shape._replace(extents=(count, *inner)) if not rest and outer in (None, count) else None
 
 
@@ -85,19 +86,13 @@ def declarations(source: str) -> list[tuple[str, Shape]]:
     """The arrays that the source declares, in order; extents that are not understood are None."""
     text = strip_comments(source)
     constants = definitions(text)
-    found = []
+    arrays = []
     for match in DECLARATION.finditer(text):
         for name, brackets in re.findall(r"(\w+)\s*((?:\[[^\];]*\]\s*)+)", match[0]):
             extents = tuple(evaluate(e, constants) for e in re.findall(r"\[([^\]]*)\]", brackets))
-            found.append(
-                (
-                    name,
-                    Shape(
-                        extents, ELEMENT_BYTES.get(match[1], 0), COMPONENT_BYTES.get(match[1], 0)
-                    ),
-                )
-            )
-    return found
+            sizes = ELEMENT_BYTES.get(match[1], 0), COMPONENT_BYTES.get(match[1], 0)
+            arrays.append((name, Shape(extents, *sizes)))
+    return arrays
 
 
 def strip_comments(source: str) -> str:
@@ -109,14 +104,13 @@ def strip_comments(source: str) -> str:
 def definitions(text: str) -> dict[str, str]:
     """Names of integer constants and their expressions: #define, constexpr, const, enum. The
     first definition counts, as it does for `#ifndef X` / `#define X`."""
-    found: dict[str, str] = {}
-    for name, value in re.findall(
-        r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+?)[ \t]*$", text, re.MULTILINE
-    ):
-        found.setdefault(name, value)
-    for name, value in re.findall(r"\bconst(?:expr)?\s+(?:\w+\s+)*?(\w+)\s*=\s*([^;,]+)[;,]", text):
-        found.setdefault(name, value)
-    return found
+    macros = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+?)[ \t]*$"
+    constants = r"\bconst(?:expr)?\s+(?:\w+\s+)*?(\w+)\s*=\s*([^;,]+)[;,]"
+    values: dict[str, str] = {}
+    for pattern in (macros, constants):
+        for name, value in re.findall(pattern, text, re.MULTILINE):
+            values.setdefault(name, value)
+    return values
 
 
 _OPERATORS = {
@@ -133,17 +127,17 @@ _OPERATORS = {
 def evaluate(expression: str, constants: dict[str, str]) -> int | None:
     """The value of a C expression of non-negative integers, or None if it has other things."""
 
-    def value(node, depth):
+    def value(node: ast.AST, depth: int) -> int:
         match node:
             case ast.Constant(value=int(number)):
                 return number
             case ast.Name(id=name) if depth < 32:
                 return value(parsed(constants[name]), depth + 1)
             case ast.BinOp(left=left, op=op, right=right):
-                return _OPERATORS[type(op)](value(left, depth), value(right, depth))
+                return int(_OPERATORS[type(op)](value(left, depth), value(right, depth)))
         raise KeyError
 
-    def parsed(text):
+    def parsed(text: str) -> ast.AST:
         text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", text.strip())
         return ast.parse(text, mode="eval").body
 

@@ -13,6 +13,7 @@ several branches; joins across loops that ptxas unrolls itself; what calls put o
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,42 +21,32 @@ import numpy as np
 from .. import analysis, ptx
 from ..analysis.folding import Part
 from ..analysis.sectors import SECTOR_BYTES
+from ..analysis.warps import Ints, Mask
 from ..ptx.text import isa
+from ..ptx.text.syntax import Instruction
+from . import metrics
 from .copying import Copies
 from .emitted import MATRIX, emitted
-from .metrics import (
-    ASYNC_COPIES,
-    BULK_BYTES,
-    BULK_BYTES_STORED,
-    BULK_LOADS,
-    BULK_STORES,
-    CONFLICTS,
-    FFMA,
-    KINDS,
-    LDMATRIX,
-    PIPE,
-    REQUESTS,
-    SECTORS,
-    SHARED_INSTRUCTIONS,
-    STMATRIX,
-    TENSOR,
-    WAVEFRONTS,
-    WGMMA_WAVEFRONTS,
-)
+from .metrics import FFMA, KINDS, PIPE
 from .weighing import LINE, TAGS, Patterns, near
 
 WGMMA_BYTES = 128  # of an operand of wgmma that a wavefront of shared memory brings
 # The metric in which ncu counts each warp that comes by such an instruction.
 PER_WARP = {
-    "ldmatrix": LDMATRIX,
-    "stmatrix": STMATRIX,
-    "cp.async": ASYNC_COPIES,
-    "mma": TENSOR,
-    "wgmma.mma_async": TENSOR,
-    "wmma.mma": TENSOR,
+    "ldmatrix": metrics.LDMATRIX,
+    "stmatrix": metrics.STMATRIX,
+    "cp.async": metrics.ASYNC_COPIES,
+    "mma": metrics.TENSOR,
+    "wgmma.mma_async": metrics.TENSOR,
+    "wmma.mma": metrics.TENSOR,
 }
 WMMA = {"tf32": 4, "f64": 1}  # instructions of the machine for one; of other types 2
-COPIED = REQUESTS.format("ld"), SECTORS.format("ld"), PIPE  # what `Copies.ended` gives
+COPIED = (
+    metrics.REQUESTS.format("ld"),
+    metrics.SECTORS.format("ld"),
+    PIPE,
+)  # what `Copies.ended` gives
+Weigh = Callable[[Ints, int, Mask, str], list[Ints]]
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
 
 
@@ -82,6 +73,7 @@ class Cost(NamedTuple):
 
     @property
     def actual(self) -> int:
+        """What there is of what `ideal` is the least of."""
         return self.sectors
 
 
@@ -96,6 +88,7 @@ class SharedCost(NamedTuple):
 
     @property
     def actual(self) -> int:
+        """As of a Cost."""
         return self.wavefronts
 
     @property
@@ -107,7 +100,7 @@ class SharedCost(NamedTuple):
 class Arrays(NamedTuple):
     """The arrays of a space: where each starts, in order, and its name."""
 
-    starts: np.ndarray
+    starts: Ints
     names: list[str]
 
     def find(self, address: int) -> tuple[str, int]:
@@ -120,25 +113,22 @@ def first_active(event: ptx.Access) -> int | None:
     """The address of the first thread that takes part; None if none does."""
     if event.mask is None:
         return int(event.address.flat[0])
-    shape = np.broadcast_shapes(event.address.shape, event.mask.shape)
-    mask = np.broadcast_to(event.mask, shape)
+    address, mask = np.broadcast_arrays(event.address, event.mask)
     at = int(mask.argmax())
-    if not mask.flat[at]:
-        return None
-    return int(np.broadcast_to(event.address, shape).flat[at])
+    return int(address.flat[at]) if mask.flat[at] else None
 
 
 class Tally:
     """Adds up `counters` by metric and `costs` by place."""
 
     def __init__(self, entry: ptx.Entry, folded: bool):
-        self.counters: Counter = Counter()
+        self.counters: Counter[str] = Counter()
         self.costs: dict[Place, Cost | SharedCost] = {}
         self.code = emitted(entry, folded)
         self.patterns = Patterns()
         # by id() of the first instruction of a straight run: multiply-adds of a thread, and other
         # instructions that are counted for a warp
-        self.runs: dict[int, tuple[int, Counter]] = {}
+        self.runs: dict[int, tuple[int, Counter[str]]] = {}
         self.copies = Copies(self.patterns)
         self.inactive = 0  # times that a warp executed one of `under` without an active lane
 
@@ -146,14 +136,9 @@ class Tally:
         """Multiply-adds of a straight run of instructions."""
         key = id(event.instructions[0]) if event.instructions else -1
         if key not in self.runs:
-            self.runs[key] = (
-                sum(
-                    self.code.multiply_adds.get(id(i), 0)
-                    for i in event.instructions
-                    if i.guard is None
-                ),
-                _per_warp(event.instructions),
-            )
+            unguarded = [id(i) for i in event.instructions if i.guard is None]
+            count = sum(self.code.multiply_adds.get(i, 0) for i in unguarded)
+            self.runs[key] = count, _per_warp(event.instructions)
         multiply_adds, others = self.runs[key]
         if multiply_adds:
             self.counters[FFMA] += multiply_adds * _threads(event)
@@ -163,10 +148,11 @@ class Tally:
             for kind, loads in self.code.passed.get(id(i), {}).items():
                 warps = _warps(event)
                 if kind:
-                    self.counters[SHARED_INSTRUCTIONS.format(kind)] += loads * warps
+                    self.counters[metrics.SHARED_INSTRUCTIONS.format(kind)] += loads * warps
                 self.inactive += loads * warps
 
     def guarded(self, event: ptx.Guarded) -> None:
+        """A multiply-add under a predicate."""
         if count := self.code.multiply_adds.get(id(event.instruction)):
             self.counters[FFMA] += count * _threads(event)
 
@@ -175,7 +161,7 @@ class Tally:
         i = event.instruction
         if i.opcode == "wgmma":
             count = sum(int(s.size.sum()) for s in event.reads) // WGMMA_BYTES
-            self.counters[WGMMA_WAVEFRONTS] += count
+            self.counters[metrics.WGMMA_WAVEFRONTS] += count
             self.counters[PIPE] += count
             return
         if not event.reads:  # st.async and red.async
@@ -186,12 +172,12 @@ class Tally:
         targets = np.diff(leads, append=len(event.ticket))
         if reads.space == "global":
             spread = "multicast::cluster" in i.modifiers
-            self.counters[BULK_LOADS] += len(leads if spread else event.ticket)
-            self.counters[BULK_BYTES] += int((sector_bytes(reads) * targets[which]).sum())
+            self.counters[metrics.BULK_LOADS] += len(leads if spread else event.ticket)
+            self.counters[metrics.BULK_BYTES] += int((sector_bytes(reads) * targets[which]).sum())
             return
-        self.counters[BULK_STORES] += len(leads)
+        self.counters[metrics.BULK_STORES] += len(leads)
         if writes.space == "global" and "reduce" not in i.modifiers:
-            self.counters[BULK_BYTES_STORED] += int(sector_bytes(writes).sum())
+            self.counters[metrics.BULK_BYTES_STORED] += int(sector_bytes(writes).sum())
 
     def access(self, event: ptx.Access, arrays: Arrays) -> None:
         """A load, store or atomic of global memory; a load or store of shared or local memory.
@@ -221,32 +207,30 @@ class Tally:
         where = event.instruction.position or NOWHERE
         place = Place(where.line, event.kind, arrays.find(first)[0], where.file)
         for part in self.code.parts_of(event):
-            count = _shared if event.space == "shared" else _global
-            counts = self._weigh(event, part, _matrix if opcode in MATRIX else count)
-            kind = SharedCost if event.space == "shared" else Cost
+            shared = event.space == "shared"
+            weigh = _matrix if opcode in MATRIX else _shared if shared else _global
+            counts = self._weigh(event, part, weigh)
+            kind = SharedCost if shared else Cost
             before = self.costs.get(place, (0,) * len(counts))
-            cost = self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
+            self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
             if opcode == "cp":
                 continue  # counted by `Copies`
-            self.counters[PIPE] += cost.wavefronts - kind(*before).wavefronts
+            self.counters[PIPE] += kind(*counts).wavefronts
             if event.kind not in KINDS:
                 continue
-            if under := id(event.instruction) in self.code.under:
+            under = id(event.instruction) in self.code.under
+            if under:
                 self.inactive -= counts[0]
-            names = (
-                (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS)
-                if event.space == "shared"
-                else (REQUESTS, None, SECTORS)
-            )
+            names = [metrics.REQUESTS, "", metrics.SECTORS]
+            if shared:
+                names = [metrics.SHARED_INSTRUCTIONS, metrics.WAVEFRONTS, metrics.CONFLICTS]
+                if under or id(event.instruction) not in self.code.shared:
+                    names[0] = ""
             for name, count in zip(names, counts):
-                if name is SHARED_INSTRUCTIONS and (
-                    under or id(event.instruction) not in self.code.shared
-                ):
-                    continue
                 if name:
                     self.counters[name.format(KINDS[event.kind])] += count
 
-    def _weigh(self, event: ptx.Access, part: Part, count) -> tuple[int, ...]:
+    def _weigh(self, event: ptx.Access, part: Part, count: Weigh) -> tuple[int, ...]:
         """The numbers of a cost, for all warps of the event."""
         rows = max(len(x) for x in (event.address, event.mask) if x is not None)  # that differ
         addresses, active = analysis.by_warp(event.address, event.mask, rows, event.threads)
@@ -260,36 +244,36 @@ class Tally:
         return tuple(times * n for n in costs)
 
 
-def sector_bytes(stretches: ptx.Stretches) -> np.ndarray:
+def sector_bytes(stretches: ptx.Stretches) -> Ints:
     """The bytes of the sectors that each stretch of global memory lies in."""
     first = stretches.start // SECTOR_BYTES
-    return ((stretches.start + stretches.size - 1) // SECTOR_BYTES - first + 1) * SECTOR_BYTES
+    last = (stretches.start + stretches.size - 1) // SECTOR_BYTES
+    return np.asarray(SECTOR_BYTES * (last - first + 1))
 
 
-def _per_warp(instructions) -> Counter:
+def _per_warp(instructions: Iterable[Instruction]) -> Counter[str]:
     """By metric of PER_WARP, the instructions of the machine that a warp executes for these."""
-    found: Counter = Counter()
+    counts: Counter[str] = Counter()
     for i in instructions:
         if metric := PER_WARP.get(isa.name(i)):
             kinds = [WMMA[x] for x in i.modifiers if x in WMMA] or [2]
-            found[metric] += kinds[0] if i.opcode == "wmma" else 1
-    return found
+            counts[metric] += kinds[0] if i.opcode == "wmma" else 1
+    return counts
 
 
-def _threads(event) -> int:
-    shape = len(event.blocks), event.threads
-    return (
-        shape[0] * shape[1] if event.mask is None else int(np.broadcast_to(event.mask, shape).sum())
-    )
+def _threads(event: ptx.Executed | ptx.Guarded) -> int:
+    """Threads that take part."""
+    return int(analysis.whole_mask(event.mask, (len(event.blocks), event.threads)).sum())
 
 
-def _warps(event) -> int:
+def _warps(event: ptx.Executed) -> int:
     """Warps with a thread that takes part."""
     _, active = analysis.by_warp(0, event.mask, len(event.blocks), event.threads)
     return int(active.any(-1).sum())
 
 
-def _global(addresses, width: int, active, kind: str) -> list[np.ndarray]:
+def _global(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
+    """The numbers of a Cost, without wavefronts of an atomic operation; (warps,) each."""
     width = 1 << (width - 1).bit_length()  # cp.async may read a part of where it is aligned
     counts = [
         count(addresses, width, active)
@@ -298,29 +282,28 @@ def _global(addresses, width: int, active, kind: str) -> list[np.ndarray]:
     if kind in KINDS:
         counts.append(analysis.global_wavefronts(addresses, width, active, kind))
         counts.append(analysis.ideal_global_wavefronts(addresses, width, active))
-    return [active.any(-1).astype(np.int64), *counts]
+    return [_requests(active), *counts]
 
 
-def _local(addresses, width: int, active, kind: str) -> list[np.ndarray]:
+def _requests(active: Mask) -> Ints:
+    """1 for each warp with a lane that takes part."""
+    return np.asarray(active.any(-1), np.int64)
+
+
+def _local(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
+    """The wavefronts."""
     return [analysis.local_wavefronts(addresses, width, active, kind)]
 
 
-def _matrix(addresses, width: int, active, kind: str) -> list[np.ndarray]:
+def _matrix(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
     """Each eight lanes have the rows of one matrix, which two matrices never share."""
     return _shared(addresses, width, active, "store")
 
 
-def _shared(addresses, width: int, active, kind: str) -> list[np.ndarray]:
+def _shared(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
+    """The numbers of a SharedCost."""
     if width < analysis.BANK_BYTES:  # a lane that wants a part of a word wants it
         addresses, width = addresses // 4 * 4, 4
-    return [
-        active.any(-1).astype(np.int64),
-        *(
-            count(addresses, width, active, kind)
-            for count in (
-                analysis.wavefronts,
-                analysis.bank_conflicts,
-                analysis.ideal_wavefronts,
-            )
-        ),
-    ]
+    functions = analysis.wavefronts, analysis.bank_conflicts, analysis.ideal_wavefronts
+    counts = [function(addresses, width, active, kind) for function in functions]
+    return [_requests(active), *counts]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from .. import ptx
 from ..analysis.fillers import fillers
@@ -35,22 +36,23 @@ class Emitted:
         self.parts: dict[int, tuple[Part, ...]] = {}
         self.multiply_adds: dict[int, int] = {}
         self.under: set[int] = set()
-        self.passed: dict[int, Counter] = {}
+        self.passed: dict[int, Counter[str]] = {}
         self.shared: set[int] = set()
         self.functions = (entry, *linked(entry))
         for function in self.functions:
             self._learn(function, fold(function) if folded else None)
 
-    def _learn(self, function, folding: Folding | None) -> None:
+    def _learn(self, function: Any, folding: Folding | None) -> None:
+        """Of an Entry or a Function."""
         code, written = function.instructions, explicit(function).instructions
         for n, count in multiply_adds(function, folding).items():
             self.multiply_adds[id(code[n])] = self.multiply_adds[id(written[n])] = count
         if folding is not None:
             self.parts |= {id(code[n]): parts for n, parts in folding.parts.items()}
-            found = predicated(function, folding)
-            for branch, body in found:
+            branches = predicated(function, folding)
+            for branch, body in branches:
                 self._predicate(code[branch], [code[n] for n in body])
-            for n, loads in fillers(function, found).items():
+            for n, loads in fillers(function, branches).items():
                 self.passed.setdefault(id(code[n]), Counter())["ld"] += loads
         for i in code:
             if i.guard is not None:

@@ -7,7 +7,7 @@ which only a GPU can tell.
 
 from __future__ import annotations
 
-KINDS = {"load": "ld", "store": "st"}  # as the metrics abbreviate them
+KINDS = {"load": "ld", "store": "st"}  # of accesses, as the metrics abbreviate them
 
 # Instructions of warps that reach shared memory, the wavefronts that they take, and those of
 # them that bank conflicts cost.
@@ -21,7 +21,7 @@ SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 
 # Wavefronts of the data pipe, through which loads and stores of all these memories go: what those
 # of shared memory take, and what those of global and local memory take beside them. The number of
-# ncu has more, which `Trace.pipe` adds: `instruments.beside`.
+# ncu has more, which `Trace.pipe` adds: `pipe_overheads`.
 PIPE = "l1tex__data_pipe_lsu_wavefronts.sum"
 
 # Multiply-adds of single threads.

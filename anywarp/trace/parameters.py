@@ -50,20 +50,20 @@ def parameters(source: str, kernel: str) -> list[Parameter]:
     text = strip_comments(source)
     own = re.escape(kernel.partition("<")[0].rpartition("::")[2].strip())
     macros = definitions(text)
-    found = {
+    lists = {
         re.sub(r"\s+", " ", macros.get(match[1].strip(), match[1])).strip()
         for match in re.finditer(rf"\b{own}\s*\(([^(){{}};]*)\)\s*\{{", text)
     }
-    if len(found) != 1:
+    if len(lists) != 1:
         return []
     aliases = _aliases(text)
-    every = [_parameter(part, aliases) for part in _split(found.pop())]
-    return [one for one in every if one] if all(every) else []
+    every = [_parameter(part, aliases) for part in _split(lists.pop())]
+    return [parameter for parameter in every if parameter] if all(every) else []
 
 
 def parameter_names(source: str, kernel: str) -> list[str]:
     """The names of a kernel's parameters, in order; empty if its definition is not found."""
-    return [one.name for one in parameters(source, kernel)]
+    return [parameter.name for parameter in parameters(source, kernel)]
 
 
 def _split(text: str) -> list[str]:
@@ -79,6 +79,7 @@ def _split(text: str) -> list[str]:
 
 
 def _parameter(text: str, aliases: dict[str, str | None]) -> Parameter | None:
+    """One declaration; None if it is not understood."""
     match = re.search(r"(\w+)\s*((?:\[[^\]]*\]\s*)*)(?:=.*)?$", text)
     if match is None:
         return None
@@ -108,6 +109,7 @@ def _element(declared: str, aliases: dict[str, str | None]) -> tuple[str, int] |
 
 
 def _integer_bytes(words: list[str]) -> int:
+    """Of a type that is written in INTEGER_WORDS."""
     if "char" in words or "short" in words:
         return 1 if "char" in words else 2
     return {0: 4, 1: np.dtype("l").itemsize}.get(words.count("long"), 8)
@@ -116,14 +118,16 @@ def _integer_bytes(words: list[str]) -> int:
 def _aliases(text: str) -> dict[str, str | None]:
     """The names that the source gives to types; None for those of template parameters, and for
     names that have more than one meaning."""
-    found: dict[str, set[str]] = {}
+    meanings: dict[str, set[str]] = {}
     for pattern, name, meaning in (
         (r"\btypedef\s+([\w\s:*]+?)\s*\b(\w+)\s*;", 2, 1),
         (r"\busing\s+(\w+)\s*=\s*([\w\s:*]+?)\s*;", 1, 2),
         (r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([\w \t:*]+?)[ \t]*$", 1, 2),
     ):
         for match in re.finditer(pattern, text, re.MULTILINE):
-            found.setdefault(match[name], set()).add(match[meaning])
-    aliases = {name: next(iter(each)) if len(each) == 1 else None for name, each in found.items()}
+            meanings.setdefault(match[name], set()).add(match[meaning])
+    aliases = {
+        name: next(iter(each)) if len(each) == 1 else None for name, each in meanings.items()
+    }
     generic = re.findall(r"\b(?:typename|class)\s*(?:\.\.\.)?\s*(\w+)", text)
     return aliases | dict.fromkeys(generic)

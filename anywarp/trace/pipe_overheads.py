@@ -1,7 +1,7 @@
 """What the data pipe carries beside the loads and stores of a trace, by cause, in wavefronts.
 
 Exchanges, fences and barriers go through it as well. Measured with Nsight Compute on an H200, on
-kernels that have little else (`tests/anywarp/trace/test_beside.py`):
+kernels that have little else (`tests/anywarp/trace/test_pipe_overheads.py`):
 
 - a warp takes one for shfl or movmatrix, for a load or store of shared memory and a store to
   global memory that none of its lanes takes part in, for the commit of a group of cp.async, and
@@ -16,7 +16,7 @@ kernels that have little else (`tests/anywarp/trace/test_beside.py`):
   several times for its counters: so PIPE is counted by itself.
 
 How often a warp reads threadIdx, one wavefront each, only machine code tells:
-`analysis.thread_index_reads`. Not modelled: warps whose fences for the block meet share some
+`sass.hot_loop.thread_index_reads`. Not modelled: warps whose fences for the block meet share some
 wavefronts, which differs from launch to launch, and arrivals at mbarriers do; asynchronous
 operations on the shared memory of other blocks, and atomics.
 """
@@ -24,11 +24,13 @@ operations on the shared memory of other blocks, and atomics.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from .. import analysis, ptx
+from ..analysis.warps import Ints, whole_mask
 from ..ptx.memory.events import ClusterBarrier, MemoryBarrier
 from ..ptx.text import isa
 from ..ptx.text.syntax import Function, Instruction
@@ -63,11 +65,11 @@ def of_a_warp(i: Instruction) -> tuple[str, int] | None:
     return None
 
 
-class Beside:
+class PipeOverheads:
     """Hears what happens and adds up `wavefronts` by cause."""
 
     def __init__(self, functions: Iterable[Function]) -> None:
-        self.wavefronts: Counter = Counter()
+        self.wavefronts: Counter[str] = Counter()
         self.warps = 0
         self.cluster = False
         code = [i for function in functions for i in function.instructions]
@@ -75,17 +77,20 @@ class Beside:
         self.runs: dict[int, list[tuple[str, int]]] = {}  # by id() of a first instruction
         self.used = np.empty(0, bool)  # by block: the pipe, since it was waited for
 
-    def hear(self, event) -> None:
+    def hear(self, event: Any) -> None:
+        """Any event of the run."""
         if hear := HEARD.get(type(event)):
             hear(self, event)
 
     def launched(self, event: ptx.Launched) -> None:
+        """Comes first."""
         blocks = int(np.prod(event.grid))
         self.warps = blocks * -(-int(np.prod(event.block)) // analysis.LANES)
         self.used = np.ones(blocks, bool)  # threadIdx is read through it
         self.cluster = event.cluster != (1, 1, 1)
 
     def executed(self, event: ptx.Executed) -> None:
+        """A straight run of instructions."""
         key = id(event.instructions[0]) if event.instructions else -1
         if key not in self.runs:
             self.runs[key] = list(filter(None, map(of_a_warp, event.instructions)))
@@ -93,6 +98,7 @@ class Beside:
             self._add(event, cause, each)
 
     def access(self, event: ptx.Access) -> None:
+        """What reaches other blocks takes wavefronts that no counter of shared memory has."""
         if event.space in ("param", "const"):
             return
         self.used[_blocks(event)] = True
@@ -103,6 +109,7 @@ class Beside:
             self.wavefronts[OTHER_BLOCKS] += int(taken.sum())
 
     def barrier(self, event: ptx.Barrier) -> None:
+        """Threads have met."""
         self._wait(_blocks(event))
 
     def cluster_barrier(self, event: ClusterBarrier) -> None:
@@ -116,33 +123,33 @@ class Beside:
             self._add(event, FENCES, self.release)
 
     def memory_barrier(self, event: MemoryBarrier) -> None:
+        """Threads arrive at an mbarrier."""
         if event.what == "arrive" and "expect_tx" not in event.instruction.modifiers:
             self._wait(event.blocks[np.unique(event.block)])
 
-    def _add(self, event, cause: str, each: int) -> None:
+    def _add(self, event: ptx.Executed | ClusterBarrier, cause: str, each: int) -> None:
         """For each warp that takes part in the event."""
         _, active = analysis.by_warp(0, event.mask, len(event.blocks), event.threads)
         self.wavefronts[cause] += each * int(active.any(-1).sum())
         self.used[_blocks(event)] = True
 
-    def _wait(self, blocks: np.ndarray) -> None:
+    def _wait(self, blocks: Ints) -> None:
         self.wavefronts[BARRIERS] += WAIT * int(self.used[blocks].sum())
         self.used[blocks] = False
 
 
-HEARD = {
-    ptx.Launched: Beside.launched,
-    ptx.Executed: Beside.executed,
-    ptx.Access: Beside.access,
-    ptx.Barrier: Beside.barrier,
-    ClusterBarrier: Beside.cluster_barrier,
-    MemoryBarrier: Beside.memory_barrier,
+HEARD: dict[type, Callable[[PipeOverheads, Any], None]] = {
+    ptx.Launched: PipeOverheads.launched,
+    ptx.Executed: PipeOverheads.executed,
+    ptx.Access: PipeOverheads.access,
+    ptx.Barrier: PipeOverheads.barrier,
+    ClusterBarrier: PipeOverheads.cluster_barrier,
+    MemoryBarrier: PipeOverheads.memory_barrier,
 }
 
 
-def _blocks(event) -> np.ndarray:
+def _blocks(event: ptx.Executed | ptx.Access | ptx.Barrier | ClusterBarrier) -> Ints:
     """The numbers of the blocks with a thread that takes part."""
     if event.mask is None:
         return event.blocks
-    shape = len(event.blocks), event.threads
-    return event.blocks[np.broadcast_to(event.mask, shape).any(1)]
+    return event.blocks[whole_mask(event.mask, (len(event.blocks), event.threads)).any(1)]

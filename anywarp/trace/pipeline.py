@@ -6,19 +6,20 @@ one block; `draw.pipeline` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from .. import ptx
-from ..analysis.warps import LANES
+from ..analysis.warps import LANES, Ints, Mask, whole_mask
 from ..ptx.memory.events import Finished, Landed, MemoryBarrier, Started, Stretches
 from ..ptx.text.names import demangle
 from .arrays import Shape, array_shapes
 from .trace import block_number, blocks_of
 
-TEAM = 4  # warps of a warpgroup, which wgmma takes
+WARPGROUP_WARPS = 4  # which wgmma takes
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,13 @@ class Touch:
     warp is that which issued it."""
 
     what: str
-    warp: np.ndarray
-    start: np.ndarray  # address in shared memory
-    size: np.ndarray
+    warp: Ints
+    start: Ints  # address in shared memory
+    size: Ints
     line: int  # CUDA source line
     step: int  # PTX instructions run before
     opcode: str  # "ld", "wgmma", "cp" of asynchronous copies
-    barrier: np.ndarray | None = None  # of "land": the mbarrier that it reports to
+    barrier: Ints | None = None  # of "land": the mbarrier that it reports to
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ class Signal:
     have met at a barrier of the block, "barrier"."""
 
     what: str
-    address: np.ndarray  # of the mbarriers, int64 (N,)
-    warp: np.ndarray  # -1 for what no thread does
-    count: np.ndarray
+    address: Ints  # of the mbarriers, (N,)
+    warp: Ints  # -1 for what no thread does
+    count: Ints
     line: int
     step: int
 
@@ -67,31 +68,31 @@ def pipeline(
     entry: ptx.Entry,
     grid: Sequence[int] | int,
     block: Sequence[int] | int,
-    args: Sequence,
+    args: Sequence[Any],
     *,
     shared_mem: int = 0,
     keep: Sequence[int] = (0, 0, 0),
     source: str = "",
-    running: Mapping[str, object] | None = None,
+    running: Mapping[str, Any] | None = None,
 ) -> Pipeline:
     """Run an entry in the interpreter, and keep what the block `keep` (x first) does to shared
     memory. source, running: as for `trace.trace`. Raises ValueError if the grid has no such block,
     and what `ptx.run` raises."""
     listen = Recorder(keep, source)
     ptx.run(entry, grid, block, args, shared_mem=shared_mem, sink=listen, **(running or {}))
-    return listen.found
+    return listen.result
 
 
 class Recorder:
     """The sink of such a run."""
 
     def __init__(self, keep: Sequence[int], source: str = ""):
-        self.found = Pipeline(next(iter(blocks_of(keep)), (0, 0, 0)))
+        self.result = Pipeline([*blocks_of(keep), (0, 0, 0)][0])
         self.source = source
         self.number = 0  # of the block
         self.under_way: dict[int, list[tuple[str, Touch]]] = {}  # by ticket; ends as the str says
 
-    def __call__(self, event) -> None:
+    def __call__(self, event: Any) -> None:
         if isinstance(event, ptx.Launched):
             self._launched(event)
         at = np.flatnonzero(event.blocks == self.number) if hasattr(event, "blocks") else ()
@@ -100,18 +101,27 @@ class Recorder:
             take(self, event, int(at[0]))
 
     def _launched(self, event: ptx.Launched) -> None:
-        self.number = block_number(self.found.block, event.grid)
-        for one in event.allocations["shared"]:
-            if one.size:
-                self.found.arrays[demangle(one.name)] = one.start, one.size
-        sizes = {name: size for name, (_, size) in self.found.arrays.items()}
-        self.found.shapes.update(array_shapes(self.source, sizes))
+        self.number = block_number(self.result.block, event.grid)
+        for home in event.allocations["shared"]:
+            if home.size:
+                self.result.arrays[demangle(home.name)] = home.start, home.size
+        sizes = {name: size for name, (_, size) in self.result.arrays.items()}
+        self.result.shapes.update(array_shapes(self.source, sizes))
 
-    def _add(self, event, what: str, warp, start, size, opcode=None, barrier=None) -> Touch:
+    def _add(
+        self,
+        event: Any,
+        what: str,
+        warp: Ints,
+        start: Ints,
+        size: Ints | int,
+        opcode: str | None = None,
+        barrier: Ints | None = None,
+    ) -> Touch:
         warp, start, size = (x.ravel() for x in np.broadcast_arrays(warp, start, size))
         opcode = opcode or event.instruction.opcode
         made = Touch(what, warp, start, size, _line(event), event.step, opcode, barrier)
-        self.found.events.append(made)
+        self.result.events.append(made)
         return made
 
     def _access(self, event: ptx.Access, at: int) -> None:
@@ -123,18 +133,18 @@ class Recorder:
     def _landed(self, event: Landed, at: int) -> None:
         self._of_threads(event, at, "land")
 
-    def _of_threads(self, event, at: int, what: str) -> None:
-        mask = _mask(event)
-        threads = np.flatnonzero(mask[at])
+    def _of_threads(self, event: ptx.Access | Landed, at: int, what: str) -> None:
+        threads = np.flatnonzero(_mask(event)[at])
         if threads.size:
-            address = np.broadcast_to(event.address, mask.shape)[at][threads]
+            shape = len(event.blocks), event.threads
+            address = np.broadcast_to(event.address, shape)[at][threads]
             self._add(event, what, threads // LANES, address, event.width)
 
     def _started(self, event: Started, at: int) -> None:
         for parts, what, end in ((event.writes, "issue", "land"), (event.reads, "begin", "end")):
-            for one in parts:
-                if one.space == "shared":
-                    self._starts(event, at, one, what, end)
+            for stretches in parts:
+                if stretches.space == "shared":
+                    self._starts(event, at, stretches, what, end)
 
     def _starts(self, event: Started, at: int, parts: Stretches, what: str, end: str) -> None:
         """Copies and products are told apart by their tickets, with which they finish."""
@@ -143,7 +153,7 @@ class Recorder:
             start, size = parts.start[mine], parts.size[mine]
             warp = np.array([event.thread[operation] // LANES])
             if event.instruction.opcode == "wgmma":
-                warp = warp + np.arange(TEAM)[:, None]
+                warp = warp + np.arange(WARPGROUP_WARPS)[:, None]
             made = self._add(event, what, warp, start, size)
             self.under_way.setdefault(int(event.ticket[operation]), []).append((end, made))
 
@@ -165,20 +175,17 @@ class Recorder:
         if mine.any():
             warp = np.where(event.thread[mine] < 0, -1, event.thread[mine] // LANES)
             address, count = event.address[mine], event.count[mine]
-            self.found.events.append(
-                Signal(event.what, address, warp, count, _line(event), event.step)
-            )
+            signal = Signal(event.what, address, warp, count, _line(event), event.step)
+            self.result.events.append(signal)
 
     def _barrier(self, event: ptx.Barrier, at: int) -> None:
-        if not _mask(event)[at].any():
-            return
-        nothing = np.zeros(0, np.int64)
-        self.found.events.append(
-            Signal("barrier", nothing, nothing, nothing, _line(event), event.step)
-        )
+        if _mask(event)[at].any():
+            nothing = np.zeros(0, np.int64)
+            signal = Signal("barrier", nothing, nothing, nothing, _line(event), event.step)
+            self.result.events.append(signal)
 
 
-HANDLERS = {
+HANDLERS: dict[type, Callable[[Recorder, Any, int], None]] = {
     ptx.Access: Recorder._access,
     Landed: Recorder._landed,
     Started: Recorder._started,
@@ -188,11 +195,12 @@ HANDLERS = {
 }
 
 
-def _line(event) -> int:
+def _line(event: Any) -> int:
+    """The CUDA line of an event's instruction, 0 if it has none."""
     position = event.instruction.position
-    return position.line if position else 0
+    return int(position.line) if position else 0
 
 
-def _mask(event) -> np.ndarray:
-    mask = True if event.mask is None else event.mask
-    return np.broadcast_to(mask, (len(event.blocks), event.threads))
+def _mask(event: ptx.Access | Landed | ptx.Barrier) -> Mask:
+    """Who takes part: (blocks, threads)."""
+    return whole_mask(event.mask, (len(event.blocks), event.threads))

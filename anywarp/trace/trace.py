@@ -11,32 +11,26 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from .. import analysis, ptx
-from ..analysis.warps import LANES
+from ..analysis.folding import Part
+from ..analysis.warps import LANES, Ints, Mask
 from ..ptx.asynchronous.tensor_maps import memory_of
 from ..ptx.text.names import demangle
 from ..sass.hot_loop import thread_index_reads
 from .arrays import Shape, array_shapes, index_text
 from .counting import NOWHERE, Arrays, Cost, Place, SharedCost, Tally, first_active
-from .metrics import FFMA, METRICS, PIPE, REQUESTS, SECTORS
-from .pipe_overheads import INACTIVE, LOADS_AND_STORES, THREAD_INDEX, Beside
+from .metrics import FFMA, METRICS, PIPE
+from .pipe_overheads import INACTIVE, LOADS_AND_STORES, THREAD_INDEX, PipeOverheads
 
-__all__ = [
-    "FFMA",
-    "REQUESTS",
-    "SECTORS",
-    "Cost",
-    "Place",
-    "SharedCost",
-    "Trace",
-    "WarpAccess",
-    "trace",
-]
-SPACES = ("global", "shared", "local")
+WITH_ARRAYS = ("global", "shared", "local")  # spaces
+Dim3 = tuple[int, int, int]
+Shapes = dict[tuple[str, str], Shape]  # by space and name of an array
+SPACE_OF = {Cost: "global", SharedCost: "shared"}
 
 
 @dataclass(frozen=True)
@@ -49,8 +43,8 @@ class WarpAccess:
     space: str  # "global", "shared" or "local"
     array: str
     width: int  # bytes for each lane
-    offset: np.ndarray  # (32,) int64
-    active: np.ndarray  # (32,) bool
+    offset: Ints  # (32,)
+    active: Mask  # (32,)
     warp: int
     start: int  # address of the array in its space; a thread's own, if local
     block: tuple[int, int, int] = (0, 0, 0)
@@ -60,7 +54,8 @@ class WarpAccess:
     file: str = ""  # of the line
 
     @property
-    def address(self) -> np.ndarray:
+    def address(self) -> Ints:
+        """Of each lane, in its space: (32,)."""
         return self.offset + self.start
 
     @property
@@ -75,6 +70,7 @@ class WarpAccess:
 
     @property
     def conflicts(self) -> int:
+        """Of these, those that bank conflicts cost."""
         return int(analysis.bank_conflicts(self.address, self.width, self.active, self.kind))
 
     def element(self, lane: int) -> str:
@@ -95,62 +91,40 @@ class Trace:
 
     block: tuple[int, int, int]
     shapes: dict[str, tuple[int, ...]]
-    counters: Counter = field(default_factory=Counter)
+    counters: Counter[str] = field(default_factory=Counter)
     costs: dict[Place, Cost | SharedCost] = field(default_factory=dict)
-    beside: Counter = field(default_factory=Counter)
+    beside: Counter[str] = field(default_factory=Counter)
     warps: int = 0
     _kept: list[Callable[[], Iterator[WarpAccess]]] = field(default_factory=list)
 
     @functools.cached_property
     def accesses(self) -> list[WarpAccess]:
+        """Those that were kept, in the order of execution."""
         return [access for of_event in self._kept for access in of_event()]
 
     def __repr__(self) -> str:
-        rows = sorted(self.costs.items())
         tables = [
-            _table(
-                ("line", "access", "array", "requests", "lines/req", "sectors/req", "at best"),
-                [
-                    (p, c.requests, c.lines, c.sectors, c.ideal)
-                    for p, c in rows
-                    if isinstance(c, Cost)
-                ],
-            ),
-            _table(
-                (
-                    "line",
-                    "access",
-                    "array",
-                    "requests",
-                    "wavefronts/req",
-                    "conflicts/req",
-                    "at best",
-                ),
-                [
-                    (p, c.requests, c.wavefronts, c.conflicts, c.ideal)
-                    for p, c in rows
-                    if isinstance(c, SharedCost)
-                ],
-            ),
+            _table(columns, [(p, *c[:4]) for p, c in sorted(self.costs.items()) if type(c) is kind])
+            for kind, columns in (
+                (Cost, ("lines/req", "sectors/req")),
+                (SharedCost, ("wavefronts/req", "conflicts/req")),
+            )
         ]
         return "\n\n".join(filter(None, tables)) or "no access to global or shared memory"
 
     def find(self, array: str, kind: str = "load", warp: int = 0, index: int = 0) -> WarpAccess:
         """The `index`-th access of this kind by this warp to this array, in block `block`.
         Raises ValueError if there is none."""
-        found = [
-            a
-            for a in self.accesses
-            if (a.array, a.kind, a.warp, a.block) == (array, kind, warp, self.block)
-        ]
-        if not -len(found) <= index < len(found):
+        wanted = array, kind, warp, self.block
+        these = [a for a in self.accesses if (a.array, a.kind, a.warp, a.block) == wanted]
+        if not -len(these) <= index < len(these):
             seen = sorted({(a.kind, a.array) for a in self.accesses if a.warp == warp})
             raise ValueError(
-                f"warp {warp} of block {self.block} has {len(found)} {kind}s of "
+                f"warp {warp} of block {self.block} has {len(these)} {kind}s of "
                 f"{array}, so none has index {index}; it has "
                 + (", ".join(f"{kind}s of {array}" for kind, array in seen) or "no accesses")
             )
-        return found[index]
+        return these[index]
 
     def per_fma(self, metric: str) -> float:
         """A counter for each multiply-add of a whole warp. Raises ValueError without any."""
@@ -164,7 +138,7 @@ class Trace:
         whole warp: the unit in which the book weighs kernels. Raises ValueError without any."""
         return self.per_fma(PIPE)
 
-    def pipe(self, kernel, arch: str = "sm_90") -> dict[str, int]:
+    def pipe(self, kernel: Any, arch: str = "sm_90") -> dict[str, int]:
         """What Nsight Compute counts as wavefronts of the data pipe, by cause.
 
         kernel: the Kernel or Step that was traced, whose machine code says how often a warp reads
@@ -173,25 +147,22 @@ class Trace:
         reads = thread_index_reads(kernel, arch) * self.warps
         return {LOADS_AND_STORES: self.counters[PIPE], THREAD_INDEX: reads, **self.beside}
 
-    def to_json(self) -> dict:
+    def to_json(self) -> dict[str, Any]:
         """Counters and costs, for programs."""
         return {
             "counters": dict(self.counters),
             "costs": [
-                place._asdict()
-                | {
-                    "space": "shared" if isinstance(cost, SharedCost) else "global",
-                    **cost._asdict(),
-                }
+                place._asdict() | {"space": SPACE_OF[type(cost)]} | cost._asdict()
                 for place, cost in sorted(self.costs.items())
             ],
         }
 
 
-def _table(head: tuple[str, ...], rows: list[tuple]) -> str:
+def _table(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     """Numbers after the requests are per request."""
     if not rows:
         return ""
+    head = ("line", "access", "array", "requests", *columns, "at best")
     several = len({place.file for place, *_ in rows}) > 1
     cells = [
         (
@@ -213,7 +184,7 @@ def trace(
     entry: ptx.Entry,
     grid: Sequence[int] | int,
     block: Sequence[int] | int,
-    args: Sequence,
+    args: Sequence[Any],
     names: Sequence[str] = (),
     shared_mem: int = 0,
     keep: Sequence[int] | Sequence[Sequence[int]] = (0, 0, 0),
@@ -221,7 +192,7 @@ def trace(
     warps: Collection[int] | None = None,
     lines: Collection[int] | None = None,
     folded: bool = True,
-    running: Mapping[str, object] | None = None,
+    running: Mapping[str, Any] | None = None,
 ) -> Trace:
     """Run an entry in the interpreter and trace it.
 
@@ -238,8 +209,8 @@ def trace(
     held = [memory_of(x) for x in args]
     shapes = {name: x.shape for name, x in zip(names, held) if isinstance(x, np.ndarray)}
     tally = Tally(entry, folded)
-    beside = Beside(tally.code.functions)
-    found = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
+    overheads = PipeOverheads(tally.code.functions)
+    result = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
     tally.counters.update(dict.fromkeys(METRICS, 0))
     arrays: dict[str, Arrays] = {}
     elements = {
@@ -247,10 +218,10 @@ def trace(
         for name, x in zip(names, held)
         if isinstance(x, np.ndarray) and x.ndim
     }
-    numbers: dict[int, tuple[int, int, int]] = {}
+    numbers: dict[int, Dim3] = {}
 
-    def listen(event) -> None:
-        beside.hear(event)
+    def listen(event: Any) -> None:
+        overheads.hear(event)
         if isinstance(event, ptx.Executed):
             tally.executed(event)
         elif isinstance(event, ptx.Guarded):
@@ -262,115 +233,128 @@ def trace(
             at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
             if at and (lines is None or (event.instruction.position or NOWHERE).line in lines):
                 parts = tally.code.parts_of(event)
-                found._kept += _kept(
-                    event, at, numbers, arrays[event.space], elements, parts, warps
-                )
+                homes = arrays[event.space]
+                result._kept += _kept(event, at, numbers, homes, elements, parts, warps)
         elif isinstance(event, ptx.Launched):
             _require_warps(warps, event.block)
-            numbers.update(_numbers(kept, event.grid))
-            arrays.update({space: _arrays(event, space, names) for space in SPACES})
+            numbers.update({block_number(block, event.grid): block for block in kept})
+            arrays.update({space: _arrays(event, space, names) for space in WITH_ARRAYS})
             elements.update(_elements(event, source))
             for space in ("shared", "local"):
                 for name in map(demangle, (a.name for a in event.allocations[space])):
                     shapes.setdefault(name, _extents(elements[space, name]))
 
     ptx.run(entry, grid, block, args, shared_mem=shared_mem, sink=listen, **(running or {}))
-    found.beside, found.warps = beside.wavefronts, beside.warps
+    result.beside, result.warps = overheads.wavefronts, overheads.warps
     if tally.inactive:
-        found.beside[INACTIVE] = tally.inactive
-    return found
+        result.beside[INACTIVE] = tally.inactive
+    return result
 
 
-def blocks_of(keep: Sequence) -> list[tuple[int, int, int]]:
+def blocks_of(keep: Sequence[Any]) -> list[tuple[int, int, int]]:
     """The blocks that `keep` names: one, x first, or a list of them. Raises ValueError."""
     wrong = f"keep must be a block, such as (1, 0), or a list of blocks, not {keep!r}"
     try:
         every = list(keep)
         several = len(every) > 0 and isinstance(every[0], (tuple, list))
-        blocks = [[operator.index(n) for n in one] for one in (every if several else [every])]
+        blocks = [[operator.index(n) for n in block] for block in (every if several else [every])]
     except TypeError:
         raise ValueError(wrong) from None
     if any(len(block) > 3 for block in blocks):
         raise ValueError(wrong)
-    return [(*block, 0, 0)[:3] for block in blocks if block]
+    padded = [(*block, 0, 0) for block in blocks if block]
+    return [(x, y, z) for x, y, z, *_ in padded]
 
 
 def _chosen(what: str, numbers: Collection[int] | None) -> frozenset[int] | None:
+    """The numbers, None for all. Raises ValueError if they are none."""
     try:
         return None if numbers is None else frozenset(map(operator.index, numbers))
     except TypeError:
         raise ValueError(f"{what} must be a list of whole numbers, not {numbers!r}") from None
 
 
-def _numbers(kept, grid) -> dict[int, tuple[int, int, int]]:
-    """Linear block number -> block, of those to keep."""
-    return {block_number(block, grid): block for block in kept}
-
-
-def block_number(block: tuple[int, int, int], grid) -> int:
-    """Raises ValueError if the grid has no such block."""
+def block_number(block: Dim3, grid: Dim3) -> int:
+    """The linear number of a block. Raises ValueError if the grid has no such block."""
     if not all(0 <= k < n for k, n in zip(block, grid)):
         raise ValueError(f"there is no block {block} in a grid of {grid}")
     return block[0] + grid[0] * (block[1] + grid[1] * block[2])
 
 
-def _require_warps(warps: frozenset[int] | None, block: tuple[int, int, int]) -> None:
+def _require_warps(warps: frozenset[int] | None, block: Dim3) -> None:
+    """Raises ValueError if the block has no such warp."""
     there = -(-math.prod(block) // LANES)
     if missing := [warp for warp in warps or () if not 0 <= warp < there]:
         raise ValueError(f"there is no warp {missing[0]} in a block of {there} warps")
 
 
 def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
+    """The arrays of a space, by the names of the arguments or of the source."""
     owners = (
         sorted(event.allocations[space], key=lambda a: a.start)
         if space == "global"
         else [a for a in event.allocations[space] if a.size]
     )
     called = dict(enumerate(names))
-    labels = [called.get(a.argument) or demangle(a.name) for a in owners]
+    labels = [
+        called.get(-1 if a.argument is None else a.argument) or demangle(a.name) for a in owners
+    ]
     return Arrays(np.array([a.start for a in owners] or [0]), labels or ["?"])
 
 
-def _elements(event: ptx.Launched, source: str) -> dict[tuple[str, str], Shape]:
-    """By space and name, what the source says of arrays, or else words of 4 bytes."""
-    found = {}
+def _elements(event: ptx.Launched, source: str) -> Shapes:
+    """What the source says of arrays, or else words of 4 bytes."""
+    shapes: Shapes = {}
     for space in ("shared", "local"):
         sizes = {demangle(a.name): a.size for a in event.allocations[space]}
         flat = {name: Shape((size // 4,), 4) for name, size in sizes.items()}
-        found |= {
-            (space, name): shape for name, shape in (flat | array_shapes(source, sizes)).items()
-        }
-    return found
+        declared = flat | array_shapes(source, sizes)
+        shapes |= {(space, name): shape for name, shape in declared.items()}
+    return shapes
 
 
 def _extents(shape: Shape) -> tuple[int, ...]:
+    """As NumPy has them: the components of a vector type are another dimension."""
     inner = shape.element // (shape.component or shape.element)
-    return shape.extents + ((inner,) if inner > 1 else ())
+    return tuple(n or 0 for n in shape.extents) + ((inner,) if inner > 1 else ())
 
 
-def _kept(event: ptx.Access, at: list[int], numbers, arrays: Arrays, elements, parts, warps):
+def _kept(
+    event: ptx.Access,
+    at: list[int],
+    numbers: Mapping[int, Dim3],
+    arrays: Arrays,
+    elements: Shapes,
+    parts: tuple[Part, ...],
+    warps: frozenset[int] | None,
+) -> list[Callable[[], Iterator[WarpAccess]]]:
     """What makes the WarpAccesses of an event, of the blocks at these places of its chunk: one
     function, or none if nobody takes part."""
     first = first_active(event)
     if first is None:
         return []
     name, start = arrays.find(first)
-    rows = lambda x: x[at] if len(x) > 1 else x.copy()
-    small = ptx.Access(
-        event.instruction,
-        event.blocks[at],
-        event.threads,
-        event.step,
-        event.kind,
-        event.space,
-        event.width,
-        rows(event.address),
-        None if event.mask is None else rows(event.mask),
-    )
-    return [functools.partial(_accesses, small, numbers, name, start, elements, parts, warps)]
+    address, mask = event.address, event.mask
+    address = address[at] if len(address) > 1 else address.copy()
+    if mask is not None:
+        mask = mask[at] if len(mask) > 1 else mask.copy()
+    small = replace(event, address=address, mask=mask, blocks=event.blocks[at], values=None)
+    return [
+        functools.partial(
+            _accesses, replace(small, rows=None), numbers, name, start, elements, parts, warps
+        )
+    ]
 
 
-def _accesses(event: ptx.Access, numbers, name: str, start: int, elements, parts, warps):
+def _accesses(
+    event: ptx.Access,
+    numbers: Mapping[int, Dim3],
+    name: str,
+    start: int,
+    elements: Shapes,
+    parts: tuple[Part, ...],
+    warps: frozenset[int] | None,
+) -> Iterator[WarpAccess]:
     """Yield the WarpAccesses of an event, all of whose blocks are kept."""
     where = event.instruction.position or NOWHERE
     address, active = analysis.by_warp(event.address, event.mask, len(event.blocks), event.threads)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,9 @@ class Patterns:
     def __init__(self) -> None:
         self.known: dict[Hashable, dict[bytes, tuple[int, ...]]] = {}
 
-    def total(self, warps: np.ndarray, kind: Hashable, weigh: Callable) -> tuple[int, ...]:
+    def total(
+        self, warps: np.ndarray, kind: Hashable, weigh: Callable[[np.ndarray], Any]
+    ) -> tuple[int, ...]:
         """The costs of warps, added up. warps: int64, a row for each. `weigh(rows)` gives, of
         warps of this kind, a list for each cost; the first axis of `rows` is that of `warps`."""
         times = distinct(warps)

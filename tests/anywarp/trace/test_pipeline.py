@@ -131,7 +131,7 @@ def test_reads_of_a_product_last_until_it_is_waited_for():
     tickets, owners = np.array([5, 6, 7]), (np.array([0, 1, 1]), np.array([0, 0, 128]))
     made(Started(instruction("wgmma"), *PLACE, 10, tickets, *owners, (reads,), ()))
     made(Finished(instruction("wgmma", 8), *PLACE, 20, np.array([5, 7]), False, None, None, None))
-    first, second, end = made.found.events
+    first, second, end = made.result.events
     assert (first.what, second.what, end.what) == ("begin", "begin", "end")
     assert first.warp.tolist() == [0, 1, 2, 3] and set(first.start.tolist()) == {0}
     assert second.warp.tolist() == [4, 4, 5, 5, 6, 6, 7, 7]
@@ -149,11 +149,11 @@ def test_a_copy_that_has_only_read_goes_on():
     made(Started(instruction("cp"), *PLACE, 1, one, *owner, (reads, other), (writes,)))
     for only in True, False:
         made(Finished(instruction("cp"), *PLACE, 2, one, only, one * 0, one * 0 + 384, None))
-    assert told(made.found) == [
+    assert told(made.result) == [
         ("issue", [1], 256, 384), ("begin", [1], 0, 128), ("end", [1], 0, 128),
         ("land", [1], 256, 384),
     ]  # fmt: skip
-    assert made.found.events[-1].barrier.tolist() == [384] and not made.under_way
+    assert made.result.events[-1].barrier.tolist() == [384] and not made.under_way
 
 
 def test_what_other_blocks_do_is_not_kept():
@@ -168,13 +168,13 @@ def test_what_other_blocks_do_is_not_kept():
     numbers = np.array([8, 16, 24, 32])
     made(MemoryBarrier(instruction("mbarrier"), *PLACE, 4, "wait", rows, numbers, rows,
                        np.array([0, 64, -1, 0]), np.array([1, 0, 1, 0])))  # fmt: skip
-    (signal,) = made.found.events
+    (signal,) = made.result.events
     assert signal.address.tolist() == [16, 24, 32] and signal.warp.tolist() == [2, -1, 0]
     assert signal.count.tolist() == [0, 1, 0] and (signal.step, signal.line) == (4, 7)
     made(ptx.Barrier(instruction("bar"), *PLACE, 5, 0, ~mask))
     made(ptx.Access(instruction("ld"), *PLACE, 6, "load", "shared", 4, address, ~mask))
-    assert told(made.found)[1:] == ["barrier", ("read", list(range(8)), 0, 4)]
-    assert made.found.events[1].address.size == 0
+    assert told(made.result)[1:] == ["barrier", ("read", list(range(8)), 0, 4)]
+    assert made.result.events[1].address.size == 0
     nowhere = Instruction("ld", (), (), None, False, 1, None)
     made(ptx.Access(nowhere, *PLACE, 7, "load", "shared", 4, address, None))
-    assert made.found.events[-1].line == 0
+    assert made.result.events[-1].line == 0

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import kernels
-from anywarp import ptx
-from anywarp.trace import trace as tracing
+from anywarp import ptx, trace as tracing
 
 LOADS = tracing.REQUESTS.format("ld"), tracing.SECTORS.format("ld")
 STORES = tracing.REQUESTS.format("st"), tracing.SECTORS.format("st")
