@@ -106,7 +106,8 @@ def local_wavefronts(
     lanes = np.arange(addresses.shape[-1]) * BANK_BYTES
     places = addresses // BANK_BYTES * LANE_BYTES + lanes
     words = [places + n * LANE_BYTES for n in range(width // BANK_BYTES)]
-    return np.sum([global_wavefronts(word, BANK_BYTES, active, kind) for word in words], 0)
+    counts = [global_wavefronts(word, BANK_BYTES, active, kind) for word in words]
+    return np.asarray(np.sum(counts, 0))
 
 
 def copy_wavefronts(

@@ -8,39 +8,47 @@ import numpy as np
 
 from .. import analysis
 from ..analysis.banks import BANKS
+from ..analysis.warps import Ints, Mask
+from ..trace import Trace, WarpAccess
 from . import lanes, svg
 from .figure import PALETTE, Figure
-from .lanes import CELL, FAINT, WORD
+from .lanes import CELL, FAINT, WORD, Index
 from .stepper import Stepper, stepper
 
 LEFT, TOP = 92, 52
+Served = dict[tuple[int, int], list[int]]  # (wavefront, first word) -> lanes
 FINE = PALETTE["blue"]
 EXTRA = PALETTE["vermilion"]
 
 
 def banks(
-    trace, array: str, kind: str = "load", warp: int = 0, index=None, block=None
+    trace: Trace,
+    array: str,
+    kind: str = "load",
+    warp: int = 0,
+    index: Index = None,
+    block: Sequence[int] | None = None,
 ) -> Figure | Stepper:
     """Which lane goes to which of the 32 banks in which wavefront, a row for each wavefront.
 
-    trace: a `kernels.trace.Trace` with an array in shared memory; `index` counts this warp's
+    trace: a Trace with an array in shared memory; `index` counts this warp's
     accesses to the array in `block`, x first: a number draws that one, a range of numbers steps
     through them, None through the first 32 (and draws it when there is but one). block: None for
     the first that the trace kept. Wavefronts beyond the fewest that could carry the words are in
     another colour; the caption says how many of them are bank conflicts. Raises ValueError if
     there is no such access, the block was not kept, or the array is not in shared memory.
     """
-    found = lanes.accesses(lanes.of_block(trace, block), array, kind, warp)
-    if found[0].space != "shared":
+    every = lanes.accesses(lanes.of_block(trace, block), array, kind, warp)
+    if every[0].space != "shared":
         raise ValueError(
-            f"{array} is in {found[0].space} memory, which has no banks: draw.coalescing shows it"
+            f"{array} is in {every[0].space} memory, which has no banks: draw.coalescing shows it"
         )
-    numbers = lanes.chosen(index, len(found))
-    shown = [found[n] for n in numbers]
+    numbers = lanes.chosen(index, len(every))
+    shown = [every[n] for n in numbers]
     served = [_served(access) for access in shown]
-    rows = max(max(wavefront for wavefront, _ in one) + 1 for one in served)
+    rows = max(max(wavefront for wavefront, _ in each) + 1 for each in served)
     total, best = (sum(map(count, shown)) for count in (_count, _ideal))
-    frames = [_draw(access, one, rows, total > best) for access, one in zip(shown, served)]
+    frames = [_draw(access, each, rows, total > best) for access, each in zip(shown, served)]
     labels = [
         f"{kind} {n}, from {_first(access)}: {_verdict(access)}"
         for n, access in zip(numbers, shown)
@@ -60,7 +68,7 @@ def banks(
     if len(frames) == 1:
         words = f"Warp {warp}, line {shown[0].line}, {labels[0]}. {see}"
         return Figure(frames[0], f"Banks. {words}.", f"{words}.")
-    many = f"{len(frames)} of the {len(found)}" if len(frames) < len(found) else f"the {len(found)}"
+    many = f"{len(frames)} of the {len(every)}" if len(frames) < len(every) else f"the {len(every)}"
     words = (
         f"Warp {warp}, {many} {kind}s of {array}, one at a time: "
         f"{lanes.count(total, 'wavefront')}, {best} at best. {see}"
@@ -69,58 +77,61 @@ def banks(
     return stepper(frames, labels, alt, f"{words}.", f"{kind}s of {array}")
 
 
-def frames(accesses: Sequence) -> list[str]:
+def frames(accesses: Sequence[WarpAccess]) -> list[str]:
     """A drawing of each access, as high as it needs, all of like elements, for a Stepper."""
     served = [_served(access) for access in accesses]
-    rows = [max(wavefront for wavefront, _ in one) + 1 for one in served]
+    rows = [max(wavefront for wavefront, _ in each) + 1 for each in served]
     conflicts = any(_count(access) > _ideal(access) for access in accesses)
     return [
-        _draw(access, one, height, conflicts, max(rows))
-        for access, one, height in zip(accesses, served, rows)
+        _draw(access, each, height, conflicts, max(rows))
+        for access, each, height in zip(accesses, served, rows)
     ]
 
 
-def verdict(access) -> str:
+def verdict(access: WarpAccess) -> str:
     """How many wavefronts an access takes."""
     conflicts = int(analysis.bank_conflicts(*_lanes(access)))
     return _verdict(access) + (f"; bank conflicts: {conflicts}" if conflicts else "")
 
 
-def _served(access) -> dict[tuple[int, int], list[int]]:
-    """(wavefront, first word) -> the lanes that it serves there."""
+def _served(access: WarpAccess) -> Served:
+    """The lanes that each wavefront serves with each word."""
     wavefront = analysis.wavefront_of(*_lanes(access))
-    served: dict[tuple[int, int], list[int]] = {}
+    served: Served = {}
     for lane in np.flatnonzero(access.active):
         place = int(wavefront[lane]), int(access.address[lane]) // WORD
         served.setdefault(place, []).append(int(lane))
     return served
 
 
-def _count(access) -> int:
+def _count(access: WarpAccess) -> int:
+    """The wavefronts."""
     return int(analysis.wavefronts(*_lanes(access)))
 
 
-def _ideal(access) -> int:
+def _ideal(access: WarpAccess) -> int:
     """The fewest wavefronts that could carry the distinct words."""
     return int(analysis.ideal_wavefronts(*_lanes(access)))
 
 
-def _lanes(access) -> tuple:
+def _lanes(access: WarpAccess) -> tuple[Ints, int, Mask, str]:
     """What the functions of `analysis.banks` take; an atomic is counted like a store, and a lane
     that wants a part of a word wants the word."""
     kind = "load" if access.kind == "load" else "store"
     return access.address // WORD * WORD, max(access.width, WORD), access.active, kind
 
 
-def _verdict(access) -> str:
+def _verdict(access: WarpAccess) -> str:
+    """Wavefronts, and those at best, in words."""
     return f"{lanes.count(_count(access), 'wavefront')}, {_ideal(access)} at best"
 
 
-def _first(access) -> str:
+def _first(access: WarpAccess) -> str:
+    """The element of the first lane that takes part."""
     return lanes.element(access, int(np.flatnonzero(access.active)[0]))
 
 
-def _draw(access, served, rows: int, conflicts: bool, labels: int = 0) -> str:
+def _draw(access: WarpAccess, served: Served, rows: int, conflicts: bool, labels: int = 0) -> str:
     """One frame, with room for `rows` wavefronts; whether any frame has conflicts, and how many
     labels the highest has."""
     ideal, wide = _ideal(access), lanes.words(access)
@@ -160,9 +171,8 @@ def _draw(access, served, rows: int, conflicts: bool, labels: int = 0) -> str:
         lanes.squares(
             [(LEFT, TOP + CELL * n) for n in range(rows)], BANKS, **lanes.SQUARES, **FAINT
         ),
-        svg.tag(
-            "path",
-            d=f"M8 {svg.short(line)}H{right}",
+        svg.path(
+            f"M8 {svg.short(line)}H{right}",
             stroke="currentColor",
             fill="none",
             stroke_dasharray="4 3",

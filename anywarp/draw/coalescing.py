@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .. import analysis
+from ..trace import Trace, WarpAccess
 from . import lanes, svg
 from .figure import PALETTE, Figure
-from .lanes import CELL, FAINT, WORD, WORDS
+from .lanes import CELL, FAINT, WORD, WORDS, Index
 from .stepper import Stepper, TooLarge, stepper
 
 SECTOR = analysis.SECTOR_BYTES // WORD  # words
@@ -35,11 +36,16 @@ class _Touched:
 
 
 def coalescing(
-    trace, array: str, kind: str = "load", warp: int = 0, index=None, block=None
+    trace: Trace,
+    array: str,
+    kind: str = "load",
+    warp: int = 0,
+    index: Index = None,
+    block: Sequence[int] | None = None,
 ) -> Figure | Stepper:
     """The memory that a warp's accesses to an array touch, a row for each 128-byte line.
 
-    trace: a `kernels.trace.Trace`; `index` counts this warp's accesses to the array in
+    trace: a Trace; `index` counts this warp's accesses to the array in
     `block`, x first: a number draws that one, a range of numbers steps through them, None
     through the first 32, or 16 if those are too large for a page (and draws it when there is but
     one). block: None for the first that the trace kept. Words that a lane uses, whole or in
@@ -47,19 +53,20 @@ def coalescing(
     sectors that an access before has asked for are told apart. Raises ValueError if there is no
     such access, or the block was not kept.
     """
-    found = lanes.accesses(lanes.of_block(trace, block), array, kind, warp)
-    numbers = lanes.chosen(index, len(found))
+    every = lanes.accesses(lanes.of_block(trace, block), array, kind, warp)
+    numbers = lanes.chosen(index, len(every))
     if len(numbers) == 1:
-        return _single(found[numbers[0]], warp)
+        return _single(every[numbers[0]], warp)
     try:
-        return _several(found, numbers, warp)
+        return _several(every, numbers, warp)
     except TooLarge:  # lanes at random, or nearly so
         if index is not None:
             raise
-        return _several(found, numbers[: len(numbers) // 2], warp)
+        return _several(every, numbers[: len(numbers) // 2], warp)
 
 
-def _single(access, warp: int) -> Figure:
+def _single(access: WarpAccess, warp: int) -> Figure:
+    """The picture of one access."""
     touched = _touched(access)
     drawing = _draw(access, touched, touched.lines, _names([access], [touched]))
     used = int(np.unique(access.address[access.active]).size) * access.width
@@ -73,30 +80,31 @@ def _single(access, warp: int) -> Figure:
     return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
 
 
-def _several(accesses, numbers, warp: int) -> Stepper:
-    found, total = [accesses[n] for n in numbers], len(accesses)
-    touched = [_touched(access) for access in found]
-    kind, array = found[0].kind, found[0].array
-    union = sorted({line for one in touched for line in one.lines})
-    names = _names(found, touched)
-    height = max(len(one.lines) for one in touched)
+def _several(accesses: Sequence[WarpAccess], numbers: Sequence[int], warp: int) -> Stepper:
+    """The picture that steps through those of these numbers."""
+    these, total = [accesses[n] for n in numbers], len(accesses)
+    touched = [_touched(access) for access in these]
+    kind, array = these[0].kind, these[0].array
+    union = sorted({line for own in touched for line in own.lines})
+    names = _names(these, touched)
+    height = max(len(own.lines) for own in touched)
     frames, labels = [], []
     before: set[int] = set()
     asked = 0
-    for access, one, number in zip(found, touched, numbers):
-        rows = union if len(union) <= MOST_ROWS else one.lines + [None] * (height - len(one.lines))
-        frames.append(_draw(access, one, rows, names, before))
-        new = set(one.sectors) - before
+    for access, own, number in zip(these, touched, numbers):
+        rows = union if len(union) <= MOST_ROWS else own.lines + [None] * (height - len(own.lines))
+        frames.append(_draw(access, own, rows, names, before))
+        new = set(own.sectors) - before
         before |= new
-        asked += len(one.sectors)
+        asked += len(own.sectors)
         labels.append(
-            f"{kind} {number}: {lanes.count(len(one.sectors), 'sector')}, "
+            f"{kind} {number}: {lanes.count(len(own.sectors), 'sector')}, "
             f"{len(new) or 'none'} new; so far {asked} asked for, "
             f"{len(before)} different"
         )
     shown = f"{len(numbers)} of the {total}" if len(numbers) < total else f"the {total}"
     words = f"Warp {warp}, {shown} {kind}s of {array}"
-    each = sorted({len(one.sectors) for one in touched})
+    each = sorted({len(own.sectors) for own in touched})
     span = " to ".join(str(n) for n in sorted({each[0], each[-1]}))
     text = (
         f"{words}, one at a time: {asked} sectors asked for, {len(before)} different, "
@@ -112,25 +120,26 @@ def _several(accesses, numbers, warp: int) -> Stepper:
     )
 
 
-def frames(accesses: Sequence) -> list[str]:
+def frames(accesses: Sequence[WarpAccess]) -> list[str]:
     """A drawing of each access, as high as it needs, all of like elements, for a Stepper."""
     touched = [_touched(access) for access in accesses]
-    most = max(len(one.lines) for one in touched)
+    most = max(len(own.lines) for own in touched)
     return [
-        _draw(access, one, one.lines, _names([access], [one]), most=most)
-        for access, one in zip(accesses, touched)
+        _draw(access, own, own.lines, _names([access], [own]), most=most)
+        for access, own in zip(accesses, touched)
     ]
 
 
-def verdict(access) -> str:
+def verdict(access: WarpAccess) -> str:
     """How many sectors and lines an access asks for."""
-    one = _touched(access)
+    own = _touched(access)
     return (
-        f"{lanes.count(len(one.sectors), 'sector')} of {lanes.count(len(one.lines), 'cache line')}"
+        f"{lanes.count(len(own.sectors), 'sector')} of {lanes.count(len(own.lines), 'cache line')}"
     )
 
 
-def _touched(access) -> _Touched:
+def _touched(access: WarpAccess) -> _Touched:
+    """What the lanes that take part touch."""
     users: dict[int, list[int]] = {}
     for lane in np.flatnonzero(access.active):
         users.setdefault(int(access.address[lane]) // WORD, []).append(int(lane))
@@ -140,14 +149,15 @@ def _touched(access) -> _Touched:
 
 
 def _amount(used: int, width: int) -> str:
+    """Bytes in words or bytes."""
     return lanes.count(used // WORD, "word") if width >= WORD else lanes.count(used, "byte")
 
 
-def _names(found, touched) -> dict[int, str]:
+def _names(shown: Sequence[WarpAccess], touched: Sequence[_Touched]) -> dict[int, str]:
     """Of each line, the element with the lowest address that an access uses."""
-    first = {}
-    for access, one in zip(found, touched):
-        for word, users in one.users.items():
+    first: dict[int, tuple[int, WarpAccess, int]] = {}
+    for access, own in zip(shown, touched):
+        for word, users in own.users.items():
             line = word // WORDS
             if line not in first or word < first[line][0]:
                 first[line] = word, access, users[0]
@@ -155,7 +165,12 @@ def _names(found, touched) -> dict[int, str]:
 
 
 def _draw(
-    access, touched: _Touched, rows, names, before: set[int] | None = None, most: int = 0
+    access: WarpAccess,
+    touched: _Touched,
+    rows: Sequence[int | None],
+    names: Mapping[int, str],
+    before: set[int] | None = None,
+    most: int = 0,
 ) -> str:
     """One frame; rows: the lines to draw, None for an empty place at the end; most: how many rows
     the highest frame has."""
@@ -174,7 +189,7 @@ def _draw(
         svg.text(
             LEFT - 8,
             TOP + CELL * n + CELL - 5,
-            names.get(line, ""),
+            "" if line is None else names.get(line, ""),
             text_anchor="end",
             font_size=_size(names.values()),
         )
@@ -186,7 +201,7 @@ def _draw(
     for row, line in enumerate(elements):
         for n in range(4):
             sector = None if line is None else 4 * line + n
-            look = {"stroke": NEW + ALPHA if sector in now else "none"}
+            look: dict[str, object] = {"stroke": NEW + ALPHA if sector in now else "none"}
             if before and sector in before:
                 look = {"stroke": BEFORE, "stroke_width": NARROW}
             tints.append(lanes.squares([(x(SECTOR * n), TOP + CELL * row)], SECTOR, **look))
@@ -196,7 +211,7 @@ def _draw(
     ]
     bottom = TOP + CELL * len(rows)
     part = "" if access.width >= WORD else ", all or in part"
-    legend = [
+    legend: list[tuple[str, dict[str, object]]] = [
         (f"used{part}, with its lane (* several)", {"fill": USED}),
         ("asked for, not used", {"fill": NEW, "fill_opacity": TINT}),
         ("not touched", {"fill": "currentColor", "fill_opacity": FAINT["stroke_opacity"]}),
@@ -216,6 +231,6 @@ def _draw(
     )
 
 
-def _size(names) -> int:
+def _size(names: Iterable[str]) -> int:
     """Of the font of the names of rows, that they may fit."""
     return 12 if max(map(len, names)) <= 11 else 11

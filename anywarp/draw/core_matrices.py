@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from .. import analysis
@@ -10,9 +12,9 @@ from . import svg
 from .figure import PALETTE
 from .stepper import Stepper, stepper
 
-ROWS = 8  # of a core matrix
-UNIT = 16  # bytes of a row of it
-LINE = ROWS * UNIT
+CORE_ROWS = 8  # of a core matrix
+CORE_ROW_BYTES = 16  # bytes of a row of it
+LINE = CORE_ROWS * CORE_ROW_BYTES
 LEFT, WIDE = 62, 44  # of the factor
 RIGHT, CELL = 212, 18  # of shared memory
 TOP, HIGH = 40, 13
@@ -28,30 +30,30 @@ def core_matrices(descriptor: Descriptor, rows: int, element: int = 2) -> Steppe
     right shared memory, a line of 128 bytes under the other. Addresses are those of
     `analysis.tile_addresses`. Raises ValueError for other arguments.
     """
-    if descriptor.swizzle or rows < ROWS or rows % ROWS or element not in (1, 2, 4):
+    if descriptor.swizzle or rows < CORE_ROWS or rows % CORE_ROWS or element not in (1, 2, 4):
         raise ValueError("wanted are no swizzle, rows in eights, and elements of 1, 2 or 4 bytes")
-    deep = UNIT // element  # elements of k in a core matrix
+    deep = CORE_ROW_BYTES // element  # elements of k in a core matrix
     address = analysis.tile_addresses(descriptor, rows, 2 * deep, element)
-    units = address.reshape(rows // ROWS, ROWS, 2, deep)[..., 0]  # where each begins
+    units = address.reshape(rows // CORE_ROWS, CORE_ROWS, 2, deep)[..., 0]  # where each begins
     first = int(address.min()) // LINE * LINE
     lines = (int(address.max()) - first) // LINE + 1
     starts = units.transpose(2, 0, 1) - first  # (unit, eight rows, row)
     ground = _ground(starts, lines, first, deep)
     frames, labels = [], []
     for unit, group in np.ndindex(starts.shape[:2]):
-        frames.append(_draw(starts, unit, group, ground, max(lines, rows // ROWS)))
+        frames.append(_draw(starts, unit, group, ground, max(lines, rows // CORE_ROWS)))
         steps = [
             f"{times} x {name}" for times, name in ((group, "stride"), (unit, "leading")) if times
         ]
         labels.append(
-            f"rows {ROWS * group} to {ROWS * group + ROWS - 1}, k {deep * unit} to "
+            f"rows {CORE_ROWS * group} to {CORE_ROWS * group + CORE_ROWS - 1}, k {deep * unit} to "
             f"{deep * unit + deep - 1}: from byte {first + int(starts[unit, group, 0])} on, "
             + " + ".join(["start", *steps])
         )
     words = (
-        f"A factor of one wgmma, {rows} rows and {2 * deep} of k, in core matrices of {ROWS} rows "
-        f"of {UNIT} bytes, and where they lie in shared memory. Descriptor: {descriptor}. The "
-        f"numbers are rows{', every other one' if _labelled(rows) > 1 else ''}."
+        f"A factor of one wgmma, {rows} rows and {2 * deep} of k, in core matrices of {CORE_ROWS} "
+        f"rows of {CORE_ROW_BYTES} bytes, and where they lie in shared memory. Descriptor: "
+        f"{descriptor}. The numbers are rows{', every other one' if _labelled(rows) > 1 else ''}."
     )
     return stepper(frames, labels, f"Core matrices, one by one. {words}", words, "core matrices")
 
@@ -64,10 +66,10 @@ def _labelled(rows: int) -> int:
 def _place(start: int) -> tuple[float, float]:
     """Of a row of a core matrix, in the drawing of shared memory."""
     line, byte = divmod(int(start), LINE)
-    return RIGHT + CELL * byte / UNIT, TOP + HIGH * line
+    return RIGHT + CELL * byte / CORE_ROW_BYTES, TOP + HIGH * line
 
 
-def _boxes(places, wide: float) -> str:
+def _boxes(places: Iterable[tuple[float, float]], wide: float) -> str:
     return "".join(f"M{svg.short(x)} {svg.short(y)}h{wide}v{HIGH}h{-wide}z" for x, y in places)
 
 
@@ -84,15 +86,13 @@ def _ground(starts: np.ndarray, lines: int, first: int, deep: int) -> list[str]:
         *(
             svg.text(
                 LEFT + WIDE * (u + 0.5), TOP - 6, f"k {deep * u}–{deep * u + deep - 1}",
-                text_anchor="middle", font_size=11,
-            )
+                text_anchor="middle", font_size=11)
             for u in range(2)
         ),
         *(
             svg.text(
-                LEFT - 5, TOP + HIGH * g + 10.5, f"{ROWS * g}–{ROWS * g + ROWS - 1}",
-                text_anchor="end", font_size=10,
-            )
+                LEFT - 5, TOP + HIGH * g + 10.5, f"{CORE_ROWS * g}–{CORE_ROWS * g + CORE_ROWS - 1}",
+                text_anchor="end", font_size=10)
             for g in range(groups)
         ),
         *(
@@ -101,13 +101,10 @@ def _ground(starts: np.ndarray, lines: int, first: int, deep: int) -> list[str]:
             )
             for n in range(lines)
         ),
-        svg.tag("path", d=_boxes(factor, WIDE), stroke_opacity=0.35, **faint),
-        svg.tag(
-            "path", d=_boxes([(RIGHT, TOP + HIGH * n) for n in range(lines)], 8 * CELL),
-            stroke_opacity=0.2, **faint,
-        ),
-        svg.tag(
-            "path", d=_boxes(map(_place, starts.ravel()), CELL), fill=OTHERS, fill_opacity=PALE
+        svg.path(_boxes(factor, WIDE), stroke_opacity=0.35, **faint),
+        svg.path(_boxes([(RIGHT, TOP + HIGH * n) for n in range(lines)], 8 * CELL),
+            stroke_opacity=0.2, **faint),
+        svg.path(_boxes(map(_place, starts.ravel()), CELL), fill=OTHERS, fill_opacity=PALE
         ),
     ]  # fmt: skip
 
@@ -116,7 +113,7 @@ def _draw(starts: np.ndarray, unit: int, group: int, ground: list[str], lines: i
     """One frame: a core matrix in both places, and the numbers of its rows."""
     mine = [_place(start) for start in starts[unit, group]]
     corner = LEFT + WIDE * unit, TOP + HIGH * group
-    every = _labelled(starts.shape[1] * ROWS)
+    every = _labelled(starts.shape[1] * CORE_ROWS)
     legend = [
         ("this core matrix", {"fill": NOW, "fill_opacity": STRONG}),
         ("the others", {"fill": OTHERS, "fill_opacity": PALE}),
@@ -125,12 +122,12 @@ def _draw(starts: np.ndarray, unit: int, group: int, ground: list[str], lines: i
         svg.NARROW,
         TOP + HIGH * lines + 34,
         *ground,
-        svg.tag("path", d=_boxes([corner], WIDE), fill=NOW, fill_opacity=STRONG),
-        svg.tag("path", d=_boxes(mine, CELL), fill=NOW, fill_opacity=STRONG),
+        svg.path(_boxes([corner], WIDE), fill=NOW, fill_opacity=STRONG),
+        svg.path(_boxes(mine, CELL), fill=NOW, fill_opacity=STRONG),
         svg.tag(
             "g",
             *(
-                svg.text(x + CELL / 2, y + 10.5, ROWS * group + row)
+                svg.text(x + CELL / 2, y + 10.5, CORE_ROWS * group + row)
                 for row, (x, y) in list(enumerate(mine))[::every]
             ),
             font_size=10,

@@ -83,8 +83,13 @@ def narrowest(svg: str) -> int:
     """Pixels: the width at which the smallest text is as small as it may be."""
     sizes = re.findall(r'font-size="([\d.]+)"|font-size: ?([\d.]+)px', svg)
     smallest = min((float(a or b) for a, b in sizes), default=LEAST)
-    across = float(re.search(r'viewBox="\S+ \S+ ([\d.]+)', svg)[1])
-    return math.ceil(LEAST * across / smallest) if sizes else 0
+    _, _, across, _ = _view_box(svg).split()
+    return math.ceil(LEAST * float(across) / smallest) if sizes else 0
+
+
+def _view_box(svg: str) -> str:
+    """Left, top, width and height of a picture, as it has them."""
+    return svg.partition('viewBox="')[2].partition('"')[0]
 
 
 def text_colour(colour: str) -> str:
@@ -117,18 +122,16 @@ def style() -> Any:
     ink = dict.fromkeys(
         ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK
     )
-    return plt.rc_context(
-        ink
-        | {
-            "font.size": 11,  # points: 15 pixels, at 100 pixels an inch
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.linewidth": 0.8,
-            "lines.linewidth": 1.8,
-            "figure.figsize": (5.8, 3.8),  # its text is legible on a phone
-            "figure.constrained_layout.use": True,
-        }
-    )
+    settings: dict[Any, Any] = ink | {
+        "font.size": 11,  # points: 15 pixels, at 100 pixels an inch
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.linewidth": 0.8,
+        "lines.linewidth": 1.8,
+        "figure.figsize": (5.8, 3.8),  # its text is legible on a phone
+        "figure.constrained_layout.use": True,
+    }
+    return plt.rc_context(settings)
 
 
 def _tidy(svg: str, width: float) -> str:
@@ -141,17 +144,17 @@ def _tidy(svg: str, width: float) -> str:
     svg = re.sub(r"\d+\.\d{5,}", lambda m: f"{float(m[0]):.2f}", svg)  # hundredths of a point
     used = set(re.findall(r"#([\w-]+)", svg))
     svg = re.sub(r' id="([\w.-]+)"', lambda m: m[0] if m[1] in used else "", svg)
-    box = re.search(r'viewBox="[^"]*"', svg)[0]
     root = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'{box} width="{width:.0f}" font-family="{FONT}" stroke-linejoin="round">'
+        f'viewBox="{_view_box(svg)}" width="{width:.0f}" font-family="{FONT}" stroke-linejoin="round">'
     )
     svg = re.sub(r"<svg[^>]*>", root, svg, count=1)
     return re.sub(r"\s*\n\s*", "\n", svg)
 
 
-def _legible(found: re.Match) -> str:
-    return found[1] + (text_colour(found[2]) if found[2] in PALETTE.values() else found[2])
+def _legible(style: re.Match[str]) -> str:
+    """The style of a text, whose colour is made one for text."""
+    return style[1] + (text_colour(style[2]) if style[2] in PALETTE.values() else style[2])
 
 
 def data_uri(svg: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import analysis
 from ..analysis.fragments import Fragment
-from ..analysis.warps import LANES
+from ..analysis.warps import LANES, Ints
 from . import lanes, svg
 from .figure import PALETTE
 from .stepper import Stepper, stepper
@@ -51,12 +51,12 @@ def fragment(instruction: str, by: str = "lane", warp: int = 0) -> Stepper:
     """
     if by not in ("lane", "register"):
         raise ValueError(f'by must be "lane" or "register", not {by!r}')
-    found = analysis.fragments(instruction)
-    warps = max(one.row.shape[1] for one in found.values()) // LANES
+    matrices = analysis.fragments(instruction)
+    warps = max(each.row.shape[1] for each in matrices.values()) // LANES
     if not 0 <= warp < warps:
         raise ValueError(f"warp must be below {warps}, not {warp}")
-    eights = "D" not in found
-    panels, height = _eights(found) if eights else _product(found, warp)
+    eights = "D" not in matrices
+    panels, height = _eights(matrices) if eights else _product(matrices, warp)
     ground = _ground(panels) + (_addresses(panels) if eights else [])
     registers = [(n, r) for n, panel in enumerate(panels) for r in range(len(panel.names))]
     frames, labels = [], []
@@ -70,7 +70,7 @@ def fragment(instruction: str, by: str = "lane", warp: int = 0) -> Stepper:
             labels.append(_register(panels, *registers[step]))
         outline = _given(panels, step) if eights and by == "lane" else ""
         frames.append(_draw(panels, height, ground, shown, by, outline))
-    words = f"{_story(instruction, found, warp)} Strong is what one " + (
+    words = f"{_story(instruction, matrices, warp)} Strong is what one " + (
         "lane holds, with the names of its registers."
         if by == "lane"
         else "register holds, with the numbers of the lanes."
@@ -82,34 +82,35 @@ def fragment(instruction: str, by: str = "lane", warp: int = 0) -> Stepper:
     return stepper(frames, labels, f"Fragments, step by step. {words}", words, f"{by}s")
 
 
-def _story(instruction: str, found: dict[str, Fragment], warp: int) -> str:
+def _story(instruction: str, matrices: dict[str, Fragment], warp: int) -> str:
+    """The instruction and its matrices, in words."""
     name = " ".join(word for word in instruction.split(".") if word not in ("sync", "aligned"))
-    sizes = {name: f"{one.shape[0]} x {one.shape[1]}" for name, one in found.items()}
-    if "D" not in found:
-        count = "one matrix" if len(found) == 1 else f"{len(found)} matrices"
+    sizes = {name: f"{each.shape[0]} x {each.shape[1]}" for name, each in matrices.items()}
+    if "D" not in matrices:
+        count = "one matrix" if len(matrices) == 1 else f"{len(matrices)} matrices"
         return f"{name}: {count} of 8 x 8 halves."
-    if "A" not in found:
+    if "A" not in matrices:
         return f"{name}: the product D, {sizes['D']}, in 128 threads. Warp {warp} is shown."
     return f"{name}: A is {sizes['A']}, B {sizes['B']}, C and D are {sizes['D']} and lie alike."
 
 
-def _eights(found: dict[str, Fragment]) -> tuple[list[_Panel], float]:
+def _eights(matrices: dict[str, Fragment]) -> tuple[list[_Panel], float]:
     """Matrices 0 and 1 under one another, 2 and 3 to the right of them."""
     cell = (svg.NARROW - 2 * MARGIN - 2 * SIDE - GAP) / 16
     panels = []
-    for n, (name, of) in enumerate(found.items()):
+    for n, (name, of) in enumerate(matrices.items()):
         corner = MARGIN + SIDE + (n // 2) * (8 * cell + GAP), TOP + (n % 2) * (8 * cell + GAP)
         title = f"matrix {name}"
         panels.append(_Panel(title, of, 0, title, corner, cell, (of.register,)))
-    return panels, TOP + 8 * cell * min(len(found), 2) + GAP * (len(found) > 1)
+    return panels, TOP + 8 * cell * min(len(matrices), 2) + GAP * (len(matrices) > 1)
 
 
-def _product(found: dict[str, Fragment], warp: int) -> tuple[list[_Panel], float]:
+def _product(matrices: dict[str, Fragment], warp: int) -> tuple[list[_Panel], float]:
     """A at the left, B above, D where their rows and columns meet, or, if they are long, beside B;
     or D alone, of which not all is drawn."""
-    parts = {name: _part(of, warp) for name, of in found.items()}
+    parts = {name: _part(of, warp) for name, of in matrices.items()}
     rows, columns = (int(np.ptp(x)) + 1 for x in parts["D"][1:])
-    depth = found["A"].shape[1] if "A" in found else 0
+    depth = matrices["A"].shape[1] if "A" in matrices else 0
     gap, long = GAP if depth else 0, depth > LONGEST
     across = svg.NARROW - 2 * MARGIN
     cell = min(LARGEST, across / depth if long else (across - gap) / (depth + columns))
@@ -123,10 +124,10 @@ def _product(found: dict[str, Fragment], warp: int) -> tuple[list[_Panel], float
     }
     panels = []
     for name, of in parts.items():
-        whole = found[name].shape
+        whole = matrices[name].shape
         first = int(of.row.min())
         title = f"{name}, {whole[0]} x {whole[1]}"
-        if "A" not in found:
+        if "A" not in matrices:
             title += f": rows {first} to {first + rows - 1}, columns 0 to {columns - 1}"
         names = tuple(f"{of.register}{n}" for n in range(len(of.row)))
         panels.append(_Panel(name, of, first, title, corners[name], sizes[name], names))
@@ -140,7 +141,7 @@ def _part(of: Fragment, warp: int) -> Fragment:
     return Fragment(of.register, row[shown], column[shown])
 
 
-def _boxes(panel: _Panel, register: int, which) -> Iterator[tuple[float, ...]]:
+def _boxes(panel: _Panel, register: int, which: Iterable[int]) -> Iterator[tuple[float, ...]]:
     """Left, top, width and height of the elements that each of these lanes has in a register,
     which lie side by side or under one another."""
     for lane in which:
@@ -151,7 +152,8 @@ def _boxes(panel: _Panel, register: int, which) -> Iterator[tuple[float, ...]]:
         yield x, y, cell * (1 + np.ptp(column)), cell * (1 + np.ptp(row))
 
 
-def _path(boxes) -> str:
+def _path(boxes: Iterable[tuple[float, ...]]) -> str:
+    """Left, top, width and height of each, as a path."""
     return "".join(
         f"M{svg.short(float(x))} {svg.short(float(y))}h{svg.short(float(w))}"
         f"v{svg.short(float(h))}h{svg.short(float(-w))}z"
@@ -167,10 +169,8 @@ def _ground(panels: list[_Panel]) -> list[str]:
             which = range(EIGHT * n, EIGHT * (n + 1))
             boxes = [b for r in range(len(panel.names)) for b in _boxes(panel, r, which)]
             parts.append(
-                svg.tag(
-                    "path", d=_path(boxes), fill=colour, fill_opacity=PALE,
-                    stroke="currentColor", stroke_opacity=0.3,
-                )
+                svg.path(_path(boxes), fill=colour, fill_opacity=PALE,
+                    stroke="currentColor", stroke_opacity=0.3)
             )  # fmt: skip
         x, y = panel.corner
         parts.append(svg.text(x, y - 6, panel.title, font_weight="bold"))
@@ -196,12 +196,19 @@ def _given(panels: list[_Panel], lane: int) -> str:
     x, y = panels[min(n, len(panels) - 1)].corner
     cell = panels[n].cell if n < len(panels) else 0
     box = x, y + cell * row, 8 * cell, cell
-    return svg.tag("path", d=_path([box]), fill="none", stroke="currentColor", stroke_width=2)
+    return svg.path(_path([box]), fill="none", stroke="currentColor", stroke_width=2)
 
 
-def _draw(panels: list[_Panel], height: float, ground, shown, by: str, outline: str) -> str:
+def _draw(
+    panels: list[_Panel],
+    height: float,
+    ground: Sequence[str],
+    shown: Sequence[tuple[int, int, Ints]],
+    by: str,
+    outline: str,
+) -> str:
     """One frame; shown: (panel, register, its lanes) of what is strong."""
-    paths: dict[str, list] = {colour: [] for colour in COLOURS}
+    paths: dict[str, list[tuple[float, ...]]] = {colour: [] for colour in COLOURS}
     names = []
     for n, register, which in shown:
         for lane, box in zip(which.tolist(), _boxes(panels[n], register, which)):
@@ -215,10 +222,8 @@ def _draw(panels: list[_Panel], height: float, ground, shown, by: str, outline: 
         height + 32,
         *ground,
         *[
-            svg.tag(
-                "path", d=_path(boxes) or "M0 0", fill=colour, fill_opacity=STRONG,
-                stroke="currentColor",
-            )
+            svg.path(_path(boxes) or "M0 0", fill=colour, fill_opacity=STRONG,
+                stroke="currentColor")
             for colour, boxes in paths.items()
         ],
         svg.tag("g", *names, font_size=10.5, text_anchor="middle"),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..analysis.banks import BANK_BYTES
 from ..analysis.sectors import LINE_BYTES
 from ..analysis.warps import LANES
+from ..trace import Trace, WarpAccess
 from . import svg
 
+Index = int | Sequence[int] | None  # of accesses: one, several, the first ones
 CELL = 18  # pixels
 WORD = BANK_BYTES  # bytes of a cell
 WORDS = LINE_BYTES // WORD  # cells of a row
@@ -32,32 +34,33 @@ class Mark(NamedTuple):
     fill: str
 
 
-def of_block(trace, block: Sequence[int] | None = None):
+def of_block(trace: Trace, block: Sequence[int] | None = None) -> Trace:
     """The trace with the accesses of one block, x first: of None its own, the first of those kept.
 
     Raises ValueError if no access of that block was kept.
     """
     kept = sorted({access.block for access in trace.accesses})
-    number = trace.block if block is None else (*(int(n) for n in block), 0, 0)[:3]
+    x, y, z, *_ = trace.block if block is None else (*(int(n) for n in block), 0, 0)
+    number = x, y, z
     if number not in (trace.block, *kept):
         raise ValueError(
             f"no access of block {number} was kept, only those of "
             f"{', '.join(map(str, kept)) or trace.block}: trace it with keep={number}"
         )
-    found = [access for access in trace.accesses if access.block == number]
-    one = copy.copy(trace)
-    one.block, one.accesses = number, found
-    return one
+    result = copy.copy(trace)
+    result.block = number
+    result.accesses = [access for access in trace.accesses if access.block == number]
+    return result
 
 
-def accesses(trace, array: str, kind: str, warp: int) -> list:
+def accesses(trace: Trace, array: str, kind: str, warp: int) -> list[WarpAccess]:
     """All of one warp, in order; `trace` as `of_block` gives it. Raises ValueError if there is
     none."""
     trace.find(array, kind, warp)
     return [a for a in trace.accesses if (a.array, a.kind, a.warp) == (array, kind, warp)]
 
 
-def chosen(index, count: int) -> list[int]:
+def chosen(index: Index, count: int) -> list[int]:
     """The numbers of the accesses to show, of `count`; index: None, a number, or a range."""
     if index is None:
         return list(range(min(count, MOST)))
@@ -69,21 +72,21 @@ def chosen(index, count: int) -> list[int]:
     return [int(n) % count for n in numbers]
 
 
-def squares(rows: Sequence[tuple[float, float]], words: int, **attributes) -> str:
+def squares(rows: Sequence[tuple[float, float]], words: int, **attributes: Any) -> str:
     """Rows of `words` squares each, whose upper left corners are given, in one path."""
     path = "".join(
         f"M{svg.short(x)} {svg.short(y + (CELL - 1) / 2)}h{CELL * words - 1}" for x, y in rows
     )
-    return svg.tag("path", d=path, **attributes) if path else ""
+    return svg.path(path, **attributes) if path else ""
 
 
-def marks(found: Sequence[Mark], ground: str) -> str:
+def marks(shown: Sequence[Mark], ground: str) -> str:
     """The marks, at most one for each lane, always as the same number of elements.
 
     `ground` is the colour of theirs that is hardest to read on.
     """
     empty = Mark(0, 0, 0, "", "none")
-    full = [*found, *[empty] * (LANES - len(found))]
+    full = [*shown, *[empty] * (LANES - len(shown))]
     bars = [
         svg.tag(
             "rect", x=m.x, y=m.y, width=max(CELL * m.words - 1, 0), fill=m.fill, height=CELL - 1
@@ -104,16 +107,17 @@ def label(lanes: Sequence[int], words: int) -> str:
     return f"{lanes[0]}–{lanes[-1]}" if words > 1 and together else "*"
 
 
-def words(access) -> int:
+def words(access: WarpAccess) -> int:
     """The words that a lane accesses; a part of one counts as one."""
     return max(access.width // WORD, 1)
 
 
-def element(access, lane: int) -> str:
+def element(access: WarpAccess, lane: int) -> str:
     """What a lane accesses, as its source writes it: `tile[3][0]`, of a NumPy array `A[3, 0]`."""
     text = access.element(lane)
     return text.replace("][", ", ") if access.space == "global" else text
 
 
 def count(n: int, what: str) -> str:
+    """ "1 word", "2 words"."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from ..trace.counting import Cost
+from ..trace import Cost, Place, SharedCost, Trace
 from .figure import PALETTE
 
 BEST, MORE = PALETTE["blue"], PALETTE["vermilion"]
@@ -44,30 +46,30 @@ class Listing:
         )
 
 
-def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
+def listing(source: Any, trace: Trace, lines: tuple[int, int] | None = None) -> Listing:
     """The source, and below each line that accesses memory a bar for each array it touches.
 
     source: a Step, a Kernel, or the text of the file that was traced; trace: its
-    `kernels.trace.Trace`. lines: the first and last to show, as the file numbers them; None for
+    Trace. lines: the first and last to show, as the file numbers them; None for
     the function, or functions, that the trace saw. A bar is as long as the wavefronts of the data
     pipe that the line took, those that were needed at best told apart, all on one scale; of global
     memory the words name the sectors, too. Accesses whose wavefronts are not counted, such as
     atomics, show sectors, on a scale of their own. Raises ValueError if the trace has costs on
     none of these lines.
     """
-    text = getattr(source, "source", source).splitlines()
-    costs: dict[int, list] = {}
+    text = str(getattr(source, "source", source)).splitlines()
+    costs: dict[int, list[tuple[Place, str, int, int, Cost | SharedCost]]] = {}
     file = getattr(getattr(source, "kernel", source), "filename", "").rpartition("/")[2]
     for place, cost in sorted(trace.costs.items()):
         if file and place.file not in ("", file):  # a header's line
             continue
         costs.setdefault(place.line, []).append((place, *_measure(cost), cost))
     low, high = lines or _around(text, costs)
-    shown = {line: found for line, found in costs.items() if low <= line <= high}
+    shown = {line: rows for line, rows in costs.items() if low <= line <= high}
     if not shown:
         raise ValueError(f"no memory access was traced on lines {low} to {high}")
     longest: dict[str, int] = {}
-    for _, unit, used, *_ in (row for found in shown.values() for row in found):
+    for _, unit, used, *_ in (row for rows in shown.values() for row in rows):
         longest[unit] = max(longest.get(unit, 1), used)
     body, code = [], []
     for number in range(low, high + 1):
@@ -81,7 +83,7 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
             code = []
     body.append(_pre(code))
     worst = max(
-        (row for found in shown.values() for row in found),
+        (row for rows in shown.values() for row in rows),
         key=lambda row: row[2] / longest[row[1]] + (row[2] - row[3]) / longest[row[1]],
     )
     place, unit, used, best, cost = worst
@@ -101,14 +103,14 @@ def listing(source, trace, lines: tuple[int, int] | None = None) -> Listing:
     )
 
 
-def _measure(cost) -> tuple[str, int, int]:
+def _measure(cost: Cost | SharedCost) -> tuple[str, int, int]:
     """What a bar shows: the unit, how many, and how many at best."""
-    if cost.wavefronts:
+    if cost.wavefronts or isinstance(cost, SharedCost):
         return "wavefront", cost.wavefronts, cost.ideal_wavefronts
     return "sector", cost.sectors, cost.ideal
 
 
-def _around(text: list[str], costs) -> tuple[int, int]:
+def _around(text: list[str], costs: Iterable[int]) -> tuple[int, int]:
     """From the function header above the first line with costs to the brace below the last."""
     numbers = [line for line in costs if 1 <= line <= len(text)]
     if not numbers:
@@ -131,10 +133,19 @@ def _around(text: list[str], costs) -> tuple[int, int]:
 
 
 def _pre(code: list[str]) -> str:
+    """Lines of code."""
     return f'<pre style="{_CODE}">' + "\n".join(code) + "</pre>" if code else ""
 
 
-def _cost(place, unit: str, used: int, best: int, cost, longest) -> str:
+def _cost(
+    place: Place,
+    unit: str,
+    used: int,
+    best: int,
+    cost: Cost | SharedCost,
+    longest: Mapping[str, int],
+) -> str:
+    """A bar and its words; longest: by unit, the longest bar."""
     requests = cost.requests
     bars = "".join(
         f'<span style="width:{100 * part / longest[unit]:.2f}%;background:{colour}"></span>'
@@ -155,8 +166,10 @@ def _cost(place, unit: str, used: int, best: int, cost, longest) -> str:
 
 
 def _each(total: int, requests: int) -> str:
+    """For a request."""
     return f"{total / requests:.3g}"
 
 
 def _units(total: int, requests: int, unit: str) -> str:
+    """For a request, with the unit."""
     return f"{_each(total, requests)} {unit}" + ("" if total == requests else "s")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..trace.pipeline import Pipeline, Signal, Touch
+from ..trace import Pipeline, Signal, Touch
 
 MOST_STAGES = 8  # that an array is taken to have by its shape
 EMPTY, UNDER_WAY, FULL, READ = "empty", "under way", "full", "read"
@@ -17,7 +17,7 @@ READS, FILLS = ("read", "begin", "end"), ("issue", "store")
 DIRECTION = {"issue": 1, "land": -1}  # of the bytes that are under way
 
 
-class Part(NamedTuple):
+class StageBytes(NamedTuple):
     """Bytes of shared memory that belong to a stage."""
 
     start: int
@@ -25,7 +25,7 @@ class Part(NamedTuple):
     stage: int
 
 
-class State(NamedTuple):
+class StageState(NamedTuple):
     """Of a stage, after a moment."""
 
     what: str
@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 @dataclass
 class Moment:
-    """Something that happens to stages: `what` as in `instruments.pipeline.Touch`, or "full" and
+    """Something that happens to stages: `what` as in `trace.Touch`, or "full" and
     "empty" when the stage's mbarrier of that name ends a phase."""
 
     what: str
@@ -48,15 +48,16 @@ class Moment:
 
     @property
     def stages(self) -> list[int]:
+        """In which something happens."""
         return sorted(self.size)
 
 
-def parts_of(recorded: Pipeline, stages: int | Sequence | None) -> list[Part]:
+def parts_of(recorded: Pipeline, stages: int | Sequence[Any] | None) -> list[StageBytes]:
     """Of the arrays that are filled, parts of equal size, or what `stages` lists: for each stage
     its stretches of (start, bytes). Raises ValueError where that cannot be."""
     if stages is not None and not isinstance(stages, (int, np.integer)):
-        found = [Part(s, s + n, stage) for stage, own in enumerate(stages) for s, n in own]
-        return sorted(found)
+        listed = enumerate(stages)
+        return sorted(StageBytes(s, s + n, stage) for stage, own in listed for s, n in own)
     arrays = filled(recorded)
     if not arrays:
         raise ValueError("nobody fills shared memory")
@@ -69,16 +70,15 @@ def parts_of(recorded: Pipeline, stages: int | Sequence | None) -> list[Part]:
                 f"the source does not tell the number of stages of {' and '.join(arrays)}: "
                 "stages=3 says it, or the (start, bytes) of each stage"
             )
-    found = []
+    parts: list[StageBytes] = []
     for name in arrays:
         start, size = recorded.arrays[name]
         if size % stages:
             raise ValueError(f"{name} has {size} bytes, which are not {stages} equal stages")
         each = size // stages
-        found += [
-            Part(start + each * stage, start + each * (stage + 1), stage) for stage in range(stages)
-        ]
-    return sorted(found)
+        ends = [start + each * stage for stage in range(stages + 1)]
+        parts += map(StageBytes, ends, ends[1:], range(stages))
+    return sorted(parts)
 
 
 def filled(recorded: Pipeline) -> list[str]:
@@ -86,24 +86,24 @@ def filled(recorded: Pipeline) -> list[str]:
     for what in "issue", "store":
         starts = [e.start for e in recorded.events if isinstance(e, Touch) and e.what == what]
         to = np.unique(np.concatenate(starts)) if starts else np.zeros(0, np.int64)
-        found = [
+        names = [
             name
             for name, (start, size) in recorded.arrays.items()
             if ((start <= to) & (to < start + size)).any()
         ]
-        if found:
-            return sorted(found, key=lambda name: recorded.arrays[name])
+        if names:
+            return sorted(names, key=lambda name: recorded.arrays[name])
     return []
 
 
-def touched(event: Touch, parts: Sequence[Part]) -> tuple[np.ndarray, np.ndarray]:
+def touched(event: Touch, parts: Sequence[StageBytes]) -> tuple[np.ndarray, np.ndarray]:
     """The stage of each stretch, and which of them are in one at all."""
     number = np.searchsorted([part.start for part in parts], event.start, "right") - 1
     inside = (number >= 0) & (event.start < np.array([part.end for part in parts])[number])
     return np.array([part.stage for part in parts])[number], inside
 
 
-def barriers_of(recorded: Pipeline, parts: Sequence[Part]) -> dict[int, tuple[str, int]]:
+def barriers_of(recorded: Pipeline, parts: Sequence[StageBytes]) -> dict[int, tuple[str, int]]:
     """The stage of each mbarrier, and whether it says that it is full or that it is empty.
 
     Full is what copies into a stage report to, or else what its readers waited for last; empty is
@@ -130,15 +130,15 @@ def barriers_of(recorded: Pipeline, parts: Sequence[Part]) -> dict[int, tuple[st
     }
 
 
-def _elected(votes: Counter) -> dict[int, int]:
+def _elected(votes: Counter[tuple[int, int]]) -> dict[int, int]:
     """The address with most votes for each stage."""
-    found: dict[int, int] = {}
+    elected: dict[int, int] = {}
     for (stage, address), _ in votes.most_common():
-        found.setdefault(stage, address)
-    return found
+        elected.setdefault(stage, address)
+    return elected
 
 
-def moments_of(recorded: Pipeline, parts: Sequence[Part]) -> list[Moment]:
+def moments_of(recorded: Pipeline, parts: Sequence[StageBytes]) -> list[Moment]:
     """What follows one another; the same done to the same stages again and again is one."""
     barriers = barriers_of(recorded, parts)
     parity = dict.fromkeys(barriers.values(), 0)
@@ -183,7 +183,7 @@ def _append(made: list[Moment], now: Moment) -> None:
     made.append(now)
 
 
-def states_of(made: Sequence[Moment], stage: int) -> list[State]:
+def states_of(made: Sequence[Moment], stage: int) -> list[StageState]:
     """Of a stage after each moment. It is full until the last read before it is filled again."""
     own = [moment.what if stage in moment.size else "" for moment in made]
     filling, under_way, reading, before = 0, 0, False, ""
@@ -201,5 +201,5 @@ def states_of(made: Sequence[Moment], stage: int) -> list[State]:
             later = (one for one in own[n + 1 :] if one in READS + FILLS)
             holds = FULL if filling and next(later, "") in READS else EMPTY
         warps = frozenset(moment.warps if what in READS else ())
-        found.append(State(holds, filling, warps))
+        found.append(StageState(holds, filling, warps))
     return found

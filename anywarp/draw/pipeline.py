@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ..trace.pipeline import Pipeline
+from ..trace import Pipeline
 from . import lanes, svg
 from .figure import PALETTE
 from .moments import (
@@ -15,7 +15,7 @@ from .moments import (
     READ,
     UNDER_WAY,
     Moment,
-    State,
+    StageState,
     filled,
     moments_of,
     parts_of,
@@ -28,7 +28,7 @@ LARGEST = 16  # pixels of a moment
 BAR, WAVE, ROW, GAP = 16, 14, 16, 10
 STRONG = 0.5  # opacity, on which numbers can be read
 COLOURS = {UNDER_WAY: PALETTE["blue"], FULL: PALETTE["green"], READ: PALETTE["vermilion"]}
-ROWS = {  # what is done, and the colour of the state that it makes
+DEEDS = {  # what is done, and the colour of the state that it makes
     "issue": UNDER_WAY,
     "store": FULL,
     "land": FULL,
@@ -64,10 +64,10 @@ def pipeline(recorded: Pipeline, stages: Any = None, index: Any = None) -> Stepp
     if not made:
         raise ValueError("nobody fills or reads these stages")
     count = 1 + max(part.stage for part in parts)
-    states = [states_of(made, stage) for stage in range(count)]
+    every = [states_of(made, stage) for stage in range(count)]
     numbers = lanes.chosen(index, len(made))
     shown = [made[n] for n in numbers]
-    states = [[own[n] for n in numbers] for own in states]
+    states = [[own[n] for n in numbers] for own in every]
     ground, bottom = _ground(shown, states)
     frames = [_draw(shown, states, n, ground, bottom) for n in range(len(shown))]
     labels = [f"{k + 1} of {len(made)}: {_story(made[k])}" for k in numbers]
@@ -90,6 +90,7 @@ def pipeline(recorded: Pipeline, stages: Any = None, index: Any = None) -> Stepp
 
 
 def _arrays(recorded: Pipeline, stages: Any) -> str:
+    """What the stages lie in."""
     if stages is None or isinstance(stages, int):
         return " and ".join(filled(recorded))
     return "shared memory"
@@ -106,6 +107,7 @@ def _called(warps: Collection[int]) -> str:
 
 
 def _story(moment: Moment) -> str:
+    """What happens, in a sentence."""
     words = STORY[moment.what].format(
         who=_called(moment.warps),
         s="s" * (len(moment.warps) == 1),
@@ -135,7 +137,9 @@ def _across(count: int) -> float:
     return min(LARGEST, WIDE / count)
 
 
-def _ground(shown: Sequence[Moment], states: Sequence[Sequence[State]]) -> tuple[list[str], float]:
+def _ground(
+    shown: Sequence[Moment], states: Sequence[Sequence[StageState]]
+) -> tuple[list[str], float]:
     """What all frames have, and where it ends."""
     cell, y, parts = _across(len(shown)), float(TOP), []
     for stage, own in enumerate(states):
@@ -148,9 +152,9 @@ def _ground(shown: Sequence[Moment], states: Sequence[Sequence[State]]) -> tuple
                 y += WAVE
         y += GAP / 2
     y += GAP
-    for what, state in ROWS.items():
-        if own := [moment for moment in shown if moment.what == what]:
-            label = _doers(own)
+    for what, state in DEEDS.items():
+        if doing := [moment for moment in shown if moment.what == what]:
+            label = _doers(doing)
             parts.append(svg.text(LEFT - 8, y + 12, label, text_anchor="end", font_size=11))
             parts += _doings(shown, what, COLOURS[state], cell, y)
             y += ROW
@@ -161,57 +165,45 @@ def _ground(shown: Sequence[Moment], states: Sequence[Sequence[State]]) -> tuple
     )
     if lines:
         parts.append(
-            svg.tag(
-                "path", d=lines, stroke="currentColor", stroke_opacity=0.6, stroke_dasharray="3 3",
-                fill="none",
-            )
+            svg.path(lines, stroke="currentColor", stroke_opacity=0.6, stroke_dasharray="3 3",
+                fill="none")
         )  # fmt: skip
     return parts, y
 
 
-def _bar(own: Sequence[State], cell: float, y: float) -> list[str]:
+def _bar(own: Sequence[StageState], cell: float, y: float) -> list[str]:
     """A stage over all moments, in the colours of its states."""
     parts = [
-        svg.tag(
-            "rect", x=LEFT, y=y, width=cell * len(own), height=BAR - 2, fill="currentColor",
-            fill_opacity=0.05, stroke="currentColor", stroke_opacity=0.35,
-        )
+        svg.rect(LEFT, y, cell * len(own), BAR - 2, fill="currentColor",
+            fill_opacity=0.05, stroke="currentColor", stroke_opacity=0.35)
     ]  # fmt: skip
     at = 0
     for (what, _), run in itertools.groupby(own, lambda state: (state.what, state.filling)):
         length = len(list(run))
         if what != EMPTY:
-            parts.append(
-                svg.tag(
-                    "rect", x=LEFT + cell * at, y=y, width=cell * length, height=BAR - 2,
-                    fill=COLOURS[what], fill_opacity=STRONG,
-                )
-            )  # fmt: skip
+            look = {"fill": COLOURS[what], "fill_opacity": STRONG}
+            parts.append(svg.rect(LEFT + cell * at, y, cell * length, BAR - 2, **look))
         at += length
     return parts
 
 
 def _wave(parity: Sequence[int], cell: float, y: float) -> str:
     """A line that is low or high in each moment."""
-    heights = [y + (2 if one else WAVE - 5) for one in parity]
+    heights = [y + (2 if high else WAVE - 5) for high in parity]
     steps = "".join(
         f"{'V' if n else f'M{LEFT} '}{svg.short(at)}H{svg.short(LEFT + cell * (n + 1))}"
         for n, at in enumerate(heights)
     )
-    return svg.tag("path", d=steps, fill="none", stroke="currentColor", stroke_opacity=0.8)
+    return svg.path(steps, fill="none", stroke="currentColor", stroke_opacity=0.8)
 
 
-def _doings(shown, what: str, colour: str, cell: float, y: float) -> list[str]:
+def _doings(shown: Sequence[Moment], what: str, colour: str, cell: float, y: float) -> list[str]:
     """A box with the number of the stage for each moment in which it is done."""
     parts = []
     for n, moment in enumerate(shown):
         if moment.what == what:
             x = LEFT + cell * n
-            parts.append(
-                svg.tag(
-                    "rect", x=x, y=y, width=cell, height=ROW - 2, fill=colour, fill_opacity=STRONG
-                )
-            )
+            parts.append(svg.rect(x, y, cell, ROW - 2, fill=colour, fill_opacity=STRONG))
             if len(moment.stages) == 1:
                 middle = x + cell / 2
                 words = moment.stages[0]
@@ -219,7 +211,13 @@ def _doings(shown, what: str, colour: str, cell: float, y: float) -> list[str]:
     return parts
 
 
-def _draw(shown, states, now: int, ground: list[str], bottom: float) -> str:
+def _draw(
+    shown: Sequence[Moment],
+    states: Sequence[Sequence[StageState]],
+    now: int,
+    ground: list[str],
+    bottom: float,
+) -> str:
     """One frame: the moment that it is about is framed, and below stands what the stages hold."""
     cell, y, parts = _across(len(shown)), float(TOP), []
     for stage in range(len(states)):
@@ -230,8 +228,8 @@ def _draw(shown, states, now: int, ground: list[str], bottom: float) -> str:
                 parts.append(svg.text(LEFT - 8, y + 9, words, text_anchor="end", font_size=11))
                 y += WAVE
         y += GAP / 2
-    frame = svg.tag(
-        "rect", x=LEFT + cell * now, y=TOP - 4, width=cell, height=bottom - TOP + 6,
+    frame = svg.rect(
+        LEFT + cell * now, TOP - 4, cell, bottom - TOP + 6,
         fill="none", stroke="currentColor", stroke_width=1.5,
     )  # fmt: skip
     told = [
@@ -257,7 +255,8 @@ def _draw(shown, states, now: int, ground: list[str], bottom: float) -> str:
     )
 
 
-def _holds(state: State) -> str:
+def _holds(state: StageState) -> str:
+    """What a stage holds, in words."""
     if state.what == EMPTY:
         return "free again" if state.filling else "nothing yet"
     words = f"filling {state.filling} is {'there' if state.what == FULL else state.what}"

@@ -17,6 +17,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .figure import BOX, Figure, beside, data_uri, fitting
 from .script import code, data
@@ -77,7 +78,7 @@ def stepper(
     what it steps through, such as "loads of A". Raises ValueError unless there is a label for each
     frame and at least one, and if the HTML is larger than 60 kB (TooLarge).
     """
-    svgs = tuple(getattr(frame, "svg", frame) for frame in frames)
+    svgs = tuple(str(getattr(frame, "svg", frame)) for frame in frames)
     if not svgs or len(svgs) != len(labels):
         raise ValueError(
             f"there are {len(svgs)} frames and {len(labels)} labels: "
@@ -130,12 +131,12 @@ def _drawing(one: Stepper, title: str | None) -> str:
     return f'<div style="{beside(svg)}">{head}{box}</div>'
 
 
-def differences(frames: Sequence[str]) -> list[list]:
+def differences(frames: Sequence[str]) -> list[list[Any]]:
     """What changes between frames, as stepper.js takes it; nodes that change alike are one."""
-    changes: dict[tuple, list[int]] = {}
+    changes: dict[tuple[Any, ...], list[int]] = {}
     count = itertools.count()
 
-    def note(node: int, name: str, values: list) -> None:
+    def note(node: int, name: str, values: list[Any]) -> None:
         if len(set(values)) > 1:
             changes.setdefault((name, *values), []).append(node)
 
@@ -158,11 +159,12 @@ def differences(frames: Sequence[str]) -> list[list]:
 
 
 def _inside(node: ET.Element) -> str:
+    """The children of an element, as text."""
     text = "".join(ET.tostring(child, encoding="unicode") for child in node)
     return re.sub(r' xmlns:ns0="[^"]*"', "", text).replace("<ns0:", "<").replace("</ns0:", "</")
 
 
-def _values(values: list) -> list:
+def _values(values: list[Any]) -> list[Any]:
     """[values] or [distinct values, order], whichever is shorter; numbers as numbers."""
     values = [_number(value) for value in values]
     distinct = list(dict.fromkeys(values))
@@ -170,7 +172,8 @@ def _values(values: list) -> list:
     return min([values], indexed, key=lambda form: len(data(form)))
 
 
-def _number(value):
+def _number(value: Any) -> Any:
+    """A number for the text of one, other values as they are."""
     try:
         return int(value) if str(int(value)) == value else value
     except (TypeError, ValueError):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
-def tag(name: str, *children: str, **attributes) -> str:
+def tag(name: str, *children: str, **attributes: Any) -> str:
     """One element. Underscores in attribute names become hyphens; None leaves one out."""
     words = [name] + [
         f'{key.replace("_", "-")}="{short(value)}"'
@@ -41,11 +43,22 @@ def document(width: float, height: float, *children: str, scale: float = 1) -> s
     )
 
 
-def text(x: float, y: float, words: str, **attributes) -> str:
+def path(d: str, **attributes: Any) -> str:
+    """A path, by its steps."""
+    return tag("path", d=d, **attributes)
+
+
+def rect(x: float, y: float, width: float, height: float, **attributes: Any) -> str:
+    """A rectangle."""
+    return tag("rect", x=x, y=y, width=width, height=height, **attributes)
+
+
+def text(x: float, y: float, words: object, **attributes: Any) -> str:
+    """A line of text."""
     return tag("text", html.escape(str(words)), x=x, y=y, **attributes)
 
 
-def cells(places, size: float, **attributes) -> str:
+def cells(places: Iterable[tuple[float, float]], size: float, **attributes: Any) -> str:
     """Squares at (x, y) corners, in one path."""
     steps = "".join(
         f"M{short(x)} {short(y)}h{short(size)}v{short(size)}h{short(-size)}z" for x, y in places
@@ -56,7 +69,8 @@ def cells(places, size: float, **attributes) -> str:
 def areas(inside: np.ndarray, x: float, y: float, size: float) -> str:
     """The cells of a grid that are True, as the path of rectangles: runs of a row, joined
     downwards. The grid's corner is at (x, y), a cell has that size."""
-    path, open_runs = [], {}
+    path: list[tuple[int, int, int, int]] = []
+    open_runs: dict[tuple[int, int], int] = {}
     for row, line in enumerate([*inside, np.zeros(inside.shape[1], bool)]):
         edges = np.flatnonzero(np.diff(np.concatenate([[0], line.astype(np.int8), [0]])))
         runs = set(zip(edges[::2].tolist(), edges[1::2].tolist()))
@@ -88,7 +102,7 @@ def borders(owner: np.ndarray, x: float, y: float, size: float) -> str:
     return path
 
 
-def legend(x: float, y: float, entries) -> str:
+def legend(x: float, y: float, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """(label, attributes of the sample) side by side."""
     parts = []
     for label, sample in entries:
@@ -98,5 +112,6 @@ def legend(x: float, y: float, entries) -> str:
     return "".join(parts)
 
 
-def short(value) -> str:
+def short(value: object) -> str:
+    """A number as an attribute: hundredths at the most."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

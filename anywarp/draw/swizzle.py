@@ -8,12 +8,12 @@ import numpy as np
 
 from .. import analysis
 from ..analysis.banks import BANK_BYTES, BANKS
-from ..analysis.warps import LANES
+from ..analysis.warps import LANES, Ints
+from ..ptx.memory.swizzle import UNIT
 from . import lanes, svg
 from .figure import PALETTE
 from .stepper import Stepper, stepper
 
-UNIT = 16  # bytes that stay together
 LINE = BANKS * BANK_BYTES  # bytes that all banks hold beside one another
 ACROSS = LINE // UNIT
 LEFT, TOP, CELL, HIGH = 44, 52, 39, 21
@@ -83,16 +83,17 @@ def swizzle(row_bytes: int = 128, mode: int | str = 128, access: str = "ldmatrix
 
 
 def _called(mode: int | str) -> str:
+    """How rows are laid out, in words."""
     if mode == PADDING:
         return "with 16 bytes of padding after each"
     return f"under the {mode}-byte swizzle" if mode else "without a swizzle"
 
 
-def _addresses(rows: np.ndarray, byte, row_bytes: int, mode: int | str) -> np.ndarray:
+def _addresses(rows: np.ndarray, byte: Ints | int, row_bytes: int, mode: int | str) -> np.ndarray:
     """Where in shared memory a byte of rows lies."""
     if mode == PADDING:
         return rows * (row_bytes + UNIT) + byte
-    return np.asarray(analysis.swizzled(rows * row_bytes + byte, mode))
+    return np.asarray(analysis.swizzled(rows * row_bytes + byte, int(mode)))
 
 
 def _served(wanted: np.ndarray, how: _Access) -> np.ndarray:
@@ -108,7 +109,9 @@ def _place(address: int) -> tuple[float, float]:
     return LEFT + CELL * byte / UNIT, TOP + HIGH * line
 
 
-def _draw(row_bytes: int, mode, how: _Access, wanted: np.ndarray, served: np.ndarray) -> str:
+def _draw(
+    row_bytes: int, mode: int | str, how: _Access, wanted: np.ndarray, served: np.ndarray
+) -> str:
     """One frame. What the access reads is drawn over the boxes, and their names over that."""
     unit = np.arange(row_bytes // UNIT)
     rows = np.arange(how.rows)
@@ -120,10 +123,7 @@ def _draw(row_bytes: int, mode, how: _Access, wanted: np.ndarray, served: np.nda
     )
     wide = CELL * how.width / UNIT
     marks = [
-        svg.tag(
-            "rect", x=x, y=y, width=wide, height=HIGH,
-            fill=EXTRA if late else FINE, fill_opacity=STRONG,
-        )
+        svg.rect(x, y, wide, HIGH, fill=EXTRA if late else FINE, fill_opacity=STRONG)
         for (x, y), late in zip(map(_place, wanted), served)
     ]  # fmt: skip
     names = [
@@ -147,10 +147,8 @@ def _draw(row_bytes: int, mode, how: _Access, wanted: np.ndarray, served: np.nda
         svg.text(2, TOP - 8, "byte"),
         svg.tag("g", *heads, font_size=11, text_anchor="middle"),
         svg.tag("g", *places, font_size=11, text_anchor="end"),
-        svg.tag(
-            "path", d=boxes, fill="currentColor", fill_opacity=0.04,
-            stroke="currentColor", stroke_opacity=0.35,
-        ),
+        svg.path(boxes, fill="currentColor", fill_opacity=0.04,
+            stroke="currentColor", stroke_opacity=0.35),
         *marks,
         svg.tag("g", *names, font_size=11, text_anchor="middle"),
         svg.tag("g", *counts, text_anchor="middle", font_weight="bold"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..analysis.warps import LANES, Ints, Mask
+from ..trace import Trace, WarpAccess
 from ..trace.arrays import Shape
 from . import lanes, svg
 from .figure import PALETTE, Figure
+from .lanes import Index
 
 CELL = 18  # pixels of an element, at the most
 WIDEST, HIGHEST = 640, 768  # pixels, of the elements of larger tiles
@@ -23,19 +25,24 @@ NOBODY, SEVERAL = -1, -2
 class _Owners(NamedTuple):
     """Which warp and lane touches each element of a piece of the matrix: (rows, columns)."""
 
-    warp: np.ndarray
-    lane: np.ndarray
+    warp: Ints
+    lane: Ints
     top: int
     left: int
     what: str = "element"  # or "component", where accesses take a float4 and its like apart
 
 
 def thread_mapping(
-    trace, array: str = "C", kind: str = "store", index=None, thread: int = 0, block=None
+    trace: Trace,
+    array: str = "C",
+    kind: str = "store",
+    index: Index = None,
+    thread: int = 0,
+    block: Sequence[int] | None = None,
 ) -> Figure:
     """Which lane of which warp stores (or loads) each element of `array`, in one block.
 
-    trace: a `kernels.trace.Trace`; `array` may lie in shared memory. `index`: of each warp's
+    trace: a Trace; `array` may lie in shared memory. `index`: of each warp's
     accesses to the array only these, a number or a range of numbers, such as those that load one
     tile; None for all. block: x first, None for the first that the trace kept. The elements are
     drawn where they lie in the matrix, in a colour for each warp; the elements of a thread are
@@ -48,38 +55,33 @@ def thread_mapping(
     rows, columns = owners.warp.shape
     cell = min(CELL, WIDEST / columns, HIGHEST / rows)
     cell = int(cell) if cell >= 1 else cell
-    chosen = divmod(thread, lanes.LANES)
+    chosen = divmod(thread, LANES)
     mine = (owners.warp == chosen[0]) & (owners.lane == chosen[1])
     if not mine.any() and thread:
         raise ValueError(f"thread {thread} has no {kind} of {array} of its own here")
     warps = [int(w) for w in np.unique(owners.warp[owners.warp >= 0])]
     parts = [
-        svg.tag(
-            "path",
-            d=svg.areas(owners.warp == w, LEFT, TOP, cell),
+        svg.path(
+            svg.areas(owners.warp == w, LEFT, TOP, cell),
             fill=COLOURS[w % len(COLOURS)],
             fill_opacity=TINT,
         )
         for w in warps
     ]
     if (owners.warp == SEVERAL).any():
-        parts.append(
-            svg.tag("path", d=svg.areas(owners.warp == SEVERAL, LEFT, TOP, cell), fill_opacity=0.2)
-        )
+        parts.append(svg.path(svg.areas(owners.warp == SEVERAL, LEFT, TOP, cell), fill_opacity=0.2))
     if mine.any():
         parts.append(
-            svg.tag(
-                "path", d=svg.areas(mine, LEFT, TOP, cell), fill=COLOURS[chosen[0] % len(COLOURS)]
-            )
+            svg.path(svg.areas(mine, LEFT, TOP, cell), fill=COLOURS[chosen[0] % len(COLOURS)])
         )
-    code = owners.warp * lanes.LANES + owners.lane
+    code = owners.warp * LANES + owners.lane
     if cell >= 3:
         parts.append(_lines(code, cell, stroke_opacity=0.3))
     parts.append(_lines(owners.warp, cell, stroke_opacity=0.9))
     parts += _labels(owners, code, mine, cell)
     parts += _axes(array, owners, cell)
     height = TOP + cell * rows + 34
-    parts.append(svg.legend(LEFT, height - 8, _legend(owners, mine, chosen, warps, trace)))
+    parts.append(svg.legend(LEFT, height - 8, _legend(owners, mine, chosen, warps)))
     drawing = svg.document(max(LEFT + cell * columns + 10, 600), height, *parts)
     words = _words(owners, trace, array, kind, warps[0] if warps else None, mine, thread)
     return Figure(
@@ -90,18 +92,18 @@ def thread_mapping(
     )
 
 
-def _owners(trace, array: str, kind: str, index) -> _Owners:
+def _owners(trace: Trace, array: str, kind: str, index: Index) -> _Owners:
     """From the accesses of a trace of one block."""
-    of_warp: dict[int, list] = {}
+    of_warp: dict[int, list[WarpAccess]] = {}
     for access in trace.accesses:
         if (access.array, access.kind) == (array, kind):
             of_warp.setdefault(access.warp, []).append(access)
     if not of_warp:
         raise ValueError(f"block {trace.block} has no {kind}s of {array}")
     shown = [
-        found[n]
-        for found in of_warp.values()
-        for n in (range(len(found)) if index is None else lanes.chosen(index, len(found)))
+        own[n]
+        for own in of_warp.values()
+        for n in (range(len(own)) if index is None else lanes.chosen(index, len(own)))
     ]
     shape = shown[0].shape or Shape((1,), lanes.WORD)  # as WarpAccess.element has it
     apart = shape.component and min(access.width for access in shown) < shape.element
@@ -115,9 +117,8 @@ def _owners(trace, array: str, kind: str, index) -> _Owners:
         item.append(np.repeat(low, many) + nth)
         warp.append(np.full(many.sum(), access.warp))
         lane.append(np.repeat(at, many))
-    columns = shape.extents[-1] * (shape.element // unit)
+    columns = (shape.extents[-1] or 1) * (shape.element // unit)
     row, column = np.divmod(np.concatenate(item), columns)
-    warp, lane = np.concatenate(warp), np.concatenate(lane)
     top, left = int(row.min()), int(column.min())
     size = int(row.max()) - top + 1, int(column.max()) - left + 1
 
@@ -128,13 +129,19 @@ def _owners(trace, array: str, kind: str, index) -> _Owners:
         np.maximum.at(high, (row - top, column - left), values)
         return np.where(high == NOBODY, NOBODY, np.where(low == high, high, SEVERAL))
 
-    return _Owners(only(warp), only(lane), top, left, "component" if apart else "element")
+    return _Owners(
+        only(np.concatenate(warp)),
+        only(np.concatenate(lane)),
+        top,
+        left,
+        "component" if apart else "element",
+    )
 
 
-def _lines(owner: np.ndarray, cell: float, **attributes) -> str:
+def _lines(owner: np.ndarray, cell: float, **attributes: Any) -> str:
     """Lines between elements of different owners and around them all."""
     path = svg.borders(owner, LEFT, TOP, cell)
-    return svg.tag("path", d=path, fill="none", stroke="currentColor", **attributes)
+    return svg.path(path, fill="none", stroke="currentColor", **attributes)
 
 
 def _pieces(code: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int, int, int]]:
@@ -144,12 +151,9 @@ def _pieces(code: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int, in
     begins[:, 1:] &= code[:, 1:] != code[:, :-1]
     for row, column in np.argwhere(begins).tolist():
         same = int(code[row, column])
-        height = sum(
-            1 for _ in itertools.takewhile(lambda v, same=same: v == same, code[row:, column])
-        )
-        width = sum(
-            1 for _ in itertools.takewhile(lambda v, same=same: v == same, code[row, column:])
-        )
+        down, across = code[row:, column] != same, code[row, column:] != same
+        height = int(down.argmax()) if down.any() else down.size
+        width = int(across.argmax()) if across.any() else across.size
         yield row, column, height, width
 
 
@@ -201,9 +205,9 @@ def _labels(owners: _Owners, code: np.ndarray, mine: np.ndarray, cell: float) ->
 
 def _one_line(owners: _Owners, warp: int) -> bool:
     """Whether the lanes of the warp follow one another in one row or column."""
-    found = owners.lane[owners.warp == warp]
+    numbers = owners.lane[owners.warp == warp]
     places = np.argwhere(owners.warp == warp)
-    return bool((np.diff(found) == 1).all() and (np.ptp(places, axis=0) == 0).any())
+    return bool((np.diff(numbers) == 1).all() and (np.ptp(places, axis=0) == 0).any())
 
 
 def _axes(array: str, owners: _Owners, cell: float) -> list[str]:
@@ -241,12 +245,15 @@ def _axes(array: str, owners: _Owners, cell: float) -> list[str]:
     return parts
 
 
-def _legend(owners: _Owners, mine, chosen, warps, trace) -> list:
-    entries = []
+def _legend(
+    owners: _Owners, mine: Mask, chosen: tuple[int, int], warps: Sequence[int]
+) -> list[tuple[str, dict[str, Any]]]:
+    """The thread that is filled, two warps, and what several share."""
+    entries: list[tuple[str, dict[str, Any]]] = []
     if mine.any():
         entries.append(
             (
-                f"thread {chosen[0] * lanes.LANES + chosen[1]}"
+                f"thread {chosen[0] * LANES + chosen[1]}"
                 + (f" (warp {chosen[0]}, lane {chosen[1]})" if chosen[0] else ""),
                 {"fill": COLOURS[chosen[0] % len(COLOURS)]},
             )
@@ -260,7 +267,10 @@ def _legend(owners: _Owners, mine, chosen, warps, trace) -> list:
     return entries
 
 
-def _words(owners: _Owners, trace, array: str, kind: str, warp, mine, thread: int) -> str:
+def _words(
+    owners: _Owners, trace: Trace, array: str, kind: str, warp: int | None, mine: Mask, thread: int
+) -> str:
+    """What the first warp and the thread have, in words."""
     where = f"block {trace.block[:2]}"
     if warp is None:
         return f"Every {owners.what} of {array} here is touched by several warps of {where}"
@@ -270,7 +280,8 @@ def _words(owners: _Owners, trace, array: str, kind: str, warp, mine, thread: in
     return words
 
 
-def _shape(inside: np.ndarray, what: str) -> str:
+def _shape(inside: Mask, what: str) -> str:
+    """Rows and columns, in words."""
     rows, columns = (int(inside.any(axis).sum()) for axis in (1, 0))
     if rows == 1:
         return f"{columns} {what}s of one row" if columns > 1 else f"one {what}"

@@ -97,7 +97,7 @@ def test_many_warps_are_weighed_piece_by_piece(monkeypatch):
     addresses, active = 4 * random.integers(0, 5000, (10, 32)), random.random((10, 32)) < 0.7
     active[3:6] = False  # a piece in which nobody takes part
     whole = analysis.global_wavefronts(addresses, 4, active).tolist()
-    monkeypatch.setattr(pipe, "ROWS", 3)
+    monkeypatch.setattr(pipe, "TOGETHER", 3)
     assert analysis.global_wavefronts(addresses, 4, active).tolist() == whole
     assert whole == [by_hand(x, 4, lanes) for x, lanes in zip(addresses, active)]
 
