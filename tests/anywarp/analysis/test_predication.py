@@ -4,7 +4,7 @@ what is counted of them."""
 import numpy as np
 import pytest
 
-import kernels
+from anywarp import Kernel, ptx
 from anywarp.analysis.folding import fold
 from anywarp.analysis.predication import predicated
 from anywarp.ptx.text import isa
@@ -28,7 +28,7 @@ extern "C" __global__ void k(const float* in, float* out, int n)
 
 
 def kernel(body):
-    return kernels.Kernel(SOURCE.replace("BODY", body), "k")
+    return Kernel(SOURCE.replace("BODY", body), "k")
 
 
 def in_machine_code(one) -> int:
@@ -101,7 +101,7 @@ def test_of_nested_branches_the_inner_one_goes():
 
 
 def test_a_branch_to_the_end_stays():
-    one = kernels.Kernel(
+    one = Kernel(
         'extern "C" __global__ void k(float* out, int n) { __shared__ float s[64];'
         "s[threadIdx.x] = out[threadIdx.x]; __syncthreads();"
         "if (threadIdx.x < n) out[threadIdx.x] = s[threadIdx.x ^ 3]; }",
@@ -115,6 +115,28 @@ def test_a_loop_stays():
         "if (t < n) { s[t] = 1;\n#pragma unroll 1\nfor (int i = 0; i < n; ++i) s[i] += 2; }"
     )
     assert in_model(one) == 0
+
+
+OUT_OF_LINE = """.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u32 n) {
+    .reg .pred %p<2>; .reg .b32 %r<4>; .shared .align 4 .b8 s[64];
+    mov.u32 %r1, s; ld.param.u32 %r2, [n]; setp.eq.s32 %p1, %r2, 3;
+    FIRST
+TEST:
+    @%p1 bra BODY;
+    SECOND
+END:
+    st.shared.u32 [%r1+4], %r2; ret; }"""
+BODY = "BODY:\n st.shared.u32 [%r1], %r2; bra.uni END;"
+
+
+@pytest.mark.parametrize("first, second, count", [
+    (f"bra.uni TEST;\n{BODY}", "", 0),                       # the body stands before its branch
+    ("", f"bra.uni END;\n{BODY}", 1),
+])  # fmt: skip
+def test_only_a_body_behind_its_branch_goes(first, second, count):
+    text = OUT_OF_LINE.replace("FIRST", first).replace("SECOND", second)
+    entry = ptx.parse(text).entries["k"]
+    assert len(predicated(entry, fold(entry))) == count
 
 
 REDUCTION = "for (int o = 128; o; o >>= 1) { if (t < o) s[t] += s[t + o]; __syncthreads(); }"
@@ -158,7 +180,7 @@ extern "C" __global__ void k(float* out)
 
 def test_predicates_of_the_ptx_count_in_the_same_way():
     out = np.zeros(64, np.float32)
-    one = kernels.Kernel(GUARDED, "k")
+    one = Kernel(GUARDED, "k")
     found = one.trace(1, 64, (out,))
     assert out.sum() == 5
     assert found.counters[SHARED_OPS[1]] == 4 and found.counters[WAVEFRONTS[1]] == 3

@@ -1,19 +1,27 @@
 """Kernels for the sanitizer: correct ones, and the same with one fault planted.
 
-A line that ends in `// fault` is where a finding has to stand, `// other` where the earlier
-access of two has to.
+A table has a line for each launch: `== BASE kernel grid block shared args`, where BASE is a source
+of the module, `shared` bytes and the args as `python -m kernels sanitize --args` takes them. Below
+are its kernels, `name: kinds`, with the kinds of all findings, none for a correct kernel, and how
+each differs from the base. Lines of that are named by a text that they contain, the second of such
+lines by `#2 text`:
+
+    text // fault       a finding has to stand there; `// other`: the earlier access of two has to
+    - text              the line is left out
+    = text              it is replaced by the lines that follow, further to the right
+    + text              those come after it
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Planted:
-    """`args` as `python -m kernels sanitize --args` takes them. `kinds`: those of all findings;
-    none for a correct kernel."""
+    """A kernel of a table, as it is launched."""
 
     name: str
     source: str
@@ -21,17 +29,66 @@ class Planted:
     grid: tuple[int, ...]
     block: tuple[int, ...]
     args: str
-    kinds: frozenset[str] = frozenset()
-    shared_mem: int = 0
+    kinds: frozenset[str]
+    shared_mem: int
 
     def lines(self, marker: str) -> set[int]:
-        return {
-            n
-            for n, text in enumerate(self.source.splitlines(), 1)
-            if re.search(rf"// {marker}$", text)
-        }
+        """The numbers of the lines that end in such a marker."""
+        lines = enumerate(self.source.splitlines(), 1)
+        return {n for n, text in lines if re.search(rf"// {marker}$", text)}
 
 
+def read(table: str, sources: Mapping[str, str]) -> list[Planted]:
+    """The kernels of a table, given the sources by name."""
+    kernels, launch = [], ""
+    for paragraph in re.split(r"\n(?=\S)", table.strip("\n")):
+        if paragraph.startswith("=="):
+            launch = paragraph
+            continue
+        _, base, kernel, grid, block, shared, args = launch.split(None, 6)
+        head, *edits = paragraph.split("\n")
+        name, _, kinds = head.rpartition(":")
+        source = edited(sources[base], edits)
+        grid, block = (tuple(map(int, size.split("x"))) for size in (grid, block))
+        kinds = frozenset(filter(None, kinds.strip().split(", ")))
+        kernels.append(Planted(name, source, kernel, grid, block, args, kinds, int(shared)))
+    return kernels
+
+
+def edited(source: str, edits: list[str]) -> str:
+    """The source with the edits of a kernel of a table."""
+    lines = source.splitlines()
+    made = [[line] for line in lines]
+    at = 0
+    for edit in edits:
+        if edit.startswith(" " * 6):
+            made[at].append(edit)
+            continue
+        action, count, text, marker = re.fullmatch(
+            r" {4}([-=+] )?(?:#(\d+) )?(.*?)( // (?:fault|other)(?: other)?)?", edit
+        ).groups()
+        at = [n for n, line in enumerate(lines) if text in line][int(count or 1) - 1]
+        if marker:
+            made[at][0] += marker
+        elif action != "+ ":
+            made[at].pop(0)
+    return "\n".join(line for own in made for line in own) + "\n"
+
+
+def edit(source: str, *changes: tuple[str, str]) -> str:
+    """The source with each old text, which must be there, replaced once."""
+    for old, new in changes:
+        if old not in source:
+            raise ValueError(f"nothing to replace: {old!r}")
+        source = source.replace(old, new, 1)
+    return source
+
+
+EMPTY = """\
+extern "C" __global__ void f(int n, const float* in, float* out)
+{
+}
+"""
 SGEMM = """\
 extern "C" __global__ void sgemm(int M, int N, int K, float alpha, const float* A,
                                  const float* B, float beta, float* C)
@@ -265,524 +322,220 @@ extern "C" __global__ void pick(int n, const int* in, int* out)
 }
 """
 
-MATRICES = "64 64 64 1.0 float[64,64] float[64,64] 0.0 out:float[64,64]"
-ODD = "67 71 73 1.0 float[67,73] float[73,71] 0.0 out:float[67,71]"
-UPDATED = "67 71 73 1.5 float[67,73] float[73,71] -0.5 float[67,71]"
-VECTOR = "256 float[256] out:float[256]"
-
-BAR = "        __syncthreads();\n"
-LOAD_A = "tile_a[ty][tx] = row < M && start + tx < K ? A[row * K + start + tx] : 0.0f;"
-LOAD_B = "tile_b[ty][tx] = start + ty < K && col < N ? B[(start + ty) * N + col] : 0.0f;"
-SUM = "sum += tile_a[ty][k] * tile_b[k][tx];"
-SUM_NOW = "sum += tile_a[now][ty][k] * tile_b[now][k][tx];"
-SUM_T = "sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx];"
-NEXT_A = "row < M && next + tx < K ? A[row * K + next + tx] : 0.0f;"
-NEXT_B = "next + ty < K && col < N ? B[(next + ty) * N + col] : 0.0f;"
-WAIT = 'asm volatile("cp.async.wait_group 1;" ::: "memory");'
-COPY = 'asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from));'
-
-
-def edit(source: str, *changes: tuple[str, str]) -> str:
-    """The source with each old text, which must be there, replaced once."""
-    for old, new in changes:
-        if old not in source:
-            raise ValueError(f"nothing to replace: {old!r}")
-        source = source.replace(old, new, 1)
-    return source
-
-
-def marked(text: str, marker: str) -> tuple[str, str]:
-    return text, f"{text} // {marker}"
-
-
-def sgemm(name, source, args=MATRICES, *kinds, grid=(4, 4)) -> Planted:
-    return Planted(name, source, "sgemm", grid, (16, 16), args, frozenset(kinds))
-
-
-def small(name, source, kernel, grid, block, args, *kinds, shared_mem=0) -> Planted:
-    return Planted(name, source, kernel, (grid,), (block,), args, frozenset(kinds), shared_mem)
-
-
-CORRECT = (
-    sgemm("tiled", TILED),
-    sgemm("tiled, odd shape", TILED, ODD, grid=(5, 5)),
-    sgemm("tiled, beta", TILED, UPDATED, grid=(5, 5)),
-    sgemm("double buffered", DOUBLE_BUFFERED),
-    sgemm("double buffered, odd shape", DOUBLE_BUFFERED, ODD, grid=(5, 5)),
-    sgemm("asynchronous", ASYNC),
-    small("shuffles", SHUFFLES, "reduce", 3, 128, "300 float[300] out:float[3]"),
-    small("warp tile", WARP_TILE, "reduce", 1, 256, VECTOR),
-    small("named barriers", NAMED, "pass", 2, 128, VECTOR),
-    small(
-        "last block",
-        LAST_BLOCK,
-        "total",
-        4,
-        64,
-        "256 float[256] out:float[4] zero:unsigned[1] out:float[1]",
-    ),
-    small(
-        "histogram",
-        HISTOGRAM,
-        "count",
-        4,
-        64,
-        "250 int[250] zero:int[10] out:int[1]",
-        shared_mem=40,
-    ),
-    small("vectors", VECTORS, "scale", 2, 64, "512 2.0 float[512] out:float[512]"),
-    small("local", LOCAL, "pick", 1, 64, "20 int[64] out:int[64]"),
-    small(
-        "barrier after an exit",
-        """\
-extern "C" __global__ void early(int n, const float* in, float* out)
-{
-    __shared__ float box[64];
-    if (threadIdx.x >= n)
-        return;
-    box[threadIdx.x] = in[threadIdx.x];
-    __syncthreads();
-    out[threadIdx.x] = box[n - 1 - threadIdx.x];
-}
-""",
-        "early",
-        1,
-        64,
-        "50 float[256] out:float[256]",
-    ),
-)
-
-FAULTY = (
-    sgemm(
-        "no first barrier",
-        edit(
-            TILED, marked(LOAD_A, "other"), marked(LOAD_B, "other"), (BAR, ""), marked(SUM, "fault")
-        ),
-        MATRICES,
-        "race",
-    ),
-    sgemm(
-        "no second barrier",
-        edit(TILED[::-1], (BAR[::-1], ""))[::-1]
-        .replace(LOAD_A, LOAD_A + " // fault")
-        .replace(LOAD_B, LOAD_B + " // fault")
-        .replace(SUM, SUM + " // other"),
-        MATRICES,
-        "race",
-    ),
-    sgemm(
-        "<= in the tile loop",
-        edit(TILED, ("k < BK", "k <= BK"), marked(SUM, "fault")),
-        MATRICES,
-        "out of bounds",
-    ),
-    sgemm(
-        "no guard for A",
-        edit(TILED, (LOAD_A, "tile_a[ty][tx] = A[row * K + start + tx]; // fault")),
-        ODD,
-        "out of bounds",
-        grid=(5, 5),
-    ),
-    sgemm(
-        "no guard for C",
-        edit(
-            TILED,
-            ("if (row < M && col < N)", "if (col < N)"),
-            ("C[row * N + col] =", "C[row * N + col] = // fault\n"),
-        ),
-        ODD,
-        "out of bounds",
-        grid=(5, 5),
-    ),
-    sgemm(
-        "no guard for a column of C",
-        edit(
-            TILED,
-            ("if (row < M && col < N)", "if (row < M)"),
-            ("C[row * N + col] =", "C[row * N + col] = // fault\n"),
-        ),
-        ODD,
-        "out of bounds",
-        "race",
-        grid=(5, 5),
-    ),
-    sgemm(
-        "C is read although beta is 0",
-        edit(
-            TILED,
-            (
-                "beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];",
-                "alpha * sum + beta * C[row * N + col]; // fault",
-            ),
-        ),
-        MATRICES,
-        "uninitialised",
-    ),
-    sgemm(
-        "read before the store",
-        edit(
-            TILED, ("    for (int start", "    sum = tile_a[ty][tx]; // fault\n    for (int start")
-        ),
-        MATRICES,
-        "uninitialised",
-    ),
-    sgemm(
-        "barrier of some threads",
-        edit(
-            TILED,
-            (
-                BAR,
-                "        if (threadIdx.x < 16 && ty < 15)\n            __syncthreads(); // fault\n",
-            ),
-            (BAR, BAR[:-1] + " // fault\n"),
-            marked(SUM, "fault"),
-            marked(LOAD_A, "other"),
-            marked(LOAD_B, "other"),
-        ),
-        MATRICES,
-        "barrier",
-        "race",
-    ),
-    small(
-        "barrier under an if",
-        """\
-extern "C" __global__ void half(int n, const float* in, float* out)
-{
-    if (threadIdx.x < 16)
-        __syncthreads(); // fault
-    out[threadIdx.x] = in[threadIdx.x];
-}
-""",
-        "half",
-        1,
-        32,
-        VECTOR,
-        "barrier",
-    ),
-    sgemm(
-        "swapped buffers",
-        edit(
-            DOUBLE_BUFFERED,
-            ("            tile_a[now ^ 1]", "            tile_a[now]"),
-            marked(NEXT_A, "other"),
-            marked(SUM_NOW, "fault"),
-        ),
-        MATRICES,
-        "race",
-    ),
-    sgemm(
-        "double buffered, no barrier",
-        edit(
-            DOUBLE_BUFFERED,
-            ("        __syncthreads();\n        now", "        now"),
-            marked(NEXT_A, "fault other"),
-            marked(NEXT_B, "fault other"),
-            marked(SUM_NOW, "fault other"),
-        ),
-        MATRICES,
-        "race",
-    ),
-    sgemm(
-        "no wait",
-        edit(ASYNC, (WAIT, ""), marked(COPY, "fault other"), marked(SUM_T, "fault")),
-        MATRICES,
-        "asynchronous copy",
-    ),
-    sgemm(
-        "waits for too little",
-        edit(ASYNC, (WAIT, WAIT.replace("1", "2")), marked(COPY, "other"), marked(SUM_T, "fault")),
-        MATRICES,
-        "asynchronous copy",
-    ),
-    sgemm(
-        "barrier before the wait",
-        edit(
-            ASYNC,
-            (WAIT + "\n        __syncthreads();", "__syncthreads();\n        " + WAIT),
-            marked(COPY, "fault other"),
-            marked(SUM_T, "fault other"),
-        ),
-        MATRICES,
-        "race",
-    ),
-    sgemm(
-        "two stages for three",
-        edit(ASYNC, ("next % 3", "t % 3"), marked(COPY, "other"), marked(SUM_T, "fault")),
-        MATRICES,
-        "asynchronous copy",
-        "uninitialised",
-    ),
-    small(
-        "copy overwritten in flight",
-        """\
-extern "C" __global__ void twice(int n, const float* in, float* out)
-{
-    __shared__ float box[64];
-    unsigned address = (unsigned)__cvta_generic_to_shared(&box[threadIdx.x]);
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(in)); // other
-    box[threadIdx.x] = 1.0f; // fault
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    out[threadIdx.x] = box[threadIdx.x];
-}
-""",
-        "twice",
-        1,
-        64,
-        VECTOR,
-        "asynchronous copy",
-    ),
-    small(
-        "misaligned float4",
-        """\
-extern "C" __global__ void shifted(int n, const float* in, float* out)
-{
-    const float* from = in + 1;
-    float4 v = reinterpret_cast<const float4*>(from)[threadIdx.x]; // fault
-    out[threadIdx.x] = v.x + v.y + v.z + v.w;
-}
-""",
-        "shifted",
-        1,
-        32,
-        VECTOR,
-        "misaligned",
-    ),
-    small(
-        "misaligned float4 in a padded tile",
-        """\
-extern "C" __global__ void padded(int n, const float* in, float* out)
-{
-    __shared__ __align__(16) float tile[8][33];
-    for (int i = threadIdx.x; i < 8 * 33; i += 32)
-        tile[0][i] = in[i % n];
-    __syncthreads();
-    float4 v = *reinterpret_cast<float4*>(&tile[threadIdx.x / 8][threadIdx.x % 8 * 4]); // fault
-    out[threadIdx.x] = v.x + v.y + v.z + v.w;
-}
-""",
-        "padded",
-        1,
-        32,
-        VECTOR,
-        "misaligned",
-    ),
-    small(
-        "two lanes, one store",
-        """\
-extern "C" __global__ void pairs(int n, const float* in, float* out)
-{
-    __shared__ float box[32];
-    box[threadIdx.x / 2] = threadIdx.x; // fault other
-    __syncthreads();
-    out[threadIdx.x] = box[threadIdx.x / 2];
-}
-""",
-        "pairs",
-        1,
-        32,
-        VECTOR,
-        "race",
-    ),
-    small(
-        "two stores of a warp",
-        """\
-extern "C" __global__ void stores(int n, const float* in, float* out)
-{
-    __shared__ float box[32];
-    box[threadIdx.x] = in[threadIdx.x]; // other
-    if (threadIdx.x == 0)
-        box[5] = -9.0f; // fault
-    __syncthreads();
-    out[threadIdx.x] = box[threadIdx.x];
-}
-""",
-        "stores",
-        1,
-        32,
-        VECTOR,
-        "race",
-    ),
-    small(
-        "neighbour in the warp",
-        """\
-extern "C" __global__ void shift(int n, const float* in, float* out)
-{
-    __shared__ float box[33];
-    box[threadIdx.x] = in[threadIdx.x]; // other
-    if (threadIdx.x == 0)
-        box[32] = 0.0f;
-    out[threadIdx.x] = box[threadIdx.x ^ 1]; // fault
-}
-""",
-        "shift",
-        1,
-        32,
-        VECTOR,
-        "race",
-    ),
-    small(
-        "a warp's tree without __syncwarp",
-        edit(
-            WARP_TILE,
-            ("        __syncwarp();\n    }", "    }"),
-            ("s[warp][lane + step] : 0.0f;", "s[warp][lane + step] : 0.0f; // fault"),
-            ("+= other;", "+= other; // other"),
-        ),
-        "reduce",
-        1,
-        256,
-        VECTOR,
-        "race",
-    ),
-    small(
-        "half a warp waits",
-        """\
-extern "C" __global__ void part(int n, const float* in, float* out)
-{
-    __shared__ float box[32];
-    box[threadIdx.x] = in[threadIdx.x]; // other
-    __syncwarp(threadIdx.x < 16 ? 0xffff : 0xffff0000);
-    out[threadIdx.x] = box[threadIdx.x ^ 16]; // fault
-}
-""",
-        "part",
-        1,
-        32,
-        VECTOR,
-        "race",
-    ),
-    small(
-        "blocks write one place",
-        """\
-extern "C" __global__ void everybody(int n, const float* in, float* out)
-{
-    if (threadIdx.x == 0)
-        out[3] = in[blockIdx.x]; // fault other
-}
-""",
-        "everybody",
-        4,
-        32,
-        VECTOR,
-        "race",
-    ),
-    small(
-        "a block reads what another writes",
-        """\
-extern "C" __global__ void next(int n, float* data, float* out)
-{
-    int i = blockIdx.x * 32 + threadIdx.x;
-    out[i] = data[(i + 32) % n]; // other
-    data[i] = 1.0f; // fault
-}
-""",
-        "next",
-        8,
-        32,
-        VECTOR,
-        "race",
-    ),
-    small(
-        "sums without atomics",
-        """\
-extern "C" __global__ void sums(int n, const float* in, float* out)
-{
-    out[threadIdx.x] += in[blockIdx.x * 32 + threadIdx.x]; // fault other
-}
-""",
-        "sums",
-        8,
-        32,
-        "256 float[256] zero:float[32]",
-        "race",
-    ),
-    small(
-        "last block, no fence",
-        edit(
-            LAST_BLOCK,
-            ("        __threadfence();\n", ""),
-            ("partial[blockIdx.x] = sum;", "partial[blockIdx.x] = sum; // other"),
-            ("sum += partial[i];", "sum += partial[i]; // fault"),
-        ),
-        "total",
-        4,
-        64,
-        "256 float[256] out:float[4] zero:unsigned[1] out:float[1]",
-        "race",
-    ),
-    small(
-        "histogram, no barrier",
-        edit(
-            HISTOGRAM,
-            ("    }\n    __syncthreads();", "    }"),
-            ("&bins[in[i]], 1);", "&bins[in[i]], 1); // other"),
-            ("bins[threadIdx.x]);", "bins[threadIdx.x]); // fault"),
-        ),
-        "count",
-        4,
-        64,
-        "250 int[250] zero:int[10] out:int[1]",
-        "race",
-        shared_mem=40,
-    ),
-    small(
-        "dynamic shared memory too small",
-        edit(
-            HISTOGRAM,
-            ("bins[threadIdx.x] = 0;", "bins[threadIdx.x] = 0; // fault"),
-            ("1);", "1); // fault"),
-            ("bins[threadIdx.x]);", "bins[threadIdx.x]); // fault"),
-        ),
-        "count",
-        4,
-        64,
-        "250 int[250] zero:int[10] out:int[1]",
-        "out of bounds",
-        shared_mem=36,
-    ),
-    small(
-        "bins are not cleared",
-        edit(
-            HISTOGRAM,
-            ("    if (threadIdx.x < 10)\n        bins[threadIdx.x] = 0;\n", ""),
-            ("&bins[in[i]], 1);", "&bins[in[i]], 1); // fault"),
-        ),
-        "count",
-        1,
-        64,
-        "250 int[250] zero:int[10] out:int[1]",
-        "uninitialised",
-        shared_mem=40,
-    ),
-    small(
-        "local element nobody set",
-        edit(
-            LOCAL,
-            ("i < 10", "i < 9"),
-            ("++seen[in[(t + i) % 64]];", "++seen[in[(t + i) % 64]]; // fault"),
-        ),
-        "pick",
-        1,
-        64,
-        "20 int[64] out:int[64]",
-        "uninitialised",
-    ),
-    small(
-        "local array too short",
-        edit(
-            LOCAL,
-            ("seen[10]", "seen[9]"),
-            ("i < 10", "i < 9"),
-            ("++seen[in[(t + i) % 64]];", "++seen[in[(t + i) % 64]]; // fault"),
-            ("seen[in[t]];", "seen[in[t]]; // fault"),
-        ),
-        "pick",
-        1,
-        64,
-        "20 int[64] out:int[64]",
-        "out of bounds",
-    ),
-)
-
-# stays in bounds and ordered: only the result is wrong
-SWAPPED = sgemm("swapped index", edit(TILED, ("tile_b[k][tx]", "tile_b[tx][k]")))
+TABLE = r"""
+== TILED sgemm 4x4 16x16 0 64 64 64 1.0 float[64,64] float[64,64] 0.0 out:float[64,64]
+tiled:
+swapped index:
+    = sum += tile_a[ty][k] * tile_b[k][tx];
+      sum += tile_a[ty][k] * tile_b[tx][k];
+no first barrier: race
+    tile_a[ty][tx] = row < M && start + tx < K ? A[row * K + start + tx] : 0.0f; // other
+    tile_b[ty][tx] = start + ty < K && col < N ? B[(start + ty) * N + col] : 0.0f; // other
+    - __syncthreads();
+    sum += tile_a[ty][k] * tile_b[k][tx]; // fault
+no second barrier: race
+    tile_a[ty][tx] = row < M && start + tx < K ? A[row * K + start + tx] : 0.0f; // fault
+    tile_b[ty][tx] = start + ty < K && col < N ? B[(start + ty) * N + col] : 0.0f; // fault
+    sum += tile_a[ty][k] * tile_b[k][tx]; // other
+    - #2 __syncthreads();
+<= in the tile loop: out of bounds
+    = for (int k = 0; k < BK; ++k)
+      for (int k = 0; k <= BK; ++k)
+    sum += tile_a[ty][k] * tile_b[k][tx]; // fault
+C is read although beta is 0: uninitialised
+    = C[row * N + col] = beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
+      C[row * N + col] = alpha * sum + beta * C[row * N + col]; // fault
+read before the store: uninitialised
+    + float sum = 0.0f;
+      sum = tile_a[ty][tx]; // fault
+barrier of some threads: barrier, race
+    tile_a[ty][tx] = row < M && start + tx < K ? A[row * K + start + tx] : 0.0f; // other
+    tile_b[ty][tx] = start + ty < K && col < N ? B[(start + ty) * N + col] : 0.0f; // other
+    + tile_b[ty][tx] = start + ty < K && col < N ? B[(start + ty) * N + col] : 0.0f;
+      if (threadIdx.x < 16 && ty < 15)
+    __syncthreads(); // fault
+    sum += tile_a[ty][k] * tile_b[k][tx]; // fault
+    #2 __syncthreads(); // fault
+== TILED sgemm 5x5 16x16 0 67 71 73 1.0 float[67,73] float[73,71] 0.0 out:float[67,71]
+tiled, odd shape:
+no guard for A: out of bounds
+    = tile_a[ty][tx] = row < M && start + tx < K ? A[row * K + start + tx] : 0.0f;
+      tile_a[ty][tx] = A[row * K + start + tx]; // fault
+no guard for C: out of bounds
+    - if (row < M && col < N)
+    = C[row * N + col] = beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
+      if (col < N)
+      C[row * N + col] = // fault
+      beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
+no guard for a column of C: out of bounds, race
+    - if (row < M && col < N)
+    = C[row * N + col] = beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
+      if (row < M)
+      C[row * N + col] = // fault
+      beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
+== TILED sgemm 5x5 16x16 0 67 71 73 1.5 float[67,73] float[73,71] -0.5 float[67,71]
+tiled, beta:
+== DOUBLE_BUFFERED sgemm 4x4 16x16 0 64 64 64 1.0 float[64,64] float[64,64] 0.0 out:float[64,64]
+double buffered:
+swapped buffers: race
+    = tile_a[now ^ 1][ty][tx] = row < M && next + tx < K ? A[row * K + next + tx] : 0.0f;
+      tile_a[now][ty][tx] = row < M && next + tx < K ? A[row * K + next + tx] : 0.0f; // other
+    sum += tile_a[now][ty][k] * tile_b[now][k][tx]; // fault
+double buffered, no barrier: race
+    ^ 1][ty][tx] = row < M && next + tx < K ? A[row * K + next + tx] : 0.0f; // fault other
+    ^ 1][ty][tx] = next + ty < K && col < N ? B[(next + ty) * N + col] : 0.0f; // fault other
+    sum += tile_a[now][ty][k] * tile_b[now][k][tx]; // fault other
+    - #2 __syncthreads();
+== DOUBLE_BUFFERED sgemm 5x5 16x16 0 67 71 73 1.0 float[67,73] float[73,71] 0.0 out:float[67,71]
+double buffered, odd shape:
+== ASYNC sgemm 4x4 16x16 0 64 64 64 1.0 float[64,64] float[64,64] 0.0 out:float[64,64]
+asynchronous:
+no wait: asynchronous copy
+    volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from)); // fault other
+    - asm volatile("cp.async.wait_group 1;" ::: "memory");
+    sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault
+waits for too little: asynchronous copy
+    volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from)); // other
+    = asm volatile("cp.async.wait_group 1;" ::: "memory");
+      asm volatile("cp.async.wait_group 2;" ::: "memory");
+    sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault
+barrier before the wait: race
+    volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from)); // fault other
+    + for (int t = 0; t < tiles; ++t) {
+      __syncthreads();
+    - __syncthreads();
+    sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault other
+two stages for three: asynchronous copy, uninitialised
+    volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from)); // other
+    = copy(&tile_a[next % 3][ty][tx], &A[row * K + next * 16 + tx]);
+      copy(&tile_a[t % 3][ty][tx], &A[row * K + next * 16 + tx]);
+    sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault
+== SHUFFLES reduce 3 128 0 300 float[300] out:float[3]
+shuffles:
+== WARP_TILE reduce 1 256 0 256 float[256] out:float[256]
+warp tile:
+a warp's tree without __syncwarp: race
+    float other = lane < step ? s[warp][lane + step] : 0.0f; // fault
+    s[warp][lane] += other; // other
+    - #3 __syncwarp();
+== NAMED pass 2 128 0 256 float[256] out:float[256]
+named barriers:
+== LAST_BLOCK total 4 64 0 256 float[256] out:float[4] zero:unsigned[1] out:float[1]
+last block:
+last block, no fence: race
+    partial[blockIdx.x] = sum; // other
+    - __threadfence();
+    sum += partial[i]; // fault
+== HISTOGRAM count 4 64 40 250 int[250] zero:int[10] out:int[1]
+histogram:
+histogram, no barrier: race
+    atomicAdd(&bins[in[i]], 1); // other
+    - #2 __syncthreads();
+    atomicAdd(&out[threadIdx.x], bins[threadIdx.x]); // fault
+== HISTOGRAM count 4 64 36 250 int[250] zero:int[10] out:int[1]
+dynamic shared memory too small: out of bounds
+    bins[threadIdx.x] = 0; // fault
+    atomicAdd(&bins[in[i]], 1); // fault
+    atomicAdd(&out[threadIdx.x], bins[threadIdx.x]); // fault
+== HISTOGRAM count 1 64 40 250 int[250] zero:int[10] out:int[1]
+bins are not cleared: uninitialised
+    - if (threadIdx.x < 10)
+    - bins[threadIdx.x] = 0;
+    atomicAdd(&bins[in[i]], 1); // fault
+== VECTORS scale 2 64 0 512 2.0 float[512] out:float[512]
+vectors:
+== LOCAL pick 1 64 0 20 int[64] out:int[64]
+local:
+local element nobody set: uninitialised
+    = for (int i = 0; i < 10; ++i)
+      for (int i = 0; i < 9; ++i)
+    ++seen[in[(t + i) % 64]]; // fault
+local array too short: out of bounds
+    = int seen[10];
+      int seen[9];
+    = for (int i = 0; i < 10; ++i)
+      for (int i = 0; i < 9; ++i)
+    ++seen[in[(t + i) % 64]]; // fault
+    out[t] = seen[in[t]]; // fault
+== EMPTY f 1 64 0 50 float[256] out:float[256]
+barrier after an exit:
+    + {
+      __shared__ float box[64];
+      if (threadIdx.x >= n)
+      return;
+      box[threadIdx.x] = in[threadIdx.x];
+      __syncthreads();
+      out[threadIdx.x] = box[n - 1 - threadIdx.x];
+== EMPTY f 1 32 0 256 float[256] out:float[256]
+barrier under an if: barrier
+    + {
+      if (threadIdx.x < 16)
+      __syncthreads(); // fault
+      out[threadIdx.x] = in[threadIdx.x];
+misaligned float4: misaligned
+    + {
+      const float* from = in + 1;
+      float4 v = reinterpret_cast<const float4*>(from)[threadIdx.x]; // fault
+      out[threadIdx.x] = v.x + v.y + v.z + v.w;
+misaligned float4 in a padded tile: misaligned
+    + {
+      __shared__ __align__(16) float tile[8][33];
+      for (int i = threadIdx.x; i < 8 * 33; i += 32)
+      tile[0][i] = in[i % n];
+      __syncthreads();
+      float4 v = *reinterpret_cast<float4*>(&tile[threadIdx.x / 8][threadIdx.x % 8 * 4]); // fault
+      out[threadIdx.x] = v.x + v.y + v.z + v.w;
+two lanes, one store: race
+    + {
+      __shared__ float box[32];
+      box[threadIdx.x / 2] = threadIdx.x; // fault other
+      __syncthreads();
+      out[threadIdx.x] = box[threadIdx.x / 2];
+two stores of a warp: race
+    + {
+      __shared__ float box[32];
+      box[threadIdx.x] = in[threadIdx.x]; // other
+      if (threadIdx.x == 0)
+      box[5] = -9.0f; // fault
+      __syncthreads();
+      out[threadIdx.x] = box[threadIdx.x];
+neighbour in the warp: race
+    + {
+      __shared__ float box[33];
+      box[threadIdx.x] = in[threadIdx.x]; // other
+      if (threadIdx.x == 0)
+      box[32] = 0.0f;
+      out[threadIdx.x] = box[threadIdx.x ^ 1]; // fault
+half a warp waits: race
+    + {
+      __shared__ float box[32];
+      box[threadIdx.x] = in[threadIdx.x]; // other
+      __syncwarp(threadIdx.x < 16 ? 0xffff : 0xffff0000);
+      out[threadIdx.x] = box[threadIdx.x ^ 16]; // fault
+== EMPTY f 1 64 0 256 float[256] out:float[256]
+copy overwritten in flight: asynchronous copy
+    + {
+      __shared__ float box[64];
+      unsigned address = (unsigned)__cvta_generic_to_shared(&box[threadIdx.x]);
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(in)); // other
+      box[threadIdx.x] = 1.0f; // fault
+      asm volatile("cp.async.wait_all;" ::: "memory");
+      out[threadIdx.x] = box[threadIdx.x];
+== EMPTY f 4 32 0 256 float[256] out:float[256]
+blocks write one place: race
+    + {
+      if (threadIdx.x == 0)
+      out[3] = in[blockIdx.x]; // fault other
+== EMPTY f 8 32 0 256 float[256] out:float[256]
+a block reads what another writes: race
+    = extern "C" __global__ void f(int n, const float* in, float* out)
+      extern "C" __global__ void f(int n, float* data, float* out)
+    + {
+      int i = blockIdx.x * 32 + threadIdx.x;
+      out[i] = data[(i + 32) % n]; // other
+      data[i] = 1.0f; // fault
+== EMPTY f 8 32 0 256 float[256] zero:float[32]
+sums without atomics: race
+    + {
+      out[threadIdx.x] += in[blockIdx.x * 32 + threadIdx.x]; // fault other
+"""

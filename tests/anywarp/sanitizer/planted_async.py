@@ -1,9 +1,9 @@
 """More kernels for the sanitizer: pipelines of asynchronous copies, with memory barriers and
-proxy fences; correct ones, and the same with one fault planted. Marked like those in `planted`."""
+proxy fences; correct ones, and the same with one fault planted, in a table as that of `planted`."""
 
 from __future__ import annotations
 
-from planted import edit, marked, small
+from planted import edit
 
 WORDS = """\
 #define AT(p) "r"((unsigned)__cvta_generic_to_shared(p))
@@ -71,13 +71,6 @@ extern "C" __global__ void sums(int n, const float* in, float* out)
 }
 """
 )
-READ = "sum += stage[s][t] + stage[s][127 - t];"
-FILLS = "FILL(stage[s], in + k * 128, 512, &full[s]);"
-WAIT_FULL = "            WAIT(&full[s], (k / 3) & 1);\n"
-WAIT_EMPTY = "                if (k >= 3)\n                    WAIT(&empty[s], (k / 3 - 1) & 1);\n"
-EXPECTS = "EXPECT(&full[s], 512);"
-START = "        PROXY;\n    }\n    __syncthreads();\n"
-SUMS = "1280 float[20,128] out:float[256]"
 
 # thread 0 fills two stages, all threads read them; a barrier of the block gives them back
 SINGLE = (
@@ -115,10 +108,8 @@ extern "C" __global__ void sums(int n, const float* in, float* out)
 )
 SINGLE_READ = "sum += stage[s][t] * stage[s][63 - t];"
 SINGLE_INIT = "INIT(&full[0], 1);"
-SINGLE_FILL = "FILL(stage[s], in + s * 64, 256, &full[s]);"
 REFILL = "FILL(stage[s], in + (k + 2) * 64, 256, &full[s]);"
 SINGLE_WAIT = "        WAIT(&full[s], (k / 2) & 1);\n"
-ROW = "320 float[320] out:float[64]"
 
 # one thread waits, and a barrier of the block tells the others
 ONE_WAITS = edit(
@@ -145,7 +136,6 @@ GIVEN_BACK = edit(
         "            FILL(stage[s], in + (k + 2) * 128, 512, &full[s]);",
     ),
 )  # fmt: skip
-GIVEN_ROW = "512 float[512] out:float[128]"
 
 # copies of each thread, which arrive at a memory barrier; others read them
 ARRIVING = (
@@ -182,8 +172,6 @@ extern "C" __global__ void turned(int n, const float* in, float* out)
 }
 """
 )
-TURNED = "out[k * 64 + t - 64] = stage[s][127 - t];"
-COPIES = "COPY(&stage[s][t], &in[k * 64 + t]);"
 
 # as ARRIVING, with arrivals of their own: one more is pending until the copies are there
 INCREASING = edit(
@@ -217,9 +205,6 @@ extern "C" __global__ void scaled(int n, const float* in, float* out)
 }
 """
 )
-BOX = "box[t] = 2.0f * in[k + t];"
-DRAINS = "DRAIN(out + k, box, 1024);"
-BOXES = "1024 float[1024] out:float[1024]"
 
 # each warp stores its own part, and waits within the warp alone
 WARPS_STORE = (
@@ -273,7 +258,6 @@ extern "C" __global__ void turns(int n, int* out)
 }
 """
 )
-LAST_TURN = "        OVER(state, &bar);\n    }\n"
 
 # sums of blocks, added up where they belong by the copy
 ADDED = (
@@ -322,478 +306,183 @@ extern "C" __global__ void turned(int n, const int* in, int* out)
 }
 """
 )
-LOADS = (
-    ': "=r"(a) : AT(&from[other][lane % 8 * 4]) : "memory");',
-    ':: AT(&to[warp][lane % 8 * 4]), "r"(a) : "memory");',
-)
 
-CORRECT = (
-    small("tiles of a warp", MATRICES, "turned", 1, 128, "128 int[128] out:int[128]"),
-    small("warp-specialised bulk copies", SPECIALISED, "sums", 2, 160, SUMS),
-    small("a single producer, two stages", SINGLE, "sums", 1, 64, ROW),
-    small("one thread waits for all", ONE_WAITS, "sums", 1, 64, ROW),
-    small("stages given back by arrivals", GIVEN_BACK, "sums", 1, 128, GIVEN_ROW),
-    small(
-        "cp.async arrives, without increase",
-        ARRIVING,
-        "turned",
-        1,
-        128,
-        "512 float[512] out:float[512]",
-    ),
-    small(
-        "cp.async arrives",
-        edit(INCREASING, ("INIT(&full[t], 64)", "INIT(&full[t], 64)")),
-        "turned",
-        1,
-        128,
-        "512 float[512] out:float[512]",
-    ),
-    small("bulk stores of an epilogue", EPILOGUE, "scaled", 1, 256, BOXES),
-    small("bulk stores by warps", WARPS_STORE, "scaled", 1, 128, BOXES),
-    small("handed over by a memory barrier", HANDED, "turns", 2, 64, "5 int[128]"),
-    small("reductions of blocks", ADDED, "added", 4, 64, "64 float[256] float[64]"),
-)
 
-FAULTY = (
-    small(
-        "ldmatrix before the barrier",
-        edit(
-            MATRICES,
-            ("in[t];\n    __syncthreads();", "in[t]; // other"),
-            (
-                'ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"\n                 ',
-                'ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" ',
-            ),
-            marked(LOADS[0], "fault"),
-        ),
-        "turned",
-        1,
-        128,
-        "128 int[128] out:int[128]",
-        "race",
-    ),
-    small(
-        "stmatrix without a proxy fence",
-        edit(
-            MATRICES,
-            ("    PROXY;\n", ""),
-            ('[%0], {%1};"\n                 ', '[%0], {%1};" '),
-            marked(LOADS[1], "other"),
-            marked("DRAIN(out, to, 512);", "fault"),
-        ),
-        "turned",
-        1,
-        128,
-        "128 int[128] out:int[128]",
-        "race",
-    ),
-    small(
-        "full not waited for",
-        edit(SPECIALISED, (WAIT_FULL, ""), marked(READ, "fault"), marked(FILLS, "fault")),
-        "sums",
-        2,
-        160,
-        "384 float[3,256] out:float[256]",
-        "asynchronous copy",
-    ),
-    small(
-        "empty not waited for",
-        edit(SPECIALISED, (WAIT_EMPTY, ""), marked(EXPECTS, "fault")),
-        "sums",
-        2,
-        160,
-        SUMS,
-        "barrier",
-    ),
-    small(
-        "waits for full instead of empty",
-        edit(
-            SPECIALISED,
-            ("WAIT(&empty[s], (k / 3 - 1) & 1);", "WAIT(&full[s], (k / 3 - 1) & 1);"),
-            marked("WAIT(&full[s], (k / 3) & 1);", "fault"),
-            marked(READ, "fault"),
-            marked(FILLS, "other"),
-        ),
-        "sums",
-        2,
-        160,
-        SUMS,
-        "barrier",
-        "asynchronous copy",
-    ),
-    small(
-        "empty arrives before the read",
-        edit(
-            SPECIALISED,
-            (
-                "            __syncwarp();\n            if (t % 32 == 0)\n"
-                "                ARRIVE(&empty[s]);\n",
-                "",
-            ),
-            (
-                "            " + READ,
-                "            if (t % 32 == 0)\n                ARRIVE(&empty[s]);\n            "
-                + READ,
-            ),
-            marked(READ, "other"),
-            marked(FILLS, "fault"),
-        ),
-        "sums",
-        2,
-        160,
-        SUMS,
-        "race",
-    ),
-    small(
-        "empty arrives before the warp is done",
-        edit(
-            SPECIALISED,
-            ("            __syncwarp();\n", ""),
-            marked(READ, "other"),
-            marked(FILLS, "fault"),
-        ),
-        "sums",
-        2,
-        160,
-        SUMS,
-        "race",
-    ),
-    small(
-        "no fence, and no barrier of the block",
-        edit(
-            SINGLE,
-            ("        PROXY;\n", ""),
-            marked(SINGLE_INIT, "other"),
-            marked("INIT(&full[1], 1);", "other"),
-            marked(SINGLE_FILL, "fault"),
-        ),
-        "sums",
-        1,
-        64,
-        ROW,
-        "barrier",
-    ),
-    small(
-        "initialised without a barrier",
-        edit(
-            SINGLE,
-            ("    __syncthreads();\n    for", "    for"),
-            marked(SINGLE_INIT, "other"),
-            marked("INIT(&full[1], 1);", "other"),
-            (
-                "        WAIT(&full[s], (k / 2) & 1);\n",
-                "        WAIT(&full[s], (k / 2) & 1); // fault\n",
-            ),
-        ),
-        "sums",
-        1,
-        64,
-        ROW,
-        "barrier",
-    ),
-    small(
-        "one thread waits for itself alone",
-        edit(
-            SINGLE,
-            (SINGLE_WAIT, "        if (t == 5)\n    " + SINGLE_WAIT),
-            marked(SINGLE_READ, "fault"),
-            marked(SINGLE_FILL, "other"),
-            marked(REFILL, "other"),
-        ),
-        "sums",
-        1,
-        64,
-        ROW,
-        "asynchronous copy",
-    ),
-    small(
-        "waits for the other stage",
-        edit(
-            SINGLE,
-            (SINGLE_WAIT, "        WAIT(&full[0], 0);\n"),
-            marked(SINGLE_READ, "fault"),
-            marked(SINGLE_FILL, "fault"),
-            ("k + 2 < tiles", "k < 0"),
-        ),
-        "sums",
-        1,
-        64,
-        "128 float[128] out:float[64]",
-        "asynchronous copy",
-    ),
-    small(
-        "refilled before the barrier",
-        edit(
-            SINGLE,
-            (SINGLE_READ + "\n        __syncthreads();", SINGLE_READ),
-            marked(SINGLE_READ, "other"),
-            marked(REFILL, "fault"),
-        ),
-        "sums",
-        1,
-        64,
-        ROW,
-        "race",
-    ),
-    small(
-        "too many bytes expected",
-        edit(
-            SPECIALISED,
-            (EXPECTS, "EXPECT(&full[s], k == tiles - 1 ? 528 : 512);"),
-            marked("WAIT(&full[s], (k / 3) & 1);", "fault"),
-        ),
-        "sums",
-        2,
-        160,
-        SUMS,
-        "barrier",
-    ),
-    small(
-        "too many bytes expected, and nobody waits",
-        edit(
-            SINGLE,
-            (
-                "    out[t] = sum;\n",
-                "    if (t == 0)\n        EXPECT(&full[0], 16); // fault\n    out[t] = sum;\n",
-            ),
-        ),
-        "sums",
-        1,
-        64,
-        ROW,
-        "barrier",
-    ),
-    small(
-        "too few bytes expected",
-        edit(
-            SPECIALISED,
-            (EXPECTS, "EXPECT(&full[s], k / 3 ? 768 : 256);"),
-            (
-                FILLS,
-                "FILL(stage[s], in + k * 128, 256, &full[s]);\n"
-                "                FILL(stage[s] + 64, in + k * 128 + 64, 256, &full[s]);",
-            ),
-            marked("FILL(stage[s] + 64, in + k * 128 + 64, 256, &full[s]);", "fault other"),
-            marked(READ, "fault"),
-            marked("EXPECT(&full[s], k / 3 ? 768 : 256);", "fault"),
-        ),
-        "sums",
-        1,
-        160,
-        "768 float[768] out:float[128]",
-        "barrier",
-        "asynchronous copy",
-    ),
-    small(
-        "more bytes than expected",
-        edit(
-            SINGLE,
-            (
-                "    out[t] = sum;\n",
-                "    if (t == 0) {\n        FILL(stage[0], in, 256, &full[0]);\n"
-                "        LOOK(&full[0], 0);\n    }\n    out[t] = sum;\n",
-            ),
-            (
-                "k + 2 < tiles) {\n            EXPECT(&full[s], 256);",
-                "k + 2 < tiles) {\n            EXPECT(&full[s], 256); // fault",
-            ),
-        ),
-        "sums",
-        1,
-        64,
-        "192 float[192] out:float[64]",
-        "barrier",
-    ),
-    small(
-        "a copy nobody waits for",
-        edit(
-            SINGLE,
-            ("k + 2 < tiles", "k < tiles"),
-            ("in + (k + 2) * 64, 256", "in, 256"),
-            marked("FILL(stage[s], in, 256, &full[s]);", "fault"),
-        ),
-        "sums",
-        1,
-        64,
-        ROW,
-        "asynchronous copy",
-    ),
-    small(
-        "cp.async arrives, and nobody waits",
-        edit(
-            ARRIVING,
-            ("            WAIT(&full[s], (k / 2) & 1);\n", ""),
-            marked(TURNED, "fault"),
-            marked(COPIES, "fault other"),
-        ),
-        "turned",
-        1,
-        128,
-        "128 float[512] out:float[512]",
-        "asynchronous copy",
-    ),
-    small(
-        "cp.async overwrites what is read",
-        edit(
-            ARRIVING,
-            ("            ARRIVE(&empty[s]);\n", ""),
-            ("            " + TURNED, "            ARRIVE(&empty[s]);\n            " + TURNED),
-            marked(TURNED, "other"),
-            marked(COPIES, "fault"),
-        ),
-        "turned",
-        1,
-        128,
-        "512 float[512] out:float[512]",
-        "race",
-    ),
-    small(
-        "no proxy fence",
-        edit(EPILOGUE, ("        PROXY;\n", ""), marked(BOX, "other"), marked(DRAINS, "fault")),
-        "scaled",
-        1,
-        256,
-        BOXES,
-        "race",
-    ),
-    small(
-        "a proxy fence of the wrong thread",
-        edit(
-            EPILOGUE,
-            ("        PROXY;\n", ""),
-            ("            DRAIN(out", "            PROXY;\n            DRAIN(out"),
-            marked(BOX, "other"),
-            marked(DRAINS, "fault"),
-        ),
-        "scaled",
-        1,
-        256,
-        BOXES,
-        "race",
-    ),
-    small(
-        "no barrier before a bulk store",
-        edit(
-            EPILOGUE,
-            ("        PROXY;\n        __syncthreads();\n", "        PROXY;\n"),
-            marked(BOX, "other"),
-            marked(DRAINS, "fault"),
-        ),
-        "scaled",
-        1,
-        256,
-        BOXES,
-        "race",
-    ),
-    small(
-        "overwritten while a bulk store reads",
-        edit(
-            EPILOGUE,
-            ("        if (t == 0)\n            DRAINED;\n        __sync", "        __sync"),
-            marked(BOX, "fault"),
-            marked(DRAINS, "other"),
-        ),
-        "scaled",
-        1,
-        256,
-        BOXES,
-        "asynchronous copy",
-    ),
-    small(
-        "no barrier after the wait for a bulk store",
-        edit(
-            EPILOGUE,
-            ("            DRAINED;\n        __syncthreads();\n", "            DRAINED;\n"),
-            marked(BOX, "fault"),
-            marked(DRAINS, "other"),
-        ),
-        "scaled",
-        1,
-        256,
-        BOXES,
-        "race",
-    ),
-    small(
-        "handed over too early",
-        edit(
-            HANDED,
-            (LAST_TURN, "    }\n"),
-            marked("box[t] = t + k;", "fault other"),
-            marked("out[blockIdx.x * 64 + t] += box[63 - t];", "fault other"),
-        ),
-        "turns",
-        1,
-        64,
-        "5 int[128]",
-        "race",
-    ),
-    small(
-        "a memory barrier without initialisation",
-        edit(
-            SPECIALISED,
-            ("            INIT(&empty[s], 4);\n", ""),
-            marked("WAIT(&empty[s], (k / 3 - 1) & 1);", "fault"),
-        ),
-        "sums",
-        2,
-        160,
-        SUMS,
-        "barrier",
-    ),
-    small(
-        "arrives too seldom",
-        edit(
-            SPECIALISED,
-            ("INIT(&empty[s], 4)", "INIT(&empty[s], 5)"),
-            ("WAIT(&empty[s], (k / 3 - 1) & 1);", "WAIT(&empty[s], (k / 3 - 1) & 1); // fault"),
-        ),
-        "sums",
-        2,
-        160,
-        SUMS,
-        "barrier",
-    ),
-    small(
-        "one arrival too few is expected",  # a phase is over before the last warp has come
-        edit(
-            SPECIALISED,
-            ("INIT(&empty[s], 4)", "INIT(&empty[s], 3)"),
-            marked(FILLS, "fault other"),
-        ),
-        "sums",
-        2,
-        160,
-        "512 float[8,128] out:float[256]",
-        "asynchronous copy",
-    ),
-    small(
-        "one arrival too few, the one that fills is the last",  # which are counted is open
-        edit(
-            GIVEN_BACK,
-            ("INIT(&empty[0], 4)", "INIT(&empty[0], 3)"),
-            ("INIT(&empty[1], 4)", "INIT(&empty[1], 3)"),
-            marked("FILL(stage[s], in + (k + 2) * 128, 512, &full[s]);", "fault"),
-            marked("sum += stage[s][t] * stage[s][127 - t];", "other"),
-        ),
-        "sums",
-        1,
-        128,
-        GIVEN_ROW,
-        "race",
-    ),
-    small(
-        "bulk stores of blocks to one place",
-        edit(
-            ADDED,
-            (".add.f32", ""),
-            ("cp.reduce.async.bulk.global", "cp.async.bulk.global"),
-            marked("ADD(out, box, 256);", "fault other"),
-        ),
-        "added",
-        4,
-        64,
-        "64 float[256] float[64]",
-        "race",
-    ),
-)
+TABLE = r"""
+== MATRICES turned 1 128 0 128 int[128] out:int[128]
+tiles of a warp:
+ldmatrix before the barrier: race
+    from[warp][lane] = in[t]; // other
+    - __syncthreads();
+    : AT(&from[other][lane % 8 * 4]) : "memory"); // fault
+stmatrix without a proxy fence: race
+    :: AT(&to[warp][lane % 8 * 4]), "r"(a) : "memory"); // other
+    - PROXY;
+    DRAIN(out, to, 512); // fault
+== SPECIALISED sums 2 160 0 1280 float[20,128] out:float[256]
+warp-specialised bulk copies:
+empty not waited for: barrier
+    - if (k >= 3)
+    - WAIT(&empty[s], (k / 3 - 1) & 1);
+    EXPECT(&full[s], 512); // fault
+waits for full instead of empty: asynchronous copy, barrier
+    = WAIT(&empty[s], (k / 3 - 1) & 1);
+      WAIT(&full[s], (k / 3 - 1) & 1);
+    FILL(stage[s], in + k * 128, 512, &full[s]); // other
+    WAIT(&full[s], (k / 3) & 1); // fault
+    sum += stage[s][t] + stage[s][127 - t]; // fault
+empty arrives before the read: race
+    FILL(stage[s], in + k * 128, 512, &full[s]); // fault
+    - sum += stage[s][t] + stage[s][127 - t];
+    - __syncwarp();
+    + ARRIVE(&empty[s]);
+      sum += stage[s][t] + stage[s][127 - t]; // other
+empty arrives before the warp is done: race
+    FILL(stage[s], in + k * 128, 512, &full[s]); // fault
+    sum += stage[s][t] + stage[s][127 - t]; // other
+    - __syncwarp();
+too many bytes expected: barrier
+    = EXPECT(&full[s], 512);
+      EXPECT(&full[s], k == tiles - 1 ? 528 : 512);
+    WAIT(&full[s], (k / 3) & 1); // fault
+a memory barrier without initialisation: barrier
+    - INIT(&empty[s], 4);
+    WAIT(&empty[s], (k / 3 - 1) & 1); // fault
+arrives too seldom: barrier
+    = INIT(&empty[s], 4);
+      INIT(&empty[s], 5);
+    WAIT(&empty[s], (k / 3 - 1) & 1); // fault
+== SPECIALISED sums 2 160 0 384 float[3,256] out:float[256]
+full not waited for: asynchronous copy
+    FILL(stage[s], in + k * 128, 512, &full[s]); // fault
+    - WAIT(&full[s], (k / 3) & 1);
+    sum += stage[s][t] + stage[s][127 - t]; // fault
+== SPECIALISED sums 1 160 0 768 float[768] out:float[128]
+too few bytes expected: asynchronous copy, barrier
+    - EXPECT(&full[s], 512);
+    = FILL(stage[s], in + k * 128, 512, &full[s]);
+      EXPECT(&full[s], k / 3 ? 768 : 256); // fault
+      FILL(stage[s], in + k * 128, 256, &full[s]);
+      FILL(stage[s] + 64, in + k * 128 + 64, 256, &full[s]); // fault other
+    sum += stage[s][t] + stage[s][127 - t]; // fault
+== SPECIALISED sums 2 160 0 512 float[8,128] out:float[256]
+one arrival too few is expected: asynchronous copy
+    = INIT(&empty[s], 4);
+      INIT(&empty[s], 3);
+    FILL(stage[s], in + k * 128, 512, &full[s]); // fault other
+== SINGLE sums 1 64 0 320 float[320] out:float[64]
+a single producer, two stages:
+no fence, and no barrier of the block: barrier
+    INIT(&full[0], 1); // other
+    INIT(&full[1], 1); // other
+    - PROXY;
+    FILL(stage[s], in + s * 64, 256, &full[s]); // fault
+initialised without a barrier: barrier
+    INIT(&full[0], 1); // other
+    INIT(&full[1], 1); // other
+    - __syncthreads();
+    WAIT(&full[s], (k / 2) & 1); // fault
+one thread waits for itself alone: asynchronous copy
+    FILL(stage[s], in + s * 64, 256, &full[s]); // other
+    + int s = k % 2;
+      if (t == 5)
+    sum += stage[s][t] * stage[s][63 - t]; // fault
+    FILL(stage[s], in + (k + 2) * 64, 256, &full[s]); // other
+refilled before the barrier: race
+    sum += stage[s][t] * stage[s][63 - t]; // other
+    - #2 __syncthreads();
+    FILL(stage[s], in + (k + 2) * 64, 256, &full[s]); // fault
+too many bytes expected, and nobody waits: barrier
+    + #6 }
+      if (t == 0)
+      EXPECT(&full[0], 16); // fault
+a copy nobody waits for: asynchronous copy
+    = if (t == 0 && k + 2 < tiles) {
+      if (t == 0 && k < tiles) {
+    = FILL(stage[s], in + (k + 2) * 64, 256, &full[s]);
+      FILL(stage[s], in, 256, &full[s]); // fault
+== SINGLE sums 1 64 0 128 float[128] out:float[64]
+waits for the other stage: asynchronous copy
+    FILL(stage[s], in + s * 64, 256, &full[s]); // fault
+    = WAIT(&full[s], (k / 2) & 1);
+      WAIT(&full[0], 0);
+    sum += stage[s][t] * stage[s][63 - t]; // fault
+    = if (t == 0 && k + 2 < tiles) {
+      if (t == 0 && k < 0) {
+== SINGLE sums 1 64 0 192 float[192] out:float[64]
+more bytes than expected: barrier
+    #2 EXPECT(&full[s], 256); // fault
+    + #6 }
+      if (t == 0) {
+      FILL(stage[0], in, 256, &full[0]);
+      LOOK(&full[0], 0);
+      }
+== ONE_WAITS sums 1 64 0 320 float[320] out:float[64]
+one thread waits for all:
+== GIVEN_BACK sums 1 128 0 512 float[512] out:float[128]
+stages given back by arrivals:
+one arrival too few, the one that fills is the last: race
+    - INIT(&empty[0], 4);
+    = INIT(&empty[1], 4);
+      INIT(&empty[0], 3);
+      INIT(&empty[1], 3);
+    sum += stage[s][t] * stage[s][127 - t]; // other
+    FILL(stage[s], in + (k + 2) * 128, 512, &full[s]); // fault
+== ARRIVING turned 1 128 0 512 float[512] out:float[512]
+cp.async arrives, without increase:
+cp.async overwrites what is read: race
+    COPY(&stage[s][t], &in[k * 64 + t]); // fault
+    + WAIT(&full[s], (k / 2) & 1);
+      ARRIVE(&empty[s]);
+    out[k * 64 + t - 64] = stage[s][127 - t]; // other
+    - ARRIVE(&empty[s]);
+== ARRIVING turned 1 128 0 128 float[512] out:float[512]
+cp.async arrives, and nobody waits: asynchronous copy
+    COPY(&stage[s][t], &in[k * 64 + t]); // fault other
+    - WAIT(&full[s], (k / 2) & 1);
+    out[k * 64 + t - 64] = stage[s][127 - t]; // fault
+== INCREASING turned 1 128 0 512 float[512] out:float[512]
+cp.async arrives:
+== EPILOGUE scaled 1 256 0 1024 float[1024] out:float[1024]
+bulk stores of an epilogue:
+no proxy fence: race
+    box[t] = 2.0f * in[k + t]; // other
+    - PROXY;
+    DRAIN(out + k, box, 1024); // fault
+a proxy fence of the wrong thread: race
+    box[t] = 2.0f * in[k + t]; // other
+    - PROXY;
+    + if (t == 0) {
+      PROXY;
+    DRAIN(out + k, box, 1024); // fault
+no barrier before a bulk store: race
+    box[t] = 2.0f * in[k + t]; // other
+    - #2 __syncthreads();
+    DRAIN(out + k, box, 1024); // fault
+overwritten while a bulk store reads: asynchronous copy
+    - if (t == 0)
+    - DRAINED;
+    box[t] = 2.0f * in[k + t]; // fault
+    DRAIN(out + k, box, 1024); // other
+no barrier after the wait for a bulk store: race
+    - __syncthreads();
+    box[t] = 2.0f * in[k + t]; // fault
+    DRAIN(out + k, box, 1024); // other
+== WARPS_STORE scaled 1 128 0 1024 float[1024] out:float[1024]
+bulk stores by warps:
+== HANDED turns 2 64 0 5 int[128]
+handed over by a memory barrier:
+== HANDED turns 1 64 0 5 int[128]
+handed over too early: race
+    box[t] = t + k; // fault other
+    out[blockIdx.x * 64 + t] += box[63 - t]; // fault other
+    - #2 OVER(state, &bar);
+== ADDED added 4 64 0 64 float[256] float[64]
+reductions of blocks:
+bulk stores of blocks to one place: race
+    - to, from, n) asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group" \
+    = ".add.f32 [%0], [%1], %2;" :: "l"(to), AT(from), "r"(n) : "memory")
+      #define ADD(to, from, n) asm volatile("cp.async.bulk.global.shared::cta.bulk_group" \
+      " [%0], [%1], %2;" :: "l"(to), AT(from), "r"(n) : "memory")
+    ADD(out, box, 256); // fault other
+"""

@@ -1,9 +1,9 @@
 """More kernels for the sanitizer: blocks of a cluster that reach each other's shared memory;
-correct ones, and the same with one fault planted. Marked like those in `planted`."""
+correct ones, and the same with one fault planted, in a table as that of `planted`."""
 
 from __future__ import annotations
 
-from planted import edit, marked, small
+from planted import edit
 from planted_async import WORDS
 
 CLUSTERS = (
@@ -56,11 +56,6 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) total(int n, const float* i
 }
 """
 )
-PART = "part = sum[0];"
-READS = "READ_FROM(value, &part, t);"
-BEFORE = "    SYNC;\n    if (rank"
-AFTER = "    }\n    SYNC;\n}\n"
-TOTALS = "512 float[512] float[2]"
 
 # each block writes its halo into its neighbours, step after step
 HALO = (
@@ -89,10 +84,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) smooth(int n, const float* 
 }
 """
 )
-SMOOTHS = "line[now ^ 1][t + 1] = line[now][t] + line[now][t + 2];"
-SENDS = "WRITE_TO(&line[now][me ? 33 : 0], me ^ 1, line[now][t + 1]);"
 ONE_BUFFER = edit(HALO, ("int now = k % 2;", "int now = 0;"))
-LINES = "3 float[128] float[128]"
 
 # a block fills the same stages in both, and both say when they have read theirs
 MULTICAST = (
@@ -140,8 +132,6 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) sums(int n, const float* in
 }
 """
 )
-STAGES = "320 float[320] out:float[128]"
-BOTH = "FILL_BOTH(stage[s], in + k * 64, 256, &full[s]);"
 
 # every thread adds to sums of the other block
 RED = (
@@ -200,8 +190,6 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) swap(int n, const int* in, 
 }
 """
 )
-AFTER_READING = "got[t ^ 1];\n}\n"
-TELLS = "    WAIT(&sent, 0);\n    SYNC;\n"
 
 # the first barrier of the cluster tells of nothing but what the fence is for
 RELAXED = edit(
@@ -212,175 +200,84 @@ RELAXED = edit(
         "    GOES_ON;\n    if (t < 64)",
     ),
 )
-INITIALISED = "fence.mbarrier_init.release.cluster;"
 
-CORRECT = (
-    small("memory barriers begin with a relaxed arrival", RELAXED, "sums", 2, 96, STAGES),
-    small("stores that report to their sender", TOLD, "swap", 2, 64, "128 int[128] int[128]"),
-    small("sums in the other block", RED, "counts", 2, 64, "128 int[128] int[8]"),
-    small("a reduction over a cluster", REDUCTION, "total", 8, 64, TOTALS),
-    small("a halo of each block", HALO, "smooth", 4, 32, LINES),
-    small("a halo in one buffer", ONE_BUFFER, "smooth", 4, 32, LINES),
-    small("bulk copies to both blocks", MULTICAST, "sums", 2, 96, STAGES),
-)
 
-FAULTY = (
-    small(
-        "the sender does not tell the other block that the bytes are there",
-        edit(
-            TOLD,
-            (TELLS, "    WAIT(&sent, 0);\n"),
-            (AFTER_READING, AFTER_READING.replace("}\n", "    SYNC;\n}\n")),
-            marked("= got[t ^ 1];", "fault"),
-            marked("&sent, me);", "other"),
-        ),
-        "swap",
-        2,
-        64,
-        "128 int[128] int[128]",
-        "asynchronous copy",
-    ),
-    small(
-        "a relaxed arrival without a fence",
-        edit(
-            RELAXED,
-            (INITIALISED, ""),
-            marked("INIT(&full[s], 1);", "other"),
-            marked("INIT(&empty[s], 4);", "other"),
-            marked("                WAIT(&full[s], (k / 2) & 1);", "fault"),
-            marked("WAIT(&full[s], (k / 2) & 1);", "fault"),
-            marked("ARRIVE_AT(&empty[s], 0);", "fault"),
-            marked("WAIT(&empty[s], (k / 2 - 1) & 1);", "fault"),
-            marked("EXPECT(&full[s], 256);", "fault"),
-            marked(BOTH, "fault"),
-        ),
-        "sums",
-        2,
-        96,
-        STAGES,
-        "barrier",
-    ),
-    small(
-        "no barrier of the cluster before",
-        edit(
-            REDUCTION,
-            (BEFORE, BEFORE.replace("SYNC", "__syncthreads()")),
-            marked(READS, "fault"),
-            marked(PART, "other"),
-        ),
-        "total",
-        8,
-        64,
-        TOTALS,
-        "race",
-        "out of bounds",
-    ),
-    small(
-        "no barrier of the cluster after",
-        edit(REDUCTION, (AFTER, "    }\n}\n"), marked(READS, "fault")),
-        "total",
-        8,
-        64,
-        TOTALS,
-        "out of bounds",
-    ),
-    small(
-        "a block may have exited",
-        edit(
-            REDUCTION,
-            (
-                AFTER,
-                "    } else\n        for (volatile int k = 0; k < 20; ++k)\n            ;\n}\n",
-            ),
-            marked(READS, "fault"),
-        ),
-        "total",
-        8,
-        64,
-        TOTALS,
-        "out of bounds",
-    ),
-    small(
-        "sums of the other block are read too early",
-        edit(
-            RED,
-            ("    WAIT(&full, 0);\n    if (t < 4)\n", "    if (t < 4)\n"),
-            ("    SYNC;\n}\n", "    WAIT(&full, 0);\n    SYNC;\n}\n"),
-            marked("out[blockIdx.x * 4 + t] = count[t];", "fault"),
-            marked("ADD_TO(&count[in[blockIdx.x * 64 + t] & 3], me ^ 1, t, &full);", "other"),
-            marked("ADD_TO(&count[t & 3], me ^ 1, 1, &full);", "other"),
-        ),
-        "counts",
-        2,
-        64,
-        "128 int[128] int[8]",
-        "asynchronous copy",
-    ),
-    small(
-        "a block has exited",
-        edit(
-            REDUCTION,
-            (AFTER, "    }\n}\n"),
-            (
-                "if (rank() == 0 && t < 4) {",
-                "if (rank() == 0 && t < 4) {\n"
-                "        for (volatile int k = 0; k < 20; ++k)\n            ;",
-            ),
-            marked(READS, "fault"),
-        ),
-        "total",
-        8,
-        64,
-        TOTALS,
-        "out of bounds",
-    ),
-    small(
-        "a halo is sent too early",
-        edit(
-            HALO,
-            ("        SYNC;\n        line", "        __syncthreads();\n        line"),
-            marked(SMOOTHS, "fault"),
-            marked(SENDS, "other"),
-        ),
-        "smooth",
-        4,
-        32,
-        LINES,
-        "race",
-    ),
-    small(
-        "written after the arrival",
-        edit(
-            ONE_BUFFER,
-            (
-                "        " + SMOOTHS + "\n        ARRIVES;\n",
-                "        ARRIVES;\n        " + SMOOTHS + "\n",
-            ),
-            marked(SMOOTHS, "other"),
-            marked(SENDS, "fault"),
-        ),
-        "smooth",
-        4,
-        32,
-        LINES,
-        "race",
-    ),
-    small(
-        "filled for both before the other has read",
-        edit(
-            MULTICAST,
-            ("INIT(&empty[s], 4)", "INIT(&empty[s], 2)"),
-            (
-                "            if (t % 32 == 0)\n                ARRIVE_AT(&empty[s], 0);",
-                "            if (t % 32 == 0 && me == 0)\n                ARRIVE_AT(&empty[s], 0);",
-            ),
-            marked("sum += stage[s][t] + stage[s][63 - t];", "fault"),
-            marked(BOTH, "fault other"),
-        ),
-        "sums",
-        2,
-        96,
-        STAGES,
-        "asynchronous copy",
-    ),
-)
+TABLE = r"""
+== RELAXED sums 2 96 0 320 float[320] out:float[128]
+memory barriers begin with a relaxed arrival:
+a relaxed arrival without a fence: barrier
+    INIT(&full[s], 1); // other
+    INIT(&empty[s], 4); // other
+    = asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+      asm volatile("" ::: "memory");
+    WAIT(&full[s], (k / 2) & 1); // fault
+    ARRIVE_AT(&empty[s], 0); // fault
+    WAIT(&empty[s], (k / 2 - 1) & 1); // fault
+    EXPECT(&full[s], 256); // fault
+    FILL_BOTH(stage[s], in + k * 64, 256, &full[s]); // fault
+    #2 WAIT(&full[s], (k / 2) & 1); // fault
+== TOLD swap 2 64 0 128 int[128] int[128]
+stores that report to their sender:
+the sender does not tell the other block that the bytes are there: asynchronous copy
+    SEND_TO(&got[t], me ^ 1, in[blockIdx.x * 64 + t], &sent, me); // other
+    + WAIT(&sent, 0);
+      out[blockIdx.x * 64 + t] = got[t ^ 1]; // fault
+    - out[blockIdx.x * 64 + t] = got[t ^ 1];
+== RED counts 2 64 0 128 int[128] int[8]
+sums in the other block:
+sums of the other block are read too early: asynchronous copy
+    ADD_TO(&count[in[blockIdx.x * 64 + t] & 3], me ^ 1, t, &full); // other
+    ADD_TO(&count[t & 3], me ^ 1, 1, &full); // other
+    - WAIT(&full, 0);
+    out[blockIdx.x * 4 + t] = count[t]; // fault
+    + out[blockIdx.x * 4 + t] = count[t];
+      WAIT(&full, 0);
+== REDUCTION total 8 64 0 512 float[512] float[2]
+a reduction over a cluster:
+no barrier of the cluster before: out of bounds, race
+    part = sum[0]; // other
+    = SYNC;
+      __syncthreads();
+    READ_FROM(value, &part, t); // fault
+no barrier of the cluster after: out of bounds
+    READ_FROM(value, &part, t); // fault
+    - #2 SYNC;
+a block may have exited: out of bounds
+    READ_FROM(value, &part, t); // fault
+    + atomicAdd(&out[blockIdx.x / 4], value);
+      } else
+      for (volatile int k = 0; k < 20; ++k)
+      ;
+    - #2 SYNC;
+    - #9 }
+a block has exited: out of bounds
+    + if (rank() == 0 && t < 4) {
+      for (volatile int k = 0; k < 20; ++k)
+      ;
+    READ_FROM(value, &part, t); // fault
+    - #2 SYNC;
+== HALO smooth 4 32 0 3 float[128] float[128]
+a halo of each block:
+a halo is sent too early: race
+    WRITE_TO(&line[now][me ? 33 : 0], me ^ 1, line[now][t + 1]); // other
+    = #2 SYNC;
+      __syncthreads();
+    line[now ^ 1][t + 1] = line[now][t] + line[now][t + 2]; // fault
+== ONE_BUFFER smooth 4 32 0 3 float[128] float[128]
+a halo in one buffer:
+written after the arrival: race
+    WRITE_TO(&line[now][me ? 33 : 0], me ^ 1, line[now][t + 1]); // fault
+    + #2 SYNC;
+      ARRIVES;
+    line[now ^ 1][t + 1] = line[now][t] + line[now][t + 2]; // other
+    - ARRIVES;
+== MULTICAST sums 2 96 0 320 float[320] out:float[128]
+bulk copies to both blocks:
+filled for both before the other has read: asynchronous copy
+    = INIT(&empty[s], 4);
+      INIT(&empty[s], 2);
+    sum += stage[s][t] + stage[s][63 - t]; // fault
+    = if (t % 32 == 0)
+      if (t % 32 == 0 && me == 0)
+    FILL_BOTH(stage[s], in + k * 64, 256, &full[s]); // fault other
+"""

@@ -1,9 +1,7 @@
 """More kernels for the sanitizer: locks, flags, fences, lanes of a warp and padding; correct
-ones, and the same with one fault planted. Marked like those in `planted`."""
+ones, and the same with one fault planted, in a table as that of `planted`."""
 
 from __future__ import annotations
-
-from planted import edit, marked, small
 
 # every warp's first lane adds to a sum that a lock guards
 LOCK = """\
@@ -19,8 +17,6 @@ extern "C" __global__ void guarded(int* lock, int* sum)
     }
 }
 """
-ADD = "*sum += threadIdx.x + blockIdx.x;"
-FENCE = "        __threadfence();\n"
 
 SHARED_LOCK = """\
 extern "C" __global__ void guarded(int* out)
@@ -44,7 +40,6 @@ extern "C" __global__ void guarded(int* out)
         out[blockIdx.x] = sum;
 }
 """
-SHARED_FENCE = "        __threadfence_block();\n"
 
 # as LOCK, with the order in the atomics themselves, as cuda::atomic_ref compiles
 ACQUIRING_LOCK = """\
@@ -81,8 +76,6 @@ extern "C" __global__ void message(int* flag, int* data, int* out)
     }
 }
 """
-MESSAGE_ARGS = "zero:int[1] out:int[2] out:int[1]"
-SEND, SUM = "data[1] = 8;", "out[0] = data[0] + data[1];"
 
 RELEASE = """\
 extern "C" __global__ void message(int* flag, int* data, int* out)
@@ -185,9 +178,6 @@ extern "C" __global__ void total(float* partial, unsigned* done, float* out)
     }
 }
 """
-TOTAL_ARGS = "out:float[256] zero:unsigned[1] out:float[1]"
-LEAVE = "partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x;"
-COLLECT = "sum += partial[i];"
 
 ADD_DOUBLE = """\
 __device__ double add(double* address, double value)
@@ -323,7 +313,6 @@ extern "C" __global__ void tree(const float* in, float* out)
     }
 }
 """
-TREE_STEP = "            sum += __shfl_down_sync(0xff, sum, step);"
 SHORT_BLOCK = """\
 extern "C" __global__ void tree(const float* in, float* out)
 {
@@ -352,9 +341,7 @@ extern "C" __global__ void branch(const float* in, float* out)
     out[threadIdx.x] = x;
 }
 """
-XOR = "x += __shfl_xor_sync(0x0000ffff, x, 8);"
 
-LOCK_ARGS = "zero:int[1] zero:int[1]"
 
 # threads of one warp in turn take memory, use it and give it back: the same memory, each time
 HEAP = """\
@@ -370,229 +357,281 @@ extern "C" __global__ void borrow(int* out)
 }
 """
 
-CORRECT = (
-    small("memory from malloc, again and again", HEAP, "borrow", 1, 32, "out:int[4]"),
-    small("lock of a block", LOCK, "guarded", 1, 96, LOCK_ARGS),
-    small("lock of a grid", LOCK, "guarded", 2, 64, LOCK_ARGS),
-    small("lock in shared memory", SHARED_LOCK, "guarded", 1, 96, "out:int[2]"),
-    small("lock of a block, its own fences", edit(
-        LOCK, ("__threadfence", "__threadfence_block"), ("__threadfence()", "__threadfence_block()")
-    ), "guarded", 1, 96, LOCK_ARGS),
-    small("acquiring lock", ACQUIRING_LOCK, "guarded", 3, 32, LOCK_ARGS),
-    small("message", MESSAGE, "message", 2, 32, MESSAGE_ARGS),
-    small("message, acquire and release", RELEASE, "message", 2, 32, MESSAGE_ARGS),
-    small("message in shared memory", SHARED_RELEASE, "message", 2, 64, "out:int[32]"),
-    small("chain", CHAIN, "chain", 3, 32, "zero:int[3] out:int[1] out:int[1]"),
-    small("grid barrier", GRID_BARRIER, "turn", 4, 64,
-          "zero:unsigned[1] out:float[256] out:float[256]"),
-    small("last block of all", LAST_OF_ALL, "total", 4, 64, TOTAL_ARGS),
-    small("last block of all, which resets the ticket", edit(
-        LAST_OF_ALL, ("        *out = sum;", "        *out = sum;\n        *done = 0;")
-    ), "total", 4, 64, TOTAL_ARGS),
-    small("double atomicAdd", ADD_DOUBLE, "total", 3, 64, "double[192] zero:double[1]"),
-    small("float atomicMax", MAX_FLOAT, "largest", 3, 64, "float[192] zero:float[1]"),
-    small("structs", STRUCTS, "swap", 1, 64, "out:int[192]"),
-    small("structs, twice", STRUCTS_TWICE, "swap", 1, 64, "out:double[128] out:int[64]"),
-    small("structs by vectors", STRUCTS_BY_VECTORS, "swap", 1, 64, "out:float[256] out:int[64]"),
-    small("leaves early", LEAVES_EARLY, "early", 1, 64, "50 float[66] out:float[64]"),
-    small("scan of a part", SCAN, "scan", 1, 64, "50 float[64] out:float[64]"),
-    small("tree", TREE, "tree", 1, 256, "float[256] out:float[1]"),
-    small("short block", SHORT_BLOCK, "tree", 1, 16, "float[256] out:float[1]"),
-    small("ballot", BALLOT, "chosen", 1, 64, "64 float[64] out:float[64]"),
-    small("branch", BRANCH, "branch", 1, 64, "float[64] out:float[64]"),
-)  # fmt: skip
 
-FAULTY = (
-    small("memory from malloc, not written yet", edit(
-        HEAP, marked("out[turn] = mine[1];", "fault"), ("mine[1] = turn;", "mine[0] = turn;")
-    ), "borrow", 1, 32, "out:int[4]", "uninitialised"),
-    small("lock, no fence", edit(
-        LOCK, (FENCE, ""), (FENCE, ""), marked(ADD, "fault other")
-    ), "guarded", 1, 96, LOCK_ARGS, "race"),
-    small("lock, fence only before", edit(
-        LOCK[::-1], (FENCE[::-1], "")
-    )[::-1].replace(ADD, ADD + " // fault other"), "guarded", 1, 96, LOCK_ARGS, "race"),
-    small("lock, fence only after", edit(
-        LOCK, (FENCE, ""), marked(ADD, "fault other")
-    ), "guarded", 3, 32, LOCK_ARGS, "race"),
-    small("lock of a grid, fences of a block", edit(
-        LOCK, ("__threadfence", "__threadfence_block"),
-        ("__threadfence()", "__threadfence_block()"), marked(ADD, "fault other")
-    ), "guarded", 3, 32, LOCK_ARGS, "race"),
-    small("lock released too early", edit(
-        LOCK, (FENCE + "        atomicExch(lock, 0);\n", ""),
-        ("        " + ADD, FENCE + "        atomicExch(lock, 0);\n        " + ADD
-         + " // fault other")
-    ), "guarded", 3, 32, LOCK_ARGS, "race"),
-    small("lock in shared memory, no fence", edit(
-        SHARED_LOCK, (SHARED_FENCE, ""), (SHARED_FENCE, ""),
-        marked("sum += threadIdx.x;", "fault other")
-    ), "guarded", 1, 96, "out:int[2]", "race"),
-    small("lock that acquires nothing", edit(
-        ACQUIRING_LOCK, ("acquire.", "relaxed."), marked(ADD, "fault other")
-    ), "guarded", 3, 32, LOCK_ARGS, "race"),
-    small("flag before the data", edit(
-        MESSAGE, ("        data[1] = 8;\n", ""),
-        ("*seen = 1;", "*seen = 1;\n        data[1] = 8; // fault other"), marked(SUM, "fault")
-    ), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("flag before the data, then a fence", edit(
-        MESSAGE, ("        data[1] = 8;\n", ""),
-        ("*seen = 1;", "*seen = 1;\n        data[1] = 8; // other\n        __threadfence();"),
-        ("        while (*seen == 0)\n            ;\n",
-         "        while (*seen == 0)\n            ;\n        for (int i = 0; i < 99; ++i)\n"
-         "            *seen;\n"),
-        marked(SUM, "fault")
-    ), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("fence before the data", edit(
-        MESSAGE, (FENCE, ""), ("        data[1]", FENCE + "        data[1]"),
-        marked(SEND, "other"), marked(SUM, "fault")
-    ), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("producer without a fence", edit(
-        MESSAGE, (FENCE, ""), marked("data[0] = 7;", "other"), marked(SEND, "other"),
-        marked(SUM, "fault")
-    ), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("consumer without a fence", edit(
-        MESSAGE[::-1], (FENCE[::-1], "")
-    )[::-1].replace("data[0] = 7;", "data[0] = 7; // other").replace(SEND, SEND + " // other")
-        .replace(SUM, SUM + " // fault"), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("fence of another thread", edit(
-        MESSAGE, (FENCE, ""),
-        ("    if (threadIdx.x == 0 && blockIdx.x == 1)",
-         "    if (threadIdx.x == 1)\n        __threadfence();\n"
-         "    if (threadIdx.x == 0 && blockIdx.x == 1)"),
-        marked("data[0] = 7;", "other"), marked(SEND, "other"), marked(SUM, "fault")
-    ), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("plain flag", edit(
-        MESSAGE, ("*seen = 1;", "*flag = 1; // other"), ("while (*seen == 0)\n            ;\n",
-         "if (*seen == 0) // fault\n            return;\n"), marked("data[0] = 7;", "other"),
-        marked(SEND, "other"), marked(SUM, "fault")
-    ), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("relaxed, not release", edit(
-        RELEASE, ("st.release", "st.relaxed"), marked("data[0] = 7;", "other"),
-        marked("out[0] = data[0];", "fault")
-    ), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("relaxed, not acquire", edit(
-        RELEASE, ("ld.acquire", "ld.relaxed"), marked("data[0] = 7;", "other"),
-        marked("out[0] = data[0];", "fault")
-    ), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("release to the block only", edit(
-        RELEASE, ("release.gpu", "release.cta"), marked("data[0] = 7;", "other"),
-        marked("out[0] = data[0];", "fault")
-    ), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("acquire from the block only", edit(
-        RELEASE, ("acquire.gpu", "acquire.cta"), marked("data[0] = 7;", "other"),
-        marked("out[0] = data[0];", "fault")
-    ), "message", 2, 32, MESSAGE_ARGS, "race"),
-    small("release without the warp", edit(
-        SHARED_RELEASE, ("        __syncwarp();\n", ""),
-        marked("data[threadIdx.x] = threadIdx.x;", "other"),
-        marked("data[63 - threadIdx.x];", "fault")
-    ), "message", 2, 64, "out:int[32]", "race"),
-    small("chain with a missing link", edit(
-        CHAIN, ("seen[blockIdx.x - 1] == 0", "seen[blockIdx.x == 2 ? 3 : 0] == 0"),
-        ("if (threadIdx.x == 0) {", "if (threadIdx.x == 1 && blockIdx.x == 1)\n"
-         "        seen[3] = 1;\n    if (threadIdx.x == 0) {"),
-        marked("data[0] = 7;", "other"), marked("out[0] = data[0];", "fault")
-    ), "chain", 3, 32, "zero:int[4] out:int[1] out:int[1]", "race"),
-    small("grid barrier without a fence", edit(
-        GRID_BARRIER, (FENCE, ""), marked("data[i] = i;", "other"),
-        marked("out[i] = data[n - 1 - i];", "fault")
-    ), "turn", 4, 64, "zero:unsigned[1] out:float[256] out:float[256]", "race"),
-    small("last block of all, no fence", edit(
-        LAST_OF_ALL, ("    __threadfence();\n", ""), marked(LEAVE, "other"),
-        marked(COLLECT, "fault")
-    ), "total", 4, 64, TOTAL_ARGS, "race"),
-    small("last block of all, fence after the ticket", edit(
-        LAST_OF_ALL, ("    __threadfence();\n", ""),
-        ("gridDim.x - 1;\n", "gridDim.x - 1;\n    __threadfence();\n"), marked(LEAVE, "other"),
-        marked(COLLECT, "fault")
-    ), "total", 4, 64, TOTAL_ARGS, "race"),
-    small("last block of all, fence of one thread before the barrier", edit(
-        LAST_OF_ALL,
-        ("    __threadfence();", "    if (threadIdx.x == 0)\n        __threadfence();"),
-        marked(LEAVE, "other"), marked(COLLECT, "fault")
-    ), "total", 4, 64, TOTAL_ARGS, "race"),
-    small("last block of all, the ticket reset by every block", edit(
-        LAST_OF_ALL, ("== gridDim.x - 1;", "== gridDim.x - 1; // other"),
-        ("    if (last &&",
-         "    if (threadIdx.x == 1)\n        *done = 0; // fault\n    if (last &&")
-    ), "total", 4, 64, TOTAL_ARGS, "race"),
-    small("first block, not last", edit(
-        LAST_OF_ALL, ("== gridDim.x - 1", "== 0"), marked(LEAVE, "other"),
-        marked(COLLECT, "fault")
-    ), "total", 4, 64, TOTAL_ARGS, "race"),
-    small("a guess that is kept", edit(
-        ADD_DOUBLE,
-        ("    add(sum, in[blockIdx.x * blockDim.x + threadIdx.x]);",
-         "    sum[1 + blockIdx.x * blockDim.x + threadIdx.x] = sum[0]; // other\n"
-         "    add(sum, in[blockIdx.x * blockDim.x + threadIdx.x]);"),
-        marked("old = atomicCAS(place, assumed,", "fault")
-    ), "total", 3, 64, "double[192] zero:double[193]", "race"),
-    small("a guess against a store", edit(
-        MAX_FLOAT, marked("int old = *(int*)out;", "other"),
-        ("    }\n}", "    }\n    if (threadIdx.x == 7)\n        *out = 5.0f; // fault\n}"),
-        ("__float_as_int(value));", "__float_as_int(value)); // fault other")
-    ), "largest", 1, 64, "float[64] zero:float[1]", "race"),
-    small("store after a strong read", """\
-extern "C" __global__ void flag(int* place, int* out)
-{
-    if (threadIdx.x == 0)
-        out[0] = *(volatile int*)place; // other
-    if (threadIdx.x == 40)
-        *place = 3; // fault
-}
-""", "flag", 1, 64, "zero:int[1] out:int[1]", "race"),
-    small("padding that is used", edit(
-        STRUCTS, ("out[t] = box[t ^ 1];",
-                  "((int*)out)[t] = ((int*)box)[3 * (t ^ 1)] + 1; // fault")
-    ), "swap", 1, 64, "out:int[192]", "uninitialised"),
-    small("a field that nobody set", edit(
-        STRUCTS, ("    box[t].value = 2 * t;\n", ""), marked("out[t] = box[t ^ 1];", "fault")
-    ), "swap", 1, 64, "out:int[192]", "uninitialised"),
-    small("padding that is used after two copies", edit(
-        STRUCTS_TWICE, ("keys[t] = item.key;", "keys[t] = ((int*)&other[t ^ 2])[2] * 3;"),
-        marked("Item item = other[t ^ 2];", "fault")
-    ), "swap", 1, 64, "out:double[128] out:int[64]", "uninitialised"),
-    small("padding that is used after a copy by vectors", edit(
-        STRUCTS_BY_VECTORS,
-        ("kinds[t] = other[t ^ 2].kind;", "kinds[t] = ((int*)&other[t ^ 2])[3] * 3; // fault")
-    ), "swap", 1, 64, "out:float[256] out:int[64]", "uninitialised"),
-    small("loops of unequal length", edit(
-        LEAVES_EARLY, ("step < 3", "step < n / 20 + i / 40"),
-        ("        __syncthreads();", "        __syncthreads(); // fault"),
-        ("n - 1 - i];\n        __syncthreads();", "n - 1 - i];\n        __syncthreads(); // fault")
-    ), "early", 1, 64, "64 float[70] out:float[64]", "barrier"),
-    small("full mask in a branch", edit(
-        BRANCH, ("0x0000ffff", "0xffffffff"), ("x, 8);", "x, 8); // fault")
-    ), "branch", 1, 64, "float[64] out:float[64]", "barrier"),
-    small("vote of all in a branch", edit(
-        BRANCH, (XOR, "x += __any_sync(0xffffffff, x > 0.5f); // fault")
-    ), "branch", 1, 64, "float[64] out:float[64]", "barrier"),
-    small("vote of some who return", edit(
-        BRANCH, (XOR, "out[threadIdx.x] = __ballot_sync(0xffffffff, x > 0.5f); // fault\n    else"),
-        ("16)", "16 && x > 0.0f)")
-    ), "branch", 1, 64, "float[64] out:float[64]", "barrier"),
-    small("__syncwarp of all in a branch", edit(
-        BRANCH, ("        " + XOR, "        { x += 1.0f; __syncwarp(); out[64 + threadIdx.x] = x; }"
-                 " // fault")
-    ), "branch", 1, 64, "float[64] out:float[128]", "barrier"),
-    small("a lane outside its mask", edit(
-        BRANCH, ("0x0000ffff", "0x000000ff"), ("x, 8);", "x, 4); // fault"),
-        marked("out[threadIdx.x] = x;", "other")
-    ), "branch", 1, 64, "float[64] out:float[64]", "barrier", "uninitialised"),
-    small("shuffle from an inactive lane", edit(
-        BRANCH, ("x, 8);", "x, 16); // fault"), marked("out[threadIdx.x] = x;", "other")
-    ), "branch", 1, 64, "float[64] out:float[64]", "uninitialised"),
-    small("tree of too many steps", edit(
-        TREE, ("step = 4", "step = 8"), marked(TREE_STEP, "fault"),
-        ("            *out = sum;", "            *out = sum; // other")
-    ), "tree", 1, 256, "float[256] out:float[1]", "uninitialised"),
-    small("short block, full tree", edit(
-        SHORT_BLOCK, ("blockDim.x / 2", "16"), ("sum, step);", "sum, step); // fault"),
-        marked("*out = sum;", "other")
-    ), "tree", 1, 16, "float[256] out:float[1]", "uninitialised"),
-    small("reduction after an exit", edit(
-        SCAN, ("__shfl_up_sync", "__shfl_down_sync"), ("sum, step);", "sum, step); // fault"),
-        ("        if (lane >= step)\n    ", ""), marked("out[i] = sum;", "other")
-    ), "scan", 1, 64, "50 float[64] out:float[64]", "uninitialised"),
-)  # fmt: skip
+TABLE = r"""
+== HEAP borrow 1 32 0 out:int[4]
+memory from malloc, again and again:
+memory from malloc, not written yet: uninitialised
+    = mine[1] = turn;
+      mine[0] = turn;
+    out[turn] = mine[1]; // fault
+== LOCK guarded 1 96 0 zero:int[1] zero:int[1]
+lock of a block:
+lock of a block, its own fences:
+    = __threadfence();
+      __threadfence_block();
+    = #2 __threadfence();
+      __threadfence_block();
+lock, no fence: race
+    - __threadfence();
+    *sum += threadIdx.x + blockIdx.x; // fault other
+    - #2 __threadfence();
+lock, fence only before: race
+    *sum += threadIdx.x + blockIdx.x; // fault other
+    - #2 __threadfence();
+== LOCK guarded 2 64 0 zero:int[1] zero:int[1]
+lock of a grid:
+== LOCK guarded 3 32 0 zero:int[1] zero:int[1]
+lock, fence only after: race
+    - __threadfence();
+    *sum += threadIdx.x + blockIdx.x; // fault other
+lock of a grid, fences of a block: race
+    = __threadfence();
+      __threadfence_block();
+    *sum += threadIdx.x + blockIdx.x; // fault other
+    = #2 __threadfence();
+      __threadfence_block();
+lock released too early: race
+    - *sum += threadIdx.x + blockIdx.x;
+    + atomicExch(lock, 0);
+      *sum += threadIdx.x + blockIdx.x; // fault other
+== SHARED_LOCK guarded 1 96 0 out:int[2]
+lock in shared memory:
+lock in shared memory, no fence: race
+    - __threadfence_block();
+    sum += threadIdx.x; // fault other
+    - #2 __threadfence_block();
+== ACQUIRING_LOCK guarded 3 32 0 zero:int[1] zero:int[1]
+acquiring lock:
+lock that acquires nothing: race
+    = asm volatile("atom.acquire.gpu.global.cas.b32 %0, [%1], 0, 1;"
+      asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, 1;"
+    *sum += threadIdx.x + blockIdx.x; // fault other
+== MESSAGE message 2 32 0 zero:int[1] out:int[2] out:int[1]
+message:
+flag before the data: race
+    - data[1] = 8;
+    + *seen = 1;
+      data[1] = 8; // fault other
+    out[0] = data[0] + data[1]; // fault
+flag before the data, then a fence: race
+    + data[0] = 7;
+      __threadfence();
+      *seen = 1;
+    data[1] = 8; // other
+    - *seen = 1;
+    + #6 ;
+      for (int i = 0; i < 99; ++i)
+      *seen;
+    out[0] = data[0] + data[1]; // fault
+fence before the data: race
+    + data[0] = 7;
+      __threadfence();
+    data[1] = 8; // other
+    - __threadfence();
+    out[0] = data[0] + data[1]; // fault
+producer without a fence: race
+    data[0] = 7; // other
+    data[1] = 8; // other
+    - __threadfence();
+    out[0] = data[0] + data[1]; // fault
+consumer without a fence: race
+    data[0] = 7; // other
+    data[1] = 8; // other
+    - #2 __threadfence();
+    out[0] = data[0] + data[1]; // fault
+fence of another thread: race
+    data[0] = 7; // other
+    data[1] = 8; // other
+    - __threadfence();
+    + }
+      if (threadIdx.x == 1)
+      __threadfence();
+    out[0] = data[0] + data[1]; // fault
+plain flag: race
+    data[0] = 7; // other
+    data[1] = 8; // other
+    = *seen = 1;
+      *flag = 1; // other
+    - while (*seen == 0)
+    = #6 ;
+      if (*seen == 0) // fault
+      return;
+    out[0] = data[0] + data[1]; // fault
+== RELEASE message 2 32 0 zero:int[1] out:int[2] out:int[1]
+message, acquire and release:
+relaxed, not release: race
+    data[0] = 7; // other
+    = asm volatile("st.release.gpu.u32 [%0], 1;" :: "l"(flag) : "memory");
+      asm volatile("st.relaxed.gpu.u32 [%0], 1;" :: "l"(flag) : "memory");
+    out[0] = data[0]; // fault
+relaxed, not acquire: race
+    data[0] = 7; // other
+    = asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+      asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+    out[0] = data[0]; // fault
+release to the block only: race
+    data[0] = 7; // other
+    = asm volatile("st.release.gpu.u32 [%0], 1;" :: "l"(flag) : "memory");
+      asm volatile("st.release.cta.u32 [%0], 1;" :: "l"(flag) : "memory");
+    out[0] = data[0]; // fault
+acquire from the block only: race
+    data[0] = 7; // other
+    = asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+      asm volatile("ld.acquire.cta.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+    out[0] = data[0]; // fault
+== SHARED_RELEASE message 2 64 0 out:int[32]
+message in shared memory:
+release without the warp: race
+    data[threadIdx.x] = threadIdx.x; // other
+    - __syncwarp();
+    out[threadIdx.x - 32] = data[63 - threadIdx.x]; // fault
+== CHAIN chain 3 32 0 zero:int[3] out:int[1] out:int[1]
+chain:
+== CHAIN chain 3 32 0 zero:int[4] out:int[1] out:int[1]
+chain with a missing link: race
+    + volatile int* seen = flag;
+      if (threadIdx.x == 1 && blockIdx.x == 1)
+      seen[3] = 1;
+    data[0] = 7; // other
+    = while (seen[blockIdx.x - 1] == 0)
+      while (seen[blockIdx.x == 2 ? 3 : 0] == 0)
+    out[0] = data[0]; // fault
+== GRID_BARRIER turn 4 64 0 zero:unsigned[1] out:float[256] out:float[256]
+grid barrier:
+grid barrier without a fence: race
+    - __threadfence();
+    data[i] = i; // other
+    out[i] = data[n - 1 - i]; // fault
+== LAST_OF_ALL total 4 64 0 out:float[256] zero:unsigned[1] out:float[1]
+last block of all:
+last block of all, which resets the ticket:
+    + *out = sum;
+      *done = 0;
+last block of all, no fence: race
+    partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x; // other
+    - __threadfence();
+    sum += partial[i]; // fault
+last block of all, fence after the ticket: race
+    partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x; // other
+    - __threadfence();
+    + last = atomicAdd(done, 1u) == gridDim.x - 1;
+      __threadfence();
+    sum += partial[i]; // fault
+last block of all, fence of one thread before the barrier: race
+    partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x; // other
+    + partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x;
+      if (threadIdx.x == 0)
+    sum += partial[i]; // fault
+last block of all, the ticket reset by every block: race
+    last = atomicAdd(done, 1u) == gridDim.x - 1; // other
+    + #2 __syncthreads();
+      if (threadIdx.x == 1)
+      *done = 0; // fault
+first block, not last: race
+    partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x; // other
+    = last = atomicAdd(done, 1u) == gridDim.x - 1;
+      last = atomicAdd(done, 1u) == 0;
+    sum += partial[i]; // fault
+== ADD_DOUBLE total 3 64 0 double[192] zero:double[1]
+double atomicAdd:
+== ADD_DOUBLE total 3 64 0 double[192] zero:double[193]
+a guess that is kept: race
+    old = atomicCAS(place, assumed, // fault
+    + #3 {
+      sum[1 + blockIdx.x * blockDim.x + threadIdx.x] = sum[0]; // other
+== MAX_FLOAT largest 3 64 0 float[192] zero:float[1]
+float atomicMax:
+== MAX_FLOAT largest 1 64 0 float[64] zero:float[1]
+a guess against a store: race
+    int old = *(int*)out; // other
+    old = atomicCAS((int*)out, assumed, __float_as_int(value)); // fault other
+    + }
+      if (threadIdx.x == 7)
+      *out = 5.0f; // fault
+== STRUCTS swap 1 64 0 out:int[192]
+structs:
+padding that is used: uninitialised
+    = out[t] = box[t ^ 1];
+      ((int*)out)[t] = ((int*)box)[3 * (t ^ 1)] + 1; // fault
+a field that nobody set: uninitialised
+    - box[t].value = 2 * t;
+    out[t] = box[t ^ 1]; // fault
+== STRUCTS_TWICE swap 1 64 0 out:double[128] out:int[64]
+structs, twice:
+padding that is used after two copies: uninitialised
+    Item item = other[t ^ 2]; // fault
+    = keys[t] = item.key;
+      keys[t] = ((int*)&other[t ^ 2])[2] * 3;
+== STRUCTS_BY_VECTORS swap 1 64 0 out:float[256] out:int[64]
+structs by vectors:
+padding that is used after a copy by vectors: uninitialised
+    = kinds[t] = other[t ^ 2].kind;
+      kinds[t] = ((int*)&other[t ^ 2])[3] * 3; // fault
+== LEAVES_EARLY early 1 64 0 50 float[66] out:float[64]
+leaves early:
+== LEAVES_EARLY early 1 64 0 64 float[70] out:float[64]
+loops of unequal length: barrier
+    = for (int step = 0; step < 3; ++step) {
+      for (int step = 0; step < n / 20 + i / 40; ++step) {
+    __syncthreads(); // fault
+    #2 __syncthreads(); // fault
+== SCAN scan 1 64 0 50 float[64] out:float[64]
+scan of a part:
+reduction after an exit: uninitialised
+    - float other = __shfl_up_sync(0xffffffff, sum, step);
+    = if (lane >= step)
+      float other = __shfl_down_sync(0xffffffff, sum, step); // fault
+    out[i] = sum; // other
+== TREE tree 1 256 0 float[256] out:float[1]
+tree:
+tree of too many steps: uninitialised
+    = for (int step = 4; step > 0; step /= 2)
+      for (int step = 8; step > 0; step /= 2)
+    sum += __shfl_down_sync(0xff, sum, step); // fault
+    *out = sum; // other
+== SHORT_BLOCK tree 1 16 0 float[256] out:float[1]
+short block:
+short block, full tree: uninitialised
+    = for (int step = blockDim.x / 2; step > 0; step /= 2)
+      for (int step = 16; step > 0; step /= 2)
+    sum += __shfl_down_sync(0xffffffff, sum, step); // fault
+    *out = sum; // other
+== BALLOT chosen 1 64 0 64 float[64] out:float[64]
+ballot:
+== BRANCH branch 1 64 0 float[64] out:float[64]
+branch:
+full mask in a branch: barrier
+    = x += __shfl_xor_sync(0x0000ffff, x, 8);
+      x += __shfl_xor_sync(0xffffffff, x, 8); // fault
+vote of all in a branch: barrier
+    = x += __shfl_xor_sync(0x0000ffff, x, 8);
+      x += __any_sync(0xffffffff, x > 0.5f); // fault
+vote of some who return: barrier
+    - if (threadIdx.x % 32 < 16)
+    = x += __shfl_xor_sync(0x0000ffff, x, 8);
+      if (threadIdx.x % 32 < 16 && x > 0.0f)
+      out[threadIdx.x] = __ballot_sync(0xffffffff, x > 0.5f); // fault
+      else
+a lane outside its mask: barrier, uninitialised
+    = x += __shfl_xor_sync(0x0000ffff, x, 8);
+      x += __shfl_xor_sync(0x000000ff, x, 4); // fault
+    out[threadIdx.x] = x; // other
+shuffle from an inactive lane: uninitialised
+    = x += __shfl_xor_sync(0x0000ffff, x, 8);
+      x += __shfl_xor_sync(0x0000ffff, x, 16); // fault
+    out[threadIdx.x] = x; // other
+== BRANCH branch 1 64 0 float[64] out:float[128]
+__syncwarp of all in a branch: barrier
+    = x += __shfl_xor_sync(0x0000ffff, x, 8);
+      { x += 1.0f; __syncwarp(); out[64 + threadIdx.x] = x; } // fault
+== EMPTY f 1 64 0 zero:int[1] out:int[1]
+store after a strong read: race
+    = extern "C" __global__ void f(int n, const float* in, float* out)
+      extern "C" __global__ void f(int* place, int* out)
+    + {
+      if (threadIdx.x == 0)
+      out[0] = *(volatile int*)place; // other
+      if (threadIdx.x == 40)
+      *place = 3; // fault
+"""

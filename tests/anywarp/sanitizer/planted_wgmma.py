@@ -1,9 +1,9 @@
 """More kernels for the sanitizer: products of warpgroups; correct ones, and the same with one
-fault planted. Marked like those in `planted`."""
+fault planted, in a table as that of `planted`."""
 
 from __future__ import annotations
 
-from planted import edit, marked, small
+from planted import edit
 from planted_async import WORDS
 
 # m64n16k16: a stage holds A, 2048 bytes, and B, 512 bytes, in core matrices of 128 bytes
@@ -77,9 +77,6 @@ extern "C" __global__ void product(int n, const int* words, float* out)
 }
 """
 )
-MULTIPLIES = "MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256));"
-NEXT = "FILL(stage[next], in + (k + 2) * 2560, 2560, &full[next]);"
-PRODUCT = "8 int[5120] out:float[1024]"
 
 # a producer warp, and two warpgroups of which one thread each gives a stage back
 SPECIALISED = (
@@ -131,12 +128,6 @@ extern "C" __global__ void product(int n, const int* words, float* out)
 }
 """
 )
-TILES = "MULTIPLY(d, tile(stage[s] + 2048 * group, 1024), tile(stage[s] + 4096, 256));"
-FIRST, SECOND = (
-    "FILL(stage[s], in + k * 4608, 2048, &full[s]);",
-    "FILL(stage[s] + 2048, in + k * 4608 + 2048, 2560, &full[s]);",
-)
-PRODUCT_2 = "8 int[9216] out:float[2048]"
 
 # ordinary stores of each thread, A in registers, and an epilogue through shared memory
 STORED = (
@@ -173,15 +164,12 @@ extern "C" __global__ void product(int n, const unsigned* in, float* out)
 }
 """
 )
-PUT = "b[t] = in[k * 640 + t];"
-IN_REGISTERS = "MULTIPLY_REGISTERS(d, a, tile(b, 256));"
-PRODUCT_3 = "4 int[4,640] out:float[1024]"
 
 # as STORED, filled by cp.async
 COPIED = edit(
     STORED,
     (
-        PUT,
+        "b[t] = in[k * 640 + t];",
         'COPY(&b[t], &in[k * 640 + t]);\n        asm volatile("cp.async.wait_all;" ::: "memory");',
     ),
     ("        PROXY;\n", ""),
@@ -197,211 +185,87 @@ LANES_WAIT = edit(
     ),
 )
 
-CORRECT = (
-    small("wgmma, one lane of a warp waits", LANES_WAIT, "product", 1, 128, PRODUCT),
-    small("wgmma over three stages", BUFFERED, "product", 2, 128, PRODUCT),
-    small("wgmma, warp-specialised", SPECIALISED, "product", 1, 384, PRODUCT_2),
-    small("wgmma with ordinary stores", STORED, "product", 1, 128, PRODUCT_3),
-    small("wgmma with cp.async", COPIED, "product", 1, 128, PRODUCT_3),
-)
 
-FAULTY = (
-    small(
-        "wgmma before the copy",
-        edit(
-            BUFFERED,
-            ("        WAIT(&full[s], (k / 3) & 1);\n", ""),
-            marked(MULTIPLIES, "fault"),
-            marked("FILL(stage[s], in + s * 2560, 2560, &full[s]);", "fault"),
-        ),
-        "product",
-        1,
-        128,
-        "2 int[5120] out:float[1024]",
-        "asynchronous copy",
-    ),
-    small(
-        "one warp waits for the copy",
-        edit(
-            BUFFERED,
-            (
-                "        WAIT(&full[s], (k / 3) & 1);\n",
-                "        if (t < 32)\n            WAIT(&full[s], (k / 3) & 1);\n",
-            ),
-            marked(MULTIPLIES, "fault"),
-            marked("FILL(stage[s], in + s * 2560, 2560, &full[s]);", "other"),
-            marked(NEXT, "other"),
-        ),
-        "product",
-        1,
-        128,
-        PRODUCT,
-        "asynchronous copy",
-    ),
-    small(
-        "refilled while wgmma reads",
-        edit(
-            BUFFERED,
-            ("int next = (k + 2) % 3;", "int next = k % 3;"),
-            ("k + 2 < n", "k == 2"),
-            ("n; ++k", "3; ++k"),
-            ("s < 2", "s < 3"),
-            marked(MULTIPLIES, "other"),
-            marked(NEXT, "fault"),
-        ),
-        "product",
-        1,
-        128,
-        PRODUCT,
-        "race",
-        "asynchronous copy",
-    ),
-    small(
-        "given back before wgmma is done",
-        edit(
-            SPECIALISED,
-            ("if (k > 0 && t % 128 == 77)", "if (t % 128 == 77)"),
-            ("ARRIVE(&empty[(k - 1) % 3]);", "ARRIVE(&empty[k % 3]);"),
-            marked(TILES, "other"),
-            marked(FIRST, "fault"),
-            marked(SECOND, "fault"),
-        ),
-        "product",
-        1,
-        384,
-        PRODUCT_2,
-        "race",
-    ),
-    small(
-        "stored without a proxy fence",
-        edit(STORED, ("        PROXY;\n", ""), marked(PUT, "other"), marked(IN_REGISTERS, "fault")),
-        "product",
-        1,
-        128,
-        PRODUCT_3,
-        "race",
-    ),
-    small(
-        "stored without a barrier",
-        edit(
-            STORED,
-            ("        PROXY;\n        __syncthreads();\n", "        PROXY;\n"),
-            marked(PUT, "other"),
-            marked(IN_REGISTERS, "fault"),
-        ),
-        "product",
-        1,
-        128,
-        PRODUCT_3,
-        "race",
-    ),
-    small(
-        "stored while wgmma reads",
-        edit(
-            STORED,
-            ("        PENDING(0);\n        __syncthreads();\n", "        __syncthreads();\n"),
-            (
-                "    for (int i = 0; i < 8; ++i)\n        box",
-                "    PENDING(0);\n    for (int i = 0; i < 8; ++i)\n        box",
-            ),
-            marked(PUT, "fault"),
-            marked(IN_REGISTERS, "other"),
-        ),
-        "product",
-        1,
-        128,
-        PRODUCT_3,
-        "race",
-    ),
-    small(
-        "accumulators read before the wait",
-        edit(
-            BUFFERED,
-            ("    PENDING(0);\n", ""),
-            ("        out[t * 8 + i] = d[i];", "        out[t * 8 + i] = d[i]; // fault"),
-            marked(MULTIPLIES, "other"),
-        ),
-        "product",
-        1,
-        128,
-        PRODUCT,
-        "tensor core registers",
-    ),
-    small(
-        "accumulators changed before the wait",
-        edit(
-            BUFFERED,
-            (
-                "        PENDING(1);\n",
-                '        asm volatile("neg.f32 %0, %0;" : "+f"(d[0])); // fault\n'
-                "        PENDING(0);\n",
-            ),
-            marked(MULTIPLIES, "other"),
-        ),
-        "product",
-        1,
-        128,
-        PRODUCT,
-        "tensor core registers",
-    ),
-    small(
-        "no wgmma.fence",
-        edit(BUFFERED, ("        FENCE;\n", ""), marked(MULTIPLIES, "fault")),
-        "product",
-        1,
-        128,
-        PRODUCT,
-        "tensor core registers",
-    ),
-    small(
-        "no wgmma.fence after registers are written",
-        edit(
-            STORED,
-            ("        FENCE;\n", "        if (k == 0)\n            FENCE;\n"),
-            (
-                "a[i] = in[k * 640 + 128 * (i + 1) + t] ^ 3;",
-                "a[i] = in[k * 640 + 128 * (i + 1) + t] ^ 3; // other",
-            ),
-            marked(IN_REGISTERS, "fault"),
-        ),
-        "product",
-        1,
-        128,
-        PRODUCT_3,
-        "tensor core registers",
-    ),
-    small(
-        "A changed before the wait",
-        edit(
-            STORED,
-            (
-                "        GROUP;\n",
-                "        GROUP;\n"
-                '        asm volatile("add.u32 %0, %0, 1;" : "+r"(a[2])); // fault\n',
-            ),
-            (
-                "        __syncthreads();\n    }\n",
-                "        __syncthreads();\n        out[t] = a[2];\n    }\n",
-            ),
-            marked(IN_REGISTERS, "other"),
-        ),
-        "product",
-        1,
-        128,
-        PRODUCT_3,
-        "tensor core registers",
-    ),
-    small(
-        "a descriptor out of bounds",
-        edit(
-            BUFFERED,
-            ("tile(stage[s] + 2048, 256)", "tile(stage[s] + 2048, 65536)"),
-            marked("MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 65536));", "fault"),
-        ),
-        "product",
-        1,
-        128,
-        PRODUCT,
-        "out of bounds",
-    ),
-)
+TABLE = r"""
+== LANES_WAIT product 1 128 0 8 int[5120] out:float[1024]
+wgmma, one lane of a warp waits:
+== BUFFERED product 2 128 0 8 int[5120] out:float[1024]
+wgmma over three stages:
+== BUFFERED product 1 128 0 2 int[5120] out:float[1024]
+wgmma before the copy: asynchronous copy
+    FILL(stage[s], in + s * 2560, 2560, &full[s]); // fault
+    - WAIT(&full[s], (k / 3) & 1);
+    MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // fault
+== BUFFERED product 1 128 0 8 int[5120] out:float[1024]
+one warp waits for the copy: asynchronous copy
+    FILL(stage[s], in + s * 2560, 2560, &full[s]); // other
+    + int s = k % 3;
+      if (t < 32)
+    MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // fault
+    FILL(stage[next], in + (k + 2) * 2560, 2560, &full[next]); // other
+refilled while wgmma reads: asynchronous copy, race
+    = for (int s = 0; s < 2; ++s) {
+      for (int s = 0; s < 3; ++s) {
+    = for (int k = 0; k < n; ++k) {
+      for (int k = 0; k < 3; ++k) {
+    MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // other
+    - if (t == 0 && k + 2 < n) {
+    = int next = (k + 2) % 3;
+      if (t == 0 && k == 2) {
+      int next = k % 3;
+    FILL(stage[next], in + (k + 2) * 2560, 2560, &full[next]); // fault
+accumulators read before the wait: tensor core registers
+    MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // other
+    - PENDING(0);
+    out[t * 8 + i] = d[i]; // fault
+accumulators changed before the wait: tensor core registers
+    MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // other
+    = PENDING(1);
+      asm volatile("neg.f32 %0, %0;" : "+f"(d[0])); // fault
+      PENDING(0);
+no wgmma.fence: tensor core registers
+    - FENCE;
+    MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // fault
+a descriptor out of bounds: out of bounds
+    = MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256));
+      MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 65536)); // fault
+== SPECIALISED product 1 384 0 8 int[9216] out:float[2048]
+wgmma, warp-specialised:
+given back before wgmma is done: race
+    FILL(stage[s], in + k * 4608, 2048, &full[s]); // fault
+    FILL(stage[s] + 2048, in + k * 4608 + 2048, 2560, &full[s]); // fault
+    MULTIPLY(d, tile(stage[s] + 2048 * group, 1024), tile(stage[s] + 4096, 256)); // other
+    - if (k > 0 && t % 128 == 77)
+    = ARRIVE(&empty[(k - 1) % 3]);
+      if (t % 128 == 77)
+      ARRIVE(&empty[k % 3]);
+== STORED product 1 128 0 4 int[4,640] out:float[1024]
+wgmma with ordinary stores:
+stored without a proxy fence: race
+    b[t] = in[k * 640 + t]; // other
+    - PROXY;
+    MULTIPLY_REGISTERS(d, a, tile(b, 256)); // fault
+stored without a barrier: race
+    b[t] = in[k * 640 + t]; // other
+    - __syncthreads();
+    MULTIPLY_REGISTERS(d, a, tile(b, 256)); // fault
+stored while wgmma reads: race
+    b[t] = in[k * 640 + t]; // fault
+    MULTIPLY_REGISTERS(d, a, tile(b, 256)); // other
+    - PENDING(0);
+    + #7 }
+      PENDING(0);
+no wgmma.fence after registers are written: tensor core registers
+    a[i] = in[k * 640 + 128 * (i + 1) + t] ^ 3; // other
+    + a[i] = in[k * 640 + 128 * (i + 1) + t] ^ 3;
+      if (k == 0)
+    MULTIPLY_REGISTERS(d, a, tile(b, 256)); // fault
+A changed before the wait: tensor core registers
+    MULTIPLY_REGISTERS(d, a, tile(b, 256)); // other
+    + GROUP;
+      asm volatile("add.u32 %0, %0, 1;" : "+r"(a[2])); // fault
+    + #2 __syncthreads();
+      out[t] = a[2];
+== COPIED product 1 128 0 4 int[4,640] out:float[1024]
+wgmma with cp.async:
+"""

@@ -11,38 +11,38 @@ import planted_clusters
 import planted_order
 import planted_wgmma
 import pytest
-from planted import SWAPPED, Planted
+from planted import Planted
 
-import kernels
-from anywarp.sanitizer import sanitizer
-from kernels.analysis import reference
-from kernels.command.targets import parse_argument
+from anywarp import Kernel, ptx
+from anywarp.ptx.text.syntax import Position
+from anywarp.sanitizer import Finding, merged, sanitizer
+from anywarp.sanitizer.static_facts import facts_of
+from anywarp.sanitizer.undefined import used_cells
 
-CORRECT = (
-    planted.CORRECT
-    + planted_order.CORRECT
-    + planted_async.CORRECT
-    + planted_clusters.CORRECT
-    + planted_wgmma.CORRECT
-)
-FAULTY = (
-    planted.FAULTY
-    + planted_order.FAULTY
-    + planted_async.FAULTY
-    + planted_clusters.FAULTY
-    + planted_wgmma.FAULTY
-)
+MODULES = planted, planted_async, planted_clusters, planted_order, planted_wgmma
+PLANTED = {one.name: one for m in MODULES for one in planted.read(m.TABLE, vars(planted) | vars(m))}
+CORRECT = [one for one in PLANTED.values() if not one.kinds]
+FAULTY = [one for one in PLANTED.values() if one.kinds]
+TYPES = {"float": np.float32, "double": np.float64, "int": np.int32, "unsigned": np.uint32}
 
 
-def arguments(one: Planted):
-    stream = np.random.RandomState(0)
-    parsed = [parse_argument(text, stream) for text in one.args.split()]
-    return [value for value, _ in parsed], [n for n, (_, out) in enumerate(parsed) if out]
+def arguments(one: Planted) -> tuple[list, list[int]]:
+    """The arguments, and which of them nobody has written."""
+    stream, args = np.random.RandomState(0), []
+    for text in one.args.split():
+        start, dtype, shape = re.fullmatch(r"(?:(\w+):)?([-\w.]+)(?:\[(.*)\])?", text).groups()
+        if shape is None:
+            args.append(float(text) if "." in text else int(text))
+            continue
+        shape, dtype = tuple(map(int, shape.split(","))), np.dtype(TYPES[dtype])
+        draw = stream.uniform(-1, 1, shape) if dtype.kind == "f" else stream.randint(0, 10, shape)
+        args.append(np.zeros(shape, dtype) if start else draw.astype(dtype))
+    return args, [n for n, text in enumerate(one.args.split()) if text.startswith("out:")]
 
 
 def sanitize(one: Planted):
     args, uninitialised = arguments(one)
-    kernel = kernels.Kernel(one.source, one.kernel)
+    kernel = Kernel(one.source, one.kernel)
     return kernel.sanitize(one.grid, one.block, args, one.shared_mem, uninitialised)
 
 
@@ -65,28 +65,17 @@ def test_a_planted_fault_is_found_on_its_line(one):
             assert f.other_position.line in there | here, f
 
 
-def test_a_swapped_index_is_for_the_reference_to_catch():
-    assert sanitize(SWAPPED) == ()
-    (M, N, K, alpha, A, B, beta, C), _ = arguments(SWAPPED)
-    kernel = kernels.Kernel(SWAPPED.source, "sgemm")
-    kernel(SWAPPED.grid, SWAPPED.block, (M, N, K, alpha, A, B, beta, C), "interpreter")
-    with pytest.raises(reference.CheckError, match="elements are wrong"):
-        reference.assert_close(C, A, B)
-
-
 def only(name: str):
-    (one,) = [one for one in FAULTY if one.name == name]
-    (finding,) = sanitize(one)
+    (finding,) = sanitize(PLANTED[name])
     return finding
 
 
 def test_a_race_names_both_threads_lines_and_the_element():
-    one = next(one for one in FAULTY if one.name == "no first barrier")
+    one = PLANTED["no first barrier"]
     by_array = {f.address.partition("[")[0]: f for f in sanitize(one)}
     assert set(by_array) == {"tile_a", "tile_b"}
     a = by_array["tile_a"]
-    line = one.source.splitlines().index(f"            {planted.SUM} // fault") + 1
-    store = one.source.splitlines().index(f"        {planted.LOAD_A} // other") + 1
+    (line,), store = one.lines("fault"), min(one.lines("other"))
     # thread (0, 0) wrote what it reads; (1, 0) is the first to read another's element
     assert (a.address, a.thread, a.other_thread) == (
         "tile_a[0][0]",
@@ -104,7 +93,7 @@ def test_a_race_names_both_threads_lines_and_the_element():
 
 
 def test_out_of_bounds_says_how_far_and_of_what():
-    found = sanitize(next(one for one in FAULTY if one.name == "<= in the tile loop"))
+    found = sanitize(PLANTED["<= in the tile loop"])
     texts = {f.address: f.message for f in found}
     assert texts["tile_b[16][0]"] == (
         "block (0, 0, 0), thread (0, 0, 0) reads 4 bytes at tile_b[16][0] in shared memory, "
@@ -201,8 +190,8 @@ MESSAGES = {
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_messages_of_what_runs_on_its_own(name):
-    (one,) = [one for one in FAULTY if one.name == name]
-    said = [re.sub(r"kernel.cu:\d+", "LINE", finding.message) for finding in sanitize(one)]
+    findings = sanitize(PLANTED[name])
+    said = [re.sub(r"kernel.cu:\d+", "LINE", finding.message) for finding in findings]
     assert any(MESSAGES[name] in message for message in said), said
 
 
@@ -219,7 +208,7 @@ extern "C" __global__ void fork(int* out)
     out[threadIdx.x] = 2;
 }
 """
-    (finding,) = kernels.Kernel(source, "fork").sanitize(1, 64, [np.zeros(64, np.int32)])
+    (finding,) = Kernel(source, "fork").sanitize(1, 64, [np.zeros(64, np.int32)])
     assert finding.kind == "barrier"
     assert {finding.position.line, finding.other_position.line} == {4, 7}
     assert finding.message.startswith("32 of 64 threads of the block wait here")
@@ -234,7 +223,7 @@ extern "C" __global__ void stuck(int* out)
     *out = 1;
 }
 """
-    (finding,) = kernels.Kernel(source, "stuck").sanitize(1, 40, [np.zeros(1, np.int32)])
+    (finding,) = Kernel(source, "stuck").sanitize(1, 40, [np.zeros(1, np.int32)])
     assert finding.kind == "barrier" and finding.position.line == 4
     assert finding.message.startswith("barrier 1 is never completed")
 
@@ -251,20 +240,18 @@ extern "C" __global__ void loop(int n, const int* next, int* out)
 
 
 def test_findings_are_kept_when_the_run_breaks_off(monkeypatch):
-    from anywarp.sanitizer import sanitizer
-
     run = sanitizer.run
     monkeypatch.setattr(sanitizer, "run", lambda *a, **b: run(*a, **b, step_limit=2000))
-    kernel, out = kernels.Kernel(LOOP, "loop"), np.zeros(1, np.int32)
+    kernel, out = Kernel(LOOP, "loop"), np.zeros(1, np.int32)
     (finding,) = kernel.sanitize(1, 1, [9, np.array([1, 5], np.int32), out])
     assert finding.kind == "out of bounds" and finding.address == "next[5]"
-    with pytest.raises(kernels.ptx.StepLimit):
+    with pytest.raises(ptx.StepLimit):
         kernel.sanitize(1, 1, [9, np.array([1, 0], np.int32), out])
 
 
 def test_a_stray_access_does_not_spoil_the_others():
-    kernel = kernels.Kernel(planted.edit(planted.LOCAL, ("out[t] =", "out[2 * t] =")), "pick")
-    args, _ = arguments(next(one for one in CORRECT if one.name == "local"))
+    kernel = Kernel(planted.edit(planted.LOCAL, ("out[t] =", "out[2 * t] =")), "pick")
+    args, _ = arguments(PLANTED["local"])
     (finding,) = kernel.sanitize(1, 64, args)
     assert finding.address == "out[64]" and finding.count == 32
     values = args[1]
@@ -287,7 +274,7 @@ extern "C" __global__ void flags(int* out)
         out[1] = votes;
 }
 """
-    assert kernels.Kernel(source, "flags").sanitize(1, 64, [np.zeros(2, np.int32)]) == ()
+    assert Kernel(source, "flags").sanitize(1, 64, [np.zeros(2, np.int32)]) == ()
 
 
 def test_the_same_value_by_different_instructions_is_no_race():
@@ -303,7 +290,7 @@ extern "C" __global__ void same(int n, int* out)
     out[threadIdx.x] = s;
 }
 """
-    kernel, out = kernels.Kernel(source, "same"), np.zeros(64, np.int32)
+    kernel, out = Kernel(source, "same"), np.zeros(64, np.int32)
     assert kernel.sanitize(1, 64, [4, out]) == ()
     (finding,) = kernel.sanitize(1, 64, [5, out])
     assert finding.kind == "race" and (finding.position.line, finding.other_position.line) == (7, 5)
@@ -321,7 +308,7 @@ extern "C" __global__ void bytes(const unsigned char* in, unsigned char* out)
 }
 """
     for offset, expected in (("", set()), ("^ 1", {"race"})):
-        kernel = kernels.Kernel(source.replace("OFFSET", offset), "bytes")
+        kernel = Kernel(source.replace("OFFSET", offset), "bytes")
         found = kernel.sanitize(1, 64, [np.arange(64, dtype=np.uint8), np.zeros(64, np.uint8)])
         assert {f.kind for f in found} == expected
 
@@ -345,7 +332,7 @@ extern "C" __global__ void readers(int* out)
     }
 }
 """
-    (finding,) = kernels.Kernel(source, "readers").sanitize(1, 64, [np.zeros(64, np.int32)])
+    (finding,) = Kernel(source, "readers").sanitize(1, 64, [np.zeros(64, np.int32)])
     assert finding.kind == "race"
     assert (finding.position.line, finding.other_position.line) == (13, 8)
 
@@ -357,9 +344,7 @@ extern "C" __global__ void cube(int* out)
     out[threadIdx.x] = 2 * blockIdx.z + threadIdx.z;
 }
 """
-    (finding,) = kernels.Kernel(source, "cube").sanitize(
-        (1, 1, 2), (2, 1, 2), [np.zeros(2, np.int32)]
-    )
+    (finding,) = Kernel(source, "cube").sanitize((1, 1, 2), (2, 1, 2), [np.zeros(2, np.int32)])
     assert finding.thread == "block (0, 0, 0), thread (0, 0, 0)"
     assert finding.other_thread == "block (0, 0, 1), thread (0, 0, 1)"
 
@@ -368,7 +353,7 @@ def test_chunks_of_blocks_are_compared_too(monkeypatch):
     """More threads than the interpreter runs at a time, writing one place."""
     monkeypatch.setattr("anywarp.ptx.machine.machine.CHUNK_THREADS", 16 * 1024)
     source = 'extern "C" __global__ void last(int* out) { if (!threadIdx.x) *out = blockIdx.x; }'
-    (finding,) = kernels.Kernel(source, "last").sanitize(40, 1024, [np.zeros(1, np.int32)])
+    (finding,) = Kernel(source, "last").sanitize(40, 1024, [np.zeros(1, np.int32)])
     # in a chunk of 16, 15 lose to the last; the next chunk finds them written
     assert finding.count == 15 + 15 + 7 + 16 + 8
 
@@ -378,7 +363,7 @@ def test_without_line_information_the_ptx_line_stands_in():
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 p) {\n"
         ".reg .b64 %a;\nld.param.u64 %a, [p];\nst.global.u32 [%a+4], 1;\nret;\n}\n"
     )
-    entry = kernels.ptx.parse(source).entries["f"]
+    entry = ptx.parse(source).entries["f"]
     (finding,) = sanitizer.sanitize(entry, 1, 1, [np.zeros(1, np.int32)])
     assert str(finding.position) == "PTX:7" and finding.address == "arg0[1]"
 
@@ -393,8 +378,8 @@ def test_without_line_information_the_ptx_line_stands_in():
     ],
 )
 def test_wrong_uninitialised(uninitialised, error, message):
-    args, _ = arguments(next(one for one in CORRECT if one.name == "local"))
-    kernel = kernels.Kernel(planted.LOCAL, "pick")
+    args, _ = arguments(PLANTED["local"])
+    kernel = Kernel(planted.LOCAL, "pick")
     with pytest.raises(error, match=message):
         kernel.sanitize(1, 64, args, uninitialised=uninitialised)
     with pytest.raises(ValueError, match="2048 threads"):
@@ -402,16 +387,11 @@ def test_wrong_uninitialised(uninitialised, error, message):
 
 
 def test_defines_of_the_command_line_give_shapes():
-    one = planted.sgemm("", TILED_PADDED)
-    kernel = kernels.Kernel(one.source, "sgemm", ["-DPAD=3"])
-    args, _ = arguments(one)
-    finding = kernel.sanitize(one.grid, one.block, args)[0]
+    changes = ("k < BK", "k <= BK"), ("tile_b[BK][BN]", "tile_b[BK][BN + PAD]")
+    kernel, one = Kernel(planted.edit(planted.TILED, *changes), "sgemm", ["-DPAD=3"]), CORRECT[0]
+    assert one.name == "tiled"
+    finding = kernel.sanitize(one.grid, one.block, arguments(one)[0])[0]
     assert finding.address.startswith("tile_b[16][") and finding.kind == "out of bounds"
-
-
-TILED_PADDED = planted.edit(
-    planted.TILED, ("k < BK", "k <= BK"), ("tile_b[BK][BN]", "tile_b[BK][BN + PAD]")
-)
 
 
 BODIES = {
@@ -506,7 +486,7 @@ def test_bodies(name):
         + body
         + "\n}\n"
     )
-    found = kernels.Kernel(source, "f").sanitize(2, 64, [np.zeros(256, np.int32)])
+    found = Kernel(source, "f").sanitize(2, 64, [np.zeros(256, np.int32)])
     races = [
         {f.position.line - 3, f.other_position.line - 3}
         for f in found
@@ -535,16 +515,13 @@ extern "C" __global__ void f(int* out)
     }
 }
 """
-    found = kernels.Kernel(source, "f").sanitize(1, 6, [np.zeros(2, np.int32)])
+    found = Kernel(source, "f").sanitize(1, 6, [np.zeros(2, np.int32)])
     bad = {f.position.line: f.address for f in found if f.kind == "out of bounds"}
     assert bad == {5: "s[4]", 11: "s[4][1]"}
 
 
 def test_findings_of_several_runs():
     """Equal ones are one, with their counts added; arrays on the same lines are told apart."""
-    from anywarp.ptx.text.syntax import Position
-    from anywarp.sanitizer.findings import Finding, merged
-
     one = Finding("race", "", Position("a.cu", 4), None, "tile_a[3]", Position("a.cu", 7))
     turned = Finding("race", "", Position("a.cu", 7), None, "tile_a[5]", Position("a.cu", 4))
     other = Finding("race", "", Position("a.cu", 4), None, "tile_b[3]", Position("a.cu", 7))
@@ -584,7 +561,7 @@ extern "C" __global__ void f(float* out)
     out[threadIdx.x] = element(tile, 7 - threadIdx.x);
 }
 """
-    found = kernels.Kernel(source, "f").sanitize(1, 9, [np.zeros(9, np.float32)])
+    found = Kernel(source, "f").sanitize(1, 9, [np.zeros(9, np.float32)])
     assert {(f.kind, f.position.line) for f in found} == {
         ("out of bounds", 8),
         ("out of bounds", 15),
@@ -611,15 +588,12 @@ DEMANDS = {
 
 @pytest.mark.parametrize("text", DEMANDS)
 def test_bytes_that_are_used(text):
-    from anywarp.sanitizer.static_facts import facts_of
-    from anywarp.sanitizer.undefined import used_cells
-
     source = (
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 p) {\n"
         ".reg .b64 %rd<9>;\n.reg .b32 %r<9>;\n.reg .b16 %rs<9>;\n.reg .pred %p<2>;\n"
         f"ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\n{text}\nret;\n}}\n"
     )
-    entry = kernels.ptx.parse(source).entries["f"]
+    entry = ptx.parse(source).entries["f"]
     used = used_cells(entry.instructions[1], facts_of(entry), 4, 1)
     assert sum(1 << n for n in np.flatnonzero(used)) == DEMANDS[text]
 
@@ -634,7 +608,7 @@ extern "C" __global__ void second(int n, char* x, char* y) {
 
 @pytest.mark.parametrize("written, read, found", [(5, 5, 0), (5, 4, 0), (5, 6, 1), (0, 1, 1)])
 def test_a_launch_knows_what_those_before_it_wrote(written, read, found):
-    first, second = (kernels.Kernel(TWO, name) for name in ("first", "second"))
+    first, second = (Kernel(TWO, name) for name in ("first", "second"))
     x, y = np.zeros(7, np.int8), np.zeros(7, np.int8)
     known = {1: np.zeros(7, bool)}
     assert first.sanitize(1, 32, (written, x), uninitialised=known) == ()
@@ -653,6 +627,6 @@ def test_a_mask_has_a_bool_for_each_byte(mask):
 
 
 def test_an_array_of_no_bytes_is_never_written():
-    first = kernels.Kernel(TWO, "first")
+    first = Kernel(TWO, "first")
     nothing = {1: np.zeros(0, bool)}
     assert first.sanitize(1, 32, (0, np.zeros(0, np.int8)), uninitialised=nothing) == ()

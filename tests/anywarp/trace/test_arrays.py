@@ -44,6 +44,14 @@ def test_shapes(name, size, shape):
     assert array_shapes(SOURCE, {name: size}).get(name) == shape
 
 
+def test_macros_may_stand_for_others_several_deep_and_for_nothing_but_themselves():
+    chain = "".join(f"#define N{n} (N{n + 1} * 2)\n" for n in range(8)) + "#define N8 3\n"
+    source = chain + "#define LOOP LOOP\nfloat a[N0], b[LOOP][2], c[LOOP];"
+    shapes = array_shapes(source, {"a": 4 * 3 * 256, "b": 64, "c": 64})
+    assert shapes == {"a": Shape((768,), 4), "b": Shape((8, 2), 4), "c": Shape((16,), 4)}
+    assert array_shapes(source, {"a": 4 * 3 * 128}) == {}
+
+
 def test_the_first_definition_counts():
     shapes = array_shapes("#define BM 32\n" + SOURCE, {"tile_b": 8 * 32 * 4})
     assert shapes == {"tile_b": Shape((8, 32), 4)}

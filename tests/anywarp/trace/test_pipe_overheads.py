@@ -7,7 +7,7 @@ that are not the first of their process.
 import numpy as np
 import pytest
 
-import kernels
+from anywarp import Kernel
 from anywarp.trace import pipe_overheads
 from anywarp.trace.metrics import CONFLICTS, PIPE, SHARED_INSTRUCTIONS, TENSOR, WAVEFRONTS
 
@@ -57,7 +57,7 @@ MEASURED = {
 @pytest.mark.parametrize("what", MEASURED, ids=lambda what: f"{what[0][:60]} {what[1]}")
 def test_what_was_measured(what):
     body, threads = what
-    kernel = kernels.Kernel(PRE + body + OWN + "}", "k")
+    kernel = Kernel(PRE + body + OWN + "}", "k")
     trace = kernel.trace(1, threads, (np.zeros(2048, np.int32), 0), shared_mem=4096)
     assert trace.warps == threads // 32
     assert sum(trace.pipe(kernel).values()) == MEASURED[what] + threads // 32
@@ -105,7 +105,7 @@ def test_loads_that_need_not_be_of_shared_memory(rank, stride, pipe, wavefronts,
         body = THERE.replace("STRIDE", str(stride)).replace("RANK", rank) + LOADS
         body = body.replace("SYNC", CLUSTER).replace("POINTER", "there")
     source = PRE if rank is None else PRE.replace("void k", "void __cluster_dims__(4, 1, 1) k")
-    kernel = kernels.Kernel(source + body + "out[blockIdx.x * 128 + t] = v; }", "k")
+    kernel = Kernel(source + body + "out[blockIdx.x * 128 + t] = v; }", "k")
     trace = kernel.trace(4, 128, (np.zeros(2048, np.int32), 0), shared_mem=4096)
     found = [trace.counters[name.format("ld")] for name in (WAVEFRONTS, CONFLICTS)]
     assert found == [wavefronts, conflicts]
@@ -115,7 +115,7 @@ def test_loads_that_need_not_be_of_shared_memory(rank, stride, pipe, wavefronts,
 
 def test_the_causes_have_names():
     body = STS + BAR + "if (t < 32) v = __shfl_xor_sync(-1, v, 1);"
-    kernel = kernels.Kernel(PRE + body + OWN + "}", "k")
+    kernel = Kernel(PRE + body + OWN + "}", "k")
     trace = kernel.trace(2, 64, (np.zeros(64, np.int32), 0), shared_mem=256)
     assert trace.pipe(kernel) == {
         pipe_overheads.LOADS_AND_STORES: trace.counters[PIPE],
@@ -128,7 +128,7 @@ def test_the_causes_have_names():
 def test_a_shared_load_that_no_lane_takes_part_in():
     load = "{.reg .pred p; setp.gt.s32 p, %2, 0; @p ld.shared.u32 %0, [%1];}"
     body = f'asm volatile("{load}" : "+r"(v) : "r"(a), "r"(n) : "memory");'
-    kernel = kernels.Kernel(PRE + STS + body + OWN + "}", "k")
+    kernel = Kernel(PRE + STS + body + OWN + "}", "k")
     args = np.zeros(64, np.int32), 0
     assert kernel.trace(1, 64, args, shared_mem=256).beside == {pipe_overheads.INACTIVE: 2}
     assert not +kernel.trace(1, 64, (args[0], 1), shared_mem=256).beside
@@ -159,5 +159,5 @@ def test_products_of_wmma(kind, shape, instructions):
         c=", ".join(f'"+{letter}"(c[{i}])' for i in range(8)),
         ab=", ".join(f'"r"({x}[{i}])' for x in "ab" for i in range(n)),
     )  # fmt: skip
-    trace = kernels.Kernel(source, "k").trace(1, 64, (np.zeros(64, np.int32),))
+    trace = Kernel(source, "k").trace(1, 64, (np.zeros(64, np.int32),))
     assert trace.counters[TENSOR] == 2 * instructions

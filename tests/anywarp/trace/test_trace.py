@@ -6,11 +6,16 @@ import json
 import numpy as np
 import pytest
 
-import kernels
-from anywarp import ptx, trace as tracing
+from anywarp import Kernel, ptx, trace as tracing
 
 LOADS = tracing.REQUESTS.format("ld"), tracing.SECTORS.format("ld")
 STORES = tracing.REQUESTS.format("st"), tracing.SECTORS.format("st")
+
+SHARED = (
+    tracing.metrics.SHARED_INSTRUCTIONS,
+    tracing.metrics.WAVEFRONTS,
+    tracing.metrics.CONFLICTS,
+)
 
 STRIDED = """
 extern "C" __global__ void strided(int n, int stride, const float* in, float* out)
@@ -23,15 +28,9 @@ extern "C" __global__ void strided(int n, int stride, const float* in, float* ou
 
 
 def strided(n, stride, block=64, **options):
-    kernel = kernels.Kernel(STRIDED, "strided")
+    kernel = Kernel(STRIDED, "strided")
     source, out = np.arange(n * stride, dtype=np.float32), np.zeros(n, np.float32)
-    found = kernel.trace(
-        -(-n // block),
-        block,
-        (n, stride, source, out),
-        names=("n", "stride", "in", "out"),
-        **options,
-    )
+    found = kernel.trace(-(-n // block), block, (n, stride, source, out), **options)
     np.testing.assert_array_equal(out, 2 * source[::stride])
     return found
 
@@ -102,13 +101,36 @@ def test_iterators_name_what_is_kept_too():
     assert {one.block for one in blocks.accesses} == {(0, 0, 0), (1, 0, 0)}
 
 
-@pytest.mark.parametrize("step, lines", [("02_naive", 32), ("03_coalesced", 1)])
-def test_steps(step, lines):
+PRODUCT = """
+extern "C" __global__ void product(int M, int N, int K, const float* A, const float* B, float* C)
+{
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
+    int row = ALONG_ROWS ? x : y, column = ALONG_ROWS ? y : x;
+    if (row < M && column < N) {
+        float sum = 0.0f;
+        for (int k = 0; k < K; ++k)
+            sum += A[row * K + k] * B[k * N + column];
+        C[row * N + column] = sum;
+    }
+}
+"""
+
+
+def product(along_rows, M, N, K):
+    """A trace of a product of matrices, whose warps go along rows or columns of C."""
+    kernel = Kernel(PRODUCT, "product", (f"-DALONG_ROWS={int(along_rows)}",))
+    matrices = [np.ones(shape, np.float32) for shape in ((M, K), (K, N), (M, N))]
+    across, down = (M, N) if along_rows else (N, M)
+    return kernel.trace((-(-across // 32), -(-down // 8)), (32, 8), (M, N, K, *matrices))
+
+
+@pytest.mark.parametrize("along_rows, lines", [(True, 32), (False, 1)])
+def test_products(along_rows, lines):
     M, N, K = 64, 96, 40
-    found = kernels.step(step).trace(M, N, K)
+    found = product(along_rows, M, N, K)
     assert found.counters[tracing.FFMA] == M * N * K
     assert found.counters[LOADS[0]] == 2 * M * N * K // 32
-    per_k = 32 + 1 if step == "02_naive" else 1 + 4
+    per_k = 32 + 1 if along_rows else 1 + 4
     assert found.counters[LOADS[1]] == per_k * M * N * K // 32
     cost = {place.array: cost for place, cost in found.costs.items()}
     assert cost["A"].lines == lines * cost["A"].requests
@@ -116,22 +138,13 @@ def test_steps(step, lines):
 
 
 def test_edges_count_only_active_lanes():
-    found = kernels.step("03_coalesced").trace(3, 5, 7)
+    found = product(False, 3, 5, 7)
     assert found.counters[tracing.FFMA] == 3 * 5 * 7
     assert found.counters[LOADS[0]] == 2 * 3 * 7  # three warps have a row each
 
 
-def test_step_trace_refuses_a_shape_the_step_cannot_do(tmp_path):
-    source = kernels.step("03_coalesced").source.replace(
-        "// block:", "// requires: K % 8 == 0\n// block:"
-    )
-    (tmp_path / "07_picky.cu").write_text(source)
-    with pytest.raises(ValueError, match="K % 8 == 0"):
-        kernels.ladder.step.step("07_picky", tmp_path).trace(8, 8, 7)
-
-
 def test_a_trace_prints_as_a_table():
-    head, *rows = str(kernels.step("02_naive").trace(32, 32, 40)).splitlines()
+    head, *rows = str(product(True, 32, 32, 40)).splitlines()
     assert head.split()[:3] == ["line", "access", "array"]
     assert [row.split()[1:] for row in rows] == [
         ["load", "A", "1280", "32", "32", "4"],
@@ -156,9 +169,9 @@ extern "C" __global__ void tiled(int n, const float* in, float* out)
 
 
 def tiled(pad=0, threads=256, grid=3, **options):
-    kernel = kernels.Kernel(TILED, "tiled", (f"-DPAD={pad}",))
+    kernel = Kernel(TILED, "tiled", (f"-DPAD={pad}",))
     source, out = np.arange(1024, dtype=np.float32), np.zeros(1024, np.float32)
-    found = kernel.trace(grid, threads, (32, source, out), names=("n", "in", "out"), **options)
+    found = kernel.trace(grid, threads, (32, source, out), **options)
     np.testing.assert_array_equal(out.reshape(32, 32), source.reshape(32, 32).T)
     return found
 
@@ -171,50 +184,30 @@ def line_of(text, source=TILED):
 def test_bank_conflicts_of_a_transpose(pad, wavefronts):
     found = tiled(pad)
     requests = 3 * 32  # blocks, rows: a warp each
-    expected = {
-        "smsp__inst_executed_op_shared_{}.sum": (requests, requests),
-        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum": (wavefronts * requests, requests),
-        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum": (
-            (wavefronts - 1) * requests,
-            0,
-        ),
-        "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum": (requests, requests),
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum": (4 * requests, 4 * requests),
-    }
-    for name, counts in expected.items():
-        assert tuple(found.counters[name.format(op)] for op in ("ld", "st")) == counts, name
+    names = *SHARED, tracing.REQUESTS, tracing.SECTORS
+    counts = [[found.counters[name.format(op)] / requests for name in names] for op in ("ld", "st")]
+    assert counts == [[1, wavefronts, wavefronts - 1, 1, 4], [1, 1, 0, 1, 4]]
     place = tracing.Place(line_of("tile[x][row]"), "load", "tile", "kernel.cu")
     assert found.costs[place] == tracing.SharedCost(
         requests, wavefronts * requests, (wavefronts - 1) * requests, requests
     )
     assert found.costs[place].actual == wavefronts * requests
     rows = str(found).splitlines()
-    assert [row.split()[:3] for row in rows[:3]] == [
-        ["line", "access", "array"],
-        [str(line_of("tile[row][x]")), "load", "in"],
-        [str(place.line), "store", "out"],
-    ]
-    assert rows[4].split()[4] == "wavefronts/req"
-    assert rows[6].split() == [
-        str(place.line),
-        "load",
-        "tile",
-        str(requests),
-        str(wavefronts),
-        str(wavefronts - 1),
-        "1",
-    ]
+    for row, words in (
+        (0, "line access array"),
+        (1, f"{line_of('tile[row][x]')} load in"),
+        (2, f"{place.line} store out"),
+        (4, "line access array requests wavefronts/req"),
+        (6, f"{place.line} load tile {requests} {wavefronts} {wavefronts - 1} 1"),
+    ):
+        assert " ".join(rows[row].split()).startswith(words)
 
 
 def test_elements_of_shared_arrays_have_names():
     found = tiled(pad=1)
     assert found.shapes["tile"] == (32, 33)
     access = found.find("tile", "load", warp=2, index=1)
-    assert [access.element(lane) for lane in (0, 1, 31)] == [
-        "tile[0][10]",
-        "tile[1][10]",
-        "tile[31][10]",
-    ]
+    assert [access.element(lane) for lane in (0, 31)] == ["tile[0][10]", "tile[31][10]"]
     assert access.space == "shared" and access.wavefronts == 1 and access.conflicts == 0
     assert found.find("in", warp=1).element(2) == "in[34]"
     assert access.line == line_of("tile[x][row]") and access.ptx_line > 0
@@ -222,7 +215,7 @@ def test_elements_of_shared_arrays_have_names():
 
 
 def test_elements_of_matrices_have_names():
-    found = kernels.step("02_naive").trace(64, 96, 40)
+    found = product(True, 64, 96, 40)
     assert found.find("A", index=7).element(3) == "A[3][7]"
 
 
@@ -235,17 +228,13 @@ def test_a_shape_that_the_source_does_not_tell():
             "#define T 32", "#define T 32\n__device__ constexpr int f(int n) { return n * n; }"
         )
     )
-    found = kernels.Kernel(source, "tiled").trace(
-        1, 256, (32, np.zeros(1024, np.float32), np.zeros(1024, np.float32))
-    )
+    found = Kernel(source, "tiled").trace(1, 256, (32, *np.zeros((2, 1024), np.float32)))
     assert found.shapes["tile"] == (1024,)
     assert found.find("tile", warp=1).element(3) == "tile[97]"
 
 
 def test_an_array_without_a_shape_has_words_of_four_bytes():
-    found = kernels.Kernel(TILED, "tiled", ["-DPAD=0"]).trace(
-        1, 256, (32, np.zeros(1024, np.float32), np.zeros(1024, np.float32))
-    )
+    found = tiled(grid=1)
     access = dataclasses.replace(found.find("tile", kind="store", warp=2), shape=None)
     assert access.element(3) == "tile[67]"
 
@@ -285,7 +274,7 @@ extern "C" __global__ void folded(const float* in, float* out)
 
 def test_loads_that_ptxas_joins():
     args = lambda: (np.ones(256, np.float32), np.zeros(32, np.float32))
-    kernel = kernels.Kernel(FOLDED, "folded")
+    kernel = Kernel(FOLDED, "folded")
     found = kernel.trace(1, 32, args(), keep=(0,))
     name = "smsp__inst_executed_op_shared_ld.sum"
     assert found.counters[name] == 1
@@ -309,7 +298,7 @@ extern "C" __global__ void guarded(float* x)
 
 
 def test_multiply_adds_under_a_predicate_count_where_it_is_true():
-    found = kernels.Kernel(GUARDED, "guarded").trace(2, 64, (np.ones(64, np.float32),))
+    found = Kernel(GUARDED, "guarded").trace(2, 64, (np.ones(64, np.float32),))
     assert found.counters[tracing.FFMA] == 2 * 20
 
 
@@ -325,7 +314,7 @@ extern "C" __global__ void local(int n, float* x)
 
 def test_local_memory_is_kept_but_has_no_cost():
     x = np.arange(64, dtype=np.float32)
-    found = kernels.Kernel(LOCAL, "local").trace(1, 32, (7, x), names=("n", "x"))
+    found = Kernel(LOCAL, "local").trace(1, 32, (7, x))
     kept = [a for a in found.accesses if a.space == "local"]
     assert {a.kind for a in kept} == {"load", "store"}
     assert kept[-1].kind == "load" and kept[-1].offset[3] == 4 * 3
@@ -347,7 +336,7 @@ extern "C" __global__ void copied(const float* in, float* out)
 
 @pytest.mark.parametrize("stride, sectors", [(4, 16), (8, 32), (16, 32), (32, 32)])
 def test_asynchronous_copies(stride, sectors):  # counted by an H200
-    kernel = kernels.Kernel(ASYNC, "copied", (f"-DSTRIDE={stride}",))
+    kernel = Kernel(ASYNC, "copied", (f"-DSTRIDE={stride}",))
     found = kernel.trace(4, 64, (np.zeros(256, np.float32), np.zeros(64, np.float32)))
     assert [found.counters[name] for name in LOADS] == [8, 8 * sectors]
     assert found.counters["smsp__inst_executed_op_shared_st.sum"] == 0
@@ -355,7 +344,7 @@ def test_asynchronous_copies(stride, sectors):  # counted by an H200
 
 def test_asynchronous_copies_of_a_part_read_the_sectors_that_it_lies_in():
     source = ASYNC.replace("16;", "16, 5;").replace("4 * threadIdx.x))", "8 * threadIdx.x))")
-    kernel = kernels.Kernel(source, "copied", ("-DSTRIDE=4",))
+    kernel = Kernel(source, "copied", ("-DSTRIDE=4",))
     found = kernel.trace(1, 64, (np.ones(512, np.float32), np.zeros(64, np.float32)))
     costs = [cost for place, cost in found.costs.items() if place.array == "in"]
     assert [(cost.requests, cost.sectors) for cost in costs] == [(2, 2 * 32)]
@@ -367,7 +356,7 @@ def test_warps_whose_copies_only_fill_with_zeros_make_no_request():  # counted i
         .replace("16;", "16, %2;")
         .replace("4 * threadIdx.x))", '4 * threadIdx.x), "r"(threadIdx.x == 9 ? 16 : 0))')
     )
-    kernel = kernels.Kernel(source, "copied", ("-DSTRIDE=4",))
+    kernel = Kernel(source, "copied", ("-DSTRIDE=4",))
     found = kernel.trace(2, 64, (np.ones(512, np.float32), np.zeros(64, np.float32)))
     assert [found.counters[name] for name in LOADS] == [2, 2]  # the first warp of each block
 
@@ -382,22 +371,13 @@ def test_json():
 
 
 def test_counters_per_multiply_add():
-    trace = kernels.step("03_coalesced").trace(64, 64, 64)
+    trace = product(False, 64, 64, 64)
     assert trace.per_fma(tracing.REQUESTS.format("ld")) == 2
     assert trace.per_fma(tracing.SECTORS.format("ld")) == 5
     trace.counters[tracing.FFMA] = 0
     with pytest.raises(ValueError, match="no multiply-add"):
         trace.per_fma(tracing.REQUESTS.format("ld"))
 
-
-SHARED_LOADS = tuple(
-    name.format("ld")
-    for name in (
-        "smsp__inst_executed_op_shared_{}.sum",
-        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum",
-        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum",
-    )
-)
 
 REVERSED = """
 extern "C" __global__ void reversed(int last, const float* in, float* out)
@@ -414,9 +394,9 @@ extern "C" __global__ void reversed(int last, const float* in, float* out)
 def test_lanes_below_the_first_count(last):
     """Addresses that fall from lane to lane: each warp takes 4 sectors, or 5 across a border."""
     args = last, np.arange(128, dtype=np.float32), np.zeros(64, np.float32)
-    found = kernels.Kernel(REVERSED, "reversed").trace(1, 64, args, names=("last", "in", "out"))
+    found = Kernel(REVERSED, "reversed").trace(1, 64, args)
     np.testing.assert_array_equal(args[2], args[1][last - 63 : last + 1])
-    assert [found.counters[name] for name in SHARED_LOADS] == [2, 2, 0]
+    assert [found.counters[name.format("ld")] for name in SHARED] == [2, 2, 0]
     across = last % 8 != 7
     assert [found.counters[name] for name in LOADS] == [2, 2 * (4 + across)]
     cost = next(cost for place, cost in found.costs.items() if place.array == "in")
@@ -443,7 +423,7 @@ extern "C" __global__ void turns(float* out)
 
 def test_the_pattern_has_the_mask_in_it():
     """One address under several masks, in one run: 1, 2 and 1 warps."""
-    kernel = kernels.Kernel(TURNS, "turns")
+    kernel = Kernel(TURNS, "turns")
     found = kernel.trace(1, 64, (np.zeros(1, np.float32),))
     (cost,) = found.costs.values()
     assert cost[:4] == (4, 4, 4, 4)
@@ -451,7 +431,7 @@ def test_the_pattern_has_the_mask_in_it():
 
 @pytest.mark.parametrize("first, mask, sectors", [(0, 7, 4), (9, 0, 3), (31, 0, 1), (8, 15, 1)])
 def test_only_active_lanes_count_wherever_the_others_are(first, mask, sectors):
-    found = kernels.Kernel(MASKED, "masked").trace(1, 32, (first, mask, np.zeros(32, np.float32)))
+    found = Kernel(MASKED, "masked").trace(1, 32, (first, mask, np.zeros(32, np.float32)))
     assert [found.counters[name] for name in STORES] == [1, sectors]
 
 
@@ -466,14 +446,14 @@ extern "C" __global__ void constant(const float* in, float* out)
 
 def test_constant_memory_is_not_global():
     args = np.ones(64, np.float32), np.zeros(64, np.float32)
-    kernel = kernels.Kernel(CONSTANT, "constant")
+    kernel = Kernel(CONSTANT, "constant")
     spaces = []
     ptx.run(
         kernel.entry, 1, 64, args,
         sink=lambda e: spaces.append(e.space) if isinstance(e, ptx.Access) else None,
     )  # fmt: skip
     assert spaces.count("const") == 2 and spaces.count("global") == 2
-    found = kernel.trace(1, 64, args, names=("in", "out"))
+    found = kernel.trace(1, 64, args)
     assert [found.counters[name] for name in LOADS] == [2, 8]
     assert {place.array for place in found.costs} == {"in", "out"}
 
@@ -492,7 +472,7 @@ extern "C" __global__ void included(const float* in, float* out)
 
 def test_a_line_of_a_header_is_not_that_of_the_kernel():
     args = np.ones(1024, np.float32), np.zeros(32, np.float32)
-    found = kernels.Kernel(HEADER, "included").trace(1, 32, args, names=("in", "out"))
+    found = Kernel(HEADER, "included").trace(1, 32, args)
     loads = {p: c.sectors for p, c in found.costs.items() if p.kind == "load"}
     assert loads == {(4, "load", "in", "twice.h"): 32, (4, "load", "in", "kernel.cu"): 4}
     assert "twice.h:4" in str(found) and "kernel.cu:4" in str(found)
@@ -513,7 +493,7 @@ def test_blocks_are_numbered_along_all_axes(block):
     grid = 2, 3, 4
     number = block[0] + 2 * (block[1] + 3 * block[2])
     out = np.zeros(32 * 24, np.float32)
-    found = kernels.Kernel(WHERE, "where").trace(grid, 32, (out,), keep=block, names=("out",))
+    found = Kernel(WHERE, "where").trace(grid, 32, (out,), keep=block)
     access = found.find("out", "store")
     assert access.block == found.block == block
     np.testing.assert_array_equal(access.offset, 4 * (32 * number + np.arange(32)))
@@ -522,7 +502,7 @@ def test_blocks_are_numbered_along_all_axes(block):
 def test_find_looks_in_the_block_of_the_trace_alone():
     out = np.zeros(32 * 24, np.float32)
     keep = [(1, 1, 1), (0, 0, 0), (1, 2, 3)]
-    found = kernels.Kernel(WHERE, "where").trace((2, 3, 4), 32, (out,), keep=keep, names=("out",))
+    found = Kernel(WHERE, "where").trace((2, 3, 4), 32, (out,), keep=keep)
     assert [a.block for a in found.accesses] == [(0, 0, 0), (1, 1, 1), (1, 2, 3)]
     assert found.find("out", "store").block == (1, 1, 1)
     with pytest.raises(ValueError, match="1 stores"):
@@ -543,8 +523,8 @@ extern "C" __global__ void narrow(const ELEMENT* in, ELEMENT* out)
 )
 def test_the_fewest_sectors_of_elements_narrower_than_a_word(kind, stride, sectors, ideal):
     dtype = {"char": np.int8, "short": np.int16}[kind]
-    kernel = kernels.Kernel(NARROW, "narrow", (f"-DELEMENT={kind}", f"-DSTRIDE={stride}"))
+    kernel = Kernel(NARROW, "narrow", (f"-DELEMENT={kind}", f"-DSTRIDE={stride}"))
     args = np.zeros(32 * stride, dtype), np.zeros(32, dtype)
-    found = kernel.trace(1, 32, args, names=("in", "out"))
+    found = kernel.trace(1, 32, args)
     cost = next(cost for place, cost in found.costs.items() if place.kind == "load")
     assert (cost.sectors, cost.ideal) == (sectors, ideal)

@@ -371,3 +371,11 @@ def test_alpha_may_be_of_any_type_of_numbers(alpha):
     three = kernels.step("03")
     np.testing.assert_array_equal(three(A, B, alpha=alpha), three(A, B, alpha=2.0))
     three(A, B, alpha=np.int64(-(2**63)))
+
+
+def test_step_trace_refuses_a_shape_the_step_cannot_do(tmp_path):
+    source = kernels.step("03_coalesced").source
+    source = source.replace("// block:", "// requires: K % 8 == 0\n// block:")
+    (tmp_path / "07_picky.cu").write_text(source)
+    with pytest.raises(ValueError, match="K % 8 == 0"):
+        ladder.step("07_picky", tmp_path).trace(8, 8, 7)
