@@ -21,18 +21,15 @@ address patterns with each.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .warps import LANES, Ints, Mask
+from .warps import LANES, Active, Ints, Mask
 
 BANKS = 32
 BANK_BYTES = 4
 WIDTHS = (4, 8, 16)
 
 
-def wavefronts(
-    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
-) -> Ints:
+def wavefronts(addresses: Ints, width: int, active: Active = None, kind: str = "load") -> Ints:
     """Wavefronts of a warp's load or store of shared memory.
 
     addresses: byte addresses, integers of shape (..., 32), multiples of `width`, which is 4, 8
@@ -43,17 +40,13 @@ def wavefronts(
     return _served(addresses, width, active, kind)[0]
 
 
-def bank_conflicts(
-    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
-) -> Ints:
+def bank_conflicts(addresses: Ints, width: int, active: Active = None, kind: str = "load") -> Ints:
     """Wavefronts that are there because lanes want several words of one bank; as `wavefronts`."""
     total, groups = _served(addresses, width, active, kind)
     return np.asarray(total - groups)
 
 
-def wavefront_of(
-    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
-) -> Ints:
+def wavefront_of(addresses: Ints, width: int, active: Active = None, kind: str = "load") -> Ints:
     """In which wavefront, from 0, each lane is served; -1 for lanes that take no part.
 
     Arguments and errors as for `wavefronts`; returns integers of shape (..., 32). Hardware does
@@ -81,7 +74,7 @@ def wavefront_of(
 
 
 def ideal_wavefronts(
-    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
+    addresses: Ints, width: int, active: Active = None, kind: str = "load"
 ) -> Ints:
     """The fewest wavefronts that could have brought the distinct words that the lanes use, were
     they spread better; as `wavefronts`. No less than the groups that the warp goes in at best."""
@@ -92,7 +85,7 @@ def ideal_wavefronts(
     return np.asarray(np.maximum(-(-used // (BANKS * BANK_BYTES)), groups))
 
 
-def _units(addresses: ArrayLike, width: int, active: ArrayLike | None) -> tuple[Ints, Mask]:
+def _units(addresses: Ints, width: int, active: Active) -> tuple[Ints, Mask]:
     """Addresses in units of the access's width, and the mask in full."""
     if width not in WIDTHS:
         raise ValueError(f"a lane takes 4, 8 or 16 bytes of shared memory at once, not {width}")
@@ -121,9 +114,7 @@ def _group(width: int) -> int:
     return BANKS * BANK_BYTES // width
 
 
-def _served(
-    addresses: ArrayLike, width: int, active: ArrayLike | None, kind: str
-) -> tuple[Ints, Ints]:
+def _served(addresses: Ints, width: int, active: Active, kind: str) -> tuple[Ints, Ints]:
     """(wavefronts, groups that have a lane taking part) of each warp."""
     units, active = _units(addresses, width, active)
     apart = _degrees(units, active, _group(width), _group(width))

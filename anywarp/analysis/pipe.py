@@ -22,11 +22,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .banks import BANK_BYTES, BANKS, ideal_wavefronts, wavefronts
 from .sectors import LINE_BYTES
-from .warps import LANES, Ints, Mask
+from .warps import LANES, Active, Ints, Mask
 
 # The bank of a tag has two bits: each the parity of the line's number under a mask.
 TAG_MASKS = (0b0001111, 0b1010101)
@@ -36,7 +35,7 @@ LANE_BYTES = 128  # of local memory between two words of a lane
 
 
 def global_wavefronts(
-    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
+    addresses: Ints, width: int, active: Active = None, kind: str = "load"
 ) -> Ints:
     """Wavefronts of the data pipe for a warp's load or store of global memory.
 
@@ -86,16 +85,14 @@ def _rounds(lines: np.ndarray, active: np.ndarray) -> Iterator[np.ndarray]:
         left = left & ~now
 
 
-def ideal_global_wavefronts(
-    addresses: ArrayLike, width: int, active: ArrayLike | None = None
-) -> Ints:
+def ideal_global_wavefronts(addresses: Ints, width: int, active: Active = None) -> Ints:
     """The fewest wavefronts that could have carried the distinct words that the lanes use; as
     `global_wavefronts`."""
     return ideal_wavefronts(*_words(np.asarray(addresses), width), active, "store")
 
 
 def local_wavefronts(
-    addresses: ArrayLike, width: int, active: ArrayLike | None = None, kind: str = "load"
+    addresses: Ints, width: int, active: Active = None, kind: str = "load"
 ) -> Ints:
     """Wavefronts of the data pipe for local memory, given addresses within each lane's own.
 
@@ -110,9 +107,7 @@ def local_wavefronts(
     return np.asarray(np.sum(counts, 0))
 
 
-def copy_wavefronts(
-    sources: ArrayLike, targets: ArrayLike, width: int, active: ArrayLike | None = None
-) -> Ints:
+def copy_wavefronts(sources: Ints, targets: Ints, width: int, active: Active = None) -> Ints:
     """Wavefronts of the data pipe for a warp's cp.async.ca, which passes through the L1.
 
     sources, targets: byte addresses in global and in shared memory, integers of shape (..., 32);

@@ -8,15 +8,14 @@ its lanes touches, once. Source: Nsight Compute documentation, metrics
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .warps import Ints
+from .warps import Active, Ints
 
 SECTOR_BYTES = 32
 LINE_BYTES = 128
 
 
-def sectors(addresses: ArrayLike, width: int, active: ArrayLike | None = None) -> Ints:
+def sectors(addresses: Ints, width: int, active: Active = None) -> Ints:
     """Distinct sectors that each group of lanes touches.
 
     addresses: byte addresses, integers of shape (..., lanes), multiples of `width`, which is
@@ -27,13 +26,13 @@ def sectors(addresses: ArrayLike, width: int, active: ArrayLike | None = None) -
     return _distinct(np.asarray(addresses) // SECTOR_BYTES, active)
 
 
-def cache_lines(addresses: ArrayLike, width: int, active: ArrayLike | None = None) -> Ints:
+def cache_lines(addresses: Ints, width: int, active: Active = None) -> Ints:
     """Distinct 128-byte cache lines that each group of lanes touches; as `sectors`."""
     _check_width(width)
     return _distinct(np.asarray(addresses) // LINE_BYTES, active)
 
 
-def ideal_sectors(addresses: ArrayLike, width: int, active: ArrayLike | None = None) -> Ints:
+def ideal_sectors(addresses: Ints, width: int, active: Active = None) -> Ints:
     """The fewest sectors that could hold the distinct bytes that the lanes use; as `sectors`."""
     _check_width(width)
     used = _distinct(np.asarray(addresses) // width, active) * width
@@ -46,7 +45,7 @@ def _check_width(width: int) -> None:
         raise ValueError(f"an access is 1, 2, 4, 8 or 16 bytes wide, not {width}")
 
 
-def _distinct(values: Ints, active: ArrayLike | None) -> Ints:
+def _distinct(values: Ints, active: Active) -> Ints:
     """How many different values each row holds, those of inactive lanes left out."""
     if active is not None:
         values = np.where(active, values, -1)  # no address is negative

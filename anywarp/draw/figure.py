@@ -146,7 +146,8 @@ def _tidy(svg: str, width: float) -> str:
     svg = re.sub(r' id="([\w.-]+)"', lambda m: m[0] if m[1] in used else "", svg)
     root = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'viewBox="{_view_box(svg)}" width="{width:.0f}" font-family="{FONT}" stroke-linejoin="round">'
+        f'viewBox="{_view_box(svg)}" width="{width:.0f}" font-family="{FONT}" '
+        'stroke-linejoin="round">'
     )
     svg = re.sub(r"<svg[^>]*>", root, svg, count=1)
     return re.sub(r"\s*\n\s*", "\n", svg)

@@ -153,7 +153,7 @@ class Overlaps(Waits):
         early = early | self.unordered(lanes, early)
         if lanes.event.kind != "load":
             early = early | self.still_read(lanes, early)
-        return early
+        return np.asarray(early)
 
     def flying(self, lanes: Touched) -> Mask:
         """Where a copy is under way to."""

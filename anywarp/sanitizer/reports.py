@@ -10,7 +10,7 @@ import numpy as np
 
 from ..analysis.warps import Ints, whole_mask
 from ..ptx.memory.allocations import distance, nearest
-from ..ptx.memory.events import Access, Fault, Launched, MemoryBarrier, Started
+from ..ptx.memory.events import Access, Fault, Launched
 from ..ptx.text.syntax import Instruction
 from .cluster_faults import Meetings, Visits
 from .fences import Fences
@@ -37,6 +37,14 @@ class Issued:
         """What the issuing thread does, for a sentence."""
         what = "product" if self.instruction.opcode == "wgmma" else "copy"
         return f"starts a {what} that {VERBS[self.kind]}"
+
+
+But = Callable[[Any, int], bool]  # of an access and a record: is it to be passed over?
+
+
+def never(event: Any, record: int) -> bool:
+    """Nothing is passed over."""
+    return False
 
 
 def verb_of(event: Access | Issued) -> str:
@@ -124,13 +132,7 @@ class Reports:
             self.two(lanes, at, other, "race", which, what)
 
     def tell(
-        self,
-        lanes: Touched,
-        where: Ints,
-        records: Ints,
-        kind: str,
-        which: str,
-        but: Callable[[Any, int], bool] = lambda event, other: False,
+        self, lanes: Touched, where: Ints, records: Ints, kind: str, which: str, but: But = never
     ) -> None:
         """A finding for each instruction among the records, `but` for some of them."""
         for at, other in self.each_place(where, records):
@@ -161,16 +163,10 @@ class Reports:
     # -- the shared memory of other blocks --------------------------------------------------
 
     def visit(
-        self,
-        event: Access | Started | MemoryBarrier,
-        row: Ints,
-        block: Ints,
-        thread: Ints,
-        address: Ints,
-        ends: bool = False,
+        self, event: Any, row: Ints, block: Ints, thread: Ints, address: Ints, ends: bool = False
     ) -> None:
-        """Threads reach into other blocks of their cluster, which must have begun and may not
-        exit before they know of it. ends: they do when it is done."""
+        """Threads of an event reach into other blocks of their cluster, which must have begun and
+        may not exit before they know of it. ends: they do when it is done."""
         if self.meetings is None or self.visits is None or not (row != block).any():
             return
         away = np.flatnonzero(row != block)

@@ -37,6 +37,9 @@ def used_cells(instruction: Instruction, facts: Facts, width: int, grain: int) -
     return np.reshape(used, (-1, grain)) @ np.ones(grain, bool)
 
 
+Stray = Mask | None  # (B, T)
+
+
 class Padding:
     """Which bytes of registers have been loaded from where nobody wrote."""
 
@@ -151,12 +154,7 @@ class Strays:
             self.set(i, isa.written(i), stray, self.mask, weak=i.guard is not None)
 
     def set(
-        self,
-        i: Instruction,
-        targets: Iterable[str],
-        stray: Mask | None,
-        mask: Mask | None,
-        weak: bool = False,
+        self, i: Instruction, targets: Iterable[str], stray: Stray, mask: Stray, weak: bool = False
     ) -> None:
         """The threads of the mask now have stray values in these registers, or no more. weak: only
         some of them were written."""

@@ -95,7 +95,7 @@ class Recorder:
     def __call__(self, event: Any) -> None:
         if isinstance(event, ptx.Launched):
             self._launched(event)
-        at = np.flatnonzero(event.blocks == self.number) if hasattr(event, "blocks") else ()
+        at: Any = np.flatnonzero(event.blocks == self.number) if hasattr(event, "blocks") else []
         take = HANDLERS.get(type(event))
         if take and len(at):
             take(self, event, int(at[0]))

@@ -7,6 +7,7 @@ each differs from the base. Lines of that are named by a text that they contain,
 lines by `#2 text`:
 
     text // fault       a finding has to stand there; `// other`: the earlier access of two has to
+    old --> new         a part of the line is replaced, with `// fault` after it or without
     - text              the line is left out
     = text              it is replaced by the lines that follow, further to the right
     + text              those come after it
@@ -64,13 +65,15 @@ def edited(source: str, edits: list[str]) -> str:
         if edit.startswith(" " * 6):
             made[at].append(edit)
             continue
-        action, count, text, marker = re.fullmatch(
-            r" {4}([-=+] )?(?:#(\d+) )?(.*?)( // (?:fault|other)(?: other)?)?", edit
+        action, count, text, new, marker = re.fullmatch(
+            r" {4}([-=+] )?(?:#(\d+) )?(.*?)(?: --> (.*?))?( // (?:fault|other)(?: other)?)?", edit
         ).groups()
         at = [n for n, line in enumerate(lines) if text in line][int(count or 1) - 1]
+        if new is not None:
+            made[at][0] = made[at][0].replace(text, new, 1)
         if marker:
             made[at][0] += marker
-        elif action != "+ ":
+        elif action in ("- ", "= "):
             made[at].pop(0)
     return "\n".join(line for own in made for line in own) + "\n"
 
@@ -326,8 +329,7 @@ TABLE = r"""
 == TILED sgemm 4x4 16x16 0 64 64 64 1.0 float[64,64] float[64,64] 0.0 out:float[64,64]
 tiled:
 swapped index:
-    = sum += tile_a[ty][k] * tile_b[k][tx];
-      sum += tile_a[ty][k] * tile_b[tx][k];
+    tile_b[k][tx] --> tile_b[tx][k]
 no first barrier: race
     tile_a[ty][tx] = row < M && start + tx < K ? A[row * K + start + tx] : 0.0f; // other
     tile_b[ty][tx] = start + ty < K && col < N ? B[(start + ty) * N + col] : 0.0f; // other
@@ -339,12 +341,10 @@ no second barrier: race
     sum += tile_a[ty][k] * tile_b[k][tx]; // other
     - #2 __syncthreads();
 <= in the tile loop: out of bounds
-    = for (int k = 0; k < BK; ++k)
-      for (int k = 0; k <= BK; ++k)
+    k < BK --> k <= BK
     sum += tile_a[ty][k] * tile_b[k][tx]; // fault
 C is read although beta is 0: uninitialised
-    = C[row * N + col] = beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
-      C[row * N + col] = alpha * sum + beta * C[row * N + col]; // fault
+    beta == 0.0f ? alpha * sum : alpha --> alpha // fault
 read before the store: uninitialised
     + float sum = 0.0f;
       sum = tile_a[ty][tx]; // fault
@@ -359,8 +359,7 @@ barrier of some threads: barrier, race
 == TILED sgemm 5x5 16x16 0 67 71 73 1.0 float[67,73] float[73,71] 0.0 out:float[67,71]
 tiled, odd shape:
 no guard for A: out of bounds
-    = tile_a[ty][tx] = row < M && start + tx < K ? A[row * K + start + tx] : 0.0f;
-      tile_a[ty][tx] = A[row * K + start + tx]; // fault
+    row < M && start + tx < K ? A[row * K + start + tx] : 0.0f --> A[row * K + start + tx] // fault
 no guard for C: out of bounds
     - if (row < M && col < N)
     = C[row * N + col] = beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
@@ -378,8 +377,7 @@ tiled, beta:
 == DOUBLE_BUFFERED sgemm 4x4 16x16 0 64 64 64 1.0 float[64,64] float[64,64] 0.0 out:float[64,64]
 double buffered:
 swapped buffers: race
-    = tile_a[now ^ 1][ty][tx] = row < M && next + tx < K ? A[row * K + next + tx] : 0.0f;
-      tile_a[now][ty][tx] = row < M && next + tx < K ? A[row * K + next + tx] : 0.0f; // other
+    now ^ 1 --> now // other
     sum += tile_a[now][ty][k] * tile_b[now][k][tx]; // fault
 double buffered, no barrier: race
     ^ 1][ty][tx] = row < M && next + tx < K ? A[row * K + next + tx] : 0.0f; // fault other
@@ -396,8 +394,7 @@ no wait: asynchronous copy
     sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault
 waits for too little: asynchronous copy
     volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from)); // other
-    = asm volatile("cp.async.wait_group 1;" ::: "memory");
-      asm volatile("cp.async.wait_group 2;" ::: "memory");
+    cp.async.wait_group 1; --> cp.async.wait_group 2;
     sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault
 barrier before the wait: race
     volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from)); // fault other
@@ -407,8 +404,7 @@ barrier before the wait: race
     sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault other
 two stages for three: asynchronous copy, uninitialised
     volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from)); // other
-    = copy(&tile_a[next % 3][ty][tx], &A[row * K + next * 16 + tx]);
-      copy(&tile_a[t % 3][ty][tx], &A[row * K + next * 16 + tx]);
+    &tile_a[next % --> &tile_a[t %
     sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault
 == SHUFFLES reduce 3 128 0 300 float[300] out:float[3]
 shuffles:
@@ -447,14 +443,11 @@ vectors:
 == LOCAL pick 1 64 0 20 int[64] out:int[64]
 local:
 local element nobody set: uninitialised
-    = for (int i = 0; i < 10; ++i)
-      for (int i = 0; i < 9; ++i)
+    i < 10; --> i < 9;
     ++seen[in[(t + i) % 64]]; // fault
 local array too short: out of bounds
-    = int seen[10];
-      int seen[9];
-    = for (int i = 0; i < 10; ++i)
-      for (int i = 0; i < 9; ++i)
+    seen[10] --> seen[9]
+    i < 10; --> i < 9;
     ++seen[in[(t + i) % 64]]; // fault
     out[t] = seen[in[t]]; // fault
 == EMPTY f 1 64 0 50 float[256] out:float[256]
@@ -528,8 +521,7 @@ blocks write one place: race
       out[3] = in[blockIdx.x]; // fault other
 == EMPTY f 8 32 0 256 float[256] out:float[256]
 a block reads what another writes: race
-    = extern "C" __global__ void f(int n, const float* in, float* out)
-      extern "C" __global__ void f(int n, float* data, float* out)
+    const float* in --> float* data
     + {
       int i = blockIdx.x * 32 + threadIdx.x;
       out[i] = data[(i + 32) % n]; // other

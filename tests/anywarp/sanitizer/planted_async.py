@@ -326,8 +326,7 @@ empty not waited for: barrier
     - WAIT(&empty[s], (k / 3 - 1) & 1);
     EXPECT(&full[s], 512); // fault
 waits for full instead of empty: asynchronous copy, barrier
-    = WAIT(&empty[s], (k / 3 - 1) & 1);
-      WAIT(&full[s], (k / 3 - 1) & 1);
+    WAIT(&empty[s] --> WAIT(&full[s]
     FILL(stage[s], in + k * 128, 512, &full[s]); // other
     WAIT(&full[s], (k / 3) & 1); // fault
     sum += stage[s][t] + stage[s][127 - t]; // fault
@@ -342,15 +341,13 @@ empty arrives before the warp is done: race
     sum += stage[s][t] + stage[s][127 - t]; // other
     - __syncwarp();
 too many bytes expected: barrier
-    = EXPECT(&full[s], 512);
-      EXPECT(&full[s], k == tiles - 1 ? 528 : 512);
+    EXPECT(&full[s], 512 --> EXPECT(&full[s], k == tiles - 1 ? 528 : 512
     WAIT(&full[s], (k / 3) & 1); // fault
 a memory barrier without initialisation: barrier
     - INIT(&empty[s], 4);
     WAIT(&empty[s], (k / 3 - 1) & 1); // fault
 arrives too seldom: barrier
-    = INIT(&empty[s], 4);
-      INIT(&empty[s], 5);
+    INIT(&empty[s], 4) --> INIT(&empty[s], 5)
     WAIT(&empty[s], (k / 3 - 1) & 1); // fault
 == SPECIALISED sums 2 160 0 384 float[3,256] out:float[256]
 full not waited for: asynchronous copy
@@ -367,8 +364,7 @@ too few bytes expected: asynchronous copy, barrier
     sum += stage[s][t] + stage[s][127 - t]; // fault
 == SPECIALISED sums 2 160 0 512 float[8,128] out:float[256]
 one arrival too few is expected: asynchronous copy
-    = INIT(&empty[s], 4);
-      INIT(&empty[s], 3);
+    INIT(&empty[s], 4) --> INIT(&empty[s], 3)
     FILL(stage[s], in + k * 128, 512, &full[s]); // fault other
 == SINGLE sums 1 64 0 320 float[320] out:float[64]
 a single producer, two stages:
@@ -397,18 +393,14 @@ too many bytes expected, and nobody waits: barrier
       if (t == 0)
       EXPECT(&full[0], 16); // fault
 a copy nobody waits for: asynchronous copy
-    = if (t == 0 && k + 2 < tiles) {
-      if (t == 0 && k < tiles) {
-    = FILL(stage[s], in + (k + 2) * 64, 256, &full[s]);
-      FILL(stage[s], in, 256, &full[s]); // fault
+    k + 2 < --> k <
+    in + (k + 2) * 64 --> in // fault
 == SINGLE sums 1 64 0 128 float[128] out:float[64]
 waits for the other stage: asynchronous copy
     FILL(stage[s], in + s * 64, 256, &full[s]); // fault
-    = WAIT(&full[s], (k / 2) & 1);
-      WAIT(&full[0], 0);
+    WAIT(&full[s], (k / 2) & 1) --> WAIT(&full[0], 0)
     sum += stage[s][t] * stage[s][63 - t]; // fault
-    = if (t == 0 && k + 2 < tiles) {
-      if (t == 0 && k < 0) {
+    k + 2 < tiles --> k < 0
 == SINGLE sums 1 64 0 192 float[192] out:float[64]
 more bytes than expected: barrier
     #2 EXPECT(&full[s], 256); // fault

@@ -208,8 +208,7 @@ memory barriers begin with a relaxed arrival:
 a relaxed arrival without a fence: barrier
     INIT(&full[s], 1); // other
     INIT(&empty[s], 4); // other
-    = asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-      asm volatile("" ::: "memory");
+    "fence.mbarrier_init.release.cluster;" --> ""
     WAIT(&full[s], (k / 2) & 1); // fault
     ARRIVE_AT(&empty[s], 0); // fault
     WAIT(&empty[s], (k / 2 - 1) & 1); // fault
@@ -236,8 +235,7 @@ sums of the other block are read too early: asynchronous copy
 a reduction over a cluster:
 no barrier of the cluster before: out of bounds, race
     part = sum[0]; // other
-    = SYNC;
-      __syncthreads();
+    SYNC; --> __syncthreads();
     READ_FROM(value, &part, t); // fault
 no barrier of the cluster after: out of bounds
     READ_FROM(value, &part, t); // fault
@@ -260,8 +258,7 @@ a block has exited: out of bounds
 a halo of each block:
 a halo is sent too early: race
     WRITE_TO(&line[now][me ? 33 : 0], me ^ 1, line[now][t + 1]); // other
-    = #2 SYNC;
-      __syncthreads();
+    #2 SYNC; --> __syncthreads();
     line[now ^ 1][t + 1] = line[now][t] + line[now][t + 2]; // fault
 == ONE_BUFFER smooth 4 32 0 3 float[128] float[128]
 a halo in one buffer:
@@ -274,10 +271,8 @@ written after the arrival: race
 == MULTICAST sums 2 96 0 320 float[320] out:float[128]
 bulk copies to both blocks:
 filled for both before the other has read: asynchronous copy
-    = INIT(&empty[s], 4);
-      INIT(&empty[s], 2);
+    INIT(&empty[s], 4) --> INIT(&empty[s], 2)
     sum += stage[s][t] + stage[s][63 - t]; // fault
-    = if (t % 32 == 0)
-      if (t % 32 == 0 && me == 0)
+    32 == 0) --> 32 == 0 && me == 0)
     FILL_BOTH(stage[s], in + k * 64, 256, &full[s]); // fault other
 """

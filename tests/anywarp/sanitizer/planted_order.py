@@ -362,16 +362,13 @@ TABLE = r"""
 == HEAP borrow 1 32 0 out:int[4]
 memory from malloc, again and again:
 memory from malloc, not written yet: uninitialised
-    = mine[1] = turn;
-      mine[0] = turn;
+    mine[1] = --> mine[0] =
     out[turn] = mine[1]; // fault
 == LOCK guarded 1 96 0 zero:int[1] zero:int[1]
 lock of a block:
 lock of a block, its own fences:
-    = __threadfence();
-      __threadfence_block();
-    = #2 __threadfence();
-      __threadfence_block();
+    __threadfence --> __threadfence_block
+    #2 __threadfence(); --> __threadfence_block();
 lock, no fence: race
     - __threadfence();
     *sum += threadIdx.x + blockIdx.x; // fault other
@@ -386,11 +383,9 @@ lock, fence only after: race
     - __threadfence();
     *sum += threadIdx.x + blockIdx.x; // fault other
 lock of a grid, fences of a block: race
-    = __threadfence();
-      __threadfence_block();
+    __threadfence --> __threadfence_block
     *sum += threadIdx.x + blockIdx.x; // fault other
-    = #2 __threadfence();
-      __threadfence_block();
+    #2 __threadfence(); --> __threadfence_block();
 lock released too early: race
     - *sum += threadIdx.x + blockIdx.x;
     + atomicExch(lock, 0);
@@ -404,8 +399,7 @@ lock in shared memory, no fence: race
 == ACQUIRING_LOCK guarded 3 32 0 zero:int[1] zero:int[1]
 acquiring lock:
 lock that acquires nothing: race
-    = asm volatile("atom.acquire.gpu.global.cas.b32 %0, [%1], 0, 1;"
-      asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, 1;"
+    atom.acquire.gpu.global.cas.b32 --> atom.relaxed.gpu.global.cas.b32
     *sum += threadIdx.x + blockIdx.x; // fault other
 == MESSAGE message 2 32 0 zero:int[1] out:int[2] out:int[1]
 message:
@@ -451,8 +445,7 @@ fence of another thread: race
 plain flag: race
     data[0] = 7; // other
     data[1] = 8; // other
-    = *seen = 1;
-      *flag = 1; // other
+    *seen = --> *flag = // other
     - while (*seen == 0)
     = #6 ;
       if (*seen == 0) // fault
@@ -462,23 +455,19 @@ plain flag: race
 message, acquire and release:
 relaxed, not release: race
     data[0] = 7; // other
-    = asm volatile("st.release.gpu.u32 [%0], 1;" :: "l"(flag) : "memory");
-      asm volatile("st.relaxed.gpu.u32 [%0], 1;" :: "l"(flag) : "memory");
+    st.release.gpu.u32 --> st.relaxed.gpu.u32
     out[0] = data[0]; // fault
 relaxed, not acquire: race
     data[0] = 7; // other
-    = asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
-      asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+    ld.acquire.gpu.u32 --> ld.relaxed.gpu.u32
     out[0] = data[0]; // fault
 release to the block only: race
     data[0] = 7; // other
-    = asm volatile("st.release.gpu.u32 [%0], 1;" :: "l"(flag) : "memory");
-      asm volatile("st.release.cta.u32 [%0], 1;" :: "l"(flag) : "memory");
+    st.release.gpu.u32 --> st.release.cta.u32
     out[0] = data[0]; // fault
 acquire from the block only: race
     data[0] = 7; // other
-    = asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
-      asm volatile("ld.acquire.cta.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+    ld.acquire.gpu.u32 --> ld.acquire.cta.u32
     out[0] = data[0]; // fault
 == SHARED_RELEASE message 2 64 0 out:int[32]
 message in shared memory:
@@ -494,8 +483,7 @@ chain with a missing link: race
       if (threadIdx.x == 1 && blockIdx.x == 1)
       seen[3] = 1;
     data[0] = 7; // other
-    = while (seen[blockIdx.x - 1] == 0)
-      while (seen[blockIdx.x == 2 ? 3 : 0] == 0)
+    blockIdx.x - 1 --> blockIdx.x == 2 ? 3 : 0
     out[0] = data[0]; // fault
 == GRID_BARRIER turn 4 64 0 zero:unsigned[1] out:float[256] out:float[256]
 grid barrier:
@@ -530,8 +518,7 @@ last block of all, the ticket reset by every block: race
       *done = 0; // fault
 first block, not last: race
     partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x; // other
-    = last = atomicAdd(done, 1u) == gridDim.x - 1;
-      last = atomicAdd(done, 1u) == 0;
+    == gridDim.x - 1 --> == 0
     sum += partial[i]; // fault
 == ADD_DOUBLE total 3 64 0 double[192] zero:double[1]
 double atomicAdd:
@@ -552,8 +539,7 @@ a guess against a store: race
 == STRUCTS swap 1 64 0 out:int[192]
 structs:
 padding that is used: uninitialised
-    = out[t] = box[t ^ 1];
-      ((int*)out)[t] = ((int*)box)[3 * (t ^ 1)] + 1; // fault
+    out[t] = box[t ^ 1] --> ((int*)out)[t] = ((int*)box)[3 * (t ^ 1)] + 1 // fault
 a field that nobody set: uninitialised
     - box[t].value = 2 * t;
     out[t] = box[t ^ 1]; // fault
@@ -561,40 +547,34 @@ a field that nobody set: uninitialised
 structs, twice:
 padding that is used after two copies: uninitialised
     Item item = other[t ^ 2]; // fault
-    = keys[t] = item.key;
-      keys[t] = ((int*)&other[t ^ 2])[2] * 3;
+    item.key --> ((int*)&other[t ^ 2])[2] * 3
 == STRUCTS_BY_VECTORS swap 1 64 0 out:float[256] out:int[64]
 structs by vectors:
 padding that is used after a copy by vectors: uninitialised
-    = kinds[t] = other[t ^ 2].kind;
-      kinds[t] = ((int*)&other[t ^ 2])[3] * 3; // fault
+    other[t ^ 2].kind --> ((int*)&other[t ^ 2])[3] * 3 // fault
 == LEAVES_EARLY early 1 64 0 50 float[66] out:float[64]
 leaves early:
 == LEAVES_EARLY early 1 64 0 64 float[70] out:float[64]
 loops of unequal length: barrier
-    = for (int step = 0; step < 3; ++step) {
-      for (int step = 0; step < n / 20 + i / 40; ++step) {
+    step < 3 --> step < n / 20 + i / 40
     __syncthreads(); // fault
     #2 __syncthreads(); // fault
 == SCAN scan 1 64 0 50 float[64] out:float[64]
 scan of a part:
 reduction after an exit: uninitialised
     - float other = __shfl_up_sync(0xffffffff, sum, step);
-    = if (lane >= step)
-      float other = __shfl_down_sync(0xffffffff, sum, step); // fault
+    if (lane >= step) --> float other = __shfl_down_sync(0xffffffff, sum, step); // fault
     out[i] = sum; // other
 == TREE tree 1 256 0 float[256] out:float[1]
 tree:
 tree of too many steps: uninitialised
-    = for (int step = 4; step > 0; step /= 2)
-      for (int step = 8; step > 0; step /= 2)
+    step = 4 --> step = 8
     sum += __shfl_down_sync(0xff, sum, step); // fault
     *out = sum; // other
 == SHORT_BLOCK tree 1 16 0 float[256] out:float[1]
 short block:
 short block, full tree: uninitialised
-    = for (int step = blockDim.x / 2; step > 0; step /= 2)
-      for (int step = 16; step > 0; step /= 2)
+    blockDim.x / 2 --> 16
     sum += __shfl_down_sync(0xffffffff, sum, step); // fault
     *out = sum; // other
 == BALLOT chosen 1 64 0 64 float[64] out:float[64]
@@ -602,11 +582,9 @@ ballot:
 == BRANCH branch 1 64 0 float[64] out:float[64]
 branch:
 full mask in a branch: barrier
-    = x += __shfl_xor_sync(0x0000ffff, x, 8);
-      x += __shfl_xor_sync(0xffffffff, x, 8); // fault
+    0x0000ffff --> 0xffffffff // fault
 vote of all in a branch: barrier
-    = x += __shfl_xor_sync(0x0000ffff, x, 8);
-      x += __any_sync(0xffffffff, x > 0.5f); // fault
+    __shfl_xor_sync(0x0000ffff, x, 8 --> __any_sync(0xffffffff, x > 0.5f // fault
 vote of some who return: barrier
     - if (threadIdx.x % 32 < 16)
     = x += __shfl_xor_sync(0x0000ffff, x, 8);
@@ -614,12 +592,10 @@ vote of some who return: barrier
       out[threadIdx.x] = __ballot_sync(0xffffffff, x > 0.5f); // fault
       else
 a lane outside its mask: barrier, uninitialised
-    = x += __shfl_xor_sync(0x0000ffff, x, 8);
-      x += __shfl_xor_sync(0x000000ff, x, 4); // fault
+    0x0000ffff, x, 8 --> 0x000000ff, x, 4 // fault
     out[threadIdx.x] = x; // other
 shuffle from an inactive lane: uninitialised
-    = x += __shfl_xor_sync(0x0000ffff, x, 8);
-      x += __shfl_xor_sync(0x0000ffff, x, 16); // fault
+    x, 8) --> x, 16) // fault
     out[threadIdx.x] = x; // other
 == BRANCH branch 1 64 0 float[64] out:float[128]
 __syncwarp of all in a branch: barrier
@@ -627,8 +603,7 @@ __syncwarp of all in a branch: barrier
       { x += 1.0f; __syncwarp(); out[64 + threadIdx.x] = x; } // fault
 == EMPTY f 1 64 0 zero:int[1] out:int[1]
 store after a strong read: race
-    = extern "C" __global__ void f(int n, const float* in, float* out)
-      extern "C" __global__ void f(int* place, int* out)
+    int n, const float* in, float --> int* place, int
     + {
       if (threadIdx.x == 0)
       out[0] = *(volatile int*)place; // other

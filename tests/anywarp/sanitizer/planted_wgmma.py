@@ -204,10 +204,8 @@ one warp waits for the copy: asynchronous copy
     MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // fault
     FILL(stage[next], in + (k + 2) * 2560, 2560, &full[next]); // other
 refilled while wgmma reads: asynchronous copy, race
-    = for (int s = 0; s < 2; ++s) {
-      for (int s = 0; s < 3; ++s) {
-    = for (int k = 0; k < n; ++k) {
-      for (int k = 0; k < 3; ++k) {
+    s < 2; + --> s < 3; +
+    k < n; + --> k < 3; +
     MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // other
     - if (t == 0 && k + 2 < n) {
     = int next = (k + 2) % 3;
@@ -227,8 +225,7 @@ no wgmma.fence: tensor core registers
     - FENCE;
     MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // fault
 a descriptor out of bounds: out of bounds
-    = MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256));
-      MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 65536)); // fault
+    2048, 256)) --> 2048, 65536)) // fault
 == SPECIALISED product 1 384 0 8 int[9216] out:float[2048]
 wgmma, warp-specialised:
 given back before wgmma is done: race
