@@ -253,7 +253,8 @@ class Lanes(Touched):
         shape = len(self.event.blocks), self.event.threads
         mask = whole_mask(self.mask, shape)
         stack = [np.broadcast_to(v, shape)[mask] for v in self.event.values]
-        return np.ascontiguousarray(np.stack(stack, 1)).view(UNSIGNED[self.shadow.grain]).ravel()
+        cells = np.ascontiguousarray(np.stack(stack, 1)).view(UNSIGNED[self.shadow.grain])
+        return np.ravel(cells)
 
 
 @functools.lru_cache(maxsize=8)

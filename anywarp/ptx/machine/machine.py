@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aliases import Execute, Extent, Mask, Names, Reader
+from ..aliases import Execute, Mask, Names, Reader
 from ..arithmetic.ops import OPS
 from ..calls import functions as calls
 from ..calls.library import NEEDS_HEAP, Printer
@@ -282,8 +282,8 @@ DECODERS = {**dict.fromkeys(OPS, compute), **FAMILIES}
 
 def run(
     entry: Entry,
-    grid: Extent,
-    block: Extent,
+    grid: Sequence[int] | int,
+    block: Sequence[int] | int,
     args: Sequence[Any],
     *,
     shared_mem: int = 0,

@@ -623,7 +623,7 @@ def test_a_launch_knows_what_those_before_it_wrote(written, read, found):
 def test_a_mask_has_a_bool_for_each_byte(mask):
     known = {1: mask}
     with pytest.raises(ValueError, match=r"uninitialised\[1\] must be an array of bool .* 7 bytes"):
-        kernels.Kernel(TWO, "first").sanitize(1, 32, (7, np.zeros(7, np.int8)), uninitialised=known)
+        Kernel(TWO, "first").sanitize(1, 32, (7, np.zeros(7, np.int8)), uninitialised=known)
 
 
 def test_an_array_of_no_bytes_is_never_written():
