@@ -25,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import kernels
 from anywarp import gpu
 from kernels.analysis.reference import assert_close
-from kernels.ladder import choose
 from kernels.measure import bench, cublas, splits
 from kernels.measure.provenance import provenance
 from kernels.records import write
@@ -50,7 +49,7 @@ def compared(shape: tuple[int, int, int], repeats: int, tensor_cores: bool) -> d
     by_cublas, us = (1000 * statistics.median(ms) for ms in bench.rounds(works, flush, repeats, 0))
     return {
         "M": M, "N": N, "K": K, "us": round(us, 2), "cublas_us": round(by_cublas, 2),
-        "step": choose.chosen(M, N, K, A, B, C, tensor_cores=tensor_cores)[0].label,
+        "step": kernels.sgemm.plan(A, B, C, tensor_cores=tensor_cores).step.label,
     }  # fmt: skip
 
 

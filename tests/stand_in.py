@@ -23,6 +23,7 @@ from anywarp.analysis.occupancy import SMS, occupancy
 from anywarp.gpu import nvidia_smi
 from anywarp.kernel import Kernel
 from kernels.ladder import running
+from kernels.ladder.product.product import Product
 from kernels.ladder.step import Step
 from kernels.measure import bench, cublas
 
@@ -142,12 +143,11 @@ class MadeUp(StandIn):
         self.run.append(one.symbol)
         one.launch(grid, block, values, "interpreter", shared)
 
-    def step(self, one: Step, *product: Any) -> None:
-        M, N, K, A, B, C, alpha, beta = product
-        for launch in one.launches(M, N, K):
+    def step(self, one: Step, product: Product) -> None:
+        for launch in one.launches(*product.shape):
             self.fits(one.kernels[launch.kernel], launch.block, launch.shared)
         self.run.append(one.label)
-        running.run(one, M, N, K, A, B, C, alpha, beta, "interpreter")
+        running.run(one, product._replace(where="interpreter"))
 
     def fits(self, one: Kernel, block: Sequence[int], shared: int) -> None:
         """Compile for this GPU, and raise what its driver would for a block that it cannot have."""

@@ -143,10 +143,10 @@ def test_a_newer_step_is_interpreted_and_an_older_one_is_not(t4):
 def test_sgemm_takes_no_step_that_lacks_shared_memory(of):
     """Step 18, with more of it than there is, is the fastest on record at such shapes."""
     device, shape = stand_in.device(of), (256, 256, 16384)
-    arguments = (1, 0, 256, device, (0, 0, 0))
+    asked = choose.Asked(shape, device=device)
     for one in (
-        choose.modelled(shape, *arguments),
-        choose.choose(kernels.steps(), RECORDED, shape, *arguments),
+        choose.modelled(asked),
+        choose.choose(kernels.steps(), RECORDED, asked),
     ):
         assert not capability.lacking(one.compute_capability, one.shared_mem, device)
 

@@ -138,7 +138,7 @@ def test_no_room_has_too_many_modules():
 
 
 def test_the_graph_is_read_from_the_sources(tmp_path):
-    assert {"kernels.ladder.source", "anywarp.kernel"} <= graph()["kernels.ladder.step"]
+    assert {"kernels.ladder.source", "anywarp.trace.trace"} <= graph()["kernels.ladder.step"]
     assert graph()["kernels.ladder.expressions"] == set()
     path = tmp_path / "x.py"
     path.write_text(

@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 
 from anywarp import gpu
 
+from .compiled import Compiled
+from .declared import Declared
 from .product.arguments import FLOAT32, FLOAT32_MAX
 from .product.layout import extent, pitch_of
+from .product.product import Product
 
 ON_GPU = ("auto", "gpu")  # where CuPy arrays may be asked to go
 NUMBERS = (int, float)
@@ -18,52 +21,54 @@ ADDRESSES = 255  # what of them decides about alignment
 MOST_KNOWN = 4096
 
 
-class Product(NamedTuple):
+class Known(NamedTuple):
     """What is the same in all products of matrices of some shapes and strides."""
 
-    step: Any  # which reads the matrices as they are stored
+    step: Compiled  # which reads the matrices as they are stored
     M: int
     N: int
     K: int
     extra: tuple[int, ...]  # what the kernels take after C; 0 for the workspace
     extents: tuple[int, int, int]  # of A, B and C, in bytes
+    swapped: bool  # A and B: it is C^T = B^T A^T
 
 
-def product(step: Any, M: int, N: int, K: int, A: Any, B: Any, C: Any) -> Product:
-    matrices = {"lda": A, "ldb": B, "ldc": C}
-    extra = tuple(
-        0 if name == "workspace" else pitch(step, name, matrices[name]) for name in step.arguments
-    )
-    return Product(step, M, N, K, extra, (extent(A), extent(B), extent(C)))
+def known(step: Compiled, product: Product, swapped: bool = False) -> Known:
+    """What is known of a product, which has a C, once a step is chosen for it."""
+    M, N, K, A, B, C, *_ = product
+    extra = (0 if name == "workspace" else pitch(step, name, product) for name in step.arguments)
+    extents = extent(A), extent(B), extent(C)
+    return Known(step, M, N, K, tuple(extra), extents, swapped)
 
 
-def pitch(step: Any, name: str, matrix: Any) -> int:
+def pitch(step: Declared, argument: str, product: Product) -> int:
     """What lda, ldb or ldc is."""
-    found = pitch_of(matrix, bool(step.defines.get(f"TRANS_{name[-1].upper()}")))
-    assert found is not None, "the step has been chosen for these matrices"
-    return found
+    name = argument[-1].upper()
+    elements = pitch_of(getattr(product, name), bool(step.defines.get(f"TRANS_{name}")))
+    assert elements is not None, "the step has been chosen for these matrices"
+    return elements
 
 
-def queue(one: Product, number: int, alpha: float, a: int, b: int, beta: float, c: int) -> None:
+def queue(call: Known, number: int, alpha: float, a: int, b: int, beta: float, c: int) -> None:
     """Queue the launches of a product on the current stream of the current device, `number`: with
     the addresses of the matrices, and a workspace.
 
     CuPy's pool takes that back once all is queued, and keeps it for what the stream does next.
     """
-    launches, size = one.step.ready(number, one.M, one.N, one.K)
-    extra = one.extra
+    launches, size = call.step._ready(number, call.M, call.N, call.K)
+    extra = call.extra
     if size:
         room = gpu.allocate(size)
-        at = one.step.arguments.index("workspace")
+        at = call.step.arguments.index("workspace")
         extra = (*extra[:at], room.ptr, *extra[at + 1 :])
-    launches(one.M, one.N, one.K, alpha, a, b, beta, c, *extra)
+    launches(call.M, call.N, call.K, alpha, a, b, beta, c, *extra)
 
 
 class Calls:
     """The products of earlier calls, by what they have in common."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Product] = {}
+        self._known: dict[Any, Known] = {}
 
     def forget(self) -> None:
         """As if there had been no calls."""
@@ -75,29 +80,29 @@ class Calls:
         if not self._known:
             return None
         key = _key(A, B, C, alpha, beta)
-        one = self._known.get(key)
-        if one is None:
+        call = self._known.get(key)
+        if call is None:
             return None
-        result = gpu.empty((one.M, one.N)) if C is None else C
+        result = gpu.empty((call.M, call.N)) if C is None else C
         a, b, c = A.data.ptr, B.data.ptr, result.data.ptr
-        of_a, of_b, of_c = one.extents
+        if call.swapped:
+            a, b = b, a
+        of_a, of_b, of_c = call.extents
         if (a < c + of_c and c < a + of_a) or (b < c + of_c and c < b + of_b):
             return None  # they may overlap
-        queue(one, key[0], alpha, a, b, beta, c)
+        queue(call, key[0], alpha, a, b, beta, c)
         return result
 
-    def remember(
-        self, step: Any, A: Any, B: Any, C: Any, alpha: float, beta: float, result: Any
-    ) -> None:
-        """The step has just done this product, and can do all that have as much in common, unless
-        it asks for the values of alpha and beta."""
-        key = _key(A, B, C, alpha, beta)
-        (M, N), K = result.shape, A.shape[1]
-        if key is None or 0 in result.shape or step.asks_scalars(M, N, K):
+    def remember(self, step: Compiled, asked: Product, done: Product) -> None:
+        """The step has just done a product, and can do all that have as much in common, unless it
+        asks for the values of alpha and beta. `done` has a C; its A and B are those that were asked
+        for, or, of the transpose, theirs."""
+        key = _key(*asked[3:8])
+        if key is None or 0 in done.C.shape or step.asks_scalars(*done.shape):
             return
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
-        self._known[key] = product(step, M, N, K, A, B, result)
+        self._known[key] = known(step, done, swapped=done.A is not asked.A)
 
 
 def _key(A: Any, B: Any, C: Any, alpha: float, beta: float) -> Any:

@@ -1,25 +1,55 @@
-"""Which step is the best for a shape: what was measured decides."""
+"""Which step is the best for a product: what was measured decides."""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from anywarp import gpu
 from anywarp.capability import lacking
-from anywarp.kernel import choose_device
 
 from ..records import Record, Results, results
 from . import model
 from .calls import ON_GPU, Calls
-from .product.arguments import alignment_of, shape_of
-from .product.layout import TRANSPOSED, WHOLE, can_read, form_of
+from .product.layout import (
+    SLICE,
+    TRANSPOSED,
+    WHOLE,
+    can_read,
+    form_of,
+    require_own_elements,
+)
+from .product.product import Product
+from .running import run
 from .step import Step, advice, is_limit, steps
 
 Forms = tuple[int, int, int]  # of A, B and C: see `layout.form_of`
 CALLS = {False: Calls(), True: Calls()}  # by whether tensor cores are allowed
+SHOWN = 5  # alternatives of a plan that it prints
+
+
+class Asked(NamedTuple):
+    """What of a product decides which step is taken for it: (M, N, K); alpha and beta, of which
+    0.5 stands for all but 0 and 1; what divides the addresses of the matrices; the GPU, None for
+    the interpreter; and how A, B and C are stored, see `layout.form_of`."""
+
+    shape: tuple[int, int, int]
+    alpha: float = 1
+    beta: float = 0
+    alignment: int = 256
+    device: gpu.Device | None = None
+    forms: Forms = (WHOLE, WHOLE, WHOLE)
+
+    @classmethod
+    def by(cls, product: Product) -> Asked:
+        """What decides of this product."""
+        alpha, beta = (x if x in (0, 1) else 0.5 for x in (product.alpha, product.beta))
+        device = gpu.device() if product.where == "gpu" else None
+        forms = form_of(product.A), form_of(product.B), _form_of_c(product)
+        return cls(product.shape, alpha, beta, product.alignment, device, forms)
 
 
 def sgemm(
@@ -30,123 +60,190 @@ def sgemm(
     beta: float = 0,
     device: str = "auto",
     tensor_cores: bool = False,
+    *,
+    out: Any = None,
 ) -> Any:
-    """`Step.__call__` with the best step for this device, shape and storage.
+    """C = alpha A B + beta C by the best step for this device, shape and storage.
 
-    A slice of a larger matrix and a transpose are read as they are. The best is the one that
-    `model` predicts to be the fastest; where it knows none, on an older GPU or in the interpreter,
-    the step with the highest rate on record near this shape, and one without a record only where
-    no other can do it. The choice is remembered. Sums are of float32 products in float32,
-    unless `tensor_cores` allows others that meet the same error bound.
+        C = kernels.sgemm(A, B)
+        kernels.sgemm(A, B, C, alpha=2, beta=1)  # C is updated in place, and returned
+        kernels.sgemm(A, B, out=C)               # the same with beta = 0
+
+    A is (M, K), B (K, N) and C (M, N), all NumPy's, which gives a NumPy array, or all CuPy's;
+    float32, of fewer than 2^31 elements each. A slice of a larger matrix and a transpose are read
+    as they are. A C that is stored by columns is computed as C^T = B^T A^T; one that no step can
+    store, as C[::-1], through a copy. C may not overlap A or B. As in BLAS, C is not read when
+    beta is 0, nor A and B when alpha is 0. alpha and beta are numbers, or arrays of no dimensions.
+    `device`: "auto" (the GPU if there is one), "gpu" or "interpreter".
+
+    The best step is the one that `model` predicts to be the fastest; where it knows none, on an
+    older GPU or in the interpreter, the step with the highest rate on record near this shape, and
+    one without a record only where no other can do it. The choice is remembered; `sgemm.plan` says
+    what it is. Sums are of float32 products in float32, unless `tensor_cores` allows others that
+    meet the same error bound. In which order they are summed is the step's: the bits of C depend
+    on shape, storage and GPU, and are the same each time for the same of these.
+
+    Raises TypeError or ValueError for what no step can take, gpu.NoGPU, and build.CompileError,
+    all before anything runs.
     """
+    if out is not None:
+        if C is not None or beta != 0:
+            raise TypeError("out is a C that is not read: pass C with beta, or out, not both")
+        C = out
     calls = CALLS[bool(tensor_cores)]
     if device in ON_GPU and (done := calls.again(A, B, C, alpha, beta)) is not None:
         return done
-    M, N, K = shape_of(A, B, C, alpha, beta)
-    where = choose_device(device, (A, B) if C is None else (A, B, C))
-    best, fits = chosen(M, N, K, A, B, C, alpha, beta, where, tensor_cores)
+    asked = Product.of(A, B, C, alpha, beta, device)
+    product = by_rows(asked)
+    best, fits = chosen(product, tensor_cores)
+    if not fits and _form_of_c(asked) & ~SLICE:
+        require_own_elements(C)
+        C[...] = sgemm(A, B, C.copy(), alpha, beta, device, tensor_cores)
+        return C
     if not fits:  # it says what it lacks, or is interpreted
         return best(A, B, C, alpha, beta, device)
-    result = best.run(M, N, K, A, B, C, alpha, beta, where)
-    if where == "gpu":
-        calls.remember(best, A, B, C, alpha, beta, result)
-    return result
+    result = run(best, product)
+    if product.where == "gpu":
+        calls.remember(best, asked, product._replace(C=result))
+    return result if C is None else C
 
 
-def chosen(
-    M: int,
-    N: int,
-    K: int,
+def by_rows(product: Product) -> Product:
+    """The product, or its transpose if that is what has a C that is stored by rows."""
+    return product.transposed() if _form_of_c(product) & TRANSPOSED else product
+
+
+def _form_of_c(product: Product) -> int:
+    """How C is stored; a new one is stored row by row."""
+    return WHOLE if product.C is None else form_of(product.C)
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What `sgemm` would run for a product, and why. Prints as a table."""
+
+    step: Step
+    shape: tuple[int, int, int]  # M, N, K as the step computes them
+    where: str  # "gpu" or "interpreter"
+    why: str
+    seconds: float | None  # how long it takes, as far as that is known
+    alternatives: tuple[tuple[str, float | None], ...]  # labels, with seconds; the next best first
+
+    def __repr__(self) -> str:
+        rows = [(self.step.label, self.seconds), *self.alternatives[:SHOWN]]
+        width = max(len(label) for label, _ in rows)
+        lines = ["{} x {} x {} on the {}: {}".format(*self.shape, self.where, self.why)]
+        lines += [
+            f"{label:<{width}}  {'-' if us is None else f'{1e6 * us:.4g} us':>12}"
+            for label, us in rows
+        ]
+        rest = len(self.alternatives) - SHOWN
+        lines += [f"and {rest} others"] if rest > 0 else []
+        defines = " ".join(f"{name}={value}" for name, value in self.step.defines.items())
+        return "\n".join([*lines, f"defines: {defines}"])
+
+
+def plan(
     A: Any,
     B: Any,
     C: Any = None,
     alpha: float = 1,
     beta: float = 0,
-    where: str = "gpu",
+    device: str = "auto",
     tensor_cores: bool = False,
-) -> tuple[Step, bool]:
-    """The step that `sgemm` takes, and whether nothing is left to be looked at."""
-    return _remembered(
-        M,
-        N,
-        K,
-        _kind(alpha),
-        _kind(beta),
-        alignment_of(A, B, C),
-        (form_of(A), form_of(B), WHOLE if C is None else form_of(C)),
-        gpu.device() if where == "gpu" else None,
-        bool(tensor_cores),
-    )
+) -> Plan:
+    """What `sgemm` would run with these arguments, and why; nothing is run, nor C written.
+
+    Raises what `sgemm` does for its arguments.
+    """
+    asked = Product.of(A, B, C, alpha, beta, device)
+    product = by_rows(asked)
+    best, fits = chosen(product, tensor_cores)
+    copied = not fits and bool(_form_of_c(asked) & ~SLICE)
+    if copied:
+        product = asked._replace(C=None)
+        best, fits = chosen(product, tensor_cores)
+    decides = Asked.by(product)
+    ways: list[tuple[Step, float | None]] = [*predicted(decides, tensor_cores)]
+    why = "predicted to be the fastest"
+    if not ways:
+        why = "the highest rate on record near this shape"
+        work = 2e-12 * math.prod(product.shape)
+        rates = ranked(_usual(tensor_cores), _timings(), decides)
+        ways = [(way, rate and work / rate) for way, rate in rates]
+    why += ", as C^T = B^T A^T" * (product.A is not asked.A) + ", through a copy of C" * copied
+    why += "" if fits else "; it says what it lacks when it is called" * (product.where == "gpu")
+    storing = {way._storing(*_transposed(decides)): seconds for way, seconds in ways}
+    others = ((way.label, seconds) for way, seconds in storing.items() if way != best)
+    return Plan(best, product.shape, product.where, why, storing.get(best), tuple(others))
 
 
-def _kind(x: float) -> float:
-    """0, 1 or a number that stands for all others."""
-    return x if x in (0, 1) else 0.5
+sgemm.plan = plan  # type: ignore[attr-defined]
+
+
+def chosen(product: Product, tensor_cores: bool = False) -> tuple[Step, bool]:
+    """The step that `sgemm` takes for a product, and whether shape, storage and scalars are already
+    checked: if not, a call of the step says what it lacks."""
+    return _remembered(Asked.by(product), bool(tensor_cores))
 
 
 @functools.lru_cache(maxsize=4096)
-def _remembered(
-    M: int,
-    N: int,
-    K: int,
-    alpha: float,
-    beta: float,
-    alignment: int,
-    forms: Forms,
-    device: gpu.Device | None,
-    tensor_cores: bool,
-) -> tuple[Step, bool]:
-    """Remembered for this GPU: another one has another choice."""
-    shape = M, N, K
+def _remembered(asked: Asked, tensor_cores: bool) -> tuple[Step, bool]:
+    """`chosen`, remembered for this GPU: another one has another choice."""
     best = None
-    if device is not None:
-        best = modelled(shape, alpha, beta, alignment, device, forms, tensor_cores)
+    if asked.device is not None:
+        best = modelled(asked, tensor_cores)
     if best is None:
-        usual = [one for one in steps() if tensor_cores or not one.tensor_cores]
-        best = choose(usual, _timings(), shape, alpha, beta, alignment, device, forms)
-    fits = not best.asks_scalars(M, N, K) and _suits(best, alignment, device, forms)
-    return (best.storing(*(form & TRANSPOSED for form in forms[:2])) if fits else best), fits
+        best = choose(_usual(tensor_cores), _timings(), asked)
+    fits = not best.asks_scalars(*asked.shape) and _suits(best, asked)
+    return (best._storing(*_transposed(asked)) if fits else best), fits
 
 
-def modelled(
-    shape: tuple[int, int, int],
-    alpha: float,
-    beta: float,
-    alignment: int,
-    device: gpu.Device,
-    forms: Forms,
-    tensor_cores: bool = False,
-) -> Step | None:
+def _usual(tensor_cores: bool) -> list[Step]:
+    """The steps that may be taken without a model."""
+    return [each for each in steps() if tensor_cores or not each.tensor_cores]
+
+
+def _transposed(asked: Asked) -> tuple[int, int]:
+    """TRANS_A and TRANS_B of what reads such matrices."""
+    return asked.forms[0] & TRANSPOSED, asked.forms[1] & TRANSPOSED
+
+
+def modelled(asked: Asked, tensor_cores: bool = False) -> Step | None:
     """The step, variant and way to share out K that the model predicts to be the fastest of those
-    that suit; None without any, and where an older GPU need not share out K. Arguments are those of
-    `choose`."""
-    on = model.gpu_of(device)
-    labels = model.candidates(on.compute_capability, on.multiprocessors, on.name, tensor_cores)
-    able = [
-        one
-        for one in _named(labels, on.compute_capability)
-        if not one.broken(*shape, alpha, beta)
-        and _suits(one, alignment, device, forms)
-        and shape[2] >= one.defines.get("LEAST_K", 0)  # below it, there are FMAs only
-    ]
-    trans_a, trans_b = (bool(form & TRANSPOSED) for form in forms[:2])
-
-    def seconds(one: Step) -> float:
-        return model.predicted(one.label, *shape, trans_a, trans_b, alignment, on)
-
-    fastest_first = sorted(able, key=seconds)
-    best = next((way for way in fastest_first if _as_timed(way, trans_a, trans_b)), None)
-    if best and on.compute_capability < model.ASYNC and model.is_whole(best):
-        return None  # without asynchronous copies, steps that load ahead are faster
+    that suit, and whose machine code is what was timed; None without any, and where an older GPU
+    need not share out K."""
+    ways = predicted(asked, tensor_cores)
+    best = next((way for way, _ in ways if _as_timed(way, *_transposed(asked))), None)
+    if best and asked.device and model.is_whole(best):
+        if asked.device.compute_capability < model.ASYNC:
+            return None  # without asynchronous copies, steps that load ahead are faster
     return best
 
 
-def _as_timed(one: Step, trans_a: bool, trans_b: bool) -> bool:
+def predicted(asked: Asked, tensor_cores: bool = False) -> list[tuple[Step, float]]:
+    """What the model knows that suits, with the seconds that it predicts, the fastest first."""
+    if asked.device is None:
+        return []
+    on = model.gpu_of(asked.device)
+    labels = model.candidates(on.compute_capability, on.multiprocessors, on.name, tensor_cores)
+    trans_a, trans_b = map(bool, _transposed(asked))
+    seconds = [
+        (way, model.predicted(way.label, *asked.shape, trans_a, trans_b, asked.alignment, on))
+        for way in _named(labels, on.compute_capability)
+        if not way.broken(*asked.shape, asked.alpha, asked.beta)
+        and _suits(way, asked)
+        and asked.shape[2] >= way.defines.get("LEAST_K", 0)  # below it, there are FMAs only
+    ]
+    return sorted(seconds, key=lambda timed: timed[1])
+
+
+def _as_timed(way: Step, trans_a: int, trans_b: int) -> bool:
     """Whether the machine code is what was timed: reordered, for a step that is to be. It is
     compiled for that, which the first call does anyway."""
-    if not one.file.reordered:
+    if not way.file.reordered:
         return True
-    return one.storing(trans_a, trans_b).kernel.why_not_rewritten(gpu.arch()) is None
+    return way._storing(trans_a, trans_b).kernel.why_not_rewritten(gpu.arch()) is None
 
 
 @functools.cache
@@ -155,57 +252,55 @@ def _named(labels: tuple[str, ...], compute_capability: tuple[int, int]) -> tupl
     return tuple(model.named(label, compute_capability) for label in labels)
 
 
-def _suits(one: Step, alignment: int, device: gpu.Device | None, forms: Forms) -> bool:
+def _suits(way: Step, asked: Asked) -> bool:
     """Whether the step can read the matrices as they lie, on this GPU."""
-    return (
-        alignment % one.alignment == 0
-        and (device is None or _runs_on(one, device))
-        and _readable(one, forms)
-    )
+    return asked.alignment % way.alignment == 0 and _runs_on(way, asked) and _readable(way, asked)
 
 
-def _runs_on(one: Step, device: gpu.Device) -> bool:
-    return lacking(one.compute_capability, one.shared_mem, device) is None
+def _runs_on(way: Step, asked: Asked) -> bool:
+    device = asked.device
+    return device is None or lacking(way.compute_capability, way.shared_mem, device) is None
 
 
-def _readable(one: Step, forms: Forms) -> bool:
-    return all(can_read(form, name, one.defines, one.arguments) for name, form in zip("ABC", forms))
+def _readable(way: Step, asked: Asked) -> bool:
+    stored = zip("ABC", asked.forms)
+    return all(can_read(form, name, way.defines, way.arguments) for name, form in stored)
 
 
-def choose(
-    candidates: Sequence[Step],
-    timings: Results,
-    shape: tuple[int, int, int],
-    alpha: float = 1,
-    beta: float = 0,
-    alignment: int = 256,
-    device: gpu.Device | None = None,
-    forms: Forms = (WHOLE, WHOLE, WHOLE),
-) -> Step:
-    """The best of the candidates for the product of this shape (M, N, K).
+def choose(candidates: Sequence[Step], timings: Results, asked: Asked) -> Step:
+    """The best of the candidates for a product, by what is on record.
 
-    `alignment` divides the addresses of the matrices; `device` is the GPU, None for the
-    interpreter; `forms` say how A, B and C are stored: see `layout.form_of`. If matrices or GPU
-    suit no step, one that they do not suit is chosen, and says so when it is called. Raises
-    ValueError for a shape that no step can do.
+    If matrices or GPU suit no step, one that they do not suit is chosen, and says so when it is
+    called. Raises ValueError for a shape that no step can do.
     """
-    broken = {one: one.broken(*shape, alpha, beta) for one in candidates}
-    able = [one for one in candidates if not broken[one]]
+    return ranked(candidates, timings, asked)[0][0]
+
+
+def ranked(
+    candidates: Sequence[Step], timings: Results, asked: Asked
+) -> list[tuple[Step, float | None]]:
+    """Those of the candidates that suit, with their rates near the shape: the best first, those
+    without a record last. Raises what `choose` does."""
+    broken = {way: way.broken(*asked.shape, asked.alpha, asked.beta) for way in candidates}
+    able = [way for way in candidates if not broken[way]]
     if not able:
-        sides = "M = {}, N = {}, K = {}".format(*shape)
-        last = max(candidates, key=lambda one: (is_limit(one, broken[one]), one.number))
+        sides = "M = {}, N = {}, K = {}".format(*asked.shape)
+        last = max(candidates, key=lambda way: (is_limit(way, broken[way]), way.number))
         raise ValueError(
             f"no step can do {sides}: {advice(broken)} ({last.label} requires {broken[last]})"
         )
-    able = [one for one in able if _readable(one, forms)] or able
-    able = [one for one in able if alignment % one.alignment == 0] or able
-    if device is not None:
-        able = [one for one in able if _runs_on(one, device)] or able
-    rates = {one.id: rate_near(timings, one, shape) for one in able}
-    return max(able, key=lambda one: (rates[one.id] is not None, rates[one.id] or 0, one.number))
+    able = [way for way in able if _readable(way, asked)] or able
+    able = [way for way in able if asked.alignment % way.alignment == 0] or able
+    able = [way for way in able if _runs_on(way, asked)] or able
+    rates = [(way, rate_near(timings, way, asked.shape)) for way in able]
+    return sorted(
+        rates,
+        key=lambda rated: (rated[1] is not None, rated[1] or 0, rated[0].number),
+        reverse=True,
+    )
 
 
-def rate_near(timings: Results, one: Step, shape: tuple[int, int, int]) -> float | None:
+def rate_near(timings: Results, way: Step, shape: tuple[int, int, int]) -> float | None:
     """TFLOPS of the step's record with the most similar shape; None without any.
 
     Shapes are as far apart as their factors in M, N and K make, multiplied: a product of few
@@ -216,7 +311,7 @@ def rate_near(timings: Results, one: Step, shape: tuple[int, int, int]) -> float
         sides = zip((record.M, record.N, record.K), shape)
         return sum(abs(math.log(side / max(wanted, 1))) for side, wanted in sides)
 
-    nearest = min(timings.select(one), key=distance, default=None)
+    nearest = min(timings.select(way), key=distance, default=None)
     return nearest.tflops if nearest else None
 
 

@@ -13,9 +13,8 @@ from typing import Any
 from anywarp.capability import Capability
 
 from .expressions import Expression
-from .launches import SIDES, Planned, planned, sizes
-from .product.arguments import MAX_ELEMENTS
-from .running import PARAMETERS
+from .launches import PARAMETERS, SIDES, Planned, planned, sizes
+from .product.product import MAX_ELEMENTS
 from .source import Code, Diff, Source
 
 # What no step can do: indices have 32 bits.
@@ -162,7 +161,7 @@ class Declared:
         @functools.lru_cache(maxsize=1024)
         def broken(M: int, N: int, K: int, alpha: float, beta: float) -> str | None:
             names = {**self.defines, "M": M, "N": N, "K": K, "alpha": alpha, "beta": beta}
-            every = (*self.file.requires, *self.limits)
+            every = (*self.file.requires, *self._limits)
             return next((one.text for one in every if not one(names)), None)
 
         return broken
@@ -178,7 +177,7 @@ class Declared:
         return False
 
     @functools.cached_property
-    def limits(self) -> tuple[Expression, ...]:
+    def _limits(self) -> tuple[Expression, ...]:
         """What no launch can do, whatever the file says."""
         return (*LIMITS, *(limit for one in self.file.launches for limit in one.limits()))
 
@@ -197,7 +196,7 @@ class Declared:
             old[old_start:], new[new_start:], other.path.name, self.path.name, lineterm="", n=1
         )
 
-        def in_file(hunk: re.Match) -> str:  # line numbers of the files, not of their bodies
+        def in_file(hunk: re.Match[str]) -> str:  # line numbers of the files, not of their bodies
             return f"-{int(hunk[1]) + old_start}{hunk[2]} +{int(hunk[3]) + new_start}{hunk[4]}"
 
         hunks = re.compile(r"(?<=^@@ )-(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?)")

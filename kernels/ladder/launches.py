@@ -26,6 +26,7 @@ from .expressions import Expression
 
 SYMBOL = "sgemm"  # the kernel that every step has, which multiplies
 SIDES = ("M", "N", "K")
+PARAMETERS = (*SIDES, "alpha", "A", "B", "beta", "C")  # of a kernel, and what follows
 TILES = "((N + BN - 1) // BN, (M + BM - 1) // BM)"  # a block for each tile of C, columns along x
 FORM = "pack(grid=(M // BM, K), block=256), with shared=… and when=… where they are needed"
 

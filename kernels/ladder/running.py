@@ -2,117 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from anywarp import gpu
-from anywarp.gpu.ready import Ready
 from anywarp.kernel import Kernel
 from anywarp.sanitizer.findings import Finding, merged
 
 from ..analysis.reference import inputs
-from .calls import pitch, product, queue
-from .product.arguments import require_alignment
+from .calls import known, pitch, queue
+from .compiled import Compiled
+from .launches import PARAMETERS
 from .product.layout import laid_out, memory_of, poisoned, to_read
+from .product.product import Product
 
-PARAMETERS = ("M", "N", "K", "alpha", "A", "B", "beta", "C")  # of a kernel, and what follows
-OF_C, EXTRA = PARAMETERS.index("C"), len(PARAMETERS)  # places among them
+OF_C, EXTRA = PARAMETERS.index("C"), len(PARAMETERS)  # places among a kernel's arguments
 
 
-def run(
-    step: Any,
-    M: int,
-    N: int,
-    K: int,
-    A: Any,
-    B: Any,
-    C: Any,
-    alpha: float,
-    beta: float,
-    where: str,
-) -> Any:
-    """What a call of a step does once it is known that the step can do the product, and where."""
-    on_host = isinstance(A, np.ndarray)
-    if C is None:
-        C = (np if on_host else gpu).empty((M, N), np.float32)
-    if M == 0 or N == 0:
-        return C
-    if np.float32(alpha) == 0:
-        K = 0  # nothing is summed, so nothing is read
+def run(step: Compiled, product: Product) -> Any:
+    """Compute a product by a step that can do it and reads the matrices as they are stored, and
+    return C, a new matrix if the product has none. Raises ValueError for an address that the step
+    cannot read."""
+    on_host = isinstance(product.A, np.ndarray)
+    if product.C is None:
+        C = (np if on_host else gpu).empty((product.M, product.N), np.float32)
+        product = product._replace(C=C)
+    if product.M == 0 or product.N == 0:
+        return product.C
+    if np.float32(product.alpha) == 0:
+        product = product._replace(K=0)  # nothing is summed, so nothing is read
     if not on_host:
-        _on_gpu(step, M, N, K, A, B, C, alpha, beta)
-    elif where == "gpu":
-        A, B, there = gpu.to_device(A), gpu.to_device(B), gpu.to_device(C)
-        _on_gpu(step.stored_as(A, B, there), M, N, K, A, B, there, alpha, beta)
-        np.copyto(C, gpu.to_host(there))
+        _on_gpu(step, product)
+    elif product.where == "gpu":
+        there = product._replace(**{x: gpu.to_device(y) for x, y in product.named().items()})
+        _on_gpu(step._stored_as(there), there)
+        np.copyto(product.C, gpu.to_host(there.C))
     else:
-        require_alignment(step.label, step.alignment, A, B, C)
-        values = arguments(step, M, N, K, alpha, A, B, beta, C, where)
-        for one in step.launches(M, N, K):
-            step.kernels[one.kernel].launch(one.grid, one.block, values, where, one.shared)
-    return C
+        product.require_alignment(step.label, step.alignment)
+        values = arguments(step, product)
+        for launch in step.launches(*product.shape):
+            kernel = step.kernels[launch.kernel]
+            kernel.launch(launch.grid, launch.block, values, product.where, launch.shared)
+    return product.C
 
 
-def _on_gpu(
-    step: Any, M: int, N: int, K: int, A: Any, B: Any, C: Any, alpha: float, beta: float
-) -> None:
-    require_alignment(step.label, step.alignment, A, B, C)
+def _on_gpu(step: Compiled, product: Product) -> None:
+    """Queue a product of CuPy arrays."""
+    product.require_alignment(step.label, step.alignment)
     number = gpu.current()
-    gpu.require_current(number, {"A": A, "B": B, "C": C})
-    a, b, c = (gpu.address(x) for x in (A, B, C))
-    queue(product(step, M, N, K, A, B, C), number, alpha, a, b, beta, c)
+    gpu.require_current(number, product.named())
+    a, b, c = (gpu.address(x) for x in (product.A, product.B, product.C))
+    queue(known(step, product), number, product.alpha, a, b, product.beta, c)
 
 
-def ready(step: Any, M: int, N: int, K: int) -> tuple[Ready, int]:
-    """The launches of a product on CuPy's current device, and the bytes of their workspace."""
-    launches = [
-        (step.kernels[one.kernel].loaded(), one.grid, one.block, one.shared)
-        for one in step.launches(M, N, K)
-    ]
-    kinds = "iiifPPfP" + "".join("P" if name == "workspace" else "i" for name in step.arguments)
-    return Ready(launches, kinds), step.workspace(M, N, K)
-
-
-def arguments(
-    step: Any, M: int, N: int, K: int, alpha: float, A: Any, B: Any, beta: float, C: Any, where: str
-) -> tuple[Any, ...]:
+def arguments(step: Compiled, product: Product) -> tuple[Any, ...]:
     """The arguments of each launch: the matrices, and what the step's kernels take beside them."""
-    extra: tuple[Any, ...] = ()
-    if step.arguments:
-        extra = tuple(
-            workspace(step.workspace(M, N, K), where)
-            if name == "workspace"
-            else np.int32(pitch(step, name, {"lda": A, "ldb": B, "ldc": C}[name]))
-            for name in step.arguments
-        )
+    M, N, K, A, B, C, alpha, beta, where = product
+    extra = tuple(
+        workspace(step.workspace(M, N, K), where)
+        if name == "workspace"
+        else np.int32(pitch(step, name, product))
+        for name in step.arguments
+    )
     if where == "interpreter":
         A, B, C = to_read(A, C), to_read(B, C), memory_of(C)
     scalars = np.int32(M), np.int32(N), np.int32(K)
     return (*scalars, np.float32(alpha), A, B, np.float32(beta), C, *extra)
-
-
-def require_types(kernel: Kernel, parameters: Sequence[str]) -> None:
-    """Raise ValueError, with the file's name, for a kernel that takes other types than it is given:
-    32 bits for a side, a pitch, alpha and beta, float32 matrices, and any workspace."""
-    given: dict[str, Any] = {"workspace": np.zeros(1, "V1")}
-    given |= dict.fromkeys(("alpha", "beta"), np.float32(1))
-    given |= {name: np.zeros(1, np.float32) for name in "ABC"}
-    values = [given.get(name, np.int32(1)) for name in parameters]
-    try:
-        taken = kernel.convert(values)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{kernel.filename}: {error}; matrices of a step are float, its numbers int and float"
-        ) from None
-    for name, value, other in zip(parameters, values, taken):
-        kinds = {x.dtype.kind == "f" for x in (value, other)}
-        if value.nbytes != other.nbytes or len(kinds) > 1:
-            raise ValueError(
-                f"{kernel.filename}: {kernel.name}: {name} must be of type "
-                f"{'float' if value.dtype.kind == 'f' else 'int'}, of {value.nbytes} bytes"
-            )
 
 
 def workspace(size: int, where: str) -> Any:
@@ -120,14 +76,15 @@ def workspace(size: int, where: str) -> Any:
     return poisoned(size) if where == "interpreter" else gpu.empty(-(-size // 4), np.float32)
 
 
-def random(step: Any, M: int, N: int, K: int, beta: float = 0) -> tuple[Any, ...]:
+def random(step: Compiled, M: int, N: int, K: int, beta: float = 0) -> tuple[Any, ...]:
     """The arguments of C = A B + beta C, of random matrices, in the interpreter."""
     A, B, C = inputs(M, N, K)
-    return arguments(step, M, N, K, 1, *laid_out(A, B, step.defines), beta, C, "interpreter")
+    A, B = laid_out(A, B, step.defines)
+    return arguments(step, Product(M, N, K, A, B, C, 1, beta, "interpreter"))
 
 
 def until(
-    step: Any, name: str, M: int, N: int, K: int
+    step: Compiled, name: str, M: int, N: int, K: int
 ) -> tuple[Kernel, tuple[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], int]:
     """A kernel of C = A B, of random matrices: with grid, block and arguments of its launch, and
     its dynamic shared memory. What is launched before it is run.
@@ -135,7 +92,7 @@ def until(
     Raises ValueError for a kernel that is not launched for this shape.
     """
     launches = step.launches(M, N, K)
-    names = [one.kernel for one in launches]
+    names = [launch.kernel for launch in launches]
     if name not in names:
         raise ValueError(
             f"{step.label} does not launch {name} for M = {M}, N = {N}, K = {K}; "
@@ -143,12 +100,13 @@ def until(
         )
     values = random(step, M, N, K)
     *before, last = launches[: names.index(name) + 1]
-    for one in before:
-        step.kernels[one.kernel].launch(one.grid, one.block, values, "interpreter", one.shared)
+    for launch in before:
+        kernel = step.kernels[launch.kernel]
+        kernel.launch(launch.grid, launch.block, values, "interpreter", launch.shared)
     return step.kernels[name], (last.grid, last.block, values), last.shared
 
 
-def sanitized(step: Any, M: int, N: int, K: int, beta: float) -> tuple[Finding, ...]:
+def sanitized(step: Compiled, M: int, N: int, K: int, beta: float) -> tuple[Finding, ...]:
     """What is found in the launches of C = A B + beta C.
 
     Nobody has written the workspace before, nor C where beta is 0; what a launch writes, those
@@ -159,8 +117,8 @@ def sanitized(step: Any, M: int, N: int, K: int, beta: float) -> tuple[Finding, 
     if "workspace" in step.arguments:
         unwritten.append(EXTRA + step.arguments.index("workspace"))
     written = {n: np.zeros(values[n].nbytes, bool) for n in unwritten}
-    found: list[Finding] = []
-    for one in step.launches(M, N, K):
-        kernel = step.kernels[one.kernel]
-        found += kernel.sanitize(one.grid, one.block, values, one.shared, written)
-    return merged(found)
+    findings: list[Finding] = []
+    for launch in step.launches(M, N, K):
+        kernel = step.kernels[launch.kernel]
+        findings += kernel.sanitize(launch.grid, launch.block, values, launch.shared, written)
+    return merged(findings)

@@ -7,33 +7,25 @@ from __future__ import annotations
 
 import difflib
 import functools
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from anywarp.analysis.occupancy import Occupancy, occupancy as occupancy_of
-from anywarp.gpu.ready import Ready
-from anywarp.kernel import Kernel, choose_device
 from anywarp.sanitizer.findings import Finding, merged
 from anywarp.trace.pipeline import Pipeline
 from anywarp.trace.trace import Trace
 
-from ..machine.reordered import reordered
 from .calls import ON_GPU, Calls
 from .check.attempt import Attempt, attempt
 from .check.check import Report, check
-from .declared import Declared
+from .compiled import Compiled
 from .edit import edited
 from .expressions import Expression
 from .launches import SYMBOL
-from .product.arguments import shape_of
-from .product.layout import reads
-from .running import arguments, ready, require_types, run, sanitized, until
-from .source import Code, Diff, assignments, known, parse
+from .product.product import Product
+from .running import arguments, run, sanitized, until
+from .source import Code, Diff, assignments, parse
 
 __all__ = ["Code", "Diff", "Step", "assignments", "step", "steps", "with_variants"]
 
@@ -41,71 +33,13 @@ FOLDER = Path(__file__).parents[1] / "cuda"
 
 
 @dataclass(frozen=True, repr=False)
-class Step(Declared):
+class Step(Compiled):
     """A step of the ladder, with its tile sizes: call it on matrices, as BLAS's SGEMM."""
 
     @functools.cached_property
     def variants(self) -> tuple[Step, ...]:
         """The step with each of the other defines that its file declares."""
         return tuple(self.define(**changes) for changes in self.file.variants)
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel that multiplies, compiled; raises build.CompileError."""
-        return self.kernels[SYMBOL]
-
-    @functools.cached_property
-    def kernels(self) -> dict[str, Kernel]:
-        """All kernels of the file by name, compiled in one go; raises build.CompileError, and
-        ValueError for one that takes other arguments than the header says."""
-        options, name = self.options, self.path.name.replace(" ", "_")
-        names = [launch.kernel for launch in self.file.launches]
-        words: dict[str, Any] = {
-            "filename": name,
-            "needs": self.compute_capability,
-            "names": names,
-            "rewrite": reordered if self.file.reordered else None,
-        }
-        result = {symbol: Kernel(self.source, symbol, options, **words) for symbol in names}
-        for kernel in result.values():
-            if kernel.parameter_count != len(self.parameters):
-                raise ValueError(
-                    f"{name}: {kernel.name} takes {kernel.parameter_count} arguments, not the "
-                    f"{len(self.parameters)} that it is given: {', '.join(self.parameters)}"
-                )
-            require_types(kernel, self.parameters)
-        return result
-
-    def occupancy(
-        self, compute_capability: str | tuple[int, int] = "9.0", arch: str = "sm_90"
-    ) -> Occupancy:
-        """How many blocks of the kernel that multiplies an SM holds, if it is compiled for `arch`.
-
-        Raises what `analysis.occupancy` does, and build.CompileError.
-        """
-        used, threads = self.kernel.resources(arch), math.prod(self.block)
-        return occupancy_of(used, threads, compute_capability, self.shared_mem)
-
-    def define(self, **overrides: int) -> Step:
-        """The same step with other values, such as `define(BM=16)`.
-
-        Raises ValueError for unknown names and for sizes below 1, TypeError for no whole numbers.
-        What the kernel cannot do, its `static_assert`s refuse when it is compiled.
-        """
-        for name, value in overrides.items():
-            if name in self.defines and not isinstance(value, (int, np.integer)):
-                raise TypeError(f"{name} must be a whole number, not {value!r}")
-        changes = {name: int(value) for name, value in overrides.items() if name in self.defines}
-        known(self.id, self.defines, overrides | changes)
-        return replace(self, defines=self.defines | changes)
-
-    @functools.cached_property
-    def ready(self) -> Callable[[int, int, int, int], tuple[Ready, int]]:
-        """What a call queues on a GPU, by its number and M, N, K, and the bytes of the workspace,
-        remembered."""
-        return functools.lru_cache(maxsize=256)(
-            lambda number, M, N, K: ready(self, M, N, K)  # the number is the current device's
-        )
 
     def __call__(
         self,
@@ -128,83 +62,23 @@ class Step(Declared):
         """
         if device in ON_GPU and (done := self._calls.again(A, B, C, alpha, beta)) is not None:
             return done
-        M, N, K = shape_of(A, B, C, alpha, beta)
-        self._require(M, N, K, alpha, beta)
-        matrices = (A, B) if C is None else (A, B, C)
-        where = choose_device(device, matrices, self.compute_capability, self.shared_mem)
-        one = self.stored_as(A, B, C)
-        result = one.run(M, N, K, A, B, C, alpha, beta, where)
-        if where == "gpu":
-            self._calls.remember(one, A, B, C, alpha, beta, result)
+        product = Product.of(A, B, C, alpha, beta, device, self.compute_capability, self.shared_mem)
+        self._require(*product.shape, product.alpha, product.beta)
+        step = self._stored_as(product)
+        result = run(step, product)
+        if product.where == "gpu":
+            self._calls.remember(step, product, product._replace(C=result))
         return result
 
     @functools.cached_property
     def _calls(self) -> Calls:
+        """The products of earlier calls."""
         return Calls()
-
-    def run(
-        self,
-        M: int,
-        N: int,
-        K: int,
-        A: Any,
-        B: Any,
-        C: Any,
-        alpha: float,
-        beta: float,
-        where: str,
-    ) -> Any:
-        """What a call does once it knows that the step can do the product, and where."""
-        return run(self, M, N, K, A, B, C, alpha, beta, where)
 
     def values(self, A: Any, B: Any, C: Any) -> tuple[Any, ...]:
         """The arguments of each launch of C = A B on the GPU, for matrices that are stored as the
         step reads them; the workspace is theirs."""
-        return arguments(self, len(A), B.shape[1], len(B), 1, A, B, 0, C, "gpu")
-
-    def stored_as(self, A: Any, B: Any, C: Any = None) -> Step:
-        """This step, or the one with other TRANS_A and TRANS_B that reads these matrices as they
-        are stored. Raises ValueError for a matrix that it cannot read so."""
-        if not self._transposed and A.flags.c_contiguous and B.flags.c_contiguous:
-            if C is None or C.flags.c_contiguous:
-                return self
-        found: dict[str, int | None] = {}
-        for name, x in (("A", A), ("B", B), ("C", C)):
-            if x is None:
-                continue
-            found[name] = reads(name, x, self.defines, self.arguments)
-            if found[name] is None:
-                others = [
-                    one.id
-                    for one in steps(self.path.parent)
-                    if reads(name, x, one.defines, one.arguments) is not None
-                ]
-                instead = f", or {others[-1]}, which reads it as it is" if others else ""
-                raise ValueError(
-                    f"{name} is not C-contiguous (a transpose or a slice?), which {self.label} "
-                    f"needs: np.ascontiguousarray({name}){instead}"
-                )
-        return self.storing(found["A"], found["B"])
-
-    def storing(self, trans_a: int | None, trans_b: int | None) -> Step:
-        """This step with these values of TRANS_A and TRANS_B, where it has them."""
-        changes = (("TRANS_A", trans_a), ("TRANS_B", trans_b))
-        return self._storing(*((name, value) for name, value in changes if name in self.defines))
-
-    @functools.cached_property
-    def _transposed(self) -> bool:
-        return bool(self.defines.get("TRANS_A") or self.defines.get("TRANS_B"))
-
-    @functools.cached_property
-    def _storing(self) -> Callable[..., Step]:
-        """The step with other values of TRANS_A and TRANS_B, remembered with its kernels."""
-
-        @functools.cache
-        def change(*changes: tuple[str, int]) -> Step:
-            changed = self.define(**dict(changes))
-            return self if changed == self else changed
-
-        return change
+        return arguments(self, Product(len(A), B.shape[1], len(B), A, B, C))
 
     def check(self, device: str = "auto") -> Report:
         """Run the step on hard cases; returns a report, raises CheckError on a wrong result."""
@@ -247,7 +121,7 @@ class Step(Declared):
         """
         self._require(M, N, K)
         betas = [beta for beta in (0, -0.5) if self.broken(M, N, K, 1, beta) is None]
-        return merged([one for beta in betas for one in sanitized(self, M, N, K, beta)])
+        return merged([x for beta in betas for x in sanitized(self, M, N, K, beta)])
 
     def edit(
         self,
@@ -315,7 +189,7 @@ class Step(Declared):
 
 def is_limit(one: Step, constraint: str | None) -> bool:
     """Whether this is one of what no launch of the step can do."""
-    return any(constraint == limit.text for limit in one.limits)
+    return any(constraint == limit.text for limit in one._limits)
 
 
 def advice(broken: Mapping[Step, str | None]) -> str:

@@ -27,7 +27,8 @@ def pitch_of(x: Any, transposed: bool = False) -> int | None:
     return apart // ITEM if apart % ITEM == 0 and apart >= ITEM * columns else None
 
 
-WHOLE, TRANSPOSED, SLICE, OTHER = 0, 1, 2, 4  # what lies where: SLICE | TRANSPOSED is another
+# Bit flags of how a matrix is stored; SLICE | TRANSPOSED is one, too. See `form_of`.
+WHOLE, TRANSPOSED, SLICE, OTHER = 0, 1, 2, 4
 
 
 def form_of(x: Any) -> int:
@@ -57,8 +58,9 @@ def reads(name: str, x: Any, defines: Mapping[str, int], arguments: Collection[s
     define, pitch = f"TRANS_{name}", f"ld{name.lower()}"
     own = defines.get(define, 0)
     for transposed in (own, 1 - own) if define in defines else (0,):
-        found = pitch_of(x, bool(transposed))
-        if found is not None and (pitch in arguments or found == x.shape[0 if transposed else 1]):
+        elements = pitch_of(x, bool(transposed))
+        columns = x.shape[0 if transposed else 1]
+        if elements is not None and (pitch in arguments or elements == columns):
             return transposed
     return None
 
@@ -84,11 +86,11 @@ def to_read(x: np.ndarray, written: np.ndarray) -> np.ndarray:
     """`memory_of` a matrix that is read while `written` is stored to: an array that cannot be
     written, so that it may overlap others of its kind. A copy, if it lies between the rows of
     `written` or around them."""
-    found = memory_of(x).view()
-    if np.may_share_memory(found, written):
-        found = found.copy()
-    found.flags.writeable = False
-    return found
+    memory = memory_of(x).view()
+    if np.may_share_memory(memory, written):
+        memory = memory.copy()
+    memory.flags.writeable = False
+    return memory
 
 
 def laid_out(
@@ -106,9 +108,9 @@ def overlap(x: Any, y: Any) -> bool:
     """Whether two matrices of one kind share an element."""
     if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
         both = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
-        return both and np.may_share_memory(x, y) and np.shares_memory(x, y)
-    first, second = x.data.ptr, y.data.ptr
-    if 0 in (x.size, y.size) or first >= second + extent(y) or second >= first + extent(x):
+        return both and bool(np.may_share_memory(x, y) and np.shares_memory(x, y))
+    (first, end), (second, last) = _bounds(x), _bounds(y)
+    if 0 in (x.size, y.size) or first >= last or second >= end:
         return False
     (pitch, columns), (other, others) = _stored(x), _stored(y)
     if pitch is None or pitch != other:
@@ -127,7 +129,24 @@ def extent(x: Any) -> int:
     """Bytes from the first element to the last."""
     if x.flags.c_contiguous or x.flags.f_contiguous:
         return int(x.nbytes)
-    return sum((side - 1) * stride for side, stride in zip(x.shape, x.strides)) + ITEM
+    between = sum((side - 1) * abs(stride) for side, stride in zip(x.shape, x.strides))
+    return int(between) + ITEM
+
+
+def _bounds(x: Any) -> tuple[int, int]:
+    """The addresses of the first byte and of the one after the last, on the GPU."""
+    before = sum((side - 1) * min(int(stride), 0) for side, stride in zip(x.shape, x.strides))
+    first = int(x.data.ptr) + before
+    return first, first + extent(x)
+
+
+def require_own_elements(C: Any) -> None:
+    """Raise ValueError for a matrix of which two elements may be one place in memory."""
+    least = ITEM
+    for stride, side in sorted((abs(n), side) for n, side in zip(C.strides, C.shape) if side > 1):
+        if stride < least:
+            raise ValueError("elements of C share memory, and each has a result: pass C.copy()")
+        least = stride * side
 
 
 def poisoned(size: int) -> np.ndarray:

@@ -120,7 +120,7 @@ def test_what_no_launch_can_have(launch, message):
 
 def test_limits_of_the_grid():
     one = several()
-    assert [limit.text for limit in one.limits[3:]] == [
+    assert [limit.text for limit in one._limits[3:]] == [
         "K <= 65535",
         "(M + BM - 1) // BM <= 65535",
         "SPLITS <= 65535",

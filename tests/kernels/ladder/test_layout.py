@@ -6,11 +6,10 @@ import re
 
 import numpy as np
 import pytest
-from several import FOLDER, several
+from several import several
 
 import kernels
 from kernels.analysis.reference import assert_close, inputs
-from kernels.ladder import step as ladder
 from kernels.ladder.product.layout import (
     OTHER,
     SLICE,
@@ -25,6 +24,7 @@ from kernels.ladder.product.layout import (
     reads,
     to_read,
 )
+from kernels.ladder.product.product import Product
 
 STEP = several()
 WHOLE = np.zeros((6, 10), np.float32)
@@ -178,9 +178,10 @@ def test_slices_and_transposes_are_read_as_they_are(trans_a, trans_b, sliced):
     A, B = laid_out(A, B, {"TRANS_A": trans_a, "TRANS_B": trans_b})
     before = C.copy()
     A, B, C = (within(x) if name in sliced else x for name, x in zip("ABC", (A, B, C)))
-    chosen = STEP.stored_as(A, B, C)
+    product = Product.of(A, B, C, device="interpreter")
+    chosen = STEP._stored_as(product)
     assert (chosen.defines["TRANS_A"], chosen.defines["TRANS_B"]) == (trans_a, trans_b)
-    assert chosen is STEP.stored_as(A, B, C) and (chosen is STEP) == (not trans_a and not trans_b)
+    assert chosen is STEP._stored_as(product) and (chosen is STEP) == (not trans_a and not trans_b)
     assert STEP(A, B, C, 1.5, -0.5, device="interpreter") is C
     assert_close(C, A, B, before, 1.5, -0.5)
     if "C" in sliced:
@@ -192,7 +193,7 @@ def test_slices_and_transposes_are_read_as_they_are(trans_a, trans_b, sliced):
 def test_a_variant_that_transposes_reads_rows_too():
     A, B, _ = inputs(9, 8, 7)
     variant = several("18 TRANS_A=1 TRANS_B=1")
-    assert variant.stored_as(A, B).defines == STEP.defines
+    assert variant._stored_as(Product.of(A, B)).defines == STEP.defines
     assert_close(variant(A, B, device="interpreter"), A, B)
 
 
@@ -224,23 +225,23 @@ def test_matrices_of_one_whole():
 def test_other_steps_refuse(name, view):
     matrices = dict(zip("ABC", inputs(16, 64, 8)))
     matrices[name] = view(matrices[name])
-    message = f"{name} is not C-contiguous (a transpose or a slice?), which 03_coalesced needs: np."
+    message = f"{name} is not C-contiguous (a transpose or a slice?), which 03_coalesced needs: "
+    message += "C[...] = step(A, B, np." if name == "C" else "np."
     with pytest.raises(ValueError, match=re.escape(message)):
         kernels.step(3)(*matrices.values(), device="interpreter")
 
 
-def test_the_refusal_names_a_step_that_can(tmp_path):
-    for path in (ladder.FOLDER / "03_coalesced.cu", FOLDER / "18_several.cu"):
-        (tmp_path / path.name).write_text(path.read_text())
-    coalesced = ladder.step(3, tmp_path)
-    A, B, C = inputs(16, 64, 8)
-    with pytest.raises(ValueError, match=r"np.ascontiguousarray\(A\), or 18_several, which reads"):
-        coalesced(within(A), B, device="interpreter")
-    with pytest.raises(ValueError, match=r"np.ascontiguousarray\(C\)$"):
-        coalesced(A, B, np.asfortranarray(C), device="interpreter")
-    backwards = A[::-1]
-    with pytest.raises(ValueError, match=r"18_several needs: np.ascontiguousarray\(A\)$"):
-        ladder.step(18, tmp_path)(backwards, B, device="interpreter")
+@pytest.mark.parametrize("name, view, advice", [
+    ("A", within, "np.ascontiguousarray(A), or kernels.sgemm, which takes it as it is"),
+    ("A", lambda x: x[::-1], "np.ascontiguousarray(A)"),
+    ("C", np.asfortranarray, "C[...] = step(A, B, np.ascontiguousarray(C), alpha, beta), or kernels"
+     ".sgemm, which takes it as it is"),
+])  # fmt: skip
+def test_the_refusal_says_what_to_do(name, view, advice):
+    matrices = dict(zip("ABC", inputs(16, 64, 8)))
+    matrices[name] = view(matrices[name])
+    with pytest.raises(ValueError, match=re.escape(advice) + "$"):
+        kernels.step(3)(*matrices.values(), device="interpreter")
 
 
 def test_alignment_is_that_of_the_rows_of_a_slice_too():

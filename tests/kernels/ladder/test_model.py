@@ -11,6 +11,7 @@ import kernels
 from kernels import records
 from kernels.analysis.duration import Costs
 from kernels.ladder import choose, model
+from kernels.ladder.product.product import Product
 from kernels.measure import splits
 from kernels.records import Results
 from tests import stand_in
@@ -262,7 +263,7 @@ def fake(monkeypatch):
 
 def chosen(M, N, K, **options):
     A, B = cupy_array((M, K)), cupy_array((K, N), 1 << 24)
-    best, fits = choose.chosen(M, N, K, A, B, **options)
+    best, fits = choose.chosen(Product(M, N, K, A, B, None), **options)
     assert fits
     return best
 

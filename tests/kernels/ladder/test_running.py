@@ -17,6 +17,7 @@ from kernels.analysis.reference import CheckError, assert_close, inputs
 from kernels.command import looking, words
 from kernels.ladder.check.check import cases, digest
 from kernels.ladder.product.layout import laid_out
+from kernels.ladder.product.product import Product
 from kernels.measure import product, profiling
 from tests.stand_in import FakeGpu, cupy_array
 
@@ -283,7 +284,7 @@ def test_slices_and_transposes_on_a_gpu(monkeypatch):
     (values,) = {x[-1] for x in fake.launched}
     assert values[:3] == (33, 41, 29) and values[8:11] == (40, 32, 60)
     assert (values[4], values[5], values[7]) == moved
-    (chosen,) = (s for s in [one.stored_as(A[:, 2:35].T, B[3:44, :29].T)])
+    (chosen,) = (s for s in [one._stored_as(Product.of(A[:, 2:35].T, B[3:44, :29].T))])
     assert chosen.defines["TRANS_A"] == chosen.defines["TRANS_B"] == 1
 
 
@@ -359,7 +360,7 @@ def test_numpy_transposes_stay_transposed_on_a_gpu(monkeypatch, transposed):
     one(A, B, C, device="gpu")
     pitches = {"A": (33, 41, 41), "B": (29, 29, 41)}[transposed]
     assert {x[-1][8:11] for x in fake.launched} == {pitches}
-    assert [x.defines[f"TRANS_{transposed}"] for x in [one.stored_as(A, B, C)]] == [1]
+    assert [x.defines[f"TRANS_{transposed}"] for x in [one._stored_as(Product.of(A, B, C))]] == [1]
 
 
 def test_counters_of_each_launch_are_recorded(monkeypatch, tmp_path):

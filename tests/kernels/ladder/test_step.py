@@ -132,7 +132,7 @@ def test_variants_and_alignment(varied):
 def test_a_step_can_be_pickled_before_and_after_its_use(id):
     step = kernels.step(id)
     assert pickle.loads(pickle.dumps(step)) == step
-    step.kernels["sgemm"].entry, step.ready, step.variants, step.storing(1, 0)
+    step.kernels["sgemm"].entry, step._ready, step.variants, step._storing(1, 0)
     other = pickle.loads(pickle.dumps(step))
     assert other == step and other.label == step.label
     assert other.kernel.ptx == step.kernel.ptx

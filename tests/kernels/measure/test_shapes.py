@@ -4,6 +4,7 @@ import importlib
 import json
 import math
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ import pytest
 import kernels
 from anywarp import gpu
 from kernels import records
-from kernels.ladder import choose
 from tests.stand_in import SimulatedGPU
 
 sys.path.insert(0, str(Path(kernels.__file__).parents[1] / "benchmarks"))
@@ -40,11 +40,11 @@ def test_it_times_what_sgemm_chooses_beside_cublas(monkeypatch, capsys, tmp_path
         C[:] = A @ B
         simulated.run("tensor" if tensor_cores else "plain")
 
-    def chosen(M, N, K, A, B, C, tensor_cores):
-        return kernels.step(21 if tensor_cores else 18), True
+    def plan(A, B, C, tensor_cores):
+        return types.SimpleNamespace(step=kernels.step(21 if tensor_cores else 18))
 
+    sgemm.plan = plan
     monkeypatch.setattr(kernels, "sgemm", sgemm)
-    monkeypatch.setattr(choose, "chosen", chosen)
     path = tmp_path / "shapes.json"
     shapes.main([*options, "--output", str(path)])
     *_, last = capsys.readouterr().out.splitlines()
