@@ -5,6 +5,7 @@
     step.check()                          # against the float64 reference
     kernels.Kernel(source, name)          # any CUDA C++ kernel: anywarp.Kernel
     kernels.sgemm(A, B)                   # the best step for this device and shape
+    kernels.plan(A, B)                    # which one that is, and why
     kernels.parallel                      # one product over several GPUs, or from the host's memory
     kernels.results("NVIDIA H200")        # recorded timings; counters and peers likewise
     kernels.here.benchmark([step], [512]) # those of this machine's GPU; None without one
@@ -27,25 +28,26 @@ _HOME = {  # public name: the module that defines it
     "NoGPU": "anywarp",
     "TensorMap": "anywarp",
     "attempt_kernel": ".ladder.check.attempt",
+    "check": ".ladder.check.check",
     "counters": ".records",
     "errors": ".records",
     "experiments": ".records",
     "inputs": ".analysis.reference",
     "latency": ".records",
     "peers": ".records",
+    "plan": ".ladder.choose",
     "results": ".records",
     "sgemm": ".ladder.choose",
     "stalls": ".records",
     "step": ".ladder.step",
     "steps": ".ladder.step",
-    "trace": "anywarp.trace.trace",
+    "trace": ".ladder.step",
     "tuned": ".records",
 }
 _MODULES = {  # public name: the module or folder that it stands for
     "analysis": ".analysis",
     "bench": ".measure.bench",
     "build": "anywarp.build",
-    "check": ".ladder.check.check",
     "draw": ".draw",
     "gpu": "anywarp.gpu",
     "here": ".measure.here",

@@ -98,7 +98,7 @@ class Calls:
         asks for the values of alpha and beta. `done` has a C; its A and B are those that were asked
         for, or, of the transpose, theirs."""
         key = _key(*asked[3:8])
-        if key is None or 0 in done.C.shape or step.asks_scalars(*done.shape):
+        if key is None or 0 in done.C.shape or step._asks_scalars(*done.shape):
             return
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()

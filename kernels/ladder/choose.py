@@ -195,7 +195,7 @@ def _remembered(asked: Asked, tensor_cores: bool) -> tuple[Step, bool]:
         best = modelled(asked, tensor_cores)
     if best is None:
         best = choose(_usual(tensor_cores), _timings(), asked)
-    fits = not best.asks_scalars(*asked.shape) and _suits(best, asked)
+    fits = not best._asks_scalars(*asked.shape) and _suits(best, asked)
     return (best._storing(*_transposed(asked)) if fits else best), fits
 
 

@@ -64,8 +64,12 @@ class Declared:
 
         It names this step, variant or not, in records, on the command line and to `step`.
         """
-        changed = {k: v for k, v in self.defines.items() if v != self.file.defines[k]}
-        return " ".join([self.id, *(f"{name}={value}" for name, value in changed.items())])
+        return " ".join([self.id, *(f"{name}={value}" for name, value in self._overrides.items())])
+
+    @property
+    def _overrides(self) -> dict[str, int]:
+        """The defines that are not the file's."""
+        return {k: v for k, v in self.defines.items() if v != self.file.defines[k]}
 
     @property
     def number(self) -> int:
@@ -166,7 +170,7 @@ class Declared:
 
         return broken
 
-    def asks_scalars(self, M: int, N: int, K: int) -> bool:
+    def _asks_scalars(self, M: int, N: int, K: int) -> bool:
         """Whether alpha and beta have a say in whether the step can do products of this shape."""
         known = {**self.defines, "M": M, "N": N, "K": K}
         try:

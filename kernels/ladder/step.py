@@ -14,7 +14,7 @@ from typing import Any
 
 from anywarp.sanitizer.findings import Finding, merged
 from anywarp.trace.pipeline import Pipeline
-from anywarp.trace.trace import Trace
+from anywarp.trace.trace import Trace, trace as trace_entry
 
 from .calls import ON_GPU, Calls
 from .check.attempt import Attempt, attempt
@@ -151,10 +151,8 @@ class Step(Compiled):
         if region is not None:
             self.region(region)  # raises ValueError if there is none
         file = edited(self.file, region, code, source, directives)
-        changed = {k: v for k, v in self.defines.items() if v != self.file.defines[k]}
-        return Step(file, dict(file.defines)).define(
-            **{name: value for name, value in changed.items() if name in file.defines}
-        )
+        kept = {name: n for name, n in self._overrides.items() if name in file.defines}
+        return Step(file, dict(file.defines)).define(**kept)
 
     def attempt(self, shape: tuple[int, int, int] | None = None, **goals: Any) -> Attempt:
         """Whether the kernel is right, clean and as cheap as you meant: a table, never an error.
@@ -211,36 +209,44 @@ def _step(path: Path, text: str) -> Step:
     return Step(file, dict(file.defines))
 
 
-def step(id: str | int, folder: Path = FOLDER) -> Step:
+def step(id: str | int | Step, folder: Path = FOLDER) -> Step:
     """The step named "03_coalesced", "03", "coalesced" or 3. Raises ValueError if unknown.
 
-    Defines may follow the name, as in `Step.label`: "03_coalesced BM=8 BN=128".
+    Defines may follow the name, as in `Step.label`: "03_coalesced BM=8 BN=128". A step is itself.
     """
+    if isinstance(id, Step):
+        return id
     if isinstance(id, str) and len(words := id.split()) > 1:
         return _variant(step(words[0], folder), *words[1:])
-    found: dict[str, Step] = {}
-    for one in steps(folder):
-        number, _, name = one.id.partition("_")
-        found |= dict.fromkeys((one.id, name, number, str(one.number)), one)
-    if str(id) in found:
-        return found[str(id)]
-    if not found:
+    named: dict[str, Step] = {}
+    for each in steps(folder):
+        number, _, name = each.id.partition("_")
+        named |= dict.fromkeys((each.id, name, number, str(each.number)), each)
+    if str(id) in named:
+        return named[str(id)]
+    if not named:
         raise ValueError(f"no step {id!r}: there are no steps in {folder}")
     if str(id).isdecimal():
-        nearest = min(found.values(), key=lambda one: abs(one.number - int(id)))
+        nearest = min(named.values(), key=lambda each: abs(each.number - int(id)))
     else:
-        nearest = found[difflib.get_close_matches(str(id), found, n=1, cutoff=0)[0]]
-    ids = dict.fromkeys(one.id for one in found.values())
+        nearest = named[difflib.get_close_matches(str(id).lower(), named, n=1, cutoff=0)[0]]
+    ids = dict.fromkeys(each.id for each in named.values())
     raise ValueError(f"no step {id!r}; the nearest is {nearest.id!r}, of {', '.join(ids)}")
 
 
 @functools.lru_cache(maxsize=1024)
-def _variant(one: Step, *words: str) -> Step:
+def _variant(step: Step, *words: str) -> Step:
     """The step with the defines of a label. The same label is the same object, with its kernels."""
-    return one.define(**assignments(words))
+    return step.define(**assignments(words))
 
 
 def with_variants(chosen: Iterable[Step]) -> tuple[Step, ...]:
     """Each of the steps, followed by the variants that its file declares."""
-    every = (one for first in chosen for one in (first, *first.variants))
-    return tuple({one.label: one for one in every}.values())
+    every = (each for step in chosen for each in (step, *step.variants))
+    return tuple({each.label: each for each in every}.values())
+
+
+def trace(traced: Any, *launch: Any, **options: Any) -> Trace:
+    """What `trace` of a step, on (M, N, K), or of a Kernel, on (grid, block, args), returns; of an
+    entry of PTX, what `anywarp.trace.trace` does."""
+    return getattr(traced, "trace", functools.partial(trace_entry, traced))(*launch, **options)

@@ -6,7 +6,7 @@ import functools
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from anywarp.kernel import Size
 
 from ...analysis.reference import CheckError
 from ...records.table import table
-from .check import check
+from .check import Checkable, check
 
 # What a kernel may be guilty of.
 FAULTS = (CompileError, CheckError, PTXError, ValueError, TypeError)
@@ -82,7 +82,18 @@ class Attempt:
         return row.what, row.goal, row.found
 
 
-def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, Any]) -> Attempt:
+class Attempted(Checkable, Protocol):
+    """What is asked of a step here, beside what `check` asks."""
+
+    @property
+    def kernel(self) -> Kernel: ...
+    def trace(self, M: int, N: int, K: int, keep: Sequence[Any] = ..., /) -> Trace: ...
+    def sanitize(self, M: int, N: int, K: int, /) -> tuple[Finding, ...]: ...
+
+
+def attempt(
+    step: Attempted, shape: tuple[int, int, int] | None, goals: Mapping[str, Any]
+) -> Attempt:
     """Check, sanitize, trace and weigh a step: see `Step.attempt`."""
     if shape is not None:
         _require_shape(shape)
@@ -101,7 +112,7 @@ def attempt(step: Any, shape: tuple[int, int, int] | None, goals: Mapping[str, A
         step.label,
         lambda: step.kernel,
         {"right": right, "clean": clean},
-        lambda: step.trace(*small(), keep=()),
+        lambda: step.trace(*small(), ()),
         goals,
         step.shared_mem,
     )
@@ -216,7 +227,7 @@ def _require_equal(array: str, found: Any, expected: np.ndarray) -> None:
         )
 
 
-def small_shape(step: Any) -> tuple[int, int, int]:
+def small_shape(step: Checkable) -> tuple[int, int, int]:
     """Two tiles along M and N and four along K, or another small shape that the step can do."""
     m, n, k = (step.defines.get(name, 8) for name in ("BM", "BN", "BK"))
     candidates = ((2 * m, 2 * n, 4 * k), (m, n, k), (67, 71, 73))

@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 import html
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from anywarp import gpu
+from anywarp.capability import Capability
 from anywarp.kernel import choose_device
 from anywarp.ptx.memory.allocations import Lying
 
@@ -26,6 +27,31 @@ from ..product.layout import ITEM, laid_out
 GUARD = 1 << 16  # bytes on either side of a matrix
 GUARD_BYTE = 0xFF  # four of them are a float32 NaN, this one
 GUARD_NAN = np.full(4, GUARD_BYTE, np.uint8).view(np.float32)[0]
+
+
+class Checkable(Protocol):
+    """What is asked of a step here, whose module is a floor above."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def defines(self) -> dict[str, int]: ...
+    @property
+    def arguments(self) -> tuple[str, ...]: ...
+    @property
+    def alignment(self) -> int: ...
+    @property
+    def compute_capability(self) -> Capability: ...
+    @property
+    def shared_mem(self) -> int: ...
+    def broken(
+        self, M: int, N: int, K: int, alpha: float = 1, beta: float = 0, /
+    ) -> str | None: ...
+    def __call__(
+        self, A: Any, B: Any, C: Any = None, alpha: float = 1, beta: float = 0, device: str = "auto"
+    ) -> Any: ...
 
 
 class Case(NamedTuple):
@@ -42,7 +68,7 @@ class Case(NamedTuple):
     moved: int = 0
 
     @property
-    def product(self) -> tuple[float, ...]:
+    def product(self) -> tuple[int, int, int, float, float]:
         """M, N, K, alpha and beta."""
         return self[1:6]
 
@@ -80,7 +106,7 @@ class Report:
         )
 
 
-def cases(step: Any) -> tuple[Case, ...]:
+def cases(step: Checkable) -> tuple[Case, ...]:
     """The cases that the step declares it can do, small ones first.
 
     A loop that loads ahead has a start and an end of its own: hence one, two and three tiles
@@ -115,25 +141,31 @@ def cases(step: Any) -> tuple[Case, ...]:
     return tuple(case for case in candidates if step.broken(*case.product) is None)
 
 
-def check(step: Any, device: str = "auto") -> Report:
-    """Run `step` on its cases. Raises CheckError, naming case and element, at the first failure.
+def check(step: Checkable, device: str = "auto") -> Report:
+    """Run `step` on its cases. Raises CheckError, naming case and element, at the first failure,
+    and TypeError for what is no step.
 
     The report does not depend on the device as long as the bits agree.
     """
+    if isinstance(step, (str, int)):
+        raise TypeError(f"check takes a step: kernels.check(kernels.step({step!r}))")
     where = choose_device(device, (), step.compute_capability, step.shared_mem)
     values = ", ".join(f"{name}={value}" for name, value in step.defines.items())
     rows = tuple((case, _run(step, case, where)) for case in cases(step))
     return Report(f"{step.id} ({values}): every element is within its error bound", rows)
 
 
-def digest(step: Any, M: int, N: int, K: int, device: str = "auto") -> str:
+def digest(step: Checkable, M: int, N: int, K: int, device: str = "auto") -> str:
     """SHA-256, in hexadecimal, of the bytes of C = A B for `reference.inputs(M, N, K)`."""
     A, B, _ = inputs(M, N, K)
     where = choose_device(device, (), step.compute_capability, step.shared_mem)
     return hashlib.sha256(step(A, B, device=where).tobytes()).hexdigest()
 
 
-def _run(step: Any, case: Case, where: str) -> float:
+check.digest = digest  # type: ignore[attr-defined] # beside it, as kernels.check.digest
+
+
+def _run(step: Checkable, case: Case, where: str) -> float:
     """The worst error of one case, as a fraction of the bound."""
     label = f"{step.label}, {case.name} (M = {case.M}, N = {case.N}, K = {case.K})"
     A, B, C = inputs(case.M, case.N, case.K)
@@ -144,8 +176,8 @@ def _run(step: Any, case: Case, where: str) -> float:
     A, B = laid_out(A, B, step.defines)
     places = [_Place(x, apart, case.moved) for x, apart in zip((A, B, C), case.apart)]
     buffers = [place.buffer(where) for place in places]
-    matrices = [place.inside(buffer) for place, buffer in zip(places, buffers)]
-    step(*matrices, alpha=case.alpha, beta=case.beta, device=where)
+    a, b, c = (place.inside(buffer) for place, buffer in zip(places, buffers))
+    step(a, b, c, case.alpha, case.beta, where)
     results = []
     for name, before, place, buffer in zip("ABC", (A, B, C), places, buffers):
         after = gpu.to_host(buffer) if where == "gpu" else buffer
@@ -174,8 +206,8 @@ class _Place:
         """The matrix in a buffer, of bytes."""
         rows, columns, pitch = self.stored
         whole = buffer[self.start :][: 4 * rows * pitch].view(np.float32).reshape(rows, pitch)
-        found = whole[:, :columns] if pitch > columns else whole
-        return found.T if self.transposed else found
+        rows_alone = whole[:, :columns] if pitch > columns else whole
+        return rows_alone.T if self.transposed else rows_alone
 
     def buffer(self, where: str) -> Any:
         """A buffer on the device that holds the matrix between guard bands."""

@@ -193,11 +193,11 @@ def test_a_step_that_asks_for_scalars_is_asked_each_time(fake, looks):
     asks(A, B, C)
     with pytest.raises(ValueError, match="requires M > 100 or alpha < 2, which .*alpha = 2"):
         asks(A, B, C, 2)
-    assert asks.asks_scalars(12, 8, 5) and not asks.asks_scalars(101, 8, 5)
+    assert asks._asks_scalars(12, 8, 5) and not asks._asks_scalars(101, 8, 5)
     count = len(looks)
     fifteen = kernels.step("15")
-    assert not fifteen.asks_scalars(8, 8, 8)
-    assert fifteen.define(SHIFTED=1).asks_scalars(128, 128, 8)
+    assert not fifteen._asks_scalars(8, 8, 8)
+    assert fifteen.define(SHIFTED=1)._asks_scalars(128, 128, 8)
     asks(A, B, C)
     assert len(looks) == count + 1
 

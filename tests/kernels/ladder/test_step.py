@@ -128,16 +128,6 @@ def test_variants_and_alignment(varied):
     assert wide.variants[1] == varied.define(BN=64, PAD=-2)  # what was changed stays changed
 
 
-@pytest.mark.parametrize("id", ["06 PAD=1", "18"])
-def test_a_step_can_be_pickled_before_and_after_its_use(id):
-    step = kernels.step(id)
-    assert pickle.loads(pickle.dumps(step)) == step
-    step.kernels["sgemm"].entry, step._ready, step.variants, step._storing(1, 0)
-    other = pickle.loads(pickle.dumps(step))
-    assert other == step and other.label == step.label
-    assert other.kernel.ptx == step.kernel.ptx
-
-
 def test_a_label_names_what_was_changed_in_the_order_of_the_file(varied):
     assert varied.label == varied.define(BM=16).label == "06_varied"
     assert varied.define(PAD=1).define(BM=32).label == "06_varied BM=32 PAD=1"
@@ -271,6 +261,53 @@ def test_code_shows_itself():
     assert repr(code) == str(code)
     assert code._repr_markdown_() == "```cpp\nint a < b;\n```"
     assert ladder.Diff("-a\n+b")._repr_markdown_() == "```diff\n-a\n+b\n```"
+
+
+def test_a_step_is_found_by_itself_and_whatever_its_case():
+    three = kernels.step(3)
+    assert kernels.step(three) is three
+    with pytest.raises(ValueError, match="no step 'COALESCED'; the nearest is '03_coalesced'"):
+        kernels.step("COALESCED")
+
+
+def test_what_a_reader_sees_of_a_step():
+    shown = {name for name in dir(kernels.step(3)) if not name.startswith("_")}
+    called = {"attempt", "check", "define", "diff", "edit", "pipeline", "region", "sanitize"}
+    assert called | {"occupancy", "trace", "variants"} <= shown
+    assert not shown & {"ready", "run", "stored_as", "storing", "limits", "asks_scalars"}
+    assert len(shown) <= 36
+
+
+@pytest.mark.parametrize("change", [
+    lambda one: one, lambda one: one.define(PAD=1),
+    lambda one: one.define(PAD=1).edit(region="dot_product", code="__syncthreads();"),
+    lambda one: one.edit(requires=["K == 8", "M > 1"], variant="PAD=3"),
+    lambda one: one.edit(source=kernels.step(3).source, block="(BN, BM, 1)"),
+])  # fmt: skip
+def test_steps_are_pickled(change):
+    step = change(kernels.step("06"))
+    for _ in range(2):  # before and after its use
+        again = pickle.loads(pickle.dumps(step))
+        assert (again, again.label, again.requires) == (step, step.label, step.requires)
+        step.kernel.entry, step._ready, step.variants  # noqa: B018
+    assert again.edit(block="1").file == step.edit(block="1").file
+    assert again.kernel.ptx == step.kernel.ptx
+
+
+def test_modules_that_are_called():
+    """What a reader tries: `kernels.trace(step, …)`, as `step.trace(…)`, and `kernels.check`."""
+    three = kernels.step(3)
+    kernel = three.kernel
+    assert kernels.trace(three, 16, 64, 8).counters == three.trace(16, 64, 8).counters
+    args = (16, 64, 8, 1.0, *kernels.inputs(16, 64, 8)[:2], 0.0, np.zeros((16, 64), np.float32))
+    launch = three.grid(16, 64), three.block, args
+    assert kernels.trace(kernel, *launch).counters == three.trace(16, 64, 8).counters
+    assert kernels.trace(kernel.entry, *launch[:2], kernel.convert(args)).warps
+    assert kernels.check(three, "interpreter").rows
+    with pytest.raises(
+        TypeError, match=r"check takes a step: kernels.check\(kernels.step\('03'\)\)"
+    ):
+        kernels.check("03")
 
 
 def test_the_public_names():
