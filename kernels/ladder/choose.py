@@ -28,7 +28,7 @@ from .step import Step, advice, is_limit, steps
 
 Forms = tuple[int, int, int]  # of A, B and C: see `layout.form_of`
 CALLS = {False: Calls(), True: Calls()}  # by whether tensor cores are allowed
-SHOWN = 5  # alternatives of a plan that it prints
+SHOWN = 6  # rows of a plan that it prints
 
 
 class Asked(NamedTuple):
@@ -126,21 +126,29 @@ class Plan:
     shape: tuple[int, int, int]  # M, N, K as the step computes them
     where: str  # "gpu" or "interpreter"
     why: str
-    seconds: float | None  # how long it takes, as far as that is known
-    alternatives: tuple[tuple[str, float | None], ...]  # labels, with seconds; the next best first
+    unit: str  # "us" that are predicted, or "TFLOPS" on record near this shape
+    ways: tuple[tuple[str, float | None], ...]  # labels of all that suit, best first, with those
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the step is predicted to take; None where nothing is."""
+        us = dict(self.ways).get(self.step.label) if self.unit == "us" else None
+        return us and 1e-6 * us
 
     def __repr__(self) -> str:
-        rows = [(self.step.label, self.seconds), *self.alternatives[:SHOWN]]
-        width = max(len(label) for label, _ in rows)
-        lines = ["{} x {} x {} on the {}: {}".format(*self.shape, self.where, self.why)]
-        lines += [
-            f"{label:<{width}}  {'-' if us is None else f'{1e6 * us:.4g} us':>12}"
-            for label, us in rows
-        ]
-        rest = len(self.alternatives) - SHOWN
-        lines += [f"and {rest} others"] if rest > 0 else []
-        defines = " ".join(f"{name}={value}" for name, value in self.step.defines.items())
-        return "\n".join([*lines, f"defines: {defines}"])
+        width = max(len(label) for label, _ in self.ways)
+        rest = len(self.ways) - SHOWN
+        return "\n".join(
+            [
+                "{} x {} x {} on the {}: {}".format(*self.shape, self.where, self.step.label),
+                f"{self.why}; {' '.join(f'{k}={v}' for k, v in self.step.defines.items())}",
+                *(
+                    f"  {label:<{width}}  {'-' if n is None else f'{n:.4g}':>8} {self.unit}"
+                    for label, n in self.ways[:SHOWN]
+                ),
+                *([f"  and {rest} more"] if rest > 0 else []),
+            ]
+        )
 
 
 def plan(
@@ -163,19 +171,19 @@ def plan(
     if copied:
         product = asked._replace(C=None)
         best, fits = chosen(product, tensor_cores)
+    if not fits:
+        best._stored_as(product)
+        product.require_alignment(best.label, best.alignment)
     decides = Asked.by(product)
-    ways: list[tuple[Step, float | None]] = [*predicted(decides, tensor_cores)]
-    why = "predicted to be the fastest"
+    ways: list[tuple[Step, float | None]]
+    ways = [(way, 1e6 * seconds) for way, seconds in predicted(decides, tensor_cores)]
+    why, unit = "predicted to be the fastest", "us"
     if not ways:
-        why = "the highest rate on record near this shape"
-        work = 2e-12 * math.prod(product.shape)
-        rates = ranked(_usual(tensor_cores), _timings(), decides)
-        ways = [(way, rate and work / rate) for way, rate in rates]
+        why, unit = "of the highest rate on record near this shape", "TFLOPS"
+        ways = ranked(_usual(tensor_cores), _timings(), decides)
     why += ", as C^T = B^T A^T" * (product.A is not asked.A) + ", through a copy of C" * copied
-    why += "" if fits else "; it says what it lacks when it is called" * (product.where == "gpu")
-    storing = {way._storing(*_transposed(decides)): seconds for way, seconds in ways}
-    others = ((way.label, seconds) for way, seconds in storing.items() if way != best)
-    return Plan(best, product.shape, product.where, why, storing.get(best), tuple(others))
+    labels = ((way._storing(*_transposed(decides)).label, value) for way, value in ways)
+    return Plan(best, product.shape, product.where, why, unit, tuple(labels))
 
 
 sgemm.plan = plan  # type: ignore[attr-defined]

@@ -300,6 +300,103 @@ def test_sgemm_on_a_gpu_takes_slices_and_several_launches(monkeypatch):
     assert len({x[-1][-1] for x in fake.launched}) == len(fake.rooms) == 2
 
 
+STORED = {  # a C: how it is stored, and what is said of it
+    "by columns": (np.asfortranarray, "as C^T = B^T A^T"),
+    "a slice of such": (lambda C: np.asfortranarray(np.pad(C, 3))[3:-3, 3:-3], "as C^T = B^T A^T"),
+    "upside down": (lambda C: C[::-1].copy()[::-1], "through a copy of C"),
+    "backwards": (lambda C: C[:, ::-1].copy()[:, ::-1], "through a copy of C"),
+    "every other column": (lambda C: np.repeat(C, 2, 1)[:, ::2], "through a copy of C"),
+}
+
+
+@pytest.mark.parametrize("store, why", STORED.values(), ids=STORED)
+def test_c_may_be_stored_in_any_way(store, why):
+    A, B, C = inputs(33, 20, 10)
+    stored = store(C)
+    base = stored.base.copy() if stored.base is not None else None
+    planned = kernels.sgemm.plan(A, B, stored, 2, 0.5, "interpreter")
+    assert np.array_equal(stored, C) and planned.why.endswith(why)
+    assert kernels.sgemm(A, B, stored, 2, 0.5, "interpreter") is stored
+    assert_close(stored, A, B, C, 2, 0.5)
+    if base is not None and base.size > C.size:  # what lies between is as it was
+        stored[:] = C
+        assert np.array_equal(stored.base, base)
+
+
+def test_a_c_that_is_several_elements_in_one_is_refused():
+    A, B, C = inputs(4, 6, 5)
+    for strides in ((0, 4), (4, 0), (12, 4), (-20, 4)):
+        shared = np.lib.stride_tricks.as_strided(C[-1:], C.shape, strides)
+        with pytest.raises(ValueError, match="elements of C share memory"):
+            sgemm(A, B, shared, device="interpreter")
+
+
+def test_c_by_columns_on_a_gpu_and_again(monkeypatch):
+    fake = FakeGpu(monkeypatch, "iiifPPfPiii")
+    monkeypatch.setattr(module.model, "candidates", lambda *gpu: ())
+    seventeen = ladder.step("17 BM=64 BN=64 TM=4 TN=4 WM=16 WN=32")
+    monkeypatch.setattr(module, "steps", lambda: (seventeen,))
+    forget()
+    A, B, C = cupy_array((8, 13)), cupy_array((13, 16), 8192), cupy_array((16, 8), 1 << 14).T
+    looked, real = [], module.chosen
+    monkeypatch.setattr(module, "chosen", lambda *args: looked.append(args) or real(*args))
+    for _ in range(2):
+        assert sgemm(A, B, C, 2, 1) is C
+    forget()
+    values = (16, 8, 13, 2.0, 8192, 4096, 1.0, 1 << 14, 16, 13, 8)
+    assert [x[-1] for x in fake.launched] == 2 * [values] and len(looked) == 1
+    reversed_rows = cupy_array((8, 16), 1 << 14)[::-1]
+    with pytest.raises(ValueError, match="C and A overlap"):
+        sgemm(cupy_array((8, 13), (1 << 14) + 64), B, reversed_rows)
+
+
+def test_out_is_a_c_that_is_not_read():
+    A, B, C = inputs(5, 6, 7)
+    C[:] = np.nan
+    assert sgemm(A, B, alpha=2, device="interpreter", out=C) is C
+    assert_close(C, A, B, None, 2)
+    for wrong in ({"C": C}, {"beta": 1}):
+        with pytest.raises(TypeError, match="pass C with beta, or out, not both"):
+            sgemm(A, B, out=C, **wrong)
+
+
+@pytest.mark.parametrize("call", [sgemm, ladder.step(3)])
+def test_a_scalar_may_be_an_array_of_no_dimensions_and_is_no_truth_value(call):
+    A, B, C = inputs(5, 6, 7)
+    expected = call(A, B, C.copy(), 2, 0.5, "interpreter")
+    result = call(A, B, C.copy(), np.array(2), np.array(0.5, "f4"), "interpreter")
+    assert result.tobytes() == expected.tobytes()
+    for wrong in (True, np.True_, np.array(True), np.array([2.0]), "2"):
+        with pytest.raises(TypeError, match="alpha must be a number, not "):
+            call(A, B, C, wrong, device="interpreter")
+
+
+def test_a_plan_says_what_is_taken_and_runs_nothing(monkeypatch):
+    fake = FakeGpu(monkeypatch, "iiifPPfPiiiP")
+    A, B, C = (cupy_array((64, 64), n << 20) for n in (1, 2, 3))
+    planned = kernels.plan(A, B, C, 2, 1)
+    labels = [label for label, _ in planned.ways]
+    assert planned.step is module.chosen(module.Product.of(A, B, C, 2, 1))[0]
+    assert labels[0] == planned.step.label and len(labels) == len(set(labels)) > 50
+    times = [us for _, us in planned.ways]
+    assert times == sorted(times) and planned.seconds == pytest.approx(1e-6 * times[0])
+    assert (planned.unit, planned.where, planned.why) == (
+        "us",
+        "gpu",
+        "predicted to be the fastest",
+    )
+    first, second, best, *_, last = repr(planned).splitlines()
+    assert first == f"64 x 64 x 64 on the gpu: {planned.step.label}"
+    assert (
+        "BM=" in second and planned.step.label in best and last == f"  and {len(labels) - 6} more"
+    )
+    assert not fake.launched and not fake.rooms
+    by_rate = kernels.plan(*inputs(512, 512, 512)[:2], device="interpreter")
+    assert (by_rate.unit, by_rate.seconds) == ("TFLOPS", None) and "rate on record" in by_rate.why
+    with pytest.raises(ValueError, match="A is not C-contiguous"):
+        kernels.plan(np.zeros((5, 8), "f4")[::-1], np.zeros((8, 4), "f4"), device="interpreter")
+
+
 # ------------------------------------------------------------------------ the shipped records
 
 
