@@ -7,8 +7,9 @@
 // as long as any other, wherever tiles end. Parts of a tile are summed in the order of k, so
 // that the result is the same every time: by a second launch, from a workspace of BM x BN floats
 // for each part (2 for each block of a stream), or, with CLUSTER, by the blocks themselves, which
-// read each other's shared memory. Within a block, SLICES groups of threads share the k of a step.
-// Look at how many SMs work, and for how many steps.
+// read each other's shared memory. A sum that is not finite is computed again, in one chain of k,
+// since a part may overflow where the whole does not. Within a block, SLICES groups of threads share
+// the k of a step. Look at how many SMs work, and for how many steps.
 //
 // launch: sgemm(grid=STREAM or (M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=BM // TM * (BN // TN) * SLICES, shared=4 * max(STAGES * BK * (BM + BN + 2 * PAD), SLICES * BM * BN))
 // launch: reduce(grid=((M + BM - 1) // BM * ((N + BN - 1) // BN), (BM * BN + 255) // 256), block=256, when=STREAM > 0 or SPLITS > 1 and not CLUSTER)
@@ -218,6 +219,21 @@ __device__ void update(float& c, float x, float alpha, float beta)
     c = alpha * x + (beta != 0.0f ? beta * c : 0.0f);
 }
 
+// A sum of parts for an element of C. Where it is not finite, the element is computed again in one
+// chain: a part may be too large for a float32, and the sum of all not.
+__device__ float finite(float x, const float* A, const float* B, int K, int lda, int ldb, int row,
+                        int col)
+{
+    if (x - x == 0.0f)
+        return x;
+    x = 0.0f;
+    #pragma unroll 1
+    for (int k = 0; k < K; ++k)
+        x += A[TRANS_A ? (size_t)k * lda + row : (size_t)row * lda + k] *
+             B[TRANS_B ? (size_t)col * ldb + k : (size_t)k * ldb + col];
+    return x;
+}
+
 // region: line
 __device__ int steps_of(int K) { return max((K + BK - 1) / BK, 1); }
 
@@ -338,8 +354,11 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 int i = e / BN, j = e % BN;
                 if (!whole)
                     workspace[(size_t)now.part * BM * BN + e] = x;
-                else if (i < rows && j < cols)
+                else if (i < rows && j < cols) {
+                    if (SLICES > 1 || CLUSTER)
+                        x = finite(x, A, B, K, lda, ldb, now.row + i, now.col + j);
                     update(c[(size_t)i * ldc + j], x, alpha, beta);
+                }
             };
             __syncthreads();
             #pragma unroll
@@ -406,6 +425,7 @@ reduce(int M, int N, int K, float alpha, const float* A, const float* B, float b
         for (int split = 0; split < SPLITS; ++split)
             x += workspace[(size_t)(tile * SPLITS + split) * BM * BN + e];
     }
+    x = finite(x, A, B, K, lda, ldb, row, col);
     update(C[(size_t)row * ldc + col], x, alpha, beta);
 }
 // endregion

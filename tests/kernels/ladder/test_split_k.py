@@ -5,6 +5,7 @@ import pytest
 
 import kernels
 from kernels.analysis.reference import assert_close, inputs
+from kernels.ladder.product.layout import laid_out
 
 SMALL = kernels.step("18_split_k BM=32 BN=32 BK=16 STAGES=3 TM=4 TN=4 BLOCKS=1 WM=16 WN=32")
 WAYS = (
@@ -69,6 +70,18 @@ def test_splits_of_a_tile_are_summed_in_the_order_of_k():
     assert np.array_equal(C, halves[0] + halves[1])
     in_cluster = SMALL.define(SPLITS=2, CLUSTER=1)(A, B, device="interpreter")
     assert np.array_equal(C, in_cluster)
+
+
+@each
+def test_a_part_that_overflows_spoils_no_finite_sum(way):
+    """What is finite in one chain of k is finite however K is shared out and matrices stored."""
+    transposed = ({}, {"TRANS_A": 1}, {"TRANS_B": 1})[WAYS.index(way) % 3]
+    A, B, _ = inputs(40, 40, 66)
+    A *= np.where(np.random.default_rng(3).random(A.shape) < 0.5, 1e38, 1e-38).astype("f4")
+    chain = kernels.step("03")(A, B, device="interpreter")
+    C = SMALL.define(**way, **transposed)(*laid_out(A, B, transposed), device="interpreter")
+    finite = np.isfinite(chain)
+    assert 100 < finite.sum() < finite.size and np.isfinite(C[finite]).all()
 
 
 def test_workspace_and_launches():
