@@ -5,7 +5,8 @@
 MathJax, in a headless Chromium, sets every formula of the notebooks and texts. What it makes of
 them stands in tools/formulas.json, and the style that they share in book/assets/formulas.css, with
 which the build puts them into the pages (tools/page_weight.py). A page with a formula that is not
-among them loads MathJax, as it would without this file.
+among them loads MathJax, as it would without this file. A formula in a line of its own, which a
+phone scrolls, can have the focus.
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ def set_by_mathjax(formulas: list[str]) -> tuple[list[str], list[str]]:
     if not found:
         raise pdf.Failure(f"Chromium, exit status {done.returncode}\n{done.stderr[-2000:]}")
     made, rules = json.loads(html.unescape(found[1]))
-    return made, rules
+    wide = 'display="true"'
+    return [formula.replace(wide, f'{wide} tabindex="0"', 1) for formula in made], rules
 
 
 def has_its_font(rule: str) -> bool:

@@ -16,12 +16,13 @@ from urllib.parse import urlsplit
 
 import accessibility
 import address as places
+import markup
 import page_weight
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-LONGEST = 200  # characters of a description
+SHORT, LONGEST = 80, 200  # characters of a description
 LAST = 900  # priority of a handler that runs after those of the theme
 LOGOS = {
     "Colab": "logo_colab.png",
@@ -67,9 +68,11 @@ def add_to_page(
 
 
 def description(tree: nodes.document) -> str:
-    """The first paragraphs of a page's text, as much as fits."""
-    told = [node for node in tree.findall(nodes.paragraph) if type(node.parent) is nodes.section]
-    text = " ".join(node.astext().replace(r"\times", "×") for node in told[:3])
+    """The first paragraphs of a page's text: one, or more where it is short."""
+    text = ""
+    for node in tree.findall(nodes.paragraph):
+        if len(text) < SHORT and isinstance(node.parent, nodes.section):
+            text = f"{text} {node.astext()}".replace(r"\times", "×")
     return textwrap.shorten(text, LONGEST, placeholder=" …")
 
 
@@ -92,15 +95,6 @@ def launch_buttons(links: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 def finish(app: Sphinx, failure: Exception | None) -> None:
     """Take from the pages what they do without, and see to who can use them."""
-    if failure or app.builder.format != "html":
-        return
-    out = Path(app.outdir)
-    for path in [*out.rglob("*.html"), *out.glob("_static/styles/*.css")]:
-        text = path.read_text(encoding="utf-8")
-        less = (
-            accessibility.page(page_weight.page(text))
-            if path.suffix == ".html"
-            else page_weight.style(text)
-        )
-        if less != text:
-            path.write_text(less, encoding="utf-8")
+    for path in Path(app.outdir).rglob("*.html") if not failure else ():
+        text = markup.changed(path.read_text("utf-8"), page_weight.reduce, accessibility.improve)
+        path.write_text(text, encoding="utf-8")
