@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ HERE = Path(__file__).resolve().parent
 FOLDERS = ("anywarp/draw", "anywarp/ptx", "kernels/draw", "kernels/ladder")
 os.environ.setdefault("SGEMM_RECORDS", "none")  # whatever this user has measured
 sys.path[:0] = [str(HERE), *(str(HERE / folder) for folder in FOLDERS)]
+
+import browser  # noqa: E402
 
 # They take longest, and come first, so that no process is left with one of them when the others are
 # done; test_sources, which has the pages built, is far from the others that need them.
@@ -65,6 +68,15 @@ def pytest_sessionfinish() -> None:
     """Look through all that is alive once, and not again whenever pytest asks for it at the end."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[browser.Browser]:
+    """A tab of a headless Chromium."""
+    if browser.executable() is None:
+        pytest.skip("no Chromium or Chrome on the path")
+    with browser.Browser() as tab:
+        yield tab
 
 
 @pytest.fixture(scope="session")

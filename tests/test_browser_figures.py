@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from drawn import made_pipeline, rounds
-from test_browser import CUT_OFF, FAINT, chromium, complaints  # noqa: F401
+from test_browser import CUT_OFF, FAINT, complaints
 from test_browser_pictures import PAGE
 
 import kernels
@@ -78,7 +78,7 @@ def pictures():
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, pytest.param(768, marks=pytest.mark.slow), 1440])
-def test_figures_are_legible(chromium, pictures, tmp_path, width, mode):  # noqa: F811
+def test_figures_are_legible(chromium, pictures, tmp_path, width, mode):
     path = tmp_path / "page.html"
     text = "".join(picture._repr_html_() for picture in pictures)
     path.write_text(PAGE.format(mode=mode, pictures=text), encoding="utf-8")

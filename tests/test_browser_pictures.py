@@ -10,7 +10,7 @@ import pytest
 from browser import insert
 from drawn import LANE, access, trace
 from test_banks_picture import COLUMN
-from test_browser import CUT_OFF, FAINT, SMALL, chromium, complaints  # noqa: F401
+from test_browser import CUT_OFF, FAINT, SMALL, complaints
 from test_diagrams import outer_product
 from test_others import FOUND
 from test_page_weight import as_built
@@ -56,7 +56,7 @@ def pictures():
 
 
 @pytest.fixture
-def page(chromium, pictures, tmp_path):  # noqa: F811
+def page(chromium, pictures, tmp_path):
     def load(mode="light", width=900, change=lambda text: text):
         path = tmp_path / "page.html"
         text = "".join(picture._repr_html_() for picture in pictures)
@@ -237,7 +237,7 @@ def test_play_runs_to_the_end_or_until_something_is_touched(page, pictures):
 
 
 @pytest.mark.parametrize("change", [str, as_built], ids=["notebook", "built page"])
-def test_side_by_side_are_moved_together(chromium, tmp_path, change):  # noqa: F811
+def test_side_by_side_are_moved_together(chromium, tmp_path, change):
     from kernels import step
 
     both = {"short": tiles(step(5), 64, 64, 64), "long": tiles(step(5), 64, 64, 192)}

@@ -13,7 +13,7 @@ import pytest
 from browser import insert
 from building import ROOT
 from drawn import bars
-from test_browser import CUT_OFF, FAINT, SMALL, UNREACHABLE, chromium, complaints  # noqa: F401
+from test_browser import CUT_OFF, FAINT, SMALL, UNREACHABLE, complaints
 from test_browser_pictures import PAGE, press
 
 import kernels
@@ -91,7 +91,7 @@ def test_the_chapters_have_them_and_they_are_small():
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_a_control_moves_picture_and_numbers(chromium, tmp_path, name):  # noqa: F811
+def test_a_control_moves_picture_and_numbers(chromium, tmp_path, name):
     move = MOVES[name]
     show(chromium, tmp_path, EXPLORERS[name])
     before = chromium.evaluate(SEEN)
@@ -115,7 +115,7 @@ def test_a_control_moves_picture_and_numbers(chromium, tmp_path, name):  # noqa:
     assert not complaints(chromium.events)
 
 
-def test_what_the_kernel_refuses_is_named_and_no_picture_is_shown(chromium, tmp_path):  # noqa: F811
+def test_what_the_kernel_refuses_is_named_and_no_picture_is_shown(chromium, tmp_path):
     show(chromium, tmp_path, EXPLORERS["10_transposed_tile"])
     choose(chromium, "PAD", 1)
     seen = chromium.evaluate(SEEN)
@@ -127,7 +127,7 @@ def test_what_the_kernel_refuses_is_named_and_no_picture_is_shown(chromium, tmp_
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-def test_they_are_legible_and_reached_by_the_keyboard(chromium, tmp_path, mode):  # noqa: F811
+def test_they_are_legible_and_reached_by_the_keyboard(chromium, tmp_path, mode):
     text = "".join(EXPLORERS[name] for name in ("03_coalesced", "06_bank_conflicts"))
     for width in 390, 900:
         show(chromium, tmp_path, text, mode, width)
@@ -143,7 +143,7 @@ def test_they_are_legible_and_reached_by_the_keyboard(chromium, tmp_path, mode):
     assert chromium.evaluate(hidden) == [False, False]
 
 
-def test_two_of_the_same_are_apart_and_leave_no_globals(chromium, tmp_path):  # noqa: F811
+def test_two_of_the_same_are_apart_and_leave_no_globals(chromium, tmp_path):
     show(chromium, tmp_path, "")
     names = set(chromium.evaluate("Object.getOwnPropertyNames(window)"))
     show(chromium, tmp_path, 2 * EXPLORERS["05_shared_tiling"])
@@ -156,7 +156,7 @@ def test_two_of_the_same_are_apart_and_leave_no_globals(chromium, tmp_path):  # 
     assert first != second and first.startswith("128-bit load, first lane at tile_b")
 
 
-def test_inserted_as_notebooks_do(chromium, tmp_path):  # noqa: F811
+def test_inserted_as_notebooks_do(chromium, tmp_path):
     """JupyterLab sets innerHTML, which runs no script, and then puts new scripts in their place,
     before or after the output is part of the page."""
     for late in "true", "false":

@@ -6,7 +6,6 @@ import importlib
 import re
 import sys
 
-import browser
 import nbformat
 import pytest
 from building import ROOT
@@ -97,10 +96,7 @@ Math.min(...[...document.querySelectorAll("figure.kernels-figure svg text")].map
 
 
 @pytest.mark.parametrize("width, height", [(1440, 900), (390, 844)])
-def test_the_first_screen_has_it_all(pages, width, height):
-    if browser.executable() is None:
-        pytest.skip("no Chromium or Chrome on the path")
-    with browser.Browser() as tab:
-        tab.open(pages / "book" / "index.html", width=width, height=height)
-        assert tab.evaluate(FOLD) <= height
-        assert tab.evaluate(SMALLEST) >= 9
+def test_the_first_screen_has_it_all(pages, chromium, width, height):
+    chromium.open(pages / "book" / "index.html", width=width, height=height)
+    assert chromium.evaluate(FOLD) <= height
+    assert chromium.evaluate(SMALLEST) >= 9

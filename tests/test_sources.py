@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from test_browser import CUT_LINES, CUT_OFF, FAINT, WIDTHS, chromium, complaints  # noqa: F401
+from test_browser import CUT_LINES, CUT_OFF, FAINT, WIDTHS, complaints
 
 import kernels
 from kernels.ladder.source import lines_of_region
@@ -55,7 +55,7 @@ def test_it_is_found_by_what_only_a_kernel_says(pages):
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-def test_a_page_is_read_on_a_phone_too(chromium, pages, mode):  # noqa: F811
+def test_a_page_is_read_on_a_phone_too(chromium, pages, mode):
     page = pages / "kernels" / "cuda" / "12_warp_tiling.html"
     for width in WIDTHS:
         chromium.open(page, width=width, mode=mode)

@@ -37,6 +37,7 @@ def reduce(page: Page) -> None:
     draw_icons(page)
     put_formulas(page)
     put_drawings(page)
+    of_search = page.select('script[src*="searchtools.js"]')  # its scripts rest on one another
     for script in page.select("script"):
         source = script.get("src", "")
         if THEME in script.text:
@@ -44,8 +45,8 @@ def reduce(page: Page) -> None:
             script.string = script.text.replace(THEME, THEME_AT_ONCE)
         elif "fontawesome.js" in source:
             script.replace_with(page.keep(f"<!-- {CREDIT} -->"))
-        elif source and FIRST not in source and not page.select('script[src*="searchtools.js"]'):
-            script["defer"] = ""  # those of the search rest on one another
+        elif source and FIRST not in source and not of_search:
+            script["defer"] = ""
 
 
 def put_formulas(page: Page) -> None:
