@@ -73,10 +73,10 @@ def installed(package: str) -> bool:
 def pins(path: Path) -> dict[str, str]:
     """`name==version` by name, of a file of requirements and those that it names."""
     text = path.read_text("utf-8")
-    found = {line[1]: line[0] for line in re.finditer(r"^([\w-]+)==[\w.]+", text, re.MULTILINE)}
+    pinned = {line[1]: line[0] for line in re.finditer(r"^([\w-]+)==[\w.]+", text, re.MULTILINE)}
     for more in re.findall(r"^-r (\S+)", text, re.MULTILINE):
-        found |= pins(path.parent / more)
-    return found
+        pinned |= pins(path.parent / more)
+    return pinned
 
 
 def install(requirements: list[str]) -> None:

@@ -75,9 +75,9 @@ def in_text(text: str) -> Iterator[str]:
 
     parser = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin).use(amsmath_plugin)
     for token in parser.parse(text):
-        for one in token, *(token.children or ()):
-            if one.type in ("math_inline", "math_block"):
-                yield delimited(one.content, one.type == "math_block")
+        for part in token, *(token.children or ()):
+            if part.type in ("math_inline", "math_block"):
+                yield delimited(part.content, part.type == "math_block")
 
 
 def delimited(tex: str, display: bool) -> str:
@@ -87,7 +87,7 @@ def delimited(tex: str, display: bool) -> str:
 def of_book() -> list[str]:
     """All formulas of the book, each once."""
     paths = sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")])
-    return sorted({one for path in paths for text in markdown(path) for one in in_text(text)})
+    return sorted({tex for path in paths for text in markdown(path) for tex in in_text(text)})
 
 
 @functools.cache
@@ -101,7 +101,7 @@ def set_by_mathjax(formulas: list[str]) -> tuple[list[str], list[str]]:
     import yaml
 
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
-    texts = "\n".join(f'<div class="math">{html.escape(one)}</div>' for one in formulas)
+    texts = "\n".join(f'<div class="math">{html.escape(tex)}</div>' for tex in formulas)
     page = PAGE.format(
         settings=json.dumps(config["mathjax3_config"]),
         mathjax=(ASSETS / config["mathjax_path"]).as_uri(),
@@ -114,10 +114,10 @@ def set_by_mathjax(formulas: list[str]) -> tuple[list[str], list[str]]:
         command += [f"--user-data-dir={folder}/profile", "--host-resolver-rules=MAP * ~NOTFOUND"]
         command += [f"--virtual-time-budget={SETTLED}", "--dump-dom", path.as_uri()]
         done = subprocess.run(command, capture_output=True, text=True, timeout=pdf.PATIENCE)
-    found = re.search("BEGIN(.*)END", done.stdout, re.DOTALL)
-    if not found:
+    result = re.search("BEGIN(.*)END", done.stdout, re.DOTALL)
+    if not result:
         raise pdf.Failure(f"Chromium, exit status {done.returncode}\n{done.stderr[-2000:]}")
-    made, rules = json.loads(html.unescape(found[1]))
+    made, rules = json.loads(html.unescape(result[1]))
     wide = 'display="true"'
     return [formula.replace(wide, f'{wide} tabindex="0"', 1) for formula in made], rules
 
@@ -134,11 +134,11 @@ def main() -> int:
     except pdf.Failure as failure:
         print(failure, file=sys.stderr)
         return 1
-    found = dict(zip(formulas, made, strict=True))
-    STORE.write_text(json.dumps(found, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    stored = dict(zip(formulas, made, strict=True))
+    STORE.write_text(json.dumps(stored, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     head = "/* Made by tools/formulas.py: the style of MathJax for the formulas of the book. */"
     STYLE.write_text("\n".join([head, *filter(has_its_font, rules), SIZE]) + "\n", encoding="utf-8")
-    print(f"{len(found)} formulas: {STORE.stat().st_size} bytes, style {STYLE.stat().st_size}")
+    print(f"{len(stored)} formulas: {STORE.stat().st_size} bytes, style {STYLE.stat().st_size}")
     return 0
 
 

@@ -19,14 +19,14 @@ HELD = ("jupyter-book", "sphinx-book-theme", "ruff", "mypy", "codespell", "zizmo
 
 def requirements(path: Path) -> list[str]:
     """The lines of a file of requirements and of those that it names, without comments."""
-    found = []
+    asked = []
     for line in path.read_text("utf-8").splitlines():
         text = line.partition("#")[0].strip()
         if text.startswith("-r "):
-            found += requirements(path.parent / text[3:].strip())
+            asked += requirements(path.parent / text[3:].strip())
         elif text:
-            found.append(text)
-    return list(dict.fromkeys(found))
+            asked.append(text)
+    return list(dict.fromkeys(asked))
 
 
 def newest(requirement: str, cuda: str) -> str:

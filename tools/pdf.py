@@ -2,8 +2,8 @@
 
     python tools/pdf.py [PATH]        PATH: _build/book.pdf unless given
 
-Jupyter Book runs the notebooks that it has not run before, as for the pages, and puts all
-chapters on one page; Chromium prints it as book/assets/print.css says.
+Jupyter Book puts all chapters on one page, with their stored outputs; Chromium prints it as
+book/assets/print.css says.
 """
 
 from __future__ import annotations
