@@ -167,6 +167,6 @@ def test_pages_have_the_address_that_the_book_has(book, tmp_path):
         assert html.escape(url) in links or url in links, name
     assert {f"{GITHUB}/edit/main/book/01_first.ipynb", GITHUB} <= set(links)
     assert any(link.startswith(f"{GITHUB}/issues/new?") for link in links)
-    assert f'<link rel="canonical" href="{EDITION.pages}book/01_first.html" />' in page
+    assert f'<link href="{EDITION.pages}book/01_first.html" rel="canonical"/>' in page
     assert "launch-buttons" not in index and f"{GITHUB}/edit/main/book/index.md" in index
     assert not re.search(r'<i class="[^"]*\bfa-', page)

@@ -27,7 +27,10 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.loaded: list[str] = []
         self.pictures: list[dict[str, str]] = []
-        self.feed(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        # Most of a page is the inside of drawings and coloured code, where nothing is looked for.
+        text = re.sub(r"(<svg\b[^>]*>).*?(?=</svg>)", r"\1", text, flags=re.DOTALL)
+        self.feed(re.sub(r'<span(?: class="[^"]*")?>|</span>', "", text))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attributes}
@@ -100,7 +103,7 @@ def test_every_page_says_what_it_is_about(pages):
     """In the description that search engines show."""
     described = {}
     for path in all_pages(pages):
-        found = re.findall(r'<meta name="description" content="([^"]+)"', path.read_text("utf-8"))
+        found = re.findall(r'<meta content="([^"]+)" name="description"', path.read_text("utf-8"))
         assert len(found) == 1 and 40 <= len(found[0]) <= 260, (path.name, found)
         described[found[0]] = path.name
     assert len(described) == len(all_pages(pages))
@@ -138,8 +141,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("wrong", [{}, WRONG], ids=["sound", "wrong"])
-def test_each_of_these_is_a_warning_and_fails_the_build(tmp_path, wrong):
+def test_each_of_these_is_a_warning_and_fails_the_build(tmp_path):
+    """And what stands beside them, a sound link of each kind, is none."""
     pytest.importorskip("jupyter_book", reason="jupyter-book is not installed")
     source = tmp_path / "source"
     shutil.copytree(BOOK / "assets", source / "book" / "assets")
@@ -153,11 +156,11 @@ def test_each_of_these_is_a_warning_and_fails_the_build(tmp_path, wrong):
     (source / "kernels" / "cuda").mkdir(parents=True)
     shutil.copy(ROOT / "kernels/cuda/02_naive.cu", source / "kernels" / "cuda" / "01_first.cu")
     (source / "book" / "index.md").write_text("# Title\n\n[Higham](references.md#higham2002)\n")
-    texts = ["# First", "[sound](../kernels/cuda/01_first.cu#store)", *wrong]
+    texts = ["# First", "[sound](../kernels/cuda/01_first.cu#store)", *WRONG]
     (source / "book" / "01_first.md").write_text("\n\n".join(texts))
     build = build_book(source, tmp_path)
-    assert (build.returncode != 0) == bool(wrong), build.stderr
+    assert build.returncode != 0, build.stderr
     warnings = re.findall(r"WARNING: .*", build.stderr)
-    assert len(warnings) == len(wrong), warnings
-    for complaint in wrong.values():
+    assert len(warnings) == len(WRONG), warnings
+    for complaint in WRONG.values():
         assert sum(complaint in line for line in warnings) == 1, warnings

@@ -63,7 +63,7 @@ def test_a_page_is_read_on_a_phone_too(chromium, pages, mode):
         assert chromium.evaluate("document.documentElement.scrollWidth") <= width
         assert not chromium.evaluate(CUT_OFF)
         assert not chromium.evaluate(CUT_LINES)
-        assert not chromium.evaluate(FAINT)
+    assert not chromium.evaluate(FAINT)
     chromium.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
     chromium.evaluate("document.querySelector('article a[href=\"#store-12\"]').click()")
     seen = """(e => { const r = e.getBoundingClientRect();
