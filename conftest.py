@@ -29,6 +29,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             forget()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the starters of exercises to tests/test_exercises.py, which runs them with their
+    solutions; no other cell uses what they define."""
+    items[:] = [item for item in items if not is_starter(item)]
+
+
+def is_starter(item: pytest.Item) -> bool:
+    """Whether this is a cell of a notebook that has the tag."""
+    return item.path.suffix == ".ipynb" and "starter" in item.cell.metadata.get("tags", ())
+
+
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Iterator[int]:
     """One process more than cores: what waits for a browser or a notebook leaves one idle."""

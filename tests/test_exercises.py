@@ -1,7 +1,7 @@
 """The exercises of the chapters: every starter misses its goal and every solution reaches it.
 
-What a starter comes to is read from the output of its cell, which nbval compares with that of a new
-run; solutions are no cells, and run here.
+Both run here; `conftest.py` keeps nbval from running the starters too. What a starter comes to has
+to be the stored output of its cell.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import builtins
 import html
 import re
 import sys
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 import pytest
@@ -25,8 +24,7 @@ FEWEST = 2
 each = pytest.mark.parametrize("path", STEPS, ids=lambda path: path.stem)
 
 
-@dataclass(frozen=True)
-class Exercise:
+class Exercise(NamedTuple):
     title: str
     starter: Any  # the cell
     solution: str
@@ -38,7 +36,7 @@ def is_starter(cell: Any) -> bool:
 
 def exercises(notebook: Any) -> list[Exercise]:
     """The starter cells with the headings before and the solutions after them."""
-    found = []
+    in_order = []
     for before, cell, after in zip(notebook.cells, notebook.cells[1:], notebook.cells[2:]):
         if not is_starter(cell):
             continue
@@ -48,8 +46,8 @@ def exercises(notebook: Any) -> list[Exercise]:
         folded = DETAILS.match(after.source)
         blocks = re.findall(r"^```python\n(.*?)^```$", folded[0] if folded else "", re.M | re.S)
         assert len(blocks) == 1, f"{heads[-1]}: a solution begins the next cell, with one program"
-        found.append(Exercise(heads[-1], cell, blocks[0].rstrip("\n")))
-    return found
+        in_order.append(Exercise(heads[-1], cell, blocks[0].rstrip("\n")))
+    return in_order
 
 
 def last_value(source: str, names: dict[str, Any]) -> Any:
@@ -69,6 +67,12 @@ def table(cell: Any) -> list[list[str]]:
     return [[html.unescape(text) for text in row] for row in rows]
 
 
+def shown_as_stored(cell: Any, value: Any) -> bool:
+    """Whether the output of a cell is what a notebook shows of a value."""
+    (output,) = cell.outputs
+    return output.data == {"text/html": value._repr_html_(), "text/plain": repr(value)}
+
+
 def borrowed(source: str) -> set[str]:
     """The names that a cell uses and does not define."""
     nodes = list(ast.walk(ast.parse(source)))
@@ -83,28 +87,30 @@ def borrowed(source: str) -> set[str]:
 @each
 def test_starters_miss_and_solutions_reach_the_goal(path, monkeypatch):
     notebook = nbformat.read(path, as_version=4)
-    found = exercises(notebook)
-    assert len(found) == sum(map(is_starter, notebook.cells))  # none at an end of the notebook
-    assert len(found) >= FEWEST
+    of_chapter = exercises(notebook)
+    assert len(of_chapter) == sum(map(is_starter, notebook.cells))  # none at an end of the notebook
+    assert len(of_chapter) >= FEWEST
     monkeypatch.chdir(BOOK)
     monkeypatch.setattr("sys.path", sys.path[:])
     names: dict[str, Any] = {}
     for cell in [cell for cell in notebook.cells if cell.cell_type == "code"][:2]:
         exec(compile(cell.source, path.name, "exec"), names)
-    for one in found:
-        starter = table(one.starter)
-        assert starter[0][0] == "✓ passed", f"{one.title}: the starter does not compile\n{starter}"
+    for title, cell, program in of_chapter:
+        starter = table(cell)
+        assert starter[0][0] == "✓ passed", f"{title}: the starter does not compile\n{starter}"
         verdicts = {verdict for verdict, *_ in starter}
-        assert "✗ failed" in verdicts, f"{one.title}: the starter has nothing left to do\n{starter}"
-        assert borrowed(one.starter.source) <= names.keys(), one.title
-        solution = last_value(one.solution, dict(names))
-        assert isinstance(solution, Attempt), one.title
-        assert solution, f"{one.title}: the solution fails\n{solution!r}"
+        assert "✗ failed" in verdicts, f"{title}: the starter has nothing left to do\n{starter}"
+        assert borrowed(cell.source) <= names.keys(), title
+        missed = last_value(cell.source, dict(names))
+        assert shown_as_stored(cell, missed), f"{title}: not as stored\n{missed!r}"
+        solution = last_value(program, dict(names))
+        assert isinstance(solution, Attempt), title
+        assert solution, f"{title}: the solution fails\n{solution!r}"
         demands = [(what, goal) for _, what, goal, _ in starter]
         assert demands == [(row.what, row.goal) for row in solution.rows], (
-            f"{one.title}: the solution has another goal"
+            f"{title}: the solution has another goal"
         )
-        assert max(map(len, one.solution.split("\n"))) <= 80, one.title
+        assert max(map(len, program.split("\n"))) <= 80, title
 
 
 def test_the_table_of_a_cell_is_read():
