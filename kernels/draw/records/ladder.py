@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from anywarp.draw import svg
 from anywarp.draw.figure import PALETTE, Figure
 
-from ...ladder.step import step as step_of, steps
+from ...ladder.step import Step, step as step_of, steps
 from ...records import CUBLAS, RECORDED_ON, Results, results as recorded
 from .plots import label_of, origin_of, three_digits
 
@@ -28,19 +29,20 @@ def ladder(
     step: a Step or what `kernels.step` takes; results: the timings, None for those recorded on an
     H200; before: the earlier step that it changes, None for the one just before. The step's own bar
     is filled, that of the step it changes outlined. Raises ValueError if one of them was not
-    measured at that size. Of no step, all that were measured, all filled.
+    measured at that size, or if `before` is no earlier step. Of no step, all that were measured,
+    all filled.
     """
     results = recorded(RECORDED_ON) if results is None else results
     whole = step is None
     shown = [s for s in steps() if (results.find(s, size) if whole else s.number <= _number(step))]
-    names = [one.label for one in shown]
+    names = [s.label for s in shown]
     records = [results.at(name, size) for name in names]
     rates = [record.tflops for record in records]
     cublas = results.at(CUBLAS, size).tflops
     scale = (RIGHT - LEFT) / max([cublas, *rates])
     pitch, bar, line = DENSE if whole else ROWS
     own = len(shown) - 1
-    changed = own - 1 if before is None else [s.number for s in shown].index(_number(before))
+    changed = own - 1 if before is None else _place(shown, before)
     looks = dict.fromkeys(range(len(shown)), OWN) if whole else {own: OWN, changed: BEFORE}
     parts, top = [], 22
     if not whole:
@@ -77,7 +79,7 @@ def ladder(
         svg.text(LEFT, bottom + 11, f"TFLOPS at M = N = K = {size}"),
     ]
     origin = origin_of(results)
-    found = ", ".join(f"{label_of(name)} {three_digits(r)}" for name, r in zip(names, rates))
+    listed = ", ".join(f"{label_of(name)} {three_digits(r)}" for name, r in zip(names, rates))
     caption = f"Median, {origin}."
     if not whole:
         which = "the step before" if changed == own - 1 else "the step that it changes"
@@ -86,14 +88,25 @@ def ladder(
         caption = f"The filled bar is this step{share}{outlined}. {caption}"
     return Figure(
         svg.document(svg.NARROW, bottom + 18, *parts, scale=svg.LARGER),
-        f"The ladder{'' if whole else ' so far'}. TFLOPS at M = N = K = {size}, {origin}: {found}; "
+        f"The ladder{'' if whole else ' so far'}. TFLOPS at M = N = K = {size}, {origin}: {listed}; "
         f"cuBLAS {three_digits(cublas)}.",
         caption,
     )
 
 
 def _number(step: Any) -> int:
+    """The number of a Step, or of what `kernels.step` takes."""
     return getattr(step, "number", None) or step_of(step).number
+
+
+def _place(shown: Sequence[Step], before: Any) -> int:
+    """Where the step stands that the last one shown changes. Raises ValueError if it is no earlier
+    one."""
+    *earlier, last = [step.number for step in shown]
+    number = _number(before)
+    if number not in earlier:
+        raise ValueError(f"before: step {number} does not come before step {last} in the ladder")
+    return earlier.index(number)
 
 
 def _share(share: float | None) -> str:

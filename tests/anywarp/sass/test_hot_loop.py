@@ -1,9 +1,13 @@
 """The machine code of hot loops, against what the PTX of the same loops has."""
 
+from itertools import permutations
+
+import numpy as np
 import pytest
 
 import kernels
-from anywarp.sass.hot_loop import tile_loop
+from anywarp.sass import hot_loop
+from anywarp.sass.hot_loop import hot_words, tile_loop
 from kernels.analysis import instruction_mix, machine_loop, thread_index_reads, timeline
 
 
@@ -52,6 +56,16 @@ def test_the_prefetch_is_asked_for_long_before_its_use():
 
     assert between(machine_loop(kernels.step(12))) < 10
     assert between(machine_loop(kernels.step(13))) > 100
+
+
+def test_of_nested_loops_with_as_many_multiply_adds_the_inner_one_is_hot(monkeypatch):
+    names = ["other", "fma", "branch", "other", "branch"]
+    words = np.arange(20).reshape(5, 4)
+    for loops in permutations([(0, 5), (1, 3), (0, 4)]):
+        monkeypatch.setattr(
+            hot_loop, "_loops", lambda kernel, arch, loops=loops: (words, names, loops)
+        )
+        assert hot_words(None).tolist() == words[1:3].tolist()
 
 
 def test_timeline():

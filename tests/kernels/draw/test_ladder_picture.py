@@ -57,6 +57,9 @@ def test_a_step_that_changes_an_earlier_one():
     head = " → ".join(map(three_digits, rates))
     assert next(iter(legible(figure))).text.startswith(f"{head} TFLOPS")
     assert "the outlined one the step that it changes" in figure.caption
+    for later in "05", "07":
+        with pytest.raises(ValueError, match=f"step {int(later)} does not come before step 5"):
+            ladder("05", before=later)
 
 
 def test_the_first_step_has_none_before():

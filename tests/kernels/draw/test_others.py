@@ -269,6 +269,11 @@ def test_explorer_traces_again(explored):
     assert "store 32 words of C in 4 sectors" in view.value
 
 
+def test_sizes_reach_to_2048_or_to_what_is_shown(explored, monkeypatch):
+    monkeypatch.setattr(explored, "shape", (64, 2049, 2048))
+    assert [box.max for box in controls(explored).children[1].children] == [2048, 2049, 2048]
+
+
 def test_explorer_refuses_what_the_step_cannot_do():
     with pytest.raises(ValueError, match="no accesses|it has loads of A"):
         explorer("02_naive", (64, 64, 8), array="tile")
