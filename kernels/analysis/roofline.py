@@ -64,13 +64,13 @@ def arithmetic_peak(step: Any, results: Any) -> float:
     its defines KIND, PARTS and ALL, see `splitting`; without them, they are three of BF16.
     """
     if not step.tensor_cores:
-        return results.fma_peak_tflops
+        return float(results.fma_peak_tflops)
     kind = list(KINDS)[step.defines.get("KIND", 0)]
     parts = step.defines.get("PARTS", KINDS["BF16"].parts)
     products = len(pairs(parts, bool(step.defines.get("ALL", 0))))
     gpu = results.provenance
     cycles = gpu["multiprocessors"] * gpu["max_sm_clock_mhz"] / 1e6  # 10^12 a second
-    return TENSOR_FLOP[kind] / products * cycles
+    return float(TENSOR_FLOP[kind] / products * cycles)
 
 
 def sgemm_flop(M: int, N: int, K: int) -> int:
@@ -86,7 +86,7 @@ def compulsory_bytes(M: int, N: int, K: int, beta: float = 0) -> int:
     return FLOAT_BYTES * (M * K + K * N + (1 if beta == 0 else 2) * M * N)
 
 
-def traced_bytes(costs: Mapping) -> int:
+def traced_bytes(costs: Mapping[Any, Any]) -> int:
     """32 bytes for each sector of global memory that the warps' accesses asked for.
 
     costs: `Trace.costs`, of which those of shared memory do not count. These bytes come from L1,

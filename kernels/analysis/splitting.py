@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def rounded(x: np.ndarray, kind: str) -> np.ndarray:
         return x.astype(np.float16).astype(np.float32)
     dropped = np.uint32(24 - KINDS[kind].bits)
     bits = x.view(np.uint32)
-    half = np.uint32(1) << (dropped - np.uint32(1))
+    half: Any = np.uint32(1) << (dropped - np.uint32(1))
     if kind == "BF16":
         half += (bits >> dropped & np.uint32(1)) - np.uint32(1)
     return np.where(np.isfinite(x), (bits + half >> dropped << dropped).view(np.float32), x)
@@ -50,11 +50,11 @@ def rounded(x: np.ndarray, kind: str) -> np.ndarray:
 @np.errstate(invalid="ignore")
 def split(x: np.ndarray, kind: str = "BF16", parts: int = 3) -> tuple[list[np.ndarray], np.ndarray]:
     """The parts of float32 numbers, the largest first, and what they leave."""
-    found = []
+    pieces: list[np.ndarray] = []
     for _ in range(parts):
-        found.append(rounded(x, kind))
-        x = x - found[-1]
-    return found, x
+        pieces.append(rounded(x, kind))
+        x = x - pieces[-1]
+    return pieces, x
 
 
 def pairs(parts: int, every: bool = False) -> list[tuple[int, int]]:
@@ -71,7 +71,7 @@ def scales(x: np.ndarray, depth: int = 16) -> np.ndarray:
     rows = np.maximum.reduceat(finite, range(0, x.shape[0], ROWS), axis=0)
     largest = np.maximum.reduceat(rows, range(0, x.shape[1], depth), axis=1)
     exponent = np.maximum((largest.view(np.uint32) >> 23).astype(int) - 127, -112)
-    spread = np.exp2(14.0 - exponent).repeat(ROWS, 0).repeat(depth, 1)
+    spread: np.ndarray = np.exp2(14.0 - exponent).repeat(ROWS, 0).repeat(depth, 1)
     return spread.astype(np.float32)[: x.shape[0], : x.shape[1]]
 
 
@@ -125,14 +125,16 @@ def product(
     total = total + sum
     if not fallback:
         return total
-    kept = (
-        np.abs(left) <= np.float32(rule.lost) * np.abs(x * s)
+    rows, columns = (
+        ~(np.abs(left) <= np.float32(rule.lost) * np.abs(x * s)).all(1)
         for x, s, (_, left) in zip(factors, scale, halves)
     )
-    return _again(A, B, total, *(~x.all(1) for x in kept))
+    return _again(A, B, total, rows, columns)
 
 
-def _again(A, B, total, rows, columns):
+def _again(
+    A: np.ndarray, B: np.ndarray, total: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
     """With FMAs in these rows and columns, and, tile by tile, in rows of other infinite sums."""
     marked = rows[:, None] | columns
     infinite = ~np.isfinite(total) & ~columns

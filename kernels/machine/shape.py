@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from anywarp.sass.decode import Instruction
 from anywarp.sass.flow import Block
@@ -27,6 +27,9 @@ class Element(NamedTuple):
 
     load: int
     n: int
+
+
+Products = dict[int, list[tuple[Element, Element]]]  # of each sum, in the order of its steps
 
 
 @dataclass(frozen=True)
@@ -86,23 +89,24 @@ def loop(code: Sequence[Instruction], block: Block) -> Loop:
     return Loop(block, steps, grid, following, tuple(others))
 
 
-def _product(i: Instruction, held: dict, products: dict) -> None:
+def _product(i: Instruction, held: dict[int, Any], products: Products) -> None:
+    """Note a multiply-add of the pass. Raises Refused for one that is none of an outer product."""
     column, row, addend = i.slots
     if i.guard or -1 in i.slots:
         raise Refused("a product with a guard, or of fewer than three registers")
     total = held.get(addend, addend)
     if not isinstance(total, int):
         raise Refused("a product is added to what is not a sum")
-    operands = [held.get(r, Element(-1, r)) for r in (column, row)]
-    if not all(isinstance(one, Element) for one in operands):
+    first, second = (held.get(r, Element(-1, r)) for r in (column, row))
+    if not isinstance(first, Element) or not isinstance(second, Element):
         raise Refused("a factor is not what a load brings")
-    products.setdefault(total, []).append(tuple(operands))
+    products.setdefault(total, []).append((first, second))
     held[i.writes[0]] = total
     if held.get(addend) == total and addend != i.writes[0]:
         held[addend] = None
 
 
-def _steps(products: dict) -> tuple[tuple[Step, ...], tuple[tuple[int, ...], ...]]:
+def _steps(products: Products) -> tuple[tuple[Step, ...], tuple[tuple[int, ...], ...]]:
     """Each sum takes part in all steps, in their order; in each, the sums are the same grid.
 
     Which of its factors a product reads first differs from step to step: what tells an element of
@@ -120,25 +124,25 @@ def _steps(products: dict) -> tuple[tuple[Step, ...], tuple[tuple[int, ...], ...
         raise Refused("the products are no outer products")
     steps = []
     for line in lines:
-        element = {sums: one for one, sums in line.items()}
+        element = {sums: operand for operand, sums in line.items()}
         if set(element) != {*columns, *rows}:
             raise Refused("the steps are not outer products for the same sums")
-        found = [element[sums] for sums in (*columns, *rows)]
+        operands = [element[sums] for sums in (*columns, *rows)]
         steps.append(
             Step(
-                tuple(found[: len(columns)]),
-                tuple(found[len(columns) :]),
-                tuple(sorted({one.load for one in found} - {-1})),
+                tuple(operands[: len(columns)]),
+                tuple(operands[len(columns) :]),
+                tuple(sorted({operand.load for operand in operands} - {-1})),
             )
         )
     grid = tuple(tuple(next(iter(row & column)) for column in columns) for row in rows)
     return tuple(steps), grid
 
 
-def _lines(products: dict, k: int) -> dict[Element, frozenset[int]]:
+def _lines(products: Products, k: int) -> dict[Element, frozenset[int]]:
     """The sums that each operand of a step goes into."""
-    found: dict[Element, set[int]] = {}
+    lines: dict[Element, set[int]] = {}
     for total, pairs in products.items():
         for element in pairs[k]:
-            found.setdefault(element, set()).add(total)
-    return {element: frozenset(sums) for element, sums in found.items()}
+            lines.setdefault(element, set()).add(total)
+    return {element: frozenset(sums) for element, sums in lines.items()}

@@ -16,9 +16,9 @@ LEFT, HEAD = 138, 24
 ROWS = 19, 13, 11  # from one to the next, the bar, its text's line; of the whole ladder, which
 DENSE = 13, 10, 9  # stands on the first screen of a phone with all else that is to be seen there
 RIGHT = svg.NARROW - 46  # where the longest bar ends; right of it stand the numbers
-OWN = {"fill": PALETTE["blue"]}
-BEFORE = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke": PALETTE["blue"]}
-EARLIER = {"fill": "currentColor", "fill_opacity": 0.2}
+OWN: dict[str, Any] = {"fill": PALETTE["blue"]}
+BEFORE: dict[str, Any] = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke": PALETTE["blue"]}
+EARLIER: dict[str, Any] = {"fill": "currentColor", "fill_opacity": 0.2}
 
 
 def ladder(
@@ -88,8 +88,8 @@ def ladder(
         caption = f"The filled bar is this step{share}{outlined}. {caption}"
     return Figure(
         svg.document(svg.NARROW, bottom + 18, *parts, scale=svg.LARGER),
-        f"The ladder{'' if whole else ' so far'}. TFLOPS at M = N = K = {size}, {origin}: {listed}; "
-        f"cuBLAS {three_digits(cublas)}.",
+        f"The ladder{'' if whole else ' so far'}. TFLOPS at M = N = K = {size}, {origin}: "
+        f"{listed}; cuBLAS {three_digits(cublas)}.",
         caption,
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from anywarp.analysis.occupancy import KIB
 from anywarp.draw import svg
 from anywarp.draw.figure import PALETTE, Figure
 
-from ...analysis.hierarchy import CHIPS, KIB, L1, MIB, Level, hierarchy, measured
+from ...analysis.hierarchy import CHIPS, L1, MIB, Level, hierarchy, measured
 from ...records import Results
 
 LEFT, WIDE = 72, 172  # of the bars, as long as a scale is
@@ -27,13 +28,14 @@ def memory(*gpus: str, live: Results | None = None) -> Figure:
     from are in `analysis.memory`. Raises ValueError for a GPU that is not there, or for three.
     """
     names = gpus or tuple(CHIPS)
-    own = live is not None and live.provenance["compute_capability"] in L1
-    if own:
+    if live is not None and live.provenance["compute_capability"] not in L1:
+        live = None
+    if live is not None:
         names = names[0], f"{live.gpu}, here"
     if len(names) > len(COLOURS):
         raise ValueError(f"memory draws one or two GPUs, not {len(names)}")
-    levels = [hierarchy(name) for name in names[: 1 if own else None]]
-    levels += [measured(live)] if own else []
+    levels = [hierarchy(name) for name in names[: None if live is None else 1]]
+    levels += [] if live is None else [measured(live)]
     parts, y = [], 14.0
     for title, ends, value, words, ticks in (
         ("Size, all SMs together", SIZES, _bytes, _size, {1e6: "1 MB", 1e9: "1 GB"}),
@@ -60,7 +62,15 @@ def memory(*gpus: str, live: Results | None = None) -> Figure:
     )
 
 
-def _scale(title, y, ends, levels: Sequence[Sequence[Level]], value, words, ticks):
+def _scale(
+    title: str,
+    y: float,
+    ends: tuple[float, float],
+    levels: Sequence[Sequence[Level]],
+    value: Callable[[Level], float | None],
+    words: Callable[[Level], str],
+    ticks: Mapping[float, str],
+) -> tuple[list[str], float]:
     """Bars of one quantity below its title, and where they end."""
     low, high = (math.log10(end) for end in ends)
 
@@ -69,9 +79,10 @@ def _scale(title, y, ends, levels: Sequence[Sequence[Level]], value, words, tick
 
     head = [svg.text(0, y, title, font_weight="bold", font_size=13)]
     top = y + 26
-    bars, y = [], top
+    bars: list[str] = []
+    y = top
     for same in zip(*levels):
-        lines = LABELS.get(same[0].name, (same[0].name,))
+        lines: tuple[str, ...] = LABELS.get(same[0].name, (same[0].name,))
         bars += [
             svg.text(LEFT - 6, y + 10 + PITCH * n, line, text_anchor="end")
             for n, line in enumerate(lines)
@@ -103,8 +114,8 @@ def _scale(title, y, ends, levels: Sequence[Sequence[Level]], value, words, tick
         svg.text(LEFT + place(tick), top - 8, name, font_size=11, text_anchor="middle")
         for tick, name in ticks.items()
     ]
-    lines = svg.tag("path", d=grid, stroke="currentColor", stroke_opacity=0.25)
-    return [*head, lines, *bars], y - BETWEEN
+    ruled = svg.tag("path", d=grid, stroke="currentColor", stroke_opacity=0.25)
+    return [*head, ruled, *bars], y - BETWEEN
 
 
 def _bytes(level: Level) -> float:

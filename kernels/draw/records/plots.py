@@ -136,7 +136,7 @@ def roofline(
         raise ValueError(f"both roofs must be positive: {fma_peak_tflops = }, {copy_gbs = }")
     points = list(points)
     coloured = list(zip(points, itertools.cycle(PALETTE.values())))
-    own = [Point(one[0], *one[1:3], colour) for one, colour in coloured]
+    own = [Point(point[0], point[1], point[2], colour) for point, colour in coloured]
     origin = "" if results is None else origin_of(results)
     roofs = [Roof(fma_peak_tflops, copy_gbs, origin, own)]
     if live is not None:

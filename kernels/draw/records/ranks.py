@@ -31,14 +31,14 @@ def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]], caption: str = "") ->
     products that overlap, in two streams, the later one is drawn from where the other ends: until
     then there are no places for its blocks. Raises ValueError without any.
     """
-    found = {title: [Span(*one) for one in spans] for title, spans in pictures.items()}
-    if not found or not all(found.values()):
+    lanes = {title: [Span(*span) for span in spans] for title, spans in pictures.items()}
+    if not lanes or not all(lanes.values()):
         raise ValueError("ranks needs spans: (rank, what, round, start, end)")
-    longest = max(span.end for spans in found.values() for span in spans)
-    kinds = {span.what for spans in found.values() for span in spans}
+    longest = max(span.end for spans in lanes.values() for span in spans)
+    kinds = {span.what for spans in lanes.values() for span in spans}
     parts: list[str] = []
     y, words = 14.0, []
-    for title, spans in found.items():
+    for title, spans in lanes.items():
         drawn, y = _draw(title, spans, y, longest)
         parts += drawn
         words.append(_words(title, spans))
@@ -73,13 +73,13 @@ def _draw(title: str, spans: list[Span], y: float, longest: float) -> tuple[list
 
 def _in_turn(spans: list[Span]) -> list[Span]:
     """One rank's, with products that begin where the one before ends."""
-    found, at = [], 0.0
+    in_turn, at = [], 0.0
     for span in sorted(spans, key=lambda span: (span.start, span.end)):
         if span.what == "multiply":
             span = span._replace(start=max(at, span.start))
             at = max(at, span.end)
-        found.append(span)
-    return found
+        in_turn.append(span)
+    return in_turn
 
 
 def _bar(span: Span, y: float, scale: float) -> list[str]:
@@ -90,7 +90,7 @@ def _bar(span: Span, y: float, scale: float) -> list[str]:
     look = _look(span.what) | ({"stroke": "currentColor"} if multiplies else {})
     parts = [svg.tag("rect", x=x, y=top, width=width, height=high, stroke_width=0.6, **look)]
     if multiplies and width >= NUMBERED:
-        parts.append(svg.text(x + width / 2, y + 12, span.round, text_anchor="middle"))
+        parts.append(svg.text(x + width / 2, y + 12, str(span.round), text_anchor="middle"))
     return parts
 
 
@@ -110,7 +110,7 @@ def _alone(spans: list[Span]) -> float:
             total += max(0.0, span.end - max(at, span.start))
             at = max(at, span.end)
         busy[rank] = total
-    return end - min(busy.values())
+    return float(end - min(busy.values()))
 
 
 def _time(seconds: float) -> str:

@@ -38,7 +38,7 @@ def search(results: Results, size: int = 4096) -> Figure:
     if len(threads) > len(LOOKS):
         raise ValueError(f"{len(threads)} sizes of a thread's tile, and only {len(LOOKS)} colours")
     tiles = sorted({tile for of in shares.values() for tile in of})
-    every = [share for of in shares.values() for found in of.values() for share in found]
+    every = [share for of in shares.values() for own in of.values() for share in own]
     top = math.ceil(max(every) * 5) / 5
     pitch = WIDE / len(tiles)
 
@@ -51,8 +51,8 @@ def search(results: Results, size: int = 4096) -> Figure:
     for thread, look in zip(threads, LOOKS):
         dots = [
             (x - DOT / 2, y - DOT / 2)
-            for tile, found in shares[thread].items()
-            for x, y in (place(thread, tile, share) for share in found)
+            for tile, own in shares[thread].items()
+            for x, y in (place(thread, tile, share) for share in own)
         ]
         parts.append(svg.cells(dots, DOT, **look))
     x, y = place(*_elements(best.step), share)
@@ -93,5 +93,5 @@ def _axes(top: float, tiles: list[int], pitch: float) -> list[str]:
         parts.append(svg.text(LEFT - 5, y + 4, f"{n / 5:.0%}", text_anchor="end", font_size=11))
     for n, tile in enumerate(tiles):
         x = LEFT + pitch * (n + 0.5)
-        parts.append(svg.text(x, TOP + HIGH + 15, tile, text_anchor="middle", font_size=11))
+        parts.append(svg.text(x, TOP + HIGH + 15, str(tile), text_anchor="middle", font_size=11))
     return parts

@@ -31,6 +31,7 @@ def stalls(steps: Sequence[Any], gpu: str = RECORDED_ON, caption: str = "") -> F
     the cycles that a warp spends on each reason, side by side; beside the bar, the share of
     cycles in which a scheduler issues. Raises ValueError for what was not recorded."""
     import matplotlib.pyplot as plt
+    from matplotlib.patches import Rectangle
 
     record = recorded(gpu)
     names = [getattr(step, "label", step) for step in steps]
@@ -53,7 +54,7 @@ def stalls(steps: Sequence[Any], gpu: str = RECORDED_ON, caption: str = "") -> F
         ax.set_xlim(0, 1.1 * max(sum(each.values()) for each in shares.values()))
         ax.set_xlabel("cycles of a warp for each instruction that it issues", loc="right")
         handles = [
-            plt.Rectangle((0, 0), 1, 1, color=colour, alpha=alpha)
+            Rectangle((0, 0), 1, 1, color=colour, alpha=alpha)
             for _, colour, alpha in [*GROUPS.values(), ((), INK, 0.15)]
         ]
         fig.legend(handles, [*GROUPS, OTHERS], loc="outside upper center", ncols=3, frameon=False)
@@ -74,5 +75,5 @@ def stalls(steps: Sequence[Any], gpu: str = RECORDED_ON, caption: str = "") -> F
 def _grouped(metrics: dict[str, float]) -> dict[str, float]:
     """The cycles of each group, and of what belongs to none."""
     cycles = {reason: metrics[STALLED.format(reason)] for reason in REASONS}
-    found = {group: sum(cycles.pop(one) for one in own) for group, (own, *_) in GROUPS.items()}
-    return found | {OTHERS: sum(cycles.values())}
+    grouped = {group: sum(map(cycles.pop, own)) for group, (own, *_) in GROUPS.items()}
+    return grouped | {OTHERS: sum(cycles.values())}

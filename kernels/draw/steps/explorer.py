@@ -11,13 +11,17 @@ import html
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from anywarp.draw import lanes
 from anywarp.draw.banks import banks
 from anywarp.draw.coalescing import coalescing
+from anywarp.draw.figure import Figure
+from anywarp.draw.stepper import Stepper
+from anywarp.trace.trace import Trace
 
-from ...ladder.step import step as find_step, steps
-from .variants import variants
+from ...ladder.step import Step, step as find_step, steps
+from .variants import Variants, variants
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SHAPE = (128, 128, 64)
@@ -31,10 +35,20 @@ CAPTION = (
 class Explorer:
     """Shown as widgets where someone is at the controls, else as what was traced beforehand."""
 
-    def __init__(self, step, shape: Sequence[int], array: str, kind: str, warp: int, choices):
+    still: Variants | Stepper | Figure
+
+    def __init__(
+        self,
+        step: Step,
+        shape: Sequence[int],
+        array: str,
+        kind: str,
+        warp: int,
+        choices: Mapping[str, Iterable[Any]] | None,
+    ):
         self.step = step
-        self.shape = tuple(shape)
-        self.trace = step.trace(*self.shape)
+        M, N, K = self.shape = tuple(shape)
+        self.trace = step.trace(M, N, K)
         if choices:
             words = CAPTION.format(warp=warp, step=step.id, shape=" × ".join(map(str, shape)))
             self.still = variants(step, self.shape, array, kind, warp, choices, words)
@@ -42,7 +56,7 @@ class Explorer:
             self.still = picture(self.trace, array, kind, warp)
         self.start = kind, array
         self.warp = warp
-        self.widget = None
+        self.widget: Any = None
 
     def __repr__(self) -> str:
         return f"<Explorer: {self.still!r}>"
@@ -50,8 +64,8 @@ class Explorer:
     def _repr_html_(self) -> str:
         return self.still._repr_html_()
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        bundle = {"text/plain": repr(self), "text/html": self._repr_html_()}
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": repr(self), "text/html": self._repr_html_()}
         if self.widget is None and attended():
             self.widget = controls(self)
         if self.widget is not None:
@@ -64,12 +78,12 @@ class Explorer:
 
 
 def explorer(
-    step,
+    step: Step | str | int,
     shape: Sequence[int] = SHAPE,
     array: str = "A",
     kind: str = "load",
     warp: int = 0,
-    choices: Mapping[str, Iterable] | None = None,
+    choices: Mapping[str, Iterable[Any]] | None = None,
 ) -> Explorer:
     """Explore a step, or the step of that name: how its warps use memory.
 
@@ -86,7 +100,9 @@ def explorer(
     return Explorer(step, shape, array, kind, warp, choices)
 
 
-def picture(trace, array: str, kind: str, warp: int, index=None):
+def picture(
+    trace: Trace, array: str, kind: str, warp: int, index: int | None = None
+) -> Stepper | Figure:
     """`banks` for an array in shared memory, else `coalescing`."""
     space = trace.find(array, kind, warp).space
     return (banks if space == "shared" else coalescing)(trace, array, kind, warp, index)
@@ -112,7 +128,7 @@ def attended() -> bool:
     )
 
 
-def controls(explorer: Explorer):
+def controls(explorer: Explorer) -> Any:
     """The widget: controls, a line that says how it went, and the picture."""
     import ipywidgets as w
 
@@ -123,7 +139,7 @@ def controls(explorer: Explorer):
     row = w.Layout(flex_flow="row wrap")
     narrow = w.Layout(width="10em")
 
-    def box(name: str, value: int, kind=w.IntText, **limits):
+    def box(name: str, value: int, kind: Any = w.IntText, **limits: int) -> Any:
         made = kind(value=value, description=name, style=wide, layout=narrow, **limits)
         made.observe(trace, "value")
         return made
@@ -136,21 +152,21 @@ def controls(explorer: Explorer):
     k = w.BoundedIntText(value=0, min=0, max=0, description="number", style=wide)
     state = w.HTML()
     view = w.HTML()
-    busy = []  # while the controls are being set, their changes mean nothing
+    busy: list[Any] = []  # while the controls are being set, their changes mean nothing
 
     def fail(error: Exception) -> None:
         view.value = ""  # or it would look like the picture of what failed
         state.value = f"<b>{type(error).__name__}</b>: <code>{_escape(error)}</code>"
 
-    def draw(_=None) -> None:
+    def draw(_: Any = None) -> None:
         """The picture of the chosen access."""
         if busy or access.value is None:
             return
         kind, array = access.value
         try:
-            found = lanes.accesses(explorer.trace, array, kind, warp.value)
+            shown = lanes.accesses(explorer.trace, array, kind, warp.value)
             busy.append(draw)
-            k.max = len(found) - 1
+            k.max = len(shown) - 1
             busy.pop()
             view.value = picture(explorer.trace, array, kind, warp.value, k.value)._repr_html_()
             state.value = ""
@@ -167,14 +183,14 @@ def controls(explorer: Explorer):
         warp.max = max(a.warp for a in explorer.trace.accesses)
         busy.pop()
 
-    def trace(_=None) -> None:
+    def trace(_: Any = None) -> None:
         """Trace the step with the chosen sizes."""
         if busy:
             return
         state.value = "tracing …"
         try:
-            step = explorer.step.define(**{one.description: one.value for one in sizes.children})
-            M, N, K = (one.value for one in shape.children)
+            step = explorer.step.define(**{size.description: size.value for size in sizes.children})
+            M, N, K = (size.value for size in shape.children)
             explorer.trace = step.trace(M, N, K)
             explorer.step, explorer.shape = step, (M, N, K)
             offer()
@@ -187,7 +203,7 @@ def controls(explorer: Explorer):
         """A box for each define of the step."""
         sizes.children = [box(name, value) for name, value in explorer.step.defines.items()]
 
-    def change_step(change) -> None:
+    def change_step(change: Mapping[str, Any]) -> None:
         explorer.step = find_step(change["new"])
         boxes()
         trace()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from anywarp.analysis.warps import LANES
 from anywarp.draw import lanes, svg
 from anywarp.draw.figure import PALETTE, Figure
+from anywarp.trace.trace import Trace
 
 from ...ladder.check.attempt import small_shape
 from ...ladder.step import Step
@@ -16,6 +19,9 @@ NOBODY = -1
 WIDE, HIGH, LARGEST = 154, 150, 36  # pixels of a picture at the most, and of an element
 TITLE, BETWEEN = 22, 26  # the room for a row's titles, and between the rows
 COLOURS = [PALETTE[name] for name in ("blue", "vermilion", "green")]
+
+
+Part = tuple["slice[int, int, None]", "slice[int, int, None]"]  # rows and columns
 
 
 class _Owners(NamedTuple):
@@ -27,7 +33,7 @@ class _Owners(NamedTuple):
     lane: np.ndarray
 
 
-def nesting(of: Any, block=None, thread: int = 0) -> Figure:
+def nesting(of: Any, block: Sequence[int] | None = None, thread: int = 0) -> Figure:
     """C, a block's part of it, a warp's part of that and a thread's, as four pictures in a chain.
 
     of: a `kernels.trace.Trace`, or a Step, which is traced with a few tiles. block: x first, None
@@ -35,7 +41,7 @@ def nesting(of: Any, block=None, thread: int = 0) -> Figure:
     first to its last row and column. Everything is drawn from the addresses of the stores of C.
     Raises ValueError if the block was not kept or the thread stores nothing there.
     """
-    warp, lane = divmod(thread, lanes.LANES)
+    warp, lane = divmod(thread, LANES)
     trace = _traced(of) if isinstance(of, Step) else of
     number = lanes.of_block(trace, block).block
     blocks = sorted({access.block for access in trace.accesses})
@@ -55,8 +61,11 @@ def nesting(of: Any, block=None, thread: int = 0) -> Figure:
         np.where(marks[2], np.arange(every.size).reshape(every.shape), NOBODY),
     ]
     shown = [every, *marks]
-    panels = _panels([_bounds(one) for one in shown])
-    parts = [_link(*panels[n : n + 2], _bounds(marks[n]), n == 1, COLOURS[n]) for n in range(3)]
+    panels = _panels([_bounds(part) for part in shown])
+    parts = [
+        _link(panel, following, _bounds(mark), mark is marks[1], colour)
+        for panel, following, mark, colour in zip(panels, panels[1:], marks, COLOURS)
+    ]
     for n, (panel, code) in enumerate(zip(panels, codes)):
         mark = marks[min(n, 2)]
         parts += _panel(panel, mark, code, COLOURS[min(n, 2)], COLOURS[n - 1] if n else None)
@@ -76,14 +85,15 @@ def nesting(of: Any, block=None, thread: int = 0) -> Figure:
     )
 
 
-def _traced(step: Step):
+def _traced(step: Step) -> Trace:
     """With all its blocks kept."""
     M, N, K = small_shape(step)
     across, down = step.grid(M, N)
     return step.trace(M, N, K, keep=[(x, y) for y in range(down) for x in range(across)])
 
 
-def _owners(trace, blocks) -> _Owners:
+def _owners(trace: Trace, blocks: list[tuple[int, ...]]) -> _Owners:
+    """Who stores each element of C."""
     owners = _Owners(*(np.full(trace.shapes["C"], NOBODY) for _ in range(3)))
     flat = [owner.reshape(-1) for owner in owners]
     for access in trace.accesses:
@@ -91,12 +101,12 @@ def _owners(trace, blocks) -> _Owners:
             low = access.offset[access.active] // lanes.WORD
             who = blocks.index(access.block), access.warp, np.flatnonzero(access.active)
             for word in range(lanes.words(access)):
-                for owner, one in zip(flat, who):
-                    owner[low + word] = one
+                for owner, number in zip(flat, who):
+                    owner[low + word] = number
     return owners
 
 
-def _bounds(inside: np.ndarray) -> tuple[slice, slice]:
+def _bounds(inside: np.ndarray) -> Part:
     """From the first to the last row and column."""
     ends = [np.flatnonzero(inside.any(axis))[[0, -1]].tolist() for axis in (1, 0)]
     (top, bottom), (left, right) = ends
@@ -109,17 +119,17 @@ class _Panel(NamedTuple):
     x: float
     y: float
     cell: float
-    frame: tuple[slice, slice]
+    frame: Part
 
     @property
     def right(self) -> float:
-        return self.x + self.cell * (self.frame[1].stop - self.frame[1].start)
+        return self.place(self.frame)[2]
 
     @property
     def bottom(self) -> float:
-        return self.y + self.cell * (self.frame[0].stop - self.frame[0].start)
+        return self.place(self.frame)[3]
 
-    def place(self, part: tuple[slice, slice]) -> tuple[float, float, float, float]:
+    def place(self, part: Part) -> tuple[float, float, float, float]:
         """Left, top, right and bottom of a part of C that lies in the picture."""
         top, left = self.frame[0].start, self.frame[1].start
         return (
@@ -130,7 +140,7 @@ class _Panel(NamedTuple):
         )
 
 
-def _panels(frames: list[tuple[slice, slice]]) -> list[_Panel]:
+def _panels(frames: list[Part]) -> list[_Panel]:
     """Two above, from left to right, and two below, from right to left."""
     cells = [
         min(WIDE / (columns.stop - columns.start), HIGH / (rows.stop - rows.start), LARGEST)
@@ -144,7 +154,10 @@ def _panels(frames: list[tuple[slice, slice]]) -> list[_Panel]:
     return [_Panel(*each) for each in zip(xs, ys, cells, frames)]
 
 
-def _panel(panel: _Panel, mark, code, colour: str, around: str | None) -> list[str]:
+def _panel(
+    panel: _Panel, mark: np.ndarray, code: np.ndarray, colour: str, around: str | None
+) -> list[str]:
+    """What is marked, the lines between owners, and a frame."""
     x, y, cell, frame = panel
     return [
         svg.tag("path", d=svg.areas(mark[frame], x, y, cell), fill=colour, fill_opacity=0.6),
@@ -169,7 +182,7 @@ def _panel(panel: _Panel, mark, code, colour: str, around: str | None) -> list[s
     ]
 
 
-def _link(one: _Panel, next_: _Panel, part: tuple[slice, slice], down: bool, colour: str) -> str:
+def _link(one: _Panel, next_: _Panel, part: Part, down: bool, colour: str) -> str:
     """Two lines from a part of one picture to the next, which shows it."""
     left, top, right, bottom = one.place(part)
     if down:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from anywarp.analysis.occupancy import Occupancy
 from anywarp.draw import lanes, svg
 from anywarp.draw.figure import PALETTE, Figure
 from anywarp.draw.lanes import CELL, FAINT
@@ -17,20 +18,20 @@ NAMES = {
 }
 
 
-def occupancy(found, live=None) -> Figure:
+def occupancy(fit: Occupancy, live: Occupancy | None = None) -> Figure:
     """How many blocks each resource of an SM admits alone; the fewest is what fits.
 
-    found: what `anywarp.analysis.occupancy` returns. Resources that the kernel does not use are
+    fit: what `anywarp.analysis.occupancy` returns. Resources that the kernel does not use are
     left out. live: the same of another GPU, which stands below; None for none.
     """
-    every = [found] if live is None else [found, live]
+    every = [fit] if live is None else [fit, live]
     head = svg.text(
         LEFT + CELL * MOST / 2,
         TOP - 18,
         "blocks that fit on an SM at a time",
         text_anchor="middle",
     )
-    parts, top = [head], TOP
+    parts, top = [head], float(TOP)
     for one in every:
         if live is not None:
             parts.append(svg.text(LEFT, top + 12, one.which, font_weight="bold"))
@@ -62,25 +63,26 @@ def occupancy(found, live=None) -> Figure:
     )
 
 
-def _used(found) -> dict[str, int]:
-    return {name: found.blocks_by[name] for name in NAMES if name in found.blocks_by}
+def _used(fit: Occupancy) -> dict[str, int]:
+    """The blocks that each resource in use admits."""
+    return {name: fit.blocks_by[name] for name in NAMES if name in fit.blocks_by}
 
 
-def _words(found) -> str:
-    which = found.which
+def _words(fit: Occupancy) -> str:
+    which = fit.which
     return (
-        f"{which[0].upper()}{which[1:]}: {lanes.count(found.blocks, 'block')} "
-        f"at a time, {found.warps} of {found.max_warps} warps ({found.fraction:.0%}), limited "
-        f"by {found.limit}"
+        f"{which[0].upper()}{which[1:]}: {lanes.count(fit.blocks, 'block')} "
+        f"at a time, {fit.warps} of {fit.max_warps} warps ({fit.fraction:.0%}), limited "
+        f"by {fit.limit}"
     )
 
 
-def _rows(found, top: float) -> tuple[list[str], float]:
+def _rows(fit: Occupancy, top: float) -> tuple[list[str], float]:
     """A row for each resource, and where they end."""
-    rows, parts = _used(found), []
+    rows, parts = _used(fit), []
     for n, (name, count) in enumerate(rows.items()):
         y = top + PITCH * n
-        limit = name == found.limit
+        limit = name == fit.limit
         colour = PALETTE["vermilion" if limit else "blue"]
         shown = min(count, MOST)
         parts.append(svg.text(LEFT - 8, y + CELL - 5, NAMES[name], text_anchor="end"))
@@ -91,15 +93,18 @@ def _rows(found, top: float) -> tuple[list[str], float]:
                     [(LEFT, y)], shown, **lanes.SQUARES, stroke=colour, stroke_opacity=0.35
                 )
             )
-        if found.blocks:
-            parts.append(lanes.squares([(LEFT, y)], found.blocks, **lanes.SQUARES, stroke=colour))
+        if fit.blocks:
+            parts.append(lanes.squares([(LEFT, y)], fit.blocks, **lanes.SQUARES, stroke=colour))
         parts.append(
             svg.text(
-                LEFT + CELL * MOST + 6, y + CELL - 5, count, font_weight="bold" if limit else None
+                LEFT + CELL * MOST + 6,
+                y + CELL - 5,
+                str(count),
+                font_weight="bold" if limit else None,
             )
         )
     bottom = top + PITCH * len(rows)
-    x = LEFT + CELL * found.blocks - 0.5
+    x = LEFT + CELL * fit.blocks - 0.5
     parts.append(
         svg.tag(
             "path",

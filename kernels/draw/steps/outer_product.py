@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from anywarp.analysis.warps import LANES
 from anywarp.draw import lanes, svg
 from anywarp.draw.figure import PALETTE
 from anywarp.draw.stepper import Stepper, stepper
+from anywarp.trace.trace import Trace
 
 from ...ladder.check.attempt import small_shape
 from ...ladder.step import Step
@@ -27,7 +30,7 @@ class _Load(NamedTuple):
         return min(k for k, _ in self.words)
 
 
-def outer_product(of: Any, thread: int = 0, block=None) -> Stepper:
+def outer_product(of: Any, thread: int = 0, block: Sequence[int] | None = None) -> Stepper:
     """The loads from shared memory of one thread, and the multiply-adds they make possible.
 
     of: a `kernels.trace.Trace`, or a Step, which is traced with a few tiles. A frame is one k of
@@ -41,7 +44,7 @@ def outer_product(of: Any, thread: int = 0, block=None) -> Stepper:
     trace = of.trace(*small_shape(of)) if isinstance(of, Step) else of
     trace = lanes.of_block(trace, block)
     rows, columns = _stored(trace, thread)
-    last = max(a.warp for a in trace.accesses) * lanes.LANES + lanes.LANES - 1
+    last = max(a.warp for a in trace.accesses) * LANES + LANES - 1
     names = sorted({a.array for a in trace.accesses if (a.space, a.kind) == ("shared", "load")})
     if len(names) != 2:
         raise ValueError(f"the kernel loads from {len(names)} arrays in shared memory, not from 2")
@@ -70,9 +73,9 @@ def outer_product(of: Any, thread: int = 0, block=None) -> Stepper:
     return stepper(frames, labels, f"Outer product, step by step. {words}.", f"{words}.", "k")
 
 
-def _stored(trace, thread: int) -> tuple[list[int], list[int]]:
+def _stored(trace: Trace, thread: int) -> tuple[list[int], list[int]]:
     """The rows and columns of C that a thread stores, counted from the first of the block."""
-    warp, lane = divmod(thread, lanes.LANES)
+    warp, lane = divmod(thread, LANES)
     stores = [a for a in trace.accesses if (a.array, a.kind) == ("C", "store")]
     width = trace.shapes["C"][1]
     words = [
@@ -90,7 +93,7 @@ def _stored(trace, thread: int) -> tuple[list[int], list[int]]:
     return rows, columns
 
 
-def _loads(trace, array: str, thread: int, last: int, side: int) -> list[_Load]:
+def _loads(trace: Trace, array: str, thread: int, last: int, side: int) -> list[_Load]:
     """The thread's loads of the first tile. Which index of the array is k shows in the last
     thread of the block: its other one runs over the rows (side 0) or columns that it stores."""
     wanted = _stored(trace, last)[side]
@@ -99,29 +102,35 @@ def _loads(trace, array: str, thread: int, last: int, side: int) -> list[_Load]:
     if not fitting:
         raise ValueError(f"the loads of {array} are not those of the rows or columns stored")
     other = fitting[-1]
-    found = _first_tile(trace, array, thread)
-    return [_Load(tuple((index[1 - other], index[other]) for index in load)) for load in found]
+    own = _first_tile(trace, array, thread)
+    return [_Load(tuple((index[1 - other], index[other]) for index in load)) for load in own]
 
 
-def _first_tile(trace, array: str, thread: int) -> list[list[tuple[int, int]]]:
+def _first_tile(trace: Trace, array: str, thread: int) -> list[list[tuple[int, int]]]:
     """Of each load by a thread, before its warp stores again: the last two indices of each
     word."""
-    warp, lane = divmod(thread, lanes.LANES)
-    found: list[list[tuple[int, int]]] = []
+    warp, lane = divmod(thread, LANES)
+    loads: list[list[tuple[int, int]]] = []
     for access in trace.accesses:
         if access.warp != warp or access.space != "shared":
             continue
-        if access.kind == "store" and found:
+        if access.kind == "store" and loads:
             break
         if (access.array, access.kind) == (array, "load") and access.active[lane]:
             extents = trace.shapes[array][-2:]
             first = int(access.offset[lane]) // lanes.WORD
             words = [first + n for n in range(lanes.words(access))]
-            found.append([divmod(w % (extents[0] * extents[1]), extents[1]) for w in words])
-    return found
+            loads.append([divmod(w % (extents[0] * extents[1]), extents[1]) for w in words])
+    return loads
 
 
-def _draw(loads, sides, names, k: int, times: int) -> str:
+def _draw(
+    loads: tuple[list[_Load], ...],
+    sides: tuple[list[int], list[int]],
+    names: list[str],
+    k: int,
+    times: int,
+) -> str:
     """One frame; `times`: how many multiply-adds an element of C has had by then."""
     rows, columns = sides
     cell = min(CELL, WIDE // len(columns))
@@ -188,12 +197,12 @@ def _draw(loads, sides, names, k: int, times: int) -> str:
 
 
 def _number(x: float, y: float, cell: float, number: int) -> str:
-    return svg.text(x + cell / 2, y + cell / 2 + 4, number, font_size=11, text_anchor="middle")
+    return svg.text(x + cell / 2, y + cell / 2 + 4, str(number), font_size=11, text_anchor="middle")
 
 
-def _frames(places, cell: float) -> str:
+def _frames(places: Iterable[tuple[int | None, float, float]], cell: float) -> str:
     """A frame around the neighbours that one load brings: (load or None, x, y) of each."""
-    runs: list[list] = []
+    runs: list[list[Any]] = []
     for load, x, y in places:
         if load is None:
             runs.append([None, x, y, x, y])

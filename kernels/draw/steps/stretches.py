@@ -30,21 +30,21 @@ def stretches(variants: Sequence[Any], M: int, N: int, K: int, sms: int = 8) -> 
     addresses that each block loads from; that each step takes as long as any other, and that a
     block goes to the SM that is free first, is taken for granted.
     """
-    works = [work(one, M, N, K) for one in variants]
+    works = [work(step, M, N, K) for step in variants]
     line = (piece.tile for blocks in works for block in blocks for piece in block)
     tiles = list(dict.fromkeys(line))  # in the order in which blocks take them
     placed = [schedule(blocks, sms) for blocks in works]
-    longest = max(end for one in placed for *_, end in one)
+    longest = max(end for bars in placed for *_, end in bars)
     unit, parts, top, words = WIDE / longest, [], 0.0, []
-    for one, blocks, found in zip(variants, works, placed):
-        length = max(end for *_, end in found)
-        used = sum(piece.end - piece.first for _, piece, *_ in found) / (length * sms)
-        title = f"{_name(one)}: {len(blocks)} blocks, {length} steps"
+    for step, blocks, bars in zip(variants, works, placed):
+        length = max(end for *_, end in bars)
+        used = sum(piece.end - piece.first for _, piece, *_ in bars) / (length * sms)
+        title = f"{_name(step)}: {len(blocks)} blocks, {length} steps"
         parts.append(svg.text(0, top + 12, title, font_weight="bold"))
         for sm in range(sms):
             y = top + 20 + PITCH * sm
             parts.append(svg.text(LEFT - 6, y + 10, f"SM {sm}", text_anchor="end", font_size=10))
-        for sm, piece, start, end in found:
+        for sm, piece, start, end in bars:
             number = tiles.index(piece.tile)
             x, y = LEFT + unit * start, top + 20 + PITCH * sm
             colour = COLOURS[number % len(COLOURS)]
@@ -59,7 +59,7 @@ def stretches(variants: Sequence[Any], M: int, N: int, K: int, sms: int = 8) -> 
                     )
                 )  # fmt: skip
         top += 20 + PITCH * sms + 12
-        words.append(f"{_name(one)}: {length} steps, {used:.0%} of the SMs' time used")
+        words.append(f"{_name(step)}: {length} steps, {used:.0%} of the SMs' time used")
     said = "; ".join(words)
     return Figure(
         svg.document(svg.NARROW, top, *parts, scale=svg.LARGER),
@@ -71,18 +71,18 @@ def stretches(variants: Sequence[Any], M: int, N: int, K: int, sms: int = 8) -> 
 
 def work(step: Any, M: int, N: int, K: int) -> list[list[Piece]]:
     """The pieces of each block, in the order in which it does them."""
-    (launch,) = (one for one in step.launches(M, N, K) if one.kernel == "sgemm")
+    (launch,) = (made for made in step.launches(M, N, K) if made.kernel == "sgemm")
     blocks = [(*at[::-1],) for at in np.ndindex((*launch.grid, 1, 1)[2::-1])]
-    found: dict[tuple[int, ...], list] = {block: [] for block in blocks}
+    loads: dict[tuple[int, ...], list[Any]] = {block: [] for block in blocks}
     trace = step.trace(M, N, K, keep=blocks)
     for access in trace.accesses:
         if access.space == "global" and access.array in ("A", "B") and access.kind == "load":
-            found[access.block].append(access)
+            loads[access.block].append(access)
     rows, columns, depth = (step.defines[name] for name in ("BM", "BN", "BK"))
     pieces = []
     for block in blocks:
-        A = _runs([a for a in found[block] if a.array == "A"], K, depth, rows, along_rows=True)
-        B = _runs([a for a in found[block] if a.array == "B"], N, depth, columns, along_rows=False)
+        A = _runs([a for a in loads[block] if a.array == "A"], K, depth, rows, along_rows=True)
+        B = _runs([a for a in loads[block] if a.array == "B"], N, depth, columns, along_rows=False)
         pieces.append(
             [Piece((row, column), *steps) for (row, steps), (column, _) in zip(A, B, strict=True)]
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from anywarp.analysis.warps import LANES
 from anywarp.draw import lanes, svg
 from anywarp.draw.figure import PALETTE
 from anywarp.draw.stepper import Stepper, stepper
@@ -72,17 +73,19 @@ def _label(what: str, n: int, count: int, A: np.ndarray, B: np.ndarray) -> str:
     )
 
 
-def _parts(found, array: str, shape, shared: bool, warp: int) -> list[_Part]:
+def _parts(
+    accesses: Iterable[Any], array: str, shape: Sequence[int], shared: bool, warp: int
+) -> list[_Part]:
     """The tiles of A or B, or the loads of one warp, in the order in which they are read.
 
     What a warp loads belongs to the tile that it stores next. A tile ends where somebody reads
     shared memory after stores to it.
     """
-    groups: dict[int, list] = {}
+    groups: dict[int, list[Any]] = {}
     tile: dict[int, int] = {}  # of each warp
-    pending: dict[int, list] = {}  # loads that it has not stored yet
+    pending: dict[int, list[Any]] = {}  # loads that it has not stored yet
     after_load: dict[int, bool] = {}
-    for access in found:
+    for access in accesses:
         w = access.warp
         if (access.array, access.kind) == (array, "load"):
             if shared:
@@ -97,14 +100,17 @@ def _parts(found, array: str, shape, shared: bool, warp: int) -> list[_Part]:
     return [_part(group, shape, warp) for _, group in sorted(groups.items()) if group]
 
 
-def _part(group, shape, warp: int) -> _Part:
+def _part(group: list[Any], shape: Sequence[int], warp: int) -> _Part:
+    """What all warps read in this group of loads, and the first active lane of one."""
     own = [a for a in group if a.warp == warp]
     first = min((int(np.flatnonzero(a.active)[0]) for a in own), default=0)
-    lane = np.arange(lanes.LANES) == first
+    lane = np.arange(LANES) == first
     return _Part(_mask(group, shape), _mask(own, shape, lane))
 
 
-def _mask(accesses, shape, only: np.ndarray | bool = True) -> np.ndarray:
+def _mask(
+    accesses: Iterable[Any], shape: Sequence[int], only: np.ndarray | bool = True
+) -> np.ndarray:
     """The elements that these accesses touch, of all their lanes or of some."""
     inside = np.zeros(shape[0] * shape[1], bool)
     for access in accesses:
@@ -152,7 +158,7 @@ def _draw(parts: dict[str, list[_Part]], C: np.ndarray, now: int, cell: float) -
     return svg.document(svg.NARROW, bottom + 20, *drawn, scale=svg.LARGER)
 
 
-def _area(inside: np.ndarray, corner: tuple[float, float], cell: float, **look) -> str:
+def _area(inside: np.ndarray, corner: tuple[float, float], cell: float, **look: Any) -> str:
     return svg.tag("path", d=svg.areas(inside, *corner, cell), **look)
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from anywarp.analysis.occupancy import SCHEDULERS
+from anywarp.analysis.registers import SCHEDULERS
 from anywarp.analysis.warps import LANES
 from anywarp.draw import lanes, svg
 from anywarp.draw.figure import PALETTE, Figure
@@ -117,7 +117,7 @@ def _draw(panel: _Panel, y: float, span: int) -> tuple[list[str], float]:
     """A row for each warp below the panel's title, and where the next panel begins."""
     scale = WIDE / span
 
-    def bar(first: float, end: float, top: float, **look) -> str:
+    def bar(first: float, end: float, top: float, **look: Any) -> str:
         """Of cycles, as far as they are in the picture."""
         x, right = (LEFT + scale * min(max(c - panel.start, 0), span) for c in (first, end))
         return svg.tag("rect", x=x, y=top, width=right - x, height=BAR, **look) if right > x else ""

@@ -125,7 +125,7 @@ def variants(
     array: str,
     kind: str,
     warp: int,
-    choices: Mapping[str, Iterable],
+    choices: Mapping[str, Iterable[Any]],
     caption: str,
 ) -> Variants:
     """Trace a step with all combinations of the choices, of which its own defines are one.
@@ -151,23 +151,23 @@ def variants(
         if a.space == space
     )  # fmt: skip
     ordered = sorted(pairs, key=lambda pair: (pair != (kind, array), pair[::-1]))
-    found, numbers = _accesses([given, *tried], ordered, warp)
+    firsts, numbers = _accesses([given, *tried], ordered, warp)
     draw, say = (of_banks, wavefronts) if space == "shared" else (of_sectors, sectors)
-    frames, verdicts = draw(found), [say(access) for access in found]
+    frames, verdicts = draw(firsts), [say(access) for access in firsts]
     labels = [
         f"{8 * a.width}-bit {a.kind}, first lane at {_first_element(a)}: {words}"
-        for a, words in zip(found, verdicts)
+        for a, words in zip(firsts, verdicts)
     ]
     what = "bank in which wavefront" if space == "shared" else "sector of which cache line"
     alt = f"Which lane of warp {warp} goes to which {what}, in variants of {step.id}."
-    frames, labels, verdicts, numbers = _distinct(frames, labels, verdicts, numbers[1:])
+    frames, labels, verdicts, kept = _distinct(frames, labels, verdicts, numbers[1:])
     made = Variants(
         step.label,
         controls,
         start,
         tuple(tried),
         tuple(f"{kind} {'from' if kind == 'load' else 'to'} {array}" for kind, array in ordered),
-        numbers,
+        kept,
         verdicts,
         Stepper(frames, labels, alt, "", "variant"),
         caption,
@@ -177,7 +177,7 @@ def variants(
     return made
 
 
-def control(name: str, values: Iterable) -> Control:
+def control(name: str, values: Iterable[Any]) -> Control:
     """The control of a choice: see `variants`."""
     names, values = name.split(), list(values)
     same = not any(isinstance(value, Sequence) for value in values)
@@ -238,32 +238,41 @@ def _reason(step: Any, error: str) -> str:
     return error if error.startswith(step.label) else f"{step.label} is refused: {error}"
 
 
-def _accesses(tried: Sequence[Tried], pairs: Sequence[tuple[str, str]], warp: int):
+def _accesses(
+    tried: Sequence[Tried], pairs: Sequence[tuple[str, str]], warp: int
+) -> tuple[list[Any], list[list[int]]]:
     """The first access of each pair in each variant; and their numbers for each variant."""
-    found: list = []
+    firsts: list[Any] = []
     numbers: list[list[int]] = []
     for one in tried:
         own = []
         for kind, array in pairs:
             first = None if one.trace is None else _first(one.trace, kind, array, warp)
-            own.append(-1 if first is None else len(found))
-            found += [] if first is None else [first]
+            own.append(-1 if first is None else len(firsts))
+            firsts += [] if first is None else [first]
         numbers.append(own)
-    return found, numbers
+    return firsts, numbers
 
 
-def _first(trace: Trace, kind: str, array: str, warp: int):
+def _first(trace: Trace, kind: str, array: str, warp: int) -> Any:
+    """The first such access of a trace, None without one."""
     of = (a for a in trace.accesses if (a.kind, a.array, a.warp) == (kind, array, warp))
     return next(of, None)
 
 
-def _first_element(access) -> str:
+def _first_element(access: Any) -> str:
     return lanes.element(access, int(access.active.argmax()))
 
 
-def _distinct(frames, labels, verdicts, numbers):
+def _distinct(
+    frames: Sequence[str],
+    labels: Sequence[str],
+    verdicts: Sequence[str],
+    numbers: Sequence[Sequence[int]],
+) -> tuple[Any, Any, Any, tuple[tuple[int, ...], ...]]:
     """Each frame with its label once, and the numbers of those that remain."""
     rows = list(zip(frames, labels, verdicts))
     kept = {row: n for n, row in enumerate(dict.fromkeys(rows))}
     again = tuple(tuple(n if n < 0 else kept[rows[n]] for n in own) for own in numbers)
-    return (*(tuple(column) for column in zip(*kept)), again)
+    one, two, three = zip(*kept)
+    return one, two, three, again

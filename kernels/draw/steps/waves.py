@@ -26,18 +26,18 @@ class Waves(NamedTuple):
     slots: int
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         return -(-self.blocks // self.slots)
 
     @property
     def last(self) -> int:
         """Blocks of the last wave."""
-        return self.blocks - (self.count - 1) * self.slots
+        return self.blocks - (self.number - 1) * self.slots
 
     @property
     def efficiency(self) -> float:
         """The share of the slots that are used, if every block takes as long as every other."""
-        return self.blocks / (self.count * self.slots)
+        return self.blocks / (self.number * self.slots)
 
 
 def waves(
@@ -62,31 +62,31 @@ def waves(
         if M is None or N is None:
             raise ValueError("waves of a step need M and N")
         per_sm = per_sm or of.occupancy().blocks
-        found = Waves(math.prod(of.grid(M, N)), sms * per_sm)
+        run = Waves(math.prod(of.grid(M, N)), sms * per_sm)
         who = f"{of.label} at M = {M}, N = {N}: "
     else:
-        found = Waves(int(of), sms * (per_sm or 1))
+        run = Waves(int(of), sms * (per_sm or 1))
         who = ""
-    if found.blocks < 1 or found.slots < 1:
-        raise ValueError(f"waves of {found.blocks} blocks on {found.slots} places: 1 at least")
+    if run.blocks < 1 or run.slots < 1:
+        raise ValueError(f"waves of {run.blocks} blocks on {run.slots} places: 1 at least")
     named = "" if live is None or sms != SMS else f"{RECORDED_ON}, {sms} SMs: "
-    parts, bottom = _rows(found, of=named)
+    parts, bottom = _rows(run, of=named)
     words = (
-        f"{who}{lanes.count(found.blocks, 'block')} on {sms} SMs, {per_sm or 1} on each at a time, "
-        f"are {found.blocks / found.slots:.2f} waves, so that {found.count} are run: "
-        f"{found.efficiency:.1%} of the places are used"
+        f"{who}{lanes.count(run.blocks, 'block')} on {sms} SMs, {per_sm or 1} on each at a time, "
+        f"are {run.blocks / run.slots:.2f} waves, so that {run.number} are run: "
+        f"{run.efficiency:.1%} of the places are used"
     )
-    if isinstance(of, Step) and M == N:
-        parts += _curve(of, M, found, bottom + 34)
+    if isinstance(of, Step) and M is not None and M == N:
+        parts += _curve(of, M, run, bottom + 34)
         bottom += HIGH + 58
         words += ". The curve has the same share for other sizes"
     if live is not None:
-        own = Waves(found.blocks, live.sms * live.blocks)
+        own = Waves(run.blocks, live.sms * live.blocks)
         drawn, bottom = _rows(own, bottom + 12, f"{live.gpu}, {live.sms} SMs: ")
         parts += drawn
         words += (
             f". Below: {live.sms} SMs of the {live.gpu}, {live.blocks} blocks on each, run "
-            f"{own.count} waves, with {own.efficiency:.1%} of the places used"
+            f"{own.number} waves, with {own.efficiency:.1%} of the places used"
         )
     return Figure(
         svg.document(svg.NARROW, bottom + 4, *parts, scale=svg.LARGER),
@@ -96,12 +96,12 @@ def waves(
     )
 
 
-def _rows(found: Waves, top: float = 0, of: str = "") -> tuple[list[str], float]:
+def _rows(run: Waves, top: float = 0, of: str = "") -> tuple[list[str], float]:
     """A bar for each wave, as long as it has blocks, and where they end."""
-    numbers: list[int | None] = list(range(1, found.count + 1))
-    if found.count > SHOWN:
-        numbers = [*range(1, SHOWN - 1), None, found.count]
-    head = f"{of}{found.slots} blocks at a time"
+    numbers: list[int | None] = list(range(1, run.number + 1))
+    if run.number > SHOWN:
+        numbers = [*range(1, SHOWN - 1), None, run.number]
+    head = f"{of}{run.slots} blocks at a time"
     parts = [
         svg.text(0 if of else LEFT, top + 12, head, font_weight="bold"),
     ]
@@ -109,17 +109,17 @@ def _rows(found: Waves, top: float = 0, of: str = "") -> tuple[list[str], float]
     for row, number in enumerate(numbers):
         y = top + TOP + PITCH * row
         if number is None:
-            parts.append(svg.text(LEFT, y + 11, f"and {found.count - SHOWN + 1} more like these"))
+            parts.append(svg.text(LEFT, y + 11, f"and {run.number - SHOWN + 1} more like these"))
             continue
-        blocks = found.last if number == found.count else found.slots
-        used = WIDE * blocks / found.slots
-        words = f"{blocks} blocks" if blocks == found.slots else f"{blocks} of {found.slots}"
+        blocks = run.last if number == run.number else run.slots
+        used = WIDE * blocks / run.slots
+        words = f"{blocks} blocks" if blocks == run.slots else f"{blocks} of {run.slots}"
         parts += [
             svg.text(LEFT - 6, y + 11, f"wave {number}", text_anchor="end"),
             svg.tag("rect", x=LEFT, y=y, width=used, height=BAR, **look),
             svg.text(LEFT + WIDE + 6, y + 11, words),
         ]
-        if blocks < found.slots:
+        if blocks < run.slots:
             parts.append(
                 svg.tag(
                     "rect",
@@ -156,7 +156,9 @@ def _curve(step: Step, size: int, here: Waves, top: float) -> list[str]:
         svg.text(LEFT - 6, top + 8, "100%", text_anchor="end"),
         svg.text(LEFT - 6, top + HIGH, "0%", text_anchor="end"),
         *(
-            svg.text(LEFT + WIDE * n // 4, top + HIGH + 16, largest * n // 4, text_anchor="middle")
+            svg.text(
+                LEFT + WIDE * n // 4, top + HIGH + 16, str(largest * n // 4), text_anchor="middle"
+            )
             for n in range(1, 5)
         ),
         svg.text(x, top + HIGH - 8, f"{size}: {here.efficiency:.1%}", text_anchor="middle"),
