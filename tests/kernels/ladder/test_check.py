@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from slow import heavy, if_slow
+from slow import checked_in_its_chapter, heavy, if_slow
 
 from anywarp.ptx.errors import PTXError
 from anywarp.ptx.memory.allocations import Lying
@@ -18,10 +18,10 @@ from kernels.ladder.check.check import GUARD, Case, Report, cases, check, digest
 from kernels.records import FOLDER
 
 ALL = [pytest.param(one, id=one.id) for one in ladder.steps()]
-# whose chapters check them as well, as `test_slow` makes sure
-CHAPTERS = ("16", "17", "19", "20", "21")
 VARIANTS = [
-    pytest.param(one, id=one.label, marks=if_slow(" " in one.label or one.id[:2] in CHAPTERS))
+    pytest.param(
+        one, id=one.label, marks=if_slow(" " in one.label or checked_in_its_chapter(one.id))
+    )
     for one in ladder.with_variants(ladder.steps())
 ]
 DEVICES = ["interpreter", pytest.param("gpu", marks=pytest.mark.gpu)]
@@ -274,7 +274,7 @@ RECORDED = [
         shape,
         sum_,
         id=f"{id}-{shape}",
-        marks=if_slow(heavy(id) and len(shape) > len(min(sums, key=len))),
+        marks=if_slow(heavy(id)),  # the smallest is in book/interpreter.ipynb, for every step
     )
     for id, sums in (json.loads(BITS.read_text()) if BITS.exists() else {}).items()
     for shape, sum_ in sums.items()
