@@ -29,9 +29,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             forget()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the starters of exercises to tests/test_exercises.py, which runs them with their
     solutions; no other cell uses what they define."""
+    config.hook.pytest_deselected(items=[item for item in items if is_starter(item)])
     items[:] = [item for item in items if not is_starter(item)]
 
 
