@@ -16,11 +16,31 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import analysis as analysis, draw as draw, gpu as gpu, testing as testing
+    from . import (
+        analysis as analysis,
+        build as build,
+        capability as capability,
+        compile as compile,
+        draw as draw,
+        gpu as gpu,
+        limits as limits,
+        progress as progress,
+        ptx as ptx,
+        sanitizer as sanitizer,
+        sass as sass,
+        testing as testing,
+        trace as trace,
+    )
     from .build import CompileError as CompileError, NoCompiler as NoCompiler
     from .compile.store import compiled_in as compiled_in
     from .gpu import NoGPU as NoGPU
-    from .kernel import Kernel as Kernel, RawKernel as RawKernel
+    from .kernel import (
+        DEVICES as DEVICES,
+        Kernel as Kernel,
+        RawKernel as RawKernel,
+        Size as Size,
+        choose_device as choose_device,
+    )
     from .limits import LaunchError as LaunchError
     from .ptx.errors import PTXError as PTXError
     from .sanitizer.findings import Finding as Finding
@@ -31,6 +51,7 @@ __version__ = "0.1.0"
 
 _HOME = {  # public name: the module that defines it
     "CompileError": "build",
+    "DEVICES": "kernel",
     "Finding": "sanitizer.findings",
     "Kernel": "kernel",
     "LaunchError": "limits",
@@ -38,18 +59,23 @@ _HOME = {  # public name: the module that defines it
     "NoGPU": "gpu",
     "PTXError": "ptx.errors",
     "RawKernel": "kernel",
+    "Size": "kernel",
     "TensorMap": "tensor_map",
     "Trace": "trace.trace",
+    "choose_device": "kernel",
     "compiled_in": "compile.store",
 }
-_ROOMS = ("analysis", "draw", "gpu", "testing")
+_MODULES = (
+    "analysis", "build", "capability", "compile", "draw", "gpu", "limits", "progress", "ptx",
+    "sanitizer", "sass", "testing", "trace",
+)  # fmt: skip
 
-__all__ = sorted([*_HOME, *_ROOMS])
+__all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
     result: Any
-    if name in _ROOMS:
+    if name in _MODULES:
         result = importlib.import_module(f"{__name__}.{name}")
     elif name in _HOME:
         result = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -114,12 +114,6 @@ def is_masked(value: Any) -> bool:
     return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
 
 
-def require_no_mask(name: str, value: Any) -> None:
-    """Raise TypeError for a masked array, whose mask would be ignored."""
-    if is_masked(value):
-        raise TypeError(f"{name} is a masked array, and steps know no masks: {name}.filled(0)")
-
-
 def _read_only(value: np.ndarray) -> np.ndarray:
     """As it is, or a copy where it is not contiguous: nothing is written back to it."""
     held = np.ascontiguousarray(value)  # of one dimension at least

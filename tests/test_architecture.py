@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,8 +138,60 @@ def test_no_room_has_too_many_modules():
     assert max(map(rooms.count, rooms)) <= MOST_MODULES
 
 
+def hidden(node: ast.ImportFrom) -> Iterator[str]:
+    """The names of this import of anywarp that it does not list: each package on the way to a
+    module has to name the next in its __all__, and so has the last, if it is a package."""
+    package, *modules = node.module.split(".")
+    for module in modules:
+        if module not in importlib.import_module(package).__all__:
+            yield f"{package}.{module}"
+        package += f".{module}"
+    listed = getattr(importlib.import_module(package), "__all__", None)
+    for alias in node.names:
+        name = alias.name
+        if name.startswith("_") or (name != "*" and listed is not None and name not in listed):
+            yield f"{package}.{name}"
+
+
+def test_kernels_imports_what_anywarp_lists():
+    paths = [path for name, path in MODULES.items() if name.partition(".")[0] == "kernels"]
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    plain = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import)]
+    assert not [line for line in plain if "anywarp." in line]
+    nodes = [node for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    nodes = [node for node in nodes if node.module.partition(".")[0] == "anywarp"]
+    assert len(nodes) > 50 and not sorted({name for node in nodes for name in hidden(node)})
+
+
+@pytest.mark.parametrize("line, expected", [
+    ("from anywarp.trace.metrics import KINDS", []),
+    ("from anywarp import gpu, kernel", ["anywarp.kernel"]),
+    ("from anywarp.sass.decode import _x", ["anywarp.sass.decode._x"]),
+    ("from anywarp.sanitizer.shadow import Shadow", ["anywarp.sanitizer.shadow"]),
+])  # fmt: skip
+def test_what_is_not_listed_is_seen(line, expected):
+    assert list(hidden(ast.parse(line).body[0])) == expected
+
+
+ROOMS = ("analysis", "compile", "draw", "gpu", "ptx", "sanitizer", "sass", "trace")
+
+
+@pytest.mark.parametrize("name", ["anywarp", *(f"anywarp.{room}" for room in ROOMS)])
+def test_a_room_shows_the_names_that_it_lists(name):
+    room = importlib.import_module(name)
+    assert set(dir(room)) - {"__version__"} == set(room.__all__)
+    for each in room.__all__:
+        assert hasattr(room, each) or importlib.import_module(f"{name}.{each}")
+
+
+def test_tab_completion_of_records_shows_no_imports():
+    shown = set(dir(importlib.import_module("kernels.records")))
+    assert {"Record", "results", "RECORDED_ON"} <= shown
+    assert not shown & {"Any", "Path", "json", "os", "annotations", "dataclass", "table"}
+
+
 def test_the_graph_is_read_from_the_sources(tmp_path):
-    assert {"kernels.ladder.source", "anywarp.trace.trace"} <= graph()["kernels.ladder.step"]
+    assert {"kernels.ladder.source", "anywarp.trace"} <= graph()["kernels.ladder.step"]
     assert graph()["kernels.ladder.expressions"] == set()
     path = tmp_path / "x.py"
     path.write_text(

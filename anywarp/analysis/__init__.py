@@ -26,3 +26,7 @@ __all__ = [
     "occupancy", "sectors", "swizzled", "tensor_core", "tile_addresses", "wavefront_of",
     "wavefronts", "whole_mask",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

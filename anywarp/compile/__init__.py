@@ -1,1 +1,9 @@
-"""Running CUDA C++: compiled by NVRTC, launched on a GPU or in the interpreter."""
+"""CUDA C++ to PTX and machine code: NVRTC, its headers, and what is kept compiled."""
+
+from . import headers, nvrtc, store
+
+__all__ = ["headers", "nvrtc", "store"]
+
+
+def __dir__() -> list[str]:
+    return __all__

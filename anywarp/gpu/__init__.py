@@ -21,6 +21,13 @@ import numpy as np
 from ..compile import nvrtc
 from . import home, nvidia_smi
 
+__all__ = [
+    "Device", "Loaded", "NoGPU", "address", "allocate", "allow_dynamic_shared", "arch", "as_array",
+    "available", "copy", "current", "device", "driver_errors", "driver_library", "elapsed_ms",
+    "empty", "event", "fill_bytes", "is_device_array", "is_shared", "launch", "launcher", "load",
+    "nvidia_smi", "queues", "ready", "refused", "require", "require_current", "stream",
+    "synchronize", "to_device", "to_host", "why_not",
+]  # fmt: skip
 ON_HOST, CUDA = (1, 3), 2  # DLPack's kinds of devices: a CPU, its page-locked memory; a GPU
 
 
@@ -413,3 +420,7 @@ def synchronize() -> None:
     import cupy
 
     cupy.cuda.runtime.deviceSynchronize()
+
+
+def __dir__() -> list[str]:
+    return __all__

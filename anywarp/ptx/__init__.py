@@ -9,6 +9,7 @@ It needs NumPy and nothing of the rest of the project.
 from .errors import Deadlock, Endless, MemoryFault, ParseError, PTXError, StepLimit, UnknownOpcode
 from .machine.launch import Statics, statics
 from .machine.machine import decode, run
+from .memory.allocations import Lying, offset
 from .memory.events import Access, Barrier, Executed, Guarded, Launched, Started, Stretches
 from .text.parser import parse
 from .text.syntax import Entry, Function, Instruction, Module, Param, Position
@@ -24,6 +25,7 @@ __all__ = [
     "Guarded",
     "Instruction",
     "Launched",
+    "Lying",
     "MemoryFault",
     "Module",
     "PTXError",
@@ -36,7 +38,12 @@ __all__ = [
     "Stretches",
     "UnknownOpcode",
     "decode",
+    "offset",
     "parse",
     "run",
     "statics",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

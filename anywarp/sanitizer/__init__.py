@@ -4,3 +4,7 @@ from .findings import Finding, Findings, merged, namer
 from .sanitizer import sanitize
 
 __all__ = ["Finding", "Findings", "merged", "namer", "sanitize"]
+
+
+def __dir__() -> list[str]:
+    return __all__

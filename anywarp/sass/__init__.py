@@ -1,12 +1,16 @@
 """Machine code as the compiler leaves it: read from cubins, with no tool of NVIDIA's."""
 
-from . import elf, encoding, flow
+from . import elf, encoding, flow, hot_loop
 from .decode import Instruction, Unknown, decode, instructions, placed
 from .hot_loop import hot_words, machine_loop, thread_index_reads, tile_loop, timeline
 from .operands import Operands, fma_operands, operand_cycles
 
 __all__ = [
     "Instruction", "Operands", "Unknown", "decode", "elf", "encoding", "flow", "fma_operands",
-    "hot_words", "instructions", "machine_loop", "operand_cycles", "placed", "thread_index_reads",
-    "tile_loop", "timeline",
+    "hot_loop", "hot_words", "instructions", "machine_loop", "operand_cycles", "placed",
+    "thread_index_reads", "tile_loop", "timeline",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -16,3 +16,7 @@ __all__ = [
     "Pipeline", "Place", "SharedCost", "Signal", "Touch", "Trace", "WarpAccess", "metrics",
     "parameter_names", "parameters", "pipeline", "trace",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

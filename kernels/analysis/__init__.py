@@ -5,8 +5,15 @@ Pure functions on addresses, code, counts and records; none needs a GPU.
 
 from anywarp import analysis
 from anywarp.analysis import *  # noqa: F403
-from anywarp.sass.hot_loop import hot_words, machine_loop, thread_index_reads, timeline
-from anywarp.sass.operands import Operands, fma_operands, operand_cycles
+from anywarp.sass import (
+    Operands,
+    fma_operands,
+    hot_words,
+    machine_loop,
+    operand_cycles,
+    thread_index_reads,
+    timeline,
+)
 
 from .roofline import (
     Placement,

@@ -19,9 +19,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from anywarp.analysis.banks import BANK_BYTES, BANKS
-from anywarp.analysis.occupancy import KIB
-from anywarp.analysis.registers import REGISTER_FILE
+from anywarp.analysis import BANK_BYTES, BANKS, KIB, REGISTER_FILE
 
 OPERANDS = 3  # registers that an FMA reads
 MIB = KIB * KIB

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from anywarp.analysis.sectors import SECTOR_BYTES
+from anywarp.analysis import SECTOR_BYTES
 
 from .splitting import KINDS, pairs
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anywarp.ptx.arithmetic.floats import fma32
-from anywarp.ptx.arithmetic.tensor_core import tensor_core
+from anywarp.analysis import fma32, tensor_core
 
 ROWS = 128  # of a tile of A, and columns of one of B
 LEAST_K = 8  # below it, all of C is computed by FMAs

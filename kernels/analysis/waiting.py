@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from anywarp.analysis.sectors import LINE_BYTES
-from anywarp.analysis.warps import LANES
+from anywarp.analysis import LANES, LINE_BYTES
 
 
 def load_gbs(row: Mapping[str, Any], multiprocessors: int) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from anywarp.kernel import choose_device
+from anywarp import choose_device
 from anywarp.testing import GOALS
 
 from ..ladder.choose import chosen

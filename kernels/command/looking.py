@@ -7,8 +7,7 @@ import hashlib
 import json
 import time
 
-from anywarp import capability, ptx
-from anywarp.kernel import choose_device
+from anywarp import capability, choose_device, ptx
 
 from ..analysis.reference import CheckError, inputs
 from ..ladder.check.check import check

@@ -8,9 +8,7 @@ import os
 import re
 import sys
 
-from anywarp import __version__, gpu, ptx
-from anywarp.build import CompileError
-from anywarp.limits import LaunchError
+from anywarp import CompileError, LaunchError, __version__, gpu, ptx
 
 from ..analysis.reference import CheckError
 from ..measure import profiling

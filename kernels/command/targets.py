@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from anywarp.kernel import Kernel
-from anywarp.sanitizer.findings import Finding
+from anywarp import Finding, Kernel
 
 from ..ladder.step import Step, assignments, step, steps, with_variants
 from . import shapes as command_line

@@ -10,9 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, redi
 from pathlib import Path
 from typing import Any, TypeVar
 
-from anywarp import capability, gpu
-from anywarp.build import CompileError
-from anywarp.kernel import DEVICES
+from anywarp import DEVICES, CompileError, capability, gpu
 from anywarp.progress import watched
 
 from ..ladder.step import Step, step, steps, with_variants

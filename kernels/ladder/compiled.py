@@ -11,9 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from anywarp.analysis.occupancy import Occupancy, occupancy as occupancy_of
+from anywarp import Kernel
+from anywarp.analysis import Occupancy, occupancy as occupancy_of
 from anywarp.gpu.ready import Ready
-from anywarp.kernel import Kernel
 
 from ..machine.reordered import reordered
 from .declared import Declared

@@ -20,7 +20,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from anywarp.limits import MAX_GRID, LaunchError, launch_size
+from anywarp import LaunchError
+from anywarp.limits import MAX_GRID, launch_size
 
 from .expressions import Expression
 

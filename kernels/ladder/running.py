@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from anywarp import gpu
-from anywarp.kernel import Kernel
-from anywarp.sanitizer.findings import Finding, merged
+from anywarp import Finding, Kernel, gpu
+from anywarp.sanitizer import merged
 
 from ..analysis.reference import inputs
 from .calls import known, pitch, queue

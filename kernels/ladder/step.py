@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anywarp.sanitizer.findings import Finding, merged
-from anywarp.trace.pipeline import Pipeline
-from anywarp.trace.trace import Trace, trace as trace_entry
+from anywarp import Finding, Trace, trace as trace_entry
+from anywarp.sanitizer import merged
+from anywarp.trace import Pipeline
 
 from .calls import ON_GPU, Calls
 from .check.attempt import Attempt, attempt

@@ -5,8 +5,7 @@ compiler, `shape` finds the outer products of a loop, `schedule` their new order
 it, and `prove` lets nothing pass that is not equal. It needs neither a GPU nor a tool of NVIDIA's.
 """
 
-from anywarp.sass import elf
-from anywarp.sass.decode import Instruction, Unknown, instructions
+from anywarp.sass import Instruction, Unknown, elf, instructions
 
 from .list_schedule import Plan
 from .prove import Different, prove

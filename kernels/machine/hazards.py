@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field as dataclass_field
 from typing import NamedTuple
 
-from anywarp.sass import flow
-from anywarp.sass.decode import Instruction
+from anywarp.sass import Instruction, flow
 from anywarp.sass.encoding import NO_SCOREBOARD, P0, SCOREBOARDS, UR0, ZERO, name
 
 FIXED = {"alu", "wide", "uniform"}  # the kinds that take a known time

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from anywarp.sass.decode import Instruction
+from anywarp.sass import Instruction
 
 from .shape import Loop, Refused
 

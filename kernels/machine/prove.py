@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from anywarp.sass import elf, flow
-from anywarp.sass.decode import Instruction, instructions
+from anywarp.sass import Instruction, elf, flow, instructions
 from anywarp.sass.encoding import PLACES, ZERO
 
 from . import hazards

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anywarp.analysis.registers import blocks_by_registers
-from anywarp.sass import elf, flow
-from anywarp.sass.decode import Instruction, decode, instructions, placed
+from anywarp.analysis import blocks_by_registers
+from anywarp.sass import Instruction, decode, elf, flow, instructions, placed
 from anywarp.sass.encoding import NO_SCOREBOARD, Control, with_control
 
 from . import hazards

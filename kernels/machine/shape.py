@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from anywarp.sass.decode import Instruction
+from anywarp.sass import Instruction
 from anywarp.sass.flow import Block
 
 LOAD, PRODUCT, FLOATS = "LDS", "FFMA", 4

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from anywarp.sass import elf, hot_loop
-from anywarp.sass.decode import instructions
+from anywarp.sass import elf, hot_loop, instructions
 from anywarp.sass.encoding import NO_SCOREBOARD, NOP, control, with_control
 
 from ..ladder.step import Step

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from anywarp import capability, gpu
-from anywarp.analysis.occupancy import SMS, Occupancy
+from anywarp.analysis import SMS, Occupancy
 
 from ..ladder.step import Step
 from ..records import RECORDED_ON, Results

@@ -17,12 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from anywarp import capability, gpu
-from anywarp.analysis.occupancy import SMS
-from anywarp.analysis.sectors import LINE_BYTES
-from anywarp.analysis.warps import LANES
+from anywarp import Kernel, capability, gpu
+from anywarp.analysis import LANES, LINE_BYTES, SMS
 from anywarp.gpu import nvidia_smi
-from anywarp.kernel import Kernel
 
 from ..records import write
 from . import bench

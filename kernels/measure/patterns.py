@@ -14,19 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anywarp import gpu
-from anywarp.analysis.sectors import LINE_BYTES
-from anywarp.analysis.warps import LANES
-from anywarp.kernel import Kernel
-from anywarp.trace.metrics import (
-    CONFLICTS,
-    KINDS,
-    PIPE,
-    REQUESTS,
-    SECTORS,
-    SHARED_INSTRUCTIONS,
-    WAVEFRONTS,
-)
+from anywarp import Kernel, gpu
+from anywarp.analysis import LANES, LINE_BYTES
+from anywarp.trace import PIPE, REQUESTS, SECTORS
+from anywarp.trace.metrics import CONFLICTS, KINDS, SHARED_INSTRUCTIONS, WAVEFRONTS
 
 from ..records import write
 from . import profiling

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anywarp import gpu
-from anywarp.trace.metrics import METRICS, PIPE, STATE
+from anywarp.trace import METRICS, PIPE, STATE
 
 from ..ladder.step import Step
 from ..records import COUNTERS, STALLS, write

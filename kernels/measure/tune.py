@@ -21,9 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from anywarp import capability, gpu
-from anywarp.build import CompileError, Resources
-from anywarp.progress import progress
+from anywarp import CompileError, capability, gpu, progress
+from anywarp.build import Resources
 
 from ..ladder.model import named
 from ..ladder.step import Step

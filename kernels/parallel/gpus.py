@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from anywarp import gpu
-from anywarp.gpu.queues import copy_matrix, count, current, device, mark, stream
+from anywarp.gpu import current, device, stream
+from anywarp.gpu.queues import copy_matrix, count, mark
 
 from . import nccl
 

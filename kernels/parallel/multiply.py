@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from anywarp import gpu
-from anywarp.arguments import require_no_mask
 from anywarp.gpu import queues
 
 from ..ladder.choose import sgemm
-from ..ladder.product.arguments import require_float32
+from ..ladder.product.arguments import require_float32, require_no_mask
 from ..ladder.product.layout import overlap
 from ..ladder.step import Step, step as step_of
 from .host_ranks import Ranks

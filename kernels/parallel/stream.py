@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from anywarp import gpu
-from anywarp.arguments import require_no_mask
 from anywarp.gpu import queues
 
+from ..ladder.product.arguments import require_no_mask
 from ..ladder.step import Step
 from .gpus import Span
 from .host_ranks import Ranks

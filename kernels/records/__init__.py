@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .table import table
@@ -398,3 +399,14 @@ def _recorded(gpu_name: str, name: str, folder: Path | None) -> Path:
     raise ValueError(
         f"nothing is recorded for {gpu_name!r}; recorded: " + (", ".join(known) or "nothing yet")
     )
+
+
+def __dir__() -> list[str]:
+    """The names that are defined here, for those who complete them."""
+    return [
+        name
+        for name, value in globals().items()
+        if not name.startswith("_")
+        and not isinstance(value, ModuleType)
+        and getattr(value, "__module__", __name__) == __name__
+    ]

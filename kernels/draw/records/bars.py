@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anywarp.draw.figure import INK, PALETTE, Figure, from_matplotlib, style
+from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 
 from ...records import CUBLAS, Record, Results
 from .labels import write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anywarp.draw.figure import INK, PALETTE, Figure, from_matplotlib, style
+from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 
 from ...records import CUBLAS
 from .plots import grid, label_of, recorded_on, sentence

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anywarp.draw import svg
-from anywarp.draw.figure import PALETTE, Figure
+from anywarp.draw import PALETTE, Figure, svg
 
 from ...ladder.step import Step, step as step_of, steps
 from ...records import CUBLAS, RECORDED_ON, Results, results as recorded

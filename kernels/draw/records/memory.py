@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from anywarp.analysis.occupancy import KIB
-from anywarp.draw import svg
-from anywarp.draw.figure import PALETTE, Figure
+from anywarp.analysis import KIB
+from anywarp.draw import PALETTE, Figure, svg
 
 from ...analysis.hierarchy import CHIPS, L1, MIB, Level, hierarchy, measured
 from ...records import Results

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from anywarp.draw.figure import INK, PALETTE, Figure, from_matplotlib, style
+from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 
 from ...records import CUBLAS, Record, Results
 from .labels import LETTER, beside, write

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from anywarp.draw import svg
-from anywarp.draw.figure import PALETTE, Figure
+from anywarp.draw import PALETTE, Figure, svg
 
 from ...parallel.gpus import Span
 

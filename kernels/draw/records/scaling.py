@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from anywarp.draw.figure import INK, PALETTE, Figure, from_matplotlib, style
+from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 
 HALF = 0.5  # the share at which twice the GPUs bring nothing any more, or nearly so
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from anywarp.draw import svg
-from anywarp.draw.figure import PALETTE, Figure
+from anywarp.draw import PALETTE, Figure, svg
 
 from ...ladder.step import step as step_of
 from ...records import CUBLAS, Results

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anywarp.draw.figure import INK, PALETTE, Figure, from_matplotlib, style
+from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 from anywarp.trace.metrics import ISSUE_ACTIVE, REASONS, STALLED
 
 from ...records import RECORDED_ON, stalls as recorded

@@ -13,12 +13,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from anywarp.draw import lanes
-from anywarp.draw.banks import banks
-from anywarp.draw.coalescing import coalescing
-from anywarp.draw.figure import Figure
-from anywarp.draw.stepper import Stepper
-from anywarp.trace.trace import Trace
+from anywarp import Trace
+from anywarp.draw import Figure, Stepper, banks, coalescing, lanes
 
 from ...ladder.step import Step, step as find_step, steps
 from .variants import Variants, variants

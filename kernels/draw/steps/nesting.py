@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anywarp.analysis.warps import LANES
-from anywarp.draw import lanes, svg
-from anywarp.draw.figure import PALETTE, Figure
-from anywarp.trace.trace import Trace
+from anywarp import Trace
+from anywarp.analysis import LANES
+from anywarp.draw import PALETTE, Figure, lanes, svg
 
 from ...ladder.check.attempt import small_shape
 from ...ladder.step import Step

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from anywarp.analysis.occupancy import Occupancy
-from anywarp.draw import lanes, svg
-from anywarp.draw.figure import PALETTE, Figure
+from anywarp.analysis import Occupancy
+from anywarp.draw import PALETTE, Figure, lanes, svg
 from anywarp.draw.lanes import CELL, FAINT
 
 MOST = 32  # blocks in a row, which is the most that any SM takes

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from anywarp.analysis.warps import LANES
-from anywarp.draw import lanes, svg
-from anywarp.draw.figure import PALETTE
-from anywarp.draw.stepper import Stepper, stepper
-from anywarp.trace.trace import Trace
+from anywarp import Trace
+from anywarp.analysis import LANES
+from anywarp.draw import PALETTE, Stepper, lanes, stepper, svg
 
 from ...ladder.check.attempt import small_shape
 from ...ladder.step import Step

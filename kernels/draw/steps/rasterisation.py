@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anywarp.draw import svg
-from anywarp.draw.figure import PALETTE, Figure
+from anywarp.draw import PALETTE, Figure, svg
 
 from ...ladder.raster import bytes_read, places, waves
 from ...ladder.step import Step

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anywarp.draw import lanes, svg
-from anywarp.draw.figure import PALETTE
-from anywarp.draw.stepper import Stepper, stepper
+from anywarp.draw import PALETTE, Stepper, lanes, stepper, svg
 
 from ...parallel.schedule import HOST, Block, Round, Schedule
 

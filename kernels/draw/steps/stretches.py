@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anywarp.draw import svg
-from anywarp.draw.figure import PALETTE, Figure
+from anywarp.draw import PALETTE, Figure, svg
 
 LEFT, WIDE, PITCH, BAR = 42, 300, 15, 12
 COLOURS = tuple(PALETTE.values())

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anywarp.analysis.warps import LANES
-from anywarp.draw import lanes, svg
-from anywarp.draw.figure import PALETTE
-from anywarp.draw.stepper import Stepper, stepper
+from anywarp.analysis import LANES
+from anywarp.draw import PALETTE, Stepper, lanes, stepper, svg
 
 COLOURS = {"A": "blue", "B": "vermilion", "C": "green"}
 MARGIN, GAP, TOP = 2, 26, 20  # GAP: between the matrices, with their names

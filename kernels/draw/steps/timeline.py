@@ -7,11 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from anywarp.analysis.registers import SCHEDULERS
-from anywarp.analysis.warps import LANES
-from anywarp.draw import lanes, svg
-from anywarp.draw.figure import PALETTE, Figure
-from anywarp.sass.hot_loop import tile_loop
+from anywarp.analysis import LANES, SCHEDULERS
+from anywarp.draw import PALETTE, Figure, lanes, svg
+from anywarp.sass import tile_loop
 
 from ...analysis.issue import BARRIER, LOAD, STORE, Warp, issue
 from ...ladder.step import Step, step as step_of

@@ -17,13 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from anywarp.draw import lanes
-from anywarp.draw.banks import frames as of_banks, verdict as wavefronts
-from anywarp.draw.coalescing import frames as of_sectors, verdict as sectors
+from anywarp import Trace
+from anywarp.draw import (
+    Stepper,
+    bank_frames as of_banks,
+    bank_verdict as wavefronts,
+    lanes,
+    sector_frames as of_sectors,
+    sector_verdict as sectors,
+)
 from anywarp.draw.script import code, data
-from anywarp.draw.stepper import Stepper
-from anywarp.trace.metrics import CONFLICTS, KINDS, PIPE
-from anywarp.trace.trace import Trace
+from anywarp.trace import PIPE
+from anywarp.trace.metrics import CONFLICTS, KINDS
 
 from ...records import RECORDED_ON, results
 from ..records.plots import three_digits

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from anywarp.analysis.occupancy import Occupancy
-from anywarp.draw import lanes, svg
-from anywarp.draw.figure import PALETTE, Figure
+from anywarp.analysis import Occupancy
+from anywarp.draw import PALETTE, Figure, lanes, svg
 
 from ...analysis.hierarchy import CHIPS
 from ...ladder.step import Step

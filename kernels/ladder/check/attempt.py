@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from anywarp import CompileError, Finding, Kernel, PTXError, Trace, testing
-from anywarp.kernel import Size
+from anywarp import CompileError, Finding, Kernel, PTXError, Size, Trace, testing
 
 from ...analysis.reference import CheckError
 from ...records.table import table

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from anywarp import gpu
+from anywarp import choose_device, gpu
 from anywarp.capability import Capability
-from anywarp.kernel import choose_device
-from anywarp.ptx.memory.allocations import Lying
+from anywarp.ptx import Lying
 
 from ...analysis.reference import CheckError, assert_close, inputs
 from ...records.table import table

@@ -13,6 +13,12 @@ FLOAT64_MAX = float(np.finfo(np.float64).max)
 REAL: tuple[Any, ...] = (int, float, np.integer, np.floating)
 
 
+def require_no_mask(name: str, value: Any) -> None:
+    """Raise TypeError for one of `np.ma`, whose mask would be ignored."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, and steps know no masks: {name}.filled(0)")
+
+
 def require_float32(name: str, x: Any) -> Any:
     """alpha or beta: a number as it is, or the one in an array of no dimensions. Raises TypeError
     for anything else, a truth value too, and ValueError for what float32 cannot hold."""

@@ -6,13 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anywarp import gpu
-from anywarp.arguments import require_no_mask
+from anywarp import choose_device, gpu
 from anywarp.capability import ANY, Capability
-from anywarp.kernel import choose_device
-from anywarp.ptx.memory.allocations import offset
+from anywarp.ptx import offset
 
-from .arguments import FLOAT32, require_float32
+from .arguments import FLOAT32, require_float32, require_no_mask
 from .layout import extent, overlap
 
 MAX_ELEMENTS = 2**31  # the kernels index with 32-bit integers
