@@ -356,8 +356,8 @@ def test_an_object_may_be_initialised_again():
 )  # fmt: skip
 def test_counts_out_of_range(text, what, count):
     with pytest.raises(ptx.PTXError) as caught:
-        run(text, 3, [1, 1, count], init=9)
-    assert f"{what}{count}" in str(caught.value) and "thread (2, 0, 0)" in str(caught.value)
+        run(text, 3, [1, count, count], init=9)
+    assert f"{what}{count}" in str(caught.value) and "thread (1, 0, 0)" in str(caught.value)
 
 
 def test_the_largest_counts():

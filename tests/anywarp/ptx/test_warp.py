@@ -10,6 +10,8 @@ import pytest
 from exact import wrap
 from harness import BLOCK, right_or_refused, run_body, vectors
 
+from anywarp import ptx
+
 LANES = 64  # two warps, so that a shuffle must stay in its own
 
 
@@ -275,3 +277,13 @@ LOOP:
     rows = [(t + 5, 1 + t % 32 * longest // 32) for t in range(LANES)]
     got = vectors(template, "u32", "u32 u32", rows)
     assert got == [(t ^ 31) + 5 for t in range(LANES)]
+
+
+@pytest.mark.parametrize("text", [
+    "shfl.sync.up %r, %r, 1, 0, -1;", "shfl.sync.left.b32 %r, %r, 1, 0, -1;",
+    "vote.sync.most.pred %p, %p, -1;", "redux.sync.add.u64 %r, %r, -1;",
+    "match.any.b32 %r, %r, -1;", "elect.sync.b32 %r|%p, -1;",
+])  # fmt: skip
+def test_what_is_no_form_is_refused(text):
+    with pytest.raises(ptx.UnknownOpcode):
+        run_body(f".reg .b32 %r;\n.reg .pred %p;\n{text}", "", 1, 32, [])
