@@ -59,16 +59,16 @@ def wanted(seed: int, count: int, tensor_cores: bool) -> list[tuple[int, int, in
     return [shape for shape in drawn if not tensor_cores or math.prod(shape) >= LARGE]
 
 
-def line(one: dict) -> str:
-    ours, cublas_us = one["us"], one["cublas_us"]
+def line(row: dict) -> str:
+    ours, cublas_us = row["us"], row["cublas_us"]
     return (
-        f"{one['M']:5} {one['N']:5} {one['K']:5} {ours:8.1f} us {cublas_us:8.1f} us "
-        f"{cublas_us / ours:6.2f}  {one['step']}"
+        f"{row['M']:5} {row['N']:5} {row['K']:5} {ours:8.1f} us {cublas_us:8.1f} us "
+        f"{cublas_us / ours:6.2f}  {row['step']}"
     )
 
 
-def summary(found: list[dict]) -> str:
-    ratios = [one["cublas_us"] / one["us"] for one in found]
+def summary(rows: list[dict]) -> str:
+    ratios = [row["cublas_us"] / row["us"] for row in rows]
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
     return f"geometric mean {mean:.3f}, worst {min(ratios):.3f}, of {len(ratios)} shapes"
 
@@ -82,16 +82,16 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, help="where to record what was measured")
     options = parser.parse_args(argv)
     gpu.require()
-    found = []
+    rows = []
     print("    M     N     K      sgemm     cuBLAS  ratio")
     for shape in wanted(options.seed, options.count, options.tensor_cores):
-        found.append(compared(shape, options.repeats, options.tensor_cores))
-        print(line(found[-1]), flush=True)
-    print(summary(found))
+        rows.append(compared(shape, options.repeats, options.tensor_cores))
+        print(line(rows[-1]), flush=True)
+    print(summary(rows))
     if options.output:
         kind = {"seed": options.seed, "tensor_cores": options.tensor_cores}
         origin = provenance(cublas=cublas.version(), **kind)
-        write(options.output, json.dumps({"provenance": origin, "shapes": found}, indent=1) + "\n")
+        write(options.output, json.dumps({"provenance": origin, "shapes": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

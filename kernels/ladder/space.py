@@ -55,20 +55,21 @@ SPACES = {
 def points(space: Space) -> list[dict[str, int]]:
     """All choices of values of which everything holds."""
     holds = [Expression(text, tuple(space.values)) for text in space.holds]
-    found: list[dict[str, int]] = [{}]
+    result: list[dict[str, int]] = [{}]
     for name, values in space.values.items():
-        found = [point | {name: value} for point in found for value in values]
-        known = [one for one in holds if set(one.names) <= set(found[0])] if found else []
-        holds = [one for one in holds if one not in known]
-        found = [point for point in found if all(one(point) for one in known)]
-    return found
+        result = [point | {name: value} for point in result for value in values]
+        names = set(result[0]) if result else set()
+        known = [condition for condition in holds if set(condition.names) <= names]
+        holds = [condition for condition in holds if condition not in known]
+        result = [point for point in result if all(condition(point) for condition in known)]
+    return result
 
 
 def candidates(name: str) -> tuple[Step, ...]:
     """The steps of the space of the step of this name, its defaults first. Raises ValueError where
     no space is declared."""
-    one = step(name)
-    if one.id not in SPACES:
-        raise ValueError(f"{one.id} declares no space to search; {', '.join(SPACES)} do")
-    every = (one.define(**point) for point in points(SPACES[one.id]))
-    return tuple({each.label: each for each in (one, *every)}.values())
+    usual = step(name)
+    if usual.id not in SPACES:
+        raise ValueError(f"{usual.id} declares no space to search; {', '.join(SPACES)} do")
+    every = (usual.define(**point) for point in points(SPACES[usual.id]))
+    return tuple({tile.label: tile for tile in (usual, *every)}.values())

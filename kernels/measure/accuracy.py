@@ -120,7 +120,7 @@ def record(steps: Sequence[Step], chained: Step, output: Path | None = None) -> 
         TF32: functools.partial(_by_cublas, tf32=True),
         **{step.label: step for step in steps},
     }
-    found = {
+    measured = {
         "provenance": provenance(cublas=cublas.version()),
         "side": SIDE,
         "errors": {kind: dict(_over_depths(products, kind)) for kind in STUDIED},
@@ -130,8 +130,8 @@ def record(steps: Sequence[Step], chained: Step, output: Path | None = None) -> 
         "bits": {step.label: dict(_bits(step)) for step in (*steps, chained)},
         "spoilt": {step.label: dict(_spoilt(step)) for step in steps if step.label != SIMT},
     }
-    write(output, json.dumps(found, indent=1) + "\n")
-    return found
+    write(output, json.dumps(measured, indent=1) + "\n")
+    return measured
 
 
 def _by_cublas(A: Any, B: Any, tf32: bool = False) -> Any:

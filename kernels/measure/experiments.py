@@ -330,7 +330,7 @@ def run(names: Sequence[str], find: Find, output: Path | None = None) -> dict[st
     for name in names or TABLE:
         question, sizes, steps, together = TABLE[name]
         print(f"{name}: {question}", flush=True)
-        chosen = [one for one in steps(find) if rewritable or not isinstance(one, Patched)]
+        chosen = [step for step in steps(find) if rewritable or not isinstance(step, Patched)]
         timed[name] = benchmark(chosen, sizes, together=together)
         saved[name] = json.loads(timed[name].to_json())
         origin = {"gpu": gpu.device().name, "what": "an experiment each, with its own provenance"}
@@ -352,8 +352,8 @@ def stalls(
 def launched(names: Sequence[str], find: Find) -> list:
     """The steps of experiments that a call launches, each once."""
     _require(names)
-    steps = (one for name in names or TABLE for one in TABLE[name].steps(find))
-    return list({one.label: one for one in steps if not isinstance(one, Patched)}.values())
+    steps = (step for name in names or TABLE for step in TABLE[name].steps(find))
+    return list({step.label: step for step in steps if not isinstance(step, Patched)}.values())
 
 
 def _require(names: Sequence[str]) -> None:

@@ -34,14 +34,14 @@ def benchmark(
     if not gpu.available():
         return None
     try:
-        found = bench.benchmark(steps, sizes)
+        timed = bench.benchmark(steps, sizes)
     except ImportError as error:
         print(f"No timings on the {gpu.device().name}: {error}")
         return None
     more = {"shared_gbs": latency.shared_bandwidth()}
-    found = replace(found, provenance=found.provenance | more)
-    print("", found, *bench.unordered(steps), sep="\n")
-    return found
+    timed = replace(timed, provenance=timed.provenance | more)
+    print("", timed, *bench.unordered(steps), sep="\n")
+    return timed
 
 
 def occupancy(step: Step) -> Occupancy | None:
@@ -49,8 +49,8 @@ def occupancy(step: Step) -> Occupancy | None:
     it, or whose limits are not known."""
     if not gpu.available():
         return None
-    found = _held(step, gpu.device())
-    return found if isinstance(found, Occupancy) else None
+    held = _held(step, gpu.device())
+    return held if isinstance(held, Occupancy) else None
 
 
 def resident(steps: Sequence[Step]) -> Resident | None:
@@ -58,7 +58,7 @@ def resident(steps: Sequence[Step]) -> Resident | None:
     if not gpu.available():
         return None
     device = gpu.device()
-    rows = tuple((one.label, _held(one, device), one.occupancy()) for one in steps)
+    rows = tuple((step.label, _held(step, device), step.occupancy()) for step in steps)
     return Resident(device.name, capability.text(device.compute_capability), rows)
 
 
@@ -89,8 +89,8 @@ def _held(step: Step, device: gpu.Device) -> Occupancy | str:
     """How many blocks an SM of the GPU holds, or why it is not known."""
     if lacking := capability.lacking(step.compute_capability, step.shared_mem, device):
         return f"it {lacking}"
-    found = device.compute_capability
-    if (name := capability.text(found)) not in SMS:
+    here = device.compute_capability
+    if (name := capability.text(here)) not in SMS:
         return f"the limits of compute capability {name} are not known here"
-    there = step.occupancy(found, gpu.arch())
+    there = step.occupancy(here, gpu.arch())
     return replace(there, gpu=device.name, sms=device.multiprocessors)

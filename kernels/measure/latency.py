@@ -84,7 +84,7 @@ def median_ms(work: Callable[[], None]) -> float:
 def latency_by_size() -> list[dict[str, Any]]:
     """One warp on an otherwise idle GPU: the cycles of a load, by the bytes walked through."""
     end, cycles = gpu.empty(LANES, np.int32), gpu.empty(LANES, np.int64)
-    found = []
+    measured = []
     cached = 2 * gpu.device().l2_bytes
     for size in SIZES:
         order, following = cycle(size // LINE_BYTES)
@@ -92,8 +92,8 @@ def latency_by_size() -> list[dict[str, Any]]:
         warm = len(order) if size <= cached else 0  # what cannot stay need not be fetched before
         args = (np.int32(warm), np.int32(STEPS), start, there, end, cycles)
         median_ms(launch("follow", 1, LANES, args))
-        found.append({"bytes": size, "cycles": float(np.median(gpu.to_host(cycles))) / STEPS})
-    return found
+        measured.append({"bytes": size, "cycles": float(np.median(gpu.to_host(cycles))) / STEPS})
+    return measured
 
 
 def single(name: str, *args: Any) -> float:
@@ -115,7 +115,7 @@ def by_warps(name: str, steps: int, all_chains: Sequence[int]) -> list[dict[str,
         lines = lines_to_walk(device.multiprocessors * sizes[-1], max(all_chains), steps)
         order, following = cycle(lines)
         there = gpu.to_device(following)
-    found = []
+    measured = []
     for chains in all_chains:
         for warps in sizes:
             blocks = -(-warps // LARGEST_BLOCK)
@@ -131,10 +131,10 @@ def by_warps(name: str, steps: int, all_chains: Sequence[int]) -> list[dict[str,
             shared = device.shared_bytes_per_block // blocks - 2048
             ms = median_ms(launch(name, grid, block, args, chains, shared))
             waited = float(np.median(gpu.to_host(cycles))) / steps
-            found.append(
+            measured.append(
                 {"warps": warps, "chains": chains, "steps": steps, "ms": ms, "cycles": waited}
             )
-    return found
+    return measured
 
 
 def bandwidths() -> dict[str, float]:
@@ -142,13 +142,13 @@ def bandwidths() -> dict[str, float]:
     device = gpu.device()
     x = gpu.empty(4 * PART * max(parts for parts, _ in READS.values()))
     gpu.fill_bytes(x, 0)
-    found = {}
+    measured = {}
     for memory, (parts, rounds) in READS.items():
         grid = 2 * device.multiprocessors
         args = (np.int32(rounds), np.int32(parts), x, gpu.empty(grid * THREADS))
         ms = median_ms(launch("read", grid, THREADS, args))
-        found[memory] = grid * rounds * PART * 16 / (ms * 1e6)
-    return {"shared memory": shared_bandwidth(), **found}
+        measured[memory] = grid * rounds * PART * 16 / (ms * 1e6)
+    return {"shared memory": shared_bandwidth(), **measured}
 
 
 def shared_bandwidth() -> float:
@@ -166,7 +166,7 @@ def measure() -> dict[str, Any]:
     gpu.require()
     order, following = cycle(SHARED_WORDS * 4 // LINE_BYTES)
     start, there = gpu.to_device(starts(order, 1, 1)), gpu.to_device(following)
-    found = {
+    measured = {
         "latency": {
             "multiply-add": single("multiply", np.float32(0.999), np.float32(0.001)),
             "shared memory": single("follow_shared", start, there),
@@ -185,7 +185,7 @@ def measure() -> dict[str, Any]:
         "what": f"CUDA events around single launches, median of {REPEATS}; the L2 overwritten "
         "before each; cycles by clock64, median of the threads",
     }
-    return {"provenance": provenance(**more), **found}
+    return {"provenance": provenance(**more), **measured}
 
 
 def main(arguments: list[str]) -> None:

@@ -139,19 +139,19 @@ def _record(
     for step in steps:
         if constraint := step.broken(size, size, size):
             raise ProfileError(f"{step.label} requires {constraint}, which {size} breaks")
-    found = {"provenance": provenance(**tool()), "size": size, "steps": {}}
+    counted = {"provenance": provenance(**tool()), "size": size, "steps": {}}
     output, before = begun(name, output)
     if before and before["size"] == size:
-        found["steps"] = before["steps"]
+        counted["steps"] = before["steps"]
     if not command:
         command = ["-m", "kernels", "run", steps[0].label, str(size), "--times", str(launches)]
         command += [word for step in steps[1:] for word in ("--also", step.label)]
         command += ["--device", "gpu"]
     expected = [  # in order, with the label under which each is recorded
-        (label_of(step, one.kernel), one.kernel)
+        (label_of(step, launch.kernel), launch.kernel)
         for step in steps
         for _ in range(launches)
-        for one in step.launches(size, size, size)
+        for launch in step.launches(size, size, size)
     ]
     counts: dict[str, dict] = {label: {} for label, _ in expected}
     for metrics in passes:
@@ -160,9 +160,9 @@ def _record(
         for label in counts:
             own = [row for row, (of, _) in zip(rows, expected) if of == label]
             counts[label] |= {m: min(row[m] for row in own) for m in metrics}
-    found["steps"] |= counts
-    write(output, json.dumps(found, indent=1, sort_keys=True) + "\n")
-    return found
+    counted["steps"] |= counts
+    write(output, json.dumps(counted, indent=1, sort_keys=True) + "\n")
+    return counted
 
 
 def label_of(step: Step, kernel: str) -> str:
