@@ -31,7 +31,11 @@ if TYPE_CHECKING:
         testing as testing,
         trace as trace,
     )
-    from .build import CompileError as CompileError, NoCompiler as NoCompiler
+    from .build import (
+        CompileError as CompileError,
+        NoCompiler as NoCompiler,
+        Resources as Resources,
+    )
     from .compile.store import compiled_in as compiled_in
     from .gpu import NoGPU as NoGPU
     from .kernel import (
@@ -59,6 +63,7 @@ _HOME = {  # public name: the module that defines it
     "NoGPU": "gpu",
     "PTXError": "ptx.errors",
     "RawKernel": "kernel",
+    "Resources": "build",
     "Size": "kernel",
     "TensorMap": "tensor_map",
     "Trace": "trace.trace",

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from . import capability, gpu
 from .compile import headers, nvrtc, store
@@ -103,8 +104,8 @@ def _kept(recipe: store.Recipe) -> store.Compilation:
     NoCompiler."""
     version = _version(recipe)
     library = Path(nvrtc.load()._name)
-    compiler = [version, *map(_dated, (library, *headers.folders(version[0])))]
-    compiler += map(str, headers.added)
+    compiler: list[Any] = [version, *map(str, headers.added)]
+    compiler += map(_dated, (library, *headers.folders(version[0])))
     compilation = store.cached(recipe, compiler)
     if compilation is None:
         compilation = compiled(recipe)

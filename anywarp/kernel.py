@@ -427,4 +427,5 @@ def _run(entry: ptx.Entry, *launch: Any, shared_mem: int, running: dict[str, Any
 
 @functools.cache
 def _parse(text: str) -> ptx.Module:
-    return ptx.parse(text)
+    module: ptx.Module = ptx.parse(text)
+    return module
