@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from anywarp import gpu
-from anywarp.gpu import current, device as on
+from anywarp.gpu.queues import current, device as on
 from kernels.parallel.gpus import Span
 
 REPEATS = 3  # of each, and

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from anywarp import choose_device
 from anywarp.testing import GOALS
 
-from ..ladder.choose import chosen
+from ..ladder.choose import plan
 from . import shapes
 from .words import Command, add_device, add_json, one_step, usage
 
@@ -49,12 +48,11 @@ def run_plan(options: argparse.Namespace) -> int:
     with usage(options):
         M, N, K = shapes.shape(options.shape)
         A, B = np.empty((M, K), np.float32), np.empty((K, N), np.float32)  # never read
-        where = choose_device(options.device, (A, B))
-        step, _ = chosen(M, N, K, A, B, where=where, tensor_cores=options.tensor_cores)
+        choice = plan(A, B, device=options.device, tensor_cores=options.tensor_cores)
     if options.json:
-        print(json.dumps({"shape": (M, N, K), "where": where, "step": step.label}))
+        print(json.dumps({**vars(choice), "step": choice.step.label}))
     else:
-        print(f"{M} x {N} x {K} on the {where}: {step.label}")
+        print(choice)
     return 0
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anywarp import Finding, Trace, trace as trace_entry
+from anywarp import Finding, Trace
 from anywarp.sanitizer import merged
-from anywarp.trace import Pipeline
+from anywarp.trace import Pipeline, trace as trace_entry
 
 from .calls import ON_GPU, Calls
 from .check.attempt import Attempt, attempt

@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anywarp import build, capability, gpu, progress
+from anywarp import build, capability, gpu
 from anywarp.gpu import nvidia_smi
+from anywarp.progress import progress
 
 from ..analysis.reference import CheckError
 from ..ladder.step import Step

@@ -21,8 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from anywarp import CompileError, capability, gpu, progress
+from anywarp import CompileError, capability, gpu
 from anywarp.build import Resources
+from anywarp.progress import progress
 
 from ..ladder.model import named
 from ..ladder.step import Step

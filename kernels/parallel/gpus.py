@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from anywarp import gpu
-from anywarp.gpu import current, device, stream
-from anywarp.gpu.queues import copy_matrix, count, mark
+from anywarp.gpu.queues import copy_matrix, count, current, device, mark, stream
 
 from . import nccl
 
