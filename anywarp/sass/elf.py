@@ -94,7 +94,7 @@ def with_registers(cubin: bytes, count: int) -> bytes:
 def most_threads(cubin: bytes) -> int | None:
     """How many threads a block may have; None where the source does not say."""
     for at in _attributes(cubin, MAX_THREADS):
-        return math.prod(struct.unpack_from("<3I", cubin, at))
+        return int(math.prod(struct.unpack_from("<3I", cubin, at)))
     return None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,7 +33,23 @@ S2R, THREAD_INDEX = 0x919, (0x21, 0x22, 0x23)  # a special register, and the num
 EXIT, ALWAYS = 0x94D, 7  # the end of a thread, and the predicate that is always true
 
 
-def machine_loop(kernel, arch: str = "sm_90") -> tuple[str, ...]:
+class Compiled(Protocol):
+    """What has machine code for an architecture, "sm_90", as a Kernel."""
+
+    def cubin(self, arch: str) -> bytes: ...
+
+
+class Holder(Protocol):
+    """What has such a kernel, as a Step."""
+
+    @property
+    def kernel(self) -> Compiled: ...
+
+
+HasCode = Compiled | Holder
+
+
+def machine_loop(kernel: HasCode, arch: str = "sm_90") -> tuple[str, ...]:
     """The instructions of the hot loop of a Kernel or a Step, in the order of the machine code.
 
     Each is one of the names in `CODES`, or "other". The hot loop is what lies between a branch
@@ -42,7 +59,7 @@ def machine_loop(kernel, arch: str = "sm_90") -> tuple[str, ...]:
     return tuple(CODES.get(int(word) & 0xFFF, "other") for word in hot_words(kernel, arch)[:, 0])
 
 
-def hot_words(kernel, arch: str = "sm_90") -> np.ndarray:
+def hot_words(kernel: HasCode, arch: str = "sm_90") -> np.ndarray:
     """The same instructions as they are encoded: uint32, shape (instructions, 4)."""
     words, names, loops = _loops(kernel, arch)
     whole = 0, len(names)
@@ -52,7 +69,7 @@ def hot_words(kernel, arch: str = "sm_90") -> np.ndarray:
     return words[first:end] if "fma" in names[first:end] else words
 
 
-def tile_loop(kernel, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
+def tile_loop(kernel: HasCode, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
     """One pass through the loop with the barriers, as a warp executes it: what `machine_loop`
     gives where the loop over k is unrolled, and else with that loop as often as it takes for
     `fmas` multiply-adds of a thread. Raises ValueError if there is no such loop, or no such
@@ -78,10 +95,10 @@ def tile_loop(kernel, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
     return tuple(found)
 
 
-def _loops(kernel, arch: str) -> tuple[np.ndarray, list[str], list[tuple[int, int]]]:
+def _loops(kernel: HasCode, arch: str) -> tuple[np.ndarray, list[str], list[tuple[int, int]]]:
     """All instructions, their names, and of each branch back its target and the place after it."""
-    kernel = getattr(kernel, "kernel", kernel)  # a Step has a kernel
-    words = instructions(kernel.cubin(arch))
+    compiled: Any = getattr(kernel, "kernel", kernel)
+    words = instructions(compiled.cubin(arch))
     names = [CODES.get(int(word) & 0xFFF, "other") for word in words[:, 0]]
     return (
         words,
@@ -112,7 +129,7 @@ def _offset(words: np.ndarray) -> int:
     return distance(int.from_bytes(words.tobytes(), "little"))
 
 
-def thread_index_reads(kernel, arch: str = "sm_90") -> int:
+def thread_index_reads(kernel: HasCode, arch: str = "sm_90") -> int:
     """How often a warp reads threadIdx.x, .y or .z, S2R in machine code, outside loops.
 
     That is what each warp executes of them where none stands in a branch or a loop. ptxas reads

@@ -56,7 +56,7 @@ class Rewritten:
 def edited(step: Step, name: str, *changes: tuple[str, str], **directives: Any) -> Any:
     """The step with pieces of its source exchanged, and a name of its own. Raises ValueError for
     a piece that is not there once."""
-    source = step.source
+    source: str = step.source
     for old, new in changes:
         if source.count(old) != 1:
             raise ValueError(f"{step.id} has {old!r} {source.count(old)} times, not once")
@@ -203,7 +203,7 @@ def bounded(step: Step, name: str, blocks: int, old: str) -> Any:
     return edited(step, name, (bound, f"{bound[:-1]}, {blocks})"))
 
 
-def pairs(steps: Iterable[Step], change: Callable[[Any], Any]) -> list:
+def pairs(steps: Iterable[Step], change: Callable[[Any], Any]) -> list[Any]:
     return [one for step in steps for one in (step, change(step))]
 
 
@@ -244,7 +244,7 @@ def bulk(step: Step, name: str, free: int) -> Any:
     return named(made, step, name).define(TRANS_A=1, FREE=free)
 
 
-def copies_of(step: Step) -> list:
+def copies_of(step: Step) -> list[Any]:
     """Step 23 as it is, with copies of 4 bytes each, and with sizes given to all copies."""
     return [
         step,

@@ -6,6 +6,7 @@ that they change in the same rounds; `kernels.experiments("NVIDIA H200")` reads 
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -54,7 +55,7 @@ class Experiment(NamedTuple):
 
     question: str
     sizes: Sequence[Size]
-    steps: Callable[[Find], list]
+    steps: Callable[[Find], list[Any]]
     together: bool = True
 
 
@@ -184,9 +185,7 @@ TABLE: dict[str, Experiment] = {
             ordered(step("19"), other_gap=4),
             ordered(step("19"), barrier=0),
             *(
-                Patched(
-                    step("19"), f"no {what}", lambda cubin, gone=names: without(cubin, gone), True
-                )
+                Patched(step("19"), f"no {what}", functools.partial(without, names=names), True)
                 for what, names in PARTS.items()
             ),
         ],
@@ -349,7 +348,7 @@ def stalls(
     profiling.stalls(launched(names, find), size, output, command)
 
 
-def launched(names: Sequence[str], find: Find) -> list:
+def launched(names: Sequence[str], find: Find) -> list[Any]:
     """The steps of experiments that a call launches, each once."""
     _require(names)
     steps = (step for name in names or TABLE for step in TABLE[name].steps(find))

@@ -27,7 +27,7 @@ from .provenance import provenance
 
 SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
 REPEATS = 20
-SIZES = tuple(2**n for n in range(14, 32))  # bytes: 16 KiB to 2 GiB
+SIZES: tuple[int, ...] = tuple(2**n for n in range(14, 32))  # bytes: 16 KiB to 2 GiB
 STEPS = 4096  # of a single warp
 WARPS = (1, 2, 4, 8, 16, 32, 64)  # of an SM
 LARGEST_BLOCK = 32  # warps
@@ -125,7 +125,7 @@ def by_warps(name: str, steps: int, all_chains: Sequence[int]) -> list[dict[str,
             cycles = gpu.empty(all_warps * LANES, np.int64)
             if name == "follow":
                 start = gpu.to_device(starts(order, all_warps, chains))
-                args = (np.int32(0), np.int32(steps), start, there, end, cycles)
+                args: tuple[Any, ...] = (np.int32(0), np.int32(steps), start, there, end, cycles)
             else:
                 args = (np.int32(steps), np.float32(0.999), np.float32(0.001), end, cycles)
             shared = device.shared_bytes_per_block // blocks - 2048

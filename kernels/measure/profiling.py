@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from anywarp import gpu
 from anywarp.trace import METRICS, PIPE, STATE
@@ -33,7 +34,7 @@ class ProfileError(RuntimeError):
 
 def run_ncu(
     command: Sequence[str], kernels: str, metrics: Sequence[str] = METRICS, timeout: float = 1200
-) -> list[dict[str, float]]:
+) -> list[dict[str, Any]]:
     """Run a Python command line (`["-m", "module", ...]`) under ncu.
 
     kernels: a regular expression for the names of the kernels that count. Returns the metrics of
@@ -79,7 +80,7 @@ def run_ncu(
     return rows
 
 
-def parse(text: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]:
+def parse(text: str, metrics: Sequence[str] = METRICS) -> list[dict[str, Any]]:
     """The rows of ncu's raw page in CSV, whatever the program printed around it. Raises
     ProfileError for a metric that this GPU does not have."""
     lines = text.splitlines()
@@ -94,14 +95,12 @@ def parse(text: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]
         if missing := [m for m in metrics if row.get(m) == "n/a"]:
             raise ProfileError(f"ncu does not count {missing[0]} on this GPU")
         values = {m: float(row[m].replace(",", "")) for m in metrics if row.get(m)}
-        rows.append(
-            {"name": row["Kernel Name"]}
-            | {m: int(v) if v == int(v) else v for m, v in values.items()}
-        )
+        counts = {m: int(v) if v == int(v) else v for m, v in values.items()}
+        rows.append({"name": row["Kernel Name"], **counts})
     return rows
 
 
-def profile(steps: Sequence[Step], size: int, output: Path | None = None) -> dict:
+def profile(steps: Sequence[Step], size: int, output: Path | None = None) -> dict[str, Any]:
     """The counters of each kernel of each step for M = N = K = size.
 
     All counters but those of shared stores are the same in every launch. Stores to shared memory
@@ -118,7 +117,7 @@ def profile(steps: Sequence[Step], size: int, output: Path | None = None) -> dic
 
 def stalls(
     steps: Sequence[Step], size: int, output: Path | None = None, command: Sequence[str] = ()
-) -> dict:
+) -> dict[str, Any]:
     """What kept each step from issuing instructions, for M = N = K = size: the metrics of STATE,
     of one launch with cold caches. Returned, saved and refused as by `profile`;
     `kernels.stalls` reads it. `command` is what launches them once each, in order, where
@@ -134,12 +133,12 @@ def _record(
     passes: Sequence[Sequence[str]],
     launches: int,
     command: Sequence[str] = (),
-) -> dict:
+) -> dict[str, Any]:
     gpu.require()
     for step in steps:
         if constraint := step.broken(size, size, size):
             raise ProfileError(f"{step.label} requires {constraint}, which {size} breaks")
-    counted = {"provenance": provenance(**tool()), "size": size, "steps": {}}
+    counted: dict[str, Any] = {"provenance": provenance(**tool()), "size": size, "steps": {}}
     output, before = begun(name, output)
     if before and before["size"] == size:
         counted["steps"] = before["steps"]
@@ -153,7 +152,7 @@ def _record(
         for _ in range(launches)
         for launch in step.launches(size, size, size)
     ]
-    counts: dict[str, dict] = {label: {} for label, _ in expected}
+    counts: dict[str, dict[str, Any]] = {label: {} for label, _ in expected}
     for metrics in passes:
         names = [name for _, name in expected]
         rows = launched(command, names, metrics)
@@ -171,7 +170,9 @@ def label_of(step: Step, kernel: str) -> str:
     return step.label if kernel == KERNEL else f"{step.label}:{kernel}"
 
 
-def launched(command: Sequence[str], names: Sequence[str], metrics: Sequence[str]) -> list[dict]:
+def launched(
+    command: Sequence[str], names: Sequence[str], metrics: Sequence[str]
+) -> list[dict[str, Any]]:
     """The metrics of the launches of kernels of these names, in order. Raises ProfileError if
     there are others, and what `run_ncu` raises."""
     kernels = dict.fromkeys(names)
