@@ -7,7 +7,7 @@ import pytest
 
 from anywarp import analysis
 from anywarp.trace.metrics import PIPE
-from kernels.measure import patterns
+from benchmarks import patterns
 from kernels.records import FOLDER
 
 LANE = np.arange(32)

@@ -11,7 +11,7 @@ from anywarp import analysis
 from anywarp.analysis import pipe
 from anywarp.analysis.pipe import TAG_MASKS
 from anywarp.trace.metrics import PIPE
-from kernels.measure import patterns
+from benchmarks import patterns
 from kernels.records import FOLDER
 
 LANE = np.arange(32)

@@ -1,4 +1,4 @@
-"""kernels.measure.patterns: the patterns that were measured are those that it makes today."""
+"""benchmarks.patterns: the patterns that were measured are those that it makes today."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from anywarp import gpu
 from anywarp.kernel import Kernel
-from kernels.measure import patterns, profiling
+from benchmarks import patterns
+from kernels.measure import profiling
 from kernels.records import FOLDER
 
 MEASURED = sorted(FOLDER.glob("*/patterns.json"))

@@ -1,6 +1,6 @@
 """Address patterns of one warp, and what a GPU counts for them: test data for the analysis.
 
-`python -m kernels.measure.patterns OUTPUT` measures them under Nsight Compute, a launch for each.
+`python -m benchmarks.patterns OUTPUT` measures them under Nsight Compute, a launch for each.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,9 @@ from anywarp import Kernel, gpu
 from anywarp.analysis import LANES, LINE_BYTES
 from anywarp.trace import PIPE, REQUESTS, SECTORS
 from anywarp.trace.metrics import CONFLICTS, KINDS, SHARED_INSTRUCTIONS, WAVEFRONTS
-
-from ..records import write
-from . import profiling
-from .provenance import provenance
+from kernels.measure import profiling
+from kernels.measure.provenance import provenance
+from kernels.records import write
 
 WIDTHS = (4, 8, 16)
 ALL = 2**32 - 1
@@ -200,7 +199,7 @@ def cases() -> Iterator[Pattern]:
         yield from patterns(width)
 
 
-def arguments(pattern: Pattern) -> tuple:
+def arguments(pattern: Pattern) -> tuple[Any, ...]:
     data = np.zeros(UNITS * pattern.width // 4, np.uint32)
     return (
         np.array(pattern.units, np.uint32).tobytes(),
@@ -228,7 +227,7 @@ def measure(space: str, kind: str) -> dict[Pattern, list[int]]:
     gpu.require()
     metrics = [name.format(KINDS[kind]) for name in METRICS[space]]
     rows = profiling.run_ncu(
-        ["-m", "kernels.measure.patterns", "--launch", space, kind], f"{space}_{kind}", metrics
+        ["-m", "benchmarks.patterns", "--launch", space, kind], f"{space}_{kind}", metrics
     )
     expected = list(cases())
     if [row["name"] for row in rows] != [f"{space}_{kind}_{p.width}" for p in expected]:
@@ -238,7 +237,7 @@ def measure(space: str, kind: str) -> dict[Pattern, list[int]]:
     return {pattern: [row[m] for m in metrics] for pattern, row in zip(expected, rows)}
 
 
-def to_json(counts: dict[str, dict[Pattern, list[int]]], provenance: dict) -> str:
+def to_json(counts: dict[str, dict[Pattern, list[int]]], provenance: dict[str, Any]) -> str:
     """A line for each pattern, with what was counted for each of "shared load" and so on."""
     found = dict.fromkeys(pattern for each in counts.values() for pattern in each)
     lines = [
