@@ -12,35 +12,7 @@ from anywarp.testing import GOALS
 
 from ..ladder.choose import plan
 from . import shapes
-from .words import Command, add_device, add_json, one_step, usage
-
-
-def add_plan(command: Command) -> None:
-    """`plan`, which step `kernels.sgemm` takes."""
-    parser = command(run_plan, "plan", "show which step sgemm takes for a shape", usual=None)
-    parser.add_argument("shape", nargs="+", metavar="SHAPE", help=shapes.FORMS)
-    parser.add_argument(
-        "--tensor-cores", action="store_true", help="of steps that use tensor cores too"
-    )
-    add_device(parser)
-    add_json(parser)
-
-
-def add_attempt(command: Command) -> None:
-    """`attempt`, whether a kernel of one's own is right, clean and cheap."""
-    text = "check, sanitize and weigh a step, or a file of your own in its place"
-    parser = command(run_attempt, "attempt", text, usual=None)
-    parser.add_argument("step", type=one_step, metavar="STEP", help="03_coalesced, 03 or '03 BM=8'")
-    parser.add_argument(
-        "--goals",
-        nargs="+",
-        default=[],
-        metavar="GOAL=MOST",
-        help=f"what is allowed, or GOAL=LEAST:MOST; goals are {', '.join(GOALS)}",
-    )
-    parser.add_argument("--source", type=Path, metavar="FILE.cu", help="in place of the step's own")
-    parser.add_argument("--shape", metavar="SHAPE", help="to be traced; MxNxK, or N for all three")
-    add_json(parser)
+from .words import command, option, usage
 
 
 def run_plan(options: argparse.Namespace) -> int:
@@ -80,3 +52,25 @@ def _goal(text: str) -> tuple[str, float | tuple[float, float]]:
         return name, (float(least), float(most)) if colon else float(most)
     except ValueError:
         raise ValueError(f"a goal is GOAL=MOST or GOAL=LEAST:MOST, not {text!r}") from None
+
+
+PLAN = command(
+    run_plan,
+    "plan",
+    "show which step sgemm takes for a shape",
+    "shape",
+    option("--tensor-cores", action="store_true", help="of steps that use tensor cores too"),
+    "--device",
+    "--json",
+)
+ALLOWED = f"what is allowed, or GOAL=LEAST:MOST; goals are {', '.join(GOALS)}"
+ATTEMPT = command(
+    run_attempt,
+    "attempt",
+    "check, sanitize and weigh a step, or a file of your own in its place",
+    "step",
+    option("--goals", nargs="+", default=[], metavar="GOAL=MOST", help=ALLOWED),
+    option("--source", type=Path, metavar="FILE.cu", help="in place of the step's own"),
+    option("--shape", metavar="SHAPE", help="to be traced; MxNxK, or N for all three"),
+    "--json",
+)

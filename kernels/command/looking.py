@@ -16,71 +16,7 @@ from ..ladder.step import steps
 from ..measure import profiling
 from ..records.table import table
 from . import shapes
-from .words import (
-    Command,
-    add_device,
-    add_json,
-    add_variants,
-    chosen,
-    clear,
-    followed,
-    one_step,
-    say_where,
-    size,
-    usage,
-)
-
-
-def add_list(command: Command) -> None:
-    """`list`, the steps of the ladder."""
-    listing = command(run_list, "list", "show the steps and their tile sizes", usual=None)
-    add_json(listing)
-
-
-def add_check(command: Command) -> None:
-    """`check`, steps against the reference."""
-    text = "run steps on hard cases against the float64 reference"
-    checking = command(run_check, "check", text)
-    add_device(checking)
-    add_variants(checking)
-    add_json(checking)
-
-
-def add_trace(command: Command) -> None:
-    """`trace`, what a step does to memory."""
-    text = "count what a step does to memory, line by line"
-    tracing = command(run_trace, "trace", text, usual=None)
-    tracing.add_argument(
-        "--launch",
-        metavar="KERNEL",
-        default=profiling.KERNEL,
-        help=f"of a step of several kernels, that one; default: {profiling.KERNEL}",
-    )
-    _add_product(tracing)
-    add_json(tracing)
-
-
-def add_run(command: Command) -> None:
-    """`run`, launches for profilers and debuggers."""
-    text = "launch a step, for profilers and debuggers to watch"
-    running = command(run_step, "run", text, usual=None)
-    running.add_argument("--times", type=size, default=1, metavar="N", help="launches; default: 1")
-    running.add_argument(
-        "--also",
-        type=one_step,
-        action="append",
-        default=[],
-        metavar="STEP",
-        help="then launch this one as often; may be given again",
-    )
-    add_device(running)
-    _add_product(running)
-    add_json(running)
-
-
-def _add_product(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("step", type=one_step, metavar="STEP", help="03_coalesced, 03 or '03 BM=8'")
-    parser.add_argument("shape", nargs="+", metavar="SHAPE", help=shapes.FORMS)
+from .words import chosen, clear, command, followed, one_step, option, say_where, size, usage
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -191,3 +127,30 @@ def run_trace(options: argparse.Namespace) -> int:
     for name, count in sorted(traced.counters.items()):
         print(f"{count:15,}  {name}")
     return 0
+
+
+LIST = command(run_list, "list", "show the steps and their tile sizes", "--json")
+HARD = "run steps on hard cases against the float64 reference"
+CHECK = command(run_check, "check", HARD, "steps", "--device", "--variants", "--json")
+WHICH = f"of a step of several kernels, that one; default: {profiling.KERNEL}"
+TRACE = command(
+    run_trace,
+    "trace",
+    "count what a step does to memory, line by line",
+    option("--launch", metavar="KERNEL", default=profiling.KERNEL, help=WHICH),
+    "step",
+    "shape",
+    "--json",
+)
+ALSO = "then launch this one as often; may be given again"
+RUN = command(
+    run_step,
+    "run",
+    "launch a step, for profilers and debuggers to watch",
+    option("--times", type=size, default=1, metavar="N", help="launches; default: 1"),
+    option("--also", type=one_step, action="append", default=[], metavar="STEP", help=ALSO),
+    "--device",
+    "step",
+    "shape",
+    "--json",
+)

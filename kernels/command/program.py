@@ -14,22 +14,12 @@ from ..analysis.reference import CheckError
 from ..measure import profiling
 from ..records import MergeError
 from . import choosing, looking, recording, targets, timing
-from .words import EXIT_CODES, adder
+from .words import EXIT_CODES
 
 COMMANDS = (  # what adds each of them, in the order of the help
-    looking.add_list,
-    looking.add_check,
-    timing.add_bench,
-    targets.add_sanitize,
-    looking.add_trace,
-    looking.add_run,
-    choosing.add_plan,
-    choosing.add_attempt,
-    recording.add_profile,
-    timing.add_experiments,
-    timing.add_tune,
-    recording.add_errors,
-    recording.add_bits,
+    *(looking.LIST, looking.CHECK, timing.BENCH, targets.SANITIZE, looking.TRACE, looking.RUN),
+    *(choosing.PLAN, choosing.ATTEMPT, recording.PROFILE, timing.EXPERIMENTS, timing.TUNING),
+    *(recording.ERRORS, recording.BITS_COMMAND),
 )
 
 
@@ -79,9 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     text = f"sgemm-book, anywarp {__version__}"
     parser.add_argument("--version", action="version", version=text)
-    command = adder(parser.add_subparsers(required=True, metavar="COMMAND"))
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in COMMANDS:
-        add(command)
+        add(commands)
     return parser
 
 

@@ -13,43 +13,9 @@ from ..ladder.step import step, steps
 from ..measure import accuracy, profiling
 from ..measure.provenance import begun
 from ..records import BITS, write
-from .words import Command, able, add_json, add_output, add_variants, chosen, cube, json_alone
+from .words import STEPS, able, chosen, command, cube, json_alone, option
 
 BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
-
-
-def add_profile(command: Command) -> None:
-    text = "count the same on the GPU, with Nsight Compute's ncu, and save it"
-    measuring = command(run_profile, "profile", text)
-    measuring.add_argument(
-        "--stalls",
-        action="store_true",
-        help="record what warps wait for and how busy the GPU is, not what a trace counts",
-    )
-    measuring.add_argument(
-        "--size",
-        type=cube,
-        metavar="N",
-        help="of M = N = K; default: 256, and 4096 with --stalls",
-    )
-    usual = "GPU/counters.json, or stalls.json, in your folder"
-    add_output(measuring, f"save it here; default: {usual}")
-    add_variants(measuring)
-    add_json(measuring)
-
-
-def add_errors(command: Command) -> None:
-    text = "measure how wrong steps and cuBLAS are on the GPU, and save it"
-    wrong = command(run_errors, "errors", text, usual=", ".join(accuracy.LABELS))
-    add_json(wrong)
-    add_output(wrong, "save it here; default: GPU/errors.json in your folder")
-
-
-def add_bits(command: Command) -> None:
-    text = "record the SHA-256 of results on the GPU, for tests to compare with"
-    bits = command(run_bits, "bits", text)
-    add_json(bits)
-    add_output(bits, f"save them here; default: GPU/{BITS} in your folder")
 
 
 def run_profile(options: argparse.Namespace) -> int:
@@ -102,3 +68,30 @@ def run_bits(options: argparse.Namespace) -> int:
         print(json.dumps(recorded))
     print(f"saved in {output}", file=sys.stderr)
     return 0
+
+
+WAITS = "record what warps wait for and how busy the GPU is, not what a trace counts"
+SIZE = "of M = N = K; default: 256, and 4096 with --stalls"
+COUNTS = "save it here; default: GPU/counters.json, or stalls.json, in your folder"
+PROFILE = command(
+    run_profile,
+    "profile",
+    "count the same on the GPU, with Nsight Compute's ncu, and save it",
+    "steps",
+    option("--stalls", action="store_true", help=WAITS),
+    option("--size", type=cube, metavar="N", help=SIZE),
+    option("--output", help=COUNTS),
+    "--variants",
+    "--json",
+)
+ERRORS = command(
+    run_errors,
+    "errors",
+    "measure how wrong steps and cuBLAS are on the GPU, and save it",
+    option("steps", help=f"{STEPS}; {', '.join(accuracy.LABELS)} if none"),
+    "--json",
+    option("--output", help="save it here; default: GPU/errors.json in your folder"),
+)
+HASHES = "record the SHA-256 of results on the GPU, for tests to compare with"
+THERE = option("--output", help=f"save them here; default: GPU/{BITS} in your folder")
+BITS_COMMAND = command(run_bits, "bits", HASHES, "steps", "--json", THERE)

@@ -17,7 +17,7 @@ from anywarp import Finding, Kernel
 
 from ..ladder.step import Step, assignments, step, steps, with_variants
 from . import shapes as command_line
-from .words import Command, add_json, add_variants, clear, followed, json_alone, usage
+from .words import STEPS, clear, command, followed, json_alone, option, usage
 
 TYPES = {
     "float": np.float32,
@@ -42,38 +42,6 @@ Types: """
 
 
 Run = tuple[str, Callable[[], Sequence[Finding]]]  # a title, and what is to be run
-
-
-def add_sanitize(command: Command) -> None:
-    """`sanitize`, steps or a file."""
-    text = "find races, stray accesses and barrier faults"
-    parser = command(run_cli, "sanitize", text, usual=None)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = f"{USAGE}\n{parser.epilog}"
-    parser.add_argument(
-        "targets",
-        nargs="*",
-        metavar="TARGET",
-        help="steps (03_coalesced, 03, coalesced or '03 BM=8'; all if none), then M N K if not "
-        "chosen for you; or a file FILE.cu",
-    )
-    add_variants(parser)
-    parser.add_argument("--kernel", metavar="NAME", help="of FILE.cu: its name, or gemm<4, 8>")
-    parser.add_argument("--grid", nargs="+", type=int, metavar="N", help="of FILE.cu: blocks")
-    parser.add_argument("--block", nargs="+", type=int, metavar="N", help="of FILE.cu: threads")
-    parser.add_argument("--args", nargs="*", metavar="ARG", help="of FILE.cu: see below")
-    parser.add_argument(
-        "-D",
-        action="append",
-        default=[],
-        metavar="NAME[=VALUE]",
-        dest="defines",
-        help="define a macro, also in steps",
-    )
-    parser.add_argument(
-        "--shared-mem", type=int, metavar="BYTES", help="of FILE.cu: of each block; default: 0"
-    )
-    add_json(parser)
 
 
 def run_cli(options: argparse.Namespace) -> int:
@@ -186,3 +154,23 @@ def parse_argument(text: str, stream: np.random.RandomState) -> tuple[Any, bool]
     if np.dtype(dtype).kind == "f":
         return stream.uniform(-1, 1, shape).astype(dtype), False
     return stream.randint(0, 10, shape).astype(dtype), False
+
+
+TARGETS = f"steps ({STEPS}; all if none), then M N K if not chosen for you; or a file FILE.cu"
+MACROS = dict(action="append", default=[], metavar="NAME[=VALUE]", dest="defines")
+DYNAMIC = "of FILE.cu: of each block; default: 0"
+SANITIZE = command(
+    run_cli,
+    "sanitize",
+    "find races, stray accesses and barrier faults",
+    option("targets", nargs="*", metavar="TARGET", help=TARGETS),
+    "--variants",
+    option("--kernel", metavar="NAME", help="of FILE.cu: its name, or gemm<4, 8>"),
+    option("--grid", nargs="+", type=int, metavar="N", help="of FILE.cu: blocks"),
+    option("--block", nargs="+", type=int, metavar="N", help="of FILE.cu: threads"),
+    option("--args", nargs="*", metavar="ARG", help="of FILE.cu: see below"),
+    option("-D", help="define a macro, also in steps", **MACROS),
+    option("--shared-mem", type=int, metavar="BYTES", help=DYNAMIC),
+    "--json",
+    notes=USAGE,
+)

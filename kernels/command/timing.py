@@ -15,68 +15,7 @@ from ..ladder.space import SPACES, candidates
 from ..ladder.step import step
 from ..measure import bench, experiments, splits, tune
 from ..records import TUNE, sides
-from .words import (
-    Command,
-    add_json,
-    add_output,
-    add_sizes,
-    add_variants,
-    chosen,
-    cube,
-    json_alone,
-    lacking,
-    size,
-)
-
-
-def add_bench(command: Command) -> None:
-    timing = command(run_bench, "bench", "time steps on the GPU, with cuBLAS beside them")
-    add_sizes(timing, " ".join(map(str, bench.SIZES)))
-    add_output(timing, "save the records here")
-    timing.add_argument(
-        "--merge",
-        action="store_true",
-        help="keep what PATH has of other steps and shapes, if measured under the same conditions",
-    )
-    add_variants(timing)
-    add_json(timing)
-
-
-def add_experiments(command: Command) -> None:
-    text = "time the edits of steps that decide a question"
-    deciding = command(run_experiments, "experiments", text, usual=None)
-    deciding.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"{', '.join(experiments.TABLE)}; all if none"
-    )
-    add_output(deciding, "save the records here; default: GPU/experiments.json in your folder")
-    add_json(deciding)
-    deciding.add_argument(
-        "--stalls", action="store_true", help="record what warps wait for at 4096 instead"
-    )
-    deciding.add_argument(
-        "--launch", type=cube, metavar="N", help="launch each step once, for a profiler to watch"
-    )
-
-
-def add_tune(command: Command) -> None:
-    text = "search the tiles of a step on the GPU, and fit the model by which sgemm chooses"
-    searching = command(run_tune, "tune", text, usual=None)
-    searching.add_argument(
-        "steps",
-        nargs="*",
-        metavar="STEP",
-        help=f"of {', '.join(SPACES)} and {model.STEP}, of which sgemm chooses; all if none",
-    )
-    sizes = " ".join(map(str, tune.SIZES))
-    add_sizes(searching, f"{sizes}; of {model.STEP}, many shapes drawn at random")
-    add_output(
-        searching,
-        f"save what is measured here, beside what is there; default: GPU/{TUNE} in your folder",
-    )
-    searching.add_argument(
-        "--jobs", type=size, metavar="N", help="compilers side by side; default: one for each core"
-    )
-    add_json(searching)
+from .words import SIDES, chosen, command, cube, json_alone, lacking, option, size
 
 
 def run_bench(options: argparse.Namespace) -> int:
@@ -138,3 +77,44 @@ def run_tune(options: argparse.Namespace) -> int:
     except ValueError as error:
         options.parser.error(str(error))
     return 0
+
+
+KEEP = "keep what PATH has of other steps and shapes, if measured under the same conditions"
+BENCH = command(
+    run_bench,
+    "bench",
+    "time steps on the GPU, with cuBLAS beside them",
+    "steps",
+    option("--sizes", help=f"{SIDES}; default: {' '.join(map(str, bench.SIZES))}"),
+    option("--output", help="save the records here"),
+    option("--merge", action="store_true", help=KEEP),
+    "--variants",
+    "--json",
+)
+NAMES = f"{', '.join(experiments.TABLE)}; all if none"
+ONCE = "launch each step once, for a profiler to watch"
+EXPERIMENTS = command(
+    run_experiments,
+    "experiments",
+    "time the edits of steps that decide a question",
+    option("names", nargs="*", metavar="NAME", help=NAMES),
+    option("--output", help="save the records here; default: GPU/experiments.json in your folder"),
+    "--json",
+    option("--stalls", action="store_true", help="record what warps wait for at 4096 instead"),
+    option("--launch", type=cube, metavar="N", help=ONCE),
+)
+SEARCHED = f"of {', '.join(SPACES)} and {model.STEP}, of which sgemm chooses; all if none"
+USUAL = f"{' '.join(map(str, tune.SIZES))}; of {model.STEP}, many shapes drawn at random"
+SAVED = f"save what is measured here, beside what is there; default: GPU/{TUNE} in your folder"
+TUNING = command(
+    run_tune,
+    "tune",
+    "search the tiles of a step on the GPU, and fit the model by which sgemm chooses",
+    option("steps", type=str, help=SEARCHED),
+    option("--sizes", help=f"{SIDES}; default: {USUAL}"),
+    option("--output", help=SAVED),
+    option(
+        "--jobs", type=size, metavar="N", help="compilers side by side; default: one for each core"
+    ),
+    "--json",
+)

@@ -20,56 +20,16 @@ EXIT_CODES = (
     "exit status: 0 all well, 1 a result is wrong or a fault is found, "
     "2 the command could not be carried out, 130 interrupted, 141 the reader of its output is gone"
 )
-Command = Callable[..., argparse.ArgumentParser]  # see `adder`
+STEPS = "03_coalesced, 03, coalesced or '03 BM=8'"
+SIDES = "N for M = N = K, or 1000x1003x997"
+Commands = argparse._SubParsersAction  # a class that argparse gives no other name
+Option = tuple[str, dict[str, Any]]  # of a command: what `add_argument` takes
 Item = TypeVar("Item")
-
-
-def adder(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Command:
-    """A function that adds a command to those of the program. `usual`: the steps that it takes
-    if none are named; None for a command that takes none, or in its own way."""
-
-    def command(
-        run: Callable[[argparse.Namespace], int], name: str, text: str, usual: str | None = "all"
-    ) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text, epilog=EXIT_CODES)
-        added.set_defaults(run=run, parser=added)
-        if usual:
-            added.add_argument(
-                "steps",
-                nargs="*",
-                type=one_step,
-                metavar="STEP",
-                help=f"03_coalesced, 03, coalesced or '03 BM=8'; {usual} if none",
-            )
-        return added
-
-    return command
-
-
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """--device, for commands that run on a GPU or without one."""
-    parser.add_argument(
-        "--device", choices=DEVICES, default="auto", help="default: the GPU if there is one"
-    )
-
-
-def add_variants(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--variants", action="store_true", help="also the variants that their files declare"
-    )
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
 def json_alone(options: argparse.Namespace) -> AbstractContextManager[Any]:
     """A context in which what is printed goes to stderr, if JSON is to stand alone on stdout."""
     return redirect_stdout(sys.stderr) if options.json else nullcontext()
-
-
-def add_output(parser: argparse.ArgumentParser, text: str) -> None:
-    parser.add_argument("--output", type=new_file, metavar="PATH", help=text)
 
 
 def new_file(text: str) -> Path:
@@ -83,16 +43,6 @@ def new_file(text: str) -> Path:
     if not os.access(folder, os.W_OK):
         raise argparse.ArgumentTypeError(f"nothing can be saved in {folder}: it is read-only")
     return path
-
-
-def add_sizes(parser: argparse.ArgumentParser, usual: str) -> None:
-    parser.add_argument(
-        "--sizes",
-        nargs="+",
-        type=size_or_shape,
-        metavar="SHAPE",
-        help=f"N for M = N = K, or 1000x1003x997; default: {usual}",
-    )
 
 
 def one_step(text: str) -> Step:
@@ -185,3 +135,45 @@ def clear() -> None:
     """Take the line of `followed` away, so that something can be printed."""
     if watched():
         print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+# ---------------------------------------------------------------------- declaring commands
+
+OPTIONS: dict[str, dict[str, Any]] = {  # that several commands have
+    "steps": dict(nargs="*", type=one_step, metavar="STEP", help=f"{STEPS}; all if none"),
+    "step": dict(type=one_step, metavar="STEP", help="03_coalesced, 03 or '03 BM=8'"),
+    "shape": dict(nargs="+", metavar="SHAPE", help=shapes.FORMS),
+    "--sizes": dict(nargs="+", type=size_or_shape, metavar="SHAPE"),
+    "--output": dict(type=new_file, metavar="PATH"),
+    "--device": dict(choices=DEVICES, default="auto", help="default: the GPU if there is one"),
+    "--variants": dict(action="store_true", help="also the variants that their files declare"),
+    "--json": dict(action="store_true", help="print JSON, for programs"),
+}
+
+
+def option(name: str, **more: Any) -> Option:
+    """An option or argument of a command: what OPTIONS says of it, and more or other than that."""
+    return name, OPTIONS.get(name, {}) | more
+
+
+def command(
+    run: Callable[[argparse.Namespace], int],
+    name: str,
+    text: str,
+    *options: str | Option,
+    notes: str = "",
+) -> Callable[[Commands[argparse.ArgumentParser]], None]:
+    """A function that adds a command to those of the program. `options` are names in OPTIONS, or
+    what `option` returns; `notes` stand below the help."""
+
+    def add(commands: Commands[argparse.ArgumentParser]) -> None:
+        parser = commands.add_parser(name, help=text, description=text, epilog=EXIT_CODES)
+        parser.set_defaults(run=run, parser=parser)
+        if notes:
+            parser.formatter_class = argparse.RawDescriptionHelpFormatter
+            parser.epilog = f"{notes}\n{EXIT_CODES}"
+        for declared in options:
+            flag, words = option(declared) if isinstance(declared, str) else declared
+            parser.add_argument(flag, **words)
+
+    return add
