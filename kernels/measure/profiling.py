@@ -25,6 +25,7 @@ from .provenance import begun, provenance
 
 ROOT = Path(__file__).parents[2]
 KERNEL = "sgemm"  # the one that multiplies
+FLAGS = "--csv --page raw --print-units base --clock-control none --kernel-name-base function"
 LAUNCHES = 5  # of which the least counts: see `profile`
 
 
@@ -47,15 +48,7 @@ def run_ncu(
     report = subprocess.run(
         [
             ncu,
-            "--csv",
-            "--page",
-            "raw",
-            "--print-units",
-            "base",
-            "--clock-control",
-            "none",
-            "--kernel-name-base",
-            "function",
+            *FLAGS.split(),
             "--kernel-name",
             f"regex:{kernels}",
             "--metrics",
