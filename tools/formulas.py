@@ -110,8 +110,7 @@ def set_by_mathjax(formulas: list[str]) -> tuple[list[str], list[str]]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "page.html"
         path.write_text(page, encoding="utf-8")
-        command = [pdf.browser(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
-        command += [f"--user-data-dir={folder}/profile", "--host-resolver-rules=MAP * ~NOTFOUND"]
+        command = [pdf.browser(), *pdf.HEADLESS, f"--user-data-dir={folder}/profile"]
         command += [f"--virtual-time-budget={SETTLED}", "--dump-dom", path.as_uri()]
         done = subprocess.run(command, capture_output=True, text=True, timeout=pdf.PATIENCE)
     result = re.search("BEGIN(.*)END", done.stdout, re.DOTALL)

@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
+HEADLESS = "--headless --no-sandbox --disable-gpu --no-first-run".split()
+HEADLESS += ["--host-resolver-rules=MAP * ~NOTFOUND"]  # nothing is loaded from the network
 PATIENCE = 600  # seconds for each of the two programs
 SETTLED = 120_000  # milliseconds of the page's own time, for its formulas and steppers
 
@@ -66,11 +68,7 @@ def print_page(chromium: str, page: Path, pdf: Path) -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [
             chromium,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-            "--host-resolver-rules=MAP * ~NOTFOUND",
+            *HEADLESS,
             f"--user-data-dir={profile}",
             f"--virtual-time-budget={SETTLED}",
             "--no-pdf-header-footer",
