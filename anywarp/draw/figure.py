@@ -60,13 +60,19 @@ class Figure:
         svg = self.svg.replace(
             "<svg", f'<svg role="img" aria-label="{alt}" style="{fitting(self.svg)}"', 1
         )
-        caption = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
-        return (
-            '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
+        return figure_html(
             "<style>.kernels-figure svg+img{display:none}</style>"
             f'<div {BOX}>{svg}<img alt="{alt}" src="{data_uri(self.svg)}" style="max-width:100%">'
-            f"</div>{caption}</figure>"
+            "</div>",
+            self.caption,
         )
+
+
+def figure_html(inside: str, caption: str, style: str = "", script: str = "") -> str:
+    """The element of a page that has a picture, its caption, in this style, and its script."""
+    below = f"<figcaption{style}>{html.escape(caption)}</figcaption>" if caption else ""
+    start = '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
+    return f"{start}{inside}{below}{script}</figure>"
 
 
 def fitting(svg: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..trace import Cost, Place, SharedCost, Trace
-from .figure import PALETTE
+from .figure import PALETTE, figure_html
 
 BEST, MORE = PALETTE["blue"], PALETTE["vermilion"]
 # At this size, a line of 100 characters fits into a figure with its number.
@@ -21,6 +21,9 @@ _COST = (
     "display:flex;flex-wrap:wrap;align-items:center;column-gap:.8em;padding:.1em .6em;"
     "margin:.15em 0 .15em 3em;border-left:3px solid {};font-size:12px;line-height:1.4"
 )
+
+# A place, the unit of its bar, how many, how many at best, and all that it cost.
+_Row = tuple[Place, str, int, int, Cost | SharedCost]
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,12 +41,9 @@ class Listing:
         return f"<Listing: {self.alt}>"
 
     def _repr_html_(self) -> str:
-        return (
-            '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
-            f'<div class="kernels-box" role="group" tabindex="0" style="overflow-x:auto" '
-            f'aria-label="{html.escape(self.alt, quote=True)}">{self.body}</div>'
-            f"<figcaption>{html.escape(self.caption)}</figcaption></figure>"
-        )
+        box = 'class="kernels-box" role="group" tabindex="0" style="overflow-x:auto"'
+        alt = html.escape(self.alt, quote=True)
+        return figure_html(f'<div {box} aria-label="{alt}">{self.body}</div>', self.caption)
 
 
 def listing(source: Any, trace: Trace, lines: tuple[int, int] | None = None) -> Listing:
@@ -58,7 +58,7 @@ def listing(source: Any, trace: Trace, lines: tuple[int, int] | None = None) -> 
     none of these lines.
     """
     text = str(getattr(source, "source", source)).splitlines()
-    costs: dict[int, list[tuple[Place, str, int, int, Cost | SharedCost]]] = {}
+    costs: dict[int, list[_Row]] = {}
     file = getattr(getattr(source, "kernel", source), "filename", "").rpartition("/")[2]
     for place, cost in sorted(trace.costs.items()):
         if file and place.file not in ("", file):  # a header's line
@@ -69,24 +69,21 @@ def listing(source: Any, trace: Trace, lines: tuple[int, int] | None = None) -> 
     if not shown:
         raise ValueError(f"no memory access was traced on lines {low} to {high}")
     longest: dict[str, int] = {}
-    for _, unit, used, *_ in (row for rows in shown.values() for row in rows):
+    every = [row for rows in shown.values() for row in rows]
+    for _, unit, used, *_ in every:
         longest[unit] = max(longest.get(unit, 1), used)
     body, code = [], []
     for number in range(low, high + 1):
-        code.append(
-            f'<span style="opacity:.7">{number:>{len(str(high))}}</span>  '
-            + html.escape(text[number - 1])
-        )
+        label = f'<span style="opacity:.7">{number:>{len(str(high))}}</span>'
+        code.append(f"{label}  {html.escape(text[number - 1])}")
         if number in shown:
             body.append(_pre(code))
-            body += [_cost(*row, longest) for row in shown[number]]
+            body += [_cost(row, longest) for row in shown[number]]
             code = []
     body.append(_pre(code))
-    worst = max(
-        (row for rows in shown.values() for row in rows),
-        key=lambda row: row[2] / longest[row[1]] + (row[2] - row[3]) / longest[row[1]],
+    place, unit, used, best, cost = max(
+        every, key=lambda row: row[2] / longest[row[1]] + (row[2] - row[3]) / longest[row[1]]
     )
-    place, unit, used, best, cost = worst
     requests = cost.requests
     words = (
         f"Line {place.line}, {place.kind} of {place.array}: {used:,} {unit}s, "
@@ -118,10 +115,8 @@ def _around(text: list[str], costs: Iterable[int]) -> tuple[int, int]:
             "no memory access was traced on any line of this source: is it the one that was traced?"
         )
     low = high = min(numbers)
-    header = re.compile(
-        r"\S.*\b(__global__|__device__|extern|template)\b|(__global__|__device__|"
-        r"extern|template)\b"
-    )
+    words = r"(__global__|__device__|extern|template)\b"
+    header = re.compile(rf"\S.*\b{words}|{words}")
     while low > 1 and not header.match(text[low - 1]):
         low -= 1
     while low > 1 and header.match(text[low - 2]):
@@ -137,15 +132,9 @@ def _pre(code: list[str]) -> str:
     return f'<pre style="{_CODE}">' + "\n".join(code) + "</pre>" if code else ""
 
 
-def _cost(
-    place: Place,
-    unit: str,
-    used: int,
-    best: int,
-    cost: Cost | SharedCost,
-    longest: Mapping[str, int],
-) -> str:
+def _cost(row: _Row, longest: Mapping[str, int]) -> str:
     """A bar and its words; longest: by unit, the longest bar."""
+    place, unit, used, best, cost = row
     requests = cost.requests
     bars = "".join(
         f'<span style="width:{100 * part / longest[unit]:.2f}%;background:{colour}"></span>'
@@ -153,9 +142,8 @@ def _cost(
     )
     sectors = ""
     if unit == "wavefront" and isinstance(cost, Cost):
-        sectors = (
-            f" ({_units(cost.sectors, requests, 'sector')}, {_each(cost.ideal, requests)} at best)"
-        )
+        asked = _units(cost.sectors, requests, "sector")
+        sectors = f" ({asked}, {_each(cost.ideal, requests)} at best)"
     return (
         f'<div style="{_COST.format(MORE if used > best else BEST)}">'
         f'<span style="flex:0 0 7em">{html.escape(f"{place.kind} {place.array}")}</span>'

@@ -9,7 +9,6 @@ not run (notebooks that are not trusted, some viewers) the <img> remains, dark o
 from __future__ import annotations
 
 import functools
-import hashlib
 import html
 import itertools
 import re
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .figure import BOX, Figure, beside, data_uri, fitting
-from .script import code, data
+from .script import data, scripted
 
 LARGEST = 60_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
@@ -107,15 +106,8 @@ def page(steppers: Sequence[Stepper], caption: str, titles: Sequence[str] = ()) 
         style = ' style="white-space:pre-line"'  # a line for each caption
     what = " and ".join(dict.fromkeys(one.what for one in steppers))
     panels = [[one.labels, differences(one.frames)] for one in steppers]
-    arguments = ",".join(map(data, (what, panels, titles)))
     first = "".join(one.frames[0] for one in steppers)
-    key = hashlib.sha256((first + arguments).encode()).hexdigest()[:12]
-    below = f"<figcaption{style}>{html.escape(caption)}</figcaption>" if caption else ""
-    return (
-        '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
-        f'<div data-stepper="{key}">{drawings}</div>{below}'
-        f'<script>({code(SCRIPT)})("{key}",{arguments})</script></figure>'
-    )
+    return scripted(SCRIPT, first, (what, panels, titles), drawings, caption, style)
 
 
 def _drawing(one: Stepper, title: str | None) -> str:

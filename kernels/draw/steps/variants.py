@@ -8,7 +8,6 @@ do not run, the variant that was given remains, its picture and its numbers.
 from __future__ import annotations
 
 import functools
-import hashlib
 import html
 import itertools
 import re
@@ -18,15 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anywarp import Trace
-from anywarp.draw import (
-    Stepper,
-    bank_frames as of_banks,
-    bank_verdict as wavefronts,
-    lanes,
-    sector_frames as of_sectors,
-    sector_verdict as sectors,
-)
-from anywarp.draw.script import code, data
+from anywarp.draw import Stepper, bank_frames, bank_verdict, lanes, sector_frames, sector_verdict
+from anywarp.draw.script import scripted
 from anywarp.trace import PIPE
 from anywarp.trace.metrics import CONFLICTS, KINDS
 
@@ -106,8 +98,6 @@ class Variants:
             self.accesses,
             self.verdicts,
         )
-        arguments = ",".join(map(data, told))
-        key = hashlib.sha256((self.stepper.frames[0] + arguments).encode()).hexdigest()[:12]
         given = self.tried[_at(self.controls, self.start)]
         rows = [(ACCESS, self.verdicts[0]), *((ROWS[n], given.numbers[n]) for n in used)]
         body = "".join(
@@ -115,13 +105,9 @@ class Variants:
             f'<td style="{NUMBER}">{html.escape(number)}</td></tr>'
             for name, number in rows
         )
-        return (
-            '<figure class="kernels-figure" style="margin:1em 0;max-width:44em">'
-            f'<div data-variants="{key}"><table style="margin:0;font-size:.9em">{body}</table>'
-            f"{self.stepper._repr_html_()}</div>"
-            f"<figcaption>{html.escape(self.caption)}</figcaption>"
-            f'<script>({code(SCRIPT)})("{key}",{arguments})</script></figure>'
-        )
+        table = f'<table style="margin:0;font-size:.9em">{body}</table>'
+        inside = table + self.stepper._repr_html_()
+        return scripted(SCRIPT, self.stepper.frames[0], told, inside, self.caption)
 
 
 def variants(
@@ -157,8 +143,10 @@ def variants(
     )  # fmt: skip
     ordered = sorted(pairs, key=lambda pair: (pair != (kind, array), pair[::-1]))
     firsts, numbers = _accesses([given, *tried], ordered, warp)
-    draw, say = (of_banks, wavefronts) if space == "shared" else (of_sectors, sectors)
-    frames, verdicts = draw(firsts), [say(access) for access in firsts]
+    if space == "shared":
+        frames, verdicts = bank_frames(firsts), list(map(bank_verdict, firsts))
+    else:
+        frames, verdicts = sector_frames(firsts), list(map(sector_verdict, firsts))
     labels = [
         f"{8 * a.width}-bit {a.kind}, first lane at {_first_element(a)}: {words}"
         for a, words in zip(firsts, verdicts)
@@ -166,16 +154,10 @@ def variants(
     what = "bank in which wavefront" if space == "shared" else "sector of which cache line"
     alt = f"Which lane of warp {warp} goes to which {what}, in variants of {step.id}."
     frames, labels, verdicts, kept = _distinct(frames, labels, verdicts, numbers[1:])
+    names = (f"{kind} {'from' if kind == 'load' else 'to'} {array}" for kind, array in ordered)
+    view = Stepper(frames, labels, alt, "", "variant")
     made = Variants(
-        step.label,
-        controls,
-        start,
-        tuple(tried),
-        tuple(f"{kind} {'from' if kind == 'load' else 'to'} {array}" for kind, array in ordered),
-        kept,
-        verdicts,
-        Stepper(frames, labels, alt, "", "variant"),
-        caption,
+        step.label, controls, start, tuple(tried), tuple(names), kept, verdicts, view, caption
     )
     if (size := len(made._repr_html_().encode())) > LARGEST:
         raise ValueError(f"{len(tried)} variants take {size} bytes, more than {LARGEST}: try fewer")
