@@ -40,12 +40,8 @@ def bars(
     with style():
         width = plt.rcParams["figure.figsize"][0]
         rows = [len(of) for _, _, of in groups]
-        fig, axes = plt.subplots(
-            len(groups),
-            figsize=(width, sum(0.9 + HEIGHT * count for count in rows)),
-            height_ratios=rows,
-            squeeze=False,
-        )
+        size_of = width, sum(0.9 + HEIGHT * count for count in rows)
+        fig, axes = plt.subplots(len(groups), figsize=size_of, height_ratios=rows, squeeze=False)
         for ax, group in zip(axes.flat, groups):
             _draw(ax, *group)
     caption = caption or (

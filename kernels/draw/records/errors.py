@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 
 from ...records import CUBLAS
-from .plots import grid, label_of, recorded_on, sentence
+from .plots import grid, label_of, log2_axis, recorded_on, sentence
 
 MARKERS = "osD^v"
 UNIT = "roundoffs"
@@ -34,8 +35,7 @@ def errors(record: Mapping[str, Any], names: Mapping[str, str], caption: str = "
                 found = [rows[K][label] for K in rows]
                 ax.plot(depths, found, clip_on=False, label=name, **looks[label])
                 words.append(f"{kind}, {name}: {found[0]:.2g} to {found[-1]:.2g}")
-            _axes(ax, depths, kind)
-        axes[-1].set_xlabel("K")
+            _axes(ax, depths, kind, "K" if ax is axes[-1] else "")
         handles, texts = axes[0].get_legend_handles_labels()
         fig.legend(handles, texts, loc="outside upper center", ncols=2, frameon=False)
     origin = recorded_on(record)
@@ -67,8 +67,7 @@ def chains(record: Mapping[str, Any], caption: str = "") -> Figure:
                 f"{kind}: {found[0]:.2g} for {lengths[0]} to {found[-1]:.2g}, cuBLAS "
                 f"{in_float32:.2g}"
             )
-        _axes(ax, lengths, "")
-        ax.set_xlabel("k that tensor cores sum before an addition in float32")
+        _axes(ax, lengths, "", "k that tensor cores sum before an addition in float32")
         ax.legend(frameon=False, labelcolor=INK)
     origin = recorded_on(record)
     return from_matplotlib(
@@ -95,9 +94,8 @@ def _looks(names: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     return looks | {CUBLAS: {"color": INK, "marker": "", "linestyle": "-"}}
 
 
-def _axes(ax: Any, lengths: Sequence[int], kind: str) -> None:
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(lengths[::2], [str(x) for x in lengths[::2]])
+def _axes(ax: Any, lengths: Sequence[int], kind: str, label: str) -> None:
+    log2_axis(ax, lengths, label, math.ceil(len(lengths) / 2))
     ax.set_yscale("log")
     ax.minorticks_off()
     ax.set_ylabel(UNIT)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 
 from ...analysis.waiting import load_gbs, multiply_add_tflops
-from .plots import grid, recorded_on, sentence
+from .labels import write
+from .plots import grid, log2_axis, recorded_on, sentence
 
 MARKERS = "osD"
 
@@ -28,21 +30,14 @@ def latency(record: Mapping[str, Any], caption: str = "") -> Figure:
         ax.plot(sizes, cycles, "o-", color=PALETTE["blue"], clip_on=False)
         for name, colour in (("shared memory", "green"), ("multiply-add", "vermilion")):
             ax.axhline(waits[name], color=PALETTE[colour], linewidth=1.2)
-            ax.annotate(
-                f"{name}: {waits[name]:.0f}",
-                (sizes[-1], waits[name]),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="right",
-                color=PALETTE[colour],
-            )
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(sizes[::3], [_bytes(size) for size in sizes[::3]])
+            words = f"{name}: {waits[name]:.0f}"
+            ha, va = "right", "baseline"
+            write(ax, sizes[-1], waits[name], words, PALETTE[colour], dx=0, dy=3, ha=ha, va=va)
+        log2_axis(ax, sizes, "bytes that the loads walk through", math.ceil(len(sizes) / 3), _bytes)
         ax.set_yscale("log")
         ax.set_yticks([5, 10, 20, 50, 100, 200, 500, 1000], minor=False)
         ax.yaxis.set_major_formatter("{x:g}")
         ax.minorticks_off()
-        ax.set_xlabel("bytes that the loads walk through")
         ax.set_ylabel("cycles")
         ax.set_title(recorded_on(record), loc="left", fontsize="medium")
         grid(ax)
@@ -84,14 +79,11 @@ def hiding(record: Mapping[str, Any], caption: str = "") -> Figure:
                     f"{name}, {label}: {rates[0]:.3g} with {warps[0]} warp to {rates[-1]:.3g} "
                     f"with {warps[-1]}"
                 )
-            ax.set_xscale("log", base=2)
-            ax.set_xticks(warps, [str(w) for w in warps])
-            ax.minorticks_off()
+            log2_axis(ax, warps, "warps on each SM" if ax is axes[-1] else "", len(warps))
             ax.set_ylim(bottom=0)
             ax.set_ylabel(unit)
             ax.legend(frameon=False, labelcolor=INK)
             grid(ax)
-        axes[-1].set_xlabel("warps on each SM")
         axes[0].set_title(recorded_on(record), loc="left", fontsize="medium")
     return from_matplotlib(
         fig,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
@@ -87,7 +87,7 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
                 ends[name] = curve[-1]
     sizes = sorted({r.M for r in drawn})
     room = WIDTH - LETTER * max(len(label_of(name)) for name in ends)
-    _log2_axis(ax, sizes, "M = N = K", most=max(2, int(room / TICK)))
+    log2_axis(ax, sizes, "M = N = K", most=max(2, int(room / TICK)))
     ax.set_xlim(sizes[0] / 1.2, sizes[-1])  # the labels stand right of the axes
     high = max(*(peak for peak, _ in roofs.values()), *(r.tflops for r in drawn))
     log = 10 * min(r.tflops for r in ends.values()) < high
@@ -153,7 +153,7 @@ def roofline(
     with style():
         fig, ax = plt.subplots()
         octaves = range(round(math.log2(right / left)) + 1)
-        _log2_axis(ax, [left * 2**i for i in octaves], f"FLOP per byte of {bytes_of}")
+        log2_axis(ax, [left * 2**i for i in octaves], f"FLOP per byte of {bytes_of}")
         lows = [left * roof.gbs / 1000 for roof in roofs]
         rates = [point.y for point in every if point.y]
         _rate_axis(ax, min([*lows, *rates]), max(roof.peak for roof in roofs), log=True)
@@ -292,10 +292,18 @@ def _ends(sources: Sequence[Results], name: str) -> str:
     return f"{label_of(name)}: {ends}" if curve else ""
 
 
-def _log2_axis(ax: Any, ticks: Sequence[float], label: str, most: int = 10) -> None:
+def plain(x: float) -> str:
+    """ "4096", "1/8"."""
+    return f"{x:g}" if x >= 1 else f"1/{1 / x:g}"
+
+
+def log2_axis(
+    ax: Any, ticks: Sequence[Any], label: str, most: int = 10, words: Callable[[Any], str] = plain
+) -> None:
+    """The horizontal axis: logarithmic, with no more than `most` of these ticks, in words."""
     ax.set_xscale("log", base=2)
     shown = ticks[:: math.ceil(len(ticks) / most)]
-    ax.set_xticks(shown, [f"{x:g}" if x >= 1 else f"1/{1 / x:g}" for x in shown])
+    ax.set_xticks(shown, list(map(words, shown)))
     ax.minorticks_off()
     ax.set_xlabel(label)
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 
+from .plots import log2_axis
+
 HALF = 0.5  # the share at which twice the GPUs bring nothing any more, or nearly so
 
 
@@ -26,7 +28,6 @@ def scaling(
     points = list(points)
     with style():
         fig, ax = plt.subplots()
-        ax.set_xscale("log", base=2)
         for (label, curve), colour, line in zip(
             curves.items(), itertools.cycle(PALETTE.values()), itertools.cycle(("-", "--", "-."))
         ):
@@ -35,10 +36,7 @@ def scaling(
             ax.plot([ranks], [share], "o", color=INK, fillstyle="none", markersize=7)
         ax.axhline(HALF, color=INK, linewidth=0.9, linestyle=":")
         ticks = sorted({ranks for curve in curves.values() for ranks, _ in curve})
-        shown = ticks[:: -(-len(ticks) // 7)]
-        ax.set_xticks(shown, [f"{n}" for n in shown])
-        ax.minorticks_off()
-        ax.set_xlabel("GPUs")
+        log2_axis(ax, ticks, "GPUs", most=7)
         ax.set_ylim(0, 1.05)
         ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
         ax.set_ylabel("share of linear")

@@ -14,7 +14,7 @@ from .labels import write
 from .plots import label_of, recorded_on, sentence
 
 # Reasons that belong together, as a reader knows them, with a colour and a density for each.
-GROUPS = {
+GROUPS: dict[str, tuple[tuple[str, ...], str, float]] = {
     "global memory": (("long_scoreboard", "lg_throttle"), PALETTE["vermilion"], 0.85),
     "shared memory": (("short_scoreboard", "mio_throttle"), PALETTE["blue"], 0.85),
     "barrier": (("barrier",), PALETTE["purple"], 0.85),
@@ -22,8 +22,8 @@ GROUPS = {
     "fixed latency": (("wait",), PALETTE["violet"], 0.6),
     "another warp issues": (("not_selected",), INK, 0.45),
     "issues": (("selected",), INK, 0.85),
+    "others": ((), INK, 0.15),  # what belongs to none
 }
-OTHERS = "others"
 
 
 def stalls(steps: Sequence[Any], gpu: str = RECORDED_ON, caption: str = "") -> Figure:
@@ -46,7 +46,7 @@ def stalls(steps: Sequence[Any], gpu: str = RECORDED_ON, caption: str = "") -> F
         for y, name in enumerate(names):
             start = 0.0
             for group, value in shares[name].items():
-                _, colour, alpha = GROUPS.get(group, ((), INK, 0.15))
+                _, colour, alpha = GROUPS[group]
                 ax.barh(y, value, left=start, color=colour, alpha=alpha, height=0.7)
                 start += value
             write(ax, start, y, f"{issue[name]:.0f} %", INK, dx=5)
@@ -55,9 +55,9 @@ def stalls(steps: Sequence[Any], gpu: str = RECORDED_ON, caption: str = "") -> F
         ax.set_xlabel("cycles of a warp for each instruction that it issues", loc="right")
         handles = [
             Rectangle((0, 0), 1, 1, color=colour, alpha=alpha)
-            for _, colour, alpha in [*GROUPS.values(), ((), INK, 0.15)]
+            for _, colour, alpha in GROUPS.values()
         ]
-        fig.legend(handles, [*GROUPS, OTHERS], loc="outside upper center", ncols=3, frameon=False)
+        fig.legend(handles, list(GROUPS), loc="outside upper center", ncols=3, frameon=False)
     where = f"{recorded_on(record)}, M = N = K = {record['size']}"
     caption = caption or (
         "What a warp's cycles between two of its instructions go to, as Nsight Compute counts "
@@ -76,4 +76,4 @@ def _grouped(metrics: dict[str, float]) -> dict[str, float]:
     """The cycles of each group, and of what belongs to none."""
     cycles = {reason: metrics[STALLED.format(reason)] for reason in REASONS}
     grouped = {group: sum(map(cycles.pop, own)) for group, (own, *_) in GROUPS.items()}
-    return grouped | {OTHERS: sum(cycles.values())}
+    return grouped | {"others": sum(cycles.values())}
