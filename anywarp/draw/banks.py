@@ -45,8 +45,8 @@ def banks(
         )
     numbers = lanes.chosen(index, len(every))
     shown = [every[n] for n in numbers]
-    served = [_served(access) for access in shown]
-    rows = max(max(wavefront for wavefront, _ in each) + 1 for each in served)
+    served = list(map(_served, shown))
+    rows = max(map(_height, served))
     total, best = (sum(map(count, shown)) for count in (_count, _ideal))
     frames = [_draw(access, each, rows, total > best) for access, each in zip(shown, served)]
     labels = [
@@ -68,9 +68,8 @@ def banks(
     if len(frames) == 1:
         words = f"Warp {warp}, line {shown[0].line}, {labels[0]}. {see}"
         return Figure(frames[0], f"Banks. {words}.", f"{words}.")
-    many = f"{len(frames)} of the {len(every)}" if len(frames) < len(every) else f"the {len(every)}"
     words = (
-        f"Warp {warp}, {many} {kind}s of {array}, one at a time: "
+        f"Warp {warp}, {lanes.part(len(frames), len(every))} {kind}s of {array}, one at a time: "
         f"{lanes.count(total, 'wavefront')}, {best} at best. {see}"
     )
     alt = f"Banks, step by step. {words}."
@@ -79,8 +78,8 @@ def banks(
 
 def frames(accesses: Sequence[WarpAccess]) -> list[str]:
     """A drawing of each access, as high as it needs, all of like elements, for a Stepper."""
-    served = [_served(access) for access in accesses]
-    rows = [max(wavefront for wavefront, _ in each) + 1 for each in served]
+    served = list(map(_served, accesses))
+    rows = list(map(_height, served))
     conflicts = any(_count(access) > _ideal(access) for access in accesses)
     return [
         _draw(access, each, height, conflicts, max(rows))
@@ -102,6 +101,11 @@ def _served(access: WarpAccess) -> Served:
         place = int(wavefront[lane]), int(access.address[lane]) // WORD
         served.setdefault(place, []).append(int(lane))
     return served
+
+
+def _height(served: Served) -> int:
+    """The wavefronts from the first to the last that serves a lane."""
+    return max(wavefront for wavefront, _ in served) + 1
 
 
 def _count(access: WarpAccess) -> int:
@@ -137,47 +141,28 @@ def _draw(access: WarpAccess, served: Served, rows: int, conflicts: bool, labels
     ideal, wide = _ideal(access), lanes.words(access)
     used = {wavefront for wavefront, _ in served}
     right = LEFT + CELL * BANKS
-    heads = [svg.text(LEFT + CELL * n + (CELL - 1) / 2, TOP - 8, n) for n in range(BANKS)]
-    names = [
-        svg.text(
-            LEFT - 8,
-            TOP + CELL * n + CELL - 5,
-            f"wavefront {n}" if n in used else "",
-            text_anchor="end",
-        )
-        for n in range(max(rows, labels))
-    ]
-    marks = [
-        lanes.Mark(
-            LEFT + CELL * (word % BANKS),
-            TOP + CELL * wavefront,
-            wide,
-            lanes.label(users, wide),
-            FINE if wavefront < ideal else EXTRA,
-        )
-        for (wavefront, word), users in sorted(served.items(), key=lambda item: item[1])
-    ]
+    heads = [(LEFT + CELL * n + (CELL - 1) / 2, TOP - 8, n) for n in range(BANKS)]
+    names = [f"wavefront {n}" if n in used else "" for n in range(max(rows, labels))]
+    marks = []
+    for (wavefront, word), users in sorted(served.items(), key=lambda item: item[1]):
+        x, y = LEFT + CELL * (word % BANKS), TOP + CELL * wavefront
+        colour = FINE if wavefront < ideal else EXTRA
+        marks.append(lanes.Mark(x, y, wide, lanes.label(users, wide), colour))
     bottom = TOP + CELL * rows
-    line = TOP + CELL * ideal - 0.5
+    line, opacity = TOP + CELL * ideal - 0.5, 0.8 if len(used) > ideal else 0
+    dashed = {"stroke": "currentColor", "fill": "none", "stroke_dasharray": "4 3"}
+    rest = [(LEFT, TOP + CELL * n) for n in range(rows)]
     legend = [("a lane and its bank (* several lanes)", {"fill": FINE})]
     if conflicts:
         legend.append((f"beyond the ideal {lanes.count(ideal, 'wavefront')}", {"fill": EXTRA}))
     return svg.document(
         right + 8,
         bottom + 34,
-        svg.text((LEFT + right) / 2, TOP - 30, "bank", text_anchor="middle"),
-        svg.tag("g", *heads, font_size=11, text_anchor="middle"),
-        *names,
-        lanes.squares(
-            [(LEFT, TOP + CELL * n) for n in range(rows)], BANKS, **lanes.SQUARES, **FAINT
-        ),
-        svg.path(
-            f"M8 {svg.short(line)}H{right}",
-            stroke="currentColor",
-            fill="none",
-            stroke_dasharray="4 3",
-            stroke_opacity=0.8 if len(used) > ideal else 0,
-        ),
+        svg.text((LEFT + right) / 2, TOP - 30, "bank", "middle"),
+        svg.texts(heads, font_size=11, text_anchor="middle"),
+        *lanes.row_names(names, LEFT, TOP),
+        lanes.squares(rest, BANKS, **lanes.SQUARES, **FAINT),
+        svg.path(f"M8 {svg.short(line)}H{right}", **dashed, stroke_opacity=opacity),
         lanes.marks(marks, EXTRA if conflicts else FINE),
         svg.legend(LEFT, bottom + 26, legend),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,9 +72,7 @@ def _single(access: WarpAccess, warp: int) -> Figure:
     used = int(np.unique(access.address[access.active]).size) * access.width
     words = (
         f"Warp {warp}, line {access.line}: its {int(access.active.sum())} lanes "
-        f"{access.kind} {_amount(used, access.width)} of {access.array} in "
-        f"{lanes.count(len(touched.sectors), 'sector')} of "
-        f"{lanes.count(len(touched.lines), 'cache line')}; "
+        f"{access.kind} {_amount(used, access.width)} of {access.array} in {verdict(access)}; "
         f"{analysis.SECTOR_BYTES * len(touched.sectors)} bytes asked for, {used} used"
     )
     return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
@@ -82,7 +80,7 @@ def _single(access: WarpAccess, warp: int) -> Figure:
 
 def _several(accesses: Sequence[WarpAccess], numbers: Sequence[int], warp: int) -> Stepper:
     """The picture that steps through those of these numbers."""
-    these, total = [accesses[n] for n in numbers], len(accesses)
+    these = [accesses[n] for n in numbers]
     touched = [_touched(access) for access in these]
     kind, array = these[0].kind, these[0].array
     union = sorted({line for own in touched for line in own.lines})
@@ -99,25 +97,18 @@ def _several(accesses: Sequence[WarpAccess], numbers: Sequence[int], warp: int) 
         asked += len(own.sectors)
         labels.append(
             f"{kind} {number}: {lanes.count(len(own.sectors), 'sector')}, "
-            f"{len(new) or 'none'} new; so far {asked} asked for, "
-            f"{len(before)} different"
+            f"{len(new) or 'none'} new; so far {asked} asked for, {len(before)} different"
         )
-    shown = f"{len(numbers)} of the {total}" if len(numbers) < total else f"the {total}"
-    words = f"Warp {warp}, {shown} {kind}s of {array}"
-    each = sorted({len(own.sectors) for own in touched})
-    span = " to ".join(str(n) for n in sorted({each[0], each[-1]}))
-    text = (
-        f"{words}, one at a time: {asked} sectors asked for, {len(before)} different, "
-        f"{span} by each {kind}"
+    words = f"Warp {warp}, {lanes.part(len(numbers), len(accesses))} {kind}s of {array}"
+    each = [len(own.sectors) for own in touched]
+    span = " to ".join(map(str, sorted({min(each), max(each)})))
+    words += (
+        f", one at a time: {asked} sectors asked for, {len(before)} different, "
+        f"{span} by each {kind}."
     )
-    return stepper(
-        frames,
-        labels,
-        f"Coalescing, step by step. {text}.",
-        f"{text}. What is green and narrow was asked for before, and costs less if a cache still "
-        "has it.",
-        f"{kind}s of {array}",
-    )
+    green = "What is green and narrow was asked for before, and costs less if a cache still has it."
+    alt = f"Coalescing, step by step. {words}"
+    return stepper(frames, labels, alt, f"{words} {green}", f"{kind}s of {array}")
 
 
 def frames(accesses: Sequence[WarpAccess]) -> list[str]:
@@ -133,9 +124,8 @@ def frames(accesses: Sequence[WarpAccess]) -> list[str]:
 def verdict(access: WarpAccess) -> str:
     """How many sectors and lines an access asks for."""
     own = _touched(access)
-    return (
-        f"{lanes.count(len(own.sectors), 'sector')} of {lanes.count(len(own.lines), 'cache line')}"
-    )
+    sectors, lines = len(own.sectors), len(own.lines)
+    return f"{lanes.count(sectors, 'sector')} of {lanes.count(lines, 'cache line')}"
 
 
 def _touched(access: WarpAccess) -> _Touched:
@@ -181,20 +171,12 @@ def _draw(
         return LEFT + CELL * (word % WORDS) + GAP * (word % WORDS // SECTOR)
 
     heads = [
-        svg.text(x(SECTOR * n) + 4 * CELL, TOP - 10, f"sector {n}", text_anchor="middle")
+        svg.text(x(SECTOR * n) + 4 * CELL, TOP - 10, f"sector {n}", "middle")
         for n in range(WORDS // SECTOR)
     ]
     elements = [*rows, *[None] * (most - len(rows))]
-    labels = [
-        svg.text(
-            LEFT - 8,
-            TOP + CELL * n + CELL - 5,
-            "" if line is None else names.get(line, ""),
-            text_anchor="end",
-            font_size=_size(names.values()),
-        )
-        for n, line in enumerate(elements)
-    ]
+    size = 12 if max(map(len, names.values())) <= 11 else 11  # that the names fit
+    labels = ["" if line is None else names.get(line, "") for line in elements]
     corners = [(x(SECTOR * n), TOP + CELL * row) for row in range(len(rows)) for n in range(4)]
     now = set(touched.sectors)
     tints = []
@@ -223,14 +205,9 @@ def _draw(
         x(WORDS - 1) + CELL + 8,
         bottom + 34,
         *heads,
-        *labels,
+        *lanes.row_names(labels, LEFT, TOP, font_size=size),
         lanes.squares(corners, SECTOR, **lanes.SQUARES, **FAINT),
         svg.tag("g", *tints, **lanes.SQUARES),
         lanes.marks(marks, USED),
         svg.legend(LEFT, bottom + 26, legend),
     )
-
-
-def _size(names: Iterable[str]) -> int:
-    """Of the font of the names of rows, that they may fit."""
-    return 12 if max(map(len, names)) <= 11 else 11

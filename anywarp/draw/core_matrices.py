@@ -70,43 +70,42 @@ def _place(start: int) -> tuple[float, float]:
 
 
 def _boxes(places: Iterable[tuple[float, float]], wide: float) -> str:
-    return "".join(f"M{svg.short(x)} {svg.short(y)}h{wide}v{HIGH}h{-wide}z" for x, y in places)
+    return svg.boxes((x, y, wide, HIGH) for x, y in places)
 
 
 def _ground(starts: np.ndarray, lines: int, first: int, deep: int) -> list[str]:
     """What all frames have: the factor, the lines of shared memory, and what is read of them."""
     groups = starts.shape[1]
     factor = [(LEFT + WIDE * u, TOP + HIGH * g) for u in range(2) for g in range(groups)]
+    memory = [(RIGHT, TOP + HIGH * n) for n in range(lines)]
     faint = {"fill": "currentColor", "fill_opacity": 0.04, "stroke": "currentColor"}
     return [
-        svg.text(LEFT + WIDE, 14, "factor", text_anchor="middle"),
-        svg.text(RIGHT + CELL * 4, 14, "shared memory", text_anchor="middle"),
-        svg.text(LEFT - 5, TOP - 6, "rows", text_anchor="end", font_size=11),
-        svg.text(RIGHT - 6, TOP - 6, "byte", text_anchor="end", font_size=11),
+        svg.text(LEFT + WIDE, 14, "factor", "middle"),
+        svg.text(RIGHT + CELL * 4, 14, "shared memory", "middle"),
+        svg.text(LEFT - 5, TOP - 6, "rows", "end", font_size=11),
+        svg.text(RIGHT - 6, TOP - 6, "byte", "end", font_size=11),
         *(
-            svg.text(
-                LEFT + WIDE * (u + 0.5), TOP - 6, f"k {deep * u}–{deep * u + deep - 1}",
-                text_anchor="middle", font_size=11)
+            svg.text(LEFT + WIDE * (u + 0.5), TOP - 6, _span("k ", deep, u), "middle", font_size=11)
             for u in range(2)
         ),
-        *(
-            svg.text(
-                LEFT - 5, TOP + HIGH * g + 10.5, f"{CORE_ROWS * g}–{CORE_ROWS * g + CORE_ROWS - 1}",
-                text_anchor="end", font_size=10)
-            for g in range(groups)
-        ),
-        *(
-            svg.text(
-                RIGHT - 6, TOP + HIGH * n + 10.5, first + LINE * n, text_anchor="end", font_size=10
-            )
-            for n in range(lines)
-        ),
+        *_beside(LEFT - 5, [_span("", CORE_ROWS, group) for group in range(groups)]),
+        *_beside(RIGHT - 6, [first + LINE * n for n in range(lines)]),
         svg.path(_boxes(factor, WIDE), stroke_opacity=0.35, **faint),
-        svg.path(_boxes([(RIGHT, TOP + HIGH * n) for n in range(lines)], 8 * CELL),
-            stroke_opacity=0.2, **faint),
-        svg.path(_boxes(map(_place, starts.ravel()), CELL), fill=OTHERS, fill_opacity=PALE
-        ),
-    ]  # fmt: skip
+        svg.path(_boxes(memory, 8 * CELL), stroke_opacity=0.2, **faint),
+        svg.path(_boxes(map(_place, starts.ravel()), CELL), fill=OTHERS, fill_opacity=PALE),
+    ]
+
+
+def _span(what: str, size: int, n: int) -> str:
+    return f"{what}{size * n}–{size * n + size - 1}"
+
+
+def _beside(right: float, words: Iterable[object]) -> list[str]:
+    """One at the left of each line."""
+    return [
+        svg.text(right, TOP + HIGH * n + 10.5, word, "end", font_size=10)
+        for n, word in enumerate(words)
+    ]
 
 
 def _draw(starts: np.ndarray, unit: int, group: int, ground: list[str], lines: int) -> str:
@@ -114,25 +113,15 @@ def _draw(starts: np.ndarray, unit: int, group: int, ground: list[str], lines: i
     mine = [_place(start) for start in starts[unit, group]]
     corner = LEFT + WIDE * unit, TOP + HIGH * group
     every = _labelled(starts.shape[1] * CORE_ROWS)
-    legend = [
-        ("this core matrix", {"fill": NOW, "fill_opacity": STRONG}),
-        ("the others", {"fill": OTHERS, "fill_opacity": PALE}),
-    ]
-    return svg.document(
-        svg.NARROW,
+    now = {"fill": NOW, "fill_opacity": STRONG}
+    others = {"fill": OTHERS, "fill_opacity": PALE}
+    legend = [("this core matrix", now), ("the others", others)]
+    numbers = [(x + CELL / 2, y + 10.5, CORE_ROWS * group + n) for n, (x, y) in enumerate(mine)]
+    return svg.narrow(
         TOP + HIGH * lines + 34,
         *ground,
-        svg.path(_boxes([corner], WIDE), fill=NOW, fill_opacity=STRONG),
-        svg.path(_boxes(mine, CELL), fill=NOW, fill_opacity=STRONG),
-        svg.tag(
-            "g",
-            *(
-                svg.text(x + CELL / 2, y + 10.5, CORE_ROWS * group + row)
-                for row, (x, y) in list(enumerate(mine))[::every]
-            ),
-            font_size=10,
-            text_anchor="middle",
-        ),
+        svg.path(_boxes([corner], WIDE), **now),
+        svg.path(_boxes(mine, CELL), **now),
+        svg.texts(numbers[::every], font_size=10, text_anchor="middle"),
         svg.legend(4, TOP + HIGH * lines + 24, legend),
-        scale=svg.LARGER,
     )

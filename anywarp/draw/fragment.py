@@ -27,6 +27,7 @@ SIDE = 24  # for the lanes that give the addresses of rows
 LARGEST, MIDDLE = 18, 13  # pixels of an element
 LONGEST = 16  # along k, of what is drawn with its rows and columns in line
 LETTER = 6.2
+_Box = tuple[float, float, float, float]  # left, top, width and height
 
 
 class _Panel(NamedTuple):
@@ -141,7 +142,7 @@ def _part(of: Fragment, warp: int) -> Fragment:
     return Fragment(of.register, row[shown], column[shown])
 
 
-def _boxes(panel: _Panel, register: int, which: Iterable[int]) -> Iterator[tuple[float, ...]]:
+def _boxes(panel: _Panel, register: int, which: Iterable[int]) -> Iterator[_Box]:
     """Left, top, width and height of the elements that each of these lanes has in a register,
     which lie side by side or under one another."""
     for lane in which:
@@ -149,16 +150,8 @@ def _boxes(panel: _Panel, register: int, which: Iterable[int]) -> Iterator[tuple
         cell = panel.cell
         x = panel.corner[0] + cell * column.min()
         y = panel.corner[1] + cell * (row.min() - panel.first)
-        yield x, y, cell * (1 + np.ptp(column)), cell * (1 + np.ptp(row))
-
-
-def _path(boxes: Iterable[tuple[float, ...]]) -> str:
-    """Left, top, width and height of each, as a path."""
-    return "".join(
-        f"M{svg.short(float(x))} {svg.short(float(y))}h{svg.short(float(w))}"
-        f"v{svg.short(float(h))}h{svg.short(float(-w))}z"
-        for x, y, w, h in boxes
-    )
+        wide, high = cell * (1 + np.ptp(column)), cell * (1 + np.ptp(row))
+        yield float(x), float(y), float(wide), float(high)
 
 
 def _ground(panels: list[_Panel]) -> list[str]:
@@ -168,10 +161,8 @@ def _ground(panels: list[_Panel]) -> list[str]:
         for n, colour in enumerate(COLOURS):
             which = range(EIGHT * n, EIGHT * (n + 1))
             boxes = [b for r in range(len(panel.names)) for b in _boxes(panel, r, which)]
-            parts.append(
-                svg.path(_path(boxes), fill=colour, fill_opacity=PALE,
-                    stroke="currentColor", stroke_opacity=0.3)
-            )  # fmt: skip
+            look = {"fill": colour, "fill_opacity": PALE, "stroke": "currentColor"}
+            parts.append(svg.path(svg.boxes(boxes), **look, stroke_opacity=0.3))
         x, y = panel.corner
         parts.append(svg.text(x, y - 6, panel.title, font_weight="bold"))
     return parts
@@ -195,8 +186,7 @@ def _given(panels: list[_Panel], lane: int) -> str:
     n, row = divmod(lane, 8)
     x, y = panels[min(n, len(panels) - 1)].corner
     cell = panels[n].cell if n < len(panels) else 0
-    box = x, y + cell * row, 8 * cell, cell
-    return svg.path(_path([box]), fill="none", stroke="currentColor", stroke_width=2)
+    return svg.outline(svg.boxes([(x, y + cell * row, 8 * cell, cell)]), stroke_width=2)
 
 
 def _draw(
@@ -208,45 +198,46 @@ def _draw(
     outline: str,
 ) -> str:
     """One frame; shown: (panel, register, its lanes) of what is strong."""
-    paths: dict[str, list[tuple[float, ...]]] = {colour: [] for colour in COLOURS}
+    strong: dict[str, list[_Box]] = {colour: [] for colour in COLOURS}
     names = []
     for n, register, which in shown:
         for lane, box in zip(which.tolist(), _boxes(panels[n], register, which)):
-            paths[COLOURS[lane // EIGHT]].append(box)
-            x, y, wide, high = map(float, box)
+            strong[COLOURS[lane // EIGHT]].append(box)
+            x, y, wide, high = box
             word = panels[n].names[register] if by == "lane" else str(lane)
             if LETTER * len(word) <= wide + 2:
-                names.append(svg.text(x + wide / 2, y + high / 2 + 4, word))
-    return svg.document(
-        svg.NARROW,
+                names.append((x + wide / 2, y + high / 2 + 4, word))
+    look = {"fill_opacity": STRONG, "stroke": "currentColor"}
+    paths = [
+        svg.path(svg.boxes(boxes) or "M0 0", fill=colour, **look)
+        for colour, boxes in strong.items()
+    ]
+    return svg.narrow(
         height + 32,
         *ground,
-        *[
-            svg.path(_path(boxes) or "M0 0", fill=colour, fill_opacity=STRONG,
-                stroke="currentColor")
-            for colour, boxes in paths.items()
-        ],
-        svg.tag("g", *names, font_size=10.5, text_anchor="middle"),
+        *paths,
+        svg.texts(names, font_size=10.5, text_anchor="middle"),
         outline,
         svg.text(MARGIN, height + 22, "lanes"),
         svg.legend(MARGIN + 46, height + 22, LEGEND),
-        scale=svg.LARGER,
-    )  # fmt: skip
+    )
 
 
 def _held(panels: list[_Panel], lane: int) -> str:
     """ "A rows 1 and 9, columns 2, 3, 10 and 11; B …"."""
     return "; ".join(
-        f"{panel.name} {_listed('row', panel.of.row[:, lane])}, "
-        f"{_listed('column', panel.of.column[:, lane])}"
+        f"{panel.name} {_places(panel.of.row[:, lane], panel.of.column[:, lane])}"
         for panel in panels
     )
 
 
+def _places(row: np.ndarray, column: np.ndarray) -> str:
+    return f"{_listed('row', row)}, {_listed('column', column)}"
+
+
 def _eights_of(panels: list[_Panel], lane: int) -> str:
     """The same for matrices that all lie alike, and whose row's address the lane gives."""
-    row, column = (x[0, lane] for x in panels[0].of[1:])
-    words = f"{_listed('row', row)}, {_listed('column', column)}"
+    words = _places(*(x[0, lane] for x in panels[0].of[1:]))
     n, given = divmod(lane, 8)
     return words + (f"; gives row {given} of {panels[n].name}" if n < len(panels) else "")
 
@@ -266,5 +257,4 @@ def _register(panels: list[_Panel], n: int, register: int) -> str:
     panel = panels[n]
     row, column = panel.of.row[register], panel.of.column[register]
     each = lanes.count(row.shape[-1], "element")
-    where = f"{_listed('row', row)}, {_listed('column', column)} of {panel.name}"
-    return f"{panel.names[register]}: {where}, {each} in a lane"
+    return f"{panel.names[register]}: {_places(row, column)} of {panel.name}, {each} in a lane"

@@ -74,9 +74,8 @@ def chosen(index: Index, count: int) -> list[int]:
 
 def squares(rows: Sequence[tuple[float, float]], words: int, **attributes: Any) -> str:
     """Rows of `words` squares each, whose upper left corners are given, in one path."""
-    path = "".join(
-        f"M{svg.short(x)} {svg.short(y + (CELL - 1) / 2)}h{CELL * words - 1}" for x, y in rows
-    )
+    middle, long = (CELL - 1) / 2, CELL * words - 1
+    path = "".join(f"M{svg.short(x)} {svg.short(y + middle)}h{long}" for x, y in rows)
     return svg.path(path, **attributes) if path else ""
 
 
@@ -87,16 +86,22 @@ def marks(shown: Sequence[Mark], ground: str) -> str:
     """
     empty = Mark(0, 0, 0, "", "none")
     full = [*shown, *[empty] * (LANES - len(shown))]
+    size = {"height": CELL - 1}
     bars = [
-        svg.tag(
-            "rect", x=m.x, y=m.y, width=max(CELL * m.words - 1, 0), fill=m.fill, height=CELL - 1
-        )
+        svg.tag("rect", x=m.x, y=m.y, width=max(CELL * m.words - 1, 0), fill=m.fill, **size)
         for m in full
     ]
-    labels = [svg.text(m.x + (CELL * m.words - 1) / 2, m.y + CELL - 5, m.label) for m in full]
-    return svg.tag("g", *bars) + svg.tag(
-        "g", *labels, fill="#fff", data_ground=ground, font_size=11, text_anchor="middle"
-    )
+    labels = [(m.x + (CELL * m.words - 1) / 2, m.y + CELL - 5, m.label) for m in full]
+    look = {"fill": "#fff", "data_ground": ground, "font_size": 11, "text_anchor": "middle"}
+    return svg.tag("g", *bars) + svg.texts(labels, **look)
+
+
+def row_names(names: Sequence[str], left: float, top: float, **attributes: Any) -> list[str]:
+    """A name at the left of each row, the first of which begins at `top`."""
+    return [
+        svg.text(left - 8, top + CELL * n + CELL - 5, name, "end", **attributes)
+        for n, name in enumerate(names)
+    ]
 
 
 def label(lanes: Sequence[int], words: int) -> str:
@@ -121,3 +126,8 @@ def element(access: WarpAccess, lane: int) -> str:
 def count(n: int, what: str) -> str:
     """ "1 word", "2 words"."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def part(shown: int, total: int) -> str:
+    """ "the 8", "32 of the 64"."""
+    return f"{shown} of the {total}" if shown < total else f"the {total}"

@@ -144,6 +144,12 @@ def moments_of(recorded: Pipeline, parts: Sequence[StageBytes]) -> list[Moment]:
     parity = dict.fromkeys(barriers.values(), 0)
     made: list[Moment] = []
     met = False
+
+    def note(event: Any, what: str, size: Counter[int], warps: set[int], opcode: str = "") -> None:
+        nonlocal met
+        _append(made, Moment(what, size, warps, event.line, opcode, met, dict(parity)))
+        met = False
+
     for event in recorded.events:
         if isinstance(event, Touch):
             stage, inside = touched(event, parts)
@@ -152,9 +158,7 @@ def moments_of(recorded: Pipeline, parts: Sequence[StageBytes]) -> list[Moment]:
                 for s, n in zip(stage[inside].tolist(), event.size[inside].tolist()):
                     size[s] += n
                 warps = set(event.warp[inside].tolist())
-                now = Moment(event.what, size, warps, event.line, event.opcode, met, dict(parity))
-                met = False
-                _append(made, now)
+                note(event, event.what, size, warps, event.opcode)
         elif event.what == "barrier":
             met = True
         elif event.what == "phase":
@@ -162,10 +166,7 @@ def moments_of(recorded: Pipeline, parts: Sequence[StageBytes]) -> list[Moment]:
                 if address in barriers:
                     kind, at = barriers[address]
                     parity[kind, at] = 1 - ended
-                    nothing: Counter[int] = Counter({at: 0})
-                    now = Moment(kind, nothing, set(), event.line, "", met, dict(parity))
-                    met = False
-                    _append(made, now)
+                    note(event, kind, Counter({at: 0}), set())
     return made
 
 

@@ -7,35 +7,19 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..trace import Pipeline
-from . import lanes, svg
+from . import lanes, moments, svg
 from .figure import PALETTE
-from .moments import (
-    EMPTY,
-    FULL,
-    READ,
-    UNDER_WAY,
-    Moment,
-    StageState,
-    filled,
-    moments_of,
-    parts_of,
-    states_of,
-)
+from .moments import EMPTY, FULL, READ, READS, UNDER_WAY, Moment, StageState
 from .stepper import Stepper, stepper
 
 LEFT, WIDE, TOP = 100, 252, 22
 LARGEST = 16  # pixels of a moment
 BAR, WAVE, ROW, GAP = 16, 14, 16, 10
 STRONG = 0.5  # opacity, on which numbers can be read
-COLOURS = {UNDER_WAY: PALETTE["blue"], FULL: PALETTE["green"], READ: PALETTE["vermilion"]}
-DEEDS = {  # what is done, and the colour of the state that it makes
-    "issue": UNDER_WAY,
-    "store": FULL,
-    "land": FULL,
-    "read": READ,
-    "begin": READ,
-    "end": READ,
-}
+COLOURS = dict(zip((UNDER_WAY, FULL, READ), ("blue", "green", "vermilion")))
+LOOKS = {what: {"fill": PALETTE[own], "fill_opacity": STRONG} for what, own in COLOURS.items()}
+# What is done, and the state that it makes.
+DEEDS = {"issue": UNDER_WAY, "store": FULL, "land": FULL} | dict.fromkeys(READS, READ)
 STORY = {
     "issue": "{who} issue{s} copies into stage {stage}",
     "store": "{who} store{s} into stage {stage}",
@@ -59,12 +43,12 @@ def pipeline(recorded: Pipeline, stages: Any = None, index: Any = None) -> Stepp
     who fill it wait for. Below are those who do something, with the number of the stage. Raises
     ValueError where the stages cannot be told, and if nothing happens to them.
     """
-    parts = parts_of(recorded, stages)
-    made = moments_of(recorded, parts)
+    parts = moments.parts_of(recorded, stages)
+    made = moments.moments_of(recorded, parts)
     if not made:
         raise ValueError("nobody fills or reads these stages")
     count = 1 + max(part.stage for part in parts)
-    every = [states_of(made, stage) for stage in range(count)]
+    every = [moments.states_of(made, stage) for stage in range(count)]
     numbers = lanes.chosen(index, len(made))
     shown = [made[n] for n in numbers]
     states = [[own[n] for n in numbers] for own in every]
@@ -92,7 +76,7 @@ def pipeline(recorded: Pipeline, stages: Any = None, index: Any = None) -> Stepp
 def _arrays(recorded: Pipeline, stages: Any) -> str:
     """What the stages lie in."""
     if stages is None or isinstance(stages, int):
-        return " and ".join(filled(recorded))
+        return " and ".join(moments.filled(recorded))
     return "shared memory"
 
 
@@ -143,7 +127,7 @@ def _ground(
     """What all frames have, and where it ends."""
     cell, y, parts = _across(len(shown)), float(TOP), []
     for stage, own in enumerate(states):
-        parts.append(svg.text(LEFT - 8, y + 12, f"stage {stage}", text_anchor="end"))
+        parts.append(svg.text(LEFT - 8, y + 12, f"stage {stage}", "end"))
         parts += _bar(own, cell, y)
         y += BAR
         for kind in "full", "empty":
@@ -152,11 +136,10 @@ def _ground(
                 y += WAVE
         y += GAP / 2
     y += GAP
-    for what, state in DEEDS.items():
+    for what in DEEDS:
         if doing := [moment for moment in shown if moment.what == what]:
-            label = _doers(doing)
-            parts.append(svg.text(LEFT - 8, y + 12, label, text_anchor="end", font_size=11))
-            parts += _doings(shown, what, COLOURS[state], cell, y)
+            parts.append(svg.text(LEFT - 8, y + 12, _doers(doing), "end", font_size=11))
+            parts += _doings(shown, what, cell, y)
             y += ROW
     lines = "".join(
         f"M{svg.short(LEFT + cell * n)} {TOP - 4}V{svg.short(y)}"
@@ -164,25 +147,20 @@ def _ground(
         if moment.after_barrier
     )
     if lines:
-        parts.append(
-            svg.path(lines, stroke="currentColor", stroke_opacity=0.6, stroke_dasharray="3 3",
-                fill="none")
-        )  # fmt: skip
+        look = {"stroke": "currentColor", "stroke_opacity": 0.6, "stroke_dasharray": "3 3"}
+        parts.append(svg.path(lines, **look, fill="none"))
     return parts, y
 
 
 def _bar(own: Sequence[StageState], cell: float, y: float) -> list[str]:
     """A stage over all moments, in the colours of its states."""
-    parts = [
-        svg.rect(LEFT, y, cell * len(own), BAR - 2, fill="currentColor",
-            fill_opacity=0.05, stroke="currentColor", stroke_opacity=0.35)
-    ]  # fmt: skip
+    faint = {"fill": "currentColor", "fill_opacity": 0.05, "stroke": "currentColor"}
+    parts = [svg.rect(LEFT, y, cell * len(own), BAR - 2, **faint, stroke_opacity=0.35)]
     at = 0
     for (what, _), run in itertools.groupby(own, lambda state: (state.what, state.filling)):
         length = len(list(run))
         if what != EMPTY:
-            look = {"fill": COLOURS[what], "fill_opacity": STRONG}
-            parts.append(svg.rect(LEFT + cell * at, y, cell * length, BAR - 2, **look))
+            parts.append(svg.rect(LEFT + cell * at, y, cell * length, BAR - 2, **LOOKS[what]))
         at += length
     return parts
 
@@ -194,20 +172,19 @@ def _wave(parity: Sequence[int], cell: float, y: float) -> str:
         f"{'V' if n else f'M{LEFT} '}{svg.short(at)}H{svg.short(LEFT + cell * (n + 1))}"
         for n, at in enumerate(heights)
     )
-    return svg.path(steps, fill="none", stroke="currentColor", stroke_opacity=0.8)
+    return svg.outline(steps, stroke_opacity=0.8)
 
 
-def _doings(shown: Sequence[Moment], what: str, colour: str, cell: float, y: float) -> list[str]:
+def _doings(shown: Sequence[Moment], what: str, cell: float, y: float) -> list[str]:
     """A box with the number of the stage for each moment in which it is done."""
     parts = []
     for n, moment in enumerate(shown):
         if moment.what == what:
             x = LEFT + cell * n
-            parts.append(svg.rect(x, y, cell, ROW - 2, fill=colour, fill_opacity=STRONG))
+            parts.append(svg.rect(x, y, cell, ROW - 2, **LOOKS[DEEDS[what]]))
             if len(moment.stages) == 1:
-                middle = x + cell / 2
-                words = moment.stages[0]
-                parts.append(svg.text(middle, y + 11, words, font_size=10, text_anchor="middle"))
+                number = x + cell / 2, y + 11, moment.stages[0]
+                parts.append(svg.text(*number, font_size=10, text_anchor="middle"))
     return parts
 
 
@@ -225,33 +202,23 @@ def _draw(
         for kind in "full", "empty":
             if (kind, stage) in shown[now].parity:
                 words = f"{kind}: {shown[now].parity[kind, stage]}"
-                parts.append(svg.text(LEFT - 8, y + 9, words, text_anchor="end", font_size=11))
+                parts.append(svg.text(LEFT - 8, y + 9, words, "end", font_size=11))
                 y += WAVE
         y += GAP / 2
-    frame = svg.rect(
-        LEFT + cell * now, TOP - 4, cell, bottom - TOP + 6,
-        fill="none", stroke="currentColor", stroke_width=1.5,
-    )  # fmt: skip
+    place = LEFT + cell * now, TOP - 4, cell, bottom - TOP + 6
     told = [
         svg.text(4, bottom + 24 + 17 * stage, f"stage {stage}: {_holds(own[now])}")
         for stage, own in enumerate(states)
     ]
     end = bottom + 24 + 17 * len(states)
     used = {state.what for own in states for state in own}
-    legend = [
-        (what, {"fill": colour, "fill_opacity": STRONG})
-        for what, colour in COLOURS.items()
-        if what in used
-    ]
-    return svg.document(
-        svg.NARROW,
+    return svg.narrow(
         end + 24,
         *ground,
         *parts,
-        frame,
+        svg.rect(*place, **svg.OUTLINE, stroke_width=1.5),
         *told,
-        svg.legend(4, end + 12, legend),
-        scale=svg.LARGER,
+        svg.legend(4, end + 12, [(what, look) for what, look in LOOKS.items() if what in used]),
     )
 
 

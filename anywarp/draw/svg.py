@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ def tag(name: str, *children: str, **attributes: Any) -> str:
 
 NARROW = 360  # units that fit beside one another on a phone, where one is then about a pixel
 LARGER = 4 / 3  # a drawing of that width on a page with room for more
+OUTLINE: dict[str, Any] = {"fill": "none", "stroke": "currentColor"}
 
 
 def document(width: float, height: float, *children: str, scale: float = 1) -> str:
@@ -43,9 +45,19 @@ def document(width: float, height: float, *children: str, scale: float = 1) -> s
     )
 
 
+def narrow(height: float, *children: str, width: float = NARROW) -> str:
+    """A document as wide as a phone, larger on a page with room for more."""
+    return document(width, height, *children, scale=LARGER)
+
+
 def path(d: str, **attributes: Any) -> str:
     """A path, by its steps."""
     return tag("path", d=d, **attributes)
+
+
+def outline(d: str, **attributes: Any) -> str:
+    """A path that is a line in the page's ink."""
+    return path(d, **OUTLINE, **attributes)
 
 
 def rect(x: float, y: float, width: float, height: float, **attributes: Any) -> str:
@@ -53,37 +65,53 @@ def rect(x: float, y: float, width: float, height: float, **attributes: Any) -> 
     return tag("rect", x=x, y=y, width=width, height=height, **attributes)
 
 
-def text(x: float, y: float, words: object, **attributes: Any) -> str:
-    """A line of text."""
-    return tag("text", html.escape(str(words)), x=x, y=y, **attributes)
+def text(x: float, y: float, words: object, anchor: str | None = None, **attributes: Any) -> str:
+    """A line of text, which begins at x unless x is its "middle" or its "end"."""
+    look = attributes if anchor is None else {"text_anchor": anchor} | attributes
+    return tag("text", html.escape(str(words)), x=x, y=y, **look)
+
+
+def texts(lines: Iterable[tuple[float, float, object]], **attributes: Any) -> str:
+    """Lines of text at (x, y) that look alike, as a group."""
+    return tag("g", *itertools.starmap(text, lines), **attributes)
+
+
+def boxes(places: Iterable[tuple[float, float, float, float]]) -> str:
+    """Rectangles by left, top, width and height, as the steps of one path."""
+    return "".join(
+        f"M{short(x)} {short(y)}h{short(wide)}v{short(high)}h{short(-wide)}z"
+        for x, y, wide, high in places
+    )
 
 
 def cells(places: Iterable[tuple[float, float]], size: float, **attributes: Any) -> str:
     """Squares at (x, y) corners, in one path."""
-    steps = "".join(
-        f"M{short(x)} {short(y)}h{short(size)}v{short(size)}h{short(-size)}z" for x, y in places
-    )
-    return tag("path", d=steps, **attributes) if steps else ""
+    steps = boxes((x, y, size, size) for x, y in places)
+    return path(steps, **attributes) if steps else ""
 
 
 def areas(inside: np.ndarray, x: float, y: float, size: float) -> str:
     """The cells of a grid that are True, as the path of rectangles: runs of a row, joined
     downwards. The grid's corner is at (x, y), a cell has that size."""
-    path: list[tuple[int, int, int, int]] = []
+    found: list[tuple[int, int, int, int]] = []
     open_runs: dict[tuple[int, int], int] = {}
     for row, line in enumerate([*inside, np.zeros(inside.shape[1], bool)]):
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], line.astype(np.int8), [0]])))
-        runs = set(zip(edges[::2].tolist(), edges[1::2].tolist()))
+        runs = set(_runs(line))
         for run in [run for run in open_runs if run not in runs]:
             start = open_runs.pop(run)
-            path.append((run[0], start, run[1] - run[0], row - start))
+            found.append((run[0], start, run[1] - run[0], row - start))
         for run in runs:
             open_runs.setdefault(run, row)
-    return "".join(
-        f"M{short(x + size * left)} {short(y + size * top)}"
-        f"h{short(size * wide)}v{short(size * high)}h{short(-size * wide)}z"
-        for left, top, wide, high in sorted(path)
+    return boxes(
+        (x + size * left, y + size * top, size * wide, size * high)
+        for left, top, wide, high in sorted(found)
     )
+
+
+def _runs(inside: np.ndarray) -> Iterable[tuple[int, int]]:
+    """(first, end) of what is True and together."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], inside.astype(np.int8), [0]])))
+    return zip(edges[::2].tolist(), edges[1::2].tolist())
 
 
 def borders(owner: np.ndarray, x: float, y: float, size: float) -> str:
@@ -94,8 +122,7 @@ def borders(owner: np.ndarray, x: float, y: float, size: float) -> str:
     for across, (values, direction) in enumerate(((around.T, "v"), (around, "h"))):
         changes = values[1:] != values[:-1]
         for n, border in enumerate(changes[:, 1:-1]):
-            edges = np.flatnonzero(np.diff(np.concatenate([[0], border.astype(np.int8), [0]])))
-            for start, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
+            for start, end in _runs(border):
                 left, top = (start, n) if across else (n, start)
                 path += f"M{short(x + size * left)} {short(y + size * top)}"
                 path += f"{direction}{short(size * (end - start))}"
@@ -106,7 +133,7 @@ def legend(x: float, y: float, entries: Iterable[tuple[str, Mapping[str, Any]]])
     """(label, attributes of the sample) side by side."""
     parts = []
     for label, sample in entries:
-        parts.append(tag("rect", x=x, y=y - 10, width=12, height=12, **sample))
+        parts.append(rect(x, y - 10, 12, 12, **sample))
         parts.append(text(x + 18, y, label))
         x += 18 + 6.4 * len(label) + 22
     return "".join(parts)

@@ -113,52 +113,38 @@ def _draw(
     row_bytes: int, mode: int | str, how: _Access, wanted: np.ndarray, served: np.ndarray
 ) -> str:
     """One frame. What the access reads is drawn over the boxes, and their names over that."""
-    unit = np.arange(row_bytes // UNIT)
-    rows = np.arange(how.rows)
-    units = _addresses(rows[:, None], UNIT * unit, row_bytes, mode)
+    bytes_of = UNIT * np.arange(row_bytes // UNIT)
+    units = _addresses(np.arange(how.rows)[:, None], bytes_of, row_bytes, mode)
     lines = int(units.max()) // LINE + 1
     bottom = TOP + HIGH * lines
-    boxes = "".join(
-        f"M{svg.short(x)} {y}h{CELL}v{HIGH}h{-CELL}z" for x, y in map(_place, units.ravel())
-    )
+    boxes = svg.boxes((x, y, CELL, HIGH) for x, y in map(_place, units.ravel()))
     wide = CELL * how.width / UNIT
     marks = [
         svg.rect(x, y, wide, HIGH, fill=EXTRA if late else FINE, fill_opacity=STRONG)
         for (x, y), late in zip(map(_place, wanted), served)
-    ]  # fmt: skip
+    ]
     names = [
-        svg.text(x + CELL / 2, y + 15, f"{row}, {n}")
+        (x + CELL / 2, y + 15, f"{row}, {n}")
         for row, line in enumerate(units)
         for n, (x, y) in enumerate(map(_place, line))
     ]
-    heads = [
-        svg.text(LEFT + CELL * n + CELL / 2, TOP - 8, f"{4 * n}–{4 * n + 3}") for n in range(ACROSS)
-    ]
-    places = [svg.text(LEFT - 5, TOP + HIGH * n + 15, LINE * n) for n in range(lines)]
+    middles = [LEFT + CELL * n + CELL / 2 for n in range(ACROSS)]
+    heads = [(x, TOP - 8, f"{4 * n}–{4 * n + 3}") for n, x in enumerate(middles)]
+    places = [(LEFT - 5, TOP + HIGH * n + 15, LINE * n) for n in range(lines)]
     times = np.bincount(wanted % LINE // UNIT, minlength=ACROSS)
-    counts = [
-        svg.text(LEFT + CELL * n + CELL / 2, bottom + 20, f"{count} x" if count else "")
-        for n, count in enumerate(times)
-    ]
-    return svg.document(
-        svg.NARROW,
+    counts = [(x, bottom + 20, f"{n} x" if n else "") for x, n in zip(middles, times)]
+    faint = {"fill": "currentColor", "fill_opacity": 0.04, "stroke": "currentColor"}
+    first, later = ({"fill": colour, "fill_opacity": STRONG} for colour in (FINE, EXTRA))
+    legend = [("first wavefront", first), ("later ones", later)]
+    return svg.narrow(
         bottom + 54,
-        svg.text(LEFT + CELL * ACROSS / 2, 16, "banks", text_anchor="middle"),
+        svg.text(LEFT + CELL * ACROSS / 2, 16, "banks", "middle"),
         svg.text(2, TOP - 8, "byte"),
-        svg.tag("g", *heads, font_size=11, text_anchor="middle"),
-        svg.tag("g", *places, font_size=11, text_anchor="end"),
-        svg.path(boxes, fill="currentColor", fill_opacity=0.04,
-            stroke="currentColor", stroke_opacity=0.35),
+        svg.texts(heads, font_size=11, text_anchor="middle"),
+        svg.texts(places, font_size=11, text_anchor="end"),
+        svg.path(boxes, **faint, stroke_opacity=0.35),
         *marks,
-        svg.tag("g", *names, font_size=11, text_anchor="middle"),
-        svg.tag("g", *counts, text_anchor="middle", font_weight="bold"),
-        svg.legend(
-            LEFT,
-            bottom + 46,
-            [
-                ("first wavefront", {"fill": FINE, "fill_opacity": STRONG}),
-                ("later ones", {"fill": EXTRA, "fill_opacity": STRONG}),
-            ],
-        ),
-        scale=svg.LARGER,
-    )  # fmt: skip
+        svg.texts(names, font_size=11, text_anchor="middle"),
+        svg.texts(counts, text_anchor="middle", font_weight="bold"),
+        svg.legend(LEFT, bottom + 46, legend),
+    )

@@ -20,6 +20,7 @@ LEFT, TOP = 54, 44
 COLOURS = tuple(PALETTE.values())  # of the warps, in turn
 TINT = 0.35
 NOBODY, SEVERAL = -1, -2
+SHARED: dict[str, Any] = {"fill_opacity": 0.2}  # what several warps touch
 
 
 class _Owners(NamedTuple):
@@ -60,36 +61,24 @@ def thread_mapping(
     if not mine.any() and thread:
         raise ValueError(f"thread {thread} has no {kind} of {array} of its own here")
     warps = [int(w) for w in np.unique(owners.warp[owners.warp >= 0])]
-    parts = [
-        svg.path(
-            svg.areas(owners.warp == w, LEFT, TOP, cell),
-            fill=COLOURS[w % len(COLOURS)],
-            fill_opacity=TINT,
-        )
-        for w in warps
-    ]
-    if (owners.warp == SEVERAL).any():
-        parts.append(svg.path(svg.areas(owners.warp == SEVERAL, LEFT, TOP, cell), fill_opacity=0.2))
-    if mine.any():
-        parts.append(
-            svg.path(svg.areas(mine, LEFT, TOP, cell), fill=COLOURS[chosen[0] % len(COLOURS)])
-        )
+    grid = LEFT, TOP, cell
+    shown = [(owners.warp == w, {"fill": _colour(w), "fill_opacity": TINT}) for w in warps]
+    shown.append((owners.warp == SEVERAL, SHARED))
+    shown.append((mine, {"fill": _colour(chosen[0])}))
+    parts = [svg.path(svg.areas(part, *grid), **look) for part, look in shown if part.any()]
     code = owners.warp * LANES + owners.lane
     if cell >= 3:
-        parts.append(_lines(code, cell, stroke_opacity=0.3))
-    parts.append(_lines(owners.warp, cell, stroke_opacity=0.9))
+        parts.append(svg.outline(svg.borders(code, *grid), stroke_opacity=0.3))
+    parts.append(svg.outline(svg.borders(owners.warp, *grid), stroke_opacity=0.9))
     parts += _labels(owners, code, mine, cell)
     parts += _axes(array, owners, cell)
     height = TOP + cell * rows + 34
     parts.append(svg.legend(LEFT, height - 8, _legend(owners, mine, chosen, warps)))
     drawing = svg.document(max(LEFT + cell * columns + 10, 600), height, *parts)
     words = _words(owners, trace, array, kind, warps[0] if warps else None, mine, thread)
-    return Figure(
-        drawing,
-        f"Thread mapping. {words}.",
-        f"{words}. A colour is a warp, an outline what one thread {kind}s; all from the "
-        "addresses of the trace.",
-    )
+    see = f"A colour is a warp, an outline what one thread {kind}s"
+    caption = f"{words}. {see}; all from the addresses of the trace."
+    return Figure(drawing, f"Thread mapping. {words}.", caption)
 
 
 def _owners(trace: Trace, array: str, kind: str, index: Index) -> _Owners:
@@ -129,19 +118,12 @@ def _owners(trace: Trace, array: str, kind: str, index: Index) -> _Owners:
         np.maximum.at(high, (row - top, column - left), values)
         return np.where(high == NOBODY, NOBODY, np.where(low == high, high, SEVERAL))
 
-    return _Owners(
-        only(np.concatenate(warp)),
-        only(np.concatenate(lane)),
-        top,
-        left,
-        "component" if apart else "element",
-    )
+    what = "component" if apart else "element"
+    return _Owners(only(np.concatenate(warp)), only(np.concatenate(lane)), top, left, what)
 
 
-def _lines(owner: np.ndarray, cell: float, **attributes: Any) -> str:
-    """Lines between elements of different owners and around them all."""
-    path = svg.borders(owner, LEFT, TOP, cell)
-    return svg.path(path, fill="none", stroke="currentColor", **attributes)
+def _colour(warp: int) -> str:
+    return COLOURS[warp % len(COLOURS)]
 
 
 def _pieces(code: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int, int, int]]:
@@ -159,7 +141,7 @@ def _pieces(code: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int, in
 
 def _labels(owners: _Owners, code: np.ndarray, mine: np.ndarray, cell: float) -> list[str]:
     """The warps' names and, where they fit, the lanes of warps that have no room for a name."""
-    parts, named = [], []
+    named: list[str] = []
     first = owners.warp[owners.warp >= 0]
     lane_room = any(min(h, w) * cell >= 15 for _, _, h, w in _pieces(code, mine))
     shown = [] if not lane_room or not first.size else [int(first.min()), int(first.min()) + 1]
@@ -178,29 +160,19 @@ def _labels(owners: _Owners, code: np.ndarray, mine: np.ndarray, cell: float) ->
         at = np.flatnonzero(inner == inner[(height - 1) // 2])  # of the thread in the middle
         if len(at) * cell >= 12:
             y = TOP + cell * (row + at.mean() + 0.5)
-        turn = (
-            f"rotate(-90 {svg.short(x)} {svg.short(y)})"
-            if width < height and (width * cell < 7 * len(words))
-            else None
-        )
-        if turn and "→" in words:
-            turn = turn.replace("-90", "90")  # downwards, as the lanes count
+        turn = None
+        if width < height and width * cell < 7 * len(words):
+            angle = 90 if "→" in words else -90  # downwards, as the lanes count
+            turn = f"rotate({angle} {svg.short(x)} {svg.short(y)})"
         named.append(svg.text(x, y + 4, words, transform=turn))
     numbers = []
     for row, column, height, width in _pieces(code, np.isin(owners.warp, shown)):
         lane = int(owners.lane[row, column])
-        on = {"fill": "#fff", "data_ground": COLOURS[owners.warp[row, column] % len(COLOURS)]}
-        numbers.append(
-            svg.text(
-                LEFT + cell * (column + width / 2),
-                TOP + cell * (row + height / 2) + 4,
-                "*" if lane == SEVERAL else lane,
-                **(on if mine[row, column] else {}),
-            )
-        )
-    parts.append(svg.tag("g", *named, font_size=11, text_anchor="middle"))
-    parts.append(svg.tag("g", *numbers, font_size=11, text_anchor="middle"))
-    return parts
+        on = {"fill": "#fff", "data_ground": _colour(owners.warp[row, column])}
+        x, y = LEFT + cell * (column + width / 2), TOP + cell * (row + height / 2) + 4
+        word = "*" if lane == SEVERAL else lane
+        numbers.append(svg.text(x, y, word, **(on if mine[row, column] else {})))
+    return [svg.tag("g", *words, font_size=11, text_anchor="middle") for words in (named, numbers)]
 
 
 def _one_line(owners: _Owners, warp: int) -> bool:
@@ -215,34 +187,18 @@ def _axes(array: str, owners: _Owners, cell: float) -> list[str]:
     rows, columns = owners.warp.shape
     ends = [(0, "start"), (columns - 1, "end")] if columns > 1 else [(0, "start")]
     parts = [
-        svg.text(
-            LEFT + cell * (n + (anchor == "end")), TOP - 8, owners.left + n, text_anchor=anchor
-        )
+        svg.text(LEFT + cell * (n + (anchor == "end")), TOP - 8, owners.left + n, anchor)
         for n, anchor in ends
     ]
     middle = max(LEFT + cell * columns / 2, 90)
     across = "column" if owners.what == "element" else owners.what
-    parts.append(svg.text(middle, TOP - 26, f"{across} of {array}", text_anchor="middle"))
-    parts += [
-        svg.text(
-            LEFT - 8,
-            TOP + cell * n + min(max(cell / 2, 5), 9) + 4 - 8 * (n > 0),
-            owners.top + n,
-            text_anchor="end",
-        )
-        for n in sorted({0, rows - 1})
-    ]
+    parts.append(svg.text(middle, TOP - 26, f"{across} of {array}", "middle"))
+    for n in sorted({0, rows - 1}):
+        y = TOP + cell * n + min(max(cell / 2, 5), 9) + 4 - 8 * (n > 0)
+        parts.append(svg.text(LEFT - 8, y, owners.top + n, "end"))
     middle = TOP + cell * rows / 2
-    parts.append(
-        svg.text(
-            16,
-            middle,
-            f"row of {array}",
-            text_anchor="middle",
-            transform=f"rotate(-90 16 {svg.short(middle)})",
-        )
-    )
-    return parts
+    upwards = f"rotate(-90 16 {svg.short(middle)})"
+    return [*parts, svg.text(16, middle, f"row of {array}", "middle", transform=upwards)]
 
 
 def _legend(
@@ -251,19 +207,13 @@ def _legend(
     """The thread that is filled, two warps, and what several share."""
     entries: list[tuple[str, dict[str, Any]]] = []
     if mine.any():
-        entries.append(
-            (
-                f"thread {chosen[0] * LANES + chosen[1]}"
-                + (f" (warp {chosen[0]}, lane {chosen[1]})" if chosen[0] else ""),
-                {"fill": COLOURS[chosen[0] % len(COLOURS)]},
-            )
-        )
+        where = f" (warp {chosen[0]}, lane {chosen[1]})" if chosen[0] else ""
+        name = f"thread {chosen[0] * LANES + chosen[1]}{where}"
+        entries.append((name, {"fill": _colour(chosen[0])}))
     for warp in warps[:2]:
-        entries.append(
-            (f"warp {warp}", {"fill": COLOURS[warp % len(COLOURS)], "fill_opacity": TINT})
-        )
+        entries.append((f"warp {warp}", {"fill": _colour(warp), "fill_opacity": TINT}))
     if (owners.warp == SEVERAL).any():
-        entries.append(("several warps", {"fill_opacity": 0.2}))
+        entries.append(("several warps", SHARED))
     return entries
 
 

@@ -52,29 +52,16 @@ def ladder(
         y, look = top + pitch * n, looks.get(n, EARLIER)
         bold = "bold" if n in looks and not whole else None
         parts += [
-            svg.text(
-                LEFT - 6,
-                y + line,
-                label_of(name),
-                text_anchor="end",
-                font_weight=bold,
-                font_size=11,
-            ),
-            svg.tag("rect", x=LEFT, y=y, width=scale * rate, height=bar, **look),
-            svg.text(
-                svg.NARROW - 2, y + line, three_digits(rate), text_anchor="end", font_weight=bold
-            ),
+            svg.text(LEFT - 6, y + line, label_of(name), "end", font_weight=bold, font_size=11),
+            svg.rect(LEFT, y, scale * rate, bar, **look),
+            svg.text(svg.NARROW - 2, y + line, three_digits(rate), "end", font_weight=bold),
         ]
     bottom = top + pitch * len(names)
     x = LEFT + scale * cublas
+    dashed = {"stroke": "currentColor", "stroke_dasharray": "4 3"}
     parts += [
-        svg.tag(
-            "path",
-            d=f"M{svg.short(x)} {top - 6}V{bottom - 3}",
-            stroke="currentColor",
-            stroke_dasharray="4 3",
-        ),
-        svg.text(x, top - 10, f"cuBLAS {three_digits(cublas)}", text_anchor="end"),
+        svg.path(f"M{svg.short(x)} {top - 6}V{bottom - 3}", **dashed),
+        svg.text(x, top - 10, f"cuBLAS {three_digits(cublas)}", "end"),
         svg.text(LEFT, bottom + 11, f"TFLOPS at M = N = K = {size}"),
     ]
     origin = origin_of(results)
@@ -86,7 +73,7 @@ def ladder(
         share = _share(results.share_of_cublas(records[-1]))
         caption = f"The filled bar is this step{share}{outlined}. {caption}"
     return Figure(
-        svg.document(svg.NARROW, bottom + 18, *parts, scale=svg.LARGER),
+        svg.narrow(bottom + 18, *parts),
         f"The ladder{'' if whole else ' so far'}. TFLOPS at M = N = K = {size}, {origin}: "
         f"{listed}; cuBLAS {three_digits(cublas)}.",
         caption,

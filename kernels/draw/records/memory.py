@@ -16,7 +16,7 @@ PITCH, BAR, BETWEEN = 16, 11, 9  # of the rows, and between the levels
 COLOURS = [PALETTE["blue"], PALETTE["vermilion"]]
 HATCHES = [None, "3 2"]  # outlines, that the colour is not all there is
 LABELS = {"shared memory and L1": ("shared", "and L1"), "device memory": ("device", "memory")}
-SIZES, SPEEDS = (1e6, 1e12), (1e11, 1e15)  # ends of the scales: bytes, and bytes a second
+SIZES, SPEEDS = (1e6, 1e12), (1e2, 1e6)  # ends of the scales: bytes, and GB a second
 
 
 def memory(*gpus: str, live: Results | None = None) -> Figure:
@@ -37,8 +37,8 @@ def memory(*gpus: str, live: Results | None = None) -> Figure:
     levels += [] if live is None else [measured(live)]
     parts, y = [], 14.0
     for title, ends, value, words, ticks in (
-        ("Size, all SMs together", SIZES, _bytes, _size, {1e6: "1 MB", 1e9: "1 GB"}),
-        ("Speed, bytes a second", SPEEDS, _rate, _speed, {1e12: "1 TB/s", 1e14: "100 TB/s"}),
+        ("Size, all SMs together", SIZES, "bytes", _size, {1e6: "1 MB", 1e9: "1 GB"}),
+        ("Speed, bytes a second", SPEEDS, "gbs", _speed, {1e3: "1 TB/s", 1e5: "100 TB/s"}),
     ):
         drawn, y = _scale(title, y, ends, levels, value, words, ticks)
         parts += drawn
@@ -54,7 +54,7 @@ def memory(*gpus: str, live: Results | None = None) -> Figure:
     )
     sources = sorted({one.speed for each in levels for one in each})
     return Figure(
-        svg.document(svg.NARROW, y + 8, *parts, scale=svg.LARGER),
+        svg.narrow(y + 8, *parts),
         f"The memories of a GPU. {said}.",
         "Each line of the grid is ten times the one before. What lies nearer to the arithmetic is "
         f"faster, and only device memory is large. Speeds are peaks: {_meaning(sources)}.",
@@ -66,7 +66,7 @@ def _scale(
     y: float,
     ends: tuple[float, float],
     levels: Sequence[Sequence[Level]],
-    value: Callable[[Level], float | None],
+    value: str,
     words: Callable[[Level], str],
     ticks: Mapping[float, str],
 ) -> tuple[list[str], float]:
@@ -77,31 +77,18 @@ def _scale(
         return WIDE * (math.log10(amount) - low) / (high - low)
 
     head = [svg.text(0, y, title, font_weight="bold", font_size=13)]
-    top = y + 26
+    y = top = y + 26
     bars: list[str] = []
-    y = top
     for same in zip(*levels):
         lines: tuple[str, ...] = LABELS.get(same[0].name, (same[0].name,))
         bars += [
-            svg.text(LEFT - 6, y + 10 + PITCH * n, line, text_anchor="end")
-            for n, line in enumerate(lines)
+            svg.text(LEFT - 6, y + 10 + PITCH * n, line, "end") for n, line in enumerate(lines)
         ]
         for level, colour, hatch in zip(same, COLOURS, HATCHES):
-            amount = value(level)
+            amount = getattr(level, value)
             long = 0 if amount is None else place(amount)
-            bars.append(
-                svg.tag(
-                    "rect",
-                    x=LEFT,
-                    y=y,
-                    width=long,
-                    height=BAR,
-                    fill=colour,
-                    stroke="currentColor",
-                    stroke_opacity=0.7,
-                    stroke_dasharray=hatch,
-                )
-            )
+            look = {"fill": colour, "stroke": "currentColor", "stroke_opacity": 0.7}
+            bars.append(svg.rect(LEFT, y, long, BAR, **look, stroke_dasharray=hatch))
             bars.append(svg.text(LEFT + long + 5, y + 10, words(level), font_size=11))
             y += PITCH
         y += BETWEEN + PITCH * max(len(lines) - len(same), 0)
@@ -113,16 +100,8 @@ def _scale(
         svg.text(LEFT + place(tick), top - 8, name, font_size=11, text_anchor="middle")
         for tick, name in ticks.items()
     ]
-    ruled = svg.tag("path", d=grid, stroke="currentColor", stroke_opacity=0.25)
+    ruled = svg.path(grid, stroke="currentColor", stroke_opacity=0.25)
     return [*head, ruled, *bars], y - BETWEEN
-
-
-def _bytes(level: Level) -> float:
-    return level.bytes
-
-
-def _rate(level: Level) -> float | None:
-    return None if level.gbs is None else level.gbs * 1e9
 
 
 def _size(level: Level) -> str:

@@ -12,13 +12,8 @@ from ...parallel.gpus import Span
 LEFT, WIDE = 52, 300
 PRODUCT, TRANSFER, APART = 16, 6, 9  # heights, and the distance from a rank to the next
 NUMBERED = 18  # a product that is as wide has the number of its round
-COLOURS = {
-    "multiply": PALETTE["green"],
-    "transfer": PALETTE["blue"],
-    "up": PALETTE["blue"],
-    "down": PALETTE["vermilion"],
-}
 NAMES = {"multiply": "product", "transfer": "transfer", "up": "host to GPU", "down": "GPU to host"}
+COLOURS = dict(zip(NAMES, (PALETTE[name] for name in ("green", "blue", "blue", "vermilion"))))
 
 
 def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]], caption: str = "") -> Figure:
@@ -43,11 +38,11 @@ def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]], caption: str = "") ->
         words.append(_words(title, spans))
     parts += [
         svg.text(LEFT, y, "0"),
-        svg.text(LEFT + WIDE, y, _time(longest), text_anchor="end"),
+        svg.text(LEFT + WIDE, y, _time(longest), "end"),
         svg.legend(LEFT, y + 22, [(NAMES[what], _look(what)) for what in COLOURS if what in kinds]),
     ]
     return Figure(
-        svg.document(svg.NARROW, y + 30, *parts, scale=svg.LARGER),
+        svg.narrow(y + 30, *parts),
         f"Timeline of ranks. {'. '.join(words)}.",
         caption or f"A row is a rank; numbers are those of the rounds. {'. '.join(words)}.",
     )
@@ -63,7 +58,7 @@ def _draw(title: str, spans: list[Span], y: float, longest: float) -> tuple[list
     lanes = 2 if any(span.what == "down" for span in spans) else 1
     y += 9
     for rank in sorted({span.rank for span in spans}):
-        parts.append(svg.text(LEFT - 6, y + 13, f"rank {rank}", text_anchor="end"))
+        parts.append(svg.text(LEFT - 6, y + 13, f"rank {rank}", "end"))
         for span in _in_turn([span for span in spans if span.rank == rank]):
             parts += _bar(span, y, WIDE / longest)
         y += PRODUCT + lanes * TRANSFER + APART
@@ -87,9 +82,9 @@ def _bar(span: Span, y: float, scale: float) -> list[str]:
     top += TRANSFER if span.what == "down" else 0
     x, width = LEFT + scale * span.start, max(scale * (span.end - span.start), 1)
     look = _look(span.what) | ({"stroke": "currentColor"} if multiplies else {})
-    parts = [svg.tag("rect", x=x, y=top, width=width, height=high, stroke_width=0.6, **look)]
+    parts = [svg.rect(x, top, width, high, stroke_width=0.6, **look)]
     if multiplies and width >= NUMBERED:
-        parts.append(svg.text(x + width / 2, y + 12, str(span.round), text_anchor="middle"))
+        parts.append(svg.text(x + width / 2, y + 12, span.round, "middle"))
     return parts
 
 

@@ -55,20 +55,20 @@ def search(results: Results, size: int = 4096) -> Figure:
         ]
         parts.append(svg.cells(dots, DOT, **look))
     x, y = place(*_elements(best.step), share)
-    ring = {"fill": "none", "stroke": "currentColor", "stroke_width": 1.5}
-    parts.append(svg.tag("circle", cx=x, cy=y, r=6.0, **ring))
-    parts.append(svg.text(0, 12, f"M = N = K = {size}: share of cuBLAS", font_weight="bold"))
     bottom = TOP + HIGH
-    parts.append(svg.text(LEFT, bottom + 32, "elements of a block's tile, BM x BN"))
-    parts.append(svg.text(0, bottom + 56, "TM x TN of a thread:"))
-    names = [(f"{thread}", look) for thread, look in zip(threads, LOOKS)]
-    parts.append(svg.legend(132, bottom + 56, names))
+    parts += [
+        svg.tag("circle", cx=x, cy=y, r=6.0, **svg.OUTLINE, stroke_width=1.5),
+        svg.text(0, 12, f"M = N = K = {size}: share of cuBLAS", font_weight="bold"),
+        svg.text(LEFT, bottom + 32, "elements of a block's tile, BM x BN"),
+        svg.text(0, bottom + 56, "TM x TN of a thread:"),
+        svg.legend(132, bottom + 56, zip(map(str, threads), LOOKS)),
+    ]
     words = "; ".join(
         f"{thread} elements of a thread, at most {max(map(max, shares[thread].values())):.1%}"
         for thread in threads
     )
     return Figure(
-        svg.document(svg.NARROW, bottom + 64, *(part for part in parts if part), scale=svg.LARGER),
+        svg.narrow(bottom + 64, *(part for part in parts if part)),
         f"A search of {len(every)} candidates at M = N = K = {size}, {origin_of(results)}: share "
         f"of cuBLAS against elements of a block's tile. {words}. Best: {best.step}, {share:.1%}.",
         f"{len(every)} candidates, each a point. The ring is the best, {share:.1%} of cuBLAS: "

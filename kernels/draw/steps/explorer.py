@@ -20,6 +20,7 @@ from ...ladder.step import Step, step as find_step, steps
 from .variants import Variants, variants
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
+VERSION = {"version_major": 2, "version_minor": 0}
 SHAPE = (128, 128, 64)
 LARGEST = 2048  # of M, N and K
 CAPTION = (
@@ -65,11 +66,7 @@ class Explorer:
         if self.widget is None and attended():
             self.widget = controls(self)
         if self.widget is not None:
-            bundle[WIDGET] = {
-                "version_major": 2,
-                "version_minor": 0,
-                "model_id": self.widget.model_id,
-            }
+            bundle[WIDGET] = VERSION | {"model_id": self.widget.model_id}
         return bundle
 
 

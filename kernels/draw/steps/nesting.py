@@ -77,7 +77,7 @@ def nesting(of: Any, block: Sequence[int] | None = None, thread: int = 0) -> Fig
         f"{thread} of that {sizes[2]}"
     )
     return Figure(
-        svg.document(svg.NARROW, height, *parts, scale=svg.LARGER),
+        svg.narrow(height, *parts),
         f"Nesting. {words}.",
         f"{words}. What is coloured in a picture is the next one, magnified; lines part blocks, "
         "warps, threads and elements.",
@@ -158,26 +158,11 @@ def _panel(
 ) -> list[str]:
     """What is marked, the lines between owners, and a frame."""
     x, y, cell, frame = panel
+    line = svg.OUTLINE if around is None else svg.OUTLINE | {"stroke": around}
     return [
-        svg.tag("path", d=svg.areas(mark[frame], x, y, cell), fill=colour, fill_opacity=0.6),
-        svg.tag(
-            "path",
-            d=svg.borders(code[frame], x, y, cell),
-            fill="none",
-            stroke="currentColor",
-            stroke_opacity=0.5,
-            stroke_width=0.7,
-        ),
-        svg.tag(
-            "rect",
-            x=x,
-            y=y,
-            width=panel.right - x,
-            height=panel.bottom - y,
-            fill="none",
-            stroke=around or "currentColor",
-            stroke_width=2,
-        ),
+        svg.path(svg.areas(mark[frame], x, y, cell), fill=colour, fill_opacity=0.6),
+        svg.outline(svg.borders(code[frame], x, y, cell), stroke_opacity=0.5, stroke_width=0.7),
+        svg.rect(x, y, panel.right - x, panel.bottom - y, **line, stroke_width=2),
     ]
 
 
@@ -185,29 +170,21 @@ def _link(one: _Panel, next_: _Panel, part: Part, down: bool, colour: str) -> st
     """Two lines from a part of one picture to the next, which shows it."""
     left, top, right, bottom = one.place(part)
     if down:
-        pairs = [((left, bottom), (next_.x, next_.y)), ((right, bottom), (next_.right, next_.y))]
-    elif next_.x > one.x:
-        pairs = [((right, top), (next_.x, next_.y)), ((right, bottom), (next_.x, next_.bottom))]
+        ends = [(left, bottom, next_.x, next_.y), (right, bottom, next_.right, next_.y)]
     else:
-        pairs = [
-            ((left, top), (next_.right, next_.y)),
-            ((left, bottom), (next_.right, next_.bottom)),
-        ]
-    d = "".join(f"M{_point(*start)}L{_point(*end)}" for start, end in pairs)
-    return svg.tag("path", d=d, fill="none", stroke=colour, stroke_dasharray="3 2")
-
-
-def _point(x: float, y: float) -> str:
-    return f"{svg.short(float(x))} {svg.short(float(y))}"
+        x, end = (right, next_.x) if next_.x > one.x else (left, next_.right)
+        ends = [(x, top, end, next_.y), (x, bottom, end, next_.bottom)]
+    numbers = [map(svg.short, map(float, each)) for each in ends]
+    d = "".join("M{} {}L{} {}".format(*each) for each in numbers)
+    return svg.path(d, fill="none", stroke=colour, stroke_dasharray="3 2")
 
 
 def _title(n: int, name: str, shown: np.ndarray, panel: _Panel) -> str:
     """Above the pictures of the first row, below those of the second."""
     right = n in (1, 2)
-    x = svg.NARROW - 2 if right else 2
+    x, anchor = (svg.NARROW - 2, "end") if right else (2, None)
     y = panel.y - 8 if n < 2 else panel.bottom + 16
-    words = f"{name}: {_size(shown)}"
-    return svg.text(x, y, words, text_anchor="end" if right else None, font_size=11)
+    return svg.text(x, y, f"{name}: {_size(shown)}", anchor, font_size=11)
 
 
 def _size(inside: np.ndarray) -> str:

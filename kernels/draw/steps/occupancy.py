@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from anywarp.analysis import Occupancy
 from anywarp.draw import PALETTE, Figure, lanes, svg
 from anywarp.draw.lanes import CELL, FAINT
 
 MOST = 32  # blocks in a row, which is the most that any SM takes
 LEFT, TOP, PITCH = 116, 34, 28
-NAMES = {
-    "blocks": "blocks of an SM",
-    "threads": "threads",
-    "registers": "registers",
-    "shared memory": "shared memory",
-    "barriers": "barriers",
-}
+ALIKE = ("threads", "registers", "shared memory", "barriers")
+NAMES = {"blocks": "blocks of an SM"} | dict(zip(ALIKE, ALIKE))
 
 
 def occupancy(fit: Occupancy, live: Occupancy | None = None) -> Figure:
@@ -24,13 +21,8 @@ def occupancy(fit: Occupancy, live: Occupancy | None = None) -> Figure:
     left out. live: the same of another GPU, which stands below; None for none.
     """
     every = [fit] if live is None else [fit, live]
-    head = svg.text(
-        LEFT + CELL * MOST / 2,
-        TOP - 18,
-        "blocks that fit on an SM at a time",
-        text_anchor="middle",
-    )
-    parts, top = [head], float(TOP)
+    head = "blocks that fit on an SM at a time"
+    parts, top = [svg.text(LEFT + CELL * MOST / 2, TOP - 18, head, "middle")], float(TOP)
     for one in every:
         if live is not None:
             parts.append(svg.text(LEFT, top + 12, one.which, font_weight="bold"))
@@ -38,17 +30,12 @@ def occupancy(fit: Occupancy, live: Occupancy | None = None) -> Figure:
         drawn, top = _rows(one, top)
         parts += drawn
     limits = " or ".join(dict.fromkeys(one.limit for one in every))
-    parts.append(
-        svg.legend(
-            LEFT,
-            top + 18,
-            [
-                ("on the SM", {"fill": PALETTE["blue"]}),
-                ("would fit, but for the others", {"fill": PALETTE["blue"], "fill_opacity": 0.35}),
-                (f"{limits}: the limit", {"fill": PALETTE["vermilion"]}),
-            ],
-        )
-    )
+    legend: list[tuple[str, dict[str, Any]]] = [
+        ("on the SM", {"fill": PALETTE["blue"]}),
+        ("would fit, but for the others", {"fill": PALETTE["blue"], "fill_opacity": 0.35}),
+        (f"{limits}: the limit", {"fill": PALETTE["vermilion"]}),
+    ]
+    parts.append(svg.legend(LEFT, top + 18, legend))
     words = ". ".join(map(_words, every))
     alone = ". ".join(
         "Blocks that each alone would admit: "
@@ -83,34 +70,20 @@ def _rows(fit: Occupancy, top: float) -> tuple[list[str], float]:
         y = top + PITCH * n
         limit = name == fit.limit
         colour = PALETTE["vermilion" if limit else "blue"]
-        shown = min(count, MOST)
-        parts.append(svg.text(LEFT - 8, y + CELL - 5, NAMES[name], text_anchor="end"))
-        parts.append(lanes.squares([(LEFT, y)], MOST, **lanes.SQUARES, **FAINT))
-        if shown:
-            parts.append(
-                lanes.squares(
-                    [(LEFT, y)], shown, **lanes.SQUARES, stroke=colour, stroke_opacity=0.35
-                )
-            )
-        if fit.blocks:
-            parts.append(lanes.squares([(LEFT, y)], fit.blocks, **lanes.SQUARES, stroke=colour))
-        parts.append(
-            svg.text(
-                LEFT + CELL * MOST + 6,
-                y + CELL - 5,
-                str(count),
-                font_weight="bold" if limit else None,
-            )
-        )
+        parts.append(svg.text(LEFT - 8, y + CELL - 5, NAMES[name], "end"))
+        looks: list[tuple[int, dict[str, Any]]] = [
+            (MOST, FAINT),
+            (min(count, MOST), {"stroke": colour, "stroke_opacity": 0.35}),
+            (fit.blocks, {"stroke": colour}),
+        ]
+        parts += [
+            lanes.squares([(LEFT, y)], blocks, **lanes.SQUARES, **look)
+            for blocks, look in looks
+            if blocks
+        ]
+        bold = "bold" if limit else None
+        parts.append(svg.text(LEFT + CELL * MOST + 6, y + CELL - 5, count, font_weight=bold))
     bottom = top + PITCH * len(rows)
     x = LEFT + CELL * fit.blocks - 0.5
-    parts.append(
-        svg.tag(
-            "path",
-            d=f"M{svg.short(x)} {svg.short(top - 6)}V{svg.short(bottom - 4)}",
-            fill="none",
-            stroke="currentColor",
-            stroke_dasharray="4 3",
-        )
-    )
-    return parts, bottom
+    line = f"M{svg.short(x)} {svg.short(top - 6)}V{svg.short(bottom - 4)}"
+    return [*parts, svg.outline(line, stroke_dasharray="4 3")], bottom

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from anywarp import Trace
 from anywarp.analysis import LANES
 from anywarp.draw import PALETTE, Stepper, lanes, stepper, svg
@@ -134,6 +136,7 @@ def _draw(
     cell = min(CELL, WIDE // len(columns))
     left, top = LEFT + cell + GAP, TOP + cell + GAP
     numbers = cell >= READABLE
+    line = {"stroke": "currentColor"}
     parts = [
         svg.text(LEFT - 4, 14, f"k = {k}", font_weight="bold"),
         svg.text(left, TOP - 8, f"B: {names[1]}"),
@@ -141,76 +144,41 @@ def _draw(
         svg.text(4, top + 30, names[0]),
     ]
     for side, (places, colour) in enumerate(zip(sides, ("blue", "vermilion"))):
-        corners = [
-            (left + cell * n, TOP) if side else (LEFT, top + cell * n) for n in range(len(places))
-        ]
-        new = {
-            place: n
-            for n, load in enumerate(loads[side])
-            if load.k == k
-            for at, place in load.words
-            if at == k
-        }
+        x, y, right, down = (left, TOP, cell, 0) if side else (LEFT, top, 0, cell)
+        corners = [(x + right * n, y + down * n) for n in range(len(places))]
+        at_k = ((n, load) for n, load in enumerate(loads[side]) if load.k == k)
+        new = {place: n for n, load in at_k for at, place in load.words if at == k}
         for place, (x, y) in zip(places, corners):
-            parts.append(
-                svg.tag(
-                    "rect",
-                    x=x,
-                    y=y,
-                    width=cell,
-                    height=cell,
-                    fill=PALETTE[colour],
-                    fill_opacity=NEW if place in new else HELD,
-                    stroke="currentColor",
-                    stroke_opacity=0.25,
-                )
-            )
+            look = {"fill": PALETTE[colour], "fill_opacity": NEW if place in new else HELD}
+            parts.append(svg.rect(x, y, cell, cell, **look, **line, stroke_opacity=0.25))
             if numbers:
                 parts.append(_number(x, y, cell, place))
         parts.append(_frames([(new.get(place), *c) for place, c in zip(places, corners)], cell))
-    parts.append(
-        svg.tag(
-            "path",
-            d="".join(
-                f"M{left + cell * j} {top + cell * i}h{cell}v{cell}h{-cell}z"
-                for i in range(len(rows))
-                for j in range(len(columns))
-            ),
-            fill=PALETTE["green"],
-            fill_opacity=0.3,
-            stroke="currentColor",
-            stroke_opacity=0.4,
-        )
-    )
+    sums = [(left + cell * j, top + cell * i) for i, j in np.ndindex(len(rows), len(columns))]
+    look = {"fill": PALETTE["green"], "fill_opacity": 0.3}
+    parts.append(svg.cells(sums, cell, **look, **line, stroke_opacity=0.4))
     if numbers:
-        parts += [
-            _number(left + cell * j, top + cell * i, cell, times)
-            for i in range(len(rows))
-            for j in range(len(columns))
-        ]
+        parts += [_number(x, y, cell, times) for x, y in sums]
     height = max(top + cell * len(rows), top + 36) + 22
     parts.append(svg.text(left, height - 6, f"C: {len(rows)} x {len(columns)} sums in registers"))
-    width = max(svg.NARROW, left + cell * len(columns) + 4)
-    return svg.document(width, height, *parts, scale=svg.LARGER)
+    return svg.narrow(height, *parts, width=max(svg.NARROW, left + cell * len(columns) + 4))
 
 
 def _number(x: float, y: float, cell: float, number: int) -> str:
-    return svg.text(x + cell / 2, y + cell / 2 + 4, str(number), font_size=11, text_anchor="middle")
+    return svg.text(x + cell / 2, y + cell / 2 + 4, number, font_size=11, text_anchor="middle")
 
 
 def _frames(places: Iterable[tuple[int | None, float, float]], cell: float) -> str:
     """A frame around the neighbours that one load brings: (load or None, x, y) of each."""
     runs: list[list[Any]] = []
     for load, x, y in places:
-        if load is None:
-            runs.append([None, x, y, x, y])
-        elif runs and runs[-1][0] == load:
+        if load is not None and runs and runs[-1][0] == load:
             runs[-1][3:] = [x, y]
         else:
             runs.append([load, x, y, x, y])
-    path = "".join(
-        f"M{x} {y}h{right - x + cell}v{bottom - y + cell}h{x - right - cell}z"
+    path = svg.boxes(
+        (x, y, right - x + cell, bottom - y + cell)
         for load, x, y, right, bottom in runs
         if load is not None
     )
-    return svg.tag("path", d=path or "M0 0", fill="none", stroke="currentColor", stroke_width=2)
+    return svg.outline(path or "M0 0", stroke_width=2)

@@ -33,12 +33,11 @@ def rasterisation(steps: Sequence[Step], M: int, N: int, K: int, slots: int = SM
         parts += made
         words.append(said)
         bottom = max(bottom, low)
-    parts.append(
-        svg.legend(0, bottom + 22, [("first wave", FIRST), ("second", SECOND), ("later", LATER)])
-    )
+    legend = [("first wave", FIRST), ("second", SECOND), ("later", LATER)]
+    parts.append(svg.legend(0, bottom + 22, legend))
     said = "; ".join(words)
     return Figure(
-        svg.document(svg.NARROW, bottom + 30, *parts, scale=svg.LARGER),
+        svg.narrow(bottom + 30, *parts),
         f"Rasterisation at M = {M}, N = {N}, {slots} blocks at a time. {said}.",
         f"Each rectangle is a tile of C. {said}. Blocks of a wave read each row of tiles of A and "
         "each column of tiles of B once if L2 keeps them.",
@@ -56,15 +55,12 @@ def _grid(
     parts = []
     for number, wave in enumerate(by_wave):
         look = (FIRST, SECOND)[number] if number < 2 else LATER
-        path = "".join(
-            f"M{svg.short(left + float(column * wide))} {svg.short(TOP + float(row * high))}"
-            f"h{svg.short(wide)}v{svg.short(high)}h{svg.short(-wide)}z"
-            for row, column in wave.tolist()
+        path = svg.boxes(
+            (left + column * wide, TOP + row * high, wide, high) for row, column in wave.tolist()
         )
-        parts.append(svg.tag("path", d=path, **look, **LINES))
+        parts.append(svg.path(path, **look, **LINES))
     first = by_wave[0]
-    across = len(set(first[:, 1].tolist()))
-    down = len(set(first[:, 0].tolist()))
+    down, across = (len(set(numbers)) for numbers in first.T.tolist())
     megabytes = bytes_read(step, M, N, K, slots) / 1e6
     parts += [
         svg.text(left, 14, f"GROUP = {step.defines['GROUP']}", font_weight="bold"),

@@ -48,53 +48,45 @@ def _words(one: Round) -> str:
 def _frame(schedule: Schedule, one: Round, done: dict[Block, int]) -> str:
     M, N, K = schedule.shape
     unit = LONG / max(M, N, K, 1)
-    corners = {
-        "A": (CORNER, CORNER + K * unit + GAP),
-        "B": (CORNER + K * unit + GAP, CORNER),
-        "C": (CORNER + K * unit + GAP, CORNER + K * unit + GAP),
-    }
+    inner = CORNER + K * unit + GAP
+    corners = {"A": (CORNER, inner), "B": (inner, CORNER), "C": (inner, inner)}
 
-    def place(block: Block) -> dict[str, float]:
+    def place(block: Block) -> tuple[float, float, float, float]:
         x, y = corners[block.matrix]
         high, wide = block.shape
         left, top = x + unit * block.columns[0], y + unit * block.rows[0]
-        return {"x": left, "y": top, "width": unit * wide, "height": unit * high}
+        return left, top, unit * wide, unit * high
 
+    sizes = {"A": (M, K), "B": (K, N), "C": (M, N)}
     parts = [
-        svg.tag("rect", **place(block), fill="none", stroke="currentColor", stroke_width=0.8)
-        for block in (
-            Block("A", (0, M), (0, K)),
-            Block("B", (0, K), (0, N)),
-            Block("C", (0, M), (0, N)),
-        )
+        svg.rect(*place(Block(name, (0, down), (0, across))), **svg.OUTLINE, stroke_width=0.8)
+        for name, (down, across) in sizes.items()
     ]
     now = {product.c for product in one.products}
     parts += [
-        svg.tag("rect", **place(block), fill=COLOURS[rank % len(COLOURS)], fill_opacity=0.25)
+        svg.rect(*place(block), fill=COLOURS[rank % len(COLOURS)], fill_opacity=0.25)
         for block, rank in done.items()
         if block not in now
     ]
     parts += [
-        svg.tag("rect", **place(block), fill=colour, fill_opacity=0.7, stroke="currentColor")
+        svg.rect(*place(block), fill=colour, fill_opacity=0.7, stroke="currentColor")
         for block, colour in _used(one)
     ]
     for transfer in one.transfers:
-        where = place(transfer.block)
-        look = {"fill": "none", "stroke": "currentColor", "stroke_dasharray": "3 2"}
-        parts.append(svg.tag("rect", **where, stroke_width=1.6, **look))
+        x, y, wide, high = place(transfer.block)
+        look = {"stroke_width": 1.6, **svg.OUTLINE, "stroke_dasharray": "3 2"}
+        parts.append(svg.rect(x, y, wide, high, **look))
         if len(one.transfers) <= MOST_NAMED:
             to = ", ".join(map(_name, transfer.targets))
-            x, y = where["x"] + where["width"] / 2, where["y"] + where["height"] / 2 + 4
-            words = f"{_name(transfer.source)}→{to}"
-            parts.append(svg.text(x, y, words, text_anchor="middle", font_weight="bold"))
+            middle, words = (x + wide / 2, y + high / 2 + 4), f"{_name(transfer.source)}→{to}"
+            parts.append(svg.text(*middle, words, "middle", font_weight="bold"))
     for matrix, (x, y) in corners.items():
         parts.append(svg.text(x + 3, y - 4 if matrix != "B" else y + 12, matrix))
-    right = CORNER + K * unit + GAP + N * unit + 10
     for rank in range(min(schedule.ranks, 8)):
         fill = {"fill": COLOURS[rank % len(COLOURS)], "fill_opacity": 0.7}
         parts.append(svg.legend(CORNER, CORNER + 12 + 17 * rank, [(f"rank {rank}", fill)]))
-    bottom = CORNER + K * unit + GAP + M * unit + CORNER
-    return svg.document(max(svg.NARROW, right), bottom, *parts, scale=svg.LARGER)
+    right = max(svg.NARROW, inner + N * unit + 10)
+    return svg.narrow(inner + M * unit + CORNER, *parts, width=right)
 
 
 def _name(rank: int) -> str:

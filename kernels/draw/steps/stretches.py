@@ -42,26 +42,21 @@ def stretches(variants: Sequence[Any], M: int, N: int, K: int, sms: int = 8) -> 
         parts.append(svg.text(0, top + 12, title, font_weight="bold"))
         for sm in range(sms):
             y = top + 20 + PITCH * sm
-            parts.append(svg.text(LEFT - 6, y + 10, f"SM {sm}", text_anchor="end", font_size=10))
+            parts.append(svg.text(LEFT - 6, y + 10, f"SM {sm}", "end", font_size=10))
         for sm, piece, start, end in bars:
             number = tiles.index(piece.tile)
             x, y = LEFT + unit * start, top + 20 + PITCH * sm
             colour = COLOURS[number % len(COLOURS)]
-            parts.append(
-                svg.tag("rect", x=x, y=y, width=unit * (end - start) - 1, height=BAR, fill=colour)
-            )
-            if unit * (end - start) > 14:
-                parts.append(
-                    svg.text(
-                        x + unit * (end - start) / 2, y + 10, str(number), fill="#fff",
-                        data_ground=colour, font_size=10, text_anchor="middle",
-                    )
-                )  # fmt: skip
+            wide = unit * (end - start)
+            parts.append(svg.rect(x, y, wide - 1, BAR, fill=colour))
+            if wide > 14:
+                on: dict[str, Any] = {"fill": "#fff", "data_ground": colour, "font_size": 10}
+                parts.append(svg.text(x + wide / 2, y + 10, number, **on, text_anchor="middle"))
         top += 20 + PITCH * sms + 12
         words.append(f"{_name(step)}: {length} steps, {used:.0%} of the SMs' time used")
     said = "; ".join(words)
     return Figure(
-        svg.document(svg.NARROW, top, *parts, scale=svg.LARGER),
+        svg.narrow(top, *parts),
         f"Work of {sms} SMs in a product of {M} x {N} x {K}, {len(tiles)} tiles. {said}.",
         f"A product of {M} x {N} x {K} on {sms} SMs. A bar is a piece of a tile, with the tile's "
         f"number on the line; its length is the steps along K. {said}.",

@@ -124,36 +124,26 @@ def _draw(parts: dict[str, list[_Part]], C: np.ndarray, now: int, cell: float) -
     left, top = MARGIN + cell * K + GAP, TOP + cell * K + GAP
     corners = {"A": (MARGIN, top), "B": (left, TOP), "C": (left, top)}
     sizes = {"A": (M, K), "B": (K, N), "C": (M, N)}
+    faint: dict[str, Any] = {"fill": "currentColor", "fill_opacity": 0.06, "stroke": "currentColor"}
     drawn = [
-        svg.tag(
-            "rect", x=x, y=y, width=cell * sizes[name][1], height=cell * sizes[name][0],
-            fill="currentColor", fill_opacity=0.06, stroke="currentColor", stroke_opacity=0.5,
-        )
-        for name, (x, y) in corners.items()
-    ]  # fmt: skip
+        svg.rect(x, y, cell * columns, cell * rows, **faint, stroke_opacity=0.5)
+        for (x, y), (rows, columns) in zip(corners.values(), sizes.values())
+    ]
     for name in "A", "B":
         colour = PALETTE[COLOURS[name]]
         done = np.logical_or.reduce([part.all for part in parts[name][:now]] or [C[:0, :0]])
         drawn += [
             _area(done, corners[name], cell, fill=colour, fill_opacity=0.25),
             _area(parts[name][now].all, corners[name], cell, fill=colour, fill_opacity=0.85),
-            _area(
-                parts[name][now].thread, corners[name], cell,
-                fill="none", stroke="currentColor", stroke_width=1.5,
-            ),
-        ]  # fmt: skip
+            _area(parts[name][now].thread, corners[name], cell, **svg.OUTLINE, stroke_width=1.5),
+        ]
     drawn.append(_area(C, corners["C"], cell, fill=PALETTE[COLOURS["C"]], fill_opacity=0.6))
     bottom = top + cell * M
-    drawn += [  # below A, which is narrow if K is small, there is room for its name
-        svg.text(
-            x,
-            bottom + 15 if name == "A" else y - 6,
-            f"{name}, {sizes[name][0]} x {sizes[name][1]}",
-            font_weight="bold",
-        )
-        for name, (x, y) in corners.items()
-    ]
-    return svg.document(svg.NARROW, bottom + 20, *drawn, scale=svg.LARGER)
+    for name, (x, y) in corners.items():
+        y = bottom + 15 if name == "A" else y - 6  # A is narrow if K is small, but below is room
+        words = f"{name}, {sizes[name][0]} x {sizes[name][1]}"
+        drawn.append(svg.text(x, y, words, font_weight="bold"))
+    return svg.narrow(bottom + 20, *drawn)
 
 
 def _area(inside: np.ndarray, corner: tuple[float, float], cell: float, **look: Any) -> str:

@@ -74,12 +74,12 @@ def timeline(
         parts += drawn
     parts += [
         svg.text(LEFT, y, "0"),
-        svg.text(LEFT + WIDE, y, f"{span} cycles", text_anchor="end"),
+        svg.text(LEFT + WIDE, y, f"{span} cycles", "end"),
         *_legend(y + 22),
     ]
     words = "; ".join(map(_words, panels))
     return Figure(
-        svg.document(svg.NARROW, y + 62, *parts, scale=svg.LARGER),
+        svg.narrow(y + 62, *parts),
         f"Timeline of a quarter of an SM. {words}.",
         f"A row is a warp of one quarter of an SM. Instructions and their order are those of the "
         f"machine code; a model lets them wait, for loads {latency} cycles and at barriers, and "
@@ -115,10 +115,14 @@ def _draw(panel: _Panel, y: float, span: int) -> tuple[list[str], float]:
     """A row for each warp below the panel's title, and where the next panel begins."""
     scale = WIDE / span
 
+    def ends(*cycles: float) -> Iterator[float]:
+        """Where they are in the picture, or its nearest end."""
+        return (LEFT + scale * min(max(c - panel.start, 0), span) for c in cycles)
+
     def bar(first: float, end: float, top: float, **look: Any) -> str:
         """Of cycles, as far as they are in the picture."""
-        x, right = (LEFT + scale * min(max(c - panel.start, 0), span) for c in (first, end))
-        return svg.tag("rect", x=x, y=top, width=right - x, height=BAR, **look) if right > x else ""
+        x, right = ends(first, end)
+        return svg.rect(x, top, right - x, BAR, **look) if right > x else ""
 
     name, _, defines = panel.step.label.partition(" ")
     title = f"{label_of(name)}: {lanes.count(panel.blocks, 'block')} on the SM"
@@ -130,7 +134,7 @@ def _draw(panel: _Panel, y: float, span: int) -> tuple[list[str], float]:
     for n, warp in enumerate(panel.warps):
         if n == 0 or panel.warps[n - 1].block != warp.block:
             y += 4 if n else 0
-            parts.append(svg.text(LEFT - 6, y + 10, f"block {warp.block}", text_anchor="end"))
+            parts.append(svg.text(LEFT - 6, y + 10, f"block {warp.block}", "end"))
         runs = sorted(_runs(warp, panel.loop), key=lambda run: run[0] != FMA)  # these below
         for kind, first, end in runs:
             if kind == BARRIER:
@@ -141,13 +145,12 @@ def _draw(panel: _Panel, y: float, span: int) -> tuple[list[str], float]:
                 opacity = 0.5 if kind == FMA else None
                 parts.append(bar(first, first + wide, y, fill=COLOURS[kind], fill_opacity=opacity))
         for first, end, reason in warp.waits:
-            low, high = (min(max(c - panel.start, 0), span) for c in (first, end))
-            if high > low:
-                parts.append(_wait(LEFT + scale * low, LEFT + scale * high, y, reason))
+            x, right = ends(first, end)
+            if right > x:
+                parts.append(_wait(x, right, y, reason))
         y += ROW
-    parts.append(svg.text(LEFT - 6, y + 13, "idle", text_anchor="end"))
-    for first, end in _gaps(panel):
-        parts.append(bar(first, end, y + 4, fill="currentColor"))
+    parts.append(svg.text(LEFT - 6, y + 13, "idle", "end"))
+    parts += [bar(first, end, y + 4, fill="currentColor") for first, end in _gaps(panel)]
     return [part for part in parts if part], y + 40
 
 
@@ -163,12 +166,12 @@ def _runs(warp: Warp, loop: Sequence[str]) -> Iterator[tuple[str, int, int]]:
     run: tuple[str, int, int] | None = None
     for cycle, name in zip(warp.cycles, itertools.cycle(loop)):
         kind = KINDS.get(name, run[0] if run and run[0] != BARRIER else FMA)
+        first = cycle
         if run and run[0] == kind and cycle - run[2] <= NEAR and kind != BARRIER:
-            run = (kind, run[1], cycle + 1)
-            continue
-        if run:
+            first = run[1]
+        elif run:
             yield run
-        run = (kind, cycle, cycle + 1)
+        run = (kind, first, cycle + 1)
     if run:
         yield run
 
@@ -180,12 +183,9 @@ def _tick(x: float, y: float) -> str:
 
 
 def _wait(x: float, right: float, y: float, reason: str) -> str:
-    return svg.tag(
-        "path",
-        d=f"M{svg.short(x)} {svg.short(y + BAR / 2)}H{svg.short(right)}",
-        stroke="currentColor",
-        stroke_dasharray="2 3" if reason == LOAD else None,
-    )
+    line = f"M{svg.short(x)} {svg.short(y + BAR / 2)}H{svg.short(right)}"
+    dashes = "2 3" if reason == LOAD else None
+    return svg.path(line, stroke="currentColor", stroke_dasharray=dashes)
 
 
 def _legend(y: float) -> list[str]:

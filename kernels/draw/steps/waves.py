@@ -88,7 +88,7 @@ def waves(
             f"{own.number} waves, with {own.efficiency:.1%} of the places used"
         )
     return Figure(
-        svg.document(svg.NARROW, bottom + 4, *parts, scale=svg.LARGER),
+        svg.narrow(bottom + 4, *parts),
         f"Waves. {words}.",
         f"{words}. The dashed part of the last wave is empty. All blocks are taken to last as "
         "long as one another.",
@@ -101,9 +101,7 @@ def _rows(run: Waves, top: float = 0, of: str = "") -> tuple[list[str], float]:
     if run.number > SHOWN:
         numbers = [*range(1, SHOWN - 1), None, run.number]
     head = f"{of}{run.slots} blocks at a time"
-    parts = [
-        svg.text(0 if of else LEFT, top + 12, head, font_weight="bold"),
-    ]
+    parts = [svg.text(0 if of else LEFT, top + 12, head, font_weight="bold")]
     look = {"fill": PALETTE["blue"], "fill_opacity": 0.7}
     for row, number in enumerate(numbers):
         y = top + TOP + PITCH * row
@@ -114,23 +112,13 @@ def _rows(run: Waves, top: float = 0, of: str = "") -> tuple[list[str], float]:
         used = WIDE * blocks / run.slots
         words = f"{blocks} blocks" if blocks == run.slots else f"{blocks} of {run.slots}"
         parts += [
-            svg.text(LEFT - 6, y + 11, f"wave {number}", text_anchor="end"),
-            svg.tag("rect", x=LEFT, y=y, width=used, height=BAR, **look),
+            svg.text(LEFT - 6, y + 11, f"wave {number}", "end"),
+            svg.rect(LEFT, y, used, BAR, **look),
             svg.text(LEFT + WIDE + 6, y + 11, words),
         ]
         if blocks < run.slots:
-            parts.append(
-                svg.tag(
-                    "rect",
-                    x=LEFT + used,
-                    y=y,
-                    width=WIDE - used,
-                    height=BAR,
-                    fill="none",
-                    stroke="currentColor",
-                    stroke_dasharray="3 2",
-                )
-            )
+            empty = LEFT + used, y, WIDE - used, BAR
+            parts.append(svg.rect(*empty, **svg.OUTLINE, stroke_dasharray="3 2"))
     return parts, top + TOP + PITCH * len(numbers)
 
 
@@ -144,21 +132,17 @@ def _curve(step: Step, size: int, here: Waves, top: float) -> list[str]:
         for n, share in zip(sizes, shares)
     ]
     x, y = LEFT + WIDE * size / largest, top + HIGH * (1 - here.efficiency)
-    axes = f"M{LEFT} {top}v{HIGH}h{WIDE}"
+    curve = {"fill": "none", "stroke": PALETTE["blue"]}
     return [
         svg.text(LEFT, top - 12, "places used, against M = N", font_weight="bold"),
-        svg.tag("path", d=axes, fill="none", stroke="currentColor"),
-        svg.tag(
-            "path", d="M" + "L".join(points), fill="none", stroke=PALETTE["blue"], stroke_width=1.6
-        ),
-        svg.tag("circle", cx=x, cy=y, r=4.5, fill="none", stroke="currentColor", stroke_width=2),
-        svg.text(LEFT - 6, top + 8, "100%", text_anchor="end"),
-        svg.text(LEFT - 6, top + HIGH, "0%", text_anchor="end"),
+        svg.outline(f"M{LEFT} {top}v{HIGH}h{WIDE}"),
+        svg.path("M" + "L".join(points), **curve, stroke_width=1.6),
+        svg.tag("circle", cx=x, cy=y, r=4.5, **svg.OUTLINE, stroke_width=2),
+        svg.text(LEFT - 6, top + 8, "100%", "end"),
+        svg.text(LEFT - 6, top + HIGH, "0%", "end"),
         *(
-            svg.text(
-                LEFT + WIDE * n // 4, top + HIGH + 16, str(largest * n // 4), text_anchor="middle"
-            )
+            svg.text(LEFT + WIDE * n // 4, top + HIGH + 16, largest * n // 4, "middle")
             for n in range(1, 5)
         ),
-        svg.text(x, top + HIGH - 8, f"{size}: {here.efficiency:.1%}", text_anchor="middle"),
+        svg.text(x, top + HIGH - 8, f"{size}: {here.efficiency:.1%}", "middle"),
     ]
