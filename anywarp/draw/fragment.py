@@ -27,6 +27,7 @@ SIDE = 24  # for the lanes that give the addresses of rows
 LARGEST, MIDDLE = 18, 13  # pixels of an element
 LONGEST = 16  # along k, of what is drawn with its rows and columns in line
 LETTER = 6.2
+HELD = {"lane": "with the names of its registers", "register": "with the numbers of the lanes"}
 _Box = tuple[float, float, float, float]  # left, top, width and height
 
 
@@ -50,7 +51,7 @@ def fragment(instruction: str, by: str = "lane", warp: int = 0) -> Stepper:
     "register". warp: of the four of wgmma's warpgroup, whose 16 rows and their first 16 columns
     are drawn. Raises ValueError for other instructions and arguments.
     """
-    if by not in ("lane", "register"):
+    if by not in HELD:
         raise ValueError(f'by must be "lane" or "register", not {by!r}')
     matrices = analysis.fragments(instruction)
     warps = max(each.row.shape[1] for each in matrices.values()) // LANES
@@ -71,11 +72,7 @@ def fragment(instruction: str, by: str = "lane", warp: int = 0) -> Stepper:
             labels.append(_register(panels, *registers[step]))
         outline = _given(panels, step) if eights and by == "lane" else ""
         frames.append(_draw(panels, height, ground, shown, by, outline))
-    words = f"{_story(instruction, matrices, warp)} Strong is what one " + (
-        "lane holds, with the names of its registers."
-        if by == "lane"
-        else "register holds, with the numbers of the lanes."
-    )
+    words = f"{_story(instruction, matrices, warp)} Strong is what one {by} holds, {HELD[by]}."
     if eights:
         words += " The number beside a row is the lane that gives its address" + (
             "; the row whose address this lane gives is outlined." if by == "lane" else "."

@@ -30,11 +30,12 @@ class _Access(NamedTuple):
     rows: int  # that it reads, a lane for each
     width: int  # bytes for each lane
     best: int  # wavefronts, as few as can be
+    story: str
 
 
 ACCESSES = {
-    "ldmatrix": _Access("matrices", 8, UNIT, 1),
-    "column": _Access("columns", LANES, BANK_BYTES, 1),
+    "ldmatrix": _Access("matrices", 8, UNIT, 1, "ldmatrix reads for one matrix"),
+    "column": _Access("columns", LANES, BANK_BYTES, 1, "32 lanes read that go down a column"),
 }
 
 
@@ -69,14 +70,9 @@ def swizzle(row_bytes: int = 128, mode: int | str = 128, access: str = "ldmatrix
         )
     words = (
         f"A tile of {how.rows} rows of {row_bytes} bytes in shared memory, {_called(mode)}. A box "
-        "is 16 bytes, named by its row and its place in the row. Coloured is what "
-        + (
-            "ldmatrix reads for one matrix, "
-            if how.width == UNIT
-            else "32 lanes read that go down a column, "
-        )
-        + "blue in the first wavefront, and below is how often each group of four banks is wanted. "
-        + f"All {how.what} together take {lanes.count(total, 'wavefront')}, "
+        f"is 16 bytes, named by its row and its place in the row. Coloured is what {how.story}, "
+        "blue in the first wavefront, and below is how often each group of four banks is wanted. "
+        f"All {how.what} together take {lanes.count(total, 'wavefront')}, "
         f"{how.best * len(frames)} at best."
     )
     return stepper(frames, labels, f"Swizzle, step by step. {words}", words, how.what)

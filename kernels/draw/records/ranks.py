@@ -96,14 +96,10 @@ def _words(title: str, spans: list[Span]) -> str:
 def _alone(spans: list[Span]) -> float:
     """Seconds in which a rank multiplies nothing, of the rank with the most."""
     end = max(span.end for span in spans)
-    busy: dict[int, float] = {}
-    for rank in {span.rank for span in spans}:
-        at = total = 0.0
+    busy = dict.fromkeys((span.rank for span in spans), 0.0)
+    for rank in busy:
         mine = [span for span in spans if span.rank == rank and span.what == "multiply"]
-        for span in sorted(mine, key=lambda span: span.start):
-            total += max(0.0, span.end - max(at, span.start))
-            at = max(at, span.end)
-        busy[rank] = total
+        busy[rank] = sum(max(0.0, span.end - span.start) for span in _in_turn(mine))
     return float(end - min(busy.values()))
 
 

@@ -141,12 +141,9 @@ class _Panel(NamedTuple):
 
 def _panels(frames: list[Part]) -> list[_Panel]:
     """Two above, from left to right, and two below, from right to left."""
-    cells = [
-        min(WIDE / (columns.stop - columns.start), HIGH / (rows.stop - rows.start), LARGEST)
-        for rows, columns in frames
-    ]
-    wide = [cell * (f[1].stop - f[1].start) for cell, f in zip(cells, frames)]
-    high = [cell * (f[0].stop - f[0].start) for cell, f in zip(cells, frames)]
+    sizes = [(f[0].stop - f[0].start, f[1].stop - f[1].start) for f in frames]
+    cells = [min(WIDE / columns, HIGH / rows, LARGEST) for rows, columns in sizes]
+    high, wide = ([cell * size[n] for cell, size in zip(cells, sizes)] for n in (0, 1))
     left, below = svg.NARROW - 2 - WIDE, TITLE + max(high[:2]) + BETWEEN
     xs = 2, left + (WIDE - wide[1]) / 2, left + (WIDE - wide[2]) / 2, 2
     ys = TITLE, TITLE, below, below

@@ -91,13 +91,9 @@ class Variants:
             n for n in range(len(ROWS))
             if not {one.numbers[n] for one in self.tried if one.trace} <= NOTHING
         ]  # fmt: skip
-        told = (
-            [[c.name, c.texts, at, c.kind] for c, at in zip(self.controls, self.start)],
-            [one.refused or [one.numbers[n] for n in used] for one in self.tried],
-            self.pictures,
-            self.accesses,
-            self.verdicts,
-        )
+        controls = [[c.name, c.texts, at, c.kind] for c, at in zip(self.controls, self.start)]
+        tried = [one.refused or [one.numbers[n] for n in used] for one in self.tried]
+        told = controls, tried, self.pictures, self.accesses, self.verdicts
         given = self.tried[_at(self.controls, self.start)]
         rows = [(ACCESS, self.verdicts[0]), *((ROWS[n], given.numbers[n]) for n in used)]
         body = "".join(
