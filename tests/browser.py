@@ -13,19 +13,11 @@ import tempfile
 import time
 from pathlib import Path
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-extensions",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--remote-debugging-pipe",
-]  # no host name resolves: a page that needs the network cannot pass by luck
+FLAGS = "--headless --no-sandbox --no-first-run --remote-debugging-pipe".split()
+UNUSED = "gpu quic background-networking component-update sync extensions"
+FLAGS += [f"--disable-{name}" for name in UNUSED.split()]
+# No host name resolves: a page that needs the network cannot pass by luck.
+FLAGS += ["--host-resolver-rules=MAP * ~NOTFOUND"]
 # Chromium reads commands from file descriptor 3 and writes answers to 4.
 LAUNCH = """
 import fcntl, os, sys
@@ -61,17 +53,8 @@ class Browser:
         ours_in, self._commands = os.pipe()
         self._answers, ours_out = os.pipe()
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                LAUNCH,
-                str(ours_in),
-                str(ours_out),
-                executable(),
-                *FLAGS,
-                f"--user-data-dir={self._profile.name}",
-                "about:blank",
-            ],
+            [sys.executable, "-c", LAUNCH, str(ours_in), str(ours_out), executable(), *FLAGS]
+            + [f"--user-data-dir={self._profile.name}", "about:blank"],
             pass_fds=(ours_in, ours_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -125,13 +108,9 @@ class Browser:
 
     def resize(self, width: int, height: int = 900) -> None:
         """Give the window another size; the page stays."""
-        self.command(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        size = {"width": width, "height": height}
+        screen = {"deviceScaleFactor": 1, "mobile": False}
+        self.command("Emulation.setDeviceMetricsOverride", **size, **screen)
 
     def evaluate(self, expression: str):
         """The value of a JavaScript expression, awaited if it is a promise."""

@@ -24,19 +24,6 @@ def build_book(source: Path, output: Path) -> subprocess.CompletedProcess:
     config["sphinx"]["local_extensions"] = dict.fromkeys(extensions, str(ROOT / "tools"))
     path = output / "config.yml"
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    command = [
-        sys.executable,
-        "-c",
-        JUPYTER_BOOK,
-        "build",
-        str(source),
-        "-n",
-        "-W",
-        "--all",
-        "--keep-going",
-        "--config",
-        str(path),
-        "--path-output",
-        str(output),
-    ]
+    command = [sys.executable, "-c", JUPYTER_BOOK, "build", source]
+    command += [*"-n -W --all --keep-going".split(), "--config", path, "--path-output", output]
     return subprocess.run(command, capture_output=True, text=True, timeout=300)

@@ -48,46 +48,41 @@ LOADS, STORES = (
     for kind in ("ld", "st")
 )
 
+
+def within(bound: float, name: str, of: dict[str, str], keys: str) -> dict:
+    """The same bound for several metrics of a kernel, those of LOADS or STORES with the keys."""
+    return {(name, of[key]): bound for key in keys.split()}
+
+
 # (kernel, metric) -> how far the counter may be from the measured one, in parts of it. It has to
 # be farther than half of that, or the entry is out of date.
 COUNTERS: dict[tuple[str, str], float] = {
     # ptxas unrolls loops and joins their accesses, which PTX does not tell
-    ("dynamic_shared_split", LOADS["shared"]): 0.25,
-    ("dynamic_shared_split", LOADS["wavefronts"]): 0.25,
+    **within(0.25, "dynamic_shared_split", LOADS, "shared wavefronts"),
     # not looked into: loads and stores in branches, of shared and of global memory
     ("two_kernels_one_table", STORES["requests"]): 0.3,
     ("two_kernels_one_table", STORES["sectors"]): 3,
     # an atomic of shared memory that the machine lacks is a loop of a load and a compare-and-swap
-    ("atomic_double_native", LOADS["shared"]): 1,
-    ("atomic_double_native", LOADS["wavefronts"]): 1,
-    ("x_atomic_zoo_shared", LOADS["shared"]): 1,
-    ("x_atomic_zoo_shared", LOADS["wavefronts"]): 1,
+    **within(1, "atomic_double_native", LOADS, "shared wavefronts"),
+    **within(1, "x_atomic_zoo_shared", LOADS, "shared wavefronts"),
     # it joins loads across short branches that share an arm
-    ("reduce_argmax", LOADS["shared"]): 0.6,
-    ("reduce_argmax", LOADS["wavefronts"]): 0.6,
+    **within(0.6, "reduce_argmax", LOADS, "shared wavefronts"),
     # a branch that is the same for the block, with a barrier, becomes predicates
     ("tricky_barrier_all_arms", LOADS["shared"]): 0.6,
     # calls: what a function saves on the stack does not stand in the PTX
     ("recursion_quicksort", LOADS["requests"]): 0.25,
     ("recursion_quicksort", STORES["requests"]): 0.25,
-    ("virtual_functions", STORES["requests"]): 0.6,
-    ("virtual_functions", STORES["sectors"]): 0.6,
+    **within(0.6, "virtual_functions", STORES, "requests sectors"),
     # malloc and free are functions of the driver's, with tables in global memory
     ("heap_malloc", LOADS["requests"]): 1,
     ("heap_malloc", LOADS["sectors"]): 0.7,
     ("heap_malloc", STORES["requests"]): 1,
     ("heap_malloc", STORES["sectors"]): 0.6,
     # printf is a function of the driver's, with a buffer in global memory
-    ("printf_threads", LOADS["requests"]): 1,
-    ("printf_threads", LOADS["sectors"]): 1,
-    ("printf_threads", STORES["requests"]): 1,
-    ("printf_threads", STORES["sectors"]): 1,
-    ("printf_threads", LOADS["shared"]): 1,
-    ("x_printf_assert", LOADS["requests"]): 1,
-    ("x_printf_assert", LOADS["sectors"]): 1,
-    ("x_printf_assert", STORES["requests"]): 1,
-    ("x_printf_assert", STORES["sectors"]): 1,
-    ("x_printf_assert", LOADS["shared"]): 1,
+    **within(1, "printf_threads", LOADS, "requests sectors shared"),
+    **within(1, "printf_threads", STORES, "requests sectors"),
+    **within(1, "x_printf_assert", LOADS, "requests sectors shared"),
+    **within(1, "x_printf_assert", STORES, "requests sectors"),
     # slow paths of division, square root and reciprocal, which hang on the operands
     ("math_exact_float", FFMA): 0.3,
     ("math_inverse_trig_double", FFMA): 0.4,
@@ -148,10 +143,8 @@ COUNTERS: dict[tuple[str, str], float] = {
     # not looked into
     ("t_ldmatrix_x1", STORES["shared"]): 0.4,
     ("t_mbarrier_reuse", STORES["shared"]): 0.2,
-    ("t_cluster_st_async", LOADS["requests"]): 0.5,
-    ("t_cluster_st_async", LOADS["sectors"]): 0.5,
-    ("t_wgmma_scales", LOADS["requests"]): 0.6,
-    ("t_wgmma_scales", LOADS["sectors"]): 0.6,
+    **within(0.5, "t_cluster_st_async", LOADS, "requests sectors"),
+    **within(0.6, "t_wgmma_scales", LOADS, "requests sectors"),
     ("t_cpasync_zero_fill", LOADS["sectors"]): 0.03,
     # threads of a warp that meet again later than they could
     ("x_quicksort_stack", LOADS["requests"]): 0.02,

@@ -76,6 +76,8 @@ FAMILIES = {
     "tensor copies",
     "roles of warps",
 }
+NCU = "ncu --csv --page raw --print-units base --clock-control none --kernel-name-base function"
+NCU = tuple(NCU.split())
 KEPT = 1024  # bytes of an array whose contents are kept beside their hash, to say what differs
 PATIENCE = 60  # seconds for a process of one kernel
 
@@ -328,22 +330,7 @@ def launches_counted(label: str, names: list[str], metrics: tuple[str, ...]):
                 "--count",
                 *chunk,
                 patience=300,
-                under=(
-                    "ncu",
-                    "--csv",
-                    "--page",
-                    "raw",
-                    "--print-units",
-                    "base",
-                    "--clock-control",
-                    "none",
-                    "--kernel-name-base",
-                    "function",
-                    "--log-file",
-                    str(log),
-                    "--metrics",
-                    ",".join(metrics),
-                ),
+                under=(*NCU, "--log-file", str(log), "--metrics", ",".join(metrics)),
             )
             text = log.read_text(encoding="utf-8") if log.exists() else ""
             rows = profiling.parse(text, metrics)

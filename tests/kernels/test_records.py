@@ -76,19 +76,7 @@ def test_results_print_as_a_table():
     assert lines[0] == (
         "Simulated GPU 1, measured 2001-02-03: FMA peak 65.2 TFLOPS, copy 4321 GB/s"
     )
-    assert lines[3].split() == [
-        "02_naive",
-        "1000",
-        "x",
-        "1000",
-        "x",
-        "1000",
-        "1",
-        "0.5",
-        "to",
-        "2",
-        "50.0%",
-    ]
+    assert lines[3].split() == "02_naive 1000 x 1000 x 1000 1 0.5 to 2 50.0%".split()
     assert lines[4].split()[-1] == "100.0%"
     assert lines[-1] == "left out: 03_x at 1 x 1 x 1: it requires K % 4 == 0"
     long = "06_bank_conflicts PAD=1 TRANSPOSED=1"

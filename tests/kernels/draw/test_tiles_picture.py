@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from drawn import elements, legible, rectangles, texts
+from drawn import elements, legible, rectangles
 
 import kernels
-from kernels.draw import PALETTE, tiles
+from kernels.draw import tiles
 
 
 def drawn(frame, shapes):
@@ -85,14 +85,6 @@ def test_edges_are_cut_where_the_matrices_end():
     found = drawn(tiles(kernels.step(15), 200, 130, 11, (1, 1)).frames[-1], shapes(200, 130, 11))
     assert found["A"]["now"] == [(128, 8, 72, 3)] and found["B"]["now"] == [(8, 128, 3, 2)]
     assert found["C"]["stored"] == [(128, 128, 72, 2)]
-
-
-def test_names_sizes_and_colours():
-    shown = tiles(kernels.step(5), 64, 96, 64)
-    words = set(texts(shown.frames[0]).values())
-    assert words == {"A, 64 x 64", "B, 64 x 96", "C, 64 x 96"}
-    used = {path["fill"] for path in elements(shown.frames[0], "path")} - {"none"}
-    assert used == {PALETTE["blue"], PALETTE["vermilion"], PALETTE["green"]}
 
 
 def test_much_is_cut_to_the_first_and_says_so():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import test_warpgroups as warpgroups
 from bf16 import PAIRS, by_fmas, parts, same
 
 import kernels
@@ -98,9 +99,15 @@ def test_any_number_of_blocks_is_right(stream):
     assert step.sanitize(TILE + 3, TILE + 5, 3 * BK + 1) == ()
 
 
-def test_short_sums_are_fmas():
-    A, B, _ = kernels.inputs(60, 70, LEAST_K - 1)
-    assert same(STEP(A, B, device="interpreter"), by_fmas(A, B))
+TWO_STEPS = pytest.mark.parametrize(
+    "step, product", [(STEP, product), (warpgroups.STEP, warpgroups.product)], ids=["23", "21"]
+)
+
+
+@TWO_STEPS
+def test_short_sums_are_fmas(step, product):
+    A, B, _ = kernels.inputs(60, 70, step.defines["LEAST_K"] - 1)
+    assert same(step(A, B, device="interpreter"), by_fmas(A, B))
     assert not same(product(A, B), by_fmas(A, B))
 
 
@@ -133,8 +140,10 @@ def test_tiles_of_numbers_that_parts_do_not_hold_are_fmas(value, in_b):
         assert np.allclose(C[finite], expected[finite], rtol=1e-5, atol=1e-5)
 
 
-def test_parts_that_are_enough_are_used():
+@TWO_STEPS
+def test_parts_that_are_enough_are_used(step, product):
     """Of numbers as small as 2^-110, and of smaller ones with few bits."""
     A, B, _ = kernels.inputs(20, 30, 40)
     A[3, 5], A[4, 6] = 2.0**-110 * (1 + 2.0**-23), 2.0**-125
-    assert same(STEP.define(STREAM=1)(A, B, device="interpreter"), product(A, B))
+    step = step.define(STREAM=1) if "STREAM" in step.defines else step
+    assert same(step(A, B, device="interpreter"), product(A, B))

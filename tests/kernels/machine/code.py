@@ -140,14 +140,6 @@ def doubled_product(c: Code) -> None:
     c.put(m, c.list[n].word)
 
 
-def negated_factor(c: Code) -> None:
-    c.bits(c.find("FFMA")[77], 63, 1, lambda old: 1 - old)
-
-
-def dropped_product(c: Code) -> None:
-    c.put(c.find("FFMA")[5], NOP)
-
-
 def products_out_of_order(c: Code) -> None:
     """A product of one step after the product of the next step for the same sum."""
     n = c.find("FFMA")[127]
@@ -161,18 +153,10 @@ def missing_wait(c: Code) -> None:
     c.control(next(n for n in c.find("FFMA")[1:] if c.list[n].control.wait), wait=0)
 
 
-def missing_wait_of_the_last(c: Code) -> None:
-    c.control(c.end - 1, wait=0)
-
-
 def missing_wait_of_the_first(c: Code) -> None:
     """For what is under way before the loop; not before each of them is something."""
     for part in main_loops(c.list):
         c.control(part.first, wait=0)
-
-
-def unsignalled_load(c: Code) -> None:
-    c.control(c.find("LDS")[-1], write=NO_SCOREBOARD)
 
 
 def load_on_the_copies_scoreboard(c: Code) -> None:
@@ -207,14 +191,6 @@ def reuse_of_the_sum(c: Code) -> None:
     c.control(n, reuse=c.list[n].control.reuse | 4)
 
 
-def reuse_over_the_branch(c: Code) -> None:
-    c.control(c.find("FFMA")[-1], reuse=1)
-
-
-def shifted_load(c: Code) -> None:
-    c.bits(c.find("LDS")[7], OFFSET, 24, lambda old: old + 16)
-
-
 def exchanged_loads(c: Code) -> None:
     n, m = c.find("LDS")[8:10]
     one, other = (c.list[k].writes[0] for k in (n, m))
@@ -243,53 +219,12 @@ def load_after_the_barrier(c: Code) -> None:
     c.move(n, c.find("BAR")[0] + 1)
 
 
-def load_down_over_a_copy(c: Code) -> None:
-    """Which may write what the load is to read."""
-    c.move(c.find("LDS")[5], _first_copy(c) + 1)
-
-
-def dropped_load(c: Code) -> None:
-    c.put(c.find("LDS")[20], NOP)
-
-
-def dropped_barrier(c: Code) -> None:
-    c.put(c.find("BAR")[0], NOP)
-
-
-def dropped_wait_for_copies(c: Code) -> None:
-    c.put(c.find("DEPBAR")[0], NOP)
-
-
 def wait_for_fewer_copies(c: Code) -> None:
     c.bits(c.find("DEPBAR")[0], IMMEDIATE, 6, lambda old: old + 1)
 
 
-def barrier_before_the_wait(c: Code) -> None:
-    c.move(c.find("BAR")[0], c.find("DEPBAR")[0])
-
-
-def dropped_group(c: Code) -> None:
-    c.put(c.find("LDGDEPBAR")[0], NOP)
-
-
-def group_before_its_last_copy(c: Code) -> None:
-    c.move(c.find("LDGDEPBAR")[0], c.find("LDGSTS")[-1])
-
-
-def group_on_another_scoreboard(c: Code) -> None:
-    c.control(c.find("LDGDEPBAR")[0], write=2)
-
-
-def copy_elsewhere(c: Code) -> None:
-    c.bits(_first_copy(c), OFFSET, 24, lambda old: old + 4)
-
-
 def copy_under_the_other_condition(c: Code) -> None:
     c.bits(_first_copy(c), NEGATED, 1, lambda old: 1 - old)
-
-
-def lowered_stall(c: Code) -> None:
-    c.control(c.find("DEPBAR")[0], stall=1)
 
 
 def load_too_soon(c: Code) -> None:
@@ -299,35 +234,10 @@ def load_too_soon(c: Code) -> None:
     c.move(n, made + 1)
 
 
-def branch_too_short(c: Code) -> None:
-    c.control(c.end - 1, stall=1)
-
-
-def no_stall(c: Code) -> None:
-    c.control(c.find("FFMA")[33], stall=0)
-
-
-def long_stall_that_is_not_kept(c: Code) -> None:
-    """A warp that stays does not wait for so many cycles."""
-    c.control(c.find("FFMA")[33], stall=12, stay=1)
-
-
-def branch_elsewhere(c: Code) -> None:
-    c.bits(c.end - 1, 16, 8, lambda old: old + 4)
-
-
-def branch_on_the_opposite(c: Code) -> None:
-    c.bits(c.end - 1, 15, 1, lambda old: 1 - old)
-
-
 def other_constant(c: Code) -> None:
     """How far a pass moves on."""
     n = next(n for n in c.find("IADD3") if c.list[n].word & 0xFFF == 0x810)
     c.bits(n, IMMEDIATE, 32, lambda old: old + 4)
-
-
-def store_elsewhere(c: Code) -> None:
-    c.bits(_epilogue(c, "STG"), OFFSET, 24, lambda old: old + 4)
 
 
 def store_of_another(c: Code) -> None:
@@ -341,6 +251,32 @@ def other_factor_at_the_end(c: Code) -> None:
 
 
 FAULTS: dict[str, Callable[[Code], None]] = {
+    "negated_factor": lambda c: c.bits(c.find("FFMA")[77], 63, 1, lambda old: 1 - old),
+    "dropped_product": lambda c: c.put(c.find("FFMA")[5], NOP),
+    "missing_wait_of_the_last": lambda c: c.control(c.end - 1, wait=0),
+    "unsignalled_load": lambda c: c.control(c.find("LDS")[-1], write=NO_SCOREBOARD),
+    "reuse_over_the_branch": lambda c: c.control(c.find("FFMA")[-1], reuse=1),
+    "shifted_load": lambda c: c.bits(c.find("LDS")[7], OFFSET, 24, lambda old: old + 16),
+    # which may write what the load is to read
+    "load_down_over_a_copy": lambda c: c.move(c.find("LDS")[5], _first_copy(c) + 1),
+    "dropped_load": lambda c: c.put(c.find("LDS")[20], NOP),
+    "dropped_barrier": lambda c: c.put(c.find("BAR")[0], NOP),
+    "dropped_wait_for_copies": lambda c: c.put(c.find("DEPBAR")[0], NOP),
+    "barrier_before_the_wait": lambda c: c.move(c.find("BAR")[0], c.find("DEPBAR")[0]),
+    "dropped_group": lambda c: c.put(c.find("LDGDEPBAR")[0], NOP),
+    "group_before_its_last_copy": lambda c: c.move(c.find("LDGDEPBAR")[0], c.find("LDGSTS")[-1]),
+    "group_on_another_scoreboard": lambda c: c.control(c.find("LDGDEPBAR")[0], write=2),
+    "copy_elsewhere": lambda c: c.bits(_first_copy(c), OFFSET, 24, lambda old: old + 4),
+    "lowered_stall": lambda c: c.control(c.find("DEPBAR")[0], stall=1),
+    "branch_too_short": lambda c: c.control(c.end - 1, stall=1),
+    "no_stall": lambda c: c.control(c.find("FFMA")[33], stall=0),
+    # a warp that stays does not wait for so many cycles
+    "long_stall_that_is_not_kept": lambda c: c.control(c.find("FFMA")[33], stall=12, stay=1),
+    "branch_elsewhere": lambda c: c.bits(c.end - 1, 16, 8, lambda old: old + 4),
+    "branch_on_the_opposite": lambda c: c.bits(c.end - 1, 15, 1, lambda old: 1 - old),
+    "store_elsewhere": lambda c: c.bits(_epilogue(c, "STG"), OFFSET, 24, lambda old: old + 4),
+}
+FAULTS |= {
     name: value
     for name, value in list(globals().items())
     if callable(value)

@@ -28,17 +28,9 @@ from tests.stand_in import SimulatedGPU
 # ---------------------------------------------------------------------- the protocol
 
 
-def step(
-    simulated,
-    name,
-    ms,
-    requires=lambda M, N, K: None,
-    compute_capability=(5, 0),
-    tensor_cores=False,
-):
+def step(simulated, name, ms, requires=lambda *shape: None, needs=(5, 0), tensor_cores=False):
     simulated.ms[name] = ms
-    source = f'extern "C" __global__ void {name}() {{}}'
-    kernel = Kernel(source, name)
+    kernel = Kernel(f'extern "C" __global__ void {name}() {{}}', name)
     return types.SimpleNamespace(
         label=name,
         id=name,
@@ -46,7 +38,7 @@ def step(
         kernels={name: kernel},
         defines={},
         broken=requires,
-        compute_capability=compute_capability,
+        compute_capability=needs,
         tensor_cores=tensor_cores,
         shared_mem=0,
         launches=lambda M, N, K: (Planned(name, (-(-N // 32), -(-M // 32)), (32, 32), 0),),
@@ -66,12 +58,9 @@ def run(steps, sizes, **options):
 def test_benchmark_measures_what_the_clock_says(simulated):
     found = run([step(simulated, "fast", 2.0), step(simulated, "slow", 8.0)], [64, (32, 64, 96)])
     assert [(r.step, r.M, r.N, r.K) for r in found.records] == [
-        ("cublas", 64, 64, 64),
-        ("fast", 64, 64, 64),
-        ("slow", 64, 64, 64),
-        ("cublas", 32, 64, 96),
-        ("fast", 32, 64, 96),
-        ("slow", 32, 64, 96),
+        (name, *shape)
+        for shape in ((64, 64, 64), (32, 64, 96))
+        for name in ("cublas", "fast", "slow")
     ]
     for r, ms in zip(found.records, 2 * [1.0, 2.0, 8.0]):
         assert r.ms == r.ms_p10 == r.ms_p90 == pytest.approx(ms)
@@ -114,12 +103,8 @@ def test_tensor_cores_share_no_rounds_with_others(simulated, shared):
     assert [names for names in shared if len(names) > 1] == (
         3 * [{"cublas", "first", "last"}] + 3 * [{"cublas", "heavy"}]  # warm up, time, nvidia-smi
     )
-    assert {r.step: (r.ms, r.cublas_ms) for r in found.records} == {
-        "cublas": pytest.approx((1.0, 1.0)),
-        "first": pytest.approx((2.0, 1.0)),
-        "last": pytest.approx((8.0, 1.0)),
-        "heavy": pytest.approx((2.0, 2.0)),
-    }
+    times = {"cublas": (1.0, 1.0), "first": (2.0, 1.0), "last": (8.0, 1.0), "heavy": (2.0, 2.0)}
+    assert {r.step: pytest.approx((r.ms, r.cublas_ms)) for r in found.records} == times
 
 
 def test_each_may_have_rounds_of_its_own(simulated, shared):
@@ -128,12 +113,8 @@ def test_each_may_have_rounds_of_its_own(simulated, shared):
     assert all(len(names) == 1 for names in shared)
     timed = [{"cublas"}, {"first"}, {"heavy"}, {"last"}]
     assert shared[-12:] == [names for names in timed for _ in range(3)]  # as above
-    assert [(r.step, r.ms, r.cublas_ms) for r in found.records] == [
-        ("cublas", pytest.approx(1.0), pytest.approx(1.0)),
-        ("first", pytest.approx(2.0), pytest.approx(1.0)),
-        ("heavy", pytest.approx(2.0), pytest.approx(1.0)),
-        ("last", pytest.approx(8.0), pytest.approx(1.0)),
-    ]
+    times = {"cublas": (1.0, 1.0), "first": (2.0, 1.0), "heavy": (2.0, 1.0), "last": (8.0, 1.0)}
+    assert {r.step: pytest.approx((r.ms, r.cublas_ms)) for r in found.records} == times
 
 
 def test_cublas_is_on_record_without_tensor_cores_beside_it(simulated, tmp_path):
@@ -145,11 +126,8 @@ def test_cublas_is_on_record_without_tensor_cores_beside_it(simulated, tmp_path)
     found = run([heavy], [32], output=path, merge=True)
     assert [r.step for r in found.records] == ["cublas", "heavy"]
     merged = Results.load(path)
-    assert {r.step: merged.share_of_cublas(r) for r in merged.records} == {
-        "cublas": 1.0,
-        "fast": pytest.approx(0.5),
-        "heavy": pytest.approx(4.0),
-    }
+    shares = {r.step: merged.share_of_cublas(r) for r in merged.records}
+    assert shares == pytest.approx({"cublas": 1.0, "fast": 0.5, "heavy": 4.0})
 
 
 def test_the_fma_peak_is_that_of_the_kernel_that_was_launched(simulated):
@@ -230,26 +208,9 @@ def test_rounds_interleave_rotate_and_flush_before_every_launch(simulated):
     works = [lambda: simulated.run("copy"), lambda: simulated.run("nothing")]
     times = bench.rounds(works, lambda: simulated.log.append("flush"), 3, 0)
     head = bench.HEAD_START * ["flush"]
-    assert simulated.log == [
-        *head,
-        "flush",
-        "copy",
-        "flush",
-        "nothing",
-        "synchronize",
-        *head,
-        "flush",
-        "nothing",
-        "flush",
-        "copy",
-        "synchronize",
-        *head,
-        "flush",
-        "copy",
-        "flush",
-        "nothing",
-        "synchronize",
-    ]
+    one = [*head, "flush", "copy", "flush", "nothing", "synchronize"]
+    other = [*head, "flush", "nothing", "flush", "copy", "synchronize"]
+    assert simulated.log == one + other + one
     assert [[round(ms, 6) for ms in column] for column in times] == [3 * [1.0], 3 * [0.001]]
 
 
@@ -278,7 +239,7 @@ def test_a_step_that_is_too_slow_is_left_out_at_that_size(simulated):
 
 def test_what_a_step_or_the_gpu_cannot_do_is_left_out(simulated):
     multiple = step(simulated, "tiled", 1.0, lambda M, N, K: "K % 64 == 0" if K % 64 else None)
-    newer = step(simulated, "newer", 1.0, compute_capability=(10, 0))
+    newer = step(simulated, "newer", 1.0, needs=(10, 0))
     found = run([multiple, newer], [32, 64])
     assert [(r.step, r.M) for r in found.records] == [("cublas", 32), ("cublas", 64), ("tiled", 64)]
     assert found.left_out == (
@@ -330,7 +291,6 @@ def test_what_was_measured_is_saved_before_the_next_size(simulated, tmp_path):
     def fail_at_64(M, N, K):
         if M == 64:
             raise KeyboardInterrupt
-        return
 
     with pytest.raises(KeyboardInterrupt):
         run([step(simulated, "fast", 2.0, fail_at_64)], [32, 64], output=path)
@@ -389,13 +349,8 @@ def test_merge_keeps_what_other_runs_saved(simulated, tmp_path):
     found = run([fast], [32, (32, 64, 96)], output=path, merge=True)
     assert [r.step for r in found.records] == 2 * ["cublas", "fast"]
     saved = Results.load(path).records
-    assert [(r.step, r.N, round(r.ms)) for r in saved] == [
-        ("cublas", 32, 1),
-        ("fast", 32, 3),
-        ("slow", 32, 8),
-        ("cublas", 64, 1),
-        ("fast", 64, 3),
-    ]
+    at = {32: [("cublas", 1), ("fast", 3), ("slow", 8)], 64: [("cublas", 1), ("fast", 3)]}
+    assert [(r.N, (r.step, round(r.ms))) for r in saved] == [(n, x) for n in at for x in at[n]]
     run([fast], [32], output=path)
     assert [r.step for r in Results.load(path).records] == ["cublas", "fast"]
 
@@ -430,18 +385,14 @@ def test_a_name_is_no_step(simulated, what):
 
 
 def test_a_matrix_that_no_step_can_index_is_left_out(simulated, monkeypatch):
-    monkeypatch.setattr(product, "inputs", lambda M, N, K: ones(M, N, K))
-
-    def ones(M, N, K):
-        return np.ones((M, K), np.float32), np.ones((K, N), np.float32), None
-
+    ones = lambda *shape: np.ones(shape, np.float32)
+    monkeypatch.setattr(product, "inputs", lambda M, N, K: (ones(M, K), ones(K, N), None))
     monkeypatch.setattr(bench, "require_product", lambda *args: None)
     real = kernels.step(3)
     found = run([real], [(65535 * 16 + 1, 1, 1)])
     assert [r.step for r in found.records] == ["cublas"]
-    assert found.left_out == (
-        "03_coalesced at 1048561 x 1 x 1: it requires (M + BM - 1) // BM <= 65535",
-    )
+    (why,) = found.left_out
+    assert why == "03_coalesced at 1048561 x 1 x 1: it requires (M + BM - 1) // BM <= 65535"
 
 
 def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch):

@@ -170,6 +170,13 @@ def test_parse():
 
 
 @pytest.fixture
+def on_gpu(monkeypatch):
+    """A GPU is said to be there, of whose name and tools nothing is asked."""
+    monkeypatch.setattr(gpu, "require", lambda: None)
+    monkeypatch.setattr(profiling, "provenance", lambda **more: {"gpu": "none"} | more)
+
+
+@pytest.fixture
 def ncu(tmp_path, monkeypatch):
     """A stand-in for ncu that runs the given Python."""
 
@@ -215,10 +222,8 @@ def test_counters_without_ncu(monkeypatch, tmp_path):
         profiling.run_ncu(["-c", ""], "sgemm")
 
 
-def test_profile_keeps_the_least_of_its_launches_and_other_steps(monkeypatch, tmp_path):
+def test_profile_keeps_the_least_of_its_launches_and_other_steps(on_gpu, monkeypatch, tmp_path):
     steps = kernels.ladder.step.steps()[:3]
-    monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(profiling, "provenance", lambda **more: {"gpu": "none"})
     order = 3, 0, 4, 1, 2  # neither the first launch nor the last is the least
     assert len(order) == profiling.LAUNCHES
     least = iter((50, 50, 60, 70, 60, 70, 80, 80))  # twice: the data pipe is counted by itself
@@ -242,9 +247,7 @@ def test_profile_keeps_the_least_of_its_launches_and_other_steps(monkeypatch, tm
     assert list(again["steps"]) == [steps[1].id]
 
 
-def test_a_variant_is_launched_and_recorded_by_its_label(monkeypatch, tmp_path):
-    monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(profiling, "provenance", lambda **more: {"gpu": "none"})
+def test_a_variant_is_launched_and_recorded_by_its_label(on_gpu, monkeypatch, tmp_path):
     step = kernels.step("03_coalesced")
     commands = []
 
@@ -275,28 +278,21 @@ def test_a_variant_is_launched_and_recorded_by_its_label(monkeypatch, tmp_path):
     assert launched == [(one, "gpu", (32, 32)) for one in both]
 
 
-def test_the_provenance_is_the_machines_with_the_tools(monkeypatch, tmp_path):
-    monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(profiling, "provenance", lambda **more: {"gpu": "x"} | more)
+def test_the_provenance_is_the_machines_with_the_tools(on_gpu, monkeypatch, tmp_path):
     monkeypatch.setattr(profiling, "_ncu_version", lambda: "1.2")
     launches = profiling.LAUNCHES * [{"name": "sgemm"} | dict.fromkeys(METRICS, 7)]
     monkeypatch.setattr(profiling, "run_ncu", lambda command, names, metrics: launches)
     found = profiling.profile([kernels.step(3)], 64, tmp_path / "x.json")["provenance"]
-    assert (found["gpu"], found["ncu"]) == ("x", "1.2") and "Nsight" in found["what"]
+    assert (found["gpu"], found["ncu"]) == ("none", "1.2") and "Nsight" in found["what"]
 
 
-def test_profile_refuses(monkeypatch, tmp_path):
-    monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(profiling, "provenance", lambda **more: {})
+def test_profile_refuses(on_gpu, monkeypatch, tmp_path):
     monkeypatch.setattr(profiling, "run_ncu", lambda command, names, metrics: [])
     with pytest.raises(profiling.ProfileError, match="0 launches"):
         profiling.profile(kernels.ladder.step.steps()[:1], 64, tmp_path / "x.json")
-    source = kernels.step("03_coalesced").source.replace(
-        "// block:", "// requires: K % 8 == 0\n// block:"
-    )
-    (tmp_path / "07_picky.cu").write_text(source)
+    picky = kernels.step(3).edit(requires="K % 8 == 0")
     with pytest.raises(profiling.ProfileError, match="K % 8 == 0"):
-        profiling.profile(kernels.ladder.step.steps(tmp_path), 63, tmp_path / "x.json")
+        profiling.profile([picky], 63, tmp_path / "x.json")
 
 
 @pytest.mark.gpu
