@@ -14,6 +14,7 @@ import functools
 import hashlib
 import io
 import json
+import re
 import zlib
 from dataclasses import replace
 
@@ -505,26 +506,12 @@ def test_a_wrong_header(line, words):
         corpus.parse("f", f"{HEADER}{line}\nvoid f();\n")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "float[4]",
-        "out float[4] uniform",
-        "quad[4] ones",
-        "float[4] uniform 1",
-        "int[4] specials",
-        "float[] ones",
-        "int",
-        "int 1.5",
-        "bytes 0g",
-        "float[4] some",
-        "int[4] below",
-        "map float[4,4]",
-        "map float[4,4] uniform box",
-        "map float 4 box 4",
-        "map int 4 box 4",
-    ],
-)
+WRONG = """float[4]; out float[4] uniform; quad[4] ones; float[4] uniform 1; int[4] specials
+float[] ones; int; int 1.5; bytes 0g; float[4] some; int[4] below
+map float[4,4]; map float[4,4] uniform box; map float 4 box 4; map int 4 box 4"""
+
+
+@pytest.mark.parametrize("text", re.split("; |\n", WRONG))
 def test_a_wrong_argument(text):
     with pytest.raises(ValueError):
         corpus.argument(text, np.random.RandomState(0))

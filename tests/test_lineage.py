@@ -17,15 +17,8 @@ VERSIONS = {
     "C": [f"v{n}" for n in range(1, 10)],
     "D": [
         *(f"v{n}" for n in range(6)),
-        "64x64",
-        "128x128",
-        "128x128 with both buffers",
-        "cuBLAS",
-        "CUTLASS",
-        "sgemm_1",
-        "sgemm_2",
-        "sgemm_3",
-        "g_fgemm",
+        *("64x64", "128x128", "128x128 with both buffers", "cuBLAS", "CUTLASS"),
+        *("sgemm_1", "sgemm_2", "sgemm_3", "g_fgemm"),
     ],
 }
 SIZE = 4096

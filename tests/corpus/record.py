@@ -66,15 +66,8 @@ FURTHER = (
 WITHOUT_PIPE = tuple(metric for metric in METRICS if metric != PIPE)
 # Kernels of these families are asked for both.
 FAMILIES = {
-    "cp.async",
-    "memory barriers",
-    "bulk copies",
-    "matrix loads",
-    "tensor cores",
-    "warpgroups",
-    "clusters",
-    "tensor copies",
-    "roles of warps",
+    *("cp.async", "memory barriers", "bulk copies", "matrix loads", "tensor cores"),
+    *("warpgroups", "clusters", "tensor copies", "roles of warps"),
 }
 NCU = "ncu --csv --page raw --print-units base --clock-control none --kernel-name-base function"
 NCU = tuple(NCU.split())

@@ -19,42 +19,33 @@ def said(*work, **more):
     return microseconds(TILE, COSTS, Work(*work, **more))
 
 
-def test_one_round():
-    assert said(640, 64, 160) == pytest.approx(3 + hand(1, 10), rel=1e-6)  # 10 blocks on 10 SMs
-    assert said(641, 64, 160) == pytest.approx(3 + hand(2, 10), rel=1e-6)
-    assert said(1, 1, 1) == pytest.approx(3 + hand(1, 1, 0.6), rel=1e-6)  # no whole tile
+SPLIT = 5 + 5 * 0.5  # the launch that sums five parts
+STREAM = 5 + 0.5 * 2 * 10  # and that of a stream of ten blocks, over its tiles
 
 
-def test_full_rounds_and_what_is_left():
-    assert said(64 * 45, 64, 160) == pytest.approx(3 + 2 * hand(2, 10) + hand(1, 10), rel=1e-6)
-    assert said(64 * 40, 64, 160) == pytest.approx(3 + 2 * hand(2, 10), rel=1e-6)
+@pytest.mark.parametrize("M, more, us", [
+    # one round: 10 blocks on 10 SMs, 11 of them, and no whole tile
+    (640, {}, hand(1, 10)), (641, {}, hand(2, 10)),
+    (640, {"aligned": 0}, hand(1, 10, 0.6)),
+    # full rounds and what is left
+    (64 * 45, {}, 2 * hand(2, 10) + hand(1, 10)), (64 * 40, {}, 2 * hand(2, 10)),
+    # splits have fewer steps and a launch more
+    (128, {"splits": 5}, hand(1, 2) + SPLIT), (64, {"splits": 3}, hand(1, 4) + 5 + 3 * 0.5),
+    # a cluster sums itself, and of 10 blocks 8 find an SM of their own
+    (64, {"splits": 8, "cluster": 1}, hand(1, 2) + 2 * (1 + 0.25 * 8)),
+    (128, {"splits": 5, "cluster": 1}, hand(2, 2) + 2 * (1 + 0.25 * 5)),
+    # a stream has no last round, and no more blocks than steps
+    (64 * 15, {"stream": 10}, hand(1, 15) + 2 * 15 / 10 + 5 + 0.5 * 2 * 10 / 15),
+    (64, {"stream": 10}, hand(1, 1) + 2 / 10 + STREAM),
+    (64, {"stream": 1000}, hand(1, 1) + 2 / 10 + STREAM),
+])  # fmt: skip
+def test_the_sum_by_hand(M, more, us):
+    assert said(M, 64, 160, **more) == pytest.approx(3 + us, rel=1e-6)
 
 
-def test_splits_have_fewer_steps_and_a_launch_more():
-    assert said(128, 64, 160, splits=5) == pytest.approx(3 + hand(1, 2) + 5 + 5 * 0.5, rel=1e-6)
-    assert said(64, 64, 160, splits=3) == pytest.approx(3 + hand(1, 4) + 5 + 3 * 0.5, rel=1e-6)
-
-
-def test_a_cluster_finds_room_on_fewer_sms_and_sums_itself():
-    assert said(64, 64, 160, splits=8, cluster=1) == pytest.approx(
-        3 + hand(1, 2) + 2 * (1 + 0.25 * 8), rel=1e-6
-    )
-    assert said(128, 64, 160, splits=5, cluster=1) == pytest.approx(
-        3 + hand(2, 2) + 2 * (1 + 0.25 * 5), rel=1e-6
-    )  # 10 blocks, of which 8 find an SM of their own
-
-
-def test_a_stream_has_no_last_round():
-    tiles, steps = 15, 10
-    expected = hand(1, tiles * steps / 10) + 2 * 1.0 * tiles / 10
-    assert said(64 * tiles, 64, 160, stream=10) == pytest.approx(
-        3 + expected + 5 + 0.5 * 2 * 10 / tiles, rel=1e-6
-    )
-
-
-def test_a_stream_has_no_more_blocks_than_steps():
-    few, many = (said(64, 64, 160, stream=n) for n in (10, 1000))
-    assert few == many == pytest.approx(3 + hand(1, 1) + 2 * 1.0 / 10 + 5 + 0.5 * 2 * 10, rel=1e-6)
+@pytest.mark.parametrize("sides, us", [((1, 1, 1), hand(1, 1, 0.6)), ((64, 64, 0), hand(1, 1))])
+def test_no_whole_tile_and_no_k_are_a_step(sides, us):
+    assert said(*sides) == pytest.approx(3 + us, rel=1e-6)
 
 
 def test_the_parts_of_a_stream_are_stored_and_loaded():
@@ -64,11 +55,12 @@ def test_the_parts_of_a_stream_are_stored_and_loaded():
     assert microseconds(TILE, slow, work) == pytest.approx(wanted, rel=1e-3)
 
 
-def test_unaligned_rows_and_memory():
-    assert said(640, 64, 160, aligned=0) == pytest.approx(3 + hand(1, 10, 0.6), rel=1e-6)
+def test_a_slow_memory():
     slow = COSTS._replace(gbs=0.001)
     moved = 4 * (640 * 160 + 160 * 64 + 640 * 64) / 0.001 / 1000
     assert microseconds(TILE, slow, Work(640, 64, 160)) == pytest.approx(3 + moved, rel=1e-3)
+    own = microseconds(TILE._replace(gbs=0.001), COSTS, Work(640, 64, 160))
+    assert own == pytest.approx(3 + moved, rel=1e-3)
 
 
 def test_packing_is_a_launch_before_and_takes_what_ragged_rows_cost():
@@ -85,19 +77,12 @@ def test_packing_is_a_launch_before_and_takes_what_ragged_rows_cost():
     assert found == pytest.approx(3 + hand(1, 10, 0.6) + packing, rel=1e-6)
 
 
-def test_a_tile_may_have_costs_of_its_own_for_pieces_and_for_memory():
+def test_a_tile_may_have_costs_of_its_own_for_pieces():
     work = Work(640, 64, 160, stream=5)
     usual = microseconds(TILE, COSTS, work)  # a piece: twice what a round costs beside its steps
     assert microseconds(TILE._replace(piece=2.0), COSTS, work) == pytest.approx(usual)
     more = microseconds(TILE._replace(piece=3.0), COSTS, work)
     assert more == pytest.approx(usual + 10 / 5)  # ten tiles for five blocks
-    moved = 4 * (640 * 160 + 160 * 64 + 640 * 64) / 0.001 / 1000
-    slow = microseconds(TILE._replace(gbs=0.001), COSTS, Work(640, 64, 160))
-    assert slow == pytest.approx(3 + moved, rel=1e-3)
-
-
-def test_no_k_is_a_step():
-    assert said(64, 64, 0) == pytest.approx(3 + hand(1, 1), rel=1e-6)
 
 
 def test_arrays_give_what_numbers_give():

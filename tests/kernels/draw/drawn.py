@@ -11,6 +11,7 @@ import numpy as np
 from anywarp.trace.arrays import Shape
 from anywarp.trace.pipeline import Pipeline, Signal, Touch
 from anywarp.trace.trace import Trace, WarpAccess
+from kernels.records import Record, Results
 
 LANE = np.arange(32)
 
@@ -78,6 +79,21 @@ def bars(svg, fill):
         for e in elements(svg, "rect", fill=fill)
         if float(e["width"]) > 0 and float(e["height"]) == 17
     ]
+
+
+def timed(rates, gpu="GPU 1", peak=60.0, recorded=True, copy=4000.0, slowest=1.2):
+    """{step: {size: TFLOPS}}, made up."""
+    cublas_ms = {n: 2 * n**3 / rate / 1e9 for n, rate in rates.get("cublas", {}).items()}
+    records = [
+        Record(
+            step, n, n, n, ms := 2 * n**3 / rate / 1e9, 0.9 * ms, slowest * ms, 20, cublas_ms.get(n)
+        )
+        for step, curve in rates.items()
+        for n, rate in curve.items()
+    ]
+    return Results(
+        {"gpu": gpu, "date": "2001-02-03"}, peak, copy, tuple(records), recorded=recorded
+    )
 
 
 INK = {None, "currentColor"}

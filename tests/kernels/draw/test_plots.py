@@ -9,6 +9,7 @@ import types
 import xml.etree.ElementTree as ET
 
 import pytest
+from drawn import timed
 
 from anywarp.draw.figure import text_colour
 from kernels.draw import PALETTE, bars, gflops, roofline
@@ -17,13 +18,7 @@ from kernels.records import Record, Results
 
 def made_up(rates, gpu="Simulated GPU 1", peak=10.0, recorded=True):
     """Results with the given TFLOPS: {step: {size: rate}}."""
-    records = []
-    for step, curve in rates.items():
-        for n, rate in curve.items():
-            ms = 2 * n**3 / rate / 1e9
-            records.append(Record(step, n, n, n, ms, 0.9 * ms, 1.1 * ms, 20))
-    provenance = {"gpu": gpu, "date": "2001-02-03"}
-    return Results(provenance, peak, 500.0, tuple(records), recorded=recorded)
+    return timed(rates, gpu, peak, recorded, copy=500.0, slowest=1.1)
 
 
 RATES = {"cublas": {64: 4.0, 256: 8.0}, "01_slow": {64: 0.1}, "02_fast": {64: 3.0, 256: 6.0}}

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # as conftest.py does, for the command line
-from drawn import LANE, access, made_pipeline, rounds, trace
+from drawn import LANE, access, made_pipeline, rounds, timed, trace
 
 from anywarp.analysis.occupancy import Occupancy
 from anywarp.draw import banks, coalescing, listing, thread_mapping
@@ -29,7 +29,6 @@ from anywarp.trace.counting import Cost, Place, SharedCost
 from kernels import draw, step
 from kernels.analysis import Descriptor
 from kernels.draw import bars, gflops, occupancy, roofline
-from kernels.records import Record, Results
 
 RECORDED = Path(__file__).parents[2] / "data" / "pictures.json"
 
@@ -154,19 +153,6 @@ def plain(value) -> str:
     if isinstance(value, (list, tuple, np.ndarray)):
         return f"[{' '.join(map(plain, value))}]"
     return str(value)
-
-
-def timed(rates, gpu="GPU 1", peak=60.0, recorded=True) -> Results:
-    """{step: {size: TFLOPS}}, made up."""
-    cublas_ms = {n: 2 * n**3 / rate / 1e9 for n, rate in rates.get("cublas", {}).items()}
-    records = [
-        Record(step, n, n, n, ms := 2 * n**3 / rate / 1e9, 0.9 * ms, 1.2 * ms, 20, cublas_ms.get(n))
-        for step, curve in rates.items()
-        for n, rate in curve.items()
-    ]
-    return Results(
-        {"gpu": gpu, "date": "2001-02-03"}, peak, 4000.0, tuple(records), recorded=recorded
-    )
 
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)

@@ -106,16 +106,21 @@ def test_a_piece_that_is_not_there_once():
         experiments.edited(kernels.step("03"), "x", ("nowhere", ""))
 
 
+@pytest.fixture
+def on_gpu(monkeypatch):
+    monkeypatch.setattr(gpu, "require", lambda: None)
+    monkeypatch.setattr(gpu, "device", lambda: type("Device", (), {"name": "X 1"}))
+    monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-def test_rewritten_machine_code_is_timed_where_it_runs(monkeypatch, tmp_path, capsys, arch):
+def test_rewritten_machine_code_is_timed_where_it_runs(on_gpu, monkeypatch, tmp_path, capsys, arch):
     timed = []
 
     def benchmark(steps, *_, **__):
         timed.extend(steps)
         return Results({}, 1.0, 1.0, ())
 
-    monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(gpu, "device", lambda: type("Device", (), {"name": "X 1"}))
     monkeypatch.setattr(gpu, "arch", lambda: arch)
     monkeypatch.setattr(experiments, "benchmark", benchmark)
     experiments.run(["19 orders"], kernels.step, tmp_path / "experiments.json")
@@ -127,7 +132,7 @@ def test_rewritten_machine_code_is_timed_where_it_runs(monkeypatch, tmp_path, ca
     assert ("are left out" in capsys.readouterr().out) == (arch != "sm_90")
 
 
-def test_run_keeps_the_others_and_says_what_there_is(monkeypatch, tmp_path):
+def test_run_keeps_the_others_and_says_what_there_is(on_gpu, monkeypatch, tmp_path):
     asked = []
 
     def benchmark(steps, sizes, together):
@@ -135,9 +140,6 @@ def test_run_keeps_the_others_and_says_what_there_is(monkeypatch, tmp_path):
         records = (Record(steps[0].label, 1, 1, 1, 1.0, 1.0, 1.0, 20),)
         return Results({"gpu": "x", "date": "2001-02-03"}, 1.0, 1.0, records)
 
-    monkeypatch.setattr(gpu, "require", lambda: None)
-    monkeypatch.setattr(gpu, "device", lambda: type("Device", (), {"name": "X 1"}))
-    monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
     monkeypatch.setattr(experiments, "benchmark", benchmark)
     folder = tmp_path / "x_1"
     output = folder / "experiments.json"

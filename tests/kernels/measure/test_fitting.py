@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 
 from kernels.analysis.duration import Costs, Tile, Work, microseconds
-from kernels.measure.fitting import (
-    OUTLIER,
-    PACK,
-    PACKING,
-    STREAM,
-    Timing,
-    cost,
-    fit,
-    least_squares,
-)
+from kernels.measure.fitting import OUTLIER, PACK, PACKING, STREAM, Timing, cost, fit, least_squares
 from kernels.measure.splits import drawn
 
 GPU = Costs(132, 3.0, 2500.0, 1.5, 0.1, 0.2, 1.5, PACKING)
@@ -37,8 +28,12 @@ def timings(noise=0.0):
     return found
 
 
-SHAPES = {x: {key: getattr(t, key) for key in ("BM", "BN", "BK", "resident")}
-          for x, t in TILES.items()}  # fmt: skip
+def shapes(**tiles):
+    """What is known of tiles before they are timed."""
+    return {name: dict(zip(("BM", "BN", "BK", "resident"), tile)) for name, tile in tiles.items()}
+
+
+SHAPES = shapes(**TILES)
 
 
 def test_costs_are_found_again():
@@ -59,8 +54,7 @@ def test_another_step_is_fitted_with_the_costs_of_the_gpu():
     works += [Work(n, n, n, aligned=0) for n in (1023, 4097)]
     works = [one._replace(packed=2 * one.M * one.K) for one in works]
     rows = [Timing("wide", one, float(microseconds(wide, GPU, one))) for one in works]
-    shapes = {"wide": {key: getattr(wide, key) for key in ("BM", "BN", "BK", "resident")}}
-    tiles, costs, error = fit(rows, shapes, 132, PACK, GPU)
+    tiles, costs, error = fit(rows, shapes(wide=wide), 132, PACK, GPU)
     assert costs is GPU and error < 0.01
     for key in ("start", "latency", "step", "ragged", "cluster", "pack"):
         assert getattr(tiles["wide"], key) == pytest.approx(getattr(wide, key), rel=0.05), key
@@ -72,8 +66,7 @@ def test_a_step_that_has_a_stream_alone_has_pieces_and_a_memory_of_its_own():
     works = [Work(M, N, K, stream=132, aligned=n % 2, packed=K * N)
              for n, (M, N, K) in enumerate(sides)]  # fmt: skip
     rows = [Timing("flat", one, float(microseconds(flat, GPU, one))) for one in works]
-    shapes = {"flat": {key: getattr(flat, key) for key in ("BM", "BN", "BK", "resident")}}
-    tiles, _, error = fit(rows, shapes, 132, PACK + STREAM, GPU)
+    tiles, _, error = fit(rows, shapes(flat=flat), 132, PACK + STREAM, GPU)
     assert error < 0.02
     for key in ("step", "piece", "gbs", "pack"):
         assert getattr(tiles["flat"], key) == pytest.approx(getattr(flat, key), rel=0.1), key
@@ -103,9 +96,9 @@ def test_least_squares_of_a_line():
 
 
 def test_shapes_are_drawn_the_same_every_time():
-    shapes = drawn(2026, 64)
-    assert shapes == drawn(2026, 64) and shapes != drawn(1, 64)
-    sides = np.array(shapes)
+    found = drawn(2026, 64)
+    assert found == drawn(2026, 64) and found != drawn(1, 64)
+    sides = np.array(found)
     assert sides.min() >= 16 and sides.max() <= 8192
     assert (sides[::2] % 2 == 1).all() and (sides[1::2] % 2 == 0).all()
     assert 0.4 < (sides < np.sqrt(16 * 8192)).mean() < 0.6  # logarithms are uniform
