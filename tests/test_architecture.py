@@ -149,6 +149,8 @@ def hidden(node: ast.ImportFrom) -> Iterator[str]:
     listed = getattr(importlib.import_module(package), "__all__", None)
     for alias in node.names:
         name = alias.name
+        if name == "__version__":
+            continue
         if name.startswith("_") or (name != "*" and listed is not None and name not in listed):
             yield f"{package}.{name}"
 

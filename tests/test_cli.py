@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kernels
 from anywarp import gpu
 from kernels import __main__ as cli
 from kernels.analysis.reference import inputs
 from kernels.command import looking, program, recording, timing, words
-from kernels.ladder import step as ladder
+from kernels.ladder import choose, step as ladder
 from kernels.ladder.check.check import Report
 from kernels.records import Results
 
@@ -447,15 +448,12 @@ def test_a_gpu_has_no_time_of_the_interpreter(monkeypatch, capsys):
 def test_plan_names_the_step_that_sgemm_takes(monkeypatch, capsys, shape, tensor_cores):
     argv = ["plan", *shape, *tensor_cores, *INTERPRETED]
     row = printed(capsys, *argv, "--json")
-    assert printed(capsys, *argv).endswith(f"on the interpreter: {row['step']}\n")
+    assert f"on the interpreter: {row['step']}\n{row['why']}" in printed(capsys, *argv)
     taken = []
-    monkeypatch.setattr(ladder.Step, "run", lambda self, *_: taken.append(self.label))
-    from kernels.ladder.choose import sgemm
-
-    M, N, K = row["shape"]
-    A, B, _ = inputs(M, N, K)
-    sgemm(A, B, device="interpreter", tensor_cores=bool(tensor_cores))
-    assert taken == [row["step"]]
+    monkeypatch.setattr(choose, "run", lambda step, product: taken.append(step.label))
+    A, B, _ = inputs(*row["shape"])
+    kernels.sgemm(A, B, device="interpreter", tensor_cores=bool(tensor_cores))
+    assert taken == [row["step"]] and row["ways"][0][0] == row["step"]
 
 
 def test_attempt(capsys, tmp_path):

@@ -10,7 +10,7 @@ from ..ptx.warps.descriptor import Descriptor, tile_addresses
 from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefront_of, wavefronts
 from .fragments import Fragment, fragments
 from .loops import loops
-from .mix import Mix, fma_to_load_share, instruction_mix
+from .mix import Mix, fma_to_load_share, instruction_class, instruction_mix
 from .occupancy import KIB, SMS, Occupancy, occupancy
 from .pipe import copy_wavefronts, global_wavefronts, ideal_global_wavefronts, local_wavefronts
 from .registers import REGISTER_FILE, SCHEDULERS, blocks_by_registers
@@ -22,7 +22,8 @@ __all__ = [
     "SECTOR_BYTES", "SMS", "Descriptor", "Fragment", "Mix", "Occupancy", "bank_conflicts",
     "blocks_by_registers", "by_warp", "cache_lines", "copy_wavefronts", "fma32",
     "fma_to_load_share", "fragments", "global_wavefronts", "ideal_global_wavefronts",
-    "ideal_sectors", "ideal_wavefronts", "instruction_mix", "local_wavefronts", "loops",
+    "ideal_sectors", "ideal_wavefronts", "instruction_class", "instruction_mix",
+    "local_wavefronts", "loops",
     "occupancy", "sectors", "swizzled", "tensor_core", "tile_addresses", "wavefront_of",
     "wavefronts", "whole_mask",
 ]  # fmt: skip

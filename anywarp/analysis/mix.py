@@ -68,7 +68,7 @@ def instruction_mix(kernel: Any) -> Mix:
     """
     entry: Any = getattr(kernel, "kernel", kernel)  # a Step has a kernel, a Kernel an entry
     entry = getattr(entry, "entry", entry)
-    kinds = [classify(i) for i in entry.instructions]
+    kinds = [instruction_class(i) for i in entry.instructions]
 
     def fmas(indices: Iterable[int]) -> int:
         return sum(kinds[n] == "fma" for n in indices)
@@ -82,7 +82,7 @@ def instruction_mix(kernel: Any) -> Mix:
     return Mix(counts, tuple(entry.instructions[n] for n in indices), is_loop)
 
 
-def classify(instruction: Instruction) -> str:
+def instruction_class(instruction: Instruction) -> str:
     """The one of `CLASSES` that a `ptx.Instruction` belongs to.
 
     "fma" is fma.f32. A vector access is one instruction. "integer" is arithmetic, comparison and

@@ -5,7 +5,7 @@ import pytest
 import kernels
 from anywarp import analysis, ptx
 from anywarp.analysis.loops import loops, own
-from anywarp.analysis.mix import CLASSES, classify
+from anywarp.analysis.mix import CLASSES, instruction_class
 
 
 def entry(body):
@@ -151,7 +151,7 @@ $two:
 )
 def test_classes(text, kind):
     (found,) = entry(f"$here:\n{text}").instructions
-    assert classify(found) == kind and kind in CLASSES
+    assert instruction_class(found) == kind and kind in CLASSES
 
 
 def test_the_hot_loop_is_the_one_with_most_fmas_of_its_own():

@@ -231,14 +231,16 @@ def test_a_timed_launch_is_all_of_them(monkeypatch, label):
     )
     for _ in range(2):
         launch()
-    assert simulated.empties == [(one.workspace(33, 41, 29) // 4, np.float32)]
+    assert simulated.empties == 2 * [(one.workspace(33, 41, 29) // 4, np.float32)]
     plan = [(x.kernel, x.grid, x.block) for x in one.launches(33, 41, 29)]
     assert [x[:3] for x in simulated.launched] == 2 * plan
     assert [x[4] for x in simulated.launched] == 2 * [0, 384, 0]
-    values = simulated.launched[0][3]
+    each = [x[3] for x in simulated.launched]
+    values = each[0]
     pitches = (33, 29, 41) if "TRANS_A" in label else (29, 41, 41)
     assert values[:4] == (33, 41, 29, 1) and values[8:11] == pitches
-    assert all(one is values for *_, one, _ in simulated.launched)
+    assert len({id(x) for x in each[: len(plan)]}) == len({id(x) for x in each[len(plan) :]}) == 1
+    assert len({id(x[-1]) for x in each}) == 2  # a workspace of its own for each call
 
 
 ALL = "iiifPPfPiiiP"  # what its kernels take
