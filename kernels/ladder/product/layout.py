@@ -150,5 +150,6 @@ def require_own_elements(C: Any) -> None:
 
 
 def poisoned(size: int) -> np.ndarray:
-    """A workspace of so many bytes, full of NaN."""
-    return np.full(-(-size // ITEM) * ITEM, 0xFF, np.uint8).view(np.float32)
+    """A workspace of so many bytes, full of 1.3e36. That is finite, since a step may compute again
+    what is not, and would so hide that it reads what it has not written."""
+    return np.full(-(-size // ITEM) * ITEM, 0x7B, np.uint8).view(np.float32)
