@@ -71,7 +71,7 @@ def arguments(step: Compiled, product: Product) -> tuple[Any, ...]:
 
 
 def workspace(size: int, where: str) -> Any:
-    """An array of so many bytes: full of a large number in the interpreter, whatever there is on a GPU."""
+    """An array of so many bytes, as `poisoned` in the interpreter, whatever there is on a GPU."""
     return poisoned(size) if where == "interpreter" else gpu.empty(-(-size // 4), np.float32)
 
 
