@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from .lanes import CELL, FAINT, WORD, Index
 from .stepper import Stepper, stepper
 
 LEFT, TOP = 92, 52
-Served = dict[tuple[int, int], list[int]]  # (wavefront, first word) -> lanes
 FINE = PALETTE["blue"]
 EXTRA = PALETTE["vermilion"]
 
@@ -45,15 +45,14 @@ def banks(
         )
     numbers = lanes.chosen(index, len(every))
     shown = [every[n] for n in numbers]
-    served = list(map(_served, shown))
-    rows = max(map(_height, served))
-    total, best = (sum(map(count, shown)) for count in (_count, _ideal))
-    frames = [_draw(access, each, rows, total > best) for access, each in zip(shown, served)]
+    costs = list(map(_cost, shown))
+    total, best, conflicts = map(sum, zip(*costs))
+    rows = max(cost.wavefronts for cost in costs)
+    pictures = [_draw(access, rows, rows, total > best) for access in shown]
     labels = [
-        f"{kind} {n}, from {_first(access)}: {_verdict(access)}"
-        for n, access in zip(numbers, shown)
+        f"{kind} {n}, from {lanes.first_element(access)}: {cost}"
+        for n, access, cost in zip(numbers, shown, costs)
     ]
-    conflicts = sum(int(analysis.bank_conflicts(*_lanes(access))) for access in shown)
     see = "A row is a wavefront, a column a bank; " + (
         "what lies below the dashed line is a bank conflict"
         if conflicts == total - best > 0
@@ -65,57 +64,46 @@ def banks(
         if total > best
         else "none is in conflict"
     )
-    if len(frames) == 1:
+    if len(pictures) == 1:
         words = f"Warp {warp}, line {shown[0].line}, {labels[0]}. {see}"
-        return Figure(frames[0], f"Banks. {words}.", f"{words}.")
+        return Figure(pictures[0], f"Banks. {words}.", f"{words}.")
     words = (
-        f"Warp {warp}, {lanes.part(len(frames), len(every))} {kind}s of {array}, one at a time: "
+        f"Warp {warp}, {lanes.part(len(shown), len(every))} {kind}s of {array}, one at a time: "
         f"{lanes.count(total, 'wavefront')}, {best} at best. {see}"
     )
     alt = f"Banks, step by step. {words}."
-    return stepper(frames, labels, alt, f"{words}.", f"{kind}s of {array}")
+    return stepper(pictures, labels, alt, f"{words}.", f"{kind}s of {array}")
 
 
 def frames(accesses: Sequence[WarpAccess]) -> list[str]:
     """A drawing of each access, as high as it needs, all of like elements, for a Stepper."""
-    served = list(map(_served, accesses))
-    rows = list(map(_height, served))
-    conflicts = any(_count(access) > _ideal(access) for access in accesses)
-    return [
-        _draw(access, each, height, conflicts, max(rows))
-        for access, each, height in zip(accesses, served, rows)
-    ]
+    costs = list(map(_cost, accesses))
+    most = max(cost.wavefronts for cost in costs)
+    extra = any(cost.wavefronts > cost.best for cost in costs)
+    return [_draw(a, cost.wavefronts, most, extra) for a, cost in zip(accesses, costs)]
 
 
 def verdict(access: WarpAccess) -> str:
     """How many wavefronts an access takes."""
-    conflicts = int(analysis.bank_conflicts(*_lanes(access)))
-    return _verdict(access) + (f"; bank conflicts: {conflicts}" if conflicts else "")
+    cost = _cost(access)
+    return str(cost) + (f"; bank conflicts: {cost.conflicts}" if cost.conflicts else "")
 
 
-def _served(access: WarpAccess) -> Served:
-    """The lanes that each wavefront serves with each word."""
-    wavefront = analysis.wavefront_of(*_lanes(access))
-    served: Served = {}
-    for lane in np.flatnonzero(access.active):
-        place = int(wavefront[lane]), int(access.address[lane]) // WORD
-        served.setdefault(place, []).append(int(lane))
-    return served
+class _Cost(NamedTuple):
+    """Of an access: its wavefronts, the fewest that could carry the distinct words, and how many
+    are bank conflicts."""
+
+    wavefronts: int
+    best: int
+    conflicts: int
+
+    def __str__(self) -> str:
+        return f"{lanes.count(self.wavefronts, 'wavefront')}, {self.best} at best"
 
 
-def _height(served: Served) -> int:
-    """The wavefronts from the first to the last that serves a lane."""
-    return max(wavefront for wavefront, _ in served) + 1
-
-
-def _count(access: WarpAccess) -> int:
-    """The wavefronts."""
-    return int(analysis.wavefronts(*_lanes(access)))
-
-
-def _ideal(access: WarpAccess) -> int:
-    """The fewest wavefronts that could carry the distinct words."""
-    return int(analysis.ideal_wavefronts(*_lanes(access)))
+def _cost(access: WarpAccess) -> _Cost:
+    counted = analysis.wavefronts, analysis.ideal_wavefronts, analysis.bank_conflicts
+    return _Cost(*(int(function(*_lanes(access))) for function in counted))
 
 
 def _lanes(access: WarpAccess) -> tuple[Ints, int, Mask, str]:
@@ -125,36 +113,30 @@ def _lanes(access: WarpAccess) -> tuple[Ints, int, Mask, str]:
     return access.address // WORD * WORD, max(access.width, WORD), access.active, kind
 
 
-def _verdict(access: WarpAccess) -> str:
-    """Wavefronts, and those at best, in words."""
-    return f"{lanes.count(_count(access), 'wavefront')}, {_ideal(access)} at best"
-
-
-def _first(access: WarpAccess) -> str:
-    """The element of the first lane that takes part."""
-    return lanes.element(access, int(np.flatnonzero(access.active)[0]))
-
-
-def _draw(access: WarpAccess, served: Served, rows: int, conflicts: bool, labels: int = 0) -> str:
-    """One frame, with room for `rows` wavefronts; whether any frame has conflicts, and how many
-    labels the highest has."""
-    ideal, wide = _ideal(access), lanes.words(access)
-    used = {wavefront for wavefront, _ in served}
+def _draw(access: WarpAccess, rows: int, labels: int, extra: bool) -> str:
+    """One frame, with room for `rows` wavefronts; labels: how many the highest frame has; extra:
+    whether any frame has wavefronts beyond the ideal."""
+    cost, wide = _cost(access), lanes.words(access)
+    served: dict[tuple[int, int], list[int]] = {}  # by wavefront and first word: lanes
+    wavefront = analysis.wavefront_of(*_lanes(access))
+    for lane in np.flatnonzero(access.active):
+        place = int(wavefront[lane]), int(access.address[lane]) // WORD
+        served.setdefault(place, []).append(int(lane))
     right = LEFT + CELL * BANKS
     heads = [(LEFT + CELL * n + (CELL - 1) / 2, TOP - 8, n) for n in range(BANKS)]
-    names = [f"wavefront {n}" if n in used else "" for n in range(max(rows, labels))]
+    names = [f"wavefront {n}" if n < cost.wavefronts else "" for n in range(labels)]
     marks = []
-    for (wavefront, word), users in sorted(served.items(), key=lambda item: item[1]):
-        x, y = LEFT + CELL * (word % BANKS), TOP + CELL * wavefront
-        colour = FINE if wavefront < ideal else EXTRA
+    for (number, word), users in sorted(served.items(), key=lambda item: item[1]):
+        x, y = LEFT + CELL * (word % BANKS), TOP + CELL * number
+        colour = FINE if number < cost.best else EXTRA
         marks.append(lanes.Mark(x, y, wide, lanes.label(users, wide), colour))
     bottom = TOP + CELL * rows
-    line, opacity = TOP + CELL * ideal - 0.5, 0.8 if len(used) > ideal else 0
+    line, opacity = TOP + CELL * cost.best - 0.5, 0.8 if cost.wavefronts > cost.best else 0
     dashed = {"stroke": "currentColor", "fill": "none", "stroke_dasharray": "4 3"}
     rest = [(LEFT, TOP + CELL * n) for n in range(rows)]
     legend = [("a lane and its bank (* several lanes)", {"fill": FINE})]
-    if conflicts:
-        legend.append((f"beyond the ideal {lanes.count(ideal, 'wavefront')}", {"fill": EXTRA}))
+    if extra:
+        legend.append((f"beyond the ideal {lanes.count(cost.best, 'wavefront')}", {"fill": EXTRA}))
     return svg.document(
         right + 8,
         bottom + 34,
@@ -163,6 +145,6 @@ def _draw(access: WarpAccess, served: Served, rows: int, conflicts: bool, labels
         *lanes.row_names(names, LEFT, TOP),
         lanes.squares(rest, BANKS, **lanes.SQUARES, **FAINT),
         svg.path(f"M8 {svg.short(line)}H{right}", **dashed, stroke_opacity=opacity),
-        lanes.marks(marks, EXTRA if conflicts else FINE),
+        lanes.marks(marks, EXTRA if extra else FINE),
         svg.legend(LEFT, bottom + 26, legend),
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..analysis.banks import BANK_BYTES
 from ..analysis.sectors import LINE_BYTES
-from ..analysis.warps import LANES
+from ..analysis.warps import LANES, Ints
 from ..trace import Trace, WarpAccess
 from . import svg
 
@@ -121,6 +121,25 @@ def element(access: WarpAccess, lane: int) -> str:
     """What a lane accesses, as its source writes it: `tile[3][0]`, of a NumPy array `A[3, 0]`."""
     text = access.element(lane)
     return text.replace("][", ", ") if access.space == "global" else text
+
+
+def first_element(access: WarpAccess) -> str:
+    """That of the first lane that takes part."""
+    return element(access, int(access.active.argmax()))
+
+
+def touched(accesses: Iterable[WarpAccess], unit: int = WORD) -> tuple[Ints, Ints]:
+    """The elements, of `unit` bytes from the start of the array, that lanes access, whole or in
+    part, and the threads of the block that access them; access by access."""
+    elements, threads = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for access in accesses:
+        lane = np.flatnonzero(access.active)
+        low = access.offset[lane] // unit
+        many = (access.offset[lane] + access.width - 1) // unit - low + 1
+        nth = np.arange(many.sum()) - np.repeat(many.cumsum() - many, many)
+        elements.append(np.repeat(low, many) + nth)
+        threads.append(np.repeat(access.warp * LANES + lane, many))
+    return np.concatenate(elements), np.concatenate(threads)
 
 
 def count(n: int, what: str) -> str:

@@ -97,17 +97,9 @@ def _owners(trace: Trace, array: str, kind: str, index: Index) -> _Owners:
     shape = shown[0].shape or Shape((1,), lanes.WORD)  # as WarpAccess.element has it
     apart = shape.component and min(access.width for access in shown) < shape.element
     unit = shape.component if apart else shape.element
-    item, warp, lane = [], [], []
-    for access in shown:
-        at = np.flatnonzero(access.active)
-        low = access.offset[at] // unit
-        many = (access.offset[at] + access.width - 1) // unit - low + 1
-        nth = np.arange(many.sum()) - np.repeat(many.cumsum() - many, many)
-        item.append(np.repeat(low, many) + nth)
-        warp.append(np.full(many.sum(), access.warp))
-        lane.append(np.repeat(at, many))
+    item, thread = lanes.touched(shown, unit)
     columns = (shape.extents[-1] or 1) * (shape.element // unit)
-    row, column = np.divmod(np.concatenate(item), columns)
+    row, column = np.divmod(item, columns)
     top, left = int(row.min()), int(column.min())
     size = int(row.max()) - top + 1, int(column.max()) - left + 1
 
@@ -119,7 +111,7 @@ def _owners(trace: Trace, array: str, kind: str, index: Index) -> _Owners:
         return np.where(high == NOBODY, NOBODY, np.where(low == high, high, SEVERAL))
 
     what = "component" if apart else "element"
-    return _Owners(only(np.concatenate(warp)), only(np.concatenate(lane)), top, left, what)
+    return _Owners(only(thread // LANES), only(thread % LANES), top, left, what)
 
 
 def _colour(warp: int) -> str:

@@ -2,7 +2,7 @@
 
 Someone who works with a notebook may choose any values, M, N and K too, and the step is traced
 again; ipywidgets 7.7 and 8 both do. Without a kernel, or ipywidgets, what was traced beforehand can
-be chosen (`variants`), or, of one step, stepped through.
+be chosen (`variants`).
 """
 
 from __future__ import annotations
@@ -13,26 +13,22 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from anywarp import Trace
-from anywarp.draw import Figure, Stepper, banks, coalescing, lanes
+from anywarp.draw import banks, coalescing, lanes
 
 from ...ladder.step import Step, step as find_step, steps
-from .variants import Variants, variants
+from .variants import variants
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 VERSION = {"version_major": 2, "version_minor": 0}
 SHAPE = (128, 128, 64)
 LARGEST = 2048  # of M, N and K
-CAPTION = (
-    "The first such access of warp {warp} in variants of {step}, traced beforehand in a product of "
-    "{shape}. Run in a notebook, this cell takes any values and any step."
-)
 
 
 class Explorer:
-    """Shown as widgets where someone is at the controls, else as what was traced beforehand."""
+    """Shown as widgets where someone is at the controls, else as what was traced beforehand.
 
-    still: Variants | Stepper | Figure
+    `step`, `shape` and `trace` are what the widgets show now, `still` what is shown without them.
+    """
 
     def __init__(
         self,
@@ -41,28 +37,19 @@ class Explorer:
         array: str,
         kind: str,
         warp: int,
-        choices: Mapping[str, Iterable[Any]] | None,
+        choices: Mapping[str, Iterable[Any]],
     ):
-        self.step = step
-        M, N, K = self.shape = tuple(shape)
-        self.trace = step.trace(M, N, K)
-        if choices:
-            words = CAPTION.format(warp=warp, step=step.id, shape=" × ".join(map(str, shape)))
-            self.still = variants(step, self.shape, array, kind, warp, choices, words)
-        else:
-            self.still = picture(self.trace, array, kind, warp)
-        self.start = kind, array
-        self.warp = warp
+        self.step, self.shape = step, tuple(shape)
+        self.start, self.warp = (kind, array), warp
+        self.still = variants(step, self.shape, array, kind, warp, choices)
+        self.trace = self.still.given.trace
         self.widget: Any = None
 
     def __repr__(self) -> str:
         return f"<Explorer: {self.still!r}>"
 
-    def _repr_html_(self) -> str:
-        return self.still._repr_html_()
-
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        bundle: dict[str, Any] = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        bundle: dict[str, Any] = {"text/plain": repr(self), "text/html": self.still._repr_html_()}
         if self.widget is None and attended():
             self.widget = controls(self)
         if self.widget is not None:
@@ -84,21 +71,12 @@ def explorer(
     notebook that someone works with, controls choose another step, M, N and K, its defines,
     another array, warp or access, and trace again. Elsewhere, as on a page, they choose among the
     variants that `choices` names, such as {"PAD": range(4), "BM BN BK": [16, 32]}, each traced
-    beforehand: a value is for all defines of its name, and a tuple has one for each. Without
-    choices it is the stepper of `coalescing` or `banks`. Raises ValueError for a shape that the
-    step cannot do, for an array that it does not access so, and where the step's own defines are
-    none of the choices.
+    beforehand: a value is for all defines of its name, and a tuple has one for each. Raises
+    ValueError for a shape that the step cannot do, for an array that it does not access so, and
+    where the step's own defines are none of the choices.
     """
     step = find_step(step) if isinstance(step, (str, int)) else step
-    return Explorer(step, shape, array, kind, warp, choices)
-
-
-def picture(
-    trace: Trace, array: str, kind: str, warp: int, index: int | None = None
-) -> Stepper | Figure:
-    """`banks` for an array in shared memory, else `coalescing`."""
-    space = trace.find(array, kind, warp).space
-    return (banks if space == "shared" else coalescing)(trace, array, kind, warp, index)
+    return Explorer(step, shape, array, kind, warp, choices or {})
 
 
 def attended() -> bool:
@@ -145,41 +123,38 @@ def controls(explorer: Explorer) -> Any:
     k = w.BoundedIntText(value=0, min=0, max=0, description="number", style=wide)
     state = w.HTML()
     view = w.HTML()
-    busy: list[Any] = []  # while the controls are being set, their changes mean nothing
 
     def fail(error: Exception) -> None:
         view.value = ""  # or it would look like the picture of what failed
-        state.value = f"<b>{type(error).__name__}</b>: <code>{_escape(error)}</code>"
+        words = html.escape(str(error), quote=False).replace("\n", "<br>")
+        state.value = f"<b>{type(error).__name__}</b>: <code>{words}</code>"
 
     def draw(_: Any = None) -> None:
         """The picture of the chosen access."""
-        if busy or access.value is None:
+        if access.value is None:
             return
         kind, array = access.value
         try:
             shown = lanes.accesses(explorer.trace, array, kind, warp.value)
-            busy.append(draw)
             k.max = len(shown) - 1
-            busy.pop()
-            view.value = picture(explorer.trace, array, kind, warp.value, k.value)._repr_html_()
-            state.value = ""
+            picture = banks if shown[0].space == "shared" else coalescing
+            drawn = picture(explorer.trace, array, kind, warp.value, k.value)
         except ValueError as error:
             fail(error)
+        else:
+            view.value, state.value = drawn._repr_html_(), ""
 
     def offer() -> None:
         """What the trace has: its accesses and warps, keeping the choice if it can be kept."""
         pairs = sorted({(a.kind, a.array) for a in explorer.trace.accesses})
         chosen = access.value or explorer.start
-        busy.append(offer)
+        warp.max = max(a.warp for a in explorer.trace.accesses)
         access.options = [(f"{kind} {array}", (kind, array)) for kind, array in pairs]
         access.value = chosen if chosen in pairs else pairs[0]
-        warp.max = max(a.warp for a in explorer.trace.accesses)
-        busy.pop()
+        draw()
 
     def trace(_: Any = None) -> None:
         """Trace the step with the chosen sizes."""
-        if busy:
-            return
         state.value = "tracing …"
         try:
             step = explorer.step.define(**{size.description: size.value for size in sizes.children})
@@ -189,30 +164,23 @@ def controls(explorer: Explorer) -> Any:
             offer()
         except Exception as error:  # a callback that raises would do so unseen
             fail(error)
-            return
-        draw()
 
-    def boxes() -> None:
-        """A box for each define of the step."""
-        sizes.children = [box(name, value) for name, value in explorer.step.defines.items()]
+    def choose(step: Step) -> None:
+        """Take a step, with a box for each of its defines."""
+        explorer.step = step
+        sizes.children = [box(name, value) for name, value in step.defines.items()]
 
     def change_step(change: Mapping[str, Any]) -> None:
-        explorer.step = find_step(change["new"])
-        boxes()
+        choose(find_step(change["new"]))
         trace()
 
     shape.children = [
         box(name, value, w.BoundedIntText, min=1, max=max(LARGEST, value))
         for name, value in zip("MNK", explorer.shape)
     ]
-    boxes()
-    offer()
+    choose(explorer.step)
     which.observe(change_step, "value")
     for control in access, warp, k:
         control.observe(draw, "value")
-    draw()
+    offer()
     return w.VBox([which, shape, sizes, w.HBox([access, warp, k], layout=row), state, view])
-
-
-def _escape(error: Exception) -> str:
-    return html.escape(str(error), quote=False).replace("\n", "<br>")

@@ -94,14 +94,12 @@ def _traced(step: Step) -> Trace:
 def _owners(trace: Trace, blocks: list[tuple[int, ...]]) -> _Owners:
     """Who stores each element of C."""
     owners = _Owners(*(np.full(trace.shapes["C"], NOBODY) for _ in range(3)))
-    flat = [owner.reshape(-1) for owner in owners]
     for access in trace.accesses:
         if (access.array, access.kind) == ("C", "store"):
-            low = access.offset[access.active] // lanes.WORD
-            who = blocks.index(access.block), access.warp, np.flatnonzero(access.active)
-            for word in range(lanes.words(access)):
-                for owner, number in zip(flat, who):
-                    owner[low + word] = number
+            element, thread = lanes.touched([access])
+            who = blocks.index(access.block), access.warp, thread % LANES
+            for owner, number in zip(owners, who):
+                owner.flat[element] = number
     return owners
 
 

@@ -75,21 +75,13 @@ def outer_product(of: Any, thread: int = 0, block: Sequence[int] | None = None) 
 
 def _stored(trace: Trace, thread: int) -> tuple[list[int], list[int]]:
     """The rows and columns of C that a thread stores, counted from the first of the block."""
-    warp, lane = divmod(thread, LANES)
-    stores = [a for a in trace.accesses if (a.array, a.kind) == ("C", "store")]
-    width = trace.shapes["C"][1]
-    words = [
-        (divmod(int(offset) // lanes.WORD + n, width), (a.warp, at) == (warp, lane))
-        for a in stores
-        for at, offset in enumerate(a.offset)
-        if a.active[at]
-        for n in range(lanes.words(a))
-    ]
-    own = [place for place, mine in words if mine]
-    if not own:
+    stores = (a for a in trace.accesses if (a.array, a.kind) == ("C", "store"))
+    element, storing = lanes.touched(stores)
+    sides = np.divmod(element, trace.shapes["C"][1])
+    mine = storing == thread
+    if not mine.any():
         raise ValueError(f"thread {thread} stores nothing of C in block {trace.block[:2]}")
-    first = [min(place[side] for place, _ in words) for side in (0, 1)]
-    rows, columns = (sorted({place[side] - first[side] for place in own}) for side in (0, 1))
+    rows, columns = (np.unique(side[mine] - side.min()).tolist() for side in sides)
     return rows, columns
 
 
@@ -109,18 +101,17 @@ def _loads(trace: Trace, array: str, thread: int, last: int, side: int) -> list[
 def _first_tile(trace: Trace, array: str, thread: int) -> list[list[tuple[int, int]]]:
     """Of each load by a thread, before its warp stores again: the last two indices of each
     word."""
-    warp, lane = divmod(thread, LANES)
     loads: list[list[tuple[int, int]]] = []
+    down, across = trace.shapes[array][-2:]
     for access in trace.accesses:
-        if access.warp != warp or access.space != "shared":
+        if access.warp != thread // LANES or access.space != "shared":
             continue
         if access.kind == "store" and loads:
             break
-        if (access.array, access.kind) == (array, "load") and access.active[lane]:
-            extents = trace.shapes[array][-2:]
-            first = int(access.offset[lane]) // lanes.WORD
-            words = [first + n for n in range(lanes.words(access))]
-            loads.append([divmod(w % (extents[0] * extents[1]), extents[1]) for w in words])
+        if (access.array, access.kind) == (array, "load"):
+            word, loading = lanes.touched([access])
+            own = word[loading == thread] % (down * across)
+            loads += [[divmod(n, across) for n in own.tolist()]] if own.size else []
     return loads
 
 

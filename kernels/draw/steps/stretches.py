@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anywarp.draw import PALETTE, Figure, svg
+from anywarp.draw import PALETTE, Figure, lanes, svg
 
 LEFT, WIDE, PITCH, BAR = 42, 300, 15, 12
 COLOURS = tuple(PALETTE.values())
@@ -103,10 +103,10 @@ def _runs(
     """(tile along this side, (first step, end)) of loads from A or B: k rises within a run."""
     runs: list[tuple[int, list[int]]] = []
     for access in accesses:
-        if not access.active.any():
+        element, _ = lanes.touched([access])
+        if not element.size:
             continue
-        places = access.offset[access.active] // 4
-        row, column = np.divmod(places, pitch)
+        row, column = np.divmod(element, pitch)
         k, x = (column, row) if along_rows else (row, column)
         step, tile = int(k.min()) // depth, int(x.min()) // side
         if not runs or step < runs[-1][1][-1] or tile != runs[-1][0]:

@@ -101,21 +101,16 @@ def _parts(
 def _part(group: list[Any], shape: Sequence[int], warp: int) -> _Part:
     """What all warps read in this group of loads, and the first active lane of one."""
     own = [a for a in group if a.warp == warp]
-    first = min((int(np.flatnonzero(a.active)[0]) for a in own), default=0)
-    lane = np.arange(LANES) == first
-    return _Part(_mask(group, shape), _mask(own, shape, lane))
+    first = min((int(a.active.argmax()) for a in own), default=0)
+    return _Part(_mask(group, shape), _mask(own, shape, warp * LANES + first))
 
 
-def _mask(
-    accesses: Iterable[Any], shape: Sequence[int], only: np.ndarray | bool = True
-) -> np.ndarray:
-    """The elements that these accesses touch, of all their lanes or of some."""
-    inside = np.zeros(shape[0] * shape[1], bool)
-    for access in accesses:
-        low = access.offset[access.active & only] // lanes.WORD
-        for word in range(lanes.words(access)):
-            inside[low + word] = True
-    return inside.reshape(shape)
+def _mask(accesses: Iterable[Any], shape: Sequence[int], only: int | None = None) -> np.ndarray:
+    """The elements that these accesses touch, of all their threads or of one."""
+    inside = np.zeros(shape, bool)
+    element, thread = lanes.touched(accesses)
+    inside.flat[element if only is None else element[thread == only]] = True
+    return inside
 
 
 def _draw(parts: dict[str, list[_Part]], C: np.ndarray, now: int, cell: float) -> str:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from anywarp import Trace
 from anywarp.draw import Stepper, bank_frames, bank_verdict, lanes, sector_frames, sector_verdict
 from anywarp.draw.script import scripted
-from anywarp.trace import PIPE
+from anywarp.trace import PIPE, WarpAccess
 from anywarp.trace.metrics import CONFLICTS, KINDS
 
 from ...records import RECORDED_ON, results
@@ -28,6 +28,12 @@ from ..records.plots import three_digits
 SIZE = 4096  # of the record whose speed is told
 LARGEST = 150_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
+CAPTION = (
+    "The first such access of warp {warp} in variants of {step}, traced beforehand in a product of "
+    "{shape}. Run in a notebook, this cell takes any values and any step."
+)
+SECTORS = sector_frames, sector_verdict, "sector of which cache line"
+BANKS = bank_frames, bank_verdict, "bank in which wavefront"
 ACCESS = "this access"
 ROWS = (
     "wavefronts per FMA",
@@ -54,7 +60,7 @@ class Control(NamedTuple):
 class Tried(NamedTuple):
     """What came of a variant: a trace and the texts of ROWS, or why the kernel refuses it."""
 
-    trace: Trace | None
+    trace: Any  # None of one that is refused
     numbers: tuple[str, ...]
     refused: str = ""
 
@@ -63,14 +69,15 @@ class Tried(NamedTuple):
 class Variants:
     """Pictures and numbers of a step's variants; notebooks show it as HTML.
 
-    `tried` and `pictures` are in the order of itertools.product of the controls' options. For each
-    of the accesses a variant has the number of a frame of the stepper, or -1; `verdicts` says of
-    each frame what the access costs.
+    `tried` and `pictures` are in the order of itertools.product of the controls' options; `given`
+    is the one that is shown at first. For each of the accesses a variant has the number of a frame
+    of the stepper, or -1; `verdicts` says of each frame what the access costs.
     """
 
     label: str
     controls: tuple[Control, ...]
     start: tuple[int, ...]  # the options chosen at first
+    given: Tried
     tried: tuple[Tried, ...]
     accesses: tuple[str, ...]
     pictures: tuple[tuple[int, ...], ...]
@@ -94,8 +101,7 @@ class Variants:
         controls = [[c.name, c.texts, at, c.kind] for c, at in zip(self.controls, self.start)]
         tried = [one.refused or [one.numbers[n] for n in used] for one in self.tried]
         told = controls, tried, self.pictures, self.accesses, self.verdicts
-        given = self.tried[_at(self.controls, self.start)]
-        rows = [(ACCESS, self.verdicts[0]), *((ROWS[n], given.numbers[n]) for n in used)]
+        rows = [(ACCESS, self.verdicts[0]), *((ROWS[n], self.given.numbers[n]) for n in used)]
         body = "".join(
             f'<tr><th scope="row" style="{NAME}">{html.escape(name)}</th>'
             f'<td style="{NUMBER}">{html.escape(number)}</td></tr>'
@@ -113,7 +119,6 @@ def variants(
     kind: str,
     warp: int,
     choices: Mapping[str, Iterable[Any]],
-    caption: str,
 ) -> Variants:
     """Trace a step with all combinations of the choices, of which its own defines are one.
 
@@ -125,35 +130,46 @@ def variants(
     """
     controls = tuple(control(name, values) for name, values in choices.items())
     start = tuple(_start(step, one) for one in controls)
+    combined = list(itertools.product(*(one.options for one in controls)))
     tried = [
         _try(step.define(**{k: v for option in options for k, v in option.items()}), shape)
-        for options in itertools.product(*(one.options for one in controls))
+        for options in combined
     ]
-    given = tried[_at(controls, start)]
-    if given.trace is None:
-        raise ValueError(given.refused)
-    space = given.trace.find(array, kind, warp).space
-    pairs = dict.fromkeys(
-        (a.kind, a.array) for one in tried if one.trace for a in one.trace.accesses
-        if a.space == space
-    )  # fmt: skip
-    ordered = sorted(pairs, key=lambda pair: (pair != (kind, array), pair[::-1]))
-    firsts, numbers = _accesses([given, *tried], ordered, warp)
-    if space == "shared":
-        frames, verdicts = bank_frames(firsts), list(map(bank_verdict, firsts))
-    else:
-        frames, verdicts = sector_frames(firsts), list(map(sector_verdict, firsts))
+    at = combined.index(tuple(one.options[n] for one, n in zip(controls, start)))
+    if tried[at].refused:
+        raise ValueError(tried[at].refused)
+    space = tried[at].trace.find(array, kind, warp).space
+    firsts = [_firsts(one.trace, space, warp) for one in tried]
+    pairs = sorted(
+        {pair for own in firsts for pair in own},
+        key=lambda pair: (pair != (kind, array), pair[::-1]),
+    )
+    # The first frame is of the given variant: without scripts it remains.
+    order = sorted(range(len(tried)), key=lambda n: n != at)
+    shown = {(n, pair): firsts[n][pair] for n in order for pair in pairs if pair in firsts[n]}
+    accesses = list(shown.values())
+    frames, verdict, what = BANKS if space == "shared" else SECTORS
+    verdicts = list(map(verdict, accesses))
     labels = [
-        f"{8 * a.width}-bit {a.kind}, first lane at {_first_element(a)}: {words}"
-        for a, words in zip(firsts, verdicts)
+        f"{8 * a.width}-bit {a.kind}, first lane at {lanes.first_element(a)}: {words}"
+        for a, words in zip(accesses, verdicts)
     ]
-    what = "bank in which wavefront" if space == "shared" else "sector of which cache line"
+    rows = list(zip(frames(accesses), labels, verdicts))
+    numbers = {row: n for n, row in enumerate(dict.fromkeys(rows))}  # each frame is there once
+    pictures = {place: numbers[row] for place, row in zip(shown, rows)}
+    drawings, titles, costs = zip(*numbers)
     alt = f"Which lane of warp {warp} goes to which {what}, in variants of {step.id}."
-    frames, labels, verdicts, kept = _distinct(frames, labels, verdicts, numbers[1:])
-    names = (f"{kind} {'from' if kind == 'load' else 'to'} {array}" for kind, array in ordered)
-    view = Stepper(frames, labels, alt, "", "variant")
     made = Variants(
-        step.label, controls, start, tuple(tried), tuple(names), kept, verdicts, view, caption
+        step.label,
+        controls,
+        start,
+        tried[at],
+        tuple(tried),
+        tuple(f"{kind} {'from' if kind == 'load' else 'to'} {array}" for kind, array in pairs),
+        tuple(tuple(pictures.get((n, pair), -1) for pair in pairs) for n in range(len(tried))),
+        costs,
+        Stepper(drawings, titles, alt, "", "variant"),
+        CAPTION.format(warp=warp, step=step.id, shape=" × ".join(map(str, shape))),
     )
     if (size := len(made._repr_html_().encode())) > LARGEST:
         raise ValueError(f"{len(tried)} variants take {size} bytes, more than {LARGEST}: try fewer")
@@ -181,14 +197,6 @@ def _start(step: Any, one: Control) -> int:
         if step.define(**option) == step:
             return number
     raise ValueError(f"{step.label} is none of the choices of {one.name}: {', '.join(one.texts)}")
-
-
-def _at(controls: Sequence[Control], chosen: Sequence[int]) -> int:
-    """The number of a combination."""
-    number = 0
-    for one, at in zip(controls, chosen):
-        number = number * len(one.options) + at
-    return number
 
 
 def _try(step: Any, shape: Sequence[int]) -> Tried:
@@ -221,41 +229,7 @@ def _reason(step: Any, error: str) -> str:
     return error if error.startswith(step.label) else f"{step.label} is refused: {error}"
 
 
-def _accesses(
-    tried: Sequence[Tried], pairs: Sequence[tuple[str, str]], warp: int
-) -> tuple[list[Any], list[list[int]]]:
-    """The first access of each pair in each variant; and their numbers for each variant."""
-    firsts: list[Any] = []
-    numbers: list[list[int]] = []
-    for one in tried:
-        own = []
-        for kind, array in pairs:
-            first = None if one.trace is None else _first(one.trace, kind, array, warp)
-            own.append(-1 if first is None else len(firsts))
-            firsts += [] if first is None else [first]
-        numbers.append(own)
-    return firsts, numbers
-
-
-def _first(trace: Trace, kind: str, array: str, warp: int) -> Any:
-    """The first such access of a trace, None without one."""
-    of = (a for a in trace.accesses if (a.kind, a.array, a.warp) == (kind, array, warp))
-    return next(of, None)
-
-
-def _first_element(access: Any) -> str:
-    return lanes.element(access, int(access.active.argmax()))
-
-
-def _distinct(
-    frames: Sequence[str],
-    labels: Sequence[str],
-    verdicts: Sequence[str],
-    numbers: Sequence[Sequence[int]],
-) -> tuple[Any, Any, Any, tuple[tuple[int, ...], ...]]:
-    """Each frame with its label once, and the numbers of those that remain."""
-    rows = list(zip(frames, labels, verdicts))
-    kept = {row: n for n, row in enumerate(dict.fromkeys(rows))}
-    again = tuple(tuple(n if n < 0 else kept[rows[n]] for n in own) for own in numbers)
-    one, two, three = zip(*kept)
-    return one, two, three, again
+def _firsts(trace: Trace | None, space: str, warp: int) -> dict[tuple[str, str], WarpAccess]:
+    """A warp's first access of each kind to each array in this memory, by kind and array."""
+    accesses = reversed(trace.accesses) if trace else ()
+    return {(a.kind, a.array): a for a in accesses if (a.space, a.warp) == (space, warp)}
