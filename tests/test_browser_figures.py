@@ -4,9 +4,9 @@ anything else, at three widths, light and dark."""
 from __future__ import annotations
 
 import pytest
-from drawn import made_pipeline, rounds
 from test_browser import CUT_OFF, FAINT, complaints
 from test_browser_pictures import PAGE
+from test_unchanged import PICTURES, for_a_phone
 
 import kernels
 from kernels import analysis, draw
@@ -40,38 +40,18 @@ CROWDED = """
 """
 
 
-MMA = "mma.sync.aligned"
-
-
 @pytest.fixture(scope="module")
 def pictures():
+    """Those of test_unchanged.py that are as wide as a phone, and some of the chapters."""
     step = kernels.step
     return [
-        draw.ladder(2),
+        *(picture for name in PICTURES if for_a_phone(picture := PICTURES[name]())),
         draw.ladder(kernels.steps()[-1]),
-        draw.tiles(step(2), 64, 32, 16),
-        draw.tiles(step(5), 128, 96, 64),
         draw.tiles(step(12), 256, 256, 16),
         draw.nesting(step(2)),
-        draw.nesting(step(12)),
-        draw.memory(),
-        draw.memory("NVIDIA H200"),
-        draw.outer_product(step(7)),
         draw.outer_product(step(12), 255),
-        draw.waves(1234),
-        draw.waves(step(12), 4096, 4096),
-        draw.timeline(7, blocks=(1, 2)),
         draw.timeline(12, 13, 14),
-        draw.swizzle(128, 0),
-        draw.swizzle(128, 128, "column"),
-        draw.swizzle(32, "padding"),
-        draw.fragment(f"{MMA}.m16n8k16.row.col.f32.bf16.bf16.f32"),
-        draw.fragment(f"{MMA}.m16n8k8.row.col.f32.tf32.tf32.f32", "register"),
-        draw.fragment(f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", "register"),
-        draw.fragment("ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
-        draw.fragment("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", warp=2),
         draw.core_matrices(analysis.Descriptor(0, 2048, 128), 128),
-        draw.pipeline(made_pipeline(*rounds(8))),
         draw.pipeline(step(14).pipeline(128, 128, 32)),
     ]
 

@@ -8,15 +8,13 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from browser import insert
-from drawn import LANE, access, trace
 from test_banks_picture import COLUMN
 from test_browser import CUT_OFF, FAINT, SMALL, complaints
-from test_diagrams import outer_product
-from test_others import FOUND
 from test_page_weight import as_built
+from test_unchanged import PICTURES
 
 from anywarp.draw import banks, coalescing, listing, side_by_side, thread_mapping
-from kernels.draw import Stepper, occupancy, tiles
+from kernels.draw import Stepper, tiles
 
 PAGE = """<!doctype html><html data-theme="{mode}"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><style>
@@ -47,11 +45,11 @@ def pictures():
         coalescing(traced, "A"),
         shared,
         shared,
-        thread_mapping(outer_product(8)),
+        PICTURES["mapping 8 x 8"](),
         thread_mapping(traced),
         listing(naive, traced),
-        occupancy(FOUND),
-        coalescing(trace(access(16 * LANE, 16, "B", space="global"), B=(128,)), "B"),
+        PICTURES["occupancy"](),
+        PICTURES["coalescing, vectors"](),
     ]
 
 
@@ -283,12 +281,6 @@ def test_text_is_large_enough(page):
     assert not small
 
 
-def test_scripts_leave_no_globals(page):
-    names = "Object.getOwnPropertyNames(window)"
-    before = set(page(change=lambda text: "").evaluate(names))
-    assert set(page().evaluate(names)) == before
-
-
 def test_without_scripts_styles_and_svg_the_first_frame_is_an_image(page, pictures):
     def strip(text):
         return re.sub(r"<(script|style|svg)\b.*?</\1>", "", text, flags=re.DOTALL)
@@ -312,8 +304,3 @@ def test_inserted_as_notebooks_do(page, pictures):
         )
         click(tab, "button[title=next]", 0)
         assert drawn(tab, 0) == expected(pictures[1].frames[1])
-
-
-def test_size(pictures):
-    for picture in pictures:
-        assert len(picture._repr_html_().encode()) < 60_000, picture

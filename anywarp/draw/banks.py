@@ -75,18 +75,15 @@ def banks(
     return stepper(pictures, labels, alt, f"{words}.", f"{kind}s of {array}")
 
 
-def frames(accesses: Sequence[WarpAccess]) -> list[str]:
-    """A drawing of each access, as high as it needs, all of like elements, for a Stepper."""
+def frames(accesses: Sequence[WarpAccess]) -> list[tuple[str, str]]:
+    """Of each access a drawing, as high as it needs, all of like elements, for a Stepper, and how
+    many wavefronts it takes."""
     costs = list(map(_cost, accesses))
     most = max(cost.wavefronts for cost in costs)
     extra = any(cost.wavefronts > cost.best for cost in costs)
-    return [_draw(a, cost.wavefronts, most, extra) for a, cost in zip(accesses, costs)]
-
-
-def verdict(access: WarpAccess) -> str:
-    """How many wavefronts an access takes."""
-    cost = _cost(access)
-    return str(cost) + (f"; bank conflicts: {cost.conflicts}" if cost.conflicts else "")
+    told = (f"{c}; bank conflicts: {c.conflicts}" if c.conflicts else str(c) for c in costs)
+    drawn = (_draw(a, cost.wavefronts, most, extra) for a, cost in zip(accesses, costs))
+    return list(zip(drawn, told))
 
 
 class _Cost(NamedTuple):

@@ -27,12 +27,30 @@ ALPHA = f"{round(255 * TINT):02x}"  # the same, as the end of a colour
 
 
 @dataclass(frozen=True)
-class _Touched:
-    """One access: (first word, number of words) -> lanes; the sectors and lines they lie in."""
+class _Asked:
+    """What an access asks memory for: (first word -> lanes), and the sectors and lines it is in."""
 
+    access: WarpAccess
     users: dict[int, list[int]]
-    sectors: list[int]
-    lines: list[int]
+
+    @property
+    def sectors(self) -> set[int]:
+        return {word // SECTOR for word in self.users}
+
+    @property
+    def lines(self) -> list[int]:
+        return sorted({word // WORDS for word in self.users})
+
+    def __str__(self) -> str:
+        sectors, lines = len(self.sectors), len(self.lines)
+        return f"{lanes.count(sectors, 'sector')} of {lanes.count(lines, 'cache line')}"
+
+
+def _asked(access: WarpAccess) -> _Asked:
+    users: dict[int, list[int]] = {}
+    for lane in np.flatnonzero(access.active).tolist():
+        users.setdefault(int(access.address[lane]) // WORD, []).append(lane)
+    return _Asked(access, users)
 
 
 def coalescing(
@@ -67,96 +85,68 @@ def coalescing(
 
 def _single(access: WarpAccess, warp: int) -> Figure:
     """The picture of one access."""
-    touched = _touched(access)
-    drawing = _draw(access, touched, touched.lines, _names([access], [touched]))
+    asked = _asked(access)
     used = int(np.unique(access.address[access.active]).size) * access.width
+    unit, size = ("word", WORD) if access.width >= WORD else ("byte", 1)
     words = (
         f"Warp {warp}, line {access.line}: its {int(access.active.sum())} lanes "
-        f"{access.kind} {_amount(used, access.width)} of {access.array} in {verdict(access)}; "
-        f"{analysis.SECTOR_BYTES * len(touched.sectors)} bytes asked for, {used} used"
+        f"{access.kind} {lanes.count(used // size, unit)} of {access.array} in {asked}; "
+        f"{analysis.SECTOR_BYTES * len(asked.sectors)} bytes asked for, {used} used"
     )
+    drawing = _draw(asked, asked.lines, _names([asked]))
     return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
 
 
 def _several(accesses: Sequence[WarpAccess], numbers: Sequence[int], warp: int) -> Stepper:
     """The picture that steps through those of these numbers."""
-    these = [accesses[n] for n in numbers]
-    touched = [_touched(access) for access in these]
-    kind, array = these[0].kind, these[0].array
-    union = sorted({line for own in touched for line in own.lines})
-    names = _names(these, touched)
-    height = max(len(own.lines) for own in touched)
+    every = [_asked(accesses[n]) for n in numbers]
+    kind, array = accesses[0].kind, accesses[0].array
+    union = sorted({line for asked in every for line in asked.lines})
+    names = _names(every)
+    height = max(len(asked.lines) for asked in every)
     frames, labels = [], []
     before: set[int] = set()
-    asked = 0
-    for access, own, number in zip(these, touched, numbers):
-        rows = union if len(union) <= MOST_ROWS else own.lines + [None] * (height - len(own.lines))
-        frames.append(_draw(access, own, rows, names, before))
-        new = set(own.sectors) - before
-        before |= new
-        asked += len(own.sectors)
+    each: list[int] = []
+    for number, asked in zip(numbers, every):
+        rows = [*asked.lines, *[None] * (height - len(asked.lines))]
+        frames.append(_draw(asked, union if len(union) <= MOST_ROWS else rows, names, before))
+        new = len(asked.sectors - before)
+        before |= asked.sectors
+        each.append(len(asked.sectors))
         labels.append(
-            f"{kind} {number}: {lanes.count(len(own.sectors), 'sector')}, "
-            f"{len(new) or 'none'} new; so far {asked} asked for, {len(before)} different"
+            f"{kind} {number}: {lanes.count(each[-1], 'sector')}, {new or 'none'} new; "
+            f"so far {sum(each)} asked for, {len(before)} different"
         )
-    words = f"Warp {warp}, {lanes.part(len(numbers), len(accesses))} {kind}s of {array}"
-    each = [len(own.sectors) for own in touched]
     span = " to ".join(map(str, sorted({min(each), max(each)})))
-    words += (
-        f", one at a time: {asked} sectors asked for, {len(before)} different, "
-        f"{span} by each {kind}."
+    words = (
+        f"Warp {warp}, {lanes.part(len(numbers), len(accesses))} {kind}s of {array}, one at a "
+        f"time: {sum(each)} sectors asked for, {len(before)} different, {span} by each {kind}."
     )
     green = "What is green and narrow was asked for before, and costs less if a cache still has it."
     alt = f"Coalescing, step by step. {words}"
     return stepper(frames, labels, alt, f"{words} {green}", f"{kind}s of {array}")
 
 
-def frames(accesses: Sequence[WarpAccess]) -> list[str]:
-    """A drawing of each access, as high as it needs, all of like elements, for a Stepper."""
-    touched = [_touched(access) for access in accesses]
-    most = max(len(own.lines) for own in touched)
-    return [
-        _draw(access, own, own.lines, _names([access], [own]), most=most)
-        for access, own in zip(accesses, touched)
-    ]
+def frames(accesses: Sequence[WarpAccess]) -> list[tuple[str, str]]:
+    """Of each access a drawing, as high as it needs, all of like elements, for a Stepper, and how
+    many sectors and lines it asks for."""
+    every = list(map(_asked, accesses))
+    most = max(len(asked.lines) for asked in every)
+    return [(_draw(a, a.lines, _names([a]), most=most), str(a)) for a in every]
 
 
-def verdict(access: WarpAccess) -> str:
-    """How many sectors and lines an access asks for."""
-    own = _touched(access)
-    sectors, lines = len(own.sectors), len(own.lines)
-    return f"{lanes.count(sectors, 'sector')} of {lanes.count(lines, 'cache line')}"
-
-
-def _touched(access: WarpAccess) -> _Touched:
-    """What the lanes that take part touch."""
-    users: dict[int, list[int]] = {}
-    for lane in np.flatnonzero(access.active):
-        users.setdefault(int(access.address[lane]) // WORD, []).append(int(lane))
-    return _Touched(
-        users, sorted({word // SECTOR for word in users}), sorted({word // WORDS for word in users})
-    )
-
-
-def _amount(used: int, width: int) -> str:
-    """Bytes in words or bytes."""
-    return lanes.count(used // WORD, "word") if width >= WORD else lanes.count(used, "byte")
-
-
-def _names(shown: Sequence[WarpAccess], touched: Sequence[_Touched]) -> dict[int, str]:
+def _names(every: Sequence[_Asked]) -> dict[int, str]:
     """Of each line, the element with the lowest address that an access uses."""
-    first: dict[int, tuple[int, WarpAccess, int]] = {}
-    for access, own in zip(shown, touched):
-        for word, users in own.users.items():
-            line = word // WORDS
-            if line not in first or word < first[line][0]:
-                first[line] = word, access, users[0]
-    return {line: lanes.element(access, lane) for line, (_, access, lane) in first.items()}
+    first: dict[int, tuple[int, str]] = {}
+    for asked in every:
+        for word, users in asked.users.items():
+            named = word, lanes.element(asked.access, users[0])
+            first[word // WORDS] = min(first.get(word // WORDS, named), named, key=lambda x: x[0])
+    return {line: name for line, (_, name) in first.items()}
 
 
 def _draw(
-    access: WarpAccess,
-    touched: _Touched,
+    asked: _Asked,
     rows: Sequence[int | None],
     names: Mapping[int, str],
     before: set[int] | None = None,
@@ -165,7 +155,7 @@ def _draw(
     """One frame; rows: the lines to draw, None for an empty place at the end; most: how many rows
     the highest frame has."""
     at = {line: TOP + CELL * n for n, line in enumerate(rows) if line is not None}
-    wide = lanes.words(access)
+    wide = lanes.words(asked.access)
 
     def x(word: int) -> int:
         return LEFT + CELL * (word % WORDS) + GAP * (word % WORDS // SECTOR)
@@ -178,21 +168,20 @@ def _draw(
     size = 12 if max(map(len, names.values())) <= 11 else 11  # that the names fit
     labels = ["" if line is None else names.get(line, "") for line in elements]
     corners = [(x(SECTOR * n), TOP + CELL * row) for row in range(len(rows)) for n in range(4)]
-    now = set(touched.sectors)
     tints = []
     for row, line in enumerate(elements):
         for n in range(4):
             sector = None if line is None else 4 * line + n
-            look: dict[str, object] = {"stroke": NEW + ALPHA if sector in now else "none"}
+            look: dict[str, object] = {"stroke": NEW + ALPHA if sector in asked.sectors else "none"}
             if before and sector in before:
                 look = {"stroke": BEFORE, "stroke_width": NARROW}
             tints.append(lanes.squares([(x(SECTOR * n), TOP + CELL * row)], SECTOR, **look))
     marks = [
         lanes.Mark(x(word), at[word // WORDS], wide, lanes.label(users, wide), USED)
-        for word, users in sorted(touched.users.items(), key=lambda item: item[1])
+        for word, users in sorted(asked.users.items(), key=lambda item: item[1])
     ]
     bottom = TOP + CELL * len(rows)
-    part = "" if access.width >= WORD else ", all or in part"
+    part = "" if asked.access.width >= WORD else ", all or in part"
     legend: list[tuple[str, dict[str, object]]] = [
         (f"used{part}, with its lane (* several)", {"fill": USED}),
         ("asked for, not used", {"fill": NEW, "fill_opacity": TINT}),

@@ -14,6 +14,7 @@ from .stepper import Stepper, stepper
 
 CORE_ROWS = 8  # of a core matrix
 CORE_ROW_BYTES = 16  # bytes of a row of it
+DEEP = 8  # halves of k in such a row
 LINE = CORE_ROWS * CORE_ROW_BYTES
 LEFT, WIDE = 62, 44  # of the factor
 RIGHT, CELL = 212, 18  # of shared memory
@@ -22,23 +23,22 @@ NOW, OTHERS = PALETTE["vermilion"], PALETTE["blue"]
 STRONG, PALE = 0.5, 0.2  # opacity
 
 
-def core_matrices(descriptor: Descriptor, rows: int, element: int = 2) -> Stepper:
+def core_matrices(descriptor: Descriptor, rows: int) -> Stepper:
     """The core matrices of one wgmma's factor, one after another, and the bytes where each lies.
 
-    descriptor: K-major, without a swizzle. rows: of A, or columns of B, a multiple of 8.
-    element: bytes of an element. At the left is the factor, whose rows have 32 bytes of k, at the
-    right shared memory, a line of 128 bytes under the other. Addresses are those of
-    `analysis.tile_addresses`. Raises ValueError for other arguments.
+    descriptor: K-major, without a swizzle. rows: of A, or columns of B, a multiple of 8, of halves.
+    At the left is the factor, whose rows have 32 bytes of k, at the right shared memory, a line of
+    128 bytes under the other. Addresses are those of `analysis.tile_addresses`. Raises ValueError
+    for other arguments.
     """
-    if descriptor.swizzle or rows < CORE_ROWS or rows % CORE_ROWS or element not in (1, 2, 4):
-        raise ValueError("wanted are no swizzle, rows in eights, and elements of 1, 2 or 4 bytes")
-    deep = CORE_ROW_BYTES // element  # elements of k in a core matrix
-    address = analysis.tile_addresses(descriptor, rows, 2 * deep, element)
-    units = address.reshape(rows // CORE_ROWS, CORE_ROWS, 2, deep)[..., 0]  # where each begins
+    if descriptor.swizzle or rows < CORE_ROWS or rows % CORE_ROWS:
+        raise ValueError("wanted are no swizzle, and rows in eights")
+    address = analysis.tile_addresses(descriptor, rows, 2 * DEEP, CORE_ROW_BYTES // DEEP)
+    units = address.reshape(rows // CORE_ROWS, CORE_ROWS, 2, DEEP)[..., 0]  # where each begins
     first = int(address.min()) // LINE * LINE
     lines = (int(address.max()) - first) // LINE + 1
     starts = units.transpose(2, 0, 1) - first  # (unit, eight rows, row)
-    ground = _ground(starts, lines, first, deep)
+    ground = _ground(starts, lines, first)
     frames, labels = [], []
     for unit, group in np.ndindex(starts.shape[:2]):
         frames.append(_draw(starts, unit, group, ground, max(lines, rows // CORE_ROWS)))
@@ -46,12 +46,12 @@ def core_matrices(descriptor: Descriptor, rows: int, element: int = 2) -> Steppe
             f"{times} x {name}" for times, name in ((group, "stride"), (unit, "leading")) if times
         ]
         labels.append(
-            f"rows {CORE_ROWS * group} to {CORE_ROWS * group + CORE_ROWS - 1}, k {deep * unit} to "
-            f"{deep * unit + deep - 1}: from byte {first + int(starts[unit, group, 0])} on, "
+            f"rows {CORE_ROWS * group} to {CORE_ROWS * group + CORE_ROWS - 1}, k {DEEP * unit} to "
+            f"{DEEP * unit + DEEP - 1}: from byte {first + int(starts[unit, group, 0])} on, "
             + " + ".join(["start", *steps])
         )
     words = (
-        f"A factor of one wgmma, {rows} rows and {2 * deep} of k, in core matrices of {CORE_ROWS} "
+        f"A factor of one wgmma, {rows} rows and {2 * DEEP} of k, in core matrices of {CORE_ROWS} "
         f"rows of {CORE_ROW_BYTES} bytes, and where they lie in shared memory. Descriptor: "
         f"{descriptor}. The numbers are rows{', every other one' if _labelled(rows) > 1 else ''}."
     )
@@ -73,7 +73,7 @@ def _boxes(places: Iterable[tuple[float, float]], wide: float) -> str:
     return svg.boxes((x, y, wide, HIGH) for x, y in places)
 
 
-def _ground(starts: np.ndarray, lines: int, first: int, deep: int) -> list[str]:
+def _ground(starts: np.ndarray, lines: int, first: int) -> list[str]:
     """What all frames have: the factor, the lines of shared memory, and what is read of them."""
     groups = starts.shape[1]
     factor = [(LEFT + WIDE * u, TOP + HIGH * g) for u in range(2) for g in range(groups)]
@@ -85,7 +85,7 @@ def _ground(starts: np.ndarray, lines: int, first: int, deep: int) -> list[str]:
         svg.text(LEFT - 5, TOP - 6, "rows", "end", font_size=11),
         svg.text(RIGHT - 6, TOP - 6, "byte", "end", font_size=11),
         *(
-            svg.text(LEFT + WIDE * (u + 0.5), TOP - 6, _span("k ", deep, u), "middle", font_size=11)
+            svg.text(LEFT + WIDE * (u + 0.5), TOP - 6, _span("k ", DEEP, u), "middle", font_size=11)
             for u in range(2)
         ),
         *_beside(LEFT - 5, [_span("", CORE_ROWS, group) for group in range(groups)]),

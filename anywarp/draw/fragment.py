@@ -36,29 +36,25 @@ class _Panel(NamedTuple):
 
     name: str
     of: Fragment
-    first: int  # row that is drawn
     title: str
     corner: tuple[float, float]
     cell: float  # pixels of an element
     names: tuple[str, ...]  # of the registers
 
 
-def fragment(instruction: str, by: str = "lane", warp: int = 0) -> Stepper:
+def fragment(instruction: str, by: str = "lane") -> Stepper:
     """The elements of an instruction's matrices, and the lanes and registers that hold them.
 
     instruction: with its modifiers, as `analysis.fragments` takes it: mma.sync, ldmatrix, stmatrix
     or wgmma.mma_async, of which it is the product. by: what it steps through, "lane" or
-    "register". warp: of the four of wgmma's warpgroup, whose 16 rows and their first 16 columns
-    are drawn. Raises ValueError for other instructions and arguments.
+    "register". Of wgmma's warpgroup the first warp is shown, whose 16 rows and their first 16
+    columns are drawn. Raises ValueError for other instructions and arguments.
     """
     if by not in HELD:
         raise ValueError(f'by must be "lane" or "register", not {by!r}')
     matrices = analysis.fragments(instruction)
-    warps = max(each.row.shape[1] for each in matrices.values()) // LANES
-    if not 0 <= warp < warps:
-        raise ValueError(f"warp must be below {warps}, not {warp}")
     eights = "D" not in matrices
-    panels, height = _eights(matrices) if eights else _product(matrices, warp)
+    panels, height = _eights(matrices) if eights else _product(matrices)
     ground = _ground(panels) + (_addresses(panels) if eights else [])
     registers = [(n, r) for n, panel in enumerate(panels) for r in range(len(panel.names))]
     frames, labels = [], []
@@ -72,7 +68,7 @@ def fragment(instruction: str, by: str = "lane", warp: int = 0) -> Stepper:
             labels.append(_register(panels, *registers[step]))
         outline = _given(panels, step) if eights and by == "lane" else ""
         frames.append(_draw(panels, height, ground, shown, by, outline))
-    words = f"{_story(instruction, matrices, warp)} Strong is what one {by} holds, {HELD[by]}."
+    words = f"{_story(instruction, matrices)} Strong is what one {by} holds, {HELD[by]}."
     if eights:
         words += " The number beside a row is the lane that gives its address" + (
             "; the row whose address this lane gives is outlined." if by == "lane" else "."
@@ -80,7 +76,7 @@ def fragment(instruction: str, by: str = "lane", warp: int = 0) -> Stepper:
     return stepper(frames, labels, f"Fragments, step by step. {words}", words, f"{by}s")
 
 
-def _story(instruction: str, matrices: dict[str, Fragment], warp: int) -> str:
+def _story(instruction: str, matrices: dict[str, Fragment]) -> str:
     """The instruction and its matrices, in words."""
     name = " ".join(word for word in instruction.split(".") if word not in ("sync", "aligned"))
     sizes = {name: f"{each.shape[0]} x {each.shape[1]}" for name, each in matrices.items()}
@@ -88,7 +84,7 @@ def _story(instruction: str, matrices: dict[str, Fragment], warp: int) -> str:
         count = "one matrix" if len(matrices) == 1 else f"{len(matrices)} matrices"
         return f"{name}: {count} of 8 x 8 halves."
     if "A" not in matrices:
-        return f"{name}: the product D, {sizes['D']}, in 128 threads. Warp {warp} is shown."
+        return f"{name}: the product D, {sizes['D']}, in 128 threads. Warp 0 is shown."
     return f"{name}: A is {sizes['A']}, B {sizes['B']}, C and D are {sizes['D']} and lie alike."
 
 
@@ -99,14 +95,14 @@ def _eights(matrices: dict[str, Fragment]) -> tuple[list[_Panel], float]:
     for n, (name, of) in enumerate(matrices.items()):
         corner = MARGIN + SIDE + (n // 2) * (8 * cell + GAP), TOP + (n % 2) * (8 * cell + GAP)
         title = f"matrix {name}"
-        panels.append(_Panel(title, of, 0, title, corner, cell, (of.register,)))
+        panels.append(_Panel(title, of, title, corner, cell, (of.register,)))
     return panels, TOP + 8 * cell * min(len(matrices), 2) + GAP * (len(matrices) > 1)
 
 
-def _product(matrices: dict[str, Fragment], warp: int) -> tuple[list[_Panel], float]:
+def _product(matrices: dict[str, Fragment]) -> tuple[list[_Panel], float]:
     """A at the left, B above, D where their rows and columns meet, or, if they are long, beside B;
     or D alone, of which not all is drawn."""
-    parts = {name: _part(of, warp) for name, of in matrices.items()}
+    parts = {name: _part(of) for name, of in matrices.items()}
     rows, columns = (int(np.ptp(x)) + 1 for x in parts["D"][1:])
     depth = matrices["A"].shape[1] if "A" in matrices else 0
     gap, long = GAP if depth else 0, depth > LONGEST
@@ -123,18 +119,17 @@ def _product(matrices: dict[str, Fragment], warp: int) -> tuple[list[_Panel], fl
     panels = []
     for name, of in parts.items():
         whole = matrices[name].shape
-        first = int(of.row.min())
         title = f"{name}, {whole[0]} x {whole[1]}"
         if "A" not in matrices:
-            title += f": rows {first} to {first + rows - 1}, columns 0 to {columns - 1}"
+            title += f": rows 0 to {rows - 1}, columns 0 to {columns - 1}"
         names = tuple(f"{of.register}{n}" for n in range(len(of.row)))
-        panels.append(_Panel(name, of, first, title, corners[name], sizes[name], names))
+        panels.append(_Panel(name, of, title, corners[name], sizes[name], names))
     return panels, top + cell * rows
 
 
-def _part(of: Fragment, warp: int) -> Fragment:
-    """What a warp holds of a matrix, and of a warpgroup's the registers that are drawn."""
-    row, column = (x[:, warp * LANES :][:, :LANES] for x in of[1:])
+def _part(of: Fragment) -> Fragment:
+    """What the first warp holds of a matrix, and of wgmma's the registers that are drawn."""
+    row, column = (x[:, :LANES] for x in of[1:])
     shown = column.max((1, 2)) < COLUMNS if of.row.shape[1] > LANES else np.ones(len(row), bool)
     return Fragment(of.register, row[shown], column[shown])
 
@@ -146,7 +141,7 @@ def _boxes(panel: _Panel, register: int, which: Iterable[int]) -> Iterator[_Box]
         row, column = panel.of.row[register, lane], panel.of.column[register, lane]
         cell = panel.cell
         x = panel.corner[0] + cell * column.min()
-        y = panel.corner[1] + cell * (row.min() - panel.first)
+        y = panel.corner[1] + cell * row.min()
         wide, high = cell * (1 + np.ptp(column)), cell * (1 + np.ptp(row))
         yield float(x), float(y), float(wide), float(high)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..trace import Cost, Place, SharedCost, Trace
 from .figure import PALETTE, figure_html
@@ -22,8 +22,20 @@ _COST = (
     "margin:.15em 0 .15em 3em;border-left:3px solid {};font-size:12px;line-height:1.4"
 )
 
-# A place, the unit of its bar, how many, how many at best, and all that it cost.
-_Row = tuple[Place, str, int, int, Cost | SharedCost]
+
+class _Row(NamedTuple):
+    """A bar below a line: what it shows, and how many of it there are, and at best."""
+
+    place: Place
+    cost: Cost | SharedCost
+    unit: str
+    used: int
+    best: int
+
+    @property
+    def at_best(self) -> str:
+        """For a request."""
+        return f"{_each(self.best, self.cost.requests)} at best"
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,51 +58,48 @@ class Listing:
         return figure_html(f'<div {box} aria-label="{alt}">{self.body}</div>', self.caption)
 
 
-def listing(source: Any, trace: Trace, lines: tuple[int, int] | None = None) -> Listing:
+def listing(source: Any, trace: Trace) -> Listing:
     """The source, and below each line that accesses memory a bar for each array it touches.
 
-    source: a Step, a Kernel, or the text of the file that was traced; trace: its
-    Trace. lines: the first and last to show, as the file numbers them; None for
-    the function, or functions, that the trace saw. A bar is as long as the wavefronts of the data
-    pipe that the line took, those that were needed at best told apart, all on one scale; of global
+    source: a Step, a Kernel, or the text of the file that was traced; trace: its Trace. Shown are
+    the function, or functions, that it saw. A bar is as long as the wavefronts of the data pipe
+    that the line took, those that were needed at best told apart, all on one scale; of global
     memory the words name the sectors, too. Accesses whose wavefronts are not counted, such as
     atomics, show sectors, on a scale of their own. Raises ValueError if the trace has costs on
-    none of these lines.
+    no line of the source.
     """
     text = str(getattr(source, "source", source)).splitlines()
-    costs: dict[int, list[_Row]] = {}
     file = getattr(getattr(source, "kernel", source), "filename", "").rpartition("/")[2]
+    rows: dict[int, list[_Row]] = {}
     for place, cost in sorted(trace.costs.items()):
-        if file and place.file not in ("", file):  # a header's line
-            continue
-        costs.setdefault(place.line, []).append((place, *_measure(cost), cost))
-    low, high = lines or _around(text, costs)
-    shown = {line: rows for line, rows in costs.items() if low <= line <= high}
-    if not shown:
-        raise ValueError(f"no memory access was traced on lines {low} to {high}")
+        # Others are lines of a header.
+        if (not file or place.file in ("", file)) and 1 <= place.line <= len(text):
+            rows.setdefault(place.line, []).append(_row(place, cost))
+    if not rows:
+        raise ValueError(
+            "no memory access was traced on any line of this source: is it the one that was traced?"
+        )
+    low, high = _around(text, min(rows), max(rows))
+    every = [row for own in rows.values() for row in own]
     longest: dict[str, int] = {}
-    every = [row for rows in shown.values() for row in rows]
-    for _, unit, used, *_ in every:
-        longest[unit] = max(longest.get(unit, 1), used)
+    for row in every:
+        longest[row.unit] = max(longest.get(row.unit, 1), row.used)
     body, code = [], []
     for number in range(low, high + 1):
         label = f'<span style="opacity:.7">{number:>{len(str(high))}}</span>'
         code.append(f"{label}  {html.escape(text[number - 1])}")
-        if number in shown:
-            body.append(_pre(code))
-            body += [_cost(row, longest) for row in shown[number]]
+        if number in rows:
+            body += [_pre(code), *(_bar(row, longest) for row in rows[number])]
             code = []
     body.append(_pre(code))
-    place, unit, used, best, cost = max(
-        every, key=lambda row: row[2] / longest[row[1]] + (row[2] - row[3]) / longest[row[1]]
-    )
-    requests = cost.requests
+    worst = max(every, key=lambda row: (2 * row.used - row.best) / longest[row.unit])
     words = (
-        f"Line {place.line}, {place.kind} of {place.array}: {used:,} {unit}s, "
-        f"{_each(used, requests)} for each request of a warp, {_each(best, requests)} at best"
+        f"Line {worst.place.line}, {worst.place.kind} of {worst.place.array}: {worst.used:,} "
+        f"{worst.unit}s, {_each(worst.used, worst.cost.requests)} for each request of a warp, "
+        f"{worst.at_best}"
     )
     scales = "; sectors have one scale, wavefronts another" if len(longest) > 1 else ""
-    parts = ", ".join(f"line {line}" for line in shown)
+    parts = ", ".join(f"line {line}" for line in rows)
     alt = f"Source with what its memory accesses cost, at {parts}. {words}."
     return Listing(
         "".join(body),
@@ -100,28 +109,21 @@ def listing(source: Any, trace: Trace, lines: tuple[int, int] | None = None) -> 
     )
 
 
-def _measure(cost: Cost | SharedCost) -> tuple[str, int, int]:
-    """What a bar shows: the unit, how many, and how many at best."""
+def _row(place: Place, cost: Cost | SharedCost) -> _Row:
+    """What a bar shows of a cost."""
     if cost.wavefronts or isinstance(cost, SharedCost):
-        return "wavefront", cost.wavefronts, cost.ideal_wavefronts
-    return "sector", cost.sectors, cost.ideal
+        return _Row(place, cost, "wavefront", cost.wavefronts, cost.ideal_wavefronts)
+    return _Row(place, cost, "sector", cost.sectors, cost.ideal)
 
 
-def _around(text: list[str], costs: Iterable[int]) -> tuple[int, int]:
-    """From the function header above the first line with costs to the brace below the last."""
-    numbers = [line for line in costs if 1 <= line <= len(text)]
-    if not numbers:
-        raise ValueError(
-            "no memory access was traced on any line of this source: is it the one that was traced?"
-        )
-    low = high = min(numbers)
+def _around(text: list[str], low: int, high: int) -> tuple[int, int]:
+    """From the function header above a line to the brace below another."""
     words = r"(__global__|__device__|extern|template)\b"
     header = re.compile(rf"\S.*\b{words}|{words}")
     while low > 1 and not header.match(text[low - 1]):
         low -= 1
     while low > 1 and header.match(text[low - 2]):
         low -= 1
-    high = max(numbers)
     while high < len(text) and not text[high - 1].startswith("}"):
         high += 1
     return low, high
@@ -132,23 +134,22 @@ def _pre(code: list[str]) -> str:
     return f'<pre style="{_CODE}">' + "\n".join(code) + "</pre>" if code else ""
 
 
-def _cost(row: _Row, longest: Mapping[str, int]) -> str:
+def _bar(row: _Row, longest: Mapping[str, int]) -> str:
     """A bar and its words; longest: by unit, the longest bar."""
-    place, unit, used, best, cost = row
-    requests = cost.requests
+    place, cost, unit, used, best = row
     bars = "".join(
         f'<span style="width:{100 * part / longest[unit]:.2f}%;background:{colour}"></span>'
         for part, colour in ((min(best, used), BEST), (max(used - best, 0), MORE))
     )
     sectors = ""
     if unit == "wavefront" and isinstance(cost, Cost):
-        asked = _units(cost.sectors, requests, "sector")
-        sectors = f" ({asked}, {_each(cost.ideal, requests)} at best)"
+        asked = _units(cost.sectors, cost.requests, "sector")
+        sectors = f" ({asked}, {_each(cost.ideal, cost.requests)} at best)"
     return (
         f'<div style="{_COST.format(MORE if used > best else BEST)}">'
         f'<span style="flex:0 0 7em">{html.escape(f"{place.kind} {place.array}")}</span>'
         f'<span style="flex:0 0 9em;display:flex;height:.8em">{bars}</span>'
-        f"<span>{_units(used, requests, unit)} a request, {_each(best, requests)} at best; "
+        f"<span>{_units(used, cost.requests, unit)} a request, {row.at_best}; "
         f"{used:,} in all{sectors}</span></div>"
     )
 

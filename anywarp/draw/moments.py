@@ -96,11 +96,13 @@ def filled(recorded: Pipeline) -> list[str]:
     return []
 
 
-def touched(event: Touch, parts: Sequence[StageBytes]) -> tuple[np.ndarray, np.ndarray]:
-    """The stage of each stretch, and which of them are in one at all."""
+def touched(event: Touch, parts: Sequence[StageBytes]) -> list[tuple[int, int, int]]:
+    """(stage, warp, bytes) of each stretch that is in a stage."""
     number = np.searchsorted([part.start for part in parts], event.start, "right") - 1
     inside = (number >= 0) & (event.start < np.array([part.end for part in parts])[number])
-    return np.array([part.stage for part in parts])[number], inside
+    stage = np.array([part.stage for part in parts])[number]
+    columns = (x[inside].tolist() for x in (stage, event.warp, event.size))
+    return list(zip(*columns))
 
 
 def barriers_of(recorded: Pipeline, parts: Sequence[StageBytes]) -> dict[int, tuple[str, int]]:
@@ -116,8 +118,7 @@ def barriers_of(recorded: Pipeline, parts: Sequence[StageBytes]) -> dict[int, tu
             if event.what == "wait":
                 waited.update(zip(event.warp.tolist(), event.address.tolist()))
             continue
-        stage, inside = touched(event, parts)
-        pairs = set(zip(stage[inside].tolist(), event.warp[inside].tolist()))
+        pairs = {(stage, warp) for stage, warp, _ in touched(event, parts)}
         if event.what == "land" and event.barrier is not None:
             reported.update((s, int(event.barrier[0])) for s, _ in pairs)
         votes = {"read": read, "begin": read, "issue": fill, "store": fill}.get(event.what)
@@ -147,18 +148,24 @@ def moments_of(recorded: Pipeline, parts: Sequence[StageBytes]) -> list[Moment]:
 
     def note(event: Any, what: str, size: Counter[int], warps: set[int], opcode: str = "") -> None:
         nonlocal met
-        _append(made, Moment(what, size, warps, event.line, opcode, met, dict(parity)))
+        now = Moment(what, size, warps, event.line, opcode, met, dict(parity))
+        last = made[-1] if made and not met and made[-1].stages == now.stages else None
         met = False
+        if last and (last.what, last.opcode) == (what, opcode) and what not in ("full", "empty"):
+            last.size += size
+            last.warps |= warps
+        elif last and (last.what, what) == ("land", "full"):
+            last.parity = now.parity  # a copy lands and the phase of its barrier is over at once
+        else:
+            made.append(now)
 
     for event in recorded.events:
         if isinstance(event, Touch):
-            stage, inside = touched(event, parts)
-            if inside.any():
+            if inside := touched(event, parts):
                 size: Counter[int] = Counter()
-                for s, n in zip(stage[inside].tolist(), event.size[inside].tolist()):
-                    size[s] += n
-                warps = set(event.warp[inside].tolist())
-                note(event, event.what, size, warps, event.opcode)
+                for stage, _, n in inside:
+                    size[stage] += n
+                note(event, event.what, size, {warp for _, warp, _ in inside}, event.opcode)
         elif event.what == "barrier":
             met = True
         elif event.what == "phase":
@@ -168,20 +175,6 @@ def moments_of(recorded: Pipeline, parts: Sequence[StageBytes]) -> list[Moment]:
                     parity[kind, at] = 1 - ended
                     note(event, kind, Counter({at: 0}), set())
     return made
-
-
-def _append(made: list[Moment], now: Moment) -> None:
-    """A copy lands and the phase of its barrier is over in one moment."""
-    last = made[-1] if made else None
-    if last and not now.after_barrier and last.stages == now.stages:
-        if (last.what, last.opcode) == (now.what, now.opcode) and now.what not in ("full", "empty"):
-            last.size += now.size
-            last.warps |= now.warps
-            return
-        if (last.what, now.what) == ("land", "full"):
-            last.parity = now.parity
-            return
-    made.append(now)
 
 
 def states_of(made: Sequence[Moment], stage: int) -> list[StageState]:

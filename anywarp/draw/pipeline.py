@@ -121,21 +121,32 @@ def _across(count: int) -> float:
     return min(LARGEST, WIDE / count)
 
 
+def _rows(parity: Collection[tuple[str, int]], stages: int) -> list[tuple[float, int, str]]:
+    """Where each stage begins and, with their names, its mbarriers; and where all of them end."""
+    y, rows = float(TOP), []
+    for stage in range(stages):
+        rows.append((y, stage, ""))
+        y += BAR
+        for kind in "full", "empty":
+            if (kind, stage) in parity:
+                rows.append((y, stage, kind))
+                y += WAVE
+        y += GAP / 2
+    return [*rows, (y + GAP, stages, "")]
+
+
 def _ground(
     shown: Sequence[Moment], states: Sequence[Sequence[StageState]]
 ) -> tuple[list[str], float]:
     """What all frames have, and where it ends."""
-    cell, y, parts = _across(len(shown)), float(TOP), []
-    for stage, own in enumerate(states):
-        parts.append(svg.text(LEFT - 8, y + 12, f"stage {stage}", "end"))
-        parts += _bar(own, cell, y)
-        y += BAR
-        for kind in "full", "empty":
-            if (kind, stage) in shown[0].parity:
-                parts.append(_wave([m.parity[kind, stage] for m in shown], cell, y))
-                y += WAVE
-        y += GAP / 2
-    y += GAP
+    cell, parts = _across(len(shown)), []
+    *rows, (y, *_) = _rows(shown[0].parity, len(states))
+    for top, stage, kind in rows:
+        if kind:
+            parts.append(_wave([m.parity[kind, stage] for m in shown], cell, top))
+        else:
+            parts.append(svg.text(LEFT - 8, top + 12, f"stage {stage}", "end"))
+            parts += _bar(states[stage], cell, top)
     for what in DEEDS:
         if doing := [moment for moment in shown if moment.what == what]:
             parts.append(svg.text(LEFT - 8, y + 12, _doers(doing), "end", font_size=11))
@@ -196,15 +207,12 @@ def _draw(
     bottom: float,
 ) -> str:
     """One frame: the moment that it is about is framed, and below stands what the stages hold."""
-    cell, y, parts = _across(len(shown)), float(TOP), []
-    for stage in range(len(states)):
-        y += BAR
-        for kind in "full", "empty":
-            if (kind, stage) in shown[now].parity:
-                words = f"{kind}: {shown[now].parity[kind, stage]}"
-                parts.append(svg.text(LEFT - 8, y + 9, words, "end", font_size=11))
-                y += WAVE
-        y += GAP / 2
+    parity, cell = shown[now].parity, _across(len(shown))
+    words = [
+        svg.text(LEFT - 8, y + 9, f"{kind}: {parity[kind, stage]}", "end", font_size=11)
+        for y, stage, kind in _rows(parity, len(states))
+        if kind
+    ]
     place = LEFT + cell * now, TOP - 4, cell, bottom - TOP + 6
     told = [
         svg.text(4, bottom + 24 + 17 * stage, f"stage {stage}: {_holds(own[now])}")
@@ -215,7 +223,7 @@ def _draw(
     return svg.narrow(
         end + 24,
         *ground,
-        *parts,
+        *words,
         svg.rect(*place, **svg.OUTLINE, stroke_width=1.5),
         *told,
         svg.legend(4, end + 12, [(what, look) for what, look in LOOKS.items() if what in used]),

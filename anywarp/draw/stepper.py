@@ -1,5 +1,8 @@
 """Several pictures in one place, to step through: HTML that needs no kernel and no network.
 
+Steppers of like frames can stand beside one another and move together: the same moment of two
+kernels, or of more.
+
 The page gets the first frame, as an <img>, and of the others only what differs from it: the
 numbers of nodes in document order, the attribute, and its value in each frame. The script in
 stepper.js puts the drawing into the page, in the page's colours, with controls. Where scripts do
@@ -9,17 +12,18 @@ not run (notebooks that are not trusted, some viewers) the <img> remains, dark o
 from __future__ import annotations
 
 import functools
+import hashlib
 import html
 import itertools
+import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .figure import BOX, Figure, beside, data_uri, fitting
-from .script import data, scripted
+from .figure import BOX, Figure, beside, data_uri, figure_html, fitting
 
 LARGEST = 60_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
@@ -84,11 +88,52 @@ def stepper(
             "one label for each frame, and at least one frame"
         )
     made = Stepper(svgs, tuple(labels), alt, caption, what)
-    require_small(made._repr_html_(), len(svgs))
+    _require_small(made._repr_html_(), len(svgs))
     return made
 
 
-def require_small(made: str, frames: int) -> None:
+@dataclass(frozen=True, repr=False)
+class SideBySide:
+    """Steppers with a title each, under one slider; notebooks show them as HTML."""
+
+    steppers: Mapping[str, Stepper]
+
+    def __repr__(self) -> str:
+        told = "; ".join(f"{title}: {one.alt}" for title, one in self.steppers.items())
+        return f"<Side by side. {told}>"
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    @functools.cached_property
+    def _html(self) -> str:
+        captions = {title: one.caption for title, one in self.steppers.items()}
+        shared, *others = dict.fromkeys(captions.values())
+        each = "\n".join(f"{title}: {words}" for title, words in captions.items())
+        every = tuple(self.steppers.values())
+        return page(every, each if others else shared, tuple(self.steppers))
+
+
+def side_by_side(steppers: Mapping[str, Stepper]) -> SideBySide:
+    """Steppers by title, moved by one slider, beside one another where the page has room.
+
+    One with fewer frames than another is moved in proportion: they begin and end together. Raises
+    TypeError for a picture that has but one frame, ValueError for fewer than two steppers, and
+    TooLarge if they take more than 60 kB of HTML together.
+    """
+    for title, one in steppers.items():
+        if not isinstance(one, Stepper):
+            raise TypeError(
+                f"{title!r} is a {type(one).__name__}, not a stepper: show it by itself"
+            )
+    if len(steppers) < 2:
+        raise ValueError("one stepper has nothing to stand beside: show it by itself")
+    made = SideBySide(dict(steppers))
+    _require_small(made._repr_html_(), sum(map(len, steppers.values())))
+    return made
+
+
+def _require_small(made: str, frames: int) -> None:
     """Raises TooLarge if the HTML takes more than a page should carry."""
     size = len(made.encode())
     if size > LARGEST:
@@ -170,3 +215,32 @@ def _number(value: Any) -> Any:
         return int(value) if str(int(value)) == value else value
     except (TypeError, ValueError):
         return value
+
+
+# ------------------------------------------------------------- scripts of a page
+
+
+@functools.cache
+def code(path: Path) -> str:
+    """A script without its comments, indentation and line ends."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return " ".join(re.sub(r"(^|\s+)//.*", "", line).strip() for line in lines).strip()
+
+
+def data(value: Any) -> str:
+    """JSON that can stand in a <script>."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
+
+
+def scripted(
+    path: Path, first: str, values: Iterable[Any], inside: str, caption: str, style: str = ""
+) -> str:
+    """The HTML of a picture with a script, which is called with these values.
+
+    first: what tells the picture from others in the page, beside the values; inside: what there is
+    without the script, which finds it by the script's name. style: of the caption.
+    """
+    arguments = ",".join(map(data, values))
+    key = hashlib.sha256((first + arguments).encode()).hexdigest()[:12]
+    run = f'<script>({code(path)})("{key}",{arguments})</script>'
+    return figure_html(f'<div data-{path.stem}="{key}">{inside}</div>', caption, style, run)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from .. import analysis
@@ -23,59 +21,43 @@ FINE, EXTRA = PALETTE["blue"], PALETTE["vermilion"]
 STRONG = 0.5  # opacity, on which numbers can be read
 
 
-class _Access(NamedTuple):
-    """What the lanes of a warp read in one go."""
-
-    what: str  # a tile has of them
-    rows: int  # that it reads, a lane for each
-    width: int  # bytes for each lane
-    best: int  # wavefronts, as few as can be
-    story: str
+ROWS = 8  # of a tile: as many as ldmatrix reads for one matrix
 
 
-ACCESSES = {
-    "ldmatrix": _Access("matrices", 8, UNIT, 1, "ldmatrix reads for one matrix"),
-    "column": _Access("columns", LANES, BANK_BYTES, 1, "32 lanes read that go down a column"),
-}
-
-
-def swizzle(row_bytes: int = 128, mode: int | str = 128, access: str = "ldmatrix") -> Stepper:
+def swizzle(row_bytes: int = 128, mode: int | str = 128) -> Stepper:
     """The 16-byte units of a tile in shared memory, and the banks that one access wants at a time.
 
     row_bytes: of a row of the tile, a multiple of 16, at most 128. mode: 0 for rows one after
     another, 32, 64 or 128 for those under a swizzle of so many bytes, "padding" for 16 bytes that
-    are left out after each row. access: "ldmatrix" reads 16 bytes from each of eight rows, which
-    are a matrix of 8 x 8 halves; "column" reads 4 bytes from each of 32 rows. A frame is one such
-    access. Addresses are those of `analysis.swizzled`, in shared memory from 0 on, and wavefronts
-    those of `analysis.wavefronts`. Raises ValueError for other arguments.
+    are left out after each row. A frame is what ldmatrix reads for one matrix of 8 x 8 halves:
+    16 bytes from each of eight rows. Addresses are those of `analysis.swizzled`, in shared memory
+    from 0 on, and wavefronts those of `analysis.wavefronts`. Raises ValueError for other arguments.
     """
     if row_bytes not in range(UNIT, LINE + 1, UNIT):
         raise ValueError(f"a row has 16 to {LINE} bytes, a multiple of 16, not {row_bytes}")
     if mode not in MODES or isinstance(mode, bool):
         raise ValueError(f"mode must be one of {', '.join(map(str, MODES))}, not {mode!r}")
-    if access not in ACCESSES:
-        raise ValueError(f"access must be one of {', '.join(ACCESSES)}, not {access!r}")
-    how = ACCESSES[access]
+    first = np.arange(0, row_bytes, UNIT)
+    units = _addresses(first, row_bytes, mode)
     frames, labels, total = [], [], 0
-    for n in range(row_bytes // how.width):
-        wanted = _addresses(np.arange(how.rows), n * how.width, row_bytes, mode)
-        served = _served(wanted, how)
+    for byte, wanted in zip(first.tolist(), units.T):
+        padded = np.pad(wanted, (0, LANES - ROWS))
+        served = analysis.wavefront_of(padded, UNIT, np.arange(LANES) < ROWS)[:ROWS]
         count = int(served.max()) + 1
         total += count
-        frames.append(_draw(row_bytes, mode, how, wanted, served))
-        first = n * how.width
+        frames.append(_draw(units, wanted, served))
         labels.append(
-            f"bytes {first} to {first + how.width - 1} of rows 0 to {how.rows - 1}: "
-            f"{lanes.count(count, 'wavefront')}, {how.best} at best"
+            f"bytes {byte} to {byte + UNIT - 1} of rows 0 to {ROWS - 1}: "
+            f"{lanes.count(count, 'wavefront')}, 1 at best"
         )
     words = (
-        f"A tile of {how.rows} rows of {row_bytes} bytes in shared memory, {_called(mode)}. A box "
-        f"is 16 bytes, named by its row and its place in the row. Coloured is what {how.story}, "
-        "blue in the first wavefront, and below is how often each group of four banks is wanted. "
-        f"All {how.what} together take {lanes.count(total, 'wavefront')}, "
-        f"{how.best * len(frames)} at best."
+        f"A tile of {ROWS} rows of {row_bytes} bytes in shared memory, {_called(mode)}. A box "
+        "is 16 bytes, named by its row and its place in the row. Coloured is what ldmatrix reads "
+        "for one matrix, blue in the first wavefront, and below is how often each group of four "
+        f"banks is wanted. All matrices together take {lanes.count(total, 'wavefront')}, "
+        f"{len(frames)} at best."
     )
-    return stepper(frames, labels, f"Swizzle, step by step. {words}", words, how.what)
+    return stepper(frames, labels, f"Swizzle, step by step. {words}", words, "matrices")
 
 
 def _called(mode: int | str) -> str:
@@ -85,18 +67,12 @@ def _called(mode: int | str) -> str:
     return f"under the {mode}-byte swizzle" if mode else "without a swizzle"
 
 
-def _addresses(rows: np.ndarray, byte: Ints | int, row_bytes: int, mode: int | str) -> np.ndarray:
-    """Where in shared memory a byte of rows lies."""
+def _addresses(byte: Ints, row_bytes: int, mode: int | str) -> Ints:
+    """Where in shared memory these bytes of each row lie: (rows, bytes)."""
+    row = np.arange(ROWS)[:, None]
     if mode == PADDING:
-        return rows * (row_bytes + UNIT) + byte
-    return np.asarray(analysis.swizzled(rows * row_bytes + byte, int(mode)))
-
-
-def _served(wanted: np.ndarray, how: _Access) -> np.ndarray:
-    """In which wavefront each row is read."""
-    address = np.zeros(LANES, np.int64)
-    address[: how.rows] = wanted
-    return analysis.wavefront_of(address, how.width, np.arange(LANES) < how.rows)[: how.rows]
+        return np.asarray(row * (row_bytes + UNIT) + byte)
+    return np.asarray(analysis.swizzled(row * row_bytes + byte, int(mode)))
 
 
 def _place(address: int) -> tuple[float, float]:
@@ -105,18 +81,13 @@ def _place(address: int) -> tuple[float, float]:
     return LEFT + CELL * byte / UNIT, TOP + HIGH * line
 
 
-def _draw(
-    row_bytes: int, mode: int | str, how: _Access, wanted: np.ndarray, served: np.ndarray
-) -> str:
+def _draw(units: Ints, wanted: Ints, served: Ints) -> str:
     """One frame. What the access reads is drawn over the boxes, and their names over that."""
-    bytes_of = UNIT * np.arange(row_bytes // UNIT)
-    units = _addresses(np.arange(how.rows)[:, None], bytes_of, row_bytes, mode)
     lines = int(units.max()) // LINE + 1
     bottom = TOP + HIGH * lines
     boxes = svg.boxes((x, y, CELL, HIGH) for x, y in map(_place, units.ravel()))
-    wide = CELL * how.width / UNIT
     marks = [
-        svg.rect(x, y, wide, HIGH, fill=EXTRA if late else FINE, fill_opacity=STRONG)
+        svg.rect(x, y, CELL, HIGH, fill=EXTRA if late else FINE, fill_opacity=STRONG)
         for (x, y), late in zip(map(_place, wanted), served)
     ]
     names = [

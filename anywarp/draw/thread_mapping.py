@@ -62,10 +62,13 @@ def thread_mapping(
         raise ValueError(f"thread {thread} has no {kind} of {array} of its own here")
     warps = [int(w) for w in np.unique(owners.warp[owners.warp >= 0])]
     grid = LEFT, TOP, cell
-    shown = [(owners.warp == w, {"fill": _colour(w), "fill_opacity": TINT}) for w in warps]
-    shown.append((owners.warp == SEVERAL, SHARED))
-    shown.append((mine, {"fill": _colour(chosen[0])}))
-    parts = [svg.path(svg.areas(part, *grid), **look) for part, look in shown if part.any()]
+    where = f" (warp {chosen[0]}, lane {chosen[1]})" if chosen[0] else ""
+    shown: list[tuple[str, Mask, dict[str, Any]]] = [
+        *((f"warp {w}", owners.warp == w, _look(w) | {"fill_opacity": TINT}) for w in warps),
+        ("several warps", owners.warp == SEVERAL, SHARED),
+        (f"thread {thread}{where}", mine, _look(chosen[0])),
+    ]
+    parts = [svg.path(svg.areas(part, *grid), **look) for _, part, look in shown if part.any()]
     code = owners.warp * LANES + owners.lane
     if cell >= 3:
         parts.append(svg.outline(svg.borders(code, *grid), stroke_opacity=0.3))
@@ -73,9 +76,17 @@ def thread_mapping(
     parts += _labels(owners, code, mine, cell)
     parts += _axes(array, owners, cell)
     height = TOP + cell * rows + 34
-    parts.append(svg.legend(LEFT, height - 8, _legend(owners, mine, chosen, warps)))
+    told = shown[-1], *shown[:-2][:2], shown[-2]
+    legend = [(name, look) for name, part, look in told if part.any()]
+    parts.append(svg.legend(LEFT, height - 8, legend))
     drawing = svg.document(max(LEFT + cell * columns + 10, 600), height, *parts)
-    words = _words(owners, trace, array, kind, warps[0] if warps else None, mine, thread)
+    words = f"Every {owners.what} of {array} here is touched by several warps of block "
+    words += f"{trace.block[:2]}"
+    if warps:
+        first = _shape(owners.warp == warps[0], owners.what)
+        words = f"Warp {warps[0]} of block {trace.block[:2]} {kind}s {first} of {array}"
+        if mine.sum() > 1:
+            words += f"; thread {thread} {kind}s {_shape(mine, owners.what)}"
     see = f"A colour is a warp, an outline what one thread {kind}s"
     caption = f"{words}. {see}; all from the addresses of the trace."
     return Figure(drawing, f"Thread mapping. {words}.", caption)
@@ -114,8 +125,8 @@ def _owners(trace: Trace, array: str, kind: str, index: Index) -> _Owners:
     return _Owners(only(thread // LANES), only(thread % LANES), top, left, what)
 
 
-def _colour(warp: int) -> str:
-    return COLOURS[warp % len(COLOURS)]
+def _look(warp: int) -> dict[str, Any]:
+    return {"fill": COLOURS[warp % len(COLOURS)]}
 
 
 def _pieces(code: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int, int, int]]:
@@ -160,7 +171,7 @@ def _labels(owners: _Owners, code: np.ndarray, mine: np.ndarray, cell: float) ->
     numbers = []
     for row, column, height, width in _pieces(code, np.isin(owners.warp, shown)):
         lane = int(owners.lane[row, column])
-        on = {"fill": "#fff", "data_ground": _colour(owners.warp[row, column])}
+        on = {"fill": "#fff", "data_ground": _look(owners.warp[row, column])["fill"]}
         x, y = LEFT + cell * (column + width / 2), TOP + cell * (row + height / 2) + 4
         word = "*" if lane == SEVERAL else lane
         numbers.append(svg.text(x, y, word, **(on if mine[row, column] else {})))
@@ -191,35 +202,6 @@ def _axes(array: str, owners: _Owners, cell: float) -> list[str]:
     middle = TOP + cell * rows / 2
     upwards = f"rotate(-90 16 {svg.short(middle)})"
     return [*parts, svg.text(16, middle, f"row of {array}", "middle", transform=upwards)]
-
-
-def _legend(
-    owners: _Owners, mine: Mask, chosen: tuple[int, int], warps: Sequence[int]
-) -> list[tuple[str, dict[str, Any]]]:
-    """The thread that is filled, two warps, and what several share."""
-    entries: list[tuple[str, dict[str, Any]]] = []
-    if mine.any():
-        where = f" (warp {chosen[0]}, lane {chosen[1]})" if chosen[0] else ""
-        name = f"thread {chosen[0] * LANES + chosen[1]}{where}"
-        entries.append((name, {"fill": _colour(chosen[0])}))
-    for warp in warps[:2]:
-        entries.append((f"warp {warp}", {"fill": _colour(warp), "fill_opacity": TINT}))
-    if (owners.warp == SEVERAL).any():
-        entries.append(("several warps", SHARED))
-    return entries
-
-
-def _words(
-    owners: _Owners, trace: Trace, array: str, kind: str, warp: int | None, mine: Mask, thread: int
-) -> str:
-    """What the first warp and the thread have, in words."""
-    where = f"block {trace.block[:2]}"
-    if warp is None:
-        return f"Every {owners.what} of {array} here is touched by several warps of {where}"
-    words = f"Warp {warp} of {where} {kind}s {_shape(owners.warp == warp, owners.what)} of {array}"
-    if mine.sum() > 1:
-        words += f"; thread {thread} {kind}s {_shape(mine, owners.what)}"
-    return words
 
 
 def _shape(inside: Mask, what: str) -> str:

@@ -7,26 +7,22 @@ Matplotlib is imported when one that needs it is drawn.
 from anywarp import draw
 from anywarp.draw import *  # noqa: F403
 
-from .records.bars import bars
-from .records.errors import chains, errors
+from .records.bars import bars, stalls
+from .records.curves import chains, errors, hiding, latency, scaling
 from .records.ladder import ladder
-from .records.latency import hiding, latency
 from .records.memory import memory
 from .records.plots import gflops, roofline
 from .records.ranks import ranks
-from .records.scaling import scaling
 from .records.search import search
-from .records.stalls import stalls
 from .steps.explorer import explorer
 from .steps.nesting import nesting
 from .steps.occupancy import occupancy
 from .steps.outer_product import outer_product
-from .steps.rasterisation import rasterisation
 from .steps.rounds import rounds
 from .steps.stretches import stretches
 from .steps.tiles import tiles
 from .steps.timeline import timeline
-from .steps.waves import waves
+from .steps.waves import rasterisation, waves
 
 __all__ = [
     *draw.__all__, "bars", "chains", "errors", "explorer", "gflops", "hiding", "ladder", "latency",

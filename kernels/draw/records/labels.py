@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 # Where a label may stand, the best place first: typographic points right of and above its point.
 PLACES = [(side * 7, up) for up in (0, 10, -10, 20, -20, 32, -32) for side in (1, -1)]
@@ -13,37 +13,24 @@ MARKER = 4  # points around the middle of a point
 PIECE = 4  # points: a line is kept clear of in pieces of this length
 
 
-class Box(NamedTuple):
-    """Left, bottom, right, top, in typographic points."""
-
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-
-    def covers(self, other: Box) -> bool:
-        return (
-            self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
-        )
-
-
 def beside(ax: Any, labels: Iterable[tuple[float, float, str, str]]) -> None:
     """Labels (x, y, text, colour), each beside its point at the first place that is free.
 
     Free of lines, points, texts and labels that are on the axes, and within them; where there is
     no such place, at the first.
     """
+    from matplotlib.transforms import Bbox
+
     taken = [*_texts(ax), *_lines(ax)]
-    inside = Box(*_points(ax, ax.transAxes.transform([(0, 0), (1, 1)])).ravel())
+    inside = Bbox(_points(ax, ax.transAxes.transform([(0, 0), (1, 1)])))
     for x, y, text, colour in sorted(labels, key=lambda label: -label[1]):
-        (at,) = _points(ax, ax.transData.transform([(x, y)]))
-        boxes = {place: _box(at, *place, text) for place in PLACES}
+        at = _points(ax, ax.transData.transform((x, y)))
+        boxes = {(dx, dy): _box(at, (dx, dy), text, dx < 0) for dx, dy in PLACES}
         free = (
             place
             for place, box in boxes.items()
-            if inside.x0 <= box.x0 and box.x1 <= inside.x1
-            and inside.y0 <= box.y0 and box.y1 <= inside.y1
-            and not any(box.covers(other) for other in taken)
+            if inside.contains(*box.min) and inside.contains(*box.max)
+            and not box.count_overlaps(taken)
         )  # fmt: skip
         dx, dy = place = next(free, PLACES[0])
         taken.append(boxes[place])
@@ -65,32 +52,30 @@ def _points(ax: Any, pixels: Any) -> Any:
     return pixels * 72 / ax.figure.dpi
 
 
-def _box(at: Sequence[float], dx: float, dy: float, text: str) -> Box:
-    x, y, width = at[0] + dx, at[1] + dy, LETTER * len(text)
-    left = x if dx > 0 else x - width
-    return Box(left, y - LINE / 2, left + width, y + LINE / 2)
+def _box(at: Any, away: Any, text: str, right: bool, centred: bool = True) -> Any:
+    """The box, a Bbox in points, of a text away from a place, which it stands right of, or left."""
+    from matplotlib.transforms import Bbox
+
+    width, (x, y) = LETTER * len(text), at + away
+    return Bbox.from_bounds(x - width * right, y - LINE / 2 * centred, width, LINE)
 
 
-def _texts(ax: Any) -> Iterator[Box]:
+def _texts(ax: Any) -> Iterator[Any]:
     for text in ax.texts:
-        x, y = _points(ax, ax.transData.transform(text.xy))
-        dx, dy = text.xyann
-        width = LETTER * len(text.get_text())
-        left = x + dx - (width if text.get_ha() == "right" else 0)
-        low = y + dy - (LINE / 2 if text.get_va() == "center" else 0)
-        yield Box(left, low, left + width, low + LINE)
+        at = _points(ax, ax.transData.transform(text.xy))
+        right, centred = text.get_ha() == "right", text.get_va() == "center"
+        yield _box(at, text.xyann, text.get_text(), right, centred)
 
 
-def _lines(ax: Any) -> Iterator[Box]:
+def _lines(ax: Any) -> Iterator[Any]:
     """Of each line small boxes along it, and around its points where it has markers."""
     import numpy as np
+    from matplotlib.transforms import Bbox
 
     for line in ax.lines:
         at = _points(ax, ax.transData.transform(line.get_xydata()))
-        around = MARKER if line.get_marker() not in ("", "None", None) else 0
-        for x, y in at if around else ():
-            yield Box(x - around, y - around, x + around, y + around)
+        if line.get_marker() not in ("", "None", None):
+            yield from (Bbox([place - MARKER, place + MARKER]) for place in at)
         for one, other in itertools.pairwise(at):
             count = 1 + int(np.hypot(*(other - one)) / PIECE)
-            for x, y in np.linspace(one, other, count + 1):
-                yield Box(x - 1, y - 1, x + 1, y + 1)
+            yield from (Bbox([n - 1, n + 1]) for n in np.linspace(one, other, count + 1))

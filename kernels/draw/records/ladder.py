@@ -33,7 +33,8 @@ def ladder(
     """
     results = recorded(RECORDED_ON) if results is None else results
     whole = step is None
-    shown = [s for s in steps() if (results.find(s, size) if whole else s.number <= _number(step))]
+    last = None if whole else step_of(step).number
+    shown = [s for s in steps() if (results.find(s, size) if last is None else s.number <= last)]
     names = [s.label for s in shown]
     records = [results.at(name, size) for name in names]
     rates = [record.tflops for record in records]
@@ -80,16 +81,11 @@ def ladder(
     )
 
 
-def _number(step: Any) -> int:
-    """The number of a Step, or of what `kernels.step` takes."""
-    return getattr(step, "number", None) or step_of(step).number
-
-
 def _place(shown: Sequence[Step], before: Any) -> int:
     """Where the step stands that the last one shown changes. Raises ValueError if it is no earlier
     one."""
     *earlier, last = [step.number for step in shown]
-    number = _number(before)
+    number = step_of(before).number
     if number not in earlier:
         raise ValueError(f"before: step {number} does not come before step {last} in the ladder")
     return earlier.index(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from anywarp.analysis import KIB
 from anywarp.draw import PALETTE, Figure, svg
@@ -19,40 +19,34 @@ LABELS = {"shared memory and L1": ("shared", "and L1"), "device memory": ("devic
 SIZES, SPEEDS = (1e6, 1e12), (1e2, 1e6)  # ends of the scales: bytes, and GB a second
 
 
-def memory(*gpus: str, live: Results | None = None) -> Figure:
-    """Registers, shared memory and L1, L2 and device memory: their sizes and speeds.
+def memory(live: Results | None = None) -> Figure:
+    """Registers, shared memory and L1, L2 and device memory of two GPUs: their sizes and speeds.
 
-    gpus: one or two of `analysis.memory.CHIPS`, both without any. live: another GPU, as
-    `kernels.here.benchmark` has timed it, in place of the second. The numbers and where they come
-    from are in `analysis.memory`. Raises ValueError for a GPU that is not there, or for three.
+    live: another GPU, as `kernels.here.benchmark` has timed it, in place of the second, if its
+    memories are known. The numbers and where they come from are in `analysis.hierarchy`.
     """
-    names = gpus or tuple(CHIPS)
-    if live is not None and live.provenance["compute_capability"] not in L1:
-        live = None
-    if live is not None:
-        names = names[0], f"{live.gpu}, here"
-    if len(names) > len(COLOURS):
-        raise ValueError(f"memory draws one or two GPUs, not {len(names)}")
-    levels = [hierarchy(name) for name in names[: None if live is None else 1]]
-    levels += [] if live is None else [measured(live)]
+    first, second = CHIPS
+    levels = {first: hierarchy(first), second: hierarchy(second)}
+    if live is not None and live.provenance["compute_capability"] in L1:
+        levels = {first: hierarchy(first), f"{live.gpu}, here": measured(live)}
     parts, y = [], 14.0
     for title, ends, value, words, ticks in (
         ("Size, all SMs together", SIZES, "bytes", _size, {1e6: "1 MB", 1e9: "1 GB"}),
         ("Speed, bytes a second", SPEEDS, "gbs", _speed, {1e3: "1 TB/s", 1e5: "100 TB/s"}),
     ):
-        drawn, y = _scale(title, y, ends, levels, value, words, ticks)
+        drawn, y = _scale(title, y, ends, levels.values(), value, words, ticks)
         parts += drawn
         y += 26
     legend = [
         (name, {"fill": colour, "stroke": "currentColor", "stroke_dasharray": hatch})
-        for name, colour, hatch in zip(names, COLOURS, HATCHES)
+        for name, colour, hatch in zip(levels, COLOURS, HATCHES)
     ]
     parts.append(svg.legend(LEFT, y - 2, legend))
     said = "; ".join(
         f"{name}: " + ", ".join(f"{one.name} {_size(one)}, {_speed(one)}" for one in each)
-        for name, each in zip(names, levels)
+        for name, each in levels.items()
     )
-    sources = sorted({one.speed for each in levels for one in each})
+    sources = sorted({one.speed for each in levels.values() for one in each})
     return Figure(
         svg.narrow(y + 8, *parts),
         f"The memories of a GPU. {said}.",
@@ -65,7 +59,7 @@ def _scale(
     title: str,
     y: float,
     ends: tuple[float, float],
-    levels: Sequence[Sequence[Level]],
+    levels: Iterable[Sequence[Level]],
     value: str,
     words: Callable[[Level], str],
     ticks: Mapping[float, str],

@@ -21,9 +21,7 @@ WIDTH, TICK = 370, 34  # typographic points: of a chart without its labels, and 
 LABEL_GAP = 0.075  # least distance between two labels, in heights of the axes
 
 
-def gflops(
-    results: Results | None, steps: Sequence[Any], live: Results | None = None, caption: str = ""
-) -> Figure:
+def gflops(results: Results | None, steps: Sequence[Any], live: Results | None = None) -> Figure:
     """TFLOPS of square products against their size, for steps (or their labels) and cuBLAS.
 
     A curve is the median, its band the 10th to 90th percentile, the roof the measured FMA peak.
@@ -43,7 +41,7 @@ def gflops(
         origins = [word + origin_of(source) for word, source in zip(words, sources)]
         ax.set_title("\n".join(origins), loc="left", fontsize="medium")
     origin = "; ".join(origins)
-    caption = caption or (
+    caption = (
         "Median TFLOPS against size, in a band from the 10th to the 90th percentile; the line "
         f"above is the measured FMA peak. {sentence(origin)}"
     ) + "".join(f" Not timed here: {reason}." for reason in _left_out(live, names))

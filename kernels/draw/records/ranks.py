@@ -16,7 +16,7 @@ NAMES = {"multiply": "product", "transfer": "transfer", "up": "host to GPU", "do
 COLOURS = dict(zip(NAMES, (PALETTE[name] for name in ("green", "blue", "blue", "vermilion"))))
 
 
-def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]], caption: str = "") -> Figure:
+def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]]) -> Figure:
     """When each rank multiplies and when it sends and receives.
 
     pictures: by title, what is drawn under one another on one scale, each a list of (rank, what,
@@ -44,7 +44,7 @@ def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]], caption: str = "") ->
     return Figure(
         svg.narrow(y + 30, *parts),
         f"Timeline of ranks. {'. '.join(words)}.",
-        caption or f"A row is a rank; numbers are those of the rounds. {'. '.join(words)}.",
+        f"A row is a rank; numbers are those of the rounds. {'. '.join(words)}.",
     )
 
 

@@ -27,18 +27,17 @@ def search(results: Results, size: int = 4096) -> Figure:
     share = results.share_of_cublas(best)
     if share is None:
         raise ValueError(f"cuBLAS was not timed beside {best.name}")
-    shares: dict[int, dict[int, list[float]]] = {}  # by elements of a thread and of a tile
-    for r in results.records:
-        own = results.share_of_cublas(r)
-        if (r.M, r.N, r.K) == (size,) * 3 and r.step != CUBLAS and own is not None:
-            thread, tile = _elements(r.step)
-            shares.setdefault(thread, {}).setdefault(tile, []).append(own)
-    threads = sorted(shares)
+    candidates = [
+        (*_elements(r.step), own)
+        for r in results.records
+        if (r.M, r.N, r.K) == (size,) * 3 and r.step != CUBLAS
+        and (own := results.share_of_cublas(r)) is not None
+    ]  # fmt: skip
+    threads = sorted({thread for thread, *_ in candidates})
+    tiles = sorted({tile for _, tile, _ in candidates})
     if len(threads) > len(LOOKS):
         raise ValueError(f"{len(threads)} sizes of a thread's tile, and only {len(LOOKS)} colours")
-    tiles = sorted({tile for of in shares.values() for tile in of})
-    every = [share for of in shares.values() for own in of.values() for share in own]
-    top = math.ceil(max(every) * 5) / 5
+    top = math.ceil(max(own for *_, own in candidates) * 5) / 5
     pitch = WIDE / len(tiles)
 
     def place(thread: int, tile: int, share: float) -> tuple[float, float]:
@@ -47,13 +46,15 @@ def search(results: Results, size: int = 4096) -> Figure:
         return across, TOP + HIGH * (1 - share / top)
 
     parts = _axes(top, tiles, pitch)
+    most = []  # of each size of a thread's tile
     for thread, look in zip(threads, LOOKS):
-        dots = [
-            (x - DOT / 2, y - DOT / 2)
-            for tile, own in shares[thread].items()
-            for x, y in (place(thread, tile, share) for share in own)
-        ]
+        alike = [c for c in candidates if c[0] == thread]
+        order = [tile for _, tile, _ in alike]
+        alike.sort(key=lambda c: order.index(c[1]))
+        dots = [(x - DOT / 2, y - DOT / 2) for x, y in (place(*c) for c in alike)]
         parts.append(svg.cells(dots, DOT, **look))
+        highest = max(share for *_, share in alike)
+        most.append(f"{thread} elements of a thread, at most {highest:.1%}")
     x, y = place(*_elements(best.step), share)
     bottom = TOP + HIGH
     parts += [
@@ -63,16 +64,14 @@ def search(results: Results, size: int = 4096) -> Figure:
         svg.text(0, bottom + 56, "TM x TN of a thread:"),
         svg.legend(132, bottom + 56, zip(map(str, threads), LOOKS)),
     ]
-    words = "; ".join(
-        f"{thread} elements of a thread, at most {max(map(max, shares[thread].values())):.1%}"
-        for thread in threads
-    )
+    words = "; ".join(most)
+    count, origin = f"{len(candidates)} candidates", origin_of(results)
     return Figure(
         svg.narrow(bottom + 64, *(part for part in parts if part)),
-        f"A search of {len(every)} candidates at M = N = K = {size}, {origin_of(results)}: share "
-        f"of cuBLAS against elements of a block's tile. {words}. Best: {best.step}, {share:.1%}.",
-        f"{len(every)} candidates, each a point. The ring is the best, {share:.1%} of cuBLAS: "
-        f"{best.step}. {sentence(origin_of(results))}",
+        f"A search of {count} at M = N = K = {size}, {origin}: share of cuBLAS against elements of "
+        f"a block's tile. {words}. Best: {best.step}, {share:.1%}.",
+        f"{count}, each a point. The ring is the best, {share:.1%} of cuBLAS: {best.step}. "
+        f"{sentence(origin)}",
     )
 
 

@@ -11,12 +11,14 @@ import html
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from anywarp import Trace
 from anywarp.draw import banks, coalescing, lanes
 
 from ...ladder.step import Step, step as find_step, steps
-from .variants import variants
+from .variants import Variants, variants
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 VERSION = {"version_major": 2, "version_minor": 0}
@@ -24,26 +26,17 @@ SHAPE = (128, 128, 64)
 LARGEST = 2048  # of M, N and K
 
 
+@dataclass(repr=False)
 class Explorer:
-    """Shown as widgets where someone is at the controls, else as what was traced beforehand.
+    """Shown as widgets where someone is at the controls, else as what was traced beforehand."""
 
-    `step`, `shape` and `trace` are what the widgets show now, `still` what is shown without them.
-    """
-
-    def __init__(
-        self,
-        step: Step,
-        shape: Sequence[int],
-        array: str,
-        kind: str,
-        warp: int,
-        choices: Mapping[str, Iterable[Any]],
-    ):
-        self.step, self.shape = step, tuple(shape)
-        self.start, self.warp = (kind, array), warp
-        self.still = variants(step, self.shape, array, kind, warp, choices)
-        self.trace = self.still.given.trace
-        self.widget: Any = None
+    step: Step  # what the widgets show now: this step, traced at this shape
+    shape: tuple[int, ...]
+    trace: Trace
+    start: tuple[str, str]  # the kind of access and the array that are shown first
+    warp: int
+    still: Variants
+    widget: Any = None
 
     def __repr__(self) -> str:
         return f"<Explorer: {self.still!r}>"
@@ -75,8 +68,9 @@ def explorer(
     ValueError for a shape that the step cannot do, for an array that it does not access so, and
     where the step's own defines are none of the choices.
     """
-    step = find_step(step) if isinstance(step, (str, int)) else step
-    return Explorer(step, shape, array, kind, warp, choices or {})
+    step, shape = find_step(step), tuple(shape)
+    still = variants(step, shape, array, kind, warp, choices or {})
+    return Explorer(step, shape, still.given.trace, (kind, array), warp, still)
 
 
 def attended() -> bool:

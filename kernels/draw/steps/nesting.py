@@ -23,15 +23,6 @@ COLOURS = [PALETTE[name] for name in ("blue", "vermilion", "green")]
 Part = tuple["slice[int, int, None]", "slice[int, int, None]"]  # rows and columns
 
 
-class _Owners(NamedTuple):
-    """Of each element of C, who stores it, as arrays of its shape; NOBODY where nothing was
-    kept. A block is numbered as in `blocks`, a lane in its warp."""
-
-    block: np.ndarray
-    warp: np.ndarray
-    lane: np.ndarray
-
-
 def nesting(of: Any, block: Sequence[int] | None = None, thread: int = 0) -> Figure:
     """C, a block's part of it, a warp's part of that and a thread's, as four pictures in a chain.
 
@@ -44,19 +35,19 @@ def nesting(of: Any, block: Sequence[int] | None = None, thread: int = 0) -> Fig
     trace = _traced(of) if isinstance(of, Step) else of
     number = lanes.of_block(trace, block).block
     blocks = sorted({access.block for access in trace.accesses})
-    owners = _owners(trace, blocks)
-    inside = owners.block == blocks.index(number)
-    marks = [inside, inside & (owners.warp == warp)]
-    marks.append(marks[1] & (owners.lane == lane))
+    block_of, warp_of, lane_of = _owners(trace, blocks)
+    marks = [block_of == blocks.index(number)]
+    marks.append(marks[0] & (warp_of == warp))
+    marks.append(marks[1] & (lane_of == lane))
     names = [f"block {number[:2]}", f"warp {warp}", f"thread {thread}"]
     for mark, name in zip(marks, names):
         if not mark.any():
             raise ValueError(f"{name} stores nothing of C in block {number[:2]}")
-    every = np.ones_like(inside)
+    every = np.ones_like(marks[0])
     codes = [  # what lines part in each picture: blocks, warps, threads, elements
-        owners.block,
-        np.where(marks[0], owners.warp, NOBODY),
-        np.where(marks[1], owners.lane, NOBODY),
+        block_of,
+        np.where(marks[0], warp_of, NOBODY),
+        np.where(marks[1], lane_of, NOBODY),
         np.where(marks[2], np.arange(every.size).reshape(every.shape), NOBODY),
     ]
     shown = [every, *marks]
@@ -91,15 +82,16 @@ def _traced(step: Step) -> Trace:
     return step.trace(M, N, K, keep=[(x, y) for y in range(down) for x in range(across)])
 
 
-def _owners(trace: Trace, blocks: list[tuple[int, ...]]) -> _Owners:
-    """Who stores each element of C."""
-    owners = _Owners(*(np.full(trace.shapes["C"], NOBODY) for _ in range(3)))
+def _owners(trace: Trace, blocks: list[tuple[int, ...]]) -> np.ndarray:
+    """Who stores each element of C: the number of the block in `blocks`, the warp, and the lane in
+    it, as three arrays; NOBODY where nothing was kept."""
+    owners = np.full((3, *trace.shapes["C"]), NOBODY)
+    flat = owners.reshape(3, -1)
     for access in trace.accesses:
         if (access.array, access.kind) == ("C", "store"):
             element, thread = lanes.touched([access])
-            who = blocks.index(access.block), access.warp, thread % LANES
-            for owner, number in zip(owners, who):
-                owner.flat[element] = number
+            flat[:2, element] = [[blocks.index(access.block)], [access.warp]]
+            flat[2, element] = thread % LANES
     return owners
 
 

@@ -67,19 +67,18 @@ def work(step: Any, M: int, N: int, K: int) -> list[list[Piece]]:
     """The pieces of each block, in the order in which it does them."""
     (launch,) = (made for made in step.launches(M, N, K) if made.kernel == "sgemm")
     blocks = [(*at[::-1],) for at in np.ndindex((*launch.grid, 1, 1)[2::-1])]
-    loads: dict[tuple[int, ...], list[Any]] = {block: [] for block in blocks}
     trace = step.trace(M, N, K, keep=blocks)
-    for access in trace.accesses:
-        if access.space == "global" and access.array in ("A", "B") and access.kind == "load":
-            loads[access.block].append(access)
+    loads = [a for a in trace.accesses if (a.space, a.kind) == ("global", "load")]
     rows, columns, depth = (step.defines[name] for name in ("BM", "BN", "BK"))
     pieces = []
     for block in blocks:
-        A = _runs([a for a in loads[block] if a.array == "A"], K, depth, rows, along_rows=True)
-        B = _runs([a for a in loads[block] if a.array == "B"], N, depth, columns, along_rows=False)
-        pieces.append(
-            [Piece((row, column), *steps) for (row, steps), (column, _) in zip(A, B, strict=True)]
+        A, B = ([a for a in loads if (a.block, a.array) == (block, name)] for name in "AB")
+        places = zip(
+            _runs(A, K, depth, rows, along_rows=True),
+            _runs(B, N, depth, columns, along_rows=False),
+            strict=True,
         )
+        pieces.append([Piece((row, column), *steps) for (row, steps), (column, _) in places])
     return pieces
 
 

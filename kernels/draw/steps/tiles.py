@@ -22,20 +22,17 @@ class _Part(NamedTuple):
     thread: np.ndarray
 
 
-def tiles(
-    step: Any, M: int, N: int, K: int, block: Sequence[int] | None = None, warp: int = 0
-) -> Stepper:
+def tiles(step: Any, M: int, N: int, K: int, warp: int = 0) -> Stepper:
     """Where in A and B a block reads, one tile after another, and which part of C it stores.
 
     step: a Step, traced at this shape. A tile is what the block loads from A and B before it
     stores into shared memory and reads that again. Of a kernel without shared memory there are no
     tiles: then one warp is shown, and what its loads read one after another. The first active
-    thread of `warp` has its elements outlined. block: x first; None for (1, 1) where the grid has
-    it. All places are the addresses of the trace. Raises ValueError for a shape that the step
-    cannot do, a block or warp that there is not, and if the drawing would get too large.
+    thread of `warp` has its elements outlined. The block is (1, 1) where the grid has it. All
+    places are the addresses of the trace. Raises ValueError for a shape that the step cannot do, a
+    warp that there is not, and if the drawing would get too large.
     """
-    grid = step.grid(M, N)
-    at = tuple(block) if block else (min(1, grid[0] - 1), min(1, grid[1] - 1))
+    at = tuple(min(1, size - 1) for size in step.grid(M, N)[:2])
     trace = step.trace(M, N, K, keep=at)
     shared = any(a.space == "shared" for a in trace.accesses)
     if warp not in {a.warp for a in trace.accesses}:

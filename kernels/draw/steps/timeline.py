@@ -16,6 +16,7 @@ from ...ladder.step import Step, step as step_of
 from ...records import RECORDED_ON, Results, results as recorded
 from ..records.plots import label_of
 
+LATENCY = 500  # cycles of a global load
 SIZE = 4096  # of the records that stand beside the model
 PASSES, FIRST = 10, 2  # that are run, and the one with which the picture begins
 LEFT, WIDE = 58, 298
@@ -42,10 +43,7 @@ class _Panel(NamedTuple):
 
 
 def timeline(
-    *steps: Any,
-    blocks: Sequence[int] | None = None,
-    latency: int = 500,
-    results: Results | None = None,
+    *steps: Any, blocks: Sequence[int] | None = None, results: Results | None = None
 ) -> Figure:
     """What the warps of a quarter of an SM issue over time, a picture for each step.
 
@@ -53,16 +51,15 @@ def timeline(
     time, a picture for each number, None for as many as fit. Computed are the instructions of a
     pass through the loop over tiles and their order, which are those of the machine code for
     compute capability 9.0, the warps of a block and the blocks that fit. Assumed is how warps take
-    turns and what they wait for: `analysis.issue` says it; `latency` is in cycles, from a global
+    turns and what they wait for: `analysis.issue` says it, with LATENCY cycles from a global
     load until its value can be stored. The caption has the cycles a tile in this model beside
     those of the records at 4096, so that one sees what the model leaves out; results: None for the
     recorded ones of an H200. Raises ValueError for a step without such a loop.
     """
     results = recorded(RECORDED_ON) if results is None else results
     panels = [
-        _panel(step, number, latency, results)
-        for one in steps
-        for step in [one if isinstance(one, Step) else step_of(one)]
+        _panel(step, number, results)
+        for step in map(step_of, steps)
         for number in (blocks or [step.occupancy().blocks])
     ]
     if not panels:
@@ -82,19 +79,19 @@ def timeline(
         svg.narrow(y + 62, *parts),
         f"Timeline of a quarter of an SM. {words}.",
         f"A row is a warp of one quarter of an SM. Instructions and their order are those of the "
-        f"machine code; a model lets them wait, for loads {latency} cycles and at barriers, and "
+        f"machine code; a model lets them wait, for loads {LATENCY} cycles and at barriers, and "
         "for nothing else. Idle is when none of them issues. Cycles of the SM for a tile: "
         f"{words}.",
     )
 
 
-def _panel(step: Step, blocks: int, latency: int, results: Results) -> _Panel:
+def _panel(step: Step, blocks: int, results: Results) -> _Panel:
     sizes = step.defines
     BM, BN, BK = sizes["BM"], sizes["BN"], sizes.get("BK", sizes["BN"])
     threads = math.prod(step.block)
     loop = tile_loop(step, BM * BN * BK // threads)
     each = -(-threads // LANES // SCHEDULERS)
-    warps = issue(loop, each, blocks, latency, PASSES)
+    warps = issue(loop, each, blocks, LATENCY, PASSES)
     first = warps[0].cycles
     start, end = first[FIRST * len(loop)], first[(PASSES - 2) * len(loop)]
     cycles = (end - start) / (PASSES - 2 - FIRST) / blocks

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anywarp import Trace
-from anywarp.draw import Stepper, bank_frames, bank_verdict, lanes, sector_frames, sector_verdict
-from anywarp.draw.script import scripted
+from anywarp.draw import Stepper, bank_frames, lanes, scripted, sector_frames
 from anywarp.trace import PIPE, WarpAccess
 from anywarp.trace.metrics import CONFLICTS, KINDS
 
@@ -32,17 +31,7 @@ CAPTION = (
     "The first such access of warp {warp} in variants of {step}, traced beforehand in a product of "
     "{shape}. Run in a notebook, this cell takes any values and any step."
 )
-SECTORS = sector_frames, sector_verdict, "sector of which cache line"
-BANKS = bank_frames, bank_verdict, "bank in which wavefront"
 ACCESS = "this access"
-ROWS = (
-    "wavefronts per FMA",
-    "of them bank conflicts",
-    "shared memory",
-    "registers",
-    "on an SM",
-    f"at {SIZE} on an {RECORDED_ON}",
-)
 NOTHING = {"0%", "0 bytes a block"}  # a row that says nothing else is left out
 NAME = "text-align:left;font-weight:400;padding:.1em 1em .1em 0"
 NUMBER = "text-align:left;padding:.1em 0"
@@ -58,10 +47,11 @@ class Control(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What came of a variant: a trace and the texts of ROWS, or why the kernel refuses it."""
+    """What came of a variant: a trace and what is told of it, by its name in the table, or why the
+    kernel refuses it."""
 
     trace: Any  # None of one that is refused
-    numbers: tuple[str, ...]
+    numbers: dict[str, str]
     refused: str = ""
 
 
@@ -95,13 +85,13 @@ class Variants:
     @functools.cached_property
     def _html(self) -> str:
         used = [
-            n for n in range(len(ROWS))
-            if not {one.numbers[n] for one in self.tried if one.trace} <= NOTHING
+            name for name in self.given.numbers
+            if not {one.numbers[name] for one in self.tried if one.trace} <= NOTHING
         ]  # fmt: skip
         controls = [[c.name, c.texts, at, c.kind] for c, at in zip(self.controls, self.start)]
-        tried = [one.refused or [one.numbers[n] for n in used] for one in self.tried]
+        tried = [one.refused or [one.numbers[name] for name in used] for one in self.tried]
         told = controls, tried, self.pictures, self.accesses, self.verdicts
-        rows = [(ACCESS, self.verdicts[0]), *((ROWS[n], self.given.numbers[n]) for n in used)]
+        rows = [(ACCESS, self.verdicts[0]), *((name, self.given.numbers[name]) for name in used)]
         body = "".join(
             f'<tr><th scope="row" style="{NAME}">{html.escape(name)}</th>'
             f'<td style="{NUMBER}">{html.escape(number)}</td></tr>'
@@ -148,13 +138,14 @@ def variants(
     order = sorted(range(len(tried)), key=lambda n: n != at)
     shown = {(n, pair): firsts[n][pair] for n in order for pair in pairs if pair in firsts[n]}
     accesses = list(shown.values())
-    frames, verdict, what = BANKS if space == "shared" else SECTORS
-    verdicts = list(map(verdict, accesses))
-    labels = [
-        f"{8 * a.width}-bit {a.kind}, first lane at {lanes.first_element(a)}: {words}"
-        for a, words in zip(accesses, verdicts)
+    if space == "shared":
+        drawn, what = bank_frames(accesses), "bank in which wavefront"
+    else:
+        drawn, what = sector_frames(accesses), "sector of which cache line"
+    rows = [
+        (frame, f"{8 * a.width}-bit {a.kind}, first lane at {lanes.first_element(a)}: {cost}", cost)
+        for a, (frame, cost) in zip(accesses, drawn)
     ]
-    rows = list(zip(frames(accesses), labels, verdicts))
     numbers = {row: n for n, row in enumerate(dict.fromkeys(rows))}  # each frame is there once
     pictures = {place: numbers[row] for place, row in zip(shown, rows)}
     drawings, titles, costs = zip(*numbers)
@@ -204,19 +195,20 @@ def _try(step: Any, shape: Sequence[int]) -> Tried:
         trace = step.trace(*shape)
         used, fit = step.kernel.resources(), step.occupancy()
     except ValueError as error:  # CompileError too
-        return Tried(None, (), _reason(step, str(error)))
+        return Tried(None, {}, _reason(step, str(error)))
     conflicts = sum(trace.counters[CONFLICTS.format(kind)] for kind in KINDS.values())
     record = results(RECORDED_ON).find(step, SIZE)
     spilled = f", {used.spill_stores} bytes spilled" if used.spill_stores else ""
-    numbers = (
-        f"{trace.wavefronts_per_fma:.3f}",
-        f"{conflicts / trace.counters[PIPE]:.0%}",
-        f"{used.shared + step.shared_mem:,} bytes a block",
-        f"{used.registers} a thread{spilled}",
-        f"{lanes.count(fit.blocks, 'block')}, {fit.warps} of {fit.max_warps} warps, "
+    speed = f"{three_digits(record.tflops)} TFLOPS, recorded" if record else "not timed"
+    numbers = {
+        "wavefronts per FMA": f"{trace.wavefronts_per_fma:.3f}",
+        "of them bank conflicts": f"{conflicts / trace.counters[PIPE]:.0%}",
+        "shared memory": f"{used.shared + step.shared_mem:,} bytes a block",
+        "registers": f"{used.registers} a thread{spilled}",
+        "on an SM": f"{lanes.count(fit.blocks, 'block')}, {fit.warps} of {fit.max_warps} warps, "
         f"limited by {fit.limit}",
-        f"{three_digits(record.tflops)} TFLOPS, recorded" if record else "not timed",
-    )
+        f"at {SIZE} on an {RECORDED_ON}": speed,
+    }
     return Tried(trace, numbers)
 
 

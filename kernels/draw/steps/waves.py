@@ -1,14 +1,17 @@
-"""Waves: blocks go to the SMs in groups as large as the GPU holds, and the last is not full."""
+"""Waves: blocks go to the SMs in groups as large as the GPU holds, and the last is not full; and
+which tiles of C the blocks of the first ones take, which is rasterisation."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from anywarp.analysis import Occupancy
 from anywarp.draw import PALETTE, Figure, lanes, svg
 
 from ...analysis.hierarchy import CHIPS
+from ...ladder import raster
 from ...ladder.step import Step
 from ...records import RECORDED_ON
 
@@ -16,6 +19,12 @@ SMS = CHIPS[RECORDED_ON].sms
 LEFT, WIDE, TOP, PITCH, BAR = 58, 200, 24, 18, 13
 SHOWN = 8  # waves that are all drawn; of more, the first ones and the last
 HIGH = 96  # pixels of the curve
+GRID, GAP = 160, 22  # pixels of a grid, and between two
+GRID_TOP = 40
+FIRST = {"fill": PALETTE["blue"], "fill_opacity": 0.75}
+SECOND = {"fill": PALETTE["vermilion"], "fill_opacity": 0.45}
+LATER = {"fill": "currentColor", "fill_opacity": 0.12}
+LINES = {"stroke": "currentColor", "stroke_opacity": 0.3, "stroke_width": 0.5}
 
 
 class Waves(NamedTuple):
@@ -39,44 +48,23 @@ class Waves(NamedTuple):
         return self.blocks / (self.number * self.slots)
 
 
-def waves(
-    of: Any,
-    M: int | None = None,
-    N: int | None = None,
-    *,
-    sms: int = SMS,
-    per_sm: int | None = None,
-    live: Occupancy | None = None,
-) -> Figure:
-    """How the blocks of a launch fill the SMs, wave after wave.
+def waves(step: Step, M: int, N: int, live: Occupancy | None = None) -> Figure:
+    """How the blocks of a step fill the SMs of an H200, wave after wave.
 
-    of: a number of blocks, or a Step with M and N, of which the grid, how many blocks an SM holds
-    (on compute capability 9.0), and the efficiency of other square sizes are computed. sms: of the
-    GPU; per_sm: blocks on an SM at a time, of a number of blocks 1 unless given. live: what
-    `kernels.here.occupancy` says of the step, for the waves of that GPU below. It is taken that
-    all blocks take the same time and that a wave begins when the one before has ended. Raises
-    ValueError for fewer blocks than one, and a Step without M and N.
+    Below is the share of places used for other square sizes, if M = N. live: what
+    `kernels.here.occupancy` says of the step, for the waves of that GPU below. It is taken that all
+    blocks take the same time and that a wave begins when the one before has ended.
     """
-    if isinstance(of, Step):
-        if M is None or N is None:
-            raise ValueError("waves of a step need M and N")
-        per_sm = per_sm or of.occupancy().blocks
-        run = Waves(math.prod(of.grid(M, N)), sms * per_sm)
-        who = f"{of.label} at M = {M}, N = {N}: "
-    else:
-        run = Waves(int(of), sms * (per_sm or 1))
-        who = ""
-    if run.blocks < 1 or run.slots < 1:
-        raise ValueError(f"waves of {run.blocks} blocks on {run.slots} places: 1 at least")
-    named = "" if live is None or sms != SMS else f"{RECORDED_ON}, {sms} SMs: "
-    parts, bottom = _rows(run, of=named)
+    per_sm = step.occupancy().blocks
+    run = Waves(math.prod(step.grid(M, N)), SMS * per_sm)
+    parts, bottom = _rows(run, of="" if live is None else f"{RECORDED_ON}, {SMS} SMs: ")
     words = (
-        f"{who}{lanes.count(run.blocks, 'block')} on {sms} SMs, {per_sm or 1} on each at a time, "
-        f"are {run.blocks / run.slots:.2f} waves, so that {run.number} are run: "
-        f"{run.efficiency:.1%} of the places are used"
+        f"{step.label} at M = {M}, N = {N}: {lanes.count(run.blocks, 'block')} on {SMS} SMs, "
+        f"{per_sm} on each at a time, are {run.blocks / run.slots:.2f} waves, so that {run.number} "
+        f"are run: {run.efficiency:.1%} of the places are used"
     )
-    if isinstance(of, Step) and M is not None and M == N:
-        parts += _curve(of, M, run, bottom + 34)
+    if M == N:
+        parts += _curve(step, M, run, bottom + 34)
         bottom += HIGH + 58
         words += ". The curve has the same share for other sizes"
     if live is not None:
@@ -146,3 +134,57 @@ def _curve(step: Step, size: int, here: Waves, top: float) -> list[str]:
         ),
         svg.text(x, top + HIGH - 8, f"{size}: {here.efficiency:.1%}", "middle"),
     ]
+
+
+def rasterisation(steps: Sequence[Step], M: int, N: int, K: int) -> Figure:
+    """Which tiles of C are computed together, for each of one or two steps.
+
+    A wave is a block on each SM of an H200; it is taken that one begins when the one before has
+    ended. Raises ValueError for another number of steps, and for one whose file does not say which
+    tile is a block's.
+    """
+    if not 0 < len(steps) <= 2:
+        raise ValueError(f"rasterisation of one or two steps, not of {len(steps)}")
+    parts, words, bottom = [], [], 0.0
+    for n, step in enumerate(steps):
+        made, said, low = _grid(step, M, N, K, n * (GRID + GAP))
+        parts += made
+        words.append(said)
+        bottom = max(bottom, low)
+    legend = [("first wave", FIRST), ("second", SECOND), ("later", LATER)]
+    parts.append(svg.legend(0, bottom + 22, legend))
+    said = "; ".join(words)
+    return Figure(
+        svg.narrow(bottom + 30, *parts),
+        f"Rasterisation at M = {M}, N = {N}, {SMS} blocks at a time. {said}.",
+        f"Each rectangle is a tile of C. {said}. Blocks of a wave read each row of tiles of A and "
+        "each column of tiles of B once if L2 keeps them.",
+    )
+
+
+def _grid(step: Step, M: int, N: int, K: int, left: float) -> tuple[list[str], str, float]:
+    """The tiles of C, coloured by wave, what is said of them, and where they end."""
+    columns, rows = step.grid(M, N)[:2]
+    wide = GRID / columns
+    high = wide * step.defines["BM"] / step.defines["BN"]
+    by_wave = raster.waves(raster.places(step, M, N), SMS)
+    parts = []
+    for number, wave in enumerate(by_wave):
+        look = (FIRST, SECOND)[number] if number < 2 else LATER
+        path = svg.boxes(
+            (left + column * wide, GRID_TOP + row * high, wide, high)
+            for row, column in wave.tolist()
+        )
+        parts.append(svg.path(path, **look, **LINES))
+    first = by_wave[0]
+    down, across = (len(set(numbers)) for numbers in first.T.tolist())
+    megabytes = raster.bytes_read(step, M, N, K, SMS) / 1e6
+    parts += [
+        svg.text(left, 14, f"GROUP = {step.defines['GROUP']}", font_weight="bold"),
+        svg.text(left, 30, f"{down} rows, {across} columns; {megabytes:.0f} MB", font_size=11),
+    ]
+    said = (
+        f"GROUP = {step.defines['GROUP']}: the {len(first)} blocks of the first wave have {down} "
+        f"rows and {across} columns of tiles, and all {len(by_wave)} waves read {megabytes:.0f} MB"
+    )
+    return parts, said, GRID_TOP + rows * high

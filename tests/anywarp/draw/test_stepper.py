@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from anywarp.draw import stepper
+from anywarp.draw import Figure, Stepper, side_by_side, stepper
 from anywarp.draw.stepper import differences
-from kernels.draw import Figure, Stepper
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,6 +24,9 @@ def cell(x, fill="none", words=""):
     return f'<rect x="{x}" y="0" width="4" height="4" fill="{fill}"/><text>{words}</text>'
 
 
+LONG = ["M0 0h1000000000000", "M1 1h2000000000000"]
+
+
 def test_only_what_differs_is_stored():
     frames = [
         frame(cell(1, words="a"), cell(5)),
@@ -35,19 +37,22 @@ def test_only_what_differs_is_stored():
     assert found == {("", (2,)): [["a", "b", "a"]], ("fill", (3,)): [["none", "red", "none"]]}
 
 
-def test_nodes_that_change_together_are_one_entry_and_numbers_are_numbers():
-    frames = [frame(cell(x), cell(x)) for x in (1, 2, 3)]
-    assert differences(frames) == [[[1, 3], "x", [1, 2, 3]]]
-
-
-def test_long_values_are_stored_once():
-    long = ["M0 0h1000000000000", "M1 1h2000000000000"]
-    frames = [frame(f'<path d="{long[k % 2]}"/>') for k in range(6)]
-    assert differences(frames) == [[[1], "d", long, [0, 1, 0, 1, 0, 1]]]
-
-
-def test_an_attribute_that_comes_and_goes():
-    assert differences([frame("<g/>"), frame('<g id="a"/>')]) == [[[1], "id", [None, "a"]]]
+@pytest.mark.parametrize(
+    "frames, found",
+    [
+        # nodes that change together are one entry, and numbers are numbers
+        ([frame(cell(x), cell(x)) for x in (1, 2, 3)], [[[1, 3], "x", [1, 2, 3]]]),
+        # long values are stored once
+        (
+            [frame(f'<path d="{LONG[k % 2]}"/>') for k in range(6)],
+            [[[1], "d", LONG, [0, 1, 0, 1, 0, 1]]],
+        ),
+        # an attribute that comes and goes
+        ([frame("<g/>"), frame('<g id="a"/>')], [[[1], "id", [None, "a"]]]),
+    ],
+)
+def test_what_differs_is_stored_shortly(frames, found):
+    assert differences(frames) == found
 
 
 def test_frames_of_another_structure_are_stored_as_a_whole_and_later_nodes_keep_their_number():
@@ -73,6 +78,11 @@ class Reader(html.parser.HTMLParser):
             self.script += data
 
 
+def arguments(page):
+    """What a page's script is called with."""
+    return json.loads("[" + re.search(r'\)\(("\w{12}".*)\)$', Reader(page).script)[1] + "]")
+
+
 FRAMES = [frame(cell(x, words="&lt;/script>")) for x in range(3)]
 
 
@@ -82,14 +92,8 @@ def test_html_has_the_first_frame_as_an_image_and_one_script():
     assert isinstance(made, Stepper) and len(made) == 3
     page = made._repr_html_()
     reader = Reader(page)
-    assert [tag for tag, _ in reader.tags] == [
-        "figure",
-        "div",
-        "div",
-        "img",
-        "figcaption",
-        "script",
-    ]
+    tags = ["figure", "div", "div", "img", "figcaption", "script"]
+    assert [tag for tag, _ in reader.tags] == tags
     img = dict(reader.tags)["img"]
     (holder,) = (found for tag, found in reader.tags if "data-stepper" in found)
     assert img["alt"] == 'less < "more"'
@@ -97,10 +101,9 @@ def test_html_has_the_first_frame_as_an_image_and_one_script():
     assert drawing.startswith('<svg style="color:#1a1a1a;background:#fff"')
     assert drawing.replace(' style="color:#1a1a1a;background:#fff"', "") == FRAMES[0]
     assert page.count("</script>") == 1 and "see &lt; this" in page
-    arguments = json.loads("[" + re.search(r'\)\(("\w{12}".*)\)$', reader.script)[1] + "]")
-    assert arguments[:2] == [holder["data-stepper"], "loads of A"]
-    (panel,) = arguments[2]
-    assert panel[0] == ["one </script>", "two", "three"] and arguments[3] == []
+    key, what, (panel,), titles = arguments(page)
+    assert (key, what) == (holder["data-stepper"], "loads of A")
+    assert panel[0] == ["one </script>", "two", "three"] and titles == []
     assert " id=" not in page and "http" not in re.sub(r'src="[^"]*"', "", page)
 
 
@@ -124,10 +127,52 @@ def test_frames_may_be_figures_and_one_can_be_taken_out():
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="3 frames and 2 labels"):
-        stepper(FRAMES, "ab", "alt")
-    with pytest.raises(ValueError, match="0 frames"):
-        stepper([], [], "alt")
+    for frames, labels in (FRAMES, "ab"), ([], []):
+        with pytest.raises(ValueError, match=f"{len(frames)} frames and {len(labels)} labels"):
+            stepper(frames, labels, "alt")
     large = [frame(f"<text>{k}{'x' * 30_000}</text>") for k in range(3)]
     with pytest.raises(ValueError, match="3 frames take .* more than 60000: show fewer"):
         stepper(large, "abc", "alt")
+    one = stepper(FRAMES, "abc", "alt")
+    with pytest.raises(ValueError, match="nothing to stand beside"):
+        side_by_side({"a": one})
+    with pytest.raises(TypeError, match="'b' is a Figure, not a stepper"):
+        side_by_side({"a": one, "b": Figure(FRAMES[0], "alt", "")})
+    half = stepper([text.replace("x" * 18_000, "") for text in large], "abc", "alt")
+    with pytest.raises(ValueError, match="6 frames take .* more than 60000: show fewer"):
+        side_by_side({"a": half, "b": half})
+
+
+# ---------------------------------------------------------------------- side by side
+
+
+def made(labels, caption, what="loads"):
+    return stepper(FRAMES[: len(labels)], labels, "All.", caption, what)
+
+
+def test_each_has_a_title_and_a_drawing_and_all_have_one_script():
+    both = side_by_side({"a < b": made("xyz", "See."), "swizzle": made("pq", "See.", "stores")})
+    page = both._repr_html_()
+    tags = [tag for tag, _ in Reader(page).tags]
+    assert [tags.count(tag) for tag in ("figure", "img", "script", "figcaption")] == [1, 2, 1, 1]
+    assert 'alt="a &lt; b: All."' in page and ">swizzle</div>" in page
+    _, what, panels, titles = arguments(page)
+    assert what == "loads and stores" and titles == ["a < b", "swizzle"]
+    assert [labels for labels, _ in panels] == [["x", "y", "z"], ["p", "q"]]
+    assert [slots for _, slots in panels] == [[[[1], "x", [0, 1, 2]]], [[[1], "x", [0, 1]]]]
+    assert repr(both) == "<Side by side. a < b: All.; swizzle: All.>"
+
+
+@pytest.mark.parametrize(
+    "captions, shown", [(["See.", "See."], "See."), (["See.", "Look."], "0: See.\n1: Look.")]
+)
+def test_the_same_caption_is_said_once_and_others_with_their_titles(captions, shown):
+    both = side_by_side({str(n): made("xy", words) for n, words in enumerate(captions)})
+    found = re.search("<figcaption[^>]*>(.*?)</figcaption>", both._repr_html_(), re.DOTALL)
+    assert found[1] == shown
+
+
+def test_each_stands_beside_the_other_where_there_is_room_for_both():
+    wide = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} 9" font-size="12"/>'
+    both = side_by_side({str(w): stepper([wide.format(w)] * 2, "xy", "") for w in (360, 676)})
+    assert re.findall(r"flex:1 1 (\d+)px", both._repr_html_()) == ["270", "507"]

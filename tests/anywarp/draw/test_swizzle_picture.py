@@ -1,7 +1,7 @@
 """The picture of a swizzle: every unit is where the PTX ISA's tables of swizzles have it."""
 
 import pytest
-from drawn import elements, legible, texts
+from drawn import elements, texts
 
 from anywarp.draw import swizzle
 from kernels.draw import PALETTE
@@ -95,32 +95,9 @@ def test_padding_shifts_each_row_by_a_unit():
     assert boxes["d"].count("M") == 64  # what is left out has no box
 
 
-def test_a_column_of_words_is_read_by_32_lanes():
-    plain, steps, padded = (swizzle(128, mode, "column") for mode in (0, 128, "padding"))
-    assert [wavefronts(p) for p in (plain, steps, padded)] == [[32] * 32, [4] * 32, [4] * 32]
-    for n in (0, 5, 31):
-        frame = steps.frames[n]
-        found = sorted(marked(frame, "blue") + marked(frame, "vermilion"))
-        assert found == [(row, 16 * (n // 4 ^ row % 8) + 4 * (n % 4), 4) for row in range(32)]
-        assert marked(frame, "blue") == found[:8]
-        assert counts(frame) == ["4 x"] * 8
-    assert steps.labels[31].startswith("bytes 124 to 127 of rows 0 to 31: 4 wavefronts, 1 at best")
-
-
-@pytest.mark.parametrize("arguments", [(128, 0), (16, 32), (48, 64), (128, 128, "column")])
-def test_it_is_small_and_legible(arguments):
-    steps = swizzle(*arguments)
-    assert len(steps._repr_html_().encode()) < 40_000
-    assert '"<"' not in steps._repr_html_().partition("})(")[2]  # like structure
-    for frame in steps.frames[:: len(steps) - 1 or 1]:
-        legible(frame)
-
-
 def test_what_cannot_be_drawn():
     for row in (0, 8, 40, 256):
         with pytest.raises(ValueError, match=f"a row has 16 to 128 bytes.*not {row}"):
             swizzle(row)
     with pytest.raises(ValueError, match="mode must be one of 0, 32, 64, 128, padding, not 16"):
         swizzle(128, 16)
-    with pytest.raises(ValueError, match="access must be one of ldmatrix, column, not 'row'"):
-        swizzle(128, 0, "row")

@@ -47,13 +47,6 @@ def test_mapping_turns_around_between_the_steps(traces):
     assert across[2] == 32 * across[3]
 
 
-def test_mapping_says_where_the_tile_lies(traces):
-    figure = thread_mapping(traces["02_naive"])
-    assert {"64", "127", "16", "31"} <= set(texts(figure).values())  # rows, columns
-    assert "32 elements of one column" in figure.caption
-    assert "32 elements of one row" in thread_mapping(traces["03_coalesced"]).caption
-
-
 def test_mapping_names_warps_and_the_order_of_lanes(traces):
     words = set(texts(thread_mapping(traces["03_coalesced"])).values())
     assert {"warp 0: lanes 0 → 31", "warp 1", "warp 31"} <= words
@@ -61,42 +54,6 @@ def test_mapping_names_warps_and_the_order_of_lanes(traces):
     words = list(texts(thread_mapping(small)).values())
     assert words.count("17") == 2  # of warps 0 and 1
     assert "warp 2" in words
-
-
-def outer_product(T):
-    """Stores of a 128 x 128 tile, T x T elements for each thread, in vectors of four."""
-    made = []
-    across = 128 // T
-    for warp in range(across * across // 32):
-        row, column = np.divmod(32 * warp + LANE, across)
-        for i in range(T):
-            for j in range(0, T, 4):
-                item = (T * row + i) * 512 + T * column + j
-                made.append(access(4 * item, 16, "C", "store", warp, "global"))
-    return trace(*made, C=(256, 512))
-
-
-@pytest.mark.parametrize("T", [4, 8])
-def test_mapping_of_thread_tiles(T):
-    figure = thread_mapping(outer_product(T), thread=37)
-    cell = of_warp(figure, 0)[0][2] / 128
-    assert cell == 5  # pixels: it is scaled
-    assert of_warp(figure, 0)[0][3] == 5 * T * 32 * T // 128  # rows of the warp
-    ((x, y, width, height),) = areas(figure, fill=COLOURS[1], **{"fill-opacity": None})
-    assert (width, height) == (5 * T, 5 * T)  # thread 37: warp 1, lane 5
-    row, column = divmod(37, 128 // T)
-    left, top = of_warp(figure, 0)[0][:2]
-    assert (x, y) == (left + 5 * T * column, top + 5 * T * row)
-    lanes = [words for words in texts(figure).values() if words.isdecimal()]
-    assert lanes.count("20") == 2 and "warp 2" in texts(figure).values()
-    assert f"thread 37 stores {T} rows by {T} columns" in figure.caption
-    assert len(figure._repr_html_()) < 60_000
-
-
-def test_mapping_outlines_every_thread_tile():
-    figure = thread_mapping(outer_product(8))
-    (inner,) = elements(figure, "path", **{"stroke-opacity": "0.3"})
-    assert len(re.findall("M", inner["d"])) == 17 + 17  # lines of a 16 x 16 grid
 
 
 def test_mapping_of_loads_of_a_tile_and_through_shared_memory():
@@ -118,12 +75,6 @@ def test_mapping_of_loads_of_a_tile_and_through_shared_memory():
     shared = thread_mapping(made, "tile", "store", thread=33)
     assert "Warp 0 of block (0, 0) stores 8 rows by 16 columns of tile" in shared.caption
     assert "thread 33 stores 4 elements of one column" in shared.caption
-
-
-def test_mapping_shows_all_accesses_unless_told_otherwise():
-    rows = [access(128 * n + LANE * 4, array="tile", kind="store") for n in range(40)]
-    figure = thread_mapping(trace(*rows, tile=(40, 32)), "tile", "store")
-    assert "40 rows by 32 columns" in figure.alt
 
 
 def test_mapping_tells_elements_of_several_warps(traces):
@@ -206,14 +157,6 @@ def test_coalescing_of_random_addresses_fits_into_a_page():
         coalescing(made, "A", index=range(32))
 
 
-def test_vectors_are_one_bar_for_each_lane():
-    made = trace(access(16 * LANE, 16, "A", space="global"), A=(128,))
-    figure = coalescing(made, "A")
-    assert len(bars(figure, PALETTE["blue"])) == 32
-    assert {width for _, _, width in bars(figure, PALETTE["blue"])} == {4 * 18 - 1}
-    assert "512 bytes asked for, 512 used" in figure.caption
-
-
 @pytest.mark.parametrize("draw", [coalescing, thread_mapping])
 def test_loads_and_stores_of_an_array_are_told_apart(draw):
     load = access(4 * LANE, 4, "A", "load", space="global")
@@ -237,18 +180,3 @@ def test_what_cannot_be_drawn(traces):
     for index in (40, range(0), range(30, 50)):
         with pytest.raises(ValueError, match="index must be .* below 40"):
             coalescing(traces["02_naive"], "A", index=index)
-
-
-def test_figures_are_deterministic_small_and_have_an_alternative(traces):
-    for figure in (
-        thread_mapping(traces["02_naive"]),
-        coalescing(traces["02_naive"], "A", index=0),
-        coalescing(traces["02_naive"], "A"),
-        coalescing(traces["03_coalesced"], "B"),
-    ):
-        html = figure._repr_html_()
-        assert len(html.encode()) < 60_000
-        assert figure.alt in html
-    again = kernels.step("02_naive").trace(128, 128, 40, keep=(1, 1))
-    assert thread_mapping(again) == thread_mapping(traces["02_naive"])
-    assert coalescing(again, "A") == coalescing(traces["02_naive"], "A")

@@ -9,7 +9,7 @@ from drawn import LANE, access, bars, texts, trace
 import kernels
 from anywarp.draw import banks, coalescing, lanes, thread_mapping
 from anywarp.trace.arrays import Shape
-from kernels.draw import PALETTE, Figure, explorer
+from kernels.draw import PALETTE
 
 SOURCE = """
 extern "C" __global__ void square(double* x)
@@ -64,25 +64,6 @@ def test_a_double_is_named_as_the_trace_names_it(square):
     assert "load 0, from tile[0][4]" in loaded.caption
 
 
-def test_a_mapping_of_doubles_has_their_rows_and_columns(square):
-    figure = thread_mapping(square, "x", "load")
-    assert mapped(figure) == (["0", "7"], ["0", "7"])
-    assert "Warp 0 of block (0, 0) loads 4 rows by 8 columns of x" in figure.caption
-    assert ";" not in figure.caption.partition(". A colour")[0]  # one element for each thread
-    turned = thread_mapping(square, "tile", "load")
-    assert "loads 8 rows by 4 columns of tile" in turned.caption
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
-@pytest.mark.parametrize("space", ["global", "shared"])
-def test_a_mapping_has_as_many_rows_as_the_array(dtype, space):
-    size = np.dtype(dtype).itemsize
-    made = trace(access(size * LANE, size, "x", space=space), x=Shape((4, 8), size))
-    figure = thread_mapping(made, "x", "load")
-    assert mapped(figure) == (["0", "7"], ["0", "3"])
-    assert "loads 4 rows by 8 columns of x" in figure.caption
-
-
 def test_a_mapping_of_wide_accesses_to_narrow_elements():
     made = trace(access(16 * LANE, 16, "x"), x=Shape((8, 64), 2))
     figure = thread_mapping(made, "x", "load", thread=9)
@@ -90,11 +71,6 @@ def test_a_mapping_of_wide_accesses_to_narrow_elements():
     made = trace(access(16 * LANE, 16, "x"), x=Shape((64, 8), 1))
     figure = thread_mapping(made, "x", "load", thread=9)
     assert "thread 9 loads 2 rows by 8 columns" in figure.caption
-
-
-def test_a_mapping_of_a_part_of_an_element_has_the_element():
-    made = trace(access(8 * LANE + 4, 4, "x"), x=Shape((4, 8), 8))
-    assert mapped(thread_mapping(made, "x", "load")) == (["0", "7"], ["0", "3"])
 
 
 def test_an_access_that_is_not_aligned_with_its_elements_touches_both():
@@ -216,15 +192,3 @@ def test_numbers_are_taken_within_the_block(several):
     nothing = dataclasses.replace(several, _kept=[])
     with pytest.raises(ValueError, match=r"block \(1, 1, 0\) has 0 loads of A"):
         coalescing(nothing, "A")
-
-
-# ---------------------------------------------------------------------- names
-
-
-def test_functions_are_what_the_names_of_modules_give():
-    from anywarp.draw import banks as again
-    from anywarp.draw.banks import EXTRA
-
-    assert again is kernels.draw.banks is banks and callable(banks) and EXTRA
-    assert explorer is kernels.draw.explorer and callable(explorer)
-    assert isinstance(banks(trace(access(4 * LANE)), "tile"), Figure)

@@ -1,10 +1,8 @@
 """Block, warp and thread tiles: what is drawn is what they store."""
 
-import re
-
 import numpy as np
 import pytest
-from drawn import LANE, access, elements, legible, rectangles, texts, trace
+from drawn import LANE, access, elements, rectangles, texts, trace
 
 import kernels
 from kernels.draw import nesting
@@ -62,17 +60,6 @@ def test_each_picture_marks_the_next(number):
         f"3. warp 0: {WM} x {WN}",
         f"4. thread 0: {TM} x {TN}",
     ]
-    legible(figure)
-
-
-def test_another_block_and_thread():
-    traced = kernels.step(11).trace(256, 256, 8, keep=[(0, 0), (1, 1)])
-    C, block, warp, _ = marked(
-        nesting(traced, (1, 1), thread=3 * 32 + 5), [(256, 256), (128, 128), (16, 128), (8, 8)]
-    )
-    assert C == [(128, 128, 128, 128)]
-    assert block == [(3 * 16, 0, 16, 128)]
-    assert warp == [(0, 5 * 8, 8, 8)]
 
 
 def test_a_thread_with_elements_here_and_there():
@@ -82,19 +69,6 @@ def test_a_thread_with_elements_here_and_there():
     assert len(C) == len(block) == 64
     assert warp == [(0, 4, 1, 1), (4, 4, 1, 1)] and one == [(0, 0, 1, 1), (4, 0, 1, 1)]
     assert "warp 0 of it 2 x 32, thread 2 of that 2 x 1" in figure.caption
-
-
-def test_the_links_end_at_the_corners_of_the_next_picture():
-    figure = nesting(kernels.step(12))
-    places = panels(figure)
-    links = elements(figure, "path", **{"stroke-dasharray": "3 2"})
-    ends = [re.findall(r"L(\S+) ([^M]+)", link["d"]) for link in links]
-    sides = [(0, 0, 0, 1), (0, 0, 1, 0), (1, 0, 1, 1)]  # left, upper and right side
-    for end, (x, y, width, height), (ax, ay, bx, by) in zip(ends, places[1:], sides):
-        corners = [(x + ax * width, y + ay * height), (x + bx * width, y + by * height)]
-        assert [tuple(map(float, one)) for one in end] == [
-            pytest.approx(corner, abs=0.02) for corner in corners
-        ]
 
 
 def test_who_stores_nothing_is_refused():

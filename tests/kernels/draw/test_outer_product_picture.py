@@ -1,11 +1,10 @@
 """Fragments and their products: loads, rows and counts are those of the kernel."""
 
 import pytest
-from drawn import elements, legible, texts
+from drawn import elements, texts
 from test_figure import contrast
 
 import kernels
-from anywarp.trace.metrics import FFMA
 from kernels.draw import PALETTE, outer_product
 
 # step: rows and columns of a thread, loads of a tile, k of a tile, the rows of thread 5
@@ -39,32 +38,6 @@ def test_a_frame_for_each_k(number):
         assert f"C: {TM} x {TN} sums in registers" in words.values()
     left = [int(t) for (x, _), t in sorted(texts(shown.frames[0]).items()) if x == 54 + 14]
     assert sorted(left) == rows
-    legible(shown.frames[0])
-
-
-def test_the_fmas_are_those_that_the_interpreter_counted():
-    step = kernels.step(12)
-    trace = step.trace(128, 128, 16)
-    threads = 1 + max(a.warp for a in trace.accesses)
-    each = trace.counters[FFMA] / (32 * threads * 16)  # at each k
-    extra = 8 * 8 / 16  # alpha * sum + beta * c, once for each element of C
-    assert "so far 4 for 64" in outer_product(trace).labels[0]
-    assert each == 64 + extra or each == 64
-
-
-def test_a_load_along_k_counts_where_it_is_first_needed():
-    shown = outer_product(kernels.step(9))
-    assert shown.labels[0].startswith("k = 0: 5 loads for 16 FMAs")  # four of A, one of B
-    for n, frame in enumerate(shown.frames):
-        assert shown.labels[n].split()[3] == ("5" if n % 4 == 0 else "1")
-        assert fragment(frame, "0.5") == (8 if n % 4 == 0 else 4)
-
-
-def test_an_outline_for_each_load():
-    for number, outlines in ((10, 2), (12, 4)):
-        for frame in outer_product(kernels.step(number)).frames:
-            every = elements(frame, "path", **{"stroke-width": "2"})
-            assert sum(one["d"].count("h") for one in every) == 2 * outlines
 
 
 def test_kernels_without_such_loads_are_refused():

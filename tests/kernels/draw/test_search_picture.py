@@ -4,7 +4,7 @@ import importlib
 import re
 
 import pytest
-from drawn import elements, legible, texts
+from drawn import elements, texts
 
 from kernels.draw import search
 from kernels.draw.records.search import DOT, HIGH, LEFT, LOOKS, TOP, WIDE
@@ -50,7 +50,6 @@ def test_a_point_for_each_candidate():
         figure.alt
     )
     assert "recorded on X 1, 2001-02-03" in figure.alt
-    legible(figure)
 
 
 def test_a_size_that_was_not_searched():

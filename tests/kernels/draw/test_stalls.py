@@ -1,4 +1,4 @@
-"""kernels.draw.records.stalls: the recorded reasons, all of them, in the picture's words."""
+"""kernels.draw.records.bars: the recorded reasons, all of them, in the picture's words."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 import kernels
 from kernels import metrics
 from kernels.draw import stalls
-from kernels.draw.records.stalls import _grouped
+from kernels.draw.records.bars import _grouped
 
 
 def test_every_step_has_its_bar_and_its_numbers():

@@ -20,15 +20,15 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # as conftest.py does, for the command line
-from drawn import LANE, access, made_pipeline, rounds, timed, trace
+from drawn import LANE, access, legible, made_pipeline, rounds, timed, trace
 
 from anywarp.analysis.occupancy import Occupancy
 from anywarp.draw import banks, coalescing, listing, thread_mapping
 from anywarp.trace.arrays import Shape
 from anywarp.trace.counting import Cost, Place, SharedCost
-from kernels import draw, step
+from kernels import draw, parallel, step
 from kernels.analysis import Descriptor
-from kernels.draw import bars, gflops, occupancy, roofline
+from kernels.draw import bars, chains, errors, gflops, hiding, latency, occupancy, roofline, scaling
 
 RECORDED = Path(__file__).parents[2] / "data" / "pictures.json"
 
@@ -124,10 +124,14 @@ def described(fig) -> str:
     """Everything on the axes with its place and style, numbers to five digits."""
     import matplotlib.pyplot as plt
 
-    (ax,) = fig.axes
+    plt.close(fig)
+    return "\n".join(plain(part) for ax in fig.axes for part in _parts(fig, ax))
+
+
+def _parts(fig, ax) -> list:
     low, high = ax.get_ylim()
     ticks = [y for y in ax.yaxis.get_majorticklocs() if low <= y <= high]
-    said = [
+    return [
         tuple(fig.get_size_inches()), ax.get_title("left"), ax.get_xlabel(), ax.get_ylabel(),
         ax.get_xscale(), ax.get_xlim(), ax.get_yscale(), (low, high), ticks,
         ax.get_xticks(), [t.get_text() for t in ax.get_xticklabels()],
@@ -143,8 +147,6 @@ def described(fig) -> str:
         [(line.get_color(), line.get_alpha(), line.get_linewidth(), line.get_visible())
          for line in ax.get_ygridlines()[:1]],
     ]  # fmt: skip
-    plt.close(fig)
-    return "\n".join(map(plain, said))
 
 
 def plain(value) -> str:
@@ -166,6 +168,34 @@ RATES = {
     "04_odd": {4095: 40.0, 4096: 45.0, 4000: 30.0, 100: 5.0},
 }
 POINTS = [("a", 0.06, 0.2), ("b", 8.0, 20.0), ("c", 9.0, 21.0), ("far", 2000.0, None)]
+
+FAST_HERE = {n: rate / 3 for n, rate in FAST.items()}
+LIVE = timed({"cublas": FAST_HERE, "03_fast": FAST_HERE}, "GPU 2", 20.0, False, copy=300.0)
+GPU = {"provenance": {"gpu": "GPU 1", "date": "2001-02-03", "multiprocessors": 10}}
+ERRORS = GPU | {
+    "side": 64,
+    "chained depth": 32,
+    "errors": {
+        kind: {str(K): {"cublas": K / 9, "02_slow": K / 8, "03_fast": K / 7} for K in (8, 16, 32)}
+        for kind in ("random", "positive")
+    },
+    "chains": {kind: {"8": 1.5, "32": 6.0} for kind in ("random", "positive")},
+}
+WAITS = GPU | {
+    "latency": {
+        "multiply-add": 3.2,
+        "shared memory": 17.4,
+        "by size": [{"bytes": 2**n, "cycles": 10.0 * n} for n in (9, 14, 19, 24, 31)],
+    },
+    **{
+        name: [
+            {"warps": w, "chains": c, "steps": 1000, "ms": 0.5, "cycles": 1}
+            for c in (1, 2)
+            for w in (1, 2, 4)
+        ]
+        for name in ("loads", "multiply-adds")
+    },
+}
 
 PICTURES = {
     "mapping 4 x 4": lambda: thread_mapping(tiles(4), thread=37),
@@ -227,9 +257,17 @@ PICTURES = {
     "gflops, low": lambda: told(gflops, timed({"02_slow": {8: 0.001, 16: 0.3}}), ["02_slow"]),
     "roofline": lambda: told(roofline, timed(RATES), POINTS),
     "roofline, numbers": lambda: told(roofline, fma_peak_tflops=14.04, copy_gbs=900.0),
+    "roofline, live": lambda: told(
+        roofline, timed(RATES), [*POINTS[:2], ("far", 2000.0, None, "03_fast")], LIVE
+    ),
+    "bars, live": lambda: told(bars, timed(RATES), ["02_slow", "03_fast"], 1024, LIVE),
+    "errors": lambda: told(errors, ERRORS, {"cublas": "cuBLAS", "02_slow": "slow", "03_fast": "f"}),
+    "chains": lambda: told(chains, ERRORS),
+    "latency": lambda: told(latency, WAITS),
+    "hiding": lambda: told(hiding, WAITS),
+    "scaling": lambda: told(scaling, {"a": [(1, 1.0), (4, 0.4)], "b": [(1, 1.0)]}, [("a", 2, 0.9)]),
     "bars": lambda: told(bars, timed(RATES), ["02_slow", "03_fast PAD=1"], 1024),
     "listing": lambda: listing(SOURCE, costs()),
-    "listing, lines": lambda: listing(SOURCE, costs(), (7, 7)),
 }
 
 
@@ -253,28 +291,38 @@ def scheduled(*steps, **options):
 
 
 MMA = "mma.sync.aligned"
+LONG = "pipeline, no mbarriers"  # its names of warps are
+SPANS = [
+    *((rank, "multiply", n, n / 4, (n + 1 - rank / 9) / 4) for rank in (0, 1) for n in range(3)),
+    (1, "transfer", 1, 0.1, 0.3),
+]
 STEPS = {"02_naive": 0.5, "03_coalesced": 6.0, "04_index_arithmetic": 6.5, "05_shared_tiling": 2.0}
 LADDER = timed({name: {512: rate} for name, rate in (STEPS | {"cublas": 50.0}).items()})
 PICTURES |= {
     "ladder": lambda: draw.ladder(5, LADDER, 512),
     "ladder, first": lambda: draw.ladder(2, LADDER, 512),
     "tiles": lambda: draw.tiles(step(5), 64, 96, 64),
-    "tiles, a warp": lambda: draw.tiles(step(2), 64, 32, 4, (1, 0), 3),
+    "tiles, a warp": lambda: draw.tiles(step(2), 64, 32, 4, 3),
     "tiles, edges": lambda: draw.tiles(step(15), 200, 130, 11),
     "nesting": lambda: draw.nesting(tiles(4), thread=37),
     "nesting, steps": lambda: draw.nesting(step(12), (1, 1), 45),
     "memory": draw.memory,
-    "memory, one": lambda: draw.memory("Tesla T4"),
     "outer product": lambda: draw.outer_product(step(12), 37),
     "outer product, column": lambda: draw.outer_product(step(7)),
     "outer product, along k": lambda: draw.outer_product(step(9)),
-    "waves": lambda: draw.waves(700, per_sm=2),
-    "waves, many": lambda: draw.waves(3000),
-    "waves, step": lambda: draw.waves(step(9), 1024, 1024, per_sm=3),
-    "timeline": lambda: scheduled(9, 13, blocks=(1, 2), latency=90),
+    "waves": lambda: draw.waves(step(9), 1024, 1024),
+    "waves, many": lambda: draw.waves(
+        step(2), 1024, 512, dataclasses.replace(step(2).occupancy(), gpu="GPU 1", sms=40)
+    ),
+    "rasterisation": lambda: draw.rasterisation([step("17 GROUP=1"), step(17)], 4096, 4096, 8),
+    "rounds": lambda: draw.rounds(parallel.ring(8, 8, 8, 4)),
+    "rounds, shared": lambda: draw.rounds(parallel.summa(8, 8, 8, (2, 2), pieces=2)),
+    "ranks": lambda: draw.ranks({"long": SPANS, "short": SPANS[:1]}),
+    "ranks, host": lambda: draw.ranks({"x": [(0, s, 3, 0, 1e-3) for s in ("up", "down")]}),
+    "timeline": lambda: scheduled(9, 13, blocks=(1, 2)),
     "swizzle": draw.swizzle,
     "swizzle, none": lambda: draw.swizzle(64, 0),
-    "swizzle, padding": lambda: draw.swizzle(32, "padding", "column"),
+    "swizzle, padding": lambda: draw.swizzle(32, "padding"),
     "fragment": lambda: draw.fragment(f"{MMA}.m16n8k16.row.col.f32.bf16.bf16.f32"),
     "fragment, registers": lambda: draw.fragment(
         f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", "register"
@@ -282,7 +330,7 @@ PICTURES |= {
     "fragment, ldmatrix": lambda: draw.fragment("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
     "core matrices": lambda: draw.core_matrices(Descriptor(1024, 2048, 128), 64),
     "fragment, wgmma": lambda: draw.fragment(
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16", warp=3
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
     ),
     "pipeline": lambda: draw.pipeline(made_pipeline(*rounds(5))),
     "pipeline, no mbarriers": lambda: draw.pipeline(
@@ -303,6 +351,12 @@ def content(name: str) -> str:
     return "\n".join("\n".join(part) if isinstance(part, tuple) else part for part in parts)
 
 
+def for_a_phone(picture) -> list[str]:
+    """The first and the last frame of a picture that is as wide as a phone."""
+    frames = getattr(picture, "frames", (getattr(picture, "svg", ""),))
+    return [frame for frame in {frames[0], frames[-1]} if 'viewBox="0 0 360 ' in frame]
+
+
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -316,6 +370,12 @@ def test_a_picture_is_what_it_was(name, tmp_path):
         f"look at the picture, or at {tmp_path / 'now.txt'}; if it is as it should be, "
         "python -m tests.kernels.draw.test_unchanged writes the new sums"
     )
+
+
+@pytest.mark.parametrize("name", sorted({*PICTURES} - {LONG}))
+def test_a_picture_for_a_phone_is_legible_there(name):
+    for frame in for_a_phone(PICTURES[name]()):
+        legible(frame)
 
 
 def test_no_picture_is_recorded_that_is_not_drawn():

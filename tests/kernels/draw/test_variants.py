@@ -43,8 +43,11 @@ def test_each_has_the_pictures_and_the_numbers_of_its_own_trace(made):
             found = trace.find(array, kind)
             assert made.verdicts[frame].startswith(f"{found.wavefronts} wavefront")
             assert made.verdicts[frame] in made.stepper.labels[frame]
-        assert one.numbers[0] == f"{trace.wavefronts_per_fma:.3f}"
-        assert one.numbers[2] == f"{step.kernel.resources('sm_90').shared:,} bytes a block"
+        assert one.numbers["wavefronts per FMA"] == f"{trace.wavefronts_per_fma:.3f}"
+        assert (
+            one.numbers["shared memory"]
+            == f"{step.kernel.resources('sm_90').shared:,} bytes a block"
+        )
 
 
 def test_what_is_refused_says_why(made):
@@ -66,12 +69,12 @@ def test_a_frame_is_there_once_and_the_first_is_that_of_the_given(made):
     assert later.pictures[10][0] == 0 and later.start == (1, 2, 0)
     assert later.accesses[0] == "store to tile_b"
     rate = kernels.results("NVIDIA H200").at("06_bank_conflicts TRANSPOSED=1 PAD=2", 4096).tflops
-    assert made.tried[10].numbers[-1] == f"{rate:.2f} TFLOPS, recorded"
+    assert made.tried[10].numbers["at 4096 on an NVIDIA H200"] == f"{rate:.2f} TFLOPS, recorded"
 
 
 def test_without_scripts_its_picture_and_its_numbers_remain(made):
     text = re.sub("<script>.*?</script>", "", made._repr_html_())
-    for word in made.verdicts[0], *made.tried[0].numbers, "<img ", made.caption:
+    for word in made.verdicts[0], *made.given.numbers.values(), "<img ", made.caption:
         assert word in text
 
 

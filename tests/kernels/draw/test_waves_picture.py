@@ -1,49 +1,18 @@
-"""Waves of blocks: bars and shares are the arithmetic of the grid."""
+"""Waves of blocks: shares and tiles are the arithmetic of the grid."""
 
 import re
 
 import pytest
-from drawn import elements, legible, texts
+from drawn import elements
 
 import kernels
 from anywarp.analysis import occupancy
-from kernels.draw import waves
+from kernels.draw import rasterisation, waves
 from kernels.draw.steps.waves import LEFT, WIDE
+from kernels.ladder import raster
 
-
-def bars(figure, dashed=False):
-    return [
-        float(r["width"])
-        for r in elements(figure, "rect")
-        if (r.get("stroke-dasharray") is not None) == dashed
-    ]
-
-
-@pytest.mark.parametrize(
-    "blocks, per_sm, count, last", [(133, 1, 2, 1), (132, 1, 1, 132), (600, 2, 3, 72), (1, 1, 1, 1)]
-)
-def test_a_bar_for_each_wave(blocks, per_sm, count, last):
-    slots = 132 * per_sm
-    figure = waves(blocks, per_sm=per_sm)
-    full, part = bars(figure)[:-1], bars(figure)[-1]
-    assert full == [WIDE] * (count - 1)
-    assert part == pytest.approx(WIDE * last / slots, abs=0.01)
-    assert bars(figure, dashed=True) == (
-        [] if last == slots else [pytest.approx(WIDE * (slots - last) / slots, abs=0.01)]
-    )
-    assert f"{blocks / (count * slots):.1%} of the places are used" in figure.caption
-    words = set(texts(figure).values())
-    assert f"{slots} blocks at a time" in words and f"wave {count}" in words
-    assert (f"{last} blocks" if last == slots else f"{last} of {slots}") in words
-    legible(figure)
-
-
-def test_many_waves_are_cut_short():
-    figure = waves(132 * 20 + 5)
-    words = list(texts(figure).values())
-    assert len(bars(figure)) == 7 and "wave 21" in words and "wave 7" not in words
-    assert "and 14 more like these" in words  # 6 + 14 + 1
-    assert bars(figure)[-1] == pytest.approx(WIDE * 5 / 132, abs=0.01)
+STEP = kernels.step("17")
+BY_ROW = STEP.define(GROUP=1)
 
 
 def test_a_step_has_its_grid_its_occupancy_and_a_curve():
@@ -63,17 +32,25 @@ def test_a_step_has_its_grid_its_occupancy_and_a_curve():
         assert y == pytest.approx(top + 96 * (1 - share), abs=0.01)
     (circle,) = elements(figure, "circle")
     assert (float(circle["cx"]), float(circle["cy"])) == pytest.approx(points[31], abs=0.01)
-    legible(figure)
 
 
-def test_a_product_that_is_not_square_has_no_curve():
-    figure = waves(kernels.step(9), 4096, 128, sms=40, per_sm=2)
-    assert not elements(figure, "circle")
-    assert "128 blocks on 40 SMs, 2 on each at a time, are 1.60 waves" in figure.caption
+def test_the_first_wave_takes_these_tiles():
+    caption = rasterisation([BY_ROW, STEP], 4096, 4096, 64).caption
+    for step in BY_ROW, STEP:
+        first, *_ = raster.waves(raster.places(step, 4096, 4096), 132)
+        down, across = (len(set(numbers)) for numbers in first.T.tolist())
+        words = f"the 132 blocks of the first wave have {down} rows and {across} columns"
+        assert f"GROUP = {step.defines['GROUP']}: {words}" in caption
 
 
-def test_what_is_refused():
-    with pytest.raises(ValueError, match="need M and N"):
-        waves(kernels.step(9))
-    with pytest.raises(ValueError, match="1 at least"):
-        waves(0)
+@pytest.mark.parametrize(
+    "steps, words",
+    [
+        ([], "one or two steps, not of 0"),
+        ([STEP] * 3, "one or two steps, not of 3"),
+        ([kernels.step("15")], "no region 'order'"),
+    ],
+)
+def test_what_has_no_rasterisation(steps, words):
+    with pytest.raises(ValueError, match=words):
+        rasterisation(steps, 256, 256, 8)

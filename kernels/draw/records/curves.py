@@ -1,0 +1,224 @@
+"""Curves of what was measured beside timings: errors by K, waiting by warps, scaling by GPUs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
+
+from ...analysis.waiting import load_gbs, multiply_add_tflops
+from ...records import CUBLAS
+from .labels import write
+from .plots import MARKERS, grid, label_of, log2_axis, plain, recorded_on, sentence
+
+ROUNDOFFS = "roundoffs"
+HALF = 0.5  # the share at which twice the GPUs bring nothing any more, or nearly so
+
+
+def errors(record: Mapping[str, Any], names: Mapping[str, str]) -> Figure:
+    """The largest error of products by K, a panel for each kind of matrix.
+
+    record: what `kernels.errors` returns. names: labels of steps, or of cuBLAS, and what they are
+    called. Raises ValueError for a label that was not measured.
+    """
+    import matplotlib.pyplot as plt
+
+    kinds = record["errors"]
+    measured = next(iter(next(iter(kinds.values())).values()))
+    if unknown := [label for label in names if label not in measured]:
+        raise ValueError(
+            f"no errors of {label_of(unknown[0])} were measured; there are {', '.join(measured)}"
+        )
+    others = (label for label in names if label != CUBLAS)
+    looks: dict[str, Any] = {
+        label: {"color": colour, "marker": marker}
+        for label, colour, marker in zip(
+            others, itertools.cycle(PALETTE.values()), itertools.cycle(MARKERS)
+        )
+    } | {CUBLAS: {"color": INK, "marker": ""}}
+    words = []
+    with style():
+        fig, axes = plt.subplots(len(kinds), figsize=(6.4, 2.6 * len(kinds)), sharex=True)
+        for ax, (kind, rows) in zip(axes, kinds.items()):
+            depths = [int(K) for K in rows]
+            for label, name in names.items():
+                found = [rows[K][label] for K in rows]
+                ax.plot(depths, found, clip_on=False, label=name, **looks[label])
+                words.append(f"{kind}, {name}: {found[0]:.2g} to {found[-1]:.2g}")
+            _axes(ax, depths, "K" if ax is axes[-1] else "", ROUNDOFFS, 2, kind)
+            ax.set_yscale("log")
+            ax.minorticks_off()
+        handles, texts = axes[0].get_legend_handles_labels()
+        fig.legend(handles, texts, loc="outside upper center", ncols=2, frameon=False)
+    origin = recorded_on(record)
+    return from_matplotlib(
+        fig,
+        f"Largest error by K, {origin}. {'. '.join(words)}.",
+        f"The largest error of {record['side']} x {record['side']} products of three kinds of "
+        f"matrices, in roundoffs of |A| |B|, by K. {sentence(origin)}",
+    )
+
+
+def chains(record: Mapping[str, Any]) -> Figure:
+    """The largest error by how many k tensor cores sum on their own, a curve for each kind."""
+    import matplotlib.pyplot as plt
+
+    depth = record["chained depth"]
+    words = []
+    with style():
+        fig, ax = plt.subplots()
+        for (kind, rows), colour, marker in zip(
+            record["chains"].items(), PALETTE.values(), MARKERS
+        ):
+            lengths, found = [int(x) for x in rows], list(rows.values())
+            ax.plot(lengths, found, marker + "-", color=colour, clip_on=False, label=kind)
+            in_float32 = record["errors"][kind][str(depth)][CUBLAS]
+            ax.axhline(in_float32, color=colour, linewidth=0.9, linestyle=":")
+            words.append(
+                f"{kind}: {found[0]:.2g} for {lengths[0]} to {found[-1]:.2g}, cuBLAS "
+                f"{in_float32:.2g}"
+            )
+        _axes(ax, lengths, "k that tensor cores sum before an addition in float32", ROUNDOFFS, 2)
+        ax.set_yscale("log")
+        ax.minorticks_off()
+        ax.legend(frameon=False, labelcolor=INK)
+    origin = recorded_on(record)
+    return from_matplotlib(
+        fig,
+        f"Largest error by the length of chains, K = {depth}, {origin}. {'. '.join(words)}.",
+        f"The largest error for K = {depth}, by how many k the tensor cores sum before an "
+        f"addition in float32 takes the sum over. Dotted: cuBLAS in FP32. {sentence(origin)}",
+    )
+
+
+def _axes(
+    ax: Any, ticks: Sequence[Any], label: str, unit: str, every: int = 1, title: str = "",
+    words: Callable[[Any], str] = plain,
+) -> None:  # fmt: skip
+    """A logarithmic horizontal axis with some of these ticks, and what stands around it."""
+    log2_axis(ax, ticks, label, math.ceil(len(ticks) / every), words)
+    ax.set_ylabel(unit)
+    ax.set_title(title, loc="left", fontsize="medium")
+    grid(ax)
+
+
+def latency(record: Mapping[str, Any]) -> Figure:
+    """Cycles from a load to its value, by the bytes that the loads walk through.
+
+    record: what `kernels.latency` returns.
+    """
+    import matplotlib.pyplot as plt
+
+    waits = record["latency"]
+    sizes = [one["bytes"] for one in waits["by size"]]
+    cycles = [one["cycles"] for one in waits["by size"]]
+    with style():
+        fig, ax = plt.subplots()
+        ax.plot(sizes, cycles, "o-", color=PALETTE["blue"], clip_on=False)
+        for name, colour in (("shared memory", "green"), ("multiply-add", "vermilion")):
+            ax.axhline(waits[name], color=PALETTE[colour], linewidth=1.2)
+            words = f"{name}: {waits[name]:.0f}"
+            ha, va = "right", "baseline"
+            write(ax, sizes[-1], waits[name], words, PALETTE[colour], dx=0, dy=3, ha=ha, va=va)
+        title = recorded_on(record)
+        _axes(ax, sizes, "bytes that the loads walk through", "cycles", 3, title, _bytes)
+        ax.set_yscale("log")
+        ax.set_yticks([5, 10, 20, 50, 100, 200, 500, 1000], minor=False)
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.minorticks_off()
+    ends = ", ".join(f"{_bytes(s)}: {c:.0f}" for s, c in list(zip(sizes, cycles))[::3])
+    return from_matplotlib(
+        fig,
+        f"Cycles of a load, {recorded_on(record)}. {ends}. Shared memory "
+        f"{waits['shared memory']:.0f}, a multiply-add {waits['multiply-add']:.0f}.",
+        "Cycles of one load in a chain, in which each needs the one before, by the bytes walked "
+        f"through. Each rise is a cache that has become too small. {sentence(recorded_on(record))}",
+    )
+
+
+def hiding(record: Mapping[str, Any]) -> Figure:
+    """What comes through by the warps on each SM, for one and for several chains in a thread.
+
+    record: what `kernels.latency` returns. Above loads from device memory, below multiply-adds.
+    """
+    import matplotlib.pyplot as plt
+
+    panels: Sequence[tuple[str, str, Callable[..., float]]] = (
+        ("loads", "GB/s from device memory", load_gbs),
+        ("multiply-adds", "TFLOPS", multiply_add_tflops),
+    )
+    words = []
+    with style():
+        fig, axes = plt.subplots(len(panels), figsize=(6.4, 6.4), sharex=True)
+        for ax, (name, unit, rate) in zip(axes, panels):
+            rows = record[name]
+            numbers = sorted({row["chains"] for row in rows})
+            for chains, colour, marker in zip(numbers, PALETTE.values(), MARKERS):
+                own = [row for row in rows if row["chains"] == chains]
+                rates = [rate(row, record["provenance"]["multiprocessors"]) for row in own]
+                label = f"{chains} at a time" if chains > 1 else "1 at a time in each thread"
+                warps = [row["warps"] for row in own]
+                ax.plot(warps, rates, marker + "-", color=colour, label=label, clip_on=False)
+                words.append(
+                    f"{name}, {label}: {rates[0]:.3g} with {warps[0]} warp to {rates[-1]:.3g} "
+                    f"with {warps[-1]}"
+                )
+            _axes(ax, warps, "warps on each SM" if ax is axes[-1] else "", unit)
+            ax.set_ylim(bottom=0)
+            ax.legend(frameon=False, labelcolor=INK)
+        axes[0].set_title(recorded_on(record), loc="left", fontsize="medium")
+    return from_matplotlib(
+        fig,
+        f"Rates by the number of warps, {recorded_on(record)}. {'. '.join(words)}.",
+        "Chains of loads (above) and of multiply-adds (below): each instruction needs the one "
+        "before it, and a thread has one, two or four chains. More warps, or more chains, bring "
+        f"more through, up to a roof. {sentence(recorded_on(record))}",
+    )
+
+
+def _bytes(number: int) -> str:
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if number >= 1 << power:
+            return f"{number >> power} {unit}"
+    return f"{number} B"
+
+
+def scaling(
+    curves: Mapping[str, Sequence[tuple[int, float]]],
+    points: Iterable[tuple[str, int, float]],
+) -> Figure:
+    """Curves by label, of (GPUs, share of linear), and measured points (label, GPUs, share).
+
+    The share is 1 where n GPUs are n times as fast as one. Raises ValueError without a curve.
+    """
+    import matplotlib.pyplot as plt
+
+    if not curves or not all(curves.values()):
+        raise ValueError("scaling needs curves of (GPUs, share)")
+    points = list(points)
+    with style():
+        fig, ax = plt.subplots()
+        for (label, curve), colour, line in zip(
+            curves.items(), itertools.cycle(PALETTE.values()), itertools.cycle(("-", "--", "-."))
+        ):
+            ax.plot(*zip(*curve), line, color=colour, label=label)
+        for _, ranks, share in points:
+            ax.plot([ranks], [share], "o", color=INK, fillstyle="none", markersize=7)
+        ax.axhline(HALF, color=INK, linewidth=0.9, linestyle=":")
+        ticks = sorted({ranks for curve in curves.values() for ranks, _ in curve})
+        log2_axis(ax, ticks, "GPUs", most=7)
+        ax.set_ylim(0, 1.05)
+        ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
+        ax.set_ylabel("share of linear")
+        grid(ax)
+        ax.legend(loc="lower left", frameon=False)
+    words = [
+        f"{label}: {curve[0][1]:.1%} at {curve[0][0]} to {curve[-1][1]:.1%} at {curve[-1][0]}"
+        for label, curve in curves.items()
+    ]
+    words += [f"measured, {label}: {share:.1%} at {ranks}" for label, ranks, share in points]
+    alt = f"Share of linear scaling against the number of GPUs. {'. '.join(words)}."
+    return from_matplotlib(fig, alt, "Lines are the model, circles are measured.")
