@@ -22,23 +22,18 @@ EXTRA = PALETTE["vermilion"]
 
 
 def banks(
-    trace: Trace,
-    array: str,
-    kind: str = "load",
-    warp: int = 0,
-    index: Index = None,
-    block: Sequence[int] | None = None,
+    trace: Trace, array: str, kind: str = "load", warp: int = 0, index: Index = None
 ) -> Figure | Stepper:
     """Which lane goes to which of the 32 banks in which wavefront, a row for each wavefront.
 
-    trace: a Trace with an array in shared memory; `index` counts this warp's
-    accesses to the array in `block`, x first: a number draws that one, a range of numbers steps
-    through them, None through the first 32 (and draws it when there is but one). block: None for
-    the first that the trace kept. Wavefronts beyond the fewest that could carry the words are in
-    another colour; the caption says how many of them are bank conflicts. Raises ValueError if
-    there is no such access, the block was not kept, or the array is not in shared memory.
+    trace: a Trace with an array in shared memory; `index` counts this warp's accesses to the array
+    in the trace's block, the first that it kept: a number draws that one, a range of numbers steps
+    through them, None through the first 32 (and draws it when there is but one). Wavefronts beyond
+    the fewest that could carry the words are in another colour; the caption says how many of them
+    are bank conflicts. Raises ValueError if there is no such access, or the array is not in shared
+    memory.
     """
-    every = lanes.accesses(lanes.of_block(trace, block), array, kind, warp)
+    every = lanes.accesses(lanes.of_block(trace), array, kind, warp)
     if every[0].space != "shared":
         raise ValueError(
             f"{array} is in {every[0].space} memory, which has no banks: draw.coalescing shows it"

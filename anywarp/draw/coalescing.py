@@ -54,24 +54,18 @@ def _asked(access: WarpAccess) -> _Asked:
 
 
 def coalescing(
-    trace: Trace,
-    array: str,
-    kind: str = "load",
-    warp: int = 0,
-    index: Index = None,
-    block: Sequence[int] | None = None,
+    trace: Trace, array: str, kind: str = "load", warp: int = 0, index: Index = None
 ) -> Figure | Stepper:
     """The memory that a warp's accesses to an array touch, a row for each 128-byte line.
 
-    trace: a Trace; `index` counts this warp's accesses to the array in
-    `block`, x first: a number draws that one, a range of numbers steps through them, None
-    through the first 32, or 16 if those are too large for a page (and draws it when there is but
-    one). block: None for the first that the trace kept. Words that a lane uses, whole or in
-    part, carry its number; the rest of their 32-byte sectors is asked for too. When stepping,
-    sectors that an access before has asked for are told apart. Raises ValueError if there is no
-    such access, or the block was not kept.
+    trace: a Trace; `index` counts this warp's accesses to the array in the trace's block, the first
+    that it kept: a number draws that one, a range of numbers steps through them, None through the
+    first 32, or 16 if those are too large for a page (and draws it when there is but one). Words
+    that a lane uses, whole or in part, carry its number; the rest of their 32-byte sectors is asked
+    for too. When stepping, sectors that an access before has asked for are told apart. Raises
+    ValueError if there is no such access.
     """
-    every = lanes.accesses(lanes.of_block(trace, block), array, kind, warp)
+    every = lanes.accesses(lanes.of_block(trace), array, kind, warp)
     numbers = lanes.chosen(index, len(every))
     if len(numbers) == 1:
         return _single(every[numbers[0]], warp)

@@ -32,11 +32,6 @@ class _Row(NamedTuple):
     used: int
     best: int
 
-    @property
-    def at_best(self) -> str:
-        """For a request."""
-        return f"{_each(self.best, self.cost.requests)} at best"
-
 
 @dataclass(frozen=True, repr=False)
 class Listing:
@@ -96,7 +91,7 @@ def listing(source: Any, trace: Trace) -> Listing:
     words = (
         f"Line {worst.place.line}, {worst.place.kind} of {worst.place.array}: {worst.used:,} "
         f"{worst.unit}s, {_each(worst.used, worst.cost.requests)} for each request of a warp, "
-        f"{worst.at_best}"
+        f"{_each(worst.best, worst.cost.requests)} at best"
     )
     scales = "; sectors have one scale, wavefronts another" if len(longest) > 1 else ""
     parts = ", ".join(f"line {line}" for line in rows)
@@ -149,8 +144,8 @@ def _bar(row: _Row, longest: Mapping[str, int]) -> str:
         f'<div style="{_COST.format(MORE if used > best else BEST)}">'
         f'<span style="flex:0 0 7em">{html.escape(f"{place.kind} {place.array}")}</span>'
         f'<span style="flex:0 0 9em;display:flex;height:.8em">{bars}</span>'
-        f"<span>{_units(used, cost.requests, unit)} a request, {row.at_best}; "
-        f"{used:,} in all{sectors}</span></div>"
+        f"<span>{_units(used, cost.requests, unit)} a request, "
+        f"{_each(best, cost.requests)} at best; {used:,} in all{sectors}</span></div>"
     )
 
 

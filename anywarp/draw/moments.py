@@ -62,7 +62,7 @@ def parts_of(recorded: Pipeline, stages: int | Sequence[Any] | None) -> list[Sta
     if not arrays:
         raise ValueError("nobody fills shared memory")
     if stages is None:
-        shapes = [recorded.shapes.get(name) for name in arrays]
+        shapes = map(recorded.shapes.get, arrays)
         outer = {s.extents[0] if s and len(s.extents) > 1 else None for s in shapes}
         stages = outer.pop() if len(outer) == 1 else None
         if stages is None or not 1 < stages <= MOST_STAGES:

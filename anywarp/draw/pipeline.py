@@ -56,8 +56,10 @@ def pipeline(recorded: Pipeline, stages: Any = None, index: Any = None) -> Stepp
     frames = [_draw(shown, states, n, ground, bottom) for n in range(len(shown))]
     labels = [f"{k + 1} of {len(made)}: {_story(made[k])}" for k in numbers]
     some = f", of which {len(shown)} are shown" if len(shown) < len(made) else ""
+    told = stages is None or isinstance(stages, int)  # as parts of arrays
+    where = " and ".join(moments.filled(recorded)) if told else "shared memory"
     words = (
-        f"Block {recorded.block}: {count} stages of {_arrays(recorded, stages)}, "
+        f"Block {recorded.block}: {count} stages of {where}, "
         f"{lanes.count(len(made), 'moment')}{some}, in the order in which the interpreter runs the "
         "block; the width of a moment is not a time."
     )
@@ -71,13 +73,6 @@ def pipeline(recorded: Pipeline, stages: Any = None, index: Any = None) -> Stepp
             "which its copies report, and empty, for which those who fill it wait."
         )
     return stepper(frames, labels, f"Pipeline, step by step. {words}", words, "moments")
-
-
-def _arrays(recorded: Pipeline, stages: Any) -> str:
-    """What the stages lie in."""
-    if stages is None or isinstance(stages, int):
-        return " and ".join(moments.filled(recorded))
-    return "shared memory"
 
 
 def _called(warps: Collection[int]) -> str:

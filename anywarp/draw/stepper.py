@@ -61,10 +61,6 @@ class Stepper:
         return Figure(self.frames[index], f"{self.alt} {label}.", f"{label}. {self.caption}")
 
     def _repr_html_(self) -> str:
-        return self._html
-
-    @functools.cached_property
-    def _html(self) -> str:
         return page((self,), self.caption)
 
 
@@ -103,10 +99,6 @@ class SideBySide:
         return f"<Side by side. {told}>"
 
     def _repr_html_(self) -> str:
-        return self._html
-
-    @functools.cached_property
-    def _html(self) -> str:
         captions = {title: one.caption for title, one in self.steppers.items()}
         shared, *others = dict.fromkeys(captions.values())
         each = "\n".join(f"{title}: {words}" for title, words in captions.items())

@@ -84,12 +84,6 @@ def boxes(places: Iterable[tuple[float, float, float, float]]) -> str:
     )
 
 
-def cells(places: Iterable[tuple[float, float]], size: float, **attributes: Any) -> str:
-    """Squares at (x, y) corners, in one path."""
-    steps = boxes((x, y, size, size) for x, y in places)
-    return path(steps, **attributes) if steps else ""
-
-
 def areas(inside: np.ndarray, x: float, y: float, size: float) -> str:
     """The cells of a grid that are True, as the path of rectangles: runs of a row, joined
     downwards. The grid's corner is at (x, y), a cell has that size."""

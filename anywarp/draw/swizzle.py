@@ -1,4 +1,4 @@
-"""Where a tile's rows lie in the banks of shared memory: plainly, padded, or under a swizzle."""
+"""Where a tile's rows lie in the banks of shared memory: plainly, or under a swizzle."""
 
 from __future__ import annotations
 
@@ -15,30 +15,27 @@ from .stepper import Stepper, stepper
 LINE = BANKS * BANK_BYTES  # bytes that all banks hold beside one another
 ACROSS = LINE // UNIT
 LEFT, TOP, CELL, HIGH = 44, 52, 39, 21
-PADDING = "padding"
-MODES = (0, 32, 64, 128, PADDING)
+MODES = (0, 32, 64, 128)
 FINE, EXTRA = PALETTE["blue"], PALETTE["vermilion"]
 STRONG = 0.5  # opacity, on which numbers can be read
-
-
 ROWS = 8  # of a tile: as many as ldmatrix reads for one matrix
 
 
-def swizzle(row_bytes: int = 128, mode: int | str = 128) -> Stepper:
+def swizzle(row_bytes: int = 128, mode: int = 128) -> Stepper:
     """The 16-byte units of a tile in shared memory, and the banks that one access wants at a time.
 
     row_bytes: of a row of the tile, a multiple of 16, at most 128. mode: 0 for rows one after
-    another, 32, 64 or 128 for those under a swizzle of so many bytes, "padding" for 16 bytes that
-    are left out after each row. A frame is what ldmatrix reads for one matrix of 8 x 8 halves:
-    16 bytes from each of eight rows. Addresses are those of `analysis.swizzled`, in shared memory
-    from 0 on, and wavefronts those of `analysis.wavefronts`. Raises ValueError for other arguments.
+    another, 32, 64 or 128 for those under a swizzle of so many bytes. A frame is what ldmatrix
+    reads for one matrix of 8 x 8 halves: 16 bytes from each of eight rows. Addresses are those of
+    `analysis.swizzled`, in shared memory from 0 on, and wavefronts those of `analysis.wavefronts`.
+    Raises ValueError for other arguments.
     """
     if row_bytes not in range(UNIT, LINE + 1, UNIT):
         raise ValueError(f"a row has 16 to {LINE} bytes, a multiple of 16, not {row_bytes}")
     if mode not in MODES or isinstance(mode, bool):
         raise ValueError(f"mode must be one of {', '.join(map(str, MODES))}, not {mode!r}")
     first = np.arange(0, row_bytes, UNIT)
-    units = _addresses(first, row_bytes, mode)
+    units = analysis.swizzled(row_bytes * np.arange(ROWS)[:, None] + first, mode)
     frames, labels, total = [], [], 0
     for byte, wanted in zip(first.tolist(), units.T):
         padded = np.pad(wanted, (0, LANES - ROWS))
@@ -50,29 +47,15 @@ def swizzle(row_bytes: int = 128, mode: int | str = 128) -> Stepper:
             f"bytes {byte} to {byte + UNIT - 1} of rows 0 to {ROWS - 1}: "
             f"{lanes.count(count, 'wavefront')}, 1 at best"
         )
+    laid_out = f"under the {mode}-byte swizzle" if mode else "without a swizzle"
     words = (
-        f"A tile of {ROWS} rows of {row_bytes} bytes in shared memory, {_called(mode)}. A box "
+        f"A tile of {ROWS} rows of {row_bytes} bytes in shared memory, {laid_out}. A box "
         "is 16 bytes, named by its row and its place in the row. Coloured is what ldmatrix reads "
         "for one matrix, blue in the first wavefront, and below is how often each group of four "
         f"banks is wanted. All matrices together take {lanes.count(total, 'wavefront')}, "
         f"{len(frames)} at best."
     )
     return stepper(frames, labels, f"Swizzle, step by step. {words}", words, "matrices")
-
-
-def _called(mode: int | str) -> str:
-    """How rows are laid out, in words."""
-    if mode == PADDING:
-        return "with 16 bytes of padding after each"
-    return f"under the {mode}-byte swizzle" if mode else "without a swizzle"
-
-
-def _addresses(byte: Ints, row_bytes: int, mode: int | str) -> Ints:
-    """Where in shared memory these bytes of each row lie: (rows, bytes)."""
-    row = np.arange(ROWS)[:, None]
-    if mode == PADDING:
-        return np.asarray(row * (row_bytes + UNIT) + byte)
-    return np.asarray(analysis.swizzled(row * row_bytes + byte, int(mode)))
 
 
 def _place(address: int) -> tuple[float, float]:

@@ -16,6 +16,12 @@ PITCH, BAR, BETWEEN = 16, 11, 9  # of the rows, and between the levels
 COLOURS = [PALETTE["blue"], PALETTE["vermilion"]]
 HATCHES = [None, "3 2"]  # outlines, that the colour is not all there is
 LABELS = {"shared memory and L1": ("shared", "and L1"), "device memory": ("device", "memory")}
+SOURCES = {
+    "computed": "computed from what an SM can do in a cycle",
+    "recorded": "recorded on the H200 of this book",
+    "measured": "measured here just now, of device memory by copying",
+    "data sheet": "NVIDIA's data sheet",
+}
 SIZES, SPEEDS = (1e6, 1e12), (1e2, 1e6)  # ends of the scales: bytes, and GB a second
 
 
@@ -46,12 +52,13 @@ def memory(live: Results | None = None) -> Figure:
         f"{name}: " + ", ".join(f"{one.name} {_size(one)}, {_speed(one)}" for one in each)
         for name, each in levels.items()
     )
-    sources = sorted({one.speed for each in levels.values() for one in each})
+    sources = {one.speed for each in levels.values() for one in each}
+    meaning = ", ".join(words for source, words in SOURCES.items() if source in sources)
     return Figure(
         svg.narrow(y + 8, *parts),
         f"The memories of a GPU. {said}.",
         "Each line of the grid is ten times the one before. What lies nearer to the arithmetic is "
-        f"faster, and only device memory is large. Speeds are peaks: {_meaning(sources)}.",
+        f"faster, and only device memory is large. Speeds are peaks: {meaning}.",
     )
 
 
@@ -113,13 +120,3 @@ def _speed(level: Level) -> str:
         return level.speed
     words = f"{level.gbs / 1000:.3g} TB/s" if level.gbs >= 1000 else f"{level.gbs:.3g} GB/s"
     return f"{words} {level.speed}"
-
-
-def _meaning(sources: Sequence[str]) -> str:
-    words = {
-        "computed": "computed from what an SM can do in a cycle",
-        "recorded": "recorded on the H200 of this book",
-        "measured": "measured here just now, of device memory by copying",
-        "data sheet": "NVIDIA's data sheet",
-    }
-    return ", ".join(words[one] for one in words if one in sources)

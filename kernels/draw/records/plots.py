@@ -44,17 +44,15 @@ def gflops(results: Results | None, steps: Sequence[Any], live: Results | None =
     caption = (
         "Median TFLOPS against size, in a band from the 10th to the 90th percentile; the line "
         f"above is the measured FMA peak. {sentence(origin)}"
-    ) + "".join(f" Not timed here: {reason}." for reason in _left_out(live, names))
+    ) + "".join(
+        f" Not timed here: {reason}."
+        for reason in (() if live is None else live.left_out)
+        if reason.partition(":")[0].partition(" at ")[0] in names
+    )
     curves = [ends for name in (CUBLAS, *names) if (ends := _ends(sources, name))]
     roofs = " and ".join(f"{peak:.3g}" for peak in peaks)
     alt = f"TFLOPS against M = N = K, {origin}. FMA peak {roofs}. {'. '.join(curves)}."
     return from_matplotlib(fig, alt, caption)
-
-
-def _left_out(live: Results | None, names: Sequence[str]) -> list[str]:
-    """Why some of these were not timed, at some size or at all."""
-    found = [] if live is None else live.left_out
-    return [text for text in found if text.partition(":")[0].partition(" at ")[0] in names]
 
 
 def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> list[float]:

@@ -33,9 +33,9 @@ def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]]) -> Figure:
     parts: list[str] = []
     y, words = 14.0, []
     for title, spans in lanes.items():
-        drawn, y = _draw(title, spans, y, longest)
+        drawn, y, said = _draw(title, spans, y, longest)
         parts += drawn
-        words.append(_words(title, spans))
+        words.append(said)
     parts += [
         svg.text(LEFT, y, "0"),
         svg.text(LEFT + WIDE, y, _time(longest), "end"),
@@ -52,17 +52,22 @@ def _look(what: str) -> dict[str, Any]:
     return {"fill": COLOURS[what], "fill_opacity": 0.55 if what == "multiply" else 0.9}
 
 
-def _draw(title: str, spans: list[Span], y: float, longest: float) -> tuple[list[str], float]:
-    """The title, a row for each rank, and where the next picture begins."""
-    parts = [svg.text(0, y, title, font_weight="bold")]
+def _draw(title: str, spans: list[Span], y: float, longest: float) -> tuple[list[str], float, str]:
+    """The title and a row for each rank, where the next picture begins, and what is said of it:
+    the time in which the rank with the most of it multiplies nothing."""
+    parts, busy = [svg.text(0, y, title, font_weight="bold")], []
     lanes = 2 if any(span.what == "down" for span in spans) else 1
     y += 9
     for rank in sorted({span.rank for span in spans}):
         parts.append(svg.text(LEFT - 6, y + 13, f"rank {rank}", "end"))
-        for span in _in_turn([span for span in spans if span.rank == rank]):
+        own = _in_turn([span for span in spans if span.rank == rank])
+        for span in own:
             parts += _bar(span, y, WIDE / longest)
+        busy.append(sum(max(0.0, s.end - s.start) for s in own if s.what == "multiply"))
         y += PRODUCT + lanes * TRANSFER + APART
-    return parts, y + 16
+    end = max(span.end for span in spans)
+    said = f"{title}: {_time(end)}, of which {(end - min(busy)) / end:.1%} without a product"
+    return parts, y + 16, said
 
 
 def _in_turn(spans: list[Span]) -> list[Span]:
@@ -86,21 +91,6 @@ def _bar(span: Span, y: float, scale: float) -> list[str]:
     if multiplies and width >= NUMBERED:
         parts.append(svg.text(x + width / 2, y + 12, span.round, "middle"))
     return parts
-
-
-def _words(title: str, spans: list[Span]) -> str:
-    end = max(span.end for span in spans)
-    return f"{title}: {_time(end)}, of which {_alone(spans) / end:.1%} without a product"
-
-
-def _alone(spans: list[Span]) -> float:
-    """Seconds in which a rank multiplies nothing, of the rank with the most."""
-    end = max(span.end for span in spans)
-    busy = dict.fromkeys((span.rank for span in spans), 0.0)
-    for rank in busy:
-        mine = [span for span in spans if span.rank == rank and span.what == "multiply"]
-        busy[rank] = sum(max(0.0, span.end - span.start) for span in _in_turn(mine))
-    return float(end - min(busy.values()))
 
 
 def _time(seconds: float) -> str:

@@ -51,8 +51,8 @@ def search(results: Results, size: int = 4096) -> Figure:
         alike = [c for c in candidates if c[0] == thread]
         order = [tile for _, tile, _ in alike]
         alike.sort(key=lambda c: order.index(c[1]))
-        dots = [(x - DOT / 2, y - DOT / 2) for x, y in (place(*c) for c in alike)]
-        parts.append(svg.cells(dots, DOT, **look))
+        dots = ((x - DOT / 2, y - DOT / 2, DOT, DOT) for x, y in (place(*c) for c in alike))
+        parts.append(svg.path(svg.boxes(dots), **look))
         highest = max(share for *_, share in alike)
         most.append(f"{thread} elements of a thread, at most {highest:.1%}")
     x, y = place(*_elements(best.step), share)
@@ -67,7 +67,7 @@ def search(results: Results, size: int = 4096) -> Figure:
     words = "; ".join(most)
     count, origin = f"{len(candidates)} candidates", origin_of(results)
     return Figure(
-        svg.narrow(bottom + 64, *(part for part in parts if part)),
+        svg.narrow(bottom + 64, *parts),
         f"A search of {count} at M = N = K = {size}, {origin}: share of cuBLAS against elements of "
         f"a block's tile. {words}. Best: {best.step}, {share:.1%}.",
         f"{count}, each a point. The ring is the best, {share:.1%} of cuBLAS: {best.step}. "

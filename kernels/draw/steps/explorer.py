@@ -64,7 +64,8 @@ def explorer(
     notebook that someone works with, controls choose another step, M, N and K, its defines,
     another array, warp or access, and trace again. Elsewhere, as on a page, they choose among the
     variants that `choices` names, such as {"PAD": range(4), "BM BN BK": [16, 32]}, each traced
-    beforehand: a value is for all defines of its name, and a tuple has one for each. Raises
+    beforehand: a value is for all defines of its name, and a tuple has one for each. Without any
+    there is the step itself. Raises
     ValueError for a shape that the step cannot do, for an array that it does not access so, and
     where the step's own defines are none of the choices.
     """

@@ -136,7 +136,8 @@ def _draw(
         parts.append(_frames([(new.get(place), *c) for place, c in zip(places, corners)], cell))
     sums = [(left + cell * j, top + cell * i) for i, j in np.ndindex(len(rows), len(columns))]
     look = {"fill": PALETTE["green"], "fill_opacity": 0.3}
-    parts.append(svg.cells(sums, cell, **look, **line, stroke_opacity=0.4))
+    squares = svg.boxes((x, y, cell, cell) for x, y in sums)
+    parts.append(svg.path(squares, **look, **line, stroke_opacity=0.4))
     parts += [_number(x, y, cell, times) for x, y in sums]
     height = max(top + cell * len(rows), top + 36) + 22
     parts.append(svg.text(left, height - 6, f"C: {len(rows)} x {len(columns)} sums in registers"))

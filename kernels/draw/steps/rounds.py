@@ -25,7 +25,10 @@ def rounds(schedule: Schedule) -> Stepper:
     frames, labels = [], []
     for number, one in enumerate(schedule.rounds):
         frames.append(_frame(schedule, one, done))
-        labels.append(f"round {number}: {_words(one)}")
+        ranks = len({product.rank for product in one.products})
+        multiply = f"{lanes.count(ranks, 'rank')} multiply" if ranks else "no rank multiplies"
+        sent = lanes.count(len(one.transfers), "block")
+        labels.append(f"round {number}: {multiply}, {sent} on the way")
         done |= {product.c: product.rank for product in one.products}
     M, N, K = schedule.shape
     return stepper(
@@ -37,12 +40,6 @@ def rounds(schedule: Schedule) -> Stepper:
         "already. Dashed: a block on its way, with the ranks that send and receive it.",
         what="rounds",
     )
-
-
-def _words(one: Round) -> str:
-    ranks = {product.rank for product in one.products}
-    multiply = f"{lanes.count(len(ranks), 'rank')} multiply" if ranks else "no rank multiplies"
-    return f"{multiply}, {lanes.count(len(one.transfers), 'block')} on the way"
 
 
 def _frame(schedule: Schedule, one: Round, done: dict[Block, int]) -> str:

@@ -42,9 +42,7 @@ class _Panel(NamedTuple):
         return self.warps[0].cycles[(FIRST + 2) * len(self.loop)] - self.start
 
 
-def timeline(
-    *steps: Any, blocks: Sequence[int] | None = None, results: Results | None = None
-) -> Figure:
+def timeline(*steps: Any, blocks: Sequence[int] | None = None) -> Figure:
     """What the warps of a quarter of an SM issue over time, a picture for each step.
 
     steps: with shared memory and barriers, as `kernels.step` takes them; blocks: on the SM at a
@@ -53,12 +51,11 @@ def timeline(
     compute capability 9.0, the warps of a block and the blocks that fit. Assumed is how warps take
     turns and what they wait for: `analysis.issue` says it, with LATENCY cycles from a global
     load until its value can be stored. The caption has the cycles a tile in this model beside
-    those of the records at 4096, so that one sees what the model leaves out; results: None for the
-    recorded ones of an H200. Raises ValueError for a step without such a loop.
+    those recorded on an H200 at 4096, so that one sees what the model leaves out. Raises ValueError
+    for a step without such a loop.
     """
-    results = recorded(RECORDED_ON) if results is None else results
     panels = [
-        _panel(step, number, results)
+        _panel(step, number, recorded(RECORDED_ON))
         for step in map(step_of, steps)
         for number in (blocks or [step.occupancy().blocks])
     ]
@@ -134,10 +131,9 @@ def _draw(panel: _Panel, y: float, span: int) -> tuple[list[str], float]:
             parts.append(svg.text(LEFT - 6, y + 10, f"block {warp.block}", "end"))
         runs = sorted(_runs(warp, panel.loop), key=lambda run: run[0] != FMA)  # these below
         for kind, first, end in runs:
-            if kind == BARRIER:
-                if 0 <= first - panel.start <= span:
-                    parts.append(_tick(LEFT + scale * (first - panel.start), y))
-            else:
+            if kind == BARRIER and 0 <= first - panel.start <= span:
+                parts.append(_tick(LEFT + scale * (first - panel.start), y))
+            elif kind != BARRIER:
                 wide = max(end - first, 0 if kind == FMA else 3 / scale)  # or nobody would see it
                 opacity = 0.5 if kind == FMA else None
                 parts.append(bar(first, first + wide, y, fill=COLOURS[kind], fill_opacity=opacity))
@@ -147,14 +143,13 @@ def _draw(panel: _Panel, y: float, span: int) -> tuple[list[str], float]:
                 parts.append(_wait(x, right, y, reason))
         y += ROW
     parts.append(svg.text(LEFT - 6, y + 13, "idle", "end"))
-    parts += [bar(first, end, y + 4, fill="currentColor") for first, end in _gaps(panel)]
-    return [part for part in parts if part], y + 40
-
-
-def _gaps(panel: _Panel) -> list[tuple[int, int]]:
-    """(first cycle, end) of the times in which no warp issues anything."""
     busy = sorted(cycle for warp in panel.warps for cycle in warp.cycles)
-    return [(one + 1, two) for one, two in itertools.pairwise(busy) if two > one + 1]
+    parts += [
+        bar(one + 1, two, y + 4, fill="currentColor")
+        for one, two in itertools.pairwise(busy)
+        if two > one + 1
+    ]
+    return [part for part in parts if part], y + 40
 
 
 def _runs(warp: Warp, loop: Sequence[str]) -> Iterator[tuple[str, int, int]]:

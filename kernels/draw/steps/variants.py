@@ -7,7 +7,6 @@ do not run, the variant that was given remains, its picture and its numbers.
 
 from __future__ import annotations
 
-import functools
 import html
 import itertools
 import re
@@ -80,10 +79,6 @@ class Variants:
         return f"<Variants of {self.label}: {len(self.tried)}, {refused} of them refused>"
 
     def _repr_html_(self) -> str:
-        return self._html
-
-    @functools.cached_property
-    def _html(self) -> str:
         used = [
             name for name in self.given.numbers
             if not {one.numbers[name] for one in self.tried if one.trace} <= NOTHING

@@ -38,11 +38,6 @@ class Waves(NamedTuple):
         return -(-self.blocks // self.slots)
 
     @property
-    def last(self) -> int:
-        """Blocks of the last wave."""
-        return self.blocks - (self.number - 1) * self.slots
-
-    @property
     def efficiency(self) -> float:
         """The share of the slots that are used, if every block takes as long as every other."""
         return self.blocks / (self.number * self.slots)
@@ -96,7 +91,7 @@ def _rows(run: Waves, top: float = 0, of: str = "") -> tuple[list[str], float]:
         if number is None:
             parts.append(svg.text(LEFT, y + 11, f"and {run.number - SHOWN + 1} more like these"))
             continue
-        blocks = run.last if number == run.number else run.slots
+        blocks = min(run.slots, run.blocks - (number - 1) * run.slots)
         used = WIDE * blocks / run.slots
         words = f"{blocks} blocks" if blocks == run.slots else f"{blocks} of {run.slots}"
         parts += [

@@ -82,22 +82,9 @@ def test_a_swizzle_shorter_than_the_row_leaves_conflicts():
     assert wavefronts(swizzle(128, 32)) == [4] * 8
 
 
-def test_padding_shifts_each_row_by_a_unit():
-    steps = swizzle(128, "padding")
-    assert wavefronts(steps) == [1] * 8
-    assert units(steps.frames[0]) == {
-        (row, place): divmod(9 * row + place, 8) for row in range(8) for place in range(8)
-    }
-    assert marked(steps.frames[5], "blue") == sorted(
-        (line, 16 * unit, 16) for line, unit in (divmod(9 * row + 5, 8) for row in range(8))
-    )
-    (boxes,) = elements(steps.frames[0], "path")
-    assert boxes["d"].count("M") == 64  # what is left out has no box
-
-
 def test_what_cannot_be_drawn():
     for row in (0, 8, 40, 256):
         with pytest.raises(ValueError, match=f"a row has 16 to 128 bytes.*not {row}"):
             swizzle(row)
-    with pytest.raises(ValueError, match="mode must be one of 0, 32, 64, 128, padding, not 16"):
+    with pytest.raises(ValueError, match="mode must be one of 0, 32, 64, 128, not 16"):
         swizzle(128, 16)

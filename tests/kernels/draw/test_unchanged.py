@@ -112,12 +112,10 @@ class Told(NamedTuple):
 
 def told(function, *arguments, **options) -> Told:
     home = importlib.import_module(function.__module__)
-    own = home.from_matplotlib
-    home.from_matplotlib = lambda fig, alt, caption: Told(described(fig), alt, caption)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        told_of = lambda fig, alt, caption: Told(described(fig), alt, caption)
+        patch.setattr(home, "from_matplotlib", told_of)
         return function(*arguments, **options)
-    finally:
-        home.from_matplotlib = own
 
 
 def described(fig) -> str:
@@ -282,12 +280,10 @@ LOOP = (
 def scheduled(*steps, **options):
     """A timeline of a loop that does not depend on the version of the compiler."""
     home = importlib.import_module("kernels.draw.steps.timeline")
-    own = home.tile_loop
-    home.tile_loop = lambda step, fmas: LOOP
-    try:
-        return draw.timeline(*steps, results=timed(RATES), **options)
-    finally:
-        home.tile_loop = own
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(home, "tile_loop", lambda step, fmas: LOOP)
+        patch.setattr(home, "recorded", lambda gpu: timed(RATES))
+        return draw.timeline(*steps, **options)
 
 
 MMA = "mma.sync.aligned"
@@ -322,7 +318,7 @@ PICTURES |= {
     "timeline": lambda: scheduled(9, 13, blocks=(1, 2)),
     "swizzle": draw.swizzle,
     "swizzle, none": lambda: draw.swizzle(64, 0),
-    "swizzle, padding": lambda: draw.swizzle(32, "padding"),
+    "swizzle, short": lambda: draw.swizzle(32, 64),
     "fragment": lambda: draw.fragment(f"{MMA}.m16n8k16.row.col.f32.bf16.bf16.f32"),
     "fragment, registers": lambda: draw.fragment(
         f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", "register"
