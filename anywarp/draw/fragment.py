@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ LONGEST = 16  # along k, of what is drawn with its rows and columns in line
 LETTER = 6.2
 HELD = {"lane": "with the names of its registers", "register": "with the numbers of the lanes"}
 _Box = tuple[float, float, float, float]  # left, top, width and height
+_Shown = list[tuple[int, int, Ints]]  # panel, register and its lanes
 
 
 class _Panel(NamedTuple):
@@ -182,14 +183,9 @@ def _given(panels: list[_Panel], lane: int) -> str:
 
 
 def _draw(
-    panels: list[_Panel],
-    height: float,
-    ground: Sequence[str],
-    shown: Sequence[tuple[int, int, Ints]],
-    by: str,
-    outline: str,
+    panels: list[_Panel], height: float, ground: list[str], shown: _Shown, by: str, outline: str
 ) -> str:
-    """One frame; shown: (panel, register, its lanes) of what is strong."""
+    """One frame; shown: what is strong."""
     strong: dict[str, list[_Box]] = {colour: [] for colour in COLOURS}
     names = []
     for n, register, which in shown:

@@ -20,6 +20,7 @@ COLOURS = dict(zip((UNDER_WAY, FULL, READ), ("blue", "green", "vermilion")))
 LOOKS = {what: {"fill": PALETTE[own], "fill_opacity": STRONG} for what, own in COLOURS.items()}
 # What is done, and the state that it makes.
 DEEDS = {"issue": UNDER_WAY, "store": FULL, "land": FULL} | dict.fromkeys(READS, READ)
+_States = Sequence[Sequence[StageState]]  # of each stage, after each moment
 STORY = {
     "issue": "{who} issue{s} copies into stage {stage}",
     "store": "{who} store{s} into stage {stage}",
@@ -130,9 +131,7 @@ def _rows(parity: Collection[tuple[str, int]], stages: int) -> list[tuple[float,
     return [*rows, (y + GAP, stages, "")]
 
 
-def _ground(
-    shown: Sequence[Moment], states: Sequence[Sequence[StageState]]
-) -> tuple[list[str], float]:
+def _ground(shown: Sequence[Moment], states: _States) -> tuple[list[str], float]:
     """What all frames have, and where it ends."""
     cell, parts = _across(len(shown)), []
     *rows, (y, *_) = _rows(shown[0].parity, len(states))
@@ -195,11 +194,7 @@ def _doings(shown: Sequence[Moment], what: str, cell: float, y: float) -> list[s
 
 
 def _draw(
-    shown: Sequence[Moment],
-    states: Sequence[Sequence[StageState]],
-    now: int,
-    ground: list[str],
-    bottom: float,
+    shown: Sequence[Moment], states: _States, now: int, ground: list[str], bottom: float
 ) -> str:
     """One frame: the moment that it is about is framed, and below stands what the stages hold."""
     parity, cell = shown[now].parity, _across(len(shown))

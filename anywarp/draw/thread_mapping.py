@@ -80,11 +80,11 @@ def thread_mapping(
     legend = [(name, look) for name, part, look in told if part.any()]
     parts.append(svg.legend(LEFT, height - 8, legend))
     drawing = svg.document(max(LEFT + cell * columns + 10, 600), height, *parts)
-    words = f"Every {owners.what} of {array} here is touched by several warps of block "
-    words += f"{trace.block[:2]}"
+    where = f"block {trace.block[:2]}"
+    words = f"Every {owners.what} of {array} here is touched by several warps of {where}"
     if warps:
         first = _shape(owners.warp == warps[0], owners.what)
-        words = f"Warp {warps[0]} of block {trace.block[:2]} {kind}s {first} of {array}"
+        words = f"Warp {warps[0]} of {where} {kind}s {first} of {array}"
         if mine.sum() > 1:
             words += f"; thread {thread} {kind}s {_shape(mine, owners.what)}"
     see = f"A colour is a warp, an outline what one thread {kind}s"

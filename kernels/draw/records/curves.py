@@ -12,9 +12,8 @@ from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 from ...analysis.waiting import load_gbs, multiply_add_tflops
 from ...records import CUBLAS
 from .labels import write
-from .plots import MARKERS, grid, label_of, log2_axis, plain, recorded_on, sentence
+from .plots import MARKERS, grid, label_of, log2_axis, recorded_on, sentence
 
-ROUNDOFFS = "roundoffs"
 HALF = 0.5  # the share at which twice the GPUs bring nothing any more, or nearly so
 
 
@@ -48,7 +47,8 @@ def errors(record: Mapping[str, Any], names: Mapping[str, str]) -> Figure:
                 found = [rows[K][label] for K in rows]
                 ax.plot(depths, found, clip_on=False, label=name, **looks[label])
                 words.append(f"{kind}, {name}: {found[0]:.2g} to {found[-1]:.2g}")
-            _axes(ax, depths, "K" if ax is axes[-1] else "", ROUNDOFFS, 2, kind)
+            log2_axis(ax, depths, "K" if ax is axes[-1] else "", math.ceil(len(depths) / 2))
+            _axes(ax, "roundoffs", kind)
             ax.set_yscale("log")
             ax.minorticks_off()
         handles, texts = axes[0].get_legend_handles_labels()
@@ -81,7 +81,9 @@ def chains(record: Mapping[str, Any]) -> Figure:
                 f"{kind}: {found[0]:.2g} for {lengths[0]} to {found[-1]:.2g}, cuBLAS "
                 f"{in_float32:.2g}"
             )
-        _axes(ax, lengths, "k that tensor cores sum before an addition in float32", ROUNDOFFS, 2)
+        label = "k that tensor cores sum before an addition in float32"
+        log2_axis(ax, lengths, label, math.ceil(len(lengths) / 2))
+        _axes(ax, "roundoffs")
         ax.set_yscale("log")
         ax.minorticks_off()
         ax.legend(frameon=False, labelcolor=INK)
@@ -94,12 +96,8 @@ def chains(record: Mapping[str, Any]) -> Figure:
     )
 
 
-def _axes(
-    ax: Any, ticks: Sequence[Any], label: str, unit: str, every: int = 1, title: str = "",
-    words: Callable[[Any], str] = plain,
-) -> None:  # fmt: skip
-    """A logarithmic horizontal axis with some of these ticks, and what stands around it."""
-    log2_axis(ax, ticks, label, math.ceil(len(ticks) / every), words)
+def _axes(ax: Any, unit: str, title: str = "") -> None:
+    """What stands around a panel, but for the horizontal axis."""
     ax.set_ylabel(unit)
     ax.set_title(title, loc="left", fontsize="medium")
     grid(ax)
@@ -123,8 +121,8 @@ def latency(record: Mapping[str, Any]) -> Figure:
             words = f"{name}: {waits[name]:.0f}"
             ha, va = "right", "baseline"
             write(ax, sizes[-1], waits[name], words, PALETTE[colour], dx=0, dy=3, ha=ha, va=va)
-        title = recorded_on(record)
-        _axes(ax, sizes, "bytes that the loads walk through", "cycles", 3, title, _bytes)
+        log2_axis(ax, sizes, "bytes that the loads walk through", math.ceil(len(sizes) / 3), _bytes)
+        _axes(ax, "cycles", recorded_on(record))
         ax.set_yscale("log")
         ax.set_yticks([5, 10, 20, 50, 100, 200, 500, 1000], minor=False)
         ax.yaxis.set_major_formatter("{x:g}")
@@ -166,7 +164,8 @@ def hiding(record: Mapping[str, Any]) -> Figure:
                     f"{name}, {label}: {rates[0]:.3g} with {warps[0]} warp to {rates[-1]:.3g} "
                     f"with {warps[-1]}"
                 )
-            _axes(ax, warps, "warps on each SM" if ax is axes[-1] else "", unit)
+            log2_axis(ax, warps, "warps on each SM" if ax is axes[-1] else "", len(warps))
+            _axes(ax, unit)
             ax.set_ylim(bottom=0)
             ax.legend(frameon=False, labelcolor=INK)
         axes[0].set_title(recorded_on(record), loc="left", fontsize="medium")
@@ -187,8 +186,7 @@ def _bytes(number: int) -> str:
 
 
 def scaling(
-    curves: Mapping[str, Sequence[tuple[int, float]]],
-    points: Iterable[tuple[str, int, float]],
+    curves: Mapping[str, Sequence[tuple[int, float]]], points: Iterable[tuple[str, int, float]]
 ) -> Figure:
     """Curves by label, of (GPUs, share of linear), and measured points (label, GPUs, share).
 

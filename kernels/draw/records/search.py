@@ -27,12 +27,11 @@ def search(results: Results, size: int = 4096) -> Figure:
     share = results.share_of_cublas(best)
     if share is None:
         raise ValueError(f"cuBLAS was not timed beside {best.name}")
-    candidates = [
-        (*_elements(r.step), own)
-        for r in results.records
-        if (r.M, r.N, r.K) == (size,) * 3 and r.step != CUBLAS
-        and (own := results.share_of_cublas(r)) is not None
-    ]  # fmt: skip
+    candidates = []  # elements of a thread and of a tile, and the share
+    for r in results.records:
+        own = results.share_of_cublas(r)
+        if (r.M, r.N, r.K) == (size,) * 3 and r.step != CUBLAS and own is not None:
+            candidates.append((*_elements(r.step), own))
     threads = sorted({thread for thread, *_ in candidates})
     tiles = sorted({tile for _, tile, _ in candidates})
     if len(threads) > len(LOOKS):

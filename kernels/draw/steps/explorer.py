@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,9 @@ from anywarp import Trace
 from anywarp.draw import banks, coalescing, lanes
 
 from ...ladder.step import Step, step as find_step, steps
-from .variants import Variants, variants
+from .variants import Choices, Variants, variants
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-VERSION = {"version_major": 2, "version_minor": 0}
 SHAPE = (128, 128, 64)
 LARGEST = 2048  # of M, N and K
 
@@ -46,7 +45,8 @@ class Explorer:
         if self.widget is None and attended():
             self.widget = controls(self)
         if self.widget is not None:
-            bundle[WIDGET] = VERSION | {"model_id": self.widget.model_id}
+            model = self.widget.model_id
+            bundle[WIDGET] = {"version_major": 2, "version_minor": 0, "model_id": model}
         return bundle
 
 
@@ -56,7 +56,7 @@ def explorer(
     array: str = "A",
     kind: str = "load",
     warp: int = 0,
-    choices: Mapping[str, Iterable[Any]] | None = None,
+    choices: Choices | None = None,
 ) -> Explorer:
     """Explore a step, or the step of that name: how its warps use memory.
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from anywarp import Trace
 from anywarp.draw import Stepper, bank_frames, lanes, scripted, sector_frames
 from anywarp.trace import PIPE, WarpAccess
 from anywarp.trace.metrics import CONFLICTS, KINDS
@@ -23,6 +22,7 @@ from anywarp.trace.metrics import CONFLICTS, KINDS
 from ...records import RECORDED_ON, results
 from ..records.plots import three_digits
 
+Choices = Mapping[str, Iterable[Any]]  # by defines, what to try
 SIZE = 4096  # of the record whose speed is told
 LARGEST = 150_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
@@ -98,12 +98,7 @@ class Variants:
 
 
 def variants(
-    step: Any,
-    shape: Sequence[int],
-    array: str,
-    kind: str,
-    warp: int,
-    choices: Mapping[str, Iterable[Any]],
+    step: Any, shape: Sequence[int], array: str, kind: str, warp: int, choices: Choices
 ) -> Variants:
     """Trace a step with all combinations of the choices, of which its own defines are one.
 
@@ -216,7 +211,7 @@ def _reason(step: Any, error: str) -> str:
     return error if error.startswith(step.label) else f"{step.label} is refused: {error}"
 
 
-def _firsts(trace: Trace | None, space: str, warp: int) -> dict[tuple[str, str], WarpAccess]:
+def _firsts(trace: Any, space: str, warp: int) -> dict[tuple[str, str], WarpAccess]:
     """A warp's first access of each kind to each array in this memory, by kind and array."""
     accesses = reversed(trace.accesses) if trace else ()
     return {(a.kind, a.array): a for a in accesses if (a.space, a.warp) == (space, warp)}
