@@ -8,7 +8,7 @@ clock and L2 of the H200 are as the driver reports them, which `results/nvidia_h
 Speeds are peaks. NVIDIA states those of device memory only. Computed are those of registers, three
 operands of four bytes for each FMA that can start, and of the H200's shared memory, a word of four
 bytes from each of 32 banks and SM in each cycle; the T4's is not known here, nor its L2's. The L2
-of the H200 is what `measure.latency` read from it, which `results/nvidia_h200` records.
+of the H200 is what `benchmarks.latency` read from it, which `results/nvidia_h200` records.
 
 Of any other GPU, `measured` has what its driver reports and what was measured on it. How large L1
 and shared memory of an SM are together is in the CUDA Programming Guide, table of shared memory

@@ -301,7 +301,7 @@ def counters(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
 def latency(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     """How long instructions of a GPU wait, and what comes through while they do.
 
-    What `kernels.measure.latency` measured: {"latency": cycles, "loads" and "multiply-adds": rows
+    What `benchmarks.latency` measured: {"latency": cycles, "loads" and "multiply-adds": rows
     by warps and chains, "read_gbs": GB/s of each memory, "provenance": …}. Raises ValueError if
     there is no such record.
     """

@@ -1,4 +1,4 @@
-"""kernels.measure.latency: what was measured is what it would measure, and its kernels do that."""
+"""benchmarks.latency: what was measured is what it would measure, and its kernels do that."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 import kernels
 from anywarp import gpu
+from benchmarks import latency
 from kernels.analysis import LANES, LINE_BYTES, load_gbs, multiply_add_tflops
-from kernels.measure import latency
+from kernels.measure.latency import SHARED_READS, SHARED_THREADS, SOURCE
 from kernels.records import FOLDER
 
 MEASURED = sorted(FOLDER.glob("*/latency.json"))
@@ -19,7 +20,7 @@ each = pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.parent.na
 
 
 def kernel(name, chains=1):
-    return kernels.Kernel(latency.SOURCE, name, [f"-DCHAINS={chains}"], filename="latency.cu")
+    return kernels.Kernel(SOURCE, name, [f"-DCHAINS={chains}"], filename="latency.cu")
 
 
 def test_a_gpu_was_measured():
@@ -140,11 +141,11 @@ def test_read_reads_what_is_counted():
 
 def test_read_shared_reads_what_is_counted():
     rounds = 3
-    x, sums = np.ones(8192, np.float32), np.zeros(latency.SHARED_THREADS, np.float32)
-    trace = kernel("read_shared").trace(1, latency.SHARED_THREADS, (rounds, x, sums))
+    x, sums = np.ones(8192, np.float32), np.zeros(SHARED_THREADS, np.float32)
+    trace = kernel("read_shared").trace(1, SHARED_THREADS, (rounds, x, sums))
     (loads,) = [c for p, c in trace.costs.items() if p.array == "s_x" and p.kind == "load"]
-    reads = rounds * latency.SHARED_READS
-    assert loads.requests == reads * latency.SHARED_THREADS // LANES
+    reads = rounds * SHARED_READS
+    assert loads.requests == reads * SHARED_THREADS // LANES
     assert loads.wavefronts == loads.ideal == 4 * loads.requests
     assert (sums == 4 * reads).all()
 
