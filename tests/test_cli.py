@@ -115,7 +115,6 @@ def test_a_step_without_a_launch_cannot_be_looked_at(capsys, command, label, mes
 @NO_LAUNCH
 @pytest.mark.parametrize("command, module, name", [
     ("bench", timing.bench, "benchmark"), ("profile", recording.profiling, "profile"),
-    ("errors", recording.accuracy, "record"),
 ])  # fmt: skip
 def test_a_step_without_a_launch_is_not_measured(
     capsys, monkeypatch, command, module, name, label, message
@@ -236,7 +235,7 @@ def test_usage_errors_give_status_2(capsys, argv, message):
     assert message in refused(capsys, *argv)
 
 
-@pytest.mark.parametrize("command", ["bench", "profile", "experiments", "tune", "errors", "bits"])
+@pytest.mark.parametrize("command", ["bench", "profile", "experiments", "tune", "bits"])
 def test_where_nothing_can_be_saved_nothing_is_measured(capsys, tmp_path, monkeypatch, command):
     (tmp_path / "file").write_text("")
     (tmp_path / "closed").mkdir()
@@ -253,7 +252,7 @@ def test_where_nothing_can_be_saved_nothing_is_measured(capsys, tmp_path, monkey
 @pytest.mark.parametrize("argv, advice", [
     (["check", "02", "--device", "gpu"], "; --device interpreter runs every kernel without one"),
     (["run", "02", "8", "--device", "gpu"], "; --device interpreter runs every kernel without one"),
-    *((argv, "") for argv in (["bench", "02"], ["bits"], ["tune"], ["profile"], ["errors"])),
+    *((argv, "") for argv in (["bench", "02"], ["bits"], ["tune"], ["profile"])),
 ])  # fmt: skip
 def test_without_a_gpu_a_command_advises_what_it_has(capsys, monkeypatch, argv, advice):
     monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
@@ -268,7 +267,6 @@ def test_without_a_gpu_a_command_advises_what_it_has(capsys, monkeypatch, argv, 
     (["--version"], ["anywarp 0."]),
     (["list", "-h"], ["exit status: 0 all well"]),
     (["check", "-h"], ["; all if none"]),
-    (["errors", "-h"], [f"{recording.accuracy.LABELS[0]},", "if none"]),
     (["tune", "-h"], ["of 18_split_k, many shapes drawn at random"]),
 ])  # fmt: skip
 def test_help(capsys, argv, words):
@@ -354,15 +352,7 @@ def test_bits_are_merged_into_the_file(monkeypatch, tmp_path, capsys):
     assert result["02_naive BM=8"] == result["02_naive"]
 
 
-def test_errors_and_experiments_as_json(monkeypatch, capsys):
-    def record(steps, chained, output):
-        print("progress")
-        return {"cases": [{"kind": "uniform", "shape": [8, 9, 7], "errors": {"02_naive": 1.5}}]}
-
-    monkeypatch.setattr(recording.accuracy, "record", record)
-    assert printed(capsys, "errors", "02", "--json") == record(None, None, None)
-    capsys.readouterr()
-    assert printed(capsys, "errors", "02").endswith("uniform, 8x9x7: 02_naive 1.5\n")
+def test_experiments_as_json(monkeypatch, capsys):
     result = type("Results", (), {"to_json": lambda self: '{"gpu": "none"}'})()
     monkeypatch.setattr(timing.experiments, "run", lambda *_: {"a question": result})
     assert printed(capsys, "experiments", "--json") == {"a question": {"gpu": "none"}}

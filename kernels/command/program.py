@@ -19,7 +19,7 @@ from .words import EXIT_CODES
 COMMANDS = (  # what adds each of them, in the order of the help
     *(looking.LIST, looking.CHECK, timing.BENCH, targets.SANITIZE, looking.TRACE, looking.RUN),
     *(choosing.PLAN, choosing.ATTEMPT, recording.PROFILE, timing.EXPERIMENTS, timing.TUNING),
-    *(recording.ERRORS, recording.BITS_COMMAND),
+    recording.BITS_COMMAND,
 )
 
 

@@ -1,4 +1,4 @@
-"""Commands that record what only a GPU knows, beside times: profile, errors, bits."""
+"""Commands that record what only a GPU knows, beside times: profile, bits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from anywarp import gpu
 
 from ..ladder.check.check import digest
-from ..ladder.step import step, steps
-from ..measure import accuracy, profiling
+from ..ladder.step import steps
+from ..measure import profiling
 from ..measure.provenance import begun
 from ..records import BITS, write
-from .words import STEPS, able, chosen, command, cube, json_alone, option
+from .words import able, chosen, command, cube, json_alone, option
 
 BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
 
@@ -35,19 +35,6 @@ def run_profile(options: argparse.Namespace) -> int:
         print(f"{label}, {size}")
         for name, count in sorted(recorded["steps"][label].items()):
             print(f"{count:15,}  {name}")
-    return 0
-
-
-def run_errors(options: argparse.Namespace) -> int:
-    asked = options.steps or [step(label) for label in accuracy.LABELS]
-    with json_alone(options):
-        recorded = accuracy.record(asked, step(accuracy.CHAINED), options.output)
-    if options.json:
-        print(json.dumps(recorded))
-        return 0
-    for row in recorded["cases"]:
-        worst = ", ".join(f"{label} {error:.3g}" for label, error in row["errors"].items())
-        print(f"{row['kind']}, {'x'.join(map(str, row['shape']))}: {worst}")
     return 0
 
 
@@ -83,14 +70,6 @@ PROFILE = command(
     option("--output", help=COUNTS),
     "--variants",
     "--json",
-)
-ERRORS = command(
-    run_errors,
-    "errors",
-    "measure how wrong steps and cuBLAS are on the GPU, and save it",
-    option("steps", help=f"{STEPS}; {', '.join(accuracy.LABELS)} if none"),
-    "--json",
-    option("--output", help="save it here; default: GPU/errors.json in your folder"),
 )
 HASHES = "record the SHA-256 of results on the GPU, for tests to compare with"
 THERE = option("--output", help=f"save them here; default: GPU/{BITS} in your folder")

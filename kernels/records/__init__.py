@@ -353,7 +353,7 @@ def tuned(gpu_name: str, folder: Path | None = None) -> Results:
 def errors(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     """How wrong products were on a GPU, such as "NVIDIA H200", in roundoffs of |A| |B|.
 
-    What `measure.errors` measured: {"errors": {kind: {K: {label: error}}}, "chains": {kind:
+    What `benchmarks.errors` measured: {"errors": {kind: {K: {label: error}}}, "chains": {kind:
     {length: error}}, "cases": rows with kind, shape and errors, "bits": SHA-256 of small products,
     "spoilt": milliseconds, …}. Raises ValueError if there is no such record.
     """

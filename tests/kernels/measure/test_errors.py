@@ -1,10 +1,11 @@
-"""kernels.measure.accuracy: the matrices, the error, and the record of an H200."""
+"""kernels.measure.accuracy and benchmarks.errors: matrices, errors, the record of an H200."""
 
 import numpy as np
 import pytest
 
 import kernels
 from anywarp.ptx.arithmetic import tensor_core
+from benchmarks import errors
 from kernels.analysis import splitting
 from kernels.measure import accuracy
 
@@ -13,7 +14,7 @@ ARITHMETIC = {  # what of the model is the arithmetic of a label that is recorde
     "20_tensor_cores": {},
     "20_tensor_cores FOLD=0": {"fold": None},
     "20_tensor_cores ALL=1": {"every": True},
-    accuracy.CHAINED: {"length": None, "fold": None},
+    errors.CHAINED: {"length": None, "fold": None},
     "20_tensor_cores KIND=1 PARTS=2 FOLD=0": {"kind": "TF32", "fold": None},
     "20_tensor_cores BK=32 KIND=2 PARTS=2 CHAIN=32 FOLD=0": {
         "kind": "FP16", "length": 32, "fold": None, "depth": 32,
@@ -65,8 +66,8 @@ def has_the_recorded_bits(label: str, name: str) -> bool:
     [
         (STEP, "40x50x70", -128, False),
         (STEP, "40x50x70", -129, True),
-        (accuracy.CHAINED, "130x140x33", -137, True),
-        (accuracy.CHAINED, "130x140x33", -138, False),
+        (errors.CHAINED, "130x140x33", -137, True),
+        (errors.CHAINED, "130x140x33", -138, False),
     ],
 )
 def test_the_record_bounds_the_least_exponent_of_sums(monkeypatch, label, shape, least, same):
@@ -76,7 +77,7 @@ def test_the_record_bounds_the_least_exponent_of_sums(monkeypatch, label, shape,
 
 
 def test_a_chain_of_fmas_has_the_recorded_bits():
-    for name, digest in RECORD["bits"][accuracy.SIMT].items():
+    for name, digest in RECORD["bits"][errors.SIMT].items():
         kind, shape = name.split()
         A, B = accuracy.matrices(kind, *map(int, shape.split("x")))
         assert accuracy.digest(splitting.chain(A, B)) == digest, name
@@ -85,10 +86,10 @@ def test_a_chain_of_fmas_has_the_recorded_bits():
 def test_the_record_is_whole():
     assert set(accuracy.STUDIED) == set(RECORD["errors"]) == set(RECORD["chains"])
     for rows in RECORD["errors"].values():
-        assert list(rows) == [str(K) for K in accuracy.DEPTHS]
-    assert len(RECORD["cases"]) == len(accuracy.SHAPES) * len(accuracy.KINDS) == 30
+        assert list(rows) == [str(K) for K in errors.DEPTHS]
+    assert len(RECORD["cases"]) == len(errors.SHAPES) * len(accuracy.KINDS) == 30
     assert {(c["kind"], tuple(c["shape"])) for c in RECORD["cases"]} == {
-        (kind, shape) for kind in accuracy.KINDS for shape in accuracy.SHAPES
+        (kind, shape) for kind in accuracy.KINDS for shape in errors.SHAPES
     }
 
 
@@ -100,7 +101,7 @@ def rows():
 
 
 def test_tensor_cores_are_no_worse_than_fmas():
-    assert all(found[WITHOUT] <= found[accuracy.SIMT] for found in rows())
+    assert all(found[WITHOUT] <= found[errors.SIMT] for found in rows())
 
 
 def test_with_totals_no_worse_than_cublas_in_fp32():
