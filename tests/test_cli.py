@@ -235,7 +235,7 @@ def test_usage_errors_give_status_2(capsys, argv, message):
     assert message in refused(capsys, *argv)
 
 
-@pytest.mark.parametrize("command", ["bench", "profile", "experiments", "tune", "bits"])
+@pytest.mark.parametrize("command", ["bench", "profile", "tune", "bits"])
 def test_where_nothing_can_be_saved_nothing_is_measured(capsys, tmp_path, monkeypatch, command):
     (tmp_path / "file").write_text("")
     (tmp_path / "closed").mkdir()
@@ -350,12 +350,6 @@ def test_bits_are_merged_into_the_file(monkeypatch, tmp_path, capsys):
     assert result == json.loads(path.read_text()) and result["99_other"] == {}
     assert result["02_naive"]["64x64x64"] == "gpu 64 64 64" and "1x1x1" not in result["02_naive"]
     assert result["02_naive BM=8"] == result["02_naive"]
-
-
-def test_experiments_as_json(monkeypatch, capsys):
-    result = type("Results", (), {"to_json": lambda self: '{"gpu": "none"}'})()
-    monkeypatch.setattr(timing.experiments, "run", lambda *_: {"a question": result})
-    assert printed(capsys, "experiments", "--json") == {"a question": {"gpu": "none"}}
 
 
 IMPORT = """

@@ -4,7 +4,7 @@ An FMA reads three registers. One that the instruction before marked with .reuse
 same place of the next; the others are fresh, and come from the two banks of the register file,
 even numbers from one and odd ones from the other. That was found on GPUs of compute capability
 7.0 (Jia 2018); NVIDIA documents neither the banks nor the flags. What they cost, only a GPU can
-tell: see `measure.experiments`, "reuse" and "14 unrolled".
+tell: see `benchmarks.experiments`, "reuse" and "14 unrolled".
 """
 
 from __future__ import annotations

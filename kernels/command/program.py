@@ -18,7 +18,7 @@ from .words import EXIT_CODES
 
 COMMANDS = (  # what adds each of them, in the order of the help
     *(looking.LIST, looking.CHECK, timing.BENCH, targets.SANITIZE, looking.TRACE, looking.RUN),
-    *(choosing.PLAN, choosing.ATTEMPT, recording.PROFILE, timing.EXPERIMENTS, timing.TUNING),
+    *(choosing.PLAN, choosing.ATTEMPT, recording.PROFILE, timing.TUNING),
     recording.BITS_COMMAND,
 )
 

@@ -1,21 +1,18 @@
-"""Commands that time steps on the GPU: bench, experiments, tune."""
+"""Commands that time steps on the GPU: bench, tune."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from anywarp import gpu
 
-from ..analysis.reference import inputs
 from ..ladder import model
-from ..ladder.product.layout import laid_out
 from ..ladder.space import SPACES, candidates
 from ..ladder.step import step
-from ..measure import bench, experiments, splits, tune
+from ..measure import bench, splits, tune
 from ..records import TUNE, sides
-from .words import SIDES, chosen, command, cube, json_alone, lacking, option, size
+from .words import SIDES, chosen, command, lacking, option, size
 
 
 def run_bench(options: argparse.Namespace) -> int:
@@ -26,28 +23,6 @@ def run_bench(options: argparse.Namespace) -> int:
     print(measured.to_json() if options.json else measured)
     for line in bench.unordered(steps):
         print(line, file=sys.stderr)
-    return 0
-
-
-def run_experiments(options: argparse.Namespace) -> int:
-    try:
-        if options.launch:
-            A, B, _ = inputs(options.launch, options.launch, options.launch)
-            for asked in experiments.launched(options.names, step):
-                asked(*laid_out(A, B, asked.defines), device="gpu")
-            return 0
-        if options.stalls:
-            experiments.stalls(options.names, step, output=options.output)
-            return 0
-        with json_alone(options):
-            timed = experiments.run(options.names, step, options.output)
-    except ValueError as error:
-        options.parser.error(str(error))
-    if options.json:
-        print(json.dumps({name: json.loads(results.to_json()) for name, results in timed.items()}))
-        return 0
-    for name, results in timed.items():
-        print(f"\n{name}: {experiments.TABLE[name].question}\n{results}")
     return 0
 
 
@@ -90,18 +65,6 @@ BENCH = command(
     option("--merge", action="store_true", help=KEEP),
     "--variants",
     "--json",
-)
-NAMES = f"{', '.join(experiments.TABLE)}; all if none"
-ONCE = "launch each step once, for a profiler to watch"
-EXPERIMENTS = command(
-    run_experiments,
-    "experiments",
-    "time the edits of steps that decide a question",
-    option("names", nargs="*", metavar="NAME", help=NAMES),
-    option("--output", help="save the records here; default: GPU/experiments.json in your folder"),
-    "--json",
-    option("--stalls", action="store_true", help="record what warps wait for at 4096 instead"),
-    option("--launch", type=cube, metavar="N", help=ONCE),
 )
 SEARCHED = f"of {', '.join(SPACES)} and {model.STEP}, of which sgemm chooses; all if none"
 USUAL = f"{' '.join(map(str, tune.SIZES))}; of {model.STEP}, many shapes drawn at random"

@@ -1,49 +1,25 @@
-"""Experiments that decide a question of the book: edits of steps, timed beside cuBLAS.
+"""Experiments that decide a question of the book, those into whose code a chapter looks: steps, and
+changes of them in their source or in their machine code.
 
-`python -m kernels experiments` times them on a GPU by the protocol of `bench`, most with the steps
-that they change in the same rounds; `kernels.experiments("NVIDIA H200")` reads what was recorded.
+`benchmarks/experiments.py` times them, and others, on a GPU; `kernels.experiments("NVIDIA H200")`
+reads what was recorded.
 """
 
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from anywarp import gpu
+from anywarp.sass import elf, hot_loop, instructions
+from anywarp.sass.encoding import NO_SCOREBOARD, NOP, control, with_control
 
-from ..machine.rewrite import ARCHITECTURE
-from ..records import EXPERIMENTS, write
-from . import profiling
-from .bench import benchmark
-from .changes import (
-    COLUMNS_FIRST,
-    EDGES,
-    FLUSH_21,
-    LATER_21,
-    LOOP_14,
-    OPTIMISER,
-    PARTS,
-    ROWS_FIRST,
-    Patched,
-    alone,
-    bounded,
-    bulk,
-    copies_of,
-    edited,
-    not_ahead,
-    one_way,
-    ordered,
-    pairs,
-    quickly,
-    through_registers,
-    unrolled,
-    without,
-    without_reuse,
-)
-from .provenance import begun
+from ..ladder.step import Step
+from ..machine import rewrite
+from ..machine.list_schedule import Plan
+from ..machine.rewrite import main_loops
 
 Size = int | tuple[int, int, int]
 Find = Callable[[str], Any]  # `kernels.step`
@@ -59,39 +35,207 @@ class Experiment(NamedTuple):
     together: bool = True
 
 
-STALLS_SIZE = 4096  # where `kernels.stalls` are recorded
-TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "14 BUFFERS=1", "15")
+# ---------------------------------------------------------------------- changes of steps
 
-TABLE: dict[str, Experiment] = {
-    "02 rows": Experiment(
-        "Do lower blocks, and rows of A that are no whole cache lines, gain what their wavefronts "
-        "in the data pipe say?",
-        (4096, (4096, 4096, 4095)),
-        lambda step: [step("02"), step("02 BM=16 BN=64")],
-    ),
-    "04 passes": Experiment(
-        "Is it the address arithmetic or the length of an unrolled pass?",
-        (4096,),
-        lambda step: [
-            step("04"),
-            step("04 UNSIGNED=1"),
-            unrolled(step("04"), 4),
-            unrolled(step("04 UNSIGNED=1"), 16),
-        ],
-    ),
-    "03 sharing": Experiment(
-        "Why is a product of 8192 slower: the size of B, the distance of its rows, or how many "
-        "rows of blocks share it at a time?",
+
+class Patched:
+    """A step whose machine code is rewritten; it runs on a GPU alone. One that is `spoiled` lacks
+    a part on purpose, and its result is not looked at."""
+
+    def __init__(
+        self, step: Step, name: str, patch: Callable[[bytes], bytes], spoiled: bool = False
+    ):
+        self.step, self.patch, self.spoiled = step, patch, spoiled
+        self.label = f"{step.label}, {name}"
+
+    @functools.cached_property
+    def kernels(self) -> dict[str, Rewritten]:
+        return {one: Rewritten(kernel, self.patch) for one, kernel in self.step.kernels.items()}
+
+    @property
+    def kernel(self) -> Rewritten:
+        return self.kernels[self.step.kernel.name]
+
+    def cubin(self, arch: str) -> bytes:
+        return self.kernel.cubin(arch)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.step, name)
+
+
+class Rewritten:
+    """A kernel's machine code, rewritten."""
+
+    def __init__(self, kernel: Any, patch: Callable[[bytes], bytes]):
+        self.kernel, self.symbol = kernel, kernel.symbol
+        # to rewrite and prove it takes seconds
+        self.cubin = functools.cache(lambda arch: patch(kernel.cubin(arch)))
+
+
+def edited(step: Step, name: str, *changes: tuple[str, str], **directives: Any) -> Any:
+    """The step with pieces of its source exchanged, and a name of its own. Raises ValueError for
+    a piece that is not there once."""
+    source: str = step.source
+    for old, new in changes:
+        if source.count(old) != 1:
+            raise ValueError(f"{step.id} has {old!r} {source.count(old)} times, not once")
+        source = source.replace(old, new)
+    return named(step.edit(source=source, **directives), step, name)
+
+
+def named(made: Any, step: Step, name: str) -> Any:
+    """What was made of a step, under the step's name and this one."""
+    path = step.path.with_name(f"{step.id}, {name}.cu")
+    return replace(made, file=replace(made.file, path=path))
+
+
+def without_reuse(cubin: bytes) -> bytes:
+    """The same machine code with every .reuse flag off: an operand that stays in the cache of
+    its register bank is read again."""
+    words = hot_loop.instructions(cubin)
+    cleared = words.copy()
+    cleared[:, 3] &= ~hot_loop.REUSE & 0xFFFFFFFF
+    return cubin.replace(words.tobytes(), cleared.tobytes(), 1)
+
+
+def without(cubin: bytes, names: Sequence[str]) -> bytes:
+    """The same machine code with instructions of its main loops exchanged for NOPs: it computes
+    nothing of use, in the time that is left."""
+    code = instructions(cubin)
+    words = [i.word for i in code]
+    for part in main_loops(code):
+        for n in range(part.first, part.end):
+            if code[n].name in names:
+                words[n] = idle(code[n].word)
+    return elf.with_words(cubin, words)
+
+
+def idle(word: int) -> int:
+    """A NOP that waits and stalls as this instruction does."""
+    return with_control(NOP, control(word)._replace(write=NO_SCOREBOARD, read=NO_SCOREBOARD))
+
+
+def ordered(step: Step, **changes: Any) -> Patched:
+    """The step with its main loop reordered by another plan; its name is what is changed."""
+    name = " ".join(f"{key}={int(value)}" for key, value in changes.items())
+    return Patched(step, name, lambda _: rewrite(step.kernel.compiled(), Plan(**changes)))
+
+
+# ---------------------------------------------------------------------- pieces of steps
+
+LOOP_03 = "    for (int k = 0; k < K; ++k)"
+LOOP_14 = "    for (int k0 = 0; k0 < K; k0 += BK) {\n"
+PARTS = {  # of a main loop
+    "loads": ("LDS",),
+    "copies": ("LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
+    "loads or copies": ("LDS", "LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
+}
+OPTIMISER = "--ptxas-options=-O1"
+TO_AND_FRO = "int j = i % 2 ? TN - 1 - n : n;  // to and fro: a turn keeps its b"
+EDGES = "    else\n        multiply<false>(sum, A, B, K, lda, ldb, rows, cols, row, col);\n"
+AHEAD_16 = """            if (k == BK - 1) {
+                wait();
+                now = (now + 1) % STAGES;
+            }
+            fetch(now, (k + 1) % BK);
+            if (k == 0)
+                copy(k0 + (STAGES - 1) * BK);
+"""
+NOT_AHEAD_16 = """            if (k == 0) {
+                if (k0 > 0) {
+                    wait();
+                    now = (now + 1) % STAGES;
+                }
+                copy(k0 + (STAGES - 1) * BK);
+            }
+            fetch(now, k);
+"""
+NEXT_16 = "    float next_a[BM / COPY_A];\n    float4 next_b[BK / COPY_B];\n"
+COPIES_16 = """\
+            copy_async<4>(&tile_a[to][a_k][a_row + i], &A[(a_row + i) * K + a_k], k0 < K);
+        for (int i = 0; i < BK; i += COPY_B)
+            copy_async<16>(&tile_b[to][b_k + i][b_col], &B[(b_k + i) * N + b_col], k0 < K);
+        A += BK;
+        B += BK * N;
+        asm volatile("cp.async.commit_group;" ::: "memory");
+        to = (to + 1) % STAGES;
+    };
+"""
+LOADS_16 = """\
+            if (k0 < K)
+                next_a[i / COPY_A] = A[(a_row + i) * K + a_k];
+        for (int i = 0; i < BK; i += COPY_B)
+            if (k0 < K)
+                next_b[i / COPY_B] = FLOAT4(B[(b_k + i) * N + b_col]);
+        A += BK;
+        B += BK * N;
+    };
+    auto store = [&]() {
+        for (int i = 0; i < BM; i += COPY_A)
+            tile_a[to][a_k][a_row + i] = next_a[i / COPY_A];
+        for (int i = 0; i < BK; i += COPY_B)
+            FLOAT4(tile_b[to][b_k + i][b_col]) = next_b[i / COPY_B];
+        to = (to + 1) % STAGES;
+    };
+"""
+BULK = Path(__file__).with_name("bulk_copies.cu")
+
+
+def unrolled(step: Step, times: int, loop: str = LOOP_03) -> Any:
+    return edited(step, f"unroll {times}", (loop, f"    #pragma unroll {times}\n{loop}"))
+
+
+def bounded(step: Step, name: str, blocks: int, old: str) -> Any:
+    """Held to so many blocks on an SM at the least."""
+    bound = f"__launch_bounds__({old})"
+    return edited(step, name, (bound, f"{bound[:-1]}, {blocks})"))
+
+
+def pairs(steps: Iterable[Step], change: Callable[[Any], Any]) -> list[Any]:
+    return [one for step in steps for one in (step, change(step))]
+
+
+def one_way(step: Step) -> Any:
+    return edited(step, "one way", (TO_AND_FRO, "int j = n;"))
+
+
+def quickly(step: Step) -> Any:
+    return edited(step, "ptxas -O1", options=OPTIMISER)
+
+
+def not_ahead(step: Step) -> Any:
+    """Step 16 with fragments that are fetched when they are needed, as in 14."""
+    first = "    fetch(0, 0);\n"
+    return edited(step, "not ahead", (AHEAD_16, NOT_AHEAD_16), (first, ""))
+
+
+def through_registers(step: Step) -> Any:
+    """Step 16 whose copies of the next tiles are loads and, at the last k, stores: the same
+    accesses, by way of registers."""
+    return edited(
+        step,
+        "through registers",
+        ("    unsigned to = 0;", NEXT_16 + "    unsigned to = 0;"),
+        (COPIES_16, LOADS_16),
         (
-            *((8192, n, 8192) for n in (1024, 2048, 4096, 8192, 8224, 16384)),
-            (8192, 8192, 8224),
-            (8192, 8192, 4096),
+            "    for (int stage = 0; stage < STAGES - 1; ++stage)\n        copy(stage * BK);\n",
+            "    copy(0);\n",
         ),
-        lambda step: [
-            step("03"),
-            edited(step("03"), "columns of blocks first", (ROWS_FIRST, COLUMNS_FIRST)),
-        ],
-    ),
+        ('asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");', "store();"),
+        ("copy(k0 + (STAGES - 1) * BK);", "copy(k0 + BK);"),
+    )
+
+
+def bulk(step: Step, name: str, free: int) -> Any:
+    """Step 17 for whole tiles and a transposed A, with bulk copies."""
+    made = step.edit(source=BULK.read_text(encoding="utf-8"))
+    return named(made, step, name).define(TRANS_A=1, FREE=free)
+
+
+# ---------------------------------------------------------------------- the table
+
+TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "14 BUFFERS=1", "15")
+TABLE: dict[str, Experiment] = {
     "07 second block": Experiment(
         "Is a second block on the SM what one order of rows gains over the other?",
         (4096,),
@@ -116,16 +260,6 @@ TABLE: dict[str, Experiment] = {
             bounded(step("09 BK=32"), "four blocks", 4, "THREADS"),
         ],
     ),
-    "12 arrangements": Experiment(
-        "Does the shape of a warp's tile matter, and at which sizes?",
-        (1024, 2048, 4096, 8192),
-        lambda step: [step("11 SPLIT=1 BLOCKS=2"), step("12"), *step("12").variants],
-    ),
-    "12 quads": Experiment(
-        "Where do quads of lanes gain: in a block alone on its SM, or where two share it?",
-        ((1408, 1536, 256), (1408, 1536, 2048), (2816, 1536, 256), (2816, 1536, 2048)),
-        lambda step: [step("12"), step("12 QUADS=0")],
-    ),
     "14 unrolled": Experiment(
         "Is the index of the buffer, known at run time only, what two buffers lose by?",
         (1024, 4096, 8192),
@@ -141,33 +275,6 @@ TABLE: dict[str, Experiment] = {
                 for one in (step("14"), step("14 BUFFERS=1"))
             ),
         ],
-    ),
-    "21 together": Experiment(
-        "What is gained by a second warpgroup that begins a chain later than the first?",
-        (1024, 4096),
-        lambda step: pairs(
-            (step("21"), step("21 SPLITS=2"), step("21 EXACT=1")),
-            lambda one: edited(one, "together", (LATER_21, "")),
-        ),
-    ),
-    "21 sums": Experiment(
-        "What do sums of sums and carried errors cost, and chains of other lengths?",
-        (4096,),
-        lambda step: [
-            step("21"),
-            edited(step("21"), "one sum", (FLUSH_21, "if (false)")),
-            step("21 EXACT=1"),
-            step("21 BK=16 STAGES=8"),
-            step("21 BK=64 STAGES=2"),
-        ],
-    ),
-    "reuse": Experiment(
-        "How much do the operands that stay in the caches of the register banks save?",
-        (4096,),
-        lambda step: pairs(
-            map(step, ("12", "13", "14", "14 BUFFERS=1")),
-            lambda one: Patched(one, "no reuse", without_reuse),
-        ),
     ),
     "19 orders": Experiment(
         "What of the new order of the main loop is worth how much?",
@@ -257,106 +364,4 @@ TABLE: dict[str, Experiment] = {
         tuple((4224, n, 4096) for n in (1024, 1280, 1536, 1792, 2048)),
         lambda step: [step("17"), step("17 BN=128 STAGES=4 BLOCKS=2")],
     ),
-    "20 strips": Experiment(
-        "How many columns of a warp tile at a time, and at which level of ptxas?",
-        (2048, 4096),
-        lambda step: [
-            *(step(f"20 STRIP={n}") for n in (16, 32, 64)),
-            *(edited(step(f"20 STRIP={n}"), f"{n} ptxas -O3", ptxas="-O3") for n in (32, 64)),
-        ],
-    ),
-    "power": Experiment(
-        "How fast are the steps on tensor cores, and cuBLAS, where no other takes the power?",
-        (2048, 4096, 8192),
-        lambda step: [*map(step, ("16", "17", "18", "19", "20", "21", "21 EXACT=1", "23"))],
-        together=False,
-    ),
-    "23 columns": Experiment(
-        "Of how few columns must a product be, so that it does not pay to pack the large factor?",
-        tuple((8192, n, 8192) for n in (16, 64, 128, 256, 512, 1024)),
-        lambda step: [
-            step("18 BM=64 BN=64 TN=8 BLOCKS=6 WM=32 STREAM=792"),
-            step("21"),
-            step("21 SPLITS=2"),
-            step("23"),
-            step("23 BN=64"),
-        ],
-    ),
-    "23 copies": Experiment(
-        "What is gained by copies of 16 bytes where lines begin anywhere, and by whole tiles that "
-        "are copied without sizes?",
-        ((8192, 64, 8192), (8192, 64, 8191), (4925, 53, 5709)),
-        lambda step: copies_of(step("23 BN=64")),
-    ),
-    "23 copies of B": Experiment(
-        "And where lines are columns of the large factor?",
-        ((128, 8192, 8192), (128, 8191, 8192), (102, 6666, 4968)),
-        lambda step: copies_of(step("23 SWAP_AB=1")),
-    ),
-    "23 parts": Experiment(
-        "How long do the parts of the loop take, each alone, and what do more warps gain?",
-        ((8192, 64, 8192),),
-        lambda step: [
-            step("23 BN=64"),
-            alone(step("23 BN=64")),
-            alone(step("23 BN=64"), "copies"),
-            alone(step("23 BN=64"), "numbers"),
-            alone(step("23 BN=64"), "products"),
-            alone(step("23 BN=64"), "copies", "numbers"),
-            step("23 BM=64 BN=64 STAGES=2 STREAM=264"),
-            step("23 BM=64 BN=64 STAGES=2 STREAM=396"),
-            step("23 BM=64 BN=64 STREAM=264"),
-        ],
-    ),
 }
-
-# ---------------------------------------------------------------------- running them
-
-
-def run(names: Sequence[str], find: Find, output: Path | None = None) -> dict[str, Any]:
-    """Time experiments, all if none is named, and save each as soon as it is done, by default
-    where `kernels.experiments` reads it; others that are there stay. Steps whose machine code is
-    rewritten are left out where the GPU does not execute it. Returns Results by name. Raises
-    ValueError for a name that is not there, and what `benchmark` raises."""
-    _require(names)
-    gpu.require()
-    output, before = begun(EXPERIMENTS, output)
-    saved: dict[str, Any] = before["experiments"] if before else {}
-    timed = {}
-    rewritable = gpu.arch() == ARCHITECTURE
-    if not rewritable:
-        print(f"steps whose machine code is rewritten are left out: it is that of {ARCHITECTURE}")
-    for name in names or TABLE:
-        question, sizes, steps, together = TABLE[name]
-        print(f"{name}: {question}", flush=True)
-        chosen = [step for step in steps(find) if rewritable or not isinstance(step, Patched)]
-        timed[name] = benchmark(chosen, sizes, together=together)
-        saved[name] = json.loads(timed[name].to_json())
-        origin = {"gpu": gpu.device().name, "what": "an experiment each, with its own provenance"}
-        whole = {"provenance": origin, "experiments": saved}
-        write(output, json.dumps(whole, indent=1) + "\n")
-    return timed
-
-
-def stalls(
-    names: Sequence[str], find: Find, size: int = STALLS_SIZE, output: Path | None = None
-) -> None:
-    """Record what the steps of experiments wait for, as `profiling.stalls` does, all but those
-    whose machine code is rewritten. Raises ValueError for a name that is not there, and what
-    `profiling.stalls` raises."""
-    command = ["-m", "kernels", "experiments", "--launch", str(size), *names]
-    profiling.stalls(launched(names, find), size, output, command)
-
-
-def launched(names: Sequence[str], find: Find) -> list[Any]:
-    """The steps of experiments that a call launches, each once."""
-    _require(names)
-    steps = (step for name in names or TABLE for step in TABLE[name].steps(find))
-    return list({step.label: step for step in steps if not isinstance(step, Patched)}.values())
-
-
-def _require(names: Sequence[str]) -> None:
-    for name in names:
-        if name not in TABLE:
-            known = ", ".join(TABLE)
-            raise ValueError(f"there is no experiment {name!r}; there are {known}")

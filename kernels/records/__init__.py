@@ -336,7 +336,7 @@ def stalls(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
 
 def experiments(gpu_name: str, folder: Path | None = None) -> dict[str, Results]:
     """The recorded experiments of a GPU, such as "NVIDIA H200", by name: see
-    `measure.experiments`. Raises ValueError if there are none."""
+    `benchmarks.experiments`. Raises ValueError if there are none."""
     data = _read(gpu_name, EXPERIMENTS, folder)
     return {name: Results.read(of) for name, of in data["experiments"].items()}
 

@@ -1,4 +1,4 @@
-"""kernels.measure.experiments: every step of the table compiles, is right and is what it says."""
+"""benchmarks.experiments: every step of the table compiles, is right and is what it says."""
 
 import json
 import struct
@@ -9,9 +9,10 @@ import pytest
 import kernels
 from anywarp import gpu
 from anywarp.sass import elf, hot_loop
-from kernels import __main__ as cli
+from benchmarks import experiments
 from kernels.ladder.product.layout import laid_out
-from kernels.measure import changes, experiments, profiling
+from kernels.ladder.step import Step
+from kernels.measure import profiling
 from kernels.records import Record, Results
 
 STEPS = {
@@ -94,11 +95,11 @@ def test_the_parts_of_a_loop_are_left_out():
 
     products, copies, packs = count(step)
     assert products == 12 and copies and packs
-    bare = count(changes.alone(step))
+    bare = count(experiments.alone(step))
     assert bare[0] == 0 and bare[1] < copies and bare[2] < packs
-    assert count(changes.alone(step, "copies"))[1:] == (copies, bare[2])
-    assert count(changes.alone(step, "numbers"))[1:] == (bare[1], packs)
-    assert count(changes.alone(step, "products")) == (products, *bare[1:])
+    assert count(experiments.alone(step, "copies"))[1:] == (copies, bare[2])
+    assert count(experiments.alone(step, "numbers"))[1:] == (bare[1], packs)
+    assert count(experiments.alone(step, "products")) == (products, *bare[1:])
 
 
 def test_a_piece_that_is_not_there_once():
@@ -119,16 +120,16 @@ def test_rewritten_machine_code_is_timed_where_it_runs(on_gpu, monkeypatch, tmp_
 
     def benchmark(steps, *_, **__):
         timed.extend(steps)
-        return Results({}, 1.0, 1.0, ())
+        return Results({"gpu": "X 1", "date": "2001-02-03"}, 1.0, 1.0)
 
     monkeypatch.setattr(gpu, "arch", lambda: arch)
     monkeypatch.setattr(experiments, "benchmark", benchmark)
-    experiments.run(["19 orders"], kernels.step, tmp_path / "experiments.json")
-    assert [one.label for one in timed if not isinstance(one, changes.Patched)][::2] == [
+    experiments.run(["19 orders"], tmp_path / "experiments.json")
+    assert [one.label for one in timed if not isinstance(one, experiments.Patched)][::2] == [
         "17_tile_space",
         "19_machine_code",
     ]
-    assert any(isinstance(one, changes.Patched) for one in timed) == (arch == "sm_90")
+    assert any(isinstance(one, experiments.Patched) for one in timed) == (arch == "sm_90")
     assert ("are left out" in capsys.readouterr().out) == (arch != "sm_90")
 
 
@@ -143,17 +144,13 @@ def test_run_keeps_the_others_and_says_what_there_is(on_gpu, monkeypatch, tmp_pa
     monkeypatch.setattr(experiments, "benchmark", benchmark)
     folder = tmp_path / "x_1"
     output = folder / "experiments.json"
-    experiments.run(["reuse"], kernels.step, output)
-    assert cli.main(["experiments", "09 depth", "power", "--output", str(output)]) == 0
+    experiments.main(["reuse", "--output", str(output)])
+    experiments.main(["09 depth", "power", "--output", str(output)])
     assert asked == [((4096,), True), ((256, 4096), True), ((2048, 4096, 8192), False)]
     found = kernels.experiments("X 1", tmp_path)
     assert list(found) == ["reuse", "09 depth", "power"]
     assert found["reuse"].records[0].step == "12_warp_tiling" and found["reuse"].recorded
     assert json.loads(output.read_text())["provenance"]["gpu"] == "X 1"
-    with pytest.raises(SystemExit):
-        cli.main(["experiments", "99"])
-    with pytest.raises(ValueError, match="no experiment '99'; there are 02 rows"):
-        experiments.run(["99"], kernels.step)
 
 
 def test_every_experiment_was_recorded():
@@ -165,19 +162,23 @@ def test_every_experiment_was_recorded():
         for size in row.sizes
         if name not in found or not found[name].find(one, size)
     ]
-    assert not missing, "python -m kernels experiments"
+    assert not missing, "python -m benchmarks.experiments"
 
 
-def test_what_the_steps_of_experiments_wait_for_is_recorded_once_each(monkeypatch):
-    asked = []
+def test_what_the_steps_of_experiments_wait_for_is_recorded_once_each(monkeypatch, capsys):
+    asked, called = [], []
     monkeypatch.setattr(profiling, "stalls", lambda *rest: asked.append(rest))
     names = ["reuse", "17 bulk copies", "16 stages", "16 copies"]
-    experiments.stalls(names, kernels.step, 512)
+    experiments.main(["--stalls", *names])
     ((steps, size, output, command),) = asked
     labels = [one.label for one in steps]
-    assert size == 512 and output is None and len(labels) == len(set(labels))
+    assert size == 4096 and output is None and len(labels) == len(set(labels))
     assert labels[0] == "12_warp_tiling" and "12_warp_tiling, no reuse" not in labels
     assert "17_tile_space, bulk copies" in labels and "16_async_copy, not ahead" in labels
-    assert command == ["-m", "kernels", "experiments", "--launch", "512", *names]
-    with pytest.raises(ValueError, match="no experiment 'x'"):
-        experiments.stalls(["x"], kernels.step)
+    assert command == ["-m", "benchmarks.experiments", "--launch", *names]
+    monkeypatch.setattr(Step, "__call__", lambda step, A, B, device: called.append(step.label))
+    experiments.launch(names, 256)
+    assert called == labels
+    with pytest.raises(SystemExit):
+        experiments.main(["x"])
+    assert "no experiment 'x'; there are" in capsys.readouterr().err

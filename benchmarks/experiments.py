@@ -1,0 +1,298 @@
+"""Experiments that decide a question of the book: edits of steps, timed beside cuBLAS.
+
+    python -m benchmarks.experiments [NAME ...]            time them, by the protocol of `bench`
+    python -m benchmarks.experiments --stalls [NAME ...]   record what their warps wait for, by ncu
+
+Without NAME, all of them; most with the steps that they change in the same rounds. To those of
+`kernels.measure.experiments`, into whose code chapters look, come here those of which they show the
+times alone. `kernels.experiments("NVIDIA H200")` reads what was recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from anywarp import gpu
+from anywarp.sass import elf
+from kernels.analysis.reference import inputs
+from kernels.ladder.product.layout import laid_out
+from kernels.ladder.step import Step, step
+from kernels.machine.rewrite import ARCHITECTURE
+from kernels.measure import experiments, profiling
+from kernels.measure.bench import benchmark
+from kernels.measure.experiments import (
+    Experiment,
+    Patched,
+    edited,
+    idle,
+    pairs,
+    unrolled,
+    without_reuse,
+)
+from kernels.measure.provenance import begun
+from kernels.records import EXPERIMENTS, write
+
+STALLS_SIZE = 4096  # where `kernels.stalls` are recorded
+HGMMA = 0xDF0  # the opcode of a wgmma: its low 12 bits
+COLUMNS_FIRST = (
+    "    int block = blockIdx.y * gridDim.x + blockIdx.x;\n"
+    "    int row = block % gridDim.y * BM + threadIdx.y;\n"
+    "    int col = block / gridDim.y * BN + threadIdx.x;\n"
+)
+ROWS_FIRST = (
+    "    int row = blockIdx.y * BM + threadIdx.y;\n    int col = blockIdx.x * BN + threadIdx.x;\n"
+)
+LATER_21 = (
+    "        if (thread >= 128 && k == 0)  // the second warpgroup\n            wait(&begun, 0);\n"
+)
+NO_NUMBERS_23 = """\
+        #pragma unroll
+        for (int n = 0; n < BK / 4; ++n)
+            asm volatile("" : "=r"(a[n / 4][0][n % 4]), "=r"(a[n / 4][1][n % 4]),
+                              "=r"(a[n / 4][2][n % 4]));
+"""
+FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
+
+
+def copies_of(step: Step) -> list[Any]:
+    """Step 23 as it is, with copies of 4 bytes each, and with sizes given to all copies."""
+    return [
+        step,
+        edited(
+            step,
+            "copies of 4 bytes",
+            ("bool wide = (size_t)large.x % 16 == 0;", "bool wide = false;"),
+            ("if (wide && lines >= LINES", "if (lines >= LINES"),
+            ("copy_rows<true, true>", "copy_rows<false, true>"),
+        ),
+        edited(step, "sizes", ("lines >= LINES && length >= LINE + 4", "false")),
+    ]
+
+
+def alone(step: Step, *parts: str) -> Patched:
+    """Step 23 whose loop has these parts of it alone, of "copies", "numbers" and "products"; its
+    result is of no use. Instead of its parts a number has what was in the registers."""
+    source = step.source
+    numbers = source[source.index("        float x[BK / 4][2];") :]
+    left_out = {
+        "copies": [
+            ("        copy(i + STAGES);\n", "        commit();\n"),
+            (
+                "            fill(i - 1 + STAGES);\n",
+                "            arrive(&full[(i - 1) % STAGES]);\n",
+            ),
+        ],
+        "numbers": [
+            (numbers[: numbers.index("        // endregion")], NO_NUMBERS_23),
+            ("            sum[j / 32][j % 32] += chain[j / 32][j % 32];\n", "            ;\n"),
+            ("        rest |= stage.small.unsafe[thread % 32];\n", ""),
+        ],
+        "products": [],
+    }
+    changes = [one for part in left_out.keys() - set(parts) for one in left_out[part]]
+    # a number in any case: where a sum is none, `reduce` would compute the tile again
+    store, kept = "to[j * THREADS] = {};", "sum" if "numbers" in parts else "chain"
+    found, stored = "sum[j / 32][j % 32]", f"__saturatef({kept}[j / 32][j % 32])"
+    changes.append((store.format(found), store.format(stored)))
+    name = f"{' and '.join(parts)} alone" if parts else "no part"
+    patch = bytes if "products" in parts else without_wgmma  # of the machine code
+    return Patched(edited(step, name, *changes), "spoiled", patch, spoiled=True)
+
+
+def without_wgmma(cubin: bytes) -> bytes:
+    """The same machine code with a NOP for each wgmma, in whatever kernels it has."""
+    made = bytearray(cubin)
+    for section in elf.sections(cubin):
+        for at in range(section.start, section.start + section.size, elf.INSTRUCTION_BYTES):
+            word = int.from_bytes(made[at : at + elf.INSTRUCTION_BYTES], "little")
+            if section.flags & elf.EXECUTABLE and word & 0xFFF == HGMMA:
+                made[at : at + elf.INSTRUCTION_BYTES] = idle(word).to_bytes(
+                    elf.INSTRUCTION_BYTES, "little"
+                )
+    return bytes(made)
+
+
+TABLE: dict[str, Experiment] = {
+    **experiments.TABLE,
+    "02 rows": Experiment(
+        "Do lower blocks, and rows of A that are no whole cache lines, gain what their wavefronts "
+        "in the data pipe say?",
+        (4096, (4096, 4096, 4095)),
+        lambda step: [step("02"), step("02 BM=16 BN=64")],
+    ),
+    "04 passes": Experiment(
+        "Is it the address arithmetic or the length of an unrolled pass?",
+        (4096,),
+        lambda step: [
+            step("04"),
+            step("04 UNSIGNED=1"),
+            unrolled(step("04"), 4),
+            unrolled(step("04 UNSIGNED=1"), 16),
+        ],
+    ),
+    "03 sharing": Experiment(
+        "Why is a product of 8192 slower: the size of B, the distance of its rows, or how many "
+        "rows of blocks share it at a time?",
+        (
+            *((8192, n, 8192) for n in (1024, 2048, 4096, 8192, 8224, 16384)),
+            (8192, 8192, 8224),
+            (8192, 8192, 4096),
+        ),
+        lambda step: [
+            step("03"),
+            edited(step("03"), "columns of blocks first", (ROWS_FIRST, COLUMNS_FIRST)),
+        ],
+    ),
+    "12 arrangements": Experiment(
+        "Does the shape of a warp's tile matter, and at which sizes?",
+        (1024, 2048, 4096, 8192),
+        lambda step: [step("11 SPLIT=1 BLOCKS=2"), step("12"), *step("12").variants],
+    ),
+    "12 quads": Experiment(
+        "Where do quads of lanes gain: in a block alone on its SM, or where two share it?",
+        ((1408, 1536, 256), (1408, 1536, 2048), (2816, 1536, 256), (2816, 1536, 2048)),
+        lambda step: [step("12"), step("12 QUADS=0")],
+    ),
+    "21 together": Experiment(
+        "What is gained by a second warpgroup that begins a chain later than the first?",
+        (1024, 4096),
+        lambda step: pairs(
+            (step("21"), step("21 SPLITS=2"), step("21 EXACT=1")),
+            lambda one: edited(one, "together", (LATER_21, "")),
+        ),
+    ),
+    "21 sums": Experiment(
+        "What do sums of sums and carried errors cost, and chains of other lengths?",
+        (4096,),
+        lambda step: [
+            step("21"),
+            edited(step("21"), "one sum", (FLUSH_21, "if (false)")),
+            step("21 EXACT=1"),
+            step("21 BK=16 STAGES=8"),
+            step("21 BK=64 STAGES=2"),
+        ],
+    ),
+    "reuse": Experiment(
+        "How much do the operands that stay in the caches of the register banks save?",
+        (4096,),
+        lambda step: pairs(
+            map(step, ("12", "13", "14", "14 BUFFERS=1")),
+            lambda one: Patched(one, "no reuse", without_reuse),
+        ),
+    ),
+    "20 strips": Experiment(
+        "How many columns of a warp tile at a time, and at which level of ptxas?",
+        (2048, 4096),
+        lambda step: [
+            *(step(f"20 STRIP={n}") for n in (16, 32, 64)),
+            *(edited(step(f"20 STRIP={n}"), f"{n} ptxas -O3", ptxas="-O3") for n in (32, 64)),
+        ],
+    ),
+    "power": Experiment(
+        "How fast are the steps on tensor cores, and cuBLAS, where no other takes the power?",
+        (2048, 4096, 8192),
+        lambda step: [*map(step, ("16", "17", "18", "19", "20", "21", "21 EXACT=1", "23"))],
+        together=False,
+    ),
+    "23 columns": Experiment(
+        "Of how few columns must a product be, so that it does not pay to pack the large factor?",
+        tuple((8192, n, 8192) for n in (16, 64, 128, 256, 512, 1024)),
+        lambda step: [
+            step("18 BM=64 BN=64 TN=8 BLOCKS=6 WM=32 STREAM=792"),
+            step("21"),
+            step("21 SPLITS=2"),
+            step("23"),
+            step("23 BN=64"),
+        ],
+    ),
+    "23 copies": Experiment(
+        "What is gained by copies of 16 bytes where lines begin anywhere, and by whole tiles that "
+        "are copied without sizes?",
+        ((8192, 64, 8192), (8192, 64, 8191), (4925, 53, 5709)),
+        lambda step: copies_of(step("23 BN=64")),
+    ),
+    "23 copies of B": Experiment(
+        "And where lines are columns of the large factor?",
+        ((128, 8192, 8192), (128, 8191, 8192), (102, 6666, 4968)),
+        lambda step: copies_of(step("23 SWAP_AB=1")),
+    ),
+    "23 parts": Experiment(
+        "How long do the parts of the loop take, each alone, and what do more warps gain?",
+        ((8192, 64, 8192),),
+        lambda step: [
+            step("23 BN=64"),
+            alone(step("23 BN=64")),
+            alone(step("23 BN=64"), "copies"),
+            alone(step("23 BN=64"), "numbers"),
+            alone(step("23 BN=64"), "products"),
+            alone(step("23 BN=64"), "copies", "numbers"),
+            step("23 BM=64 BN=64 STAGES=2 STREAM=264"),
+            step("23 BM=64 BN=64 STAGES=2 STREAM=396"),
+            step("23 BM=64 BN=64 STREAM=264"),
+        ],
+    ),
+}
+
+# ---------------------------------------------------------------------- running them
+
+
+def run(names: Sequence[str], output: Path | None = None) -> None:
+    """Time experiments and save each as soon as it is done, by default where `kernels.experiments`
+    reads it; others that are there stay. Steps whose machine code is rewritten are left out where
+    the GPU does not execute it. Raises what `benchmark` raises."""
+    gpu.require()
+    output, before = begun(EXPERIMENTS, output)
+    saved: dict[str, Any] = before["experiments"] if before else {}
+    rewritable = gpu.arch() == ARCHITECTURE
+    if not rewritable:
+        print(f"steps whose machine code is rewritten are left out: it is that of {ARCHITECTURE}")
+    for name in names:
+        question, sizes, steps, together = TABLE[name]
+        print(f"{name}: {question}", flush=True)
+        chosen = [one for one in steps(step) if rewritable or not isinstance(one, Patched)]
+        timed = benchmark(chosen, sizes, together=together)
+        print(timed)
+        saved[name] = json.loads(timed.to_json())
+        origin = {"gpu": gpu.device().name, "what": "an experiment each, with its own provenance"}
+        whole = {"provenance": origin, "experiments": saved}
+        write(output, json.dumps(whole, indent=1) + "\n")
+
+
+def launched(names: Sequence[str]) -> list[Step]:
+    """The steps of experiments that a call launches, each once."""
+    steps = (one for name in names for one in TABLE[name].steps(step))
+    return list({one.label: one for one in steps if not isinstance(one, Patched)}.values())
+
+
+def launch(names: Sequence[str], size: int = STALLS_SIZE) -> None:
+    """Launch each of them once, for ncu to watch."""
+    A, B, _ = inputs(size, size, size)
+    for one in launched(names):
+        one(*laid_out(A, B, one.defines), device="gpu")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(TABLE)}; all if none")
+    parser.add_argument("--output", type=Path, help="default: in your folder of records")
+    parser.add_argument("--stalls", action="store_true", help="what warps wait for at 4096 instead")
+    parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if unknown := set(options.names) - set(TABLE):
+        parser.error(f"there is no experiment {min(unknown)!r}; there are {', '.join(TABLE)}")
+    names = options.names or list(TABLE)
+    if options.launch:
+        launch(names)
+    elif options.stalls:
+        command = ["-m", "benchmarks.experiments", "--launch", *names]
+        profiling.stalls(launched(names), STALLS_SIZE, options.output, command)
+    else:
+        run(names, options.output)
+
+
+if __name__ == "__main__":
+    main()
