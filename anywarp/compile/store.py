@@ -10,7 +10,8 @@ left out with a warning, as if it were not there.
 
 The *cache* is one folder of the user, so that a second process compiles nothing. ANYWARP_CACHE
 names another, or says `none`. Files are written whole or not at all, several processes may use it,
-and beyond `CACHE_BYTES` those that were not read for longest are removed.
+and beyond `CACHE_BYTES` those that were not read for longest are removed, by the next process that
+keeps one.
 """
 
 from __future__ import annotations
@@ -248,6 +249,7 @@ def keep(compilation: Compilation, compiler: Any) -> None:
         _shrink(folder)
 
 
+@functools.cache  # once in a process: to look at thousands of files takes as long as to compile
 def _shrink(folder: Path) -> None:
     """Remove what was not read for longest, until the folder is not too large any more; and what
     processes that were killed have left half written."""
