@@ -6,9 +6,14 @@ adds it. Where there is a GPU, or ANYWARP_NVRTC names an NVRTC, that NVRTC compi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
+
+# There is a process for each core: threads of NumPy's products would wait for one another. It is
+# read when NumPy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from anywarp import build, gpu
 from anywarp.compile import nvrtc

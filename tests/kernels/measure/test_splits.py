@@ -6,6 +6,7 @@ import functools
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import kernels
@@ -45,7 +46,8 @@ class Formula(SimulatedGPU):
 
     def product(self, step, matrix, C):
         (M, N), K = C.shape, len(matrix("B", 0))
-        C[:] = matrix("A", 0) @ matrix("B", 0)
+        if np.isnan(C[0, 0]):  # to be checked, not timed
+            C[:] = matrix("A", 0) @ matrix("B", 0)
         known = self.tile(splits.base(step))
         costs = dict(zip(("start", "latency", "step", "ragged", "cluster", "pack"), COSTS[step.id]))
         us = microseconds(Tile(**known, **costs), GPU, splits.work(step, M, N, K))
