@@ -36,13 +36,6 @@ def program(tmp_path, monkeypatch):
     return make
 
 
-@pytest.fixture
-def page(tmp_path) -> Path:
-    path = tmp_path / "page.html"
-    path.write_text("<p>text</p>")
-    return path
-
-
 def test_without_a_browser_it_says_which_it_needs_and_builds_nothing(
     tool, tmp_path, monkeypatch, capsys
 ):
@@ -59,26 +52,23 @@ def test_a_book_that_cannot_be_built_fails_with_what_the_builder_said(tool, tmp_
         tool.single_page(tmp_path, tmp_path / "build")
 
 
-def test_a_browser_that_fails_is_quoted(tool, tmp_path, page, program):
-    chromium = program("chromium", "sys.exit('no such display')")
+@pytest.mark.parametrize("body, complaint", [
+    ("sys.exit('no such display')", "(?s)Chromium: exit status 1\n.*no such display"),
+    ("import time; time.sleep(60)", "Chromium: not done after 0.5 s"),
+    ("", "Chromium wrote no PDF to .*book.pdf"),
+])  # fmt: skip
+def test_a_browser_that_fails_is_quoted_and_leaves_no_old_pdf(
+    tool, tmp_path, program, monkeypatch, body, complaint
+):
+    page, pdf = tmp_path / "page.html", tmp_path / "book.pdf"
+    page.write_text("<p>text</p>")
+    pdf.write_bytes(b"%PDF-1.4 of yesterday")
+    chromium = program("chromium", body)
     assert tool.browser() == str(chromium)
-    with pytest.raises(tool.Failure, match="(?s)Chromium: exit status 1\n.*no such display"):
-        tool.print_page(str(chromium), page, tmp_path / "book.pdf")
-
-
-def test_a_browser_that_never_ends_is_given_up(tool, tmp_path, page, program, monkeypatch):
-    monkeypatch.setattr(tool, "PATIENCE", 0.5)
-    slow = program("chromium", "import time; time.sleep(60)")
-    with pytest.raises(tool.Failure, match="Chromium: not done after 0.5 s"):
-        tool.print_page(str(slow), page, tmp_path / "book.pdf")
-
-
-def test_a_browser_that_writes_nothing_leaves_no_old_pdf_behind(tool, tmp_path, page, program):
-    old = tmp_path / "book.pdf"
-    old.write_bytes(b"%PDF-1.4 of yesterday")
-    with pytest.raises(tool.Failure, match="Chromium wrote no PDF to .*book.pdf"):
-        tool.print_page(str(program("chromium", "")), page, old)
-    assert not old.exists()
+    monkeypatch.setattr(tool, "PATIENCE", 0.5 if "sleep" in body else 60)
+    with pytest.raises(tool.Failure, match=complaint):
+        tool.print_page(str(chromium), page, pdf)
+    assert not pdf.exists()
 
 
 def test_the_page_of_the_book_is_put_where_its_addresses_lead_somewhere(
