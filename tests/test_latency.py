@@ -16,19 +16,14 @@ from kernels.measure.latency import SHARED_READS, SHARED_THREADS, SOURCE
 from kernels.records import FOLDER
 
 MEASURED = sorted(FOLDER.glob("*/latency.json"))
-each = pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.parent.name)
 
 
 def kernel(name, chains=1):
     return kernels.Kernel(SOURCE, name, [f"-DCHAINS={chains}"], filename="latency.cu")
 
 
-def test_a_gpu_was_measured():
-    assert MEASURED
-
-
-@each
-def test_the_record_is_of_what_it_measures_today(path):
+@pytest.mark.parametrize("path", MEASURED or ["nothing"])
+def test_the_record_is_of_what_it_measures_today_and_agrees_with_the_others(path):
     record = json.loads(path.read_text(encoding="utf-8"))
     assert kernels.latency(record["provenance"]["gpu"]) == record
     assert [one["bytes"] for one in record["latency"]["by size"]] == list(latency.SIZES)
@@ -39,11 +34,6 @@ def test_the_record_is_of_what_it_measures_today(path):
         found = [(row["chains"], row["warps"], row["steps"]) for row in record[name]]
         wanted = [(c, w, steps) for c in chains for w in latency.WARPS]
         assert [row for row in wanted if row[1] <= max(w for _, w, _ in found)] == found
-
-
-@each
-def test_the_record_agrees_with_itself_and_the_other_measurements(path):
-    record = json.loads(path.read_text(encoding="utf-8"))
     sms = record["provenance"]["multiprocessors"]
     mhz = record["provenance"]["max_sm_clock_mhz"]
     waits = [one["cycles"] for one in record["latency"]["by size"]]
@@ -61,24 +51,15 @@ def test_the_record_agrees_with_itself_and_the_other_measurements(path):
     assert 0.9 * results.fma_peak_tflops < flops <= results.fma_peak_tflops
 
 
-def test_a_cycle_visits_each_line_once_and_keeps_to_its_lane():
+def test_chains_begin_apart_on_a_cycle_that_visits_each_line_once():
     order, following = latency.cycle(64)
-    words = LINE_BYTES // 4
-    for lane in (0, 31):
-        at, seen = order[0] * words + lane, []
-        for _ in order:
-            seen.append(at // words)
-            at = following[at]
-        assert at == order[0] * words + lane
-        assert seen == list(order) and sorted(seen) == list(range(64))
-
-
-def test_starts_lie_apart():
-    order, _ = latency.cycle(64)
+    assert sorted(order) == list(range(64))
+    for lane in (0, 31):  # each keeps to its own
+        at = order * (LINE_BYTES // 4) + lane
+        np.testing.assert_array_equal(following[at], np.roll(at, -1))
     found = latency.starts(order, 4, 2).reshape(4, LANES, 2)
     assert (found % LANES == np.arange(LANES)[:, None]).all()
-    place = {line: n for n, line in enumerate(order)}
-    assert [place[line] for line in found[:, 0].ravel() // LANES] == list(range(0, 64, 8))
+    np.testing.assert_array_equal(found[:, 0].ravel() // LANES, order[::8])
 
 
 @pytest.mark.parametrize("multiprocessors", [16, 132, 192])

@@ -74,7 +74,10 @@ def test_a_lock_has_what_is_asked_for_with_hashes_and_no_addresses(lock):
 
 
 def test_the_locks_agree():
+    book, hub = (dict(PIN.findall(text(ROOT / lock))) for lock in (*LOCKS,)[::2])
     assert entries("requirements/lock_build.txt") < entries("requirements/lock.txt")
+    common = book.keys() & hub.keys()
+    assert len(common) > 60 and not [name for name in common if book[name] != hub[name]]
 
 
 def test_the_commands_and_the_workflows_install_locks():

@@ -135,6 +135,8 @@ def test_merging_replaces_what_was_measured_again_and_keeps_the_rest():
     )
     assert found.fma_peak_tflops == 11.0 and found.provenance["commit"] == "new"
     assert found.merged(found) == found
+    (kept,) = results().merged(results(record())).records
+    assert kept.commit is None  # of the same tree
 
 
 def test_a_merge_changes_no_share_of_cublas():
@@ -147,11 +149,6 @@ def test_a_merge_changes_no_share_of_cublas():
     assert found.at("cublas", 1000).ms == 3.0
     shares = {r.step: found.share_of_cublas(r) for r in found.records}
     assert shares == {"cublas": 1.0, "02_naive": 0.5, "21_x": 3.0}
-
-
-def test_merged_records_of_one_tree_have_no_commit_of_their_own():
-    (kept,) = results().merged(results(record())).records
-    assert kept.commit is None
 
 
 @pytest.mark.parametrize("change, message", [
@@ -168,29 +165,23 @@ def test_records_of_other_circumstances_are_not_merged(change, message):
     assert results(date="2002-01-01", python="3.99").merged(results())
 
 
-def test_recorded_results_are_found_by_the_gpu_name(tmp_path):
-    Results(PROVENANCE, 10.0, 200.0).save(tmp_path / "simulated_gpu_1" / "timings.json")
-    assert records.slug("NVIDIA GeForce RTX 4090 (24 GB)") == "nvidia_geforce_rtx_4090_24_gb"
-    assert records.results("Simulated GPU 1", tmp_path).gpu == "Simulated GPU 1"
-    for name in ("Abacus", "Simulated GPU 1 peers"):
-        with pytest.raises(ValueError, match=f"nothing is recorded for '{name}'; recorded: Simul"):
-            records.results(name, tmp_path)
-    with pytest.raises(ValueError, match="recorded: nothing yet"):
-        records.results("Abacus", tmp_path / "none")
-
-
-def test_recorded_counters_are_found_by_the_gpu_name(tmp_path):
+@pytest.mark.parametrize("read, name, text", [
+    (records.results, records.TIMINGS, Results(PROVENANCE, 10.0, 200.0).to_json()),
+    (records.counters, records.COUNTERS, json.dumps({"provenance": PROVENANCE})),
+])  # fmt: skip
+def test_records_are_found_by_the_gpu_name(tmp_path, read, name, text):
     with pytest.raises(ValueError, match="nothing is recorded for 'x'; recorded: nothing yet"):
-        records.counters("x", tmp_path)
-    path = records.recorded_path("Simulated GPU 1", records.COUNTERS, tmp_path)
-    records.write(path, json.dumps({"provenance": PROVENANCE, "size": 8, "steps": {}}))
-    assert records.counters("Simulated GPU 1", tmp_path)["size"] == 8
-    with pytest.raises(ValueError, match="nothing is recorded for 'x'; recorded: Simulated GPU 1"):
-        records.counters("x", tmp_path)
-    for name in ("H200 peers", "x"):
-        for read in (records.counters, records.results):
-            with pytest.raises(ValueError, match=f"'{name}'; recorded: NVIDIA H200"):
-                read(name)
+        read("x", tmp_path)
+    path = records.recorded_path("Simulated GPU 1", name, tmp_path)
+    assert path == tmp_path / "simulated_gpu_1" / name
+    assert records.slug("NVIDIA GeForce RTX 4090 (24 GB)") == "nvidia_geforce_rtx_4090_24_gb"
+    records.write(path, text)
+    assert read("Simulated GPU 1", tmp_path)
+    for other in ("Abacus", "Simulated GPU 1 peers"):
+        with pytest.raises(ValueError, match=f"nothing is recorded for '{other}'; recorded: Simul"):
+            read(other, tmp_path)
+    with pytest.raises(ValueError, match="'H200 peers'; recorded: NVIDIA H200"):
+        read("H200 peers")
 
 
 def test_a_record_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):

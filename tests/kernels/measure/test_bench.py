@@ -130,29 +130,23 @@ def test_cublas_is_on_record_without_tensor_cores_beside_it(simulated, tmp_path)
     assert shares == pytest.approx({"cublas": 1.0, "fast": 0.5, "heavy": 4.0})
 
 
-def test_the_fma_peak_is_that_of_the_kernel_that_was_launched(simulated):
+def test_the_roofs_are_those_of_what_was_launched(simulated):
     """A multiply-add is two operations; how many a thread does is what the interpreter counts."""
-    simulated.ms["fma_peak"] = 3.0
+    simulated.ms |= {"fma_peak": 3.0, "nothing": 0.004, "copy": 2.0}
     found = run([], [])
-    (grid,), (threads,), (trips, a, b, out) = next(
-        rest for symbol, *rest in simulated.launched if symbol == "fma_peak"
-    )
+    of = {symbol: rest for symbol, *rest in simulated.launched}
+    (grid,), (threads,), (trips, a, b, out) = of["fma_peak"]
     a_block = Kernel(bench._ROOFS, "fma_peak").trace(1, 32, (2, a, b, np.zeros(32, np.float32)))
     each = a_block.counters[FFMA] / 32 / 2  # for each thread and trip
     assert each == 512 and grid * threads >= 8 * 256
-    assert (grid * threads,) == next(
-        (shape,) for shape, dtype in simulated.empties if dtype == np.float32
-    )
+    floats = [shape for shape, dtype in simulated.empties if dtype == np.float32]
+    assert floats == [grid * threads, 2**28, 2**28]  # 1 GiB each to copy, far beyond any L2
     operations = 2 * each * int(trips) * grid * threads
     assert found.fma_peak_tflops == pytest.approx(operations / 3e-3 / 1e12)
-
-
-def test_an_empty_launch_is_of_one_thread_and_in_microseconds(simulated):
-    simulated.ms["nothing"] = 0.004
-    found = run([], [])
-    shapes = {(grid, block) for symbol, grid, block, _ in simulated.launched if symbol == "nothing"}
-    assert shapes == {((1,), (1,))}
+    assert of["nothing"][:2] == [(1,), (1,)]
     assert found.provenance["empty_launch_us"] == pytest.approx(4.0)
+    (size,) = set(simulated.copied)  # read and written
+    assert found.copy_gbs == pytest.approx(2 * size / 2e-3 / 1e9)
 
 
 def test_progress_is_told_by_shapes(simulated, monkeypatch):
@@ -165,14 +159,6 @@ def test_progress_is_told_by_shapes(simulated, monkeypatch):
     monkeypatch.setattr(bench, "progress", progress)
     bench.benchmark([], [32, 64])
     assert told == [(1, 2), (2, 2)]
-
-
-def test_the_copy_bandwidth_counts_reading_and_writing(simulated):
-    simulated.ms["copy"] = 2.0
-    found = run([], [])
-    (size,) = set(simulated.copied)
-    assert found.copy_gbs == pytest.approx(2 * size / 2e-3 / 1e9)
-    assert simulated.empties.count((2**28, np.float32)) == 2  # 1 GiB each, far beyond any L2
 
 
 @pytest.mark.parametrize("l2_bytes, flushed", [(2**10, 2**28), (50 * 2**20, 2**28), (2**28, 2**30)])
@@ -372,16 +358,15 @@ def test_a_variant_is_timed_under_its_label(simulated):
     assert [r.step for r in found.records] == ["cublas", "fast", "fast PAD=1"]
 
 
-def test_merging_needs_a_file(simulated):
-    with pytest.raises(ValueError, match="merge keeps what `output` holds .*: name the file"):
-        run([step(simulated, "fast", 2.0)], [32], merge=True)
+@pytest.mark.parametrize("steps, merge, error, message", [
+    ([], True, ValueError, "merge keeps what `output` holds .*: name the file"),
+    (["02_naive"], False, TypeError, r"'02_naive' is no step: pass kernels.step\('02_naive'\)"),
+    ([2], False, TypeError, r"2 is no step: pass kernels.step\(2\)"),
+])  # fmt: skip
+def test_what_is_refused_before_anything_runs(simulated, steps, merge, error, message):
+    with pytest.raises(error, match=message):
+        run(steps, [32], merge=merge)
     assert simulated.log == []
-
-
-@pytest.mark.parametrize("what", ["02_naive", 2])
-def test_a_name_is_no_step(simulated, what):
-    with pytest.raises(TypeError, match=f"{what!r} is no step: pass kernels.step\\({what!r}\\)"):
-        run([what], [32])
 
 
 def test_a_matrix_that_no_step_can_index_is_left_out(simulated, monkeypatch):

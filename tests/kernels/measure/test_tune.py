@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -28,20 +29,14 @@ def test_fewer_are_timed_more_often():
 
 def timer(ms, log=None):
     def time(labels, repeats, seconds):
-        if log is not None:
-            log.append((len(labels), repeats))
+        (log if log is not None else []).append((len(labels), repeats))
         return [[next(ms[label]) for _ in range(repeats)] for label in labels]
 
     return time
 
 
-def constant(value):
-    while True:
-        yield value
-
-
 def test_the_fastest_come_first_and_every_time_is_kept():
-    ms = {f"c{n}": constant(float(1 + (7 * n) % 50)) for n in range(50)}
+    ms = {f"c{n}": itertools.repeat(1.0 + 7 * n % 50) for n in range(50)}
     log = []
     found = halving(list(ms), timer(ms, log))
     assert log == plan(50)
@@ -52,12 +47,8 @@ def test_the_fastest_come_first_and_every_time_is_kept():
 
 def test_one_slow_launch_is_no_verdict():
     """The best has one time in eight that is ten times as long."""
-
-    def unsteady():
-        while True:
-            yield from [1.0] * 7 + [10.0]
-
-    ms = {f"c{n}": constant(2.0 + n) for n in range(30)} | {"best": unsteady()}
+    ms = {f"c{n}": itertools.repeat(2.0 + n) for n in range(30)}
+    ms["best"] = itertools.cycle([1.0] * 7 + [10.0])
     assert next(iter(halving(list(ms), timer(ms)))) == "best"
 
 
