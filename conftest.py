@@ -14,6 +14,8 @@ import pytest
 # There is a process for each core: threads of NumPy's products would wait for one another. It is
 # read when NumPy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Each of many processes would compile all modules for itself.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from anywarp import build, gpu
 from anywarp.compile import nvrtc
