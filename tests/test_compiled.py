@@ -113,36 +113,32 @@ def notebook(tmp_path, monkeypatch):
     return path
 
 
-def test_what_a_notebook_and_its_solutions_compile_is_stored(notebook, monkeypatch):
-    tool.store(tool.asked([notebook]))
+def test_what_a_notebook_and_its_solutions_compile_is_stored_once(notebook, monkeypatch, capsys):
+    recipes = tool.asked([notebook])
+    tool.store(recipes)
     found = [store.read(path.read_bytes()) for path in tool.FOLDER.glob("*.tar.xz")]
     wanted = {"*x = 1;": True, "*x = 2;": False, "*x = 3;": False}
-    assert len(found) == 3
+    assert len(found) == 3 == capsys.readouterr().out.count("compiles a.cu")
     for part, real in wanted.items():
         (one,) = (one for one in found if part in one.recipe.source)
         assert one.recipe.real is real and one.nvrtc == nvrtc.version()
         assert str(ROOT) not in one.made.ptx  # where it was made
-
-
-def test_nothing_is_stored_twice(notebook, monkeypatch, capsys):
-    recipes = tool.asked([notebook])
-    tool.store(recipes)
-    assert capsys.readouterr().out.count("compiles a.cu") == 3
-    tool.store(recipes)
-    assert "compiles" not in capsys.readouterr().out
-    monkeypatch.setattr(nvrtc, "version", lambda: (99, 0))
-    tool.store(recipes)
-    assert capsys.readouterr().out.count("compiles a.cu") == 3
+    for version, compiled in ((nvrtc.version(), 0), ((99, 0), 3)):
+        monkeypatch.setattr(nvrtc, "version", lambda version=version: version)
+        tool.store(recipes)
+        assert capsys.readouterr().out.count("compiles a.cu") == compiled
 
 
 def test_what_nobody_asks_for_is_removed_only_after_all(notebook, monkeypatch):
     old = tool.FOLDER / "old.tar.xz"
     old.touch()
+    asked = []
     monkeypatch.setattr(tool, "notebooks", lambda: [notebook])
-    monkeypatch.setattr(tool, "compile_steps", lambda: None)
-    monkeypatch.setattr(sys, "argv", ["compiled.py", str(notebook)])
-    tool.main()
-    assert old.exists()
-    monkeypatch.setattr(sys, "argv", ["compiled.py"])
-    tool.main()
-    assert not old.exists() and len(list(tool.FOLDER.glob("*.tar.xz"))) == 3
+    monkeypatch.setattr(tool, "store", lambda recipes: None)
+    monkeypatch.setattr(tool, "asked", lambda *of, **more: asked.append((*of, more)) or [])
+    for words, and_steps in ([str(notebook)], False), ([], True):
+        assert old.exists()
+        monkeypatch.setattr(sys, "argv", ["compiled.py", *words])
+        tool.main()
+        assert asked.pop() == ([notebook], {"and_steps": and_steps})
+    assert not old.exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import string
-from html.parser import HTMLParser
+from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -30,46 +30,30 @@ each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 each_text = pytest.mark.parametrize("path", NOTEBOOKS + PAGES, ids=lambda path: path.stem)
 
 
-class Converted(HTMLParser):
+HEADINGS = ["h1", "h2", "h3", "h4"]
+
+
+class Converted:
     """What a page made by nbconvert consists of, in order: headings, links and folded boxes."""
 
     def __init__(self, body: str):
-        super().__init__()
-        self.headings: list[str] = []
-        self.links: list[str] = []
+        from bs4 import BeautifulSoup  # nbconvert has it
+
+        page = BeautifulSoup(body, "html.parser")
+        for link in page.select("a.anchor-link"):
+            link.decompose()  # nbconvert's, beside a heading
+        assert not page.select("details[open]")
+        inside = page.select(", ".join(f"details {name}" for name in ("details", *HEADINGS)))
+        assert not inside, f"in a box, which was not closed: {inside[0]}"
+        self.headings = [heading.get_text() for heading in page.find_all(HEADINGS)]
+        self.links = [link.get("href", "") for link in page.find_all("a")]
         self.folded: list[dict[str, str]] = []  # what a box's summary says and what is inside
-        self.boxes: dict[str, int] = {}  # by heading, the boxes under it
-        self.into: list[str] = []  # the elements that are open
-        self.feed(body)
-        self.close()
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = dict(attributes)
-        if tag == "details":
-            assert "open" not in found
-            assert "details" not in self.into, "a box within a box: one was not closed"
-            self.folded.append({"summary": "", "inside": ""})
-            if self.headings:
-                self.boxes[self.headings[-1]] = self.boxes.get(self.headings[-1], 0) + 1
-        if tag in ("h1", "h2", "h3", "h4"):
-            assert "details" not in self.into, "a heading in a box: it was not closed"
-            self.headings.append("")
-        if tag == "a" and "anchor-link" not in (found.get("class") or ""):
-            self.links.append(found.get("href") or "")
-        if tag not in ("br", "hr", "img", "meta", "link", "input"):
-            self.into.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.into and self.into.pop() != tag:
-            assert tag != "details", "a box that is closed inside something else"
-
-    def handle_data(self, data: str) -> None:
-        if self.into and self.into[-1] == "a" and data == "¶":
-            return  # nbconvert's link beside a heading
-        if any(tag in self.into for tag in ("h1", "h2", "h3", "h4")):
-            self.headings[-1] += data
-        if "details" in self.into:
-            self.folded[-1]["summary" if "summary" in self.into else "inside"] += data
+        self.boxes: Counter[str] = Counter()  # by heading, the boxes under it
+        for box in page.find_all("details"):
+            if heading := box.find_previous(HEADINGS):
+                self.boxes[heading.get_text()] += 1
+            summary = box.summary.extract().get_text()
+            self.folded.append({"summary": summary, "inside": box.get_text()})
 
 
 @pytest.fixture(scope="module")

@@ -5,70 +5,44 @@ from __future__ import annotations
 import subprocess
 import types
 
-import pytest
-
 from anywarp import gpu
 from kernels import records
 from kernels.measure import provenance
 
 
-@pytest.fixture
-def tree(monkeypatch, tmp_path):
-    """A git tree with one commit, that seems to hold the module."""
+def test_the_commit(monkeypatch, tmp_path):
+    """Of a git tree that seems to hold the module."""
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "provenance.py"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
 
     def git(*words):
-        who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-        done = subprocess.run(
-            ["git", *who, *words], cwd=tmp_path, check=True, text=True, capture_output=True
-        )
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words]
+        done = subprocess.run(command, cwd=tmp_path, check=True, text=True, capture_output=True)
         return done.stdout.strip()
 
+    assert provenance.commit() is None
     git("init", "-q")
     (tmp_path / "file").write_text("1")
     git("add", "file")
     git("commit", "-q", "-m", "one")
-    return tmp_path, git("rev-parse", "HEAD")
-
-
-def test_the_commit(tree):
-    folder, head = tree
+    (tmp_path / "new").write_text("git does not know this file")
+    head = git("rev-parse", "HEAD")
     assert provenance.commit() == head
-    (folder / "new").write_text("git does not know this file")
-    assert provenance.commit() == head
-    (folder / "file").write_text("2")
+    (tmp_path / "file").write_text("2")
     assert provenance.commit() == f"{head}-dirty"
-
-
-def test_the_commit_is_none_outside_git(monkeypatch, tmp_path):
-    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "provenance.py"))
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert provenance.commit() is None
     monkeypatch.setenv("PATH", "")
     assert provenance.commit() is None
 
 
 def test_the_provenance_names_gpu_software_and_commit(monkeypatch):
-    device = types.SimpleNamespace(
-        name="Simulated GPU 1",
-        compute_capability=(9, 0),
-        driver="1",
-        cuda_driver="13.0",
-        nvrtc="13.1",
-    )
+    facts = {"driver": "1", "cuda_driver": "13.0", "nvrtc": "13.1"}
+    device = types.SimpleNamespace(name="Simulated GPU 1", compute_capability=(9, 0), **facts)
     monkeypatch.setattr(gpu, "device", lambda: device)
     monkeypatch.setattr(provenance, "commit", lambda: "abc")
-    found = provenance.provenance()
+    found = provenance.provenance(more=1)
     assert found.pop("date") and found.pop("python")
-    assert found == {
-        "gpu": "Simulated GPU 1",
-        "compute_capability": "9.0",
-        "driver": "1",
-        "cuda_driver": "13.0",
-        "nvrtc": "13.1",
-        "commit": "abc",
-    }
+    of_gpu = {"gpu": "Simulated GPU 1", "compute_capability": "9.0", "commit": "abc", "more": 1}
+    assert found == of_gpu | facts
 
 
 def test_a_record_begins_with_what_is_there_of_this_gpu(monkeypatch, tmp_path):
