@@ -141,14 +141,9 @@ def test_links_are_those_of_the_services():
 
 
 def test_a_host_has_only_what_it_offers():
-    gitlab = dataclasses.replace(EDITION, repository="https://gitlab.com/OWNER/NAME", hub="")
-    links = address.launches(gitlab, "book/01_first.ipynb")
-    assert list(links) == ["Binder"] and "/v2/gl/OWNER%2FNAME/v1.2?" in links["Binder"]
     own = dataclasses.replace(EDITION, repository="https://git.example.org/OWNER/NAME")
     assert list(address.launches(own, "book/01_first.ipynb")) == ["JupyterHub"]
     assert not address.launches(address.Address(), "book/01_first.ipynb")
-    for kind in "pages", "archive":
-        assert not address.filled(own, kind) and not address.filled(address.Address(), kind)
 
 
 # ---------------------------------------------------------------------------- the pages

@@ -5,8 +5,8 @@
 
 REPOSITORY is the address of the book's repository, https://HOST/OWNER/NAME, and TAG the edition
 that readers get. `--branch` is the branch that edits go to and that hubs follow; `--pages` is where
-the built pages are (on github.com, GitHub Pages unless it is given); `--hub` is a JupyterHub that
-has nbgitpuller; `--archive` is the zip of TAG, needed where the host is not in HOSTS.
+the built pages are (GitHub Pages for a repository on GitHub, unless it is given); `--hub` is a
+JupyterHub that has nbgitpuller; `--archive` is the zip of TAG, needed of another host than GitHub.
 
 The addresses are kept in tools/address.json, which tools/publishing.py reads for the pages. This
 command also writes them into the first cell of the notebooks and into CITATION.cff, and beside them
@@ -22,7 +22,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import nbformat
 import notebooks
@@ -30,20 +30,17 @@ import notebooks
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "tools" / "address.json"
 CITATION = ROOT / "CITATION.cff"
+GITHUB = "https://github.com/"
 BINDER, COLAB = "https://mybinder.org/v2", "https://colab.research.google.com"
-# What a host calls the archive of a tag and its pages, and what Binder and Colab call the host.
-HOSTS = {
-    "github.com": {
-        "archive": "{repository}/archive/refs/tags/{tag}.zip",
-        "binder": "gh/{owner}/{name}",
-        "colab": "github/{owner}/{name}",
-        "pages": "https://{owner_lower}.github.io/{name}/",
-    },
-    "gitlab.com": {
-        "archive": "{repository}/-/archive/{tag}/{name}-{tag}.zip",
-        "binder": "gl/{owner}%2F{name}",
-    },
-}
+STATED = """\
+cff-version: 1.2.0
+message: If you use this book or its kernels, please cite it as below.
+type: software
+title: "Climbing the Roofline: CUDA SGEMM, step by step"
+authors:
+  - name: the sgemm-book authors
+license: MIT
+"""
 
 
 @dataclass(frozen=True)
@@ -59,23 +56,18 @@ class Address:
     sha256: str = ""  # of what runs in the archive, as the first cell computes it
 
 
-def filled(address: Address, kind: str) -> str:
-    """An address of this kind at the repository's host; empty where the host has none."""
-    where = urlsplit(address.repository)
-    owner, _, name = where.path.strip("/").rpartition("/")
-    words = {"owner": owner, "owner_lower": owner.lower(), "name": name}
-    words |= dataclasses.asdict(address)
-    return HOSTS.get(where.hostname or "", {}).get(kind, "").format(**words)
+def on_github(address: Address) -> str:
+    """OWNER/NAME of a repository on GitHub; empty for another host."""
+    return address.repository.partition(GITHUB)[2]
 
 
 def launches(address: Address, path: str) -> dict[str, str]:
     """By the name of a service, the address that opens a notebook there."""
     links = {}
-    if address.repository and (place := filled(address, "colab")):
-        links["Colab"] = f"{COLAB}/{place}/blob/{address.tag}/{quote(path)}"
-    if address.repository and (place := filled(address, "binder")):
+    if place := on_github(address):
+        links["Colab"] = f"{COLAB}/github/{place}/blob/{address.tag}/{quote(path)}"
         urlpath = urlencode({"urlpath": f"lab/tree/{path}"}, safe="/")
-        links["Binder"] = f"{BINDER}/{place}/{address.tag}?{urlpath}"
+        links["Binder"] = f"{BINDER}/gh/{place}/{address.tag}?{urlpath}"
     if address.hub:
         # nbgitpuller updates a reader's copy from a branch; of a tag it could only make the first.
         name = address.repository.rpartition("/")[2]
@@ -107,23 +99,12 @@ def digest(root: Path) -> str:
 
 def citation(address: Address) -> str:
     """CITATION.cff."""
-    lines = [
-        "cff-version: 1.2.0",
-        "message: If you use this book or its kernels, please cite it as below.",
-        "type: software",
-        'title: "Climbing the Roofline: CUDA SGEMM, step by step"',
-        "authors:",
-        "  - name: the sgemm-book authors",
-        "license: MIT",
-    ]
     stated = {
         "version": address.tag,
         "repository-code": address.repository,
         "url": address.pages,
     }
-    return (
-        "\n".join([*lines, *(f'{key}: "{value}"' for key, value in stated.items() if value)]) + "\n"
-    )
+    return STATED + "".join(f'{key}: "{value}"\n' for key, value in stated.items() if value)
 
 
 def files(address: Address) -> dict[Path, str]:
@@ -178,10 +159,11 @@ def main(arguments: list[str] | None = None) -> int:
     if given.tag is None:
         parser.error("a repository needs a tag, so that readers get one edition of all files")
     address = Address(given.repository, given.tag, given.branch)
-    archive = given.archive or filled(address, "archive")
+    owner, _, name = on_github(address).partition("/")
+    archive = given.archive or (owner and f"{given.repository}/archive/refs/tags/{given.tag}.zip")
     if not archive:
         parser.error(f"the archives of {given.repository} are not known: give --archive")
-    pages = (given.pages or filled(address, "pages")).rstrip("/")
+    pages = (given.pages or (owner and f"https://{owner.lower()}.github.io/{name}")).rstrip("/")
     pages += "/" if pages else ""
     parts = {"pages": pages, "hub": given.hub or "", "archive": archive, "sha256": digest(ROOT)}
     write(dataclasses.replace(address, **parts))

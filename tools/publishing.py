@@ -12,7 +12,6 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import accessibility
 import address as places
@@ -48,7 +47,7 @@ def set_address(app: Sphinx, config: Config) -> None:
     """Have Sphinx make canonical links, and the theme buttons to edit a page and open an issue."""
     where = address(app)
     config.html_baseurl = where.pages
-    if urlsplit(where.repository).hostname in places.HOSTS:
+    if places.on_github(where):
         options = {"repository_url": where.repository, "repository_branch": where.branch}
         buttons = ("use_repository_button", "use_edit_page_button", "use_issues_button")
         config.html_theme_options |= options | dict.fromkeys(buttons, True)
