@@ -24,20 +24,24 @@ import browser  # noqa: E402
 LONGEST = """
     tests/test_corpus.py tests/test_sources.py tests/kernels/ladder/test_mutations.py
     tests/kernels/ladder/test_check.py tests/test_exercises.py
-    tests/kernels/measure/test_profiling.py tests/kernels/measure/test_experiments.py
-    tests/kernels/ladder/test_defines.py tests/anywarp/sanitizer/test_sanitizer.py
-    tests/kernels/machine/test_prove.py tests/test_targets.py book/21_warpgroups.ipynb
-    tests/test_browser.py book/20_tensor_cores.ipynb book/19_machine_code.ipynb
-    book/16_async_copy.ipynb tests/test_compiled.py tests/kernels/ladder/test_tile_space.py
-    tests/kernels/ladder/test_skinny.py tests/test_browser_pictures.py book/18_split_k.ipynb
-    tests/kernels/ladder/test_split_k.py tests/test_any_gpu.py
-    tests/kernels/ladder/test_running.py tests/kernels/ladder/test_warpgroups.py
-    tests/test_address.py book/23_skinny.ipynb tests/kernels/ladder/test_tensor_cores.py
-    tests/kernels/analysis/test_splitting.py book/12_warp_tiling.ipynb
-    book/07_thread_tile_1d.ipynb tests/anywarp/ptx/test_bulk.py book/06_bank_conflicts.ipynb
-    tests/test_browser_figures.py book/17_tile_space.ipynb book/02_naive.ipynb
-    book/14_double_buffering.ipynb tests/test_cli.py tests/test_style.py
-    tests/kernels/ladder/test_model.py book/15_any_shape.ipynb tests/test_book.py
+    tests/kernels/measure/test_experiments.py tests/kernels/ladder/test_defines.py
+    tests/anywarp/sanitizer/test_sanitizer.py book/21_warpgroups.ipynb tests/test_style.py
+    tests/test_targets.py book/19_machine_code.ipynb tests/kernels/ladder/test_split_k.py
+    tests/kernels/ladder/test_running.py book/16_async_copy.ipynb book/20_tensor_cores.ipynb
+    tests/kernels/ladder/test_model.py tests/test_any_gpu.py book/18_split_k.ipynb
+    tests/kernels/machine/test_prove.py tests/kernels/measure/test_profiling.py
+    tests/anywarp/analysis/test_folding.py tests/anywarp/ptx/test_clusters.py
+    tests/anywarp/compile/test_headers.py book/12_warp_tiling.ipynb book/06_bank_conflicts.ipynb
+    tests/anywarp/test_testing.py tests/anywarp/trace/test_pipe_overheads.py
+    book/17_tile_space.ipynb book/interpreter.ipynb tests/anywarp/ptx/test_bulk.py
+    tests/kernels/ladder/test_edit.py book/02_naive.ipynb book/23_skinny.ipynb tests/test_cli.py
+    book/scoreboard.ipynb book/10_transposed_tile.ipynb tests/test_browser.py
+    book/15_any_shape.ipynb tests/kernels/ladder/test_tensor_cores.py tests/test_compiled.py
+    tests/kernels/ladder/test_skinny.py tests/test_browser_pictures.py
+    tests/kernels/ladder/test_tile_space.py book/03_coalesced.ipynb
+    book/14_double_buffering.ipynb book/07_thread_tile_1d.ipynb book/04_index_arithmetic.ipynb
+    tests/test_browser_figures.py tests/kernels/ladder/test_warpgroups.py tests/test_address.py
+    tests/test_book.py
 """.split()
 
 PLACES = {HERE.parent / name: place for place, name in enumerate(LONGEST)}
