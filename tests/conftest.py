@@ -22,8 +22,8 @@ import browser  # noqa: E402
 # They take longest, and come first, so that no process is left with one of them when the others are
 # done; test_sources, which has the pages built, is far from the others that need them.
 LONGEST = """
-    tests/test_corpus.py tests/test_sources.py tests/kernels/ladder/test_mutations.py
-    tests/kernels/ladder/test_check.py tests/test_exercises.py
+    tests/test_exercises.py tests/test_corpus.py tests/test_sources.py
+    tests/kernels/ladder/test_mutations.py tests/kernels/ladder/test_check.py
     tests/kernels/measure/test_experiments.py tests/kernels/ladder/test_defines.py
     tests/anywarp/sanitizer/test_sanitizer.py book/21_warpgroups.ipynb tests/test_style.py
     tests/test_targets.py book/19_machine_code.ipynb tests/kernels/ladder/test_split_k.py
