@@ -1,13 +1,14 @@
 """What an instruction reads and writes, from its 128 bits.
 
-`FORMS` has a row for each opcode, the low 12 bits, that steps 02 to 17 and 19 and most of
-their variants compile to for compute capability 9.0. Anything else is refused: who rewrites code
+`ROWS` has each opcode, the low 12 bits, that steps 02 to 17 and 19 and most of their variants
+compile to for compute capability 9.0. Anything else is refused: who rewrites code
 has to know all of it.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 
 from . import elf
@@ -28,105 +29,71 @@ from .encoding import (
     with_field,
 )
 
-# Opcode: name, kind and fields. Kinds: what takes a fixed time, "alu", "wide" (two registers),
+# Name, kind, fields and opcodes. Kinds: what takes a fixed time, "alu", "wide" (two registers),
 # "uniform" (the scalar unit of a warp); what takes as long as it takes and raises a scoreboard,
 # "variable"; "memory" is that, in order, too; "control".
 # Fields: d a b c are registers at bits 16, 24, 32 and 64, capitals are pairs, M and N what memory
 # moves, as wide as the instruction says, at bits 16 and 32; e f u v and E F U V uniform registers
 # at the same places; digits are predicates: 1 2 written at bits 81 and 84, 3 4 5 read at bits 87,
 # 77 and 68, uniform ones 6 7, and 8 9 0; p all predicates that the mask at bit 32 has. What is
-# written stands before ">".
-FORMS = {
-    0x202: "MOV alu d>b",
-    0x802: "MOV alu d>",
-    0xC02: "MOV alu d>u",
-    0x207: "SEL alu d>ab3",
-    0x807: "SEL alu d>a3",
-    0xC07: "SEL alu d>au3",
-    0x20B: "FSETP alu 12>ab3",
-    0xC0B: "FSETP alu 12>au3",
-    0x20C: "ISETP alu 12>ab35",
-    0x80C: "ISETP alu 12>a35",
-    0xC0C: "ISETP alu 12>au35",
-    0x210: "IADD3 alu d12>abc34",
-    0x810: "IADD3 alu d12>ac34",
-    0xC10: "IADD3 alu d12>auc34",
-    0x211: "LEA alu d1>abc3",
-    0x811: "LEA alu d1>ac3",
-    0xC11: "LEA alu d1>auc3",
-    0x212: "LOP3 alu d1>abc3",
-    0x812: "LOP3 alu d1>ac3",
-    0xC12: "LOP3 alu d1>auc3",
-    0x213: "IABS alu d>b",
-    0x219: "SHF alu d>abc",
-    0x819: "SHF alu d>ac",
-    0x81C: "PLOP3 alu 12>345",
-    0x220: "FMUL alu d>ab",
-    0x820: "FMUL alu d>a",
-    0xC20: "FMUL alu d>au",
-    0x223: "FFMA alu d>abc",
-    0xC23: "FFMA alu d>auc",
-    0x224: "IMAD alu d1>abc3",
-    0x824: "IMAD alu d1>ac3",
-    0xC24: "IMAD alu d1>auc3",
-    0xE24: "IMAD alu d1>auc3",
-    0x225: "IMAD.WIDE wide D1>abC3",
-    0x825: "IMAD.WIDE wide D1>aC3",
-    0xC25: "IMAD.WIDE wide D1>auC3",
-    0xE25: "IMAD.WIDE wide D1>aUc3",
-    0x227: "IMAD.HI wide d1>abC3",
-    0x827: "IMAD.HI wide d1>aC3",
-    0x435: "HFMA2.MMA alu d>ac",
-    0x803: "P2R alu d>ap",
-    0x805: "CS2R alu D>",
-    0x248: "VIMNMX alu d>ab3",
-    0x848: "VIMNMX alu d>a3",
-    0xC48: "VIMNMX alu d>au3",
-    0x282: "UMOV uniform e>u",
-    0x882: "UMOV uniform e>",
-    0xC82: "UMOV uniform e>u",
-    0x28C: "UISETP uniform 67>fu8",
-    0x88C: "UISETP uniform 67>f8",
-    0x290: "UIADD3 uniform e67>fuv89",
-    0x890: "UIADD3 uniform e67>fv89",
-    0x291: "ULEA uniform e6>fuv8",
-    0x292: "ULOP3 uniform e6>fuv8",
-    0x892: "ULOP3 uniform e6>fv8",
-    0x899: "USHF uniform e>fv",
-    0x89C: "UPLOP3 uniform 67>890",
-    0x287: "USEL uniform e>fu8",
-    0x887: "USEL uniform e>f8",
-    0x2A5: "UIMAD.WIDE uniform E6>fuV8",
-    0x246: "VIADDMNMX alu d>abc3",
-    0x446: "VIADDMNMX alu d>ac3",
-    0x846: "VIADDMNMX alu d>ac3",
-    0x2CA: "R2UR alu e1>a",
-    0xD06: "I2F variable d>u",
-    0x2A4: "UIMAD uniform e6>fuv8",
-    0x8A4: "UIMAD uniform e6>fv8",
-    0x8A5: "UIMAD.WIDE uniform E6>fV8",
-    0x305: "F2I variable d>b",
-    0x306: "I2F variable d>b",
-    0x308: "MUFU variable d>b",
-    0x589: "SHFL variable d1>ab",
-    0x919: "S2R variable d>",
-    0x9C3: "S2UR variable e>",
-    0xB82: "LDC variable M>a",
-    0xAB9: "ULDC uniform W>",
-    0x981: "LDG memory M>AU",
-    0x986: "STG memory >ANV",
-    0x984: "LDS memory M>a",
-    0x388: "STS memory >aN",
-    0xFAE: "LDGSTS memory >dAV3",
-    0x918: "NOP control >",
-    0x91A: "DEPBAR control >",
-    0x9AF: "LDGDEPBAR control >",
-    0xB1D: "BAR control >",
-    0x941: "BSYNC control >3",
-    0x945: "BSSY control >3",
-    0x947: "BRA control >3",
-    0x94D: "EXIT control >3",
-}  # fmt: skip
+# written stands before ">". The fields are those of the first opcode. Others of the same row have
+# something else at bit 32: a constant those that begin with 4 or 8, a uniform register C and E.
+ROWS = """\
+MOV alu d>b 202 802 C02
+SEL alu d>ab3 207 807 C07
+FSETP alu 12>ab3 20B C0B
+ISETP alu 12>ab35 20C 80C C0C
+IADD3 alu d12>abc34 210 810 C10
+LEA alu d1>abc3 211 811 C11
+LOP3 alu d1>abc3 212 812 C12
+IABS alu d>b 213
+SHF alu d>abc 219 819
+PLOP3 alu 12>345 81C
+FMUL alu d>ab 220 820 C20
+FFMA alu d>abc 223 C23
+IMAD alu d1>abc3 224 824 C24 E24
+IMAD.WIDE wide D1>abC3 225 825 C25
+IMAD.WIDE wide D1>aUc3 E25
+IMAD.HI wide d1>abC3 227 827
+HFMA2.MMA alu d>ac 435
+P2R alu d>ap 803
+CS2R alu D> 805
+VIMNMX alu d>ab3 248 848 C48
+UMOV uniform e>u 282 882 C82
+UISETP uniform 67>fu8 28C 88C
+UIADD3 uniform e67>fuv89 290 890
+ULEA uniform e6>fuv8 291
+ULOP3 uniform e6>fuv8 292 892
+USHF uniform e>fv 899
+UPLOP3 uniform 67>890 89C
+USEL uniform e>fu8 287 887
+UIMAD.WIDE uniform E6>fuV8 2A5 8A5
+VIADDMNMX alu d>abc3 246 446 846
+R2UR alu e1>a 2CA
+I2F variable d>u D06
+UIMAD uniform e6>fuv8 2A4 8A4
+F2I variable d>b 305
+I2F variable d>b 306
+MUFU variable d>b 308
+SHFL variable d1>ab 589
+S2R variable d> 919
+S2UR variable e> 9C3
+LDC variable M>a B82
+ULDC uniform W> AB9
+LDG memory M>AU 981
+STG memory >ANV 986
+LDS memory M>a 984
+STS memory >aN 388
+LDGSTS memory >dAV3 FAE
+NOP control > 918
+DEPBAR control > 91A
+LDGDEPBAR control > 9AF
+BAR control > B1D
+BSYNC control >3 941
+BSSY control >3 945
+BRA control >3 947
+EXIT control >3 94D
+"""
 A, B, C, D = 24, 32, 64, 16  # where the fields of registers begin
 VECTOR = dict(zip("dabcDABCMN", (D, A, B, C, D, A, B, C, D, B)))
 UNIFORM = dict(zip("efuvEFUVW", (D, A, B, C, D, A, B, C, D)))
@@ -171,13 +138,10 @@ class Instruction:
     control: Control
 
     def __repr__(self) -> str:
-        results, operands = (", ".join(map(name, places)) for places in (self.writes, self._firsts))
+        firsts = [operand[0] for operand in self.reads]
+        results, operands = (", ".join(map(name, places)) for places in (self.writes, firsts))
         guard = "" if self.guard is None else f"@{'!' * self.guard[1]}{name(self.guard[0])} "
         return f"{guard}{self.name} {results}{' <- ' if results else ''}{operands}"
-
-    @property
-    def _firsts(self) -> list[int]:
-        return [operand[0] for operand in self.reads]
 
     @property
     def pure(self) -> bool:
@@ -187,13 +151,30 @@ class Instruction:
 
     @functools.cached_property
     def writes(self) -> tuple[int, ...]:
+        """The places written."""
         return tuple(place for place in self.results if place != ZERO)
 
     @functools.cached_property
     def places_read(self) -> frozenset[int]:
         """Those of all operands and of the guard."""
-        found = {place for operand in self.reads for place in operand} - {ZERO}
-        return frozenset(found | ({self.guard[0]} if self.guard else set()))
+        operands = *self.reads, (self.guard or ())[:1]
+        return frozenset(place for operand in operands for place in operand) - {ZERO}
+
+
+def _forms() -> dict[int, tuple[str, str, str]]:
+    """By opcode: name, kind and fields."""
+    forms = {}
+    for mnemonic, kind, fields, *codes in map(str.split, ROWS.splitlines()):
+        written, read = fields.split(">")
+        for code in codes:
+            if code != codes[0]:
+                operand = "" if code[0] in "48" else "u"
+                fields = f"{written}>{re.sub('[bu]', operand, read, count=1)}"
+            forms[int(code, 16)] = mnemonic, kind, fields
+    return forms
+
+
+FORMS = _forms()
 
 
 def instructions(cubin: bytes) -> tuple[Instruction, ...]:
@@ -207,7 +188,7 @@ def decode(word: int) -> Instruction:
     code = field(word, 0, 12)
     if code not in FORMS:
         raise Unknown(f"no row for opcode {code:#05x} ({word:#034x})")
-    mnemonic, kind, fields = FORMS[code].split(" ")
+    mnemonic, kind, fields = FORMS[code]
     if mnemonic == "BRA" and field(word, DIVERGENT, 1):
         raise Unknown(f"a branch where lanes differ ({word:#034x})")
     if mnemonic == "CS2R" and not field(word, WHOLE, 1):
@@ -239,27 +220,24 @@ def decode(word: int) -> Instruction:
 
 
 def _places(word: int, letter: str) -> tuple[int, ...]:
+    """The places of the registers in a field."""
     if letter == "p":
         return tuple(P0 + n for n in range(PT) if field(word, B + n, 1)) or (ZERO,)
     shift, bits, first, none = PLACES[letter]
     number = field(word, shift, bits)
     if number == none:
         return (ZERO,)
-    width = _width(word, letter)
+    width = 2 if letter.isupper() else 1
+    if letter in "MNW":
+        width = {5: 2, 6: 4}.get(field(word, SIZE_SHIFT, 3), 1)
     if number % width or number + width > none:
         raise Unknown(f"{width} registers from number {number} on ({word:#034x})")
     return tuple(range(first + number, first + number + width))
 
 
 def _slot(word: int, read: str, letter: str) -> int:
-    held = [_places(word, one)[0] for one in (letter, letter.upper()) if one in read]
-    return held[0] if held else ZERO
-
-
-def _width(word: int, letter: str) -> int:
-    if letter in "MNW":
-        return {4: 1, 5: 2, 6: 4}.get(field(word, SIZE_SHIFT, 3), 1)
-    return 2 if letter.isupper() else 1
+    """The vector register of an operand, whose reuse cache it goes through; ZERO if it has none."""
+    return next((_places(word, x)[0] for x in (letter, letter.upper()) if x in read), ZERO)
 
 
 def placed(word: int, letter: str, number: int) -> int:

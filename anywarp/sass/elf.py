@@ -17,7 +17,8 @@ FOUR_BYTES = 4  # the format of an attribute with a size before its value
 
 
 class Section(NamedTuple):
-    header: int  # where its header is in the file
+    """A section: its type and flags, where it stands in the file, and what its table is about."""
+
     kind: int
     flags: int
     start: int
@@ -26,42 +27,36 @@ class Section(NamedTuple):
 
 
 def sections(cubin: bytes) -> list[Section]:
+    """All sections, in the order of their numbers."""
     (table,) = struct.unpack_from("<Q", cubin, 40)
     size, count = struct.unpack_from("<2H", cubin, 58)
-    found = []
+    result = []
     for at in range(table, table + count * size, size):
         _, kind, flags, _, start, length, _, info = struct.unpack_from("<IIQQQQII", cubin, at)
-        found.append(Section(at, kind, flags, start, length, info))
-    return found
+        result.append(Section(kind, flags, start, length, info))
+    return result
 
 
 def code_section(cubin: bytes) -> Section:
     """The section with the code of the cubin's one kernel. Raises ValueError for none or more."""
-    found = [one for one in sections(cubin) if one.flags & EXECUTABLE]
-    if len(found) != 1:
-        raise ValueError(f"a cubin with one kernel is wanted, not with {len(found)}")
-    return found[0]
+    executable = [section for section in sections(cubin) if section.flags & EXECUTABLE]
+    if len(executable) != 1:
+        raise ValueError(f"a cubin with one kernel is wanted, not with {len(executable)}")
+    return executable[0]
 
 
 def relocated(cubin: bytes) -> bool:
     """Whether the loader writes addresses into the code."""
     code_number = sections(cubin).index(code_section(cubin))
-    tables = (one for one in sections(cubin) if one.kind in RELOCATIONS and one.size)
-    return any(one.info == code_number for one in tables)
-
-
-def code(cubin: bytes) -> bytes:
-    start, size = code_section(cubin)[3:5]
-    return cubin[start : start + size]
+    tables = (table for table in sections(cubin) if table.kind in RELOCATIONS and table.size)
+    return any(table.info == code_number for table in tables)
 
 
 def words(cubin: bytes) -> list[int]:
     """The instructions, 128 bits each."""
-    held = code(cubin)
-    return [
-        int.from_bytes(held[n : n + INSTRUCTION_BYTES], "little")
-        for n in range(0, len(held), INSTRUCTION_BYTES)
-    ]
+    section = code_section(cubin)
+    starts = range(section.start, section.start + section.size, INSTRUCTION_BYTES)
+    return [int.from_bytes(cubin[n : n + INSTRUCTION_BYTES], "little") for n in starts]
 
 
 def with_words(cubin: bytes, new: Sequence[int]) -> bytes:
@@ -87,6 +82,7 @@ def registers(cubin: bytes) -> int:
 
 
 def with_registers(cubin: bytes, count: int) -> bytes:
+    """The cubin asking for another number of registers."""
     (at,) = _attributes(cubin, REGCOUNT)
     return cubin[: at + 4] + struct.pack("<I", count) + cubin[at + 8 :]
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 BITS = 128
-CONTROL_SHIFT, CONTROL_BITS = 105, 21
+CONTROL_SHIFT = 105
+CONTROL = (105, 4), (109, 1), (110, 3), (113, 3), (116, 6), (122, 4)  # shift and bits of each
 SCOREBOARDS = 6
 NO_SCOREBOARD = 7
 
@@ -19,12 +20,7 @@ NOP = 0x000FC000000000000000000000007918
 R0, P0, UR0, UP0 = 0, 1000, 2000, 3000  # where the numbers of each kind of register begin
 RZ, PT, URZ = 255, 7, 63  # the registers that hold 0, or true
 ZERO = -1  # the place that RZ and URZ name
-PLACES = (
-    *range(R0, R0 + RZ),
-    *range(P0, P0 + PT),
-    *range(UR0, UR0 + URZ),
-    *range(UP0, UP0 + PT),
-)
+PLACES = *range(RZ), *range(P0, P0 + PT), *range(UR0, UR0 + URZ), *range(UP0, UP0 + PT)
 
 
 class Control(NamedTuple):
@@ -43,27 +39,25 @@ class Control(NamedTuple):
 
 
 def field(word: int, shift: int, bits: int) -> int:
+    """The number in so many bits of a word."""
     return word >> shift & ((1 << bits) - 1)
 
 
 def with_field(word: int, shift: int, bits: int, value: int) -> int:
+    """The word with another number in these bits."""
     return word & ~(((1 << bits) - 1) << shift) | value << shift
 
 
 def control(word: int) -> Control:
-    return Control(
-        field(word, 105, 4),
-        field(word, 109, 1),
-        field(word, 110, 3),
-        field(word, 113, 3),
-        field(word, 116, 6),
-        field(word, 122, 4),
-    )
+    """What an instruction tells the scheduler."""
+    return Control(*(field(word, *at) for at in CONTROL))
 
 
 def with_control(word: int, c: Control) -> int:
-    bits = c.stall | c.stay << 4 | c.write << 5 | c.read << 8 | c.wait << 11 | c.reuse << 17
-    return with_field(word, CONTROL_SHIFT, CONTROL_BITS, bits)
+    """The instruction, telling the scheduler something else."""
+    for at, value in zip(CONTROL, c):
+        word = with_field(word, *at, value)
+    return word
 
 
 def name(place: int) -> str:

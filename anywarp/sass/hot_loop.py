@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -33,23 +33,7 @@ S2R, THREAD_INDEX = 0x919, (0x21, 0x22, 0x23)  # a special register, and the num
 EXIT, ALWAYS = 0x94D, 7  # the end of a thread, and the predicate that is always true
 
 
-class Compiled(Protocol):
-    """What has machine code for an architecture, "sm_90", as a Kernel."""
-
-    def cubin(self, arch: str) -> bytes: ...
-
-
-class Holder(Protocol):
-    """What has such a kernel, as a Step."""
-
-    @property
-    def kernel(self) -> Compiled: ...
-
-
-HasCode = Compiled | Holder
-
-
-def machine_loop(kernel: HasCode, arch: str = "sm_90") -> tuple[str, ...]:
+def machine_loop(kernel: Any, arch: str = "sm_90") -> tuple[str, ...]:
     """The instructions of the hot loop of a Kernel or a Step, in the order of the machine code.
 
     Each is one of the names in `CODES`, or "other". The hot loop is what lies between a branch
@@ -59,56 +43,43 @@ def machine_loop(kernel: HasCode, arch: str = "sm_90") -> tuple[str, ...]:
     return tuple(CODES.get(int(word) & 0xFFF, "other") for word in hot_words(kernel, arch)[:, 0])
 
 
-def hot_words(kernel: HasCode, arch: str = "sm_90") -> np.ndarray:
+def hot_words(kernel: Any, arch: str = "sm_90") -> np.ndarray:
     """The same instructions as they are encoded: uint32, shape (instructions, 4)."""
     words, names, loops = _loops(kernel, arch)
-    whole = 0, len(names)
-    first, end = max(
-        loops, key=lambda loop: (names[slice(*loop)].count("fma"), loop[0] - loop[1]), default=whole
-    )
-    return words[first:end] if "fma" in names[first:end] else words
+    fmas = {loop: names[slice(*loop)].count("fma") for loop in loops}
+    hot = max(loops, key=lambda loop: (fmas[loop], loop[0] - loop[1]), default=None)
+    return words[slice(*hot)] if hot and fmas[hot] else words
 
 
-def tile_loop(kernel: HasCode, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
+def tile_loop(kernel: Any, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
     """One pass through the loop with the barriers, as a warp executes it: what `machine_loop`
     gives where the loop over k is unrolled, and else with that loop as often as it takes for
     `fmas` multiply-adds of a thread. Raises ValueError if there is no such loop, or no such
     number of passes, and CompileError.
     """
     _, names, loops = _loops(kernel, arch)
-    around = [(end - first, first, end) for first, end in loops if "barrier" in names[first:end]
-              and "fma" in names[first:end]]  # fmt: skip
+    with_fmas = [loop for loop in loops if "fma" in names[slice(*loop)]]
+    around = [loop for loop in with_fmas if "barrier" in names[slice(*loop)]]
     if not around:
         raise ValueError("no loop has a barrier and multiply-adds")
-    _, first, end = min(around)
-    inner = [(a, b) for a, b in loops if first <= a and b <= end and (a, b) != (first, end)]
-    inner = [(a, b) for a, b in inner if "fma" in names[a:b]]
-    if not inner:
-        found = names[first:end]
-    else:
-        a, b = max(inner, key=lambda loop: names[slice(*loop)].count("fma"))
-        outside = names[first:a].count("fma") + names[b:end].count("fma")
-        times = (fmas - outside) // names[a:b].count("fma")
-        found = names[first:a] + max(times, 0) * names[a:b] + names[b:end]
-    if found.count("fma") != fmas:
-        raise ValueError(f"a pass has {found.count('fma')} multiply-adds, not {fmas}")
-    return tuple(found)
+    first, end = min(around, key=lambda loop: (loop[1] - loop[0], loop))
+    inner = [(a, b) for a, b in with_fmas if first <= a and b <= end and (a, b) != (first, end)]
+    a, b = max(inner, key=lambda loop: names[slice(*loop)].count("fma"), default=(end, end))
+    outside = names[first:a].count("fma") + names[b:end].count("fma")
+    times = (fmas - outside) // max(1, names[a:b].count("fma"))
+    executed = names[first:a] + max(times, 0) * names[a:b] + names[b:end]
+    if (count := executed.count("fma")) != fmas:
+        raise ValueError(f"a pass has {count} multiply-adds, not {fmas}")
+    return tuple(executed)
 
 
-def _loops(kernel: HasCode, arch: str) -> tuple[np.ndarray, list[str], list[tuple[int, int]]]:
+def _loops(kernel: Any, arch: str) -> tuple[np.ndarray, list[str], list[tuple[int, int]]]:
     """All instructions, their names, and of each branch back its target and the place after it."""
     compiled: Any = getattr(kernel, "kernel", kernel)
     words = instructions(compiled.cubin(arch))
     names = [CODES.get(int(word) & 0xFFF, "other") for word in words[:, 0]]
-    return (
-        words,
-        names,
-        [
-            (n + 1 + _offset(words[n]), n + 1)
-            for n, name in enumerate(names)
-            if name == "branch" and _offset(words[n]) < 0
-        ],
-    )
+    branches = [n for n, name in enumerate(names) if name == "branch" and _offset(words[n]) < 0]
+    return words, names, [(n + 1 + _offset(words[n]), n + 1) for n in branches]
 
 
 def timeline(names: Iterable[str], keep: Collection[str]) -> str:
@@ -119,17 +90,16 @@ def timeline(names: Iterable[str], keep: Collection[str]) -> str:
 
 def instructions(cubin: bytes) -> np.ndarray:
     """The code of a cubin's first kernel: uint32, shape (instructions, 4)."""
-    for one in elf.sections(cubin):
-        if one.flags & elf.EXECUTABLE:
-            return np.frombuffer(cubin[one.start : one.start + one.size], "<u4").reshape(-1, 4)
-    raise ValueError("the cubin has no code")
+    code = next(section for section in elf.sections(cubin) if section.flags & elf.EXECUTABLE)
+    return np.frombuffer(cubin[code.start : code.start + code.size], "<u4").reshape(-1, 4)
 
 
 def _offset(words: np.ndarray) -> int:
+    """How far a branch goes, in instructions after it."""
     return distance(int.from_bytes(words.tobytes(), "little"))
 
 
-def thread_index_reads(kernel: HasCode, arch: str = "sm_90") -> int:
+def thread_index_reads(kernel: Any, arch: str = "sm_90") -> int:
     """How often a warp reads threadIdx.x, .y or .z, S2R in machine code, outside loops.
 
     That is what each warp executes of them where none stands in a branch or a loop. ptxas reads
@@ -144,6 +114,7 @@ def thread_index_reads(kernel: HasCode, arch: str = "sm_90") -> int:
 
 
 def _successors(words: np.ndarray, names: list[str], n: int) -> list[int]:
+    """The instructions that may come after instruction `n`."""
     always = int(words[n, 0]) >> 12 & 0xF == ALWAYS
     if int(words[n, 0]) & 0xFFF == EXIT:
         return [] if always else [n + 1]

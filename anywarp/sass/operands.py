@@ -9,10 +9,10 @@ tell: see `benchmarks.experiments`, "reuse" and "14 unrolled".
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .decode import Instruction, decode
-from .hot_loop import CODES, REUSE, HasCode, hot_words
+from .hot_loop import CODES, REUSE, hot_words
 
 REGISTER_FORM = 2  # of an FMA: three registers, no constant
 ZERO = 255  # a register that is not stored
@@ -27,7 +27,7 @@ class Operands(NamedTuple):
     one_bank: int
 
 
-def fma_operands(kernel: HasCode, arch: str = "sm_90") -> Operands:
+def fma_operands(kernel: Any, arch: str = "sm_90") -> Operands:
     """What the FMAs of the hot loop of a Kernel or a Step read. Raises CompileError."""
     fmas = three = one_bank = 0
     kept: dict[int, int] = {}  # by place of the operand, the register that is at hand there
@@ -44,7 +44,7 @@ def fma_operands(kernel: HasCode, arch: str = "sm_90") -> Operands:
     return Operands(fmas, three, one_bank)
 
 
-def operand_cycles(kernel: HasCode, arch: str = "sm_90") -> int:
+def operand_cycles(kernel: Any, arch: str = "sm_90") -> int:
     """In how many cycles the FMAs in one pass through the hot loop get their operands.
 
     An FMA takes one, and two if two of its fresh registers lie in one bank, as of three always two

@@ -48,7 +48,7 @@ def test_names_guards_and_reuse(word, text):
 
 def test_every_row_has_a_name_a_kind_and_fields():
     for row in FORMS.values():
-        name, kind, fields = row.split(" ")
+        name, kind, fields = row
         assert kind in {"alu", "wide", "uniform", "variable", "memory", "control"}, name
         assert fields.count(">") == 1
     used = {int(word, 16) & 0xFFF for word, _ in EXAMPLES}
