@@ -26,54 +26,34 @@ RAISED = 2  # cycles from raising a scoreboard to the instruction that waits for
 STALLS = {"BRA": 5, "EXIT": 5, "BSYNC": 5, "DEPBAR": 4}  # the least after these; else 1
 LATER = 2  # IMAD.WIDE reads the upper half of its addend, and writes its lower half, so far apart
 
+
+def _cycles(text: str) -> dict[tuple[str, str], int]:
+    """By two units, what stands behind them."""
+    return {(a, b): int(n) for a, b, n in map(str.split, text.split(", "))}
+
+
 # Cycles from issue to issue, by the unit that writes and the one that reads. What no kernel of this
 # book has shown takes UNSEEN.
-REGISTERS = {
-    ("alu", "alu"): 4,
-    ("alu", "variable"): 4,
-    ("alu", "R2UR"): 4,
-    ("alu", "fma"): 5,
-    ("alu", "memory"): 5,
-    ("fma", "fma"): 4,
-    ("fma", "alu"): 5,
-    ("fma", "memory"): 5,
-    ("fma", "R2UR"): 5,
-    ("HFMA2.MMA", "alu"): 10,
-    ("HFMA2.MMA", "fma"): 10,
-}
-PREDICATES = {("alu", "alu"): 4, ("alu", "memory"): 13, ("alu", "control"): 13}
-UNIFORM = {
-    ("uniform", "uniform"): 4,
-    ("UMOV", "uniform"): 2,
-    ("uniform", "alu"): 6,
-    ("uniform", "fma"): 6,
-    ("UMOV", "alu"): 6,
-    ("UMOV", "fma"): 6,
-    ("uniform", "memory"): 9,
-    ("uniform", "variable"): 9,
-    ("UMOV", "memory"): 9,
-    ("ULDC", "memory"): 12,
-    ("ULDC", "alu"): 2,
-    ("ULDC", "fma"): 2,
-    ("ULDC", "uniform"): 2,  # hardware waits for it
-    ("R2UR", "alu"): 13,
-    ("R2UR", "uniform"): 13,
-    ("R2UR", "variable"): 13,
-}
+REGISTERS = _cycles(
+    "alu alu 4, alu variable 4, alu R2UR 4, alu fma 5, alu memory 5, fma fma 4, fma alu 5, "
+    "fma memory 5, fma R2UR 5, HFMA2.MMA alu 10, HFMA2.MMA fma 10"
+)
+PREDICATES = _cycles("alu alu 4, alu memory 13, alu control 13")
+UNIFORM = _cycles(  # for ULDC hardware waits
+    "uniform uniform 4, UMOV uniform 2, uniform alu 6, uniform fma 6, UMOV alu 6, UMOV fma 6, "
+    "uniform memory 9, uniform variable 9, UMOV memory 9, ULDC memory 12, ULDC alu 2, ULDC fma 2, "
+    "ULDC uniform 2, R2UR alu 13, R2UR uniform 13, R2UR variable 13"
+)
 GUARDS = {"alu": 13, "uniform": 11}  # from what writes a predicate to what it guards
 UNSEEN = 16
-OVERTAKES = {  # from what writes first to what writes then
-    ("alu", "alu"): 1,
-    ("fma", "alu"): 2,
-    ("HFMA2.MMA", "alu"): 6,
-    ("HFMA2.MMA", "fma"): 6,
-    ("ULDC", "uniform"): 2,
-    ("ULDC", "ULDC"): 3,
-}
+OVERTAKES = _cycles(  # from what writes first to what writes then
+    "alu alu 1, fma alu 2, HFMA2.MMA alu 6, HFMA2.MMA fma 6, ULDC uniform 2, ULDC ULDC 3"
+)
 LATE = ("R2UR", "ULDC")  # which anything else may overtake for UNSEEN cycles
 
 
 def unit(i: Instruction) -> str:
+    """The name that an instruction has in the tables above."""
     if i.name in ("HFMA2.MMA", "UMOV", "ULDC", "R2UR"):
         return i.name
     return "fma" if i.name in FMA or i.kind == "wide" else i.kind
@@ -120,6 +100,7 @@ class State:
     raised: dict[int, int] = dataclass_field(default_factory=dict)
 
     def copy(self) -> State:
+        """The same, to go on from here in another way."""
         return State(dict(self.written), dict(self.pending), dict(self.raised))
 
     def join(self, other: State) -> bool:
@@ -134,6 +115,7 @@ class State:
         return self != before
 
     def age(self, cycles: int) -> None:
+        """So many cycles go by."""
         self.written = {k: n + cycles for k, n in self.written.items() if n + cycles < FORGET}
         self.raised = {k: n + cycles for k, n in self.raised.items() if n + cycles < FORGET}
 
@@ -151,76 +133,74 @@ class Hazard:
 def findings(code: Sequence[Instruction]) -> list[str]:
     """A line for each hazard, in the order of the code."""
     parts = flow.blocks(code)
-    found: list[str] = []
-    for first, state in sorted(entries(code, parts).items()):
-        for n in range(first, parts[first].end):
-            found += [f"{n}: {code[n].name} {hazard.text}" for hazard in step(state, code[n])]
-    return found + counted(code) + reuse(code, parts.values())
+    early = [
+        f"{n}: {code[n].name} {hazard.text}"
+        for first, state in sorted(entries(code, parts).items())
+        for n in range(first, parts[first].end)
+        for hazard in step(state, code[n])
+    ]
+    return early + counted(code) + reuse(code, parts.values())
 
 
 def entries(code: Sequence[Instruction], parts: Mapping[int, flow.Block]) -> dict[int, State]:
     """What may be under way when each block begins."""
-    found = {0: State()}
+    states = {0: State()}
     todo = [0]
     while todo:
         part = parts[todo.pop()]
-        state = found[part.first].copy()
+        state = states[part.first].copy()
         for i in code[part.first : part.end]:
             step(state, i)
         for successor in part.successors:
-            if successor not in found:
-                found[successor] = state.copy()
+            new = successor not in states
+            if states.setdefault(successor, state.copy()).join(state) or new:
                 todo.append(successor)
-            elif found[successor].join(state):
-                todo.append(successor)
-    return found
+    return states
 
 
 def step(state: State, i: Instruction) -> list[Hazard]:
     """Issue an instruction: what is wrong with that, and the state after it."""
     waited = {n for n in range(SCOREBOARDS) if i.control.wait >> n & 1}
-    found = [
+    hazards = [
         Hazard(f"waits for scoreboard {n} too soon after it was raised", cycles=RAISED - age)
         for n, age in state.raised.items()
         if n in waited and age < RAISED
     ]
     if i.control.stall < STALLS.get(i.name, 1):
-        found.append(Hazard(f"stalls {i.control.stall} cycles, fewer than it takes"))
+        hazards.append(Hazard(f"stalls {i.control.stall} cycles, fewer than it takes"))
     if i.control.stall > LONGEST_STAY and i.control.stay:
-        found.append(Hazard(f"stalls {i.control.stall} cycles, but the warp stays"))
+        hazards.append(Hazard(f"stalls {i.control.stall} cycles, but the warp stays"))
     if waited:
         state.pending = {k: boards for k, boards in state.pending.items() if not boards & waited}
     if not i.never:
-        found += early(state, i)
+        hazards += early(state, i)
         _begin(state, i)
     state.age(i.control.stall)
-    return found
+    return hazards
 
 
 def early(state: State, i: Instruction) -> list[Hazard]:
     """What an instruction reads or writes that another has not done with."""
-    found = []
+    hazards = []
     reads, writes = i.places_read, i.writes
     for (place, writer), age in state.written.items():
-        if place not in reads and place not in writes:
-            continue
         if place in reads and (lacking := needed(writer, place, i) - age) > 0:
             text = f"reads {name(place)} {age} cycles after {writer.name} was issued"
-            found.append(Hazard(text, cycles=lacking))
+            hazards.append(Hazard(text, cycles=lacking))
         if place in writes and (lacking := apart(writer, place, i) - age) > 0:
-            found.append(Hazard(f"writes {name(place)} before {writer.name} has", cycles=lacking))
+            hazards.append(Hazard(f"writes {name(place)} before {writer.name} has", cycles=lacking))
     for (place, what, by), boards in state.pending.items():
-        if place not in reads and place not in writes:
-            continue
-        if what == "write":
+        if what == "write" and (place in reads or place in writes):
             text = f"touches {name(place)}, which {by.name} has not written yet"
-            found.append(Hazard(text, boards))
+            hazards.append(Hazard(text, boards))
         if what == "read" and place in writes and not (by.kind == i.kind == "memory"):
-            found.append(Hazard(f"writes {name(place)}, which {by.name} has not read yet", boards))
-    return found
+            text = f"writes {name(place)}, which {by.name} has not read yet"
+            hazards.append(Hazard(text, boards))
+    return hazards
 
 
 def _begin(state: State, i: Instruction) -> None:
+    """Note what an instruction is to write and to read."""
     if i.kind == "control":
         return
     if i.kind in FIXED:
@@ -230,18 +210,16 @@ def _begin(state: State, i: Instruction) -> None:
         for place in i.writes:
             state.written[place, i] = 0
         return
-    boards = {"write": i.control.write, "read": i.control.read}
-    raised = {name: frozenset({n} - {NO_SCOREBOARD}) for name, n in boards.items()}
-    for n in raised["write"] | raised["read"]:
-        state.raised[n] = 0
-    both = raised["read"] | raised["write"]
+    write, read = (frozenset({n} - {NO_SCOREBOARD}) for n in (i.control.write, i.control.read))
+    both = read | write
+    state.raised |= dict.fromkeys(both, 0)
     for key in state.pending:  # what one signals, those before it in its queue have done, too
         if key.what == "read" and key.by.kind == i.kind == "memory":
             state.pending[key] |= both
         elif key.what == "write" and key.by.name == i.name in IN_ORDER:
-            state.pending[key] |= raised["write"]
+            state.pending[key] |= write
     for place in i.writes:
-        state.pending[Pending(place, "write", i)] = raised["write"]
+        state.pending[Pending(place, "write", i)] = write
     for place in i.places_read:
         if place < P0:  # predicates and uniform registers are read at issue
             state.pending[Pending(place, "read", i)] = both
@@ -260,14 +238,13 @@ def counted(code: Sequence[Instruction]) -> list[str]:
 def reuse(code: Sequence[Instruction], parts: Iterable[flow.Block]) -> list[str]:
     """An operand that stays in its reuse cache must be what the next user of that cache reads, in
     the same basic block, and the register must still hold it."""
-    found = []
-    for part in parts:
-        for n in range(part.first, part.end):
-            for slot in range(4):
-                if code[n].control.reuse >> slot & 1:
-                    text = reused(code[n : part.end], slot)
-                    found += [f"{n}: {code[n].name} {text}"] if text else []
-    return found
+    return [
+        f"{n}: {code[n].name} {text}"
+        for part in parts
+        for n in range(part.first, part.end)
+        for slot in range(4)
+        if code[n].control.reuse >> slot & 1 and (text := reused(code[n : part.end], slot))
+    ]
 
 
 def reused(code: Sequence[Instruction], slot: int) -> str | None:

@@ -38,6 +38,8 @@ class Plan:
 
 
 class Product(NamedTuple):
+    """A multiply-add of a step of k: of the sum in this row and column."""
+
     step: int
     row: int
     column: int
@@ -72,9 +74,7 @@ def order(code: Sequence[Instruction], loop: Loop, plan: Plan) -> list[Product |
     for position, product in enumerate(products):
         for load in _loads(loop, plan, position, per_step):
             issue(load)
-        while position >= due and rest:
-            if rest[0] == wait and position < turn:
-                break
+        while position >= due and rest and (rest[0] != wait or position >= turn):
             n = rest.pop(0)
             if n in done:
                 continue
@@ -87,6 +87,7 @@ def order(code: Sequence[Instruction], loop: Loop, plan: Plan) -> list[Product |
 
 
 def _products(loop: Loop, plan: Plan) -> Iterator[Product]:
+    """Yield the products of all steps, in their new order."""
     outer, inner = len(loop.sums), len(loop.sums[0])
     if not plan.by_rows:
         outer, inner = inner, outer
@@ -111,12 +112,10 @@ def _before(code: Sequence[Instruction], loop: Loop) -> dict[int, set[int]]:
     """Of each instruction but products, those that must come before it."""
     loads = {load for step in loop.steps for load in step.loads} | set(loop.next)
     numbers = sorted(loads | set(loop.others))
-    found: dict[int, set[int]] = {n: set() for n in numbers}
-    for at, n in enumerate(numbers):
-        for other in numbers[:at]:
-            if _ordered(code[other], code[n], other in loads, n in loads):
-                found[n].add(other)
-    return found
+    return {
+        n: {m for m in numbers[:at] if _ordered(code[m], code[n], m in loads, n in loads)}
+        for at, n in enumerate(numbers)
+    }
 
 
 def _ordered(first: Instruction, second: Instruction, load: bool, other_load: bool) -> bool:

@@ -44,6 +44,7 @@ class Values:
     known: dict[Hashable, int] = field(default_factory=dict)
 
     def of(self, *expression: Hashable) -> int:
+        """The number of an expression."""
         return self.known.setdefault(expression, len(self.known))
 
 
@@ -58,6 +59,7 @@ class Run:
     loads: dict[int, list[int]] = field(default_factory=dict)
 
     def read(self, places: Iterable[int]) -> tuple[int, ...]:
+        """The values of registers."""
         return tuple(NOTHING if place == ZERO else self.registers[place] for place in places)
 
 
@@ -65,10 +67,8 @@ def prove(original: bytes, rewritten: bytes) -> None:
     """Raises Different, with all that is wrong, unless the second cubin does what the first does,
     and does not depend on what the hardware leaves open; Unknown if it cannot be told."""
     before, after = instructions(original), instructions(rewritten)
-    wrong = differences(before, after)
-    wrong += hazards.findings(after)
-    wrong += _resources(original, rewritten, after)
-    if wrong:
+    wrong = differences(before, after) + hazards.findings(after)
+    if wrong := wrong + _resources(original, rewritten, after):
         raise Different("\n".join(wrong))
 
 
@@ -76,14 +76,16 @@ def _resources(original: bytes, rewritten: bytes, code: Sequence[Instruction]) -
     """What is wrong outside of the code."""
     highest = max(place for i in code for place in (*i.writes, *i.places_read) if place < 255)
     count = elf.registers(rewritten)
-    found = []
-    if not highest + SPARE <= count <= 255:
-        found.append(f"{count} registers do not hold R{highest} and what the hardware adds")
-    if elf.relocated(original):
-        found.append("the loader changes the code")
-    if elf.outside(original) != elf.outside(rewritten):
-        found.append("more than the code and the number of registers differs")
-    return found
+    wrong = {
+        f"{count} registers do not hold R{highest} and what the hardware adds": (
+            not highest + SPARE <= count <= 255
+        ),
+        "the loader changes the code": elf.relocated(original),
+        "more than the code and the number of registers differs": (
+            elf.outside(original) != elf.outside(rewritten)
+        ),
+    }
+    return [text for text, holds in wrong.items() if holds]
 
 
 def differences(before: Sequence[Instruction], after: Sequence[Instruction]) -> list[str]:
@@ -94,23 +96,23 @@ def differences(before: Sequence[Instruction], after: Sequence[Instruction]) -> 
     values = Values()
     start = {place: place for place in PLACES}
     entries: dict[int, Classes] = {0: (start, start)}
+
+    def run(first: int) -> tuple[Run, Run]:
+        old, new = entries[first]
+        part = parts[first]
+        return _run(before, part, old, values), _run(after, part, new, values)
+
     todo = {0}
     while todo:
-        part = parts[min(todo)]
-        todo.remove(part.first)
-        one, other = (_run(code, part, side, entries[part.first], values)
-                      for side, code in enumerate((before, after)))  # fmt: skip
-        for successor in part.successors:
+        first = min(todo)
+        todo.remove(first)
+        one, other = run(first)
+        for successor in parts[first].successors:
             known = entries.get(successor)
             entries[successor] = _refine((one.registers, other.registers), known)
             if known is None or _size(known) != _size(entries[successor]):
                 todo.add(successor)
-    found: list[str] = []
-    for first, part in sorted(parts.items()):
-        one, other = (_run(code, part, side, entries[first], values)
-                      for side, code in enumerate((before, after)))  # fmt: skip
-        found += [f"block at {first}: {text}" for text in _compare(one, other)]
-    return found
+    return [f"block at {n}: {text}" for n in sorted(parts) for text in _compare(*run(n))]
 
 
 def _size(classes: Classes) -> int:
@@ -131,11 +133,10 @@ def _refine(reached: Classes, known: Classes | None) -> Classes:
 
 
 def _run(
-    code: Sequence[Instruction], part: flow.Block, side: int, entry: Classes, values: Values
+    code: Sequence[Instruction], part: flow.Block, classes: dict[int, int], values: Values
 ) -> Run:
-    run = Run(
-        {place: NOTHING - 1 - n for place, n in entry[side].items()}
-    )  # a value for each class
+    """Execute a block; registers of one class begin with one value."""
+    run = Run({place: NOTHING - 1 - n for place, n in classes.items()})
     fences = copies = 0
     for i in code[part.first : part.end]:
         if i.never or i.name == "NOP":
@@ -164,15 +165,16 @@ def _run(
 
 
 def _compare(one: Run, other: Run) -> list[str]:
-    found = []
+    """What two blocks do differently."""
+    different = []
     if one.effects != other.effects:
         pairs = zip(one.effects, other.effects)
         n = next((n for n, (a, b) in enumerate(pairs) if a != b), "last")
-        found.append(f"what they do to memory differs, of {len(one.effects)} the number {n}")
+        different.append(f"what they do to memory differs, of {len(one.effects)} the number {n}")
     if one.loads.keys() != other.loads.keys():
         lost = len(one.loads.keys() - other.loads.keys())
-        found.append(f"{lost} loads from shared memory are missing or in another place")
+        different.append(f"{lost} loads from shared memory are missing or in another place")
     for value in one.loads.keys() & other.loads.keys():
         if max(other.loads[value]) > max(one.loads[value]):
-            found.append("a load from shared memory moved down over an asynchronous copy")
-    return found
+            different.append("a load from shared memory moved down over an asynchronous copy")
+    return different

@@ -93,49 +93,44 @@ def _registers(code: Sequence[Instruction], shape: Loop) -> dict[int, int]:
         raise Refused("an odd number of steps")
     sums = {r for line in shape.sums for r in line}
     first = {start + n for start in shape.next.values() for n in range(FLOATS)}
-    others = {r for n in shape.others for r in (*code[n].writes, *code[n].places_read)}
-    others |= {
-        r for step in shape.steps for n in (*step.loads, *shape.next) for r in code[n].places_read
-    }
+    loads = [n for step in shape.steps for n in (*step.loads, *shape.next)]
+    others = {r for n in (*shape.others, *loads) for r in code[n].places_read}
+    others |= {r for n in shape.others for r in code[n].writes}
     if others & (sums | first):
         raise Refused("other instructions use registers of the sums")
-    taken = sums | first | others | _live(code, shape.block)
+    live = flow.live(tuple(code))  # what is read after the loop begins before it is written
+    begins = shape.block.first, *shape.block.successors
+    taken = (sums | first | others).union(*(live[n] for n in begins))
     free = [q for q in range(0, HIGHEST, FLOATS) if not taken & set(range(q, q + FLOATS))]
-    found = dict(shape.next)
+    registers = dict(shape.next)
     for k, step in enumerate(shape.steps[1:], 1):
         pool = free if k % 2 else list(shape.next.values())
         if len(pool) < len(step.loads):
             raise Refused("there are not enough free registers")
-        found |= dict(zip(step.loads, pool))
-    return found
-
-
-def _live(code: Sequence[Instruction], block: flow.Block) -> set[int]:
-    """The registers that are read after the loop begins before they are written."""
-    live = flow.live(tuple(code))
-    return set(live[block.first]).union(*(live[successor] for successor in block.successors))
+        registers |= dict(zip(step.loads, pool))
+    return registers
 
 
 def _product(
     template: int, shape: Loop, registers: dict[int, int], at: Product, plan: Plan
 ) -> Instruction:
+    """A multiply-add of a step, as the template but for its registers."""
+
     def register(element: Element) -> int:
         return element.n if element.load < 0 else registers[element.load] + element.n
 
     step, total = shape.steps[at.step], shape.sums[at.row][at.column]
     word = with_control(template, Control(1, plan.stay, NO_SCOREBOARD, NO_SCOREBOARD, 0, 0))
-    factors = {"a": register(step.columns[at.column]), "b": register(step.rows[at.row])}
-    for letter, number in {"d": total, "c": total, **factors}.items():
+    numbers = total, total, register(step.columns[at.column]), register(step.rows[at.row])
+    for letter, number in zip("dcab", numbers):
         word = placed(word, letter, number)
     return decode(word)
 
 
 def _other(i: Instruction, n: int) -> Instruction:
     """An instruction with scoreboards of its own, and no stall that it does not need."""
-    write = read = NO_SCOREBOARD
-    if i.name == "LDGDEPBAR":
-        write = COPIED
-    elif i.kind in ("memory", "variable") and not i.never:
+    write, read = COPIED if i.name == "LDGDEPBAR" else NO_SCOREBOARD, NO_SCOREBOARD
+    if i.kind in ("memory", "variable") and not i.never:
         write = VALUE if i.writes else NO_SCOREBOARD
         read = READ[n % len(READ)]
     stall = i.control.stall if i.kind == "control" or i.never else 1
@@ -143,6 +138,7 @@ def _other(i: Instruction, n: int) -> Instruction:
 
 
 def _stay(stall: int, stay: int) -> int:
+    """Whether the warp stays: not while it stalls for long."""
     return stay if stall <= hazards.LONGEST_STAY else 0
 
 
@@ -152,11 +148,8 @@ def _kept(code: Sequence[Instruction], n: int) -> Instruction:
     following = next((j for j in code[n + 1 :] if j.name == PRODUCT), None)
     if i.name != PRODUCT or following is None:
         return i
-    kept = 0
-    for slot in (0, 1):
-        same = i.slots[slot] == following.slots[slot]
-        if same and hazards.reused(code[n:], slot) is None:
-            kept |= 1 << slot
+    same = [slot for slot in (0, 1) if i.slots[slot] == following.slots[slot]]
+    kept = sum(1 << slot for slot in same if hazards.reused(code[n:], slot) is None)
     return decode(with_control(i.word, i.control._replace(reuse=kept)))
 
 
@@ -166,9 +159,7 @@ def _settled(code: Sequence[Instruction], entry: hazards.State) -> list[Instruct
     state = entry.copy()
     done: list[Instruction] = []
     for n, i in enumerate(code):
-        wait = 0
-        if n in (0, len(code) - 1):
-            wait = sum(1 << board for board in range(1, 6))
+        wait = sum(1 << board for board in range(1, 6)) if n in (0, len(code) - 1) else 0
         pending = hazards.early(state, i)
         if any(not hazard.boards and not hazard.cycles for hazard in pending) and n:
             raise Refused("nothing tells when an operand is there")

@@ -59,7 +59,7 @@ class Loop:
 def loop(code: Sequence[Instruction], block: Block) -> Loop:
     """The steps of a loop of one block. Raises Refused if it is anything else."""
     held: dict[int, object] = {}  # by register: an Element, or the number of a sum's register
-    products: dict[int, list[tuple[Element, Element]]] = {}
+    products: Products = {}
     loads, others = [], []
     for n in range(block.first, block.end):
         i = code[n]
@@ -118,23 +118,17 @@ def _steps(products: Products) -> tuple[tuple[Step, ...], tuple[tuple[int, ...],
     lines = [_lines(products, k) for k in range(depth.pop())]
     columns = [lines[0][c] for c in sorted({pairs[0][0] for pairs in products.values()})]
     rows = [lines[0][r] for r in sorted({pairs[0][1] for pairs in products.values()})]
-    if any(len(row & column) != 1 for row in rows for column in columns) or len(rows) * len(
-        columns
-    ) != len(products):
+    crossings = [len(row & column) for row in rows for column in columns]
+    if crossings != [1] * len(products):
         raise Refused("the products are no outer products")
     steps = []
     for line in lines:
         element = {sums: operand for operand, sums in line.items()}
         if set(element) != {*columns, *rows}:
             raise Refused("the steps are not outer products for the same sums")
-        operands = [element[sums] for sums in (*columns, *rows)]
-        steps.append(
-            Step(
-                tuple(operands[: len(columns)]),
-                tuple(operands[len(columns) :]),
-                tuple(sorted({operand.load for operand in operands} - {-1})),
-            )
-        )
+        of_columns, of_rows = (tuple(element[sums] for sums in part) for part in (columns, rows))
+        loads = {operand.load for operand in of_columns + of_rows} - {-1}
+        steps.append(Step(of_columns, of_rows, tuple(sorted(loads))))
     grid = tuple(tuple(next(iter(row & column)) for column in columns) for row in rows)
     return tuple(steps), grid
 
