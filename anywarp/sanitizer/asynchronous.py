@@ -93,13 +93,6 @@ class Asynchronous(Overlaps):
     flights: dict[int, Flight]  # by first ticket
     barriers_of: dict[int, MemoryBarriers]  # by the first block of a chunk
 
-    def begin_flights(self, blocks: Ints) -> None:
-        """A chunk of blocks begins."""
-        first = int(blocks[0])
-        if first not in self.barriers_of:
-            self.barriers_of[first] = MemoryBarriers(blocks, self)
-        self.barriers = self.barriers_of[first]
-
     # -- cp.async ---------------------------------------------------------------------------
 
     def issue(self, lanes: Lanes) -> None:
@@ -108,8 +101,7 @@ class Asynchronous(Overlaps):
         record = self.stamp(lanes.event.instruction, "store", lanes.me)
         early = self.in_flight(lanes)
         self.conflict(lanes, shadow.written, early)
-        for latest in (shadow.readers, shadow.strong, shadow.strong_readers):
-            self.conflicts(lanes, latest, early)
+        self.conflicts(lanes, early, shadow.readers, shadow.strong, shadow.strong_readers)
         shadow.flying[lanes.cell] = record
         self.collision(lanes, shadow.flying, record, np.zeros(record.size, bool))
 
@@ -163,11 +155,11 @@ class Asynchronous(Overlaps):
         if shadow.flying is not None:
             early = self.flying(lanes)
             for warp in actors:
-                early = early | self.unordered(warp, early)
+                early |= self.unordered(warp, early)
         self.unfilled(lanes, early)
         for warp in actors:
             bad = self.conflict(warp, shadow.written, early)
-            self.conflicts(warp, shadow.strong, early)
+            self.conflicts(warp, early, shadow.strong)
             if shadow.flying is not None:
                 self.unfenced(warp, early | bad)
         if issued.space == "global":
@@ -183,10 +175,9 @@ class Asynchronous(Overlaps):
         early = self.in_flight(lanes)
         reduces = adds(issued.instruction)
         self.conflict(lanes, shadow.written, early)
-        self.conflicts(lanes, shadow.readers, early)
-        self.conflicts(lanes, shadow.strong_readers, early)
+        self.conflicts(lanes, early, shadow.readers, shadow.strong_readers)
         if not reduces:
-            self.conflicts(lanes, shadow.strong, early)
+            self.conflicts(lanes, early, shadow.strong)
         if issued.space == "global":
             self.fill(lanes)
             if reduces:
@@ -286,9 +277,7 @@ class Asynchronous(Overlaps):
         name, address = self.words.locate("shared", cell % shadow.cells * shadow.grain)
         event = flight.event
         thread = self.words.thread(event.blocks[event.block[number]], event.thread[number])
-        text = (
-            f"the copy to {address} that {thread} starts is under way when the kernel ends: "
-            "nobody has waited for it"
-        )
+        text = f"the copy to {address} that {thread} starts is under way when the kernel ends"
+        text += ": nobody has waited for it"
         sites = flight.instruction, thread, address
         self.findings.report("asynchronous copy", text, *sites, what=name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..analysis.warps import LANES, Ints, Mask, whole_mask
@@ -11,7 +9,7 @@ from ..ptx.memory.events import Barrier, Executed, Launched, WarpSync
 from ..ptx.text import isa
 from ..ptx.text.syntax import Instruction
 from .findings import Findings, Words, place
-from .static_facts import Facts, astray, facts_of, instructions_of, passed
+from .static_facts import astray, facts_of, instructions_of, passed
 
 ENDS = ("jump", "leave")
 
@@ -42,17 +40,11 @@ class Convergence:
                 np.copyto(self.at, self.facts.number[id(i)], where=mask)
                 return
 
-    def marked(
-        self, table: Callable[[Facts, Instruction], np.ndarray], instruction: Instruction
-    ) -> np.ndarray:
-        """Who is, of the threads (B, T), where the table of the instruction says."""
-        return table(self.facts, instruction)[self.at]
-
     def barrier(self, event: Barrier, mask: Mask, going: Mask) -> None:
         """`mask` (B, T) wait at a barrier of the whole block, in the blocks of `going`."""
         missing = ~mask & going[:, None]
         if missing.any():
-            missing &= self.marked(passed, event.instruction)
+            missing &= passed(self.facts, event.instruction)[self.at]
         if missing.any():
             b, t = np.argwhere(missing)[0]
             text = (
@@ -60,7 +52,7 @@ class Convergence:
                 "{them} among the others has passed it by and exited"
             )
             first, count = int(np.argmax(mask[b])), missing.any(1).sum()
-            self._astray(event.instruction, b, first, t, None, text, count)
+            self._astray(event.instruction, b, (first, t), text, count)
         if len(event.waited) > 1:
             counts = np.stack([where.sum(1) for _, where in event.waited])
             blocks = np.flatnonzero((counts > 0).sum(0) > 1)
@@ -72,7 +64,7 @@ class Convergence:
                     f"among the others at {place(other)}"
                 )
                 first, second = int(np.argmax(those[b])), int(np.argmax(others[b]))
-                self._astray(instruction, b, first, second, other, text, blocks.size)
+                self._astray(instruction, b, (first, second), text, blocks.size, other)
 
     def lanes(self, event: WarpSync) -> None:
         """A shuffle, vote or warp barrier: whoever a member mask names has to come."""
@@ -80,21 +72,20 @@ class Convergence:
         active = whole_mask(event.mask, shape)
         members = np.where(active, np.broadcast_to(event.members, shape), np.uint32(0))
         lane = np.arange(self.threads) % LANES
-        own = members >> lane.astype(np.uint32) & np.uint32(1)
-        outside = active & (own == 0)
+        bit = np.uint32(1) << lane.astype(np.uint32)
+        outside = active & (members & bit == 0)
         if outside.any():
             b, t = np.argwhere(outside)[0]
             text = f"lane {t % LANES} runs this with a member mask that does not name it: "
             text += f"{int(members[b, t]):#010x}"
-            self._astray(event.instruction, b, t, t, None, text, outside.sum())
+            self._astray(event.instruction, b, (t, t), text, outside.sum())
         if active.all():
             return
         starts = np.arange(0, self.threads, LANES)
         named = np.repeat(np.bitwise_or.reduceat(members, starts, axis=1), LANES, axis=1)
-        named = named[:, : self.threads] >> lane.astype(np.uint32) & np.uint32(1)
-        missing = (named == 1) & ~active
+        missing = (named[:, : self.threads] & bit != 0) & ~active
         if missing.any():
-            missing &= self.marked(astray, event.instruction)
+            missing &= astray(self.facts, event.instruction)[self.at]
         if missing.any():
             b, t = np.argwhere(missing)[0]
             first = t // LANES * LANES
@@ -103,20 +94,18 @@ class Convergence:
             absent = ", ".join(map(str, np.flatnonzero(missing[b, warp])))
             text = f"the member mask {int(members[b, waiting]):#010x} names lanes that do not come "
             text += f"here: {absent}"
-            self._astray(event.instruction, b, waiting, t, None, text, missing.sum())
+            self._astray(event.instruction, b, (waiting, t), text, missing.sum())
 
     def _astray(
         self,
-        instruction: Instruction,
+        i: Instruction,
         b: int,
-        t: int,
-        other_t: int,
-        other: Instruction | None,
+        two: tuple[int, int],
         sentence: str,
         count: int,
+        other: Instruction | None = None,
     ) -> None:
-        """A finding about a thread of the block `b`, and another that does not come."""
-        thread = self.words.thread(self.blocks[b], t)
-        them = self.words.thread(self.blocks[b], other_t)
-        sites = instruction, thread, None, other, None if other_t == t else them
+        """A finding about two threads of the block `b`, of which the second does not come."""
+        thread, them = (self.words.thread(self.blocks[b], t) for t in two)
+        sites = i, thread, None, other, None if them == thread else them
         self.findings.report("barrier", sentence.format(them=them), *sites, count=count)

@@ -18,6 +18,7 @@ from .convergence import Convergence
 from .fences import Fences, used_by
 from .findings import Findings, Words, allocation_of
 from .happens_before import Order
+from .mbarrier_faults import MemoryBarriers
 from .overlaps import BARRIERS, WARPGROUPS
 from .shadow import Lanes, Records, Shadow
 from .static_facts import facts_of, instructions_of
@@ -102,10 +103,8 @@ class Checker(Asynchronous):
 
     def shadow(self, space: str, rows: int, group: int, flights: bool) -> Shadow:
         """The shadow of a space, with so many copies of its allocations."""
-        allocations = self.launch.allocations[space]
-        size = max((a.end for a in allocations), default=0)
-        if space == "global":
-            size = max(size, self.launch.heap)
+        least = self.launch.heap if space == "global" else 0
+        size = max((least, *(a.end for a in self.launch.allocations[space])))
         return Shadow(self.records, rows, size, self.grain, group, flights)
 
     def begin_chunk(self, blocks: Ints) -> None:
@@ -127,7 +126,8 @@ class Checker(Asynchronous):
             self.shadows[space].empty(self.launch.allocations[space])
         if self.proxies:
             self.shadows["shared"].watch_proxy()
-        self.begin_flights(blocks)
+        new = MemoryBarriers(blocks, self)
+        self.barriers = self.barriers_of.setdefault(int(blocks[0]), new)
         if self.multiplies:
             self.registers = Registers(self)
         self.convergence.begin_chunk(blocks, self.threads)
@@ -170,13 +170,8 @@ class Checker(Asynchronous):
         where = shadow.stretches(event)
         since = self.horizon() if event.space == "shared" else 0
         if event.kind == "load":
-            calm = (
-                not strong
-                and event.rows is None
-                and shadow.is_calm(where, since)
-                and shadow.is_filled(where)
-            )
-            if calm and not self.padding.cells:
+            plain = not (strong or self.padding.cells) and event.rows is None
+            if plain and shadow.is_calm(where, since) and shadow.is_filled(where):
                 self.stamps.append((event.instruction, "load"))
                 shadow.put_off_read(event, where, self.now())
                 return
@@ -202,9 +197,8 @@ class Checker(Asynchronous):
 
 def uses_proxy(opcode: str, *words: str) -> bool:
     """Whether an instruction has to do with what `asynchronous` follows, cp.async apart."""
-    return opcode in ("wgmma", "mbarrier") or (
-        opcode in ("cp", "st", "red") and bool({"bulk", "reduce", "mbarrier"} & set(words))
-    )
+    bulk = not {"bulk", "reduce", "mbarrier"}.isdisjoint(words)
+    return opcode in ("wgmma", "mbarrier") or (opcode in ("cp", "st", "red") and bulk)
 
 
 def cell_bytes(entry: Entry) -> int:
@@ -221,9 +215,6 @@ def cell_bytes(entry: Entry) -> int:
 
 def is_strong(event: Access) -> bool:
     """Whether an access may meet others of its kind without a race."""
-    words = set(event.instruction.modifiers)
-    return bool(
-        event.kind == "atomic"
-        or words & STRONG
-        or ("volatile" in words and event.space == "global")
-    )
+    words = {*event.instruction.modifiers}
+    volatile = "volatile" in words and event.space == "global"
+    return event.kind == "atomic" or volatile or not STRONG.isdisjoint(words)

@@ -5,11 +5,11 @@ whether the bytes that they expect are those that come.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.warps import Ints
+from ..analysis.warps import Ints, Mask
 from ..ptx.memory.events import MemoryBarrier
 from ..ptx.text.syntax import Instruction
 from .findings import place
@@ -79,8 +79,7 @@ class MemoryBarriers:
                 np.add.at(self.missing, (row, slot), event.count)
                 self.expected[row, slot] = self.stamped(event)
             elif event.what == "arrive":
-                here = row == event.block
-                if here.any():
+                if (here := row == event.block).any():
                     block, thread = event.block[here], event.thread[here]
                     order.release(row[here], slot[here], block, thread, now())
                 for where, b, t in threads:
@@ -126,8 +125,7 @@ class MemoryBarriers:
             "{thread} uses {address}, which {owner} initialises at {there}, with no barrier in "
             "between"
         )
-        who = event.block, event.thread, row, slot
-        self.say(np.flatnonzero(late), *who, sentence, event.instruction)
+        self.say(late, (event.block, event.thread, row, slot), sentence, event.instruction)
 
     def check_report(self, flight: Flight, numbers: Ints, row: Ints, slot: Ints) -> None:
         """Copies report: the barrier must have been shown to the asynchronous proxy before they
@@ -142,15 +140,12 @@ class MemoryBarriers:
             "{there}, with neither fence.mbarrier_init nor fence.proxy.async nor a barrier of the "
             "block or the cluster in between"
         )
-        hidden = np.flatnonzero(~shown & (init > 0))
-        self.say(hidden, *issuer, row, slot, sentence, flight.instruction)
+        self.say(~shown & (init > 0), (*issuer, row, slot), sentence, flight.instruction)
         over = self.phase[row, slot] > flight.stamp
+        text = f"a phase of {{address}} was over before the copy at {place(flight.instruction)} "
+        text += "had brought its bytes: too few are expected"
         for n in np.flatnonzero(over)[:1].tolist():
-            text = (
-                f"a phase of {{address}} was over before the copy at {place(flight.instruction)} "
-                "had brought its bytes: too few are expected"
-            )
-            thread = self.ear.words.thread(self.blocks[issuer[0][n]], issuer[1][n])
+            thread = self.ear.thread(issuer[0][n], issuer[1][n])
             self.say_bytes(row[n], slot[n], text, flight.instruction, thread)
 
     def end(self, left_behind: Collection[int]) -> None:
@@ -172,35 +167,25 @@ class MemoryBarriers:
         return self.ear.words.locate("shared", address)
 
     def say(
-        self,
-        wrong: Ints,
-        block: Ints,
-        thread: Ints,
-        row: Ints,
-        slot: Ints,
-        sentence: str,
-        instruction: Instruction,
+        self, wrong: Mask, who: tuple[Ints, Ints, Ints, Ints], sentence: str, i: Instruction
     ) -> None:
-        """A finding, where any of these threads is `wrong`, about an object and who initialised
-        it."""
-        for n in wrong[:1].tolist():
-            name, address = self.named(slot[n])
-            owner = self.ear.words.thread(self.blocks[row[n]], self.owner[row[n], slot[n]])
-            first, _ = self.ear.stamps[self.init[row[n], slot[n]]]
-            who = self.ear.words.thread(self.blocks[block[n]], thread[n])
-            text = sentence.format(thread=who, address=address, owner=owner, there=place(first))
-            sites = instruction, who, address, first, owner
-            self.ear.findings.report("barrier", text, *sites, count=wrong.size, what=name)
+        """A finding, where any is `wrong` of (block, thread, row, slot), about an object and who
+        initialised it."""
+        at = np.flatnonzero(wrong)
+        for block, thread, row, slot in np.stack(who, 1)[at[:1]].tolist():
+            name, address = self.named(slot)
+            owner = self.ear.thread(row, self.owner[row, slot])
+            first, _ = self.ear.stamps[self.init[row, slot]]
+            me = self.ear.thread(block, thread)
+            text = sentence.format(thread=me, address=address, owner=owner, there=place(first))
+            sites = i, me, address, first, owner
+            self.ear.findings.report("barrier", text, *sites, count=at.size, what=name)
 
     def say_bytes(
-        self,
-        row: int,
-        slot: int,
-        sentence: str,
-        copy: Instruction | None = None,
-        them: str | None = None,
+        self, row: int, slot: int, sentence: str, copy: Any = None, them: str | None = None
     ) -> None:
-        """A finding about who expected bytes last, or who initialised the object if nobody."""
+        """A finding about who expected bytes last, or who initialised the object if nobody; `copy`
+        is an instruction, and `them` who runs it."""
         name, address = self.named(slot)
         me = self.blocks[row] * self.ear.records.padded + self.owner[row, slot]
         record = self.expected[row, slot] or self.ear.records.pack(self.init[row, slot], me)

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..analysis.warps import LANES, Ints, Mask
 from ..ptx.memory.events import Access
-from ..ptx.text.syntax import Instruction
 from .reports import Issued, adds
 from .shadow import Lanes, Latest, Shadow, Touched
 from .undefined import used_cells
@@ -41,46 +40,39 @@ class Overlaps(Waits):
     def fill(self, lanes: Touched) -> None:
         """A store, or an atomic operation, fills cells, unless with what nobody has written."""
         if lanes.shadow.filled is not None:
-            filled = self.padding.stored(lanes)
-            lanes.shadow.filled[lanes.cell] = filled
-            if not filled.all():
-                lanes.shadow.full[:] = False
+            lanes.shadow.filled[lanes.cell] = self.padding.stored(lanes)
 
     def read(self, lanes: Lanes, strong: bool) -> None:
         """A load, or an atomic operation, which also writes."""
         record = self.stamp(lanes.event.instruction, lanes.event.kind, lanes.me)
-        early = self.in_flight(lanes)
+        early, shadow = self.in_flight(lanes), lanes.shadow
         self.unfilled(lanes, early)
-        self.conflict(lanes, lanes.shadow.written, early)
-        if lanes.event.kind == "load":
-            if not strong:
-                self.conflicts(lanes, lanes.shadow.strong, early)
-            (lanes.shadow.strong_readers if strong else lanes.shadow.readers).add(
-                lanes.cell, record
-            )
-        else:
-            self.conflicts(lanes, lanes.shadow.readers, early)
-            lanes.shadow.strong.add(lanes.cell, record)
+        self.conflict(lanes, shadow.written, early)
+        if lanes.event.kind != "load":
+            self.conflicts(lanes, early, shadow.readers)
+            shadow.strong.add(lanes.cell, record)
             self.fill(lanes)
+        elif strong:
+            shadow.strong_readers.add(lanes.cell, record)
+        else:
+            self.conflicts(lanes, early, shadow.strong)
+            shadow.readers.add(lanes.cell, record)
 
     def write(self, lanes: Lanes, strong: bool) -> None:
         """A store; of the value that is there it is no race."""
         record = self.stamp(lanes.event.instruction, lanes.event.kind, lanes.me)
-        early = self.in_flight(lanes)
-        value = lanes.values()
-        same = value == lanes.shadow.value[lanes.cell]
-        self.conflict(lanes, lanes.shadow.written, early | same)
-        self.conflicts(lanes, lanes.shadow.readers, early)
+        early, shadow, value = self.in_flight(lanes), lanes.shadow, lanes.values()
+        self.conflict(lanes, shadow.written, early | (value == shadow.value[lanes.cell]))
+        self.conflicts(lanes, early, shadow.readers)
         self.fill(lanes)
-        lanes.shadow.supersede(lanes.cell)
-        lanes.shadow.value[lanes.cell] = value
+        shadow.supersede(lanes.cell)
+        shadow.value[lanes.cell] = value
         if strong:
-            lanes.shadow.strong.add(lanes.cell, record)
+            shadow.strong.add(lanes.cell, record)
             return
-        self.conflicts(lanes, lanes.shadow.strong, early)
-        self.conflicts(lanes, lanes.shadow.strong_readers, early)
-        lanes.shadow.written[lanes.cell] = record
-        self.collision(lanes, lanes.shadow.written, record, value == lanes.shadow.value[lanes.cell])
+        self.conflicts(lanes, early, shadow.strong, shadow.strong_readers)
+        shadow.written[lanes.cell] = record
+        self.collision(lanes, shadow.written, record, value == shadow.value[lanes.cell])
 
     # -- races --------------------------------------------------------------------------------
 
@@ -90,11 +82,12 @@ class Overlaps(Waits):
         lost = np.flatnonzero((top != record) & ~benign)
         self.race(lanes, lost, top[lost])
 
-    def conflicts(self, lanes: Touched, latest: Latest, skip: Mask) -> None:
+    def conflicts(self, lanes: Touched, skip: Mask, *every: Latest) -> None:
         """Races with the records in several tables."""
-        for table in latest.columns:
-            strong = latest is lanes.shadow.strong
-            skip = skip | self.conflict(lanes, table, skip, strong)
+        for latest in every:
+            strong, known = latest is lanes.shadow.strong, skip
+            for table in latest.columns:
+                known = known | self.conflict(lanes, table, known, strong)
 
     def conflict(self, lanes: Touched, table: Ints, skip: Mask, strong: bool = False) -> Mask:
         """Races with the records in the table (of strong accesses)."""
@@ -114,8 +107,9 @@ class Overlaps(Waits):
         known = np.where(same, known, 0)
         if self.fences and not same.all():
             far = np.flatnonzero(~same)
-            where = lanes.block[at][far], lanes.thread[at][far], other[far]
-            known[far] = self.known_of_blocks(*where, strong)
+            block, thread = lanes.block[at][far], lanes.thread[at][far]
+            theirs, number = np.divmod(other[far], padded)
+            known[far] = self.known_of_blocks(block, thread, theirs, number, strong)
         at = at[stamp > known]
         races[at] = True
         self.race(lanes, at, record[at])
@@ -135,11 +129,9 @@ class Overlaps(Waits):
         where = np.flatnonzero(by_lane & (used | by_lane.all(1)[:, None]))
         if where.size:
             at = where[0]
-            name, address = self.words.locate(lanes.event.space, lanes.address[at])
-            thread = self.thread(lanes.block[at], lanes.thread[at])
-            text = (
-                f"{thread} reads {address} in {lanes.event.space} memory, which nobody has written"
-            )
+            space, thread = lanes.event.space, self.thread(lanes.block[at], lanes.thread[at])
+            name, address = self.words.locate(space, lanes.address[at])
+            text = f"{thread} reads {address} in {space} memory, which nobody has written"
             sites = lanes.event.instruction, thread, address
             self.findings.report("uninitialised", text, *sites, count=where.size, what=name)
 
@@ -150,10 +142,10 @@ class Overlaps(Waits):
         if lanes.shadow.flying is None:
             return np.zeros(lanes.cell.size, bool)
         early = self.flying(lanes)
-        early = early | self.unordered(lanes, early)
+        early |= self.unordered(lanes, early)
         if lanes.event.kind != "load":
-            early = early | self.still_read(lanes, early)
-        return np.asarray(early)
+            early |= self.still_read(lanes, early)
+        return early
 
     def flying(self, lanes: Touched) -> Mask:
         """Where a copy is under way to."""
@@ -181,17 +173,13 @@ class Overlaps(Waits):
         self.tell(lanes, at, record[at], "asynchronous copy", which, self.both_add)
         return late
 
-    def instruction_of(self, record: int) -> Instruction:
-        """What made a record."""
-        return self.holder(record)[1]
-
     def both_add(self, event: Access | Issued, record: int) -> bool:
         """Whether two operations add to what is there, in whichever order."""
-        return adds(event.instruction) and adds(self.instruction_of(record))
+        return adds(event.instruction) and adds(self.holder(record)[1])
 
     def by_copy(self, event: Access | Issued, record: int) -> bool:
         """Whether a copy made the record."""
-        return self.instruction_of(record).opcode == "cp"
+        return self.holder(record)[1].opcode == "cp"
 
     def unknown(self, lanes: Touched, at: Ints, row: Ints, column: Ints, record: Ints) -> Ints:
         """Which of these lanes do not know that what has a column, in the blocks `row`, is done up
@@ -201,7 +189,8 @@ class Overlaps(Waits):
         if self.meetings is not None:
             far = np.flatnonzero(row != block)
             other = self.order.padded + column[far]
-            known[far] = self.known_afar(block[far], thread[far], row[far], other)
+            theirs = self.blocks[row[far]]
+            known[far] = self.known_of_blocks(block[far], thread[far], theirs, other)
         late = np.flatnonzero(stamp > known)
         if lanes.event.instruction.opcode == "wgmma" and late.size:
             key = block[late] << 40 | thread[late] << 20 | column[late]

@@ -95,12 +95,6 @@ def is_of_a_barrier(error: PTXError) -> bool:
     return isinstance(error, Deadlock) and not isinstance(error, StepLimit)
 
 
-def _described(mask: Any) -> str:
-    if not isinstance(mask, np.ndarray):
-        return repr(mask)
-    return f"one of {mask.dtype} of shape {mask.shape}"
-
-
 def check_uninitialised(uninitialised: Iterable[Any], args: Sequence[Any]) -> set[int]:
     """The arguments that count as not written, by index. Raises TypeError or ValueError for what
     is no index of an array, and for a mask that does not fit its array."""
@@ -115,14 +109,12 @@ def check_uninitialised(uninitialised: Iterable[Any], args: Sequence[Any]) -> se
             raise ValueError(f"uninitialised: argument {n} is not an array")
         if isinstance(uninitialised, Mapping):
             mask = uninitialised[n]
-            if (
-                not isinstance(mask, np.ndarray)
-                or mask.dtype != bool
-                or mask.shape != (array.nbytes,)
-            ):
+            is_array = isinstance(mask, np.ndarray)
+            if not is_array or (mask.dtype, mask.shape) != (np.dtype(bool), (array.nbytes,)):
+                there = f"one of {mask.dtype} of shape {mask.shape}" if is_array else repr(mask)
                 raise ValueError(
                     f"uninitialised[{n}] must be an array of bool with one for each of the "
-                    f"argument's {array.nbytes} bytes, not {_described(mask)}"
+                    f"argument's {array.nbytes} bytes, not {there}"
                 )
         unwritten.add(int(n))
     return unwritten

@@ -20,7 +20,7 @@ from ..ptx.memory.allocations import UNSIGNED, Allocation
 from ..ptx.memory.events import Access, Landed
 
 STRETCH = 4  # cells that have one mark
-PUT_OFF_BYTES = 1 << 25  # of the addresses of reads that are put off
+PUT_OFF = 512  # reads of a chunk that are put off at most, each of 128 KiB of addresses or less
 
 
 def zeros(cells: int, dtype: type = np.int64) -> np.ndarray:
@@ -94,7 +94,6 @@ class Shadow:
         self.cells = -(-size // grain)
         self.shape, total = (rows, self.cells), rows * self.cells
         self.filled: Any = None  # bool (cells,); None: everything is
-        self.full = np.zeros(self.cells // STRETCH + 1, bool)  # stretches known to be filled
         if group:  # others can reach it too
             self.written = zeros(total)
             self.value = zeros(total, UNSIGNED[grain])
@@ -105,7 +104,6 @@ class Shadow:
             self.write_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
             self.read_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
             self.put_off: list[tuple[Access, int]] = []  # with their stamps
-            self.put_off_bytes = 0
             self.copied: Any = None  # see `asynchronous`
 
     def watch_proxy(self) -> None:
@@ -126,8 +124,6 @@ class Shadow:
         rows = self.filled.reshape(self.shape)
         for a in allocations:
             rows[:, a.start // self.grain : -(-a.end // self.grain)] = False
-            stretch = STRETCH * self.grain
-            self.full[a.start // stretch : -(-a.end // stretch)] = False
 
     def fill(self, home: Allocation, written: Ints) -> None:
         """Of this allocation in global memory, these bytes have been written."""
@@ -163,11 +159,7 @@ class Shadow:
 
     def is_filled(self, where: slice) -> bool:
         """Whether somebody has written all that lies there, in all rows."""
-        if self.filled is None or self.full[where].all():
-            return True
-        full = bool(self._there(self.filled, where).all())
-        self.full[where] = full
-        return full
+        return self.filled is None or bool(self._there(self.filled, where).all())
 
     def is_calm(self, where: slice, since: int) -> bool:
         """Whether nothing was written there after that stamp, and no copy is under way."""
@@ -185,8 +177,7 @@ class Shadow:
         """Remember a read of these stretches."""
         self.read_mark[where] = stamp
         self.put_off.append((event, stamp))
-        self.put_off_bytes += event.address.nbytes
-        if self.put_off_bytes > PUT_OFF_BYTES:
+        if len(self.put_off) > PUT_OFF:
             self.catch_up(event.space)
 
     def catch_up(self, space: str) -> None:
@@ -198,9 +189,7 @@ class Shadow:
 
     def forget(self, stamp: float) -> None:
         """Reads up to that stamp race with nothing any more, or are entered."""
-        if self.put_off:
-            self.put_off = [read for read in self.put_off if read[1] > stamp]
-            self.put_off_bytes = sum(event.address.nbytes for event, _ in self.put_off)
+        self.put_off = [read for read in self.put_off if read[1] > stamp]
 
 
 class Touched:

@@ -52,12 +52,11 @@ def facts_of(entry: Entry) -> Facts:
     part: dict[int, CodeFacts] = {}
     guessed: set[int] = set()
     for code in codes(entry):
-        known = CodeFacts(
-            code, len(number), demanded(code.instructions), loaded_only(code.instructions)
-        )
-        for i in code.instructions:
+        every = code.instructions
+        known = CodeFacts(code, len(number), demanded(every), loaded_only(every))
+        for i in every:
             number[id(i)], part[id(i)] = len(number), known
-        guessed |= guesses(code.instructions)
+        guessed |= guesses(every)
     return Facts(number, part, frozenset(guessed))
 
 
@@ -68,11 +67,8 @@ def facts_of(entry: Entry) -> Facts:
 def graph(entry: Any) -> tuple[list[int], list[range], list[list[int]]]:
     """(the block of each instruction, the blocks, and which may come after which)."""
     blocks = flow.blocks(entry, waits=True)
-    return (
-        [n for n, block in enumerate(blocks) for _ in block],
-        blocks,
-        flow.successors(entry, blocks),
-    )
+    block_of = [n for n, block in enumerate(blocks) for _ in block]
+    return block_of, blocks, flow.successors(entry, blocks)
 
 
 def astray(facts: Facts, at: Instruction) -> np.ndarray:
@@ -108,33 +104,25 @@ def _marked(facts: Facts, at: Instruction, after_it: bool) -> np.ndarray:
 
 def loaded_only(instructions: Sequence[Instruction]) -> frozenset[str]:
     """The registers that only loads define."""
-    loaded = {name for i in instructions if i.opcode in LOADS for name in isa.written(i)}
-    others = {name for i in instructions if i.opcode not in LOADS for name in isa.written(i)}
-    return frozenset(loaded - others)
+    made = {(name, i.opcode in LOADS) for i in instructions for name in isa.written(i)}
+    return frozenset(name for name, loaded in made if loaded and (name, False) not in made)
 
 
 def guesses(instructions: Sequence[Instruction]) -> frozenset[int]:
     """Loads whose value comes, unchanged, to a compare-and-swap as what it expects: if somebody
     changes the place meanwhile, the swap fails, and the guess does no harm."""
-    compared = {
-        name
-        for i in instructions
-        if i.opcode == "atom" and "cas" in i.modifiers
-        for name in isa.registers_in(i.operands[2])
-    }
-    while True:
-        more = {
-            name
-            for i in instructions
-            if i.opcode == "mov" and set(isa.written(i)) & compared
-            for name in isa.registers_in(i.operands[1])
-        } - compared
-        if not more:
-            break
-        compared |= more
-    return frozenset(
-        id(i) for i in instructions if i.opcode in LOADS and set(isa.written(i)) & compared
-    )
+    swaps = [i for i in instructions if i.opcode == "atom" and "cas" in i.modifiers]
+    compared = {name for i in swaps for name in isa.registers_in(i.operands[2])}
+    todo, moves = [*compared], [i for i in instructions if i.opcode == "mov"]
+    while todo:
+        name = todo.pop()
+        sources = {
+            x for i in moves if name in isa.written(i) for x in isa.registers_in(i.operands[1])
+        }
+        todo += sources - compared
+        compared |= sources
+    loads = [i for i in instructions if i.opcode in LOADS]
+    return frozenset(id(i) for i in loads if not compared.isdisjoint(isa.written(i)))
 
 
 def demanded(instructions: Sequence[Instruction]) -> dict[str, int]:

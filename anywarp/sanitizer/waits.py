@@ -21,23 +21,17 @@ class Waits(Reports):
     convergence: Convergence
     barriers: MemoryBarriers
 
-    def known_of_blocks(self, block: Ints, thread: Ints, other: Ints, strong: bool) -> Any:
-        """Up to which stamp threads (indices within the chunk) know threads of the grid that are
-        of other blocks."""
-        theirs, number = other // self.records.padded, other % self.records.padded
+    def known_of_blocks(
+        self, block: Ints, thread: Ints, theirs: Ints, number: Ints, strong: bool = False
+    ) -> Any:
+        """Up to which stamp threads (indices within the chunk) know the threads `number`, or what
+        runs on its own in that column, of other blocks of the grid."""
         known = self.fences.known(self.blocks[block], thread, theirs, number, strong)
         if self.meetings is not None:
             row = self.meetings.row[theirs]
             near = self.meetings.known(block, thread, np.maximum(row, 0), number)
             known = np.maximum(known, np.where(row >= 0, near, 0))
         return known
-
-    def known_afar(self, block: Ints, thread: Ints, row: Ints, column: Ints) -> Any:
-        """The same of what runs on its own in other blocks of the chunk."""
-        known = self.fences.known(self.blocks[block], thread, self.blocks[row], column, False)
-        if self.meetings is None:
-            return known
-        return np.maximum(known, self.meetings.known(block, thread, row, column))
 
     def horizon(self) -> int:
         """The stamp up to which nobody races any more in shared memory."""
