@@ -11,10 +11,9 @@ from .banks import BANK_BYTES, BANKS, bank_conflicts, ideal_wavefronts, wavefron
 from .fragments import Fragment, fragments
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_class, instruction_mix
-from .occupancy import KIB, SMS, Occupancy, occupancy
+from .occupancy import REGISTER_FILE, SCHEDULERS, SMS, Occupancy, blocks_by_registers, occupancy
 from .pipe import copy_wavefronts, global_wavefronts, ideal_global_wavefronts, local_wavefronts
-from .registers import REGISTER_FILE, SCHEDULERS, blocks_by_registers
-from .sectors import LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
+from .sectors import KIB, LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
 from .warps import LANES, by_warp, whole_mask
 
 __all__ = [

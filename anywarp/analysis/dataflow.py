@@ -19,18 +19,17 @@ Registers = dict[str, list[Instruction]]  # by name
 DYNAMIC = 4  # of dynamic shared memory: 16 bytes, whatever the declaration says
 
 
-@functools.lru_cache(maxsize=16)
 def definitions(entry: Entry) -> Registers:
     """By register, the instructions that write it."""
     return _by_register(entry, isa.written)
 
 
-@functools.lru_cache(maxsize=16)
 def users(entry: Entry) -> Registers:
     """By register, the instructions that read it."""
     return _by_register(entry, isa.read)
 
 
+@functools.lru_cache(maxsize=32)
 def _by_register(entry: Entry, registers: Callable[[Instruction], Iterable[str]]) -> Registers:
     """The instructions by the registers that each has."""
     result: Registers = {}
@@ -61,31 +60,19 @@ class Alignment:
     """How many low bits of each register are zero whatever the kernel is given.
 
     A register that is written in several places has the fewest of them. Function parameters and
-    loaded values have none, addresses of variables what is declared. `proven` adds what an access
-    that needs an alignment says of its address. Each register is looked at again only where one
-    that it is made from has changed.
+    loaded values have none, addresses of variables what is declared. Each register is looked at
+    again only where one that it is made from has changed.
     """
 
     def __init__(self, entry: Entry) -> None:
         self.definitions = definitions(entry)
         shared, _ = lay_out([v for v in entry.variables if v.space == "shared"])
-        self.places = {a.name: a.start for a in shared}  # of static shared arrays
-        self.symbols = {
-            v.name: DYNAMIC for v in entry.variables if v.space == "shared" and v.size == 0
+        self.symbols = {  # of variables whose place does not tell
+            v.name: bits(v.align) if v.size else DYNAMIC
+            for v in entry.variables
+            if v.space == "global" or (v.space == "shared" and (not v.size or v.align < WORD))
         }
-        for v in entry.variables:
-            if v.space == "global" or (v.space == "shared" and v.size and v.align < WORD):
-                self.symbols[v.name] = bits(v.align)
-        for name in self.symbols:
-            self.places.pop(name, None)
-        made: dict[int, list[str]] = {}
-        for name, makers in self.definitions.items():
-            for i in makers:
-                made.setdefault(i.index, []).append(name)
-        self.users = {  # by register, those that are made from it
-            name: {result for i in readers for result in made.get(i.index, ())}
-            for name, readers in users(entry).items()
-        }
+        self.places = {a.name: a.start for a in shared if a.name not in self.symbols}
         self.zeros = dict.fromkeys(self.definitions, ANY)
         todo = dict.fromkeys(self.definitions)
         while todo:  # downwards from the best: loops may keep an alignment
@@ -94,46 +81,11 @@ class Alignment:
             least = min(self._made(i, self._of) for i in self.definitions[name])
             if least != self.zeros[name]:
                 self.zeros[name] = least
-                todo |= dict.fromkeys(self.users.get(name, ()))
+                todo |= {x: None for i in users(entry).get(name, ()) for x in isa.written(i)}
 
-    def proven(self, known: dict[str, int], more: dict[str, int]) -> dict[str, int]:
-        """Zero bits of the registers that have more of them than `zeros` tells, where those in
-        `known` have so many (what came out of here before), and those in `more` too."""
-        raised = dict(known)
-
-        def of(operand: Any) -> int:
-            if not isinstance(operand, Register):
-                return self._of(operand)
-            makers = self.definitions.get(operand.name, [])
-            zeros = self.zeros.get(operand.name, 0)
-            if len(makers) == 1 and self._given(makers[0]):  # read anew from the parameters
-                return zeros
-            return raised.get(operand.name, zeros)
-
-        todo = []
-        for name, zeros in more.items():
-            if zeros > self.of(name, raised):
-                raised[name] = zeros
-                todo.append(name)
-        while todo:  # upwards
-            for name in self.users.get(todo.pop(), ()):
-                makers = self.definitions[name]
-                if len(makers) == 1 and not self._given(makers[0]):
-                    zeros = self._made(makers[0], of)
-                    if zeros > self.of(name, raised):
-                        raised[name] = zeros
-                        todo.append(name)
-        return raised
-
-    def of(self, name: str, raised: dict[str, int]) -> int:
-        """Zero bits of a register or a variable's address; raised: what `proven` gave."""
-        return raised.get(name, self.zeros.get(name, self.symbols.get(name, 0)))
-
-    def _given(self, i: Instruction) -> bool:
-        """A parameter, or its address made global."""
-        if i.opcode == "cvta" and isinstance(i.operands[1], Register):
-            return all(map(self._given, self.definitions.get(i.operands[1].name, [])))
-        return i.opcode == "ld" and "param" in i.modifiers
+    def of(self, name: str) -> int:
+        """Zero bits of a register or a variable's address."""
+        return self.zeros.get(name, self.symbols.get(name, 0))
 
     def _of(self, operand: Any) -> int:
         """Zero bits of an operand."""
@@ -160,10 +112,6 @@ class Alignment:
                 return min(ANY, max(of(x[0]), of(x[1])))
             case "shl" if isinstance(x[1], Immediate):
                 return min(ANY, of(x[0]) + int(x[1].value))
-            case "shl":
-                return of(x[0])
-            case "shr" if isinstance(x[1], Immediate):
-                return max(0, of(x[0]) - int(x[1].value))
             case "mul" if "hi" not in i.modifiers:
                 return min(ANY, of(x[0]) + of(x[1]))
             case "mad" if "hi" not in i.modifiers:

@@ -9,13 +9,13 @@ memory, waits for copies, shuffles and votes call for none; nor do branches that
 (`predication`).
 
 A fence of a kernel with such copies has the same three where the next copy would have had them,
-which then has none, and one more, unless the last fence is all that has come since. Fences are
-also what releases: stores, atomics, arrivals at mbarriers of a cluster, and at a barrier of the
-cluster, where all four always come. Not modelled: fence.proxy.alias, which has them twice.
+which then has none, and one more, unless the last fence is all that has come since. So has an
+arrival at a barrier of the cluster. Not modelled: stores, atomics and arrivals at mbarriers that
+release, which are fences too, and that all four always come at a barrier of the cluster;
+fence.proxy.alias, which has the loads twice.
 
-Read off the machine code for sm_90 of small kernels: 38 that ptxas 13.0 has made, and, for fences,
-244 that NVRTC 12.9 has, of which the four with fence.proxy.alias differ. Confirmed by counting on
-an H200, of fences in step 18 with CLUSTER=1 alone; NVIDIA documents none of it.
+Read off the machine code for sm_90 of small kernels. Confirmed by counting on an H200, of fences in
+step 18 with CLUSTER=1 alone; NVIDIA documents none of it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from .predication import Predicated
 
 LOADS = 3
 OF_A_FENCE = 1
-RELEASING = {"release", "acq_rel"}
 
 
 def fillers(entry: Entry, predicated: Sequence[Predicated]) -> dict[int, int]:
@@ -48,8 +47,6 @@ def fillers(entry: Entry, predicated: Sequence[Predicated]) -> dict[int, int]:
         if not (k in inside or origins == {inside.get(k - 1)}):
             needed = unfenced = True
         for i in map(entry.instructions.__getitem__, block):
-            if is_of_cluster(i):
-                needed = unfenced = True
             if (fence := is_fence(i)) or is_copy(i):
                 if loads := LOADS * needed + OF_A_FENCE * (fence and unfenced):
                     at = branch_of.get(i.index, i.index)
@@ -69,21 +66,14 @@ def is_fence(i: Instruction) -> bool:
     """Whether the machine has a MEMBAR for it, or before it."""
     if isa.name(i) == "fence.proxy":
         return "async" in i.modifiers and "global" not in i.modifiers
-    if i.opcode in ("barrier", "mbarrier"):
+    if i.opcode == "barrier":
         return {"arrive", "cluster"} <= {*i.modifiers} and "relaxed" not in i.modifiers
-    if i.opcode in ("st", "red", "atom"):
-        return not RELEASING.isdisjoint(i.modifiers)
     return isa.name(i) in ("membar", "fence")
-
-
-def is_of_cluster(i: Instruction) -> bool:
-    """A barrier of the cluster."""
-    return isa.name(i) == "barrier.cluster"
 
 
 def brings_them_again(i: Instruction) -> bool:
     """Whether the next copy has such loads again."""
     if i.opcode in ("bar", "barrier"):
-        return is_of_cluster(i) or isa.lookup(i).ends == "wait"
+        return "cluster" in i.modifiers or isa.lookup(i).ends == "wait"
     accesses = isa.lookup(i).memory not in ("", "fence") and not is_copy(i)
     return accesses and not {"shared", "generic"}.isdisjoint(isa.spaces(i))

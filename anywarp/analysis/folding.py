@@ -17,23 +17,22 @@ counting on an H200:
   the whole lower half brings a single element (or word) at the start of the upper half too.
 - The boundary must be certain: from the shifts, products and masks that make the base register,
   the place of the array in shared memory (in order of declaration; one declared with less than
-  4 bytes of alignment has only that), the declared alignment of a variable in global memory, or
-  an access of 8 bytes or of a vector by the same register in the same block of code or one that
-  always comes before. So float pointers among the arguments join nothing, and neither does an
-  array after one of odd size.
+  4 bytes of alignment has only that), or the declared alignment of a variable in global memory. So
+  float pointers among the arguments join nothing, and neither does an array after one of odd size.
 - Loads by way of ld.global.nc are joined across stores.
 - An offset is seen through add, not through or; volatile, predicated, generic and local accesses
   are left as they are.
-- Not modelled: ptxas also joins across branches that are short or that a load can be moved over,
-  and across iterations of a loop that it unrolls itself. It changed no count of 28 published
-  kernels.
+- Not modelled: ptxas sees through additions in other blocks of code, and an access of 8 bytes or of
+  a vector proves an alignment to it, for others by the same register. It also joins across branches
+  that are short or that a load can be moved over, and across iterations of a loop that it unrolls
+  itself. None of these changed a count of 28 published kernels.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..ptx.text import flow, isa
@@ -80,17 +79,12 @@ def fold(entry: Entry) -> Folding:
     """What ptxas makes of the entry's accesses; see above."""
     registers, removed = needed(entry)
     alignment = Alignment(entry)
-    origins = _origins(alignment)
     parts: dict[int, tuple[Part, ...]] = {}
-    blocks = flow.blocks(entry)
-    collected = [
-        _collect([entry.instructions[n] for n in block], alignment, origins, registers, removed)
-        for block in blocks
-    ]
-    for own, raised in zip(collected, _proven(entry, blocks, collected, alignment)):
-        for group in own.groups:
+    for block in flow.blocks(entry):
+        code = [entry.instructions[n] for n in block]
+        for group in _groups(code, alignment, registers, removed):
             root = group[0].root
-            zeros = ANY if root is None else alignment.of(root[0], raised)
+            zeros = ANY if root is None else alignment.of(root[0])
             for member, part in _join(group, zeros):
                 at = member.instruction.index
                 parts[at] = (*parts.get(at, ()), part)
@@ -98,25 +92,6 @@ def fold(entry: Entry) -> Folding:
                 parts.setdefault(member.instruction.index, ())
     parts |= dict.fromkeys(removed, ())
     return Folding(parts, frozenset(removed))
-
-
-def _proven(
-    entry: Entry, blocks: Sequence[range], collected: Sequence[_Accesses], alignment: Alignment
-) -> list[dict[str, int]]:
-    """For each block what vector accesses prove there: its own, and those of the blocks that are
-    always run before it."""
-    dominator_of = flow.dominators(flow.successors(entry, blocks))
-    raised: dict[int | None, dict[str, int]] = {None: {}}
-    for n in range(len(blocks)):
-        path: list[int] = []  # dominators may stand after a block, where code is laid out of line
-        at: int | None = n
-        while at is not None and at not in raised:
-            path.append(at)
-            at = dominator_of[at]
-        for at in reversed(path):
-            before, own = raised[dominator_of[at]], collected[at].proven
-            raised[at] = alignment.proven(before, own) if own else before
-    return [raised[n] for n in range(len(blocks))]
 
 
 class _Member(NamedTuple):
@@ -130,23 +105,14 @@ class _Member(NamedTuple):
     lanes: int
 
 
-@dataclass
-class _Accesses:
-    """Of a block: groups that may be joined, and the alignment of registers that vectors prove."""
-
-    groups: list[list[_Member]] = field(default_factory=list)
-    proven: dict[str, int] = field(default_factory=dict)
-
-
-def _collect(
+def _groups(
     instructions: Iterable[Instruction],
     alignment: Alignment,
-    origins: dict[str, Origin],
     registers: set[str],
     removed: set[int],
-) -> _Accesses:
+) -> list[list[_Member]]:
     """Walk a block; which accesses could be joined, were their addresses aligned."""
-    accesses = _Accesses()
+    groups: list[list[_Member]] = []
     values: dict[str, Origin] = {}  # of this block
     version: dict[str, int] = {}
     loads: dict[str, dict[Key, list[_Member]]] = {space: {} for space in FOLDED}  # still open
@@ -160,31 +126,24 @@ def _collect(
         if isinstance(operand, Immediate):
             return None, int(operand.value)
         if isinstance(operand, Symbol):
-            return _symbol(operand, alignment)
-        if operand.name in values:
-            return values[operand.name]
-        return origins.get(operand.name, ((operand.name, 0), 0))
-
-    def close(space: str, loads_too: bool) -> None:
-        stores.pop(space, None)
-        if loads_too:
-            loads[space].clear()
+            if operand.name in alignment.places:
+                return None, alignment.places[operand.name] + operand.offset
+            return (operand.name, 0), operand.offset
+        return values.get(operand.name, ((operand.name, 0), 0))
 
     for i in instructions:
         memory = isa.lookup(i).memory
-        if memory == "fence":
-            for space in FOLDED:
-                close(space, True)
-        elif memory and i.index not in removed:
+        if memory and i.index not in removed:
             member = _member(i, value, registers)
-            named = isa.spaces(i)
+            named = {"generic"} if memory == "fence" else isa.spaces(i)
             touched = FOLDED if "generic" in named else [s for s in FOLDED if s in named]
             if member is None or len(touched) != 1:
                 for space in touched:
-                    close(space, memory != "load" or not isa.STRONG.isdisjoint(i.modifiers))
+                    stores.pop(space, None)
+                    if memory != "load" or not isa.STRONG.isdisjoint(i.modifiers):
+                        loads[space].clear()
             else:
                 (space,) = touched
-                _prove(accesses.proven, member)
                 key = _key(member)
                 if i.opcode == "st":
                     for other in [k for k in loads[space] if "nc" not in k[0]]:
@@ -193,57 +152,21 @@ def _collect(
                     taken = {word for m in group for word in m.words}
                     if before != key or taken & set(member.words):
                         group = []
-                        accesses.groups.append(group)
+                        groups.append(group)
                     group.append(member)
                     stores[space] = key, group
                 else:
                     stores.pop(space, None)
-                    if key not in loads[space]:
-                        loads[space][key] = []
-                        accesses.groups.append(loads[space][key])
-                    loads[space][key].append(member)
+                    group = loads[space].setdefault(key, [])
+                    if not group:
+                        groups.append(group)
+                    group.append(member)
         names = isa.written(i)
         made = _seen_through(i, value) if len(names) == 1 and i.guard is None else None
         for name in names:
             version[name] = version.get(name, 0) + 1
             values[name] = made or ((name, version[name]), 0)
-            if len(alignment.definitions[name]) == 1 and not made:
-                values[name] = (name, 0), 0
-    return accesses
-
-
-def _origins(alignment: Alignment) -> dict[str, Origin]:
-    """(root, offset) of the registers that are written once, as seen from other blocks."""
-    once = {name: makers[0] for name, makers in alignment.definitions.items() if len(makers) == 1}
-    origins: dict[str, Origin] = {}
-
-    def value(operand: Any) -> Origin:
-        if isinstance(operand, Symbol):
-            return _symbol(operand, alignment)
-        return origins.get(operand.name, ((operand.name, 0), 0))
-
-    def source(name: str) -> str | None:
-        return next((getattr(o, "name", None) for o in once[name].operands[1:2]), None)
-
-    for start in once:
-        path: dict[str, None] = {}
-        name: str | None = start  # ahead to what it is made from, then back
-        while name in once and name not in origins and name not in path:
-            path[name] = None
-            name = source(name)
-        for name in reversed(path):
-            root, offset = _seen_through(once[name], value) or ((name, 0), 0)
-            # a loop's variable may have had another value where the register was made
-            known = root is None or len(alignment.definitions.get(root[0], ())) <= 1
-            origins[name] = (root, offset) if known else ((name, 0), 0)
-    return origins
-
-
-def _symbol(operand: Symbol, alignment: Alignment) -> Origin:
-    """(root, offset) of a variable's address."""
-    if operand.name in alignment.places:
-        return None, alignment.places[operand.name] + operand.offset
-    return (operand.name, 0), operand.offset
+    return groups
 
 
 def _seen_through(i: Instruction, value: Callable[[Any], Origin]) -> Origin | None:
@@ -293,14 +216,6 @@ def _key(member: _Member) -> Key:
     )
     mixes = member.instruction.opcode == "st" and member.size in NARROW
     return hints, member.root, NARROW if mixes else member.size, member.offset // WINDOW
-
-
-def _prove(proven: dict[str, int], member: _Member) -> None:
-    """Add what an access says of the alignment of its root."""
-    if member.root is not None and (member.lanes > 1 or member.size == 8):
-        zeros = min(bits(member.offset), bits(member.size * member.lanes))
-        name = member.root[0]
-        proven[name] = max(proven.get(name, 0), zeros)
 
 
 def _join(group: list[_Member], zeros: int) -> Iterator[tuple[_Member, Part]]:

@@ -55,18 +55,14 @@ def _mma(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
         raise Unsupported(".".join(words))
     if types not in matrix.PRODUCT_OF or shape not in matrix.SHAPES[types[1]]:
         raise Unsupported(".".join(words))
-    names = dict(zip("dab", types))
-    return {
-        name.upper(): Fragment(name, *matrix.fragment(name, shape, names[name])) for name in "abd"
-    }
+    named = sorted(zip("dab", types))
+    return {x.upper(): Fragment(x, *matrix.fragment(x, shape, kind)) for x, kind in named}
 
 
 def _wgmma(opcode: str, words: tuple[str, ...]) -> dict[str, Fragment]:
     """The registers of a matrix whose words are numbered say which word each of them holds."""
-    types, shape = (
-        warpgroup.TYPES.get((words[-3], words[-2], words[-1])),
-        re.fullmatch(r"m64n(\d+)k(\d+)", words[3]),
-    )
+    types = warpgroup.TYPES.get((words[-3], words[-2], words[-1]))
+    shape = re.fullmatch(r"m64n(\d+)k(\d+)", words[3])
     flags = words[4:-3]
     if words[:3] != ("mma_async", "sync", "aligned") or types is None or shape is None:
         raise Unsupported(".".join(words))

@@ -42,16 +42,6 @@ class Mix:
         """Instructions."""
         return len(self.instructions)
 
-    @property
-    def fma_share(self) -> float:
-        """FMAs of all instructions."""
-        return self.counts["fma"] / self.total if self.total else 0.0
-
-    @property
-    def lines(self) -> tuple[int, ...]:
-        """The CUDA source lines that the instructions come from."""
-        return tuple(sorted({i.position.line for i in self.instructions if i.position}))
-
     def __repr__(self) -> str:
         what = "in one pass of the hot loop" if self.is_loop else "in the body, without loops"
         rows = [(n, n / self.total, name) for name, n in self.counts.items() if n]

@@ -12,18 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .registers import (
-    REGISTER_FILE,
-    REGISTER_UNIT,
-    SCHEDULERS,
-    blocks_by_registers,
-    registers_of_warp,
-)
+from .sectors import KIB
 from .warps import LANES
 
+REGISTER_FILE = 64 * 1024  # registers of an SM, and the most that a block can have
+SCHEDULERS = 4  # of an SM, each with a quarter of the registers
+REGISTER_UNIT = 256  # a warp gets a multiple of this many registers
 MAX_THREADS = 1024  # of a block
 MAX_REGISTERS = 255  # of a thread
-KIB = 1024
 
 
 class SM(NamedTuple):
@@ -118,11 +114,9 @@ def occupancy(
     Raises ValueError for a compute capability that is not in `SMS`, and for a block that the
     hardware cannot launch at all.
     """
-    name = (
-        ".".join(map(str, compute_capability))
-        if isinstance(compute_capability, tuple)
-        else str(compute_capability)
-    )
+    name = str(compute_capability)
+    if isinstance(compute_capability, tuple):
+        name = ".".join(map(str, compute_capability))
     if name not in SMS:
         raise ValueError(
             f"the limits of compute capability {name} are not known here; known: " + ", ".join(SMS)
@@ -182,3 +176,14 @@ def _check_launch(
 def _round_up(number: int, unit: int) -> int:
     """To a multiple."""
     return -(-number // unit) * unit
+
+
+def registers_of_warp(registers: int) -> int:
+    """How many registers a warp is given whose threads use so many each."""
+    return _round_up(registers * LANES, REGISTER_UNIT)
+
+
+def blocks_by_registers(registers: int, threads: int) -> int:
+    """How many blocks of so many threads, with so many registers each, an SM has registers for."""
+    warps = REGISTER_FILE // SCHEDULERS // registers_of_warp(registers)  # of each scheduler
+    return SCHEDULERS * warps // -(-threads // LANES)

@@ -30,7 +30,6 @@ from .warps import LANES, Active, Ints, Mask
 # The bank of a tag has two bits: each the parity of the line's number under a mask.
 TAG_MASKS = (0b0001111, 0b1010101)
 TAG_PERIOD = 128  # lines after which the banks of tags repeat
-TOGETHER = 256  # warps whose rounds are weighed together: a few MiB
 LANE_BYTES = 128  # of local memory between two words of a lane
 
 
@@ -47,27 +46,9 @@ def global_wavefronts(
     if kind == "store":
         return wavefronts(addresses, width, active, kind)
     active = np.broadcast_to(True if active is None else active, addresses.shape)
-    wavefronts(addresses, width, active & False, kind)  # checks what it is given
-    # warps of a matrix product repeat one another: each pattern is weighed once
-    starts = np.where(active, addresses, 1 << 62).min(-1, keepdims=True)
-    near = addresses - starts // (turn := TAG_PERIOD * LINE_BYTES) * turn
-    rows = np.where(active, near, -width).reshape(-1, addresses.shape[-1])
-    number: dict[bytes, int] = {}
-    which = [number.setdefault(row.tobytes(), len(number)) for row in rows.astype(np.int64)]
-    kinds = np.frombuffer(b"".join(number), np.int64).reshape(-1, addresses.shape[-1])
-    return _load_wavefronts(kinds, width)[which].reshape(addresses.shape[:-1])
-
-
-def _load_wavefronts(addresses: np.ndarray, width: int) -> Ints:
-    """Of loads, (count, 32); an address below 0 stands for a lane that takes no part."""
-    total = np.zeros(len(addresses), np.int64)
-    for n in range(0, len(addresses), TOGETHER):
-        rows = addresses[n : n + TOGETHER]
-        if every_round := list(_rounds(rows // LINE_BYTES, rows >= 0)):
-            rounds = np.array(every_round)
-            every = np.broadcast_to(rows, rounds.shape)
-            # a round does not merge
-            total[n : n + TOGETHER] = wavefronts(every, width, rounds, "store").sum(0)
+    total = wavefronts(addresses, width, active & False, kind)  # none, once all has been checked
+    for now in _rounds(addresses // LINE_BYTES, active):
+        total = total + wavefronts(addresses, width, now, "store")  # a round does not merge
     return total
 
 
@@ -150,6 +131,4 @@ def _words(addresses: np.ndarray, width: int) -> tuple[np.ndarray, int]:
 
 def _parity(values: np.ndarray) -> Ints:
     """Of the number of bits of integers below 2**8."""
-    for shift in (4, 2, 1):
-        values = values ^ values >> shift
-    return values & 1
+    return np.asarray((values[..., None] >> np.arange(8)).sum(-1) & 1)

@@ -20,7 +20,7 @@ of it:
 Parameters are operands, but one that is added to a 64-bit product has to be brought to a register;
 other sums of 64 bits are two instructions.
 
-How many machine instructions the PTX makes is an estimate (`_size`), so that bodies of 6 to 10
+How many machine instructions the PTX makes is an estimate (`_cost`), so that bodies of 6 to 10
 may be taken for the wrong form. Then the counters of shared instructions are off by at most the
 body's shared accesses times the warps that come by with no lane active; no other counter is.
 """
@@ -36,8 +36,7 @@ from .dataflow import Registers, definitions, users
 from .folding import Folding
 
 LIMITS = {True: (8, 8, 7), False: (6, 5, 5)}  # by divergence: alone, then, else
-EXPANDED = {"div", "rem"}  # unless approximate
-ROUNDED = {"sqrt", "rcp", "rsqrt"}
+EXPANDED = {"div", "rem", "sqrt", "rcp", "rsqrt"}  # unless approximate
 DIVERGENT = ("%tid", "%laneid", "%lanemask")
 
 
@@ -54,7 +53,7 @@ def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
     after = _without_jumps(entry, blocks)
     before = flow.predecessors(after)
     divergent = _divergent(entry)
-    size = functools.partial(_size, makers=definitions(entry), users=users(entry), fold=folding)
+    cost = functools.partial(_cost, makers=definitions(entry), users=users(entry), fold=folding)
     result = []
     for n, block in enumerate(blocks):
         branch = entry.instructions[block.stop - 1]
@@ -64,17 +63,16 @@ def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
         alone, then, other = LIMITS[branch.guard.name in divergent]
         if after[first] == [second]:
             bodies = [(first, alone)]
-        elif after[second] == [first]:  # where it leads to stands before it
-            bodies = [(second, alone)]
         elif len(after[first]) == 1 and after[first] == after[second]:
             bodies = [(first, then), (second, other)]
         else:
             continue
-        if _leaves(entry, blocks[after[bodies[0][0]][0]]):
+        end = blocks[after[bodies[0][0]][0]].start
+        if entry.instructions[end].opcode in ("ret", "exit"):
             continue
         inside = [[entry.instructions[k] for k in blocks[m]] for m, _ in bodies]
         if all(
-            m > n and before[m] == [n] and _simple(body) and size(body) <= limit
+            m > n and before[m] == [n] and _simple(body) and sum(map(cost, body)) <= limit
             for (m, limit), body in zip(bodies, inside)
         ):
             result.append(Predicated(branch.index, tuple(i.index for body in inside for i in body)))
@@ -97,11 +95,6 @@ def _without_jumps(entry: Entry, blocks: list[range]) -> list[list[int]]:
     return [list(dict.fromkeys(map(end, ways))) for ways in after]
 
 
-def _leaves(entry: Entry, block: range) -> bool:
-    """Whether the block does nothing but end the kernel."""
-    return entry.instructions[block.start].opcode in ("ret", "exit")
-
-
 def _simple(body: list[Instruction]) -> bool:
     """Whether a predicate could go on each instruction; a last jump onwards falls away."""
     if body[-1].opcode == "bra":
@@ -111,7 +104,6 @@ def _simple(body: list[Instruction]) -> bool:
         and isa.lookup(i).kind in ("arithmetic", "move", "load", "store", "async copy")
         and not isa.lookup(i).ends
         and not (i.opcode in EXPANDED and not {"approx", "full"} & set(i.modifiers))
-        and not (i.opcode in ROUNDED and "approx" not in i.modifiers)
         for i in body
     )
 
@@ -122,7 +114,8 @@ def _divergent(entry: Entry) -> set[str]:
     todo: list[str] = []
     for i in entry.instructions:
         row = isa.lookup(i)
-        if row.kind in ("atomic", "exchange") or any(map(_by_lane, isa.read(i))):
+        by_lane = any(name.startswith(DIVERGENT) for name in isa.read(i))
+        if row.kind in ("atomic", "exchange") or by_lane:
             todo += isa.written(i)
     while todo:
         name = todo.pop()
@@ -133,52 +126,34 @@ def _divergent(entry: Entry) -> set[str]:
     return divergent
 
 
-def _by_lane(name: str) -> bool:
-    """Whether a special register differs from lane to lane."""
-    return name.startswith(DIVERGENT)
-
-
-def _size(body: list[Instruction], makers: Registers, users: Registers, fold: Folding) -> int:
-    """About how many machine instructions a body makes, without its last jump."""
-    return sum(_cost(i, makers, users, fold) for i in body if i.opcode != "bra")
-
-
 def _cost(i: Instruction, makers: Registers, users: Registers, fold: Folding) -> int:
     """About how many machine instructions one makes."""
     row = isa.lookup(i)
+    if i.opcode == "bra":
+        return 0  # a body's last jump
     if i.index in fold.removed or i.opcode == "cvta" or isa.space(i) in ("param", "const"):
         return 0  # constants are operands
     if i.index in fold.parts:
         return len(fold.parts[i.index])
     if row.memory:
         return 1
-    names = isa.written(i)
-    used = [user for name in names for user in users.get(name, ())]
+    used = [user for name in isa.written(i) for user in users.get(name, ())]
     if i.opcode == "mov":
         source = i.operands[1]
         if isinstance(source, Immediate):  # an operand of arithmetic; 0 is a register
-            arithmetic = all(isa.lookup(user).kind == "arithmetic" for user in used)
-            shared = any(len(makers[name]) > 1 for name in names)
-            return int(shared or not (arithmetic or source.value == 0))
+            free = source.value == 0 or all(isa.lookup(x).kind == "arithmetic" for x in used)
+            return int(not free or any(len(makers[name]) > 1 for name in isa.written(i)))
         return int(isinstance(source, Register) and source.name.startswith((*DIVERGENT, "%ctaid")))
     if i.opcode == "cvt" and i.modifiers in (("u32", "u64"), ("s32", "s64")):
         return 0  # one of two registers
-    only = used[0] if len(used) == 1 else None
-    joins = only is not None and only.opcode in ("add", "sub")
+    joins = len(used) == 1 and used[0].opcode in ("add", "sub")
     if joins and (i.opcode in ("shl", "mul") or (i.opcode == "cvt" and "s64" in i.modifiers)):
         return 0  # one with the addition
-    if i.modifiers[-1:] == ("pred",):
-        return 0  # one with the comparison
     wide = i.modifiers[-1:] in (("s64",), ("u64",), ("b64",))
     if not (wide and i.opcode in ("add", "sub")):
         return 1
     sources = [makers[name][0] for name in isa.read(i) if name in makers]
     if any(source.opcode in ("mul", "mad") for source in sources):
         # one with the multiplication, but a parameter has to be brought to a register
-        return 1 + any(map(_is_parameter, sources))
+        return 1 + any(made.opcode == "cvta" or isa.space(made) == "param" for made in sources)
     return 2
-
-
-def _is_parameter(i: Instruction) -> bool:
-    """Whether it brings a parameter."""
-    return i.opcode == "cvta" or isa.space(i) == "param"

@@ -11,6 +11,7 @@ import numpy as np
 
 from .warps import Active, Ints
 
+KIB = 1024
 SECTOR_BYTES = 32
 LINE_BYTES = 128
 
@@ -22,31 +23,26 @@ def sectors(addresses: Ints, width: int, active: Active = None) -> Ints:
     1 to 16 bytes: an access lies in one sector. active: bools of that shape; None means all.
     Returns integers of shape (...). Raises ValueError for a width that hardware lacks.
     """
-    _check_width(width)
-    return _distinct(np.asarray(addresses) // SECTOR_BYTES, active)
+    return _distinct(addresses, width, SECTOR_BYTES, active)
 
 
 def cache_lines(addresses: Ints, width: int, active: Active = None) -> Ints:
     """Distinct 128-byte cache lines that each group of lanes touches; as `sectors`."""
-    _check_width(width)
-    return _distinct(np.asarray(addresses) // LINE_BYTES, active)
+    return _distinct(addresses, width, LINE_BYTES, active)
 
 
 def ideal_sectors(addresses: Ints, width: int, active: Active = None) -> Ints:
     """The fewest sectors that could hold the distinct bytes that the lanes use; as `sectors`."""
-    _check_width(width)
-    used = _distinct(np.asarray(addresses) // width, active) * width
+    used = _distinct(addresses, width, width, active) * width
     return -(-used // SECTOR_BYTES)
 
 
-def _check_width(width: int) -> None:
-    """Raise ValueError for what hardware lacks."""
+def _distinct(addresses: Ints, width: int, unit: int, active: Active) -> Ints:
+    """How many different units of so many bytes each row holds, inactive lanes left out. Raises
+    ValueError for a width that hardware lacks."""
     if width not in (1, 2, 4, 8, 16):
         raise ValueError(f"an access is 1, 2, 4, 8 or 16 bytes wide, not {width}")
-
-
-def _distinct(values: Ints, active: Active) -> Ints:
-    """How many different values each row holds, those of inactive lanes left out."""
+    values = np.asarray(addresses) // unit
     if active is not None:
         values = np.where(active, values, -1)  # no address is negative
     values = np.sort(values, axis=-1)

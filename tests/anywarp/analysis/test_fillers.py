@@ -78,15 +78,12 @@ STORE = "st.shared.u32 [%s+64], %t;"
         (COPY + "fence.proxy.async;", 1, 3),
         (COPY + STORE + "fence.proxy.async.global;", 0, 3),
         (COPY + STORE + "fence.mbarrier_init.release.cluster;", 0, 3),
-        (COPY + "st.release.gpu.global.u32 [%g], %t;", 1, 3),
-        (COPY + STORE + "atom.acq_rel.cta.global.add.u32 %v, [%g], 1;", 4, 3),
         (COPY + STORE + "atom.acquire.gpu.global.add.u32 %v, [%g], 1;", 0, 3),
-        (COPY + "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%s];", 1, 3),
         (COPY + STORE + "mbarrier.arrive.shared::cta.b64 _, [%s];", 0, 3),
-        (COPY + CLUSTER, 4, 3),
-        (COPY + CLUSTER + COPY, 4, 6),
+        (COPY + CLUSTER, 1, 3),
+        (COPY + CLUSTER + COPY, 1, 6),
         (COPY + CLUSTER.replace("arrive", "arrive.relaxed") + COPY, 0, 6),
-        (2 * (COPY + CLUSTER), 8, 6),
+        (2 * (COPY + CLUSTER), 2, 6),
     ],
 )
 def test_fences_where_there_are_copies(body, of_fences, of_copies):

@@ -22,136 +22,63 @@ def entry(body):
     ).entries["f"]
 
 
-def spans(found):
-    return [(min(body), max(body), len(body)) for body in found]
-
-
 NEST = """
-    mov.u32 %r1, 0;
-$outer:
-    add.s32 %r1, %r1, 1;
-    mov.u32 %r2, 0;
-$inner:
-    add.s32 %r2, %r2, 1;
-    setp.lt.s32 %p1, %r2, 4;
-    @%p1 bra $inner;
-    setp.lt.s32 %p2, %r1, 4;
-    @%p2 bra $outer;
-    ret;
-"""
-
-
-def test_nested_loops():
-    found = loops(entry(NEST))
-    assert spans(found) == [(1, 7, 7), (3, 5, 3)]
-    assert own(found) == [frozenset({1, 2, 6, 7}), frozenset({3, 4, 5})]
-
-
-def test_a_jump_back_is_no_loop_unless_its_target_leads_to_it():
-    """Blocks laid out of line, as compilers do: the text goes back, the control flow does not."""
-    assert (
-        loops(
-            entry("""
-    bra $far;
-$near:
-    add.s32 %r1, %r1, 1;
-    ret;
-$far:
-    add.s32 %r1, %r1, 2;
-    bra $near;
-    """)
-        )
-        == []
-    )
-
-
-def test_a_loop_whose_body_is_laid_out_elsewhere_has_just_its_body():
-    found = loops(
-        entry("""
-$head:
-    setp.lt.s32 %p1, %r1, 4;
-    @%p1 bra $body;
-    bra $done;
-$exit_work:
-    add.s32 %r2, %r2, 2;
-    ret;
-$body:
-    add.s32 %r1, %r1, 1;
-    bra $head;
-$done:
-    @%p2 bra $exit_work;
-    """)
-    )
-    assert found == [frozenset({0, 1, 5, 6})]
-
-
-def test_two_ways_back_to_one_place_are_one_loop():
-    found = loops(
-        entry("""
-$head:
-    add.s32 %r1, %r1, 1;
-    @%p1 bra $head;
-    add.s32 %r1, %r1, 2;
-    @%p2 bra $head;
-    @%p3 ret;
-    """)
-    )
-    assert found == [frozenset({0, 1, 2, 3})]
-
-
-def test_code_that_nothing_reaches_is_no_loop():
-    assert loops(entry("ret;\n$dead:\nadd.s32 %r1, %r1, 1;\nbra $dead;")) == []
-
-
-def test_a_switch_inside_a_loop():
-    found = loops(
-        entry("""
-$head:
-    brx.idx %r1, table;
+$outer: add.s32 %r1, %r1, 1; mov.u32 %r2, 0;
+$inner: add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, 4; @%p1 bra $inner;
+setp.lt.s32 %p2, %r1, 4; @%p2 bra $outer;
+ret;"""
+ELSEWHERE = """
+$head: setp.lt.s32 %p1, %r1, 4; @%p1 bra $body; bra $done;
+$exit_work: add.s32 %r2, %r2, 2; ret;
+$body: add.s32 %r1, %r1, 1; bra $head;
+$done: @%p2 bra $exit_work;"""
+SWITCH = """
+$head: brx.idx %r1, table;
 table: .branchtargets $one, $two;
-$one:
-    add.s32 %r1, %r1, 1;
-    bra $head;
-$two:
-    ret;
-    """)
-    )
-    assert found == [frozenset({0, 1, 2})]
+$one: add.s32 %r1, %r1, 1; bra $head;
+$two: ret;"""
+ADD = "add.s32 %r1, %r1, 1;"
 
 
-@pytest.mark.parametrize(
-    "text, kind",
-    [
-        ("fma.rn.f32 %f1, %f1, %f2, %f3;", "fma"),
-        ("fma.rn.ftz.f32 %f1, %f1, %f2, %f3;", "fma"),
-        ("fma.rn.f64 %fd1, %fd1, %fd2, %fd3;", "other"),
-        ("ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [%r1];", "shared load"),
-        ("ld.shared::cta.f32 %f1, [%r1];", "shared load"),
-        ("st.shared.f32 [%r1], %f1;", "shared store"),
-        ("ld.global.nc.f32 %f1, [%rd1];", "global load"),
-        ("st.global.f32 [%rd1], %f1;", "global store"),
-        ("ld.local.f32 %f1, [%rd1];", "local load"),
-        ("st.local.f32 [%rd1], %f1;", "local store"),
-        ("ld.param.u64 %rd1, [f_param_0];", "other"),
-        ("cp.async.cg.shared.global [%r1], [%rd1], 16;", "async copy"),
-        ("cp.async.commit_group;", "control"),
-        ("mad.lo.s32 %r1, %r2, %r3, %r4;", "integer"),
-        ("mul.wide.s32 %rd1, %r1, 4;", "integer"),
-        ("setp.lt.s32 %p1, %r1, %r2;", "integer"),
-        ("and.pred %p1, %p2, %p3;", "integer"),
-        ("cvta.to.global.u64 %rd1, %rd2;", "integer"),
-        ("cvt.rn.f32.s32 %f1, %r1;", "other"),
-        ("setp.eq.f32 %p1, %f1, %f2;", "other"),
-        ("add.f32 %f1, %f1, %f2;", "other"),
-        ("mov.u32 %r1, %tid.x;", "other"),
-        ("bar.sync 0;", "control"),
-        ("@%p1 bra $here;", "control"),
-        ("ret;", "control"),
-    ],
-)
-def test_classes(text, kind):
-    (found,) = entry(f"$here:\n{text}").instructions
-    assert instruction_class(found) == kind and kind in CLASSES
+@pytest.mark.parametrize("body, indices", [
+    ("mov.u32 %r1, 0;" + NEST, [{*range(1, 8)}, {3, 4, 5}]),
+    # laid out of line, as compilers do: the text goes back, the control flow does not
+    (f"bra $far; $near: {ADD} ret; $far: {ADD} bra $near;", []),
+    (ELSEWHERE, [{0, 1, 5, 6}]),
+    (f"$head: {ADD} @%p1 bra $head; {ADD} @%p2 bra $head; @%p3 ret;", [{0, 1, 2, 3}]),  # one loop
+    (f"ret; $dead: {ADD} bra $dead;", []),  # nothing reaches it
+    (SWITCH, [{0, 1, 2}]),
+])  # fmt: skip
+def test_loops(body, indices):
+    assert loops(entry(body)) == indices
+
+
+def test_instructions_of_the_outer_loop_alone():
+    assert own(loops(entry(NEST))) == [{0, 1, 5, 6}, {2, 3, 4}]
+
+
+OF_KIND = {
+    "fma": "fma.rn.f32 %f1, %f1, %f2, %f3; fma.rn.ftz.f32 %f1, %f1, %f2, %f3;",
+    "shared load": "ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [%r1]; ld.shared::cta.f32 %f1, [%r1];",
+    "shared store": "st.shared.f32 [%r1], %f1;",
+    "global load": "ld.global.nc.f32 %f1, [%rd1];",
+    "global store": "st.global.f32 [%rd1], %f1;",
+    "local load": "ld.local.f32 %f1, [%rd1];",
+    "local store": "st.local.f32 [%rd1], %f1;",
+    "async copy": "cp.async.cg.shared.global [%r1], [%rd1], 16;",
+    "control": "cp.async.commit_group; bar.sync 0; @%p1 bra $here; ret;",
+    "integer": "mad.lo.s32 %r1, %r2, %r3, %r4; mul.wide.s32 %rd1, %r1, 4; and.pred %p1, %p2, %p3;"
+    "setp.lt.s32 %p1, %r1, %r2; cvta.to.global.u64 %rd1, %rd2;",
+    "other": "fma.rn.f64 %fd1, %fd1, %fd2, %fd3; ld.param.u64 %rd1, [f_param_0];"
+    "cvt.rn.f32.s32 %f1, %r1; setp.eq.f32 %p1, %f1, %f2; add.f32 %f1, %f1, %f2;"
+    "mov.u32 %r1, %tid.x;",
+}
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_classes(kind):
+    made = entry("$here:\n" + OF_KIND[kind]).instructions
+    assert {instruction_class(i) for i in made} == {kind}
 
 
 def test_the_hot_loop_is_the_one_with_most_fmas_of_its_own():
@@ -177,23 +104,17 @@ $rest:
     ret;
     """)
     )
-    assert {name: n for name, n in mix.counts.items() if n} == {
-        "fma": 2,
-        "shared load": 1,
-        "integer": 1,
-        "control": 2,
-        "other": 1,
-    }
-    assert mix.total == 7 and mix.fma_share == 2 / 7 and mix.is_loop
+    counts = {"fma": 2, "shared load": 1, "integer": 1, "control": 2, "other": 1}
+    assert {name: n for name, n in mix.counts.items() if n} == counts
+    assert mix.total == 7 and mix.is_loop
     assert analysis.fma_to_load_share(mix) == 2 / 3
 
 
 def test_without_a_loop_the_whole_body_counts():
     mix = analysis.instruction_mix(entry("fma.rn.f32 %f1, %f1, %f2, %f3;\nret;"))
-    assert not mix.is_loop and mix.total == 2 and mix.fma_share == 0.5
+    assert not mix.is_loop and mix.total == 2
     assert "without loops" in str(mix)
     empty = analysis.instruction_mix(entry("ret;"))
-    assert empty.fma_share == 0
     with pytest.raises(ValueError, match="no FMA"):
         analysis.fma_to_load_share(empty)
 
@@ -247,7 +168,6 @@ def test_share_of_fmas_as_the_literature_counts_it(tm, tn, loads, unroll):
     assert (mix.counts["global load"], mix.counts["shared store"]) == copies
     share = {(1, 1): 1 / 3, (4, 1): 2 / 3, (4, 4): 8 / 9, (8, 8): 16 / 17}[tm, tn]
     assert analysis.fma_to_load_share(mix) == pytest.approx(share)
-    assert mix.fma_share < share
 
 
 @pytest.mark.parametrize("name", ["02_naive", "03_coalesced"])
@@ -256,8 +176,6 @@ def test_steps_without_shared_memory(name):
     mix = analysis.instruction_mix(step)
     assert mix.counts["global load"] == 2 * mix.counts["fma"] > 0
     assert analysis.fma_to_load_share(mix) == 1 / 3
-    product = 1 + [line.strip()[:3] for line in step.source.splitlines()].index("sum")
-    assert product in mix.lines
     assert analysis.instruction_mix(step.kernel).counts == mix.counts
     assert analysis.instruction_mix(step.kernel.entry).counts == mix.counts
 

@@ -9,7 +9,7 @@ import pytest
 import kernels
 from anywarp import gpu
 from anywarp.analysis import occupancy
-from anywarp.analysis.occupancy import SMS
+from anywarp.analysis.occupancy import SMS, blocks_by_registers, registers_of_warp
 
 TABLE = Path(__file__).parents[2] / "data" / "occupancy.csv"
 
@@ -224,3 +224,16 @@ def test_blocks_are_those_of_the_driver(name):
             except ValueError:
                 found = 0
             assert found == blocks, (threads, dynamic, resources)
+
+
+@pytest.mark.parametrize("registers, taken", [(1, 256), (8, 256), (9, 512), (255, 8192)])
+def test_a_warp_gets_whole_units(registers, taken):
+    assert registers_of_warp(registers) == taken
+
+
+@pytest.mark.parametrize("registers, threads, blocks", [
+    (128, 512, 1), (129, 512, 0), (255, 256, 1), (128, 256, 2), (129, 256, 1), (168, 128, 3),
+    (169, 128, 2), (32, 1000, 2), (33, 1000, 1), (40, 96, 16),
+])  # fmt: skip
+def test_blocks_that_registers_have_room_for(registers, threads, blocks):
+    assert blocks_by_registers(registers, threads) == blocks

@@ -8,7 +8,6 @@ import pytest
 
 import kernels
 from anywarp import analysis
-from anywarp.analysis import pipe
 from anywarp.analysis.pipe import TAG_MASKS
 from anywarp.trace.metrics import PIPE
 from benchmarks import patterns
@@ -90,16 +89,6 @@ def test_local_memory_lies_word_by_word():
     assert [count(0 * LANE + 8, width) for width in (4, 8, 16)] == [1, 2, 4]
     assert count(4 * LANE, 4, kind="store") == 1  # each its own word, all in their own banks
     assert count(4 * LANE, 4) > 1  # in 32 lines
-
-
-def test_many_warps_are_weighed_piece_by_piece(monkeypatch):
-    random = np.random.default_rng(3)
-    addresses, active = 4 * random.integers(0, 5000, (10, 32)), random.random((10, 32)) < 0.7
-    active[3:6] = False  # a piece in which nobody takes part
-    whole = analysis.global_wavefronts(addresses, 4, active).tolist()
-    monkeypatch.setattr(pipe, "TOGETHER", 3)
-    assert analysis.global_wavefronts(addresses, 4, active).tolist() == whole
-    assert whole == [by_hand(x, 4, lanes) for x, lanes in zip(addresses, active)]
 
 
 @pytest.mark.parametrize("function", [analysis.global_wavefronts, analysis.ideal_global_wavefronts])
