@@ -12,17 +12,27 @@ import operator
 import re
 from typing import NamedTuple
 
-ELEMENT_BYTES = {
-    "long long": 8, "long": 8,
-    "char": 1, "bool": 1, "int8_t": 1, "uint8_t": 1,
-    "short": 2, "half": 2, "__half": 2, "__nv_bfloat16": 2, "int16_t": 2, "uint16_t": 2,
-    "int": 4, "unsigned": 4, "float": 4, "int32_t": 4, "uint32_t": 4, "half2": 4, "__half2": 4,
-    "double": 8, "int64_t": 8, "uint64_t": 8, "size_t": 8, "float2": 8, "int2": 8,
-    "float4": 16, "int4": 16, "uint4": 16, "double2": 16,
-}  # fmt: skip
-COMPONENT_BYTES = {"float2": 4, "float4": 4, "int2": 4, "int4": 4, "uint4": 4, "double2": 8}
+import numpy as np
+
+SCALARS = {  # kind and bytes
+    ("float", 4): "float",
+    ("float", 8): "double",
+    ("half", 2): "half __half",
+    ("bfloat16", 2): "nv_bfloat16 __nv_bfloat16",
+    ("int", 1): "bool char uchar int8_t uint8_t",
+    ("int", 2): "short ushort int16_t uint16_t",
+    ("int", 4): "int uint unsigned int32_t uint32_t",
+    ("int", 8): "longlong ulonglong int64_t uint64_t size_t ptrdiff_t intptr_t uintptr_t",
+}
+VECTORS = "float double char uchar short ushort int uint longlong ulonglong".split()
+# Name -> kind, bytes of a component, how many there are.
+TYPES = {name: (*what, 1) for what, names in SCALARS.items() for name in names.split()}
+TYPES |= {f"{name}{n}": (*TYPES[name][:2], n) for name in VECTORS for n in (1, 2, 3, 4)}
+TYPES |= {"half2": ("half", 2, 2), "__half2": ("half", 2, 2), "long long": ("int", 8, 1)}
+TYPES |= dict.fromkeys(("long", "ulong"), ("int", np.dtype("l").itemsize, 1))
+TYPES |= dict.fromkeys(("nv_bfloat162", "__nv_bfloat162"), ("bfloat16", 2, 2))
 DECLARATION = re.compile(
-    rf"\b({'|'.join(ELEMENT_BYTES)}|(?<=__shared__ )\w+)\s+"
+    rf"\b({'|'.join(TYPES)}|(?<=__shared__ )\w+)\s+"
     r"((?:\w+\s*(?:\[[^\];]*\]\s*)*,\s*)*)"
     r"(\w+)\s*((?:\[[^\];]*\]\s*)+)"
 )
@@ -90,8 +100,9 @@ def declarations(source: str) -> list[tuple[str, Shape]]:
     for match in DECLARATION.finditer(text):
         for name, brackets in re.findall(r"(\w+)\s*((?:\[[^\];]*\]\s*)+)", match[0]):
             extents = tuple(evaluate(e, constants) for e in re.findall(r"\[([^\]]*)\]", brackets))
-            sizes = ELEMENT_BYTES.get(match[1], 0), COMPONENT_BYTES.get(match[1], 0)
-            arrays.append((name, Shape(extents, *sizes)))
+            kind, size, count = TYPES.get(match[1], ("", 0, 1))
+            component = size if count > 1 and kind in ("int", "float") else 0
+            arrays.append((name, Shape(extents, size * count, component)))
     return arrays
 
 

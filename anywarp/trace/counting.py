@@ -25,7 +25,6 @@ from ..analysis.warps import Ints, Mask
 from ..ptx.text import isa
 from ..ptx.text.syntax import Instruction
 from . import metrics
-from .copying import Copies
 from .emitted import MATRIX, emitted
 from .metrics import FFMA, KINDS, PIPE
 from .weighing import LINE, TAGS, Patterns, near
@@ -41,11 +40,7 @@ PER_WARP = {
     "wmma.mma": metrics.TENSOR,
 }
 WMMA = {"tf32": 4, "f64": 1}  # instructions of the machine for one; of other types 2
-COPIED = (
-    metrics.REQUESTS.format("ld"),
-    metrics.SECTORS.format("ld"),
-    PIPE,
-)  # what `Copies.ended` gives
+COPIED = metrics.REQUESTS.format("ld"), metrics.SECTORS.format("ld"), PIPE  # of `Copies.ended`
 Weigh = Callable[[Ints, int, Mask, str], list[Ints]]
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
 
@@ -116,6 +111,41 @@ def first_active(event: ptx.Access) -> int | None:
     address, mask = np.broadcast_arrays(event.address, event.mask)
     at = int(mask.argmax())
     return int(address.flat[at]) if mask.flat[at] else None
+
+
+class Copies:
+    """The cp.async under way: its loads from global memory, of which there are as many as its lanes
+    differ in how much they read, and then its writing to shared memory; together they are one
+    request of a warp."""
+
+    def __init__(self, patterns: Patterns) -> None:
+        self.loads: list[ptx.Access] = []  # of the latest
+        self.patterns = patterns
+
+    def loaded(self, event: ptx.Access) -> None:
+        """From global memory."""
+        self.loads.append(event)
+
+    def ended(self, event: ptx.Access) -> tuple[int, int, int]:
+        """It writes to shared memory: requests, sectors, wavefronts of the data pipe. A warp whose
+        lanes all only fill with zeros makes no request."""
+        shape = len(event.blocks), event.threads
+        source = np.full(shape, -1)  # of lanes that read nothing
+        for load in self.loads:
+            if load.instruction is event.instruction:
+                np.copyto(source, load.address, where=True if load.mask is None else load.mask)
+        self.loads = []
+        sources, active = analysis.by_warp(source, event.mask, *shape)
+        targets, _ = analysis.by_warp(event.address, event.mask, *shape)
+        reading = active & (sources >= 0)
+        warps = np.stack([near(sources, reading, TAGS), near(targets, active, LINE)], axis=-2)
+        past_l1 = "cg" in event.instruction.modifiers
+        sectors, wavefronts = self.patterns.total(
+            warps.reshape(-1, *warps.shape[-2:]),
+            ("cp.async", event.width, past_l1),
+            lambda rows: _copied(rows[:, 0], rows[:, 1], event.width, past_l1),
+        )
+        return int(reading.any(-1).sum()), sectors, wavefronts
 
 
 class Tally:
@@ -272,6 +302,18 @@ def _warps(event: ptx.Executed) -> int:
     return int(active.any(-1).sum())
 
 
+def _copied(
+    sources: np.ndarray, targets: np.ndarray, width: int, past_l1: bool
+) -> tuple[list[int], list[int]]:
+    """Of each warp: the sectors, and the wavefronts of the data pipe, which a copy past the L1
+    does not take. -1 is as in `near`."""
+    active, reading = targets >= 0, sources >= 0
+    if past_l1:
+        return analysis.sectors(targets, width, active).tolist(), [0] * len(targets)
+    wavefronts = analysis.copy_wavefronts(sources, targets, width, active)
+    return analysis.sectors(sources, width, reading).tolist(), wavefronts.tolist()
+
+
 def _global(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
     """The numbers of a Cost, without wavefronts of an atomic operation; (warps,) each."""
     width = 1 << (width - 1).bit_length()  # cp.async may read a part of where it is aligned
@@ -282,12 +324,7 @@ def _global(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
     if kind in KINDS:
         counts.append(analysis.global_wavefronts(addresses, width, active, kind))
         counts.append(analysis.ideal_global_wavefronts(addresses, width, active))
-    return [_requests(active), *counts]
-
-
-def _requests(active: Mask) -> Ints:
-    """1 for each warp with a lane that takes part."""
-    return np.asarray(active.any(-1), np.int64)
+    return [np.asarray(active.any(-1), np.int64), *counts]
 
 
 def _local(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
@@ -306,4 +343,4 @@ def _shared(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
         addresses, width = addresses // 4 * 4, 4
     functions = analysis.wavefronts, analysis.bank_conflicts, analysis.ideal_wavefronts
     counts = [function(addresses, width, active, kind) for function in functions]
-    return [_requests(active), *counts]
+    return [np.asarray(active.any(-1), np.int64), *counts]

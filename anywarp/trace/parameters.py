@@ -5,33 +5,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-import numpy as np
-
-from .arrays import definitions, strip_comments
+from .arrays import TYPES, definitions, strip_comments
 
 QUALIFIERS = re.compile(
     r"\b(const|volatile|restrict|__restrict__|__restrict|__grid_constant__|struct|register)\b"
     r"|\[\[\w+\]\]"
 )
-INTEGER_WORDS = {"signed", "unsigned", "char", "short", "int", "long"}
-ELEMENTS = {  # name -> kind and bytes; of a vector, those of one component
-    "float": ("float", 4), "double": ("float", 8), "bool": ("int", 1),
-    "half": ("half", 2), "__half": ("half", 2), "half2": ("half", 2), "__half2": ("half", 2),
-    "__nv_bfloat16": ("bfloat16", 2), "nv_bfloat16": ("bfloat16", 2),
-    "__nv_bfloat162": ("bfloat16", 2), "nv_bfloat162": ("bfloat16", 2),
-    "size_t": ("int", 8), "ptrdiff_t": ("int", 8), "intptr_t": ("int", 8), "uintptr_t": ("int", 8),
-    "ushort": ("int", 2), "uint": ("int", 4), "ulong": ("int", np.dtype("l").itemsize),
-    **{f"{u}int{8 * n}_t": ("int", n) for u in ("", "u") for n in (1, 2, 4, 8)},
-    **{
-        f"{u}{name}{n or ''}": (kind, size)
-        for name, kind, size in (
-            ("char", "int", 1), ("short", "int", 2), ("int", "int", 4), ("longlong", "int", 8),
-            ("float", "float", 4), ("double", "float", 8),
-        )
-        for u in (("", "u") if kind == "int" else ("",))
-        for n in (1, 2, 3, 4)
-    },
-}  # fmt: skip
 
 
 class Parameter(NamedTuple):
@@ -68,14 +47,8 @@ def parameter_names(source: str, kernel: str) -> list[str]:
 
 def _split(text: str) -> list[str]:
     """At the commas that are not in a template's <…>."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character == "<") - (character == ">")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip() not in ("", "void")]
+    parts = (part.strip() for part in re.split(r",(?![^<]*>)", text))
+    return [part for part in parts if part not in ("", "void")]
 
 
 def _parameter(text: str, aliases: dict[str, str | None]) -> Parameter | None:
@@ -103,16 +76,11 @@ def _element(declared: str, aliases: dict[str, str | None]) -> tuple[str, int] |
         declared = replacement
     if stars != 1:
         return None
-    if words and set(words) <= INTEGER_WORDS:
-        return "int", _integer_bytes(words)
-    return ELEMENTS.get(base)
-
-
-def _integer_bytes(words: list[str]) -> int:
-    """Of a type that is written in INTEGER_WORDS."""
-    if "char" in words or "short" in words:
-        return 1 if "char" in words else 2
-    return {0: 4, 1: np.dtype("l").itemsize}.get(words.count("long"), 8)
+    words = [word for word in base.split() if word not in ("signed", "unsigned")]
+    if len(words) > 1:  # short int, long long int
+        words = [word for word in words if word != "int"]
+    kind, size, _ = TYPES.get(" ".join(words) or "int", ("", 0, 1))
+    return (kind, size) if kind else None
 
 
 def _aliases(text: str) -> dict[str, str | None]:

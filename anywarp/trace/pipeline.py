@@ -35,7 +35,6 @@ class Touch:
     start: Ints  # address in shared memory
     size: Ints
     line: int  # CUDA source line
-    step: int  # PTX instructions run before
     opcode: str  # "ld", "wgmma", "cp" of asynchronous copies
     barrier: Ints | None = None  # of "land": the mbarrier that it reports to
 
@@ -50,7 +49,6 @@ class Signal:
     warp: Ints  # -1 for what no thread does
     count: Ints
     line: int
-    step: int
 
 
 @dataclass
@@ -120,34 +118,33 @@ class Recorder:
     ) -> Touch:
         warp, start, size = (x.ravel() for x in np.broadcast_arrays(warp, start, size))
         opcode = opcode or event.instruction.opcode
-        made = Touch(what, warp, start, size, _line(event), event.step, opcode, barrier)
+        made = Touch(what, warp, start, size, _line(event), opcode, barrier)
         self.result.events.append(made)
         return made
 
     def _access(self, event: ptx.Access, at: int) -> None:
-        if event.space == "shared":
-            asynchronous = event.instruction.opcode == "cp"
-            what = "issue" if asynchronous else "read" if event.kind == "load" else "store"
-            self._of_threads(event, at, what)
+        what = {"load": "read"}.get(event.kind, "store")
+        self._of_threads(event, at, "issue" if event.instruction.opcode == "cp" else what)
 
     def _landed(self, event: Landed, at: int) -> None:
         self._of_threads(event, at, "land")
 
     def _of_threads(self, event: ptx.Access | Landed, at: int, what: str) -> None:
         threads = np.flatnonzero(_mask(event)[at])
-        if threads.size:
+        if threads.size and getattr(event, "space", "shared") == "shared":
             shape = len(event.blocks), event.threads
             address = np.broadcast_to(event.address, shape)[at][threads]
             self._add(event, what, threads // LANES, address, event.width)
 
     def _started(self, event: Started, at: int) -> None:
-        for parts, what, end in ((event.writes, "issue", "land"), (event.reads, "begin", "end")):
-            for stretches in parts:
-                if stretches.space == "shared":
-                    self._starts(event, at, stretches, what, end)
+        """Copies and products are told apart by their tickets, with which they finish."""
+        every = [(parts, "issue", "land") for parts in event.writes]
+        every += [(parts, "begin", "end") for parts in event.reads]
+        for parts, what, end in every:
+            if parts.space == "shared":
+                self._starts(event, at, parts, what, end)
 
     def _starts(self, event: Started, at: int, parts: Stretches, what: str, end: str) -> None:
-        """Copies and products are told apart by their tickets, with which they finish."""
         for operation in np.unique(parts.operation[parts.row == at]).tolist():
             mine = (parts.operation == operation) & (parts.row == at)
             start, size = parts.start[mine], parts.size[mine]
@@ -175,13 +172,12 @@ class Recorder:
         if mine.any():
             warp = np.where(event.thread[mine] < 0, -1, event.thread[mine] // LANES)
             address, count = event.address[mine], event.count[mine]
-            signal = Signal(event.what, address, warp, count, _line(event), event.step)
-            self.result.events.append(signal)
+            self.result.events.append(Signal(event.what, address, warp, count, _line(event)))
 
     def _barrier(self, event: ptx.Barrier, at: int) -> None:
         if _mask(event)[at].any():
             nothing = np.zeros(0, np.int64)
-            signal = Signal("barrier", nothing, nothing, nothing, _line(event), event.step)
+            signal = Signal("barrier", nothing, nothing, nothing, _line(event))
             self.result.events.append(signal)
 
 

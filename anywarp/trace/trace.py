@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from .. import analysis, ptx
-from ..analysis.folding import Part
 from ..analysis.warps import LANES, Ints, Mask
 from ..ptx.asynchronous.tensor_maps import memory_of
 from ..ptx.text.names import demangle
@@ -29,7 +28,6 @@ from .pipe_overheads import INACTIVE, LOADS_AND_STORES, THREAD_INDEX, PipeOverhe
 
 WITH_ARRAYS = ("global", "shared", "local")  # spaces
 Dim3 = tuple[int, int, int]
-Shapes = dict[tuple[str, str], Shape]  # by space and name of an array
 SPACE_OF = {Cost: "global", SharedCost: "shared"}
 
 
@@ -203,52 +201,111 @@ def trace(
     running: what else `ptx.run` takes, such as step_limit.
     Raises ValueError if there is no such block or warp, and what `ptx.run` raises.
     """
-    kept = blocks_of(keep)
-    warps, lines = _chosen("warps", warps), _chosen("lines", lines)
     names = names or [f"arg{n}" for n in range(len(args))]
-    held = [memory_of(x) for x in args]
-    shapes = {name: x.shape for name, x in zip(names, held) if isinstance(x, np.ndarray)}
-    tally = Tally(entry, folded)
-    overheads = PipeOverheads(tally.code.functions)
-    result = Trace(kept[0] if kept else (0, 0, 0), shapes, tally.counters, tally.costs)
-    tally.counters.update(dict.fromkeys(METRICS, 0))
-    arrays: dict[str, Arrays] = {}
-    elements = {
-        ("global", name): Shape(x.shape, x.itemsize)
-        for name, x in zip(names, held)
-        if isinstance(x, np.ndarray) and x.ndim
-    }
-    numbers: dict[int, Dim3] = {}
+    recorder = Recorder(Tally(entry, folded), args, names, blocks_of(keep), source)
+    recorder.warps, recorder.lines = _chosen("warps", warps), _chosen("lines", lines)
+    ptx.run(entry, grid, block, args, shared_mem=shared_mem, sink=recorder, **(running or {}))
+    return recorder.end()
 
-    def listen(event: Any) -> None:
-        overheads.hear(event)
+
+class Recorder:
+    """The sink of such a run. `held` are the blocks whose accesses are kept, by their numbers."""
+
+    warps: frozenset[int] | None
+    lines: frozenset[int] | None
+
+    def __init__(
+        self, tally: Tally, args: Sequence[Any], names: Sequence[str], keep: list[Dim3], source: str
+    ) -> None:
+        self.tally, self.names, self.keep, self.source = tally, names, keep, source
+        self.overheads = PipeOverheads(tally.code.functions)
+        named = {
+            name: x for name, x in zip(names, map(memory_of, args)) if isinstance(x, np.ndarray)
+        }
+        shapes = {name: x.shape for name, x in named.items()}
+        self.result = Trace([*keep, (0, 0, 0)][0], shapes, tally.counters, tally.costs)
+        tally.counters.update(dict.fromkeys(METRICS, 0))
+        self.arrays: dict[str, Arrays] = {}
+        self.elements = {  # by space and name of an array
+            ("global", name): Shape(x.shape, x.itemsize) for name, x in named.items() if x.ndim
+        }
+        self.held: dict[int, Dim3] = {}
+
+    def __call__(self, event: Any) -> None:
+        self.overheads.hear(event)
         if isinstance(event, ptx.Executed):
-            tally.executed(event)
+            self.tally.executed(event)
         elif isinstance(event, ptx.Guarded):
-            tally.guarded(event)
+            self.tally.guarded(event)
         elif isinstance(event, ptx.Started):
-            tally.started(event)
-        elif isinstance(event, ptx.Access) and event.space in arrays:
-            tally.access(event, arrays[event.space])
-            at = [n for n, b in enumerate(event.blocks.tolist()) if b in numbers]
-            if at and (lines is None or (event.instruction.position or NOWHERE).line in lines):
-                parts = tally.code.parts_of(event)
-                homes = arrays[event.space]
-                result._kept += _kept(event, at, numbers, homes, elements, parts, warps)
+            self.tally.started(event)
+        elif isinstance(event, ptx.Access) and event.space in self.arrays:
+            self.tally.access(event, self.arrays[event.space])
+            at = [n for n, block in enumerate(event.blocks.tolist()) if block in self.held]
+            line = (event.instruction.position or NOWHERE).line
+            if at and (self.lines is None or line in self.lines):
+                self._keep(event, at)
         elif isinstance(event, ptx.Launched):
-            _require_warps(warps, event.block)
-            numbers.update({block_number(block, event.grid): block for block in kept})
-            arrays.update({space: _arrays(event, space, names) for space in WITH_ARRAYS})
-            elements.update(_elements(event, source))
-            for space in ("shared", "local"):
-                for name in map(demangle, (a.name for a in event.allocations[space])):
-                    shapes.setdefault(name, _extents(elements[space, name]))
+            self._launched(event)
 
-    ptx.run(entry, grid, block, args, shared_mem=shared_mem, sink=listen, **(running or {}))
-    result.beside, result.warps = overheads.wavefronts, overheads.warps
-    if tally.inactive:
-        result.beside[INACTIVE] = tally.inactive
-    return result
+    def _launched(self, event: ptx.Launched) -> None:
+        there = -(-math.prod(event.block) // LANES)
+        if missing := [warp for warp in self.warps or () if not 0 <= warp < there]:
+            raise ValueError(f"there is no warp {missing[0]} in a block of {there} warps")
+        self.held = {block_number(block, event.grid): block for block in self.keep}
+        self.arrays = {space: _arrays(event, space, self.names) for space in WITH_ARRAYS}
+        for space in ("shared", "local"):
+            sizes = {demangle(a.name): a.size for a in event.allocations[space]}
+            flat = {name: Shape((size // 4,), 4) for name, size in sizes.items()}
+            for name, shape in (flat | array_shapes(self.source, sizes)).items():
+                self.elements[space, name] = shape
+                self.result.shapes.setdefault(name, _extents(shape))
+
+    def _keep(self, event: ptx.Access, at: list[int]) -> None:
+        """Keep an event, of the blocks at these places of its chunk."""
+        first = first_active(event)
+        if first is None:
+            return
+        name, start = self.arrays[event.space].find(first)
+        address, mask = event.address, event.mask
+        address = address[at] if len(address) > 1 else address.copy()
+        if mask is not None:
+            mask = mask[at] if len(mask) > 1 else mask.copy()
+        small = replace(event, address=address, mask=mask, blocks=event.blocks[at], values=None)
+        small = replace(small, rows=None)
+        self.result._kept.append(functools.partial(self._accesses, small, name, start))
+
+    def _accesses(self, event: ptx.Access, name: str, start: int) -> Iterator[WarpAccess]:
+        """Yield the WarpAccesses of an event, all of whose blocks are kept."""
+        where = event.instruction.position or NOWHERE
+        shape = len(event.blocks), event.threads
+        address, active = analysis.by_warp(event.address, event.mask, *shape)
+        for n, warp in np.argwhere(active.any(-1)).tolist():
+            for part in self.tally.code.parts_of(event):
+                if self.warps is None or warp in self.warps:
+                    yield WarpAccess(
+                        where.line,
+                        event.kind,
+                        event.space,
+                        name,
+                        part.width,
+                        address[n, warp] + (part.offset - start),
+                        active[n, warp],
+                        warp,
+                        start,
+                        self.held[int(event.blocks[n])],
+                        event.step,
+                        event.instruction.line,
+                        self.elements.get((event.space, name)),
+                        where.file,
+                    )
+
+    def end(self) -> Trace:
+        """The trace, once the run is over."""
+        self.result.beside, self.result.warps = self.overheads.wavefronts, self.overheads.warps
+        if self.tally.inactive:
+            self.result.beside[INACTIVE] = self.tally.inactive
+        return self.result
 
 
 def blocks_of(keep: Sequence[Any]) -> list[tuple[int, int, int]]:
@@ -281,20 +338,10 @@ def block_number(block: Dim3, grid: Dim3) -> int:
     return block[0] + grid[0] * (block[1] + grid[1] * block[2])
 
 
-def _require_warps(warps: frozenset[int] | None, block: Dim3) -> None:
-    """Raises ValueError if the block has no such warp."""
-    there = -(-math.prod(block) // LANES)
-    if missing := [warp for warp in warps or () if not 0 <= warp < there]:
-        raise ValueError(f"there is no warp {missing[0]} in a block of {there} warps")
-
-
 def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
     """The arrays of a space, by the names of the arguments or of the source."""
-    owners = (
-        sorted(event.allocations[space], key=lambda a: a.start)
-        if space == "global"
-        else [a for a in event.allocations[space] if a.size]
-    )
+    homes = sorted(event.allocations[space], key=lambda a: a.start)
+    owners = [a for a in homes if a.size or space == "global"]
     called = dict(enumerate(names))
     labels = [
         called.get(-1 if a.argument is None else a.argument) or demangle(a.name) for a in owners
@@ -302,78 +349,7 @@ def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
     return Arrays(np.array([a.start for a in owners] or [0]), labels or ["?"])
 
 
-def _elements(event: ptx.Launched, source: str) -> Shapes:
-    """What the source says of arrays, or else words of 4 bytes."""
-    shapes: Shapes = {}
-    for space in ("shared", "local"):
-        sizes = {demangle(a.name): a.size for a in event.allocations[space]}
-        flat = {name: Shape((size // 4,), 4) for name, size in sizes.items()}
-        declared = flat | array_shapes(source, sizes)
-        shapes |= {(space, name): shape for name, shape in declared.items()}
-    return shapes
-
-
 def _extents(shape: Shape) -> tuple[int, ...]:
     """As NumPy has them: the components of a vector type are another dimension."""
     inner = shape.element // (shape.component or shape.element)
     return tuple(n or 0 for n in shape.extents) + ((inner,) if inner > 1 else ())
-
-
-def _kept(
-    event: ptx.Access,
-    at: list[int],
-    numbers: Mapping[int, Dim3],
-    arrays: Arrays,
-    elements: Shapes,
-    parts: tuple[Part, ...],
-    warps: frozenset[int] | None,
-) -> list[Callable[[], Iterator[WarpAccess]]]:
-    """What makes the WarpAccesses of an event, of the blocks at these places of its chunk: one
-    function, or none if nobody takes part."""
-    first = first_active(event)
-    if first is None:
-        return []
-    name, start = arrays.find(first)
-    address, mask = event.address, event.mask
-    address = address[at] if len(address) > 1 else address.copy()
-    if mask is not None:
-        mask = mask[at] if len(mask) > 1 else mask.copy()
-    small = replace(event, address=address, mask=mask, blocks=event.blocks[at], values=None)
-    return [
-        functools.partial(
-            _accesses, replace(small, rows=None), numbers, name, start, elements, parts, warps
-        )
-    ]
-
-
-def _accesses(
-    event: ptx.Access,
-    numbers: Mapping[int, Dim3],
-    name: str,
-    start: int,
-    elements: Shapes,
-    parts: tuple[Part, ...],
-    warps: frozenset[int] | None,
-) -> Iterator[WarpAccess]:
-    """Yield the WarpAccesses of an event, all of whose blocks are kept."""
-    where = event.instruction.position or NOWHERE
-    address, active = analysis.by_warp(event.address, event.mask, len(event.blocks), event.threads)
-    for n, warp in np.argwhere(active.any(-1)).tolist():
-        if warps is None or warp in warps:
-            for part in parts:
-                yield WarpAccess(
-                    where.line,
-                    event.kind,
-                    event.space,
-                    name,
-                    part.width,
-                    address[n, warp] + (part.offset - start),
-                    active[n, warp],
-                    warp,
-                    start,
-                    numbers[int(event.blocks[n])],
-                    event.step,
-                    event.instruction.line,
-                    elements.get((event.space, name)),
-                    where.file,
-                )

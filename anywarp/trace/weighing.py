@@ -17,8 +17,6 @@ from ..analysis.pipe import TAG_PERIOD
 
 PATTERNS = 1 << 14  # of warps of one kind, remembered at most
 LINE = analysis.LINE_BYTES  # a shift by which changes no sector and no bank
-FEW = 16  # rows that are told apart one by one as fast as together
-ODD = np.random.default_rng(0).integers(-(1 << 62), 1 << 62, 128) * 2 + 1  # any will do
 TAGS = TAG_PERIOD * LINE  # and one that does not change which tags are looked up at once
 
 
@@ -31,16 +29,8 @@ def near(addresses: np.ndarray, active: np.ndarray, turn: int) -> np.ndarray:
 
 def distinct(rows: np.ndarray) -> dict[bytes, int]:
     """How often each row is there. rows: int64 of shape (count, ..., 32)."""
-    if len(rows) > FEW:
-        rows = rows.reshape(len(rows), -1)
-        hashes = rows @ np.resize(ODD, rows.shape[1])  # others have another one, almost always
-        _, first, which, times = np.unique(
-            hashes, return_index=True, return_inverse=True, return_counts=True
-        )
-        kinds = rows[first]
-        if (kinds[which] == rows).all():
-            return dict(zip((row.tobytes() for row in kinds), times.tolist()))
-    return Counter(row.tobytes() for row in rows)
+    rows = np.ascontiguousarray(rows).reshape(len(rows), -1)
+    return Counter(rows.view(f"V{rows.strides[0]}").ravel().tolist())  # bytes, hashed fast
 
 
 class Patterns:

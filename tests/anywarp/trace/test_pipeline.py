@@ -56,7 +56,6 @@ def test_copies_of_threads():
     for e in recorded.events:
         word = {"read": "buffer[k & 1]", "barrier": "__syncthreads"}.get(e.what, "cp.async.cg")
         assert word in source[e.line - 1]
-    assert [e.step for e in recorded.events] == sorted(e.step for e in recorded.events)
     assert told(staged((0, 0, 0))) == told(recorded)
     with pytest.raises(ValueError, match=r"there is no block \(2, 0, 0\)"):
         staged((2, 0, 0))
@@ -137,7 +136,7 @@ def test_reads_of_a_product_last_until_it_is_waited_for():
     assert second.warp.tolist() == [4, 4, 5, 5, 6, 6, 7, 7]
     assert second.start.tolist() == [128, 256] * 4 and second.size.tolist() == [64, 32] * 4
     assert (end.start == second.start).all() and (end.warp == second.warp).all()
-    assert (first.line, end.line, end.step, end.opcode) == (7, 8, 20, "wgmma")
+    assert (first.line, end.line, end.opcode) == (7, 8, "wgmma")
 
 
 def test_a_copy_that_has_only_read_goes_on():
@@ -170,7 +169,7 @@ def test_what_other_blocks_do_is_not_kept():
                        np.array([0, 64, -1, 0]), np.array([1, 0, 1, 0])))  # fmt: skip
     (signal,) = made.result.events
     assert signal.address.tolist() == [16, 24, 32] and signal.warp.tolist() == [2, -1, 0]
-    assert signal.count.tolist() == [0, 1, 0] and (signal.step, signal.line) == (4, 7)
+    assert signal.count.tolist() == [0, 1, 0] and signal.line == 7
     made(ptx.Barrier(instruction("bar"), *PLACE, 5, 0, ~mask))
     made(ptx.Access(instruction("ld"), *PLACE, 6, "load", "shared", 4, address, ~mask))
     assert told(made.result)[1:] == ["barrier", ("read", list(range(8)), 0, 4)]
