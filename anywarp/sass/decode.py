@@ -11,23 +11,8 @@ import functools
 import re
 from dataclasses import dataclass
 
-from . import elf
-from .encoding import (
-    CONTROL_SHIFT,
-    P0,
-    PT,
-    R0,
-    RZ,
-    UP0,
-    UR0,
-    URZ,
-    ZERO,
-    Control,
-    control,
-    field,
-    name,
-    with_field,
-)
+from . import elf, encoding
+from .encoding import FIELDS, P0, PT, UP0, ZERO, Control, field, name, with_field
 
 # Name, kind, fields and opcodes. Kinds: what takes a fixed time, "alu", "wide" (two registers),
 # "uniform" (the scalar unit of a warp); what takes as long as it takes and raises a scoreboard,
@@ -94,15 +79,6 @@ BSSY control >3 945
 BRA control >3 947
 EXIT control >3 94D
 """
-A, B, C, D = 24, 32, 64, 16  # where the fields of registers begin
-VECTOR = dict(zip("dabcDABCMN", (D, A, B, C, D, A, B, C, D, B)))
-UNIFORM = dict(zip("efuvEFUVW", (D, A, B, C, D, A, B, C, D)))
-PLACES = {  # of a field: its shift, its bits, the first of its kind and the one that is none
-    **{letter: (shift, 8, R0, RZ) for letter, shift in VECTOR.items()},
-    **{letter: (shift, 6, UR0, URZ) for letter, shift in UNIFORM.items()},
-    **{digit: (shift, 3, P0, PT) for digit, shift in zip("12345", (81, 84, 87, 77, 68))},
-    **{digit: (shift, 3, UP0, PT) for digit, shift in zip("67890", (81, 84, 87, 77, 68))},
-}
 THIRD = (2, 3, 7)  # forms whose third operand is a constant: the second stands in its place
 GUARD_SHIFT, GUARD_BITS = 12, 4
 SPECIAL_SHIFT, SPECIAL_BITS, SRZ = 72, 8, 255  # the special register that CS2R reads; that of 0
@@ -199,9 +175,9 @@ def decode(word: int) -> Instruction:
     if code in (0x984, 0x388) and field(word, 91, 1):
         read += "u" if code == 0x984 else "v"  # a uniform register more in the address
     places = [_places(word, letter) for letter in written]
-    key = word & ((1 << CONTROL_SHIFT) - 1)
+    key = word & ((1 << encoding.CONTROL_SHIFT) - 1)
     for letter in (written + read).replace("p", ""):
-        shift, bits, *_ = PLACES[letter]
+        shift, bits, *_ = FIELDS[letter]
         key = with_field(key, shift, bits, 0)
     guard = field(word, GUARD_SHIFT, GUARD_BITS)
     first = UP0 if kind == "uniform" else P0
@@ -215,15 +191,15 @@ def decode(word: int) -> Instruction:
         None if guard & 7 == PT else (first + (guard & 7), guard > 7),
         guard == 8 + PT,
         with_field(key, GUARD_SHIFT, GUARD_BITS, 0),
-        control(word),
+        encoding.control(word),
     )
 
 
 def _places(word: int, letter: str) -> tuple[int, ...]:
     """The places of the registers in a field."""
     if letter == "p":
-        return tuple(P0 + n for n in range(PT) if field(word, B + n, 1)) or (ZERO,)
-    shift, bits, first, none = PLACES[letter]
+        return tuple(P0 + n for n in range(PT) if field(word, encoding.B + n, 1)) or (ZERO,)
+    shift, bits, first, none = FIELDS[letter]
     number = field(word, shift, bits)
     if number == none:
         return (ZERO,)
@@ -242,5 +218,5 @@ def _slot(word: int, read: str, letter: str) -> int:
 
 def placed(word: int, letter: str, number: int) -> int:
     """The word with another register in a field."""
-    shift, bits, *_ = PLACES[letter]
+    shift, bits, *_ = FIELDS[letter]
     return with_field(word, shift, bits, number)

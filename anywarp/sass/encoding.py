@@ -23,6 +23,17 @@ ZERO = -1  # the place that RZ and URZ name
 PLACES = *range(RZ), *range(P0, P0 + PT), *range(UR0, UR0 + URZ), *range(UP0, UP0 + PT)
 
 
+A, B, C, D = 24, 32, 64, 16  # where the fields of registers begin
+VECTOR = dict(zip("dabcDABCMN", (D, A, B, C, D, A, B, C, D, B)))
+UNIFORM = dict(zip("efuvEFUVW", (D, A, B, C, D, A, B, C, D)))
+FIELDS = {  # of a field: its shift, its bits, the first of its kind and the one that is none
+    **{letter: (shift, 8, R0, RZ) for letter, shift in VECTOR.items()},
+    **{letter: (shift, 6, UR0, URZ) for letter, shift in UNIFORM.items()},
+    **{digit: (shift, 3, P0, PT) for digit, shift in zip("12345", (81, 84, 87, 77, 68))},
+    **{digit: (shift, 3, UP0, PT) for digit, shift in zip("67890", (81, 84, 87, 77, 68))},
+}
+
+
 class Control(NamedTuple):
     """What the scheduler is told: to issue the next instruction of the warp `stall` cycles later;
     to prefer this warp (`stay`), or with 0 to look at others; which scoreboard to raise until the
