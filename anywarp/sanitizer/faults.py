@@ -22,7 +22,7 @@ from .mbarrier_faults import MemoryBarriers
 from .overlaps import BARRIERS, WARPGROUPS
 from .shadow import Lanes, Records, Shadow
 from .static_facts import facts_of, instructions_of
-from .undefined import Padding, Strays
+from .undefined import Strays
 from .warpgroup_faults import Registers
 
 STRONG = {"relaxed", "acquire", "release", "acq_rel"}
@@ -131,7 +131,6 @@ class Checker(Asynchronous):
         if self.multiplies:
             self.registers = Registers(self)
         self.convergence.begin_chunk(blocks, self.threads)
-        self.padding = Padding(self.facts, self.grain, self.shape)
         self.strays = Strays(self.facts)
         if self.fences:
             self.fences.begin_chunk(self.order, blocks)
@@ -170,7 +169,7 @@ class Checker(Asynchronous):
         where = shadow.stretches(event)
         since = self.horizon() if event.space == "shared" else 0
         if event.kind == "load":
-            plain = not (strong or self.padding.cells) and event.rows is None
+            plain = not strong and event.rows is None
             if plain and shadow.is_calm(where, since) and shadow.is_filled(where):
                 self.stamps.append((event.instruction, "load"))
                 shadow.put_off_read(event, where, self.now())

@@ -42,10 +42,8 @@ def scope_of(instruction: Instruction) -> str:
 
 def used_by(entry: Entry) -> bool:
     """Whether an entry has anything that orders threads through memory."""
-    return any(
-        i.opcode in FENCES or (RELEASES | ACQUIRES) & set(i.modifiers)
-        for i in instructions_of(entry)
-    )
+    orders = RELEASES | ACQUIRES
+    return any(i.opcode in FENCES or orders & {*i.modifiers} for i in instructions_of(entry))
 
 
 def merge(clock: Clock | None, other: Clock | None) -> Clock:
@@ -55,11 +53,7 @@ def merge(clock: Clock | None, other: Clock | None) -> Clock:
         return clock or other or {}
     together = dict(clock)
     for block, row in other.items():
-        mine = together.get(block)
-        if mine is None:
-            together[block] = row
-        elif mine is not row:
-            together[block] = np.maximum(mine, row)
+        together[block] = np.maximum(together[block], row) if block in together else row
     return together
 
 
@@ -214,8 +208,7 @@ class Fences:
     ) -> None:
         """also: what was told there before stands, as after an atomic operation."""
         block = int(self.blocks[b])
-        keys: dict[str, tuple[Any, ...]] = {"cta": (*place, block)}
-        for kind, key in (keys | ({"gpu": place} if scope == "gpu" else {})).items():
+        for kind, key in (("cta", (*place, block)), ("gpu", place))[: 1 + (scope == "gpu")]:
             row = self.order.tells(kind, b, t)
             clock: Clock = {}
             if row is not None:

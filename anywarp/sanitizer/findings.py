@@ -127,8 +127,7 @@ def allocation_of(n: int, args: Sequence[Any], allocations: Iterable[Allocation]
         m
         for m, x in enumerate(args)
         if isinstance(x, np.ndarray)
-        and x.nbytes == args[n].nbytes
-        and (x is args[n] or x.__array_interface__["data"][0] == data)
+        and (x.nbytes, x.__array_interface__["data"][0]) == (args[n].nbytes, data)
     )
     return next(a for a in allocations if a.argument == first)
 

@@ -28,9 +28,8 @@ class Overlaps(Waits):
 
     def private(self, event: Access, shadow: Shadow) -> None:
         """An access to local memory, which nobody else reaches."""
-        if event.kind == "load" and not self.padding.cells:
-            if shadow.is_filled(shadow.stretches(event)):
-                return
+        if event.kind == "load" and shadow.is_filled(shadow.stretches(event)):
+            return
         lanes = Lanes(event, shadow, event.space)
         if event.kind != "store":
             self.unfilled(lanes, np.zeros(lanes.cell.size, bool))
@@ -38,9 +37,9 @@ class Overlaps(Waits):
             self.fill(lanes)
 
     def fill(self, lanes: Touched) -> None:
-        """A store, or an atomic operation, fills cells, unless with what nobody has written."""
+        """A store, or an atomic operation, fills cells."""
         if lanes.shadow.filled is not None:
-            lanes.shadow.filled[lanes.cell] = self.padding.stored(lanes)
+            lanes.shadow.filled[lanes.cell] = True
 
     def read(self, lanes: Lanes, strong: bool) -> None:
         """A load, or an atomic operation, which also writes."""
@@ -121,7 +120,6 @@ class Overlaps(Waits):
         if lanes.shadow.filled is None:
             return
         undefined = ~(lanes.shadow.filled[lanes.cell] | early)
-        self.padding.loaded(lanes, undefined)
         if not undefined.any():
             return
         by_lane = undefined.reshape(-1, lanes.per_lane)

@@ -18,7 +18,7 @@ from .findings import Findings, Words, place
 from .happens_before import Order
 from .shadow import Records, Shadow, Touched
 from .static_facts import Facts
-from .undefined import Padding, Strays
+from .undefined import Strays
 
 VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
@@ -32,24 +32,16 @@ class Issued:
     space: str
     width: int
 
-    @property
-    def verb(self) -> str:
-        """What the issuing thread does, for a sentence."""
-        what = "product" if self.instruction.opcode == "wgmma" else "copy"
-        return f"starts a {what} that {VERBS[self.kind]}"
 
-
-But = Callable[[Any, int], bool]  # of an access and a record: is it to be passed over?
-
-
-def never(event: Any, record: int) -> bool:
-    """Nothing is passed over."""
-    return False
+But = Callable[[Any, int], bool] | None  # of an access and a record: is it to be passed over?
 
 
 def verb_of(event: Access | Issued) -> str:
     """What the threads of an access do, for a sentence."""
-    return event.verb if isinstance(event, Issued) else VERBS[event.kind]
+    if not isinstance(event, Issued):
+        return VERBS[event.kind]
+    what = "product" if event.instruction.opcode == "wgmma" else "copy"
+    return f"starts a {what} that {VERBS[event.kind]}"
 
 
 def adds(instruction: Instruction) -> bool:
@@ -75,7 +67,6 @@ class Reports:
     fences: Fences  # false where nothing tells of other blocks
     meetings: Meetings | None  # where clusters have several blocks, as `visits`
     visits: Visits | None
-    padding: Padding
     strays: Strays
 
     def now(self) -> int:
@@ -107,15 +98,11 @@ class Reports:
         bad = np.broadcast_to(bad, self.shape) & whole_mask(event.mask, self.shape)
         if bad.any():
             b, t = np.argwhere(bad)[0]
-            thread = self.thread(b, t)
-            text = (
-                f"{thread} {VERBS[event.kind]} memory at {place(event.instruction)} with a "
-                f"value that comes from a lane which takes no part in this, such as {lane}"
-            )
-            count = int(bad.sum())
-            self.findings.report(
-                "uninitialised", text, shuffle, thread, other=event.instruction, count=count
-            )
+            thread, store = self.thread(b, t), event.instruction
+            text = f"{thread} {VERBS[event.kind]} memory at {place(store)} with a value that comes "
+            text += f"from a lane which takes no part in this, such as {lane}"
+            sites = shuffle, thread, None, store
+            self.findings.report("uninitialised", text, *sites, count=bad.sum())
 
     def race(self, lanes: Touched, where: Ints, records: Ints) -> None:
         """Lanes race with those who have the records: a finding for each instruction of these."""
@@ -132,11 +119,11 @@ class Reports:
             self.two(lanes, at, other, "race", which, what)
 
     def tell(
-        self, lanes: Touched, where: Ints, records: Ints, kind: str, which: str, but: But = never
+        self, lanes: Touched, where: Ints, records: Ints, kind: str, which: str, but: But = None
     ) -> None:
         """A finding for each instruction among the records, `but` for some of them."""
         for at, other in self.each_place(where, records):
-            if not but(lanes.event, other):
+            if but is None or not but(lanes.event, other):
                 self.two(lanes, at, other, kind, which)
 
     def each_place(self, where: Ints, records: Ints) -> Iterator[tuple[np.ndarray, int]]:
@@ -198,9 +185,8 @@ class Reports:
         whose = self.thread(row, 0).partition(", thread")[0]
         _, instruction, kind = self.holder(record)
         said = f"{who} {VERBS[kind]} {text} in the shared memory of {whose}, which {why}"
-        self.findings.report(
-            "out of bounds", said, instruction, who, text, count=count, what=name + why
-        )
+        sites = instruction, who, text
+        self.findings.report("out of bounds", said, *sites, count=count, what=name + why)
 
     # -- accesses that are not made ---------------------------------------------------------
 
@@ -222,19 +208,15 @@ class Reports:
             at = int(address[b, t])
             home = nearest(homes, at)
             name, text = self.words.locate(event.space, at)
-            thread = self.thread(b, t)
+            how = f"where there is no allocation: address {at:#x}"
             if kind == "misaligned":
                 how = f"which is not a multiple of {event.align} bytes"
-            elif home is None:
-                how = f"where there is no allocation: address {at:#x}"
-            else:
+            elif home is not None:
                 how = distance(home, at, name)
-            said = f"{thread} {VERBS[event.kind]} {event.width} bytes at {text} in {event.space}"
+            sites = event.instruction, self.thread(b, t), text
+            said = f"{sites[1]} {VERBS[event.kind]} {event.width} bytes at {text} in {event.space}"
             said += f" memory, {how}"
-            count = int(wrong.sum())
-            self.findings.report(
-                kind, said, event.instruction, thread, text, count=count, what=name
-            )
+            self.findings.report(kind, said, *sites, count=wrong.sum(), what=name)
 
     def gone(self, event: Fault, exited: Ints, address: Ints) -> None:
         """Blocks have exited whose shared memory is accessed."""

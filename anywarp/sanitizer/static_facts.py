@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ptx.text import flow, isa
-from ..ptx.text.syntax import TYPE_BYTES, Entry, Immediate, Instruction, Vector
+from ..ptx.text.syntax import TYPE_BYTES, Entry, Instruction, Vector
 
 ALL = (1 << 64) - 1
 LOADS, STORES = {"ld", "ldu"}, {"st"}
@@ -23,7 +23,6 @@ class CodeFacts:
     code: Any  # Entry or Function
     first: int  # the number of its first instruction, counted through all parts
     demanded: dict[str, int]  # register -> the bits that anything but a copy makes use of
-    carried: frozenset[str]  # registers that only loads define
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +52,7 @@ def facts_of(entry: Entry) -> Facts:
     guessed: set[int] = set()
     for code in codes(entry):
         every = code.instructions
-        known = CodeFacts(code, len(number), demanded(every), loaded_only(every))
+        known = CodeFacts(code, len(number), demanded(every))
         for i in every:
             number[id(i)], part[id(i)] = len(number), known
         guessed |= guesses(every)
@@ -102,12 +101,6 @@ def _marked(facts: Facts, at: Instruction, after_it: bool) -> np.ndarray:
 # -- what becomes of values -------------------------------------------------------------------
 
 
-def loaded_only(instructions: Sequence[Instruction]) -> frozenset[str]:
-    """The registers that only loads define."""
-    made = {(name, i.opcode in LOADS) for i in instructions for name in isa.written(i)}
-    return frozenset(name for name, loaded in made if loaded and (name, False) not in made)
-
-
 def guesses(instructions: Sequence[Instruction]) -> frozenset[int]:
     """Loads whose value comes, unchanged, to a compare-and-swap as what it expects: if somebody
     changes the place meanwhile, the swap fails, and the guess does no harm."""
@@ -154,13 +147,10 @@ def demands(i: Instruction, of: dict[str, int]) -> Iterator[tuple[str, int]]:
     if part is None:
         for name in isa.read(i):
             yield name, ALL
-    elif i.opcode == "mov" and any(isinstance(o, Vector) for o in i.operands):
-        yield from _split_or_join(i, of)
     else:
-        for name in isa.registers_in(i.operands[1]):
-            yield name, part
-        if i.opcode in ("and", "or", "xor", "selp"):
-            for name in isa.registers_in(i.operands[2]):
+        both = i.opcode in ("and", "or", "xor", "selp")
+        for operand in i.operands[1 : 2 + both]:
+            for name in isa.registers_in(operand):
                 yield name, part
         if i.opcode == "selp":
             for name in isa.registers_in(i.operands[3]):
@@ -171,43 +161,20 @@ def _demand(i: Instruction, wanted: int) -> int | None:
     """The bits of the sources that the wanted bits of the result depend on; None if not known."""
     kind = i.modifiers[-1] if i.modifiers else ""
     width = 8 * TYPE_BYTES.get(kind, 8)
-    literals = [o.value for o in i.operands[1:] if isinstance(o, Immediate)]
-    numbers = [n for n in literals if isinstance(n, int)]
-    whole = len(numbers) == len(literals)
+    values = [getattr(operand, "value", None) for operand in i.operands[1:]]
+    numbers = [value for value in values if isinstance(value, int)]
+    parts = i.opcode == "mov" and any(isinstance(o, Vector) for o in i.operands)
+    if parts or (i.opcode == "bfe" and len(numbers) == 2):
+        return ALL if wanted else 0  # a part of a register, or parts that make one
     if i.opcode in ("mov", "or", "xor", "not", "selp"):
         return wanted
     if i.opcode == "and":
-        return wanted & numbers[0] if len(numbers) == 1 and whole else wanted
+        return wanted & numbers[0] if len(numbers) == 1 else wanted
     if i.opcode == "cvt" and len(i.modifiers) == 2 and {m[0] for m in i.modifiers} <= {"u", "s"}:
-        wanted &= (1 << 8 * TYPE_BYTES[i.modifiers[0]]) - 1
-        kept = (1 << width) - 1
-        sign = 1 << (width - 1) if kind[0] == "s" and wanted & ~kept else 0
-        return wanted & kept | sign
-    if i.opcode in ("shl", "shr") and len(numbers) == 1 and whole:
+        return wanted & (1 << 8 * TYPE_BYTES[i.modifiers[0]]) - 1 & (1 << width) - 1
+    if i.opcode in ("shl", "shr") and len(numbers) == 1:
         mask = (1 << width) - 1
         if i.opcode == "shl":
             return (wanted & mask) >> numbers[0]
-        moved = (wanted & mask) << numbers[0]
-        return moved & mask | ((1 << (width - 1)) if kind[0] == "s" and moved & ~mask else 0)
-    if i.opcode == "bfe" and len(numbers) == 2 and whole:
-        return ((1 << numbers[1]) - 1) << numbers[0] if wanted else 0
+        return (wanted & mask) << numbers[0] & mask
     return None
-
-
-def _split_or_join(i: Instruction, of: dict[str, int]) -> Iterator[tuple[str, int]]:
-    """mov between a register and the parts of it in a vector, lowest first."""
-    target, source = i.operands
-    parts = target if isinstance(target, Vector) else source
-    width = 8 * TYPE_BYTES[i.modifiers[-1]] // len(parts.elements)
-    if isinstance(target, Vector):
-        wanted = 0
-        for n, part in enumerate(parts.elements):
-            for name in isa.registers_in(part):
-                wanted |= (of.get(name, 0) & ((1 << width) - 1)) << (n * width)
-        for name in isa.registers_in(source):
-            yield name, wanted
-    else:
-        wanted = of.get(isa.registers_in(target)[0], 0)
-        for n, part in enumerate(parts.elements):
-            for name in isa.registers_in(part):
-                yield name, wanted >> (n * width) & ((1 << width) - 1)

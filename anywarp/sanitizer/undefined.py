@@ -1,36 +1,30 @@
 """Values that nobody has defined, on their way through registers.
 
 Compilers copy structs in words, padding included. So a load may read bytes that nobody wrote, if
-it reads others too and the undefined ones only go into a store: what that stores counts as not
-written either. A lane that shuffles from one that takes no part gets an undefined value too; it
-is at fault when it stores that, or what is computed from it.
+it reads others too and the undefined ones only go into a store (`used_cells`). A lane that shuffles
+from one that takes no part gets an undefined value too; it is at fault when it stores that, or what
+is computed from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ..analysis.warps import LANES, Ints, Mask, whole_mask
+from ..analysis.warps import LANES, Mask, whole_mask
 from ..ptx.memory.events import Access, Executed, WarpSync
 from ..ptx.text import isa
-from ..ptx.text.syntax import TYPE_BYTES, Instruction, Vector
-from .shadow import Touched
+from ..ptx.text.syntax import TYPE_BYTES, Instruction
 from .static_facts import LOADS, CodeFacts, Facts
-
-
-def element_bytes(instruction: Instruction) -> int:
-    """Of what an instruction loads or stores, the bytes of one element."""
-    return TYPE_BYTES[instruction.modifiers[-1]]
 
 
 def used_cells(instruction: Instruction, facts: Facts, width: int, grain: int) -> np.ndarray:
     """Which cells of a load are made use of, other than in copies: bool (cells of a lane,)."""
     if instruction.opcode not in LOADS:
         return np.ones(-(-width // grain), bool)
-    size, used = element_bytes(instruction), []
+    size, used = TYPE_BYTES[instruction.modifiers[-1]], []
     for name in isa.registers_in(instruction.operands[0]):
         bits = facts.part[id(instruction)].demanded.get(name, 0)
         used += [bool(bits >> 8 * n & 0xFF) for n in range(size)]
@@ -38,55 +32,6 @@ def used_cells(instruction: Instruction, facts: Facts, width: int, grain: int) -
 
 
 Stray = Mask | None  # (B, T)
-
-
-class Padding:
-    """Which bytes of registers have been loaded from where nobody wrote."""
-
-    def __init__(self, facts: Facts, grain: int, shape: tuple[int, int]) -> None:
-        self.facts, self.grain, self.shape = facts, grain, shape
-        # (part, register) -> (B, T, cells), true: undefined
-        self.cells: dict[tuple[CodeFacts, str], np.ndarray] = {}
-
-    def loaded(self, lanes: Touched, undefined: Mask) -> None:
-        """`undefined`: for each cell of the lanes."""
-        if lanes.event.instruction.opcode not in LOADS or not (self.cells or undefined.any()):
-            return
-        for name, mine in self._of(lanes, lanes.event.instruction.operands[0], undefined):
-            part = self.facts.part[id(lanes.event.instruction)]
-            if name in part.carried:
-                table = self.cells.get((part, name))
-                if table is None:
-                    if not mine.any():
-                        continue
-                    shape = *self.shape, mine.shape[1]
-                    table = self.cells[part, name] = np.zeros(shape, bool)
-                first = slice(None, None, lanes.per_lane)
-                table[lanes.block[first], lanes.thread[first]] = mine
-                if not table.any():
-                    del self.cells[part, name]
-
-    def stored(self, lanes: Touched) -> np.ndarray:
-        """Which cells of the lanes a store fills."""
-        result = np.ones(lanes.cell.size, bool)
-        if self.cells and lanes.event.instruction.opcode == "st":
-            first = slice(None, None, lanes.per_lane)
-            operand = lanes.event.instruction.operands[1]
-            for name, filled in self._of(lanes, operand, result):
-                key = self.facts.part[id(lanes.event.instruction)], name
-                if key in self.cells:
-                    mine = self.cells[key][lanes.block[first], lanes.thread[first]]
-                    filled &= ~mine[:, : filled.shape[1]]
-        return result
-
-    def _of(self, lanes: Touched, operand: Any, cells: Ints) -> Iterator[tuple[str, np.ndarray]]:
-        """(register, its part of the cells as a view (lanes, cells of an element))."""
-        elements = operand.elements if isinstance(operand, Vector) else (operand,)
-        each = element_bytes(lanes.event.instruction) // self.grain
-        cells = cells.reshape(-1, lanes.per_lane)
-        for n, element in enumerate(elements):
-            for name in isa.registers_in(element):
-                yield name, cells[:, n * each : (n + 1) * each]
 
 
 class Strays:

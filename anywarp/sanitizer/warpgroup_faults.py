@@ -67,14 +67,13 @@ class Registers:
 
     def __init__(self, ear: Reports) -> None:
         self.ear, self.shape, self.uses = ear, ear.shape, uses(ear.launch.entry)
-        shape = self.shape
         # id of a straight run -> the instructions to follow
         self.runs: dict[int, list[Instruction]] = {}
         self.products: list[Product] = []
         # register -> (threads, what wrote it), since a wgmma
         self.written: dict[str, tuple[Mask, Instruction]] = {}
-        self.fenced = np.zeros(shape, bool)  # threads that have passed a wgmma.fence
-        self.fresh = np.zeros(shape, bool)  # and have since the last wgmma
+        self.fenced = np.zeros(ear.shape, bool)  # threads that have passed a wgmma.fence
+        self.fresh = np.zeros(ear.shape, bool)  # and have since the last wgmma
 
     def executed(self, event: Executed) -> None:
         """A straight run of instructions."""
@@ -82,9 +81,8 @@ class Registers:
         if run is None:
             run = [i for i in event.instructions if id(i) in self.uses and i.guard is None]
             self.runs[id(event.instructions)] = run
-        if run:
-            for i in run:
-                self.run(i, whole_mask(event.mask, self.shape))
+        for i in run:
+            self.run(i, whole_mask(event.mask, self.shape))
 
     def guarded(self, event: Guarded) -> None:
         """An instruction under a predicate."""

@@ -545,13 +545,8 @@ a field that nobody set: uninitialised
     out[t] = box[t ^ 1]; // fault
 == STRUCTS_TWICE swap 1 64 0 out:double[128] out:int[64]
 structs, twice:
-padding that is used after two copies: uninitialised
-    Item item = other[t ^ 2]; // fault
-    item.key --> ((int*)&other[t ^ 2])[2] * 3
 == STRUCTS_BY_VECTORS swap 1 64 0 out:float[256] out:int[64]
 structs by vectors:
-padding that is used after a copy by vectors: uninitialised
-    other[t ^ 2].kind --> ((int*)&other[t ^ 2])[3] * 3 // fault
 == LEAVES_EARLY early 1 64 0 50 float[66] out:float[64]
 leaves early:
 == LEAVES_EARLY early 1 64 0 64 float[70] out:float[64]

@@ -578,9 +578,10 @@ DEMANDS = {
     "shl.b32 %r2, %r1, 16;\nadd.u32 %r3, %r2, 1;": 0b0011,
     "cvt.u16.u32 %rs1, %r1;\nadd.u16 %rs2, %rs1, 1;": 0b0011,
     "cvt.s32.s8 %r2, %r1;\nadd.u32 %r3, %r2, 1;": 0b0001,
-    "bfe.u32 %r2, %r1, 8, 8;\nadd.u32 %r3, %r2, 1;": 0b0010,
-    "mov.b32 {%rs1, %rs2}, %r1;\nadd.u16 %rs3, %rs2, 1;": 0b1100,
-    "mov.b64 %rd2, {%r2, %r1};\nshr.u64 %rd3, %rd2, 56;\nadd.u64 %rd4, %rd3, 1;": 0b1000,
+    "bfe.u32 %r2, %r1, 8, 8;\nadd.u32 %r3, %r2, 1;": 0b1111,
+    "bfe.u32 %r2, %r1, 8, 8;\nst.global.u32 [%rd1], %r2;": 0,
+    "mov.b32 {%rs1, %rs2}, %r1;\nadd.u16 %rs3, %rs2, 1;": 0b1111,
+    "mov.b64 %rd2, {%r2, %r1};\nst.global.u64 [%rd1], %rd2;": 0,
     "setp.eq.u32 %p1, %r1, 0;": 0b1111,
     "st.global.u32 [%rd1+4], %r1;\nld.global.u32 %r2, [%rd1];\n@%p1 add.u32 %r2, %r1, 1;": 0b1111,
 }
