@@ -145,7 +145,7 @@ def _forms() -> dict[int, tuple[str, str, str]]:
         for code in codes:
             if code != codes[0]:
                 operand = "" if code[0] in "48" else "u"
-                fields = f"{written}>{re.sub('[bu]', operand, read, count=1)}"
+                fields = f"{written}>{re.sub('b|u', operand, read, count=1)}"
             forms[int(code, 16)] = mnemonic, kind, fields
     return forms
 

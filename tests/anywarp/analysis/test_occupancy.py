@@ -1,4 +1,4 @@
-"""Occupancy, against NVIDIA's own calculator, published examples, and a GPU's driver."""
+"""Occupancy, against NVIDIA's own calculator and published examples."""
 
 import csv
 from pathlib import Path
@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 import kernels
-from anywarp import gpu
 from anywarp.analysis import occupancy
 from anywarp.analysis.occupancy import SMS, blocks_by_registers, registers_of_warp
 
@@ -162,68 +161,6 @@ def test_a_kernels_own_resources():
     step = kernels.step("03_coalesced")
     found = occupancy(step.kernel.resources("sm_90"), 1024, "9.0")
     assert found.blocks in (1, 2) and found.limit in ("registers", "threads")
-
-
-SHARED = """
-template <int FLOATS>
-__global__ void mirror(float* x)
-{
-    __shared__ float tile[FLOATS];
-    tile[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    x[threadIdx.x] = tile[blockDim.x - 1 - threadIdx.x];
-}
-
-template <int COUNT>
-__global__ void hungry(float* x, int n)
-{
-    float r[COUNT];
-    #pragma unroll
-    for (int i = 0; i < COUNT; ++i) r[i] = x[i * n + threadIdx.x];
-    __syncthreads();
-    #pragma unroll
-    for (int i = 0; i < COUNT; ++i) x[i * n + threadIdx.x] = r[i] * r[COUNT - 1 - i];
-}
-"""
-NAMES = [
-    "mirror<1024>",
-    "mirror<4096>",
-    "mirror<12000>",
-    "hungry<8>",
-    "hungry<40>",
-    "hungry<90>",
-    "hungry<150>",
-]
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("name", NAMES)
-def test_blocks_are_those_of_the_driver(name):
-    from cupy.cuda import driver
-
-    capability = "{}.{}".format(*gpu.device().compute_capability)
-    if capability not in SMS:
-        pytest.skip(f"compute capability {capability} is not in the table")
-    kernel = kernels.Kernel(SHARED, name)
-    resources = kernel.resources(gpu.arch())
-    loaded = gpu.load(kernel.cubin(gpu.arch()), kernel.symbol)
-    function = loaded.function
-    assert (
-        driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, function.ptr)
-        == resources.registers
-    )
-    most = SMS[capability].shared_block - resources.shared
-    gpu.allow_dynamic_shared(loaded, most)
-    for threads in (32, 64, 100, 128, 256, 384, 512, 768, 1024):
-        for dynamic in (0, 1, 3000, 10_000, 40_000, most):
-            blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(
-                function.ptr, threads, dynamic
-            )
-            try:
-                found = occupancy(resources, threads, capability, dynamic).blocks
-            except ValueError:
-                found = 0
-            assert found == blocks, (threads, dynamic, resources)
 
 
 @pytest.mark.parametrize("registers, taken", [(1, 256), (8, 256), (9, 512), (255, 8192)])

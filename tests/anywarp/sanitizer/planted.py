@@ -129,35 +129,6 @@ TILED = (
     + STORE
 )
 
-DOUBLE_BUFFERED = (
-    """\
-constexpr int BK = 16;
-"""
-    + SGEMM
-    + """\
-    __shared__ float tile_a[2][16][BK], tile_b[2][BK][16];
-    int tx = threadIdx.x, ty = threadIdx.y;
-    int row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx;
-    float sum = 0.0f;
-    int now = 0;
-    tile_a[0][ty][tx] = row < M && tx < K ? A[row * K + tx] : 0.0f;
-    tile_b[0][ty][tx] = ty < K && col < N ? B[ty * N + col] : 0.0f;
-    __syncthreads();
-    for (int start = 0; start < K; start += BK) {
-        int next = start + BK;
-        if (next < K) {
-            tile_a[now ^ 1][ty][tx] = row < M && next + tx < K ? A[row * K + next + tx] : 0.0f;
-            tile_b[now ^ 1][ty][tx] = next + ty < K && col < N ? B[(next + ty) * N + col] : 0.0f;
-        }
-        for (int k = 0; k < BK; ++k)
-            sum += tile_a[now][ty][k] * tile_b[now][k][tx];
-        __syncthreads();
-        now ^= 1;
-    }
-"""
-    + STORE
-)
-
 ASYNC = (
     """\
 __device__ __forceinline__ void copy(float* to, const float* from)
@@ -196,46 +167,6 @@ __device__ __forceinline__ void copy(float* to, const float* from)
     + STORE
 )
 
-SHUFFLES = """\
-extern "C" __global__ void reduce(int n, const float* in, float* out)
-{
-    __shared__ float partial[32];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    float sum = i < n ? in[i] : 0.0f;
-    for (int step = 16; step > 0; step /= 2)
-        sum += __shfl_xor_sync(0xffffffff, sum, step);
-    if (threadIdx.x % 32 == 0)
-        partial[threadIdx.x / 32] = sum;
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        sum = threadIdx.x < blockDim.x / 32 ? partial[threadIdx.x] : 0.0f;
-        for (int step = 16; step > 0; step /= 2)
-            sum += __shfl_down_sync(0xffffffff, sum, step);
-        if (threadIdx.x == 0)
-            out[blockIdx.x] = sum;
-    }
-}
-"""
-
-WARP_TILE = """\
-extern "C" __global__ void reduce(int n, const float* in, float* out)
-{
-    __shared__ float s[8][32];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    s[warp][lane] = in[blockIdx.x * blockDim.x + threadIdx.x];
-    __syncwarp();
-    for (int step = 16; step > 0; step /= 2) {
-        float other = lane < step ? s[warp][lane + step] : 0.0f;
-        __syncwarp();
-        if (lane < step)
-            s[warp][lane] += other;
-        __syncwarp();
-    }
-    if (lane == 0)
-        out[blockIdx.x * 8 + warp] = s[warp][0];
-}
-"""
-
 # halves of a block as producer and consumer, with named barriers
 NAMED = """\
 extern "C" __global__ void pass(int n, const float* in, float* out)
@@ -255,60 +186,6 @@ extern "C" __global__ void pass(int n, const float* in, float* out)
             out[i] = box[63 - t];
         }
     }
-}
-"""
-
-# the last block to arrive adds up what the others left
-LAST_BLOCK = """\
-extern "C" __global__ void total(int n, const float* in, float* partial, unsigned* done, float* out)
-{
-    __shared__ bool last;
-    float sum = 0.0f;
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < 64; ++i)
-            sum += in[blockIdx.x * 64 + i];
-        partial[blockIdx.x] = sum;
-        __threadfence();
-        last = atomicAdd(done, 1u) == gridDim.x - 1;
-    }
-    __syncthreads();
-    if (last && threadIdx.x == 0) {
-        sum = 0.0f;
-        for (int i = 0; i < gridDim.x; ++i)
-            sum += partial[i];
-        *out = sum;
-    }
-}
-"""
-
-HISTOGRAM = """\
-extern "C" __global__ void count(int n, const int* in, int* out, int* any)
-{
-    extern __shared__ int bins[];
-    if (threadIdx.x < 10)
-        bins[threadIdx.x] = 0;
-    __syncthreads();
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) {
-        atomicAdd(&bins[in[i]], 1);
-        *any = 1;
-    }
-    __syncthreads();
-    if (threadIdx.x < 10)
-        atomicAdd(&out[threadIdx.x], bins[threadIdx.x]);
-}
-"""
-
-VECTORS = """\
-extern "C" __global__ void scale(int n, float x, const float* in, float* out)
-{
-    __shared__ float4 box[64];
-    int i = blockIdx.x * 64 + threadIdx.x;
-    box[threadIdx.x] = reinterpret_cast<const float4*>(in)[i];
-    __syncthreads();
-    float4 v = box[63 - threadIdx.x];
-    v.x *= x; v.y *= x; v.z *= x; v.w *= x;
-    reinterpret_cast<float4*>(out)[i] = v;
 }
 """
 
@@ -374,18 +251,6 @@ no guard for a column of C: out of bounds, race
       beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
 == TILED sgemm 5x5 16x16 0 67 71 73 1.5 float[67,73] float[73,71] -0.5 float[67,71]
 tiled, beta:
-== DOUBLE_BUFFERED sgemm 4x4 16x16 0 64 64 64 1.0 float[64,64] float[64,64] 0.0 out:float[64,64]
-double buffered:
-swapped buffers: race
-    now ^ 1 --> now // other
-    sum += tile_a[now][ty][k] * tile_b[now][k][tx]; // fault
-double buffered, no barrier: race
-    ^ 1][ty][tx] = row < M && next + tx < K ? A[row * K + next + tx] : 0.0f; // fault other
-    ^ 1][ty][tx] = next + ty < K && col < N ? B[(next + ty) * N + col] : 0.0f; // fault other
-    sum += tile_a[now][ty][k] * tile_b[now][k][tx]; // fault other
-    - #2 __syncthreads();
-== DOUBLE_BUFFERED sgemm 5x5 16x16 0 67 71 73 1.0 float[67,73] float[73,71] 0.0 out:float[67,71]
-double buffered, odd shape:
 == ASYNC sgemm 4x4 16x16 0 64 64 64 1.0 float[64,64] float[64,64] 0.0 out:float[64,64]
 asynchronous:
 no wait: asynchronous copy
@@ -406,40 +271,8 @@ two stages for three: asynchronous copy, uninitialised
     volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from)); // other
     &tile_a[next % --> &tile_a[t %
     sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault
-== SHUFFLES reduce 3 128 0 300 float[300] out:float[3]
-shuffles:
-== WARP_TILE reduce 1 256 0 256 float[256] out:float[256]
-warp tile:
-a warp's tree without __syncwarp: race
-    float other = lane < step ? s[warp][lane + step] : 0.0f; // fault
-    s[warp][lane] += other; // other
-    - #3 __syncwarp();
 == NAMED pass 2 128 0 256 float[256] out:float[256]
 named barriers:
-== LAST_BLOCK total 4 64 0 256 float[256] out:float[4] zero:unsigned[1] out:float[1]
-last block:
-last block, no fence: race
-    partial[blockIdx.x] = sum; // other
-    - __threadfence();
-    sum += partial[i]; // fault
-== HISTOGRAM count 4 64 40 250 int[250] zero:int[10] out:int[1]
-histogram:
-histogram, no barrier: race
-    atomicAdd(&bins[in[i]], 1); // other
-    - #2 __syncthreads();
-    atomicAdd(&out[threadIdx.x], bins[threadIdx.x]); // fault
-== HISTOGRAM count 4 64 36 250 int[250] zero:int[10] out:int[1]
-dynamic shared memory too small: out of bounds
-    bins[threadIdx.x] = 0; // fault
-    atomicAdd(&bins[in[i]], 1); // fault
-    atomicAdd(&out[threadIdx.x], bins[threadIdx.x]); // fault
-== HISTOGRAM count 1 64 40 250 int[250] zero:int[10] out:int[1]
-bins are not cleared: uninitialised
-    - if (threadIdx.x < 10)
-    - bins[threadIdx.x] = 0;
-    atomicAdd(&bins[in[i]], 1); // fault
-== VECTORS scale 2 64 0 512 2.0 float[512] out:float[512]
-vectors:
 == LOCAL pick 1 64 0 20 int[64] out:int[64]
 local:
 local element nobody set: uninitialised
@@ -450,15 +283,6 @@ local array too short: out of bounds
     i < 10; --> i < 9;
     ++seen[in[(t + i) % 64]]; // fault
     out[t] = seen[in[t]]; // fault
-== EMPTY f 1 64 0 50 float[256] out:float[256]
-barrier after an exit:
-    + {
-      __shared__ float box[64];
-      if (threadIdx.x >= n)
-      return;
-      box[threadIdx.x] = in[threadIdx.x];
-      __syncthreads();
-      out[threadIdx.x] = box[n - 1 - threadIdx.x];
 == EMPTY f 1 32 0 256 float[256] out:float[256]
 barrier under an if: barrier
     + {
@@ -484,14 +308,6 @@ two lanes, one store: race
       box[threadIdx.x / 2] = threadIdx.x; // fault other
       __syncthreads();
       out[threadIdx.x] = box[threadIdx.x / 2];
-two stores of a warp: race
-    + {
-      __shared__ float box[32];
-      box[threadIdx.x] = in[threadIdx.x]; // other
-      if (threadIdx.x == 0)
-      box[5] = -9.0f; // fault
-      __syncthreads();
-      out[threadIdx.x] = box[threadIdx.x];
 neighbour in the warp: race
     + {
       __shared__ float box[33];
@@ -519,15 +335,4 @@ blocks write one place: race
     + {
       if (threadIdx.x == 0)
       out[3] = in[blockIdx.x]; // fault other
-== EMPTY f 8 32 0 256 float[256] out:float[256]
-a block reads what another writes: race
-    const float* in --> float* data
-    + {
-      int i = blockIdx.x * 32 + threadIdx.x;
-      out[i] = data[(i + 32) % n]; // other
-      data[i] = 1.0f; // fault
-== EMPTY f 8 32 0 256 float[256] zero:float[32]
-sums without atomics: race
-    + {
-      out[threadIdx.x] += in[blockIdx.x * 32 + threadIdx.x]; // fault other
 """

@@ -117,26 +117,6 @@ ONE_WAITS = edit(
     (SINGLE_WAIT, "        if (t == 5)\n    " + SINGLE_WAIT + "        __syncthreads();\n"),
 )
 
-# the warps arrive when they have read, and a thread of the last one fills the stage again
-GIVEN_BACK = edit(
-    SINGLE,
-    ("stage[2][64]", "stage[2][128]"),
-    ("long long full[2];", "long long full[2], empty[2];"),
-    ("tiles = n / 64", "tiles = n / 128"),
-    (SINGLE_INIT, SINGLE_INIT + "\n        INIT(&empty[0], 4);\n        INIT(&empty[1], 4);"),
-    ("EXPECT(&full[s], 256);\n            FILL(stage[s], in + s * 64, 256",
-     "EXPECT(&full[s], 512);\n            FILL(stage[s], in + s * 128, 512"),
-    (SINGLE_READ, "sum += stage[s][t] * stage[s][127 - t];"),
-    (
-        "        __syncthreads();\n        if (t == 0 && k + 2 < tiles) {\n"
-        "            EXPECT(&full[s], 256);\n            " + REFILL,
-        "        __syncwarp();\n        if (t % 32 == 0)\n            ARRIVE(&empty[s]);\n"
-        "        if (t == 96 && k + 2 < tiles) {\n            WAIT(&empty[s], (k / 2) & 1);\n"
-        "            EXPECT(&full[s], 512);\n"
-        "            FILL(stage[s], in + (k + 2) * 128, 512, &full[s]);",
-    ),
-)  # fmt: skip
-
 # copies of each thread, which arrive at a memory barrier; others read them
 ARRIVING = (
     WORDS
@@ -411,15 +391,6 @@ more bytes than expected: barrier
       }
 == ONE_WAITS sums 1 64 0 320 float[320] out:float[64]
 one thread waits for all:
-== GIVEN_BACK sums 1 128 0 512 float[512] out:float[128]
-stages given back by arrivals:
-one arrival too few, the one that fills is the last: race
-    - INIT(&empty[0], 4);
-    = INIT(&empty[1], 4);
-      INIT(&empty[0], 3);
-      INIT(&empty[1], 3);
-    sum += stage[s][t] * stage[s][127 - t]; // other
-    FILL(stage[s], in + (k + 2) * 128, 512, &full[s]); // fault
 == ARRIVING turned 1 128 0 512 float[512] out:float[512]
 cp.async arrives, without increase:
 cp.async overwrites what is read: race

@@ -18,45 +18,6 @@ extern "C" __global__ void guarded(int* lock, int* sum)
 }
 """
 
-SHARED_LOCK = """\
-extern "C" __global__ void guarded(int* out)
-{
-    __shared__ int lock, sum;
-    if (threadIdx.x == 0) {
-        lock = 0;
-        sum = 0;
-    }
-    __syncthreads();
-    if (threadIdx.x % 32 == 5) {
-        while (atomicCAS(&lock, 0, 1) != 0)
-            ;
-        __threadfence_block();
-        sum += threadIdx.x;
-        __threadfence_block();
-        atomicExch(&lock, 0);
-    }
-    __syncthreads();
-    if (threadIdx.x == 0)
-        out[blockIdx.x] = sum;
-}
-"""
-
-# as LOCK, with the order in the atomics themselves, as cuda::atomic_ref compiles
-ACQUIRING_LOCK = """\
-extern "C" __global__ void guarded(int* lock, int* sum)
-{
-    if (threadIdx.x % 32 == 0) {
-        int old;
-        do
-            asm volatile("atom.acquire.gpu.global.cas.b32 %0, [%1], 0, 1;"
-                         : "=r"(old) : "l"(lock) : "memory");
-        while (old != 0);
-        *sum += threadIdx.x + blockIdx.x;
-        asm volatile("st.release.gpu.global.u32 [%0], 0;" :: "l"(lock) : "memory");
-    }
-}
-"""
-
 # the first thread of block 0 sends two numbers to that of block 1
 MESSAGE = """\
 extern "C" __global__ void message(int* flag, int* data, int* out)
@@ -134,28 +95,6 @@ extern "C" __global__ void chain(int* flag, int* data, int* out)
             out[0] = data[0];
         seen[blockIdx.x] = 1;
     }
-}
-"""
-
-GRID_BARRIER = """\
-__device__ void everybody(unsigned* count)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        atomicAdd(count, 1u);
-        while (*(volatile unsigned*)count < gridDim.x)
-            ;
-        __threadfence();
-    }
-    __syncthreads();
-}
-extern "C" __global__ void turn(unsigned* count, float* data, float* out)
-{
-    int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
-    data[i] = i;
-    everybody(count);
-    out[i] = data[n - 1 - i];
 }
 """
 
@@ -241,23 +180,6 @@ extern "C" __global__ void swap(Item* out, int* keys)
 }
 """
 
-# and with 16 bytes at a time: only a part of the last word is padding
-STRUCTS_BY_VECTORS = """\
-struct __align__(16) Particle { float x, y, z; char kind; };
-extern "C" __global__ void swap(Particle* out, int* kinds)
-{
-    __shared__ Particle box[64], other[64];
-    int t = threadIdx.x;
-    box[t].x = box[t].y = box[t].z = t;
-    box[t].kind = t;
-    __syncthreads();
-    other[t] = box[t ^ 1];
-    __syncthreads();
-    out[t] = other[t ^ 2];
-    kinds[t] = other[t ^ 2].kind;
-}
-"""
-
 LEAVES_EARLY = """\
 extern "C" __global__ void early(int n, const float* in, float* out)
 {
@@ -323,15 +245,6 @@ extern "C" __global__ void tree(const float* in, float* out)
         *out = sum;
 }
 """
-BALLOT = """\
-extern "C" __global__ void chosen(int n, const float* in, float* out)
-{
-    int i = threadIdx.x;
-    unsigned lanes = __ballot_sync(0xffffffff, i % 3 == 0);
-    if (i % 3 == 0)
-        out[i] = __shfl_sync(lanes, in[i], __ffs(lanes) - 1);
-}
-"""
 BRANCH = """\
 extern "C" __global__ void branch(const float* in, float* out)
 {
@@ -390,17 +303,6 @@ lock released too early: race
     - *sum += threadIdx.x + blockIdx.x;
     + atomicExch(lock, 0);
       *sum += threadIdx.x + blockIdx.x; // fault other
-== SHARED_LOCK guarded 1 96 0 out:int[2]
-lock in shared memory:
-lock in shared memory, no fence: race
-    - __threadfence_block();
-    sum += threadIdx.x; // fault other
-    - #2 __threadfence_block();
-== ACQUIRING_LOCK guarded 3 32 0 zero:int[1] zero:int[1]
-acquiring lock:
-lock that acquires nothing: race
-    atom.acquire.gpu.global.cas.b32 --> atom.relaxed.gpu.global.cas.b32
-    *sum += threadIdx.x + blockIdx.x; // fault other
 == MESSAGE message 2 32 0 zero:int[1] out:int[2] out:int[1]
 message:
 flag before the data: race
@@ -485,12 +387,6 @@ chain with a missing link: race
     data[0] = 7; // other
     blockIdx.x - 1 --> blockIdx.x == 2 ? 3 : 0
     out[0] = data[0]; // fault
-== GRID_BARRIER turn 4 64 0 zero:unsigned[1] out:float[256] out:float[256]
-grid barrier:
-grid barrier without a fence: race
-    - __threadfence();
-    data[i] = i; // other
-    out[i] = data[n - 1 - i]; // fault
 == LAST_OF_ALL total 4 64 0 out:float[256] zero:unsigned[1] out:float[1]
 last block of all:
 last block of all, which resets the ticket:
@@ -545,8 +441,6 @@ a field that nobody set: uninitialised
     out[t] = box[t ^ 1]; // fault
 == STRUCTS_TWICE swap 1 64 0 out:double[128] out:int[64]
 structs, twice:
-== STRUCTS_BY_VECTORS swap 1 64 0 out:float[256] out:int[64]
-structs by vectors:
 == LEAVES_EARLY early 1 64 0 50 float[66] out:float[64]
 leaves early:
 == LEAVES_EARLY early 1 64 0 64 float[70] out:float[64]
@@ -572,8 +466,6 @@ short block, full tree: uninitialised
     blockDim.x / 2 --> 16
     sum += __shfl_down_sync(0xffffffff, sum, step); // fault
     *out = sum; // other
-== BALLOT chosen 1 64 0 64 float[64] out:float[64]
-ballot:
 == BRANCH branch 1 64 0 float[64] out:float[64]
 branch:
 full mask in a branch: barrier

@@ -214,20 +214,6 @@ extern "C" __global__ void fork(int* out)
     assert finding.message.startswith("32 of 64 threads of the block wait here")
 
 
-def test_a_barrier_that_never_completes():
-    source = """\
-extern "C" __global__ void stuck(int* out)
-{
-    if (threadIdx.x < 32)
-        asm volatile("bar.sync 1, 64;");
-    *out = 1;
-}
-"""
-    (finding,) = Kernel(source, "stuck").sanitize(1, 40, [np.zeros(1, np.int32)])
-    assert finding.kind == "barrier" and finding.position.line == 4
-    assert finding.message.startswith("barrier 1 is never completed")
-
-
 LOOP = """\
 extern "C" __global__ void loop(int n, const int* next, int* out)
 {
@@ -257,24 +243,6 @@ def test_a_stray_access_does_not_spoil_the_others():
     values = args[1]
     expected = [np.sum(values[(t + np.arange(20)) % 64] == values[t]) for t in range(32)]
     np.testing.assert_array_equal(args[2][::2], expected)
-
-
-def test_atomics_of_one_block_and_flags_are_no_race():
-    source = """\
-extern "C" __global__ void flags(int* out)
-{
-    __shared__ int votes;
-    votes = 0;
-    __syncthreads();
-    if (threadIdx.x % 3 == 0)
-        votes = 1;
-    atomicMax(out, (int)threadIdx.x);
-    __syncthreads();
-    if (threadIdx.x == 7)
-        out[1] = votes;
-}
-"""
-    assert Kernel(source, "flags").sanitize(1, 64, [np.zeros(2, np.int32)]) == ()
 
 
 def test_the_same_value_by_different_instructions_is_no_race():

@@ -125,21 +125,6 @@ def swapped_factors(c: Code) -> None:
     c.field(m, "a", one)
 
 
-def other_sum(c: Code) -> None:
-    n = c.find("FFMA")[300]
-    c.field(n, "c", c.list[c.find("FFMA")[301]].slots[2])
-
-
-def other_destination(c: Code) -> None:
-    n = c.find("FFMA")[300]
-    c.field(n, "d", c.list[c.find("FFMA")[301]].writes[0])
-
-
-def doubled_product(c: Code) -> None:
-    n, m = c.find("FFMA")[200:202]
-    c.put(m, c.list[n].word)
-
-
 def products_out_of_order(c: Code) -> None:
     """A product of one step after the product of the next step for the same sum."""
     n = c.find("FFMA")[127]
@@ -191,18 +176,6 @@ def reuse_of_the_sum(c: Code) -> None:
     c.control(n, reuse=c.list[n].control.reuse | 4)
 
 
-def exchanged_loads(c: Code) -> None:
-    n, m = c.find("LDS")[8:10]
-    one, other = (c.list[k].writes[0] for k in (n, m))
-    c.field(n, "d", other)
-    c.field(m, "d", one)
-
-
-def load_into_the_wrong_set(c: Code) -> None:
-    """Over operands that products still read."""
-    c.field(c.find("LDS")[0], "d", c.list[c.find("LDS")[6]].writes[0])
-
-
 def load_too_early(c: Code) -> None:
     """Before the last products of the step before, whose operands it overwrites."""
     n = c.find("LDS")[6]
@@ -223,10 +196,6 @@ def wait_for_fewer_copies(c: Code) -> None:
     c.bits(c.find("DEPBAR")[0], IMMEDIATE, 6, lambda old: old + 1)
 
 
-def copy_under_the_other_condition(c: Code) -> None:
-    c.bits(_first_copy(c), NEGATED, 1, lambda old: 1 - old)
-
-
 def load_too_soon(c: Code) -> None:
     """After its address has been computed."""
     n = c.find("LDS")[0]
@@ -240,23 +209,12 @@ def other_constant(c: Code) -> None:
     c.bits(n, IMMEDIATE, 32, lambda old: old + 4)
 
 
-def store_of_another(c: Code) -> None:
-    n = _epilogue(c, "STG")
-    c.field(n, "b", c.list[n].word >> IMMEDIATE & 255 ^ 4)
-
-
-def other_factor_at_the_end(c: Code) -> None:
-    n = _epilogue(c, "FFMA")
-    c.field(n, "a", c.list[n].slots[0] ^ 1)
-
-
 FAULTS: dict[str, Callable[[Code], None]] = {
     "negated_factor": lambda c: c.bits(c.find("FFMA")[77], 63, 1, lambda old: 1 - old),
     "dropped_product": lambda c: c.put(c.find("FFMA")[5], NOP),
     "missing_wait_of_the_last": lambda c: c.control(c.end - 1, wait=0),
     "unsignalled_load": lambda c: c.control(c.find("LDS")[-1], write=NO_SCOREBOARD),
     "reuse_over_the_branch": lambda c: c.control(c.find("FFMA")[-1], reuse=1),
-    "shifted_load": lambda c: c.bits(c.find("LDS")[7], OFFSET, 24, lambda old: old + 16),
     # which may write what the load is to read
     "load_down_over_a_copy": lambda c: c.move(c.find("LDS")[5], _first_copy(c) + 1),
     "dropped_load": lambda c: c.put(c.find("LDS")[20], NOP),
@@ -265,15 +223,11 @@ FAULTS: dict[str, Callable[[Code], None]] = {
     "barrier_before_the_wait": lambda c: c.move(c.find("BAR")[0], c.find("DEPBAR")[0]),
     "dropped_group": lambda c: c.put(c.find("LDGDEPBAR")[0], NOP),
     "group_before_its_last_copy": lambda c: c.move(c.find("LDGDEPBAR")[0], c.find("LDGSTS")[-1]),
-    "group_on_another_scoreboard": lambda c: c.control(c.find("LDGDEPBAR")[0], write=2),
-    "copy_elsewhere": lambda c: c.bits(_first_copy(c), OFFSET, 24, lambda old: old + 4),
     "lowered_stall": lambda c: c.control(c.find("DEPBAR")[0], stall=1),
-    "branch_too_short": lambda c: c.control(c.end - 1, stall=1),
     "no_stall": lambda c: c.control(c.find("FFMA")[33], stall=0),
     # a warp that stays does not wait for so many cycles
     "long_stall_that_is_not_kept": lambda c: c.control(c.find("FFMA")[33], stall=12, stay=1),
     "branch_elsewhere": lambda c: c.bits(c.end - 1, 16, 8, lambda old: old + 4),
-    "branch_on_the_opposite": lambda c: c.bits(c.end - 1, 15, 1, lambda old: 1 - old),
     "store_elsewhere": lambda c: c.bits(_epilogue(c, "STG"), OFFSET, 24, lambda old: old + 4),
 }
 FAULTS |= {

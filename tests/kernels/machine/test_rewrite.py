@@ -84,11 +84,6 @@ def test_the_code_of_another_compiler():
     prove(compiled, new)
 
 
-def test_rewriting_twice():
-    again = rewrite(rewritten())
-    assert loops(again)[0][1].sums == loops(rewritten())[0][1].sums
-
-
 def test_operands_take_fewer_cycles():
     kernel = kernels.step(STEP).kernel
 
@@ -138,8 +133,3 @@ def test_registers_that_would_cost_a_block():
     with pytest.raises(Refused, match="134 registers for 128: an SM has room for fewer blocks"):
         rewrite(compiled)
     assert kernel.cubin("sm_90") == compiled and "fewer blocks" in kernel.why_not_rewritten("sm_90")
-
-
-def test_a_kernel_without_launch_bounds():
-    code = Kernel(SMALL, "sgemm").cubin("sm_90")
-    assert elf.most_threads(code) is None
