@@ -171,11 +171,3 @@ def test_wrong_arguments(function):
 def test_wrong_kind(function):
     with pytest.raises(ValueError, match="atomic"):
         function(LANE * 4, 4, None, "atomic")
-
-
-def test_patterns_are_many_and_the_same_everywhere():
-    for width in (4, 8, 16):
-        found = list(patterns.patterns(width))
-        assert len(found) >= 100 and found == list(patterns.patterns(width))
-        assert len({p.name for p in found}) == len(found)
-        assert all(p.active and max(p.units) < patterns.UNITS for p in found)

@@ -287,27 +287,6 @@ def test_the_base_may_be_a_variable_of_a_loop(before, between, second, step, joi
     assert (() in parts(text)) == joined
 
 
-def test_what_was_made_from_a_variable_of_a_loop_before_it_is_another_base():
-    """%r22 is 4 past the first value of %r20, not past that of the turn."""
-    made = "mov.u32 %r20, %r16; add.s32 %r22, %r20, 4; mov.u32 %r21, 0;"
-    text = made + LOOP.partition("L:")[2].join(["L:", ""]).format(
-        before="", between="", second="%r22", step=16
-    )
-    assert () not in parts(text)
-
-
-def test_facts_about_long_chains_of_registers():
-    """Thousands of additions one after the other, over many blocks."""
-    jump = "setp.eq.s32 %p1, %r8, 3; @%p1 bra L{n}; bar.sync 0; L{n}:"
-    names = "".join(f".reg .b32 %c{n};" for n in range(3000))
-    body = "mov.u32 %c0, %r16;" + "".join(
-        f"add.s32 %c{n}, %c{n - 1}, 16;" + (jump.format(n=n) if n % 10 == 0 else "")
-        for n in range(1, 3000)
-    )
-    found = parts(body + loads(0, 4, base="%c2999"), names + ".shared .align 4 .b8 s[8192];")
-    assert found == [(Part(0, 8),), ()]
-
-
 def test_what_the_table_of_opcodes_does_not_know_is_not_removed():
     text = """.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p) {
     .reg .b32 %r<9>; .shared .align 16 .b8 s[64];

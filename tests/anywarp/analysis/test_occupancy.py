@@ -107,16 +107,11 @@ def test_less_for_one_more_is_the_least_that_helps(capability):
                 if less:
                     assert more.blocks > found.blocks
                     assert min(less.values()) > 0
-                if "registers" in less:
-                    assert (
-                        occupancy(needs(fewer + 1, smaller), threads, capability).blocks
-                        == found.blocks
-                    )
-                if "shared memory" in less:
-                    assert (
-                        occupancy(needs(fewer, smaller + 1), threads, capability).blocks
-                        == found.blocks
-                    )
+                for kind in less:  # one register or byte more would not do
+                    least = {"registers": fewer, "shared memory": smaller}
+                    least[kind] += 1
+                    blocks = occupancy(needs(*least.values()), threads, capability).blocks
+                    assert blocks == found.blocks
                 if not less:  # nothing that registers and shared memory could do
                     assert occupancy(needs(1, 0), threads, capability).blocks == found.blocks
     assert {(), ("registers",), ("shared memory",), ("registers", "shared memory")} <= kinds

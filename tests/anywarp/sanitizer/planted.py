@@ -243,14 +243,6 @@ no guard for C: out of bounds
       if (col < N)
       C[row * N + col] = // fault
       beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
-no guard for a column of C: out of bounds, race
-    - if (row < M && col < N)
-    = C[row * N + col] = beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
-      if (row < M)
-      C[row * N + col] = // fault
-      beta == 0.0f ? alpha * sum : alpha * sum + beta * C[row * N + col];
-== TILED sgemm 5x5 16x16 0 67 71 73 1.5 float[67,73] float[73,71] -0.5 float[67,71]
-tiled, beta:
 == ASYNC sgemm 4x4 16x16 0 64 64 64 1.0 float[64,64] float[64,64] 0.0 out:float[64,64]
 asynchronous:
 no wait: asynchronous copy
@@ -267,10 +259,6 @@ barrier before the wait: race
       __syncthreads();
     - __syncthreads();
     sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault other
-two stages for three: asynchronous copy, uninitialised
-    volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(address), "l"(from)); // other
-    &tile_a[next % --> &tile_a[t %
-    sum += tile_a[t % 3][ty][k] * tile_b[t % 3][k][tx]; // fault
 == NAMED pass 2 128 0 256 float[256] out:float[256]
 named barriers:
 == LOCAL pick 1 64 0 20 int[64] out:int[64]

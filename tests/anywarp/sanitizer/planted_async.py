@@ -113,8 +113,7 @@ SINGLE_WAIT = "        WAIT(&full[s], (k / 2) & 1);\n"
 
 # one thread waits, and a barrier of the block tells the others
 ONE_WAITS = edit(
-    SINGLE,
-    (SINGLE_WAIT, "        if (t == 5)\n    " + SINGLE_WAIT + "        __syncthreads();\n"),
+    SINGLE, (SINGLE_WAIT, "        if (t == 5)\n    " + SINGLE_WAIT + "        __syncthreads();\n")
 )
 
 # copies of each thread, which arrive at a memory barrier; others read them
@@ -151,13 +150,6 @@ extern "C" __global__ void turned(int n, const float* in, float* out)
     }
 }
 """
-)
-
-# as ARRIVING, with arrivals of their own: one more is pending until the copies are there
-INCREASING = edit(
-    ARRIVING,
-    ("arrive.noinc.shared", "arrive.shared"),
-    ("COPIED(&full[s]);\n", "COPIED(&full[s]);\n            ARRIVE(&full[s]);\n"),
 )
 
 # results go to global memory through shared memory, tile after tile
@@ -326,9 +318,6 @@ too many bytes expected: barrier
 a memory barrier without initialisation: barrier
     - INIT(&empty[s], 4);
     WAIT(&empty[s], (k / 3 - 1) & 1); // fault
-arrives too seldom: barrier
-    INIT(&empty[s], 4) --> INIT(&empty[s], 5)
-    WAIT(&empty[s], (k / 3 - 1) & 1); // fault
 == SPECIALISED sums 2 160 0 384 float[3,256] out:float[256]
 full not waited for: asynchronous copy
     FILL(stage[s], in + k * 128, 512, &full[s]); // fault
@@ -404,8 +393,6 @@ cp.async arrives, and nobody waits: asynchronous copy
     COPY(&stage[s][t], &in[k * 64 + t]); // fault other
     - WAIT(&full[s], (k / 2) & 1);
     out[k * 64 + t - 64] = stage[s][127 - t]; // fault
-== INCREASING turned 1 128 0 512 float[512] out:float[512]
-cp.async arrives:
 == EPILOGUE scaled 1 256 0 1024 float[1024] out:float[1024]
 bulk stores of an epilogue:
 no proxy fence: race

@@ -84,8 +84,6 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) smooth(int n, const float* 
 }
 """
 )
-ONE_BUFFER = edit(HALO, ("int now = k % 2;", "int now = 0;"))
-
 # a block fills the same stages in both, and both say when they have read theirs
 MULTICAST = (
     CLUSTERS
@@ -260,14 +258,6 @@ a halo is sent too early: race
     WRITE_TO(&line[now][me ? 33 : 0], me ^ 1, line[now][t + 1]); // other
     #2 SYNC; --> __syncthreads();
     line[now ^ 1][t + 1] = line[now][t] + line[now][t + 2]; // fault
-== ONE_BUFFER smooth 4 32 0 3 float[128] float[128]
-a halo in one buffer:
-written after the arrival: race
-    WRITE_TO(&line[now][me ? 33 : 0], me ^ 1, line[now][t + 1]); // fault
-    + #2 SYNC;
-      ARRIVES;
-    line[now ^ 1][t + 1] = line[now][t] + line[now][t + 2]; // other
-    - ARRIVES;
 == MULTICAST sums 2 96 0 320 float[320] out:float[128]
 bulk copies to both blocks:
 filled for both before the other has read: asynchronous copy

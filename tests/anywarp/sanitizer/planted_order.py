@@ -135,20 +135,6 @@ extern "C" __global__ void total(const double* in, double* sum)
     add(sum, in[blockIdx.x * blockDim.x + threadIdx.x]);
 }
 """
-MAX_FLOAT = """\
-extern "C" __global__ void largest(const float* in, float* out)
-{
-    float value = in[blockIdx.x * blockDim.x + threadIdx.x];
-    int old = *(int*)out;
-    while (value > __int_as_float(old)) {
-        int assumed = old;
-        old = atomicCAS((int*)out, assumed, __float_as_int(value));
-        if (old == assumed)
-            break;
-    }
-}
-"""
-
 STRUCTS = """\
 struct Pair { char key; int value; short rest; };
 extern "C" __global__ void swap(Pair* out)
@@ -286,9 +272,6 @@ lock, no fence: race
     - __threadfence();
     *sum += threadIdx.x + blockIdx.x; // fault other
     - #2 __threadfence();
-lock, fence only before: race
-    *sum += threadIdx.x + blockIdx.x; // fault other
-    - #2 __threadfence();
 == LOCK guarded 2 64 0 zero:int[1] zero:int[1]
 lock of a grid:
 == LOCK guarded 3 32 0 zero:int[1] zero:int[1]
@@ -309,22 +292,6 @@ flag before the data: race
     - data[1] = 8;
     + *seen = 1;
       data[1] = 8; // fault other
-    out[0] = data[0] + data[1]; // fault
-flag before the data, then a fence: race
-    + data[0] = 7;
-      __threadfence();
-      *seen = 1;
-    data[1] = 8; // other
-    - *seen = 1;
-    + #6 ;
-      for (int i = 0; i < 99; ++i)
-      *seen;
-    out[0] = data[0] + data[1]; // fault
-fence before the data: race
-    + data[0] = 7;
-      __threadfence();
-    data[1] = 8; // other
-    - __threadfence();
     out[0] = data[0] + data[1]; // fault
 producer without a fence: race
     data[0] = 7; // other
@@ -396,12 +363,6 @@ last block of all, no fence: race
     partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x; // other
     - __threadfence();
     sum += partial[i]; // fault
-last block of all, fence after the ticket: race
-    partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x; // other
-    - __threadfence();
-    + last = atomicAdd(done, 1u) == gridDim.x - 1;
-      __threadfence();
-    sum += partial[i]; // fault
 last block of all, fence of one thread before the barrier: race
     partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x; // other
     + partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x;
@@ -412,10 +373,6 @@ last block of all, the ticket reset by every block: race
     + #2 __syncthreads();
       if (threadIdx.x == 1)
       *done = 0; // fault
-first block, not last: race
-    partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x; // other
-    == gridDim.x - 1 --> == 0
-    sum += partial[i]; // fault
 == ADD_DOUBLE total 3 64 0 double[192] zero:double[1]
 double atomicAdd:
 == ADD_DOUBLE total 3 64 0 double[192] zero:double[193]
@@ -423,15 +380,6 @@ a guess that is kept: race
     old = atomicCAS(place, assumed, // fault
     + #3 {
       sum[1 + blockIdx.x * blockDim.x + threadIdx.x] = sum[0]; // other
-== MAX_FLOAT largest 3 64 0 float[192] zero:float[1]
-float atomicMax:
-== MAX_FLOAT largest 1 64 0 float[64] zero:float[1]
-a guess against a store: race
-    int old = *(int*)out; // other
-    old = atomicCAS((int*)out, assumed, __float_as_int(value)); // fault other
-    + }
-      if (threadIdx.x == 7)
-      *out = 5.0f; // fault
 == STRUCTS swap 1 64 0 out:int[192]
 structs:
 padding that is used: uninitialised

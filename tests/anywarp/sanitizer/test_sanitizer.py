@@ -195,25 +195,6 @@ def test_messages_of_what_runs_on_its_own(name):
     assert any(MESSAGES[name] in message for message in said), said
 
 
-def test_barriers_at_two_places():
-    source = """\
-extern "C" __global__ void fork(int* out)
-{
-    if (threadIdx.x < 32)
-        __syncthreads();
-    else {
-        out[threadIdx.x] = 1;
-        __syncthreads();
-    }
-    out[threadIdx.x] = 2;
-}
-"""
-    (finding,) = Kernel(source, "fork").sanitize(1, 64, [np.zeros(64, np.int32)])
-    assert finding.kind == "barrier"
-    assert {finding.position.line, finding.other_position.line} == {4, 7}
-    assert finding.message.startswith("32 of 64 threads of the block wait here")
-
-
 LOOP = """\
 extern "C" __global__ void loop(int n, const int* next, int* out)
 {
@@ -362,107 +343,67 @@ def test_defines_of_the_command_line_give_shapes():
     assert finding.address.startswith("tile_b[16][") and finding.kind == "out of bounds"
 
 
-BODIES = {
-    # body, and the lines (of `body`, from 1) of the race that it has
-    "all lanes read, the last writes": (
-        """\
-s[threadIdx.x] = 1; __syncthreads();
-if (threadIdx.x < 32) out[threadIdx.x] = s[0];
-if (threadIdx.x == 31) s[0] = 2;""",
-        {2, 3},
-    ),
-    "one reads, another reads and writes": (
-        """\
-s[threadIdx.x] = 1; __syncthreads();
-if (threadIdx.x == 3) out[0] = s[0];
-if (threadIdx.x == 5) { out[1] = s[0];
-s[0] = 2; }""",
-        {2, 4},
-    ),
-    "a store after an atomic": (
-        """\
-s[threadIdx.x] = 1; __syncthreads();
-if (threadIdx.x == 3) atomicAdd((int*)&s[0], 1);
-if (threadIdx.x == 5) s[0] = 7;""",
-        {2, 3},
-    ),
-    "an atomic after a load": (
-        """\
-s[threadIdx.x] = 1; __syncthreads();
-if (threadIdx.x == 3) out[0] = s[0];
-if (threadIdx.x == 5) atomicAdd((int*)&s[0], 1);""",
-        {2, 3},
-    ),
-    "a copy after a store": (
-        """\
-s[threadIdx.x] = 1;
-COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""",
-        {1, 2},
-    ),
-    "a copy after a load": (
-        """\
-s[threadIdx.x] = 1; __syncthreads();
-out[threadIdx.x] = s[threadIdx.x];
-COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""",
-        {2, 3},
-    ),
-    "two copies to one place": (
-        """\
-COPY(s[threadIdx.x / 2], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");""",
-        {1},
-    ),
-    "volatile in shared memory": (
-        """\
-s[5] = threadIdx.x;""",
-        {1},
-    ),
-    "volatile in global memory": (
-        """\
-((volatile int*)out)[0] = threadIdx.x; out[1] = ((volatile int*)out)[0];""",
-        set(),
-    ),
-    "relaxed stores": (
-        """\
-asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(out), "r"(threadIdx.x));""",
-        set(),
-    ),
-    "blocks wait at different barriers": (
-        """\
-__syncwarp(); s[threadIdx.x] = 1;
-if (blockIdx.x == 0) __syncthreads(); else { out[99] = 1; __syncthreads(); }
-s[threadIdx.x ^ 32] += 1;""",
-        set(),
-    ),
-    "the same in global memory": (
-        """\
-__syncwarp(); int* mine = out + 128 * blockIdx.x; mine[threadIdx.x] = 1;
-if (blockIdx.x == 0) __syncthreads(); else { mine[99] = 1; __syncthreads(); }
-mine[threadIdx.x ^ 32] += 1;""",
-        set(),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BODIES)
-def test_bodies(name):
-    body, lines = BODIES[name]
-    source = (
-        """#define COPY(to, from) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: \
-"r"((unsigned)__cvta_generic_to_shared((void*)&to)), "l"(from))
+# Names of bodies, the lines of the race that each has, from 1, and its lines.
+BODIES = r"""
+all lanes read, the last writes: 2 3
+    s[threadIdx.x] = 1; __syncthreads();
+    if (threadIdx.x < 32) out[threadIdx.x] = s[0];
+    if (threadIdx.x == 31) s[0] = 2;
+one reads, another reads and writes: 2 4
+    s[threadIdx.x] = 1; __syncthreads();
+    if (threadIdx.x == 3) out[0] = s[0];
+    if (threadIdx.x == 5) { out[1] = s[0];
+    s[0] = 2; }
+a store after an atomic: 2 3
+    s[threadIdx.x] = 1; __syncthreads();
+    if (threadIdx.x == 3) atomicAdd((int*)&s[0], 1);
+    if (threadIdx.x == 5) s[0] = 7;
+an atomic after a load: 2 3
+    s[threadIdx.x] = 1; __syncthreads();
+    if (threadIdx.x == 3) out[0] = s[0];
+    if (threadIdx.x == 5) atomicAdd((int*)&s[0], 1);
+a copy after a store: 1 2
+    s[threadIdx.x] = 1;
+    COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");
+a copy after a load: 2 3
+    s[threadIdx.x] = 1; __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x];
+    COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");
+two copies to one place: 1
+    COPY(s[threadIdx.x / 2], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");
+volatile in shared memory: 1
+    s[5] = threadIdx.x;
+volatile in global memory:
+    ((volatile int*)out)[0] = threadIdx.x; out[1] = ((volatile int*)out)[0];
+relaxed stores:
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(out), "r"(threadIdx.x));
+blocks wait at different barriers:
+    __syncwarp(); s[threadIdx.x] = 1;
+    if (blockIdx.x == 0) __syncthreads(); else { out[99] = 1; __syncthreads(); }
+    s[threadIdx.x ^ 32] += 1;
+the same in global memory:
+    __syncwarp(); int* mine = out + 128 * blockIdx.x; mine[threadIdx.x] = 1;
+    if (blockIdx.x == 0) __syncthreads(); else { mine[99] = 1; __syncthreads(); }
+    mine[threadIdx.x ^ 32] += 1;
 """
-        + 'extern "C" __global__ void f(int* out) {\n__shared__ volatile int s[64];\n'
-        + body
-        + "\n}\n"
-    )
-    found = Kernel(source, "f").sanitize(2, 64, [np.zeros(256, np.int32)])
+
+
+@pytest.mark.parametrize("text", re.split(r"\n(?=\S)", BODIES.strip()))
+def test_bodies(text):
+    head, _, body = text.partition("\n")
+    lines = set(map(int, head.partition(":")[2].split()))
+    copy = 'asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: '
+    copy += '"r"((unsigned)__cvta_generic_to_shared((void*)&to)), "l"(from))'
+    source = f"#define COPY(to, from) {copy}\n"
+    source += 'extern "C" __global__ void f(int* out) {\n__shared__ volatile int s[64];\n'
+    found = Kernel(source + body + "\n}\n", "f").sanitize(2, 64, [np.zeros(256, np.int32)])
     races = [
         {f.position.line - 3, f.other_position.line - 3}
         for f in found
         if f.kind == "race" and f.address.startswith("s[")
     ]
     assert races == ([lines] if lines else []), found
-    if not lines:
-        assert found == ()
+    assert lines or found == ()
 
 
 def test_arrays_of_one_name_have_shapes_of_their_own():

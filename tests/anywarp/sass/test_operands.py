@@ -8,52 +8,9 @@ from anywarp.sass import operands
 from kernels.analysis import fma_operands, operand_cycles
 from kernels.measure.experiments import without_reuse
 
-FMA, OTHER = 0x223, 0x984
-
-
-def code(*rows):
-    """An instruction a row: its code, three registers, and the places that it marks for reuse."""
-    words = [
-        [name | a << 24, b, c, sum(1 << 26 + place for place in reuse)]
-        for name, a, b, c, *reuse in rows
-    ]
-    return np.array(words, np.uint32)
-
-
-@pytest.mark.parametrize(
-    "rows, three_fresh, one_bank",
-    [
-        ([(FMA, 1, 2, 3)], 1, 0),
-        ([(FMA, 2, 4, 8)], 1, 1),
-        ([(FMA, 1, 3, 255)], 0, 0),  # nothing is stored in the last
-        ([(FMA, 5, 5, 3)], 0, 0),  # read once
-        ([(FMA, 1, 2, 3, 0), (FMA, 1, 4, 5)], 1, 0),
-        ([(FMA, 1, 2, 3, 0), (FMA, 7, 1, 5)], 2, 1),  # at hand in another place
-        ([(FMA, 1, 2, 3, 1), (FMA, 1, 4, 5)], 2, 0),  # another was marked
-        ([(FMA, 1, 2, 3, 0), (OTHER, 9, 9, 9), (FMA, 1, 4, 5)], 2, 0),
-        ([(OTHER, 1, 2, 3, 0), (FMA, 1, 4, 5)], 0, 0),
-    ],
-)
-def test_fresh_operands(monkeypatch, rows, three_fresh, one_bank):
-    monkeypatch.setattr(operands, "hot_words", lambda kernel, arch: code(*rows))
-    fmas = sum(row[0] == FMA for row in rows)
-    assert fma_operands(None) == (fmas, three_fresh, one_bank)
-
-
-def test_without_reuse_every_operand_is_fresh():
-    step = kernels.step("13_register_prefetch")
-
-    class Patched:
-        def cubin(self, arch):
-            return without_reuse(step.kernel.cubin(arch))
-
-    kept, cleared = fma_operands(step), fma_operands(Patched())
-    assert kept.fmas == cleared.fmas == 512
-    assert 0 < kept.three_fresh < 256 and cleared.three_fresh == 512
-
-
 FFMA = 0x000FC800000000000000000000007223
 IADD3 = 0x000FC80007FFE0000000000000007210
+LDS = 0x984
 
 
 def words(*rows):
@@ -69,6 +26,38 @@ def words(*rows):
         ],
         np.uint32,
     )
+
+
+@pytest.mark.parametrize(
+    "rows, three_fresh, one_bank",
+    [
+        ([(FFMA, 1, 2, 3)], 1, 0),
+        ([(FFMA, 2, 4, 8)], 1, 1),
+        ([(FFMA, 1, 3, 255)], 0, 0),  # nothing is stored in the last
+        ([(FFMA, 5, 5, 3)], 0, 0),  # read once
+        ([(FFMA, 1, 2, 3, 0), (FFMA, 1, 4, 5)], 1, 0),
+        ([(FFMA, 1, 2, 3, 0), (FFMA, 7, 1, 5)], 2, 1),  # at hand in another place
+        ([(FFMA, 1, 2, 3, 1), (FFMA, 1, 4, 5)], 2, 0),  # another was marked
+        ([(FFMA, 1, 2, 3, 0), (LDS, 9, 9, 9), (FFMA, 1, 4, 5)], 2, 0),
+        ([(LDS, 1, 2, 3, 0), (FFMA, 1, 4, 5)], 0, 0),
+    ],
+)
+def test_fresh_operands(monkeypatch, rows, three_fresh, one_bank):
+    monkeypatch.setattr(operands, "hot_words", lambda kernel, arch: words(*rows))
+    fmas = sum(row[0] == FFMA for row in rows)
+    assert fma_operands(None) == (fmas, three_fresh, one_bank)
+
+
+def test_without_reuse_every_operand_is_fresh():
+    step = kernels.step("13_register_prefetch")
+
+    class Patched:
+        def cubin(self, arch):
+            return without_reuse(step.kernel.cubin(arch))
+
+    kept, cleared = fma_operands(step), fma_operands(Patched())
+    assert kept.fmas == cleared.fmas == 512
+    assert 0 < kept.three_fresh < 256 and cleared.three_fresh == 512
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Traces: which accesses are kept, and what the counters say, against counting by hand."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -93,12 +92,6 @@ def test_what_cannot_be_found():
 def test_what_is_kept_is_named_in_numbers(options, message):
     with pytest.raises(ValueError, match=message):
         strided(64, 1, **options)
-
-
-def test_iterators_name_what_is_kept_too():
-    warps, blocks = strided(128, 1, warps=iter([0, 1])), strided(128, 1, keep=iter([(0,), (1,)]))
-    assert {one.warp for one in warps.accesses} == {0, 1}
-    assert {one.block for one in blocks.accesses} == {(0, 0, 0), (1, 0, 0)}
 
 
 PRODUCT = """
@@ -231,12 +224,6 @@ def test_a_shape_that_the_source_does_not_tell():
     found = Kernel(source, "tiled").trace(1, 256, (32, *np.zeros((2, 1024), np.float32)))
     assert found.shapes["tile"] == (1024,)
     assert found.find("tile", warp=1).element(3) == "tile[97]"
-
-
-def test_an_array_without_a_shape_has_words_of_four_bytes():
-    found = tiled(grid=1)
-    access = dataclasses.replace(found.find("tile", kind="store", warp=2), shape=None)
-    assert access.element(3) == "tile[67]"
 
 
 def test_kept_blocks_warps_and_lines():

@@ -10,14 +10,7 @@ import pytest
 import kernels
 from anywarp.compile import nvrtc
 from anywarp.sass import elf
-from anywarp.sass.decode import (
-    GUARD_BITS,
-    GUARD_SHIFT,
-    Instruction,
-    decode,
-    instructions,
-    placed,
-)
+from anywarp.sass.decode import GUARD_BITS, GUARD_SHIFT, Instruction, decode, instructions, placed
 from anywarp.sass.encoding import NO_SCOREBOARD, NOP, PT, Control, with_control, with_field
 from kernels.machine import main_loops
 

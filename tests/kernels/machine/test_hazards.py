@@ -38,12 +38,7 @@ def test_what_is_under_way_on_any_path_counts():
 
 @pytest.mark.parametrize("guard, count", [(0, 1), (7, 0)])
 def test_a_write_that_may_not_happen_hides_no_other(guard, count):
-    code = [
-        issued(R2UR, e=10),
-        issued(UMOV, 6, guard=guard, e=10),
-        issued(FROM_UNIFORM, u=10),
-        END,
-    ]
+    code = [issued(R2UR, e=10), issued(UMOV, 6, guard=guard, e=10), issued(FROM_UNIFORM, u=10), END]
     text = "2: IMAD.WIDE reads UR10 7 cycles after R2UR was issued"
     assert hazards.findings(code).count(text) == count
 
