@@ -275,6 +275,16 @@ lock, no fence: race
 == LOCK guarded 2 64 0 zero:int[1] zero:int[1]
 lock of a grid:
 == LOCK guarded 3 32 0 zero:int[1] zero:int[1]
+lock that acquires and releases:
+    - while (atomicCAS(lock, 0, 1) != 0)
+    = ;
+      for (int old = 1; old;)
+      asm volatile("atom.acquire.gpu.global.cas.b32 %0, [%1], 0, 1;"
+      : "=r"(old) : "l"(lock) : "memory");
+    - __threadfence();
+    - #2 __threadfence();
+    = atomicExch(lock, 0);
+      asm volatile("st.release.gpu.global.u32 [%0], 0;" :: "l"(lock) : "memory");
 lock, fence only after: race
     - __threadfence();
     *sum += threadIdx.x + blockIdx.x; // fault other
