@@ -78,6 +78,7 @@ def test_loads(offsets, expected):
 
 @pytest.mark.parametrize("offsets, expected", [
     ((0, 4), [(Part(0, 8),), ()]),
+    ((0, 4, 0), [(Part(0, 8),), (), (Part(0, 4),)]),                # a word again
     ((12, 4, 8, 0), [(Part(-12, 16),), (), (), ()]),
     ((0, 4, 8), [(Part(0, 8),), (), (Part(0, 4),)]),               # stores fill nothing up
     ((0, 64, 4), [(Part(0, 4),), (Part(0, 4),), (Part(0, 4),)]),    # another window in between
@@ -109,6 +110,7 @@ def test_what_may_stand_between(between, joined):
     ("shl.b32 %r18, %r8, 4; shr.u32 %r19, %r18, 2; add.s32 %r20, %r9, %r19;", False),
     ("shl.b32 %r18, %r8, 2; shl.b32 %r19, %r18, %r8; add.s32 %r20, %r9, %r19;", False),
     ("mul.hi.s32 %r19, %r16, 16; add.s32 %r20, %r9, %r19;", False),
+    ("add.s32 %r20, %r18, %r9; mov.u32 %r18, %r8;", False),    # known only afterwards
     ("sub.s32 %r20, %r16, 8;", True),
     ("sub.s32 %r20, %r16, 12;", False),
     ("add.s32 %r20, %r16, 8;", True),

@@ -115,7 +115,8 @@ def test_misaligned_says_what_is_needed():
 
 
 def test_other_messages():
-    assert only("local element nobody set").address == "seen[9]"
+    unset = only("local element nobody set")
+    assert (unset.address, unset.count) == ("seen[9]", 64)  # of each thread
     assert only("C is read although beta is 0").address == "C[0][0]"
     assert only("blocks write one place").message.endswith(
         "writes out[3], which block (3, 0, 0), thread (0, 0, 0) writes at kernel.cu:4, and blocks "
