@@ -15,6 +15,7 @@ def one(declaration: str, before: str = ""):
     ("float *x", "x", "float*", ("float", 4)),
     ("unsigned   char * x", "x", "unsigned char*", ("int", 1)),
     ("long long unsigned* x", "x", "long long unsigned*", ("int", 8)),
+    ("unsigned short int* x", "x", "unsigned short int*", ("int", 2)),
     ("int x[]", "x", "int*", ("int", 4)),
     ("std::uint16_t* x", "x", "std::uint16_t*", ("int", 2)),
     ("uchar4* x", "x", "uchar4*", ("int", 1)),
