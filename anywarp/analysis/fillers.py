@@ -74,6 +74,6 @@ def is_fence(i: Instruction) -> bool:
 def brings_them_again(i: Instruction) -> bool:
     """Whether the next copy has such loads again."""
     if i.opcode in ("bar", "barrier"):
-        return isa.lookup(i).ends == "wait"
+        return bool(isa.lookup(i).ends == "wait")
     accesses = isa.lookup(i).memory not in ("", "fence") and not is_copy(i)
     return accesses and not {"shared", "generic"}.isdisjoint(isa.spaces(i))

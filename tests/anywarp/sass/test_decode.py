@@ -64,7 +64,7 @@ def test_the_same_word_is_the_same_object_and_another_register_another():
 
 def test_control_bits_go_in_and_out():
     word = int(EXAMPLES[0][0], 16)
-    changed = control(word)._replace(stall=9, write=3, wait=0b101, reuse=2)
+    changed = control(word)._replace(stall=9, write=3, wait=0b101, reuse=10)
     assert control(with_control(word, changed)) == changed
     assert decode(with_control(word, changed)).key == decode(word).key
 
