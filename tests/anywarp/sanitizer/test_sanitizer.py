@@ -370,6 +370,9 @@ a copy after a load: 2 3
     s[threadIdx.x] = 1; __syncthreads();
     out[threadIdx.x] = s[threadIdx.x];
     COPY(s[threadIdx.x ^ 1], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");
+a copy after an atomic: 1 2
+    if (threadIdx.x == 3) atomicAdd((int*)&s[0], 1);
+    if (threadIdx.x == 5) COPY(s[0], &out[5]); asm volatile("cp.async.wait_all;");
 two copies to one place: 1
     COPY(s[threadIdx.x / 2], &out[threadIdx.x]); asm volatile("cp.async.wait_all;");
 volatile in shared memory: 1
