@@ -1,7 +1,8 @@
-"""Rows of words as lines of text: the one printer of tables."""
+"""Rows of words as lines of text or in HTML: the one printer of tables."""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -21,3 +22,20 @@ def table(rows: Sequence[Sequence[object]], align: str, least: Sequence[int] = (
         cells = (f"{cell:{side}{width}}" for cell, side, width in zip(row, align, widths))
         lines.append("  ".join(cells).rstrip().replace("\n", margin))
     return "\n".join(lines)
+
+
+def html_table(title: str, rows: Sequence[Sequence[str]], styles: Sequence[str]) -> str:
+    """The same in HTML, below a title: the first row is the head, `styles` are those of the
+    columns."""
+    head, *body = (
+        "".join(
+            f'<{tag} style="{style}">{html.escape(cell)}</{tag}>'
+            for cell, style in zip(row, styles)
+        )
+        for row, tag in zip(rows, ["th"] + ["td"] * len(rows))
+    )
+    lines = "".join(f"<tr>{row}</tr>" for row in body)
+    return (
+        f"<table><caption>{html.escape(title)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -13,7 +12,7 @@ import numpy as np
 from anywarp import CompileError, Finding, Kernel, PTXError, Size, Trace, testing
 
 from ...analysis.reference import CheckError
-from ...records.table import table
+from ...records.table import html_table, table
 from .check import Checkable, check
 
 # What a kernel may be guilty of.
@@ -51,34 +50,18 @@ class Attempt:
         return f"{self.label}: " + (f"{missed} of {len(self.rows)} failed" if missed else "passed")
 
     def __repr__(self) -> str:
-        cells = [("passed" if row.passed else "FAILED", *self._cells(row)) for row in self.rows]
-        return f"{self.title}\n{table(cells, '<<<<')}"
+        return f"{self.title}\n{table(self._cells('passed', 'FAILED'), '<<<<')}"
 
     def _repr_html_(self) -> str:
-        style = "text-align:left;vertical-align:top;padding-left:1em"
-        wraps = ("nowrap", "nowrap", "nowrap", "pre-wrap")  # only what was found may be long
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f'<td style="{style};white-space:{wrap}">{html.escape(cell)}</td>'
-                for cell, wrap in zip(
-                    ("✓ passed" if row.passed else "✗ failed", *self._cells(row)), wraps
-                )
-            )
-            + "</tr>"
-            for row in self.rows
-        )
-        head = "".join(
-            f'<th style="{style}">{word}</th>' for word in ("verdict", "what", "goal", "reached")
-        )
-        return (
-            f"<table><caption>{html.escape(self.title)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        style = "text-align:left;vertical-align:top;padding-left:1em;white-space:"
+        rows = [("verdict", "what", "goal", "reached"), *self._cells("✓ passed", "✗ failed")]
+        # only what was found may be long
+        return html_table(self.title, rows, 3 * [style + "nowrap"] + [style + "pre-wrap"])
 
-    @staticmethod
-    def _cells(row: Row) -> tuple[str, str, str]:
-        return row.what, row.goal, row.found
+    def _cells(self, passed: str, failed: str) -> list[tuple[str, ...]]:
+        return [
+            (passed if row.passed else failed, row.what, row.goal, row.found) for row in self.rows
+        ]
 
 
 class Attempted(Checkable, Protocol):

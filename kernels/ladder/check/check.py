@@ -9,7 +9,6 @@ on a GPU, so that a vector read from where none may begin is found.)
 from __future__ import annotations
 
 import hashlib
-import html
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +19,7 @@ from anywarp.capability import Capability
 from anywarp.ptx import Lying
 
 from ...analysis.reference import CheckError, assert_close, inputs
-from ...records.table import table
+from ...records.table import html_table, table
 from ..product.layout import ITEM, laid_out
 
 GUARD = 1 << 16  # bytes on either side of a matrix
@@ -91,18 +90,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         styles = ["text-align:left"] + 6 * ["text-align:right;padding-left:1em"]
-        head, *rows = (
-            "".join(
-                f'<{tag} style="{style}">{html.escape(cell)}</{tag}>'
-                for cell, style in zip(row, styles)
-            )
-            for row, tag in zip(self._cells(), ["th"] + ["td"] * len(self.rows))
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return (
-            f"<table><caption>{html.escape(self.title)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        return html_table(self.title, self._cells(), styles)
 
 
 def cases(step: Checkable) -> tuple[Case, ...]:
