@@ -16,7 +16,6 @@ from .ptx.memory.swizzle import SWIZZLES
 UNIT = 16  # bytes that addresses, strides and the innermost extent of a box are multiples of
 MOST_SIZE, MOST_STRIDE, MOST_BOX, MOST_STEP = 1 << 32, 1 << 40, 256, 8
 FILLS = ("zeros", "nan")
-PROMOTIONS = (0, 64, 128, 256)
 NUMPY = {  # dtypes and what the driver calls them
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "uint64": "u64",
     "int64": "s64", "float16": "f16", "float32": "f32", "float64": "f64",
@@ -41,7 +40,6 @@ class TensorMap(Mapped):
     strides: bytes between neighbours along each dimension, where they are not the array's own.
     element_strides: a copy takes every so many elements of its box along each dimension.
     fill: "zeros" or "nan", what elements outside of the array read as.
-    promotion: 0, 64, 128 or 256, the bytes that the L2 cache fetches at least; only of a GPU.
 
     Raises TypeError or ValueError, in words, for what the driver would refuse with a number.
     """
@@ -56,7 +54,6 @@ class TensorMap(Mapped):
         strides: Sequence[int] | None = None,
         element_strides: int | Sequence[int] = 1,
         fill: str = "zeros",
-        promotion: int = 0,
     ):
         if not gpu.is_shared(array):
             raise TypeError(f"a tensor map is of an array, not of a {type(array).__name__}")
@@ -67,7 +64,6 @@ class TensorMap(Mapped):
             raise ValueError(f"a tensor map is of 1 to {MAX_RANK} dimensions, the array has {rank}")
         _one_of("swizzle", swizzle, SWIZZLES)
         _one_of("fill", fill, FILLS)
-        _one_of("promotion", promotion, PROMOTIONS)
         if fill == "nan" and kind not in ("f16", "bf16", "f32", "f64"):
             raise ValueError(f'fill="nan" is for floating-point numbers, not {array.dtype}')
         sizes = _numbers("the array's shape", array.shape, rank, 1, MOST_SIZE)
@@ -92,7 +88,6 @@ class TensorMap(Mapped):
                 f"the box is {tile.size} bytes: a block has at most {SHARED} of shared memory"
             )
         super().__init__(memory, offset, tile)
-        self.promotion = promotion
 
     def __repr__(self) -> str:
         tile = self.tile
@@ -101,14 +96,14 @@ class TensorMap(Mapped):
 
     def encoded(self, memory: Any) -> bytes:
         """The driver's 128 bytes; `memory` is a CuPy array with what `self.memory` has."""
-        return encode(gpu.address(memory) + self.offset, self.tile, self.promotion)
+        return encode(gpu.address(memory) + self.offset, self.tile)
 
 
-def encode(start: int, tile: Tile, promotion: int) -> bytes:
+def encode(start: int, tile: Tile) -> bytes:
     """The CUtensorMap of a tensor at an address, from the driver's cuTensorMapEncodeTiled.
 
-    Called in the driver's own library, since CuPy has no function for it; ELEMENTS, SWIZZLES and
-    PROMOTIONS are in the order of the driver's numbers. Raises NoGPU, and RuntimeError when the
+    Called in the driver's own library, since CuPy has no function for it; ELEMENTS and SWIZZLES
+    are in the order of the driver's numbers. Raises NoGPU, and RuntimeError when the
     driver refuses it.
     """
     gpu.require()
@@ -125,7 +120,7 @@ def encode(start: int, tile: Tile, promotion: int) -> bytes:
         _numbers_of(ctypes.c_uint32, tile.steps),
         ctypes.c_int(0),  # not interleaved
         ctypes.c_int(SWIZZLES.index(tile.swizzle)),
-        ctypes.c_int(PROMOTIONS.index(promotion)),
+        ctypes.c_int(0),  # L2 fetches no more than is asked for
         ctypes.c_int(tile.nan),
     )
     if result != 0:

@@ -374,9 +374,9 @@ def test_a_pickled_kernel_keeps_those_compiled_with_it():
 
 def test_a_tensor_map_can_be_pickled():
     array = np.arange(4096, dtype=np.float32).reshape(64, 64)
-    tensor = TensorMap(array[:, 32:], (8, 16), promotion=64)
+    tensor = TensorMap(array[:, 32:], (8, 16))
     other = pickle.loads(pickle.dumps(tensor))
-    assert (other.tile, other.offset, other.promotion) == (tensor.tile, tensor.offset, 64)
+    assert (other.tile, other.offset) == (tensor.tile, tensor.offset)
     np.testing.assert_array_equal(other.memory, tensor.memory)
 
 

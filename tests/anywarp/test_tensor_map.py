@@ -44,7 +44,6 @@ WRONG = [
     (lambda: (floats(8, 8), (4, 4)), dict(swizzle=16), ValueError, "one of 0, 32, 64, 128, not 16"),
     (lambda: (floats(8, 8), (4, 4)), dict(fill="ones"), ValueError, "'zeros', 'nan', not 'ones'"),
     (lambda: (floats(8, 8).view("u4"), (4, 4)), dict(fill="nan"), ValueError, "not uint32"),
-    (lambda: (floats(8, 8), (4, 4)), dict(promotion=32), ValueError, "0, 64, 128, 256, not 32"),
     (lambda: (floats(8, 8), (4, 4)), dict(element_strides=(9, 1)), ValueError, "1 to 8 .* not 9"),
     (lambda: (floats(8, 8), (4, 4)), dict(element_strides=(0, 1)), ValueError, "1 to 8 .* not 0"),
     (lambda: (floats(8, 8), (4, 4)), dict(element_strides=2), ValueError, "it must be 1"),
@@ -70,7 +69,7 @@ def test_wrong_maps_are_refused_in_words(arguments, options, error, words):
 
 def test_the_limits_themselves_are_allowed():
     array = floats(256, 64)
-    tensor = kernels.TensorMap(array, (256, 32), element_strides=(8, 1), swizzle=128, promotion=256)
+    tensor = kernels.TensorMap(array, (256, 32), element_strides=(8, 1), swizzle=128)
     assert tensor.tile == Tile("f32", (64, 256), (4, 256), (32, 256), (1, 8), 128, False)
     assert repr(tensor) == "<TensorMap of .f32 (256, 64), box (256, 32), swizzle 128>"
     assert kernels.TensorMap(array[4:], 4).tile.box == (4, 4)
@@ -236,10 +235,10 @@ def pretended(monkeypatch):
 
 def test_on_a_gpu_the_map_is_of_the_copy_there(pretended, loading):
     array = floats(16, 64)
-    tensor = kernels.TensorMap(array[3:, 32:], (4, 32), promotion=64)
+    tensor = kernels.TensorMap(array[3:, 32:], (4, 32))
     args = arguments(tensor)
     loading(1, 64, args, shared_mem=528)
-    assert pretended["maps"] == [(4096 * 16 + 3 * 256 + 128, tensor.tile, 64)]
+    assert pretended["maps"] == [(4096 * 16 + 3 * 256 + 128, tensor.tile)]
     ((_, _, _, given, _),) = pretended["launches"]
     assert given[0] == b"\1" * 128 and given[1].array is not args[1] and given[3] == 512
 
@@ -251,7 +250,7 @@ def test_on_a_gpu_arrays_of_the_gpu_stay_where_they_are(pretended, loading):
     assert tensor.memory is whole
     args = [tensor, *map(Device, arguments(tensor)[1:3]), 512, 512, 0]
     loading(1, 64, args, shared_mem=528)
-    assert pretended["maps"] == [(part.address, tensor.tile, 0)]
+    assert pretended["maps"] == [(part.address, tensor.tile)]
     with pytest.raises(ValueError, match="begins 8 bytes past a multiple of 16"):
         kernels.TensorMap(Device(floats(16, 64), 4104), (4, 32))
     with pytest.raises(TypeError, match="NumPy and CuPy arrays are mixed"):
@@ -289,11 +288,10 @@ def test_what_the_driver_is_asked(monkeypatch):
     array = np.zeros((6, 10, 64), np.uint16)
     tensor = kernels.TensorMap(
         array, (2, 4, 32), dtype="bfloat16", swizzle=64, element_strides=(1, 2, 1), fill="nan",
-        promotion=128,
     )  # fmt: skip
-    assert tensor_map.encode(4096, tensor.tile, tensor.promotion) == b"\xab" * 128
+    assert tensor_map.encode(4096, tensor.tile) == b"\xab" * 128
     assert driver.given == [
-        9, 3, 4096, [64, 10, 6], [128, 1280], [32, 4, 2], [1, 2, 1], 0, 2, 2, 1,
+        9, 3, 4096, [64, 10, 6], [128, 1280], [32, 4, 2], [1, 2, 1], 0, 2, 0, 1,
     ]  # fmt: skip
     one = kernels.TensorMap(np.zeros(8, np.float32), 4)
     tensor_map.encode(16, one.tile, 0)
