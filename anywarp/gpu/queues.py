@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,26 +77,6 @@ def copy_matrix(target: Any, source: Any, queue: Any) -> None:
             _kind(target, source),
             queue.ptr,
         )
-
-
-def copy_to_peer(target: Any, there: int, source: Any, here: int, queue: Any) -> None:
-    """Queue a copy of a whole array from one GPU to another, by the GPUs' copy engines."""
-    from cupy.cuda import runtime
-
-    _reach(here, there)
-    ends = gpu.address(target), there, gpu.address(source), here
-    runtime.memcpyPeerAsync(*ends, source.nbytes, queue.ptr)
-
-
-@functools.cache
-def _reach(here: int, there: int) -> None:
-    """Let one GPU write to the memory of another; where that cannot be, copies go by the host."""
-    from cupy.cuda import runtime
-
-    with device(here):
-        if runtime.deviceCanAccessPeer(here, there):
-            with contextlib.suppress(runtime.CUDARuntimeError):  # somebody has done it before
-                runtime.deviceEnablePeerAccess(there)
 
 
 def _address(x: Any) -> int:

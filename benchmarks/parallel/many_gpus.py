@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -62,10 +63,30 @@ def _engines(source: Sequence[Any], target: Sequence[Any]) -> None:
     every = [gpus.Queues(rank) for rank in range(len(source))]
     for rank, own in enumerate(every):
         to = (rank - 1) % len(source)
-        queues.copy_to_peer(target[to], to, source[rank], rank, own.transfers)
+        _copy_to_peer(target[to], to, source[rank], rank, own.transfers)
     for rank, own in enumerate(every):
         with queues.device(rank):
             queues.current().wait_event(queues.mark(own.transfers))
+
+
+def _copy_to_peer(target: Any, there: int, source: Any, here: int, queue: Any) -> None:
+    """Queue a copy of a whole array from one GPU to another, by the GPUs' copy engines."""
+    from cupy.cuda import runtime
+
+    _reach(here, there)
+    ends = gpu.address(target), there, gpu.address(source), here
+    runtime.memcpyPeerAsync(*ends, source.nbytes, queue.ptr)
+
+
+@functools.cache
+def _reach(here: int, there: int) -> None:
+    """Let one GPU write to the memory of another; where that cannot be, copies go by the host."""
+    from cupy.cuda import runtime
+
+    with queues.device(here):
+        if runtime.deviceCanAccessPeer(here, there):
+            with contextlib.suppress(runtime.CUDARuntimeError):  # somebody has done it before
+                runtime.deviceEnablePeerAccess(there)
 
 
 TRANSFERS: dict[str, Callable[[Sequence[Any], Sequence[Any]], None]] = {

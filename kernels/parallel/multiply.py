@@ -15,7 +15,6 @@ from ..ladder.choose import sgemm
 from ..ladder.product.arguments import require_float32, require_no_mask
 from ..ladder.product.layout import overlap
 from ..ladder.step import Step, step as step_of
-from .host_ranks import Ranks
 from .schedule import Block, Schedule, ring
 from .slots import at_home, slots
 from .verify import verify
@@ -54,6 +53,27 @@ class World(Protocol):
 
     def finish(self) -> None:
         """Return when the results can be used as any others."""
+
+
+class Ranks:
+    """Ranks in this process: does a round's copies and then its products, one after the other. By
+    the meaning of a round the order makes no difference."""
+
+    def __init__(self, product: Multiply, alpha: float = 1):
+        self.product, self.alpha = product, alpha
+
+    def empty(self, rank: int, size: int) -> np.ndarray:
+        return np.full(size, np.nan, np.float32)  # NaN: what is used before it is written is seen
+
+    def round(self, moves: Sequence[Move], works: Sequence[Work]) -> None:
+        for move in moves:
+            for _, target in move.targets:
+                target[...] = move.source
+        for work in works:
+            self.product(work.a, work.b, work.c, self.alpha, work.beta)
+
+    def finish(self) -> None:
+        """Everything has been waited for."""
 
 
 def multiply(

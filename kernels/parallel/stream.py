@@ -23,8 +23,7 @@ from anywarp.gpu import queues
 from ..ladder.product.arguments import require_no_mask
 from ..ladder.step import Step
 from .gpus import Span
-from .host_ranks import Ranks
-from .multiply import Multiply, execute, product_of, require_room, scalars
+from .multiply import Multiply, Ranks, execute, product_of, require_room, scalars
 from .schedule import HOST, Block, LocalProduct, Round, Schedule, Transfer, cut
 from .verify import verify
 

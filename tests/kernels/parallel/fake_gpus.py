@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anywarp.gpu import queues
-from benchmarks.parallel import clock, streaming
+from benchmarks.parallel import clock, many_gpus, streaming
 from kernels.parallel import gpus, nccl
 
 
@@ -367,7 +366,7 @@ def forget() -> None:
         gpus._streams,
         clock._scratch,
         streaming._matrices,
-        queues._reach,
+        many_gpus._reach,
     ):
         kept.cache_clear()
 
