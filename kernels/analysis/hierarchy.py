@@ -23,6 +23,7 @@ from anywarp.analysis import BANK_BYTES, BANKS, KIB, REGISTER_FILE
 
 OPERANDS = 3  # registers that an FMA reads
 MIB = KIB * KIB
+Speed = tuple[float | None, str]  # 10^9 bytes a second, and where that comes from
 
 
 class Chip(NamedTuple):
@@ -70,14 +71,10 @@ def measured(live: Any) -> tuple[Level, ...]:
     if facts["compute_capability"] not in L1:
         known = ", ".join(L1)
         raise ValueError(f"L1 of {live.gpu} is not known here; known: compute capability {known}")
-    l1, registers = L1[facts["compute_capability"]], REGISTER_FILE * BANK_BYTES
-    sms, fmas = facts["multiprocessors"], 1000 * live.fma_peak_tflops / 2  # 10^9 FMAs a second
-    return (
-        Level("registers", sms * registers, registers, fmas * OPERANDS * BANK_BYTES, "computed"),
-        Level("shared memory and L1", sms * l1, l1, facts["shared_gbs"], "measured"),
-        Level("L2", facts["l2_bytes"], None, None, "not known"),
-        Level("device memory", facts["memory_bytes"], None, live.copy_gbs, "measured"),
-    )
+    sizes = L1[facts["compute_capability"]], facts["l2_bytes"], facts["memory_bytes"]
+    fmas = 1000 * live.fma_peak_tflops / 2  # 10^9 a second
+    shared, device = (facts["shared_gbs"], "measured"), (live.copy_gbs, "measured")
+    return _levels(facts["multiprocessors"], fmas, sizes, shared, (None, "not known"), device)
 
 
 def hierarchy(gpu: str) -> tuple[Level, ...]:
@@ -86,18 +83,21 @@ def hierarchy(gpu: str) -> tuple[Level, ...]:
         raise ValueError(f"the memories of {gpu!r} are not known here; known: {', '.join(CHIPS)}")
     chip = CHIPS[gpu]
     cycles = chip.sms * chip.ghz  # of all SMs, 10^9 a second
-    registers = REGISTER_FILE * BANK_BYTES
-    banks = cycles * BANKS * BANK_BYTES
-    shared = ("shared memory and L1", chip.sms * chip.l1, chip.l1)
+    banks = (cycles * BANKS * BANK_BYTES, "computed") if chip.a_word_a_bank else (None, "not known")
+    l2, device = (chip.l2_gbs, "recorded" if chip.l2_gbs else "not known"), chip.device_gbs
+    sizes = chip.l1, chip.l2, chip.device
+    return _levels(chip.sms, cycles * chip.fmas, sizes, banks, l2, (device, "data sheet"))
+
+
+def _levels(
+    sms: int, fmas: float, sizes: tuple[int, int, int], shared: Speed, l2: Speed, device: Speed
+) -> tuple[Level, ...]:
+    """The levels of a GPU that starts so many 10^9 FMAs a second: `sizes` are the bytes of an SM's
+    L1 and shared memory, of L2 and of the device's memory."""
+    registers, (l1, *others) = REGISTER_FILE * BANK_BYTES, sizes
     return (
-        Level(
-            "registers",
-            chip.sms * registers,
-            registers,
-            cycles * chip.fmas * OPERANDS * BANK_BYTES,
-            "computed",
-        ),
-        Level(*shared, *((banks, "computed") if chip.a_word_a_bank else (None, "not known"))),
-        Level("L2", chip.l2, None, chip.l2_gbs, "recorded" if chip.l2_gbs else "not known"),
-        Level("device memory", chip.device, None, chip.device_gbs, "data sheet"),
+        Level("registers", sms * registers, registers, fmas * OPERANDS * BANK_BYTES, "computed"),
+        Level("shared memory and L1", sms * l1, l1, *shared),
+        Level("L2", others[0], None, *l2),
+        Level("device memory", others[1], None, *device),
     )
