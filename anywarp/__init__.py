@@ -16,21 +16,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import (
-        analysis as analysis,
-        build as build,
-        capability as capability,
-        compile as compile,
-        draw as draw,
-        gpu as gpu,
-        limits as limits,
-        progress as progress,
-        ptx as ptx,
-        sanitizer as sanitizer,
-        sass as sass,
-        testing as testing,
-        trace as trace,
-    )
     from .build import (
         CompileError as CompileError,
         NoCompiler as NoCompiler,

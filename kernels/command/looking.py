@@ -16,7 +16,7 @@ from ..ladder.step import steps
 from ..measure import profiling
 from ..records.table import table
 from . import shapes
-from .words import chosen, clear, command, followed, one_step, option, say_where, size, usage
+from .words import chosen, clear, command, followed, one_step, option, say_where, usage
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -147,7 +147,7 @@ RUN = command(
     run_step,
     "run",
     "launch a step, for profilers and debuggers to watch",
-    option("--times", type=size, default=1, metavar="N", help="launches; default: 1"),
+    option("--times", type=shapes.size, default=1, metavar="N", help="launches; default: 1"),
     option("--also", type=one_step, action="append", default=[], metavar="STEP", help=ALSO),
     "--device",
     "step",

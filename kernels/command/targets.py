@@ -72,7 +72,7 @@ def _plan(options: argparse.Namespace) -> Iterator[Run]:
     if any(value is not None for value in of_file):
         flags = "--kernel, --grid, --block, --args and --shared-mem"
         raise ValueError(f"{flags} go with a file FILE.cu")
-    names, shape = split_shape(targets)
+    names, shape = command_line.split(targets, _names_a_step)
     defines = assignments(options.defines)
     named = tuple(step(name) for name in names) or steps()
     for variant in with_variants(named) if options.variants else named:
@@ -82,11 +82,6 @@ def _plan(options: argparse.Namespace) -> Iterator[Run]:
                 f"{changed.label} M = {M}, N = {N}, K = {K}",
                 partial(changed.sanitize, M, N, K),
             )
-
-
-def split_shape(words: list[str]) -> tuple[list[str], tuple[int, int, int] | None]:
-    """Names of steps, and M, N, K where N, MxNxK or M N K follow them (03 is a step)."""
-    return command_line.split(words, _names_a_step)
 
 
 def _names_a_step(word: str) -> bool:

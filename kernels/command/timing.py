@@ -12,7 +12,8 @@ from ..ladder.space import SPACES, candidates
 from ..ladder.step import step
 from ..measure import bench, splits, tune
 from ..records import TUNE, sides
-from .words import SIDES, chosen, command, lacking, option, size
+from . import shapes
+from .words import SIDES, chosen, command, cube, lacking, option
 
 
 def run_bench(options: argparse.Namespace) -> int:
@@ -28,7 +29,7 @@ def run_bench(options: argparse.Namespace) -> int:
 
 def run_tune(options: argparse.Namespace) -> int:
     gpu.require()
-    shapes = [sides(size) for size in options.sizes or ()]
+    products = [sides(size) for size in options.sizes or ()]
     try:
         asked = [step(name).id for name in options.steps] or [*SPACES, model.STEP]
         every = [way for name in asked if name != model.STEP for way in candidates(name)]
@@ -44,10 +45,10 @@ def run_tune(options: argparse.Namespace) -> int:
             if not able and model.STEP in asked and not options.steps:
                 print(f"{every[0].id} is left out: it {lacking(every[0])}", file=sys.stderr)
             else:
-                searched = tune.tune(every, shapes, options.output, options.jobs)
+                searched = tune.tune(every, products, options.output, options.jobs)
                 print(searched.to_json() if options.json else tune.summary(searched))
         if model.STEP in asked:
-            path = splits.record(shapes, options.output, options.jobs)
+            path = splits.record(products, options.output, options.jobs)
             print(f"the model by which sgemm chooses is in {path}", file=sys.stderr)
     except ValueError as error:
         options.parser.error(str(error))
@@ -77,7 +78,10 @@ TUNING = command(
     option("--sizes", help=f"{SIDES}; default: {USUAL}"),
     option("--output", help=SAVED),
     option(
-        "--jobs", type=size, metavar="N", help="compilers side by side; default: one for each core"
+        "--jobs",
+        type=shapes.size,
+        metavar="N",
+        help="compilers side by side; default: one for each core",
     ),
     "--json",
 )

@@ -54,18 +54,9 @@ def one_step(text: str) -> Step:
 
 
 def size_or_shape(text: str) -> int | shapes.Shape:
-    try:
-        shape = shapes.shape(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    """A shape, or the one number that stands for all of its sides."""
+    shape = shapes.shape(text)
     return shape if "x" in text else shape[0]
-
-
-def size(text: str) -> int:
-    try:
-        return shapes.size(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def cube(text: str) -> int:
@@ -109,7 +100,7 @@ def usage(options: argparse.Namespace) -> Iterator[None]:
         yield
     except CompileError:  # has lines of its own, and a ValueError is what it is
         raise
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, argparse.ArgumentTypeError) as error:
         options.parser.error(str(error))
 
 
