@@ -47,7 +47,6 @@ DIRECTIVES = (
 REPEATED = ("launch", "requires", "variant")  # those that may stand there several times
 EXTRA = ("lda", "ldb", "ldc", "workspace")  # what kernels may take after C
 ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
-REORDERED = "reordered"
 TRANSPOSES = ("TRANS_A", "TRANS_B")  # whether A is stored as K x M, and B as N x K
 NONE = Expression("0")  # bytes
 SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
@@ -178,10 +177,10 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         tuple(each("requires", lambda value: Expression(value, (*ARGUMENTS, *defines)))),
         once("alignment", _alignment, 4),
         once("compute capability", lambda value: _capabilities(value, defines), (((5, 0), ""),)),
-        once("tensor cores", _yes, False),
+        once("tensor cores", _only("yes"), False),
         once("options", lambda value: tuple(value.split()), ())
         + once("ptxas", lambda value: _ptxas(value, defines), ()),
-        once("machine code", _machine_code, False),
+        once("machine code", _only("reordered"), False),
         tuple(each("variant", lambda value: known(path.stem, defines, assignments(value.split())))),
         regions(path.name, text),
         given,
@@ -297,16 +296,15 @@ def _ptxas(text: str, defines: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(f"--ptxas-options={word}" for word in words)
 
 
-def _machine_code(text: str) -> bool:
-    if text != REORDERED:
-        raise ValueError(f"it is {REORDERED!r} or the compiler's own, not {text!r}")
-    return True
+def _only(word: str) -> Callable[[str], bool]:
+    """A reader of directives that say this word, or are left out."""
 
+    def read(text: str) -> bool:
+        if text != word:
+            raise ValueError(f"it is {word!r}, or the line is left out, not {text!r}")
+        return True
 
-def _yes(text: str) -> bool:
-    if text != "yes":
-        raise ValueError(f"it is 'yes', or the line is left out, not {text!r}")
-    return True
+    return read
 
 
 def _alignment(text: str) -> int:

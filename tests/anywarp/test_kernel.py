@@ -294,37 +294,20 @@ def test_each_kernel_has_its_module_on_each_gpu_until_it_is_reset(monkeypatch):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_device_variables_last_as_long_as_the_kernel(device):
-    if device == "interpreter" and not hasattr(ptx, "statics"):
-        pytest.skip("this interpreter starts each launch with new variables")
+    """From calls to what listens in the interpreter; a kernel of the same source has its own."""
     one, other = (Kernel(COUNTER, "count") for _ in range(2))
     out = np.zeros(1, np.int32)
 
-    def counts(kernel, times):
-        found = []
-        for _ in range(times):
-            kernel(1, 1, (out,), device)
-            found.append(int(out[0]))
-        return found
+    def counts(*runs):
+        for run in runs:
+            run(1, 1, (out,), **({"device": device} if isinstance(run, Kernel) else {}))
+            yield int(out[0])
 
-    assert counts(one, 3) == [101, 102, 103] and counts(other, 1) == [101]
+    more = () if device == "gpu" else (one.trace, one.sanitize)
+    assert list(counts(one, one, one, *more)) == [*range(101, 104 + len(more))]
+    assert list(counts(other)) == [101]
     one.reset()
-    assert counts(one, 1) == [101] and counts(other, 1) == [102]
-
-
-def test_variables_of_the_device_keep_their_values_until_reset():
-    """In a call, a trace and sanitize; a kernel of the same source has its own."""
-    found, other = Kernel(COUNTER, "count"), Kernel(COUNTER, "count")
-    out = np.zeros(1, np.int32)
-    seen = []
-    for run in (lambda *x: found(*x, "interpreter"), found.trace, found.sanitize):
-        run(1, 1, (out,))
-        seen.append(int(out[0]))
-    assert seen == [seen[0], seen[0] + 1, seen[0] + 2]
-    other(1, 1, (out,), "interpreter")
-    assert out[0] == seen[0]
-    found.reset()
-    found(1, 1, (out,), "interpreter")
-    assert out[0] == seen[0]
+    assert list(counts(one, other)) == [101, 102]
 
 
 def test_errors_call_arrays_as_the_source_does():
