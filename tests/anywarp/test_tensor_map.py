@@ -294,11 +294,11 @@ def test_what_the_driver_is_asked(monkeypatch):
         9, 3, 4096, [64, 10, 6], [128, 1280], [32, 4, 2], [1, 2, 1], 0, 2, 0, 1,
     ]  # fmt: skip
     one = kernels.TensorMap(np.zeros(8, np.float32), 4)
-    tensor_map.encode(16, one.tile, 0)
+    tensor_map.encode(16, one.tile)
     assert driver.given == [7, 1, 16, [8], [0], [4], [1], 0, 0, 0, 0]
     driver.result = 1
     with pytest.raises(RuntimeError, match="CUDA error 1"):
-        tensor_map.encode(16, one.tile, 0)
+        tensor_map.encode(16, one.tile)
 
 
 def test_numbers_of_types_are_those_of_the_driver():
