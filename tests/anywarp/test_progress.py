@@ -27,10 +27,12 @@ def shown(terminal) -> str:
     return terminal.getvalue()
 
 
-def test_a_short_run_shows_nothing(monkeypatch):
+@pytest.mark.parametrize("patience, done", [(2.0, range(1, 6)), (0.0, [5])])
+def test_a_short_run_or_the_last_block_shows_nothing(monkeypatch, patience, done):
     terminal = watch(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE", patience)
     with progress.progress("f") as tell:
-        for n in range(1, 6):
+        for n in done:
             tell(n, 5)
     assert shown(terminal) == ""
 
@@ -44,14 +46,6 @@ def test_a_long_run_shows_a_bar_and_leaves_none(monkeypatch):
         assert "reduce" in shown(terminal) and "1/4" in shown(terminal)
         tell(4, 4)
     assert shown(terminal).endswith("\r") and not shown(terminal).split("\r")[-2].strip()
-
-
-def test_no_bar_for_the_last_block(monkeypatch):
-    terminal = watch(monkeypatch)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    with progress.progress("f") as tell:
-        tell(5, 5)
-    assert shown(terminal) == ""
 
 
 def test_a_run_that_fails_leaves_none_either(monkeypatch):
