@@ -13,7 +13,7 @@ from ..ladder.step import step
 from ..measure import bench, splits, tune
 from ..records import TUNE, sides
 from . import shapes
-from .words import SIDES, chosen, command, cube, lacking, option
+from .words import SIDES, chosen, command, lacking, option
 
 
 def run_bench(options: argparse.Namespace) -> int:

@@ -74,3 +74,8 @@ def test_the_limit_of_steps(way):
     words = r"after 900 passes of this place(.|\n)*kernel\.cu:[34]"
     with pytest.raises(ptx.StepLimit, match=words):
         way(Kernel(NEVER_THE_SAME, "f"))(1, 1, (X.copy(),), step_limit=900)
+
+
+def test_dtypes(way):
+    with pytest.raises(TypeError, match=r"\(float\* x\): is an array of float64"):
+        way(shared(32))(1, 32, (np.zeros(32),))

@@ -70,7 +70,7 @@ def test_compute_capability_of_a_define():
     ("tensor cores: no", ":3: tensor cores: it is 'yes', or the line is left out, not 'no'"),
     ("variant: BM=-1", ":3: variant: BM is a size, 1 at least, not -1"),
     ("block: 64", ":4: a second line 'block:'"),
-    ("machine code: faster", ":3: machine code: it is 'reordered', or the line is left out, not 'fa"),
+    ("machine code: faster", ":3: machine code: it is 'reordered', or the line is left out"),
 ])  # fmt: skip
 def test_wrong_directives_name_file_and_line(line, message):
     with pytest.raises(ValueError, match=r"^07_it\.cu" + message):
