@@ -1,9 +1,9 @@
 """The approximate functions: `.approx`, `.full`, `__sinf` and their like.
 
 A GPU's function unit interpolates in tables; here results are correctly rounded, or computed in
-the steps that ptxas makes of the instruction. `ERRORS` is what each may be off from the exact
-value (PTX ISA, chapter 9.7.3, has such bounds). The results of an H200 that are recorded in
-`tests/data/nvidia_h200_arithmetic.json` keep them, and so do these.
+the steps that ptxas makes of the instruction. What each may be off from the exact value says
+`tests/anywarp/ptx/test_hardware.py` (PTX ISA, chapter 9.7.3, has such bounds): the results of an
+H200 keep to it, and so do these.
 """
 
 from __future__ import annotations
@@ -17,28 +17,6 @@ from ..aliases import Array, Elementwise
 from ..text.forms import Op, modifiers_of, refuse
 from ..text.syntax import Instruction
 from . import floats
-
-# opcode -> (kind of error, largest, where). "ulp" of the exact value, "relative", "absolute".
-ERRORS = {
-    "rcp.approx.f32": ("ulp", 1.0, "all"),
-    "sqrt.approx.f32": ("relative", 2.0**-23, "all"),
-    "rsqrt.approx.f32": ("relative", 2.0**-22.9, "all"),
-    "div.approx.f32": ("ulp", 2.0, "divisor between 2**-126 and 2**126"),
-    "div.full.f32": ("ulp", 2.0, "all"),
-    "ex2.approx.f32": ("ulp", 2.0, "all"),
-    "lg2.approx.f32": ("absolute", 2.0**-22, "between 0.5 and 2; elsewhere 2 ulp"),
-    "sin.approx.f32": ("absolute", 2.0**-20.5, "between -2 pi and 2 pi"),
-    "cos.approx.f32": ("absolute", 2.0**-20.5, "between -2 pi and 2 pi"),
-    "tanh.approx.f32": ("relative", 2.0**-11, "all"),
-    "tanh.approx.f16": ("absolute", 2.0**-10.987, "all"),
-    "tanh.approx.bf16": ("absolute", 2.0**-8, "all"),
-    "ex2.approx.f16": ("relative", 2.0**-9.9, "all"),
-    "ex2.approx.ftz.bf16": ("relative", 2.0**-7, "all"),
-    # float64: bounds that an H200 keeps
-    "rcp.approx.ftz.f64": ("relative", 2.0**-19, "upper word of the operand and of the result"),
-    "rsqrt.approx.ftz.f64": ("relative", 2.0**-19, "upper word of the operand and of the result"),
-    "rsqrt.approx.f64": ("ulp", 2.0, "all"),
-}
 
 TURNS = np.uint32(0x3E22F983).view(np.float32)  # 1 / (2 pi): MUFU takes angles in turns
 

@@ -1,4 +1,4 @@
-"""Comparison and selection: setp, set, selp, slct, testp. PTX ISA, chapter 9.7.6."""
+"""Comparison and selection: setp, set, selp. PTX ISA, chapter 9.7.6."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Array, Elementwise
-from ..text.forms import BITS, DTYPES, FLOATS, INTEGERS, Op, match_modifiers, modifiers_of, refuse
+from ..text.forms import BITS, DTYPES, FLOATS, INTEGERS, Op, modifiers_of, refuse
 from ..text.syntax import Instruction, Vector
 from . import floats, half
 
@@ -117,25 +117,4 @@ def selp(i: Instruction) -> Op:
     return Op(lambda a, b, p: np.where(p, a, b), (dtype, dtype, np.bool_), dtype)
 
 
-def slct(i: Instruction) -> Op:
-    """slct d, a, b, c: a where c >= 0, else b."""
-    kind, selector = match_modifiers(i, " ".join(INTEGERS | FLOATS | BITS), "s32 f32")
-    dtype = DTYPES[kind]
-    return Op(lambda a, b, c: np.where(c >= 0, a, b), (dtype, dtype, DTYPES[selector]), dtype)
-
-
-def testp(i: Instruction) -> Op:
-    """testp: whether a float is finite, infinite, a NaN, normal and so on."""
-    tests: dict[str, Elementwise] = {
-        "finite": np.isfinite,
-        "infinite": np.isinf,
-        "notanumber": np.isnan,
-        "number": lambda x: ~np.isnan(x),
-        "normal": lambda x: np.isfinite(x) & (np.abs(x) >= np.finfo(x.dtype).tiny),
-        "subnormal": lambda x: (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny),
-    }
-    kind, flags = modifiers_of(i, FLOATS, " ".join(tests))
-    return Op(tests[flags.pop()], (DTYPES[kind],), np.bool_)
-
-
-COMPARE = {"setp": setp, "set": set_, "selp": selp, "slct": slct, "testp": testp}
+COMPARE = {"setp": setp, "set": set_, "selp": selp}

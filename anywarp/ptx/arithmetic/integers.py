@@ -6,7 +6,6 @@ subtraction and the low half of a product are NumPy's own, which wrap around as 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -179,66 +178,6 @@ def multiply_24(a: Array, b: Array, high: bool) -> Array:
         x, y = (v.astype(np.int64) & np.int64(0xFFFFFF) for v in (a, b))
     product = x * y
     return (product >> np.int64(16) if high else product).astype(a.dtype)
-
-
-def find_nth_set(mask: Array, base: Array, offset: Array) -> Any:
-    """fns: where the |offset|-th set bit lies, from `base` on upwards, or downwards for a negative
-    offset; offset 0 asks for bit `base` itself. All ones if there is none."""
-    lanes = np.arange(32, dtype=np.int64)
-    mask, base, offset = (np.asarray(x)[..., None] for x in (mask, base, offset))
-    offset = offset.view(np.int32)
-    bits = (mask >> lanes.astype(np.uint32) & np.uint32(1)).astype(bool)
-    base, offset = base.astype(np.int64), offset.astype(np.int64)
-    ahead = np.where(offset > 0, lanes >= base, lanes <= base) & bits
-    ahead = np.where(offset == 0, (lanes == base) & bits, ahead)
-    up = np.cumsum(ahead, axis=-1)
-    down = np.cumsum(ahead[..., ::-1], axis=-1)[..., ::-1]
-    rank = np.where(offset < 0, down, up)
-    hit = ahead & (rank == np.maximum(np.abs(offset), 1))
-    return np.where(hit.any(-1), hit.argmax(-1), 0xFFFFFFFF).astype(np.uint32)
-
-
-def extend(a: Array, width: Array, wrap: bool, signed: bool) -> Any:
-    """szext: the low `width` bits of a, with the sign of the field or zeros above them."""
-    size = width & np.uint32(31)
-    whole = np.zeros(width.shape, bool) if wrap else width >= np.uint32(32)
-    upper = np.where(whole, np.uint32(0), np.uint32(0xFFFFFFFF) << size)
-    result = a & ~upper
-    if signed:
-        sign = a >> ((size - np.uint32(1)) & np.uint32(31)) & np.uint32(1)
-        result = np.where((sign == 1) & (size != 0) & ~whole, result | upper, result)
-    return result
-
-
-def bit_mask(position: Array, width: Array, wrap: bool) -> Array:
-    """bmsk: `width` ones from bit `position` on."""
-    ones, last = np.uint32(0xFFFFFFFF), np.uint32(31)
-    start, size = position & last, width & last
-    end = start + size
-    below = shift_left(ones + np.zeros_like(start), start)
-    above = shift_left(ones + np.zeros_like(end), end)  # nothing from bit 32 on
-    if not wrap:
-        below = np.where(position > last, np.uint32(0), below)
-        above = np.where((position > last) | (width > last), np.uint32(0), above)
-    return below & ~above
-
-
-SELECTORS = {  # prmt's modes: the byte that byte k of the result is, for selector n
-    "f4e": lambda k, n: (n + k) % 8,
-    "b4e": lambda k, n: (n - k) % 8,
-    "rc8": lambda k, n: n,
-    "ecl": lambda k, n: max(k, n),
-    "ecr": lambda k, n: min(k, n),
-    "rc16": lambda k, n: n % 2 * 2 + k % 2,
-}
-
-
-def permute_by(mode: str) -> Callable[..., Any]:
-    """prmt with a mode: the two low bits of the selector choose one of four permutations."""
-    table = np.array(
-        [sum(SELECTORS[mode](k, n) << 4 * k for k in range(4)) for n in range(4)], np.uint32
-    )
-    return lambda a, b, n: permute_bytes(a, b, table[n & np.uint32(3)])
 
 
 def add_with_carry(a: Array, b: Array, carry: Array) -> Any:

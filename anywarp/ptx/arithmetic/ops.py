@@ -113,9 +113,6 @@ def mad(i: Instruction) -> Op:
         return float_ops.fma(i)
     if "cc" in i.modifiers:
         return with_carry(i)
-    if i.modifiers[:2] == ("hi", "sat"):
-        function, dtype, _ = product(replace(i, modifiers=("hi", i.modifiers[-1])))
-        return Op(lambda a, b, c: saturated(np.add)(function(a, b), c), (dtype,) * 3, dtype)
     function, dtype, result = product(i)
     return Op(lambda a, b, c: function(a, b) + c, (dtype, dtype, result), result)
 
@@ -156,23 +153,10 @@ def mul24(i: Instruction) -> Op:
     return Op(lambda a, b, c: integers.multiply_24(a, b, high) + c, (dtype,) * 3, dtype)
 
 
-def by_mode(function: Elementwise, types: set[str]) -> Decoder:
-    """szext and bmsk: `.clamp` or `.wrap`."""
-
-    def build(i: Instruction) -> Op:
-        kind, flags = modifiers_of(i, types, "clamp wrap")
-        refuse(len(flags) != 1, i)
-        return Op(lambda a, b: function(a, b, "wrap" in flags, kind), (np.uint32,) * 2, np.uint32)
-
-    return build
-
-
 def prmt(i: Instruction) -> Op:
-    """prmt: bytes chosen by a selector, in one of its modes."""
-    mode = i.modifiers[1] if len(i.modifiers) > 1 else None
-    refuse(i.modifiers[:1] != ("b32",) or (mode and mode not in integers.SELECTORS), i)
-    function = integers.permute_by(mode) if mode else integers.permute_bytes
-    return Op(function, (np.uint32,) * 3, np.uint32)
+    """prmt: bytes chosen by a selector."""
+    modifiers_of(i, {"b32"})
+    return Op(integers.permute_bytes, (np.uint32,) * 3, np.uint32)
 
 
 def shift(function: Elementwise, types: set[str]) -> Decoder:
@@ -309,7 +293,6 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "or": bit_op(np.bitwise_or, 2),
     "xor": bit_op(np.bitwise_xor, 2),
     "not": bit_op(np.invert, 1),
-    "cnot": bit_op(lambda x: (x == 0).astype(x.dtype), 1, BITS),
     "shl": shift(integers.shift_left, BITS),
     "shr": shift(integers.shift_right, BITS | INTEGERS),
     "shf": shf,
@@ -325,11 +308,6 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "mul24": mul24,
     "mad24": mul24,
     **dict.fromkeys(("addc", "subc", "madc"), with_carry),
-    "fns": bit_op(integers.find_nth_set, 3, {"b32"}),
-    "szext": by_mode(
-        lambda a, b, wrap, kind: integers.extend(a, b, wrap, kind == "s32"), {"u32", "s32"}
-    ),
-    "bmsk": by_mode(lambda a, b, wrap, _: integers.bit_mask(a, b, wrap), {"b32"}),
     "cvt": cvt,
     "mov": mov,
     **PACKED,

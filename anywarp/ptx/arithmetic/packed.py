@@ -1,20 +1,18 @@
-"""Integers in parts of a word: dp4a, dp2a, the video instructions, s16x2 and u16x2.
+"""Integers in parts of a word: dp4a, dp2a, vabsdiff2 and vabsdiff4, s16x2 and u16x2.
 
-Dot products: PTX ISA, chapter 9.7.1; scalar and SIMD video instructions: chapter 9.7.19.
+Dot products: PTX ISA, chapter 9.7.1; video instructions: chapter 9.7.19.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..aliases import Array, Elementwise
-from ..text.forms import DTYPES, Op, refuse
+from ..text.forms import Op, refuse, signed
 from ..text.syntax import Instruction
-from .comparison import SIGNED_COMPARE
 
 
 def fields(x: Array, width: int, signed: bool) -> list[Any]:
@@ -34,11 +32,6 @@ def word(values: Sequence[Array], width: int) -> Array:
         part = (x & np.int64((1 << width) - 1)).astype(np.uint32)
         result = result | part << np.uint32(n * width)
     return result
-
-
-def signed_type(word_: str) -> bool:
-    """Whether the type is s32."""
-    return word_[0] == "s"
 
 
 def dot4(i: Instruction) -> Op:
@@ -73,16 +66,6 @@ def _two_types(types: Sequence[str]) -> tuple[str, str]:
     return types[0], types[1]
 
 
-ACTIONS: dict[str, Elementwise] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "absdiff": lambda a, b: np.abs(a - b),
-    "min": np.minimum,
-    "max": np.maximum,
-    "avrg": lambda a, b: a + b + ((a + b) >= 0) >> 1,
-}
-
-
 def clamp(x: Array, width: int, signed: bool) -> Any:
     """Kept within the range of a field of so many bits."""
     low, high = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
@@ -90,30 +73,21 @@ def clamp(x: Array, width: int, signed: bool) -> Any:
 
 
 def video(i: Instruction) -> Op:
-    """vadd4 and its like on all fields of a word: `.dtype.atype.btype{.sat}{.add} d, a, b, c`.
+    """vabsdiff2 and vabsdiff4 on all fields of a word: `.dtype.atype.btype{.sat}{.add} d, a, b, c`.
 
     With `.add` the fields' results are summed onto c, else c is what unselected fields keep;
     all fields are selected, and no operand names its fields."""
-    name, lanes = re.fullmatch(r"v([a-z]+)([24])", i.opcode).groups()  # type: ignore[union-attr]
-    width = 32 // int(lanes)
-    words = list(i.modifiers)
-    flags = {w for w in words if w in ("sat", "add")}
-    words = [w for w in words if w not in flags]
-    if name == "set":
-        a_type, b_type, test = words
-        action = SIGNED_COMPARE[test]
-        combine = lambda a, b: action(a, b).astype(np.int64)
-        d_type = "u32"
-    else:
-        d_type, a_type, b_type = words
-        combine = ACTIONS[name]
-    refuse(not {d_type, a_type, b_type} <= {"s32", "u32"} or len(i.operands) < 3, i)
+    width = 32 // int(i.opcode[-1])
+    flags = set(i.modifiers[3:])
+    d_type, a_type, b_type = i.modifiers[:3]
+    known = {d_type, a_type, b_type} <= {"s32", "u32"} and flags <= {"sat", "add"}
+    refuse(not known or len(i.operands) < 3, i)
 
     def run(a: Array, b: Array, c: Array | None = None) -> Array:
-        pairs = zip(fields(a, width, signed_type(a_type)), fields(b, width, signed_type(b_type)))
-        results = [combine(x, y) for x, y in pairs]
+        pairs = zip(fields(a, width, signed(a_type)), fields(b, width, signed(b_type)))
+        results = [np.abs(x - y) for x, y in pairs]
         if "sat" in flags:
-            results = [clamp(x, width, signed_type(d_type)) for x in results]
+            results = [clamp(x, width, signed(d_type)) for x in results]
         if "add" in flags:
             return c + word([sum(results)], 32)
         return word(results, width)
@@ -121,30 +95,7 @@ def video(i: Instruction) -> Op:
     return Op(run, (np.uint32,) * (len(i.operands) - 1), np.uint32)
 
 
-def scalar_video(i: Instruction) -> Op:
-    """vadd, vsub, vabsdiff, vmin, vmax on whole words: `.dtype.atype.btype{.sat}{.op2}`."""
-    words = list(i.modifiers)
-    second = words.pop() if words[-1] in ("add", "min", "max") else None
-    saturated = "sat" in words
-    words = [each for each in words if each != "sat"]
-    refuse(len(words) != 3 or not set(words) <= {"s32", "u32"}, i)
-    d_type, a_type, b_type = words
-    action = ACTIONS[i.opcode[1:]]
-    view = DTYPES[d_type]
-
-    def run(a: Array, b: Array, c: Any = None) -> Array:
-        x = action(fields(a, 32, signed_type(a_type))[0], fields(b, 32, signed_type(b_type))[0])
-        if saturated and (i.opcode != "vadd" or "s32" in words):  # an H200 lets vadd.u32 wrap
-            x = clamp(x, 32, signed_type(d_type))
-        result = word([x], 32)
-        if second == "add":
-            return result + c
-        if second:
-            pick = np.minimum if second == "min" else np.maximum
-            return pick(result.view(view), c.view(view)).view(np.uint32)
-        return result
-
-    return Op(run, (np.uint32,) * (3 if second else 2), np.uint32)
+ACTIONS: dict[str, Elementwise] = {"add": np.add, "min": np.minimum, "max": np.maximum}
 
 
 def two_in_a_word(i: Instruction) -> Op:
@@ -167,6 +118,5 @@ def two_in_a_word(i: Instruction) -> Op:
 PACKED = {
     "dp4a": dot4,
     "dp2a": dot2,
-    **{f"v{name}{lanes}": video for name in (*ACTIONS, "set") for lanes in (2, 4)},
-    **{f"v{name}": scalar_video for name in ("add", "sub", "absdiff", "min", "max")},
+    **dict.fromkeys(("vabsdiff2", "vabsdiff4"), video),
 }

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Array, Elementwise
-from .floats import error_of_sum, fma64, step, to_odd
+from .floats import fma64, step, to_odd
 
 FORMATS = {"f16": (10, 15), "bf16": (7, 127), "tf32": (10, 127), "f32": (23, 127)}
 # stored fraction bits, exponent of the largest number; the least normal is 2**(1 - that)
@@ -46,22 +46,6 @@ def narrow(x: Array, kind: str, mode: str = "rn") -> Array:
         inward = ~np.signbit(x) if mode == "rm" else np.signbit(x)
     result = np.where(result > largest, np.where(inward, largest, np.inf), result)
     return np.copysign(np.where(finite, result, size), x)
-
-
-def add64(mode: str) -> Callable[..., Any]:
-    """(a, b) -> a + b in float64, rounded in the mode."""
-
-    def run(a: Array, b: Array) -> Array:
-        s = a + b
-        error = error_of_sum(a, b, s)
-        s = np.where((s == 0) & (a == -b) & (a != 0), -0.0 if mode == "rm" else 0.0, s)
-        if mode == "rm":  # +0 + -0
-            s = np.where((s == 0) & (np.signbit(a) | np.signbit(b)), -0.0, s)
-        overflow = np.isinf(s) & np.isfinite(a) & np.isfinite(b)
-        error = np.where(overflow, -s, error)
-        return step(s, error, mode)
-
-    return run
 
 
 def one_by_one(exact: Callable[..., int], nearest: Elementwise, mode: str) -> Callable[..., Any]:
@@ -100,10 +84,9 @@ def _against(value: Fraction, near: float) -> int:
 
 def directed64(opcode: str, mode: str) -> Any:
     """The float64 operation in mode rz, rm or rp."""
-    if opcode == "add":
-        return add64(mode)
-    if opcode == "sub":
-        return lambda a, b: add64(mode)(a, -b)
+    if opcode in ("add", "sub"):  # of one product more, by 1
+        fused = directed64("fma", mode)
+        return lambda a, b: fused(a, np.ones_like(a), b if opcode == "add" else -b)
     operations: dict[str, tuple[Callable[..., int], Elementwise]] = {
         "mul": (lambda a, b, r: _against(a * b, r), np.multiply),
         "fma": (lambda a, b, c, r: _against(a * b + c, r), fma64),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from fractions import Fraction
-from math import isqrt
 from typing import NamedTuple
 
 
@@ -144,43 +143,6 @@ def mul(a: int, b: int, fmt: Format, mode: str = "rn") -> int:
         return fma(a, b, 0, fmt, mode)
     sign = sign_of(a, fmt) ^ sign_of(b, fmt)
     return encode(value(a, fmt) * value(b, fmt), fmt, mode, sign)
-
-
-def div(a: int, b: int, fmt: Format, mode: str = "rn") -> int:
-    if is_nan(a, fmt) or is_nan(b, fmt):
-        return nan(fmt)
-    sign = sign_of(a, fmt) ^ sign_of(b, fmt)
-    if is_inf(a, fmt):
-        return nan(fmt) if is_inf(b, fmt) else infinity(fmt, sign)
-    if is_zero(b, fmt):
-        return nan(fmt) if is_zero(a, fmt) else infinity(fmt, sign)
-    if is_inf(b, fmt):
-        return sign << (fmt.width - 1)
-    return encode(value(a, fmt) / value(b, fmt), fmt, mode, sign)
-
-
-def sqrt(a: int, fmt: Format, mode: str = "rn") -> int:
-    if is_nan(a, fmt) or is_zero(a, fmt) or a == infinity(fmt):
-        return a
-    if sign_of(a, fmt):
-        return nan(fmt)
-    # floor(sqrt(x * 4**k)) with many more bits than the format; a sticky half keeps it inexact.
-    scaled = value(a, fmt) * (1 << 2400)
-    root = isqrt(scaled.numerator // scaled.denominator)
-    exact = scaled.denominator == 1 and root * root == scaled
-    return encode((root + (0 if exact else Fraction(1, 2))) / Fraction(1 << 1200), fmt, mode)
-
-
-def _ordered_key(bits: int, fmt: Format) -> int:
-    return -magnitude(bits, fmt) - 1 if sign_of(bits, fmt) else magnitude(bits, fmt)
-
-
-def pick(a: int, b: int, fmt: Format, larger: bool) -> int:
-    """minNum or maxNum: a NaN loses against a number, and -0 is below +0."""
-    if is_nan(a, fmt) or is_nan(b, fmt):
-        return b if is_nan(a, fmt) else a
-    ordered = sorted((a, b), key=lambda x: _ordered_key(x, fmt))
-    return ordered[1] if larger else ordered[0]
 
 
 def flush(bits: int, fmt: Format) -> int:

@@ -153,16 +153,6 @@ def check(template: str, out: str, ins: str, rows: Sequence, expected: Callable)
     compare(vectors(template, out, ins, rows), [expected(*row) for row in rows], rows, out)
 
 
-def right_or_refused(opcode: str, action: Callable, *args) -> None:
-    """An opcode that may be missing: then the error names it, and no result is made up."""
-    from anywarp import ptx
-
-    try:
-        action(*args)
-    except ptx.UnknownOpcode as error:
-        assert opcode.split(".")[0] in str(error)
-
-
 def integers(kind: str, count: int = 24, seed: int = 0) -> list[int]:
     """Edge values of an integer type and random ones of every size, in the type's range."""
     width = width_of(kind)

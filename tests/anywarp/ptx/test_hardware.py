@@ -15,9 +15,30 @@ import pytest
 from exact import FORMATS, is_inf, is_nan, value
 from harness import storage, vectors
 
-from anywarp.ptx.arithmetic.approximate import ERRORS
-
 DATA = json.loads((Path(__file__).parents[2] / "data/nvidia_h200_arithmetic.json").read_text())
+
+
+# opcode -> (kind of error, largest, where). "ulp" of the exact value, "relative", "absolute".
+ERRORS = {
+    "rcp.approx.f32": ("ulp", 1.0, "all"),
+    "sqrt.approx.f32": ("relative", 2.0**-23, "all"),
+    "rsqrt.approx.f32": ("relative", 2.0**-22.9, "all"),
+    "div.approx.f32": ("ulp", 2.0, "divisor between 2**-126 and 2**126"),
+    "div.full.f32": ("ulp", 2.0, "all"),
+    "ex2.approx.f32": ("ulp", 2.0, "all"),
+    "lg2.approx.f32": ("absolute", 2.0**-22, "between 0.5 and 2; elsewhere 2 ulp"),
+    "sin.approx.f32": ("absolute", 2.0**-20.5, "between -2 pi and 2 pi"),
+    "cos.approx.f32": ("absolute", 2.0**-20.5, "between -2 pi and 2 pi"),
+    "tanh.approx.f32": ("relative", 2.0**-11, "all"),
+    "tanh.approx.f16": ("absolute", 2.0**-10.987, "all"),
+    "tanh.approx.bf16": ("absolute", 2.0**-8, "all"),
+    "ex2.approx.f16": ("relative", 2.0**-9.9, "all"),
+    "ex2.approx.ftz.bf16": ("relative", 2.0**-7, "all"),
+    # float64: bounds that an H200 keeps
+    "rcp.approx.ftz.f64": ("relative", 2.0**-19, "upper word of the operand and of the result"),
+    "rsqrt.approx.ftz.f64": ("relative", 2.0**-19, "upper word of the operand and of the result"),
+    "rsqrt.approx.f64": ("ulp", 2.0, "all"),
+}
 
 
 def is_approximate(name: str) -> bool:

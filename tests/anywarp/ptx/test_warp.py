@@ -8,7 +8,7 @@ from functools import partial, reduce
 import numpy as np
 import pytest
 from exact import wrap
-from harness import BLOCK, right_or_refused, run_body, vectors
+from harness import BLOCK, run_body, vectors
 
 from anywarp import ptx
 
@@ -170,12 +170,9 @@ def test_votes():
     assert got == [b ^ 0xFFFFFFFF for b in ballots]
 
 
-def test_uniform_vote_is_right_or_refused():
-    def uniform():
-        got = vectors("vote.sync.uni.pred %d, %a, -1;", "pred", "pred", FLAGS)
-        assert got == per_warp(lambda flags: int(len(set(flags)) == 1))
-
-    right_or_refused("vote", uniform)
+def test_uniform_vote():
+    got = vectors("vote.sync.uni.pred %d, %a, -1;", "pred", "pred", FLAGS)
+    assert got == per_warp(lambda flags: int(len(set(flags)) == 1))
 
 
 def test_vote_of_some_lanes():
@@ -224,15 +221,10 @@ def test_a_partial_warp_is_active_where_it_exists():
 VALUES = [t * t % 7 for t in range(LANES)]
 
 
-def test_match_is_right_or_refused():
-    def match():
-        got = vectors("match.any.sync.b32 %d, %a, -1;", "u32", "u32", VALUES)
-        warps = [VALUES[t // 32 * 32 :][:32] for t in range(LANES)]
-        assert got == [
-            sum((v == VALUES[t]) << i for i, v in enumerate(w)) for t, w in enumerate(warps)
-        ]
-
-    right_or_refused("match", match)
+def test_match():
+    got = vectors("match.any.sync.b32 %d, %a, -1;", "u32", "u32", VALUES)
+    warps = [VALUES[t // 32 * 32 :][:32] for t in range(LANES)]
+    assert got == [sum((v == x) << i for i, v in enumerate(w)) for x, w in zip(VALUES, warps)]
 
 
 @pytest.mark.parametrize(
@@ -241,15 +233,11 @@ def test_match_is_right_or_refused():
      ("min", "u32", min), ("max", "u32", max), ("and", "b32", partial(reduce, operator.and_)),
      ("or", "b32", partial(reduce, operator.or_)), ("xor", "b32", partial(reduce, operator.xor))],
 )  # fmt: skip
-def test_warp_reduction_is_right_or_refused(op, kind, function):
+def test_warp_reduction(op, kind, function):
     values = [wrap(0x9E3779B1 * (t + 3) | 0x4100, kind) for t in range(LANES)]
-
-    def run():
-        got = vectors(f"redux.sync.{op}.{kind} %d, %a, -1;", kind, kind, values)
-        want = [function(values[t // 32 * 32 :][:32]) for t in range(LANES)]
-        assert got == [wrap(x, kind) for x in want]
-
-    right_or_refused("redux", run)
+    got = vectors(f"redux.sync.{op}.{kind} %d, %a, -1;", kind, kind, values)
+    want = [function(values[t // 32 * 32 :][:32]) for t in range(LANES)]
+    assert got == [wrap(x, kind) for x in want]
 
 
 @pytest.mark.parametrize("longest", [1, 4000])
