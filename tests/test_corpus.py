@@ -98,7 +98,6 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("tricky_warp_specialised", STORES["conflicts"]): 1,
     # registers that ptxas sets with an instruction of the tensor cores, HFMA2.MMA
     ("t_bulk_groups", TENSOR): 1,
-    ("t_cluster_red_async", TENSOR): 1,
     # the data pipe: warps of a block whose fences for the block meet share wavefronts
     ("t_bulk_groups", PIPE): 0.4,
     ("t_bulk_reduce_float", PIPE): 0.2,
@@ -111,18 +110,15 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("t_bulk_prefetch", PIPE): 0.1,
     # the data pipe: arrivals at mbarriers wait for what is under way, when they come
     ("t_mbarrier_expect_tx", PIPE): 0.3,
-    ("t_mbarrier_pending", PIPE): 0.25,
     ("t_mbarrier_reuse", PIPE): 0.2,
     ("t_wgmma_pipeline", PIPE): 0.002,
     # the data pipe: asynchronous operations on the shared memory of other blocks, atomics, generic
     # accesses, and waits that acquire from them
     ("t_cluster_atom", PIPE): 0.2,
     ("t_cluster_bulk", PIPE): 0.06,
-    ("t_cluster_bulk_reduce", PIPE): 0.2,
     ("t_cluster_generic", PIPE): 0.2,
     ("t_cluster_histogram", PIPE): 0.5,
     ("t_cluster_reduce", PIPE): 0.02,
-    ("t_cluster_red_async", PIPE): 1,
     ("t_cluster_remote_arrive", PIPE): 0.6,
     ("t_cluster_st_async", PIPE): 0.3,
     ("t_map_multicast", PIPE): 0.04,
@@ -137,8 +133,6 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("t_misc_setmaxnreg", PIPE): 0.001,
     ("t_wgmma_tf32_n24", PIPE): 0.03,
     # boxes that reach beyond the array: what the hardware reads there is not known
-    ("t_map_1d", BULK_BYTES): 0.1,
-    ("t_map_3d", BULK_BYTES): 0.6,
     ("t_map_5d", BULK_BYTES): 0.4,
     ("t_map_nan_bfloat16", BULK_BYTES): 0.7,
     # not looked into
@@ -175,7 +169,6 @@ UNSEEN = {
     "bug_ballot_full_mask": EXCHANGE,
     "bug_blocks_overlap": GLOBAL,
     "bug_fence_missing": GLOBAL,
-    "bug_fence_wrong_place": GLOBAL,
     "bug_global_count": GLOBAL,
     "bug_in_place_stencil": GLOBAL,
     "bug_local_index": "memcheck does not know where an array in local memory ends",
@@ -183,15 +176,12 @@ UNSEEN = {
     "bug_shuffle_full_mask": EXCHANGE,
     "bug_shuffle_inactive": EXCHANGE,
     "bug_uninitialised_shared": SHARED,
-    "bug_uninitialised_tail": SHARED,
     "t_bug_bulk_expect_too_few": BYTES,
     "t_bug_bulk_store_no_barrier": PROXY,
     "t_bug_bulk_store_no_fence": PROXY,
     "t_bug_bulk_store_overwritten": PROXY,
     "t_bug_cluster_remote_init": "synccheck does not look at other blocks of a cluster",
-    "t_bug_map_not_awaited": PROXY,
     "t_bug_stmatrix_overlap": "racecheck says nothing of two stmatrix that overlap",
-    "t_bug_wgmma_bulk_overwritten": PROXY,
     "t_bug_wgmma_early_read": REGISTERS,
     "t_bug_wgmma_no_fence": REGISTERS,
     "t_bug_wgmma_no_proxy_fence": PROXY,
@@ -306,7 +296,7 @@ def test_every_kernel_is_recorded_as_it_is():
 
 
 def test_the_corpus_is_large_and_has_many_faults():
-    assert len(CORRECT) >= 180 and len(PLANTED) >= 70
+    assert len(CORRECT) >= 150 and len(PLANTED) >= 50
     assert {kind for name in PLANTED for kind in corpus.load(name).planted} == set(corpus.PLANTED)
 
 
@@ -619,4 +609,4 @@ def test_kernels_that_are_asked_for_more_counters():
 
     asked = {name for name in corpus.names() if corpus.load(name).family in FAMILIES}
     assert {corpus.load(name).family for name in asked} == FAMILIES
-    assert all(name.startswith("t_") for name in asked) and len(asked) >= 60
+    assert all(name.startswith("t_") for name in asked) and len(asked) >= 50
