@@ -7,12 +7,11 @@ each factor in float64 only once, and one look for results that may be rounded w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..aliases import Array, Execute, Mask, Slots, State
+from ..aliases import Execute, Mask, Slots, State
 from ..arithmetic import floats
 from ..text import isa
 from ..text.syntax import Instruction, Register
@@ -48,25 +47,6 @@ def is_multiply_add(i: Instruction) -> bool:
     return plain and i.opcode in ("fma", "contracted") and isinstance(i.operands[0], Register)
 
 
-def lent(steps: Sequence[Sequence[Instruction]], names: Iterable[str]) -> set[str]:
-    """Those of the names that a load from shared memory may leave as a view of it: they are only
-    used as factors of multiply-adds, which convert them anyhow, before anything is stored."""
-    left = set(names)
-    views: set[str] = set()
-    for step in steps:
-        for i in step:
-            used = set(isa.read(i))
-            if is_multiply_add(i):
-                used -= views.difference(isa.registers_in(i.operands[3]))
-            left -= used
-            views.difference_update(isa.written(i))
-            if i.opcode == "ld" and i.modifiers == ("shared", *i.modifiers[1:-1], "f32"):
-                views.update(isa.written(i))
-            elif isa.lookup(i).memory not in ("", "load"):
-                views.clear()
-    return left
-
-
 def multiply_adds(batch: Sequence[Instruction], slots: Slots) -> Execute:
     """The function `(state, mask)` that runs multiply-adds of one batch."""
     factors = list(dict.fromkeys(x for i in batch for x in i.operands[1:3]))
@@ -83,7 +63,7 @@ def multiply_adds(batch: Sequence[Instruction], slots: Slots) -> Execute:
 
     def execute(state: State, mask: Mask) -> None:
         registers = state.registers
-        wide = [factor(read(registers)) for read in readers]
+        wide = [read(registers).astype(np.float64) for read in readers]
         terms = [(wide[a], wide[b], read(registers)) for a, b, read, _ in rows]
         step = max(1, ELEMENTS // state.alive.size)
         for n in range(0, len(rows), step):
@@ -92,14 +72,3 @@ def multiply_adds(batch: Sequence[Instruction], slots: Slots) -> Execute:
                 write(registers, result, mask)
 
     return execute
-
-
-def factor(value: Array) -> Any:
-    """A register, or a view that stands for it, in float64 and with its two axes."""
-    if value.ndim == 2:
-        return value.astype(np.float64)
-    # what many threads read is converted once: copies are faster than conversions
-    once = value[tuple(slice(1 if step == 0 else None) for step in value.strides)]
-    every = np.empty(value.shape)
-    every[...] = once.astype(np.float64)
-    return every.reshape(len(value), -1)

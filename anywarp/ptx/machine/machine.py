@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ from ..text.syntax import Entry, Function, Instruction, Vector
 from ..text.temporaries import giving_up, keep_freed_memory, last_uses, temporaries
 from ..text.uncollected import uncollected
 from . import control
-from .batches import in_batches, is_multiply_add, lent, multiply_adds
+from .batches import in_batches, is_multiply_add, multiply_adds
 from .decoders import FAMILIES
 from .launch import (
     APART,
@@ -102,7 +102,6 @@ class Site:
     start: int  # program counter of the function
     following: int  # and of what comes after the instruction
     linked: Linked
-    lent: Collection[str] = ()  # registers that may hold a view of shared memory
     run: tuple[Instruction, ...] = ()  # what ends the block: several only if they are mma
 
     callees = property(lambda self: self.linked.callees)
@@ -184,8 +183,7 @@ def decode_function(
         body, ending = lines[:straight], run[straight:]
         order = in_batches(body)
         batches = [[body[n] for n in batch] for batch in order]
-        views = lent([*batches, ending], local)
-        site = Site(slots, function, start, start + block.stop, link, views, ending)
+        site = Site(slots, function, start, start + block.stop, link, ending)
         if isa.lookup(last).ends:
             end = bind(last, site, entry)
         else:

@@ -158,8 +158,6 @@ class Slots:
                 )
             if mask is not None:
                 before = registers[at].view(value.dtype)
-                if before.ndim > 2:  # lent by shared memory: see `access.load`
-                    before = before.reshape(len(before), -1)
                 value = np.where(mask, value, before)
             registers[at] = value
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..aliases import Array, Execute, Mask, Operand, Site, Slots, State
 from ..text import isa
 from ..text.forms import DTYPES, Unsupported, bits, elements, refuse
-from ..text.syntax import Address, Instruction, Register, Symbol
+from ..text.syntax import Instruction, Register, Symbol
 from . import allocations, atomics, clusters
 from .events import Access, Fault
 from .patterns import recurring
@@ -135,26 +135,17 @@ def put(
         home.store(address, mask, values, size)
 
 
-def by_register(operand: Operand) -> bool:
-    """Whether it is an address that starts from a register."""
-    return isinstance(operand, Address) and isinstance(operand.base, Register)
-
-
 def shared_windows(operand: Operand, slots: Slots, size: int, lanes: int) -> Callable[..., Any]:
-    """A function state -> what all threads reach in shared memory, a view for each lane, and the
-    Pattern of their addresses; None where `recurring` or `Space.windows` do not know."""
-    slot = slots.register(operand.base.name)[0]
-    pattern_of = recurring(slot, slots.address(operand.base))
+    """A function state -> what all threads reach in shared memory from an address that starts in
+    a register, a view for each lane; None where `recurring` or `Space.windows` do not know."""
+    pattern_of = recurring(slots.register(operand.base.name)[0], slots.address(operand.base))
     which = operand.offset, size, lanes
 
     def find(state: State) -> Any:
         pattern = pattern_of(state)
-        if pattern is None:
-            return None
-        if which not in pattern.windows:
+        if pattern is not None and which not in pattern.windows:
             pattern.windows[which] = state.spaces["shared"].windows(pattern, *which)
-        windows = pattern.windows[which]
-        return None if windows is None else (windows, pattern)
+        return None if pattern is None else pattern.windows[which]
 
     return find
 
@@ -169,16 +160,15 @@ def load(i: Instruction, at: Site) -> Execute:
     dtype = DTYPES[kind]
     address_of = slots.address(i.operands[1])
     writers = slots.writers(i.operands[0], lanes, dtype)
-    plain = space == "shared" and not polls and by_register(i.operands[1])
+    plain = space == "shared" and not polls and isinstance(i.operands[1].base, Register)
     windows_of = shared_windows(i.operands[1], slots, size, lanes) if plain else None
-    lends = at.lent.issuperset(isa.written(i))
 
     def execute(state: State, mask: Mask) -> None:
         if windows_of and mask is None and state.sink is None:
             views = windows_of(state)
             if views is not None:
-                for write, value in zip(writers, views[0]):
-                    value = value if lends else value.copy().reshape(len(value), -1)
+                for write, value in zip(writers, views):
+                    value = value.copy().reshape(len(value), -1)
                     write(state.registers, value.view(dtype), None)
                 return
         whole = address_of(state.registers)
@@ -202,20 +192,9 @@ def store(i: Instruction, at: Site) -> Execute:
     unsigned = allocations.UNSIGNED[size]
     address_of = slots.address(i.operands[0])
     readers = slots.readers(i.operands[1], lanes, DTYPES[kind])
-    plain = space == "shared" and lanes == 1 and by_register(i.operands[0])
-    windows_of = shared_windows(i.operands[0], slots, size, lanes) if plain else None
 
     def execute(state: State, mask: Mask) -> None:
         values = [read(state.registers).view(unsigned) for read in readers]
-        if windows_of and mask is None and state.sink is None and not state.careful:
-            views = windows_of(state)
-            if views is not None:
-                (window,), pattern = views
-                if window.size == state.alive.size and pattern.distinct:
-                    state.changed = True
-                    value = np.broadcast_to(values[0], state.shape)
-                    window[...] = value.reshape(window.shape)
-                    return
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "store", home, address, part, size * lanes, values=values)

@@ -7,7 +7,6 @@ as `y * 32 + x` does for the threads of a block, a load is the copy of a view.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,11 +30,6 @@ class Pattern:
     bits: int
     nest: list[tuple[int, int]] | None
     windows: dict[Any, Any] = field(default_factory=dict[Any, Any])
-
-    @functools.cached_property
-    def distinct(self) -> bool:
-        """No two of the addresses are the same."""
-        return len(set(self.address[0].tolist())) == self.address.size
 
 
 def pattern(address: Array) -> Pattern:

@@ -10,7 +10,7 @@ from harness import entry, launch
 
 from anywarp import ptx
 from anywarp.ptx.arithmetic import floats
-from anywarp.ptx.machine.batches import in_batches, lent
+from anywarp.ptx.machine.batches import in_batches
 from anywarp.ptx.memory import allocations
 from anywarp.ptx.memory.patterns import loops, pattern
 from anywarp.ptx.text.temporaries import last_uses, temporaries
@@ -101,28 +101,6 @@ def test_a_temporary_is_written_first_and_used_in_one_block():
     assert temporaries(code, blocks) == {"%f1", "%f2", "%f4"}
     steps = [[i] for i in code[:5]]
     assert last_uses(steps, {"%f1", "%f2"}) == [[], [], ["%f1"], ["%f2"], []]
-
-
-LOADED = FLOATS + ".reg .b32 %a;\nld.shared.v2.f32 {%f0, %f1}, [%a];\n"
-MULTIPLIED = "fma.rn.f32 %f2, %f0, %f1, %f2;\n"
-
-
-@pytest.mark.parametrize(
-    "body, names",
-    [
-        (LOADED + MULTIPLIED, {"%f0", "%f1"}),
-        (LOADED + MULTIPLIED + "add.f32 %f3, %f1, %f2;\n", {"%f0"}),
-        (LOADED + "fma.rn.f32 %f2, %f0, %f4, %f1;\n", {"%f0"}),
-        (LOADED + "fma.rn.f32 %f2, %f0, %f4, %f0;\n", {"%f1"}),
-        (LOADED + "st.shared.f32 [%a], %f4;\n" + MULTIPLIED, set()),
-        (LOADED + "bar.sync 0;\n" + MULTIPLIED, set()),
-        (FLOATS + "ld.global.f32 %f0, [0];\nld.shared.f32 %f1, [4];\n" + MULTIPLIED, {"%f1"}),
-        (FLOATS + "mov.f32 %f1, %f5;\nld.shared.f32 %f0, [0];\n" + MULTIPLIED, {"%f0"}),
-    ],
-)
-def test_only_factors_are_left_as_views(body, names):
-    code = code_of(body)
-    assert lent([[i] for i in code], {"%f0", "%f1"}) == names
 
 
 VIEWED = """
