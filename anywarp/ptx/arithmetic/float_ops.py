@@ -56,22 +56,6 @@ def with_float_flags(
     return lambda *arrays: floats.one_nan(function(*arrays))
 
 
-def float_op(
-    function: Elementwise, count: int, types: set[str] = FLOATS, flags: str = "rn ftz sat"
-) -> Decoder:
-    """A float-only opcode."""
-
-    def build(i: Instruction) -> Op:
-        kind, given = modifiers_of(i, types, flags)
-        refuse(kind == "f64" and given - {"rn"}, i)
-        dtype = DTYPES[kind]
-        if kind == "f64":
-            return Op(with_payload(function, (0,)), (dtype,) * count, dtype)
-        return Op(with_float_flags(function, given), (dtype,) * count, dtype)
-
-    return build
-
-
 def rounded_op(nearest: Elementwise, as_fma: Elementwise, count: int) -> Decoder:
     """add, sub, mul, fma: `.rn` as NumPy does it, other roundings of float32 by way of fma."""
 
@@ -186,7 +170,11 @@ def sign_op(floating: Elementwise, integer: Elementwise) -> Decoder:
         if i.modifiers[-1] in HALF_TYPES:
             return half_op(i.opcode)(i)
         if i.modifiers[-1] in FLOATS:
-            return float_op(floating, 1, flags="ftz")(i)
+            kind, flags = modifiers_of(i, FLOATS, "ftz")
+            refuse(kind == "f64" and flags, i)
+            if kind == "f64":
+                return Op(with_payload(floating, (0,)), (np.float64,), np.float64)
+            return Op(with_float_flags(floating, flags), (np.float32,), np.float32)
         kind, _ = modifiers_of(i, {"s16", "s32", "s64"})
         return Op(integer, (DTYPES[kind],), DTYPES[kind])
 

@@ -71,14 +71,21 @@ def saturated(function: Elementwise) -> Callable[..., Any]:
     return lambda a, b: np.clip(function(wide(a), wide(b)), -(2**31), 2**31 - 1).astype(np.int32)
 
 
-def bit_op(function: Elementwise, count: int, types: set[str] = BITS | {"pred"}) -> Decoder:
-    """An opcode on bit patterns."""
+def typed(function: Elementwise, types: set[str], sources: str, result: str = "t") -> Decoder:
+    """An opcode of one type. A letter for each operand, and for the result: "t" is of that type,
+    "u" a uint32."""
 
     def build(i: Instruction) -> Op:
         kind, _ = modifiers_of(i, types)
-        return Op(function, (DTYPES[kind],) * count, DTYPES[kind])
+        dtype = {"t": DTYPES[kind], "u": np.uint32}
+        return Op(function, tuple(dtype[each] for each in sources), dtype[result])
 
     return build
+
+
+def bit_count(x: Array) -> Array:
+    """How many bits are set, as uint32."""
+    return np.bitwise_count(x).astype(np.uint32)
 
 
 # -- integers ---------------------------------------------------------------------------------
@@ -153,22 +160,6 @@ def mul24(i: Instruction) -> Op:
     return Op(lambda a, b, c: integers.multiply_24(a, b, high) + c, (dtype,) * 3, dtype)
 
 
-def prmt(i: Instruction) -> Op:
-    """prmt: bytes chosen by a selector."""
-    modifiers_of(i, {"b32"})
-    return Op(integers.permute_bytes, (np.uint32,) * 3, np.uint32)
-
-
-def shift(function: Elementwise, types: set[str]) -> Decoder:
-    """shl and shr: by a uint32 count."""
-
-    def build(i: Instruction) -> Op:
-        kind, _ = modifiers_of(i, types)
-        return Op(function, (DTYPES[kind], np.uint32), DTYPES[kind])
-
-    return build
-
-
 def shf(i: Instruction) -> Op:
     """shf: a funnel shift, left or right, whose count stops at 32 or wraps around."""
     _, flags = modifiers_of(i, {"b32"}, "l r clamp wrap")
@@ -189,33 +180,10 @@ def lop3(i: Instruction) -> Op:
     )
 
 
-def bfe(i: Instruction) -> Op:
-    """bfe: a field of bits."""
-    kind, _ = modifiers_of(i, INTEGERS - {"u16", "s16"})
-    return Op(integers.extract_bits, (DTYPES[kind], np.uint32, np.uint32), DTYPES[kind])
-
-
-def bfi(i: Instruction) -> Op:
-    """bfi: a field of bits replaced."""
-    kind, _ = modifiers_of(i, {"b32", "b64"})
-    dtype = DTYPES[kind]
-    return Op(integers.insert_bits, (dtype, dtype, np.uint32, np.uint32), dtype)
-
-
 def bfind(i: Instruction) -> Op:
     """bfind: the highest bit that counts, by position or by shift amount."""
     kind, flags = modifiers_of(i, INTEGERS - {"u16", "s16"}, "shiftamt")
     return Op(lambda x: integers.highest_bit(x, "shiftamt" in flags), (DTYPES[kind],), np.uint32)
-
-
-def count_op(function: Elementwise) -> Decoder:
-    """popc and clz: a 32-bit count of a 32- or 64-bit value."""
-
-    def build(i: Instruction) -> Op:
-        kind, _ = modifiers_of(i, {"b32", "b64"})
-        return Op(lambda x: function(x).astype(np.uint32), (DTYPES[kind],), np.uint32)
-
-    return build
 
 
 def hold(i: Instruction) -> Op:
@@ -268,6 +236,8 @@ def mov(i: Instruction) -> Op:
     return Op(lambda x: x, (dtype,), dtype)
 
 
+LOGICAL, LONG = BITS | {"pred"}, {"b32", "b64"}
+
 OPS: dict[str, Callable[[Instruction], Op]] = {
     "add": number_op(np.add, float_ops.ADD, 2),
     "sub": number_op(np.subtract, float_ops.SUBTRACT, 2),
@@ -289,21 +259,21 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "contracted": float_ops.contracted,
     "hold": hold,
     "hold.div": division,
-    "and": bit_op(np.bitwise_and, 2),
-    "or": bit_op(np.bitwise_or, 2),
-    "xor": bit_op(np.bitwise_xor, 2),
-    "not": bit_op(np.invert, 1),
-    "shl": shift(integers.shift_left, BITS),
-    "shr": shift(integers.shift_right, BITS | INTEGERS),
+    "and": typed(np.bitwise_and, LOGICAL, "tt"),
+    "or": typed(np.bitwise_or, LOGICAL, "tt"),
+    "xor": typed(np.bitwise_xor, LOGICAL, "tt"),
+    "not": typed(np.invert, LOGICAL, "t"),
+    "shl": typed(integers.shift_left, BITS, "tu"),
+    "shr": typed(integers.shift_right, BITS | INTEGERS, "tu"),
     "shf": shf,
     "lop3": lop3,
-    "prmt": prmt,
-    "bfe": bfe,
-    "bfi": bfi,
+    "prmt": typed(integers.permute_bytes, {"b32"}, "ttt"),
+    "bfe": typed(integers.extract_bits, INTEGERS - {"u16", "s16"}, "tuu"),
+    "bfi": typed(integers.insert_bits, LONG, "ttuu"),
     "bfind": bfind,
-    "popc": count_op(np.bitwise_count),
-    "clz": count_op(integers.leading_zeros),
-    "brev": bit_op(integers.reverse_bits, 1, {"b32", "b64"}),
+    "popc": typed(bit_count, LONG, "t", "u"),
+    "clz": typed(integers.leading_zeros, LONG, "t", "u"),
+    "brev": typed(integers.reverse_bits, LONG, "t"),
     "sad": number_op(integers.absolute_difference, None, 3),
     "mul24": mul24,
     "mad24": mul24,

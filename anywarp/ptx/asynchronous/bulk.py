@@ -18,7 +18,6 @@ import numpy as np
 from ..aliases import Array, Execute, Mask, Site, State
 from ..memory import atomics
 from ..memory.allocations import Space
-from ..memory.bulk_bytes import Cargo
 from ..memory.events import Started, Stretches
 from ..memory.remote_shared import (
     SHARED_WORDS,
@@ -27,13 +26,13 @@ from ..memory.remote_shared import (
     in_shared,
     named,
     require_together,
+    spread,
     within,
 )
 from ..memory.swizzle import UNIT
-from ..text.forms import refuse
+from ..text.forms import DTYPES, bits, refuse
 from ..text.syntax import Instruction
 from .mbarrier_ops import number
-from .multicast import spread
 
 INTO_SHARED, GROUPED = "mbarrier::complete_tx::bytes", "bulk_group"
 HINT = "L2::cache_hint"  # one more operand, that says nothing about values
@@ -240,6 +239,65 @@ def wait_group(i: Instruction, at: Site) -> Execute:
     refuse(set(i.modifiers[3:]) - {"read"}, i)
     pending, reading = int(i.operands[0].value), "read" in i.modifiers
     return lambda state, mask: state.flights.wait(i, state, state.full(mask), pending, reading)
+
+
+# -- the bytes themselves, in units of 16 ------------------------------------------------------
+
+
+def units_of(start: Array, size: Array) -> tuple[Array, Array]:
+    """The units of N stretches of bytes, by number, and which stretch each belongs to."""
+    count = size // UNIT
+    of = np.repeat(np.arange(len(size)), count)
+    first = start // UNIT - (np.cumsum(count) - count)
+    return first[of] + np.arange(of.size), of
+
+
+def units_in(space: Space) -> Array:
+    """The units of a space, (units, 2) of uint64."""
+    return space.data.view(np.uint64).reshape(-1, 2)
+
+
+class Cargo:
+    """N stretches from one space on their way to another. `start` and `to`: their first bytes in
+    the data of the spaces; rows have been added."""
+
+    def __init__(
+        self,
+        source: Space,
+        start: Array,
+        target: Space,
+        to: Array,
+        size: Array,
+    ) -> None:
+        self.source, self.target, self.count = source, target, len(size)
+        self.taken, self.of = units_of(start, size)
+        self.given = units_of(to, size)[0]
+        self.held = np.empty((self.of.size, 2), np.uint64)
+
+    def _units(self, numbers: Array | None) -> Any:
+        if numbers is None or len(numbers) == self.count:
+            return slice(None)
+        wanted = np.zeros(self.count, bool)
+        wanted[numbers] = True
+        return wanted[self.of]
+
+    def fetch(self, numbers: Array | None = None) -> None:
+        """Read the stretches with these numbers; all of them without."""
+        units = self._units(numbers)
+        self.held[units] = units_in(self.source)[self.taken[units]]
+
+    def deliver(self, numbers: Array | None = None) -> None:
+        units = self._units(numbers)
+        units_in(self.target)[self.given[units]] = self.held[units]
+
+    def reduce(self, numbers: Array | None, kind: str, operation: Callable[..., Any]) -> None:
+        """Instead of delivering them: combine each element with the one that is there."""
+        units, size = self._units(numbers), bits(kind) // 8
+        dtype = DTYPES[kind]
+        there = self.target.views[size].view(dtype)
+        each = UNIT // size
+        index = (self.given[units][:, None] * each + np.arange(each)).reshape(-1)
+        atomics.take_turns(there, index, [self.held[units].reshape(-1).view(dtype)], operation)
 
 
 BULK = {

@@ -50,36 +50,23 @@ def number(operand: Operand, at: Site) -> Callable[..., Any]:
     return lambda places: places.values(read(places.state.registers)).astype(np.int64)
 
 
-def initialise(i: Instruction, at: Site) -> Execute:
-    """mbarrier.init: an object that expects so many arrivals."""
-    words_of(i)
-    find, count_of = objects(i, i.operands[0], at), number(i.operands[1], at)
+def on_objects(
+    act: Callable[..., None], counts: bool = True, far: bool = False
+) -> Callable[..., Execute]:
+    """The decoder of what does `act(places)` or, with a second operand, `act(places, count)`."""
 
-    def execute(state: State, mask: Mask) -> None:
-        places = find(state, mask)
-        mbarriers.initialise(places, count_of(places))
+    def decode(i: Instruction, at: Site) -> Execute:
+        words_of(i)
+        find = objects(i, i.operands[0], at, far)
+        count_of = number(i.operands[1], at) if counts else None
 
-    return execute
+        def execute(state: State, mask: Mask) -> None:
+            places = find(state, mask)
+            act(places, *([count_of(places)] if count_of else []))
 
+        return execute
 
-def invalidate(i: Instruction, at: Site) -> Execute:
-    """mbarrier.inval: the memory is free for other uses."""
-    words_of(i)
-    find = objects(i, i.operands[0], at)
-    return lambda state, mask: mbarriers.invalidate(find(state, mask))
-
-
-def transact(i: Instruction, at: Site) -> Execute:
-    """mbarrier.expect_tx and mbarrier.complete_tx: bytes, and nobody arrives."""
-    words_of(i)
-    find, size_of = objects(i, i.operands[0], at, far=True), number(i.operands[1], at)
-    change = {"expect_tx": mbarriers.expect, "complete_tx": mbarriers.complete}[i.modifiers[0]]
-
-    def execute(state: State, mask: Mask) -> None:
-        places = find(state, mask)
-        change(places, size_of(places))
-
-    return execute
+    return decode
 
 
 def arrive(i: Instruction, at: Site) -> Execute:
@@ -149,10 +136,10 @@ def pending_count(i: Instruction, at: Site) -> Execute:
 
 
 MBARRIERS = {
-    "mbarrier.init": initialise,
-    "mbarrier.inval": invalidate,
-    "mbarrier.expect_tx": transact,
-    "mbarrier.complete_tx": transact,
+    "mbarrier.init": on_objects(mbarriers.initialise),
+    "mbarrier.inval": on_objects(mbarriers.invalidate, counts=False),
+    "mbarrier.expect_tx": on_objects(mbarriers.expect, far=True),
+    "mbarrier.complete_tx": on_objects(mbarriers.complete, far=True),
     "mbarrier.arrive": arrive,
     "mbarrier.arrive_drop": arrive,
     "mbarrier.test_wait": wait,

@@ -18,12 +18,11 @@ from ..errors import PTXError
 from ..memory import allocations, atomics
 from ..memory.allocations import Space
 from ..memory.events import Started, Stretches
-from ..memory.remote_shared import Places, in_rows, in_shared, require_together, within
+from ..memory.remote_shared import Places, in_rows, in_shared, require_together, spread, within
 from ..memory.swizzle import UNIT
 from ..text.forms import DTYPES, refuse
 from ..text.syntax import Address, Instruction, Vector
 from .bulk import GROUPED, HINT, INTO_SHARED, MULTICAST
-from .multicast import spread
 from .tensor_maps import (
     ALIGNMENT,
     BYTES,

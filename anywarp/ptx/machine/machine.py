@@ -21,21 +21,26 @@ import numpy as np
 
 from ..aliases import Execute, Mask, Names, Reader
 from ..arithmetic.ops import OPS
+from ..asynchronous.bulk import BULK
+from ..asynchronous.copies import COPIES
+from ..asynchronous.mbarrier_ops import MBARRIERS
+from ..asynchronous.remote import REMOTE
+from ..asynchronous.tensor_copies import TENSORS
 from ..calls import functions as calls
 from ..calls.library import NEEDS_HEAP, Printer
 from ..errors import ParseError, UnknownOpcode
 from ..memory import allocations
+from ..memory.access import MEMORY
 from ..memory.clusters import block_numbers, whole
 from ..memory.events import Launched
 from ..text import flow, isa
 from ..text.explicit import explicit
 from ..text.forms import Unsupported, elements, refuse
+from ..text.parser import uncollected
 from ..text.syntax import Entry, Function, Instruction, Vector
 from ..text.temporaries import giving_up, keep_freed_memory, last_uses, temporaries
-from ..text.uncollected import uncollected
 from . import control
 from .batches import in_batches, is_multiply_add, multiply_adds
-from .decoders import FAMILIES
 from .launch import (
     APART,
     FAR,
@@ -275,7 +280,18 @@ def compute(i: Instruction, at: Site) -> Execute:
     return execute
 
 
-DECODERS = {**dict.fromkeys(OPS, compute), **FAMILIES}
+# of all instructions that do not end a basic block: each takes one and its site, and returns
+# `execute(state, mask)`
+DECODERS = {
+    **dict.fromkeys(OPS, compute),
+    **MEMORY,
+    **COPIES,
+    **BULK,
+    **MBARRIERS,
+    **REMOTE,
+    **TENSORS,
+    **control.SIMPLE,
+}
 
 
 def run(

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Array, Extent, Mask
-from ..asynchronous.groups import Groups
-from ..asynchronous.proxy import Flights
+from ..asynchronous.proxy import Flights, Groups
 from ..calls.functions import Frame, Layout
 from ..calls.library import Heap, Printer
 from ..errors import PTXError, thread_name

@@ -143,3 +143,15 @@ def scattered(x: Array, here: Any, shape: tuple[int, ...], dtype: DType) -> Arra
     full = np.zeros(shape, dtype)
     full[here] = x
     return full
+
+
+def spread(issuers: Places, ranks: Array) -> tuple[Array, Array]:
+    """For N threads and masks of ranks: (which thread, the block of the chunk) of each copy
+    (.multicast::cluster), whose places are those at the same offsets in each block named."""
+    size = issuers.state.launch.cluster.size
+    named = ranks[:, None] >> np.arange(16) & 1
+    say = lambda n: f"a copy to the blocks of the mask {int(ranks[n]):#06b}: the cluster has {size}"
+    issuers.require(named.any(1) & ~named[:, size:].any(1), say)
+    which, rank = np.nonzero(named)
+    first = issuers.block[which] // size * size
+    return which, first + rank

@@ -11,7 +11,10 @@ Reference: "Parallel Thread Execution ISA", chapters 4 (syntax), 5 (state spaces
 
 from __future__ import annotations
 
+import functools
+import gc
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,7 +33,6 @@ from .syntax import (
     Variable,
     Vector,
 )
-from .uncollected import uncollected
 
 
 @dataclass
@@ -42,6 +44,26 @@ class _Body:
     instructions: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def uncollected(make: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, during which Python does not look for garbage.
+
+    It does so whenever some objects have been made, and now and then among all that there are. A
+    kernel that is read and decoded becomes very many objects, none of them garbage: looking for
+    some takes nearly as long again as making them."""
+
+    @functools.wraps(make)
+    def run(*args: Any, **options: Any) -> Any:
+        if not gc.isenabled():
+            return make(*args, **options)
+        gc.disable()
+        try:
+            return make(*args, **options)
+        finally:
+            gc.enable()
+
+    return run
 
 
 @uncollected

@@ -10,7 +10,7 @@ from harness import entry
 from anywarp import ptx
 from anywarp.ptx.machine import machine
 from anywarp.ptx.text import parser
-from anywarp.ptx.text.uncollected import uncollected
+from anywarp.ptx.text.parser import uncollected
 
 
 def test_it_rests_and_goes_on():
