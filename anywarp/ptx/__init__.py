@@ -7,12 +7,12 @@ It needs NumPy and nothing of the rest of the project.
 """
 
 from .errors import Deadlock, Endless, MemoryFault, ParseError, PTXError, StepLimit, UnknownOpcode
-from .machine.launch import Statics, statics
-from .machine.machine import decode, run
+from .machine.launch import statics
+from .machine.machine import run
 from .memory.allocations import Lying, offset
 from .memory.events import Access, Barrier, Executed, Guarded, Launched, Started, Stretches
 from .text.parser import parse
-from .text.syntax import Entry, Function, Instruction, Module, Param, Position
+from .text.syntax import Entry, Instruction, Module, Position
 
 __all__ = [
     "Access",
@@ -21,7 +21,6 @@ __all__ = [
     "Endless",
     "Entry",
     "Executed",
-    "Function",
     "Guarded",
     "Instruction",
     "Launched",
@@ -29,15 +28,12 @@ __all__ = [
     "MemoryFault",
     "Module",
     "PTXError",
-    "Param",
     "ParseError",
     "Position",
     "Started",
-    "Statics",
     "StepLimit",
     "Stretches",
     "UnknownOpcode",
-    "decode",
     "offset",
     "parse",
     "run",

@@ -322,12 +322,16 @@ def rows(address: Array, inside: Array, width: int, operation: Any) -> Stretches
     some = length > 0
     first = np.take_along_axis(address, inside.argmax(2)[:, :, None], 2)[:, :, 0][some]
     whose = np.broadcast_to(operation[:, None], some.shape)[some]
-    size = length[some] * width
-    new = np.ones(len(first), bool)
-    new[1:] = (whose[1:] != whose[:-1]) | (first[1:] != first[:-1] + size[:-1])
+    begin, size = joined(whose, first, length[some] * width)
+    return Stretches("global", whose[begin], np.zeros_like(begin), first[begin], size)
+
+
+def joined(whose: Array, start: Array, size: Array) -> tuple[Array, Array]:
+    """Of neighbouring stretches that touch the first ones, by number, and the bytes of all."""
+    new = np.ones(len(start), bool)
+    new[1:] = (whose[1:] != whose[:-1]) | (start[1:] != start[:-1] + size[:-1])
     begin = np.flatnonzero(new)
-    total = np.add.reduceat(size, begin) if begin.size else size
-    return Stretches("global", whose[begin], np.zeros_like(begin), first[begin], total)
+    return begin, np.add.reduceat(size, begin) if begin.size else size
 
 
 def box(tile: Tile, at: Places) -> Stretches:
@@ -344,10 +348,7 @@ def part_of_box(tile: Tile, at: Places, inside: Array) -> Stretches:
     start = shared_addresses(tile, at.address)[inside]
     order = np.lexsort((start, whose))  # a swizzle changes their order
     whose, start = whose[order], start[order]
-    new = np.ones(len(start), bool)
-    new[1:] = (whose[1:] != whose[:-1]) | (start[1:] != start[:-1] + tile.width)
-    begin = np.flatnonzero(new)
-    size = np.diff(begin, append=len(start)) * tile.width
+    begin, size = joined(whose, start, np.full(len(start), tile.width))
     return Stretches("shared", whose[begin], at.row[whose[begin]], start[begin], size)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..aliases import Array, Execute, Mask, Reader, Site, State
 from ..errors import MemoryFault, PTXError
-from ..memory import clusters
-from ..memory.allocations import WINDOWS, Allocation
+from ..memory.access import spaces_of
+from ..memory.allocations import Allocation
 from ..memory.events import Heaped
 from ..text.syntax import Instruction
 from .printf import formatted
@@ -46,14 +46,11 @@ class ThreadMemory:
 
     def place(self, address: int) -> Any:
         """(space, offset, first byte of the row) of a generic address."""
-        for name, _, start in reversed(WINDOWS):
-            if address >= start:
-                space, offset = self.state.spaces[name], np.full((1, 1), address - start)
-                if name == "shared":
-                    space, offset = clusters.reached(self.state, offset, None)
-                row = np.broadcast_to(space.row, self.state.shape)[self.b, self.t]
-                return space, int(np.broadcast_to(offset, self.state.shape)[self.b, 0]), int(row)
-        raise AssertionError(address)
+        here = np.zeros(self.state.shape, bool)
+        here[self.b, self.t] = True
+        [(space, offset, _)] = spaces_of("generic", np.full((1, 1), address), here, self.state)
+        row, offset = (np.broadcast_to(x, here.shape)[self.b, self.t] for x in (space.row, offset))
+        return space, int(offset), int(row)
 
     def bytes_at(self, address: int, size: int) -> bytes:
         space, offset, row = self.place(address)

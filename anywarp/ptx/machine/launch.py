@@ -16,7 +16,6 @@ from ..memory.clusters import Cluster, cluster_of
 from ..text.syntax import Entry, Module
 
 MAX_THREADS = 1024  # of a block, on every GPU to date
-MOST_STATIC, MOST_SHARED = 48 << 10, 227 << 10  # bytes that a block may have, from sm_90 on
 FAR, APART = 1 << 20, 256  # bytes between the arrays of a tolerant run: global, other spaces
 
 
@@ -56,10 +55,9 @@ def extent(name: str, size: Any) -> Extent:
     return x, y, z
 
 
-def check_launch(
-    entry: Entry, grid: Extent, block: Extent, args: Sequence[Any], shared_mem: int
-) -> Cluster:
-    """Its clusters. Raises ValueError for a launch that a GPU would refuse."""
+def check_launch(entry: Entry, grid: Extent, block: Extent, args: Sequence[Any]) -> Cluster:
+    """Its clusters. Raises ValueError for a launch that a GPU would refuse; what it may have of
+    shared memory `anywarp.limits` says."""
     threads = block[0] * block[1] * block[2]
     limit = MAX_THREADS
     for name in ("maxntid", "reqntid"):
@@ -73,25 +71,8 @@ def check_launch(
     if len(args) != len(entry.params):
         raise ValueError(f"{entry.name} takes {len(entry.params)} arguments, {len(args)} given")
     for n, value in enumerate(map(memory_of, args)):
-        if isinstance(value, np.ndarray):
-            if not value.flags.c_contiguous:
-                raise ValueError(f"argument {n} of {entry.name} is not C-contiguous: pass a copy")
-            if not value.dtype.isnative:
-                raise ValueError(
-                    f"argument {n} of {entry.name} is big-endian ({value.dtype}), and kernels are "
-                    "little-endian: pass x.astype(x.dtype.newbyteorder('='))"
-                )
-    static = allocations.lay_out([v for v in entry.variables if v.space == "shared"])[1]
-    if static > MOST_STATIC:
-        raise ValueError(
-            f"{entry.name} has {static} bytes of static shared memory; a block may have "
-            f"{MOST_STATIC}, and more only as dynamic shared memory"
-        )
-    if static + shared_mem > MOST_SHARED:
-        raise ValueError(
-            f"{entry.name} needs {static} bytes of static and {shared_mem} of dynamic shared "
-            f"memory; a block has {MOST_SHARED}"
-        )
+        if isinstance(value, np.ndarray) and not value.flags.c_contiguous:
+            raise ValueError(f"argument {n} of {entry.name} is not C-contiguous: pass a copy")
     return cluster_of(entry, grid)
 
 

@@ -326,7 +326,7 @@ def run(
     while running.
     """
     grid, block = extent("grid", grid), extent("block", block)
-    cluster = check_launch(entry, grid, block, args, shared_mem)
+    cluster = check_launch(entry, grid, block, args)
     program = decode(entry)
     threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
     statics = fresh(entry.variables) if statics is None else statics

@@ -59,15 +59,13 @@ class State:
     ready: dict[int, Array | None] = field(default_factory=lambda: {0: None})
     base: int = 0  # place, less program counter, of the threads that run
     frames: dict[int, Frame] = field(default_factory=dict)
-    waiting: dict[int, dict[Any, Any]] = field(
-        default_factory=dict[Any, Any]
-    )  # barrier -> {place: mask}
+    # barrier -> {place: mask}
+    waiting: dict[int, dict[Any, Any]] = field(default_factory=dict[Any, Any])
     arrived: dict[int, Array] = field(default_factory=dict)  # bar.arrive counts (B,)
     meeting: Meeting | None = None  # barriers of clusters, once there was one
-    gathering: dict[int, tuple[Any, ...]] = field(
-        default_factory=dict
-    )  # place of a warp-wide instruction
-    # -> (mask of the lanes that wait, instruction, what is wrong if they wait for ever)
+    # place of a warp-wide instruction -> (mask of the lanes that wait, instruction, what is wrong
+    # if they wait for ever)
+    gathering: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     copies: Groups = field(default_factory=Groups)  # cp.async's
     products: Groups = field(default_factory=Groups)  # of wgmma, for the sink alone
     flights: Flights = field(default_factory=Flights)  # of the asynchronous proxy
@@ -77,9 +75,8 @@ class State:
     careful: bool = False  # a store of what is there already does not count as a change
     polls: dict[int, int] = field(default_factory=dict)  # looks at memory since it last changed
     impatient: bool = False  # one of them has looked several times
-    missed: dict[int, Callable[..., Any]] = field(
-        default_factory=dict
-    )  # the error if it looks for ever
+    # the error if it looks for ever
+    missed: dict[int, Callable[..., Any]] = field(default_factory=dict)
     leaving: tuple[int, ...] = ()  # places where threads have nothing left to do but exit
     unstarted: bool = False  # blocks wait for room that this chunk does not give up
 

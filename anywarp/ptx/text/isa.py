@@ -73,9 +73,8 @@ TABLE: dict[str, Row] = {
         ARITHMETIC,
     ),
     **_rows(
-        "mov isspacep istypep mapa getctarank activemask createpolicy alloca stacksave", MOVE
+        "mov isspacep mapa getctarank activemask createpolicy", MOVE
     ),
-    "stackrestore": Row("other", 0, True),
     # control flow
     **_rows("bra brx", JUMP),
     **_rows("ret exit trap", LEAVE),
@@ -90,15 +89,10 @@ TABLE: dict[str, Row] = {
     "ld.param": Row("move", memory="load"),
     "st": STORE,
     "st.param": Row("move", 0, True, memory="store"),
-    **_rows("st.async st.bulk", STORE._replace(space="shared")),
+    **_rows("st.async", STORE._replace(space="shared")),
     "atom": ATOMIC,
     **_rows("red red.async", REDUCTION),
-    **_rows("tex tld4 suld txq suq", Row("other", memory="load", space="texture")),
-    **_rows("sust sured", Row("other", 0, True, memory="store", space="texture")),
-    "multimem.ld_reduce": Row("load", memory="load", space="global"),
-    "multimem.st": STORE._replace(space="global"),
-    "multimem.red": REDUCTION._replace(space="global"),
-    **_rows("prefetch prefetchu applypriority discard cp.async.bulk.prefetch", HINT),
+    **_rows("prefetch prefetchu cp.async.bulk.prefetch", HINT),
     # copies that land later, and what waits for them
     **_rows("cp.async cp.async.bulk cp.async.bulk.tensor", COPY),
     **_rows("cp.reduce.async.bulk cp.reduce.async.bulk.tensor", COPY),
@@ -108,7 +102,6 @@ TABLE: dict[str, Row] = {
         GROUP,
     ),
     **_rows("membar fence fence.proxy fence.mbarrier_init", FENCE),
-    **_rows("tensormap.replace tensormap.cp_fenceproxy", FENCE),
     # barriers in memory
     **_rows("mbarrier.init mbarrier.inval mbarrier.expect_tx mbarrier.complete_tx", FENCE),
     **_rows(
