@@ -194,7 +194,7 @@ class Tally:
             self.counters[metrics.WGMMA_WAVEFRONTS] += count
             self.counters[PIPE] += count
             return
-        if not event.reads:  # st.async and red.async
+        if not event.reads:  # st.async
             return
         (reads,), (writes,) = event.reads, event.writes
         # a copy into several blocks is an operation for each, of which the first one reads

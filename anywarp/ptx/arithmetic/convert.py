@@ -94,13 +94,7 @@ def writer(kind: str, mode: str, others: set[str]) -> Callable[..., Any]:
     return run
 
 
-RESULT = {
-    "f16": np.uint16,
-    "bf16": np.uint16,
-    "tf32": np.uint32,
-    "f32": np.float32,
-    "f64": np.float64,
-}
+RESULT = DTYPES | {"f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32}
 
 
 def between_floats(source: str, result: str, how: str, others: set[str], integral: bool) -> Any:

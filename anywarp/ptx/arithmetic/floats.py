@@ -234,11 +234,9 @@ def extreme(function: Elementwise, flags: set[str]) -> Callable[..., Any]:
         result = function(np.abs(a), np.abs(b)) if "xorsign" in flags else function(a, b)
         if "NaN" in flags:
             result = np.where(np.isnan(a) | np.isnan(b), result.dtype.type(np.nan), result)
-        return (
-            np.where(np.signbit(a) ^ np.signbit(b), -result, result)
-            if "xorsign" in flags
-            else result
-        )
+        if "xorsign" in flags:
+            result = np.where(np.signbit(a) ^ np.signbit(b), -result, result)
+        return result
 
     return run
 

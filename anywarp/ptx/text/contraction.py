@@ -29,13 +29,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import Any
 
 from ..aliases import Operand
-from . import flow
+from . import flow, isa
 from .syntax import Function, Immediate, Instruction, Register, Vector
 
 SLOW = {"div", "rem", "sqrt", "rcp"}  # a branch to a slow path, or a call, unless approximate
@@ -81,7 +80,7 @@ def _plan(entry: Function) -> tuple[dict[int, int], dict[str, list[Any]]]:
         if i.opcode == "ld" and "param" in i.modifiers and isinstance(i.operands[0], Register)
     }
     for n, i in enumerate(code if products else ()):
-        for product in {behind[name] for name in _registers(i) if name in behind}:
+        for product in {behind[name] for name in (*isa.read(i), *isa.written(i)) if name in behind}:
             m = products[product]
             if n == m or _passes_on(i, behind):
                 continue
@@ -146,15 +145,6 @@ def _form(i: Instruction) -> tuple[str, bool]:
     return i.modifiers[-1], "ftz" in i.modifiers
 
 
-def _registers(i: Instruction) -> Iterator[Any]:
-    """The names of all registers that an instruction mentions."""
-    for operand in (*i.operands, i.guard):
-        for x in operand.elements if isinstance(operand, Vector) else (operand,):
-            x = getattr(x, "base", x)  # of an address
-            if isinstance(x, Register):
-                yield x.name
-
-
 def _passes_on(i: Instruction, behind: Any) -> bool:
     """neg or mov of a product into a register that `behind` knows."""
     return (
@@ -166,15 +156,8 @@ def _passes_on(i: Instruction, behind: Any) -> bool:
 
 
 def assignments(code: Any) -> dict[str, int]:
-    """How often each register stands where results do (or where a store has its address)."""
-    times: dict[str, int] = defaultdict(int)
-    for i in code:
-        if i.operands:
-            first = i.operands[0]
-            for x in first.elements if isinstance(first, Vector) else (first,):
-                if isinstance(x, Register):
-                    times[x.name] += 1
-    return times
+    """How often each register is written."""
+    return Counter(name for i in code for name in isa.written(i))
 
 
 def _product_of(operand: Operand, behind: Any) -> str | None:

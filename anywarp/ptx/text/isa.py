@@ -91,7 +91,7 @@ TABLE: dict[str, Row] = {
     "st.param": Row("move", 0, True, memory="store"),
     **_rows("st.async", STORE._replace(space="shared")),
     "atom": ATOMIC,
-    **_rows("red red.async", REDUCTION),
+    "red": REDUCTION,
     **_rows("prefetch prefetchu cp.async.bulk.prefetch", HINT),
     # copies that land later, and what waits for them
     **_rows("cp.async cp.async.bulk cp.async.bulk.tensor", COPY),

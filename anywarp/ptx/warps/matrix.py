@@ -20,7 +20,7 @@ from ..errors import PTXError
 from ..memory import clusters
 from ..memory.access import put, reach
 from ..memory.allocations import SHARED_WINDOW, UNSIGNED
-from ..text import isa
+from ..text import forms, isa
 from ..text.forms import match_modifiers, refuse
 from ..text.syntax import Instruction
 from .warp import LANES, by_thread, by_warp, together
@@ -45,16 +45,7 @@ PRODUCT_OF: dict[tuple[str, ...], str] = {  # of products by the types of d, a, 
     ("s32", "u8", "s8", "s32"): "u8.s8",
     ("f64", "f64", "f64", "f64"): "f64",
 }
-DTYPES: dict[str, Any] = {
-    "f64": np.float64,
-    "f32": np.float32,
-    "s32": np.int32,
-    "tf32": np.float32,
-    "f16": np.float16,
-    "bf16": np.uint16,
-    "s8": np.int8,
-    "u8": np.uint8,
-}
+DTYPES = forms.DTYPES | {"tf32": np.float32, "bf16": np.uint16}
 
 
 # -- where the elements are ---------------------------------------------------------------------

@@ -1,5 +1,5 @@
 """What lands in the shared memory of another block of the cluster and reports to an mbarrier there:
-st.async, red.async and bulk copies; and arrivals at such an mbarrier."""
+st.async and bulk copies; and arrivals at such an mbarrier."""
 
 from __future__ import annotations
 
@@ -58,11 +58,6 @@ BY_FOUR = """if (t % 4 == 0)
             :: "r"(map(&box[t], (rank + 1) % 4)), "r"(rank), "r"(t), "r"(7), "r"(8),
                "r"(map(&bar, (rank + 1) % 4)) : "memory");
 """
-ADDED = """for (int r = 0; r < 4; ++r)
-        asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes"
-            ".OP [%0], %1, [%2];"
-            :: "r"(map(&box[t % 8], r)), "r"(rank + 1), "r"(map(&bar, r)) : "memory");
-"""
 
 
 def asynchronous(send: str, expect: int, start: str = "0", look: str = "", **keywords):
@@ -100,19 +95,6 @@ def test_vectors_that_report():
     for block in range(8):
         quads = out[block, 0].reshape(8, 4)
         assert (quads == [[(block - 1) % 4, 4 * n, 7, 8] for n in range(8)]).all()
-
-
-@pytest.mark.parametrize(
-    ("operation", "start", "expected"),
-    [("add.u32", "5", 5 + 4 * 10), ("max.s32", "-3", 4), ("min.u32", "9", 1),
-     ("inc.u32", "0", None), ("or.b32", "8", 15), ("xor.b32", "8", 8)],
-)  # fmt: skip
-def test_reductions_that_report(operation, start, expected):
-    out = asynchronous(ADDED.replace("OP", operation), 4 * 128, start)
-    assert (out[:, 0, 8:] == np.uint32(int(start) & 0xFFFFFFFF)).all()
-    assert len(np.unique(out[:, 0, :8])) == 1
-    if expected is not None:
-        assert (out[:, 0, :8] == expected).all()
 
 
 def test_it_lands_when_it_is_waited_for():
@@ -153,12 +135,6 @@ def test_a_store_may_report_to_another_block():
         asynchronous(send.replace("r ^ 1", "0").replace("&bar, 0", "&bar, rank & 2"), 4 * 128)
 
 
-def test_a_reduction_reports_to_the_same_block():
-    send = ADDED.replace("OP", "add.u32").replace("map(&bar, r)", "map(&bar, r ^ 1)")
-    with pytest.raises(ptx.PTXError, match="both must be in the same"):
-        asynchronous(send, 4 * 128)
-
-
 def test_misaligned():
     send = BY_FOUR.replace("map(&box[t]", "map(&box[t + 1]")
     with pytest.raises(ptx.MemoryFault, match="multiple of 16"):
@@ -167,7 +143,7 @@ def test_misaligned():
 
 def test_forms_of_stores_that_report_and_are_not_there():
     for code in ("st.async.release.gpu.global.u32 [%r], %v, [%m];",
-                 "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.f32 "
+                 "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 "
                  "[%r], %v, [%m];"):  # fmt: skip
         with pytest.raises(ptx.UnknownOpcode):
             launch(entry(f".reg .b32 %r, %v, %m;\n{code}"), "k", 1, 1, ())
