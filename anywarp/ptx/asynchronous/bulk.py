@@ -212,23 +212,6 @@ def stretches(space: str, operation: Any, at: Places, size: Array) -> Stretches:
     )
 
 
-def prefetch(i: Instruction, at: Site) -> Execute:
-    """cp.async.bulk.prefetch.L2.global: a hint, but for what it may be asked for."""
-    refuse(i.modifiers[2:5] != ("prefetch", "L2", "global") or set(i.modifiers[5:]) - {HINT}, i)
-    address_of, size_of = at.slots.address(i.operands[0]), number(i.operands[1], at)
-
-    def execute(state: State, mask: Mask) -> None:
-        places = find(i, state, "global", address_of(state.registers), mask)
-        check_sizes(places, size_of(places))
-        say = lambda n: (
-            f"a bulk prefetch at {int(places.address[n]):#x}: the address must be a multiple of "
-            f"{UNIT}"
-        )
-        places.require(places.address % UNIT == 0, say)
-
-    return execute
-
-
 def commit_group(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk.commit_group: what each thread has issued becomes a group."""
     return lambda state, mask: state.flights.commit(state.full(mask))
@@ -302,7 +285,6 @@ class Cargo:
 
 BULK = {
     "cp.async.bulk": copy,
-    "cp.async.bulk.prefetch": prefetch,
     "cp.async.bulk.commit_group": commit_group,
     "cp.async.bulk.wait_group": wait_group,
     "cp.reduce.async.bulk": reduce,

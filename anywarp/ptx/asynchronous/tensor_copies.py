@@ -352,21 +352,6 @@ def part_of_box(tile: Tile, at: Places, inside: Array) -> Stretches:
     return Stretches("shared", whose[begin], at.row[whose[begin]], start[begin], size)
 
 
-def prefetch(i: Instruction, at: Site) -> Execute:
-    """cp.async.bulk.prefetch.tensor: a hint, but for the tensor map, which has to be one."""
-    rank, words = words_of(i, 4)
-    refuse(words != ["L2", "global"], i)
-    (tensor,) = operands_of(i, 1)
-    boxes = box_of(i, tensor, rank, at)
-
-    def execute(state: State, mask: Mask) -> None:
-        block, thread = np.nonzero(state.full(mask))
-        for _ in boxes(state, Places(i, state, block, np.zeros_like(block), block, thread)):
-            pass
-
-    return execute
-
-
 def copy(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk.tensor, either way."""
     return (store if i.modifiers[4:5] == ("global",) else load)(i, at)
@@ -374,6 +359,5 @@ def copy(i: Instruction, at: Site) -> Execute:
 
 TENSORS = {
     "cp.async.bulk.tensor": copy,
-    "cp.async.bulk.prefetch.tensor": prefetch,
     "cp.reduce.async.bulk.tensor": reduce,
 }

@@ -287,7 +287,8 @@ SIMPLE = {
     "createpolicy": cache_policy,
     **windows.ADDRESSES,
     **dict.fromkeys(("membar", "fence"), fence),
-    **dict.fromkeys(("nanosleep", "prefetch", "prefetchu", "brkpt", "pmevent"), nothing),
+    **dict.fromkeys(("nanosleep", "brkpt", "pmevent"), nothing),
+    **dict.fromkeys(("prefetch", "prefetchu", "cp.async.bulk.prefetch"), nothing),
     **warpgroup.GROUPS,
     # a grid that runs here has nothing before it that is under way
     **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),

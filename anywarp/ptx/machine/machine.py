@@ -39,20 +39,8 @@ from ..text.forms import Unsupported, elements, refuse
 from ..text.parser import uncollected
 from ..text.syntax import Entry, Function, Instruction, Vector
 from ..text.temporaries import giving_up, keep_freed_memory, last_uses, temporaries
-from . import control
+from . import control, launch as launching
 from .batches import in_batches, is_multiply_add, multiply_adds
-from .launch import (
-    APART,
-    FAR,
-    Statics,
-    check_launch,
-    extent,
-    fresh,
-    pack_params,
-    place,
-    resolve,
-    write_back,
-)
 from .registers import Slots, with_clocks
 from .scheduler import STEP_LIMIT, run_chunks
 from .state import Launch, State
@@ -225,25 +213,16 @@ def endless(successors: dict[int, list[int]]) -> set[int]:
     return successors.keys() - seen
 
 
-def find(table: dict[Any, Any] | set[str], i: Instruction) -> Any:
-    """The entry of a table with the longest name that the instruction's begins with."""
-    for count in range(len(i.modifiers), -1, -1):
-        name = ".".join((i.opcode, *i.modifiers[:count]))
-        if name in table:
-            return table[name] if isinstance(table, dict) else name
-    return None
-
-
 def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Callable[..., Any]:
     """The function `(state, mask)` that runs this instruction."""
     try:
-        ends = find(control.CONTROL, i)
+        ends = isa.longest(control.CONTROL, i.opcode, i.modifiers)
         if ends:
-            end = ends(i, site)
+            end = control.CONTROL[ends](i, site)
             return control.guarded_end(end, site.slots.guard(i), site.following) if i.guard else end
-        decoder = find(DECODERS, i)
-        refuse(decoder is None, i.opcode)
-        execute = with_clocks(decoder(i, site), i, site.slots, before_end)
+        name = isa.longest(DECODERS, i.opcode, i.modifiers)
+        refuse(not name, i.opcode)
+        execute = with_clocks(DECODERS[name](i, site), i, site.slots, before_end)
         return control.guarded(execute, site.slots.guard(i), i) if i.guard else execute
     except (Unsupported, IndexError, KeyError, AttributeError) as reason:
         words = set(re.findall(r"[\w$]+", str(reason)))
@@ -304,7 +283,7 @@ def run(
     sink: Any = None,
     step_limit: int = STEP_LIMIT,
     tolerant: bool = False,
-    statics: Statics | None = None,
+    statics: launching.Statics | None = None,
     write: Any = None,
     progress: Callable[[int, int], None] | None = None,
     names: Names = lambda *_: None,
@@ -325,13 +304,13 @@ def run(
     Raises ValueError for a launch that a GPU would refuse, and a PTXError for what goes wrong
     while running.
     """
-    grid, block = extent("grid", grid), extent("block", block)
-    cluster = check_launch(entry, grid, block, args)
+    grid, block = launching.extent("grid", grid), launching.extent("block", block)
+    cluster = launching.check_launch(entry, grid, block, args)
     program = decode(entry)
     threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
-    statics = fresh(entry.variables) if statics is None else statics
-    held = place(entry, args, statics, program.heap, FAR if tolerant else allocations.GUARD, names)
-    apart = APART if tolerant else 0
+    statics = launching.fresh(entry.variables) if statics is None else statics
+    guard, apart = (launching.FAR, launching.APART) if tolerant else (allocations.GUARD, 0)
+    held = launching.place(entry, args, statics, program.heap, guard, names)
     declared = [v for v in entry.variables if v.space == "shared"]
     shared, shared_size = allocations.lay_out(declared, shared_mem, apart)
     depth = calls.deepest(program.functions, program.again)
@@ -342,8 +321,8 @@ def run(
     symbols: dict[Any, int] = held.starts | {a.name: a.start for a in shared}
     symbols |= {(entry.name, p.name): p.offset for p in entry.params}
     symbols |= calls.function_addresses(entry.functions) | local.symbols | arguments.symbols
-    resolve(entry, statics, symbols, held.space.data)
-    given = np.frombuffer(bytearray(pack_params(entry, args, held.starts)), np.uint8)
+    launching.resolve(entry, statics, symbols, held.space.data)
+    given = np.frombuffer(bytearray(launching.pack_params(entry, args, held.starts)), np.uint8)
     params = [allocations.Allocation(p.name, p.offset, p.size, False) for p in entry.params]
     param = allocations.Space("param", given, np.zeros((1, 1), np.int64), params)
     constants = {v.name for v in entry.variables if v.space == "const"}
@@ -374,7 +353,7 @@ def run(
             run_chunks(program, begin, total, per_chunk, threads, progress)
         finally:
             launch.printer.flush()
-    write_back(held)
+    launching.write_back(held)
 
 
 def rows_of(

@@ -10,7 +10,7 @@ Source: "Parallel Thread Execution ISA", chapters 9.7 (instructions) and 5 (stat
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
 from ..aliases import Elementwise, Operand
@@ -119,7 +119,6 @@ TABLE: dict[str, Row] = {
     "wgmma.mma_async": Row("matrix", 1, True, "wait", "load", "shared"),
     **_rows("wgmma.fence wgmma.commit_group wgmma.wait_group", GROUP),
 }  # fmt: skip
-LONGEST = max(key.count(".") for key in TABLE)  # modifiers of a key
 
 
 def known(function: Elementwise) -> Callable[..., Any]:
@@ -144,14 +143,19 @@ def lookup(i: Instruction) -> Row:
 
 def name(i: Instruction) -> str:
     """The longest key of the table that the instruction begins with; "" if there is none."""
-    return _find(i.opcode, i.modifiers[:LONGEST])
+    return _name(i.opcode, i.modifiers)
 
 
 @functools.cache
-def _find(opcode: str, modifiers: tuple[str, ...]) -> str:
-    """The longest key for an opcode and its modifiers; "" if there is none."""
+def _name(opcode: str, modifiers: tuple[str, ...]) -> str:
+    """The same by opcode and modifiers: many instructions share them."""
+    return longest(TABLE, opcode, modifiers)
+
+
+def longest(table: Container[str], opcode: str, modifiers: tuple[str, ...]) -> str:
+    """The same of any table."""
     keys = (".".join((opcode, *modifiers[:n])) for n in range(len(modifiers), -1, -1))
-    return next((key for key in keys if key in TABLE), "")
+    return next((key for key in keys if key in table), "")
 
 
 @known

@@ -487,7 +487,6 @@ def test_the_threads_of_one_instruction_add_to_the_same_elements():
         f"{INSIDE}.add.f32 [%b], [%b], 16, [%a];",
         f"{INSIDE}.and.b64 [%b], [%b], 16, [%a];",
         f"{INTO.replace('cp.async', 'cp.reduce.async')}.add.u32 [%b], [%g], 16, [%a];",
-        "cp.async.bulk.prefetch.L1.global [%g], 16;",
         "cp.async.bulk.wait_group.write 0;",
         "fence.proxy.sync;",
         "griddepcontrol.sleep;",
@@ -501,7 +500,7 @@ def test_what_is_no_form_is_refused(text):
 @pytest.mark.parametrize("size", [0, 8, 24, 17])
 @pytest.mark.parametrize(
     "text", [f"{INTO} [%b], [%g], %n, [%a];", f"{OUT} [%h], [%b], %n;",
-             f"{REDUCE}.add.u32 [%h], [%b], %n;", "cp.async.bulk.prefetch.L2.global [%g], %n;"],
+             f"{REDUCE}.add.u32 [%h], [%b], %n;"],
 )  # fmt: skip
 def test_sizes_that_are_no_multiple_of_16(text, size):
     with pytest.raises(
@@ -518,7 +517,6 @@ WRONG = [
     (f"{INTO} [%b], [%g], 16, [%a+4];", "misaligned .* access to shared memory"),
     (f"{OUT} [%h+8], [%b], 16;", "misaligned .* access to global memory"),
     (f"{OUT} [%h], [%b+2], 16;", "misaligned .* access to shared memory"),
-    ("cp.async.bulk.prefetch.L2.global [%g+8], 16;", "prefetch at 0x.*: the address must be a mul"),
     (f"{INTO} [%b], [%g+16], 4096, [%a];", "byte access to global memory out of bounds"),
     (f"{INTO} [%b+16], [%g], 4096, [%a];", "byte access to shared memory out of bounds"),
     (f"{OUT} [%h+16], [%b], 4096;", "byte access to global memory out of bounds"),

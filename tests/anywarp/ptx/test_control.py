@@ -91,12 +91,6 @@ def test_select(kind):
     check(f"selp.{kind} %d, %a, %b, %c;", kind, types, rows, lambda a, b, c: a if c else b)
 
 
-def test_select_by_sign():
-    rows = [(a, 7, c) for a in (1, -1) for c in integers("s32", 8)]
-    types = "s32 s32 s32"
-    check("slct.s32.s32 %d, %a, %b, %c;", "s32", types, rows, lambda a, b, c: a if c >= 0 else b)
-
-
 def test_predicated_instructions_leave_the_others_alone():
     template = """
     mov.u32 %d, 1;

@@ -226,7 +226,12 @@ def test_broken_text_is_an_error(broken):
      "st.global.foo.u32 [%w], %a;", "atom.global.foo.u32 %d, [%w], %a;",
      "shfl.sync.foo.b32 %d, %a, 1, 31, -1;", "shfl.bfly.b32 %d, %a, 1, 31;",
      "vote.sync.foo.pred %p, %p, -1;", "cp.async.foo.shared.global [%a], [%w], 4;",
-     "cp.async.cg.shared.global [%a], [%w], 12;", "mma.sync.aligned %d, %a;"],
+     "cp.async.cg.shared.global [%a], [%w], 12;", "mma.sync.aligned %d, %a;",
+     # instructions that no compiler writes
+     "slct.s32.s32 %d, %a, %a, %a;", "fns.b32 %d, %a, %a, %a;", "szext.wrap.u32 %d, %a, %a;",
+     "bmsk.clamp.b32 %d, %a, %a;", "cnot.b32 %d, %a;", "testp.finite.f32 %p, %a;",
+     "vadd.s32.s32.s32 %d, %a, %a;", "vset4.s32.s32.eq %d, %a, %a, %a;",
+     "prmt.b32.f4e %d, %a, %a, %a;", "mad.hi.sat.s32 %d, %a, %a, %a;"],
 )  # fmt: skip
 def test_unknown_modifiers_are_refused(instruction):
     """A modifier that the interpreter does not know is never ignored."""

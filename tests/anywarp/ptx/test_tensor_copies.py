@@ -11,13 +11,6 @@ from tensors import HELPERS, LOAD, STORE, expected_box, in_shared, load, room, s
 
 import kernels
 from anywarp import ptx
-from anywarp.ptx.asynchronous.tensor_maps import (
-    Mapped,
-    Tile,
-    global_addresses,
-    shared_addresses,
-    unpack,
-)
 from anywarp.ptx.errors import MemoryFault, PTXError, UnknownOpcode
 from anywarp.ptx.memory.events import Finished, MemoryBarrier, Started
 
@@ -508,7 +501,6 @@ UNBUILT = [
     ("cp.async.bulk.tensor.2d.shared::cluster.global.tile", "tile"),
     ("cp.async.bulk.tensor.2d.shared::cluster.shared::cta.tile." + BULK, "shared::cta"),
     ("cp.async.bulk.tensor.3d.global.shared::cta.tile." + BULK, "mbarrier"),
-    ("cp.async.bulk.prefetch.tensor.3d.L1.global", "L1"),
     ("cp.reduce.async.bulk.tensor.3d.global.shared::cta.mul.bulk_group", "mul"),
     ("cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile." + BULK, "mbarrier"),
 ]
@@ -555,79 +547,3 @@ def test_hints_and_fences():
     kernel = kernels.Kernel(HINTS, "hints")
     kernel(1, 1, [kernels.TensorMap(floats((8, 64)), (4, 32)), out], device="interpreter")
     assert out[0] == 1
-    with pytest.raises(PTXError, match="of 1 dimensions, the instruction of 2"):
-        kernel(1, 1, [kernels.TensorMap(floats((64,)), (32,)), out], device="interpreter")
-
-
-# -- the model --------------------------------------------------------------------------------
-
-
-def test_what_is_packed_is_unpacked():
-    tile = Tile("bf16", (1 << 32, 7, 9), (2, 1 << 34, 1 << 39), (256, 2, 3), (1, 8, 2), 64, True)
-    data = tile.packed(0x7FFF_1234_5670)
-    assert len(data) == 128 and unpack(data) == (0x7FFF_1234_5670, tile)
-    assert unpack(bytes(128)) is None
-    assert (tile.counts, tile.size, tile.extent) == ((256, 1, 2), 1024, 1024)
-
-
-def test_addresses_of_a_box():
-    tile = Tile("f32", (10, 5), (4, 48), (4, 3), (1, 2), 0, False)
-    address, inside = global_addresses(tile, 1000, np.array([[8, 3], [-1, 0]]))
-    assert address.shape == (2, 2, 4)
-    assert address[0].tolist() == [[1176, 1180, 1184, 1188], [1272, 1276, 1280, 1284]]
-    assert inside[0].tolist() == [[True, True, False, False], [False] * 4]
-    assert inside[1].tolist() == [[False, True, True, True]] * 2
-    assert shared_addresses(tile, np.array([256])).ravel().tolist() == list(range(256, 288, 4))
-
-
-def test_an_array_and_its_map_are_one_argument():
-    """A pointer to the array that is mapped leads to the same memory."""
-    array = floats((8, 64))
-    tile = kernels.TensorMap(array, (4, 32)).tile
-    text = source(LOAD, 2).replace("int shift)", "int shift, float* same)")
-    text = text.replace("wait(bar, 0);", "wait(bar, 0);\n    same[threadIdx.x] = 5;")
-    out, first = np.zeros(512, np.uint8), array.copy()
-    args = [
-        Mapped(array, 0, tile),
-        np.zeros(2, np.int32),
-        out,
-        *map(np.int32, (512, 512, 0)),
-        array,
-    ]
-    run_cuda(text, "load", 1, 64, args, shared_mem=528)
-    assert (out.view(np.float32).reshape(4, 32) == first[:4, :32]).all()
-    assert (array[0] == 5).all() and (array[1:] == first[1:]).all()
-
-
-LOOP = (
-    HELPERS
-    + """
-extern "C" __global__ void many(const __grid_constant__ CUtensorMap a, float* out)
-{
-    extern __shared__ __align__(1024) unsigned char tile[];
-    unsigned bar = shared_address(tile + 16384);
-    if (threadIdx.x == 0) init(bar);
-    __syncthreads();
-    for (int k = 0; k < 16; ++k) {
-        if (threadIdx.x == 0) {
-            expect(bar, 16384);
-            asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile"
-                ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
-                :: "r"(shared_address(tile)), "l"(&a), "r"(bar), "r"(64 * k), "r"(0) : "memory");
-        }
-        wait(bar, k & 1);
-        __syncthreads();
-    }
-    out[threadIdx.x] = ((float*)tile)[threadIdx.x];
-}"""
-)
-
-
-def test_as_many_boxes_as_a_product_of_128_by_128_by_512_takes():
-    """256 KiB of bfloat16 in 16 boxes, one after the other in one place."""
-    a, out = RNG.integers(0, 1 << 16, (128, 1024)).astype(np.uint16), np.zeros(256, np.float32)
-    tensor = kernels.TensorMap(a, (128, 64), dtype="bfloat16", swizzle=128)
-    kernel = kernels.Kernel(LOOP, "many")
-    kernel(1, 256, [tensor, out], device="interpreter", shared_mem=16400)
-    image = in_shared(a[:, 960:], 128, 16384)
-    assert (out.view(np.uint8) == image[:1024]).all()
