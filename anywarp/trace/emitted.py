@@ -18,7 +18,7 @@ from ..analysis.multiply_adds import multiply_adds
 from ..analysis.predication import predicated
 from ..ptx.calls.functions import linked
 from ..ptx.text import isa
-from ..ptx.text.explicit import explicit
+from ..ptx.text.contraction import explicit
 from .metrics import KINDS
 
 MATRIX = ("ldmatrix", "stmatrix")

@@ -214,7 +214,7 @@ def stretches(space: str, operation: Any, at: Places, size: Array) -> Stretches:
 
 def commit_group(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk.commit_group: what each thread has issued becomes a group."""
-    return lambda state, mask: state.flights.commit(state.full(mask))
+    return lambda state, mask: state.flights.bulk.commit(state.full(mask))
 
 
 def wait_group(i: Instruction, at: Site) -> Execute:

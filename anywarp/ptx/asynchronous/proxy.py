@@ -150,9 +150,6 @@ class Flights:
         number[issuers.block, issuers.thread] = np.arange(len(issuers))
         self.bulk.add(Batch(issuers.i, read, write, number, ticket, number >= 0), number >= 0)
 
-    def commit(self, threads: Array) -> None:
-        self.bulk.commit(threads)
-
     def wait(
         self, i: Instruction, state: State, threads: Array, pending: int, reading_only: bool
     ) -> None:

@@ -29,15 +29,6 @@ MAX_DEPTH = 1024  # calls within calls
 STACK = 16384  # bytes of a thread for the frames of recursive functions
 
 
-@dataclass(frozen=True)
-class Return:
-    """Where a call goes on, and what to do on the way: `finish(state, mask, results)`, with the
-    addresses of the callee's results."""
-
-    following: int
-    finish: object
-
-
 @dataclass(eq=False)
 class Frame:
     """Of one depth: the number of the call that led here, and what the callers put aside."""
@@ -286,9 +277,9 @@ def leave_function(i: Instruction, at: Site) -> Execute:
     def end(state: State, mask: Mask) -> None:
         for number, here in state.alike([state.frames[state.depth].site], mask):
             results = [address(state.registers) for address in own.results]
-            returning = at.returns[number]
-            returning.finish(state, here, results, own.function)
-            state.shallower(returning.following, here)
+            following, finish = at.returns[number]
+            finish(state, here, results, own.function)
+            state.shallower(following, here)
 
     return end
 

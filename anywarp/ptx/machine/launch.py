@@ -30,17 +30,12 @@ class Statics:
     resolved: bool = field(default=False, repr=False)  # addresses have been filled in
 
 
-def statics(module: Module) -> Statics:
-    """The variables of a module in global and constant memory, as they are initialised."""
-    return fresh(module.variables)
-
-
-def fresh(variables: Any) -> Statics:
-    """The statics that these variables begin with."""
+def statics(module: Module | Entry) -> Statics:
+    """The variables in global and constant memory, as they are initialised."""
     return Statics(
         {
             v.name: np.frombuffer(bytearray(v.data.ljust(v.size, b"\0")), np.uint8)
-            for v in variables
+            for v in module.variables
             if v.space in ("global", "const")
         }
     )
@@ -85,10 +80,6 @@ class Global:
     starts: dict[int | str, int]
     kept: list[tuple[Array, int]]
     heap: Heap | None
-
-    @property
-    def heap_end(self) -> int:
-        return self.heap.end if self.heap else 0
 
 
 def place(

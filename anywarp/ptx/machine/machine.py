@@ -34,7 +34,7 @@ from ..memory.access import MEMORY
 from ..memory.clusters import block_numbers, whole
 from ..memory.events import Launched
 from ..text import flow, isa
-from ..text.explicit import explicit
+from ..text.contraction import explicit
 from ..text.forms import Unsupported, elements, refuse
 from ..text.parser import uncollected
 from ..text.syntax import Entry, Function, Instruction, Vector
@@ -83,7 +83,8 @@ class Linked:
     callees: dict[str, calls.Callee]
     by_address: dict[int, calls.Callee]
     again: set[str]
-    returns: list[calls.Return]
+    # of each call: where it goes on, and what `finish(state, mask, results, callee)` does before
+    returns: list[tuple[int, Callable[..., Any]]]
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Site:
 
     def new_return(self, returned: list[Reader]) -> int:
         """The number of a call, by which its threads find back."""
-        self.returns.append(calls.Return(self.following, calls.finish(returned, self.recursive)))
+        self.returns.append((self.following, calls.finish(returned, self.recursive)))
         return len(self.returns) - 1
 
 
@@ -308,7 +309,7 @@ def run(
     cluster = launching.check_launch(entry, grid, block, args)
     program = decode(entry)
     threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
-    statics = launching.fresh(entry.variables) if statics is None else statics
+    statics = launching.statics(entry) if statics is None else statics
     guard, apart = (launching.FAR, launching.APART) if tolerant else (allocations.GUARD, 0)
     held = launching.place(entry, args, statics, program.heap, guard, names)
     declared = [v for v in entry.variables if v.space == "shared"]
@@ -331,7 +332,11 @@ def run(
     if sink is not None:
         every = {name: tuple(space.allocations) for name, space in fixed.items()}
         rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
-        sink(Launched(entry, grid, block, every | rows, held.heap_end, cluster[:3]))
+        sink(
+            Launched(
+                entry, grid, block, every | rows, held.heap.end if held.heap else 0, cluster[:3]
+            )
+        )
     launch = Launch(step_limit, Printer(write), held.heap, layouts, depth, shared_size, cluster)
     per_chunk = whole((DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads, cluster)
 

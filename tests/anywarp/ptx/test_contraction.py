@@ -17,8 +17,7 @@ from harness import entry, run_body, run_cuda
 
 from anywarp import ptx
 from anywarp.ptx.text import contraction
-from anywarp.ptx.text.contraction import contract, fused
-from anywarp.ptx.text.explicit import explicit
+from anywarp.ptx.text.contraction import contract, explicit, fused
 
 CASES = json.loads((Path(__file__).parents[2] / "data/contraction.json").read_text())["straight"]
 NAMES = "abcdef"
