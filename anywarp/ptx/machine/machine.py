@@ -332,11 +332,8 @@ def run(
     if sink is not None:
         every = {name: tuple(space.allocations) for name, space in fixed.items()}
         rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
-        sink(
-            Launched(
-                entry, grid, block, every | rows, held.heap.end if held.heap else 0, cluster[:3]
-            )
-        )
+        heap_end = held.heap.end if held.heap else 0
+        sink(Launched(entry, grid, block, every | rows, heap_end, cluster[:3]))
     launch = Launch(step_limit, Printer(write), held.heap, layouts, depth, shared_size, cluster)
     per_chunk = whole((DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads, cluster)
 

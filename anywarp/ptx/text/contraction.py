@@ -258,8 +258,7 @@ def _negations(operand: Register, code: Any, behind: Any) -> int:
 # -- what PTX leaves unsaid, written out --------------------------------------------------------
 
 CARRY = Register("%CC.CF")
-SETS = {"add", "sub", "mad", "addc", "subc", "madc"}  # with .cc
-READS = {"addc", "subc", "madc"}
+SETS = isa.CARRIED | {"add", "sub", "mad"}  # with .cc
 
 
 # None: nothing was unsaid, and the entry stands for itself, which a value would keep alive.
@@ -285,11 +284,11 @@ def carry(entry: Function) -> Function:
 
 def _with_carry(i: Instruction) -> Instruction:
     """The instruction with the carry flag among its operands, if it sets or reads it."""
-    if i.opcode not in READS and not (i.opcode in SETS and "cc" in i.modifiers):
+    if i.opcode not in isa.CARRIED and not (i.opcode in SETS and "cc" in i.modifiers):
         return i
     target, *sources = i.operands
     if "cc" in i.modifiers:
         target = Vector((target, CARRY))
-    if i.opcode in READS:
+    if i.opcode in isa.CARRIED:
         sources.append(CARRY)
     return replace(i, operands=(target, *sources))
