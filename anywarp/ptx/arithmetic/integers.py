@@ -180,6 +180,23 @@ def multiply_24(a: Array, b: Array, high: bool) -> Array:
     return (product >> np.int64(16) if high else product).astype(a.dtype)
 
 
+def find_nth_set(mask: Array, base: Array, offset: Array) -> Any:
+    """fns: where the |offset|-th set bit lies, from `base` on upwards, or downwards for a negative
+    offset; offset 0 asks for bit `base` itself. All ones if there is none."""
+    lanes = np.arange(32, dtype=np.int64)
+    mask, base, offset = (np.asarray(x)[..., None] for x in (mask, base, offset))
+    offset = offset.view(np.int32)
+    bits = (mask >> lanes.astype(np.uint32) & np.uint32(1)).astype(bool)
+    base, offset = base.astype(np.int64), offset.astype(np.int64)
+    ahead = np.where(offset > 0, lanes >= base, lanes <= base) & bits
+    ahead = np.where(offset == 0, (lanes == base) & bits, ahead)
+    up = np.cumsum(ahead, axis=-1)
+    down = np.cumsum(ahead[..., ::-1], axis=-1)[..., ::-1]
+    rank = np.where(offset < 0, down, up)
+    hit = ahead & (rank == np.maximum(np.abs(offset), 1))
+    return np.where(hit.any(-1), hit.argmax(-1), 0xFFFFFFFF).astype(np.uint32)
+
+
 def add_with_carry(a: Array, b: Array, carry: Array) -> Any:
     """Unsigned (sum, carry out)."""
     s = a + b

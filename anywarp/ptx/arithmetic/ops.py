@@ -278,6 +278,7 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "mul24": mul24,
     "mad24": mul24,
     **dict.fromkeys(("addc", "subc", "madc"), with_carry),
+    "fns": typed(integers.find_nth_set, {"b32"}, "ttt"),
     "cvt": cvt,
     "mov": mov,
     **PACKED,

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..aliases import Array, Execute, Mask, Site, State
+from ..aliases import Array, Execute, Mask, Operand, Site, State
 from ..arithmetic.integers import low_ones
 from ..memory.access import reach
 from ..memory.allocations import Space
 from ..memory.events import Landed
 from ..text.forms import refuse
-from ..text.syntax import Instruction
+from ..text.syntax import Instruction, Register
 from . import mbarriers
 from .mbarrier_ops import objects
 
@@ -67,9 +67,18 @@ def land_older(state: State, mask: Mask, pending: int) -> None:
         copy.land(state, threads)
 
 
+def source_size(operand: Operand, width: int, at: Site) -> Any:
+    """A function registers -> how many bytes come from the source."""
+    name = operand.name.removeprefix("!") if isinstance(operand, Register) else ""
+    if at.function.registers.get(name) == "pred":
+        ignored = at.slots.reader(operand, np.bool_)
+        return lambda registers: np.where(ignored(registers), np.uint32(0), np.uint32(width))
+    return at.slots.reader(operand, np.uint32)
+
+
 def async_copy(i: Instruction, at: Site) -> Execute:
-    """cp.async.{ca,cg}.shared.global [to], [from], size{, source size}{, policy}:
-    missing bytes are zeros.
+    """cp.async.{ca,cg}.shared.global [to], [from], size{, source size or predicate}{, policy}:
+    missing bytes are zeros, all of them where the predicate says to ignore the source.
 
     The source is read at once and written to shared memory by the wait, so that a kernel which
     forgets to wait computes with what was there before."""
@@ -80,7 +89,7 @@ def async_copy(i: Instruction, at: Site) -> Execute:
     refuse(width not in ((16,) if "cg" in words else (4, 8, 16)), f"{i.text} of {width} bytes")
     more = i.operands[3 : -1 if "L2::cache_hint" in words else None]
     refuse(len(more) > 1, "so many operands")
-    read_size = at.slots.reader(more[0], np.uint32) if more else None
+    read_size = source_size(more[0], width, at) if more else None
     every = np.full((1, 1), width, np.uint32)
 
     def execute(state: State, mask: Mask) -> None:

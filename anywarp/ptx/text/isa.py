@@ -69,7 +69,7 @@ TABLE: dict[str, Row] = {
     **_rows(
         "add addc sub subc mul mad madc mul24 mad24 fma div rem abs neg min max sad sqrt rcp "
         "rsqrt ex2 lg2 sin cos tanh copysign and or xor not shl shr shf lop3 prmt bfe bfi bfind "
-        "popc clz brev dp2a dp4a set setp selp cvt cvta vabsdiff2 vabsdiff4",
+        "fns popc clz brev dp2a dp4a set setp selp cvt cvta vabsdiff2 vabsdiff4",
         ARITHMETIC,
     ),
     **_rows(

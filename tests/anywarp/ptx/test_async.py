@@ -93,6 +93,25 @@ def test_predicated_copies():
         assert target[16 * t :][:16] == want
 
 
+@pytest.mark.parametrize("hint", [False, True])
+@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("form, size", [("cg", 16), ("ca", 8)])
+def test_an_ignored_source_gives_zeros(form, size, negated, hint):
+    """Its address may be any."""
+    words = f"cp.async.{form}.shared.global" + ".L2::cache_hint.L2::128B" * hint
+    policy = ", %q" if hint else ""
+    copy = f"""
+    setp.lt.u32 %p, %t, 7;
+    @%p add.s64 %g, %g, 1048576;
+    {"setp.ge.u32 %p, %t, 7;" if negated else ""}
+    {words} [%s], [%g], {size}, {"!" * negated}%p{policy};
+    """
+    source, target = copied(copy)
+    for t in range(40):
+        want = bytes(size) if t < 7 else source[16 * t :][:size]
+        assert target[16 * t :][:16] == want + b"\xa5" * (16 - size)
+
+
 @pytest.mark.parametrize(
     "words, more",
     [(".L2::cache_hint", ", %q"), (".L2::cache_hint", ", 16, %q"), (".L2::64B", ""),
@@ -112,7 +131,6 @@ def test_hints_change_nothing(words, more):
         "cp.async.ca.shared.global.L2::32B [%s], [%g], 4;",
         "cp.async.ca.shared::cluster.global [%s], [%g], 4;",
         "cp.async.ca.shared.global [%s], [%g], 4, 4, %q;",
-        "cp.async.ca.shared.global [%s], [%g], 4, %p;",
         "cp.async.mbarrier.arrive.shared.b32 [%s];",
         "cp.async.mbarrier.arrive.release.shared.b64 [%s];",
     ],

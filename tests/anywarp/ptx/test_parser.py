@@ -228,7 +228,7 @@ def test_broken_text_is_an_error(broken):
      "vote.sync.foo.pred %p, %p, -1;", "cp.async.foo.shared.global [%a], [%w], 4;",
      "cp.async.cg.shared.global [%a], [%w], 12;", "mma.sync.aligned %d, %a;",
      # instructions that no compiler writes
-     "slct.s32.s32 %d, %a, %a, %a;", "fns.b32 %d, %a, %a, %a;", "szext.wrap.u32 %d, %a, %a;",
+     "slct.s32.s32 %d, %a, %a, %a;", "szext.wrap.u32 %d, %a, %a;",
      "bmsk.clamp.b32 %d, %a, %a;", "cnot.b32 %d, %a;", "testp.finite.f32 %p, %a;",
      "vadd.s32.s32.s32 %d, %a, %a;", "vset4.s32.s32.eq %d, %a, %a, %a;",
      "prmt.b32.f4e %d, %a, %a, %a;", "mad.hi.sat.s32 %d, %a, %a, %a;"],
