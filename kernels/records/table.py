@@ -24,15 +24,20 @@ def table(rows: Sequence[Sequence[object]], align: str, least: Sequence[int] = (
     return "\n".join(lines)
 
 
-def html_table(title: str, rows: Sequence[Sequence[str]], styles: Sequence[str]) -> str:
+def html_table(
+    title: str, rows: Sequence[Sequence[str]], styles: Sequence[str], below: Sequence[str] = ()
+) -> str:
     """The same in HTML, below a title: the first row is the head, `styles` are those of the
-    columns."""
+    columns, and `below` what their cells below the head have besides."""
+    both = [f"{style};{more}" for style, more in zip(styles, below)] or styles
     head, *body = (
         "".join(
             f'<{tag} style="{style}">{html.escape(cell)}</{tag}>'
-            for cell, style in zip(row, styles)
+            for cell, style in zip(row, chosen)
         )
-        for row, tag in zip(rows, ["th"] + ["td"] * len(rows))
+        for row, tag, chosen in zip(
+            rows, ["th"] + ["td"] * len(rows), [styles] + [both] * len(rows)
+        )
     )
     lines = "".join(f"<tr>{row}</tr>" for row in body)
     return (

@@ -53,10 +53,10 @@ class Attempt:
         return f"{self.title}\n{table(self._cells('passed', 'FAILED'), '<<<<')}"
 
     def _repr_html_(self) -> str:
-        style = "text-align:left;vertical-align:top;padding-left:1em;white-space:"
+        style = "text-align:left;vertical-align:top;padding-left:1em"
         rows = [("verdict", "what", "goal", "reached"), *self._cells("✓ passed", "✗ failed")]
-        # only what was found may be long
-        return html_table(self.title, rows, 3 * [style + "nowrap"] + [style + "pre-wrap"])
+        below = 3 * ["white-space:nowrap"] + ["white-space:pre-wrap"]  # what was found may be long
+        return html_table(self.title, rows, 4 * [style], below)
 
     def _cells(self, passed: str, failed: str) -> list[tuple[str, ...]]:
         return [
