@@ -134,12 +134,11 @@ def made_pipeline(*of, extents=(2, 16), opcode="cp"):
     stage, mbarrier), of which the last may be missing, or ("wait", mbarrier, warps, parity), or
     ("barrier",). Lines count them."""
     made = Pipeline((0, 0, 0), {"tile": (0, 128)}, {"tile": Shape(extents, 4)})
-    for n, (what, *rest) in enumerate(of):
-        line = n + 1, n
+    for line, (what, *rest) in enumerate(of, start=1):
         if what in ("barrier", "wait", "phase"):
             address, warps, count = rest or (0, [], 0)
             signal = np.full(len(warps), address), np.array(warps), np.full(len(warps), count)
-            made.events.append(Signal(what, *signal, *line))
+            made.events.append(Signal(what, *signal, line))
         else:
             warps, stage, *barrier = rest
             start, size = (np.full(len(warps), size) for size in (64 * stage, 64))
@@ -148,7 +147,7 @@ def made_pipeline(*of, extents=(2, 16), opcode="cp"):
             size //= len(warps) if what in ("issue", "land") else 1
             at = np.array(barrier) if barrier else None
             by = {"issue": "cp", "land": "cp", "read": "ld"}.get(what, opcode)
-            made.events.append(Touch(what, np.array(warps), start, size, *line, by, at))
+            made.events.append(Touch(what, np.array(warps), start, size, line, by, at))
     return made
 
 
