@@ -1,5 +1,6 @@
 """The tree is formatted, linted, spelt and, where a reader calls, typed, as pyproject.toml says."""
 
+import ast
 import importlib.util
 import subprocess
 import sys
@@ -27,6 +28,20 @@ def test_ruff(command):
 def test_mypy():
     ran = tool("mypy", "--cache-dir", "_build/mypy")
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_docstrings():
+    """Each function and class of a module says what it is; the first cell is a notebook's text."""
+    defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    silent = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for folder in ("anywarp", "kernels", "tools")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.name != "first_cell.py"
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, defined) and not ast.get_docstring(node)
+    ]
+    assert not silent, "without a docstring: " + ", ".join(silent)
 
 
 WRITTEN = (".md", ".ipynb", ".py", ".cu", ".yml", ".css", ".js", ".toml", ".txt")

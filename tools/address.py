@@ -123,6 +123,7 @@ def read(path: Path = RECORD) -> Address:
 
 
 def write(address: Address) -> None:
+    """Write the address into the files that have it, and into the notebooks' first cells."""
     for path, text in files(address).items():
         path.write_text(text, encoding="utf-8")
     for path in notebooks.notebooks():
@@ -146,6 +147,7 @@ def word(text: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Write the address that the arguments give, or none; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("repository", nargs="?", type=url)
     parser.add_argument("tag", nargs="?", type=word)

@@ -102,6 +102,7 @@ def write_sums() -> None:
 
 
 def main() -> int:
+    """Store what the notebooks compile, and remove what none of them does; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("notebook", nargs="*", type=Path)
     chosen = parser.parse_args().notebook

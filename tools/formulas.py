@@ -81,6 +81,7 @@ def in_text(text: str) -> Iterator[str]:
 
 
 def delimited(tex: str, display: bool) -> str:
+    """A formula between the delimiters of MathJax."""
     return f"{OPEN[display]}{tex.strip()}{CLOSE[display]}"
 
 
@@ -127,6 +128,7 @@ def has_its_font(rule: str) -> bool:
 
 
 def main() -> int:
+    """Set the formulas of the book and store them with their style; the exit status."""
     formulas = of_book()
     try:
         made, rules = set_by_mathjax(formulas)

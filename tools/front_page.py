@@ -75,6 +75,7 @@ def table() -> str:
 
 
 def picture() -> kernels.draw.Figure:
+    """The ladder of recorded steps that the front page shows."""
     return kernels.draw.ladder(None, kernels.results(RECORDED_ON), SIZE)
 
 

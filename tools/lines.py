@@ -53,6 +53,7 @@ def budget() -> int:
 
 
 def main() -> int:
+    """Print the lines by folder; the exit status is 1 above the budget."""
     count = by_folder()
     for folder in sorted(count):
         print(f"{folder:24}{count[folder]:7,}")

@@ -41,6 +41,7 @@ def newest(requirement: str, cuda: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
+    """Print the requirements for the CUDA that is named; the exit status."""
     if arguments not in (["12"], ["13"]):
         print(__doc__, file=sys.stderr)
         return 2

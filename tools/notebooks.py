@@ -69,6 +69,7 @@ def run(path: Path) -> None:
 
 
 def main() -> int:
+    """Run the notebooks that are given, or all; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True, dest="command")
     command = commands.add_parser("run", help="execute without a GPU and store the outputs")

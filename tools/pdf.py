@@ -83,6 +83,7 @@ def print_page(chromium: str, page: Path, pdf: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Make the book as one PDF; the exit status is 1 where that fails."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("path", nargs="?", type=Path, default=BUILD / "book.pdf")
     path = parser.parse_args(arguments).path

@@ -31,6 +31,7 @@ LOGOS = {
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx what the published pages need."""
     app.connect("config-inited", set_address)
     app.connect("html-page-context", add_to_page, priority=LAST)
     app.connect("build-finished", finish)

@@ -30,6 +30,7 @@ def residents(name: str) -> dict[str, int]:
 
 
 def main() -> None:
+    """Write the table of residents for all compute capabilities that NVRTC compiles for."""
     known = {number: f"{number // 10}.{number % 10}" for number in nvrtc.architectures()}
     table = {name: residents(name) for name in known.values() if name in SMS}
     path = records.FOLDER / records.RESIDENTS

@@ -24,6 +24,7 @@ LANGUAGE = "cuda"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx the pages that show a kernel's file."""
     app.add_source_suffix(".cu", LANGUAGE)
     app.add_source_parser(KernelParser)
     app.add_node(listing, html=(visit_listing, None))
@@ -36,6 +37,8 @@ class listing(nodes.literal_block):  # Sphinx finds what visits a node by this n
 
 
 class KernelParser(Parser):
+    """A page of the book from a kernel's file: what it is, its regions and its text."""
+
     supported = (LANGUAGE,)
 
     def parse(self, inputstring: str, document: nodes.document) -> None:
@@ -65,6 +68,7 @@ class KernelParser(Parser):
 
 
 def introduction(file: Source, docname: str) -> nodes.paragraph:
+    """The page's first paragraph: what the kernel does and the chapter about it."""
     number = int(file.path.stem[:2])
     link = pending_xref(
         "",

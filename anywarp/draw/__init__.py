@@ -24,4 +24,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    """The public names, whether or not their modules are loaded."""
     return __all__

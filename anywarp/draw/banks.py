@@ -94,6 +94,7 @@ class _Cost(NamedTuple):
 
 
 def _cost(access: WarpAccess) -> _Cost:
+    """What the access costs in shared memory."""
     counted = analysis.wavefronts, analysis.ideal_wavefronts, analysis.bank_conflicts
     return _Cost(*(int(function(*_lanes(access))) for function in counted))
 

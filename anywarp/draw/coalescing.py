@@ -47,6 +47,7 @@ class _Asked:
 
 
 def _asked(access: WarpAccess) -> _Asked:
+    """What the active lanes of the access ask for, by the first word of each."""
     users: dict[int, list[int]] = {}
     for lane in np.flatnonzero(access.active).tolist():
         users.setdefault(int(access.address[lane]) // WORD, []).append(lane)

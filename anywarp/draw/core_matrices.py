@@ -70,6 +70,7 @@ def _place(start: int) -> tuple[float, float]:
 
 
 def _boxes(places: Iterable[tuple[float, float]], wide: float) -> str:
+    """The path data of boxes at these places, each of this width and as high as a line."""
     return svg.boxes((x, y, wide, HIGH) for x, y in places)
 
 
@@ -97,6 +98,7 @@ def _ground(starts: np.ndarray, lines: int, first: int) -> list[str]:
 
 
 def _span(what: str, size: int, n: int) -> str:
+    """The first and the last of the n-th group of `size`: "k 8–15"."""
     return f"{what}{size * n}–{size * n + size - 1}"
 
 

@@ -220,6 +220,7 @@ def _held(panels: list[_Panel], lane: int) -> str:
 
 
 def _places(row: np.ndarray, column: np.ndarray) -> str:
+    """Rows and columns in words: "rows 1 and 9, columns 2 and 3"."""
     return f"{_listed('row', row)}, {_listed('column', column)}"
 
 

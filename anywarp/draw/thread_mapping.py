@@ -126,6 +126,7 @@ def _owners(trace: Trace, array: str, kind: str, index: Index) -> _Owners:
 
 
 def _look(warp: int) -> dict[str, Any]:
+    """The fill of a warp's elements, as SVG attributes."""
     return {"fill": COLOURS[warp % len(COLOURS)]}
 
 

@@ -7,4 +7,5 @@ __all__ = ["Finding", "Findings", "merged", "namer", "sanitize"]
 
 
 def __dir__() -> list[str]:
+    """The public names, whether or not their modules are loaded."""
     return __all__

@@ -12,6 +12,8 @@ from .encoding import ZERO, field
 
 @dataclass(frozen=True)
 class Block:
+    """A basic block: instructions that run one after another, by their numbers in the code."""
+
     first: int
     end: int  # the instruction after the last
     successors: tuple[int, ...]  # the first instruction of each block that may come next
@@ -29,6 +31,7 @@ def target(n: int, i: Instruction) -> int:
 
 
 def conditional(i: Instruction) -> bool:
+    """Whether the branch or exit may be passed over: it has a guard or reads a condition."""
     return i.guard is not None or (ZERO,) not in i.reads
 
 
@@ -54,6 +57,7 @@ def blocks(code: Sequence[Instruction]) -> dict[int, Block]:
 
 
 def _successors(code: Sequence[Instruction], last: int) -> tuple[int, ...]:
+    """The first instruction of each block that may run after the block that ends with `last`."""
     i = code[last]
     if i.name == "BRA":
         return (target(last, i), last + 1) if conditional(i) else (target(last, i),)

@@ -18,6 +18,7 @@ SPOILT_KIND = "spoilt"  # matrices with numbers that parts cannot hold
 
 
 def _wide(stream: Any, rows: int, columns: int) -> Any:
+    """Numbers +-exp(4 x), x normal, of which few decide a sum."""
     sign = stream.choice([-1.0, 1.0], (rows, columns))
     return sign * np.exp(4 * stream.standard_normal((rows, columns)))
 

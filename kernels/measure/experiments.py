@@ -182,6 +182,7 @@ BULK = Path(__file__).with_name("bulk_copies.cu")
 
 
 def unrolled(step: Step, times: int, loop: str = LOOP_03) -> Any:
+    """The step with its loop over k unrolled so many times."""
     return edited(step, f"unroll {times}", (loop, f"    #pragma unroll {times}\n{loop}"))
 
 
@@ -192,14 +193,17 @@ def bounded(step: Step, name: str, blocks: int, old: str) -> Any:
 
 
 def pairs(steps: Iterable[Step], change: Callable[[Any], Any]) -> list[Any]:
+    """Each step, and after it the same step changed."""
     return [one for step in steps for one in (step, change(step))]
 
 
 def one_way(step: Step) -> Any:
+    """The step that always goes through the columns in the same direction."""
     return edited(step, "one way", (TO_AND_FRO, "int j = n;"))
 
 
 def quickly(step: Step) -> Any:
+    """The step compiled with ptxas -O1."""
     return edited(step, "ptxas -O1", options=OPTIMISER)
 
 

@@ -127,6 +127,7 @@ def _record(
     launches: int,
     command: Sequence[str] = (),
 ) -> dict[str, Any]:
+    """Count the metrics of each pass for the steps, the least of `launches`, and save them."""
     gpu.require()
     for step in steps:
         if constraint := step.broken(size, size, size):
@@ -184,6 +185,7 @@ def tool() -> dict[str, str | None]:
 
 
 def _ncu_version() -> str | None:
+    """The version of the Nsight Compute that is installed, or None."""
     if shutil.which("ncu") is None:
         return None  # `run_ncu` says so
     answer = subprocess.run(["ncu", "--version"], capture_output=True, text=True)

@@ -133,6 +133,7 @@ def text_of(parts: Mapping[str, Any]) -> str:
 
 
 def _tiles(steps: Sequence[Step]) -> dict[str, dict[str, int]]:
+    """What `tile` says of each step without splits, on the GPU here, by label."""
     where = gpu.device().compute_capability, gpu.arch()
     return {step.label: tile(step, *where) for step in map(base, steps)}
 
@@ -167,6 +168,7 @@ def section(
 
 
 def _rows(steps: Sequence[Step], timings: Mapping[str, Any]) -> list[Timing]:
+    """The timings of the steps, in a table with None where there is none, as a list."""
     by_label = {step.label: (base(step).label, step) for step in steps}
     rows = []
     for shape, times in zip(timings["shapes"], timings["us"]):
@@ -178,6 +180,7 @@ def _rows(steps: Sequence[Step], timings: Mapping[str, Any]) -> list[Timing]:
 
 
 def _named(tiles: Mapping[str, Tile]) -> dict[str, dict[str, Any]]:
+    """The costs of each tile as a dictionary, by label."""
     return {label: costs._asdict() for label, costs in tiles.items()}
 
 

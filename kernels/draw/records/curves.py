@@ -179,6 +179,7 @@ def hiding(record: Mapping[str, Any]) -> Figure:
 
 
 def _bytes(number: int) -> str:
+    """A number of bytes in its largest binary unit, rounded down: "48 KiB"."""
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if number >= 1 << power:
             return f"{number >> power} {unit}"

@@ -49,6 +49,7 @@ def write(
 
 
 def _points(ax: Any, pixels: Any) -> Any:
+    """Typographic points for pixels of the figure."""
     return pixels * 72 / ax.figure.dpi
 
 
@@ -61,6 +62,7 @@ def _box(at: Any, away: Any, text: str, right: bool, centred: bool = True) -> An
 
 
 def _texts(ax: Any) -> Iterator[Any]:
+    """The boxes, in points, of the texts that are on the axes."""
     for text in ax.texts:
         at = _points(ax, ax.transData.transform(text.xy))
         right, centred = text.get_ha() == "right", text.get_va() == "center"

@@ -116,6 +116,7 @@ def _size(level: Level) -> str:
 
 
 def _speed(level: Level) -> str:
+    """A level's bandwidth in words, and where it comes from: "3.35 TB/s recorded"."""
     if level.gbs is None:
         return level.speed
     words = f"{level.gbs / 1000:.3g} TB/s" if level.gbs >= 1000 else f"{level.gbs:.3g} GB/s"

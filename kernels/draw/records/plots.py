@@ -181,6 +181,8 @@ def roofline(
 
 
 class Point(NamedTuple):
+    """A point of a roofline."""
+
     label: str
     x: float  # FLOP per byte
     y: float | None  # TFLOPS
@@ -263,10 +265,12 @@ def label_of(name: str) -> str:
 
 
 def three_digits(rate: float) -> str:
+    """A rate in three significant digits: "12.3"."""
     return f"{rate:#.3g}".rstrip(".")
 
 
 def origin_of(source: Results) -> str:
+    """Where the numbers come from, recorded or live, and of which GPU."""
     if source.recorded:
         return f"recorded on {source.gpu}, {source.date}"
     return f"live on {source.gpu}"
@@ -278,6 +282,7 @@ def recorded_on(record: Mapping[str, Any]) -> str:
 
 
 def sentence(words: str) -> str:
+    """The words with a capital letter and a full stop."""
     return f"{words[0].upper()}{words[1:]}."
 
 

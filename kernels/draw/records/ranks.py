@@ -49,6 +49,7 @@ def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]]) -> Figure:
 
 
 def _look(what: str) -> dict[str, Any]:
+    """The fill of a span that is a product or a transfer, as SVG attributes."""
     return {"fill": COLOURS[what], "fill_opacity": 0.55 if what == "multiply" else 0.9}
 
 
@@ -82,6 +83,7 @@ def _in_turn(spans: list[Span]) -> list[Span]:
 
 
 def _bar(span: Span, y: float, scale: float) -> list[str]:
+    """A span as a bar; a product that is wide enough has the number of its round."""
     multiplies = span.what == "multiply"
     high, top = (PRODUCT, y) if multiplies else (TRANSFER, y + PRODUCT + 1)
     top += TRANSFER if span.what == "down" else 0
@@ -94,4 +96,5 @@ def _bar(span: Span, y: float, scale: float) -> list[str]:
 
 
 def _time(seconds: float) -> str:
+    """Seconds in words: "1.2 s" or "3.4 ms"."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"

@@ -55,6 +55,7 @@ def _used(fit: Occupancy) -> dict[str, int]:
 
 
 def _words(fit: Occupancy) -> str:
+    """How many blocks and warps are on an SM, and what limits them, in words."""
     which = fit.which
     return (
         f"{which[0].upper()}{which[1:]}: {lanes.count(fit.blocks, 'block')} "

@@ -145,6 +145,7 @@ def _draw(
 
 
 def _number(x: float, y: float, cell: float, number: int) -> str:
+    """A number in the middle of its cell."""
     return svg.text(x + cell / 2, y + cell / 2 + 4, number, font_size=11, text_anchor="middle")
 
 

@@ -43,6 +43,7 @@ def rounds(schedule: Schedule) -> Stepper:
 
 
 def _frame(schedule: Schedule, one: Round, done: dict[Block, int]) -> str:
+    """The drawing of a round; done: finished blocks of C, with the rank that has each."""
     M, N, K = schedule.shape
     unit = LONG / max(M, N, K, 1)
     inner = CORNER + K * unit + GAP
@@ -87,6 +88,7 @@ def _frame(schedule: Schedule, one: Round, done: dict[Block, int]) -> str:
 
 
 def _name(rank: int) -> str:
+    """How the picture names a rank, of which one is the host."""
     return "host" if rank == HOST else str(rank)
 
 

@@ -139,6 +139,7 @@ def _draw(parts: dict[str, list[_Part]], C: np.ndarray, now: int, cell: float) -
 
 
 def _area(inside: np.ndarray, corner: tuple[float, float], cell: float, **look: Any) -> str:
+    """The elements that are true, as one area of cells from this corner."""
     return svg.tag("path", d=svg.areas(inside, *corner, cell), **look)
 
 
@@ -150,4 +151,5 @@ def _extent(inside: np.ndarray) -> str:
 
 
 def _run(what: str, first: int, last: int) -> str:
+    """Neighbours in words: "row 3" or "rows 3 to 5"."""
     return f"{what} {first}" if first == last else f"{what}s {first} to {last}"

@@ -28,6 +28,8 @@ COLOURS = {FMA: PALETTE["green"], LOAD: PALETTE["blue"], STORE: PALETTE["vermili
 
 
 class _Panel(NamedTuple):
+    """The picture of a step with so many blocks on the SM."""
+
     step: Step
     blocks: int
     warps: tuple[Warp, ...]
@@ -83,6 +85,7 @@ def timeline(*steps: Any, blocks: Sequence[int] | None = None) -> Figure:
 
 
 def _panel(step: Step, blocks: int, results: Results) -> _Panel:
+    """A step's warps in the model, and its cycles for a tile there and in the records."""
     sizes = step.defines
     BM, BN, BK = sizes["BM"], sizes["BN"], sizes.get("BK", sizes["BN"])
     threads = math.prod(step.block)
@@ -100,6 +103,7 @@ def _panel(step: Step, blocks: int, results: Results) -> _Panel:
 
 
 def _words(panel: _Panel) -> str:
+    """A panel's cycles for a tile, in words."""
     words = f"{label_of(panel.step.label)}, {lanes.count(panel.blocks, 'block')}: "
     words += f"{panel.cycles:.0f} in the model"
     return words + (f", {panel.measured:.0f} recorded" if panel.measured else "")
@@ -175,12 +179,14 @@ def _tick(x: float, y: float) -> str:
 
 
 def _wait(x: float, right: float, y: float, reason: str) -> str:
+    """The line for a wait, dashed where it is for a load."""
     line = f"M{svg.short(x)} {svg.short(y + BAR / 2)}H{svg.short(right)}"
     dashes = "2 3" if reason == LOAD else None
     return svg.path(line, stroke="currentColor", stroke_dasharray=dashes)
 
 
 def _legend(y: float) -> list[str]:
+    """The legend below the pictures: colours, and lines of waits."""
     x, other = LEFT, LEFT + 150
     fill = {"fill": COLOURS[FMA], "fill_opacity": 0.5}
     return [

@@ -174,6 +174,7 @@ def control(name: str, values: Iterable[Any]) -> Control:
 
 
 def _start(step: Any, one: Control) -> int:
+    """The number of the control's option that the step has. Raises ValueError if it has none."""
     for number, option in enumerate(one.options):
         if step.define(**option) == step:
             return number
@@ -181,6 +182,7 @@ def _start(step: Any, one: Control) -> int:
 
 
 def _try(step: Any, shape: Sequence[int]) -> Tried:
+    """A variant's trace and numbers, or why it is refused."""
     try:
         trace = step.trace(*shape)
         used, fit = step.kernel.resources(), step.occupancy()
