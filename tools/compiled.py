@@ -59,8 +59,8 @@ def run(path: Path) -> None:
 def compile_steps() -> None:
     """Compile all steps and their declared variants, for the interpreter."""
     for step in kernels.steps():
-        for one in (step, *step.variants):
-            assert one.kernels
+        for each in (step, *step.variants):
+            assert each.kernels
 
 
 def asked(paths: list[Path], and_steps: bool = False) -> list[Recipe]:

@@ -31,10 +31,10 @@ class Failure(Exception):
 
 def browser() -> str:
     """The path of a Chromium or Chrome; raises Failure where there is none."""
-    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
-    if found is None:
+    chosen = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    if chosen is None:
         raise Failure(f"no browser on the path: one of {', '.join(BROWSERS)} is needed")
-    return found
+    return chosen
 
 
 def run(command: list[str], what: str) -> None:

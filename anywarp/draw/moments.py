@@ -181,7 +181,7 @@ def states_of(made: Sequence[Moment], stage: int) -> list[StageState]:
     """Of a stage after each moment. It is full until the last read before it is filled again."""
     own = [moment.what if stage in moment.size else "" for moment in made]
     filling, under_way, reading, before = 0, 0, False, ""
-    found = []
+    states = []
     for n, (what, moment) in enumerate(zip(own, made)):
         filling += what in FILLS and before not in FILLS
         before = what if what in READS + FILLS else before
@@ -192,8 +192,8 @@ def states_of(made: Sequence[Moment], stage: int) -> list[StageState]:
         elif under_way:
             holds = UNDER_WAY
         else:
-            later = (one for one in own[n + 1 :] if one in READS + FILLS)
+            later = (event for event in own[n + 1 :] if event in READS + FILLS)
             holds = FULL if filling and next(later, "") in READS else EMPTY
         warps = frozenset(moment.warps if what in READS else ())
-        found.append(StageState(holds, filling, warps))
-    return found
+        states.append(StageState(holds, filling, warps))
+    return states

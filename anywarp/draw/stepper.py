@@ -95,11 +95,11 @@ class SideBySide:
     steppers: Mapping[str, Stepper]
 
     def __repr__(self) -> str:
-        told = "; ".join(f"{title}: {one.alt}" for title, one in self.steppers.items())
+        told = "; ".join(f"{title}: {each.alt}" for title, each in self.steppers.items())
         return f"<Side by side. {told}>"
 
     def _repr_html_(self) -> str:
-        captions = {title: one.caption for title, one in self.steppers.items()}
+        captions = {title: each.caption for title, each in self.steppers.items()}
         shared, *others = dict.fromkeys(captions.values())
         each = "\n".join(f"{title}: {words}" for title, words in captions.items())
         every = tuple(self.steppers.values())
@@ -113,10 +113,10 @@ def side_by_side(steppers: Mapping[str, Stepper]) -> SideBySide:
     TypeError for a picture that has but one frame, ValueError for fewer than two steppers, and
     TooLarge if they take more than 60 kB of HTML together.
     """
-    for title, one in steppers.items():
-        if not isinstance(one, Stepper):
+    for title, picture in steppers.items():
+        if not isinstance(picture, Stepper):
             raise TypeError(
-                f"{title!r} is a {type(one).__name__}, not a stepper: show it by itself"
+                f"{title!r} is a {type(picture).__name__}, not a stepper: show it by itself"
             )
     if len(steppers) < 2:
         raise ValueError("one stepper has nothing to stand beside: show it by itself")
@@ -141,15 +141,15 @@ def page(steppers: Sequence[Stepper], caption: str, titles: Sequence[str] = ()) 
     if titles:
         drawings = f'<div style="display:flex;flex-wrap:wrap;gap:.5em">{drawings}</div>'
         style = ' style="white-space:pre-line"'  # a line for each caption
-    what = " and ".join(dict.fromkeys(one.what for one in steppers))
-    panels = [[one.labels, differences(one.frames)] for one in steppers]
-    first = "".join(one.frames[0] for one in steppers)
+    what = " and ".join(dict.fromkeys(each.what for each in steppers))
+    panels = [[each.labels, differences(each.frames)] for each in steppers]
+    first = "".join(each.frames[0] for each in steppers)
     return scripted(SCRIPT, first, (what, panels, titles), drawings, caption, style)
 
 
-def _drawing(one: Stepper, title: str | None) -> str:
+def _drawing(picture: Stepper, title: str | None) -> str:
     """The first frame, as an image; with a title if it is one of several."""
-    svg, alt = one.frames[0], f"{title}: {one.alt}" if title else one.alt
+    svg, alt = picture.frames[0], f"{title}: {picture.alt}" if title else picture.alt
     box = (
         f'<div {BOX}><img alt="{html.escape(alt, quote=True)}" src="{data_uri(svg)}" '
         f'style="{fitting(svg)}"></div>'

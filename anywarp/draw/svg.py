@@ -87,18 +87,18 @@ def boxes(places: Iterable[tuple[float, float, float, float]]) -> str:
 def areas(inside: np.ndarray, x: float, y: float, size: float) -> str:
     """The cells of a grid that are True, as the path of rectangles: runs of a row, joined
     downwards. The grid's corner is at (x, y), a cell has that size."""
-    found: list[tuple[int, int, int, int]] = []
+    rectangles: list[tuple[int, int, int, int]] = []
     open_runs: dict[tuple[int, int], int] = {}
     for row, line in enumerate([*inside, np.zeros(inside.shape[1], bool)]):
         runs = set(_runs(line))
         for run in [run for run in open_runs if run not in runs]:
             start = open_runs.pop(run)
-            found.append((run[0], start, run[1] - run[0], row - start))
+            rectangles.append((run[0], start, run[1] - run[0], row - start))
         for run in runs:
             open_runs.setdefault(run, row)
     return boxes(
         (x + size * left, y + size * top, size * wide, size * high)
-        for left, top, wide, high in sorted(found)
+        for left, top, wide, high in sorted(rectangles)
     )
 
 

@@ -44,16 +44,16 @@ def blocks(code: Sequence[Instruction]) -> dict[int, Block]:
         elif i.name == "EXIT":
             leaders.add(n + 1)
     ends = sorted(leaders)
-    found: dict[int, Block] = {}
+    reached: dict[int, Block] = {}
     todo = [0]
     while todo:
         first = todo.pop()
-        if first in found or first >= len(code):
+        if first in reached or first >= len(code):
             continue
         end = next(e for e in ends if e > first)
-        found[first] = Block(first, end, _successors(code, end - 1))
-        todo += found[first].successors
-    return found
+        reached[first] = Block(first, end, _successors(code, end - 1))
+        todo += reached[first].successors
+    return reached
 
 
 def _successors(code: Sequence[Instruction], last: int) -> tuple[int, ...]:
@@ -77,13 +77,13 @@ def live(code: tuple[Instruction, ...]) -> dict[int, frozenset[int]]:
         for i in code[part.first : part.end]:
             reads |= (i.places_read | (set(i.writes) if i.guard else set())) - writes
             writes |= set() if i.guard else set(i.writes)
-    found = {first: frozenset(read[first]) for first in parts}
+    needed = {first: frozenset(read[first]) for first in parts}
     changed = True
     while changed:
         changed = False
         for first, part in parts.items():
-            after = frozenset().union(*(found[one] for one in part.successors))
-            new = found[first] | (after - written[first])
-            changed |= new != found[first]
-            found[first] = new
-    return found
+            after = frozenset().union(*(needed[successor] for successor in part.successors))
+            new = needed[first] | (after - written[first])
+            changed |= new != needed[first]
+            needed[first] = new
+    return needed

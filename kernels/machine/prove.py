@@ -106,10 +106,10 @@ def differences(before: Sequence[Instruction], after: Sequence[Instruction]) -> 
     while todo:
         first = min(todo)
         todo.remove(first)
-        one, other = run(first)
+        old, new = run(first)
         for successor in parts[first].successors:
             known = entries.get(successor)
-            entries[successor] = _refine((one.registers, other.registers), known)
+            entries[successor] = _refine((old.registers, new.registers), known)
             if known is None or _size(known) != _size(entries[successor]):
                 todo.add(successor)
     return [f"block at {n}: {text}" for n in sorted(parts) for text in _compare(*run(n))]
@@ -117,19 +117,19 @@ def differences(before: Sequence[Instruction], after: Sequence[Instruction]) -> 
 
 def _size(classes: Classes) -> int:
     """How many classes there are: refining makes more, or changes nothing."""
-    one, other = classes
-    return len({*one.values(), *other.values()})
+    old, new = classes
+    return len({*old.values(), *new.values()})
 
 
 def _refine(reached: Classes, known: Classes | None) -> Classes:
     """Which registers have the same value, in classes with numbers, as far as all paths say."""
     numbers: dict[tuple[int, int], int] = {}
     before = known or [dict.fromkeys(registers, 0) for registers in reached]
-    one, other = (
+    first, second = (
         {place: numbers.setdefault((v, old[place]), len(numbers)) for place, v in now.items()}
         for now, old in zip(reached, before)
     )
-    return one, other
+    return first, second
 
 
 def _run(
@@ -164,17 +164,17 @@ def _run(
     return run
 
 
-def _compare(one: Run, other: Run) -> list[str]:
+def _compare(old: Run, new: Run) -> list[str]:
     """What two blocks do differently."""
     different = []
-    if one.effects != other.effects:
-        pairs = zip(one.effects, other.effects)
+    if old.effects != new.effects:
+        pairs = zip(old.effects, new.effects)
         n = next((n for n, (a, b) in enumerate(pairs) if a != b), "last")
-        different.append(f"what they do to memory differs, of {len(one.effects)} the number {n}")
-    if one.loads.keys() != other.loads.keys():
-        lost = len(one.loads.keys() - other.loads.keys())
+        different.append(f"what they do to memory differs, of {len(old.effects)} the number {n}")
+    if old.loads.keys() != new.loads.keys():
+        lost = len(old.loads.keys() - new.loads.keys())
         different.append(f"{lost} loads from shared memory are missing or in another place")
-    for value in one.loads.keys() & other.loads.keys():
-        if max(other.loads[value]) > max(one.loads[value]):
+    for value in old.loads.keys() & new.loads.keys():
+        if max(new.loads[value]) > max(old.loads[value]):
             different.append("a load from shared memory moved down over an asynchronous copy")
     return different

@@ -50,7 +50,7 @@ class Patched:
 
     @functools.cached_property
     def kernels(self) -> dict[str, Rewritten]:
-        return {one: Rewritten(kernel, self.patch) for one, kernel in self.step.kernels.items()}
+        return {name: Rewritten(kernel, self.patch) for name, kernel in self.step.kernels.items()}
 
     @property
     def kernel(self) -> Rewritten:
@@ -194,7 +194,7 @@ def bounded(step: Step, name: str, blocks: int, old: str) -> Any:
 
 def pairs(steps: Iterable[Step], change: Callable[[Any], Any]) -> list[Any]:
     """Each step, and after it the same step changed."""
-    return [one for step in steps for one in (step, change(step))]
+    return [each for step in steps for each in (step, change(step))]
 
 
 def one_way(step: Step) -> Any:
@@ -250,8 +250,8 @@ TABLE: dict[str, Experiment] = {
             bounded(step("07 STRIDED=1"), "two blocks", 2, "ROWS * BN"),
             step("07 BM=128 TM=16"),
             *(
-                edited(one, "unroll 16", ("#pragma unroll 32", "#pragma unroll 16"))
-                for one in (step("07 STRIDED=1"), step("07 BM=128 TM=16"))
+                edited(tile, "unroll 16", ("#pragma unroll 32", "#pragma unroll 16"))
+                for tile in (step("07 STRIDED=1"), step("07 BM=128 TM=16"))
             ),
         ],
     ),
@@ -268,15 +268,15 @@ TABLE: dict[str, Experiment] = {
         "Is the index of the buffer, known at run time only, what two buffers lose by?",
         (1024, 4096, 8192),
         lambda step: [
-            *pairs((step("14"), step("14 BUFFERS=1")), lambda one: unrolled(one, 2, LOOP_14)),
+            *pairs((step("14"), step("14 BUFFERS=1")), lambda base: unrolled(base, 2, LOOP_14)),
             *(
                 edited(
-                    one,
+                    base,
                     "unroll 2, ptxas -O1",
                     (LOOP_14, f"    #pragma unroll 2\n{LOOP_14}"),
                     options=OPTIMISER,
                 )
-                for one in (step("14"), step("14 BUFFERS=1"))
+                for base in (step("14"), step("14 BUFFERS=1"))
             ),
         ],
     ),

@@ -32,7 +32,7 @@ def bars(
     groups = [(results, size, records)]
     if live is not None and live.select(CUBLAS):
         own = live.select(CUBLAS)[-1].M
-        timed = [found for name in names if (found := live.find(name, own))]
+        timed = [record for name in names if (record := live.find(name, own))]
         groups.append((live, own, timed))
     with style():
         width = plt.rcParams["figure.figsize"][0]
@@ -47,9 +47,9 @@ def bars(
     )
     alt = " ".join(
         f"TFLOPS at M = N = K = {n}, {origin_of(of)}. FMA peak {of.fma_peak_tflops:.3g}. "
-        + ", ".join(f"{label_of(r.step)} {three_digits(r.tflops)}" for r in found)
+        + ", ".join(f"{label_of(r.step)} {three_digits(r.tflops)}" for r in shown)
         + "."
-        for of, n, found in groups
+        for of, n, shown in groups
     )
     return from_matplotlib(fig, alt, caption)
 

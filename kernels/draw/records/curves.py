@@ -44,9 +44,9 @@ def errors(record: Mapping[str, Any], names: Mapping[str, str]) -> Figure:
         for ax, (kind, rows) in zip(axes, kinds.items()):
             depths = [int(K) for K in rows]
             for label, name in names.items():
-                found = [rows[K][label] for K in rows]
-                ax.plot(depths, found, clip_on=False, label=name, **looks[label])
-                words.append(f"{kind}, {name}: {found[0]:.2g} to {found[-1]:.2g}")
+                errors = [rows[K][label] for K in rows]
+                ax.plot(depths, errors, clip_on=False, label=name, **looks[label])
+                words.append(f"{kind}, {name}: {errors[0]:.2g} to {errors[-1]:.2g}")
             log2_axis(ax, depths, "K" if ax is axes[-1] else "", math.ceil(len(depths) / 2))
             _axes(ax, "roundoffs", kind)
             ax.set_yscale("log")
@@ -73,12 +73,12 @@ def chains(record: Mapping[str, Any]) -> Figure:
         for (kind, rows), colour, marker in zip(
             record["chains"].items(), PALETTE.values(), MARKERS
         ):
-            lengths, found = [int(x) for x in rows], list(rows.values())
-            ax.plot(lengths, found, marker + "-", color=colour, clip_on=False, label=kind)
+            lengths, errors = [int(x) for x in rows], list(rows.values())
+            ax.plot(lengths, errors, marker + "-", color=colour, clip_on=False, label=kind)
             in_float32 = record["errors"][kind][str(depth)][CUBLAS]
             ax.axhline(in_float32, color=colour, linewidth=0.9, linestyle=":")
             words.append(
-                f"{kind}: {found[0]:.2g} for {lengths[0]} to {found[-1]:.2g}, cuBLAS "
+                f"{kind}: {errors[0]:.2g} for {lengths[0]} to {errors[-1]:.2g}, cuBLAS "
                 f"{in_float32:.2g}"
             )
         label = "k that tensor cores sum before an addition in float32"
@@ -111,8 +111,8 @@ def latency(record: Mapping[str, Any]) -> Figure:
     import matplotlib.pyplot as plt
 
     waits = record["latency"]
-    sizes = [one["bytes"] for one in waits["by size"]]
-    cycles = [one["cycles"] for one in waits["by size"]]
+    sizes = [wait["bytes"] for wait in waits["by size"]]
+    cycles = [wait["cycles"] for wait in waits["by size"]]
     with style():
         fig, ax = plt.subplots()
         ax.plot(sizes, cycles, "o-", color=PALETTE["blue"], clip_on=False)

@@ -78,6 +78,6 @@ def _lines(ax: Any) -> Iterator[Any]:
         at = _points(ax, ax.transData.transform(line.get_xydata()))
         if line.get_marker() not in ("", "None", None):
             yield from (Bbox([place - MARKER, place + MARKER]) for place in at)
-        for one, other in itertools.pairwise(at):
-            count = 1 + int(np.hypot(*(other - one)) / PIECE)
-            yield from (Bbox([n - 1, n + 1]) for n in np.linspace(one, other, count + 1))
+        for start, end in itertools.pairwise(at):
+            count = 1 + int(np.hypot(*(end - start)) / PIECE)
+            yield from (Bbox([n - 1, n + 1]) for n in np.linspace(start, end, count + 1))

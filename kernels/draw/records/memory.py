@@ -49,10 +49,10 @@ def memory(live: Results | None = None) -> Figure:
     ]
     parts.append(svg.legend(LEFT, y - 2, legend))
     said = "; ".join(
-        f"{name}: " + ", ".join(f"{one.name} {_size(one)}, {_speed(one)}" for one in each)
+        f"{name}: " + ", ".join(f"{level.name} {_size(level)}, {_speed(level)}" for level in each)
         for name, each in levels.items()
     )
-    sources = {one.speed for each in levels.values() for one in each}
+    sources = {level.speed for each in levels.values() for level in each}
     meaning = ", ".join(words for source, words in SOURCES.items() if source in sources)
     return Figure(
         svg.narrow(y + 8, *parts),

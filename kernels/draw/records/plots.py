@@ -171,9 +171,9 @@ def roofline(
         f"FMA peak {roof.peak:.3g} TFLOPS, {bandwidth} "
         f"bandwidth {roof.gbs:.0f} GB/s, ridge at {roof.ridge:.3g} FLOP per byte."
         + "".join(
-            f" {one.label} at {one.x:.3g} FLOP per byte"
-            + (f": {one.y:.3g} TFLOPS." if one.y is not None else ".")
-            for one in roof.points
+            f" {point.label} at {point.x:.3g} FLOP per byte"
+            + (f": {point.y:.3g} TFLOPS." if point.y is not None else ".")
+            for point in roof.points
         )
         for roof in roofs
     )
@@ -207,13 +207,13 @@ class Roof(NamedTuple):
 def _here(points: Iterable[tuple[Sequence[Any], str]], live: Results) -> list[Point]:
     """The points that hold of the other GPU, in the colours of those on the first: those without a
     rate, and the rates of steps on it."""
-    found = []
+    here = []
     for (label, x, y, *step), colour in points:
         timed = live.select(step[0]) if step else ()
         if timed or y is None:
             rate = timed[-1].tflops if timed else None
-            found.append(Point(f"{label}, here", x, rate, colour))
-    return found
+            here.append(Point(f"{label}, here", x, rate, colour))
+    return here
 
 
 def _draw_roof(

@@ -62,7 +62,7 @@ def nesting(of: Any, block: Sequence[int] | None = None, thread: int = 0) -> Fig
     titles = [f"{n + 1}. {name}" for n, name in enumerate(("C", *names))]
     parts += [_title(*item) for item in zip(range(4), titles, shown, panels)]
     height = max(panel.bottom for panel in panels[2:]) + TITLE
-    sizes = [_size(one) for one in marks]
+    sizes = [_size(mark) for mark in marks]
     words = (
         f"{names[0].capitalize()} stores {sizes[0]} of C, warp {warp} of it {sizes[1]}, thread "
         f"{thread} of that {sizes[2]}"
@@ -153,13 +153,13 @@ def _panel(
     ]
 
 
-def _link(one: _Panel, next_: _Panel, part: Part, down: bool, colour: str) -> str:
+def _link(panel: _Panel, next_: _Panel, part: Part, down: bool, colour: str) -> str:
     """Two lines from a part of one picture to the next, which shows it."""
-    left, top, right, bottom = one.place(part)
+    left, top, right, bottom = panel.place(part)
     if down:
         ends = [(left, bottom, next_.x, next_.y), (right, bottom, next_.right, next_.y)]
     else:
-        x, end = (right, next_.x) if next_.x > one.x else (left, next_.right)
+        x, end = (right, next_.x) if next_.x > panel.x else (left, next_.right)
         ends = [(x, top, end, next_.y), (x, bottom, end, next_.bottom)]
     numbers = [map(svg.short, map(float, each)) for each in ends]
     d = "".join("M{} {}L{} {}".format(*each) for each in numbers)

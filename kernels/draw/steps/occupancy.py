@@ -23,13 +23,13 @@ def occupancy(fit: Occupancy, live: Occupancy | None = None) -> Figure:
     every = [fit] if live is None else [fit, live]
     head = "blocks that fit on an SM at a time"
     parts, top = [svg.text(LEFT + CELL * MOST / 2, TOP - 18, head, "middle")], float(TOP)
-    for one in every:
+    for each in every:
         if live is not None:
-            parts.append(svg.text(LEFT, top + 12, one.which, font_weight="bold"))
+            parts.append(svg.text(LEFT, top + 12, each.which, font_weight="bold"))
             top += PITCH
-        drawn, top = _rows(one, top)
+        drawn, top = _rows(each, top)
         parts += drawn
-    limits = " or ".join(dict.fromkeys(one.limit for one in every))
+    limits = " or ".join(dict.fromkeys(each.limit for each in every))
     legend: list[tuple[str, dict[str, Any]]] = [
         ("on the SM", {"fill": PALETTE["blue"]}),
         ("would fit, but for the others", {"fill": PALETTE["blue"], "fill_opacity": 0.35}),
@@ -39,8 +39,8 @@ def occupancy(fit: Occupancy, live: Occupancy | None = None) -> Figure:
     words = ". ".join(map(_words, every))
     alone = ". ".join(
         "Blocks that each alone would admit: "
-        + ", ".join(f"{NAMES[name]} {count}" for name, count in _used(one).items())
-        for one in every
+        + ", ".join(f"{NAMES[name]} {count}" for name, count in _used(each).items())
+        for each in every
     )
     return Figure(
         svg.document(LEFT + CELL * MOST + 28, top + 26, *parts),

@@ -23,13 +23,13 @@ def rounds(schedule: Schedule) -> Stepper:
     """
     done: dict[Block, int] = {}
     frames, labels = [], []
-    for number, one in enumerate(schedule.rounds):
-        frames.append(_frame(schedule, one, done))
-        ranks = len({product.rank for product in one.products})
+    for number, current in enumerate(schedule.rounds):
+        frames.append(_frame(schedule, current, done))
+        ranks = len({product.rank for product in current.products})
         multiply = f"{lanes.count(ranks, 'rank')} multiply" if ranks else "no rank multiplies"
-        sent = lanes.count(len(one.transfers), "block")
+        sent = lanes.count(len(current.transfers), "block")
         labels.append(f"round {number}: {multiply}, {sent} on the way")
-        done |= {product.c: product.rank for product in one.products}
+        done |= {product.c: product.rank for product in current.products}
     M, N, K = schedule.shape
     return stepper(
         frames,
@@ -42,7 +42,7 @@ def rounds(schedule: Schedule) -> Stepper:
     )
 
 
-def _frame(schedule: Schedule, one: Round, done: dict[Block, int]) -> str:
+def _frame(schedule: Schedule, current: Round, done: dict[Block, int]) -> str:
     """The drawing of a round; done: finished blocks of C, with the rank that has each."""
     M, N, K = schedule.shape
     unit = LONG / max(M, N, K, 1)
@@ -60,7 +60,7 @@ def _frame(schedule: Schedule, one: Round, done: dict[Block, int]) -> str:
         svg.rect(*place(Block(name, (0, down), (0, across))), **svg.OUTLINE, stroke_width=0.8)
         for name, (down, across) in sizes.items()
     ]
-    now = {product.c for product in one.products}
+    now = {product.c for product in current.products}
     parts += [
         svg.rect(*place(block), fill=COLOURS[rank % len(COLOURS)], fill_opacity=0.25)
         for block, rank in done.items()
@@ -68,13 +68,13 @@ def _frame(schedule: Schedule, one: Round, done: dict[Block, int]) -> str:
     ]
     parts += [
         svg.rect(*place(block), fill=colour, fill_opacity=0.7, stroke="currentColor")
-        for block, colour in _used(one)
+        for block, colour in _used(current)
     ]
-    for transfer in one.transfers:
+    for transfer in current.transfers:
         x, y, wide, high = place(transfer.block)
         look = {"stroke_width": 1.6, **svg.OUTLINE, "stroke_dasharray": "3 2"}
         parts.append(svg.rect(x, y, wide, high, **look))
-        if len(one.transfers) <= MOST_NAMED:
+        if len(current.transfers) <= MOST_NAMED:
             to = ", ".join(map(_name, transfer.targets))
             middle, words = (x + wide / 2, y + high / 2 + 4), f"{_name(transfer.source)}→{to}"
             parts.append(svg.text(*middle, words, "middle", font_weight="bold"))
@@ -92,10 +92,10 @@ def _name(rank: int) -> str:
     return "host" if rank == HOST else str(rank)
 
 
-def _used(one: Round) -> Iterator[tuple[Block, str]]:
+def _used(current: Round) -> Iterator[tuple[Block, str]]:
     """The blocks of this round's products and their colours."""
     users: dict[Block, set[int]] = {}
-    for product in one.products:
+    for product in current.products:
         for block in (product.a, product.b, product.c):
             users.setdefault(block, set()).add(product.rank)
     for block, ranks in users.items():

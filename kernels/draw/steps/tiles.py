@@ -37,10 +37,10 @@ def tiles(step: Any, M: int, N: int, K: int, warp: int = 0) -> Stepper:
     shared = any(a.space == "shared" for a in trace.accesses)
     if warp not in {a.warp for a in trace.accesses}:
         raise ValueError(f"block {at} has no warp {warp} that reads or writes memory")
-    found = [a for a in trace.accesses if shared or a.warp == warp]
-    A = _parts(found, "A", (M, K), shared, warp)
-    B = _parts(found, "B", (K, N), shared, warp)
-    C = _mask([a for a in found if (a.array, a.kind) == ("C", "store")], (M, N))
+    accesses = [a for a in trace.accesses if shared or a.warp == warp]
+    A = _parts(accesses, "A", (M, K), shared, warp)
+    B = _parts(accesses, "B", (K, N), shared, warp)
+    C = _mask([a for a in accesses if (a.array, a.kind) == ("C", "store")], (M, N))
     if len(A) != len(B):
         raise ValueError(f"{step.label} reads A {len(A)} times and B {len(B)} times")
     cell = min((svg.NARROW - MARGIN - GAP - 4) / (K + N), HIGHEST / (M + K))

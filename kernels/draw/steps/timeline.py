@@ -149,9 +149,9 @@ def _draw(panel: _Panel, y: float, span: int) -> tuple[list[str], float]:
     parts.append(svg.text(LEFT - 6, y + 13, "idle", "end"))
     busy = sorted(cycle for warp in panel.warps for cycle in warp.cycles)
     parts += [
-        bar(one + 1, two, y + 4, fill="currentColor")
-        for one, two in itertools.pairwise(busy)
-        if two > one + 1
+        bar(before + 1, cycle, y + 4, fill="currentColor")
+        for before, cycle in itertools.pairwise(busy)
+        if cycle > before + 1
     ]
     return [part for part in parts if part], y + 40
 

@@ -75,16 +75,16 @@ class Variants:
     caption: str
 
     def __repr__(self) -> str:
-        refused = sum(bool(one.refused) for one in self.tried)
+        refused = sum(bool(each.refused) for each in self.tried)
         return f"<Variants of {self.label}: {len(self.tried)}, {refused} of them refused>"
 
     def _repr_html_(self) -> str:
         used = [
             name for name in self.given.numbers
-            if not {one.numbers[name] for one in self.tried if one.trace} <= NOTHING
+            if not {each.numbers[name] for each in self.tried if each.trace} <= NOTHING
         ]  # fmt: skip
         controls = [[c.name, c.texts, at, c.kind] for c, at in zip(self.controls, self.start)]
-        tried = [one.refused or [one.numbers[name] for name in used] for one in self.tried]
+        tried = [each.refused or [each.numbers[name] for name in used] for each in self.tried]
         told = controls, tried, self.pictures, self.accesses, self.verdicts
         rows = [(ACCESS, self.verdicts[0]), *((name, self.given.numbers[name]) for name in used)]
         body = "".join(
@@ -109,17 +109,17 @@ def variants(
     for more than LARGEST bytes.
     """
     controls = tuple(control(name, values) for name, values in choices.items())
-    start = tuple(_start(step, one) for one in controls)
-    combined = list(itertools.product(*(one.options for one in controls)))
+    start = tuple(_start(step, choice) for choice in controls)
+    combined = list(itertools.product(*(choice.options for choice in controls)))
     tried = [
         _try(step.define(**{k: v for option in options for k, v in option.items()}), shape)
         for options in combined
     ]
-    at = combined.index(tuple(one.options[n] for one, n in zip(controls, start)))
+    at = combined.index(tuple(choice.options[n] for choice, n in zip(controls, start)))
     if tried[at].refused:
         raise ValueError(tried[at].refused)
     space = tried[at].trace.find(array, kind, warp).space
-    firsts = [_firsts(one.trace, space, warp) for one in tried]
+    firsts = [_firsts(each.trace, space, warp) for each in tried]
     pairs = sorted(
         {pair for own in firsts for pair in own},
         key=lambda pair: (pair != (kind, array), pair[::-1]),
@@ -173,12 +173,14 @@ def control(name: str, values: Iterable[Any]) -> Control:
     return Control((" = " if same else ", ").join(names), texts, options, kind)
 
 
-def _start(step: Any, one: Control) -> int:
+def _start(step: Any, choice: Control) -> int:
     """The number of the control's option that the step has. Raises ValueError if it has none."""
-    for number, option in enumerate(one.options):
+    for number, option in enumerate(choice.options):
         if step.define(**option) == step:
             return number
-    raise ValueError(f"{step.label} is none of the choices of {one.name}: {', '.join(one.texts)}")
+    raise ValueError(
+        f"{step.label} is none of the choices of {choice.name}: {', '.join(choice.texts)}"
+    )
 
 
 def _try(step: Any, shape: Sequence[int]) -> Tried:
@@ -207,8 +209,8 @@ def _try(step: Any, shape: Sequence[int]) -> Tried:
 def _reason(step: Any, error: str) -> str:
     """Why a variant is refused: the static_assert that failed, as the source has it, or the error's
     own words."""
-    if found := re.search(r":(\d+): error: static assertion failed", error):
-        lines = step.source.splitlines()[int(found[1]) - 1 :]
+    if place := re.search(r":(\d+): error: static assertion failed", error):
+        lines = step.source.splitlines()[int(place[1]) - 1 :]
         error = " ".join(line.strip() for line in lines).partition(";")[0]
     return error if error.startswith(step.label) else f"{step.label} is refused: {error}"
 
