@@ -12,50 +12,29 @@ _DEFAULT_MATH = 0  # FP32 products in FP32
 _TF32_MATH = 3  # in TF32, on tensor cores
 
 
-def sgemm(
-    A: Any, B: Any, C: Any, alpha: float = 1.0, beta: float = 0.0, tf32: bool = False
-) -> None:
-    """C = alpha A B + beta C by cuBLAS, in FP32, and in TF32 only if asked.
+def sgemm(A: Any, B: Any, C: Any, tf32: bool = False) -> None:
+    """C = A B by cuBLAS, in FP32, and in TF32 only if asked.
 
-    A (M, K), B (K, N) and C (M, N) are row-major float32 CuPy arrays; C is updated in place.
+    A (M, K), B (K, N) and C (M, N) are row-major float32 CuPy arrays, not empty; C is written.
     cuBLAS is column-major, so it is asked for C^T = B^T A^T. Raises ValueError for other
     arrays, ImportError if cuBLAS is not installed.
     """
     for name, x in (("A", A), ("B", B), ("C", C)):
-        if not (
-            gpu.is_device_array(x)
-            and x.dtype == np.float32
-            and x.ndim == 2
-            and x.flags.c_contiguous
-        ):
+        matrix = gpu.is_device_array(x) and x.dtype == np.float32 and x.ndim == 2
+        if not (matrix and x.flags.c_contiguous):
             raise ValueError(f"{name} must be a C-contiguous two-dimensional float32 CuPy array")
     (M, K), N = A.shape, B.shape[1]
     if B.shape[0] != K or C.shape != (M, N):
         raise ValueError(f"shapes do not fit: A {A.shape}, B {B.shape}, C {C.shape}")
-    if M == 0 or N == 0:
-        return
     cublas, handle = _cublas()
-    scalars = np.array([alpha, beta], np.float32)
-    address = scalars.ctypes.data
+    scalars = np.array([1, 0], np.float32)  # C = 1 A B + 0 C
+    alpha, beta = scalars.ctypes.data, scalars[1:].ctypes.data
+    factors = B.data.ptr, N, A.data.ptr, K  # each with the distance between its rows
+    plain = cublas.CUBLAS_OP_N
     mode = cublas.getMathMode(handle)
     cublas.setMathMode(handle, _TF32_MATH if tf32 else _DEFAULT_MATH)
     try:
-        cublas.sgemm(
-            handle,
-            cublas.CUBLAS_OP_N,
-            cublas.CUBLAS_OP_N,
-            N,
-            M,
-            K,
-            address,
-            B.data.ptr,
-            N,
-            A.data.ptr,
-            max(K, 1),
-            address + 4,
-            C.data.ptr,
-            N,
-        )
+        cublas.sgemm(handle, plain, plain, N, M, K, alpha, *factors, beta, C.data.ptr, N)
     finally:
         cublas.setMathMode(handle, mode)
 

@@ -283,12 +283,11 @@ class TestOnGPU:
         assert some > 0.9 * least
 
     @pytest.mark.parametrize("shape", [(1, 1, 1), (17, 33, 65), (256, 128, 512)])
-    @pytest.mark.parametrize("alpha, beta", [(1, 0), (-0.5, 2)])
-    def test_cublas_is_row_major_fp32(self, shape, alpha, beta):
+    def test_cublas_is_row_major_fp32(self, shape):
         A, B, C0 = reference.inputs(*shape)
         C = gpu.to_device(C0)
-        cublas.sgemm(gpu.to_device(A), gpu.to_device(B), C, alpha, beta)
-        reference.assert_close(gpu.to_host(C), A, B, C0, alpha, beta)
+        cublas.sgemm(gpu.to_device(A), gpu.to_device(B), C)
+        reference.assert_close(gpu.to_host(C), A, B)
 
     def test_cublas_does_not_use_tf32_when_others_do_and_leaves_their_mode(self):
         tf32 = 3  # CUBLAS_TF32_TENSOR_OP_MATH
