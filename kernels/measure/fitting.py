@@ -13,14 +13,7 @@ FREE = ("start", "latency", "step", "ragged", "cluster")  # what is fitted of a 
 PACK, STREAM = ("pack",), ("piece", "gbs")  # and of one whose step packs, or has a stream alone
 COMMON = ("launch", "gbs", "reduce", "part", "rank", "piece")  # and of the GPU
 # where the search begins: microseconds, but for `ragged`, `gbs` and `rank`
-START = {
-    "start": 1.5,
-    "ragged": 1.05,
-    "cluster": 1.0,
-    "pack": 2.5,
-    "piece": 1.0,
-    "gbs": 3000.0,
-}
+START = {"start": 1.5, "ragged": 1.05, "cluster": 1.0, "pack": 2.5, "piece": 1.0, "gbs": 3000.0}
 COSTS = {"launch": 2.5, "gbs": 3000.0, "reduce": 2.0, "part": 0.05, "rank": 0.1, "piece": 2.0}
 PACKING = 0.91  # clusters of 2 to 8 on an H200; a fraction of SMs is no smooth parameter
 OUTLIER = 0.15  # errors beyond this share count less than their squares

@@ -18,7 +18,7 @@ import numpy as np
 
 from anywarp import gpu
 
-from ..analysis.duration import Costs, Tile
+from ..analysis.duration import Costs
 from ..ladder import model
 from ..ladder.model import base, packs, work
 from ..ladder.step import Step
@@ -58,9 +58,7 @@ LIKELY = Protocol(likely, {"rounds": WORDS}, group=lambda step: step.id)
 
 
 def record(
-    shapes: Sequence[Shape] = (),
-    output: Path | None = None,
-    jobs: int | None = None,
+    shapes: Sequence[Shape] = (), output: Path | None = None, jobs: int | None = None
 ) -> Path:
     """Time the ways among which `sgemm` chooses on this GPU, at the shapes of the model or at
     others beside them; fit the model to all that was timed, write it, and return where.
@@ -98,13 +96,13 @@ def modelled(steps: Sequence[Step], timed: Results) -> dict[str, Any]:
     own = {name: [step for step in steps if step.id == name] for name in names}
     tables = {name: table(own[name], timed) for name in names}
     main, rows = own.pop(model.STEP), tables[model.STEP]
-    fit_of_18 = fitted(main, rows, _tiles(main), multiprocessors)
-    costs = Costs(**fit_of_18["costs"])
+    costs, fit_of_18 = fitted(main, rows, multiprocessors)
     sections = {
-        name: section(variants, tables[name], _tiles(variants), costs) | tables[name]
+        name: fitted(variants, tables[name], multiprocessors, costs)[1] | tables[name]
         for name, variants in own.items()
     }
-    return {"provenance": timed.provenance, **fit_of_18, **rows, "others": sections}
+    common = {"provenance": timed.provenance, "costs": costs._asdict()}
+    return common | fit_of_18 | rows | {"others": sections}
 
 
 def table(steps: Sequence[Step], timed: Results) -> dict[str, Any]:
@@ -132,56 +130,27 @@ def text_of(parts: Mapping[str, Any]) -> str:
     return "{\n" + text + "\n}\n"
 
 
-def _tiles(steps: Sequence[Step]) -> dict[str, dict[str, int]]:
-    """What `tile` says of each step without splits, on the GPU here, by label."""
-    where = gpu.device().compute_capability, gpu.arch()
-    return {step.label: tile(step, *where) for step in map(base, steps)}
-
-
 def fitted(
     steps: Sequence[Step],
     timings: Mapping[str, Any],
-    tiles: Mapping[str, Mapping[str, int]],
     multiprocessors: int,
-) -> dict[str, Any]:
-    """The costs of each tile, by the label of its step without splits, and those of the GPU.
-
-    tiles: what `tile` says of each.
-    """
-    by_label, costs, error = fit(_rows(steps, timings), tiles, multiprocessors)
-    return {"error": error, "costs": costs._asdict(), "tiles": _named(by_label)}
-
-
-def section(
-    steps: Sequence[Step],
-    timings: Mapping[str, Any],
-    tiles: Mapping[str, Mapping[str, int]],
-    costs: Costs,
-) -> dict[str, Any]:
-    """The costs of the tiles of another step, on a GPU whose own costs are known."""
-    packing = any(map(packs, steps))
+    costs: Costs | None = None,
+) -> tuple[Costs, dict[str, Any]]:
+    """The costs of the GPU, which another step may have told already, and {"error": …, "tiles":
+    the costs of each tile, by the label of its step without splits}."""
+    where = gpu.device().compute_capability, gpu.arch()
+    tiles = {step.label: tile(step, *where) for step in map(base, steps)}
+    by_label = {step.label: step for step in steps}
+    rows = [
+        Timing(base(by_label[label]).label, work(by_label[label], *shape), us)
+        for shape, times in zip(timings["shapes"], timings["us"])
+        for label, us in zip(timings["labels"], times)
+        if us is not None
+    ]
     streams = all(step.defines.get("STREAM") for step in steps)
-    rows = _rows(steps, timings)
-    more = (*(PACK * packing), *(STREAM * streams))
-    by_label, _, error = fit(rows, tiles, costs.multiprocessors, more, costs)
-    return {"error": error, "tiles": _named(by_label)}
-
-
-def _rows(steps: Sequence[Step], timings: Mapping[str, Any]) -> list[Timing]:
-    """The timings of the steps, in a table with None where there is none, as a list."""
-    by_label = {step.label: (base(step).label, step) for step in steps}
-    rows = []
-    for shape, times in zip(timings["shapes"], timings["us"]):
-        for label, us in zip(timings["labels"], times):
-            if us is not None:
-                name, step = by_label[label]
-                rows.append(Timing(name, work(step, *shape), us))
-    return rows
-
-
-def _named(tiles: Mapping[str, Tile]) -> dict[str, dict[str, Any]]:
-    """The costs of each tile as a dictionary, by label."""
-    return {label: costs._asdict() for label, costs in tiles.items()}
+    more = (*(PACK * any(map(packs, steps))), *(STREAM * streams))
+    fits, costs, error = fit(rows, tiles, multiprocessors, more, costs)
+    return costs, {"error": error, "tiles": {label: t._asdict() for label, t in fits.items()}}
 
 
 def tile(step: Step, *where: Any) -> dict[str, int]:
