@@ -382,13 +382,7 @@ def measure_roofs(flush: Launch) -> tuple[float, float, float]:
     scalars = (np.int32(_TRIPS), np.float32(0.999), np.float32(0.001))
     source, target = gpu.empty(2**28), gpu.empty(2**28)  # 1 GiB each
     works = [
-        functools.partial(
-            gpu.launch,
-            loaded["fma_peak"],
-            (blocks,),
-            (threads,),
-            (*scalars, out),
-        ),
+        functools.partial(gpu.launch, loaded["fma_peak"], (blocks,), (threads,), (*scalars, out)),
         functools.partial(gpu.copy, target, source),
         functools.partial(gpu.launch, loaded["nothing"], (1,), (1,), ()),
     ]

@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 KERNEL = "sgemm"  # the one that multiplies
 FLAGS = "--csv --page raw --print-units base --clock-control none --kernel-name-base function"
 LAUNCHES = 5  # of which the least counts: see `profile`
+TIMEOUT = 1200  # seconds
 
 
 class ProfileError(RuntimeError):
@@ -34,7 +35,7 @@ class ProfileError(RuntimeError):
 
 
 def run_ncu(
-    command: Sequence[str], kernels: str, metrics: Sequence[str] = METRICS, timeout: float = 1200
+    command: Sequence[str], kernels: str, metrics: Sequence[str] = METRICS
 ) -> list[dict[str, Any]]:
     """Run a Python command line (`["-m", "module", ...]`) under ncu.
 
@@ -45,31 +46,21 @@ def run_ncu(
     ncu = shutil.which("ncu")
     if ncu is None:
         raise FileNotFoundError("Nsight Compute's command line, ncu, is not on the PATH")
+    options = ["--kernel-name", f"regex:{kernels}", "--metrics", ",".join(metrics)]
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     report = subprocess.run(
-        [
-            ncu,
-            *FLAGS.split(),
-            "--kernel-name",
-            f"regex:{kernels}",
-            "--metrics",
-            ",".join(metrics),
-            sys.executable,
-            *command,
-        ],
+        [ncu, *FLAGS.split(), *options, sys.executable, *command],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=timeout,
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+        timeout=TIMEOUT,
+        env=os.environ | {"PYTHONPATH": path},
     )
+    end = (report.stdout + report.stderr)[-2000:]
     if report.returncode:
-        raise ProfileError(
-            f"ncu failed ({report.returncode}): {(report.stdout + report.stderr)[-2000:]}"
-        )
-    rows = parse(report.stdout, metrics)
-    if not rows:
-        raise ProfileError(f"ncu counted no kernel: {(report.stdout + report.stderr)[-2000:]}")
+        raise ProfileError(f"ncu failed ({report.returncode}): {end}")
+    if not (rows := parse(report.stdout, metrics)):
+        raise ProfileError(f"ncu counted no kernel: {end}")
     return rows
 
 
