@@ -48,9 +48,7 @@ def errors(record: Mapping[str, Any], names: Mapping[str, str]) -> Figure:
                 ax.plot(depths, errors, clip_on=False, label=name, **looks[label])
                 words.append(f"{kind}, {name}: {errors[0]:.2g} to {errors[-1]:.2g}")
             log2_axis(ax, depths, "K" if ax is axes[-1] else "", math.ceil(len(depths) / 2))
-            _axes(ax, "roundoffs", kind)
-            ax.set_yscale("log")
-            ax.minorticks_off()
+            _axes(ax, "roundoffs", kind, log=True)
         handles, texts = axes[0].get_legend_handles_labels()
         fig.legend(handles, texts, loc="outside upper center", ncols=2, frameon=False)
     origin = recorded_on(record)
@@ -83,9 +81,7 @@ def chains(record: Mapping[str, Any]) -> Figure:
             )
         label = "k that tensor cores sum before an addition in float32"
         log2_axis(ax, lengths, label, math.ceil(len(lengths) / 2))
-        _axes(ax, "roundoffs")
-        ax.set_yscale("log")
-        ax.minorticks_off()
+        _axes(ax, "roundoffs", log=True)
         ax.legend(frameon=False, labelcolor=INK)
     origin = recorded_on(record)
     return from_matplotlib(
@@ -96,8 +92,11 @@ def chains(record: Mapping[str, Any]) -> Figure:
     )
 
 
-def _axes(ax: Any, unit: str, title: str = "") -> None:
+def _axes(ax: Any, unit: str, title: str = "", log: bool = False) -> None:
     """What stands around a panel, but for the horizontal axis."""
+    if log:
+        ax.set_yscale("log")
+        ax.minorticks_off()
     ax.set_ylabel(unit)
     ax.set_title(title, loc="left", fontsize="medium")
     grid(ax)
@@ -122,8 +121,7 @@ def latency(record: Mapping[str, Any]) -> Figure:
             ha, va = "right", "baseline"
             write(ax, sizes[-1], waits[name], words, PALETTE[colour], dx=0, dy=3, ha=ha, va=va)
         log2_axis(ax, sizes, "bytes that the loads walk through", math.ceil(len(sizes) / 3), _bytes)
-        _axes(ax, "cycles", recorded_on(record))
-        ax.set_yscale("log")
+        _axes(ax, "cycles", recorded_on(record), log=True)
         ax.set_yticks([5, 10, 20, 50, 100, 200, 500, 1000], minor=False)
         ax.yaxis.set_major_formatter("{x:g}")
         ax.minorticks_off()

@@ -126,10 +126,9 @@ def roofline(
 
     if results is not None:
         fma_peak_tflops, copy_gbs = results.fma_peak_tflops, results.copy_gbs
-    if fma_peak_tflops is None or copy_gbs is None:
-        raise ValueError("roofline needs results, or both fma_peak_tflops and copy_gbs")
-    if not (fma_peak_tflops > 0 and copy_gbs > 0):
-        raise ValueError(f"both roofs must be positive: {fma_peak_tflops = }, {copy_gbs = }")
+    if not (fma_peak_tflops and copy_gbs and min(fma_peak_tflops, copy_gbs) > 0):
+        given = f"{fma_peak_tflops = }, {copy_gbs = }"
+        raise ValueError(f"roofline needs results, or both roofs, above zero: {given}")
     points = list(points)
     coloured = list(zip(points, itertools.cycle(PALETTE.values())))
     own = [Point(point[0], point[1], point[2], colour) for point, colour in coloured]
