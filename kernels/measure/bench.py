@@ -31,12 +31,10 @@ from anywarp.progress import progress
 
 from ..analysis.reference import CheckError
 from ..ladder.step import Step
-from ..records import CUBLAS, MergeError, Record, Results, fastest, results, sides
+from ..records import CUBLAS, MergeError, Record, Results, fastest, sides
 from . import cublas
 from .product import Launch, launch_of, loaded_of, matrices, require_product
 from .provenance import provenance
-
-__all__ = ["Record", "Results", "benchmark", "results"]
 
 Shape = tuple[int, int, int]
 # from labels, repeats and seconds for each of them, the milliseconds of each label

@@ -130,7 +130,6 @@ PARTS = {  # of a main loop
     "copies": ("LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
     "loads or copies": ("LDS", "LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR"),
 }
-OPTIMISER = "--ptxas-options=-O1"
 TO_AND_FRO = "int j = i % 2 ? TN - 1 - n : n;  // to and fro: a turn keeps its b"
 EDGES = "    else\n        multiply<false>(sum, A, B, K, lda, ldb, rows, cols, row, col);\n"
 AHEAD_16 = """            if (k == BK - 1) {
@@ -204,7 +203,7 @@ def one_way(step: Step) -> Any:
 
 def quickly(step: Step) -> Any:
     """The step compiled with ptxas -O1."""
-    return edited(step, "ptxas -O1", options=OPTIMISER)
+    return edited(step, "ptxas -O1", options="--ptxas-options=-O1")
 
 
 def not_ahead(step: Step) -> Any:
@@ -238,7 +237,8 @@ def bulk(step: Step, name: str, free: int) -> Any:
 
 # ---------------------------------------------------------------------- the table
 
-TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "14 BUFFERS=1", "15")
+BUFFERS_14 = ("14", "14 BUFFERS=1")
+TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", *BUFFERS_14, "15")
 TABLE: dict[str, Experiment] = {
     "07 second block": Experiment(
         "Is a second block on the SM what one order of rows gains over the other?",
@@ -268,16 +268,8 @@ TABLE: dict[str, Experiment] = {
         "Is the index of the buffer, known at run time only, what two buffers lose by?",
         (1024, 4096, 8192),
         lambda step: [
-            *pairs((step("14"), step("14 BUFFERS=1")), lambda base: unrolled(base, 2, LOOP_14)),
-            *(
-                edited(
-                    base,
-                    "unroll 2, ptxas -O1",
-                    (LOOP_14, f"    #pragma unroll 2\n{LOOP_14}"),
-                    options=OPTIMISER,
-                )
-                for base in (step("14"), step("14 BUFFERS=1"))
-            ),
+            *pairs(map(step, BUFFERS_14), lambda base: unrolled(base, 2, LOOP_14)),
+            *(quickly(unrolled(step(label), 2, LOOP_14)) for label in BUFFERS_14),
         ],
     ),
     "19 orders": Experiment(
