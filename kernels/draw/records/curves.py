@@ -12,7 +12,7 @@ from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 from ...analysis.waiting import load_gbs, multiply_add_tflops
 from ...records import CUBLAS
 from .labels import write
-from .plots import MARKERS, grid, label_of, log2_axis, recorded_on, sentence
+from .plots import MARKERS, grid, label_of, log2_axis, looks_of, recorded_on, sentence
 
 HALF = 0.5  # the share at which twice the GPUs bring nothing any more, or nearly so
 
@@ -31,22 +31,15 @@ def errors(record: Mapping[str, Any], names: Mapping[str, str]) -> Figure:
         raise ValueError(
             f"no errors of {label_of(unknown[0])} were measured; there are {', '.join(measured)}"
         )
-    others = (label for label in names if label != CUBLAS)
-    looks: dict[str, Any] = {
-        label: {"color": colour, "marker": marker}
-        for label, colour, marker in zip(
-            others, itertools.cycle(PALETTE.values()), itertools.cycle(MARKERS)
-        )
-    } | {CUBLAS: {"color": INK, "marker": ""}}
-    words = []
+    looks, words = looks_of(names), []
     with style():
         fig, axes = plt.subplots(len(kinds), figsize=(6.4, 2.6 * len(kinds)), sharex=True)
         for ax, (kind, rows) in zip(axes, kinds.items()):
             depths = [int(K) for K in rows]
             for label, name in names.items():
-                errors = [rows[K][label] for K in rows]
-                ax.plot(depths, errors, clip_on=False, label=name, **looks[label])
-                words.append(f"{kind}, {name}: {errors[0]:.2g} to {errors[-1]:.2g}")
+                (colour, marker), sizes = looks[label], [rows[K][label] for K in rows]
+                ax.plot(depths, sizes, clip_on=False, label=name, color=colour, marker=marker)
+                words.append(f"{kind}, {name}: {sizes[0]:.2g} to {sizes[-1]:.2g}")
             log2_axis(ax, depths, "K" if ax is axes[-1] else "", math.ceil(len(depths) / 2))
             _axes(ax, "roundoffs", kind, log=True)
         handles, texts = axes[0].get_legend_handles_labels()

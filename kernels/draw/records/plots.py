@@ -57,8 +57,7 @@ def gflops(results: Results | None, steps: Sequence[Any], live: Results | None =
 
 def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> list[float]:
     """Curves, roofs, their labels and the axes; returns the heights of the roofs."""
-    colours = dict(zip(names, itertools.cycle(PALETTE.values()))) | {CUBLAS: INK}
-    markers = dict(zip(names, itertools.cycle(MARKERS))) | {CUBLAS: ""}
+    looks = looks_of(names)
     drawn: list[Record] = []
     ends: dict[str, Record] = {}  # the right end of each name's longest curve: its label goes there
     roofs: dict[str, tuple[float, str]] = {}  # one for each GPU
@@ -73,11 +72,10 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
                 continue
             sizes = [r.M for r in curve]
             band = [r.tflops_p10 for r in curve], [r.tflops_p90 for r in curve]
-            ax.fill_between(sizes, *band, color=colours[name], alpha=0.25, linewidth=0)
-            ax.plot(
-                sizes, [r.tflops for r in curve], line,
-                color=colours[name], marker=markers[name], clip_on=False,
-            )  # fmt: skip
+            colour, marker = looks[name]
+            ax.fill_between(sizes, *band, color=colour, alpha=0.25, linewidth=0)
+            rates = [r.tflops for r in curve]
+            ax.plot(sizes, rates, line, color=colour, marker=marker, clip_on=False)
             drawn += curve
             if name not in ends or curve[-1].M > ends[name].M:
                 ends[name] = curve[-1]
@@ -88,7 +86,7 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
     high = max(*(peak for peak, _ in roofs.values()), *(r.tflops for r in drawn))
     log = 10 * min(r.tflops for r in ends.values()) < high
     _rate_axis(ax, min(r.tflops for r in drawn), high, log)
-    labels = [(r.M, r.tflops, label_of(name), colours[name]) for name, r in ends.items()]
+    labels = [(r.M, r.tflops, label_of(name), looks[name][0]) for name, r in ends.items()]
     for peak, line in roofs.values():
         ax.axhline(peak, color=INK, linewidth=0.9, linestyle=line)
         labels.append((sizes[-1], peak, f"FMA peak: {peak:.3g}", INK))
@@ -255,6 +253,12 @@ def _squares(source: Results, name: str) -> list[Record]:
         for r in squares
         if all(r.M & -r.M >= o.M & -o.M for o in squares if abs(r.M - o.M) < TOGETHER * r.M)
     ]
+
+
+def looks_of(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """The colour and the marker of each curve: steps in turn, cuBLAS in ink and without a mark."""
+    in_turn = zip(itertools.cycle(PALETTE.values()), itertools.cycle(MARKERS))
+    return dict(zip((name for name in names if name != CUBLAS), in_turn)) | {CUBLAS: (INK, "")}
 
 
 def label_of(name: str) -> str:
