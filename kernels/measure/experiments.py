@@ -92,10 +92,8 @@ def named(made: Any, step: Step, name: str) -> Any:
 def without_reuse(cubin: bytes) -> bytes:
     """The same machine code with every .reuse flag off: an operand that stays in the cache of
     its register bank is read again."""
-    words = hot_loop.instructions(cubin)
-    cleared = words.copy()
-    cleared[:, 3] &= ~hot_loop.REUSE & 0xFFFFFFFF
-    return cubin.replace(words.tobytes(), cleared.tobytes(), 1)
+    flags = hot_loop.REUSE << 96  # they stand in the last of a word's four parts
+    return elf.with_words(cubin, [i.word & ~flags for i in instructions(cubin)])
 
 
 def without(cubin: bytes, names: Sequence[str]) -> bytes:
