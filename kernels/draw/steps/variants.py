@@ -161,14 +161,9 @@ def control(name: str, values: Iterable[Any]) -> Control:
     """The control of a choice: see `variants`."""
     names, values = name.split(), list(values)
     same = not any(isinstance(value, Sequence) for value in values)
-    options = tuple(
-        dict.fromkeys(names, value) if same else dict(zip(names, value, strict=True))
-        for value in values
-    )
-    texts = tuple(
-        str(value) if same else ", ".join(map(str, option.values()))
-        for value, option in zip(values, options)
-    )
+    rows = [[value] * len(names) if same else value for value in values]
+    options = tuple(dict(zip(names, row, strict=True)) for row in rows)
+    texts = tuple(", ".join(map(str, row[:1] if same else row)) for row in rows)
     kind = "range" if same and len(values) > 2 else "select"
     return Control((" = " if same else ", ").join(names), texts, options, kind)
 
