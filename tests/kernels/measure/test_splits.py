@@ -86,6 +86,8 @@ def test_a_section_for_each_step_in_rounds_of_its_own(simulated, tmp_path, monke
         return times
 
     monkeypatch.setattr(bench, "rounds", recorded)
+    fit, known = splits.fit, []  # the GPU's costs, as each fit is told them
+    monkeypatch.setattr(splits, "fit", lambda *args: known.append(args[-1]) or fit(*args))
     monkeypatch.setenv(records.OWN, str(tmp_path))
     path = splits.record()
     assert path == tmp_path / "simulated_gpu_1" / records.MODEL
@@ -93,6 +95,7 @@ def test_a_section_for_each_step_in_rounds_of_its_own(simulated, tmp_path, monke
     assert pairs == {names for names in together if len(names) > 1}
     whole = json.loads(path.read_text())
     own = whole["others"]["21_warpgroups"]
+    assert [costs and costs._asdict() for costs in known] == [None, whole["costs"]]
     assert whole["labels"] == [step.label for step in steps(*MAIN)]
     assert own["labels"] == list(OTHER)
     assert own["shapes"] == whole["shapes"] == [list(shape) for shape in SHAPES]
