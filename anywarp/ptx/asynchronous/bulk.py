@@ -1,7 +1,8 @@
 """cp.async.bulk and cp.reduce.async.bulk: one thread copies, or combines, a stretch of bytes.
 
 Into shared memory they report to an mbarrier, and have read their source when they are issued;
-into global memory they belong to a bulk group of the thread (see `proxy`).
+into global memory they belong to a bulk group of the thread (see `proxy`). What they have in common
+with copies of tensors (see `tensor_copies`) and with st.async (see `remote`) stands here, too.
 An H200 does nothing for a copy of 0 bytes, and of 24 bytes it copies a part without a word; here
 both are errors because PTX asks for a positive multiple of 16.
 PTX ISA, chapter 9.7.9.25.4 (bulk copies) and 9.7.9.25.3 (their groups).
@@ -9,28 +10,20 @@ PTX ISA, chapter 9.7.9.25.4 (bulk copies) and 9.7.9.25.3 (their groups).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..aliases import Array, Execute, Mask, Site, State
+from ..aliases import Array, Execute, Mask, Operand, Site, State
 from ..memory import atomics
 from ..memory.allocations import Space
 from ..memory.events import Started, Stretches
-from ..memory.remote_shared import (
-    SHARED_WORDS,
-    Places,
-    in_rows,
-    in_shared,
-    named,
-    require_together,
-    spread,
-    within,
-)
+from ..memory.remote_shared import Places, in_space, within
 from ..memory.swizzle import UNIT
-from ..text.forms import DTYPES, bits, refuse
+from ..text.forms import refuse
 from ..text.syntax import Instruction
 from .mbarrier_ops import number
 
@@ -46,119 +39,218 @@ REDUCTIONS = {  # to where: operations and types
     | {"and.b64", "or.b64", "xor.b64", "add.f32", "add.f64", "add.noftz.f16", "add.noftz.bf16"}
     | {f"{name}.{kind}" for name in ("min", "max") for kind in ("u64", "s64", "f16", "bf16")},
 }
+# (which, operations): the bytes that these threads or copies reach, as those operations
+Told = Callable[[Array, Array], Stretches]
+WHOLE_UNITS = np.dtype((np.void, UNIT)), None  # of a copy that combines nothing
 
 
-def route(i: Instruction, start: int) -> tuple[str, str, str, list[str]]:
-    """Where to, where from, how it reports, and the modifiers that are left. `start`: of the
-    first of them."""
-    words = [*i.modifiers[start:]]
+# -- what an instruction names ----------------------------------------------------------------
+
+
+def route(i: Instruction, words: Sequence[str]) -> tuple[str, str, list[str]]:
+    """Where to, where from, and what is left of these modifiers, which begin with the two."""
+    words = [word for word in words if word != HINT]
     refuse(len(words) < 3, i)
     to, source, mechanism, *rest = words
     into_shared = to in ("shared::cluster", "shared::cta") and source == "global"
     across = to == "shared::cluster" and source == "shared::cta"
     out = to == "global" and source == "shared::cta"
     refuse(mechanism != (GROUPED if out else INTO_SHARED) or not (into_shared or across or out), i)
-    rest = [word for word in rest if word != HINT]
-    return to, source, mechanism, rest
+    several = MULTICAST in rest
+    refuse(several and (to != "shared::cluster" or source != "global"), f".{MULTICAST}")
+    return to, source, rest
+
+
+def operands_of(i: Instruction, count: int) -> list[Any]:
+    """The operands without that of the cache hint; there must be so many, or one more of a copy to
+    several blocks."""
+    operands = list(i.operands[:-1] if HINT in i.modifiers else i.operands)
+    refuse(len(operands) != count + (MULTICAST in i.modifiers), "so many operands")
+    return operands
+
+
+def receivers(
+    i: Instruction, at: Site, to: str, target: Operand, barrier: Operand, ranks: Sequence[Operand]
+) -> Callable[..., Any]:
+    """A function (state, mask) -> the places and mbarriers in shared memory that threads name,
+    and, if it goes to several blocks, the masks of their ranks, else None."""
+    target_of, barrier_of = at.slots.address(target), at.slots.address(barrier)
+    ranks_of = [at.slots.reader(each, np.uint16) for each in ranks]
+
+    def find(state: State, mask: Mask) -> tuple[Places, Places, Array | None]:
+        registers = state.registers
+        targets = in_space(i, state, to, target_of(registers), mask)
+        barriers = in_space(i, state, to, barrier_of(registers), mask)
+        masks = [targets.values(read(registers)).astype(np.int64) for read in ranks_of]
+        return targets, barriers, masks[0] if masks else None
+
+    return find
+
+
+def received(
+    targets: Places, barriers: Places, ranks: Array | None, size: int, align: int
+) -> tuple[Array, Places, Places]:
+    """Of the copies of so many bytes that may be made: which thread's each is, where it goes to
+    and the mbarrier that it reports to. One of several blocks (`ranks`) is a copy for each, whose
+    places are those at the same offsets there."""
+    i, state, which = targets.i, targets.state, np.arange(len(targets))
+    if ranks is not None:
+        blocks = state.launch.cluster.size
+        named = ranks[:, None] >> np.arange(16) & 1
+        say = lambda n: (
+            f"a copy to the blocks of the mask {int(ranks[n]):#06b}: the cluster has {blocks}"
+        )
+        targets.require(named.any(1) & ~named[:, blocks:].any(1), say)
+        which, rank = np.nonzero(named)
+        row = targets.block[which] // blocks * blocks + rank
+        targets, barriers = (replace(places[which], row=row) for places in (targets, barriers))
+    apart = lambda n: (
+        f"{i.opcode} writes into the shared memory of {state.describe_block(targets.row[n])} and "
+        f"reports to an mbarrier of {state.describe_block(barriers.row[n])}: both must be in the "
+        "same"
+    )
+    targets.require(targets.row == barriers.row, apart)
+    shared = state.spaces["shared"]
+    fine = within("store", shared, targets, size, align) & within("atomic", shared, barriers, 8, 8)
+    return which[fine], targets[fine], barriers[fine]
+
+
+# -- copies under way -------------------------------------------------------------------------
+
+
+@dataclass
+class Cargo:
+    """What copies bring from one array of memory to another, of as many elements each.
+
+    held: (N, …), what N threads have read. which: for each copy, whose of them it brings. taken,
+    given: functions of numbers of copies -> where their elements lie in the arrays. stored: which
+    elements are written, None for all. combine: as in `atomics.combined`."""
+
+    source: Array
+    target: Array
+    held: Array
+    which: Array
+    given: Callable[[Array], Array]
+    taken: Callable[[Array], Array] | None = None
+    stored: Array | None = None
+    combine: Any = None
+
+    def read(self, numbers: Array) -> None:
+        assert self.taken is not None
+        self.held[numbers] = self.source[self.taken(numbers)]
+
+    def write(self, numbers: Array) -> None:
+        given, new = self.given(numbers), self.held[self.which[numbers]]
+        if self.stored is not None:
+            given, new = given[self.stored[numbers]], new[self.stored[numbers]]
+        if self.combine is None:
+            self.target[given] = new
+        else:
+            atomics.take_turns(self.target, given.reshape(-1), [new.reshape(-1)], self.combine)
+
+
+def begin(
+    cargo: Cargo,
+    issuers: Places,
+    reports: Places | None,
+    size: int,
+    reads: Told | None,
+    writes: Told,
+) -> None:
+    """Copies are under way, of so many bytes each: they report to mbarriers, or belong to bulk
+    groups of their threads. The sink is told of them, of which one that goes to several blocks is
+    an operation for each; it reads once, as the first."""
+    state, count = issuers.state, len(issuers)
+    if not count:
+        return
+    ticket, every = state.tickets(count), np.arange(count)
+    if state.sink is not None:
+        read = (reads(*np.unique(cargo.which, return_index=True)),) if reads else ()
+        about = ticket, issuers.block, issuers.thread
+        state.tell(Started, issuers.i, *about, read, (writes(every, every),))
+    if reports is None:
+        state.flights.add_to_group(issuers, cargo.read, cargo.write, ticket)
+    else:
+        state.flights.add(reports, cargo.write, np.full(count, size), ticket)
+
+
+def elements(space: Space, at: Places, width: int, count: int) -> Callable[[Array], Array]:
+    """A function of numbers -> where `count` elements of so many bytes lie from each place on, in
+    the data of the space."""
+    start = (at.address + space.row[at.row, 0]) // width
+    return lambda numbers: start[numbers][:, None] + np.arange(count)
+
+
+def stretches(space: str, at: Places, size: int, which: Array, operation: Array) -> Stretches:
+    """So many bytes from each of these places on, for the sink."""
+    at = at[which]
+    return Stretches(space, operation, at.row, at.address, np.full(len(at), size))
+
+
+# -- copies of bytes in a row -----------------------------------------------------------------
 
 
 def copy(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk"""
-    to, source, _, rest = route(i, 2)
-    refuse(
-        rest and (rest != [MULTICAST] or to != "shared::cluster" or source != "global"),
-        ".".join(f".{word}" for word in rest),
-    )
-    return transfer(i, at, to, source, Cargo.deliver)
+    to, source, rest = route(i, i.modifiers[2:])
+    refuse(rest not in ([], [MULTICAST]), i)
+    return transfer(i, at, to, source, *WHOLE_UNITS)
 
 
 def reduce(i: Instruction, at: Site) -> Execute:
     """cp.reduce.async.bulk: combined element by element with what is at the destination."""
-    to, source, _, rest = route(i, 3)
+    to, source, rest = route(i, i.modifiers[3:])
     refuse(source == "global" or ".".join(rest) not in REDUCTIONS.get(to, ()), i)
-    name, kind = rest[0], rest[-1]
-    operation = atomics.combined(name, kind, to)
-    bits = "b16" if kind in atomics.HALVES else kind
-    combine = lambda cargo, numbers: cargo.reduce(numbers, bits, operation)
-    return transfer(i, at, to, source, combine)
+    return transfer(i, at, to, source, *atomics.combined(rest[0], rest[-1], to))
 
 
-def transfer(i: Instruction, at: Site, to: str, source: str, put: Any) -> Execute:
-    """`put(cargo, numbers)` does what the copies with these numbers do to their destination."""
-    copies_of = copies(i, at, to, source)
+def transfer(i: Instruction, at: Site, to: str, source: str, dtype: Any, combine: Any) -> Execute:
+    """Copies of elements of this type, which are combined with those at the destination if
+    `combine` says how."""
+    out = to == "global"
+    target, origin, length, *more = operands_of(i, 3 if out else 4)
+    target_of, source_of = at.slots.address(target), at.slots.address(origin)
+    find = None if out else receivers(i, at, to, target, more[0], more[1:])
+    size_of, width = number(length, at), np.dtype(dtype).itemsize
 
     def execute(state: State, mask: Mask) -> None:
-        targets, sources, barriers, size, each = copies_of(state, mask)
-        fine = in_bounds("load", source, sources, size)
-        fine &= in_bounds("store", to, targets, size)
-        if barriers is not None:
-            if source != "global":
-                require_cluster(targets)
-            require_together(targets, barriers)
-            shared = state.spaces["shared"]
-            fine &= within("atomic", shared, barriers, 8, 8)
-            barriers = barriers[fine]
-        targets, sources, size, each = targets[fine], sources[fine], size[fine], each[fine]
-        ticket = state.tickets(len(size))
-        start(i, state, ticket, (source, sources), (to, targets), size, each)
-        home, target = space_of(state, source), space_of(state, to)
-        cargo = Cargo(home, first(home, sources), target, first(target, targets), size)
-        if barriers is not None:
-            cargo.fetch()
-            state.flights.add(barriers, lambda numbers: put(cargo, numbers), size, ticket)
-            return
-        write = lambda numbers: put(cargo, numbers)
-        state.flights.add_to_group(targets, cargo.fetch, write, ticket)
+        every = in_space(i, state, source, source_of(state.registers), mask)
+        if find:
+            targets, barriers, ranks = find(state, mask)
+        else:
+            targets = in_space(i, state, to, target_of(state.registers), mask)
+        home, goal = (
+            state.spaces["global" if name == "global" else "shared"] for name in (source, to)
+        )
+        sizes = size_of(every)
+        check_sizes(every, sizes)
+        for size in np.unique(sizes).tolist():
+            these = np.flatnonzero(sizes == size)
+            these = these[within("load", home, every[these], size, UNIT)]
+            sources, into, reports = every[these], targets[these], None
+            if find:
+                require_cluster(into, source)
+                named = None if ranks is None else ranks[these]
+                which, into, reports = received(into, barriers[these], named, size, UNIT)
+            else:
+                fine = within("store", goal, into, size, UNIT)
+                goal.check_writeable(into.address, fine, i, into.thread_name)
+                sources, into, which = sources[fine], into[fine], np.arange(fine.sum())
+            count = size // width
+            held = np.empty((len(sources), count), dtype)
+            given, taken = (
+                elements(space, places, width, count)
+                for space, places in ((goal, into), (home, sources))
+            )
+            views = home.data.view(dtype), goal.data.view(dtype)
+            cargo = Cargo(*views, held, which, given, taken, combine=combine)
+            if find:
+                cargo.read(np.arange(len(sources)))
+            reads = functools.partial(stretches, home.name, sources, size)
+            writes = functools.partial(stretches, goal.name, into, size)
+            begin(cargo, into, reports, size, reads, writes)
 
     return execute
-
-
-def copies(i: Instruction, at: Site, to: str, source: str) -> Callable[..., Any]:
-    """A function (state, mask) -> what threads ask for: destinations, sources, mbarriers or None,
-    bytes, and which thread's copy each is. One may go to several blocks of the cluster."""
-    slots = at.slots
-    to_address, from_address = (slots.address(operand) for operand in i.operands[:2])
-    size_of = number(i.operands[2], at)
-    barrier_address = None if to == "global" else slots.address(i.operands[3])
-    ranks_of = slots.reader(i.operands[4], np.uint16) if MULTICAST in i.modifiers else None
-    extra = (HINT in i.modifiers) + (MULTICAST in i.modifiers)
-    refuse(len(i.operands) != 3 + (to != "global") + extra, "so many operands")
-
-    def find_all(state: State, mask: Mask) -> Any:
-        registers = state.registers
-        targets = find(i, state, to, to_address(registers), mask)
-        sources = find(i, state, source, from_address(registers), mask)
-        size = size_of(targets)
-        check_sizes(targets, size)
-        if barrier_address is None:
-            return targets, sources, None, size, np.arange(len(size))
-        barriers = in_shared(i, state, to, barrier_address(registers), mask)
-        if ranks_of is None:
-            return targets, sources, barriers, size, np.arange(len(size))
-        ranks = targets.values(ranks_of(registers))
-        each, rows = spread(targets, ranks.astype(np.int64))
-        targets, barriers = in_rows(targets, each, rows), in_rows(barriers, each, rows)
-        return targets, sources[each], barriers, size[each], each
-
-    return find_all
-
-
-def space_of(state: State, name: str) -> Any:
-    """The state's space of that name; all names of shared memory are of one."""
-    return state.spaces["shared" if name in SHARED_WORDS else name]
-
-
-def first(space: Space, at: Places) -> Array:
-    """The places' first bytes in the data of their space."""
-    return at.address + space.row[at.row, 0]
-
-
-def find(i: Instruction, state: State, space: str, address: Array, mask: Mask) -> Places:
-    """The places that the addresses of the threads of the mask name in a space."""
-    if space in SHARED_WORDS:
-        return in_shared(i, state, space, address, mask)
-    places = named(i, state, address, mask)
-    return replace(places, row=np.zeros_like(places.row))
 
 
 def check_sizes(at: Places, size: Array) -> None:
@@ -167,49 +259,15 @@ def check_sizes(at: Places, size: Array) -> None:
     at.require((size % UNIT == 0) & (size != 0), say)
 
 
-def require_cluster(targets: Places) -> None:
+def require_cluster(targets: Places, source: str) -> None:
     """An H200 stops with "illegal instruction" at a copy from shared memory to shared memory in
     a launch without clusters. In a cluster, even of one block, it may go to the thread's own."""
     say = lambda n: (
         "a bulk copy from shared::cta to shared::cluster in a launch without clusters, where "
         "a GPU stops: let the threads copy, or give the kernel __cluster_dims__"
     )
-    targets.require(np.full(len(targets), targets.state.launch.cluster.explicit), say)
-
-
-def in_bounds(kind: str, space: str, at: Places, size: Array) -> Array:
-    """bool (N,): as `within`, for stretches of several sizes."""
-    home, fine = space_of(at.state, space), np.ones(len(at), bool)
-    for n in np.unique(size):
-        same = np.flatnonzero(size == n)
-        fine[same] = within(kind, home, at[same], int(n), UNIT)
-    if kind == "store" and home.read_only:
-        home.check_writeable(at.address, fine, at.i, at.thread_name)
-    return fine
-
-
-def start(
-    i: Instruction, state: State, ticket: Array, source: Any, target: Any, size: Array, each: Any
-) -> None:
-    """Tell the sink what has been issued. source, target: a space and the places in it. each:
-    which instruction's copy it is. One that goes to several blocks is an operation for each of
-    them; it reads once, as the first."""
-    if state.sink is None or not len(size):
-        return
-    every, leads = np.arange(len(size)), np.flatnonzero(np.diff(each, prepend=-1))
-    reads, writes = (
-        (stretches(space, n, at[n], size[n]),)
-        for n, (space, at) in ((leads, source), (every, target))
-    )
-    issuer = source[1].block, source[1].thread
-    state.tell(Started, i, ticket, *issuer, reads, writes)
-
-
-def stretches(space: str, operation: Any, at: Places, size: Array) -> Stretches:
-    """The bytes that copies reach in a space, for the sink."""
-    return Stretches(
-        "shared" if space in SHARED_WORDS else space, operation, at.row, at.address, size
-    )
+    allowed = source == "global" or targets.state.launch.cluster.explicit
+    targets.require(np.full(len(targets), allowed), say)
 
 
 def commit_group(i: Instruction, at: Site) -> Execute:
@@ -222,65 +280,6 @@ def wait_group(i: Instruction, at: Site) -> Execute:
     refuse(set(i.modifiers[3:]) - {"read"}, i)
     pending, reading = int(i.operands[0].value), "read" in i.modifiers
     return lambda state, mask: state.flights.wait(i, state, state.full(mask), pending, reading)
-
-
-# -- the bytes themselves, in units of 16 ------------------------------------------------------
-
-
-def units_of(start: Array, size: Array) -> tuple[Array, Array]:
-    """The units of N stretches of bytes, by number, and which stretch each belongs to."""
-    count = size // UNIT
-    of = np.repeat(np.arange(len(size)), count)
-    first = start // UNIT - (np.cumsum(count) - count)
-    return first[of] + np.arange(of.size), of
-
-
-def units_in(space: Space) -> Array:
-    """The units of a space, (units, 2) of uint64."""
-    return space.data.view(np.uint64).reshape(-1, 2)
-
-
-class Cargo:
-    """N stretches from one space on their way to another. `start` and `to`: their first bytes in
-    the data of the spaces; rows have been added."""
-
-    def __init__(
-        self,
-        source: Space,
-        start: Array,
-        target: Space,
-        to: Array,
-        size: Array,
-    ) -> None:
-        self.source, self.target, self.count = source, target, len(size)
-        self.taken, self.of = units_of(start, size)
-        self.given = units_of(to, size)[0]
-        self.held = np.empty((self.of.size, 2), np.uint64)
-
-    def _units(self, numbers: Array | None) -> Any:
-        if numbers is None or len(numbers) == self.count:
-            return slice(None)
-        wanted = np.zeros(self.count, bool)
-        wanted[numbers] = True
-        return wanted[self.of]
-
-    def fetch(self, numbers: Array | None = None) -> None:
-        """Read the stretches with these numbers; all of them without."""
-        units = self._units(numbers)
-        self.held[units] = units_in(self.source)[self.taken[units]]
-
-    def deliver(self, numbers: Array | None = None) -> None:
-        units = self._units(numbers)
-        units_in(self.target)[self.given[units]] = self.held[units]
-
-    def reduce(self, numbers: Array | None, kind: str, operation: Callable[..., Any]) -> None:
-        """Instead of delivering them: combine each element with the one that is there."""
-        units, size = self._units(numbers), bits(kind) // 8
-        dtype = DTYPES[kind]
-        there = self.target.views[size].view(dtype)
-        each = UNIT // size
-        index = (self.given[units][:, None] * each + np.arange(each)).reshape(-1)
-        atomics.take_turns(there, index, [self.held[units].reshape(-1).view(dtype)], operation)
 
 
 BULK = {

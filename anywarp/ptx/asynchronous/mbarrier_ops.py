@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Execute, Mask, Operand, Site, State
-from ..memory.remote_shared import SHARED_WORDS, Places, in_shared, space_of, within
+from ..memory.remote_shared import SHARED_WORDS, Places, in_space, space_of, within
 from ..text.forms import refuse
 from ..text.syntax import Immediate, Instruction, Symbol
 from . import mbarriers
@@ -33,7 +33,7 @@ def objects(i: Instruction, operand: Operand, at: Site, far: bool = False) -> Ca
     refuse(space == "shared::cluster" and not far, f".{space}")
 
     def find(state: State, mask: Mask) -> Places:
-        places = in_shared(i, state, space, address_of(state.registers), mask)
+        places = in_space(i, state, space, address_of(state.registers), mask)
         fine = within("atomic", state.spaces["shared"], places, 8, 8)
         places = places if fine.all() else places[fine]
         why = "is another block's: this is for the threads of that block alone"

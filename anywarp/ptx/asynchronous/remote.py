@@ -8,16 +8,17 @@ block's, and so does this. The stores land when a thread looks at the mbarrier, 
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
-from ..aliases import Array, Execute, Mask, Site, State
+from ..aliases import Execute, Mask, Site, State
 from ..memory.access import split_modifiers
 from ..memory.allocations import UNSIGNED
-from ..memory.events import Started, Stretches
-from ..memory.remote_shared import in_shared, space_of, within
+from ..memory.remote_shared import in_space, space_of, within
 from ..text.forms import bits, refuse
 from ..text.syntax import Instruction
-from .bulk import INTO_SHARED
+from .bulk import INTO_SHARED, Cargo, begin, elements, stretches
 
 
 def store(i: Instruction, at: Site) -> Execute:
@@ -31,24 +32,16 @@ def store(i: Instruction, at: Site) -> Execute:
 
     def execute(state: State, mask: Mask) -> None:
         shared, registers = state.spaces["shared"], state.registers
-        target = in_shared(i, state, space, target_of(registers), mask)
-        barrier = in_shared(i, state, space, barrier_of(registers), mask)
+        target = in_space(i, state, space, target_of(registers), mask)
+        barrier = in_space(i, state, space, barrier_of(registers), mask)
         right = within("store", shared, target, width, width)
         right[right] = within("atomic", shared, barrier[right], 8, 8)
-        target, barrier = target[right], barrier[right]
-        values = [target.values(read(registers)) for read in readers]
-        if not (count := len(target)):
-            return
-
-        def land(now: Array) -> None:
-            index = (shared.row[target.row[now], 0] + target.address[now]) // size
-            for lane, value in enumerate(values):
-                shared.views[size][index + lane] = value[now]
-
-        ticket, sizes = state.tickets(count), np.full(count, width)
-        written = Stretches("shared", np.arange(count), target.row, target.address, sizes)
-        state.tell(Started, i, ticket, target.block, target.thread, (), (written,))
-        state.flights.add(barrier, land, sizes, ticket)
+        target, which = target[right], np.arange(right.sum())
+        values = np.stack([target.values(read(registers)) for read in readers], axis=1)
+        view, given = shared.views[size], elements(shared, target, size, lanes)
+        writes = functools.partial(stretches, "shared", target, width)
+        cargo = Cargo(view, view, values, which, given)
+        begin(cargo, target, barrier[right], width, None, writes)
 
     return execute
 

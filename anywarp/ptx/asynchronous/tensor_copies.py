@@ -8,6 +8,7 @@ PTX ISA, chapter 9.7.9 (data movement: tensor copies).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,13 +17,22 @@ import numpy as np
 from ..aliases import Array, Execute, Mask, Operand, Site, State
 from ..errors import PTXError
 from ..memory import allocations, atomics
-from ..memory.allocations import Space
-from ..memory.events import Started, Stretches
-from ..memory.remote_shared import Places, in_rows, in_shared, require_together, spread, within
+from ..memory.events import Stretches
+from ..memory.remote_shared import Places, in_space, within
 from ..memory.swizzle import UNIT
-from ..text.forms import DTYPES, refuse
+from ..text.forms import refuse
 from ..text.syntax import Address, Instruction, Vector
-from .bulk import GROUPED, HINT, INTO_SHARED, MULTICAST
+from .bulk import (
+    GROUPED,
+    MULTICAST,
+    Cargo,
+    begin,
+    operands_of,
+    received,
+    receivers,
+    route,
+    stretches,
+)
 from .tensor_maps import (
     ALIGNMENT,
     BYTES,
@@ -50,20 +60,10 @@ REDUCTIONS = {  # operation: types of elements
 
 
 def words_of(i: Instruction, start: int) -> tuple[int, list[str]]:
-    """The rank, and the modifiers after it but for those that change nothing. `start`: where the
-    rank stands among the modifiers."""
+    """The rank, and the modifiers after it. `start`: where the rank stands among them."""
     rank, *rest = i.modifiers[start:]
     refuse(rank not in RANKS, f".{rank}")
-    return RANKS[rank], [word for word in rest if word not in ("tile", HINT)]
-
-
-def operands_of(i: Instruction, count: int) -> list[Any]:
-    """The operands without that of the cache hint; there must be so many."""
-    operands = list(i.operands)
-    if HINT in i.modifiers:
-        operands.pop()
-    refuse(len(operands) != count, "so many operands")
-    return operands
+    return RANKS[rank], [word for word in rest if word != "tile"]
 
 
 def box_of(i: Instruction, operand: Operand, rank: int, at: Site) -> Callable[..., Any]:
@@ -142,164 +142,93 @@ def tensor_map(i: Instruction, state: State, address: int, thread: str) -> tuple
     return unpacked
 
 
-# -- into shared memory -----------------------------------------------------------------------
+# -- either way -------------------------------------------------------------------------------
 
 
-def load(i: Instruction, at: Site) -> Execute:
-    """cp.async.bulk.tensor from global memory, into one block or several of the cluster."""
-    rank, (to, source, *rest) = words_of(i, 3)
-    several = MULTICAST in rest
-    refuse(to not in ("shared::cluster", "shared::cta") or source != "global", i)
-    refuse(
-        set(rest) - {INTO_SHARED, MULTICAST} or INTO_SHARED not in rest,
-        ".".join(f".{word}" for word in rest),
-    )
-    to_operand, tensor, barrier, *mask_operand = operands_of(i, 3 + several)
-    to_address, barrier_address = at.slots.address(to_operand), at.slots.address(barrier)
-    boxes = box_of(i, tensor, rank, at)
-    ranks_of = at.slots.reader(mask_operand[0], np.uint16) if several else None
-
-    def execute(state: State, mask: Mask) -> None:
-        targets = in_shared(i, state, to, to_address(state.registers), mask)
-        barriers = in_shared(i, state, to, barrier_address(state.registers), mask)
-        ranks = None
-        if ranks_of is not None:
-            ranks = targets.values(ranks_of(state.registers))
-        for which, start, tile, corner in boxes(state, targets):
-            values, address, inside = fetch(targets[which], start, tile, corner)
-            into, reports, copy = targets[which], barriers[which], np.arange(len(which))
-            if ranks is not None:
-                copy, row = spread(into, ranks[which].astype(np.int64))
-                into, reports = in_rows(into, copy, row), in_rows(reports, copy, row)
-            require_together(into, reports)
-            shared = state.spaces["shared"]
-            fine = within("store", shared, into, tile.extent, SHARED_ALIGNMENT)
-            fine &= within("atomic", shared, reports, 8, 8)
-            if not fine.any():
-                continue
-            into, reports, copy = into[fine], reports[fine], copy[fine]
-            ticket = state.tickets(len(copy))
-            if state.sink is not None:
-                # one operation of several blocks reads once
-                once, first = np.unique(copy, return_index=True)
-                reads = rows(address[once], inside[once], tile.width, first)
-                writes = box(tile, into)
-                state.tell(Started, i, ticket, into.block, into.thread, (reads,), (writes,))
-            land = landing(shared, tile, into, values, copy)
-            size = np.full(len(copy), tile.size)
-            state.flights.add(reports, land, size, ticket)
-
-    return execute
-
-
-def fetch(issuers: Places, start: int, tile: Tile, corner: Array) -> Any:
-    """What N copies bring, and where from: values, addresses and which of them are in the tensor,
-    (N, rows, elements of a row)."""
-    home = issuers.state.spaces["global"]
-    address, inside = global_addresses(tile, start, corner)
-    check_array(issuers, address, inside, tile)
-    view = home.views[tile.width]
-    values = np.full(address.shape, outside(tile), view.dtype)
-    values[inside] = view[address[inside] // tile.width]
-    return values, address, inside
-
-
-def landing(
-    shared: Space, tile: Tile, into: Places, values: Array, copy: Array
-) -> Callable[..., Any]:
-    """The function that writes what copies with these numbers have brought."""
-
-    def land(numbers: Array) -> None:
-        index = in_row(shared, tile, into[numbers])
-        shared.views[tile.width][index] = values[copy[numbers]]
-
-    return land
-
-
-def in_row(shared: Space, tile: Tile, at: Places) -> Array:
-    """Where the elements of boxes lie in the data of shared memory, counted in elements."""
-    first = shared.row[at.row, 0][:, None, None]
-    return (shared_addresses(tile, at.address) + first) // tile.width
-
-
-# -- into global memory -----------------------------------------------------------------------
-
-
-def store(i: Instruction, at: Site) -> Execute:
-    """cp.async.bulk.tensor from shared memory."""
+def copy(i: Instruction, at: Site) -> Execute:
+    """cp.async.bulk.tensor, either way."""
     rank, words = words_of(i, 3)
-    return write_out(i, at, rank, words, lambda tile: None)
+    to, source, rest = route(i, words)
+    refuse(rest not in ([], [MULTICAST]), i)
+    if to == "global":
+        return store(i, at, rank, lambda tile: (f"u{tile.width}", None))
+    refuse(source != "global", i)
+    return load(i, at, rank, to)
 
 
 def reduce(i: Instruction, at: Site) -> Execute:
     """cp.reduce.async.bulk.tensor: combined element by element with what is in the tensor."""
     rank, words = words_of(i, 4)
     name = next((word for word in words if word in REDUCTIONS), "")
-    refuse(not name, i)
-    words.remove(name)
+    to, _, rest = route(i, [word for word in words if word != name])
+    refuse(not name or to != "global" or rest, i)
 
     def operation(tile: Tile) -> Any:
         if tile.kind not in REDUCTIONS[name]:
             raise PTXError(f".{name} is not for elements of type .{tile.kind}", instruction=i)
-        function = atomics.combined(name, tile.kind, "global")
-        return DTYPES["u16" if tile.kind in atomics.HALVES else tile.kind], function
+        return atomics.combined(name, tile.kind, "global")
 
-    return write_out(i, at, rank, words, operation)
+    return store(i, at, rank, operation)
 
 
-def write_out(i: Instruction, at: Site, rank: int, words: list[str], operation: Any) -> Execute:
-    """`operation(tile)`: the type of the elements and what combines them; None to store them."""
-    refuse(words != ["global", "shared::cta", GROUPED], i)
-    tensor, source = operands_of(i, 2)
-    boxes, from_address = box_of(i, tensor, rank, at), at.slots.address(source)
+def load(i: Instruction, at: Site, rank: int, to: str) -> Execute:
+    """Copies from global memory, into one block or several of the cluster."""
+    target, tensor, barrier, *ranks = operands_of(i, 3)
+    find, boxes = receivers(i, at, to, target, barrier, ranks), box_of(i, tensor, rank, at)
 
     def execute(state: State, mask: Mask) -> None:
-        every = in_shared(i, state, "shared::cta", from_address(state.registers), mask)
-        for which, start, tile, corner in boxes(state, every):
-            sources = every[which]
-            combine = operation(tile)
-            fine = within("load", state.spaces["shared"], sources, tile.extent, SHARED_ALIGNMENT)
-            if not fine.any():
-                continue
-            sources = sources[fine]
-            address, inside = global_addresses(tile, start, corner[fine])
-            check_array(sources, address, inside, tile, stored=True)
-            ticket = state.tickets(len(sources))
-            if state.sink is not None:
-                numbers = np.arange(len(sources))
-                writes = rows(address, inside, tile.width, numbers)
-                reads = part_of_box(tile, sources, inside)
-                issuer = sources.block, sources.thread
-                state.tell(Started, i, ticket, *issuer, (reads,), (writes,))
-            issue(tile, sources, address, inside, combine, ticket)
+        targets, barriers, ranks = find(state, mask)
+        for these, start, tile, corner in boxes(state, targets):
+            address, inside = global_addresses(tile, start, corner)
+            check_array(targets[these], address, inside, tile)
+            named, extent = None if ranks is None else ranks[these], tile.extent
+            which, into, reports = received(
+                targets[these], barriers[these], named, extent, SHARED_ALIGNMENT
+            )
+            view, goal = (state.spaces[name].views[tile.width] for name in ("global", "shared"))
+            held = np.full(address.shape, outside(tile), view.dtype)
+            held[inside] = view[address[inside] // tile.width]
+            cargo = Cargo(view, goal, held, which, in_row(tile, into))
+            reads = functools.partial(rows, address, inside, tile.width)
+            writes = functools.partial(stretches, "shared", into, extent)
+            begin(cargo, into, reports, tile.size, reads, writes)
 
     return execute
 
 
-def issue(
-    tile: Tile, sources: Places, address: Array, inside: Array, combine: Any, ticket: Array
-) -> None:
-    """Copies from shared to global memory, one of a thread, as members of bulk groups."""
-    state = sources.state
-    shared, view = state.spaces["shared"], state.spaces["global"].views[tile.width]
-    values = np.zeros(address.shape, view.dtype)
+def store(i: Instruction, at: Site, rank: int, operation: Any) -> Execute:
+    """Copies from shared memory. `operation(tile)`: the type of the elements, and what combines
+    them or None."""
+    tensor, source = operands_of(i, 2)
+    boxes, source_of = box_of(i, tensor, rank, at), at.slots.address(source)
 
-    def read(these: Array) -> None:
-        values[these] = shared.views[tile.width][in_row(shared, tile, sources[these])]
+    def execute(state: State, mask: Mask) -> None:
+        every = in_space(i, state, "shared::cta", source_of(state.registers), mask)
+        for these, start, tile, corner in boxes(state, every):
+            dtype, combine = operation(tile)
+            shared, home, width = state.spaces["shared"], state.spaces["global"], tile.width
+            fine = within("load", shared, every[these], tile.extent, SHARED_ALIGNMENT)
+            sources = every[these[fine]]
+            address, inside = global_addresses(tile, start, corner[fine])
+            check_array(sources, address, inside, tile, stored=True)
+            views = shared.data.view(dtype), home.data.view(dtype)
+            held = np.empty(inside.shape, dtype)
+            numbers, taken = np.arange(len(sources)), in_row(tile, sources)
+            given = functools.partial(np.take, address // width, axis=0)
+            cargo = Cargo(*views, held, numbers, given, taken, inside, combine)
+            reads = functools.partial(part_of_box, tile, sources, inside)
+            writes = functools.partial(rows, address, inside, width)
+            begin(cargo, sources, None, 0, reads, writes)
 
-    def write(these: Array) -> None:
-        here = inside[these]
-        index, new = address[these][here] // tile.width, values[these][here]
-        if combine is None:
-            view[index] = new
-        else:
-            dtype, function = combine
-            atomics.take_turns(view.view(dtype), index, [new.view(dtype)], function)
-
-    state.flights.add_to_group(sources, read, write, ticket)
+    return execute
 
 
-# -- both ways --------------------------------------------------------------------------------
+def in_row(tile: Tile, at: Places) -> Callable[[Array], Array]:
+    """A function of numbers -> where the elements of boxes lie in the data of shared memory."""
+    first = at.state.spaces["shared"].row[at.row, 0]
+    return lambda numbers: (
+        (shared_addresses(tile, at.address[numbers]) + first[numbers][:, None, None]) // tile.width
+    )
 
 
 def check_array(
@@ -316,8 +245,9 @@ def check_array(
         home.check_writeable(address, inside, i, name)
 
 
-def rows(address: Array, inside: Array, width: int, operation: Any) -> Stretches:
+def rows(address: Array, inside: Array, width: int, which: Array, operation: Array) -> Stretches:
     """The stretches of global memory that boxes reach: rows, and as one those that touch."""
+    address, inside = address[which], inside[which]
     length = inside.sum(2)
     some = length > 0
     first = np.take_along_axis(address, inside.argmax(2)[:, :, None], 2)[:, :, 0][some]
@@ -334,16 +264,10 @@ def joined(whose: Array, start: Array, size: Array) -> tuple[Array, Array]:
     return begin, np.add.reduceat(size, begin) if begin.size else size
 
 
-def box(tile: Tile, at: Places) -> Stretches:
-    """The stretches of shared memory that boxes fill."""
-    size = np.full(len(at), tile.extent)
-    return Stretches("shared", np.arange(len(at)), at.row, at.address, size)
-
-
-def part_of_box(tile: Tile, at: Places, inside: Array) -> Stretches:
+def part_of_box(tile: Tile, at: Places, inside: Array, which: Array, operation: Array) -> Stretches:
     """The stretches of shared memory whose elements lie inside of the array."""
     if inside.all():
-        return box(tile, at)
+        return stretches("shared", at, tile.extent, which, operation)
     whose = np.broadcast_to(np.arange(len(at))[:, None, None], inside.shape)[inside]
     start = shared_addresses(tile, at.address)[inside]
     order = np.lexsort((start, whose))  # a swizzle changes their order
@@ -352,12 +276,4 @@ def part_of_box(tile: Tile, at: Places, inside: Array) -> Stretches:
     return Stretches("shared", whose[begin], at.row[whose[begin]], start[begin], size)
 
 
-def copy(i: Instruction, at: Site) -> Execute:
-    """cp.async.bulk.tensor, either way."""
-    return (store if i.modifiers[4:5] == ("global",) else load)(i, at)
-
-
-TENSORS = {
-    "cp.async.bulk.tensor": copy,
-    "cp.reduce.async.bulk.tensor": reduce,
-}
+TENSORS = {"cp.async.bulk.tensor": copy, "cp.reduce.async.bulk.tensor": reduce}

@@ -123,7 +123,7 @@ def global_addresses(tile: Tile, start: int, corner: Array) -> tuple[Array, Arra
         position = position.reshape(shape)
         address = address + position * stride
         inside = inside & (position >= 0) & (position < size)
-    shape = (len(corner), -1, tile.counts[0])
+    shape = (len(corner), math.prod(tile.counts[1:]), tile.counts[0])
     return address.reshape(shape), inside.reshape(shape)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..aliases import Array, Elementwise
 from ..arithmetic import half
 from ..arithmetic.floats import flush_subnormals, one_nan, payload
-from ..text.forms import refuse
+from ..text.forms import DTYPES, refuse
 from .allocations import UNSIGNED
 
 HALVES = {"f16": 2, "bf16": 2, "f16x2": 4, "bf16x2": 4}  # bytes; read as bit patterns
@@ -50,10 +50,12 @@ def operation(name: str, kind: str, lanes: int = 1) -> Callable[[str], Callable[
     return lambda space: in_global if space == "global" else elsewhere
 
 
-def combined(name: str, kind: str, space: str) -> Callable[..., Any]:
-    """The same for a copy that combines (cp.reduce.async.bulk). Checked on an H200: it does as
-    the atomic does, but that it keeps the subnormals of f32 in global memory too."""
-    return operation(name, kind)("shared" if kind == "f32" else space)
+def combined(name: str, kind: str, space: str) -> tuple[Any, Callable[..., Any]]:
+    """How a copy combines (cp.reduce.async.bulk): the type in which elements are read, and a
+    function (old, operands) -> new. Checked on an H200: it does as the atomic does, but that it
+    keeps the subnormals of f32 in global memory too."""
+    function = operation(name, kind)("shared" if kind == "f32" else space)
+    return np.uint16 if kind in HALVES else DTYPES[kind], function
 
 
 def add_float(old: Array, x: Array) -> Any:

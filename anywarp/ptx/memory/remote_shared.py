@@ -74,42 +74,22 @@ def space_of(words: Iterable[str]) -> str:
     return named[0] if named else "generic"
 
 
-def named(i: Instruction, state: State, address: Array, mask: Mask) -> Places:
-    """What the addresses of the threads of the mask are in the blocks' own rows."""
+def in_space(i: Instruction, state: State, space: str, address: Array, mask: Mask) -> Places:
+    """Where the addresses of the threads of the mask lie. `space`: "global", or as `space_of`
+    says."""
     block, thread = np.nonzero(state.full(mask))
     address = np.broadcast_to(address, state.shape)[block, thread]
-    return Places(i, state, block, address, block, thread)
-
-
-def in_shared(i: Instruction, state: State, space: str, address: Array, mask: Mask) -> Places:
-    """Where the addresses of the threads of the mask lie. `space`: as `space_of` says."""
-    places = named(i, state, address, mask)
-    block = places.row
+    places = Places(i, state, block, address, block, thread)
+    if space == "global":
+        return replace(places, row=np.zeros_like(block))
     if space == "generic":
-        given = places.address
-        wild = lambda n: f"the generic address {int(given[n]):#x} is not one of shared memory"
-        places.require(allocations.window_of(given) == 1, wild)
-        places = replace(places, address=given - allocations.SHARED_WINDOW)
+        wild = lambda n: f"the generic address {int(address[n]):#x} is not one of shared memory"
+        places.require(allocations.window_of(address) == 1, wild)
+        places = replace(places, address=address - allocations.SHARED_WINDOW)
     if space in ("shared", "shared::cta"):
         return replace(places, address=clusters.unnamed(state, places.address, block))
     row, address = clusters.split(state, places.address, block)
     return replace(places, row=row, address=address)
-
-
-def in_rows(at: Places, which: Array, row: Array) -> Places:
-    """The same places as those with these numbers, in other blocks."""
-    return replace(at[which], row=row)
-
-
-def require_together(target: Places, barrier: Places) -> None:
-    """Raise a PTXError for an operation that reports to another block than it writes to."""
-    i, state = target.i, target.state
-    say = lambda n: (
-        f"{i.opcode} writes into the shared memory of {state.describe_block(target.row[n])} and "
-        f"reports to an mbarrier of {state.describe_block(barrier.row[n])}: both must be in the "
-        "same"
-    )
-    target.require(target.row == barrier.row, say)
 
 
 def within(kind: str, space: Space, at: Places, width: int, align: int) -> Array:
@@ -143,15 +123,3 @@ def scattered(x: Array, here: Any, shape: tuple[int, ...], dtype: DType) -> Arra
     full = np.zeros(shape, dtype)
     full[here] = x
     return full
-
-
-def spread(issuers: Places, ranks: Array) -> tuple[Array, Array]:
-    """For N threads and masks of ranks: (which thread, the block of the chunk) of each copy
-    (.multicast::cluster), whose places are those at the same offsets in each block named."""
-    size = issuers.state.launch.cluster.size
-    named = ranks[:, None] >> np.arange(16) & 1
-    say = lambda n: f"a copy to the blocks of the mask {int(ranks[n]):#06b}: the cluster has {size}"
-    issuers.require(named.any(1) & ~named[:, size:].any(1), say)
-    which, rank = np.nonzero(named)
-    first = issuers.block[which] // size * size
-    return which, first + rank

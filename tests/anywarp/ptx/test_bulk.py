@@ -603,17 +603,19 @@ def test_what_the_sink_is_told_of_copies_into_shared_memory():
     body += f"{INTO} [%x1], [%g], %n, [%a];\n" + WAIT.format(n=0, parity=0)
     found = events_of(body, 2)
     names = [getattr(event, "what", type(event).__name__) for event in found]
-    assert names[2:] == ["expect", "arrive", "Started", "Finished", "complete", "phase", "wait"]
-    started, finished, complete = found[4:7]
-    assert started.ticket.tolist() == finished.ticket.tolist() and len(set(started.ticket)) == 2
-    assert started.block.tolist() == [0, 0] and started.thread.tolist() == [0, 1]
-    ((space, *first), second) = stretches(started.reads)
-    assert space == "global" and first[::3] == [0, 16] and second[1::3] == (1, 32)
-    assert stretches(started.writes) == [("shared", 0, 0, 0, 16), ("shared", 1, 0, 64, 32)]
-    assert not finished.reading_only and finished.mask is None
-    assert finished.row.tolist() == [0, 0] and finished.address.tolist() == [4096, 4096]
-    assert complete.count.tolist() == [16, 32] and complete.thread.tolist() == [-1, -1]
-    assert finished.instruction is started.instruction
+    assert names[2:6] == ["expect", "arrive", "Started", "Started"]  # one for each size
+    assert names[6:] == ["Finished", "complete", "Finished", "complete", "phase", "wait"]
+    assert found[4].ticket.tolist() != found[5].ticket.tolist()
+    for n, (started, finished, complete) in enumerate(zip(found[4:6], found[6::2], found[7::2])):
+        assert started.ticket.tolist() == finished.ticket.tolist()
+        assert started.block.tolist() == [0] and started.thread.tolist() == [n]
+        ((space, *read),) = stretches(started.reads)
+        assert space == "global" and read[::3] == [0, 16 + 16 * n]
+        assert stretches(started.writes) == [("shared", 0, 0, 64 * n, 16 + 16 * n)]
+        assert not finished.reading_only and finished.mask is None
+        assert finished.row.tolist() == [0] and finished.address.tolist() == [4096]
+        assert complete.count.tolist() == [16 + 16 * n] and complete.thread.tolist() == [-1]
+        assert finished.instruction is started.instruction
 
 
 def test_what_the_sink_is_told_of_copies_out_of_shared_memory():
