@@ -21,7 +21,7 @@ from ..errors import PTXError
 from ..memory.allocations import FUNCTION_STEP, FUNCTION_WINDOW, Allocation, lay_out
 from ..text.forms import refuse
 from ..text.names import demangle
-from ..text.parser import symbols_in
+from ..text.parser import mentioned
 from ..text.syntax import Entry, Function, Instruction, Symbol, Vector
 from .library import LIBRARY
 
@@ -42,23 +42,8 @@ class Frame:
 
 def linked(entry: Entry) -> list[Function]:
     """The functions with a body that the entry can reach, by name or by address."""
-    variables = {v.name: v for v in entry.variables}
-    waiting: list[Function] = [entry]
-    seen = {entry.name: None}
-    while waiting:
-        function = waiting.pop()
-        names = set().union(*(symbols_in(i.operands) for i in function.instructions))
-        while names:
-            name = names.pop()
-            if name in seen:
-                continue
-            if name in variables and variables[name].relocations:
-                seen[name] = None
-                names |= {r.symbol for r in variables[name].relocations}
-            elif name in entry.functions and has_body(entry.functions[name]):
-                seen[name] = None
-                waiting.append(entry.functions[name])
-    return [f for name, f in entry.functions.items() if name in seen and has_body(f)]
+    names = mentioned(entry, entry.functions, {v.name: v for v in entry.variables})
+    return [f for name, f in entry.functions.items() if name in names and has_body(f)]
 
 
 def has_body(function: Function) -> bool:
@@ -204,7 +189,14 @@ def call(i: Instruction, at: Site) -> Execute:
         refuse(
             name not in LIBRARY, f"the function {demangle(name, qualified=True)}, which has no body"
         )
-        return LIBRARY[name](i, at, sources, returned)
+        act = LIBRARY[name]
+
+        def run(state: State, mask: Mask) -> None:
+            act(i, state, mask, sources, returned)
+            state.changed = True
+            state.go(at.following, mask)
+
+        return run
     number = at.new_return(returned)
 
     def enter(state: State, function: Callee, mask: Mask) -> None:
@@ -232,7 +224,7 @@ def call(i: Instruction, at: Site) -> Execute:
             state.frames[depth] = Frame(site, {})
         else:
             old.site = merged(mask, site, old.site)
-        state.deeper(function.start, mask)
+        state.go(function.start, mask, deeper=1)
 
     if name is not None:
         only = at.callees[name]
@@ -279,7 +271,7 @@ def leave_function(i: Instruction, at: Site) -> Execute:
             results = [address(state.registers) for address in own.results]
             following, finish = at.returns[number]
             finish(state, here, results, own.function)
-            state.shallower(following, here)
+            state.go(following, here, deeper=-1)
 
     return end
 

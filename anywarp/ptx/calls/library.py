@@ -1,6 +1,6 @@
 """Functions that a GPU's driver brings: printf, assert, malloc and free.
 
-Each is made by a decoder `(i, at, sources, returned)`, with functions that give the addresses of
+Each is a function `(i, state, mask, sources, returned)`, with functions that give the addresses of
 the call's arguments and results in the memory of the call, and runs at once.
 CUDA C++ Programming Guide: "Formatted Output", "Assertion", "Dynamic Global Memory Allocation".
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aliases import Array, Execute, Mask, Reader, Site, State
+from ..aliases import Array, Mask, Reader, State
 from ..errors import MemoryFault, PTXError
 from ..memory.access import spaces_of
 from ..memory.allocations import Allocation
@@ -84,9 +84,6 @@ class Printer:
         self.write = write
         self.lines: list[tuple[int, str]] = []
 
-    def print(self, block: int, text: str) -> None:
-        self.lines.append((block, text))
-
     def flush(self) -> None:
         text = "".join(line for _, line in sorted(self.lines, key=lambda line: line[0]))
         self.lines.clear()
@@ -94,45 +91,39 @@ class Printer:
             (self.write or sys.stdout.write)(text)
 
 
-def vprintf(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
+def vprintf(
+    i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
+) -> None:
     """printf(format, arguments): prints in the order of threads, returns how many values."""
-
-    def end(state: State, mask: Mask) -> None:
-        template = argument(state, sources[0], 8)
-        values = argument(state, sources[1], 8)
-        count = np.zeros(state.shape, np.uint32)
-        for b, t in np.argwhere(state.full(mask)).tolist():
-            reader = ThreadMemory(state, i, b, t)
-            pattern = reader.string_at(int(template[b, t]))
-            text = formatted(pattern, reader.from_address(int(values[b, t])), reader.string_at)
-            state.launch.printer.print(int(state.blocks[b]), text)
-            count[b, t] = pattern.replace("%%", "").count("%")
-        if returned:
-            give(state, returned[0], count, mask)
-        state.changed = True
-        state.go(at.following, mask)
-
-    return end
-
-
-def assertfail(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
-    """What assert(…) calls: (expression, file, line, function, size of a character)."""
-
-    def end(state: State, mask: Mask) -> None:
-        b, t = np.argwhere(state.full(mask))[0].tolist()
+    template = argument(state, sources[0], 8)
+    values = argument(state, sources[1], 8)
+    count = np.zeros(state.shape, np.uint32)
+    for b, t in np.argwhere(state.full(mask)).tolist():
         reader = ThreadMemory(state, i, b, t)
-        expression, file, line, function = (
-            int(argument(state, source, size)[b, t]) for source, size in zip(sources, (8, 8, 4, 8))
-        )
-        place = f"{reader.string_at(file)}:{line}"
-        raise PTXError(
-            f"assertion `{reader.string_at(expression)}` failed at {place} in "
-            f"{reader.string_at(function)}",
-            instruction=i,
-            thread=state.describe_thread(b, t),
-        )
+        pattern = reader.string_at(int(template[b, t]))
+        text = formatted(pattern, reader.from_address(int(values[b, t])), reader.string_at)
+        state.launch.printer.lines.append((int(state.blocks[b]), text))
+        count[b, t] = pattern.replace("%%", "").count("%")
+    if returned:
+        give(state, returned[0], count, mask)
 
-    return end
+
+def assertfail(
+    i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
+) -> None:
+    """What assert(…) calls: (expression, file, line, function, size of a character)."""
+    b, t = np.argwhere(state.full(mask))[0].tolist()
+    reader = ThreadMemory(state, i, b, t)
+    expression, file, line, function = (
+        int(argument(state, source, size)[b, t]) for source, size in zip(sources, (8, 8, 4, 8))
+    )
+    place = f"{reader.string_at(file)}:{line}"
+    raise PTXError(
+        f"assertion `{reader.string_at(expression)}` failed at {place} in "
+        f"{reader.string_at(function)}",
+        instruction=i,
+        thread=state.describe_thread(b, t),
+    )
 
 
 class Heap:
@@ -168,52 +159,44 @@ def tell(state: State, block: Allocation, freed: bool) -> None:
         state.sink(Heaped(block, freed, state.blocks))
 
 
-def malloc(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
+def malloc(
+    i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
+) -> None:
     """malloc(size): an address in global memory, 0 where the heap is full."""
-
-    def end(state: State, mask: Mask) -> None:
-        size, starts = argument(state, sources[0], 8), np.zeros(state.shape, np.uint64)
-        home, heap = state.spaces["global"], state.launch.heap
-        for b, t in np.argwhere(state.full(mask)).tolist():
-            block = heap.take(max(int(size[b, t]), 1))
-            if block is not None:  # else null, as on a GPU
-                starts[b, t] = block.start
-                home.data[block.start : block.end] = 0xFF
-                bisect.insort(home.allocations, block, key=lambda a: a.start)
-                tell(state, block, False)
-        home.know()
-        give(state, returned[0], starts, mask)
-        state.changed = True
-        state.go(at.following, mask)
-
-    return end
+    size, starts = argument(state, sources[0], 8), np.zeros(state.shape, np.uint64)
+    home, heap = state.spaces["global"], state.launch.heap
+    for b, t in np.argwhere(state.full(mask)).tolist():
+        block = heap.take(max(int(size[b, t]), 1))
+        if block is not None:  # else null, as on a GPU
+            starts[b, t] = block.start
+            home.data[block.start : block.end] = 0xFF
+            bisect.insort(home.allocations, block, key=lambda a: a.start)
+            tell(state, block, False)
+    home.know()
+    give(state, returned[0], starts, mask)
 
 
-def free(i: Instruction, at: Site, sources: list[Reader], returned: list[Reader]) -> Execute:
+def free(
+    i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
+) -> None:
     """free(address): raises MemoryFault for what malloc has not given."""
-
-    def end(state: State, mask: Mask) -> None:
-        address = argument(state, sources[0], 8)
-        home, heap = state.spaces["global"], state.launch.heap
-        for b, t in np.argwhere(state.full(mask)).tolist():
-            start = int(address[b, t])
-            block = next((x for x in heap.blocks if x.start == start), None)
-            if block is None and start:
-                raise MemoryFault(
-                    f"free of {home.describe(start)}, which malloc did not give or which has "
-                    "been freed",
-                    instruction=i,
-                    thread=state.describe_thread(b, t),
-                )
-            if block is not None:
-                heap.blocks.remove(block)
-                home.allocations.remove(block)
-                tell(state, block, True)
-        home.know()
-        state.changed = True
-        state.go(at.following, mask)
-
-    return end
+    address = argument(state, sources[0], 8)
+    home, heap = state.spaces["global"], state.launch.heap
+    for b, t in np.argwhere(state.full(mask)).tolist():
+        start = int(address[b, t])
+        block = next((x for x in heap.blocks if x.start == start), None)
+        if block is None and start:
+            raise MemoryFault(
+                f"free of {home.describe(start)}, which malloc did not give or which has "
+                "been freed",
+                instruction=i,
+                thread=state.describe_thread(b, t),
+            )
+        if block is not None:
+            heap.blocks.remove(block)
+            home.allocations.remove(block)
+            tell(state, block, True)
+    home.know()
 
 
 LIBRARY = {"vprintf": vprintf, "__assertfail": assertfail, "malloc": malloc, "free": free}

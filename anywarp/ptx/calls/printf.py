@@ -71,33 +71,15 @@ def number(value: int, kind: str, flags: str, precision: int | None) -> str:
 
 
 def real(value: float, kind: str, flags: str, precision: int | None) -> str:
-    """A floating-point number, without its padding."""
+    """A floating-point number, without its padding; %a gives all digits, whatever its precision."""
     if kind in "aA":
-        digits = hexadecimal(abs(value), precision)
+        digits = re.sub(r"\.?0*(?=p)", "", abs(value).hex())  # C leaves zeros at the end out
     else:
         alternate = "#" if "#" in flags else ""
         digits = f"%{alternate}.{6 if precision is None else precision}{kind}" % abs(value)
     digits = digits.upper() if kind.isupper() else digits
     negative = struct.pack("<d", value)[7] & 0x80 != 0
     return sign(negative, flags) + digits
-
-
-def hexadecimal(value: float, precision: int | None) -> str:
-    """%a: 0x1.8p+1; Python's hex keeps zeros at the end that C leaves out."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return f"{value:f}"
-    head, _, exponent = value.hex().partition("p")
-    whole, _, fraction = head.removeprefix("0x").partition(".")
-    if precision is None:
-        fraction = fraction.rstrip("0")
-    else:
-        kept = int(whole + fraction.ljust(13, "0"), 16)
-        unit = 1 << 4 * (13 - precision) if precision < 13 else 1
-        kept = (kept + unit // 2 - (1 - kept // unit % 2 if unit > 1 else 0)) // unit
-        digits = f"{kept:x}".rjust(min(precision, 13) + 1, "0")
-        split = len(digits) - min(precision, 13)
-        whole, fraction = digits[:split], digits[split:].ljust(precision, "0")
-    return f"0x{whole}{'.' + fraction if fraction else ''}p{int(exponent):+d}"
 
 
 def sign(negative: bool, flags: str) -> str:

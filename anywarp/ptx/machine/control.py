@@ -82,8 +82,7 @@ def exit_threads(state: State, mask: Mask) -> None:
         state.resume(place, waiting)
     state.gathering.clear()
     state.flights.leave(state)
-    if state.meeting is not None:
-        clusters.release(state)
+    clusters.release(state)
 
 
 def branch(i: Instruction, at: Site) -> Execute:

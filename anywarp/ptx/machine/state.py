@@ -62,7 +62,6 @@ class State:
     # barrier -> {place: mask}
     waiting: dict[int, dict[Any, Any]] = field(default_factory=dict[Any, Any])
     arrived: dict[int, Array] = field(default_factory=dict)  # bar.arrive counts (B,)
-    meeting: Meeting | None = None  # barriers of clusters, once there was one
     # place of a warp-wide instruction -> (mask of the lanes that wait, instruction, what is wrong
     # if they wait for ever)
     gathering: dict[int, tuple[Any, ...]] = field(default_factory=dict)
@@ -84,6 +83,7 @@ class State:
         x, y, z = self.block
         self.shape = (len(self.blocks), x * y * z)
         self.alive = np.ones(self.shape, bool)
+        self.meeting = Meeting(self.shape, self.launch.cluster.size)
         self.visits = [0] * self.size  # turns of each basic block
 
     @property
@@ -125,15 +125,9 @@ class State:
             what = message if isinstance(message, str) else message(at)
             raise PTXError(what, instruction=i, thread=self.describe_thread(*at))
 
-    def go(self, pc: int, mask: Mask) -> None:
-        """Let the threads of the mask, which run, continue at pc."""
-        self.resume(pc + self.base, mask)
-
-    def deeper(self, pc: int, mask: Mask) -> None:
-        self.resume(pc + self.base - self.size, mask)
-
-    def shallower(self, pc: int, mask: Mask) -> None:
-        self.resume(pc + self.base + self.size, mask)
+    def go(self, pc: int, mask: Mask, deeper: int = 0) -> None:
+        """Let the threads of the mask, which run, continue at pc, so many calls deeper."""
+        self.resume(pc + self.base - deeper * self.size, mask)
 
     def resume(self, place: int, mask: Mask) -> None:
         """Let the threads of the mask continue at a place, with those that are there already."""

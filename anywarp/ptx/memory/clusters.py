@@ -187,13 +187,6 @@ class Meeting:
         return there.repeat(self.blocks) & self.arrived.any(1)
 
 
-def meeting(state: State) -> Meeting:
-    """The chunk's barriers of clusters, made when first used."""
-    if state.meeting is None:
-        state.meeting = Meeting(state.shape, state.launch.cluster.size)
-    return state.meeting
-
-
 def barrier(i: Instruction, at: Site) -> Execute:
     """barrier.cluster.arrive and barrier.cluster.wait: the threads of a cluster wait for each
     other. A phase is over when all of them that have not exited have arrived."""
@@ -207,7 +200,7 @@ def barrier(i: Instruction, at: Site) -> Execute:
     early = f"the thread has not arrived: {turns}"
 
     def arrive(state: State, mask: Mask) -> None:
-        here, met = state.full(mask), meeting(state)
+        here, met = state.full(mask), state.meeting
         state.require(~met.owing, mask, i, again)
         met.arrived |= here
         met.owing |= here
@@ -217,7 +210,7 @@ def barrier(i: Instruction, at: Site) -> Execute:
         release(state)
 
     def wait(state: State, mask: Mask) -> None:
-        here, met = state.full(mask), meeting(state)
+        here, met = state.full(mask), state.meeting
         state.require(met.owing, mask, i, early)
         late = here & met.arrived  # for a phase that is not over
         going = here & ~late
@@ -252,8 +245,6 @@ def release(state: State) -> None:
 
 def unfinished(state: State) -> Iterator[Any]:
     """(the threads that wait, instruction, what is wrong if they do so for ever)"""
-    if state.meeting is None:
-        return
     size = state.launch.cluster.size
     for waiting, i in state.meeting.waiting.values():
         first = int(np.argwhere(waiting)[0][0]) // size * size

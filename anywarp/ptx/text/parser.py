@@ -14,10 +14,11 @@ from __future__ import annotations
 import functools
 import gc
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..aliases import Operand
 from ..errors import ParseError
 from .declarations import Declarations
 from .syntax import (
@@ -99,7 +100,9 @@ class _Parser(Declarations):
             raise first
         module = tuple(v for v in self.variables.values() if v.space in ("global", "const"))
         for name, entry in self.entries.items():
-            variables = (*module, *self.shared_of(entry), *entry.variables)
+            names = mentioned(entry, self.functions, self.variables)
+            shared = [v for v in self.variables.values() if v.space == "shared" and v.name in names]
+            variables = (*module, *shared, *entry.variables)
             self.entries[name] = replace(
                 entry, variables=variables, functions=self.functions, unread=self.unread
             )
@@ -109,12 +112,8 @@ class _Parser(Declarations):
         token = self.next()
         if token in (".version", ".address_size"):
             self.next()
-        elif token == ".target":
-            self.next()
-            while self.accept(","):
-                self.next()
-        elif token == ".file":
-            self.next(), self.next()
+        elif token in (".target", ".file"):
+            self.at += 1 if token == ".target" else 2
             while self.accept(","):
                 self.next()
         elif token == ".section":
@@ -152,22 +151,6 @@ class _Parser(Declarations):
         if self.peek() == "{":
             self.skip_braces()
         self.accept(";")
-
-    def shared_of(self, entry: Entry) -> list[Variable]:
-        """The module's shared variables that the entry or what it can call mentions."""
-        waiting: list[Function] = [entry]
-        seen = {entry.name}
-        while waiting:
-            names = set().union(*(symbols_in(i.operands) for i in waiting.pop().instructions))
-            waiting += [self.functions[n] for n in (names - seen) & self.functions.keys()]
-            waiting += [
-                self.functions[r.symbol]
-                for n in (names - seen) & self.variables.keys()
-                for r in self.variables[n].relocations
-                if r.symbol in self.functions and r.symbol not in seen
-            ]
-            seen |= names | {f.name for f in waiting}
-        return [v for v in self.variables.values() if v.space == "shared" and v.name in seen]
 
     def function(self, kind: type, results: tuple[Param, ...]) -> Any:
         """An entry or a function; a function may be declared alone, without a body."""
@@ -340,7 +323,26 @@ class _Parser(Declarations):
         return next((scope[name] for scope in reversed(self.locals) if name in scope), name)
 
 
-def symbols_in(operands: Any) -> set[str]:
+def mentioned(
+    entry: Function, functions: dict[str, Function], variables: dict[str, Variable]
+) -> set[str]:
+    """The names that a kernel and what it can call mention, directly or in what initialises a
+    variable."""
+    waiting, seen = [entry], {entry.name}
+    while waiting:
+        names = symbols_in(x for i in waiting.pop().instructions for x in i.operands)
+        while names:
+            name = names.pop()
+            if name not in seen:
+                seen.add(name)
+                if name in variables:
+                    names |= {r.symbol for r in variables[name].relocations}
+                if name in functions:
+                    waiting.append(functions[name])
+    return seen
+
+
+def symbols_in(operands: Iterable[Operand]) -> set[str]:
     """The names that operands mention."""
     names = set()
     for operand in operands:

@@ -44,13 +44,6 @@ extern "C" __global__ void k(double x) { printf("%5.1f %g %g", x, x, -x); }"""
     assert printed(source, 1, 1, [np.float64(value)]) == expected
 
 
-def test_hexadecimal_floats_are_rounded():
-    source = r"""
-extern "C" __global__ void k(double x) { printf("%.0a %.1a %.3a %.12a", x, x, x, x); }"""
-    text = printed(source, 1, 1, [np.float64.fromhex("0x1.8765432187654p+3")])
-    assert text == "0x2p+3 0x1.8p+3 0x1.876p+3 0x1.876543218765p+3"
-
-
 def test_blocks_print_one_after_another_in_the_order_of_threads(capsys):
     source = r"""
 extern "C" __global__ void k()
