@@ -152,15 +152,9 @@ def highest_bit(x: Array, from_top: bool) -> Any:
 
 
 def reverse_bits(x: Array) -> Array:
-    """Swap halves, then halves of halves, down to single bits."""
-    width = width_of(x.dtype)
-    step, mask = width // 2, (1 << width) - 1
-    while step:
-        mask ^= mask << step & (1 << width) - 1
-        low, n = x.dtype.type(mask), x.dtype.type(step)
-        x = (x >> n & low) | ((x & low) << n)
-        step //= 2
-    return x
+    """The bits of each byte, and the bytes, in the opposite order."""
+    bits = np.unpackbits(np.ascontiguousarray(x).view(np.uint8), bitorder="little")
+    return np.packbits(bits).view(x.dtype).reshape(x.shape).byteswap()
 
 
 def absolute_difference(a: Array, b: Array, c: Array) -> Array:

@@ -17,59 +17,29 @@ from ..text.syntax import Instruction
 
 def fields(x: Array, width: int, signed: bool) -> list[Any]:
     """uint32 -> its fields of 8, 16 or 32 bits, the lowest first, as int64."""
-    dtype = np.dtype(f"{'i' if signed else 'u'}{width // 8}")
-    unsigned = np.dtype(f"u{width // 8}")
-    return [
-        (x >> np.uint32(n)).astype(unsigned).view(dtype).astype(np.int64)
-        for n in range(0, 32, width)
-    ]
+    parts = np.ascontiguousarray(x)[..., None].view(f"{'i' if signed else 'u'}{width // 8}")
+    return list(np.moveaxis(parts.astype(np.int64), -1, 0))
 
 
-def word(values: Sequence[Array], width: int) -> Array:
+def word(values: Sequence[Array], width: int) -> Any:
     """The inverse: the low bits of each value."""
-    result: Any = np.uint32(0)
-    for n, x in enumerate(values):
-        part = (x & np.int64((1 << width) - 1)).astype(np.uint32)
-        result = result | part << np.uint32(n * width)
-    return result
+    return np.stack(values, -1).astype(f"u{width // 8}").view(np.uint32)[..., 0]
 
 
-def dot4(i: Instruction) -> Op:
-    """dp4a.atype.btype d, a, b, c: c plus four products of bytes."""
-    a_type, b_type = _two_types(i.modifiers)
+def dot(i: Instruction) -> Op:
+    """dp4a.atype.btype d, a, b, c: c plus four products of bytes. dp2a.{lo,hi}: plus those of two
+    16-bit fields of a and the lower or upper two bytes of b."""
+    *half, a_type, b_type = i.modifiers
+    four = i.opcode == "dp4a"
+    refuse(half not in ([[]] if four else [["lo"], ["hi"]]), i)
+    refuse(not {a_type, b_type} <= {"s32", "u32"}, i)
+    width, first = 8 if four else 16, 2 if half == ["hi"] else 0
 
     def run(a: Array, b: Array, c: Array) -> Array:
-        pairs = zip(fields(a, 8, a_type == "s32"), fields(b, 8, b_type == "s32"))
+        pairs = zip(fields(a, width, signed(a_type)), fields(b, 8, signed(b_type))[first:])
         return c + word([sum(x * y for x, y in pairs)], 32)
 
     return Op(run, (np.uint32,) * 3, np.uint32)
-
-
-def dot2(i: Instruction) -> Op:
-    """dp2a.{lo,hi}: two 16-bit fields of a times the lower or upper two bytes of b."""
-    half, *types = i.modifiers
-    a_type, b_type = _two_types(types)
-    refuse(half not in ("lo", "hi"), i)
-    first = 0 if half == "lo" else 2
-
-    def run(a: Array, b: Array, c: Array) -> Array:
-        bytes_ = fields(b, 8, b_type == "s32")[first : first + 2]
-        pairs = zip(fields(a, 16, a_type == "s32"), bytes_)
-        return c + word([sum(x * y for x, y in pairs)], 32)
-
-    return Op(run, (np.uint32,) * 3, np.uint32)
-
-
-def _two_types(types: Sequence[str]) -> tuple[str, str]:
-    """The types of the two factors, each u32 or s32."""
-    refuse(len(types) != 2 or not set(types) <= {"s32", "u32"}, ".".join(types))
-    return types[0], types[1]
-
-
-def clamp(x: Array, width: int, signed: bool) -> Any:
-    """Kept within the range of a field of so many bits."""
-    low, high = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
-    return np.clip(x, low, high)
 
 
 def video(i: Instruction) -> Op:
@@ -82,12 +52,13 @@ def video(i: Instruction) -> Op:
     d_type, a_type, b_type = i.modifiers[:3]
     known = {d_type, a_type, b_type} <= {"s32", "u32"} and flags <= {"sat", "add"}
     refuse(not known or len(i.operands) < 3, i)
+    limits = np.iinfo(f"{'i' if signed(d_type) else 'u'}{width // 8}")
 
     def run(a: Array, b: Array, c: Array | None = None) -> Array:
         pairs = zip(fields(a, width, signed(a_type)), fields(b, width, signed(b_type)))
         results = [np.abs(x - y) for x, y in pairs]
         if "sat" in flags:
-            results = [clamp(x, width, signed(d_type)) for x in results]
+            results = [np.clip(x, limits.min, limits.max) for x in results]
         if "add" in flags:
             return c + word([sum(results)], 32)
         return word(results, width)
@@ -116,7 +87,6 @@ def two_in_a_word(i: Instruction) -> Op:
 
 
 PACKED = {
-    "dp4a": dot4,
-    "dp2a": dot2,
+    **dict.fromkeys(("dp4a", "dp2a"), dot),
     **dict.fromkeys(("vabsdiff2", "vabsdiff4"), video),
 }

@@ -7,6 +7,7 @@ sections 8.4 (basic blocks) and 9.6 (dominators, back edges).
 
 from __future__ import annotations
 
+import graphlib
 import heapq
 import itertools
 from collections.abc import Collection, Iterable, Sequence
@@ -212,21 +213,18 @@ def _in_turn(nodes: Collection[int], after: Graph) -> list[set[int]]:
                     number[n] = len(groups) - 1
                     groups[-1].add(n)
                     todo += back[n]
-    edges = {(number[n], number[to]) for n in nodes for to in ways[n]}
-    edges = {(a, b) for a, b in edges if a != b}
-    leads: dict[int, list[int]] = {}
-    missing = [0] * len(groups)
-    for a, b in edges:
-        leads.setdefault(a, []).append(b)
-        missing[b] += 1
-    ready = [(min(groups[k]), k) for k in range(len(groups)) if not missing[k]]
-    heapq.heapify(ready)
+    sorter = graphlib.TopologicalSorter(dict.fromkeys(range(len(groups)), ()))
+    for n, following in ways.items():
+        for to in following:
+            if number[n] != number[to]:
+                sorter.add(number[to], number[n])
+    sorter.prepare()
+    ready: list[tuple[int, int]] = []
     order = []
-    while ready:
+    while sorter.is_active():
+        for k in sorter.get_ready():
+            heapq.heappush(ready, (min(groups[k]), k))
         _, k = heapq.heappop(ready)
         order.append(groups[k])
-        for b in leads.get(k, ()):
-            missing[b] -= 1
-            if not missing[b]:
-                heapq.heappush(ready, (min(groups[b]), b))
+        sorter.done(k)
     return order
