@@ -154,12 +154,10 @@ def contracted(i: Instruction) -> Op:
     if words[-1] in HALF_TYPES:
         sign = op.result(0x80008000 if packed else 0x8000)
         change = lambda x: x ^ sign
-    if "-product" not in i.modifiers:
-        function = lambda a, b, c: op.function(a, b, change(c))
-    elif "-addend" not in i.modifiers:
-        function = lambda a, b, c: op.function(change(a), b, c)
-    else:
-        function = lambda a, b, c: op.function(change(a), b, change(c))
+    change_product, change_addend = (
+        change if word in i.modifiers else lambda x: x for word in ("-product", "-addend")
+    )
+    function = lambda a, b, c: op.function(change_product(a), b, change_addend(c))
     return Op(function, op.sources, op.result)
 
 

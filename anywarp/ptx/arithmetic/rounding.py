@@ -75,7 +75,7 @@ def one_by_one(exact: Callable[..., int], nearest: Elementwise, mode: str) -> Ca
     return run
 
 
-def _against(value: Fraction, near: float) -> int:
+def _against(value: Fraction, near: float | Fraction) -> int:
     """The sign of value - near."""
     if math.isinf(near):
         return -1 if near > 0 else 1
@@ -92,15 +92,9 @@ def directed64(opcode: str, mode: str) -> Any:
         "fma": (lambda a, b, c, r: _against(a * b + c, r), fma64),
         "div": (lambda a, b, r: _against(a / b, r), np.divide),
         "rcp": (lambda a, r: _against(1 / a, r), np.reciprocal),
-        "sqrt": (_root, np.sqrt),
+        "sqrt": (lambda a, r: _against(a, Fraction(r) ** 2), np.sqrt),
     }
     return one_by_one(*operations[opcode], mode)
-
-
-def _root(value: Fraction, near: float) -> int:
-    """The sign of sqrt(value) - near."""
-    square = Fraction(near) ** 2
-    return (value > square) - (value < square)
 
 
 def quotient32(a: Array, b: Array) -> Array:

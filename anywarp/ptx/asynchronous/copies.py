@@ -142,7 +142,7 @@ def arrive(i: Instruction, at: Site) -> Execute:
     def execute(state: State, mask: Mask) -> None:
         barriers = find(state, mask)
         if more:
-            mbarriers.await_more(barriers)
+            mbarriers.change(barriers, 1, np.zeros(len(barriers)))
         earlier = list(state.copies.of(state.full(mask)))
 
         def land(numbers: Array) -> None:

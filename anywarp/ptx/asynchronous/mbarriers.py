@@ -197,11 +197,6 @@ def change(at: Places, arrivals: int, size: Array) -> None:
     put(at[first], Objects(old.parity, pending, old.expected, missing))
 
 
-def await_more(at: Places) -> None:
-    """One more arrival of each thread is pending in the current phase."""
-    change(at, 1, np.zeros(len(at)))
-
-
 def expect(at: Places, size: Array) -> None:
     """More bytes are missing in the current phase."""
     tell("expect", at, size)

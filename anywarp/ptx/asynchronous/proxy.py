@@ -162,11 +162,9 @@ class Flights:
         if not self.bulk:
             return
         over = np.broadcast_to(~state.alive.any(1)[:, None], state.shape)
-        for batch, whose in list(self.bulk.of(over)):
+        self.bulk.commit(over)
+        for batch, whose in self.bulk.older(over, 0):
             self._finish(batch.instruction, state, batch, whose, False)
-        for _ in self.bulk.older(over, 0):
-            pass
-        self.bulk.open = [(b, left) for b, own in self.bulk.open if (left := own & ~over).any()]
 
     def _finish(
         self, i: Instruction, state: State, batch: Batch, threads: Any, reading_only: bool

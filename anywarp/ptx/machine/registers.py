@@ -246,19 +246,12 @@ def cluster_index(axis: int) -> Callable[..., Any]:
 
 
 def index_in_cluster(axis: int) -> Callable[..., Any]:
-    """%cluster_ctaid: (B, 1), or (1, 1) where there are no clusters."""
-
-    def make(state: State, *_: Any) -> Any:
-        size = state.launch.cluster[axis]
-        return uniform(0) if size == 1 else block_index(axis)(state) % np.uint32(size)
-
-    return make
+    """%cluster_ctaid: (B, 1)."""
+    return lambda state, *_: block_index(axis)(state) % np.uint32(state.launch.cluster[axis])
 
 
 def cluster_rank(state: State, *_: Any) -> Any:
     """Blocks of a cluster are neighbours in a chunk, in the order of their ranks."""
-    if state.launch.cluster.size == 1:
-        return uniform(0)
     return (np.arange(state.shape[0], dtype=np.uint32) % state.launch.cluster.size)[:, None]
 
 
