@@ -56,54 +56,53 @@ def with_float_flags(
     return lambda *arrays: floats.one_nan(function(*arrays))
 
 
-def rounded_op(nearest: Elementwise, as_fma: Elementwise, count: int) -> Decoder:
-    """add, sub, mul, fma: `.rn` as NumPy does it, other roundings of float32 by way of fma."""
-
-    def build(i: Instruction) -> Op:
-        rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
-        if i.modifiers[-1] == "f64":
-            modifiers_of(i, {"f64"}, rounding)
-            opcode = "fma" if i.opcode in ("mad", "contracted") else i.opcode
-            function = nearest if rounding == "rn" else directed64(opcode, rounding)
-            function = with_payload(function, FIRST_NAN[opcode])
-            return Op(function, (np.float64,) * count, np.float64)
-        _, flags = modifiers_of(i, {"f32"}, f"{rounding} ftz sat")
-        function = nearest
-        if rounding != "rn":
-            directed = floats.directed(rounding)
-            function = lambda *x: directed(*as_fma(*x))
-
-        def exact(*x: Array) -> Any:
-            a, b, c = as_fma(*x)
-            return a * b + c
-
-        if function is floats.fma32 and not flags - {"rn"}:  # it has the right NaN itself
-            return Op(function, (np.float32,) * count, np.float32)
-        return Op(with_float_flags(function, flags, exact), (np.float32,) * count, np.float32)
-
-    return build
-
-
-def quotient_op(nearest: Elementwise, to_odd: Elementwise, count: int) -> Decoder:
-    """div, rcp and sqrt in all roundings; `to_odd` gives float64 of float32, rounded to odd."""
+def rounded_op(
+    nearest: Elementwise, ways: tuple[Callable[..., Any], Elementwise], count: int, known: str
+) -> Decoder:
+    """add, sub, mul, fma, div, rcp and sqrt: `.rn` as NumPy does it, other roundings of float32 in
+    one of two `ways`. `known`: the other flags of float32."""
+    in_mode, exact = ways
 
     def build(i: Instruction) -> Op:
         if "approx" in i.modifiers:
             return approximate(i)
         rounding = next((m for m in i.modifiers if m in ("rz", "rm", "rp")), "rn")
-        kind, flags = modifiers_of(i, FLOATS, f"{rounding} ftz")
-        function, dtype = nearest, DTYPES[kind]
-        refuse(kind == "f64" and "ftz" in flags, i)
-        if rounding != "rn" and kind == "f64":
-            function = directed64(i.opcode, rounding)
-        elif rounding != "rn":
-            function = lambda *x: narrow(to_odd(*x), "f32", rounding).astype(np.float32)
+        kind, flags = modifiers_of(i, FLOATS, f"{rounding} {known}")
+        dtype, function = DTYPES[kind], nearest
         if kind == "f64":
-            function = with_payload(function, FIRST_NAN.get(i.opcode, (0,)))
-            return Op(function, (dtype,) * count, dtype)
-        return Op(with_float_flags(function, flags, to_odd), (dtype,) * count, dtype)
+            refuse(flags - {rounding}, i)
+            opcode = "fma" if i.opcode in ("mad", "contracted") else i.opcode
+            function = nearest if rounding == "rn" else directed64(opcode, rounding)
+            function = with_payload(function, FIRST_NAN.get(opcode, (0,)))
+        elif nearest is not floats.fma32 or flags - {"rn"}:  # else it has the right NaN itself
+            function = nearest if rounding == "rn" else in_mode(rounding)
+            function = with_float_flags(function, flags, exact)
+        return Op(function, (dtype,) * count, dtype)
 
     return build
+
+
+def by_fma(factors: Elementwise) -> tuple[Callable[..., Any], Elementwise]:
+    """A way to round: by the fma whose operands `factors` gives."""
+
+    def in_mode(rounding: str) -> Elementwise:
+        directed = floats.directed(rounding)
+        return lambda *x: directed(*factors(*x))
+
+    def exact(*x: Array) -> Any:
+        a, b, c = factors(*x)
+        return a * b + c
+
+    return in_mode, exact
+
+
+def by_odd(to_odd: Elementwise) -> tuple[Callable[..., Any], Elementwise]:
+    """A way to round: from float64 that `to_odd` has rounded to odd."""
+
+    def in_mode(rounding: str) -> Elementwise:
+        return lambda *x: narrow(to_odd(*x), "f32", rounding).astype(np.float32)
+
+    return in_mode, to_odd
 
 
 def extreme_op(function: Elementwise) -> Decoder:
@@ -122,10 +121,14 @@ def extreme_op(function: Elementwise) -> Decoder:
 
 
 ONE = np.ones((1, 1), np.float32)
-
-ADD = rounded_op(np.add, lambda a, b: (a, ONE, b), 2)
-SUBTRACT = rounded_op(np.subtract, lambda a, b: (a, ONE, -b), 2)
-MULTIPLY = rounded_op(np.multiply, lambda a, b: (a, b, np.copysign(np.float32(0), a * b)), 2)
+FLAGS = "ftz sat"
+ADD = rounded_op(np.add, by_fma(lambda a, b: (a, ONE, b)), 2, FLAGS)
+SUBTRACT = rounded_op(np.subtract, by_fma(lambda a, b: (a, ONE, -b)), 2, FLAGS)
+PRODUCT = by_fma(lambda a, b: (a, b, np.copysign(np.float32(0), a * b)))  # and a zero of its sign
+MULTIPLY = rounded_op(np.multiply, PRODUCT, 2, FLAGS)
+DIVIDE = rounded_op(np.divide, by_odd(quotient32), 2, "ftz")
+RECIPROCAL = rounded_op(np.reciprocal, by_odd(lambda x: quotient32(ONE, x)), 1, "ftz")
+ROOT = rounded_op(np.sqrt, by_odd(root32), 1, "ftz")
 
 
 def fma(i: Instruction) -> Op:
@@ -133,12 +136,7 @@ def fma(i: Instruction) -> Op:
     if i.modifiers[-1] in HALF_TYPES:
         return half_op("fma")(i)
     nearest = floats.fma64 if i.modifiers[-1] == "f64" else floats.fma32
-    return rounded_op(nearest, lambda a, b, c: (a, b, c), 3)(i)
-
-
-DIVIDE = quotient_op(np.divide, quotient32, 2)
-RECIPROCAL = quotient_op(np.reciprocal, lambda x: quotient32(ONE, x), 1)
-ROOT = quotient_op(np.sqrt, root32, 1)
+    return rounded_op(nearest, by_fma(lambda a, b, c: (a, b, c)), 3, FLAGS)(i)
 
 
 def contracted(i: Instruction) -> Op:

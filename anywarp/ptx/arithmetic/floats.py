@@ -120,8 +120,7 @@ def directed(rounding: str) -> Callable[..., Any]:
     def run(a: Array, b: Array, c: Array) -> Array:
         a, b, c = (x.astype(np.float64) for x in (a, b, c))
         product = a * b
-        s = product + c
-        exact = to_odd(s, error_of_sum(product, c, s))  # not a float32 unless the value is
+        exact = sum_to_odd(product, c)  # not a float32 unless the value is
         nearest = exact.astype(np.float32)
         if rounding == "rm":  # a sum that cancels is -0, but +0 + +0 stays +0
             positive = ~(np.signbit(product) | np.signbit(c))
@@ -151,7 +150,7 @@ def fma64(a: Array, b: Array, c: Array) -> Array:
     low = _product_error(a, b, product)
     t = c + low
     v = product + t
-    z = _sum_to_odd(error_of_sum(c, low, t), error_of_sum(product, t, v))
+    z = sum_to_odd(error_of_sum(c, low, t), error_of_sum(product, t, v))
     result = v + z
     largest = np.maximum(np.maximum(np.abs(a), np.abs(b)), np.maximum(np.abs(c), np.abs(product)))
     special = ~np.isfinite(a) | ~np.isfinite(b) | ~np.isfinite(c) | (a == 0) | (b == 0)
@@ -201,7 +200,7 @@ def to_odd(s: Array, error: Array) -> Array:
     return np.where(inexact & (error < 0), np.nextafter(s, -np.inf), s)
 
 
-def _sum_to_odd(a: Array, b: Array) -> Array:
+def sum_to_odd(a: Array, b: Array) -> Array:
     """a + b in float64, rounded to odd."""
     s = a + b
     return to_odd(s, error_of_sum(a, b, s))

@@ -14,7 +14,7 @@ import numpy as np
 from ..aliases import Array, Elementwise
 from ..text.forms import Decoder, Op, modifiers_of
 from ..text.syntax import Instruction
-from .floats import clamped, error_of_sum, extreme, maximum, minimum, to_odd
+from .floats import clamped, extreme, maximum, minimum, sum_to_odd
 from .rounding import narrow
 
 HALF_TYPES = {"f16", "bf16", "f16x2", "bf16x2"}
@@ -43,9 +43,7 @@ def pack(x: Array, kind: str, mode: str = "rn") -> Array:
 
 def fma(a: Array, b: Array, c: Array) -> Array:
     """a * b + c in float64, rounded to odd; the product is exact."""
-    product = a * b
-    s = product + c
-    return to_odd(s, error_of_sum(product, c, s))
+    return sum_to_odd(a * b, c)
 
 
 ARITHMETIC: dict[str, Elementwise] = {
