@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,11 @@ FLOAT_COMPARE: dict[str, Elementwise] = {
 BOOLEAN = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
-def comparison(modifiers: tuple[str, ...]) -> tuple[Elementwise, Elementwise | None, type]:
-    """`.lt.and.s32` -> (compare, combine with a third operand or None, operand type). `compare`
-    gives a truth, or, of two halves in a word, a list of two."""
+def comparison(
+    modifiers: tuple[str, ...], opposite: bool = False
+) -> tuple[Callable[..., list[Any]], tuple[Any, ...]]:
+    """`.lt.and.s32` -> (compare, types of its operands). It gives a list of a truth, or of two: for
+    the halves of a word, or the second its `opposite`. A third operand is combined with each."""
     name, *middle, kind = modifiers
     single = kind.removesuffix("x2")
     table = FLOAT_COMPARE if single in FLOATS | half.ONE.keys() else INTEGER_COMPARE
@@ -61,34 +64,31 @@ def comparison(modifiers: tuple[str, ...]) -> tuple[Elementwise, Elementwise | N
             return half.flush(wide, single) if flush else wide
         return floats.flush_subnormals(x) if flush else x
 
-    def compare(a: Array, b: Array) -> list[Any]:
+    def compare(a: Array, b: Array, *c: Array) -> list[Any]:
         parts = zip(half.halves(a), half.halves(b)) if kind != single else [(a, b)]
-        return [table[name](value(x), value(y)) for x, y in parts]
+        truths = [table[name](value(x), value(y)) for x, y in parts]
+        truths += [~truths[0]] * (opposite and kind == single)
+        return [BOOLEAN[middle[0]](truth, *c) for truth in truths] if middle else truths
 
-    return compare, BOOLEAN[middle[0]] if middle else None, dtype
+    return compare, (dtype, dtype, np.bool_) if middle else (dtype, dtype)
 
 
 def setp(i: Instruction) -> Op:
     """setp p|q: q gets the opposite of p, or what the upper half says."""
-    compare, combine, dtype = comparison(i.modifiers)
     two = isinstance(i.operands[0], Vector)
+    compare, sources = comparison(i.modifiers, two)
 
-    def run(a: Array, b: Array, c: Array | None = None) -> Any:
-        truths = compare(a, b)
-        if two and len(truths) == 1:
-            truths.append(~truths[0])
-        if combine is not None:
-            truths = [combine(truth, c) for truth in truths]
+    def run(*operands: Array) -> Any:
+        truths = compare(*operands)
         return tuple(truths) if two else truths[0]
 
-    sources = (dtype, dtype) if combine is None else (dtype, dtype, np.bool_)
     return Op(run, sources, np.bool_)
 
 
 def set_(i: Instruction) -> Op:
     """set: a comparison whose result is all ones, or 1.0."""
     *rest, result, kind = i.modifiers
-    compare, combine, dtype = comparison((*rest, kind))
+    compare, sources = comparison((*rest, kind))
     single = kind.removesuffix("x2")
     if single in half.ONE and result == kind:
         true: Any = half.ONE[single]
@@ -99,14 +99,10 @@ def set_(i: Instruction) -> Op:
         refuse(result not in {"u32", "s32"} | shorts, i)
         true = ~DTYPES[result if kind == single else "u16"](0)
 
-    def run(a: Array, b: Array, c: Array | None = None) -> Any:
-        truths = compare(a, b)
-        if combine is not None:
-            truths = [combine(truth, c) for truth in truths]
-        values = [np.where(truth, true, true.dtype.type(0)) for truth in truths]
+    def run(*operands: Array) -> Any:
+        values = [np.where(truth, true, true.dtype.type(0)) for truth in compare(*operands)]
         return half.join(*values) if len(values) == 2 else values[0]
 
-    sources = (dtype, dtype) if combine is None else (dtype, dtype, np.bool_)
     return Op(run, sources, np.uint32 if kind != single else true.dtype.type)
 
 

@@ -209,31 +209,26 @@ def div(i: Instruction) -> Op:
 def mov(i: Instruction) -> Op:
     """A copy; with a vector on one side it splits or joins bit patterns."""
     kind, _ = modifiers_of(i, INTEGERS | FLOATS | BITS | {"pred"})
-    target, source = i.operands
-    dtype = DTYPES[kind]
-    if isinstance(target, Vector):
-        part = DTYPES[f"b{bits(kind) // len(target.elements)}"]
-        width = bits(kind) // len(target.elements)
-        unsigned = DTYPES[f"b{bits(kind)}"]
-        return Op(
-            lambda x: tuple(
-                (x >> unsigned(n * width)).astype(part) for n in range(len(target.elements))
-            ),
-            (unsigned,),
-            part,
-        )
-    if isinstance(source, Vector):
-        count = len(source.elements)
-        part, unsigned = DTYPES[f"b{bits(kind) // count}"], DTYPES[f"b{bits(kind)}"]
+    target, _ = i.operands
+    vector = next((operand for operand in i.operands if isinstance(operand, Vector)), None)
+    if vector is None:
+        return Op(lambda x: x, (DTYPES[kind],), DTYPES[kind])
+    count = len(vector.elements)
+    width = bits(kind) // count
+    part, whole = DTYPES[f"b{width}"], DTYPES[f"b{bits(kind)}"]
 
-        def join(*parts: Array) -> Any:
-            result = unsigned(0)
-            for n, each in enumerate(parts):
-                result = result | each.astype(unsigned) << unsigned(n * bits(kind) // count)
-            return result
+    def divide(x: Array) -> Any:
+        return tuple((x >> whole(n * width)).astype(part) for n in range(count))
 
-        return Op(join, (part,) * count, unsigned)
-    return Op(lambda x: x, (dtype,), dtype)
+    def join(*parts: Array) -> Any:
+        result = whole(0)
+        for n, each in enumerate(parts):
+            result = result | each.astype(whole) << whole(n * width)
+        return result
+
+    if vector is target:
+        return Op(divide, (whole,), part)
+    return Op(join, (part,) * count, whole)
 
 
 LOGICAL, LONG = BITS | {"pred"}, {"b32", "b64"}
