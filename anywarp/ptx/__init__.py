@@ -42,4 +42,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    """The public names alone."""
     return __all__

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,10 +63,6 @@ class ThreadMemory:
             )
         return space.data[row + offset : row + offset + size].tobytes()
 
-    def from_address(self, start: int) -> Callable[..., Any]:
-        """A function (offset, size) -> bytes."""
-        return lambda offset, size: self.bytes_at(start + offset, size)
-
     def string_at(self, address: int) -> str:
         space, offset, _ = self.place(address)
         home = space.find(offset)
@@ -101,7 +96,7 @@ def vprintf(
     for b, t in np.argwhere(state.full(mask)).tolist():
         reader = ThreadMemory(state, i, b, t)
         pattern = reader.string_at(int(template[b, t]))
-        text = formatted(pattern, reader.from_address(int(values[b, t])), reader.string_at)
+        text = formatted(pattern, int(values[b, t]), reader.bytes_at, reader.string_at)
         state.launch.printer.lines.append((int(state.blocks[b]), text))
         count[b, t] = pattern.replace("%%", "").count("%")
     if returned:

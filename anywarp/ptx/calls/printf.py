@@ -17,16 +17,16 @@ _SPECIFIER = re.compile(
 LONG = ("l", "ll", "j", "z", "t")
 
 
-def formatted(template: str, arguments: Any, string_at: Any) -> str:
-    """`arguments(offset, size)` gives bytes of the arguments, `string_at(address)` a C string."""
-    offset = 0
+def formatted(template: str, address: int, bytes_at: Any, string_at: Any) -> str:
+    """`bytes_at(address, size)` gives bytes of memory, `string_at(address)` a C string. address: of
+    the arguments, a multiple of 8."""
 
     def take(kind: str) -> Any:
-        nonlocal offset
+        nonlocal address
         size = struct.calcsize(kind)
-        offset = -(-offset // size) * size
-        (value,) = struct.unpack("<" + kind, arguments(offset, size))
-        offset += size
+        address = -(-address // size) * size
+        (value,) = struct.unpack("<" + kind, bytes_at(address, size))
+        address += size
         return value
 
     def replaced(match: Any) -> str:

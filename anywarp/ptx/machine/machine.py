@@ -66,6 +66,8 @@ class BasicBlock:
 
 @dataclass(frozen=True, eq=False)
 class Program:
+    """An entry and what it can call, decoded."""
+
     blocks: dict[int, BasicBlock]  # by the program counter of the first instruction
     slots: Slots
     size: int  # program counters
@@ -338,11 +340,11 @@ def run(
     per_chunk = whole((DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads, cluster)
 
     def begin(first: int, end: int) -> State:
-        rows = (end - first, threads)
+        rows, in_rows = (end - first, threads), allocations.rowed_space
         spaces = fixed | {
-            "shared": allocations.rowed_space("shared", shared, shared_size, (rows[0], 1), names),
-            "local": rows_of("local", local, rows, names),
-            "arguments": rows_of("param", arguments, rows, names),
+            "shared": in_rows("shared", shared, shared_size, (rows[0], 1), names),
+            "local": in_rows("local", local.allocations, local.size, rows, names),
+            "arguments": in_rows("param", arguments.allocations, arguments.size, rows, names),
         }
         blocks = block_numbers(first, end, grid, cluster)
         state = State([], spaces, blocks, grid, block, launch, program.size, sink, tolerant)
@@ -356,10 +358,3 @@ def run(
         finally:
             launch.printer.flush()
     launching.write_back(held)
-
-
-def rows_of(
-    name: str, layout: calls.Layout, rows: tuple[int, int], names: Names
-) -> allocations.Space:
-    """A space in which each thread of a chunk has a row."""
-    return allocations.rowed_space(name, layout.allocations, layout.size, rows, names)

@@ -66,6 +66,8 @@ def offset(array: Array) -> int:
 
 @dataclass(frozen=True)
 class Allocation:
+    """A stretch of bytes of a space that belongs together: an array, a variable, a frame."""
+
     name: str
     start: int
     size: int

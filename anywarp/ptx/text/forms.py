@@ -40,6 +40,8 @@ def refuse(wrong: object, what: Instruction | str) -> None:
 
 @dataclass(frozen=True)
 class Op:
+    """What an instruction computes, and of which types."""
+
     function: Callable[..., Any]  # arrays -> an array, or a tuple of them for several destinations
     sources: tuple[Any, ...]  # NumPy type of each operand after the destination
     result: Any  # NumPy type of the result

@@ -75,6 +75,8 @@ def parse(text: str) -> Module:
 
 
 class _Parser(Declarations):
+    """The part of the parser that reads a module, its functions and their instructions."""
+
     def __init__(self, text: str) -> None:
         super().__init__(text)
         # .file directives stand at the end of the text but are needed from the first .loc on

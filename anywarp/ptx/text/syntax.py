@@ -27,6 +27,8 @@ class Position:
 
 @dataclass(frozen=True)
 class Register:
+    """A register by its name, special ones too; after `!` a predicate is negated."""
+
     name: str
 
 
@@ -63,6 +65,8 @@ class Vector:
 
 @dataclass(frozen=True)
 class Instruction:
+    """`@guard opcode.modifiers operands;`"""
+
     opcode: str  # "fma"
     modifiers: tuple[str, ...]  # ("rn", "f32")
     operands: tuple[Any, ...]
@@ -104,6 +108,8 @@ class Variable:
 
 @dataclass(frozen=True)
 class Param:
+    """A parameter of a kernel or function, or what a function returns."""
+
     name: str
     type: str  # "u32", "f32", "u64", "b8" (by-value struct), …
     size: int  # bytes
