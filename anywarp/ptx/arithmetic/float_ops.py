@@ -109,7 +109,7 @@ def extreme_op(function: Elementwise) -> Decoder:
     """min and max of floats."""
 
     def build(i: Instruction) -> Op:
-        kind, flags = modifiers_of(i, FLOATS, "ftz NaN xorsign abs")
+        kind, flags = modifiers_of(i, FLOATS, "ftz NaN")
         refuse(kind == "f64" and flags, i)
         dtype = DTYPES[kind]
         if kind == "f64":

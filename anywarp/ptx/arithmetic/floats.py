@@ -226,16 +226,13 @@ def maximum(a: Array, b: Array) -> Array:
 
 
 def extreme(function: Elementwise, flags: set[str]) -> Callable[..., Any]:
-    """min or max: `.NaN` lets a NaN win, `.xorsign.abs` compares magnitudes and gives the result
-    the product of the signs."""
+    """min or max; with `.NaN` a NaN wins."""
+    if "NaN" not in flags:
+        return function
 
     def run(a: Array, b: Array) -> Array:
-        result = function(np.abs(a), np.abs(b)) if "xorsign" in flags else function(a, b)
-        if "NaN" in flags:
-            result = np.where(np.isnan(a) | np.isnan(b), result.dtype.type(np.nan), result)
-        if "xorsign" in flags:
-            result = np.where(np.signbit(a) ^ np.signbit(b), -result, result)
-        return result
+        result = function(a, b)
+        return np.where(np.isnan(a) | np.isnan(b), result.dtype.type(np.nan), result)
 
     return run
 

@@ -62,7 +62,7 @@ FLAGS = {
     **dict.fromkeys(("add", "sub", "mul"), "rn ftz sat"),
     "fma": "rn ftz sat relu",
     **dict.fromkeys(("neg", "abs"), "ftz"),
-    **dict.fromkeys(("min", "max"), "ftz NaN xorsign abs"),
+    **dict.fromkeys(("min", "max"), "ftz NaN"),
     "tanh": "approx",
     "ex2": "approx ftz",
 }
