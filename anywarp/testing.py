@@ -54,7 +54,7 @@ class Goal(NamedTuple):
     """What is counted, in words; how; and the memory whose accesses say where it comes from."""
 
     what: str
-    value: Callable[[Counted], float]
+    value: Callable[[Any], float]  # of a Counted, in GOALS
     space: str = ""  # "shared", "global", or none
 
 
@@ -143,10 +143,10 @@ GOALS: dict[str, Goal] = {
 }
 
 
-def bounds(name: str, goal: Any) -> tuple[float | None, float]:
+def bounds(name: str, goal: Any, known: Mapping[str, Goal] = GOALS) -> tuple[float | None, float]:
     """The least, if there is one, and the most. Raises ValueError for what is no goal."""
-    if name not in GOALS:
-        listed = "".join(f"\n  {known}: {goal.what}" for known, goal in GOALS.items())
+    if name not in known:
+        listed = "".join(f"\n  {name}: {goal.what}" for name, goal in known.items())
         raise ValueError(f"there is no goal {name!r}; there are{listed}")
     if isinstance(goal, Real):
         return None, float(goal)
@@ -159,17 +159,19 @@ def bounds(name: str, goal: Any) -> tuple[float | None, float]:
     )
 
 
-def reached(name: str, goal: Any, counted: Counted) -> tuple[bool, str, str]:
+def reached(
+    name: str, goal: Any, counted: Any, known: Mapping[str, Goal] = GOALS
+) -> tuple[bool, str, str]:
     """Whether a goal is reached, which it is not where the kernel has nothing to count; and in
     words, what is wanted and what was counted. Raises ValueError for what is no goal."""
-    least, most = bounds(name, goal)
+    least, most = bounds(name, goal, known)
     wanted = f"at most {most:g}" if least is None else f"{least:g} to {most:g}"
     try:
-        value = GOALS[name].value(counted)
+        value = known[name].value(counted)
     except ValueError as error:
         return False, wanted, str(error)
     met = value <= most and (least is None or value >= least)
-    return met, wanted, f"{value:.6g} {GOALS[name].what}"
+    return met, wanted, f"{value:.6g} {known[name].what}"
 
 
 def assert_counters(kernel: Kernel, launch: Sequence[Any], **goals: Any) -> None:

@@ -26,7 +26,7 @@ FLOORS = {
         "sanitizer", "compile", "gpu", "draw", "",
     ),
     "kernels": (
-        "records", "machine", "analysis", "ladder.product", "ladder.check", "ladder", "measure",
+        "records", "machine", "analysis", "ladder.product", "ladder", "measure",
         "parallel", "draw.records", "draw.steps", "draw", "command", "",
     ),
 }  # fmt: skip

@@ -17,7 +17,7 @@ from kernels import __main__ as cli
 from kernels.analysis.reference import inputs
 from kernels.command import looking, program, recording, timing, words
 from kernels.ladder import choose, step as ladder
-from kernels.ladder.check.check import Report
+from kernels.ladder.check import Report
 from kernels.records import Results
 
 ROOT = Path(cli.__file__).parents[1]

@@ -17,7 +17,7 @@ import nbformat
 import pytest
 from portable import BOOK, CHAPTERS, DETAILS
 
-from kernels.ladder.check.attempt import Attempt, Row
+from kernels.ladder.attempt import Attempt, Row
 
 STEPS = [path for path in CHAPTERS if path.name >= "02"]
 FEWEST = 2

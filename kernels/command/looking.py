@@ -10,7 +10,7 @@ import time
 from anywarp import capability, choose_device, ptx
 
 from ..analysis.reference import CheckError, inputs
-from ..ladder.check.check import check
+from ..ladder.check import check
 from ..ladder.product.layout import laid_out
 from ..ladder.step import steps
 from ..measure import profiling

@@ -8,7 +8,7 @@ import sys
 
 from anywarp import gpu
 
-from ..ladder.check.check import digest
+from ..ladder.check import digest
 from ..ladder.step import steps
 from ..measure import profiling
 from ..measure.provenance import begun

@@ -14,11 +14,12 @@ from typing import Any
 
 from anywarp import Finding, Trace
 from anywarp.sanitizer import merged
+from anywarp.testing import Counted
 from anywarp.trace import Pipeline, trace as trace_entry
 
+from .attempt import Attempt, attempted, require_clean, require_shape, small_shape
 from .calls import ON_GPU, Calls
-from .check.attempt import Attempt, attempt
-from .check.check import Report, check
+from .check import Report, check
 from .compiled import Compiled
 from .edit import edited
 from .expressions import Expression
@@ -165,7 +166,27 @@ class Step(Compiled):
         the kernel does wrong is a row that failed, with the reason. Raises ValueError for a goal
         that there is not, with those that there are: see `anywarp.testing.GOALS`.
         """
-        return attempt(self, shape, goals)
+        if shape is not None:
+            require_shape(shape)
+
+        def small() -> tuple[int, int, int]:  # asked for only once the step compiles
+            return shape or small_shape(self)
+
+        def compiles() -> str:
+            self.kernel.resources()
+            return ""
+
+        def right() -> str:
+            return f"{len(self.check('interpreter').rows)} cases"
+
+        def clean() -> str:
+            require_clean(self.sanitize(*small()))
+            return "M = {}, N = {}, K = {}".format(*small())
+
+        def count() -> Counted:
+            return Counted(self.trace(*small(), ()), self.kernel, self.shared_mem)
+
+        return attempted(self.label, (compiles, right, clean), count, goals)
 
     def _require(self, M: int, N: int, K: int, alpha: float = 1, beta: float = 0) -> None:
         """Raise ValueError, naming a step that can, for a product that this one cannot do."""

@@ -11,7 +11,7 @@ from anywarp import Trace
 from anywarp.analysis import LANES
 from anywarp.draw import PALETTE, Figure, lanes, svg
 
-from ...ladder.check.attempt import small_shape
+from ...ladder.attempt import small_shape
 from ...ladder.step import Step
 
 NOBODY = -1

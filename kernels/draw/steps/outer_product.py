@@ -11,7 +11,7 @@ from anywarp import Trace
 from anywarp.analysis import LANES
 from anywarp.draw import PALETTE, Stepper, lanes, stepper, svg
 
-from ...ladder.check.attempt import small_shape
+from ...ladder.attempt import small_shape
 from ...ladder.step import Step
 
 CELL, WIDE = 28, 272  # pixels of an element at the most, and of all those of a row

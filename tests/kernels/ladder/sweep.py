@@ -14,7 +14,7 @@ import time
 from itertools import cycle
 
 from anywarp.build import CompileError
-from kernels.ladder.check.check import check
+from kernels.ladder.check import check
 from kernels.ladder.step import Step, step, steps
 
 TILES = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256)

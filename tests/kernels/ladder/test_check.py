@@ -14,7 +14,7 @@ from anywarp.ptx.memory.allocations import Lying
 from kernels import Kernel
 from kernels.analysis.reference import CheckError, gemm64, inputs
 from kernels.ladder import step as ladder
-from kernels.ladder.check.check import Case, Report, cases, check, digest
+from kernels.ladder.check import Case, Report, cases, check, digest
 from kernels.records import FOLDER
 
 ALL = [pytest.param(one, id=one.id) for one in ladder.steps()]

@@ -7,7 +7,7 @@ import pytest
 import kernels
 from anywarp.testing import GOALS
 from kernels import analysis
-from kernels.ladder.check.attempt import Attempt, Row, small_shape
+from kernels.ladder.attempt import Attempt, Row, small_shape
 from kernels.ladder.step import FOLDER
 
 SIX = kernels.step("06_bank_conflicts")

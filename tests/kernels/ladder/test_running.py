@@ -15,7 +15,7 @@ from anywarp.kernel import Kernel
 from kernels import __main__ as cli
 from kernels.analysis.reference import CheckError, assert_close, inputs
 from kernels.command import looking, words
-from kernels.ladder.check.check import cases, digest
+from kernels.ladder.check import cases, digest
 from kernels.ladder.product.layout import laid_out
 from kernels.ladder.product.product import Product
 from kernels.measure import product, profiling

@@ -10,46 +10,21 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anywarp import choose_device, gpu
-from anywarp.capability import Capability
 from anywarp.ptx import Lying
 
-from ...analysis.reference import CheckError, assert_close, inputs
-from ...records.table import html_table, table
-from ..product.layout import ITEM, laid_out
+from ..analysis.reference import CheckError, assert_close, inputs
+from ..records.table import html_table, table
+from .compiled import Compiled
+from .product.layout import ITEM, laid_out
 
 GUARD = 1 << 16  # bytes on either side of a matrix
 GUARD_BYTE = 0xFF  # four of them are a float32 NaN, this one
 GUARD_NAN = np.full(4, GUARD_BYTE, np.uint8).view(np.float32)[0]
-
-
-class Checkable(Protocol):
-    """What is asked of a step here, whose module is a floor above."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def defines(self) -> dict[str, int]: ...
-    @property
-    def arguments(self) -> tuple[str, ...]: ...
-    @property
-    def alignment(self) -> int: ...
-    @property
-    def compute_capability(self) -> Capability: ...
-    @property
-    def shared_mem(self) -> int: ...
-    def broken(
-        self, M: int, N: int, K: int, alpha: float = 1, beta: float = 0, /
-    ) -> str | None: ...
-    def __call__(
-        self, A: Any, B: Any, C: Any = None, alpha: float = 1, beta: float = 0, device: str = "auto"
-    ) -> Any: ...
 
 
 class Case(NamedTuple):
@@ -93,7 +68,7 @@ class Report:
         return html_table(self.title, self._cells(), styles)
 
 
-def cases(step: Checkable) -> tuple[Case, ...]:
+def cases(step: Compiled) -> tuple[Case, ...]:
     """The cases that the step declares it can do, small ones first.
 
     A loop that loads ahead has a start and an end of its own: hence one, two and three tiles
@@ -128,7 +103,7 @@ def cases(step: Checkable) -> tuple[Case, ...]:
     return tuple(case for case in candidates if step.broken(*case.product) is None)
 
 
-def check(step: Checkable, device: str = "auto") -> Report:
+def check(step: Compiled, device: str = "auto") -> Report:
     """Run `step` on its cases. Raises CheckError, naming case and element, at the first failure,
     and TypeError for what is no step.
 
@@ -142,7 +117,7 @@ def check(step: Checkable, device: str = "auto") -> Report:
     return Report(f"{step.id} ({values}): every element is within its error bound", rows)
 
 
-def digest(step: Checkable, M: int, N: int, K: int, device: str = "auto") -> str:
+def digest(step: Compiled, M: int, N: int, K: int, device: str = "auto") -> str:
     """SHA-256, in hexadecimal, of the bytes of C = A B for `reference.inputs(M, N, K)`."""
     A, B, _ = inputs(M, N, K)
     where = choose_device(device, (), step.compute_capability, step.shared_mem)
@@ -152,7 +127,7 @@ def digest(step: Checkable, M: int, N: int, K: int, device: str = "auto") -> str
 check.digest = digest  # type: ignore[attr-defined] # beside it, as kernels.check.digest
 
 
-def _run(step: Checkable, case: Case, where: str) -> float:
+def _run(step: Compiled, case: Case, where: str) -> float:
     """The worst error of one case, as a fraction of the bound."""
     label = f"{step.label}, {case.name} (M = {case.M}, N = {case.N}, K = {case.K})"
     A, B, C = inputs(case.M, case.N, case.K)

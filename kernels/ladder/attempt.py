@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from anywarp import CompileError, Finding, Kernel, PTXError, Size, Trace, testing
+from anywarp import CompileError, Finding, Kernel, PTXError, Size, testing
 
-from ...analysis.reference import CheckError
-from ...records.table import html_table, table
-from .check import Checkable, check
+from ..analysis.reference import CheckError
+from ..records.table import html_table, table
+from .declared import Declared
 
 # What a kernel may be guilty of.
 FAULTS = (CompileError, CheckError, PTXError, ValueError, TypeError)
@@ -64,43 +64,8 @@ class Attempt:
         ]
 
 
-class Attempted(Checkable, Protocol):
-    """What is asked of a step here, beside what `check` asks."""
-
-    @property
-    def kernel(self) -> Kernel: ...
-    def trace(self, M: int, N: int, K: int, keep: Sequence[Any] = ..., /) -> Trace: ...
-    def sanitize(self, M: int, N: int, K: int, /) -> tuple[Finding, ...]: ...
-
-
-def attempt(
-    step: Attempted, shape: tuple[int, int, int] | None, goals: Mapping[str, Any]
-) -> Attempt:
-    """Check, sanitize, trace and weigh a step: see `Step.attempt`."""
-    if shape is not None:
-        _require_shape(shape)
-
-    def small() -> tuple[int, int, int]:  # asked for only once the step compiles
-        return shape or small_shape(step)
-
-    def right() -> str:
-        return f"{len(check(step, 'interpreter').rows)} cases"
-
-    def clean() -> str:
-        _require_clean(step.sanitize(*small()))
-        return "M = {}, N = {}, K = {}".format(*small())
-
-    return _weigh(
-        step.label,
-        lambda: step.kernel,
-        {"right": right, "clean": clean},
-        lambda: step.trace(*small(), ()),
-        goals,
-        step.shared_mem,
-    )
-
-
-def _require_shape(shape: Any) -> None:
+def require_shape(shape: Any) -> None:
+    """Raise ValueError for what is no (M, N, K)."""
     sides = shape if isinstance(shape, (tuple, list)) else ()
     if len(sides) != 3 or not all(isinstance(n, (int, np.integer)) and n > 0 for n in sides):
         raise ValueError(f"shape must be (M, N, K), whole numbers above 0, not {shape!r}")
@@ -124,12 +89,14 @@ def attempt_kernel(
     exactly. Goals are those of `Step.attempt`.
     """
 
-    @functools.cache
-    def kernel() -> Kernel:
-        return Kernel(source, name)
+    kernel = functools.cache(lambda: Kernel(source, name))
 
     def own() -> list[Any]:
         return [x.copy() if isinstance(x, np.ndarray) else x for x in args]
+
+    def compiles() -> str:
+        kernel().resources()
+        return ""
 
     def right() -> str:
         after = own()
@@ -140,57 +107,55 @@ def attempt_kernel(
         return "as expected"
 
     def clean() -> str:
-        _require_clean(kernel().sanitize(grid, block, own()))
+        require_clean(kernel().sanitize(grid, block, own()))
         return ""
 
-    return _weigh(
-        name,
-        kernel,
-        {"right": right, "clean": clean},
-        lambda: kernel().trace(grid, block, own(), keep=()),
-        goals,
-    )
+    def count() -> testing.Counted:
+        return testing.Counted(kernel().trace(grid, block, own(), keep=()), kernel(), 0)
+
+    return attempted(name, (compiles, right, clean), count, goals)
 
 
-def _weigh(
+def attempted(
     label: str,
-    compiled: Callable[[], Kernel],
-    demands: Mapping[str, Callable[[], str]],
-    trace: Callable[[], Trace],
+    demands: Sequence[Callable[[], str]],
+    count: Callable[[], Any],
     goals: Mapping[str, Any],
-    shared_mem: int = 0,
+    known: Mapping[str, testing.Goal] = testing.GOALS,
 ) -> Attempt:
-    """Whether it compiles, meets the demands, which return words, and reaches the goals."""
+    """Whether the demands are met, by the names of the functions, which return words or raise one
+    of FAULTS; and whether the goals are reached, by what `count` gives. Nothing else is run where
+    the first demand fails. Raises ValueError for a goal that is not `known`."""
     for name, goal in goals.items():
-        testing.bounds(name, goal)
-    try:
-        kernel = compiled()
-        kernel.resources()
-    except FAULTS as error:
-        first = Row("compiles", False, "", _short(error))
-        missed = (Row(name, False, "", "not run") for name in (*demands, *goals))
-        return Attempt(label, (first, *missed))
-    rows = [Row("compiles", True, "", "")]
-    for name, demand in demands.items():
+        testing.bounds(name, goal, known)
+    first, *others = demands
+    rows = [_demanded(first)]
+    if not rows[0].passed:
+        names = (*(demand.__name__ for demand in others), *goals)
+        return Attempt(label, (*rows, *(Row(name, False, "", "not run") for name in names)))
+    rows += map(_demanded, others)
+    if goals:
         try:
-            rows.append(Row(name, True, "", demand()))
+            counted = count()
         except FAULTS as error:
-            rows.append(Row(name, False, "", _short(error)))
-    if not goals:
-        return Attempt(label, tuple(rows))
-    try:
-        counted = testing.Counted(trace(), kernel, shared_mem)
-    except FAULTS as error:
-        reason = _short(error)
-        return Attempt(label, (*rows, *(Row(name, False, "", reason) for name in goals)))
-    rows += [Row(name, *testing.reached(name, goal, counted)) for name, goal in goals.items()]
+            rows += [Row(name, False, "", _short(error)) for name in goals]
+        else:
+            rows += [Row(x, *testing.reached(x, goal, counted, known)) for x, goal in goals.items()]
     return Attempt(label, tuple(rows))
 
 
-def _require_clean(found: Sequence[Finding]) -> None:
-    """Raises CheckError with what `sanitize` found."""
-    if found:
-        raise CheckError("\n".join(str(finding) for finding in found[:3]))
+def _demanded(demand: Callable[[], str]) -> Row:
+    """Whether a demand is met, and its words, or those of its error."""
+    try:
+        return Row(demand.__name__, True, "", demand())
+    except FAULTS as error:
+        return Row(demand.__name__, False, "", _short(error))
+
+
+def require_clean(findings: Sequence[Finding]) -> None:
+    """Raise CheckError with the first of what `sanitize` found."""
+    if findings:
+        raise CheckError("\n".join(map(str, findings[:3])))
 
 
 def _require_equal(array: str, found: Any, expected: np.ndarray) -> None:
@@ -209,7 +174,7 @@ def _require_equal(array: str, found: Any, expected: np.ndarray) -> None:
         )
 
 
-def small_shape(step: Checkable) -> tuple[int, int, int]:
+def small_shape(step: Declared) -> tuple[int, int, int]:
     """Two tiles along M and N and four along K, or another small shape that the step can do."""
     m, n, k = (step.defines.get(name, 8) for name in ("BM", "BN", "BK"))
     candidates = ((2 * m, 2 * n, 4 * k), (m, n, k), (67, 71, 73))
@@ -217,5 +182,6 @@ def small_shape(step: Checkable) -> tuple[int, int, int]:
 
 
 def _short(error: Exception) -> str:
+    """What an error says, or its beginning."""
     text = str(error) or type(error).__name__
     return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN].rstrip() + " …"
