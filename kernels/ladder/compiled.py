@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from anywarp.analysis import Occupancy, occupancy as occupancy_of
 from anywarp.gpu.ready import Ready
 
 from ..machine.reordered import reordered
-from .declared import Declared
+from .declared import Declared, remembered
 from .launches import SYMBOL
 from .product.layout import OTHER, form_of, reads
 from .product.product import Product
@@ -83,21 +83,16 @@ class Compiled(Declared):
         known(self.id, self.defines, overrides | changes)
         return replace(self, defines=self.defines | changes)
 
-    @functools.cached_property
-    def _ready(self) -> Callable[[int, int, int, int], tuple[Ready, int]]:
+    @remembered
+    def _ready(self, number: int, M: int, N: int, K: int) -> tuple[Ready, int]:
         """What a call queues on a GPU, and the bytes of its workspace: by the number of the current
-        device and M, N, K, remembered."""
-
-        @functools.lru_cache(maxsize=256)
-        def ready(number: int, M: int, N: int, K: int) -> tuple[Ready, int]:
-            launches = [
-                (self.kernels[launch.kernel].loaded(), launch.grid, launch.block, launch.shared)
-                for launch in self.launches(M, N, K)
-            ]
-            extra = ("P" if name == "workspace" else "i" for name in self.arguments)
-            return Ready(launches, "iiifPPfP" + "".join(extra)), self.workspace(M, N, K)
-
-        return ready
+        device and M, N, K."""
+        launches = [
+            (self.kernels[launch.kernel].loaded(), launch.grid, launch.block, launch.shared)
+            for launch in self.launches(M, N, K)
+        ]
+        extra = ("P" if name == "workspace" else "i" for name in self.arguments)
+        return Ready(launches, "iiifPPfP" + "".join(extra)), self.workspace(M, N, K)
 
     def _stored_as(self, product: Product) -> Self:
         """This step, or the one with other TRANS_A and TRANS_B that reads these matrices as they
@@ -105,9 +100,10 @@ class Compiled(Declared):
         named = product.named()
         if not self._transposed and all(x.flags.c_contiguous for x in named.values()):
             return self
-        read = {name: reads(name, x, self.defines, self.arguments) for name, x in named.items()}
+        read: dict[str, int] = {}
         for name, x in named.items():
-            if read[name] is None:
+            transposed = reads(name, x, self.defines, self.arguments)
+            if transposed is None:
                 copy = f"np.ascontiguousarray({name})"
                 if name == "C":  # the result would be in the copy alone
                     copy = f"C[...] = step(A, B, {copy}, alpha, beta)"
@@ -116,27 +112,20 @@ class Compiled(Declared):
                     f"{name} is not C-contiguous (a transpose or a slice?), which {self.label} "
                     f"needs: {copy}{', or kernels.sgemm, which takes it as it is' * some}"
                 )
+            read[name] = transposed
         return self._storing(read["A"], read["B"])
 
-    def _storing(self, trans_a: int | None, trans_b: int | None) -> Self:
-        """This step with these values of TRANS_A and TRANS_B, where it has them."""
+    @remembered
+    def _storing(self, trans_a: int, trans_b: int) -> Self:
+        """This step with these values of TRANS_A and TRANS_B, where it has them; the same object,
+        with its kernels, for the same values."""
         changes = (("TRANS_A", trans_a), ("TRANS_B", trans_b))
-        return self._changed(*((name, value) for name, value in changes if name in self.defines))
+        changed = self.define(**{name: to for name, to in changes if name in self.defines})
+        return self if changed == self else changed
 
     @functools.cached_property
     def _transposed(self) -> bool:
         return bool(self.defines.get("TRANS_A") or self.defines.get("TRANS_B"))
-
-    @functools.cached_property
-    def _changed(self) -> Callable[..., Self]:
-        """The step with other values of TRANS_A and TRANS_B, remembered with its kernels."""
-
-        @functools.cache
-        def change(*changes: tuple[str, int]) -> Any:
-            changed = self.define(**dict(changes))
-            return self if changed == self else changed
-
-        return change
 
 
 def require_types(kernel: Kernel, parameters: Sequence[str]) -> None:

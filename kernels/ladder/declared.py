@@ -8,19 +8,32 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from anywarp.capability import Capability
 
 from .expressions import Expression
-from .launches import PARAMETERS, SIDES, Planned, planned, sizes
+from .launches import PARAMETERS, Planned, planned, sizes
 from .product.product import MAX_ELEMENTS
-from .source import Code, Diff, Source
+from .source import ARGUMENTS, Code, Diff, Source
 
 # What no step can do: indices have 32 bits.
 LIMITS = tuple(
     Expression(f"{rows} * {columns} < {MAX_ELEMENTS}") for rows, columns in ("MN", "MK", "KN")
 )
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def remembered(method: Method) -> Method:
+    """A method of which each object keeps the last results."""
+
+    def keep(self: Any) -> Any:
+        return functools.lru_cache(maxsize=1024)(functools.partial(method, self))
+
+    keep.__doc__ = method.__doc__
+    return cast(Method, functools.cached_property(keep))
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,8 +96,7 @@ class Declared:
     @property
     def shared_mem(self) -> int:
         """Bytes of dynamic shared memory of such a block."""
-        found: int = self.file.sgemm.shared(self.defines)
-        return found
+        return int(self.file.sgemm.shared(self.defines))
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -101,7 +113,7 @@ class Declared:
         """For the compiler."""
         options = [f"-D{name}={value}" for name, value in self.defines.items()]
         return options + [
-            re.sub(r"{(\w+)}", lambda found: str(self.defines[found[1]]), option)
+            re.sub(r"{(\w+)}", lambda name: str(self.defines[name[1]]), option)
             for option in self.file.options
         ]
 
@@ -128,54 +140,39 @@ class Declared:
     def grid(self, M: int, N: int, K: int | None = None) -> tuple[int, ...]:
         """Blocks of `sgemm` along x, y, z. Those of a file of one kernel are as many as C has
         tiles, columns along x; elsewhere they may depend on K."""
-        sides = {"M": M, "N": N} if K is None else {"M": M, "N": N, "K": K}
-        return sizes(self.file.sgemm.grid({**self.defines, **sides}))
+        sides = (M, N) if K is None else (M, N, K)
+        return sizes(self.file.sgemm.grid(self._values(*sides)))
 
+    @remembered
     def launches(self, M: int, N: int, K: int) -> tuple[Planned, ...]:
         """What is launched for a product, in order."""
-        return self._plan(M, N, K)[0]
+        return planned(self.file.launches, self._values(M, N, K))
 
+    @remembered
     def workspace(self, M: int, N: int, K: int) -> int:
         """Bytes that the launches of a product take beside the matrices."""
-        return self._plan(M, N, K)[1]
+        return int(self.file.workspace(self._values(M, N, K)))
 
-    @functools.cached_property
-    def _plan(self) -> Callable[[int, int, int], tuple[tuple[Planned, ...], int]]:
-        """Launches and workspace by M, N, K, remembered."""
+    def _values(self, *numbers: float) -> dict[str, float]:
+        """The defines, and M, N, K, alpha and beta, or as many of them as are given."""
+        return {**self.defines, **dict(zip(ARGUMENTS, numbers))}
 
-        @functools.lru_cache(maxsize=1024)
-        def plan(*sides: int) -> tuple[tuple[Planned, ...], int]:
-            values = {**self.defines, **dict(zip(SIDES, sides))}
-            return planned(self.file.launches, values), self.file.workspace(values)
-
-        return plan
-
+    @remembered
     def broken(self, M: int, N: int, K: int, alpha: float = 1, beta: float = 0) -> str | None:
         """The first constraint that this product breaks, None when the step can do it.
 
         Those of the step's file, and what no launch can do: 65536 blocks along the rows of C, or
         a matrix of 2**31 elements.
         """
-        return self._broken(M, N, K, alpha, beta)
-
-    @functools.cached_property
-    def _broken(self) -> Callable[..., str | None]:
-        """The same, remembered."""
-
-        @functools.lru_cache(maxsize=1024)
-        def broken(M: int, N: int, K: int, alpha: float, beta: float) -> str | None:
-            names = {**self.defines, "M": M, "N": N, "K": K, "alpha": alpha, "beta": beta}
-            every = (*self.file.requires, *self._limits)
-            return next((one.text for one in every if not one(names)), None)
-
-        return broken
+        values = self._values(M, N, K, alpha, beta)
+        every = (*self.file.requires, *self._limits)
+        return next((constraint.text for constraint in every if not constraint(values)), None)
 
     def _asks_scalars(self, M: int, N: int, K: int) -> bool:
         """Whether alpha and beta have a say in whether the step can do products of this shape."""
-        known = {**self.defines, "M": M, "N": N, "K": K}
         try:
             for constraint in self.file.requires:
-                constraint(known)
+                constraint(self._values(M, N, K))
         except ValueError:  # it has other names
             return True
         return False
@@ -183,7 +180,7 @@ class Declared:
     @functools.cached_property
     def _limits(self) -> tuple[Expression, ...]:
         """What no launch can do, whatever the file says."""
-        return (*LIMITS, *(limit for one in self.file.launches for limit in one.limits()))
+        return (*LIMITS, *(limit for launch in self.file.launches for limit in launch.limits()))
 
     def region(self, name: str) -> Code:
         """The lines between `// region: name` and `// endregion`, dedented."""
@@ -194,8 +191,8 @@ class Declared:
 
     def diff(self, other: Declared) -> Diff:
         """What changed from `other` to this step, as a unified diff without the headers."""
-        old, new = (one.source.splitlines() for one in (other, self))
-        old_start, new_start = (len(one.header.splitlines()) for one in (other, self))
+        old, new = (step.source.splitlines() for step in (other, self))
+        old_start, new_start = (len(step.header.splitlines()) for step in (other, self))
         lines = difflib.unified_diff(
             old[old_start:], new[new_start:], other.path.name, self.path.name, lineterm="", n=1
         )

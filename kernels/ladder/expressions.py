@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Collection, Mapping
+from dataclasses import InitVar, dataclass
 from types import CodeType
 from typing import Any
 
@@ -20,39 +21,33 @@ ALLOWED = (
 )
 
 
+@dataclass(frozen=True)
 class Expression:
     """An expression on numbers: call it with their values by name.
 
     Raises ValueError at once for anything but whole numbers, names, min(…), max(…) and + - * // %
     == != < <= > >= and or not, and for a name that is not one of `known` (None: any); and when
-    called, for a name without a value and a division by zero. `text` is as given, `names` are
-    those it uses.
+    called, for a name without a value and a division by zero. `text` is as given.
     """
 
-    def __init__(self, text: str, known: Collection[str] | None = None):
-        self.text = text
-        self._code, self.names = _parse(text)
+    text: str
+    known: InitVar[Collection[str] | None] = None
+
+    def __post_init__(self, known: Collection[str] | None) -> None:
         for name in self.names:
             if known is not None and name not in known:
-                raise ValueError(f"{text!r} has the name {name}; known are {', '.join(known)}")
+                raise ValueError(f"{self.text!r} has the name {name}; known are {', '.join(known)}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that it uses."""
+        return _parse(self.text)[1]
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
         try:
-            return eval(self._code, FUNCTIONS, values)  # names and operators: see _parse
+            return eval(_parse(self.text)[0], FUNCTIONS, values)  # names and operators alone
         except (NameError, ZeroDivisionError, TypeError) as error:
             raise _wrong(self.text, error, values) from None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Expression, (self.text,)  # code cannot be pickled
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Expression) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __repr__(self) -> str:
-        return f"Expression({self.text!r})"
 
 
 LEAST_AND_MOST = ("min", "max")
