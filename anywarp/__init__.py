@@ -38,23 +38,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {  # public name: the module that defines it
-    "CompileError": "build",
-    "DEVICES": "kernel",
-    "Finding": "sanitizer.findings",
-    "Kernel": "kernel",
-    "LaunchError": "limits",
-    "NoCompiler": "build",
-    "NoGPU": "gpu",
-    "PTXError": "ptx.errors",
-    "RawKernel": "kernel",
-    "Resources": "build",
-    "Size": "kernel",
-    "TensorMap": "tensor_map",
-    "Trace": "trace.trace",
-    "choose_device": "kernel",
-    "compiled_in": "compile.store",
+_NAMES = {  # module: the public names that it defines
+    "build": ("CompileError", "NoCompiler", "Resources"),
+    "compile.store": ("compiled_in",),
+    "gpu": ("NoGPU",),
+    "kernel": ("DEVICES", "Kernel", "RawKernel", "Size", "choose_device"),
+    "limits": ("LaunchError",),
+    "ptx.errors": ("PTXError",),
+    "sanitizer.findings": ("Finding",),
+    "tensor_map": ("TensorMap",),
+    "trace.trace": ("Trace",),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = (
     "analysis", "build", "capability", "compile", "draw", "gpu", "limits", "progress", "ptx",
     "sanitizer", "sass", "testing", "trace",
@@ -64,13 +59,10 @@ __all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
-    result: Any
-    if name in _MODULES:
-        result = importlib.import_module(f"{__name__}.{name}")
-    elif name in _HOME:
-        result = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    else:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_HOME.get(name, name)}")
+    result = getattr(module, name) if name in _HOME else module
     globals()[name] = result  # where Python finds it the next time
     return result
 

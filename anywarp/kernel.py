@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ REFUSED = {  # what cupy.RawKernel takes besides, and what to do without it
 }
 DEVICES = ("auto", "gpu", "interpreter")
 Rewrite = Callable[[bytes, str], tuple[bytes, str | None]]
+Result = TypeVar("Result")
 Size = int | Sequence[int]  # of a grid or a block: 1 to 3 numbers, x first
 
 
@@ -172,7 +173,7 @@ class Kernel:
         if where == "gpu":
             self._on_gpu(grid, block, values, shared_mem)
         else:
-            self._interpret(_run, grid, block, values, shared_mem, step_limit)
+            self._interpret(_run, (grid, block, values), shared_mem, step_limit)
 
     def trace(
         self,
@@ -192,16 +193,8 @@ class Kernel:
         (`warps`, `lines`, `folded`) as for `trace.trace`. Arrays are written, as by a call, and
         what a call raises is raised.
         """
-        result: Trace = self._instrumented(
-            trace,
-            (grid, block, args),
-            shared_mem,
-            step_limit,
-            names=names or self.parameter_names,
-            keep=keep,
-            **limits,
-        )
-        return result
+        limits |= {"names": names or self.parameter_names, "keep": keep}
+        return self._instrumented(trace, (grid, block, args), shared_mem, step_limit, **limits)
 
     def pipeline(
         self,
@@ -215,10 +208,8 @@ class Kernel:
         """Run the kernel in the interpreter, and keep who fills and who reads which bytes of
         shared memory in the block `keep`, x first, for `draw.pipeline`. Arrays are written, as by
         a call, and what a call raises is raised."""
-        result: Pipeline = self._instrumented(
-            pipeline, (grid, block, args), shared_mem, step_limit, keep=keep
-        )
-        return result
+        launch = grid, block, args
+        return self._instrumented(pipeline, launch, shared_mem, step_limit, keep=keep)
 
     def sanitize(
         self,
@@ -239,10 +230,8 @@ class Kernel:
         and, afterwards, before the next one. Arrays are written, as by a call. Raises as a call
         does, but faults are findings, not errors.
         """
-        result: tuple[Finding, ...] = self._instrumented(
-            sanitize, (grid, block, args), shared_mem, step_limit, uninitialised=uninitialised
-        )
-        return result
+        options = {"uninitialised": uninitialised}
+        return self._instrumented(sanitize, (grid, block, args), shared_mem, step_limit, **options)
 
     def reset(self) -> None:
         """Give the `__device__` variables the values of the source again, on every device."""
@@ -297,29 +286,27 @@ class Kernel:
 
     def _instrumented(
         self,
-        run: Callable[..., Any],
+        run: Callable[..., Result],
         launch: tuple[Size, Size, Sequence[Any]],
         shared_mem: int,
         step_limit: int | None,
         **options: Any,
-    ) -> Any:
+    ) -> Result:
         """A run with something that listens, refused for the reasons that a call is refused for."""
         grid, block = launch_size(*launch[:2], shared_mem)
         values = self.convert(launch[2])
         choose_device("interpreter", values)
         options["source"] = self._defined()
-        return self._interpret(run, grid, block, values, shared_mem, step_limit, **options)
+        return self._interpret(run, (grid, block, values), shared_mem, step_limit, **options)
 
     def _interpret(
         self,
-        run: Callable[..., Any],
-        grid: tuple[int, ...],
-        block: tuple[int, ...],
-        values: Sequence[Any],
+        run: Callable[..., Result],
+        launch: tuple[Any, ...],
         shared_mem: int,
         step_limit: int | None,
         **options: Any,
-    ) -> Any:
+    ) -> Result:
         """The one place that starts the interpreter: `run` passes `running` on to ptx.run."""
         require_shared(self.entry, self.name, shared_mem)
         if step_limit is not None and not (isinstance(step_limit, int) and step_limit > 0):
@@ -334,15 +321,7 @@ class Kernel:
             }
             if step_limit is not None:
                 running["step_limit"] = step_limit
-            return run(
-                self.entry,
-                grid,
-                block,
-                values,
-                shared_mem=shared_mem,
-                running=running,
-                **options,
-            )
+            return run(self.entry, *launch, shared_mem=shared_mem, running=running, **options)
 
     def loaded(self) -> gpu.Loaded:
         """The kernel on CuPy's current device."""
@@ -357,12 +336,9 @@ class Kernel:
         return loaded
 
     def _on_gpu(
-        self,
-        grid: tuple[int, ...],
-        block: tuple[int, ...],
-        values: Sequence[Any],
-        shared_mem: int,
+        self, grid: tuple[int, ...], block: tuple[int, ...], values: Sequence[Any], shared_mem: int
     ) -> None:
+        """A launch on the current device, on copies of NumPy's arrays."""
         loaded = self.loaded()
         if not any(isinstance(x, (np.ndarray, TensorMap)) for x in values):
             gpu.launch(loaded, grid, block, values, shared_mem)

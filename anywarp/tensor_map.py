@@ -219,18 +219,11 @@ def _memory(array: Any) -> tuple[Any, int]:
         whole = whole.base
     if not whole.flags.c_contiguous:
         raise ValueError("the array is a part of one that is not C-contiguous: pass a copy")
-    offset = _address(array) - _address(whole)
+    offset = gpu.address(array) - gpu.address(whole)
     if isinstance(array, np.ndarray) and not array.flags.writeable:
         whole = whole.view()
         whole.flags.writeable = False
     return whole, offset
-
-
-def _address(array: Any) -> int:
-    if not isinstance(array, np.ndarray):
-        return gpu.address(array)
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def _check_start(memory: Any, offset: int) -> None:

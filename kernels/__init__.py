@@ -21,29 +21,18 @@ from typing import Any
 
 from anywarp.compile import headers, store
 
-_HOME = {  # public name: the module that defines it
-    "CheckError": ".analysis.reference",
-    "CompileError": "anywarp",
-    "Kernel": "anywarp",
-    "NoGPU": "anywarp",
-    "TensorMap": "anywarp",
-    "attempt_kernel": ".ladder.attempt",
-    "check": ".ladder.check",
-    "counters": ".records",
-    "errors": ".records",
-    "experiments": ".records",
-    "inputs": ".analysis.reference",
-    "latency": ".records",
-    "peers": ".records",
-    "plan": ".ladder.choose",
-    "results": ".records",
-    "sgemm": ".ladder.choose",
-    "stalls": ".records",
-    "step": ".ladder.step",
-    "steps": ".ladder.step",
-    "trace": ".ladder.step",
-    "tuned": ".records",
+_NAMES = {  # module: the public names that it defines
+    "anywarp": ("CompileError", "Kernel", "NoGPU", "TensorMap"),
+    ".analysis.reference": ("CheckError", "inputs"),
+    ".ladder.attempt": ("attempt_kernel",),
+    ".ladder.check": ("check",),
+    ".ladder.choose": ("plan", "sgemm"),
+    ".ladder.step": ("step", "steps", "trace"),
+    ".records": (
+        *("counters", "errors", "experiments", "latency", "peers", "results", "stalls", "tuned"),
+    ),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = {  # public name: the module or folder that it stands for
     "analysis": ".analysis",
     "bench": ".measure.bench",
@@ -66,13 +55,10 @@ headers.added.append(_ROOT / "cuda")  # for headers beside the steps
 
 
 def __getattr__(name: str) -> Any:
-    result: Any
-    if name in _MODULES:
-        result = importlib.import_module(_MODULES[name], __name__)
-    elif name in _HOME:
-        result = getattr(importlib.import_module(_HOME[name], __name__), name)
-    else:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(_HOME.get(name) or _MODULES[name], __name__)
+    result = getattr(module, name) if name in _HOME else module
     globals()[name] = result  # where Python finds it the next time
     return result
 

@@ -19,22 +19,15 @@ LAST = OURS / "last"  # for headers of NVIDIA's that kernels name and hardly nee
 added: list[Path] = []  # folders with headers of whoever uses this package, before all others
 PRELUDE = OURS / "prelude.h"  # what nvcc includes unasked
 
-# The start of a header's name, and the wheel for CUDA 12 that has it; the first that fits counts.
+# Wheels for CUDA 12, and how the names of their headers start; the first that fits counts.
 WHEELS = {
-    "crt/": "nvidia-cuda-nvcc-cu12",
-    "curand": "nvidia-curand-cu12",
-    "cuda/": "nvidia-cuda-cccl-cu12",
-    "nv/": "nvidia-cuda-cccl-cu12",
-    "cub/": "nvidia-cuda-cccl-cu12",
-    "thrust/": "nvidia-cuda-cccl-cu12",
-    "cuda": "nvidia-cuda-runtime-cu12",
-    "cooperative_groups": "nvidia-cuda-runtime-cu12",
-    "mma.h": "nvidia-cuda-runtime-cu12",
-    "math_constants.h": "nvidia-cuda-runtime-cu12",
-    "math_functions.h": "nvidia-cuda-runtime-cu12",
-    "vector_": "nvidia-cuda-runtime-cu12",
-    "sm_": "nvidia-cuda-runtime-cu12",
-    "cuComplex.h": "nvidia-cuda-runtime-cu12",
+    "nvidia-cuda-nvcc-cu12": ("crt/",),
+    "nvidia-curand-cu12": ("curand",),
+    "nvidia-cuda-cccl-cu12": ("cuda/", "nv/", "cub/", "thrust/"),
+    "nvidia-cuda-runtime-cu12": (
+        *("cuda", "cooperative_groups", "mma.h", "math_constants.h", "math_functions.h"),
+        *("vector_", "sm_", "cuComplex.h"),
+    ),
 }
 
 
@@ -78,7 +71,7 @@ def advice(header: str, version: str = "12.9") -> str | None:
 
     `version` is NVRTC's, "12.9": NVIDIA's wheels of one release have the same first numbers.
     """
-    wheel = next((wheel for start, wheel in WHEELS.items() if header.startswith(start)), None)
+    wheel = next((wheel for wheel, starts in WHEELS.items() if header.startswith(starts)), None)
     if wheel is None:
         return None
     major = version.partition(".")[0]

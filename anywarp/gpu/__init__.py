@@ -130,9 +130,7 @@ class Device:
 def device() -> Device:
     """Facts about the current GPU. Raises NoGPU."""
     require()
-    import cupy
-
-    return _device(cupy.cuda.runtime.getDevice())
+    return _device(current())
 
 
 @functools.cache
@@ -165,13 +163,10 @@ def _cuda_version(number: int) -> str:
 
 def arch() -> str:
     """The `sm_XY` to compile for: the newest that both the GPU and NVRTC know. Raises NoGPU."""
-    found = device()
-    usable = nvrtc.usable(found.compute_capability)
-    if not usable:
-        reason = nvrtc.unusable(found.name, found.compute_capability)
-        raise NoGPU(
-            f'No GPU can be used: {reason}. device="interpreter" runs every kernel without a GPU.'
-        )
+    here = device()
+    usable = nvrtc.usable(here.compute_capability)
+    if not usable:  # another GPU than the one that `why_not` has seen
+        raise NoGPU(f"No GPU can be used: {nvrtc.unusable(here.name, here.compute_capability)}")
     return f"sm_{max(usable)}"
 
 
@@ -250,8 +245,7 @@ def to_host(x: Any) -> np.ndarray:
     """A copy of a CuPy array as a NumPy array, once all work queued before is done."""
     import cupy
 
-    there: np.ndarray = cupy.asnumpy(x)
-    return there
+    return np.asarray(cupy.asnumpy(x))
 
 
 def fill_bytes(x: Any, byte: int) -> None:
@@ -277,9 +271,8 @@ def require_current(number: int, arrays: Mapping[str, Any]) -> None:
 
 
 def address(x: Any) -> int:
-    """Where a CuPy array begins."""
-    pointer: int = x.data.ptr
-    return pointer
+    """Where an array of NumPy or CuPy begins."""
+    return int(x.ctypes.data if isinstance(x, np.ndarray) else x.data.ptr)
 
 
 # ---------------------------------------------------------------------- launches and events
@@ -296,8 +289,7 @@ def current() -> int:
     """The number of CuPy's current device."""
     import cupy
 
-    number: int = cupy.cuda.runtime.getDevice()
-    return number
+    return int(cupy.cuda.runtime.getDevice())
 
 
 def load(cubin: bytes, symbol: str) -> Loaded:
@@ -364,8 +356,7 @@ def stream() -> int:
     """CuPy's current stream."""
     import cupy
 
-    number: int = cupy.cuda.get_current_stream().ptr
-    return number
+    return int(cupy.cuda.get_current_stream().ptr)
 
 
 def _argument(x: Any) -> Any:
@@ -398,12 +389,13 @@ def allow_dynamic_shared(kernel: Loaded, wanted: int) -> None:
     driver.funcSetAttribute(pointer, limit, wanted)
 
 
-def event() -> Any:
-    """An event queued now; the GPU notes the time when it gets there."""
+def event(queue: Any = None) -> Any:
+    """An event after what a stream of the current device, unless named its current one, has been
+    given so far; the GPU notes the time when it gets there."""
     import cupy
 
     mark = cupy.cuda.Event()
-    mark.record()
+    mark.record(queue)
     return mark
 
 
@@ -411,8 +403,7 @@ def elapsed_ms(start: Any, end: Any) -> float:
     """Milliseconds between two events that the GPU has passed."""
     import cupy
 
-    between: float = cupy.cuda.get_elapsed_time(start, end)
-    return between
+    return float(cupy.cuda.get_elapsed_time(start, end))
 
 
 def synchronize() -> None:

@@ -18,8 +18,7 @@ def count() -> int:
     gpu.require()
     import cupy
 
-    there: int = cupy.cuda.runtime.getDeviceCount()
-    return there
+    return int(cupy.cuda.runtime.getDeviceCount())
 
 
 def device(number: int) -> Any:
@@ -44,21 +43,11 @@ def current() -> Any:
     return cupy.cuda.get_current_stream()
 
 
-def mark(queue: Any) -> Any:
-    """An event of the current GPU, after what the stream has been given so far."""
-    import cupy
-
-    event = cupy.cuda.Event()
-    event.record(queue)
-    return event
-
-
 def free_bytes() -> int:
     """Of the current GPU's memory."""
     import cupy
 
-    free: int = cupy.cuda.runtime.memGetInfo()[0]
-    return free
+    return int(cupy.cuda.runtime.memGetInfo()[0])
 
 
 def copy_matrix(target: Any, source: Any, queue: Any) -> None:
@@ -68,9 +57,9 @@ def copy_matrix(target: Any, source: Any, queue: Any) -> None:
     rows, columns = source.shape
     if source.size:
         runtime.memcpy2DAsync(
-            _address(target),
+            gpu.address(target),
             target.strides[0],
-            _address(source),
+            gpu.address(source),
             source.strides[0],
             4 * columns,
             rows,
@@ -79,18 +68,14 @@ def copy_matrix(target: Any, source: Any, queue: Any) -> None:
         )
 
 
-def _address(x: Any) -> int:
-    return gpu.address(x) if gpu.is_device_array(x) else x.ctypes.data
-
-
 def _kind(target: Any, source: Any) -> int:
+    """CUDA's number for a copy from one to the other, host or GPU."""
     from cupy.cuda import runtime
 
-    if gpu.is_device_array(source):
-        there = gpu.is_device_array(target)
-        kind: int = runtime.memcpyDeviceToDevice if there else runtime.memcpyDeviceToHost
-        return kind
-    return int(runtime.memcpyHostToDevice)
+    if not gpu.is_device_array(source):
+        return int(runtime.memcpyHostToDevice)
+    there = gpu.is_device_array(target)
+    return int(runtime.memcpyDeviceToDevice if there else runtime.memcpyDeviceToHost)
 
 
 def pinned(shape: tuple[int, int]) -> np.ndarray:
@@ -98,8 +83,7 @@ def pinned(shape: tuple[int, int]) -> np.ndarray:
     gpu.require()
     import cupyx
 
-    made: np.ndarray = cupyx.empty_pinned(shape, np.float32)
-    return made
+    return np.asarray(cupyx.empty_pinned(shape, np.float32))
 
 
 @contextlib.contextmanager

@@ -66,7 +66,7 @@ def _engines(source: Sequence[Any], target: Sequence[Any]) -> None:
         _copy_to_peer(target[to], to, source[rank], rank, own.transfers)
     for rank, own in enumerate(every):
         with queues.device(rank):
-            queues.current().wait_event(queues.mark(own.transfers))
+            queues.current().wait_event(gpu.event(own.transfers))
 
 
 def _copy_to_peer(target: Any, there: int, source: Any, here: int, queue: Any) -> None:

@@ -64,10 +64,10 @@ def _columns_gbs(width: int, product: Any) -> float:
     with multiplying:
         for _ in range(COPIES):
             product(*operands)
-    marks = [queues.mark(copying)]
+    marks = [gpu.event(copying)]
     for _ in range(COPIES):
         queues.copy_matrix(target, part, copying)
-        marks.append(queues.mark(copying))
+        marks.append(gpu.event(copying))
     gpu.synchronize()
     times = [gpu.elapsed_ms(*pair) for pair in itertools.pairwise(marks)]
     size: int = target.nbytes

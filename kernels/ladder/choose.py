@@ -238,7 +238,7 @@ def predicted(asked: Asked, tensor_cores: bool = False) -> list[tuple[Step, floa
     trans_a, trans_b = map(bool, _transposed(asked))
     seconds = [
         (way, model.predicted(way.label, *asked.shape, trans_a, trans_b, asked.alignment, on))
-        for way in _named(labels, on.compute_capability)
+        for way in (model.named(label, on.compute_capability) for label in labels)
         if not way.broken(*asked.shape, asked.alpha, asked.beta)
         and _suits(way, asked)
         and asked.shape[2] >= way.defines.get("LEAST_K", 0)  # below it, there are FMAs only
@@ -252,12 +252,6 @@ def _as_timed(way: Step, trans_a: int, trans_b: int) -> bool:
     if not way.file.reordered:
         return True
     return way._storing(trans_a, trans_b).kernel.why_not_rewritten(gpu.arch()) is None
-
-
-@functools.cache
-def _named(labels: tuple[str, ...], compute_capability: tuple[int, int]) -> tuple[Step, ...]:
-    """The steps of these labels, looked up once."""
-    return tuple(model.named(label, compute_capability) for label in labels)
 
 
 def _suits(way: Step, asked: Asked) -> bool:

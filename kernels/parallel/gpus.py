@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from anywarp import gpu
-from anywarp.gpu.queues import copy_matrix, count, current, device, mark, stream
+from anywarp.gpu.queues import copy_matrix, count, current, device, stream
 
 from . import nccl
 
@@ -38,7 +38,7 @@ class Queues:
         self.device = number
         with device(number):
             self.transfers, *self.products = _streams(number)
-            begin = mark(current())
+            begin = gpu.event(current())
             for queue in (self.transfers, *self.products):
                 queue.wait_event(begin)
         self.arrived, self.done = begin, [begin] * STREAMS
@@ -83,9 +83,9 @@ class Gpus:
             number = work.lane % STREAMS
             with device(own.device), own.products[number] as queue:
                 queue.wait_event(before[work.rank])
-                start = mark(queue)
+                start = gpu.event(queue)
                 self.product(work.a, work.b, work.c, self.alpha, work.beta)
-                own.done[number] = mark(queue)
+                own.done[number] = gpu.event(queue)
                 self._note(work.rank, "multiply", start, own.done[number])
         self.number += 1
 
@@ -97,7 +97,7 @@ class Gpus:
             with device(own.device):
                 for event in own.done:
                     own.transfers.wait_event(event)
-                starts[rank] = mark(own.transfers)
+                starts[rank] = gpu.event(own.transfers)
         moves = [move for move in moves if move.source.size]
         sources = [self._contiguous(move) for move in moves]  # kept until NCCL has been called
         calls = [call for pair in zip(moves, sources) for call in self._calls(*pair)]
@@ -107,7 +107,7 @@ class Gpus:
                     call()
         for rank, own in enumerate(self.queues):
             with device(own.device):
-                own.arrived = mark(own.transfers)
+                own.arrived = gpu.event(own.transfers)
             if rank in busy:
                 self._note(rank, "transfer", starts[rank], own.arrived)
 

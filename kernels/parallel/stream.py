@@ -168,7 +168,7 @@ class Streams:
     def __init__(self, product: Any, alpha: float = 1, spans: list[Span] | None = None):
         self.product, self.alpha, self.spans = product, alpha, spans
         self.queues = {what: queues.stream() for what in WHAT}
-        self.ends = [queues.mark(queues.current())]
+        self.ends = [gpu.event(queues.current())]
         self.number = 0
 
     def empty(self, rank: int, size: int) -> Any:
@@ -178,7 +178,7 @@ class Streams:
         for queue in self.queues.values():
             for event in self.ends:
                 queue.wait_event(event)
-        starts = [queues.mark(queue) for queue in self.queues.values()]
+        starts = [gpu.event(queue) for queue in self.queues.values()]
         busy = {"multiply"} if works else set()
         for move in moves:
             for target, array in move.targets:
@@ -188,7 +188,7 @@ class Streams:
         with self.queues["multiply"]:
             for work in works:
                 self.product(work.a, work.b, work.c, self.alpha, work.beta)
-        self.ends = [queues.mark(queue) for queue in self.queues.values()]
+        self.ends = [gpu.event(queue) for queue in self.queues.values()]
         if self.spans is not None:
             done = zip(WHAT, starts, self.ends)
             self.spans += [

@@ -80,10 +80,6 @@ class Record:
     def tflops_p90(self) -> float:
         return self._rate(self.ms_p10)
 
-    @property
-    def gflops(self) -> float:
-        return 1000 * self.tflops
-
     def _rate(self, ms: float) -> float:
         return 2 * self.M * self.N * self.K / (ms * 1e9)
 
@@ -201,10 +197,8 @@ class Results:
         for name in dict.fromkeys(r.step for r in self.records):
             for r in self.select(name):
                 share = self.share_of_cublas(r)
-                shape, spread = (
-                    f"{r.M} x {r.N} x {r.K}",
-                    f"{r.tflops_p10:.3g} to {r.tflops_p90:.3g}",
-                )
+                shape = f"{r.M} x {r.N} x {r.K}"
+                spread = f"{r.tflops_p10:.3g} to {r.tflops_p90:.3g}"
                 of_cublas = "-" if share is None else f"{share:.1%}"
                 cells.append((r.step, shape, f"{r.tflops:.3g}", spread, of_cublas))
         lines.append(table(cells, "<>>>>", least=(22, 18, 7, 15, 9)))

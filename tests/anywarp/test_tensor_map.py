@@ -212,7 +212,7 @@ def pretended(monkeypatch):
     asked = dict(maps=[], launches=[])
     replaced = {
         "is_device_array": lambda x: isinstance(x, Device),
-        "address": lambda x: x.address,
+        "address": lambda x: x.address if isinstance(x, Device) else x.ctypes.data,
         "available": lambda: True,
         "require": lambda: None,
         "current": lambda: -1,
