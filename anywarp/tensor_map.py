@@ -14,7 +14,7 @@ from .ptx.asynchronous.tensor_maps import ALIGNMENT, BYTES, ELEMENTS, MAX_RANK, 
 from .ptx.memory.swizzle import SWIZZLES
 
 UNIT = 16  # bytes that addresses, strides and the innermost extent of a box are multiples of
-MOST_SIZE, MOST_STRIDE, MOST_BOX, MOST_STEP = 1 << 32, 1 << 40, 256, 8
+MOST_SIZE, MOST_BOX, MOST_STEP = 1 << 32, 256, 8
 FILLS = ("zeros", "nan")
 NUMPY = {  # dtypes and what the driver calls them
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "uint64": "u64",
@@ -37,7 +37,6 @@ class TensorMap(Mapped):
     be negative where the copy is into shared memory.
     dtype: "bfloat16" for an array of uint16 that holds those.
     swizzle: 0, 32, 64 or 128: the order of 16-byte units in shared memory.
-    strides: bytes between neighbours along each dimension, where they are not the array's own.
     element_strides: a copy takes every so many elements of its box along each dimension.
     fill: "zeros" or "nan", what elements outside of the array read as.
 
@@ -51,7 +50,6 @@ class TensorMap(Mapped):
         *,
         dtype: str | None = None,
         swizzle: int = 0,
-        strides: Sequence[int] | None = None,
         element_strides: int | Sequence[int] = 1,
         fill: str = "zeros",
     ):
@@ -72,15 +70,9 @@ class TensorMap(Mapped):
         if steps[-1] != 1:
             raise ValueError("element_strides: along the innermost dimension it must be 1")
         _check_row(box[-1] * width, swizzle)
-        apart = _strides(array, strides, width)
+        apart = _strides(array, width)
         memory, offset = _memory(array)
         _check_start(memory, offset)
-        end = offset + sum((n - 1) * stride for n, stride in zip(sizes, apart)) + width
-        if end > memory.nbytes:
-            raise ValueError(
-                f"strides {apart} with shape {sizes} reach byte {end} of an array of "
-                f"{memory.nbytes}"
-            )
         sizes, apart, box, steps = (x[::-1] for x in (sizes, apart, box, steps))
         tile = Tile(kind, sizes, apart, box, steps, swizzle, fill == "nan")  # innermost first
         if tile.size > SHARED:
@@ -179,34 +171,24 @@ def _check_row(row: int, swizzle: int) -> None:
         )
 
 
-def _strides(array: Any, given: Any, width: int) -> tuple[int, ...]:
-    own = given is None
-    strides = _numbers(
-        "strides", _own(array) if own else given, array.ndim, 1 - MOST_STRIDE, MOST_STRIDE - 1
-    )
-    if strides[-1] != width:
-        raise ValueError(
-            f"the elements of the innermost dimension are {strides[-1]} bytes apart: they must "
-            f"follow one another, every {width}" + (" (a transpose? pass a copy)" if own else "")
-        )
-    for stride in strides[:-1]:
-        if stride % UNIT or stride <= 0:
-            what = "rows of the array are" if own else "strides has"
-            raise ValueError(
-                f"{what} {stride} bytes apart: it must be a positive multiple of {UNIT}"
-                + (", so pad the rows" if own and stride > 0 else "")
-            )
-    return strides
-
-
-def _own(array: Any) -> tuple[int, ...]:
+def _strides(array: Any, width: int) -> tuple[int, ...]:
     """The array's strides. Along a dimension of one element, NumPy may have any: then it is one
     that the driver takes."""
     strides = list(array.strides)
+    if strides[-1] != width:
+        raise ValueError(
+            f"the elements of the innermost dimension are {strides[-1]} bytes apart: they must "
+            f"follow one another, every {width} (a transpose? pass a copy)"
+        )
     for axis in range(array.ndim - 2, -1, -1):
         if array.shape[axis] == 1:
             within = strides[axis + 1] * array.shape[axis + 1]
             strides[axis] = -(-within // UNIT) * UNIT
+        elif strides[axis] % UNIT or strides[axis] <= 0:
+            raise ValueError(
+                f"rows of the array are {strides[axis]} bytes apart: it must be a positive "
+                f"multiple of {UNIT}, so pad the rows"
+            )
     return tuple(strides)
 
 
