@@ -59,6 +59,7 @@ __all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
+    """A public name, loaded when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f"{__name__}.{_HOME.get(name, name)}")
@@ -68,4 +69,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """The public names, for those who complete them."""
     return [*__all__, "__version__"]

@@ -81,6 +81,7 @@ def _value(scalar: Converter, mapped: bool) -> Converter:
 
 
 def _pointer(scalar: Converter, known: Parameter | None) -> Converter:
+    """For a pointer: arrays, and what `scalar` takes for an address as a number."""
     fine: set[np.dtype[Any]] = set()  # dtypes seen before and found good
 
     def convert(value: Any) -> Any:
@@ -123,6 +124,7 @@ def _read_only(value: np.ndarray) -> np.ndarray:
 
 
 def _check_dtype(dtype: np.dtype[Any], known: Parameter | None) -> None:
+    """Raise TypeError for an array of a dtype that the parameter does not lead to."""
     if dtype.kind not in KINDS or dtype.hasobject:
         raise TypeError(f"has dtype {dtype}, which a kernel cannot read")
     if not dtype.isnative:
@@ -176,6 +178,7 @@ def _raw(param: Any) -> Converter:
 
 
 def _integer(param: Any, scalar: Any) -> Converter:
+    """A whole number of either signedness that fits in the bits of the parameter."""
     bits = 8 * param.size
     low, high = int(np.iinfo(scalar).min), int(np.iinfo(scalar).max)
 
@@ -196,6 +199,7 @@ def _integer(param: Any, scalar: Any) -> Converter:
 
 
 def _float(param: Any, scalar: Any) -> Converter:
+    """A number that the floating-point type of the parameter can hold."""
     most = float(np.finfo(scalar).max)
 
     def convert(value: Any) -> Any:

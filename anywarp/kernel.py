@@ -398,10 +398,12 @@ def choose_device(
 
 
 def _run(entry: ptx.Entry, *launch: Any, shared_mem: int, running: dict[str, Any]) -> None:
+    """A run with nothing that listens."""
     ptx.run(entry, *launch, shared_mem=shared_mem, **running)
 
 
 @functools.cache
 def _parse(text: str) -> ptx.Module:
+    """The PTX as the interpreter reads it; the same text is read once."""
     module: ptx.Module = ptx.parse(text)
     return module

@@ -36,6 +36,7 @@ def launch_size(grid: Any, block: Any, shared_mem: Any) -> tuple[tuple[int, ...]
 
 
 def _dimensions(name: str, value: Any, limits: tuple[int, int, int]) -> tuple[int, ...]:
+    """A grid or block as a tuple; raises TypeError or LaunchError for what none can be."""
     if type(value) is tuple and 1 <= len(value) <= 3:  # the common case, at little cost
         for number, limit in zip(value, limits):
             if type(number) is not int or not 1 <= number <= limit:

@@ -126,6 +126,7 @@ def _numbers_of(kind: Any, numbers: Sequence[int]) -> Any:
 
 
 def _kind(array: Any, dtype: str | None) -> str:
+    """What the driver calls the type of the elements; raises ValueError or TypeError for others."""
     if dtype not in (None, "bfloat16"):
         raise ValueError(f'dtype is "bfloat16", or left to the array, not {dtype!r}')
     if dtype is not None:
@@ -141,6 +142,7 @@ def _kind(array: Any, dtype: str | None) -> str:
 
 
 def _one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
+    """Raise ValueError for a value that is not one of those that are known."""
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
 

@@ -64,6 +64,7 @@ def _sum(it: Counted, metric: str) -> int:
 
 
 def _each(it: Counted, metric: str, of: str) -> float:
+    """One metric for each of another; raises ValueError where there is none of that."""
     whole = _sum(it, of)
     if not whole:
         raise ValueError("there is no such access to divide by")
@@ -76,17 +77,20 @@ def _per_fma(it: Counted, *kinds: str) -> float:
 
 
 def _issued(it: Counted) -> float:
+    """Instructions of the hot loop for each of its multiply-adds."""
     loop = machine_loop(it.kernel)
     return _per(len(loop), loop.count("fma"))
 
 
 def _per(total: float, multiply_adds: int) -> float:
+    """For each multiply-add; raises ValueError where there is none."""
     if not multiply_adds:
         raise ValueError("there is no multiply-add to divide by")
     return total / multiply_adds
 
 
 def _spills(it: Counted) -> int:
+    """Bytes that a thread stores and loads because registers are too few."""
     used = it.kernel.resources()
     return used.spill_stores + used.spill_loads
 
@@ -235,6 +239,7 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 def _on_host(x: Any) -> np.ndarray:
+    """An array of any library as one of NumPy."""
     x = gpu.as_array(x) if gpu.is_shared(x) else np.asarray(x)
     return gpu.to_host(x) if gpu.is_device_array(x) else x
 

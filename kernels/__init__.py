@@ -55,6 +55,7 @@ headers.added.append(_ROOT / "cuda")  # for headers beside the steps
 
 
 def __getattr__(name: str) -> Any:
+    """A public name, loaded when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(_HOME.get(name) or _MODULES[name], __name__)
@@ -64,4 +65,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """The public names, for those who complete them."""
     return __all__

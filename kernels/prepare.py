@@ -63,6 +63,7 @@ def missing(packages: tuple[str, ...]) -> list[str]:
 
 
 def installed(package: str) -> bool:
+    """Whether a package is there, in whatever version."""
     try:
         importlib.metadata.distribution(package)
     except importlib.metadata.PackageNotFoundError:

@@ -6,4 +6,5 @@ __all__ = ["headers", "nvrtc", "store"]
 
 
 def __dir__() -> list[str]:
+    """The public names, for those who complete them."""
     return __all__

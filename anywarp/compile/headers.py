@@ -38,6 +38,7 @@ def folders(major: int) -> tuple[Path, ...]:
 
 
 def _candidates(major: int) -> Iterator[Path]:
+    """Where such folders may be, first to last, whether they are there or not."""
     yield OURS
     for nvidia in package("nvidia"):
         if major == 12:

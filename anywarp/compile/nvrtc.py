@@ -126,10 +126,12 @@ def _bytes(program: c_void_p, what: str) -> bytes:
 
 
 def _text(program: c_void_p, what: str) -> str:
+    """One of the results of a compilation that is text."""
     return _bytes(program, what).rstrip(b"\0").decode(errors="replace")
 
 
 def _lowered(program: c_void_p, name: str) -> str:
+    """The symbol that stands for a name expression."""
     symbol = c_char_p()
     _call("GetLoweredName", program, c_char_p(name.encode()), byref(symbol))
     return (symbol.value or b"").decode()
@@ -198,6 +200,7 @@ def _wheels() -> Iterator[Path]:
 
 
 def _in_toolkit(root: Path) -> Iterator[str]:
+    """The libraries in the folders of a toolkit."""
     for place in ("lib64", "lib", "bin", "bin/x64"):
         yield from _in(root / place)
 

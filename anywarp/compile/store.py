@@ -117,6 +117,7 @@ def _included(recipe: Recipe) -> dict[Path, str]:
 
 
 def _read(path: Path) -> str:
+    """The text of a file, whatever bytes it has."""
     return path.read_text(encoding="utf-8", errors="replace")
 
 
@@ -282,5 +283,6 @@ def noted(folder: Path) -> Iterator[Recipe]:
 
 
 def _recipe(parts: list[Any]) -> Recipe:
+    """A recipe from its parts as JSON has them."""
     source, filename, options, names, arch = parts
     return Recipe(source, filename, tuple(options), tuple(names), arch)

@@ -135,6 +135,7 @@ def device() -> Device:
 
 @functools.cache
 def _device(number: int) -> Device:
+    """Facts about the GPU of this number, asked for once."""
     import cupy
     from cupy.cuda import runtime
 
@@ -158,6 +159,7 @@ def _device(number: int) -> Device:
 
 
 def _cuda_version(number: int) -> str:
+    """12040 as "12.4"."""
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
@@ -414,4 +416,5 @@ def synchronize() -> None:
 
 
 def __dir__() -> list[str]:
+    """The public names, for those who complete them."""
     return __all__

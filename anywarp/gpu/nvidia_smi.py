@@ -78,6 +78,7 @@ def _parse_status(text: str, pci_bus_id: str | None) -> Status:
 
 
 def _number(field: str) -> float | None:
+    """The number in a field, None where it has none."""
     try:
         return float(field)
     except ValueError:  # "[N/A]", "[Not Supported]"
@@ -85,6 +86,7 @@ def _number(field: str) -> float | None:
 
 
 def _throttle_names(field: str) -> tuple[str, ...] | None:
+    """The reasons that stand in a mask, in hexadecimal; None where it is none."""
     try:
         mask = int(field, 16)
     except ValueError:

@@ -27,6 +27,8 @@ Speed = tuple[float | None, str]  # 10^9 bytes a second, and where that comes fr
 
 
 class Chip(NamedTuple):
+    """What is known of a GPU from documents and records."""
+
     sms: int
     ghz: float
     fmas: int  # that an SM can start in a cycle

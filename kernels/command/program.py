@@ -62,6 +62,7 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    """What reads the words of the command line, with all commands."""
     parser = argparse.ArgumentParser(
         prog="python -m kernels",
         description="The kernels of the book: list, check and time them.",

@@ -19,6 +19,7 @@ BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
 
 
 def run_profile(options: argparse.Namespace) -> int:
+    """Save what Nsight Compute counts, and print it."""
     asked = able(chosen(options))
     record, usual = (profiling.stalls, 4096) if options.stalls else (profiling.profile, 256)
     size = options.size or usual
@@ -39,6 +40,7 @@ def run_profile(options: argparse.Namespace) -> int:
 
 
 def run_bits(options: argparse.Namespace) -> int:
+    """Save the SHA-256 of results, and print how many there are of each step."""
     gpu.require()
     output, before = begun(BITS, options.output)
     recorded = before or {}

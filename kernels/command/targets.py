@@ -85,6 +85,7 @@ def _plan(options: argparse.Namespace) -> Iterator[Run]:
 
 
 def _names_a_step(word: str) -> bool:
+    """Whether a word names a step."""
     try:
         step(word)
     except ValueError:

@@ -17,6 +17,7 @@ from .words import SIDES, chosen, command, lacking, option
 
 
 def run_bench(options: argparse.Namespace) -> int:
+    """Print the timings; they are saved where that is asked for."""
     if options.merge and not options.output:
         options.parser.error("--merge goes with --output")
     steps, sizes = chosen(options), options.sizes or bench.SIZES
@@ -28,6 +29,7 @@ def run_bench(options: argparse.Namespace) -> int:
 
 
 def run_tune(options: argparse.Namespace) -> int:
+    """Search the tiles, fit the model, and save what was measured."""
     gpu.require()
     products = [sides(size) for size in options.sizes or ()]
     try:

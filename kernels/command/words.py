@@ -60,6 +60,7 @@ def size_or_shape(text: str) -> int | shapes.Shape:
 
 
 def cube(text: str) -> int:
+    """N of a shape M = N = K; else raises ArgumentTypeError."""
     asked = size_or_shape(text)
     sides = {asked} if isinstance(asked, int) else set(asked)
     if len(sides) > 1:

@@ -260,11 +260,13 @@ def _suits(way: Step, asked: Asked) -> bool:
 
 
 def _runs_on(way: Step, asked: Asked) -> bool:
+    """Whether the GPU, if there is one, has what the step needs."""
     device = asked.device
     return device is None or lacking(way.compute_capability, way.shared_mem, device) is None
 
 
 def _readable(way: Step, asked: Asked) -> bool:
+    """Whether the step can be had in a form that reads matrices stored so."""
     stored = zip("ABC", asked.forms)
     return all(can_read(form, name, way.defines, way.arguments) for name, form in stored)
 
@@ -319,4 +321,5 @@ def rate_near(timings: Results, way: Step, shape: tuple[int, int, int]) -> float
 
 @functools.cache
 def _timings() -> Results:
+    """The recorded timings of the book's GPU."""
     return results(model.RECORDED_ON)

@@ -55,4 +55,5 @@ def _replaced(text: str, region: str, code: str) -> str:
 
 
 def _lines(value: Value) -> list[str]:
+    """The lines of a directive."""
     return [str(one) for one in value] if isinstance(value, (list, tuple)) else [str(value)]

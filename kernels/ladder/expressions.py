@@ -78,6 +78,7 @@ def _parse(text: str) -> tuple[CodeType, tuple[str, ...]]:
 
 
 def _wrong(text: str, reason: object, values: Mapping[str, Any] | None = None) -> ValueError:
+    """The error to raise for an expression that cannot be read or evaluated."""
     names = f"the names {', '.join(values)}" if values else "names"
     return ValueError(
         f"cannot evaluate {text!r} ({reason}): it takes whole numbers, {names}, "

@@ -139,6 +139,7 @@ def others(on: Gpu = H200) -> dict[str, tuple[Step, ...]]:
 
 
 def _runs(variant: Step, on: Gpu) -> bool:
+    """Whether the GPU has the compute capability that a variant needs."""
     return capability.runs_on(variant.compute_capability, on.compute_capability)
 
 
@@ -168,6 +169,7 @@ def occupied(tile: Step, compute_capability: tuple[int, int]) -> int:
 
 @functools.cache
 def _residents() -> dict[str, dict[str, int]]:
+    """Blocks on an SM that are recorded, by compute capability and label."""
     text = (records.FOLDER / records.RESIDENTS).read_text(encoding="utf-8")
     table: dict[str, dict[str, int]] = json.loads(text)
     return table
@@ -235,6 +237,7 @@ class Way(NamedTuple):
 
 @functools.cache
 def _way(label: str, on: Gpu) -> Way:
+    """The candidate of a label, with what was fitted and timed of it."""
     way = step(label)
     way = way.define(**{x: 0 for x in ("TRANS_A", "TRANS_B") if x in way.defines})
     name, sections = base(way).label, _sections(on)
@@ -270,6 +273,7 @@ def _near(M: int, N: int, K: int, aligned: bool, section: int, on: Gpu) -> np.nd
 
 @functools.cache
 def _costs(on: Gpu) -> Costs:
+    """The costs that were fitted, with the SMs and the bandwidth of this GPU."""
     costs = Costs(**_record(on)["costs"])
     gbs = costs.gbs * (_bandwidth(on) if _own(on) is None else 1)
     return costs._replace(multiprocessors=on.multiprocessors, gbs=gbs)
@@ -312,6 +316,7 @@ def _own(on: Gpu) -> dict[str, Any] | None:
 
 @functools.cache
 def _recorded() -> dict[str, Any]:
+    """What was fitted on the GPU of the book."""
     return records.model(RECORDED_ON)
 
 

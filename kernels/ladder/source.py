@@ -65,6 +65,8 @@ class Code(str):
 
 
 class Diff(Code):
+    """What changed from one source text to another, with its syntax in colour."""
+
     language = "diff"
 
 
@@ -188,6 +190,7 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
 
 
 def _capabilities(value: str, defines: Mapping[str, int]) -> tuple[tuple[Capability, str], ...]:
+    """The value of `compute capability:`; raises ValueError for an unknown define."""
     found = conditions(value)
     for _, name in found[1:]:
         if name not in defines:
@@ -273,11 +276,13 @@ def _directives(filename: str, header: str) -> dict[str, list[tuple[int | str, s
 
 
 def _nearest(name: str, cutoff: float) -> str | None:
+    """The directive whose name is the most like this one, None if none is."""
     matches = difflib.get_close_matches(name.lower(), DIRECTIVES, n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 
 def _arguments(text: str) -> tuple[str, ...]:
+    """The value of `arguments:`; raises ValueError for names that there are not."""
     names = tuple(text.split())
     if not names or len(set(names)) < len(names) or not set(names) <= set(EXTRA):
         raise ValueError(f"they are some of {', '.join(EXTRA)}, each once, not {text!r}")
@@ -308,6 +313,7 @@ def _only(word: str) -> Callable[[str], bool]:
 
 
 def _alignment(text: str) -> int:
+    """The value of `alignment:`, in bytes."""
     if not text.isdecimal() or int(text) == 0:
         raise ValueError(f"it is a number of bytes, not {text!r}")
     return int(text)

@@ -65,6 +65,8 @@ class Machine:
 
 
 class Prediction(NamedTuple):
+    """How long a schedule takes, and what each rank does when."""
+
     seconds: float
     spans: tuple[Span, ...]
 
@@ -102,6 +104,7 @@ def stages(targets: int) -> int:
 
 
 def _products(done: Round, machine: Machine, followed: set[LocalProduct]) -> dict[int, float]:
+    """Seconds for each rank that multiplies in a round."""
     times: dict[int, float] = {}
     for product in done.products:
         (m, n), k = product.c.shape, product.a.shape[1]

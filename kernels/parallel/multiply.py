@@ -236,6 +236,7 @@ def product_of(step: Step | str | int | Multiply | None, on_gpus: bool) -> Multi
 
 
 def _by_numpy(a: Any, b: Any, c: Any, alpha: float, beta: float) -> None:
+    """c = alpha a b + beta c, as BLAS has it."""
     product = np.float32(alpha) * (a @ b) if alpha else 0  # as in BLAS: 0 times NaN is 0 here
     c[...] = product + (np.float32(beta) * c if beta else 0)
 
@@ -251,12 +252,14 @@ def _by_step(step: Step, a: Any, b: Any, c: Any, alpha: float, beta: float) -> N
 
 
 def _copied(x: Any) -> Any:
+    """A copy of its own of part of a matrix."""
     made = gpu.empty(x.shape) if gpu.is_device_array(x) else np.empty(x.shape, np.float32)
     _put(made, x)
     return made
 
 
 def _put(target: Any, source: Any) -> None:
+    """Copy a matrix into another one of its kind."""
     if gpu.is_device_array(target):
         queues.copy_matrix(target, source, queues.current())
     else:
@@ -302,6 +305,7 @@ def _blocks(schedule: Schedule, matrix: str, parts: Sequence[Any]) -> tuple[Bloc
 
 
 def _require_shape(name: str, part: Any, rank: int, block: Block, advice: str) -> None:
+    """Raise ValueError for a part that is not of the shape of its block."""
     if np.shape(part) != block.shape:
         raise ValueError(
             f"{name} is of shape {np.shape(part)}; rank {rank} has {block}, which is "

@@ -74,6 +74,7 @@ def group() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _grouped() -> Iterator[None]:
+    """The calls within are given to NCCL at the end, together."""
     library = load()
     library.groupStart()
     try:

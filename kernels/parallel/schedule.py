@@ -69,6 +69,8 @@ class LocalProduct(NamedTuple):
 
 
 class Round(NamedTuple):
+    """What may happen at the same time."""
+
     transfers: tuple[Transfer, ...]
     products: tuple[LocalProduct, ...]
 
@@ -130,11 +132,13 @@ def _round(transfers: Iterable[Transfer], products: Iterable[LocalProduct]) -> R
 
 
 def _require_sizes(*sizes: int) -> None:
+    """Raise ValueError for a size below 0."""
     if min(sizes) < 0:
         raise ValueError(f"a matrix has no {min(sizes)} rows or columns: 0 at least")
 
 
 def _require_ranks(*numbers: int) -> None:
+    """Raise ValueError for numbers of ranks below 1."""
     if min(numbers) < 1:
         raise ValueError(f"{' x '.join(map(str, numbers))} ranks: 1 at least")
 
@@ -225,6 +229,7 @@ def summa(
 
 
 def _strips(rows: Range, count: int) -> list[Range]:
+    """A range of rows in so many ranges."""
     start, end = rows
     return [(start + first, start + last) for first, last in cut(end - start, count)]
 
@@ -240,6 +245,7 @@ def _panels(K: int, ranges: Iterable[Range], pieces: int) -> list[Range]:
 
 
 def _owner(ranges: Sequence[Range], panel: Range) -> int:
+    """Which of the ranges has the panel."""
     return next(n for n, (start, end) in enumerate(ranges) if start <= panel[0] and panel[1] <= end)
 
 

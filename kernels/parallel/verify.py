@@ -37,10 +37,12 @@ def verify(schedule: Schedule, scales: bool = False) -> None:
 
 
 def _name(rank: int) -> str:
+    """A rank in words."""
     return "the host" if rank == HOST else f"rank {rank}"
 
 
 def _homes(schedule: Schedule) -> None:
+    """Raise unless every element of each matrix is at home once."""
     M, N, K = schedule.shape
     whole = Block("A", (0, M), (0, K)), Block("B", (0, K), (0, N)), Block("C", (0, M), (0, N))
     for matrix in whole:
@@ -127,11 +129,13 @@ def _given(schedule: Schedule, rank: int, block: Block) -> bool:
 
 
 def _require_rank(schedule: Schedule, rank: int, number: int) -> None:
+    """Raise for a rank that there is not."""
     if rank not in range(schedule.ranks) and rank not in schedule.homes:
         raise ScheduleError(f"round {number}: there is no rank {rank}")
 
 
 def _product(schedule: Schedule, product: LocalProduct, number: int, has: Has) -> None:
+    """Raise unless a rank can multiply these blocks in this round."""
     rank, a, b, c, _ = product
     where = f"round {number}: {_name(rank)}"
     _require_rank(schedule, rank, number)

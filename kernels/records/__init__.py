@@ -372,10 +372,12 @@ def peers() -> dict[str, Any]:
 
 
 def recorded_path(gpu_name: str, name: str, folder: Path = FOLDER) -> Path:
+    """Where the record of a GPU with this name stands in a folder."""
     return folder / slug(gpu_name) / name
 
 
 def _read(gpu_name: str, name: str, folder: Path | None) -> dict[str, Any]:
+    """A GPU's record as JSON has it; raises ValueError without one."""
     text = _recorded(gpu_name, name, folder).read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     return data

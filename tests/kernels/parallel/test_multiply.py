@@ -229,7 +229,7 @@ def test_attempt():
     assert [row.passed for row in missed.rows] == [True, True, False]
     broken = parallel.attempt(parallel.Schedule("none", (4, 4, 4), 1, {}, ()), rounds=1)
     assert not any(row.passed for row in broken.rows) and "nowhere" in broken.rows[0].found
-    with pytest.raises(ValueError, match=r"no goal 'speed'; there are\n  rounds: rounds\n  received"):
+    with pytest.raises(ValueError, match=r"no goal 'speed'; there are\n  rounds: rounds\n"):
         parallel.attempt(ring, speed=1)
     machine = parallel.model.Machine(1e-6, 1e-9, 0, 0, 0, 1e-6, (4, 4), 1)
     seconds = parallel.model.predict(ring, machine).seconds
