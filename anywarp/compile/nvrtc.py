@@ -68,9 +68,9 @@ def architectures() -> tuple[int, ...]:
     """The compute capabilities that the library compiles for: (75, 80, 90). Raises ImportError."""
     count = c_int()
     _call("GetNumSupportedArchs", byref(count))
-    found = (c_int * count.value)()
-    _call("GetSupportedArchs", found)
-    return tuple(found)
+    numbers = (c_int * count.value)()
+    _call("GetSupportedArchs", numbers)
+    return tuple(numbers)
 
 
 def usable(capability: tuple[int, int]) -> list[int]:
@@ -99,8 +99,8 @@ def compile(
     text, name = source.encode(), filename.encode()
     _call("CreateProgram", byref(program), c_char_p(text), c_char_p(name), 0, None, None)
     try:
-        for one in names:
-            _call("AddNameExpression", program, c_char_p(one.encode()))
+        for wanted in names:
+            _call("AddNameExpression", program, c_char_p(wanted.encode()))
         flags = (c_char_p * len(options))(*(option.encode() for option in options))
         try:
             _call("CompileProgram", program, len(options), flags)
@@ -110,7 +110,7 @@ def compile(
             ptx=_text(program, "PTX"),
             cubin=_bytes(program, "CUBIN") or None,
             log=_text(program, "ProgramLog"),
-            lowered={one: _lowered(program, one) for one in names},
+            lowered={wanted: _lowered(program, wanted) for wanted in names},
         )
     finally:
         _call("DestroyProgram", byref(program))
@@ -207,5 +207,5 @@ def _in_toolkit(root: Path) -> Iterator[str]:
 
 def _in(folder: Path) -> list[str]:
     """The libraries in a folder: `libnvrtc.so.12`, say, and not the `.alt.` beside it."""
-    found = sorted(folder.glob(NAME))
-    return [str(path) for path in found if re.search(r"so\.\d+$|_\d+_0\.dll$", path.name)]
+    paths = sorted(folder.glob(NAME))
+    return [str(path) for path in paths if re.search(r"so\.\d+$|_\d+_0\.dll$", path.name)]

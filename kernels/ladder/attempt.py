@@ -158,19 +158,19 @@ def require_clean(findings: Sequence[Finding]) -> None:
         raise CheckError("\n".join(map(str, findings[:3])))
 
 
-def _require_equal(array: str, found: Any, expected: np.ndarray) -> None:
-    """Raises CheckError, naming the first element that differs; ValueError if `found`, what the
+def _require_equal(array: str, held: Any, expected: np.ndarray) -> None:
+    """Raises CheckError, naming the first element that differs; ValueError if `held`, what the
     kernel was given by that name, is no array of that shape."""
-    if not isinstance(found, np.ndarray):
+    if not isinstance(held, np.ndarray):
         raise ValueError(f"{array} is expected, and the kernel has no array of that name")
-    if found.shape != expected.shape:
-        raise ValueError(f"{array} has the shape {found.shape}; expected are {expected.shape}")
-    wrong = np.argwhere(found != expected)  # NaN, too
+    if held.shape != expected.shape:
+        raise ValueError(f"{array} has the shape {held.shape}; expected are {expected.shape}")
+    wrong = np.argwhere(held != expected)  # NaN, too
     if len(wrong):
         at = tuple(int(index) for index in wrong[0])
         raise CheckError(
-            f"{array}[{', '.join(map(str, at))}] is {found[at]:g}, not {expected[at]:g}; "
-            f"{len(wrong)} of {found.size} elements are wrong"
+            f"{array}[{', '.join(map(str, at))}] is {held[at]:g}, not {expected[at]:g}; "
+            f"{len(wrong)} of {held.size} elements are wrong"
         )
 
 

@@ -129,12 +129,6 @@ class Plan:
     unit: str  # "us" that are predicted, or "TFLOPS" on record near this shape
     ways: tuple[tuple[str, float | None], ...]  # labels of all that suit, best first, with those
 
-    @property
-    def seconds(self) -> float | None:
-        """How long the step is predicted to take; None where nothing is."""
-        us = dict(self.ways).get(self.step.label) if self.unit == "us" else None
-        return us and 1e-6 * us
-
     def __repr__(self) -> str:
         width = max(len(label) for label, _ in self.ways)
         rest = len(self.ways) - SHOWN

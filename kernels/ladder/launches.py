@@ -83,26 +83,16 @@ def read(text: str, defines: Collection[str]) -> Launch:
         "shared": tuple(defines),
         "when": (*SIDES, *defines),
     }
-    found: dict[str, Expression] = {}
-    for one in call.keywords:
-        if one.arg not in known or one.arg in found:
-            again = "a second" if one.arg in found else "no"
-            raise ValueError(f"a launch has {again} {one.arg!r}; it has {', '.join(known)}")
-        found[one.arg] = Expression(ast.unparse(one.value), known[one.arg])
+    given: dict[str, Expression] = {}
+    for word in call.keywords:
+        if word.arg not in known or word.arg in given:
+            again = "a second" if word.arg in given else "no"
+            raise ValueError(f"a launch has {again} {word.arg!r}; it has {', '.join(known)}")
+        given[word.arg] = Expression(ast.unparse(word.value), known[word.arg])
     for name in ("grid", "block"):
-        if name not in found:
+        if name not in given:
             raise ValueError(f"the launch of {call.func.id} lacks its {name}: {FORM}")
-    return Launch(call.func.id, **found, text=text)
-
-
-def require_sgemm(launches: Sequence[Launch]) -> None:
-    """Raise ValueError unless each kernel is launched once, and `sgemm` is one of them."""
-    names = [one.kernel for one in launches]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"{name} is launched twice; each kernel has one launch")
-    if SYMBOL not in names:
-        raise ValueError(f"none of {', '.join(names)} is {SYMBOL}, the kernel that multiplies")
+    return Launch(call.func.id, **given, text=text)
 
 
 def planned(launches: Sequence[Launch], values: Mapping[str, Any]) -> tuple[Planned, ...]:
@@ -110,17 +100,17 @@ def planned(launches: Sequence[Launch], values: Mapping[str, Any]) -> tuple[Plan
 
     Raises LaunchError for a block or a grid that no launch can have.
     """
-    found = []
-    for one in launches:
-        grid = sizes(one.grid(values))
-        if 0 in grid or not one.when(values):
+    result = []
+    for launch in launches:
+        grid, shared = sizes(launch.grid(values)), launch.shared(values)
+        if 0 in grid or not launch.when(values):
             continue
         try:
-            size = launch_size(grid, sizes(one.block(values)), one.shared(values))
+            size = launch_size(grid, sizes(launch.block(values)), shared)
         except LaunchError as error:
-            raise LaunchError(f"{one.kernel}: {error}") from None
-        found.append(Planned(one.kernel, *size, one.shared(values)))
-    return tuple(found)
+            raise LaunchError(f"{launch.kernel}: {error}") from None
+        result.append(Planned(launch.kernel, *size, shared))
+    return tuple(result)
 
 
 def sizes(value: Any) -> tuple[int, ...]:

@@ -208,10 +208,16 @@ def _launches(
                 raise ValueError(
                     f"{filename} has both 'launch:' and '{name}:'; each launch has its own {name}"
                 )
-        try:
-            launches.require_sgemm(several)
-        except ValueError as error:
-            raise ValueError(f"{filename}: launch: {error}") from None
+        names = [launch.kernel for launch in several]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(
+                f"{filename}: launch: {twice} is launched twice; each kernel has one launch"
+            )
+        if SYMBOL not in names:
+            raise ValueError(
+                f"{filename}: launch: none of {', '.join(names)} is {SYMBOL}, the kernel that "
+                "multiplies"
+            )
         return tuple(several)
     if block is None:
         raise ValueError(

@@ -379,7 +379,7 @@ def test_a_plan_says_what_is_taken_and_runs_nothing(monkeypatch):
     assert planned.step is module.chosen(module.Product.of(A, B, C, 2, 1))[0]
     assert labels[0] == planned.step.label and len(labels) == len(set(labels)) > 50
     times = [us for _, us in planned.ways]
-    assert times == sorted(times) and planned.seconds == pytest.approx(1e-6 * times[0])
+    assert times == sorted(times)
     assert (planned.unit, planned.where, planned.why) == (
         "us",
         "gpu",
@@ -392,7 +392,7 @@ def test_a_plan_says_what_is_taken_and_runs_nothing(monkeypatch):
     )
     assert not fake.launched and not fake.rooms
     by_rate = kernels.plan(*inputs(512, 512, 512)[:2], device="interpreter")
-    assert (by_rate.unit, by_rate.seconds) == ("TFLOPS", None) and "rate on record" in by_rate.why
+    assert by_rate.unit == "TFLOPS" and "rate on record" in by_rate.why
     with pytest.raises(ValueError, match="A is not C-contiguous"):
         kernels.plan(np.zeros((5, 8), "f4")[::-1], np.zeros((8, 4), "f4"), device="interpreter")
 
