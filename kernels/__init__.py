@@ -28,6 +28,7 @@ _NAMES = {  # module: the public names that it defines
     ".ladder.check": ("check",),
     ".ladder.choose": ("plan", "sgemm"),
     ".ladder.step": ("step", "steps", "trace"),
+    ".measure.bench": ("benchmark",),
     ".records": (
         *("counters", "errors", "experiments", "latency", "peers", "results", "stalls", "tuned"),
     ),
@@ -35,7 +36,6 @@ _NAMES = {  # module: the public names that it defines
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = {  # public name: the module or folder that it stands for
     "analysis": ".analysis",
-    "bench": ".measure.bench",
     "build": "anywarp.build",
     "draw": ".draw",
     "gpu": "anywarp.gpu",

@@ -186,7 +186,7 @@ def test_check_and_benchmark_on_a_gpu_without_one(trap, no_gpu):
     with pytest.raises(gpu.NoGPU, match=NO_GPU):
         kernels.step("03_coalesced").check(device="gpu")
     with pytest.raises(gpu.NoGPU, match=NO_GPU):
-        kernels.bench.benchmark([kernels.step("03_coalesced")], [128])
+        kernels.benchmark([kernels.step("03_coalesced")], [128])
 
 
 # ------------------------------------------------------------------- what a step cannot do
