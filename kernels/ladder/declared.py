@@ -151,6 +151,7 @@ class Declared:
     @remembered
     def workspace(self, M: int, N: int, K: int) -> int:
         """Bytes that the launches of a product take beside the matrices."""
+        self.launches(M, N, K)  # refuses a grid that no GPU has, before memory is asked for it
         return int(self.file.workspace(self._values(M, N, K)))
 
     def _values(self, *numbers: float) -> dict[str, float]:
