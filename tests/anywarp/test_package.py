@@ -84,7 +84,8 @@ def test_it_has_all_of_anywarp_and_nothing_else(wheel):
     files = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     there = [path for path in (ROOT / "anywarp").rglob("*") if path.is_file()]
     there = [path.relative_to(ROOT).as_posix() for path in there if "__pycache__" not in path.parts]
-    assert files == {name for name in there if not name.endswith("README.md")}
+    readme = {"anywarp/README.md"}  # which later versions of setuptools take along
+    assert files - readme == set(there) - readme
 
 
 def test_it_runs_in_an_empty_folder_with_numpy_alone(wheel, tmp_path):
