@@ -9,7 +9,6 @@ import pytest
 
 import kernels
 from anywarp import gpu, ptx
-from anywarp.build import CompileError
 from kernels.analysis.reference import inputs
 from kernels.ladder import step as ladder
 from tests.stand_in import cupy_array
@@ -143,38 +142,19 @@ def on_gpu(monkeypatch, tmp_path):
     return step
 
 
-@pytest.mark.parametrize("wrong, offset, alignment", [
-    ("A", 4, 16), ("B", 8, 16), ("C", 20, 16), ("A", 4, 8),
+@pytest.mark.parametrize("moved, offset, alignment, right", [
+    ("A", 4, 16, False), ("B", 8, 16, False), ("C", 20, 16, False), ("A", 4, 8, False),
+    ("ABC", 0, 16, True), ("ABC", 16, 16, True), ("ABC", 8, 8, True), ("ABC", 4, 4, True),
 ])  # fmt: skip
-def test_cupy_arrays_at_the_wrong_address(on_gpu, wrong, offset, alignment):
+def test_addresses_of_cupy_arrays(on_gpu, moved, offset, alignment, right):
     matrices = [
-        cupy_array(shape, address + (offset if name == wrong else 0))
+        cupy_array(shape, address + offset * (name in moved))
         for name, shape, address in zip("ABC", [(6, 4), (4, 5), (6, 5)], (4096, 8192, 12288))
     ]
-    with pytest.raises(
-        ValueError,
-        match=(
-            rf"^{wrong} is at an address that is no multiple of {alignment} bytes .*, which "
-            rf"08_vectors BM=8 needs: pass a copy, cupy\.array\({wrong}\)$"
-        ),
-    ):
+    message = rf"^{moved} is at an address that is no multiple of {alignment} bytes .*, which "
+    message += rf"08_vectors BM=8 needs: pass a copy, cupy\.array\({moved}\)$"
+    with pytest.raises(Ran if right else ValueError, match=None if right else message):
         on_gpu(alignment).define(BM=8)(*matrices)
-
-
-@pytest.mark.parametrize("offset, alignment", [(0, 16), (16, 16), (8, 8), (4, 4)])
-def test_cupy_arrays_at_a_good_address(on_gpu, offset, alignment):
-    with pytest.raises(Ran):
-        on_gpu(alignment)(*(cupy_array((6, 6), n * 4096 + offset) for n in (1, 2, 3)))
-
-
-@pytest.mark.parametrize("name", "ABC")
-def test_cupy_arrays_on_another_gpu(on_gpu, monkeypatch, name):
-    monkeypatch.setattr(gpu, "current", lambda: 0 if name == "B" else 1)
-    here = gpu.current()
-    matrices = [cupy_array((6, 6), n * 4096, here ^ (name == x)) for n, x in enumerate("ABC", 1)]
-    with pytest.raises(ValueError, match=f"{name} is on GPU {1 - here}, and the current device is "
-                       f"GPU {here}: with cupy.cuda.Device.{1 - here}"):  # fmt: skip
-        on_gpu(4)(*matrices)
 
 
 def test_the_gpu_without_one(call, no_gpu):
@@ -202,8 +182,7 @@ def folder(tmp_path):
         "06_new": "// compute capability: 8.0\n",
     }.items():
         text = source.replace("// block", f"{directives}// block")
-        assert_line = '\nstatic_assert(BM <= 32, "a block has at most 1024 threads");\n'
-        (tmp_path / f"{name}.cu").write_text(text + assert_line)
+        (tmp_path / f"{name}.cu").write_text(text)
     return tmp_path
 
 
@@ -255,31 +234,3 @@ def test_an_unknown_step(id, nearest):
 def test_no_steps_at_all(tmp_path):
     with pytest.raises(ValueError, match="there are no steps in"):
         ladder.step("02", tmp_path)
-
-
-def test_an_override_that_breaks_a_static_assert(folder, trap):
-    step = ladder.step("any", folder).define(BM=64, BN=8)
-    with pytest.raises(CompileError) as caught:
-        step(A, B)
-    line = step.source.splitlines().index(
-        'static_assert(BM <= 32, "a block has at most 1024 threads");'
-    )
-    expected = f'04_any.cu:{line + 1}: error: static assertion failed with "a block has at most'
-    assert expected in str(caught.value) and "-DBM=64" in str(caught.value)
-
-
-def test_an_override_that_makes_too_many_threads(trap):
-    with pytest.raises((ValueError, CompileError), match="1024|4096"):
-        kernels.step("03_coalesced").define(BM=64, BN=64)(A, B)
-
-
-@pytest.mark.parametrize("address, overlaps", [(4096 + 4 * 23, True), (4096 + 4 * 24, False)])
-def test_cupy_matrices_that_overlap(on_gpu, address, overlaps):
-    """A is 6 x 4 from 4096 on; C starts at its last element, or after it."""
-    matrices = cupy_array((6, 4)), cupy_array((4, 5), 8192), cupy_array((6, 5), address)
-    if overlaps:
-        with pytest.raises(ValueError, match="C and A overlap in memory"):
-            on_gpu(4)(*matrices)
-    else:
-        with pytest.raises(Ran):
-            on_gpu(4)(*matrices)

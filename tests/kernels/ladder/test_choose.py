@@ -79,40 +79,29 @@ def test_a_step_without_a_record_is_taken_only_where_no_other_can(made):
     assert choose((whole, new, newer), found, Asked((64, 1, 63))) is newer  # the highest of those
 
 
-def test_constraints_and_scalars(made):
-    plain, zero = made("", "requires: beta == 0\nrequires: M % BM == 0")
-    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
-    assert choose((plain, zero), found, Asked((64, 64, 64))) is zero
-    assert choose((plain, zero), found, Asked((64, 64, 64), 1, 0.5)) is plain
-    assert choose((plain, zero), found, Asked((63, 64, 64))) is plain
+TILES_AND_BETA = "requires: beta == 0\nrequires: M % BM == 0"
+NEW_GPU = replace(stand_in.device("9.0"), compute_capability=(9, 9))  # which is in no table
+SHARED = f"shared: {200 << 10}"
 
 
-def test_alignment(made):
-    plain, wide = made("", "alignment: 16")
-    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
-    for alignment, best in ((256, wide), (16, wide), (8, plain), (4, plain)):
-        assert choose((plain, wide), found, Asked((64, 64, 64), alignment=alignment)) is best
-    needed = choose((wide,), found, Asked((64, 64, 64), alignment=4))
-    assert needed is wide  # which says what it needs
-
-
-def test_compute_capability(made):
-    old, new = made("", "compute capability: 8.0")
-    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
-    assert choose((old, new), found, Asked((64, 64, 64))) is new  # in the interpreter
-    for of, best in (("8.0", new), ("9.0", new), ("7.5", old)):
-        assert choose((old, new), found, Asked((64, 64, 64), device=stand_in.device(of))) is best
-    t4 = stand_in.device("7.5")
-    assert choose((new,), found, Asked((64, 64, 64), device=t4)) is new  # which says what it needs
-
-
-def test_shared_memory_is_what_the_gpu_has_whether_it_is_known_or_not(made):
-    plain, large = made("", f"shared: {200 << 10}")
-    found = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
-    new = replace(stand_in.device("9.0"), compute_capability=(9, 9))  # in no table
-    for room, best in ((227 << 10, large), (199 << 10, plain)):
-        device = replace(new, shared_bytes_per_block=room)
-        assert choose((plain, large), found, Asked((64, 64, 64), device=device)) is best
+@pytest.mark.parametrize("directives, asked, taken", [
+    (TILES_AND_BETA, {}, True),
+    (TILES_AND_BETA, {"beta": 0.5}, False),
+    (TILES_AND_BETA, {"shape": (63, 64, 64)}, False),
+    *(("alignment: 16", {"alignment": n}, n >= 16) for n in (256, 16, 8, 4)),
+    ("compute capability: 8.0", {}, True),  # in the interpreter
+    *(("compute capability: 8.0", {"device": stand_in.device(of)}, of != "7.5")
+      for of in ("8.0", "9.0", "7.5")),
+    (SHARED, {"device": replace(NEW_GPU, shared_bytes_per_block=227 << 10)}, True),
+    (SHARED, {"device": replace(NEW_GPU, shared_bytes_per_block=199 << 10)}, False),
+])  # fmt: skip
+def test_the_faster_step_is_taken_where_it_can(made, directives, asked, taken):
+    plain, faster = made("", directives)
+    rates = results(("02_made", 1.0, 64, 64, 64), ("03_made", 2.0, 64, 64, 64))
+    asked = Asked(**{"shape": (64, 64, 64), **asked})
+    assert choose((plain, faster), rates, asked) is (faster if taken else plain)
+    if directives != TILES_AND_BETA:  # it says itself what it needs of a GPU
+        assert choose((faster,), rates, asked) is faster
 
 
 def test_no_step_can(made):
@@ -158,36 +147,62 @@ def test_sgemm_is_right():
     assert_close(C, A, B, before, 2, 0.5)
 
 
-def test_sgemm_takes_what_choose_says_and_remembers_it(called, made, monkeypatch):
-    steps = made("", "requires: K % 8 == 0\nrequires: beta == 0")
-    asked = []
-    monkeypatch.setattr(module, "steps", lambda: asked.append(1) or steps)
-    monkeypatch.setattr(
-        module, "_timings", lambda: results(("02_made", 1.0, 8, 8, 8), ("03_made", 2.0, 8, 8, 8))
-    )
+@pytest.fixture
+def offer(called, made, monkeypatch):
+    """Puts steps in place of the shipped ones, the higher their number, the faster; but for the
+    first, whose rate may be given. The list has an entry for each time that they are asked for."""
+
+    def offer(*directives, transposes=(), first=2.0):
+        steps, asked = made(*directives, transposes=transposes), []
+        rates = [first, *(float(one.number) for one in steps[1:])]
+        records = [(one.id, rate, 8, 8, 8) for one, rate in zip(steps, rates)]
+        monkeypatch.setattr(module, "steps", lambda: asked.append(1) or steps)
+        monkeypatch.setattr(module, "_timings", lambda: results(*records))
+        return asked
+
+    return offer
+
+
+def test_sgemm_takes_what_choose_says_and_remembers_it(called, offer):
+    asked = offer("", "requires: K % 8 == 0\nrequires: beta == 0")
     A, B, C = inputs(16, 8, 8)
     for _ in range(3):
         sgemm(A, B, device="interpreter")
-    sgemm(A, B, C, beta=1, device="interpreter")
+    for alpha, beta in ((1, 1), (1.25, 0.5), (2.5, -3), (np.float32(0.1), 7)):
+        sgemm(A, B, C, alpha, beta, device="interpreter")
     sgemm(A[:, :7].copy(), B[:7], device="interpreter")
-    assert [one.id for one, _ in called] == 3 * ["03_made"] + 2 * ["02_made"]
-    assert len(asked) == 3
+    assert [one.id for one, _ in called] == 3 * ["03_made"] + 5 * ["02_made"]
+    assert len(asked) == 4  # of a beta of 1 and of another one, too
     product = called[3][1]
     assert (*product.shape, *product[6:]) == (16, 8, 8, 1, 1, "interpreter")
 
 
+def test_sgemm_takes_tensor_cores_only_when_it_is_told_to(called, offer):
+    offer("", "tensor cores: yes")
+    A, B, _ = inputs(8, 8, 8)
+    for options in ({}, {"tensor_cores": True}, {"tensor_cores": False}):
+        sgemm(A, B, device="interpreter", **options)
+    assert [one.id for one, _ in called] == ["02_made", "03_made", "02_made"]
+
+
+def test_a_constraint_on_scalars_is_looked_at_in_each_call(called, offer):
+    offer("requires: alpha < 3")
+    A, B, _ = inputs(8, 8, 8)
+    sgemm(A, B, alpha=2.5, device="interpreter")
+    with pytest.raises(ValueError, match="02_made requires alpha < 3, which .*alpha = 4"):
+        sgemm(A, B, alpha=4, device="interpreter")
+    assert len(called) == 1
+
+
 @pytest.fixture
-def on_gpu(called, made, monkeypatch):
+def on_gpu(called, offer, monkeypatch):
     """Three steps, the faster the more they need, and a GPU of a given compute capability."""
     fake = FakeGpu(monkeypatch)
     monkeypatch.setattr(module.model, "candidates", lambda *gpu: ())
     monkeypatch.setattr(
         module, "run", lambda step, product: called.append((step, product)) or product.C
     )
-    steps = made("", "alignment: 16", "alignment: 16\ncompute capability: 8.0")
-    monkeypatch.setattr(module, "steps", lambda: steps)
-    rates = [(one.id, float(one.number), 8, 8, 8) for one in steps]
-    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
+    offer("", "alignment: 16", "alignment: 16\ncompute capability: 8.0")
     return fake
 
 
@@ -212,17 +227,9 @@ def test_sgemm_looks_at_the_compute_capability(on_gpu, called):
         assert called[-1][0].id == best
 
 
-def test_sgemm_reads_slices_and_transposes_with_a_step_that_can(called, made, monkeypatch):
-    steps = made(
-        "",
-        "arguments: lda ldb",
-        "arguments: lda ldb ldc\nalignment: 16",
-        transposes=(0, 0, 1),
-    )
-    rates = [(one.id, float(one.number), 8, 8, 8) for one in steps]
-    rates[0] = ("02_made", 9.0, 8, 8, 8)
-    monkeypatch.setattr(module, "steps", lambda: steps)
-    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
+def test_sgemm_reads_slices_and_transposes_with_a_step_that_can(called, offer):
+    directives = "", "arguments: lda ldb", "arguments: lda ldb ldc\nalignment: 16"
+    offer(*directives, transposes=(0, 0, 1), first=9.0)
     A, B, C = inputs(16, 8, 8)
     wide = np.zeros((16, 12), np.float32)  # whose rows are 48 bytes apart
     odd = np.zeros((16, 13), np.float32)
@@ -245,42 +252,6 @@ def test_sgemm_reads_slices_and_transposes_with_a_step_that_can(called, made, mo
     with pytest.raises(ValueError, match="A is not C-contiguous"):
         sgemm(A[::-1], B, C, device="interpreter")
     assert len(called) == count
-
-
-def test_sgemm_takes_tensor_cores_only_when_it_is_told_to(called, made, monkeypatch):
-    steps = made("", "tensor cores: yes")
-    monkeypatch.setattr(module, "steps", lambda: steps)
-    rates = [("02_made", 1.0, 8, 8, 8), ("03_made", 9.0, 8, 8, 8)]
-    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
-    A, B, _ = inputs(8, 8, 8)
-    for options in ({}, {"tensor_cores": True}, {"tensor_cores": False}):
-        sgemm(A, B, device="interpreter", **options)
-    assert [one.id for one, _ in called] == ["02_made", "03_made", "02_made"]
-
-
-def test_sgemm_remembers_a_choice_for_all_scalars(called, made, monkeypatch):
-    steps = made("", "requires: beta == 0")
-    asked = []
-    monkeypatch.setattr(module, "steps", lambda: asked.append(1) or steps)
-    rates = [("02_made", 1.0, 8, 8, 8), ("03_made", 9.0, 8, 8, 8)]
-    monkeypatch.setattr(module, "_timings", lambda: results(*rates))
-    A, B, C = inputs(8, 8, 8)
-    for alpha, beta in ((1.25, 0.5), (2.5, -3), (np.float32(0.1), 7)):
-        sgemm(A, B, C, alpha, beta, device="interpreter")
-    assert len(asked) == 1
-    sgemm(A, B, C, 2, device="interpreter")
-    assert [one.id for one, _ in called] == [*3 * ["02_made"], "03_made"] and len(asked) == 2
-
-
-def test_a_constraint_on_scalars_is_looked_at_in_each_call(called, made, monkeypatch):
-    (one,) = made("requires: alpha < 3")
-    monkeypatch.setattr(module, "steps", lambda: (one,))
-    monkeypatch.setattr(module, "_timings", lambda: results())
-    A, B, _ = inputs(8, 8, 8)
-    sgemm(A, B, alpha=2.5, device="interpreter")
-    with pytest.raises(ValueError, match="02_made requires alpha < 3, which .*alpha = 4"):
-        sgemm(A, B, alpha=4, device="interpreter")
-    assert len(called) == 1
 
 
 def test_sgemm_on_a_gpu_takes_slices_and_several_launches(monkeypatch):

@@ -98,7 +98,8 @@ def test_a_new_matrix(fake, one, looks):
     (lambda A, B, C: (A[::-1], B, C), "A is not C-contiguous"),
     (lambda A, B, C: (A, B, cupy_array((12, 8), PLACES[0] + 4 * 59)), "C and A overlap"),
     (lambda A, B, C: (A, B, cupy_array((12, 8), PLACES[1] - 4 * 95)), "C and B overlap"),
-    (lambda A, B, C: (cupy_array((12, 5), PLACES[0], 1), B, C), "A is on GPU 1"),
+    (lambda A, B, C: (cupy_array((12, 5), PLACES[0], 1), B, C),
+     "A is on GPU 1, and the current device is GPU 0: with cupy.cuda.Device.1"),
     (lambda A, B, C: (A, cupy_array((5, 8), PLACES[1], 1), C), "B is on GPU 1"),
     (lambda A, B, C: (A, B, cupy_array((12, 8), PLACES[2], 1)), "C is on GPU 1"),
 ])  # fmt: skip
