@@ -112,24 +112,16 @@ def test_an_array_of_no_dimensions(fill):
     assert out == 3 and out.shape == ()
 
 
-def test_read_only_arrays_are_read(fill):
-    out = np.zeros(8, np.float32)
-    x = np.arange(8, dtype=np.float32)
+@pytest.mark.parametrize("x", [np.arange(8, dtype="f4"), np.broadcast_to(np.float32(5), 8)])
+def test_read_only_arrays_are_read_and_not_written(fill, x):
+    x, out = x.view(), np.zeros(8, np.float32)
     x.flags.writeable = False
     fill(1, 8, (out, x, 8), "interpreter")
-    assert out.tolist() == list(range(1, 9))
-    fill(1, 8, (out, np.broadcast_to(np.float32(5), 8), 8), "interpreter")
-    assert out.tolist() == [6.0] * 8
-
-
-@pytest.mark.parametrize("x", [np.zeros(8, np.float32), np.broadcast_to(np.float32(5), 8)])
-def test_a_store_to_a_read_only_array(fill, x):
-    x = x.view()
-    x.flags.writeable = False
+    assert (out == x + 1).all()
+    before = x.copy()
     with pytest.raises(ptx.MemoryFault, match="read-only") as caught:
         fill(1, 8, (x, np.ones(8, np.float32), 8), "interpreter")
-    assert "kernel.cu:5" in str(caught.value)
-    assert not (x == 2).any()
+    assert "kernel.cu:5" in str(caught.value) and (x == before).all()
 
 
 class Foreign:
@@ -214,15 +206,14 @@ def test_one_array_that_is_written_may_not_overlap_another(fill, read_only):
     buffer = np.arange(12, dtype=np.float32)
     arrays = [buffer[:8], buffer[4:]]
     arrays[read_only].flags.writeable = False
-    with pytest.raises(ValueError, match="overlap in memory"):
+    words = r"\(float\* .*out\) and args\[1\] of fill .* overlap in memory"
+    with pytest.raises(ValueError, match=words):
         fill(1, 8, (*arrays, 8), "interpreter")
 
 
-def test_read_only_arrays_may_overlap_others_may_not(fill):
+def test_arrays_that_are_only_read_may_overlap():
     buffer = np.arange(12, dtype=np.float32)
     x, y = buffer[:8], buffer[4:]
-    with pytest.raises(ValueError, match="overlap in memory"):
-        fill(1, 8, (x, y, 8), "interpreter")
     add = Kernel(
         """extern "C" __global__ void add(const float* a, const float* b, float* c)
         { c[threadIdx.x] = a[threadIdx.x] + b[threadIdx.x]; }""",
