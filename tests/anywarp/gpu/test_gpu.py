@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,11 +109,6 @@ def test_without_a_driver_cupy_is_not_imported(monkeypatch, fresh):
     monkeypatch.setattr(gpu, "driver_library", missing)
     monkeypatch.setitem(sys.modules, "cupy", None)
     assert gpu.why_not() == "there is no NVIDIA driver on this machine"
-
-
-def test_importing_loads_no_cupy():
-    code = "import sys, anywarp.gpu; assert not {'cupy', 'matplotlib'} & sys.modules.keys()"
-    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[3], check=True)
 
 
 def test_is_device_array(monkeypatch):

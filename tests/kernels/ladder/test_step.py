@@ -306,7 +306,7 @@ TYPES = {"alpha": "float", "A": "const float*", "B": "const float*", "beta": "fl
 
 
 @pytest.mark.parametrize("one", ALL)
-def test_a_shipped_step_is_well_formed(one):
+def test_a_shipped_step_is_well_formed_and_spills_nothing(one):
     assert re.fullmatch(r"\d\d_[a-z0-9_]+", one.id)
     assert one.title and ": " in one.title
     for launch in one.file.launches:
@@ -324,13 +324,9 @@ def test_a_shipped_step_is_well_formed(one):
     for variant in one.variants:
         assert variant != one and ladder.step(variant.label) == variant
     assert len({one, *one.variants}) == 1 + len(one.variants)
-
-
-@pytest.mark.parametrize("one", ALL)
-def test_a_shipped_step_compiles(one):
+    used = one.kernel.resources("sm_90")
     assert one.kernel.symbol == "sgemm"
-    found = one.kernel.resources("sm_90")
-    assert found.registers > 0 and found.spill_loads == found.stack == 0
+    assert used.registers > 0 and used.spill_loads == used.stack == 0
 
 
 LONGER = {  # diffs, in lines

@@ -7,7 +7,6 @@ import pytest
 from slow import if_slow
 
 import kernels
-from anywarp.ptx.memory.allocations import Lying
 from kernels.analysis.reference import assert_close, inputs
 
 STEP = kernels.step("17_tile_space")
@@ -70,20 +69,6 @@ def test_nothing_is_found(step, M, N, K, a, b):
     assert step.define(TRANS_A=a, TRANS_B=b).sanitize(M, N, K) == ()
 
 
-@pytest.mark.parametrize("offsets", [(0, 1, 0), (0, 0, 2), (3, 4, 8)])
-def test_matrices_may_start_at_any_element(offsets):
-    M, N, K = 128, 256, 12  # a whole tile, rows of float4
-    A, B, C = inputs(M, N, K)
-    moved = [
-        np.concatenate([np.full(n, np.nan, np.float32), x.ravel()]).view(Lying)[n:]
-        for n, x in zip(offsets, (A, B, C))
-    ]
-    args = (M, N, K, 1.5, moved[0], moved[1], -0.5, moved[2], K, N, N)
-    shared = STEP.launches(M, N, K)[0].shared
-    assert STEP.kernel.sanitize((1, 1), STEP.block, args, shared_mem=shared) == ()
-    assert_close(np.asarray(moved[2]).reshape(M, N), A, B, C, 1.5, -0.5)
-
-
 @pytest.mark.parametrize(
     "label", [pytest.param(label, marks=if_slow(n > 0)) for n, label in enumerate(SPACE)]
 )
@@ -95,20 +80,3 @@ def test_every_tile_gives_the_bits_of_step_15(label):
         found = step(A, B, C.copy(), 1.5, -0.25, device="interpreter")
         assert np.array_equal(found.view("u4"), wanted.view("u4"))
     assert step.sanitize(65, 131, 35) == ()
-
-
-def test_groups_of_rows_of_blocks_go_first():
-    """Five rows of three tiles, in groups of two rows: down a group's columns, then the next."""
-    step = kernels.step("17 BM=32 BN=64 TM=4 TN=4 WM=16 WN=32 GROUP=2")
-    columns, rows = 3, 5
-    blocks = [(x, y) for y in range(rows) for x in range(columns)]
-    trace = step.trace(32 * rows, 64 * columns, 8, keep=blocks)
-    first = {}
-    for access in trace.accesses:
-        if (access.array, access.kind) == ("C", "store"):
-            at = int(access.offset[access.active].min()) // 4
-            first[access.block] = min(first.get(access.block, at), at)
-    places = [divmod(first[(x, y, 0)], 64 * columns) for x, y in blocks]
-    order = [(row // 32, col // 64) for row, col in places]
-    assert order[:6] == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
-    assert order[6:] == [(2, 0), (3, 0), (2, 1), (3, 1), (2, 2), (3, 2), (4, 0), (4, 1), (4, 2)]
