@@ -39,6 +39,8 @@ GONE = {"race", "out of bounds"}
 
 SYNC = "__syncthreads();"
 FULL = "wait(&full[{0} % STAGES], {0} / STAGES % 2);"
+EMPTY = "wait(&empty[({0} - 1) % STAGES], ({0} - 1) / STAGES % 2);"
+ON_SUMS = "auto& chain = *(float (*)[STRIP / 8][4])sums;"  # in place of a new chain
 LOADED = f"{SYNC}\n        // endregion\n\n        // region: "  # the first barrier of a loop
 USED = f"{SYNC}\n        // endregion\n\n        A += BK;"  # and the second
 
@@ -190,12 +192,7 @@ MUTATIONS = {
         ("a stage filled too soon", "copy(k + STAGES - 1)", "copy(k + STAGES)", LATE | NEVER),
         ("the smallest products left out", ": PARTS)  //", ": PARTS - 1)  //", WRONG),
         ("a part meets another", "part_b[order - p]", "part_b[p]", WRONG),
-        (
-            "chains go on",
-            "float chain[STRIP / 8][4] = {};",
-            "auto& chain = *(float (*)[STRIP / 8][4])sums;",
-            WRONG,
-        ),
+        ("chains go on", "float chain[STRIP / 8][4] = {};", ON_SUMS, WRONG),
         ("rows of a fragment confused", "lane / 16 * 8 + lane % 8", "lane % 16", WRONG),
         ("the guard of rows of A dropped", "row(e) < rows ? depth", "true ? depth", OUTSIDE),
         ("the guard of columns of B dropped", "row(e) < rows && k + i <", "k + i <", OUTSIDE),
@@ -217,12 +214,7 @@ MUTATIONS = {
         ("sums added to totals twice", "if (!last) FLOAT4(sum", "if (0) FLOAT4(sum", WRONG),
     ],
     "21_warpgroups STAGES=2": [  # two warpgroups, of which one is ahead of the other
-        (
-            "a stage filled while it is read",
-            "wait(&empty[(k - 1) % STAGES], (k - 1) / STAGES % 2);",
-            "",
-            UNDER_WAY,
-        )
+        ("a stage filled while it is read", EMPTY.format("k"), "", UNDER_WAY)
     ],
     "21_warpgroups BM=64 STAGES=2": [
         ("copies not waited for", FULL.format("k"), "", UNFILLED),
@@ -233,12 +225,7 @@ MUTATIONS = {
         # the last warp may still read
         ("one arrival too few", "&empty[i], THREADS / 32", "&empty[i], THREADS / 32 - 1", RACE),
         ("one arrival too many", "[i], THREADS / 32", "[i], THREADS / 32 + 1", BARRIERS | WRONG),
-        (
-            "copies that do not see the mbarriers",
-            "fence.mbarrier_init.release.cluster;",
-            "",
-            BARRIERS,
-        ),
+        ("mbarriers that copies do not see", "fence.mbarrier_init.release.cluster;", "", BARRIERS),
         ("fewer bytes expected than are copied", "sizeof(Stage));", "sizeof(to.a));", UNFILLED),
         ("one stage filled", "[k % STAGES]; arrive_", "[0]; arrive_", LATE | NEVER),
         ("the total forgotten", "sum[i] += total[i]", "sum[i] += 0", WRONG),
@@ -248,53 +235,23 @@ MUTATIONS = {
         ("float2 though rows of C start anywhere", "ldc % 2 == 0 && ", "", MISALIGNED),
     ],
     "21_warpgroups SPLITS=2": [
-        (
-            "sums sent to a block that still multiplies",
-            "(float*)stages; cluster_sync();",
-            "(float*)stages;",
-            GONE | LATE,
-        ),
+        ("sums sent too early", "(float*)stages; cluster_sync();", "(float*)stages;", GONE | LATE),
         ("sums added before they have come", "unsafe); cluster_sync();", "unsafe);", GONE),
     ],
     "23_skinny BM=64 BN=64 STAGES=2 STREAM=1": [
         # what nobody has written is NaN here, which has no parts: the tile is computed again
         ("copies of the large factor not waited for", "wait_groups<STAGES - 1>();", "", LATE),
         ("another lane's copies not waited for", "- 1>(); __syncwarp();", "- 1>();", RACE),
-        (
-            "copies over what others read",
-            "} __syncwarp(); #pragma unroll",
-            "}\n#pragma unroll",
-            RACE,
-        ),
+        ("copies over what is read", "} __syncwarp(); #pragma unroll", "}\n#pragma unroll", RACE),
         ("the small factor not waited for", FULL.format("i"), "", UNFILLED | UNWRITTEN),
-        (
-            "a stage filled while it is read",
-            "wait(&empty[(i - 1) % STAGES], (i - 1) / STAGES % 2);",
-            "",
-            RACE,
-        ),
-        (
-            "flags that one lane has read for all",
-            "wgmma_wait(); __syncwarp();",
-            "wgmma_wait();",
-            RACE,
-        ),
+        ("a stage filled while it is read", EMPTY.format("i"), "", RACE),
+        ("flags that one lane has read", "wgmma_wait(); __syncwarp();", "wgmma_wait();", RACE),
         ("parts not fenced from the tensor cores", "wgmma_fence();", "", UNFENCED),
         ("sums not waited for", "wgmma_wait();", "", UNFENCED | RACE),
         ("lines that begin elsewhere", "* large.pitch & 3", "* 0 & 3", MISALIGNED),
-        (
-            "the end of a line left out",
-            "WIDE && large.pitch % 4 && lane < LINES",
-            "0",
-            {"uninitialised"},
-        ),
+        ("the end of a line left out", "WIDE && large.pitch % 4 && lane < LINES", "0", NEVER),
         ("copies beyond the last row", "line < lines ? length", "true ? length", OUTSIDE),
-        (
-            "copies beyond K",
-            "? K - k : large.side - row;  // and",
-            "? BK : large.side - row;  // and",
-            OUTSIDE,
-        ),
+        ("copies beyond K", "? K - k : large.side - row; ", "? BK : large.side - row; ", OUTSIDE),
         ("one number for two", "? row * PITCH + k + 1", "? row * PITCH + k", WRONG),
     ],
     "23_skinny BM=64 BN=64 STREAM=2": [
@@ -321,14 +278,8 @@ MUTATIONS = {
     ],
 }
 
-CASES = [
-    (label, what, *mutation)
-    for label, mutations in MUTATIONS.items()
-    for what, *mutation in mutations
-]
-FIRST = {  # of each step
-    label.partition(" ")[0]: (label, what) for label, what, *_ in reversed(CASES)
-}
+CASES = [(label, *mutation) for label, mutations in MUTATIONS.items() for mutation in mutations]
+FIRST = {case[0].partition(" ")[0]: case[:2] for case in reversed(CASES)}  # of each step
 
 
 def shape(one: ladder.Step) -> tuple[int, int, int]:
