@@ -245,7 +245,7 @@ class SimulatedGPU(StandIn):
         super().__init__("9.0", **{"name": "Simulated GPU 1", **small, **facts})
         self.log = []
         self.empties = []  # (shape, dtype) of what was asked for
-        self.launched = []  # (symbol, grid, block, arguments)
+        self.launched = []  # (symbol, grid, block, arguments, bytes of dynamic shared memory)
         self.copied = []  # bytes
         self.ms = {"cublas": 1.0, "copy": 1.0, "fma_peak": 1.0, "nothing": 0.001}
         self.wrong = lambda name, C: None
@@ -286,7 +286,7 @@ class SimulatedGPU(StandIn):
 
     def launch(self, kernel, grid, block, args, shared_mem=0):
         symbol = kernel.symbol
-        self.launched.append((symbol, grid, block, args))
+        self.launched.append((symbol, grid, block, args, shared_mem))
         if len(args) == 8:
             M, N, K, alpha, A, B, beta, C = args
             assert (M, K) == A.shape and (K, N) == B.shape and (alpha, beta) == (1, 0)

@@ -135,7 +135,7 @@ def test_the_roofs_are_those_of_what_was_launched(simulated):
     simulated.ms |= {"fma_peak": 3.0, "nothing": 0.004, "copy": 2.0}
     found = run([], [])
     of = {symbol: rest for symbol, *rest in simulated.launched}
-    (grid,), (threads,), (trips, a, b, out) = of["fma_peak"]
+    (grid,), (threads,), (trips, a, b, out), _ = of["fma_peak"]
     a_block = Kernel(bench._ROOFS, "fma_peak").trace(1, 32, (2, a, b, np.zeros(32, np.float32)))
     each = a_block.counters[FFMA] / 32 / 2  # for each thread and trip
     assert each == 512 and grid * threads >= 8 * 256
