@@ -50,15 +50,8 @@ def test_what_is_refused_and_why():
     }
     newer = [*range(16, 22), 23]
     small = [18, 20, 21, 23]  # shared memory of a block, clusters, and 9.0a
-    assert refused == {
-        "7.5": newer,
-        "8.0": [18, 21, 23],
-        "8.6": small,
-        "8.9": small,
-        "9.0": [],
-        "10.0": [21, 23],
-        "12.0": small,
-    }
+    others = {"7.5": newer, "8.0": [18, 21, 23], "9.0": [], "10.0": [21, 23]}
+    assert refused == others | dict.fromkeys(("8.6", "8.9", "12.0"), small)
 
 
 @pytest.mark.parametrize(
@@ -88,17 +81,14 @@ def test_a_refusal_is_a_sentence(label, of, needs, has, monkeypatch, capsys):
     assert f"live on made-up GPU {of}; dashed: recorded on NVIDIA H200" in picture.alt
 
 
+SPACIOUS = "17_tile_space BM=32 BN=64 STAGES=4 TM=4 TN=4 BLOCKS=6 WM=16 WN=32"
+
+
 @pytest.mark.parametrize(
     "label, of",
-    [
-        ("02_naive", "7.5"),
-        ("12_warp_tiling", "7.5"),
-        ("15_any_shape", "12.0"),
-        ("16_async_copy", "8.0"),
-        ("17_tile_space BM=32 BN=64 STAGES=4 TM=4 TN=4 BLOCKS=6 WM=16 WN=32", "8.6"),
-        ("18_split_k", "10.0"),
-    ],
-)
+    [("02_naive", "7.5"), ("12_warp_tiling", "7.5"), ("15_any_shape", "12.0"),
+     ("16_async_copy", "8.0"), (SPACIOUS, "8.6"), ("18_split_k", "10.0")],
+)  # fmt: skip
 def test_what_is_not_refused_compiles(label, of):
     """`python -m tests.made_up compile` does this for all of them."""
     assert "registers" in made_up.compiles(EVERY[label], of)
@@ -129,10 +119,7 @@ def test_sgemm_takes_no_step_that_lacks_shared_memory(of):
     """Step 18, with more of it than there is, is the fastest on record at such shapes."""
     device, shape = stand_in.device(of), (256, 256, 16384)
     asked = choose.Asked(shape, device=device)
-    for one in (
-        choose.modelled(asked),
-        choose.choose(kernels.steps(), RECORDED, asked),
-    ):
+    for one in (choose.modelled(asked), choose.choose(kernels.steps(), RECORDED, asked)):
         assert not capability.lacking(one.compute_capability, one.shared_mem, device)
 
 
@@ -158,9 +145,7 @@ def test_the_compilers_own_code_is_called_so(monkeypatch, capsys):
     MadeUp("8.0").install(monkeypatch.setattr)
     kernels.here.benchmark([EVERY["19_machine_code"]], [128])
     said = capsys.readouterr().out
-    assert (
-        "19_machine_code: the compiler's own code is timed: machine code is reordered for" in said
-    )
+    assert "19_machine_code: the compiler's own code is timed: machine code is reordered" in said
 
 
 def test_the_command_line_says_where_a_step_runs(t4, capsys, tmp_path):
@@ -227,9 +212,7 @@ def test_bars_of_both(live):
 def test_gflops_of_both_with_what_was_left_out(live):
     picture = draw.gflops(RECORDED, ["03_coalesced", "16_async_copy"], live)
     assert "FMA peak 8 and 64" in picture.alt
-    assert (
-        "Not timed here: 16_async_copy: it needs a GPU of compute capability 8.0" in picture.caption
-    )
+    assert "Not timed here: 16_async_copy: it needs a GPU of compute cap" in picture.caption
     assert "Not timed" not in draw.gflops(RECORDED, ["03_coalesced"], live).caption
 
 
@@ -255,9 +238,8 @@ def test_limits_that_are_not_known_are_not_made_up(t4, monkeypatch):
     monkeypatch.setattr(kernels.here, "SMS", known)
     step = EVERY["03_coalesced"]
     assert kernels.here.occupancy(step) is None
-    assert "the limits of compute capability 7.5 are not known" in repr(
-        kernels.here.resident([step])
-    )
+    table = repr(kernels.here.resident([step]))
+    assert "the limits of compute capability 7.5 are not known" in table
 
 
 def test_waves_of_both(t4):

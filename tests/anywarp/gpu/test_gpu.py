@@ -44,11 +44,9 @@ def fake_cupy(monkeypatch, *, driver=13000, compiler=(13, 0), devices=1, capabil
         driverGetVersion=answer(driver),
         getDeviceCount=answer(devices),
         getDevice=lambda: 0,
-        getDeviceProperties=lambda number: {
-            "name": b"Some GPU",
-            "major": capability[0],
-            "minor": capability[1],
-        },
+        getDeviceProperties=lambda number: dict(
+            zip(("name", "major", "minor"), (b"Some GPU", *capability))
+        ),
     )
     monkeypatch.setattr(nvrtc, "architectures", lambda: (75, 80, 86, 90, 120))
     monkeypatch.setattr(nvrtc, "version", answer(compiler))
@@ -66,16 +64,10 @@ def fake_cupy(monkeypatch, *, driver=13000, compiler=(13, 0), devices=1, capabil
     "facts, words",
     [
         (dict(driver=0), "no NVIDIA driver"),
-        (
-            dict(driver=12040, compiler=(13, 0)),
-            "driver is too old: it supports CUDA 12.4, and NVRTC 13.0",
-        ),
+        (dict(driver=12040), "driver is too old: it supports CUDA 12.4, and NVRTC 13.0"),
         (dict(driver=11080, compiler=(12, 9)), "needs a driver for CUDA 12.0 or later"),
         (dict(devices=0), "sees no GPU"),
-        (
-            dict(capability=(6, 1)),
-            "NVRTC 13.0 compiles for compute capability 7.5 to 12.0, and Some",
-        ),
+        (dict(capability=(6, 1)), "NVRTC 13.0 compiles for compute capability 7.5 to 12.0, and "),
         (dict(devices=RuntimeError("cudaErrorNoDevice: none")), "CUDA reports: cudaErrorNoDevice"),
         (dict(compiler=ImportError("no libnvrtc.so")), "NVRTC cannot be loaded (no libnvrtc.so). "),
     ],
@@ -120,36 +112,28 @@ def test_is_device_array(monkeypatch):
 def test_arch_is_the_newest_that_gpu_and_nvrtc_know(monkeypatch):
     fake_cupy(monkeypatch)
 
-    def arch(major, minor):
-        monkeypatch.setattr(
-            gpu,
-            "device",
-            lambda: types.SimpleNamespace(
-                compute_capability=(major, minor), nvrtc="13.0", name="Some GPU"
-            ),
-        )
+    def arch(*of):
+        here = types.SimpleNamespace(compute_capability=of, nvrtc="13.0", name="Some GPU")
+        monkeypatch.setattr(gpu, "device", lambda: here)
         return gpu.arch()
 
-    assert [arch(9, 0), arch(8, 9), arch(7, 5)] == ["sm_90", "sm_86", "sm_75"]
-    assert arch(12, 1) == "sm_120"
+    known = {(9, 0): "sm_90", (8, 9): "sm_86", (7, 5): "sm_75", (12, 1): "sm_120"}
+    assert {of: arch(*of) for of in known} == known
     with pytest.raises(gpu.NoGPU, match=r"7\.5 to 12\.0, and Some GPU has 7\.0"):
         arch(7, 0)
 
 
 def test_status_is_that_of_the_gpu_in_use():
-    one = "00000000:3B:00.0, 580.82.07, 1980, 0x0000000000000004\n"
-    two = one + "00000000:5E:00.0, 580.82.07, [N/A], 0x0000000000001001\n"
-    assert nvidia_smi._parse_status(one, None) == nvidia_smi.Status(
-        "580.82.07", 1980.0, ("sw_power_cap",)
-    )
-    assert nvidia_smi._parse_status(two, "0000:5e:00.0") == nvidia_smi.Status(
-        "580.82.07", None, ("gpu_idle", "0x1000")
-    )
-    assert nvidia_smi._parse_status(two, "0000:00:00.0") == nvidia_smi.Status()
-    assert nvidia_smi._parse_status(two, None) == nvidia_smi.Status()
-    assert nvidia_smi._parse_status("", None) == nvidia_smi.Status()
-    assert nvidia_smi._parse_status("a, b, 1, 0x0", None).throttle == ()
-    assert nvidia_smi._parse_status("a, b, 1, [N/A]", None).throttle is None
+    first = "00000000:3B:00.0, 580.82.07, 1980, 0x0000000000000004\n"
+    both = first + "00000000:5E:00.0, 580.82.07, [N/A], 0x0000000000001001\n"
+    for text, bus, *status in (
+        (first, None, "580.82.07", 1980.0, ("sw_power_cap",)),
+        (both, "0000:5e:00.0", "580.82.07", None, ("gpu_idle", "0x1000")),
+        *((both, "0000:00:00.0"), (both, None), ("", None)),
+        ("a, b, 1, 0x0", None, "b", 1.0, ()),
+        ("a, b, 1, [N/A]", None, "b", 1.0, None),
+    ):
+        assert nvidia_smi._parse_status(text, bus) == nvidia_smi.Status(*status)
 
 
 def test_status_asks_an_old_driver_by_the_old_name(monkeypatch):
