@@ -31,9 +31,15 @@ def test_ptx_without_a_gpu():
 
 
 def test_cubin_for_a_gpu():
+    """Its tables, which the ELF header says where to find, lie in it to the last byte."""
     built = build.compile(GOOD, "good.cu", names=("fill",), arch="sm_75")
-    assert built.cubin.startswith(b"\x7fELF")
-    assert ".target sm_75" in built.ptx
+    assert ".target sm_75" in built.ptx and built.cubin.startswith(b"\x7fELF")
+    for at, sizes in (32, 54), (40, 58):  # of segments and of sections
+        (table,) = struct.unpack_from("<Q", built.cubin, at)
+        size, count = struct.unpack_from("<2H", built.cubin, sizes)
+        assert table + size * count <= len(built.cubin)
+    # the time that ptxas took is left out, so that two compilations are the same
+    assert "registers" in built.log and "time" not in built.log
 
 
 def test_name_expressions():
@@ -97,65 +103,53 @@ ptxas info    : Used 40 registers, used 1 barriers, 8 bytes cumulative stack siz
 ptxas info    : Compiling entry function 'g' for 'sm_90'
 ptxas info    : Used 10 registers
 """
-
-
-def test_the_stack_is_that_of_the_kernel_with_what_it_calls():
-    """As the driver has it: a function's own frame counts only where ptxas adds it up."""
-    function = """ptxas info    : Function properties for g
+FIRST = LOG.partition("ptxas info    : Compiling entry function 'g'")[0]
+CALLED = (
+    FIRST
+    + """ptxas info    : Function properties for g
     16 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
 """
-    first = LOG.partition("ptxas info    : Compiling entry function 'g'")[0]
-    found = build.resources(nvrtc.Compiled("", b"", first + function, {}), "f")
-    assert (found.stack, found.spill_stores, found.spill_loads) == (8, 20, 28)
-    more = first.replace("8 bytes cumulative", "24 bytes cumulative") + function
-    assert build.resources(nvrtc.Compiled("", b"", more, {}), "f").stack == 24
-    recursive = first.replace("8 bytes stack", "0 bytes stack").replace(
-        "8 bytes cumulative stack size, ", ""
-    )
-    assert build.resources(nvrtc.Compiled("", b"", recursive + function, {}), "f").stack == 0
+)
+RECURSIVE = CALLED.replace("8 bytes stack", "0 bytes stack")
 
 
-def test_the_wording_of_other_ptxas_versions():
-    built = nvrtc.Compiled("", b"", LOG, {})
-    assert build.resources(built, "f") == build.Resources(40, 8, 16, 24, 256, 1)
-    assert build.resources(built, "g") == build.Resources(10, 0, 0, 0, 0)
+@pytest.mark.parametrize("log, name, expected", [
+    (LOG, "f", (40, 8, 16, 24, 256, 1)), (LOG, "g", (10, 0, 0, 0, 0)),
+    # a called function's own frame counts only where ptxas adds it up, as in the driver
+    (CALLED, "f", (40, 8, 20, 28, 256, 1)),
+    (CALLED.replace("8 bytes cumulative", "24 bytes cumulative"), "f", (40, 24, 20, 28, 256, 1)),
+    (RECURSIVE.replace("8 bytes cumulative stack size, ", ""), "f", (40, 0, 20, 28, 256, 1)),
+])  # fmt: skip
+def test_what_ptxas_says(log, name, expected):
+    built = nvrtc.Compiled("", b"", log, {})
+    assert build.resources(built, name) == build.Resources(*expected)
 
 
-def test_syntax_error_names_file_line_and_source():
-    source = "__device__ int f() { int unused; return 1; }\n\n__device__ int g() { return 1 + ; }\n"
+FUNCTIONS = """__device__ int f() { int unused; return 1; }
+
+__device__ int g() { return 1 + ; }
+__device__ int a = b;
+static_assert(BM == 16, "BM must be 16");
+"""
+
+
+def test_every_error_names_file_line_and_source():
     with pytest.raises(CompileError) as caught:
-        build.compile(source, "bad.cu", ("-DX=1",))
+        build.compile(FUNCTIONS, "bad.cu", ("-DBM=1",), names=("absent",))
     message = str(caught.value)
-    assert message.startswith("bad.cu does not compile for compute_90 -DX=1\n")
+    assert message.startswith("bad.cu does not compile for compute_90 -DBM=1\n")
     assert "bad.cu:3: error: expected an expression\n" in message
+    assert 'bad.cu:4: error: identifier "b" is undefined' in message
+    assert 'bad.cu:5: error: static assertion failed with "BM must be 16"' in message
     assert "return 1 + ; }" in message
-    assert "unused" not in message  # the compiler also warns; an error message leaves that out
-
-
-def test_every_error_is_listed():
-    with pytest.raises(CompileError) as caught:
-        build.compile("__device__ int a = b;\n__device__ int c = d;\n", "two.cu")
-    assert re.findall(r"two\.cu:(\d): error", str(caught.value)) == ["1", "2"]
-
-
-def test_static_assert_and_missing_header():
-    source = 'static_assert(BM == 16, "BM must be 16");\n#include "none.cuh"\n'
-    with pytest.raises(CompileError) as caught:
-        build.compile(source, "a.cu", ("-DBM=8",))
-    assert 'a.cu:1: error: static assertion failed with "BM must be 16"' in str(caught.value)
-    assert "a.cu:2: catastrophic error: cannot open source file" in str(caught.value)
+    # the compiler also warns, and misses the kernel; a message of errors leaves that out
+    assert "unused" not in message and "nv_name_map" not in message
 
 
 @pytest.mark.parametrize("name, reason", [("absent", "undefined"), ("reverse", "which instance")])
 def test_unknown_kernel_name(name, reason):
     with pytest.raises(CompileError, match=f"good.cu: the kernel asked for .*{reason}"):
         build.compile(GOOD, "good.cu", names=(name,))
-
-
-def test_an_error_in_the_source_hides_its_consequences():
-    with pytest.raises(CompileError) as caught:
-        build.compile("__device__ int a = b;", "bad.cu", names=("absent",))
-    assert "nv_name_map" not in str(caught.value) and "bad.cu:1: error" in str(caught.value)
 
 
 def test_bad_option_and_architecture():
@@ -208,11 +202,6 @@ def test_an_error_of_the_compiler_is_the_same_without_it(stored, without_nvrtc):
     assert reason.startswith("good.cu:2: error: cannot open") and "pip install" in advice
 
 
-def test_they_are_taken_where_nvrtc_would_make_the_same(stored):
-    stored()
-    assert built().ptx == "PTX of the book"
-
-
 @pytest.fixture
 def another(stored, monkeypatch):
     """The stored compilation is of an NVRTC that is not the one here."""
@@ -250,9 +239,10 @@ def test_an_nvrtc_that_is_named_compiles_itself(another, monkeypatch):
     assert built().ptx == OURS
 
 
-def test_machine_code_is_compiled_where_only_ptx_is_stored(stored):
+def test_they_are_taken_where_nvrtc_would_make_the_same(stored):
+    """But machine code is compiled, where only PTX is stored."""
     stored()
-    assert built("sm_90").machine_code.startswith(b"\x7fELF")
+    assert built().ptx == OURS and built("sm_90").machine_code.startswith(b"\x7fELF")
 
 
 def test_without_nvrtc_the_error_says_what_is_missing_and_how_to_get_it(stored, without_nvrtc):
@@ -262,18 +252,6 @@ def test_without_nvrtc_the_error_says_what_is_missing_and_how_to_get_it(stored, 
     assert message.startswith("good.cu for sm_90 -DOPTION=1 did not come compiled")
     assert "NVRTC cannot be loaded (no such library)" in message
     assert message.endswith(nvrtc.advice())
-
-
-def test_a_cubin_is_whole():
-    """Its tables, which the ELF header says where to find, lie in it to the last byte."""
-    cubin = build.compile(GOOD, "good.cu", names=("fill",), arch="sm_90").cubin
-    assert cubin.startswith(b"\x7fELF")
-    ends = []
-    for at, sizes in (32, 54), (40, 58):  # of segments and of sections
-        (table,) = struct.unpack_from("<Q", cubin, at)
-        size, count = struct.unpack_from("<2H", cubin, sizes)
-        ends.append(table + size * count)
-    assert max(ends) <= len(cubin)
 
 
 @pytest.mark.parametrize("version, arch, wanted", [
@@ -288,12 +266,6 @@ def test_no_cubin_of_nvrtcs_cache(monkeypatch, version, arch, wanted):
     )
     build.compiled(store.Recipe(GOOD, "again.cu", (), ("fill",), arch))
     assert ("--no-cache" in given) is wanted
-
-
-def test_the_time_that_ptxas_took_is_left_out():
-    """Two compilations are then the same."""
-    log = build.compile(GOOD, "good.cu", names=("fill",), arch="sm_90").log
-    assert "registers" in log and "time" not in log
 
 
 SPECIFIC = """// A fence
