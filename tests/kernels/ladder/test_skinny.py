@@ -13,11 +13,6 @@ STEP = kernels.step("23_skinny").define(BM=64, BN=64)  # the smallest tile
 BK, TILE, LEAST_K = (STEP.defines[name] for name in ("BK", "BM", "LEAST_K"))
 
 
-MORE = pytest.mark.parametrize(
-    "more", [0, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))]
-)
-
-
 def product(A, B, cuts=()):
     """Chains of BK, and their sum; or such sums of K cut there, added in order."""
     deep = -A.shape[1] % BK
@@ -42,34 +37,34 @@ def test_bits_are_those_of_the_arithmetic(shape):
     assert same(STEP.define(STREAM=1)(A, B, device="interpreter"), product(A, B))
 
 
-LAID_OUT = ({"TRANS_A": 1}, {"TRANS_B": 1}, {"BM": 128}, {"BN": 128}, {"STAGES": 2})
+LAID_OUT = {  # what does not change the bits
+    STEP.define(STREAM=1): ({"BM": 128}, {"BN": 128}, {"STAGES": 2}),
+    warpgroups.STEP: ({"BM": 64}, {"STAGES": 2}),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("defines", LAID_OUT, ids=str)
-def test_bits_do_not_depend_on_how_work_and_matrices_are_laid_out(defines):
-    A, B, _ = kernels.inputs(70, 72, 99)
-    step = STEP.define(STREAM=1, **defines)
-    C = step(*laid_out(A, B, step.defines), device="interpreter")
-    assert same(C, product(A, B))
+@pytest.mark.parametrize("step, defines", [
+    (step, defines) for step, some in LAID_OUT.items()
+    for defines in ({"TRANS_A": 1}, {"TRANS_B": 1}, *some)
+], ids=str)  # fmt: skip
+def test_bits_do_not_depend_on_how_work_and_matrices_are_laid_out(step, defines):
+    A, B, _ = kernels.inputs(70, 140, 100)
+    C = step.define(**defines)(*laid_out(A, B, defines), device="interpreter")
+    assert same(C, (product if step.id == STEP.id else warpgroups.product)(A, B))
 
 
-@MORE
-@pytest.mark.parametrize("defines", [{}, {"TRANS_A": 1}], ids=str)
-def test_lines_of_a_may_begin_anywhere(defines, more):
+@pytest.mark.parametrize("defines", [{}, {"TRANS_A": 1}, {"SWAP_AB": 1},
+                                     {"SWAP_AB": 1, "TRANS_B": 1}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("more", [0, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
+def test_lines_of_the_large_factor_may_begin_anywhere(defines, more):
+    """Of A, or of B."""
     A, B, _ = kernels.inputs(64 + more, 10, 64 + more)
-    step = STEP.define(STREAM=1, **defines)
-    C = step(*laid_out(A, B, step.defines), device="interpreter")
-    assert same(C, product(A, B))
-
-
-@MORE
-@pytest.mark.parametrize("defines", [{}, {"TRANS_B": 1}], ids=str)
-def test_b_may_be_the_large_factor(defines, more):
-    A, B, _ = kernels.inputs(10, 64 + more, 64 + more)
-    step = STEP.define(STREAM=1, SWAP_AB=1, **defines)
-    C = step(*laid_out(A, B, step.defines), device="interpreter")
-    assert same(C, product(B.T, A.T).T)
+    expected = product(A, B)
+    if "SWAP_AB" in defines:
+        A, B, expected = B.T.copy(), A.T.copy(), expected.T
+    C = STEP.define(STREAM=1, **defines)(*laid_out(A, B, defines), device="interpreter")
+    assert same(C, expected)
 
 
 def test_slices_that_begin_anywhere_are_copied_number_by_number():

@@ -6,7 +6,6 @@ from bf16 import PAIRS, by_fmas, parts, same
 
 import kernels
 from anywarp.ptx.arithmetic.tensor_core import tensor_core
-from kernels.ladder.product.layout import laid_out
 
 STEP = kernels.step("21_warpgroups")
 BK, TILE, LEAST_K = (STEP.defines[name] for name in ("BK", "BM", "LEAST_K"))
@@ -39,17 +38,6 @@ def test_bits_are_those_of_the_arithmetic(shape, exact):
     A, B, _ = kernels.inputs(*shape)
     C = STEP.define(EXACT=exact)(A, B, device="interpreter")
     assert same(C, product(A, B, exact))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "defines", [{"TRANS_A": 1}, {"TRANS_B": 1}, {"BM": 64}, {"STAGES": 2}], ids=str
-)
-def test_bits_do_not_depend_on_how_work_and_matrices_are_laid_out(defines):
-    A, B, _ = kernels.inputs(70, 140, 100)
-    step = STEP.define(**defines)
-    C = step(*laid_out(A, B, step.defines), device="interpreter")
-    assert same(C, product(A, B))
 
 
 def test_two_blocks_add_the_products_of_halves_of_k():
