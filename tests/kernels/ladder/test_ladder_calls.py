@@ -102,6 +102,12 @@ def test_a_new_matrix(fake, one, looks):
      "A is on GPU 1, and the current device is GPU 0: with cupy.cuda.Device.1"),
     (lambda A, B, C: (A, cupy_array((5, 8), PLACES[1], 1), C), "B is on GPU 1"),
     (lambda A, B, C: (A, B, cupy_array((12, 8), PLACES[2], 1)), "C is on GPU 1"),
+    (lambda A, B, C: (A, B, C, "1"), "alpha must be a number"),
+    (lambda A, B, C: (A, B, C, 1, None), "beta must be a number"),
+    (lambda A, B, C: (A, B, C, 1e39), "alpha = 1e.39 is too large"),
+    (lambda A, B, C: (A, B, C, 1, -1e39), "beta = -1e.39 is too large"),
+    (lambda A, B, C: (A, B, C, 1, 0, "tpu"), "device must be one of"),
+    (lambda A, B, C: (A, B, C, 1, 0, "interpreter"), "the interpreter takes NumPy arrays"),
 ])  # fmt: skip
 def test_what_was_refused_before_is_refused_after(fake, one, change, message):
     A, B, C = matrices()
@@ -120,26 +126,6 @@ def test_c_that_reaches_into_another_matrix_is_noticed_again(fake, one, number, 
     into = cupy_array(C.shape, PLACES[number] + away)
     with pytest.raises(ValueError, match=f"C and {name} overlap"):
         one(A, B, into)
-
-
-@pytest.mark.parametrize("scalars, message", [
-    (("1", 0), "alpha must be a number"), ((1, None), "beta must be a number"),
-    ((1e39, 0), "alpha = 1e.39 is too large"), ((1, -1e39), "beta = -1e.39 is too large"),
-])  # fmt: skip
-def test_scalars_are_refused_after_a_call(fake, one, scalars, message):
-    A, B, C = matrices()
-    one(A, B, C)
-    with pytest.raises((TypeError, ValueError), match=message):
-        one(A, B, C, *scalars)
-
-
-def test_devices_are_refused_after_a_call(fake, one):
-    A, B, C = matrices()
-    one(A, B, C)
-    with pytest.raises(ValueError, match="device must be one of"):
-        one(A, B, C, device="tpu")
-    with pytest.raises(TypeError, match="the interpreter takes NumPy arrays"):
-        one(A, B, C, device="interpreter")
 
 
 def test_a_small_alpha_is_0(fake, one):

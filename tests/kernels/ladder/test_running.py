@@ -275,19 +275,6 @@ def test_nothing_is_packed_where_nothing_is_read(monkeypatch):
         assert {x[-1][:4] for x in fake.launched} == {(8, 8, 0, 0.0)}
 
 
-def test_what_the_driver_refuses_is_said(monkeypatch):
-    fake, one = FakeGpu(monkeypatch, ALL), STEP.define(BK=28)
-    A, B, C = (cupy_array((8, 8), n * 4096) for n in (1, 2, 3))
-
-    def launch(*words):
-        raise ZeroDivisionError("out of resources")
-
-    fake.launch = launch
-    with pytest.raises(RuntimeError, match="pack cannot be launched with grid .1, 8., block .16,. "
-                       "and 0 bytes of dynamic shared memory: out of res"):  # fmt: skip
-        one(A, B, C)
-
-
 def test_threads_do_not_mix_their_arguments(monkeypatch):
     fake, one = FakeGpu(monkeypatch, ALL), STEP.define(BK=20)
     matrices = [cupy_array((8, 8), n * 4096) for n in range(1, 9)]
