@@ -74,6 +74,19 @@ def pytest_sessionfinish() -> None:
     gc.freeze()
 
 
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without a GPU."""
+    monkeypatch.setattr("anywarp.gpu.why_not", lambda: "there is none")
+
+
+@pytest.fixture
+def trap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may run: not in the interpreter, nor on a GPU."""
+    for run in "anywarp.ptx.run", "anywarp.gpu.launch":
+        monkeypatch.setattr(run, lambda *args, **options: pytest.fail("the kernel ran"))
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[browser.Browser]:
     """A tab of a headless Chromium."""

@@ -254,8 +254,7 @@ def test_where_nothing_can_be_saved_nothing_is_measured(capsys, tmp_path, monkey
     (["run", "02", "8", "--device", "gpu"], "; --device interpreter runs every kernel without one"),
     *((argv, "") for argv in (["bench", "02"], ["bits"], ["tune"], ["profile"])),
 ])  # fmt: skip
-def test_without_a_gpu_a_command_advises_what_it_has(capsys, monkeypatch, argv, advice):
-    monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
+def test_without_a_gpu_a_command_advises_what_it_has(capsys, no_gpu, argv, advice):
     assert cli.main(argv) == 2
     out, err = capsys.readouterr()
     text = f"No GPU can be used: there is none. Timings need a machine with an NVIDIA GPU{advice}."

@@ -181,8 +181,7 @@ def test_arrays_of_other_libraries_that_do_not_fit(fill, given, error, message):
 
 
 @pytest.mark.parametrize("x", [Foreign(None, device=2), OnGpu()])
-def test_arrays_of_other_libraries_on_a_gpu_need_one(fill, x, monkeypatch):
-    monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
+def test_arrays_of_other_libraries_on_a_gpu_need_one(fill, x, no_gpu):
     with pytest.raises(gpu.NoGPU, match="there is none"):
         fill(1, 8, (x, np.ones(8, np.float32), 8))
 

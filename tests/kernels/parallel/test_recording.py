@@ -97,8 +97,7 @@ def test_a_wrong_product_is_not_recorded(small, monkeypatch, tmp_path):
         record.record([STEP], [ORDER], tmp_path / "x.json")
 
 
-def test_without_a_gpu_nothing_is_measured(monkeypatch):
-    monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
+def test_without_a_gpu_nothing_is_measured(no_gpu):
     with pytest.raises(gpu.NoGPU, match="there is none"):
         record.main([])
 

@@ -116,8 +116,7 @@ def test_a_read_only_c_is_refused_at_once(machine, device):
     assert (C == 1).all()
 
 
-def test_without_a_gpu_it_says_so(monkeypatch):
-    monkeypatch.setattr(gpu, "why_not", lambda: "there is none")
+def test_without_a_gpu_it_says_so(no_gpu):
     with pytest.raises(gpu.NoGPU, match="there is none"):
         stream.multiply(A, B, device="gpu")
     assert np.allclose(stream.multiply(A, B), A @ B)
