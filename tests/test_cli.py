@@ -74,10 +74,8 @@ def test_check(capsys):
     assert result["step"] == "02_naive" and result["ok"]
     first = result["cases"][0]
     assert first.pop("error_over_bound") < 1
-    assert first == {"name": "one element", "M": 1, "N": 1, "K": 1, "alpha": 1, "beta": 0} | {
-        "apart": [0, 0, 0],
-        "moved": 0,
-    }
+    scalars = {"alpha": 1, "beta": 0, "apart": [0, 0, 0], "moved": 0}
+    assert first == {"name": "one element", "M": 1, "N": 1, "K": 1, **scalars}
 
 
 THREADS = "sgemm: block (64, 1000) has 64000 threads; a block has at most 1024"
@@ -320,10 +318,12 @@ def varied(monkeypatch, tmp_path):
 ])  # fmt: skip
 def test_variants(varied, benched, monkeypatch, capsys, named, labels):
     taken = []
-    profiled = lambda steps: {"steps": {step.label: {} for step in steps}}
-    monkeypatch.setattr(
-        recording.profiling, "profile", lambda steps, *_: taken.append(steps) or profiled(steps)
-    )
+
+    def profile(steps, *_):
+        taken.append(steps)
+        return {"steps": {step.label: {} for step in steps}}
+
+    monkeypatch.setattr(recording.profiling, "profile", profile)
     for command in ("bench", "profile"):
         assert cli.main([command, *named, "--variants"]) == 0
     assert [[step.label for step in of] for of in (benched[0][0], *taken)] == 2 * [labels]
@@ -397,22 +397,16 @@ def test_a_shape_is_written_in_one_of_three_ways(monkeypatch, capsys, command, w
 
 def test_run(monkeypatch, capsys):
     argv = ["run", "03 BM=8", "64x32x16", "--times", "3", "--also", "02", *INTERPRETED]
-    called = []
-    real = ladder.Step.__call__
-    monkeypatch.setattr(
-        ladder.Step,
-        "__call__",
-        lambda self, *x, **more: called.append(self) or real(self, *x, **more),
-    )
+    called, real = [], ladder.Step.__call__
+    call = lambda self, *x, **more: called.append(self) or real(self, *x, **more)
+    monkeypatch.setattr(ladder.Step, "__call__", call)
     first, second = printed(capsys, *argv, "--json")
     assert [step.label for step in called] == 3 * ["03_coalesced BM=8"] + 3 * ["02_naive"]
     assert first.pop("seconds") > 0 and second["step"] == "02_naive"
     A, B, _ = inputs(64, 32, 16)
     bits = hashlib.sha256(real(ladder.step(2), A, B, device="interpreter").tobytes()).hexdigest()
-    assert first == {"step": "03_coalesced BM=8", "shape": [64, 32, 16], "where": "interpreter"} | {
-        "times": 3,
-        "sha256": bits,
-    }
+    said = {"shape": [64, 32, 16], "where": "interpreter", "times": 3, "sha256": bits}
+    assert first == {"step": "03_coalesced BM=8", **said}
     head, line, _ = printed(capsys, *argv).splitlines()
     assert head.split() == "step M x N x K where seconds SHA-256 of C".split()
     assert line.startswith("03_coalesced BM=8  64 x 32 x 16  interpreter") and line.endswith(bits)

@@ -254,23 +254,6 @@ def test_sgemm_reads_slices_and_transposes_with_a_step_that_can(called, offer):
     assert len(called) == count
 
 
-def test_sgemm_on_a_gpu_takes_slices_and_several_launches(monkeypatch):
-    from several import several
-
-    fake = FakeGpu(monkeypatch, "iiifPPfPiiiP")
-    monkeypatch.setattr(module.model, "candidates", lambda *gpu: ())
-    monkeypatch.setattr(module, "steps", lambda: (several(),))
-    forget()
-    A, B, C = cupy_array((8, 20)), cupy_array((30, 16), 8192), cupy_array((8, 16), 1 << 14)
-    for _ in range(2):
-        assert sgemm(A[:, 2:15], B[3:16], C, 2, 1) is C
-    forget()
-    assert [x[0] for x in fake.launched] == 2 * ["pack", "sgemm", "reduce"]
-    values = (8, 16, 13, 2.0, 4096 + 8, 8192 + 3 * 64, 1.0, 1 << 14, 20, 16, 16)
-    assert {x[-1][:-1] for x in fake.launched} == {values}
-    assert len({x[-1][-1] for x in fake.launched}) == len(fake.rooms) == 2
-
-
 STORED = {  # a C: how it is stored, and what is said of it
     "by columns": (np.asfortranarray, "as C^T = B^T A^T"),
     "a slice of such": (lambda C: np.asfortranarray(np.pad(C, 3))[3:-3, 3:-3], "as C^T = B^T A^T"),

@@ -77,14 +77,6 @@ def test_each_rank_counts_its_own_lanes(plan, lanes):
     assert seen == dict.fromkeys(range(plan.ranks), lanes)
 
 
-def test_a_beta_of_zero_reads_no_c():
-    plan = parallel.ring(8, 8, 8, 2)
-    A, B, _ = reference.inputs(8, 8, 8)
-    C_parts = [np.full((4, 8), np.nan, np.float32) for _ in range(2)]
-    found = parallel.multiply(*parallel.spread(plan, A, B), plan, C_parts)
-    reference.assert_close(parallel.collect(plan, found), A, B)
-
-
 def in_process(A, B, C=None, alpha=1, beta=0, step=None):
     plan = parallel.summa(*A.shape[:1], *B.shape[1:], A.shape[1], (2, 2), 2)
     C_parts = None if C is None else parts(plan, "C", C)

@@ -109,11 +109,6 @@ def test_panels_as_deep_as_k_travel_less_if_they_fit():
     assert up["flat"] == (2 * 16 * 16 - 15) * 64 * 16
 
 
-def test_too_little_memory():
-    with pytest.raises(ValueError, match="hold no tiles"):
-        parallel.stream.fit(100, 100, 100, 100)
-
-
 def test_what_is_still_there_is_not_sent_again():
     plan = parallel.stream.plan(64, 64, 64, 32, 64)
     up = [t.block for one in plan.rounds for t in one.transfers if t.source == HOST]

@@ -92,7 +92,7 @@ A, B, _ = reference.inputs(8, 8, 8)
     ((A, B, A[:4]), {}, ValueError, r"C is \(4, 8\)"),
     ((A, B, A), {"tile": (4, 4)}, ValueError, "C and A overlap in memory"),
     ((A[:4], B, B[4:]), {}, ValueError, "C and B overlap in memory"),
-    ((A, B), {"memory": 0}, ValueError, "0 bytes hold no tiles"),
+    *(((A, B), {"memory": n}, ValueError, f"{n} bytes hold no tiles") for n in (0, 8)),
     ((A, B), {"memory": -4}, ValueError, "-4 bytes hold no tiles"),
     ((A, B), {"device": "tpu"}, ValueError, "auto, gpu, host"),
 ])  # fmt: skip
