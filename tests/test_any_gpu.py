@@ -123,8 +123,7 @@ def test_sgemm_takes_no_step_that_lacks_shared_memory(of):
         assert not capability.lacking(one.compute_capability, one.shared_mem, device)
 
 
-def test_without_a_gpu_there_is_nothing_to_show(monkeypatch, capsys):
-    monkeypatch.setattr(gpu, "why_not", lambda: "it is on holiday")
+def test_without_a_gpu_there_is_nothing_to_show(no_gpu, capsys):
     step = EVERY["03_coalesced"]
     assert kernels.here.benchmark([step], [64]) is None
     assert kernels.here.occupancy(step) is kernels.here.resident([step]) is None

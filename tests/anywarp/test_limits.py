@@ -1,5 +1,7 @@
 """Limits of a launch, the same for a call, a trace and the sanitizer; and of a run's length."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -22,18 +24,11 @@ NEVER_THE_SAME = """extern "C" __global__ void f(volatile float* x)
 }"""
 
 
-def ways(kernel):
-    """The three ways into the interpreter."""
-    return [
-        lambda *launch, **options: kernel(*launch, device="interpreter", **options),
-        kernel.trace,
-        kernel.sanitize,
-    ]
-
-
-@pytest.fixture(params=range(3), ids=["call", "trace", "sanitize"])
+@pytest.fixture(params=["__call__", "trace", "sanitize"])
 def way(request):
-    return lambda kernel: ways(kernel)[request.param]
+    """The three ways into the interpreter."""
+    more = {"device": "interpreter"} if request.param == "__call__" else {}
+    return lambda kernel: partial(getattr(kernel, request.param), **more)
 
 
 def shared(n):
