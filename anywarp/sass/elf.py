@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 EXECUTABLE = 4  # the flag of a section
+CODE = ".text."  # before a kernel's symbol, the name of the section with its code
 INSTRUCTION_BYTES = 16
 RELOCATIONS = (4, 9)  # types of sections
 INFO = 0x70000000  # the type of the sections that describe kernels
@@ -17,8 +18,10 @@ FOUR_BYTES = 4  # the format of an attribute with a size before its value
 
 
 class Section(NamedTuple):
-    """A section: its type and flags, where it stands in the file, and what its table is about."""
+    """A section: its name, type and flags, where it stands in the file, and what its table is
+    about."""
 
+    name: str
     kind: int
     flags: int
     start: int
@@ -29,20 +32,34 @@ class Section(NamedTuple):
 def sections(cubin: bytes) -> list[Section]:
     """All sections, in the order of their numbers."""
     (table,) = struct.unpack_from("<Q", cubin, 40)
-    size, count = struct.unpack_from("<2H", cubin, 58)
+    size, count, of_names = struct.unpack_from("<3H", cubin, 58)
+    (names,) = struct.unpack_from("<Q", cubin, table + of_names * size + 24)
     result = []
     for at in range(table, table + count * size, size):
-        _, kind, flags, _, start, length, _, info = struct.unpack_from("<IIQQQQII", cubin, at)
-        result.append(Section(kind, flags, start, length, info))
+        name, kind, flags, _, start, length, _, info = struct.unpack_from("<IIQQQQII", cubin, at)
+        text = cubin[names + name : cubin.index(0, names + name)].decode()
+        result.append(Section(text, kind, flags, start, length, info))
     return result
 
 
-def code_section(cubin: bytes) -> Section:
-    """The section with the code of the cubin's one kernel. Raises ValueError for none or more."""
-    executable = [section for section in sections(cubin) if section.flags & EXECUTABLE]
-    if len(executable) != 1:
-        raise ValueError(f"a cubin with one kernel is wanted, not with {len(executable)}")
-    return executable[0]
+def code_section(cubin: bytes, symbol: str | None = None) -> Section:
+    """The section with the code of a kernel, by its symbol in the PTX; the only one without.
+
+    Raises ValueError if the cubin has no such kernel, or none or several to choose from.
+    """
+    kernels = [section for section in sections(cubin) if section.flags & EXECUTABLE]
+    if symbol is not None:
+        kernels = [section for section in kernels if section.name == CODE + symbol]
+    if len(kernels) != 1:
+        which = "" if symbol is None else f" {symbol}"
+        raise ValueError(f"a cubin with one kernel{which} is wanted, not with {len(kernels)}")
+    return kernels[0]
+
+
+def code(cubin: bytes, symbol: str | None = None) -> bytes:
+    """What stands in that section. Raises ValueError."""
+    section = code_section(cubin, symbol)
+    return cubin[section.start : section.start + section.size]
 
 
 def relocated(cubin: bytes) -> bool:
@@ -54,9 +71,9 @@ def relocated(cubin: bytes) -> bool:
 
 def words(cubin: bytes) -> list[int]:
     """The instructions, 128 bits each."""
-    section = code_section(cubin)
-    starts = range(section.start, section.start + section.size, INSTRUCTION_BYTES)
-    return [int.from_bytes(cubin[n : n + INSTRUCTION_BYTES], "little") for n in starts]
+    held = code(cubin)
+    starts = range(0, len(held), INSTRUCTION_BYTES)
+    return [int.from_bytes(held[n : n + INSTRUCTION_BYTES], "little") for n in starts]
 
 
 def with_words(cubin: bytes, new: Sequence[int]) -> bytes:

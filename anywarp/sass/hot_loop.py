@@ -76,7 +76,8 @@ def tile_loop(kernel: Any, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
 def _loops(kernel: Any, arch: str) -> tuple[np.ndarray, list[str], list[tuple[int, int]]]:
     """All instructions, their names, and of each branch back its target and the place after it."""
     compiled: Any = getattr(kernel, "kernel", kernel)
-    words = instructions(compiled.cubin(arch))
+    code = elf.code(compiled.cubin(arch), compiled.symbol)
+    words = np.frombuffer(code, "<u4").reshape(-1, 4)
     names = [CODES.get(int(word) & 0xFFF, "other") for word in words[:, 0]]
     branches = [n for n, name in enumerate(names) if name == "branch" and _offset(words[n]) < 0]
     return words, names, [(n + 1 + _offset(words[n]), n + 1) for n in branches]
@@ -86,12 +87,6 @@ def timeline(names: Iterable[str], keep: Collection[str]) -> str:
     """Runs of equal names, such as "2 global load  512 fma  1 barrier", without all others."""
     kept = (name for name in names if name in keep)
     return "  ".join(f"{len(list(run))} {name}" for name, run in itertools.groupby(kept))
-
-
-def instructions(cubin: bytes) -> np.ndarray:
-    """The code of a cubin's first kernel: uint32, shape (instructions, 4)."""
-    code = next(section for section in elf.sections(cubin) if section.flags & elf.EXECUTABLE)
-    return np.frombuffer(cubin[code.start : code.start + code.size], "<u4").reshape(-1, 4)
 
 
 def _offset(words: np.ndarray) -> int:

@@ -6,7 +6,7 @@ import pytest
 import kernels
 from anywarp.analysis import multiply_adds as module
 from anywarp.analysis.folding import fold
-from anywarp.sass import hot_loop
+from anywarp.sass import elf, hot_loop
 from anywarp.trace.trace import FFMA
 
 EXIT = 0x94D
@@ -39,10 +39,9 @@ CASES = [
 def test_the_usual_path(kind, expression, count):
     source = SOURCE.replace("TYPE", kind).replace("EXPRESSION", expression)
     one = kernels.Kernel(source, "k")
-    names = hot_loop.instructions(one.cubin("sm_90"))[:, 0] & 0xFFF
-    ends = [n for n, code in enumerate(names) if code == EXIT]
-    usual = names[: ends[0]]  # the slow paths stand behind the end
-    assert sum(hot_loop.CODES.get(int(code)) == "fma" for code in usual) == count
+    codes = [word & 0xFFF for word in elf.words(one.cubin("sm_90"))]
+    usual = codes[: codes.index(EXIT)]  # the slow paths stand behind the end
+    assert sum(hot_loop.CODES.get(code) == "fma" for code in usual) == count
     assert sum(module.multiply_adds(one.entry, fold(one.entry)).values()) == count
     dtype = {"float": np.float32, "double": np.float64}[kind]
     args = np.linspace(1, 2, 66).astype(dtype), np.zeros(64, dtype), 3

@@ -8,7 +8,7 @@ from anywarp import Kernel, ptx
 from anywarp.analysis.folding import fold
 from anywarp.analysis.predication import predicated
 from anywarp.ptx.text import isa
-from anywarp.sass import hot_loop
+from anywarp.sass import elf
 
 SHARED = {0x984, 0x388, 0x988}  # codes of LDS and STS
 NONE = 7  # the predicate that is always true
@@ -33,8 +33,8 @@ def kernel(body):
 
 def in_machine_code(one) -> int:
     """Shared accesses under a predicate."""
-    words = hot_loop.instructions(one.cubin("sm_90"))[:, 0]
-    return sum(int(w) & 0xFFF in SHARED and int(w) >> 12 & 15 != NONE for w in words)
+    words = elf.words(one.cubin("sm_90"))
+    return sum(w & 0xFFF in SHARED and w >> 12 & 15 != NONE for w in words)
 
 
 def in_model(one) -> int:

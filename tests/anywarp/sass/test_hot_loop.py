@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kernels
+from anywarp import Kernel
 from anywarp.sass import hot_loop
 from anywarp.sass.hot_loop import hot_words, tile_loop
 from kernels.analysis import instruction_mix, machine_loop, thread_index_reads, timeline
@@ -36,12 +37,12 @@ def test_a_loop_that_calls_nothing_else():
             sum = sum * a + x[0];
         x[threadIdx.x] = sum;
     }"""
-    loop = machine_loop(kernels.Kernel(source, "chain"))
+    loop = machine_loop(Kernel(source, "chain"))
     assert loop.count("fma") == 1 and loop.count("barrier") == 0 and len(loop) < 12
-    specific = kernels.Kernel(f"// compute capability: 9.0a\n{source}", "chain")
+    specific = Kernel(f"// compute capability: 9.0a\n{source}", "chain")
     assert machine_loop(specific) == loop
     without = machine_loop(
-        kernels.Kernel(
+        Kernel(
             'extern "C" __global__ void set(float a, float* x) { x[0] = x[1] * a + x[2]; }', "set"
         )
     )
@@ -66,6 +67,33 @@ def test_of_nested_loops_with_as_many_multiply_adds_the_inner_one_is_hot(monkeyp
             hot_loop, "_loops", lambda kernel, arch, loops=loops: (words, names, loops)
         )
         assert hot_words(None).tolist() == words[1:3].tolist()
+
+
+def test_of_several_kernels_in_a_file_the_one_that_is_asked_for():
+    """A cubin has their code in an order of its own."""
+    source = """extern "C" __global__ void sums(float* x)
+    {
+        float sum = 0.0f;
+        #pragma unroll 1
+        for (int i = 0; i < 1000; ++i)
+            sum = sum + x[i];
+        x[threadIdx.x] = sum;
+    }
+    extern "C" __global__ void products(float* x)
+    {
+        float sum = 0.0f;
+        #pragma unroll 1
+        for (int i = 0; i < 1000; ++i)
+            sum = sum * sum + x[i];
+        x[0] = sum;
+    }"""
+    sums, products = (
+        Kernel(source, name, names=("sums", "products")) for name in ("sums", "products")
+    )
+    assert machine_loop(products).count("fma") == 1 and not machine_loop(sums).count("fma")
+    assert (thread_index_reads(products), thread_index_reads(sums)) == (0, 1)
+    step = kernels.step("18")  # before sgemm, its file has reduce
+    assert machine_loop(step).count("fma") == instruction_mix(step).counts["fma"] > 1000
 
 
 def test_timeline():
@@ -99,4 +127,4 @@ def test_reads_of_the_index_of_a_thread(label, reads):
 
 def test_a_kernel_that_asks_nobody_who_it_is():
     source = 'extern "C" __global__ void k(int* x) { x[blockIdx.x] = 1; }'
-    assert thread_index_reads(kernels.Kernel(source, "k")) == 0
+    assert thread_index_reads(Kernel(source, "k")) == 0

@@ -6,7 +6,7 @@ import pytest
 import kernels
 from anywarp.sass import operands
 from kernels.analysis import fma_operands, operand_cycles
-from kernels.measure.experiments import without_reuse
+from kernels.measure.experiments import Patched, without_reuse
 
 FFMA = 0x000FC800000000000000000000007223
 IADD3 = 0x000FC80007FFE0000000000000007210
@@ -50,12 +50,8 @@ def test_fresh_operands(monkeypatch, rows, three_fresh, one_bank):
 
 def test_without_reuse_every_operand_is_fresh():
     step = kernels.step("13_register_prefetch")
-
-    class Patched:
-        def cubin(self, arch):
-            return without_reuse(step.kernel.cubin(arch))
-
-    kept, cleared = fma_operands(step), fma_operands(Patched())
+    cleared = fma_operands(Patched(step, "no reuse", without_reuse))
+    kept = fma_operands(step)
     assert kept.fmas == cleared.fmas == 512
     assert 0 < kept.three_fresh < 256 and cleared.three_fresh == 512
 

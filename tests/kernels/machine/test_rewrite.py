@@ -88,6 +88,8 @@ def test_operands_take_fewer_cycles():
     kernel = kernels.step(STEP).kernel
 
     class Compiled:
+        symbol = kernel.symbol
+
         def cubin(self, arch):
             return kernel.compiled(arch)
 
