@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import gpu
-from .ptx.asynchronous.tensor_maps import BYTES, Mapped, memory_of
+from .ptx.asynchronous.tensor_maps import BYTES, Mapped
 from .ptx.text.syntax import TYPE_BYTES
 from .trace.parameters import Parameter
 
@@ -217,22 +217,3 @@ def _float(param: Any, scalar: Any) -> Converter:
         return result
 
     return convert
-
-
-def place_of(array: np.ndarray) -> tuple[Any, ...]:
-    """What two arguments share if they are one array: where it lies and what it is."""
-    return array.__array_interface__["data"][0], array.shape, array.dtype.str
-
-
-def require_apart(values: Sequence[Any], called: Sequence[str]) -> None:
-    """Raise ValueError for NumPy arrays that overlap in part, unless both are read-only: each is
-    copied, and copied back."""
-    held = enumerate(map(memory_of, values))
-    arrays = [(n, x) for n, x in held if isinstance(x, np.ndarray) and x.nbytes]
-    for position, (i, x) in enumerate(arrays):
-        for j, y in arrays[position + 1 :]:
-            written = x.flags.writeable or y.flags.writeable
-            if written and np.may_share_memory(x, y) and place_of(x) != place_of(y):
-                raise ValueError(
-                    f"{called[i]} and {called[j]} overlap in memory: pass the same array or a copy"
-                )

@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import build, capability, gpu, ptx
-from .arguments import converter, declared, place_of, require_apart
+from .arguments import converter, declared
 from .compile import nvrtc
 from .limits import launch_size, require_shared
 from .progress import progress
 from .ptx.asynchronous.tensor_maps import memory_of
+from .ptx.machine.launch import place_of, require_apart
 from .sanitizer import Finding, namer, sanitize
 from .tensor_map import TensorMap
 from .trace import Pipeline, Trace, parameters, pipeline, trace

@@ -208,6 +208,8 @@ def test_one_array_that_is_written_may_not_overlap_another(fill, read_only):
     words = r"\(float\* .*out\) and args\[1\] of fill .* overlap in memory"
     with pytest.raises(ValueError, match=words):
         fill(1, 8, (*arrays, 8), "interpreter")
+    with pytest.raises(ValueError, match="argument 0 of fill and argument 1 of fill overlap"):
+        ptx.run(fill.entry, 1, 8, [*arrays, np.int32(8)])
 
 
 def test_arrays_that_are_only_read_may_overlap():
@@ -222,6 +224,15 @@ def test_arrays_that_are_only_read_may_overlap():
     out = np.zeros(8, np.float32)
     add(1, 8, (x, y, out), "interpreter")
     assert out.tolist() == [2 * i + 4 for i in range(8)]
+
+
+def test_an_array_is_written_that_is_read_through_a_read_only_view():
+    source = FILL.replace("float* __restrict__ out, const float* in", "const float* in, float* out")
+    array = np.arange(8, dtype=np.float32)
+    view = array.view()
+    view.flags.writeable = False
+    Kernel(source, "fill")(1, 8, (view, array, 8), "interpreter")
+    assert array.tolist() == list(range(1, 9))
 
 
 def test_a_negative_number_for_an_unsigned_parameter_keeps_its_bits():

@@ -94,22 +94,16 @@ def place(
     if static.heap_bytes is not None:
         buffers.append((None, None, static.heap_bytes, allocations.GUARD))
     index: dict[Any, int] = {}
-    arrays: dict[Any, Array] = {}
+    require_apart(args, [f"argument {n} of {entry.name}" for n in range(len(args))])
     for n, (param, value) in enumerate(zip(entry.params, map(memory_of, args))):
         if not isinstance(value, np.ndarray):
             continue
-        key = (value.__array_interface__["data"][0], value.nbytes) if value.nbytes else id(value)
-        if key not in arrays:
-            for other in arrays.values():
-                written = value.flags.writeable or other.flags.writeable
-                if written and np.may_share_memory(value, other):
-                    raise ValueError(
-                        f"argument {n} of {entry.name} overlaps another array in "
-                        "part; pass the same array or separate ones"
-                    )
-            arrays[key] = value
+        key = place_of(value) if value.nbytes else id(value)
+        if key not in index:
             index[key] = len(buffers)
             buffers.append((f"argument {n} ({param.name})", n, value, guard))
+        elif value.flags.writeable:  # what came first may be a view that is not
+            buffers[index[key]] = (*buffers[index[key]][:2], value, guard)
         index[n] = index[key]
     space, starts = allocations.global_space(buffers, names)
     places: dict[Any, int] = {n: starts[index[n]] for n in range(len(args)) if n in index}
@@ -122,6 +116,25 @@ def place(
         space.know()
     kept = [(b[2], start) for b, start in zip(buffers, starts) if b[2].flags.writeable]
     return Global(space, places, kept, static.heap)
+
+
+def place_of(array: Array) -> tuple[Any, ...]:
+    """What two arguments share if they are one array: where it lies and what it is."""
+    return array.__array_interface__["data"][0], array.shape, array.dtype.str
+
+
+def require_apart(values: Sequence[Any], called: Sequence[str]) -> None:
+    """Raise ValueError for NumPy arrays that overlap in part, unless both are read-only: each is
+    copied, and copied back."""
+    held = enumerate(map(memory_of, values))
+    arrays = [(n, x) for n, x in held if isinstance(x, np.ndarray) and x.nbytes]
+    for position, (i, x) in enumerate(arrays):
+        for j, y in arrays[position + 1 :]:
+            written = x.flags.writeable or y.flags.writeable
+            if written and np.may_share_memory(x, y) and place_of(x) != place_of(y):
+                raise ValueError(
+                    f"{called[i]} and {called[j]} overlap in memory: pass the same array or a copy"
+                )
 
 
 def write_back(memory_: Global) -> None:
