@@ -54,6 +54,8 @@ STUB = gpu.Device(
 class Array:
     """What the calls look at of a CuPy array; `data` is the pointer."""
 
+    __dlpack__ = None  # it shares its memory
+
     def __init__(self, shape: tuple[int, ...], address: int = 4096):
         self.shape, self.ndim, self.size = shape, len(shape), int(np.prod(shape))
         self.dtype = np.dtype(np.float32)

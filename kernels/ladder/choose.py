@@ -69,8 +69,9 @@ def sgemm(
         kernels.sgemm(A, B, C, alpha=2, beta=1)  # C is updated in place, and returned
         kernels.sgemm(A, B, out=C)               # the same with beta = 0
 
-    A is (M, K), B (K, N) and C (M, N), all NumPy's, which gives a NumPy array, or all CuPy's;
-    float32, of fewer than 2^31 elements each. A slice of a larger matrix and a transpose are read
+    A is (M, K), B (K, N) and C (M, N), all NumPy's, which gives a NumPy array, or all CuPy's, or
+    of a library that shares its memory with these by DLPack, such as PyTorch; float32, of fewer
+    than 2^31 elements each. A slice of a larger matrix and a transpose are read
     as they are. A C that is stored by columns is computed as C^T = B^T A^T; one that no step can
     store, as C[::-1], through a copy. C may not overlap A or B. As in BLAS, C is not read when
     beta is 0, nor A and B when alpha is 0. alpha and beta are numbers, or arrays of no dimensions.
@@ -97,14 +98,14 @@ def sgemm(
     product = by_rows(asked)
     best, fits = chosen(product, tensor_cores)
     if not fits and _form_of_c(asked) & ~SLICE:
-        require_own_elements(C)
-        C[...] = sgemm(A, B, C.copy(), alpha, beta, device, tensor_cores)
-        return C
-    if not fits:  # it says what it lacks, or is interpreted
-        return best(A, B, C, alpha, beta, device)
-    result = run(best, product)
-    if product.where == "gpu":
-        calls.remember(best, asked, product._replace(C=result))
+        require_own_elements(asked.C)
+        asked.C[...] = sgemm(asked.A, asked.B, asked.C.copy(), alpha, beta, device, tensor_cores)
+    elif not fits:  # it says what it lacks, or is interpreted
+        result = best(asked.A, asked.B, asked.C, alpha, beta, device)
+    else:
+        result = run(best, product)
+        if product.where == "gpu":
+            calls.remember(best, asked, product._replace(C=result))
     return result if C is None else C
 
 

@@ -55,8 +55,9 @@ class Step(Compiled):
 
         A step that takes the pitch of the rows, such as lda, takes that matrix as a slice too, and
         one that has TRANS_A or TRANS_B takes the transpose of such a matrix: nothing is copied.
-        NumPy arrays give a NumPy array, CuPy arrays a CuPy array. A given `C` is updated in
-        place and returned; without one a new matrix is, and beta must be 0. As in BLAS, C is not
+        NumPy arrays give a NumPy array, CuPy arrays a CuPy array, and what shares its memory by
+        DLPack, such as PyTorch's tensors, one of these two. A given `C` is updated in place and
+        returned; without one a new matrix is, and beta must be 0. As in BLAS, C is not
         read when beta is 0, nor A and B when alpha is 0. `device`: "auto" (the GPU if it can run
         this step), "gpu" or "interpreter". Raises TypeError or ValueError for what the step
         cannot do, gpu.NoGPU, and build.CompileError, all before anything runs.
@@ -69,7 +70,7 @@ class Step(Compiled):
         result = run(step, product)
         if product.where == "gpu":
             self._calls.remember(step, product, product._replace(C=result))
-        return result
+        return result if C is None else C
 
     @functools.cached_property
     def _calls(self) -> Calls:

@@ -44,10 +44,8 @@ class Product(NamedTuple):
     ) -> Product:
         """The product that a call asks for, on a device as `choose_device` finds it. Raises
         TypeError or ValueError for what no step can take, and gpu.NoGPU."""
-        _require_matrix("A", A)
-        _require_matrix("B", B)
-        if C is not None:
-            _require_matrix("C", C)
+        A, B = _matrix("A", A), _matrix("B", B)
+        C = None if C is None else _matrix("C", C)
         alpha, beta = require_float32("alpha", alpha), require_float32("beta", beta)
         (M, K), (rows, N) = A.shape, B.shape
         if rows != K:
@@ -115,13 +113,18 @@ def _bits(x: Any) -> int:
     return int(address if whole else address | max(x.strides))
 
 
-def _require_matrix(name: str, x: Any) -> None:
-    """Raise TypeError or ValueError for what is no float32 matrix that 32 bits index."""
-    if not isinstance(x, np.ndarray) and not gpu.is_device_array(x):
+def _matrix(name: str, x: Any) -> Any:
+    """x as a matrix of NumPy or CuPy, not copied. Raises TypeError or ValueError for what is no
+    float32 matrix that 32 bits index."""
+    if not gpu.is_shared(x):
         raise TypeError(
             f"{name} must be a NumPy or CuPy array, not {type(x).__name__}: "
             f"np.asarray({name}, dtype=np.float32)"
         )
+    try:
+        x = gpu.as_array(x)
+    except TypeError as error:
+        raise TypeError(f"{name} {error}") from None
     require_no_mask(name, x)
     if x.dtype is not FLOAT32 and x.dtype != FLOAT32:
         raise TypeError(f"{name} must be float32, not {x.dtype}: {name}.astype(np.float32)")
@@ -134,6 +137,7 @@ def _require_matrix(name: str, x: Any) -> None:
             f"{name} reaches over {extent(x) // x.itemsize} elements, with those between its rows; "
             "steps index with 32 bits: below 2**31"
         )
+    return x
 
 
 def _require_result(A: Any, B: Any, C: Any) -> None:

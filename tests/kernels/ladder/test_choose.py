@@ -1,6 +1,7 @@
 """The best step: what the records, the shape, the addresses and the GPU say."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -312,6 +313,26 @@ def test_out_is_a_c_that_is_not_read():
     for wrong in ({"C": C}, {"beta": 1}):
         with pytest.raises(TypeError, match="pass C with beta, or out, not both"):
             sgemm(A, B, out=C, **wrong)
+
+
+@pytest.mark.parametrize("call", [sgemm, ladder.step(18)])
+def test_matrices_of_a_library_that_shares_its_memory(call):
+    A, B, C = kernels.inputs(20, 30, 40)
+    expected = call(A, B, C.copy(), 1.5, -0.5)
+
+    def shared(x):
+        protocol = {name: getattr(x, name) for name in ("__dlpack__", "__dlpack_device__")}
+        return SimpleNamespace(**protocol)
+
+    given = shared(C)
+    assert call(shared(A), shared(B), given, 1.5, -0.5) is given
+    assert C.tobytes() == expected.tobytes()
+    new = call(shared(A), shared(B[:, :20]))
+    assert isinstance(new, np.ndarray) and new.tobytes() == call(A, B[:, :20]).tobytes()
+    with pytest.raises(TypeError, match="B must be float32, not float64"):
+        call(shared(A), shared(B.astype(float)))
+    with pytest.raises(TypeError, match="A is of .*SimpleNamespace and cannot be shared"):
+        call(shared(A.view(">f4")), B)
 
 
 @pytest.mark.parametrize("call", [sgemm, ladder.step(3)])
