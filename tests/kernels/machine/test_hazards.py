@@ -17,6 +17,7 @@ UMOV = 0x000FE200000000000000040000057882  # UMOV UR5, 0x400
 ULDC = 0x000FE2000000080000008C0000057AB9  # ULDC UR5, c[0x0][0x230]
 FROM_UNIFORM = 0x000FE2000F8E02020000000405047C25  # IMAD.WIDE R4, R5, UR4, R2
 WIDE = 0x001FD400078E021A00000004041A7825  # IMAD.WIDE R26, R4, 0x4, R26
+BRANCH = 0x000FC00003800000000000000004_7947  # BRA, over the next instruction
 FFMA = 0x004FC600000000120000001C131D7223  # FFMA R29, R19, R28, R18
 STEPS = [one for one in kernels.steps() if one.number < 18]
 
@@ -34,6 +35,13 @@ def test_what_is_under_way_on_any_path_counts():
     assert one.join(other) and one.pending == other.pending
     assert not one.join(other)
     assert hazards.early(one, load)
+
+
+def test_a_block_begins_with_what_any_of_its_ways_left():
+    late, read = issued(R2UR, e=10), issued(FROM_UNIFORM, u=10)
+    told = "2: IMAD.WIDE reads UR10 1 cycles after R2UR was issued"
+    assert told in hazards.findings([issued(BRANCH, guard=0), late, read, END])
+    assert told not in hazards.findings([issued(BRANCH, guard=0), issued(NOP), read, END])
 
 
 @pytest.mark.parametrize("guard, count", [(0, 1), (7, 0)])

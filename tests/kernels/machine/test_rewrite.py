@@ -111,6 +111,14 @@ def test_refused(cubin, reason):
         rewrite(cubin())
 
 
+def test_products_that_are_not_all_of_a_row_and_a_column():
+    a, b, c, d = (shape.Element(load, n) for load in range(2) for n in range(2))
+    outer = {0: [(a, c)], 1: [(b, c)], 2: [(a, d)], 3: [(b, d)]}
+    assert shape._steps(outer)[1] == ((0, 1), (2, 3))
+    with pytest.raises(Refused, match="no outer products"):
+        shape._steps({0: [(a, c)], 3: [(b, d)]})
+
+
 def test_a_loop_that_is_something_else():
     code = instructions(original())
     part = main_loops(code)[0]
