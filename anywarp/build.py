@@ -148,8 +148,8 @@ def compiled(recipe: store.Recipe) -> store.Compilation:
 
 def resources(build: nvrtc.Compiled, symbol: str) -> Resources:
     """What ptxas reported for `symbol`. Raises ValueError unless compiled for a GPU (`sm_…`)."""
-    _, found, rest = build.log.partition(f"Compiling entry function '{symbol}'")
-    if not found:
+    _, begun, rest = build.log.partition(f"Compiling entry function '{symbol}'")
+    if not begun:
         raise ValueError(f"no ptxas report for {symbol!r}: compile it for a GPU, such as sm_90")
     report = rest.partition("Compiling entry function")[0]
 

@@ -32,10 +32,10 @@ def parse(text: str) -> Capability:
     match = re.fullmatch(r"(\d+)(?:\.(\d))?(a?)", text)
     if match is None:
         raise ValueError(f"it is a number such as 8.0 or 9.0a, not {text!r}")
-    found = int(match[1]), int(match[2] or 0)
-    if match[3] and (*found, match[3]) != SPECIFIC:
+    capability = int(match[1]), int(match[2] or 0)
+    if match[3] and (*capability, match[3]) != SPECIFIC:
         raise ValueError(f"instructions of one GPU alone are known of 9.0a, not of {text}")
-    return SPECIFIC if match[3] else found
+    return SPECIFIC if match[3] else capability
 
 
 def conditions(text: str) -> tuple[tuple[Capability, str], ...]:
@@ -44,13 +44,13 @@ def conditions(text: str) -> tuple[tuple[Capability, str], ...]:
     The name of the first is "". Raises ValueError for anything else.
     """
     first, *others = (part.strip() for part in text.split(","))
-    found: list[tuple[Capability, str]] = [(parse(first), "")]
+    asked: list[tuple[Capability, str]] = [(parse(first), "")]
     for other in others:
         words = other.split()
         if len(words) != 3 or words[1] != "with":
             raise ValueError(f"what follows a comma is such as 9.0 with CLUSTER, not {other!r}")
-        found.append((parse(words[0]), words[2]))
-    return tuple(found)
+        asked.append((parse(words[0]), words[2]))
+    return tuple(asked)
 
 
 def needed(source: str, filename: str) -> Capability:

@@ -34,7 +34,7 @@ WHEELS = {
 @functools.cache
 def folders(major: int) -> tuple[Path, ...]:
     """The folders with headers that fit an NVRTC of this major version, first to last."""
-    return tuple(found for found in _candidates(major) if found.is_dir())
+    return tuple(folder for folder in _candidates(major) if folder.is_dir())
 
 
 def _candidates(major: int) -> Iterator[Path]:
@@ -63,8 +63,8 @@ def toolkit_major(root: Path) -> int | None:
         text = (root / "include" / "cuda.h").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    found = re.search(r"^#define CUDA_VERSION (\d+)", text, re.MULTILINE)
-    return int(found[1]) // 1000 if found else None
+    version = re.search(r"^#define CUDA_VERSION (\d+)", text, re.MULTILINE)
+    return int(version[1]) // 1000 if version else None
 
 
 def advice(header: str, version: str = "12.9") -> str | None:
@@ -86,4 +86,4 @@ def advice(header: str, version: str = "12.9") -> str | None:
 def package(name: str) -> list[Path]:
     """The folders of an installed package, which is not imported."""
     spec = importlib.util.find_spec(name)
-    return [Path(found) for found in (spec.submodule_search_locations or ())] if spec else []
+    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []

@@ -34,9 +34,9 @@ def places(step: Step, M: int, N: int) -> np.ndarray:
     return np.stack(np.divmod(np.argsort(numbers, axis=None), columns), axis=1)
 
 
-def waves(found: np.ndarray, slots: int) -> list[np.ndarray]:
+def waves(blocks: np.ndarray, slots: int) -> list[np.ndarray]:
     """The places by waves, of as many blocks as run at a time."""
-    return [found[at : at + slots] for at in range(0, len(found), slots)]
+    return [blocks[at : at + slots] for at in range(0, len(blocks), slots)]
 
 
 def bytes_read(step: Step, M: int, N: int, K: int, slots: int) -> int:

@@ -98,11 +98,11 @@ class Source:
     @property
     def sgemm(self) -> Launch:
         """The launch of the kernel that multiplies."""
-        return next(one for one in self.launches if one.kernel == SYMBOL)
+        return next(launch for launch in self.launches if launch.kernel == SYMBOL)
 
     def compute_capability(self, defines: Mapping[str, int]) -> Capability:
         """What the kernels need with these values of the defines."""
-        return [one for one, name in self.capabilities if not name or defines[name]][-1]
+        return [asked for asked, name in self.capabilities if not name or defines[name]][-1]
 
     @property
     def block(self) -> Expression:
@@ -111,15 +111,15 @@ class Source:
 
     def launch_lines(self) -> dict[str, list[str]]:
         """The directives that say what is launched and what the kernels take, by name."""
-        texts = [one.text for one in self.launches if one.text]
-        found = {"launch": texts} if texts else {"block": [self.block.text]}
+        texts = [launch.text for launch in self.launches if launch.text]
+        lines = {"launch": texts} if texts else {"block": [self.block.text]}
         if not texts and self.sgemm.shared.text != NONE.text:
-            found["shared"] = [self.sgemm.shared.text]
+            lines["shared"] = [self.sgemm.shared.text]
         if self.arguments:
-            found["arguments"] = [" ".join(self.arguments)]
+            lines["arguments"] = [" ".join(self.arguments)]
         if "workspace" in self.arguments:
-            found["workspace"] = [self.workspace.text]
-        return found
+            lines["workspace"] = [self.workspace.text]
+        return lines
 
 
 def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = None) -> Source:
@@ -139,13 +139,13 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
     comment = "".join(re.findall(r"\A(?://.*\n)*", text))
     header = re.sub(r"^// ?", "", comment, flags=re.MULTILINE)
     defines = _defaults(path.name, text)
-    found = _directives(path.name, header)
+    directives = _directives(path.name, header)
     for name, values in given.items():
-        found[name] = [("given", value) for value in values]
+        directives[name] = [("given", value) for value in values]
 
     def each(name: str, read: Callable[[str], Any]) -> list[Any]:
         results = []
-        for line, value in found[name]:
+        for line, value in directives[name]:
             try:
                 results.append(read(value))
             except ValueError as error:
@@ -191,11 +191,11 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
 
 def _capabilities(value: str, defines: Mapping[str, int]) -> tuple[tuple[Capability, str], ...]:
     """The value of `compute capability:`; raises ValueError for an unknown define."""
-    found = conditions(value)
-    for _, name in found[1:]:
+    capabilities = conditions(value)
+    for _, name in capabilities[1:]:
         if name not in defines:
             raise ValueError(f"there is no define {name}; there are {', '.join(defines)}")
-    return found
+    return capabilities
 
 
 def _launches(
@@ -241,13 +241,13 @@ def known(step: str, defines: Mapping[str, int], changes: dict[str, int]) -> dic
 
 def assignments(words: Sequence[str]) -> dict[str, int]:
     """["PAD=1", "BK=16"] -> {"PAD": 1, "BK": 16}. Raises ValueError for anything else."""
-    found = {}
+    changes = {}
     for word in words:
         match = re.fullmatch(r"(\w+)=(-?\d+)", word)
         if match is None:
             raise ValueError(f"a define of a step is NAME=NUMBER, not {word!r}")
-        found[match[1]] = int(match[2])
-    return found
+        changes[match[1]] = int(match[2])
+    return changes
 
 
 def _directives(filename: str, header: str) -> dict[str, list[tuple[int | str, str]]]:
@@ -257,28 +257,28 @@ def _directives(filename: str, header: str) -> dict[str, list[tuple[int | str, s
     indented; and before, a line of one or two small words and a colon, or one that is nearly a
     directive's name, is one that nobody would read.
     """
-    found: dict[str, list[tuple[int | str, str]]] = {name: [] for name in DIRECTIVES}
+    values: dict[str, list[tuple[int | str, str]]] = {name: [] for name in DIRECTIVES}
     last = ""
     lines = header.splitlines()[1:]  # the first is the title
     for number, line in enumerate(lines, start=2):
         name, colon, value = (part.strip() for part in line.partition(":"))
         if last and line.startswith("  "):
-            begin, text = found[last].pop()
-            found[last].append((begin, f"{text} {line.strip()}"))
+            begin, text = values[last].pop()
+            values[last].append((begin, f"{text} {line.strip()}"))
             continue
-        if colon and name in found:
+        if colon and name in values:
             last = name
-            found[name].append((number, value))
-            if len(found[name]) > 1 and name not in REPEATED:
+            values[name].append((number, value))
+            if len(values[name]) > 1 and name not in REPEATED:
                 raise ValueError(f"{filename}:{number}: a second line '{name}:'")
             continue
-        begun = any(found.values()) and line.strip()
+        begun = any(values.values()) and line.strip()
         if begun or (colon and (re.fullmatch(r"[a-z]+( [a-z]+)?", name) or _nearest(name, 0.8))):
             raise ValueError(
                 f"{filename}:{number}: there is no directive {line.strip()!r}; the nearest is "
                 f"'{_nearest(name, 0)}:', of {', '.join(DIRECTIVES)}"
             )
-    return found
+    return values
 
 
 def _nearest(name: str, cutoff: float) -> str | None:
@@ -348,15 +348,15 @@ def _defaults(filename: str, source: str) -> dict[str, int]:
 
 def regions(filename: str, source: str) -> dict[str, Code]:
     """The lines between each `// region: name` and its `// endregion`, dedented."""
-    found: dict[str, list[str]] = {}
+    held: dict[str, list[str]] = {}
     open_regions: list[str] = []
     for number, line in enumerate(source.splitlines(), start=1):
         marker = region_marker(line)
         if marker is None:
             for name in open_regions:
-                found[name].append(line)
+                held[name].append(line)
         elif marker:
-            found[marker] = []
+            held[marker] = []
             open_regions.append(marker)
         elif open_regions:
             open_regions.pop()
@@ -364,7 +364,7 @@ def regions(filename: str, source: str) -> dict[str, Code]:
             raise ValueError(f"{filename}:{number}: // endregion without a // region")
     if open_regions:
         raise ValueError(f"{filename}: region {open_regions[-1]} has no // endregion")
-    return {name: Code(textwrap.dedent("\n".join(lines))) for name, lines in found.items()}
+    return {name: Code(textwrap.dedent("\n".join(lines))) for name, lines in held.items()}
 
 
 def region_marker(line: str) -> str | None:

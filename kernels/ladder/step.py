@@ -200,21 +200,21 @@ class Step(Compiled):
         asked |= {k: v for k, v in (scalars | self.defines).items() if k in used}
         values = ", ".join(f"{name} = {value}" for name, value in asked.items())
         every = steps(self.path.parent)
-        broken = {one: one.broken(M, N, K, alpha, beta) for one in every}
-        others = [one.id for one, reason in broken.items() if reason is None]
+        broken = {other: other.broken(M, N, K, alpha, beta) for other in every}
+        others = [other.id for other, reason in broken.items() if reason is None]
         nearest = [id for id in others if id >= self.id][:1] or others[-1:]  # later ones know more
         instead = f"{nearest[0]} can" if nearest else f"no step can: {advice(broken)}"
         raise ValueError(f"{self.label} requires {constraint}, which {values} breaks; {instead}")
 
 
-def is_limit(one: Step, constraint: str | None) -> bool:
+def is_limit(step: Step, constraint: str | None) -> bool:
     """Whether this is one of what no launch of the step can do."""
-    return any(constraint == limit.text for limit in one._limits)
+    return any(constraint == limit.text for limit in step._limits)
 
 
 def advice(broken: Mapping[Step, str | None]) -> str:
     """What to do about a product that no step can do, given what it breaks of each."""
-    split = any(is_limit(one, constraint) for one, constraint in broken.items())
+    split = any(is_limit(other, constraint) for other, constraint in broken.items())
     return "split the matrices" if split else "pad the matrices with zeros"
 
 
