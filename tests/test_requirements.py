@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from importlib import metadata
 
 import pytest
 from building import ROOT
+from packaging.requirements import Requirement
 
 FOLDER = ROOT / "requirements"
 LOCKS = {  # what each has to hold, and more packages than these
@@ -15,7 +17,7 @@ LOCKS = {  # what each has to hold, and more packages than these
 }
 FILES = [ROOT / "requirements.txt"]
 FILES += sorted(path for path in FOLDER.glob("*.txt") if not path.stem.startswith("lock"))
-PIN = re.compile(r"^([a-z0-9-]+)==([\w.]+)", re.MULTILINE)
+PIN = re.compile(r"^([a-z0-9-]+)(?:\[[a-z-]+\])?==([\w.]+)", re.MULTILINE)
 
 
 def text(path):
@@ -71,6 +73,21 @@ def test_a_lock_has_what_is_asked_for_with_hashes_and_no_addresses(lock):
     assert len(entries(lock)) > least
     assert all("--hash=sha256:" in entry for entry in entries(lock))
     assert "://" not in text(ROOT / lock) and "index-url" not in text(ROOT / lock)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_what_is_asked_for_with_an_extra_is_locked_with_it(lock):
+    """Else pip 23.2, that of Python 3.11, looks for another version of it, which has no hash."""
+    locked = text(ROOT / lock)
+    for name in set(dict(PIN.findall(locked))) & installed():
+        for asked in map(Requirement, metadata.requires(name) or ()):
+            if asked.extras and (not asked.marker or asked.marker.evaluate({"extra": ""})):
+                assert f"\n{asked.name}[{','.join(asked.extras)}]==" in locked, (name, asked)
+
+
+def installed():
+    """The names of the packages of this environment."""
+    return {package.metadata["Name"].lower() for package in metadata.distributions()}
 
 
 def test_the_locks_agree():
