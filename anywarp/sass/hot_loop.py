@@ -8,6 +8,7 @@ needs, and the offset of a branch, were read off against nvdisasm 13.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -46,9 +47,15 @@ def machine_loop(kernel: Any, arch: str = "sm_90") -> tuple[str, ...]:
 def hot_words(kernel: Any, arch: str = "sm_90") -> np.ndarray:
     """The same instructions as they are encoded: uint32, shape (instructions, 4)."""
     words, names, loops = _loops(kernel, arch)
+    hot = _hot(names, loops)
+    return words[slice(*hot)] if hot else words
+
+
+def _hot(names: list[str], loops: list[tuple[int, int]]) -> tuple[int, int] | None:
+    """Of the loops the innermost with the most FMAs, None if there is none."""
     fmas = {loop: names[slice(*loop)].count("fma") for loop in loops}
     hot = max(loops, key=lambda loop: (fmas[loop], loop[0] - loop[1]), default=None)
-    return words[slice(*hot)] if hot and fmas[hot] else words
+    return hot if hot and fmas[hot] else None
 
 
 def tile_loop(kernel: Any, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
@@ -97,15 +104,36 @@ def _offset(words: np.ndarray) -> int:
 def thread_index_reads(kernel: Any, arch: str = "sm_90") -> int:
     """How often a warp reads threadIdx.x, .y or .z, S2R in machine code, outside loops.
 
-    That is what each warp executes of them where none stands in a branch or a loop. ptxas reads
-    again where that is cheaper than to keep a register, whatever stands in the PTX.
+    That is the fewest of a way from the first instruction, through the hot loop, to an end: ptxas
+    reads again where that is cheaper than to keep a register, whatever stands in the PTX, and in
+    branches that few warps or none take. Without FMAs in loops, the way leads through the longest.
     """
-    words, names, _ = _loops(kernel, arch)
+    words, names, loops = _loops(kernel, arch)
     codes, which = words[:, 0] & 0xFFF, words[:, 2] >> 8 & 0xFF
     all_after = (_successors(words, names, n) for n in range(len(words)))
     after = [[k for k in ways if 0 <= k < len(words)] for ways in all_after]
-    reads = np.flatnonzero((codes == S2R) & np.isin(which, THREAD_INDEX))
-    return sum(n not in reached(after[n], after) for n in reads.tolist())
+    reads = np.flatnonzero((codes == S2R) & np.isin(which, THREAD_INDEX)).tolist()
+    once = {n for n in reads if n not in reached(after[n], after)}
+    turns = [loop for loop in loops if loop[1] - loop[0] > 1]  # a branch to itself ends the code
+    through = _hot(names, turns) or max(turns, key=lambda loop: loop[1] - loop[0], default=(0, 0))
+    ends = set(np.flatnonzero(codes == EXIT).tolist())
+    return _fewest(0, {through[0]}, once, after) + _fewest(through[0], ends, once, after)
+
+
+def _fewest(start: int, ends: set[int], marked: set[int], after: list[list[int]]) -> int:
+    """The marked instructions of the way with the fewest from `start`, which does not count, to
+    one of `ends` that can be reached; 0 without one."""
+    seen: set[int] = set()
+    ways = [(0, start)]
+    while ways:
+        count, n = heapq.heappop(ways)
+        if n in ends:
+            return count
+        if n not in seen:
+            seen.add(n)
+            for k in after[n]:
+                heapq.heappush(ways, (count + (k in marked), k))
+    return 0
 
 
 def _successors(words: np.ndarray, names: list[str], n: int) -> list[int]:

@@ -96,6 +96,14 @@ def test_of_several_kernels_in_a_file_the_one_that_is_asked_for():
     assert machine_loop(step).count("fma") == instruction_mix(step).counts["fma"] > 1000
 
 
+def test_thread_indices_are_read_on_the_way_through_the_hot_loop():
+    """Not in branches for sums that overflow (18), nor on a way past the loop (05) or for a block
+    with nothing to do (23); of two ways, one for A and one for B (21), one."""
+    launches = ("05", "sgemm"), ("18", "sgemm"), ("21", "pack"), ("23", "sgemm"), ("23", "pack")
+    reads = [thread_index_reads(kernels.step(name).kernels[launch]) for name, launch in launches]
+    assert reads == [3, 2, 1, 1, 1]
+
+
 def test_timeline():
     names = ["fma", "fma", "other", "fma", "barrier", "branch", "fma"]
     assert timeline(names, {"fma", "barrier"}) == "3 fma  1 barrier  1 fma"

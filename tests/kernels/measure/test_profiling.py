@@ -42,6 +42,7 @@ EXACT = {
     *("10_transposed_tile", "10_transposed_tile BK=32"),
     "11_thread_tile_8x8 BM=64 BN=64 BK=16 TM=4 TN=4",
     *("16_async_copy", "16_async_copy TN=8 WM=32", "17_tile_space BN=128 STAGES=4 BLOCKS=2"),
+    *("17_tile_space BM=64 BN=128 STAGES=4 TN=8 BLOCKS=3 WN=64", "18_split_k"),
     *("20_tensor_cores", "20_tensor_cores FOLD=0", "20_tensor_cores KIND=1 PARTS=2 FOLD=0"),
     *(f"23_skinny{x}:reduce" for x in ("", " BN=64 SWAP_AB=1", " TRANS_A=1 TRANS_B=1")),
 }
