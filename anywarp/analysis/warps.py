@@ -24,7 +24,7 @@ def by_warp(address: Ints | int, mask: Mask | None, blocks: int, threads: int) -
     everybody = np.ones((1, 1), bool)
     return (
         in_warps(np.asarray(address, np.int64), blocks, threads),
-        in_warps(everybody if mask is None else mask, blocks, threads, False),
+        in_warps(everybody if mask is None else mask, blocks, threads),
     )
 
 

@@ -20,18 +20,17 @@ from ..text.syntax import Instruction, Symbol
 LANES = 32
 
 
-def by_warp(x: Array, state: State, fill: Any = 0) -> Any:
-    """(B, T) or what broadcasts to it -> (B, warps, 32), short warps filled up."""
-    blocks, threads = state.shape
-    return in_warps(x, blocks, threads, fill)
+def by_warp(x: Array, state: State) -> Any:
+    """(B, T) or what broadcasts to it -> (B, warps, 32), short warps filled up with 0 or False."""
+    return in_warps(x, *state.shape)
 
 
-def in_warps(x: Array, blocks: int, threads: int, fill: Any = 0) -> Any:
+def in_warps(x: Array, blocks: int, threads: int) -> Any:
     """As `by_warp`, of any chunk of so many blocks of so many threads."""
     if x.shape == (blocks, threads) and threads % LANES == 0:
         return x.reshape(blocks, -1, LANES)
     warps = -(-threads // LANES)
-    padded = np.full((blocks, warps * LANES), fill, x.dtype)
+    padded = np.zeros((blocks, warps * LANES), x.dtype)
     padded[:, :threads] = x
     return padded.reshape(blocks, warps, LANES)
 
@@ -83,11 +82,11 @@ def together(
         if here.all():
             return here
         members = by_warp(members_of(state.registers), state)
-        expected = members & ballot(by_warp(state.alive, state, False))
-        return by_thread((expected & ~ballot(by_warp(here, state, False))) == 0, state)
+        expected = members & ballot(by_warp(state.alive, state))
+        return by_thread((expected & ~ballot(by_warp(here, state))) == 0, state)
 
     def run(state: State, mask: Mask) -> None:
-        active = by_warp(state.full(mask), state, False)
+        active = by_warp(state.full(mask), state)
         members = by_warp(members_of(state.registers), state)
         if state.sink is not None:
             sources = by_thread(sources_of(state)[0], state) if sources_of else None
@@ -145,7 +144,7 @@ def vote(i: Instruction, at: Site) -> Execute:
 
     def exchange(state: State, mask: Mask, active: Array, members: Array) -> None:
         taking_part = ballot(active) & members
-        votes = ballot(by_warp(predicate_of(state.registers), state, False) & active) & members
+        votes = ballot(by_warp(predicate_of(state.registers), state) & active) & members
         result = {
             "all": votes == taking_part,
             "any": votes != 0,
@@ -162,7 +161,7 @@ def active_mask(i: Instruction, at: Site) -> Execute:
     write = at.slots.writer(i.operands[0], np.uint32)
 
     def execute(state: State, mask: Mask) -> None:
-        lanes = ballot(by_warp(state.full(mask), state, False))
+        lanes = ballot(by_warp(state.full(mask), state))
         write(state.registers, by_thread(lanes, state), mask)
 
     return execute
