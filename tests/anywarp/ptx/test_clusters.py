@@ -673,6 +673,13 @@ def test_a_block_with_nothing_left_to_do_has_exited():
     assert error.value.thread == "block (0, 0, 0), thread (0, 0, 0)"
 
 
+def test_a_block_that_is_about_to_store_has_not_exited():
+    source = REACH.replace("if (LAST)\n        cluster.sync()", "out[blockIdx.x + 4] = 7")
+    out = np.zeros(8, np.uint32)
+    run_cuda(source, "k", 4, 32, (out, np.uint32(1), np.uint32(0)))
+    assert out.tolist() == [1, 0, 3, 0, 7, 7, 7, 7]
+
+
 LEFT = """
 extern "C" __global__ void __cluster_dims__(2) k(unsigned* out)
 {
