@@ -62,17 +62,13 @@ def multiply_high(a: Array, b: Array) -> Array:
 
 
 def shift_left(x: Array, count: Array) -> Array:
-    """By any uint32 count: from the width on, every bit has left."""
-    last = np.uint32(width_of(x.dtype) - 1)
-    moved = x << np.minimum(count, last).astype(x.dtype)
-    return np.where(count > last, x.dtype.type(0), moved)
+    """By any uint32 count: from the width on, every bit has left, with NumPy too."""
+    return x << np.minimum(count, np.uint32(width_of(x.dtype))).astype(x.dtype)
 
 
 def shift_right(x: Array, count: Array) -> Array:
     """By any uint32 count; the sign of a signed type fills up."""
-    last = np.uint32(width_of(x.dtype) - 1)
-    moved = x >> np.minimum(count, last).astype(x.dtype)
-    return moved if x.dtype.kind == "i" else np.where(count > last, x.dtype.type(0), moved)
+    return x >> np.minimum(count, np.uint32(width_of(x.dtype))).astype(x.dtype)
 
 
 def pair(low: Array, high: Array) -> Array:
