@@ -62,7 +62,8 @@ class Cursor:
         return self.lines[min(self.at, len(self.lines) - 1)] if self.lines else 1
 
     def next(self) -> str:
-        token = self.peek()
+        if not (token := self.peek()):
+            raise self.error("the text ends too early")
         self.at += 1
         return token
 
@@ -92,15 +93,11 @@ class Cursor:
     def skip_until(self, *ends: str) -> None:
         """To the next of these tokens, which is not taken."""
         while self.peek() not in ends:
-            if not self.peek():
-                raise self.error(f"expected {ends[0]!r}")
-            self.at += 1
+            self.next()
 
     def skip_braces(self) -> None:
         self.expect("{")
         depth = 1
         while depth:
             token = self.next()
-            if not token:
-                raise self.error("a '{' is never closed")
             depth += (token == "{") - (token == "}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from harness import HEADER, check, entry, launch, number_occurs, run_body, vectors
@@ -250,6 +252,28 @@ def test_unbalanced_text_is_a_parse_error():
     for text in (HEADER + ".visible .entry k() { ret;", HEADER + "}", HEADER + "entry k() {}"):
         with pytest.raises(ptx.ParseError):
             ptx.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text, place",
+    [
+        (".global .align 8 .u64 t[2] = {generic(t)+4, -5}", r"\d+: "),
+        (
+            """.entry k(.param .u64 p) .maxntid 32, 1, 1 { .loc 1 7 0, function_name $L
+            { ld.global.v2.u32 {%r1, %r2}, [%rd1+-4]; add.f32 %f1, %f1, 0f00000000; }""",
+            r"\d+ \(k\.cu:7\): ",
+        ),
+    ],
+)
+def test_a_text_may_end_nowhere_in_a_declaration(text, place):
+    from anywarp import ptx
+    from anywarp.ptx.text.lexer import tokenize
+
+    tokens, _ = tokenize(text)
+    for end in range(1, len(tokens) + 1):
+        with pytest.raises(ptx.ParseError) as error:
+            ptx.parse(HEADER + '.file 1 "k.cu"\n' + " ".join(tokens[:end]))
+    assert re.match("PTX line " + place, str(error.value))
 
 
 def test_a_program_of_nothing_runs():
