@@ -280,6 +280,7 @@ class SimulatedGPU(StandIn):
         self.log.append("synchronize")
 
     def cublas_sgemm(self, A, B, C):
+        assert all(matrix.flags.c_contiguous for matrix in (A, B, C))
         if np.isnan(C[0, 0]):  # to be checked, not timed
             C[:] = A @ B
         self.run("cublas")
