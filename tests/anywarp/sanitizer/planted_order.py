@@ -231,6 +231,17 @@ extern "C" __global__ void tree(const float* in, float* out)
         *out = sum;
 }
 """
+# the last lanes read lanes that are not there, and then their own into the same register
+AGAIN = """\
+extern "C" __global__ void again(const float* in, float* out)
+{
+    float x = 0;
+    #pragma unroll 1
+    for (int step = 8; step >= 0; step -= 8)
+        x = __shfl_down_sync(0xffffffff, in[threadIdx.x], step);
+    out[threadIdx.x] = x;
+}
+"""
 BRANCH = """\
 extern "C" __global__ void branch(const float* in, float* out)
 {
@@ -424,6 +435,12 @@ short block, full tree: uninitialised
     blockDim.x / 2 --> 16
     sum += __shfl_down_sync(0xffffffff, sum, step); // fault
     *out = sum; // other
+== AGAIN again 1 24 0 float[24] out:float[24]
+read again:
+what was read first is kept: uninitialised
+    step = 8; step >= 0; step -= 8 --> step = 0; step < 16; step += 8
+    x = __shfl // fault
+    out[threadIdx.x] = x; // other
 == BRANCH branch 1 64 0 float[64] out:float[64]
 branch:
 full mask in a branch: barrier
