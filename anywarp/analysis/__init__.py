@@ -12,7 +12,14 @@ from .fragments import Fragment, fragments
 from .loops import loops
 from .mix import Mix, fma_to_load_share, instruction_class, instruction_mix
 from .occupancy import REGISTER_FILE, SCHEDULERS, SMS, Occupancy, blocks_by_registers, occupancy
-from .pipe import copy_wavefronts, global_wavefronts, ideal_global_wavefronts, local_wavefronts
+from .pipe import (
+    copy_wavefronts,
+    global_wavefronts,
+    ideal_global_wavefronts,
+    local_wavefronts,
+    tag_banks,
+    tag_wavefronts,
+)
 from .sectors import KIB, LINE_BYTES, SECTOR_BYTES, cache_lines, ideal_sectors, sectors
 from .warps import LANES, by_warp, whole_mask
 
@@ -22,9 +29,8 @@ __all__ = [
     "blocks_by_registers", "by_warp", "cache_lines", "copy_wavefronts", "fma32",
     "fma_to_load_share", "fragments", "global_wavefronts", "ideal_global_wavefronts",
     "ideal_sectors", "ideal_wavefronts", "instruction_class", "instruction_mix",
-    "local_wavefronts", "loops",
-    "occupancy", "sectors", "swizzled", "tensor_core", "tile_addresses", "wavefront_of",
-    "wavefronts", "whole_mask",
+    "local_wavefronts", "loops", "occupancy", "sectors", "swizzled", "tag_banks",
+    "tag_wavefronts", "tensor_core", "tile_addresses", "wavefront_of", "wavefronts", "whole_mask",
 ]  # fmt: skip
 
 

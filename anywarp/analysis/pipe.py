@@ -1,20 +1,25 @@
-"""Global memory in the data pipe: the wavefronts that a warp's loads and stores take there.
+"""Global memory in the L1 cache: the wavefronts that a warp's access takes in its two stages.
 
-The pipe that serves shared memory also carries what goes to and from global memory, through the
-same 32 banks: a cache line lies across all of them, a word in the bank that the low bits of its
-address name. A warp goes in the groups of `banks`, whole, halves or quarters, and never merges.
+The tag stage finds lines, in rounds, a wavefront each. Four tags are looked up at once, one in each
+of four banks of tags, to which a hash of the line's number assigns it; each serves the first lane
+that is left and all lanes that want the same line.
 
-- A store takes as many wavefronts as a store to shared memory at these addresses.
-- A load first finds its lines, in rounds. Four tags are looked up at once, one in each of four
-  banks of tags, to which a hash of the line's number assigns it; each serves the first lane that
-  is left and all lanes that want the same line. Every round takes the wavefronts of its lanes.
+The data stage also serves shared memory, through the same 32 banks: a cache line lies across all
+of them, a word in the bank that the low bits of its address name. Lanes that come there together
+take the wavefronts of a store to shared memory at their addresses. Together come
 
-So neighbouring lanes that read neighbouring words take 1, 2 or 4 wavefronts for 4, 8 or 16 bytes
-a lane, one address for all of them just as many, and 32 rows at a distance of whole lines 32.
+- of a load, all lanes that hit in L1; of those that miss, a round's, as its data come back;
+- of a store, the lanes of the first eight rounds, and then those of each round.
 
-Source: measured with Nsight Compute on an NVIDIA H200, metric `l1tex__data_pipe_lsu_wavefronts`;
-the tests compare a record of address patterns with each. Lines that are more than 128 apart
-were not measured.
+So neighbouring lanes that read neighbouring words take a wavefront of tags, and 1, 2 or 4 of data
+for 4, 8 or 16 bytes a lane. 32 rows at a distance of whole lines take 32 of data; at an odd
+distance 8 to 17 of tags and, once they hit, 1 of data. A kernel that nothing but the L1 holds back
+takes a cycle for each wavefront of the stage that has more.
+
+Source: measured with Nsight Compute on an NVIDIA H100 and an H200, metrics
+`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld` and `l1tex__data_pipe_lsu_wavefronts`, on
+lines up to 64 MiB apart; the tests compare records of address patterns. Misses of a load that has
+hits too differ by one or two from launch to launch. What atomics take was not found.
 """
 
 from __future__ import annotations
@@ -28,33 +33,48 @@ from .sectors import LINE_BYTES
 from .warps import LANES, Active, Ints, Mask
 
 # The bank of a tag has two bits: each the parity of the line's number under a mask.
-TAG_MASKS = (0b0001111, 0b1010101)
-TAG_PERIOD = 128  # lines after which the banks of tags repeat
+TAG_MASKS = (0b0101_1010_1111_0110_1111, 0b1011_0111_1010_1011_0101)
+STORE_ROUNDS = 8  # whose lanes come to the data stage together, of a store
 LANE_BYTES = 128  # of local memory between two words of a lane
 
 
 def global_wavefronts(
-    addresses: Ints, width: int, active: Active = None, kind: str = "load"
+    addresses: Ints, width: int, active: Active = None, kind: str = "load", hits: Active = False
 ) -> Ints:
-    """Wavefronts of the data pipe for a warp's load or store of global memory.
+    """Wavefronts of the data stage for a warp's load or store of global memory.
 
     addresses: byte addresses, integers of shape (..., 32), multiples of `width`, 1 to 16 bytes.
-    active: which lanes take part, bools that broadcast to that shape; None means all. kind:
-    "load" or "store". Returns integers of shape (...). Raises ValueError as `wavefronts`.
+    active: which lanes take part, bools that broadcast to that shape; None means all. kind: "load"
+    or "store". hits: of a load, the lanes whose sectors are in L1, likewise. Returns integers of
+    shape (...). Raises ValueError as `wavefronts`.
     """
     addresses, width = _words(np.asarray(addresses), width)
-    if kind == "store":
-        return wavefronts(addresses, width, active, kind)
     active = np.broadcast_to(True if active is None else active, addresses.shape)
-    total = wavefronts(addresses, width, active & False, kind)  # none, once all has been checked
-    for now in _rounds(addresses // LINE_BYTES, active):
-        total = total + wavefronts(addresses, width, now, "store")  # a round does not merge
-    return total
+    rounds = [active & False, *_rounds(addresses // LINE_BYTES, active)]
+    if kind == "load":
+        together = [active & hits, *(now & ~np.asarray(hits) for now in rounds)]
+    else:
+        together = [np.any(rounds[: STORE_ROUNDS + 1], 0), *rounds[STORE_ROUNDS + 1 :]]
+    return np.asarray(sum(wavefronts(addresses, width, now, "store") for now in together))
+
+
+def tag_wavefronts(addresses: Ints, width: int, active: Active = None) -> Ints:
+    """Wavefronts of the tag stage for a load or store; as `global_wavefronts`."""
+    addresses, width = _words(np.asarray(addresses), width)
+    active = np.broadcast_to(True if active is None else active, addresses.shape)
+    rounds = [active & False, *_rounds(addresses // LINE_BYTES, active)]
+    return np.asarray(np.sum([now.any(-1) for now in rounds], 0))
+
+
+def tag_banks(lines: Ints) -> Ints:
+    """The bank of the tag of each line, by its number: 0 to 3."""
+    bits = [np.bitwise_count(lines & mask).astype(np.int64) & 1 for mask in TAG_MASKS]
+    return np.asarray(bits[0] + 2 * bits[1])
 
 
 def _rounds(lines: np.ndarray, active: np.ndarray) -> Iterator[np.ndarray]:
     """The lanes whose lines are found at once, round after round."""
-    banks = sum((_parity(lines % TAG_PERIOD & mask) << n for n, mask in enumerate(TAG_MASKS)), 0)
+    banks = tag_banks(lines)
     in_bank = np.array([banks == bank for bank in range(1 << len(TAG_MASKS))])
     every = np.broadcast_to(lines, in_bank.shape)
     left = active
@@ -127,8 +147,3 @@ def _words(addresses: np.ndarray, width: int) -> tuple[np.ndarray, int]:
     if width in (1, 2):
         return addresses // BANK_BYTES * BANK_BYTES, BANK_BYTES
     return addresses, width
-
-
-def _parity(values: np.ndarray) -> Ints:
-    """Of the number of bits of integers below 2**8."""
-    return np.asarray((values[..., None] >> np.arange(8)).sum(-1) & 1)

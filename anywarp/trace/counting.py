@@ -27,7 +27,7 @@ from ..ptx.text.syntax import Instruction
 from . import metrics
 from .emitted import MATRIX, emitted
 from .metrics import FFMA, KINDS, PIPE
-from .weighing import LINE, TAGS, Patterns, near
+from .weighing import Patterns, near
 
 WGMMA_BYTES = 128  # of an operand of wgmma that a wavefront of shared memory brings
 # The metric in which ncu counts each warp that comes by such an instruction.
@@ -41,6 +41,8 @@ PER_WARP = {
 }
 WMMA = {"tf32": 4, "f64": 1}  # instructions of the machine for one; of other types 2
 COPIED = metrics.REQUESTS.format("ld"), metrics.SECTORS.format("ld"), PIPE  # of `Copies.ended`
+FEW_LINES = 16 * analysis.LINE_BYTES  # an address as `near` moves it, of the fifth line and on
+HIT = 1 << 60  # is added to such an address of a lane that hits in L1
 Weigh = Callable[[Ints, int, Mask, str], list[Ints]]
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
 
@@ -57,7 +59,8 @@ class Place(NamedTuple):
 class Cost(NamedTuple):
     """Of global memory: requests of warps, the cache lines and sectors that each touched, added
     up, and the fewest sectors that could have held what the lanes used; the wavefronts of the
-    data pipe that loads and stores took, and the fewest that could have carried it."""
+    data pipe that loads and stores took, and the fewest that could have carried it; those of the
+    tag stage."""
 
     requests: int
     lines: int
@@ -65,6 +68,7 @@ class Cost(NamedTuple):
     ideal: int
     wavefronts: int = 0
     ideal_wavefronts: int = 0
+    tags: int = 0
 
     @property
     def actual(self) -> int:
@@ -138,7 +142,7 @@ class Copies:
         sources, active = analysis.by_warp(source, event.mask, *shape)
         targets, _ = analysis.by_warp(event.address, event.mask, *shape)
         reading = active & (sources >= 0)
-        warps = np.stack([near(sources, reading, TAGS), near(targets, active, LINE)], axis=-2)
+        warps = np.stack([near(sources, reading, tags=True), near(targets, active)], axis=-2)
         past_l1 = "cg" in event.instruction.modifiers
         sectors, wavefronts = self.patterns.total(
             warps.reshape(-1, *warps.shape[-2:]),
@@ -160,6 +164,7 @@ class Tally:
         # instructions that are counted for a warp
         self.runs: dict[int, tuple[int, Counter[str]]] = {}
         self.copies = Copies(self.patterns)
+        self.latest: dict[str, Ints] = {}  # by array, the sectors of the latest load like `_hits`
         self.inactive = 0  # times that a warp executed one of `under` without an active lane
 
     def executed(self, event: ptx.Executed) -> None:
@@ -239,7 +244,7 @@ class Tally:
         for part in self.code.parts_of(event):
             shared = event.space == "shared"
             weigh = _matrix if opcode in MATRIX else _shared if shared else _global
-            counts = self._weigh(event, part, weigh)
+            counts = self._weigh(event, part, weigh, place.array)
             kind = SharedCost if shared else Cost
             before = self.costs.get(place, (0,) * len(counts))
             self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
@@ -251,7 +256,7 @@ class Tally:
             under = id(event.instruction) in self.code.under
             if under:
                 self.inactive -= counts[0]
-            names = [metrics.REQUESTS, "", metrics.SECTORS]
+            names = [metrics.REQUESTS, "", metrics.SECTORS, "", "", "", metrics.TAGS]
             if shared:
                 names = [metrics.SHARED_INSTRUCTIONS, metrics.WAVEFRONTS, metrics.CONFLICTS]
                 if under or id(event.instruction) not in self.code.shared:
@@ -260,11 +265,16 @@ class Tally:
                 if name:
                     self.counters[name.format(KINDS[event.kind])] += count
 
-    def _weigh(self, event: ptx.Access, part: Part, count: Weigh) -> tuple[int, ...]:
+    def _weigh(
+        self, event: ptx.Access, part: Part, count: Weigh, array: str = ""
+    ) -> tuple[int, ...]:
         """The numbers of a cost, for all warps of the event."""
         rows = max(len(x) for x in (event.address, event.mask) if x is not None)  # that differ
         addresses, active = analysis.by_warp(event.address, event.mask, rows, event.threads)
-        warps = near(addresses + part.offset, active, TAGS if event.space == "global" else LINE)
+        addresses = addresses + part.offset
+        warps = near(addresses, active, event.space == "global")
+        if count is _global and event.kind == "load" and warps.max() >= FEW_LINES:
+            warps[self._hits(array, addresses, active)] += HIT
         costs = self.patterns.total(
             warps.reshape(-1, analysis.LANES),
             (count, event.kind, part.width),
@@ -272,6 +282,20 @@ class Tally:
         )
         times = len(event.blocks) // rows
         return tuple(times * n for n in costs)
+
+    def _hits(self, array: str, addresses: Ints, active: Mask) -> Mask:
+        """The lanes that are taken to hit in L1: those that stay in the sector of their latest such
+        load of the array, or come to one that a warp before them in the block asks for now."""
+        sectors = np.where(active, addresses // SECTOR_BYTES, -1)
+        before, self.latest[array] = self.latest.get(array), sectors
+        same = before is not None and before.shape == sectors.shape
+        hits = active & (sectors == before if same else False)
+        new = active & ~hits
+        block, warp = (x[new] for x in np.indices(sectors.shape, sparse=False)[:2])
+        keys = sectors[new] * len(sectors) + block
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        hits[new] = warp[first][which] != warp
+        return np.asarray(hits)
 
 
 def sector_bytes(stretches: ptx.Stretches) -> Ints:
@@ -316,14 +340,16 @@ def _copied(
 
 def _global(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
     """The numbers of a Cost, without wavefronts of an atomic operation; (warps,) each."""
+    hits, addresses = addresses >= HIT, addresses % HIT
     width = 1 << (width - 1).bit_length()  # cp.async may read a part of where it is aligned
     counts = [
         count(addresses, width, active)
         for count in (analysis.cache_lines, analysis.sectors, analysis.ideal_sectors)
     ]
     if kind in KINDS:
-        counts.append(analysis.global_wavefronts(addresses, width, active, kind))
+        counts.append(analysis.global_wavefronts(addresses, width, active, kind, hits))
         counts.append(analysis.ideal_global_wavefronts(addresses, width, active))
+        counts.append(analysis.tag_wavefronts(addresses, width, active))
     return [np.asarray(active.any(-1), np.int64), *counts]
 
 

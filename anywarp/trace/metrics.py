@@ -18,6 +18,8 @@ CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 # Instructions of warps that reach global memory, and the 32-byte sectors that they touch.
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
+# Wavefronts of the L1's tag stage, which finds lines: `analysis.tag_wavefronts`.
+TAGS = "l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_{}.sum"
 
 # Wavefronts of the data pipe, through which loads and stores of all these memories go: what those
 # of shared memory take, and what those of global and local memory take beside them. The number of

@@ -13,18 +13,23 @@ from typing import Any
 import numpy as np
 
 from .. import analysis
-from ..analysis.pipe import TAG_PERIOD
 
 PATTERNS = 1 << 14  # of warps of one kind, remembered at most
 LINE = analysis.LINE_BYTES  # a shift by which changes no sector and no bank
-TAGS = TAG_PERIOD * LINE  # and one that does not change which tags are looked up at once
+LINE_IN_BANK = np.argsort(analysis.tag_banks(np.arange(4)))  # of the first four lines
 
 
-def near(addresses: np.ndarray, active: np.ndarray, turn: int) -> np.ndarray:
-    """Addresses of warps, int64 of shape (..., 32), each warp's moved by whole turns so that it
-    begins in the first; -1 for lanes that take no part."""
-    start = np.where(active, addresses, 1 << 62).min(-1, keepdims=True) // turn * turn
-    return np.where(active, addresses - start, -1)
+def near(addresses: np.ndarray, active: np.ndarray, tags: bool = False) -> np.ndarray:
+    """Addresses of warps, int64 of shape (..., 32), each warp's moved by whole lines so that it
+    begins in the first; -1 for lanes that take no part. With `tags`, other lines come to be four
+    times as far away, or up to three lines more, so that which tags share a bank stays."""
+    lines = addresses // LINE
+    first = np.where(active, lines, 1 << 55).min(-1, keepdims=True)
+    moved = lines - first
+    if tags and np.where(active, moved, 0).any():
+        moved = 4 * moved
+        moved += LINE_IN_BANK[analysis.tag_banks(lines ^ first ^ moved)]  # a bank is linear
+    return np.where(active, moved * LINE + addresses % LINE, -1)
 
 
 def distinct(rows: np.ndarray) -> dict[bytes, int]:

@@ -17,38 +17,57 @@ LANE = np.arange(32)
 MEASURED = sorted(FOLDER.glob("*/patterns.json"))
 
 
-def by_hand(addresses, width, active):
-    """Of a load: rounds of at most one line for each bank of tags, in words and sets."""
+def rounds_by_hand(addresses, active):
+    """The lanes of each round, of at most one line for each bank of tags."""
     left = [lane for lane in range(32) if active[lane]]
-    total = 0
     while left:
-        found, banks = {}, {}
+        served = {}
         for lane in left:
             line = int(addresses[lane]) // 128
-            found.setdefault(tuple((line & mask).bit_count() % 2 for mask in TAG_MASKS), line)
-        now = [lane for lane in left if int(addresses[lane]) // 128 in found.values()]
+            served.setdefault(tuple((line & mask).bit_count() % 2 for mask in TAG_MASKS), line)
+        now = [lane for lane in left if int(addresses[lane]) // 128 in served.values()]
         left = [lane for lane in left if lane not in now]
-        for lane in now:
-            for word in range(int(addresses[lane]) // 4, (int(addresses[lane]) + width) // 4):
-                group = lane * width // 128
-                banks.setdefault(group, {}).setdefault(word % 32, set()).add(word)
-        total += sum(max(map(len, bank.values())) for bank in banks.values())
-    return total
+        yield now
 
 
+def together_by_hand(addresses, width, lanes):
+    """Wavefronts of data for lanes that come at once, in words and sets."""
+    banks = {}
+    for lane in lanes:
+        for word in range(int(addresses[lane]) // 4, (int(addresses[lane]) + width) // 4):
+            group = lane * width // 128
+            banks.setdefault(group, {}).setdefault(word % 32, set()).add(word)
+    return sum(max(map(len, bank.values())) for bank in banks.values())
+
+
+def by_hand(addresses, width, active, kind, hits):
+    """Wavefronts of tags and of data."""
+    rounds = list(rounds_by_hand(addresses, active))
+    at_once = [[lane for now in rounds[:8] for lane in now], *rounds[8:]]
+    if kind == "load":
+        hitting = [lane for now in rounds for lane in now if hits[lane]]
+        at_once = [hitting, *([lane for lane in now if not hits[lane]] for now in rounds)]
+    return len(rounds), sum(together_by_hand(addresses, width, lanes) for lanes in at_once)
+
+
+@pytest.mark.parametrize("kind", ["load", "store"])
 @pytest.mark.parametrize("width", [4, 8, 16])
-def test_random_loads(width):
+def test_random_accesses(width, kind):
     random = np.random.default_rng(width)
-    addresses = random.integers(0, 128 * 128 // width, (60, 32)) * width
-    addresses[::3] %= 1024
+    reach = random.choice([256, 4096, 1 << 22], (60, 1))
+    addresses = random.integers(0, reach // width, (60, 32)) * width
     active = random.random((60, 32)) < random.choice([0, 0.3, 0.9, 1.1], (60, 1))
-    counts = analysis.global_wavefronts(addresses + 128 * 128 * 5, width, active)
-    expected = [by_hand(a, width, on) for a, on in zip(addresses, active, strict=True)]
-    np.testing.assert_array_equal(counts, expected)
-    stacked = analysis.global_wavefronts(
-        addresses.reshape(3, 20, 32), width, active.reshape(3, 20, 32)
-    )
-    np.testing.assert_array_equal(stacked.ravel(), expected)
+    hits = random.random((60, 32)) < random.choice([0, 0.9, 1], (60, 1))
+    expected = [
+        by_hand(*each, kind, hit) for *each, hit in zip(addresses, [width] * 60, active, hits)
+    ]
+    counts = analysis.global_wavefronts(addresses, width, active, kind, hits)
+    np.testing.assert_array_equal(counts, [data for _, data in expected])
+    tags = analysis.tag_wavefronts(addresses, width, active)
+    np.testing.assert_array_equal(tags, [tags for tags, _ in expected])
+    stacked = [x.reshape(3, 20, 32) for x in (addresses, active, hits)]
+    again = analysis.global_wavefronts(stacked[0], width, stacked[1], kind, stacked[2])
+    np.testing.assert_array_equal(again.ravel(), counts)
 
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.parent.name)
@@ -77,7 +96,9 @@ def test_known_patterns():
     assert [count(width * LANE, width) for width in (4, 8, 16)] == [1, 2, 4]
     assert [count(0 * LANE, width) for width in (4, 8, 16)] == [1, 2, 4]
     assert count(1024 * LANE, 4) == 32  # a row of a matrix for each lane: one bank
-    assert count(132 * LANE, 4) == 8 and count(132 * LANE, 4, kind="store") == 1
+    assert count(1020 * LANE, 4) == 9  # and rows of 255: 9 rounds, as misses
+    assert count(1020 * LANE, 4, hits=True) == 1 and count(1020 * LANE, 4, kind="store") == 2
+    assert analysis.tag_wavefronts(1020 * LANE, 4) == 9 and analysis.tag_wavefronts(LANE, 4) == 1
     assert count(4 * LANE, 4, LANE < 0) == 0
     assert count(LANE, 1) == count(2 * LANE, 2) == 1
     assert analysis.ideal_global_wavefronts(1024 * LANE, 4) == 1

@@ -51,8 +51,8 @@ def test_costs_name_line_and_array():
     line = 1 + STRIDED.split("\n").index("        out[i] = in[i * stride] * 2.0f;")
     costs = strided(64, 8).costs
     assert costs == {
-        (line, "load", "in", "kernel.cu"): (2, 2 * 8, 2 * 32, 2 * 4, 2 * 8, 2),
-        (line, "store", "out", "kernel.cu"): (2, 2, 8, 8, 2, 2),
+        (line, "load", "in", "kernel.cu"): (2, 2 * 8, 2 * 32, 2 * 4, 2 * 8, 2, 2 * 2),
+        (line, "store", "out", "kernel.cu"): (2, 2, 8, 8, 2, 2, 2),
     }
 
 

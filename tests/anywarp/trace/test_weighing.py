@@ -5,7 +5,7 @@ import pytest
 
 from anywarp import analysis
 from anywarp.trace import weighing
-from anywarp.trace.weighing import LINE, TAGS, Patterns, near
+from anywarp.trace.weighing import LINE, Patterns, near
 
 
 def random_warps(turn: int, count: int = 60):
@@ -18,23 +18,35 @@ def random_warps(turn: int, count: int = 60):
     return kinds[which] + random.integers(0, 50, (count, 1)) * turn, active[which]
 
 
-@pytest.mark.parametrize("turn", [LINE, TAGS])
-def test_a_shift_by_whole_turns_leaves_one_pattern(turn):
+@pytest.mark.parametrize("turn, tags", [(LINE, False), (LINE << 20, True)])
+def test_a_shift_by_whole_turns_leaves_one_pattern(turn, tags):
     addresses, active = random_warps(turn)
-    rows = near(addresses, active, turn)
+    rows = near(addresses, active, tags)
     assert len(np.unique(rows, axis=0)) == 7
     assert ((rows == -1) == ~active).all()
-    first = np.where(active, rows, TAGS).min(-1)[active.any(-1)]
-    assert (first >= 0).all() and (first < turn).all()
-    moved = np.where(active, addresses - rows, 0)
-    assert (moved % turn == 0).all()
+    assert (np.where(active, rows, 1 << 60).min(-1)[active.any(-1)] < LINE).all()
+    assert ((addresses - rows)[active] % LINE == 0).all()
+
+
+def test_lines_keep_what_they_cost_to_be_found():
+    """However far apart they are, and wherever the first of them is."""
+    random = np.random.default_rng(3)
+    reach = 1 << random.integers(8, 25, (300, 1))
+    addresses = random.integers(0, reach, (300, 32)) * 4 + random.integers(0, 1 << 20, (300, 1)) * 4
+    active = random.random((300, 32)) < random.choice([0.3, 0.9, 1], (300, 1))
+    rows = near(addresses, active, tags=True)
+    functions = (analysis.tag_wavefronts, analysis.global_wavefronts, analysis.sectors)
+    for function in (*functions, analysis.cache_lines, analysis.ideal_global_wavefronts):
+        np.testing.assert_array_equal(function(rows, 4, active), function(addresses, 4, active))
+    assert len(set(analysis.tag_wavefronts(rows, 4, active).tolist())) > 10
 
 
 @pytest.mark.parametrize(
-    "count, turn", [(analysis.global_wavefronts, TAGS), (analysis.wavefronts, LINE)]
+    "count, turn", [(analysis.global_wavefronts, LINE << 20), (analysis.wavefronts, LINE)]
 )
 def test_the_sum_is_that_of_all_warps(count, turn):
     addresses, active = random_warps(turn)
+    tags = count is analysis.global_wavefronts
     known = Patterns()
     weighed = []
 
@@ -44,9 +56,9 @@ def test_the_sum_is_that_of_all_warps(count, turn):
 
     want = count(addresses, 4, active).sum(), analysis.sectors(addresses, 4, active).sum()
     for _ in range(2):
-        assert known.total(near(addresses, active, turn), "some", weigh) == want
+        assert known.total(near(addresses, active, tags), "some", weigh) == want
     assert weighed == [7]
-    known.total(near(addresses, active, turn), "others", weigh)
+    known.total(near(addresses, active, tags), "others", weigh)
     assert weighed == [7, 7]  # of another kind
 
 
