@@ -194,14 +194,6 @@ def test_a_roofline_has_both_roofs(live):
     assert "all, here at 4 FLOP per byte." in own and "on the H200" not in own
 
 
-def test_a_roofline_of_the_data_pipe_has_what_was_read_from_shared_memory(live):
-    numbers = dict(fma_peak_tflops=66.0, copy_gbs=33000.0, bandwidth="data pipe")
-    picture = draw.roofline(points=[("09", 1.0, 30.0, "16_async_copy")], live=live, **numbers)
-    assert "data pipe bandwidth 4000 GB/s, ridge at 2 FLOP per byte." in picture.alt
-    assert "09, here" not in picture.alt  # it could not be timed
-    assert draw.roofline(**numbers).alt.startswith("Roofline: FMA peak 66 TFLOPS")
-
-
 def test_bars_of_both(live):
     alt = draw.bars(RECORDED, [EVERY["03_coalesced"], EVERY["16_async_copy"]], live=live).alt
     there, here = alt.split(" TFLOPS at M = N = K = 256, live on made-up GPU 7.5. FMA peak 8. ")

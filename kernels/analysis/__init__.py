@@ -23,10 +23,11 @@ from .roofline import (
     sgemm_flop,
     traced_bytes,
 )
+from .sm_limits import cycles, limits
 from .waiting import load_gbs, multiply_add_tflops
 
 __all__ = [
-    *analysis.__all__, "Operands", "Placement", "arithmetic_peak", "compulsory_bytes",
-    "fma_operands", "hot_words", "load_gbs", "machine_loop", "multiply_add_tflops",
+    *analysis.__all__, "Operands", "Placement", "arithmetic_peak", "compulsory_bytes", "cycles",
+    "fma_operands", "hot_words", "limits", "load_gbs", "machine_loop", "multiply_add_tflops",
     "operand_cycles", "placement", "sgemm_flop", "thread_index_reads", "timeline", "traced_bytes",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from anywarp.draw import *  # noqa: F403
 from .records.bars import bars, stalls
 from .records.curves import chains, errors, hiding, latency, scaling
 from .records.ladder import ladder
+from .records.limits import limits
 from .records.memory import memory
 from .records.plots import gflops, roofline
 from .records.ranks import ranks
@@ -26,6 +27,6 @@ from .steps.waves import rasterisation, waves
 
 __all__ = [
     *draw.__all__, "bars", "chains", "errors", "explorer", "gflops", "hiding", "ladder", "latency",
-    "memory", "nesting", "occupancy", "outer_product", "ranks", "rasterisation", "roofline",
-    "rounds", "scaling", "search", "stalls", "stretches", "tiles", "timeline", "waves",
+    "limits", "memory", "nesting", "occupancy", "outer_product", "ranks", "rasterisation",
+    "roofline", "rounds", "scaling", "search", "stalls", "stretches", "tiles", "timeline", "waves",
 ]  # fmt: skip

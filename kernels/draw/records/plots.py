@@ -98,45 +98,27 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
 
 
 def roofline(
-    results: Results | None = None,
-    points: Iterable[Sequence[Any]] = (),
-    live: Results | None = None,
-    *,
-    fma_peak_tflops: float | None = None,
-    copy_gbs: float | None = None,
-    bytes_of: str = "device memory traffic",
-    bandwidth: str = "copy",
-    caption: str = "",
+    results: Results, points: Iterable[Sequence[Any]] = (), live: Results | None = None
 ) -> Figure:
-    """The roofline of a GPU, from its results or from the two numbers, with points on it.
+    """The roofline of a GPU: its FMA peak and its copying in device memory, with points below.
 
-    A point is (label, FLOP per byte of `bytes_of`, TFLOPS); without TFLOPS (None) it
+    A point is (label, FLOP per byte of device memory traffic, TFLOPS); without TFLOPS (None) it
     is drawn hollow on the roof, the most it can reach. S. Williams, A. Waterman, D. Patterson,
     "Roofline: an insightful visual performance model for multicore architectures", CACM 52(4),
-    2009. `bandwidth` names the slope where `copy_gbs` is not that of copying in device memory.
+    2009.
 
-    `live` is another GPU, with a roof of its own: its copying or, where `bandwidth` is "data pipe",
-    what it reads from shared memory. A fourth member of a point is a step, or its label, whose rate
-    at the largest product timed on that GPU is drawn at the same FLOP per byte. Raises ValueError
-    without results or positive numbers.
+    `live` is another GPU, with a roof of its own. A fourth member of a point is a step, or its
+    label, whose rate at the largest product timed on that GPU is drawn at the same FLOP per byte.
     """
     import matplotlib.pyplot as plt
 
-    if results is not None:
-        fma_peak_tflops, copy_gbs = results.fma_peak_tflops, results.copy_gbs
-    if not (fma_peak_tflops and copy_gbs and min(fma_peak_tflops, copy_gbs) > 0):
-        given = f"{fma_peak_tflops = }, {copy_gbs = }"
-        raise ValueError(f"roofline needs results, or both roofs, above zero: {given}")
     points = list(points)
     coloured = list(zip(points, itertools.cycle(PALETTE.values())))
     own = [Point(point[0], point[1], point[2], colour) for point, colour in coloured]
-    origin = "" if results is None else origin_of(results)
-    roofs = [Roof(fma_peak_tflops, copy_gbs, origin, own)]
+    roofs = [Roof(results.fma_peak_tflops, results.copy_gbs, origin_of(results), own)]
     if live is not None:
-        slope = live.provenance["shared_gbs"] if bandwidth == "data pipe" else live.copy_gbs
-        peak = live.fma_peak_tflops
-        roofs.append(Roof(peak, slope, origin_of(live), _here(coloured, live), "-", "D"))
-        roofs[0] = roofs[0]._replace(origin=origin or "recorded", line="--")
+        here = Roof(live.fma_peak_tflops, live.copy_gbs, origin_of(live), _here(coloured, live))
+        roofs = [roofs[0]._replace(line="--"), here._replace(marker="D")]
     ridges = [roof.ridge for roof in roofs]
     every = [point for roof in roofs for point in roof.points]
     intensities = [point.x for point in every]
@@ -146,27 +128,27 @@ def roofline(
     with style():
         fig, ax = plt.subplots()
         octaves = range(round(math.log2(right / left)) + 1)
-        log2_axis(ax, [left * 2**i for i in octaves], f"FLOP per byte of {bytes_of}")
+        log2_axis(ax, [left * 2**i for i in octaves], "FLOP per byte of device memory traffic")
         lows = [left * roof.gbs / 1000 for roof in roofs]
         rates = [point.y for point in every if point.y]
         _rate_axis(ax, min([*lows, *rates]), max(roof.peak for roof in roofs), log=True)
         labels = []
         for roof in roofs:
             below = roof.gbs == min(other.gbs for other in roofs)
-            labels += _draw_roof(ax, roof, left, right, bandwidth, below)
+            labels += _draw_roof(ax, roof, left, right, below)
         beside(ax, labels)
         words = [f"{WORDS[roof.line]}: {roof.origin}" for roof in reversed(roofs)]
-        title = words if live is not None else [origin]
+        title = words if live is not None else [roofs[0].origin]
         ax.set_title("\n".join(title), loc="left", fontsize="medium")
     origin = "; ".join(title)
     ridge = " and ".join(dict.fromkeys(f"{ridge:.3g}" for ridge in ridges))
-    caption = caption or (
-        f"Below {ridge} FLOP per byte the {bandwidth} bandwidth is the limit, above it the "
-        "FMA peak." + (f" {sentence(origin)}" if origin else "")
+    caption = (
+        f"Below {ridge} FLOP per byte the copy bandwidth is the limit, above it the FMA peak. "
+        f"{sentence(origin)}"
     )
-    alt = f"Roofline{', ' if origin else ''}{origin}: " + " ".join(
-        f"FMA peak {roof.peak:.3g} TFLOPS, {bandwidth} "
-        f"bandwidth {roof.gbs:.0f} GB/s, ridge at {roof.ridge:.3g} FLOP per byte."
+    alt = f"Roofline, {origin}: " + " ".join(
+        f"FMA peak {roof.peak:.3g} TFLOPS, copy bandwidth {roof.gbs:.0f} GB/s, "
+        f"ridge at {roof.ridge:.3g} FLOP per byte."
         + "".join(
             f" {point.label} at {point.x:.3g} FLOP per byte"
             + (f": {point.y:.3g} TFLOPS." if point.y is not None else ".")
@@ -214,7 +196,7 @@ def _here(points: Iterable[tuple[Sequence[Any], str]], live: Results) -> list[Po
 
 
 def _draw_roof(
-    ax: Any, roof: Roof, left: float, right: float, bandwidth: str, below: bool
+    ax: Any, roof: Roof, left: float, right: float, below: bool
 ) -> list[tuple[float, float, str, str]]:
     """One roof, its bandwidth named below it or above, and its points; returns their labels."""
     peak, slope, ridge = roof.peak, roof.gbs / 1000, roof.ridge
@@ -222,7 +204,7 @@ def _draw_roof(
     bottom = ax.get_ylim()[0]
     ax.plot([left, ridge, right], [left * slope, peak, peak], roof.line, color=INK)
     ax.plot([ridge, ridge], [bottom, peak], ":", color=INK, linewidth=0.9)
-    name = f"{bandwidth}: {roof.gbs:.0f} GB/s"
+    name = f"copy: {roof.gbs:.0f} GB/s"
     low = left ** (2 / 3) * ridge ** (1 / 3) if below else left ** (1 / 3) * ridge ** (2 / 3)
     where: dict[str, Any] = dict(dx=7, dy=-6) if below else dict(dx=-7, dy=6, ha="right")
     write(ax, low, low * slope, name, INK, **where)

@@ -254,7 +254,6 @@ PICTURES = {
     ),
     "gflops, low": lambda: told(gflops, timed({"02_slow": {8: 0.001, 16: 0.3}}), ["02_slow"]),
     "roofline": lambda: told(roofline, timed(RATES), POINTS),
-    "roofline, numbers": lambda: told(roofline, fma_peak_tflops=14.04, copy_gbs=900.0),
     "roofline, live": lambda: told(
         roofline, timed(RATES), [*POINTS[:2], ("far", 2000.0, None, "03_fast")], LIVE
     ),

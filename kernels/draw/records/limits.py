@@ -1,0 +1,65 @@
+"""What an SM takes for a multiply-add of a warp, and what each of its limits would allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
+
+from ...analysis import sm_limits as bounds
+from ...ladder.step import Step
+from ...records import RECORDED_ON, results, stalls
+from .labels import write
+from .plots import label_of, recorded_on, sentence
+
+LOOKS = {
+    bounds.DATA: ("o", PALETTE["blue"]),
+    bounds.TAG: ("^", PALETTE["green"]),
+    bounds.ISSUE: ("s", PALETTE["vermilion"]),
+    bounds.FMA: ("|", INK),
+}
+TICKS = (0.25, 0.5, 1, 2, 5, 10, 20, 40)
+TRACED = (128, 128, 256)  # for the tags, which are counted there
+
+
+def limits(steps: Sequence[Step]) -> Figure:
+    """A row for each step, as recorded on an H200: a mark for each limit, in cycles of an SM for
+    each multiply-add of a warp, a line from the largest to what it took, and their ratio. Raises
+    KeyError for a step whose counters were not recorded."""
+    import matplotlib.pyplot as plt
+
+    record = stalls(RECORDED_ON)
+    sms = results(RECORDED_ON).provenance["multiprocessors"]
+    words = []
+    with style():
+        width = plt.rcParams["figure.figsize"][0]
+        fig, ax = plt.subplots(figsize=(width, 1.4 + 0.3 * len(steps)))
+        for y, step in enumerate(steps):
+            counted = record["steps"][step.label]
+            taken = bounds.cycles(counted, sms)
+            each = bounds.limits(counted, step.trace(*TRACED, keep=()))
+            for name, value in each.items():
+                marker, colour = LOOKS[name]
+                label = name if y == 0 else None
+                ax.plot(value, y, marker, color=colour, label=label, markersize=7, clip_on=True)
+            largest = max(each, key=lambda name: each[name])
+            ax.plot([each[largest], taken], [y, y], color=INK, alpha=0.4, linewidth=5, zorder=0)
+            share = f"{each[largest] / taken:.0%}"
+            write(ax, taken, y, share, INK, dx=6)
+            words.append(f"{label_of(step.label)} {taken:.3g}, {share} of it {largest}")
+        ax.set_yticks(range(len(steps)), [label_of(step.label) for step in steps])
+        ax.tick_params(axis="y", length=0)
+        ax.invert_yaxis()
+        ax.set(xscale="log", xlim=(0.2, 70))
+        ax.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        ax.minorticks_off()
+        ax.set_xlabel("cycles of an SM for each FMA of a warp", loc="right")
+        fig.legend(loc="outside upper center", ncols=4, frameon=False)
+    where = f"{recorded_on(record)}, M = N = K = {record['size']}"
+    return from_matplotlib(
+        fig,
+        f"Cycles of an SM for each FMA of a warp, {where}: {'; '.join(words)}.",
+        "Each mark is what one limit of an SM alone would allow. The line goes from the largest to "
+        "what a multiply-add of a warp took: its length is waiting, the number the share that is "
+        f"not. {sentence(where)}",
+    )
