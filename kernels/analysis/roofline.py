@@ -13,13 +13,10 @@ from typing import Any
 
 from anywarp.analysis import SECTOR_BYTES
 
+from ..records import roofs
 from .splitting import KINDS, pairs
 
 FLOAT_BYTES = 4
-# Operations of an SM's tensor cores in a cycle, by what they multiply, on GPUs of compute
-# capability 9.0: "NVIDIA H100 Tensor Core GPU Architecture" has 989.4 TFLOPS of BF16 and FP16 and
-# 494.7 of TF32, dense, for 132 SMs at 1830 MHz.
-TENSOR_FLOP = {"BF16": 4096, "TF32": 2048, "FP16": 4096}
 
 
 @dataclass(frozen=True)
@@ -56,9 +53,11 @@ def placement(flop: int, bytes: int, peak_tflops: float, bandwidth_gbs: float) -
     return Placement(flop, bytes, peak_tflops, "arithmetic")
 
 
-def arithmetic_peak(step: Any, results: Any) -> float:
-    """TFLOPS of float32 that the step's arithmetic can reach on the GPU of the results, of compute
-    capability 9.0: the measured FMA peak, or what tensor cores can do at the highest clock.
+def arithmetic_peak(step: Any, results: Any, mhz: float | None = None) -> float:
+    """TFLOPS of float32 that the step's arithmetic can reach on the GPU of the results: the
+    measured FMA peak, or, at the highest clock if no other is given, what `records.roofs` has of
+    the instruction that it multiplies by on tensor cores, wgmma or mma.sync. These are of compute
+    capability 9.0.
 
     A step on tensor cores multiplies each pair of its parts that counts. What they are is said by
     its defines KIND, PARTS and ALL, see `splitting`; without them, they are three of BF16.
@@ -66,11 +65,12 @@ def arithmetic_peak(step: Any, results: Any) -> float:
     if not step.tensor_cores:
         return float(results.fma_peak_tflops)
     kind = list(KINDS)[step.defines.get("KIND", 0)]
+    instruction = "wgmma" if "wgmma.mma_async" in step.source else "mma.sync"
+    rate = roofs()["roofs"][f"{instruction} {kind}"]
     parts = step.defines.get("PARTS", KINDS["BF16"].parts)
     products = len(pairs(parts, bool(step.defines.get("ALL", 0))))
-    gpu = results.provenance
-    cycles = gpu["multiprocessors"] * gpu["max_sm_clock_mhz"] / 1e6  # 10^12 a second
-    return float(TENSOR_FLOP[kind] / products * cycles)
+    mhz = mhz or results.provenance["max_sm_clock_mhz"]
+    return float(2 * rate / products * results.provenance["multiprocessors"] * mhz / 1e6)
 
 
 def sgemm_flop(M: int, N: int, K: int) -> int:

@@ -22,16 +22,15 @@ from typing import Any
 from .table import table
 
 RECORDED_ON = "NVIDIA H200"  # the GPU that the book's numbers are of
+SAME_SM = "NVIDIA H100 80GB HBM3"  # what is counted in cycles of an SM holds for both
 FOLDER = Path(__file__).parent
 OWN = "SGEMM_RECORDS"  # the variable that names the user's folder
-# in a folder for each GPU
-TIMINGS, COUNTERS, STALLS = "timings.json", "counters.json", "stalls.json"
-EXPERIMENTS = "experiments.json"
-LATENCY, MODEL, SHAPES, TUNE = "latency.json", "model.json", "shapes.json", "tune.json"
-SHAPES_TENSOR, WAYS = "shapes_tensor.json", "ways.json"
-ERRORS, PARALLEL, PEERS = "errors.json", "parallel.json", "peers.json"
-BITS = "bits.json"
-RESIDENTS = "residents.json"  # of all GPUs: blocks on an SM, by compute capability and label
+# in a folder for each GPU; RESIDENTS is of all: blocks on an SM, by compute capability and label
+TIMINGS, COUNTERS, STALLS, BITS = "timings.json", "counters.json", "stalls.json", "bits.json"
+EXPERIMENTS, LATENCY, MODEL = "experiments.json", "latency.json", "model.json"
+SHAPES, SHAPES_TENSOR, TUNE, WAYS = "shapes.json", "shapes_tensor.json", "tune.json", "ways.json"
+ERRORS, PARALLEL, PEERS, ROOFS = "errors.json", "parallel.json", "peers.json", "roofs.json"
+RESIDENTS = "residents.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -300,6 +299,15 @@ def latency(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     there is no such record.
     """
     return _read(gpu_name, LATENCY, folder)
+
+
+def roofs(gpu_name: str = SAME_SM, folder: Path | None = None) -> dict[str, Any]:
+    """What each instruction that multiplies reaches on a GPU, in multiply-adds a cycle of an SM.
+
+    What `benchmarks.roofs` measured, on an H100, whose SM is the H200's: {"roofs": the most by
+    instruction and kind, as "mma.sync BF16", "one block" and "all SMs": rows of cases,
+    "provenance": …}. Raises ValueError if there is no such record."""
+    return _read(gpu_name, ROOFS, folder)
 
 
 def model(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:

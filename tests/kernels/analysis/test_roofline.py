@@ -51,16 +51,21 @@ def test_recorded_steps_stay_under_the_roof():
 def test_the_arithmetic_peak_is_that_of_fmas_or_of_the_products_of_parts():
     results = kernels.results("NVIDIA H200")
     assert analysis.arithmetic_peak(kernels.step("19"), results) == results.fma_peak_tflops
-    bf16 = 989.4 * 1980 / 1830  # NVIDIA's figure, at the clock that the GPU can reach
-    for label, share in {
-        "20_tensor_cores": 1 / 6,
-        "20_tensor_cores ALL=1": 1 / 9,
-        "20_tensor_cores KIND=1 PARTS=2": 1 / 2 / 3,
-        "20_tensor_cores KIND=2 PARTS=2 CHAIN=16": 1 / 3,
-        "21_warpgroups": 1 / 6,
-    }.items():
-        peak = analysis.arithmetic_peak(kernels.step(label), results)
-        assert peak == pytest.approx(share * bf16, rel=1e-3), label
+    sms = results.provenance["multiprocessors"]
+    roofs = kernels.roofs()["roofs"]
+    for label, instruction, share in (
+        ("20_tensor_cores", "mma.sync BF16", 1 / 6),
+        ("20_tensor_cores ALL=1", "mma.sync BF16", 1 / 9),
+        ("20_tensor_cores KIND=1 PARTS=2", "mma.sync TF32", 1 / 3),
+        ("20_tensor_cores KIND=2 PARTS=2 CHAIN=16", "mma.sync FP16", 1 / 3),
+        ("21_warpgroups", "wgmma BF16", 1 / 6),
+        ("23_skinny", "wgmma BF16", 1 / 6),
+    ):
+        peak = analysis.arithmetic_peak(kernels.step(label), results, mhz=1500)
+        wanted = 2 * share * roofs[instruction] * sms * 1500 / 1e6
+        assert peak == pytest.approx(wanted), label
+        fastest = analysis.arithmetic_peak(kernels.step(label), results)
+        assert fastest == pytest.approx(peak * results.provenance["max_sm_clock_mhz"] / 1500)
 
 
 @pytest.mark.parametrize("name, sectors", [("02_naive", 32 + 1), ("03_coalesced", 1 + 4)])
