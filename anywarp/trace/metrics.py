@@ -49,15 +49,8 @@ ASYNC_METRICS = (
     *(BULK_BYTES, BULK_BYTES_STORED, WGMMA_WAVEFRONTS),
 )
 
-METRICS = (
-    *(
-        name.format(kind)
-        for kind in KINDS.values()
-        for name in (SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS, REQUESTS, SECTORS)
-    ),
-    FFMA,
-    PIPE,
-)
+_OF_KINDS = SHARED_INSTRUCTIONS, WAVEFRONTS, CONFLICTS, REQUESTS, SECTORS
+METRICS = (*(name.format(kind) for kind in KINDS.values() for name in _OF_KINDS), FFMA, PIPE)
 
 # For each instruction that a scheduler issues, how many warps wait at that moment for one reason:
 # added up, the cycles that lie between two instructions of a warp. "selected" is the warp that
@@ -70,9 +63,10 @@ REASONS = (
     *("tex_throttle", "gmma"),
 )
 # Of the cycles in which an SM, or its L1, had work, the per cent in which a scheduler issued an
-# instruction, the FMA pipe was busy, the data pipe was busy; and the warps that an SM held.
+# instruction, the FMA pipe was busy, the tensor cores, the data pipe; and the warps that it held.
 ISSUE_ACTIVE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 FMA_BUSY = "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"
+TENSOR_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 PIPE_BUSY = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active"
 WARPS_ACTIVE = "sm__warps_active.avg.pct_of_peak_sustained_active"
 # Sectors found in the L1 and in the L2, per cent of those asked for; sectors that the L1s asked
@@ -89,7 +83,7 @@ TIME = "gpu__time_duration.sum"
 
 STATE = (
     *(STALLED.format(reason) for reason in REASONS),
-    *(ISSUE_ACTIVE, FMA_BUSY, PIPE_BUSY, WARPS_ACTIVE),
+    *(ISSUE_ACTIVE, FMA_BUSY, TENSOR_BUSY, PIPE_BUSY, WARPS_ACTIVE),
     *(L1_HITS, L2_HITS, L2_SECTORS, DRAM_READ, DRAM_WRITTEN),
     *(EXECUTED, CYCLES, CYCLES_ACTIVE, TIME, PIPE, FFMA),
 )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from anywarp import gpu
-from anywarp.trace import METRICS, PIPE, STATE
+from anywarp.trace import ASYNC_METRICS, METRICS, PIPE, STATE
 
 from ..ladder.step import Step
 from ..records import COUNTERS, STALLS, write
@@ -118,7 +118,9 @@ def _record(
     launches: int,
     command: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Count the metrics of each pass for the steps, the least of `launches`, and save them."""
+    """Count the metrics of each pass for the steps, the least of `launches`, and save them. With
+    steps on tensor cores, ASYNC_METRICS are counted too, of which those that are 0 are left out, as
+    they are in a trace."""
     gpu.require()
     for step in steps:
         if constraint := step.broken(size, size, size):
@@ -138,12 +140,13 @@ def _record(
         for launch in step.launches(size, size, size)
     ]
     counts: dict[str, dict[str, Any]] = {label: {} for label, _ in expected}
-    for metrics in passes:
-        names = [name for _, name in expected]
-        rows = launched(command, names, metrics)
+    beside = [ASYNC_METRICS] if any(step.tensor_cores for step in steps) else []
+    for metrics in (*passes, *beside):
+        rows = launched(command, [name for _, name in expected], metrics)
         for label in counts:
             own = [row for row, (of, _) in zip(rows, expected) if of == label]
-            counts[label] |= {m: min(row[m] for row in own) for m in metrics}
+            least = {m: min(row[m] for row in own) for m in metrics}
+            counts[label] |= {m: n for m, n in least.items() if n or m not in ASYNC_METRICS}
     counted["steps"] |= counts
     write(output, json.dumps(counted, indent=1, sort_keys=True) + "\n")
     return counted

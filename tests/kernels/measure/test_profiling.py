@@ -10,7 +10,7 @@ from slow import heavy, if_slow
 
 import kernels
 from anywarp import gpu
-from anywarp.trace.metrics import METRICS, PIPE, STATE
+from anywarp.trace.metrics import ASYNC_METRICS, BULK_LOADS, METRICS, PIPE, STATE, TENSOR
 from kernels import __main__ as cli
 from kernels.command import looking
 from kernels.measure import profiling
@@ -24,7 +24,7 @@ MEASURED = [
     pytest.param(
         path,
         label,
-        id=f"{path.stem}: {label}",
+        id=f"{path.parent.name}: {label}",
         marks=if_slow(" " in label or heavy(label)),
     )
     for path, recorded in RECORDED.items()
@@ -54,8 +54,8 @@ WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
 
-# (label, metric) -> how far the counter may be from the measured one, in parts of it. It has to be
-# farther than half of that, or the entry is out of date.
+# (label, metric) -> how far the counter may be from the measured one, in parts of it. On the H200
+# it has to be farther than half of that, or the entry is out of date.
 COUNTERS: dict[tuple[str, str], float] = {
     # The counter of loads, though not that of the pipe as a whole, counts more where loads come
     # while the tensor cores read shared memory: of a kernel with 64 loads 64 before and after 12
@@ -116,12 +116,16 @@ def test_computed_equals_measured(path, label):
     computed = trace.counters
     kernel = one.kernels[launch]
     resources, copies = kernel.resources("sm_90"), "cp.async" in kernel.ptx
-    assert set(measured) == set(METRICS)
+    asynchronous = {metric for metric in ASYNC_METRICS if metric in measured}
+    assert set(measured) == {*METRICS, *asynchronous}
+    if asynchronous:  # not recorded of all steps on tensor cores
+        assert asynchronous >= {metric for metric in ASYNC_METRICS if computed.get(metric)}
     computed[PIPE] = sum(trace.pipe(kernel).values())
-    for metric in METRICS:
+    for metric in (*METRICS, *asynchronous):
         if bound := COUNTERS.get((label, metric)):
             exact = measured.pop(metric)
-            assert bound / 2 < abs(computed[metric] - exact) / exact <= bound, metric
+            least = bound / 2 if path.parent.name == "nvidia_h200" else 0  # of the first record
+            assert least <= abs(computed.get(metric, 0) - exact) / exact <= bound, metric
     more = {"st": 1.05 if name == one.id else 1.15}
     if resources.stack or copies:
         more["ld"] = 1.03
@@ -143,7 +147,7 @@ def test_computed_equals_measured(path, label):
                 assert beside <= 2e-4 * computed[PIPE]
             if not resources.stack:  # ptxas moves local memory about, and spills
                 assert beside <= 0.02 * computed[PIPE]
-    assert measured == {metric: computed[metric] for metric in measured}
+    assert measured == {metric: computed.get(metric, 0) for metric in measured}
 
 
 def test_what_is_off_is_measured():
@@ -279,6 +283,25 @@ def test_a_variant_is_launched_and_recorded_by_its_label(on_gpu, monkeypatch, tm
     launched.clear()
     assert cli.main(commands[0][2:]) == 0
     assert launched == [(one, "gpu", (32, 32)) for one in both]
+
+
+@pytest.mark.parametrize("record", [profiling.profile, profiling.stalls])
+def test_of_steps_on_tensor_cores_their_counters_are_recorded(
+    on_gpu, monkeypatch, tmp_path, record
+):
+    def counters(command, names, metrics):
+        once = ({"name": name} | dict.fromkeys(metrics, 3) for name in ("pack", "sgemm"))
+        times = int(command[command.index("--times") + 1])
+        rows = times * [one | {TENSOR: 3 * (one["name"] == "sgemm"), BULK_LOADS: 0} for one in once]
+        return rows if "21_warpgroups" in command else times * [rows[1]]
+
+    monkeypatch.setattr(profiling, "run_ncu", counters)
+    found = record([kernels.step("21")], 128, tmp_path / "x.json")["steps"]
+    usual = set(METRICS if record is profiling.profile else STATE)
+    assert set(found["21_warpgroups"]) == usual | {*ASYNC_METRICS} - {BULK_LOADS}
+    assert set(found["21_warpgroups:pack"]) == usual | {*ASYNC_METRICS} - {BULK_LOADS, TENSOR}
+    found = record([kernels.step("16")], 128, tmp_path / "y.json")["steps"]
+    assert set(found["16_async_copy"]) == usual
 
 
 def test_the_provenance_is_the_machines_with_the_tools(on_gpu, monkeypatch, tmp_path):
