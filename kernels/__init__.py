@@ -29,7 +29,9 @@ _NAMES = {  # module: the public names that it defines
     ".ladder.choose": ("plan", "sgemm"),
     ".ladder.step": ("step", "steps", "trace"),
     ".measure.bench": ("benchmark",),
-    ".records": (*"counters errors experiments latency peers results roofs stalls tuned".split(),),
+    ".records": (
+        *"counters errors experiments latency peers results roofs stalls sustained tuned".split(),
+    ),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = {  # public name: the module or folder that it stands for

@@ -30,7 +30,7 @@ TIMINGS, COUNTERS, STALLS, BITS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS, LATENCY, MODEL = "experiments.json", "latency.json", "model.json"
 SHAPES, SHAPES_TENSOR, TUNE, WAYS = "shapes.json", "shapes_tensor.json", "tune.json", "ways.json"
 ERRORS, PARALLEL, PEERS, ROOFS = "errors.json", "parallel.json", "peers.json", "roofs.json"
-RESIDENTS = "residents.json"
+SUSTAINED, RESIDENTS = "sustained.json", "residents.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
 
@@ -341,6 +341,15 @@ def experiments(gpu_name: str, folder: Path | None = None) -> dict[str, Results]
     `benchmarks.experiments`. Raises ValueError if there are none."""
     data = _read(gpu_name, EXPERIMENTS, folder)
     return {name: Results.read(of) for name, of in data["experiments"].items()}
+
+
+def sustained(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
+    """What products take of time and energy: by themselves, in turns with cuBLAS alone, sustained.
+
+    What `benchmarks.sustained` measured: {"products": rows with step, size and, for each of these
+    ways, milliseconds, the clock and what holds it down; sustained, also watts, "provenance": …}.
+    Raises ValueError if there is no such record."""
+    return _read(gpu_name, SUSTAINED, folder)
 
 
 def tuned(gpu_name: str, folder: Path | None = None) -> Results:
