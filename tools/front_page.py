@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import kernels  # noqa: E402 (another package has this name: this folder has to come first)
+from kernels.draw.records.ladder import timed  # noqa: E402
 from kernels.draw.records.plots import three_digits  # noqa: E402
 from kernels.records import RECORDED_ON  # noqa: E402
 
@@ -25,26 +26,33 @@ BOOK = ROOT / "book"
 PAGE, README = BOOK / "index.md", ROOT / "README.md"
 INLINE, FILE = BOOK / "assets" / "ladder.html", BOOK / "assets" / "ladder.svg"
 SIZE = 4096
-RESULT = r"^\*\*CUDA SGEMM, from (?:.|\n)*?(?=\n\n)"  # the paragraph that begins so
+RESULT = r"^\*\*CUDA SGEMM, from (?:.|\n)*?(?=\n\n)"  # the paragraphs that begin so
+MORE = r"^On tensor cores, three (?:.|\n)*?(?=\n\n)"
 TABLE = r"^\|.*\|\n(?:\|.*\|\n)+"
 
 
-def result() -> str:
-    """The whole climb in two sentences."""
+def steps() -> list[kernels.ladder.step.Step]:
+    """Those that were timed."""
     timings = kernels.results(RECORDED_ON)
-    records = [record for step in kernels.steps() if (record := timings.find(step, SIZE))]
-    best = max(records, key=lambda record: record.tflops)
-    share = timings.share_of_cublas(best)
-    power = kernels.experiments(RECORDED_ON)["power"]
-    alone = power.share_of_cublas(power.at(best.step, SIZE))
+    return [step for step in kernels.steps() if timings.find(step, SIZE)]
+
+
+def result() -> list[str]:
+    """The whole climb in two paragraphs: the fastest steps in float32 and on tensor cores."""
+    best = {s.tensor_cores: s for s in sorted(steps(), key=lambda s: timed(s, SIZE).tflops)}
+    records = [timed(step, SIZE) for step in (steps()[0], best[False], best[True])]
+    records.append(kernels.results(RECORDED_ON).at(best[True], SIZE))
+    first, plain, tensor, turn = (three_digits(record.tflops) for record in records)
+    shares = [f"{100 * record.cublas_ms / record.ms:.0f}\u00a0%" for record in records]
     words = (
-        f"**CUDA SGEMM, from {three_digits(records[0].tflops)} to {three_digits(best.tflops)} "
-        f"TFLOPS in {records.index(best) + 1} kernels.** On an {RECORDED_ON}, the last of them "
-        f"reaches **{100 * share:.0f}\u00a0%** of the speed of cuBLAS, NVIDIA's library, in turns "
-        f"with it, and {100 * alone:.0f}\u00a0% each by itself, for float32 matrices of "
-        f"{SIZE} × {SIZE}."
+        f"**CUDA SGEMM, from {first} to {plain} TFLOPS in float32 arithmetic, and to {tensor} on "
+        f"tensor cores.** On an {RECORDED_ON}, at {SIZE} × {SIZE}, that is **{shares[1]}** and, "
+        f"timed by itself, **{shares[2]}** of cuBLAS FP32, NVIDIA's library.",
+        "On tensor cores, three BF16 numbers stand for a float32, within float32's error bound; "
+        "`kernels.sgemm` takes them only when asked. In turns with other kernels, which share the "
+        f"power, it is {turn} TFLOPS and {shares[3]}.",
     )
-    return textwrap.fill(words, 100, break_on_hyphens=False)
+    return [textwrap.fill(paragraph, 100, break_on_hyphens=False) for paragraph in words]
 
 
 def title(name: str) -> str:
@@ -59,24 +67,15 @@ def title(name: str) -> str:
 
 def table() -> str:
     """The ladder: a row for each step that was timed, with what its header says of it."""
-    timings = kernels.results(RECORDED_ON)
     lines = ["| Chapter | Idea and [kernel](kernels.md) | Before | After |", "|:--|:--|--:|--:|"]
     before = "–"
-    for step in kernels.steps():
-        record = timings.find(step, SIZE)
-        if record is None:
-            continue
-        after = three_digits(record.tflops)
+    for step in steps():
+        after = three_digits(timed(step, SIZE).tflops)
         name = f"[{step.id[:2]} {title(step.id)}]({step.id}.ipynb)"
         idea = f"[{step.title.partition(': ')[2]}](../kernels/cuda/{step.path.name})"
         lines.append(f"| {name} | {idea} | {before} | {after} |")
         before = after
     return "\n".join(lines) + "\n"
-
-
-def picture() -> kernels.draw.Figure:
-    """The ladder of recorded steps that the front page shows."""
-    return kernels.draw.ladder(None, kernels.results(RECORDED_ON), SIZE)
 
 
 def replaced(text: str, pattern: str, new: str) -> str:
@@ -88,16 +87,17 @@ def replaced(text: str, pattern: str, new: str) -> str:
 
 
 def files() -> dict[Path, str]:
-    """What each file has to hold; FILE is `picture()`, saved."""
-    page, readme = (replaced(p.read_text("utf-8"), RESULT, result()) for p in (PAGE, README))
+    """What each file has to hold; FILE is the ladder, saved."""
+    first, more = result()
+    page, readme = (replaced(p.read_text("utf-8"), RESULT, first) for p in (PAGE, README))
     return {
-        PAGE: replaced(page, TABLE, table()),
-        README: readme,
-        INLINE: picture()._repr_html_() + "\n",
+        PAGE: replaced(replaced(page, MORE, more), TABLE, table()),
+        README: replaced(readme, MORE, more),
+        INLINE: kernels.draw.ladder(size=SIZE)._repr_html_() + "\n",
     }
 
 
 if __name__ == "__main__":
     for path, text in files().items():
         path.write_text(text, encoding="utf-8")
-    picture().save(FILE)
+    kernels.draw.ladder(size=SIZE).save(FILE)

@@ -8,7 +8,7 @@ from typing import Any
 from anywarp.draw import PALETTE, Figure, svg
 
 from ...ladder.step import Step, step as step_of, steps
-from ...records import CUBLAS, RECORDED_ON, Results, results as recorded
+from ...records import CUBLAS, RECORDED_ON, Record, experiments, results as recorded
 from .plots import label_of, origin_of, three_digits
 
 LEFT, HEAD = 138, 24
@@ -20,23 +20,21 @@ BEFORE: dict[str, Any] = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke
 EARLIER: dict[str, Any] = {"fill": "currentColor", "fill_opacity": 0.2}
 
 
-def ladder(
-    step: Any = None, results: Results | None = None, size: int = 4096, before: Any = None
-) -> Figure:
-    """TFLOPS of each step up to this one at M = N = K = size, and cuBLAS as a line.
+def ladder(step: Any = None, size: int = 4096, before: Any = None) -> Figure:
+    """TFLOPS of each step up to this one at M = N = K = size, and cuBLAS as a line, as recorded on
+    an H200.
 
-    step: a Step or what `kernels.step` takes; results: the timings, None for those recorded on an
-    H200; before: the earlier step that it changes, None for the one just before. The step's own bar
-    is filled, that of the step it changes outlined. Raises ValueError if one of them was not
-    measured at that size, or if `before` is no earlier step. Of no step, all that were measured,
-    all filled.
+    step: a Step or what `kernels.step` takes; before: the earlier step that it changes, None for
+    the one just before. The step's own bar is filled, that of the step it changes outlined; a star
+    marks those on tensor cores, see `timed`. Raises ValueError if one of them was not measured at
+    that size, or if `before` is no earlier step. Of no step, all that were measured, all filled.
     """
-    results = recorded(RECORDED_ON) if results is None else results
+    results = recorded(RECORDED_ON)
     whole = step is None
     last = None if whole else step_of(step).number
     shown = [s for s in steps() if (results.find(s, size) if last is None else s.number <= last)]
-    names = [s.label for s in shown]
-    records = [results.at(name, size) for name in names]
+    names = [label_of(s.label) + "*" * s.tensor_cores for s in shown]
+    records = [timed(s, size) for s in shown]
     rates = [record.tflops for record in records]
     cublas = results.at(CUBLAS, size).tflops
     scale = (RIGHT - LEFT) / max([cublas, *rates])
@@ -53,7 +51,7 @@ def ladder(
         y, look = top + pitch * n, looks.get(n, EARLIER)
         bold = "bold" if n in looks and not whole else None
         parts += [
-            svg.text(LEFT - 6, y + line, label_of(name), "end", font_weight=bold, font_size=11),
+            svg.text(LEFT - 6, y + line, name, "end", font_weight=bold, font_size=11),
             svg.rect(LEFT, y, scale * rate, bar, **look),
             svg.text(svg.NARROW - 2, y + line, three_digits(rate), "end", font_weight=bold),
         ]
@@ -64,21 +62,31 @@ def ladder(
         svg.path(f"M{svg.short(x)} {top - 6}V{bottom - 3}", **dashed),
         svg.text(x, top - 10, f"cuBLAS {three_digits(cublas)}", "end"),
         svg.text(LEFT, bottom + 11, f"TFLOPS at M = N = K = {size}"),
+        *any(s.tensor_cores for s in shown) * [svg.text(0, bottom + 11, "* tensor cores, alone")],
     ]
     origin = origin_of(results)
-    listed = ", ".join(f"{label_of(name)} {three_digits(r)}" for name, r in zip(names, rates))
+    listed = ", ".join(f"{name} {three_digits(r)}" for name, r in zip(names, rates))
     caption = f"Median, {origin}."
     if not whole:
         which = "the step before" if changed == own - 1 else "the step that it changes"
         outlined = f", the outlined one {which}" if own else ""
-        share = _share(results.share_of_cublas(records[-1]))
-        caption = f"The filled bar is this step{share}{outlined}. {caption}"
+        # of cuBLAS in the same rounds, not of the line
+        percent = 100 * (results.share_of_cublas(records[-1]) or 0)
+        share = f"{percent:{'.2g' if percent < 100 else '.0f'}}% of cuBLAS"
+        caption = f"The filled bar is this step, {share}{outlined}. {caption}"
     return Figure(
         svg.narrow(bottom + 18, *parts),
         f"The ladder{'' if whole else ' so far'}. TFLOPS at M = N = K = {size}, {origin}: "
         f"{listed}; cuBLAS {three_digits(cublas)}.",
         caption,
     )
+
+
+def timed(step: Step, size: int) -> Record:
+    """A step's record on an H200; of one on tensor cores, that by itself: in turns with cuBLAS and
+    others, the clock is another. Raises ValueError if it was not measured."""
+    alone = experiments(RECORDED_ON)["power"].find(step, size) if step.tensor_cores else None
+    return alone or recorded(RECORDED_ON).at(step, size)
 
 
 def _place(shown: Sequence[Step], before: Any) -> int:
@@ -91,14 +99,8 @@ def _place(shown: Sequence[Step], before: Any) -> int:
     return earlier.index(number)
 
 
-def _share(share: float | None) -> str:
-    """ ", 63% of cuBLAS": of that in the same rounds, not of the line."""
-    percent = 100 * (share or 0)
-    return f", {percent:{'.2g' if percent < 100 else '.0f'}}% of cuBLAS" if percent else ""
-
-
 def _head(name: str, own: float, before: float | None) -> str:
     """ "6.39 → 1.71 TFLOPS, × 0.27": what the step made of the one that it changes."""
     if before is None:
-        return f"{label_of(name)}: {three_digits(own)} TFLOPS"
+        return f"{name}: {three_digits(own)} TFLOPS"
     return f"{three_digits(before)} → {three_digits(own)} TFLOPS, × {own / before:.3g}"

@@ -1,12 +1,11 @@
 """The ladder so far: its bars and numbers are the records'."""
 
-from dataclasses import replace
-
 import pytest
 from drawn import elements, legible, texts
 
 import kernels
 from kernels.draw import PALETTE, ladder
+from kernels.draw.records.ladder import timed
 from kernels.draw.records.plots import three_digits
 
 GPU = "NVIDIA H200"
@@ -67,24 +66,29 @@ def test_the_first_step_has_none_before():
     assert "before" not in figure.caption
 
 
-def test_the_share_is_of_cublas_in_the_same_rounds():
-    """The line is cuBLAS as it was timed last."""
-    results = kernels.results(GPU)
-    step, line = results.at("21_warpgroups", 4096), results.at("cublas", 4096)
-    share = results.share_of_cublas(step)
-    assert f"{share:.0%}" != f"{step.tflops / line.tflops:.0%}"  # those rounds had a lower clock
-    assert f"this step, {share:.0%} of cuBLAS" in ladder(21).caption
-    alone = replace(results, records=tuple(replace(r, cublas_ms=None) for r in results.records))
-    assert "is this step, the outlined one" in ladder(21, alone).caption
+def test_steps_on_tensor_cores_are_timed_by_themselves():
+    """In turns, 21 lowers the clock of cuBLAS beside it."""
+    power, turns = kernels.experiments(GPU)["power"], kernels.results(GPU)
+    step = power.at("21_warpgroups", 4096)
+    figure = ladder(21)
+    share = power.share_of_cublas(step)
+    assert f"this step, {share:.0%} of cuBLAS" in figure.caption
+    assert f"{share:.0%}" != f"{turns.share_of_cublas(turns.at(step.step, 4096)):.0%}"
+    words = list(texts(figure).values())
+    assert words[words.index("21 warpgroups*") + 1] == three_digits(step.tflops)
+    note = "* tensor cores, alone"
+    assert note in words and note not in texts(ladder(19)).values()
 
 
 def test_the_whole_ladder():
     results = kernels.results(GPU)
-    rates = [results.at(step, 4096).tflops for step in kernels.steps()]
     figure = ladder()
-    assert len(bars(figure)) == len(rates)
+    words = list(texts(figure).values())
+    assert len(bars(figure)) == len(kernels.steps())
     assert {rect["fill"] for _, rect in bars(figure)} == {PALETTE["blue"]}
-    assert set(map(three_digits, rates)) <= set(texts(figure).values())
+    for step in kernels.steps():
+        name = step.id.replace("_", " ") + "*" * step.tensor_cores
+        assert words[words.index(name) + 1] == three_digits(timed(step, 4096).tflops)
     assert not [text for text in legible(figure) if text.get("font-weight")]
     assert figure.caption == f"Median, recorded on {GPU}, {results.date}."
     assert "so far" not in figure.alt
