@@ -1,4 +1,4 @@
-"""Where control goes: basic blocks, what follows and precedes them, dominators, jumps back, turns.
+"""Where control goes: basic blocks, what follows and precedes them, jumps back, turns.
 
 Blocks are ranges of instruction indices and are known by their number, in order of the code.
 A. Aho, M. Lam, R. Sethi, J. Ullman, Compilers: Principles, Techniques, and Tools, 2nd ed., 2006,
@@ -92,43 +92,6 @@ def reached(starts: Iterable[int], after: Graph, seen: Iterable[int] = ()) -> se
     return seen
 
 
-def dominators(after: Graph) -> list[int | None]:
-    """For each block the last one that every way to it from block 0 passes before it; None for
-    block 0 and for those that nothing reaches.
-
-    K. Cooper, T. Harvey, K. Kennedy, A Simple, Fast Dominance Algorithm, Rice University, 2001.
-    """
-    if not after:
-        return []
-    order = _postorder([0], after)
-    rank = {n: at for at, n in enumerate(order)}
-    before = predecessors(after)
-    dominator_of: list[int | None] = [None] * len(after)
-    dominator_of[0] = 0
-    changed = True
-    while changed:
-        changed = False
-        for n in reversed(order[:-1]):  # block 0 is last
-            new = None
-            for other in before[n]:
-                if dominator_of[other] is not None:
-                    new = other if new is None else _meet(new, other, dominator_of, rank)
-            changed |= new != dominator_of[n]
-            dominator_of[n] = new
-    dominator_of[0] = None
-    return dominator_of
-
-
-def _meet(a: int, b: int, dominator_of: Any, rank: Any) -> int:
-    """The last block that every way to a and every way to b passes."""
-    while a != b:
-        if rank[a] < rank[b]:
-            a = dominator_of[a]
-        else:
-            b = dominator_of[b]
-    return a
-
-
 def _postorder(starts: Iterable[int], after: Any) -> list[int]:
     """The blocks that the starts reach, each after those that are reached from it, loops aside."""
     order: list[int] = []
@@ -150,23 +113,15 @@ def _postorder(starts: Iterable[int], after: Any) -> list[int]:
     return order
 
 
-def dominates(dominator_of: Sequence[int | None], a: int, b: int) -> bool:
-    """Whether every way to block b passes block a; a block dominates itself."""
-    at: int | None = b
-    while at is not None and at != a:
-        at = dominator_of[at]
-    return at == a
-
-
 def back_edges(after: Graph) -> list[tuple[int, int]]:
-    """The jumps back (from, to), where every way to the first passes the second: loops."""
-    dominator_of = dominators(after)
-    return [
-        (n, to)
-        for n in (sorted(reached([0], after)) if after else ())
-        for to in after[n]
-        if dominates(dominator_of, to, n)
-    ]
+    """The jumps back (from, to), where every way to the first from block 0 passes the second (it
+    dominates the first): loops. Blocks that nothing reaches have none."""
+    edges = []
+    for head, tails in enumerate(predecessors(after)):
+        if head == 0 or len(tails) > 1:  # what is jumped back to is entered elsewhere, too
+            elsewhere = reached([0], after, [head]) - {head}
+            edges += [(tail, head) for tail in tails if tail not in elsewhere]
+    return sorted(edges)
 
 
 def turns(after: Graph) -> list[int]:
