@@ -13,19 +13,9 @@ from ..memory.allocations import UNSIGNED
 from ..text.forms import elements, refuse
 from ..text.syntax import TYPE_BYTES, Address, Function, Immediate, Instruction, Register, Symbol
 
-
-class _Table:
-    """Slots by key: (function name, register or symbol), or what all functions share."""
-
-    def __init__(self) -> None:
-        self.index: dict[tuple[Any, ...], int] = {}
-        self.makers: list[Any] = []  # slot -> function (state, symbols, dynamic) -> array
-
-    def slot(self, key: tuple[Any, ...], maker: Any) -> int:
-        if key not in self.index:
-            self.index[key] = len(self.makers)
-            self.makers.append(maker)
-        return self.index[key]
+# Slots by key, (function name, register or symbol) or what all functions share: their number, and a
+# function (state, symbols, dynamic) -> array
+Table = dict[tuple[Any, ...], tuple[int, Callable[..., Any]]]
 
 
 class Slots:
@@ -37,10 +27,10 @@ class Slots:
     """
 
     def __init__(
-        self, function: Function, addresses: Container[str], table: _Table | None = None
+        self, function: Function, addresses: Container[str], table: Table | None = None
     ) -> None:
         self.function = function
-        self.table = table or _Table()
+        self.table: Table = {} if table is None else table
         self.addresses = addresses  # names of symbols that every function can take
         self.own = {v.name for v in function.variables if v.space in ("local", "param")}
         self.own |= {p.name for p in (*function.params, *function.results)}
@@ -50,17 +40,17 @@ class Slots:
         return Slots(function, self.addresses, self.table)
 
     def slot(self, key: Any, maker: Any) -> int:
-        return self.table.slot(key, maker)
+        return self.table.setdefault(key, (len(self.table), maker))[0]
 
     def initial(self, state: State, symbols: dict[Any, Any], shared_mem: int) -> list[Array]:
-        return [make(state, symbols, shared_mem) for make in self.table.makers]
+        return [make(state, symbols, shared_mem) for _, make in self.table.values()]
 
     @functools.cached_property
     def frame(self) -> tuple[list[int], list[tuple[int, str, int]]]:
         """What a recursive call must keep: the slots of the function's registers and, as (slot,
         name, offset), of the addresses in its frame."""
         registers, addresses = [], []
-        for key, at in self.table.index.items():
+        for key, (at, _) in self.table.items():
             if key[0] == self.function.name:
                 if isinstance(key[1], Symbol):
                     addresses.append((at, key[1].name, key[1].offset))
@@ -130,8 +120,9 @@ class Slots:
 
     def nothing(self, name: str) -> tuple[int, Array]:
         """The slot of a declared register and what it holds before anything is written."""
-        at = self.register(name)[0]
-        return at, self.table.makers[at]()
+        self.register(name)
+        at, make = self.table[self.function.name, name]
+        return at, make()
 
     def guard(self, instruction: Instruction) -> Any:
         read = self.reader(instruction.guard, np.bool_)
