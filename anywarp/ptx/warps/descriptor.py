@@ -58,15 +58,8 @@ class Descriptor(NamedTuple):
         )
 
 
-def encoded(descriptor: Descriptor) -> int:
-    """The 64 bits of a descriptor, as a kernel hands them to wgmma."""
-    start, leading, stride, base, swizzle = descriptor
-    fields = (start >> 4, 0), (leading >> 4, 16), (stride >> 4, 32), (base, 49)
-    return sum(value << at for value, at in fields) | MODES.index(swizzle) << 62
-
-
 def decoded(bits: int) -> Descriptor:
-    """The inverse, which leaves out the bits of no field."""
+    """The descriptor in the 64 bits that a kernel hands to wgmma, without the bits of no field."""
     start, leading, stride = (bits >> at & 0x3FFF for at in (0, 16, 32))
     return Descriptor(16 * start, 16 * leading, 16 * stride, bits >> 49 & 7, MODES[bits >> 62])
 

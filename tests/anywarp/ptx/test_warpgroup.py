@@ -11,7 +11,7 @@ from harness import run_body
 
 from anywarp import ptx
 from anywarp.ptx.memory.events import Fault, Finished, Started
-from anywarp.ptx.warps.descriptor import Descriptor, decoded, encoded, stretches, tile_addresses
+from anywarp.ptx.warps.descriptor import MODES, Descriptor, decoded, stretches, tile_addresses
 
 STORED = {"f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "s8": np.int8, "u8": np.uint8}
 SUMS = {"f32": np.float32, "f16": np.float16, "s32": np.int32}
@@ -53,6 +53,13 @@ def exchanged(lines, swizzle):
         for unit in range(units):
             lines[row, unit ^ row // every % units] = line[unit]
     return lines.reshape(-1)
+
+
+def encoded(descriptor):
+    """The 64 bits of a descriptor, as a kernel hands them to wgmma."""
+    start, leading, stride, base, swizzle = descriptor
+    fields = (start >> 4, 0), (leading >> 4, 16), (stride >> 4, 32), (base, 49)
+    return sum(value << at for value, at in fields) | MODES.index(swizzle) << 62
 
 
 def placed(tile, start, swizzle, major):
