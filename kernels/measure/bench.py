@@ -72,7 +72,6 @@ def benchmark(
     steps: Sequence[Step],
     sizes: Sequence[int | Shape] | None = None,
     output: Path | str | None = None,
-    max_ms: float = MAX_MS,
     merge: bool = False,
     together: bool = True,
 ) -> Results:
@@ -82,12 +81,12 @@ def benchmark(
     no other takes the power? Otherwise as `measure`, whose errors it raises.
     """
     words = {"min_repeats": MIN_REPEATS, "min_seconds_each": MIN_SECONDS}
-    words["max_ms_per_launch"] = max_ms
+    words["max_ms_per_launch"] = MAX_MS
     protocol = Protocol(often, words, thorough=True)
     if not together:
         protocol = protocol._replace(group=lambda step: step.label, beside=False)
     shapes = [sides(size) for size in (SIZES if sizes is None else sizes)]
-    return measure(steps, shapes, protocol, output, merge, max_ms)
+    return measure(steps, shapes, protocol, output, merge)
 
 
 def measure(
@@ -96,12 +95,11 @@ def measure(
     protocol: Protocol,
     output: Path | str | None = None,
     merge: bool = False,
-    max_ms: float = MAX_MS,
     left_out: Sequence[str] = (),
 ) -> Results:
     """Time steps and cuBLAS on the GPU at each shape by a protocol.
 
-    A step of which one launch takes longer than `max_ms` is left out at that shape; `left_out` says
+    A step of which one launch takes longer than MAX_MS is left out at that shape; `left_out` says
     what was so before. With `output`, what has been measured is saved there after every shape, and
     a run that was interrupted is taken up again; with `merge`, what was there of other steps and
     shapes stays. Raises NoGPU, CheckError for a wrong result, ImportError without cuBLAS,
@@ -126,7 +124,7 @@ def measure(
             done = _names(measured)
             missing = [step for step in steps if name_of(step.label, shape) not in done]
             if missing or name_of(CUBLAS, shape) not in done:
-                records, reasons = _at_shape(missing, shape, protocol, flush, max_ms, checked)
+                records, reasons = _at_shape(missing, shape, protocol, flush, checked)
                 records = tuple(r for r in records if r.name not in done)
                 lost = dict.fromkeys((*measured.left_out, *reasons))
                 all_records = measured.records + records
@@ -183,7 +181,6 @@ def _at_shape(
     shape: Shape,
     protocol: Protocol,
     flush: Launch,
-    max_ms: float,
     checked: set[str],
 ) -> tuple[tuple[Record, ...], list[str]]:
     """The records at one shape, and what was left out there and why. `checked` has the labels of
@@ -220,8 +217,8 @@ def _at_shape(
         if protocol.thorough or step.label not in checked:
             require_right(step.label, _result(launch, C))
         ((ms,),) = rounds([launch], flush, 1, 0)
-        if ms > max_ms:
-            left_out.append(f"{name}: one launch takes {ms:.0f} ms, the limit is {max_ms:.0f} ms")
+        if ms > MAX_MS:
+            left_out.append(f"{name}: one launch takes {ms:.0f} ms, the limit is {MAX_MS:.0f} ms")
             continue
         groups.setdefault(protocol.group(step), {})[step.label] = launch
         tensor_cores.add(step.tensor_cores)
