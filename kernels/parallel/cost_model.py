@@ -137,18 +137,15 @@ def ring_seconds(n: int, ranks: int, machine: Machine) -> float:
     return (ranks - 1) * max(multiply, send) + machine.product(part, part, n)
 
 
-def summa_seconds(
-    n: int, ranks: int, machine: Machine, pieces: int = PIECES, strips: int = 1
-) -> float:
+def summa_seconds(n: int, ranks: int, machine: Machine, pieces: int = PIECES) -> float:
     """`predict` of SUMMA on the grid nearest to a square, for square matrices of order n."""
     high, wide = square(ranks)
     panels = max(high, wide) * pieces  # of a grid whose sides divide one another
-    rows, columns, depth = (math.ceil(n / count) for count in (high * strips, wide, panels))
-    send = machine.transfer((wide > 1) * rows * depth, stages(wide - 1)) * strips
+    rows, columns, depth = (math.ceil(n / count) for count in (high, wide, panels))
+    send = machine.transfer((wide > 1) * rows * depth, stages(wide - 1))
     send += machine.transfer((high > 1) * columns * depth, stages(high - 1))
-    last = machine.product(rows, columns, depth)
-    other = machine.product(rows, columns, depth, followed=True) if strips > 1 else last
-    return send + (panels - 1) * max(strips * other, send) + (strips - 1) * other + last
+    multiply = machine.product(rows, columns, depth)
+    return send + (panels - 1) * max(multiply, send) + multiply
 
 
 def efficiency(seconds_of_one: float, seconds: float, ranks: int) -> float:

@@ -176,21 +176,18 @@ def gather(M: int, N: int, K: int, ranks: int) -> Schedule:
     return Schedule("gather", (M, N, K), ranks, homes, rounds[ranks == 1 :])
 
 
-def summa(
-    M: int, N: int, K: int, grid: tuple[int, int], pieces: int = 1, strips: int = 1
-) -> Schedule:
+def summa(M: int, N: int, K: int, grid: tuple[int, int], pieces: int = 1) -> Schedule:
     """2-D, SUMMA: ranks in rows and columns of a grid, each with a block of A, of B and of C.
 
     K is cut into panels. For each panel, the ranks that have it of A send it along their row of
     the grid, those that have it of B along their column, and every rank adds the product of the
     two to its block of C; meanwhile the next panel is sent. Each range of K that one rank has of
-    A and one of B makes `pieces` panels. A rank's rows are cut into `strips`, whose products do not
-    depend on one another.
+    A and one of B makes `pieces` panels.
     """
     high, wide = grid
     _require_ranks(high, wide)
-    if min(pieces, strips) < 1:
-        raise ValueError(f"{pieces} pieces, {strips} strips: 1 at least")
+    if pieces < 1:
+        raise ValueError(f"{pieces} pieces: 1 at least")
     rows, columns = cut(M, high), cut(N, wide)
     inner = {"A": cut(K, wide), "B": cut(K, high)}
     homes = {
@@ -211,8 +208,7 @@ def summa(
             i, j = _owner(inner["B"], panel), _owner(inner["A"], panel)
             for row in range(high):
                 to = tuple(row * wide + other for other in range(wide) if other != j)
-                blocks = [Block("A", strip, panel) for strip in _strips(rows[row], strips)]
-                transfers += [Transfer(block, row * wide + j, to) for block in blocks]
+                transfers.append(Transfer(Block("A", rows[row], panel), row * wide + j, to))
             for column in range(wide):
                 to = tuple(other * wide + column for other in range(high) if other != i)
                 block = Block("B", panel, columns[column])
@@ -220,18 +216,10 @@ def summa(
         if step > 0:
             panel = panels[step - 1]
             for rank, (_, _, c) in homes.items():
-                b = Block("B", panel, c.columns)
-                for strip in _strips(c.rows, strips):
-                    a = Block("A", strip, panel)
-                    products.append(LocalProduct(rank, a, b, c._replace(rows=strip), step == 1))
+                a, b = Block("A", c.rows, panel), Block("B", panel, c.columns)
+                products.append(LocalProduct(rank, a, b, c, step == 1))
         rounds.append(_round(transfers, products))
     return Schedule(f"summa {high} x {wide}", (M, N, K), high * wide, homes, tuple(rounds))
-
-
-def _strips(rows: Range, count: int) -> list[Range]:
-    """A range of rows in so many ranges."""
-    start, end = rows
-    return [(start + first, start + last) for first, last in cut(end - start, count)]
 
 
 def _panels(K: int, ranges: Iterable[Range], pieces: int) -> list[Range]:
@@ -240,7 +228,8 @@ def _panels(K: int, ranges: Iterable[Range], pieces: int) -> list[Range]:
     segments = list(pairwise(edges)) or [(0, 0)]
     panels = []
     for start, end in segments:
-        panels += _strips((start, end), max(1, min(pieces, end - start)))
+        parts = cut(end - start, max(1, min(pieces, end - start)))
+        panels += [(start + first, start + last) for first, last in parts]
     return panels
 
 

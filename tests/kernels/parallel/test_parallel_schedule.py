@@ -21,8 +21,8 @@ def every(M, N, K):
         yield parallel.ring(M, N, K, ranks)
         yield parallel.gather(M, N, K, ranks)
     for grid in GRIDS:
-        for cuts in (1, 1), (3, 1), (2, 2), (1, 5):
-            yield parallel.summa(M, N, K, grid, *cuts)
+        for pieces in 1, 2, 3:
+            yield parallel.summa(M, N, K, grid, pieces)
     for tile, depth in (16, 8), (100, 100), (7, 5), (1, 3):
         if tile > 1 or M * N < 50:
             yield parallel.stream.plan(M, N, K, tile, depth)
@@ -67,14 +67,6 @@ def test_what_schedules_cost():
     assert buffers(ring) == [2 * part] * ranks
     assert buffers(gather) == [3 * part] * ranks
     assert max(buffers(summa)) == 4 * (n // 2) * (n // 8)  # two panels of A, two of B
-
-
-def test_strips_of_c_do_not_depend_on_one_another():
-    plan = parallel.summa(8, 8, 8, (2, 2), pieces=2, strips=2)
-    assert received(plan) == received(parallel.summa(8, 8, 8, (2, 2), 2))
-    for one in plan.rounds[1:]:
-        mine = [product.c for product in one.products if product.rank == 3]
-        assert mine == [Block("C", (4, 6), (4, 8)), Block("C", (6, 8), (4, 8))]
 
 
 def test_panels_end_where_somebody_elses_begin():
@@ -231,7 +223,7 @@ def test_a_block_is_not_sent_while_it_is_computed():
 @pytest.mark.parametrize("make, args", [
     (parallel.ring, (8, 8, 8, 0)), (parallel.gather, (8, 8, 8, 0)), (parallel.square, (0,)),
     (parallel.summa, (8, 8, 8, (2, 0))), (parallel.summa, (8, 8, 8, (2, 2), 0)),
-    (parallel.summa, (8, 8, 8, (2, 2), 1, 0)), (parallel.stream.plan, (8, 8, 8, 0, 4)),
+    (parallel.stream.plan, (8, 8, 8, 0, 4)),
 ])  # fmt: skip
 def test_nothing_is_done_by_nobody(make, args):
     with pytest.raises(ValueError, match="1 at least"):
