@@ -81,10 +81,9 @@ def error_bound(
     C: np.ndarray | None = None,
     alpha: float = 1,
     beta: float = 0,
-    u: float = FLOAT32_ROUNDOFF,
 ) -> np.ndarray:
     """The largest error each element may have: float64, shape (M, N)."""
-    return gamma(A.shape[1] + 2, u) * _combine(A, B, C, alpha, beta, np.abs)
+    return gamma(A.shape[1] + 2) * _combine(A, B, C, alpha, beta, np.abs)
 
 
 def compare(
@@ -94,11 +93,10 @@ def compare(
     C0: np.ndarray | None = None,
     alpha: float = 1,
     beta: float = 0,
-    u: float = FLOAT32_ROUNDOFF,
 ) -> Comparison:
     """Compare `C` with alpha A B + beta C0. A NaN on either side is always outside the bound."""
     expected = gemm64(A, B, C0, alpha, beta)
-    bound = error_bound(A, B, C0, alpha, beta, u)
+    bound = error_bound(A, B, C0, alpha, beta)
     if C.shape != expected.shape:
         raise CheckError(f"the result has shape {C.shape}, expected {expected.shape}")
     if C.size == 0:
@@ -127,10 +125,9 @@ def assert_close(
     C0: np.ndarray | None = None,
     alpha: float = 1,
     beta: float = 0,
-    u: float = FLOAT32_ROUNDOFF,
 ) -> Comparison:
     """`compare`, raising CheckError when an element is outside the bound."""
-    result = compare(C, A, B, C0, alpha, beta, u)
+    result = compare(C, A, B, C0, alpha, beta)
     if not result.ok and result.where is not None:  # an empty matrix has nothing wrong
         i, j = result.where
         raise CheckError(
