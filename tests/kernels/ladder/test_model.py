@@ -78,7 +78,7 @@ def test_another_gpu_holds_as_many_blocks_as_it_has_room_for(of):
 
 @pytest.mark.parametrize("of, known", model._residents().items())
 def test_the_table_of_residents_is_what_the_compiler_says(of, known):
-    """Of one tile; `python tools/residents.py` writes all of it."""
+    """Of one tile; `python -m benchmarks.residents` writes all of it."""
     label = list(known)[len(of) % 3 + 3]
     capability = tuple(map(int, of.split(".")))
     assert model.occupied(model.named(label, capability), capability) == known[label]

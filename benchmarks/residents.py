@@ -1,14 +1,10 @@
 """How many blocks of each tile that `sgemm` may choose an SM holds, on each compute capability that
-the NVRTC here compiles for: `python tools/residents.py` writes it to `kernels/records`. It needs no
-GPU, and some minutes."""
+the NVRTC here compiles for: `python -m benchmarks.residents` writes it to `kernels/records`. It
+needs no GPU, and some minutes."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from anywarp import capability
 from anywarp.analysis.occupancy import SMS
