@@ -30,7 +30,7 @@ from kernels.records import write
 SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
 WIDTHS = (4, 8, 16)
 LOADS, WARPS = 128, 32  # of `timed`
-REACH = 1 << 28  # bytes
+REACH = 1 << 26  # bytes
 PITCHES = (
     *(1, 2, 3, 5, 8, 9, 12, 16, 17, 24, 31, 32, 33, 36, 40, 48, 63, 64, 65, 68, 72, 96, 100, 127),
     *(128, 129, 160, 192, 251, 255, 256, 257, 260, 264, 320, 384, 511, 512, 516, 640, 1000, 1023),
@@ -69,16 +69,20 @@ def cases() -> Iterator[Case]:
             down = [n % rows * pitch + n // rows for n in lanes]
             yield Case(f"{rows} rows, {pitch}", width, tuple(across))
             yield Case(f"{rows} rows, {pitch}, down", width, tuple(down))
-        for bits, again in itertools.product(range(5, 25), range(3)):
+        for bits, again in itertools.product(range(5, REACH.bit_length() - 3), range(3)):
+            if width << bits > REACH:
+                continue
             units = tuple(int(numbers.random() * (1 << bits)) for _ in lanes)
             yield Case(f"random {bits} {again}", width, units)
 
 
 def memory() -> tuple[Any, Any]:
-    """Zeros from a multiple of 2 MiB on, since the bank of a tag depends on the address."""
-    data, out = gpu.empty(REACH // 4, np.uint32), gpu.empty(WARPS * LANES, np.int64)
+    """Zeros from a multiple of their size on, since the bank of a tag depends on the address; and
+    room for cycles."""
+    data = gpu.empty(2 * REACH // 4, np.uint32)
     gpu.fill_bytes(data, 0)
-    return data, out
+    before = -gpu.address(data) % REACH // 4
+    return data[before : before + REACH // 4], gpu.empty(WARPS * LANES, np.int64)
 
 
 def run(kind: str) -> Iterator[tuple[Case, Any]]:
