@@ -3,12 +3,12 @@
 from . import elf, encoding, flow, hot_loop
 from .decode import Instruction, Unknown, decode, instructions, placed
 from .hot_loop import hot_words, machine_loop, thread_index_reads, tile_loop, timeline
-from .operands import Operands, fma_operands, operand_cycles
+from .operands import operand_cycles
 
 __all__ = [
-    "Instruction", "Operands", "Unknown", "decode", "elf", "encoding", "flow", "fma_operands",
-    "hot_loop", "hot_words", "instructions", "machine_loop", "operand_cycles", "placed",
-    "thread_index_reads", "tile_loop", "timeline",
+    "Instruction", "Unknown", "decode", "elf", "encoding", "flow", "hot_loop", "hot_words",
+    "instructions", "machine_loop", "operand_cycles", "placed", "thread_index_reads", "tile_loop",
+    "timeline",
 ]  # fmt: skip
 
 

@@ -7,40 +7,12 @@ measured on an H100, by `benchmarks.operands`; the rule of `collected` follows f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from .decode import Instruction, decode
-from .hot_loop import CODES, REUSE, hot_words
+from .hot_loop import hot_words
 
 AHEAD = 3  # instructions that collect their operands at a time
-REGISTER_FORM = 2  # of an FMA: three registers, no constant
-ZERO = 255  # a register that is not stored
-
-
-class Operands(NamedTuple):
-    """Of the FMAs in one pass through a hot loop: how many there are, how many read three fresh
-    registers, and how many of these read them all from one bank."""
-
-    fmas: int
-    three_fresh: int
-    one_bank: int
-
-
-def fma_operands(kernel: Any, arch: str = "sm_90") -> Operands:
-    """What the FMAs of the hot loop of a Kernel or a Step read. Raises CompileError."""
-    fmas = three = one_bank = 0
-    kept: dict[int, int] = {}  # by place of the operand, the register that is at hand there
-    for word in hot_words(kernel, arch).tolist():
-        registers = dict(enumerate((word[0] >> 24 & 255, word[1] & 255, word[2] & 255)))
-        if CODES.get(word[0] & 0xFFF) == "fma":
-            fmas += 1
-            if word[0] >> 8 & 15 == REGISTER_FORM:
-                fresh = {r for n, r in registers.items() if kept.get(n) != r and r != ZERO}
-                three += len(fresh) == 3
-                one_bank += len(fresh) == 3 and len({r % 2 for r in fresh}) == 1
-        flags = (word[3] & REUSE) >> 26
-        kept = {n: r for n, r in registers.items() if flags >> n & 1}
-    return Operands(fmas, three, one_bank)
 
 
 def operand_cycles(kernel: Any, arch: str = "sm_90") -> int:

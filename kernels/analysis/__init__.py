@@ -6,8 +6,6 @@ Pure functions on addresses, code, counts and records; none needs a GPU.
 from anywarp import analysis
 from anywarp.analysis import *  # noqa: F403
 from anywarp.sass import (
-    Operands,
-    fma_operands,
     hot_words,
     machine_loop,
     operand_cycles,
@@ -27,7 +25,7 @@ from .sm_limits import cycles, limits
 from .waiting import load_gbs, multiply_add_tflops
 
 __all__ = [
-    *analysis.__all__, "Operands", "Placement", "arithmetic_peak", "compulsory_bytes", "cycles",
-    "fma_operands", "hot_words", "limits", "load_gbs", "machine_loop", "multiply_add_tflops",
-    "operand_cycles", "placement", "sgemm_flop", "thread_index_reads", "timeline", "traced_bytes",
+    *analysis.__all__, "Placement", "arithmetic_peak", "compulsory_bytes", "cycles", "hot_words",
+    "limits", "load_gbs", "machine_loop", "multiply_add_tflops", "operand_cycles", "placement",
+    "sgemm_flop", "thread_index_reads", "timeline", "traced_bytes",
 ]  # fmt: skip

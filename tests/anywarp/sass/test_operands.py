@@ -5,12 +5,11 @@ import pytest
 
 import kernels
 from anywarp.sass import operands
-from kernels.analysis import fma_operands, machine_loop, operand_cycles
+from kernels.analysis import machine_loop, operand_cycles
 from kernels.measure.experiments import Patched, without_reuse
 
 FFMA = 0x000FC800000000000000000000007223
 IADD3 = 0x000FC80007FFE0000000000000007210
-LDS = 0x984
 
 
 def words(*rows):
@@ -26,34 +25,6 @@ def words(*rows):
         ],
         np.uint32,
     )
-
-
-@pytest.mark.parametrize(
-    "rows, three_fresh, one_bank",
-    [
-        ([(FFMA, 1, 2, 3)], 1, 0),
-        ([(FFMA, 2, 4, 8)], 1, 1),
-        ([(FFMA, 1, 3, 255)], 0, 0),  # nothing is stored in the last
-        ([(FFMA, 5, 5, 3)], 0, 0),  # read once
-        ([(FFMA, 1, 2, 3, 0), (FFMA, 1, 4, 5)], 1, 0),
-        ([(FFMA, 1, 2, 3, 0), (FFMA, 7, 1, 5)], 2, 1),  # at hand in another place
-        ([(FFMA, 1, 2, 3, 1), (FFMA, 1, 4, 5)], 2, 0),  # another was marked
-        ([(FFMA, 1, 2, 3, 0), (LDS, 9, 9, 9), (FFMA, 1, 4, 5)], 2, 0),
-        ([(LDS, 1, 2, 3, 0), (FFMA, 1, 4, 5)], 0, 0),
-    ],
-)
-def test_fresh_operands(monkeypatch, rows, three_fresh, one_bank):
-    monkeypatch.setattr(operands, "hot_words", lambda kernel, arch: words(*rows))
-    fmas = sum(row[0] == FFMA for row in rows)
-    assert fma_operands(None) == (fmas, three_fresh, one_bank)
-
-
-def test_without_reuse_every_operand_is_fresh():
-    step = kernels.step("13_register_prefetch")
-    cleared = fma_operands(Patched(step, "no reuse", without_reuse))
-    kept = fma_operands(step)
-    assert kept.fmas == cleared.fmas == 512
-    assert 0 < kept.three_fresh < 256 and cleared.three_fresh == 512
 
 
 @pytest.mark.parametrize(
