@@ -9,7 +9,8 @@ of them, a word in the bank that the low bits of its address name. Lanes that co
 take the wavefronts of a store to shared memory at their addresses. Together come
 
 - of a load, all lanes that hit in L1; of those that miss, a round's, as its data come back;
-- of a store, the lanes of the first eight rounds, and then those of each round.
+- of a store, the lanes of the first eight rounds, and then those of each round; where the stage has
+  nothing else to do, it takes what has come so far, and needs up to six wavefronts more.
 
 So neighbouring lanes that read neighbouring words take a wavefront of tags, and 1, 2 or 4 of data
 for 4, 8 or 16 bytes a lane. 32 rows at a distance of whole lines take 32 of data; at an odd
@@ -18,7 +19,7 @@ takes a cycle for each wavefront of the stage that has more.
 
 Source: measured with Nsight Compute on an NVIDIA H100 and an H200, metrics
 `l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld` and `l1tex__data_pipe_lsu_wavefronts`, on
-lines up to 64 MiB apart; the tests compare records of address patterns. Misses of a load that has
+lines up to 64 MiB apart (`benchmarks.l1`, `benchmarks.patterns`). Misses of a load that has
 hits too differ by one or two from launch to launch. What atomics take was not found.
 """
 
@@ -32,8 +33,9 @@ from .banks import BANK_BYTES, BANKS, ideal_wavefronts, wavefronts
 from .sectors import LINE_BYTES
 from .warps import LANES, Active, Ints, Mask
 
-# The bank of a tag has two bits: each the parity of the line's number under a mask.
-TAG_MASKS = (0b0101_1010_1111_0110_1111, 0b1011_0111_1010_1011_0101)
+# The bank of a tag has two bits: each the parity of the line's number under a mask, whose bits from
+# the 20th on are not known.
+TAG_MASKS = (0b0101_1010_1111_0110_1111, 0b0111_0111_1010_1011_0101)
 STORE_ROUNDS = 8  # whose lanes come to the data stage together, of a store
 LANE_BYTES = 128  # of local memory between two words of a lane
 
