@@ -3,7 +3,7 @@
 `python -m benchmarks.scheduler OUTPUT` runs on a GPU of compute capability 9.0 what `cases` lists:
 warps that keep the clock at every few multiply-adds, and that wait for loads in between. What is
 timed is written as machine code, by `stream`, into the frame of scheduler.cu, so that it holds
-these instructions in this order and no others.
+these instructions in this order and no others. `kernels/analysis/issue.py` says what was found.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 from . import elf, encoding, flow, hot_loop
 from .decode import Instruction, Unknown, decode, instructions, placed
-from .hot_loop import hot_words, machine_loop, thread_index_reads, tile_loop, timeline
-from .operands import operand_cycles
+from .hot_loop import hot_words, machine_loop, thread_index_reads, tile_loop, tile_words, timeline
+from .operands import collected, operand_cycles
 
 __all__ = [
-    "Instruction", "Unknown", "decode", "elf", "encoding", "flow", "hot_loop", "hot_words",
-    "instructions", "machine_loop", "operand_cycles", "placed", "thread_index_reads", "tile_loop",
-    "timeline",
+    "Instruction", "Unknown", "collected", "decode", "elf", "encoding", "flow", "hot_loop",
+    "hot_words", "instructions", "machine_loop", "operand_cycles", "placed", "thread_index_reads",
+    "tile_loop", "tile_words", "timeline",
 ]  # fmt: skip
 
 

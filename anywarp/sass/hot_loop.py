@@ -59,12 +59,17 @@ def _hot(names: list[str], loops: list[tuple[int, int]]) -> tuple[int, int] | No
 
 
 def tile_loop(kernel: Any, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
-    """One pass through the loop with the barriers, as a warp executes it: what `machine_loop`
+    """The names of what `tile_words` gives."""
+    return tuple(CODES.get(word & 0xFFF, "other") for word in tile_words(kernel, fmas, arch))
+
+
+def tile_words(kernel: Any, fmas: int, arch: str = "sm_90") -> list[int]:
+    """One pass through the loop with the barriers, as a warp executes it: what `hot_words`
     gives where the loop over k is unrolled, and else with that loop as often as it takes for
     `fmas` multiply-adds of a thread. Raises ValueError if there is no such loop, or no such
     number of passes, and CompileError.
     """
-    _, names, loops = _loops(kernel, arch)
+    words, names, loops = _loops(kernel, arch)
     with_fmas = [loop for loop in loops if "fma" in names[slice(*loop)]]
     around = [loop for loop in with_fmas if "barrier" in names[slice(*loop)]]
     if not around:
@@ -74,10 +79,10 @@ def tile_loop(kernel: Any, fmas: int, arch: str = "sm_90") -> tuple[str, ...]:
     a, b = max(inner, key=lambda loop: names[slice(*loop)].count("fma"), default=(end, end))
     outside = names[first:a].count("fma") + names[b:end].count("fma")
     times = (fmas - outside) // max(1, names[a:b].count("fma"))
-    executed = names[first:a] + max(times, 0) * names[a:b] + names[b:end]
-    if (count := executed.count("fma")) != fmas:
+    executed = [*range(first, a), *max(times, 0) * [*range(a, b)], *range(b, end)]
+    if (count := sum(names[n] == "fma" for n in executed)) != fmas:
         raise ValueError(f"a pass has {count} multiply-adds, not {fmas}")
-    return tuple(executed)
+    return [int.from_bytes(words[n].tobytes(), "little") for n in executed]
 
 
 def _loops(kernel: Any, arch: str) -> tuple[np.ndarray, list[str], list[tuple[int, int]]]:

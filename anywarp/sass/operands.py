@@ -21,12 +21,12 @@ def operand_cycles(kernel: Any, arch: str = "sm_90") -> int:
     instruction that is not known.
     """
     words = hot_words(kernel, arch)
-    return collected(decode(int.from_bytes(row.tobytes(), "little")) for row in words)
+    return collected(decode(int.from_bytes(row.tobytes(), "little")) for row in words)[-1]
 
 
-def collected(code: Iterable[Instruction]) -> int:
-    """In how many cycles these instructions, issued one in a cycle and in order, have their
-    operands.
+def collected(code: Iterable[Instruction]) -> list[int]:
+    """In how many cycles each of these instructions and those before it, issued one in a cycle and
+    in order, have their operands.
 
     Registers with even numbers lie in one bank, those with odd ones in another. A bank delivers a
     register in a cycle. It goes into a buffer, of which each of the three places of an operand has
@@ -62,4 +62,4 @@ def collected(code: Iterable[Instruction]) -> int:
             free[buffer] = end
             kept[buffer] = r if i.control.reuse >> buffer[0] & 1 else -1
         ends.append(end)
-    return ends[-1]
+    return ends[AHEAD:]

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anywarp.analysis import LANES, SCHEDULERS
 from anywarp.draw import PALETTE, Figure, lanes, svg
-from anywarp.sass import tile_loop
+from anywarp.sass import decode, tile_words
+from anywarp.trace import metrics
 
-from ...analysis.issue import BARRIER, LOAD, STORE, Warp, issue
+from ...analysis.issue import BARRIER, LATER, LOAD, SHARED, SHARED_LOAD, STORE, Pipe, Warp, issue
 from ...ladder.step import Step, step as step_of
 from ...records import RECORDED_ON, Results, results as recorded
 from ..records.plots import label_of
 
-LATENCY = 500  # cycles of a global load
-SIZE = 4096  # of the records that stand beside the model
+LATENCY = 690  # cycles of a load from device memory, by the H200's latency.json
+DEEP = 256  # of K, of which a block's accesses are counted
+SIZE, LONE = 4096, (512, 1024)  # of the records beside the model, on a full SM and of lone blocks
 PASSES, FIRST = 10, 2  # that are run, and the one with which the picture begins
 LEFT, WIDE = 58, 298
 ROW, BAR = 13, 10
-NEAR = 8  # cycles between instructions that are drawn as one run
-FMA = "fma"
-KINDS = {LOAD: LOAD, STORE: STORE, BARRIER: BARRIER, FMA: FMA, "shared load": FMA}
+NEAR = 8  # cycles between instructions that are drawn as one run, or pixel if that is more
+FMA = "FFMA"
+KINDS = {LOAD: LOAD, STORE: STORE, BARRIER: BARRIER, FMA: FMA, SHARED_LOAD: FMA}
+LINES: dict[str, dict[str, Any]] = {LOAD: {"stroke_dasharray": "2 3"}, BARRIER: {}}  # of waits
 COLOURS = {FMA: PALETTE["green"], LOAD: PALETTE["blue"], STORE: PALETTE["vermilion"]}
 
 
@@ -33,15 +36,10 @@ class _Panel(NamedTuple):
     step: Step
     blocks: int
     warps: tuple[Warp, ...]
-    loop: tuple[str, ...]
-    cycles: float  # of the SM for each tile, in the model
-    measured: float | None  # the same in the records
+    loop: list[str]
+    words: str  # cycles of the SM for each tile, in the model and in the records
     start: int  # cycle with which the picture begins
-
-    @property
-    def span(self) -> int:
-        """Cycles that the first warp takes for two passes."""
-        return self.warps[0].cycles[(FIRST + 2) * len(self.loop)] - self.start
+    span: int  # cycles that the first warp takes for two passes
 
 
 def timeline(*steps: Any, blocks: Sequence[int] | None = None) -> Figure:
@@ -50,11 +48,12 @@ def timeline(*steps: Any, blocks: Sequence[int] | None = None) -> Figure:
     steps: with shared memory and barriers, as `kernels.step` takes them; blocks: on the SM at a
     time, a picture for each number, None for as many as fit. Computed are the instructions of a
     pass through the loop over tiles and their order, which are those of the machine code for
-    compute capability 9.0, the warps of a block and the blocks that fit. Assumed is how warps take
-    turns and what they wait for: `analysis.issue` says it, with LATENCY cycles from a global
-    load until its value can be stored. The caption has the cycles a tile in this model beside
-    those recorded on an H200 at 4096, so that one sees what the model leaves out. Raises ValueError
-    for a step without such a loop.
+    compute capability 9.0, the warps of a block, the blocks that fit, and the wavefronts of an
+    access. How warps take turns and what they wait for is a model's, `analysis.issue`, with LATENCY
+    cycles from a global load until its value is there. The caption has the cycles a tile in this
+    model beside those recorded on an H200: at 4096, or, of one block where more fit, the price of a
+    tile in LONE products that leave every block alone. Raises ValueError for a step without such a
+    loop.
     """
     panels = [
         _panel(step, number, recorded(RECORDED_ON))
@@ -68,59 +67,67 @@ def timeline(*steps: Any, blocks: Sequence[int] | None = None) -> Figure:
     for panel in panels:
         drawn, y = _draw(panel, y, span)
         parts += drawn
-    parts += [
-        svg.text(LEFT, y, "0"),
-        svg.text(LEFT + WIDE, y, f"{span} cycles", "end"),
-        *_legend(y + 22),
-    ]
-    words = "; ".join(map(_words, panels))
+    parts += [svg.text(LEFT, y, "0"), svg.text(LEFT + WIDE, y, f"{span} cycles", "end")]
+    parts += _legend(y + 22)
+    words = "; ".join(panel.words for panel in panels)
     return Figure(
-        svg.narrow(y + 62, *parts),
+        svg.narrow(y + 80, *parts),
         f"Timeline of a quarter of an SM. {words}.",
-        f"A row is a warp of one quarter of an SM. Instructions and their order are those of the "
-        f"machine code; a model lets them wait, for loads {LATENCY} cycles and at barriers, and "
-        "for nothing else. Idle is when none of them issues. Cycles of the SM for a tile: "
-        f"{words}.",
+        "A row is a warp of one quarter of an SM. Instructions and what each waits for are those "
+        f"of the machine code; a load takes {LATENCY} cycles. The scheduler, measured on an H100, "
+        "stays with a warp until that one has to wait, then takes the first that can go on; one "
+        f"that waited for a result comes last until {LATER} cycles after it last issued. Idle is "
+        f"when none issues, short pauses left out. Cycles of the SM for a tile: {words}.",
     )
 
 
 def _panel(step: Step, blocks: int, results: Results) -> _Panel:
     """A step's warps in the model, and its cycles for a tile there and in the records."""
-    sizes = step.defines
-    BM, BN, BK = sizes["BM"], sizes["BN"], sizes.get("BK", sizes["BN"])
+    BM, BN, BK = (step.defines.get(name, step.defines["BN"]) for name in ("BM", "BN", "BK"))
     threads = math.prod(step.block)
-    loop = tile_loop(step, BM * BN * BK // threads)
+    loop = [decode(word) for word in tile_words(step, BM * BN * BK // threads)]
     each = -(-threads // LANES // SCHEDULERS)
-    warps = issue(loop, each, blocks, LATENCY, PASSES)
-    first = warps[0].cycles
-    start, end = first[FIRST * len(loop)], first[(PASSES - 2) * len(loop)]
-    cycles = (end - start) / (PASSES - 2 - FIRST) / blocks
-    measured, record = None, results.find(step, SIZE)
-    if record and record.sm_clock_mhz and blocks == step.occupancy().blocks:
-        tiles = (SIZE // BM) * (SIZE // BN) * -(-SIZE // BK) / results.provenance["multiprocessors"]
-        measured = record.ms * 1e3 * record.sm_clock_mhz / tiles
-    return _Panel(step, blocks, warps, loop, cycles, measured, start)
+    pipe = _pipe(step.trace(BM, BN, -(-DEEP // BK) * BK).counters)
+    warps = issue(loop, pipe, each, blocks, PASSES)
+    start, after = (warps[0].cycles[n * len(loop)] for n in (FIRST, FIRST + 2))
+    end = min(warp.cycles[-1] for warp in warps)  # up to here, all blocks are at it
+    done = sum(start <= cycle <= end for warp in warps for cycle in warp.cycles)
+    cycles = (end + 1 - start) * each * len(loop) / done
+    words = f"{label_of(step.label)}, {lanes.count(blocks, 'block')}: {cycles:.0f} in the model"
+    sms, full = results.provenance["multiprocessors"], blocks == step.occupancy().blocks
+    sizes = (SIZE,) if full else LONE if blocks == 1 and LONE[1] ** 2 <= BM * BN * sms else ()
+    records = [r for n in sizes if (r := results.find(step, n))]
+    ticks = [1e3 * r.ms * mhz for r in records if (mhz := r.sm_clock_mhz)]
+    if ticks and len(ticks) == len(sizes):
+        tiles = SIZE**3 / (BM * BN * BK * sms) if full else (LONE[1] - LONE[0]) / BK
+        measured = (ticks[-1] - sum(ticks[:-1])) / tiles
+        words += f", {measured:.0f} recorded ({round(100 * (cycles / measured - 1)):+d} %)"
+    return _Panel(step, blocks, warps, [i.name for i in loop], words, start, after - start)
 
 
-def _words(panel: _Panel) -> str:
-    """A panel's cycles for a tile, in words."""
-    words = f"{label_of(panel.step.label)}, {lanes.count(panel.blocks, 'block')}: "
-    words += f"{panel.cycles:.0f} in the model"
-    return words + (f", {panel.measured:.0f} recorded" if panel.measured else "")
+def _pipe(count: Mapping[str, int]) -> Pipe:
+    """The wavefronts of an instruction and of its like in the other quarters."""
+    kinds = {SHARED_LOAD: "ld", STORE: "st"}
+    waves = {name: count[metrics.WAVEFRONTS.format(kind)] for name, kind in kinds.items()}
+    asked = {name: count[metrics.SHARED_INSTRUCTIONS.format(kind)] for name, kind in kinds.items()}
+    waves[LOAD] = count[metrics.PIPE] - sum(waves.values())  # and the few stores of C
+    asked[LOAD] = sum(count[metrics.REQUESTS.format(kind)] for kind in kinds.values())
+    after = {LOAD: LATENCY, SHARED_LOAD: SHARED, STORE: 0}
+    return {name: (SCHEDULERS * n / max(1, asked[name]), after[name]) for name, n in waves.items()}
 
 
 def _draw(panel: _Panel, y: float, span: int) -> tuple[list[str], float]:
     """A row for each warp below the panel's title, and where the next panel begins."""
-    scale = WIDE / span
+    scale, near = WIDE / span, max(NEAR, span / WIDE)
 
-    def ends(*cycles: float) -> Iterator[float]:
-        """Where they are in the picture, or its nearest end."""
-        return (LEFT + scale * min(max(c - panel.start, 0), span) for c in cycles)
-
-    def bar(first: float, end: float, top: float, **look: Any) -> str:
+    def bars(spans: Iterable[tuple[int, float, str]], top: float, wide: float, **look: Any) -> str:
         """Of cycles, as far as they are in the picture."""
-        x, right = ends(first, end)
-        return svg.rect(x, top, right - x, BAR, **look) if right > x else ""
+        line = ""
+        for *cycles, _ in spans:
+            x, right = (LEFT + scale * min(max(c - panel.start, 0), span) for c in cycles)
+            if right > x:
+                line += f"M{svg.short(x)} {svg.short(top + BAR / 2)}h{svg.short(right - x)}"
+        return svg.path(line, stroke_width=wide, **{"stroke": "currentColor"} | look)
 
     name, _, defines = panel.step.label.partition(" ")
     title = f"{label_of(name)}: {lanes.count(panel.blocks, 'block')} on the SM"
@@ -133,43 +140,36 @@ def _draw(panel: _Panel, y: float, span: int) -> tuple[list[str], float]:
         if n == 0 or panel.warps[n - 1].block != warp.block:
             y += 4 if n else 0
             parts.append(svg.text(LEFT - 6, y + 10, f"block {warp.block}", "end"))
-        runs = sorted(_runs(warp, panel.loop), key=lambda run: run[0] != FMA)  # these below
-        for kind, first, end in runs:
+        runs = _runs(warp, panel.loop, near)
+        for kind, colour in COLOURS.items():
+            # so wide that one sees it
+            least, opacity = (0, 0.5) if kind == FMA else (3 / scale, None)
+            spans = [(first, max(end, first + least), k) for first, end, k in runs if k == kind]
+            parts.append(bars(spans, y, BAR, stroke=colour, stroke_opacity=opacity))
+        for first, _, kind in runs:
             if kind == BARRIER and 0 <= first - panel.start <= span:
                 parts.append(_tick(LEFT + scale * (first - panel.start), y))
-            elif kind != BARRIER:
-                wide = max(end - first, 0 if kind == FMA else 3 / scale)  # or nobody would see it
-                opacity = 0.5 if kind == FMA else None
-                parts.append(bar(first, first + wide, y, fill=COLOURS[kind], fill_opacity=opacity))
-        for first, end, reason in warp.waits:
-            x, right = ends(first, end)
-            if right > x:
-                parts.append(_wait(x, right, y, reason))
+        for kind, look in LINES.items():
+            parts.append(bars([wait for wait in warp.waits if wait[2] == kind], y, 1, **look))
         y += ROW
     parts.append(svg.text(LEFT - 6, y + 13, "idle", "end"))
     busy = sorted(cycle for warp in panel.warps for cycle in warp.cycles)
-    parts += [
-        bar(before + 1, cycle, y + 4, fill="currentColor")
-        for before, cycle in itertools.pairwise(busy)
-        if cycle > before + 1
-    ]
-    return [part for part in parts if part], y + 40
+    idle = ((a + 1, b, "") for a, b in itertools.pairwise(busy) if b - a > near)
+    return [*parts, bars(idle, y + 4, BAR)], y + 40
 
 
-def _runs(warp: Warp, loop: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """(kind, first cycle, end) of what a warp issues; other instructions belong to those before
+def _runs(warp: Warp, loop: Sequence[str], near: float) -> list[tuple[int, int, str]]:
+    """(first cycle, end, kind) of what a warp issues; other instructions belong to those before
     them."""
-    run: tuple[str, int, int] | None = None
+    runs: list[tuple[int, int, str]] = []
     for cycle, name in zip(warp.cycles, itertools.cycle(loop)):
-        kind = KINDS.get(name, run[0] if run and run[0] != BARRIER else FMA)
-        first = cycle
-        if run and run[0] == kind and cycle - run[2] <= NEAR and kind != BARRIER:
-            first = run[1]
-        elif run:
-            yield run
-        run = (kind, first, cycle + 1)
-    if run:
-        yield run
+        first, end, before = runs[-1] if runs else (cycle, cycle, FMA)
+        kind = KINDS.get(name, FMA if before == BARRIER else before)
+        if runs and kind == before != BARRIER and cycle - end <= near:
+            runs[-1] = first, cycle + 1, kind
+        else:
+            runs.append((cycle, cycle + 1, kind))
+    return runs
 
 
 def _tick(x: float, y: float) -> str:
@@ -178,25 +178,18 @@ def _tick(x: float, y: float) -> str:
     return svg.tag("path", d=d, stroke="currentColor", stroke_width=1.6)
 
 
-def _wait(x: float, right: float, y: float, reason: str) -> str:
-    """The line for a wait, dashed where it is for a load."""
-    line = f"M{svg.short(x)} {svg.short(y + BAR / 2)}H{svg.short(right)}"
-    dashes = "2 3" if reason == LOAD else None
-    return svg.path(line, stroke="currentColor", stroke_dasharray=dashes)
-
-
 def _legend(y: float) -> list[str]:
     """The legend below the pictures: colours, and lines of waits."""
     x, other = LEFT, LEFT + 150
-    fill = {"fill": COLOURS[FMA], "fill_opacity": 0.5}
     return [
-        svg.legend(x, y, [("FMAs, shared loads", fill)]),
+        svg.legend(x, y, [("FMAs, shared loads", {"fill": COLOURS[FMA], "fill_opacity": 0.5})]),
         _tick(other + 6, y - 9),
         svg.text(other + 18, y, "barrier"),
         svg.legend(x, y + 18, [("global load", {"fill": COLOURS[LOAD]})]),
         svg.legend(other, y + 18, [("shared store", {"fill": COLOURS[STORE]})]),
-        _wait(x, x + 13, y + 27, LOAD),
+        svg.path(f"M{x} {y + 32}h13", stroke="currentColor", **LINES[LOAD]),
         svg.text(x + 18, y + 36, "waits for a load"),
-        _wait(other, other + 13, y + 27, BARRIER),
+        svg.path(f"M{other} {y + 32}h13", stroke="currentColor", **LINES[BARRIER]),
         svg.text(other + 18, y + 36, "waits at a barrier"),
+        svg.legend(x, y + 54, [("not its turn, or waits on shared memory", svg.OUTLINE)]),
     ]

@@ -8,7 +8,7 @@ import pytest
 import kernels
 from anywarp import Kernel
 from anywarp.sass import hot_loop
-from anywarp.sass.hot_loop import hot_words, tile_loop
+from anywarp.sass.hot_loop import hot_words, tile_loop, tile_words
 from kernels.analysis import instruction_mix, machine_loop, thread_index_reads, timeline
 
 
@@ -112,6 +112,10 @@ def test_timeline():
 
 def test_the_loop_over_tiles():
     assert tile_loop(kernels.step(12), 512) == machine_loop(kernels.step(12))
+    rows = hot_words(kernels.step(12))
+    assert tile_words(kernels.step(12), 512) == [
+        int.from_bytes(row.tobytes(), "little") for row in rows
+    ]
     seven = tile_loop(kernels.step(7), 8 * 64)  # the loop over k runs twice within it
     inner = machine_loop(kernels.step(7))
     assert seven.count("fma") == 512 == 2 * inner.count("fma")

@@ -91,9 +91,8 @@ def timed(rates, gpu="GPU 1", peak=60.0, recorded=True, copy=4000.0, slowest=1.2
         for step, curve in rates.items()
         for n, rate in curve.items()
     ]
-    return Results(
-        {"gpu": gpu, "date": "2001-02-03"}, peak, copy, tuple(records), recorded=recorded
-    )
+    provenance = {"gpu": gpu, "date": "2001-02-03", "multiprocessors": 132}
+    return Results(provenance, peak, copy, tuple(records), recorded=recorded)
 
 
 INK = {None, "currentColor"}

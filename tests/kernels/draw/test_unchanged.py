@@ -24,6 +24,7 @@ from drawn import LANE, access, legible, made_pipeline, rounds, timed, trace
 
 from anywarp.analysis.occupancy import Occupancy
 from anywarp.draw import banks, coalescing, listing, thread_mapping
+from anywarp.sass.encoding import Control, with_control
 from anywarp.trace.arrays import Shape
 from anywarp.trace.counting import Cost, Place, SharedCost
 from kernels import draw, parallel, step
@@ -268,12 +269,16 @@ PICTURES = {
 }
 
 
-LOOP = (
-    *["global load", "other"] * 2,
-    "shared store",
-    "barrier",
-    *["shared load", *["fma"] * 40] * 3,
-)
+FREE = Control(1, 1, 7, 7, 0, 0)
+LOOP = [  # loads, what stores the value of the second, a barrier, loads whose values are used
+    with_control(word, FREE._replace(**told))
+    for word, told in (
+        *[(0x981, {"write": 0}), (0x918, {})] * 2,
+        (0x388, {"wait": 1}),
+        (0xB1D, {"stall": 6}),
+        *[(0x984, {"write": 1}), (0x223, {"wait": 2}), *[(0x223, {})] * 39] * 3,
+    )
+]
 
 
 def laddered(number):
@@ -288,7 +293,7 @@ def scheduled(*steps, **options):
     """A timeline of a loop that does not depend on the version of the compiler."""
     home = importlib.import_module("kernels.draw.steps.timeline")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(home, "tile_loop", lambda step, fmas: LOOP)
+        patch.setattr(home, "tile_words", lambda step, fmas: LOOP)
         patch.setattr(home, "recorded", lambda gpu: timed(RATES))
         return draw.timeline(*steps, **options)
 
