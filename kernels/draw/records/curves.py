@@ -61,17 +61,14 @@ def chains(record: Mapping[str, Any]) -> Figure:
     words = []
     with style():
         fig, ax = plt.subplots()
-        for (kind, rows), colour, marker in zip(
-            record["chains"].items(), PALETTE.values(), MARKERS
-        ):
+        looks = zip(PALETTE.values(), MARKERS)
+        for (kind, rows), (colour, marker) in zip(record["chains"].items(), looks):
             lengths, errors = [int(x) for x in rows], list(rows.values())
             ax.plot(lengths, errors, marker + "-", color=colour, clip_on=False, label=kind)
             in_float32 = record["errors"][kind][str(depth)][CUBLAS]
             ax.axhline(in_float32, color=colour, linewidth=0.9, linestyle=":")
-            words.append(
-                f"{kind}: {errors[0]:.2g} for {lengths[0]} to {errors[-1]:.2g}, cuBLAS "
-                f"{in_float32:.2g}"
-            )
+            ends = f"{errors[0]:.2g} for {lengths[0]} to {errors[-1]:.2g}"
+            words.append(f"{kind}: {ends}, cuBLAS {in_float32:.2g}")
         label = "k that tensor cores sum before an addition in float32"
         log2_axis(ax, lengths, label, math.ceil(len(lengths) / 2))
         _axes(ax, "roundoffs", log=True)
@@ -108,16 +105,14 @@ def latency(record: Mapping[str, Any]) -> Figure:
     with style():
         fig, ax = plt.subplots()
         ax.plot(sizes, cycles, "o-", color=PALETTE["blue"], clip_on=False)
+        at: dict[str, Any] = dict(dx=0, dy=3, ha="right", va="baseline")
         for name, colour in (("shared memory", "green"), ("multiply-add", "vermilion")):
             ax.axhline(waits[name], color=PALETTE[colour], linewidth=1.2)
-            words = f"{name}: {waits[name]:.0f}"
-            ha, va = "right", "baseline"
-            write(ax, sizes[-1], waits[name], words, PALETTE[colour], dx=0, dy=3, ha=ha, va=va)
+            write(ax, sizes[-1], waits[name], f"{name}: {waits[name]:.0f}", PALETTE[colour], **at)
         log2_axis(ax, sizes, "bytes that the loads walk through", math.ceil(len(sizes) / 3), _bytes)
         _axes(ax, "cycles", recorded_on(record), log=True)
         ax.set_yticks([5, 10, 20, 50, 100, 200, 500, 1000], minor=False)
         ax.yaxis.set_major_formatter("{x:g}")
-        ax.minorticks_off()
     ends = ", ".join(f"{_bytes(s)}: {c:.0f}" for s, c in list(zip(sizes, cycles))[::3])
     return from_matplotlib(
         fig,
@@ -151,10 +146,8 @@ def hiding(record: Mapping[str, Any]) -> Figure:
                 label = f"{chains} at a time" if chains > 1 else "1 at a time in each thread"
                 warps = [row["warps"] for row in own]
                 ax.plot(warps, rates, marker + "-", color=colour, label=label, clip_on=False)
-                words.append(
-                    f"{name}, {label}: {rates[0]:.3g} with {warps[0]} warp to {rates[-1]:.3g} "
-                    f"with {warps[-1]}"
-                )
+                ends = f"{rates[0]:.3g} with {warps[0]} warp to {rates[-1]:.3g} with {warps[-1]}"
+                words.append(f"{name}, {label}: {ends}")
             log2_axis(ax, warps, "warps on each SM" if ax is axes[-1] else "", len(warps))
             _axes(ax, unit)
             ax.set_ylim(bottom=0)
@@ -171,10 +164,8 @@ def hiding(record: Mapping[str, Any]) -> Figure:
 
 def _bytes(number: int) -> str:
     """A number of bytes in its largest binary unit, rounded down: "48 KiB"."""
-    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if number >= 1 << power:
-            return f"{number >> power} {unit}"
-    return f"{number} B"
+    units = ((30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "B"))
+    return next(f"{number >> power} {unit}" for power, unit in units if number >= 1 << power)
 
 
 def scaling(
@@ -191,9 +182,8 @@ def scaling(
     points = list(points)
     with style():
         fig, ax = plt.subplots()
-        for (label, curve), colour, line in zip(
-            curves.items(), itertools.cycle(PALETTE.values()), itertools.cycle(("-", "--", "-."))
-        ):
+        looks = zip(itertools.cycle(PALETTE.values()), itertools.cycle(("-", "--", "-.")))
+        for (label, curve), (colour, line) in zip(curves.items(), looks):
             ax.plot(*zip(*curve), line, color=colour, label=label)
         for _, ranks, share in points:
             ax.plot([ranks], [share], "o", color=INK, fillstyle="none", markersize=7)

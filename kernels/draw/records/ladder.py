@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from anywarp.draw import PALETTE, Figure, svg
@@ -40,7 +39,8 @@ def ladder(step: Any = None, size: int = 4096, before: Any = None) -> Figure:
     scale = (RIGHT - LEFT) / max([cublas, *rates])
     pitch, bar, line = DENSE if whole else ROWS
     own = len(shown) - 1
-    changed = own - 1 if before is None else _place(shown, before)
+    numbers = [s.number for s in shown[:-1]]
+    changed = own - 1 if before is None else numbers.index(step_of(before).number)
     looks = dict.fromkeys(range(len(shown)), OWN) if whole else {own: OWN, changed: BEFORE}
     parts, top = [], 22
     if not whole:
@@ -87,16 +87,6 @@ def timed(step: Step, size: int) -> Record:
     others, the clock is another. Raises ValueError if it was not measured."""
     alone = experiments(RECORDED_ON)["power"].find(step, size) if step.tensor_cores else None
     return alone or recorded(RECORDED_ON).at(step, size)
-
-
-def _place(shown: Sequence[Step], before: Any) -> int:
-    """Where the step stands that the last one shown changes. Raises ValueError if it is no earlier
-    one."""
-    *earlier, last = [step.number for step in shown]
-    number = step_of(before).number
-    if number not in earlier:
-        raise ValueError(f"before: step {number} does not come before step {last} in the ladder")
-    return earlier.index(number)
 
 
 def _head(name: str, own: float, before: float | None) -> str:

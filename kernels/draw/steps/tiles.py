@@ -145,8 +145,7 @@ def _area(inside: np.ndarray, corner: tuple[float, float], cell: float, **look: 
 
 def _extent(inside: np.ndarray) -> str:
     """ "rows 64 to 127 and columns 0 to 63"; of what has holes, its outer bounds."""
-    ends = [np.flatnonzero(inside.any(axis))[[0, -1]] for axis in (1, 0)]
-    (top, bottom), (left, right) = ends
+    (top, bottom), (left, right) = (np.flatnonzero(inside.any(n))[[0, -1]] for n in (1, 0))
     return f"{_run('row', top, bottom)} and {_run('column', left, right)}"
 
 
