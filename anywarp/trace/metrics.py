@@ -54,14 +54,18 @@ METRICS = (*(name.format(kind) for kind in KINDS.values() for name in _OF_KINDS)
 
 # For each instruction that a scheduler issues, how many warps wait at that moment for one reason:
 # added up, the cycles that lie between two instructions of a warp. "selected" is the warp that
-# issues, "not_selected" one that could.
+# issues, "not_selected" one that could. REASONS has ncu's names, with plain words for
+# those that need any.
 STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-REASONS = (
-    *("selected", "not_selected", "wait", "dispatch_stall", "math_pipe_throttle"),
-    *("short_scoreboard", "mio_throttle", "long_scoreboard", "lg_throttle", "barrier"),
-    *("no_instruction", "branch_resolving", "drain", "imc_miss", "membar", "misc", "sleeping"),
-    *("tex_throttle", "gmma"),
-)
+REASONS = {
+    "selected": "", "not_selected": "", "lg_throttle": "queue of global loads",
+    "long_scoreboard": "data from global memory", "mio_throttle": "queue of shared memory",
+    "short_scoreboard": "data from shared memory", "math_pipe_throttle": "busy arithmetic pipe",
+    "dispatch_stall": "held back at dispatch", "gmma": "wgmma", "barrier": "",
+    "branch_resolving": "target of a branch", "wait": "fixed delay", "drain": "last stores",
+    "no_instruction": "instruction fetch", "imc_miss": "constants", "membar": "fence",
+    "tex_throttle": "queue of textures", "sleeping": "", "misc": "",
+}  # fmt: skip
 # Of the cycles in which an SM, or its L1, had work, the per cent in which a scheduler issued an
 # instruction, the FMA pipe was busy, the tensor cores, the data pipe; and the warps that it held.
 ISSUE_ACTIVE = "smsp__issue_active.avg.pct_of_peak_sustained_active"

@@ -22,10 +22,11 @@ from .roofline import (
     traced_bytes,
 )
 from .sm_limits import cycles, limits
-from .waiting import load_gbs, multiply_add_tflops
+from .waiting import load_gbs, multiply_add_tflops, scheduler_cycles, scheduler_table
 
 __all__ = [
     *analysis.__all__, "Placement", "arithmetic_peak", "compulsory_bytes", "cycles", "hot_words",
     "limits", "load_gbs", "machine_loop", "multiply_add_tflops", "operand_cycles", "placement",
-    "sgemm_flop", "thread_index_reads", "timeline", "traced_bytes",
+    "scheduler_cycles", "scheduler_table", "sgemm_flop", "thread_index_reads", "timeline",
+    "traced_bytes",
 ]  # fmt: skip

@@ -1,11 +1,68 @@
-"""What came through while instructions waited: rates from the timed chains of `latency.json`."""
+"""Waiting: what comes through meanwhile, by the timed chains of `latency.json`; and why a scheduler
+has no warp that is ready, by Nsight Compute's counters in `stalls.json`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anywarp.analysis import LANES, LINE_BYTES
+from anywarp.trace.metrics import ISSUE_ACTIVE, REASONS, STALLED
+
+from ..records import RECORDED_ON
+from ..records.table import table
+from .hierarchy import CHIPS
+from .sm_limits import cycles as cycles_of_sm
+
+LEAST = 0.02  # of the whole: a reason that has less in all columns is one of the others
+# What cycles are given in, and how: as shares, or for each FMA.
+UNITS = ("share of a scheduler's cycles", ".1%"), ("cycles of an SM for each FMA of a warp", ".3f")
+
+Cycles = dict[str, float]  # by reason, with "issued"
+Recorded = Mapping[str, Mapping[str, float]]  # the "steps" of `stalls.json`
+
+
+def scheduler_cycles(metrics: Mapping[str, float], per_fma: bool = False) -> Cycles:
+    """The cycles of a scheduler: "issued", those in which it issued, and by reason those in which
+    no warp was ready. They sum to 1, or with `per_fma` to an SM's cycles for each FMA of a warp.
+
+    Only "issued" is counted; the others are shared out as the waits of all warps, in all cycles.
+    """
+    issued = metrics[ISSUE_ACTIVE] / 100
+    whole = cycles_of_sm(metrics, CHIPS[RECORDED_ON].sms) if per_fma else 1.0
+    waits = {x: metrics[STALLED.format(x)] for x in REASONS if "selected" not in x}
+    each = whole * (1 - issued) / sum(waits.values())
+    return {"issued": whole * issued} | {reason: each * n for reason, n in waits.items()}
+
+
+def compared(record: Recorded, steps: Sequence[Any], per_fma: bool = False) -> dict[str, Cycles]:
+    """`scheduler_cycles` of steps (or of their labels), by label; what is small in all of them is
+    "others". Raises ValueError for a step that was not recorded."""
+    labels = [getattr(step, "label", step) for step in steps]
+    if lacking := [label for label in labels if label not in record]:
+        raise ValueError(f"no stalls of {lacking[0]} are recorded; there are {list(record)}")
+    found = {label: scheduler_cycles(record[label], per_fma) for label in labels}
+    large = {x for each in found.values() for x in each if each[x] >= LEAST * sum(each.values())}
+    for cycles in found.values():
+        cycles["others"] = sum(cycles.pop(x) for x in [*cycles] if x not in {"issued", *large})
+    return found
+
+
+def scheduler_table(record: Recorded, steps: Sequence[Any], per_fma: bool = False) -> str:
+    """The same as lines of text, a column for each step."""
+    found, (unit, form) = compared(record, steps, per_fma), UNITS[per_fma]
+    for cycles in found.values():
+        whole = sum(cycles.values())
+        cycles |= {"none ready": whole - cycles["issued"], "whole": whole}
+    rows = [(unit, *(re.sub(r"_\w+", "", label, count=1) for label in found))]
+    rows += [(in_words(x), *(format(each[x], form) for each in found.values())) for x in cycles]
+    return table(rows, "<" + ">" * len(found))
+
+
+def in_words(reason: str) -> str:
+    """Nsight Compute's name of a reason, with plain words."""
+    return f"{reason} ({words})" if (words := REASONS.get(reason)) else reason
 
 
 def load_gbs(row: Mapping[str, Any], multiprocessors: int) -> float:

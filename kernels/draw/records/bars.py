@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
-from anywarp.trace.metrics import ISSUE_ACTIVE, REASONS, STALLED
+from anywarp.trace.metrics import REASONS
 
+from ...analysis.waiting import UNITS, compared, in_words
 from ...records import CUBLAS, RECORDED_ON, Record, Results, stalls as recorded
 from .labels import write
 from .plots import label_of, origin_of, recorded_on, sentence, three_digits
@@ -28,12 +31,10 @@ def bars(
     import matplotlib.pyplot as plt
 
     names = [*(getattr(step, "label", step) for step in steps), CUBLAS]
-    records = [results.at(name, size) for name in names]
-    groups = [(results, size, records)]
+    groups = [(results, size, [results.at(name, size) for name in names])]
     if live is not None and live.select(CUBLAS):
         own = live.select(CUBLAS)[-1].M
-        timed = [record for name in names if (record := live.find(name, own))]
-        groups.append((live, own, timed))
+        groups.append((live, own, [r for name in names if (r := live.find(name, own))]))
     with style():
         width = plt.rcParams["figure.figsize"][0]
         rows = [len(of) for _, _, of in groups]
@@ -70,80 +71,50 @@ def _draw(ax: Any, results: Results, size: int, records: Sequence[Record]) -> No
 
 
 def _name_rows(ax: Any, labels: Sequence[str]) -> None:
-    """The step or variant of each bar, the first on top."""
-    ax.set_yticks(range(len(labels)), [_two_lines(label_of(label)) for label in labels])
+    """The step or variant of each bar, its defines on a second line, the first on top."""
+    lines = [re.sub(r" (?=\S*=)", "\n", label_of(label), count=1) for label in labels]
+    ax.set_yticks(range(len(labels)), lines)
     ax.tick_params(axis="y", length=0)
     ax.invert_yaxis()
 
 
-def _two_lines(label: str) -> str:
-    """The defines of a variant below the name of its step."""
-    words = label.split(" ")
-    at = next((n for n, word in enumerate(words) if "=" in word), len(words))
-    return "\n".join(filter(None, (" ".join(words[:at]), " ".join(words[at:]))))
+# A colour and a density for each reason: neighbours in the table are akin, and have one colour.
+LOOKS = dict(zip(REASONS, itertools.product((INK, *PALETTE.values()), (0.5, 0.85))))
+LOOKS |= {"issued": (INK, 0.85), "others": (INK, 0.15)}
 
 
-# Reasons that belong together, as a reader knows them, with a colour and a density for each.
-GROUPS: dict[str, tuple[tuple[str, ...], str, float]] = {
-    "global memory": (("long_scoreboard", "lg_throttle"), PALETTE["vermilion"], 0.85),
-    "shared memory": (("short_scoreboard", "mio_throttle"), PALETTE["blue"], 0.85),
-    "barrier": (("barrier",), PALETTE["purple"], 0.85),
-    "math pipe, dispatch": (("math_pipe_throttle", "dispatch_stall"), PALETTE["green"], 0.85),
-    "fixed latency": (("wait",), PALETTE["violet"], 0.6),
-    "another warp issues": (("not_selected",), INK, 0.45),
-    "issues": (("selected",), INK, 0.85),
-    "others": ((), INK, 0.15),  # what belongs to none
-}
-
-
-def stalls(steps: Sequence[Any]) -> Figure:
-    """Of steps and variants (or their labels), as recorded on an H200: for each instruction issued,
-    the cycles that a warp spends on each reason, side by side; beside the bar, the share of
-    cycles in which a scheduler issues. Raises ValueError for what was not recorded."""
+def stalls(steps: Sequence[Any], per_fma: bool = False) -> Figure:
+    """Of steps and variants (or their labels), as recorded on an H200: in how many of its cycles a
+    scheduler issued, and why no warp was ready in the others. With `per_fma` a bar is as long as
+    the cycles of an SM for each FMA of a warp. Raises ValueError for what was not recorded."""
     import matplotlib.pyplot as plt
-    from matplotlib.patches import Rectangle
 
     record = recorded(RECORDED_ON)
-    names = [getattr(step, "label", step) for step in steps]
-    for name in names:
-        if name not in record["steps"]:
-            raise ValueError(f"no stalls of {name} are recorded; there are {list(record['steps'])}")
-    shares = {name: _grouped(record["steps"][name]) for name in names}
-    issue = {name: record["steps"][name][ISSUE_ACTIVE] for name in names}
+    found, (unit, form) = compared(record["steps"], steps, per_fma), UNITS[per_fma]
+    first, *_ = found.values()
     with style():
-        width = plt.rcParams["figure.figsize"][0]
-        fig, ax = plt.subplots(figsize=(width, 1.6 + HEIGHT * len(names)))
-        for y, name in enumerate(names):
-            start = 0.0
-            for group, value in shares[name].items():
-                _, colour, alpha = GROUPS[group]
-                ax.barh(y, value, left=start, color=colour, alpha=alpha, height=0.7)
-                start += value
-            write(ax, start, y, f"{issue[name]:.0f} %", INK, dx=5)
-        _name_rows(ax, names)
-        ax.set_xlim(0, 1.1 * max(sum(each.values()) for each in shares.values()))
-        ax.set_xlabel("cycles of a warp for each instruction that it issues", loc="right")
-        handles = [
-            Rectangle((0, 0), 1, 1, color=colour, alpha=alpha)
-            for _, colour, alpha in GROUPS.values()
-        ]
-        fig.legend(handles, list(GROUPS), loc="outside upper center", ncols=3, frameon=False)
+        size = plt.rcParams["figure.figsize"][0], 0.9 + 0.22 * len(first) + HEIGHT * len(found)
+        fig, ax = plt.subplots(figsize=size)
+        for y, cycles in enumerate(found.values()):
+            end = 0.0
+            for reason, n in cycles.items():
+                colour, alpha = LOOKS.get(reason, (INK, 0.3))
+                bar = ax.barh(y, n, left=end, color=colour, alpha=alpha, height=0.7)
+                bar.set_label(in_words(reason).replace(" (", "\n(") if cycles is first else "")
+                end += n
+            write(ax, end, y, format(end if per_fma else cycles["issued"], form), INK, dx=5)
+        _name_rows(ax, list(found))
+        ax.margins(x=0.1)  # for the numbers
+        ax.set_xlabel(unit, loc="right")
+        fig.legend(loc="outside upper center", ncols=2, frameon=False)
     where = f"{recorded_on(record)}, M = N = K = {record['size']}"
     caption = (
-        "What a warp's cycles between two of its instructions go to, as Nsight Compute counts "
-        f"them; the number is the share of cycles in which a scheduler issues. {sentence(where)}"
+        f"{sentence(unit)} The number is {'the whole' if per_fma else 'what is issued'}. What is "
+        "issued is counted. The rest, in which no warp is ready, is shared out by what all warps "
+        f"wait for, as if they waited alike in cycles with and without an issue. {sentence(where)}"
     )
     words = "; ".join(
-        f"{label_of(name)}: "
-        + ", ".join(f"{group} {value:.1f}" for group, value in shares[name].items())
-        + f", issuing {issue[name]:.0f} %"
-        for name in names
+        f"{label_of(label)}: " + ", ".join(f"{name} {n:{form}}" for name, n in cycles.items())
+        for label, cycles in found.items()
     )
-    return from_matplotlib(fig, f"Stall reasons, {where}. {words}.", caption)
-
-
-def _grouped(metrics: dict[str, float]) -> dict[str, float]:
-    """The cycles of each group, and of what belongs to none."""
-    cycles = {reason: metrics[STALLED.format(reason)] for reason in REASONS}
-    grouped = {group: sum(map(cycles.pop, own)) for group, (own, *_) in GROUPS.items()}
-    return grouped | {"others": sum(cycles.values())}
+    return from_matplotlib(fig, f"{sentence(f'{unit}, {where}')} {words}.", caption)

@@ -1,43 +1,90 @@
-"""kernels.draw.records.bars: the recorded reasons, all of them, in the picture's words."""
+"""Where the cycles of a scheduler go: shares that sum to the whole, by name and in plain words."""
 
 import re
 
 import pytest
 
 import kernels
-from kernels import metrics
+from kernels import analysis, metrics
 from kernels.draw import stalls
-from kernels.draw.records.bars import _grouped
+
+RECORD = kernels.stalls("NVIDIA H200")
+ROWS = RECORD["steps"]
+MULTIPLY = {label: row for label, row in ROWS.items() if row[metrics.FFMA]}
+LABELS = ["03_coalesced", "14_double_buffering BUFFERS=1"]
 
 
-def test_every_step_has_its_bar_and_its_numbers():
-    labels = ["03_coalesced", "14_double_buffering BUFFERS=1"]
-    figure = stalls(labels)
-    record = kernels.stalls("NVIDIA H200")
-    assert "M = N = K = 4096" in figure.alt and record["provenance"]["date"] in figure.caption
-    for label in labels:
-        own = record["steps"][label]
-        waits = own[metrics.STALLED.format("long_scoreboard")]
-        waits += own[metrics.STALLED.format("lg_throttle")]
-        assert f"global memory {waits:.1f}" in figure.alt
-        share = f"{own[metrics.ISSUE_ACTIVE]:.0f} %"
-        assert share in figure.svg and f"issuing {share}" in figure.alt
-    for word in ("03 coalesced", "barrier", "others", "another warp issues"):
-        assert re.search(rf">{word}<", figure.svg), word
+@pytest.mark.parametrize("label", ROWS)
+def test_the_shares_sum_to_the_whole_in_the_proportion_of_the_waits(label):
+    row = ROWS[label]
+    shares = analysis.scheduler_cycles(row)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["issued"] == row[metrics.ISSUE_ACTIVE] / 100
+    waits = {x: row[metrics.STALLED.format(x)] for x in metrics.REASONS}
+    assert set(shares) == {"issued", *waits} - {"selected", "not_selected"}
+    total = sum(waits.values())
+    of_waits = {x: waits[x] / (total - waits["selected"] - waits["not_selected"]) for x in waits}
+    for reason in set(shares) - {"issued"}:
+        assert shares[reason] == pytest.approx((1 - shares["issued"]) * of_waits[reason])
+    # what is averaged are warps: together those that a scheduler, a quarter of an SM, held
+    resident = 64 / 4 * row[metrics.WARPS_ACTIVE] / 100
+    assert total * shares["issued"] == pytest.approx(resident, rel=0.022)
 
 
-def test_no_reason_is_lost():
-    for own in kernels.stalls("NVIDIA H200")["steps"].values():
-        whole = sum(own[metrics.STALLED.format(reason)] for reason in metrics.REASONS)
-        assert sum(_grouped(own).values()) == pytest.approx(whole)
+@pytest.mark.parametrize("label", MULTIPLY)
+def test_cycles_for_each_fma_are_those_of_an_sm(label):
+    row = MULTIPLY[label]
+    cycles, shares = (analysis.scheduler_cycles(row, per_fma) for per_fma in (True, False))
+    fmas = row[metrics.FFMA] / 32
+    whole = sum(cycles.values())
+    assert whole == pytest.approx(row[metrics.CYCLES_ACTIVE] * 132 / fmas)
+    assert cycles == pytest.approx({name: whole * share for name, share in shares.items()})
+    # four schedulers issue one instruction each in a cycle of the SM
+    assert 4 * cycles["issued"] == pytest.approx(row[metrics.EXECUTED] / fmas, rel=0.011)
+
+
+def test_the_table_sums_up_and_hides_only_what_is_small_everywhere():
+    steps = kernels.step("12_warp_tiling"), "13_register_prefetch"
+    head, *lines = analysis.scheduler_table(ROWS, steps, per_fma=True).splitlines()
+    assert head.split() == "cycles of an SM for each FMA of a warp 12 13".split()
+    shown = {line[:-14].strip(): [float(x) for x in line.split()[-2:]] for line in lines}
+    # less than 2 % in 13, but not in 12
+    assert shown["long_scoreboard (data from global memory)"] == [0.028, 0.003]
+    assert shown["barrier"] == [0.022, 0.019]
+    assert next(iter(shown)) == "issued"
+    assert list(shown)[-3:] == ["others", "none ready", "whole"]
+    *parts, none_ready, whole = shown.values()
+    for column in range(2):
+        assert sum(part[column] for part in parts) == pytest.approx(whole[column], abs=0.003)
+        assert parts[0][column] + none_ready[column] == pytest.approx(whole[column], abs=0.001)
+        cycles = analysis.scheduler_cycles(ROWS[getattr(steps[column], "label", steps[column])])
+        hidden = [x for x, share in cycles.items() if not any(x in name for name in shown)]
+        assert hidden and max(cycles[x] for x in hidden) < 0.02
+    assert "14 BUFFERS=1" in analysis.scheduler_table(ROWS, LABELS).splitlines()[0]
+
+
+@pytest.mark.parametrize("per_fma", [False, True])
+def test_every_step_has_its_bar_and_its_numbers(per_fma):
+    figure = stalls(LABELS, per_fma)
+    assert "M = N = K = 4096" in figure.alt and RECORD["provenance"]["date"] in figure.caption
+    for label in LABELS:
+        cycles = analysis.scheduler_cycles(ROWS[label], per_fma)
+        form, number = (".3f", sum(cycles.values())) if per_fma else (".1%", cycles["issued"])
+        assert f">{number:{form}}<" in figure.svg
+        for name in "issued", "long_scoreboard", "dispatch_stall":
+            assert f"{name} {cycles[name]:{form}}" in figure.alt
+    for word in "03 coalesced", "lg_throttle", "(queue of global loads)", "barrier", "others":
+        assert re.search(rf">{re.escape(word)}<", figure.svg), word
+    assert "selected" not in figure.svg + figure.alt
 
 
 def test_every_step_is_recorded():
-    assert {one.label for one in kernels.steps()} <= set(kernels.stalls("NVIDIA H200")["steps"])
+    assert {one.label for one in kernels.steps()} <= set(ROWS)
 
 
 def test_what_was_not_recorded():
-    with pytest.raises(ValueError, match="no stalls of 03_coalesced BM=8"):
-        stalls([kernels.step("03 BM=8")])
+    for function in stalls, lambda steps: analysis.scheduler_table(ROWS, steps):
+        with pytest.raises(ValueError, match="no stalls of 03_coalesced BM=8"):
+            function([kernels.step("03 BM=8")])
     with pytest.raises(ValueError, match="recorded: NVIDIA H200"):
         kernels.stalls("none")
