@@ -57,6 +57,9 @@ METRICS = (*(name.format(kind) for kind in KINDS.values() for name in _OF_KINDS)
 # issues, "not_selected" one that could. REASONS has ncu's names, with plain words for
 # those that need any.
 STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+# Samples of warps that waited for one reason while their scheduler issued nothing; ncu calls two
+# of them no_instructions and warpgroup_arrive.
+SAMPLED = "smsp__pcsamp_warps_issue_stalled_{}_not_issued"
 REASONS = {
     "selected": "", "not_selected": "", "lg_throttle": "queue of global loads",
     "long_scoreboard": "data from global memory", "mio_throttle": "queue of shared memory",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anywarp.analysis import LANES, LINE_BYTES
-from anywarp.trace.metrics import ISSUE_ACTIVE, REASONS, STALLED
+from anywarp.trace.metrics import ISSUE_ACTIVE, REASONS, SAMPLED, STALLED
 
 from ..records import RECORDED_ON
 from ..records.table import table
@@ -27,11 +27,14 @@ def scheduler_cycles(metrics: Mapping[str, float], per_fma: bool = False) -> Cyc
     """The cycles of a scheduler: "issued", those in which it issued, and by reason those in which
     no warp was ready. They sum to 1, or with `per_fma` to an SM's cycles for each FMA of a warp.
 
-    Only "issued" is counted; the others are shared out as the waits of all warps, in all cycles.
+    Only "issued" is counted. The others are shared out as warps were sampled in such cycles; of a
+    step without samples, as all warps wait, which is another thing where most cycles issue.
     """
     issued = metrics[ISSUE_ACTIVE] / 100
     whole = cycles_of_sm(metrics, CHIPS[RECORDED_ON].sms) if per_fma else 1.0
-    waits = {x: metrics[STALLED.format(x)] for x in REASONS if "selected" not in x}
+    sampled = any(SAMPLED.format(x) in metrics for x in REASONS)
+    name = SAMPLED if sampled else STALLED
+    waits = {x: metrics.get(name.format(x), 0) for x in REASONS if "selected" not in x}
     each = whole * (1 - issued) / sum(waits.values())
     return {"issued": whole * issued} | {reason: each * n for reason, n in waits.items()}
 

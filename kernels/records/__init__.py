@@ -30,6 +30,7 @@ TIMINGS, COUNTERS, STALLS, BITS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS, LATENCY, MODEL = "experiments.json", "latency.json", "model.json"
 SHAPES, SHAPES_TENSOR, TUNE, WAYS = "shapes.json", "shapes_tensor.json", "tune.json", "ways.json"
 ERRORS, PARALLEL, PEERS, ROOFS = "errors.json", "parallel.json", "peers.json", "roofs.json"
+SAMPLES = "samples.json"  # of stalls
 SUSTAINED, RESIDENTS = "sustained.json", "residents.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
@@ -331,9 +332,13 @@ def stalls(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
 
     {"size": M = N = K, "steps": {label: {metric: value}}, "provenance": …}; `kernels.metrics`
     has the metrics' names: STALLED with one of REASONS, ISSUE_ACTIVE, L1_HITS and the others of
-    STATE. Raises ValueError if there is no such record.
+    STATE; and SAMPLED, which are those of an H100, whose SM is the H200's, and not of all steps.
+    Raises ValueError if there is no such record.
     """
-    return _read(gpu_name, STALLS, folder)
+    record, sampled = _read(gpu_name, STALLS, folder), _read(SAME_SM, SAMPLES, None)["steps"]
+    for label, row in record["steps"].items():
+        row |= sampled.get(label, {})
+    return record
 
 
 def experiments(gpu_name: str, folder: Path | None = None) -> dict[str, Results]:

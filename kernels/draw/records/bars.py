@@ -108,10 +108,11 @@ def stalls(steps: Sequence[Any], per_fma: bool = False) -> Figure:
         ax.set_xlabel(unit, loc="right")
         fig.legend(loc="outside upper center", ncols=2, frameon=False)
     where = f"{recorded_on(record)}, M = N = K = {record['size']}"
+    number = "the whole" if per_fma else "what is issued"
     caption = (
-        f"{sentence(unit)} The number is {'the whole' if per_fma else 'what is issued'}. What is "
-        "issued is counted. The rest, in which no warp is ready, is shared out by what all warps "
-        f"wait for, as if they waited alike in cycles with and without an issue. {sentence(where)}"
+        f"{sentence(unit)} The number is {number}. What is issued is counted. The rest, where no "
+        "warp is ready, is shared out as warps were sampled then on an H100, or, of edited steps, "
+        f"as all warps wait. {sentence(where)}"
     )
     words = "; ".join(
         f"{label_of(label)}: " + ", ".join(f"{name} {n:{form}}" for name, n in cycles.items())

@@ -22,10 +22,13 @@ def test_the_shares_sum_to_the_whole_in_the_proportion_of_the_waits(label):
     assert shares["issued"] == row[metrics.ISSUE_ACTIVE] / 100
     waits = {x: row[metrics.STALLED.format(x)] for x in metrics.REASONS}
     assert set(shares) == {"issued", *waits} - {"selected", "not_selected"}
+    sampled = {x: row.get(metrics.SAMPLED.format(x), 0) for x in set(shares) - {"issued"}}
+    assert any(sampled.values()) != ("," in label or ":" in label)  # edits and other launches
+    used = sampled if any(sampled.values()) else {x: waits[x] for x in sampled}
+    for reason, n in used.items():
+        share = (1 - shares["issued"]) * n / sum(used.values())
+        assert shares[reason] == pytest.approx(share)
     total = sum(waits.values())
-    of_waits = {x: waits[x] / (total - waits["selected"] - waits["not_selected"]) for x in waits}
-    for reason in set(shares) - {"issued"}:
-        assert shares[reason] == pytest.approx((1 - shares["issued"]) * of_waits[reason])
     # what is averaged are warps: together those that a scheduler, a quarter of an SM, held
     resident = 64 / 4 * row[metrics.WARPS_ACTIVE] / 100
     assert total * shares["issued"] == pytest.approx(resident, rel=0.022)
@@ -48,9 +51,8 @@ def test_the_table_sums_up_and_hides_only_what_is_small_everywhere():
     head, *lines = analysis.scheduler_table(ROWS, steps, per_fma=True).splitlines()
     assert head.split() == "cycles of an SM for each FMA of a warp 12 13".split()
     shown = {line[:-14].strip(): [float(x) for x in line.split()[-2:]] for line in lines}
-    # less than 2 % in 13, but not in 12
-    assert shown["long_scoreboard (data from global memory)"] == [0.028, 0.003]
-    assert shown["barrier"] == [0.022, 0.019]
+    assert shown["long_scoreboard (data from global memory)"] == [0.033, 0.011]
+    assert shown["barrier"] == [0.020, 0.019]
     assert next(iter(shown)) == "issued"
     assert list(shown)[-3:] == ["others", "none ready", "whole"]
     *parts, none_ready, whole = shown.values()
