@@ -20,9 +20,9 @@ class Block:
 
 
 def distance(word: int) -> int:
-    """How far a branch goes, in instructions after it; the field counts units of 4 bytes."""
-    high = field(word, 32, 32)
-    return ((high - (high >> 31 << 32)) * 256 + field(word, 16, 8) * 4) // 16
+    """How far a branch goes, in instructions after it; the two fields count units of 4 bytes."""
+    high = field(word, 34, 30)
+    return ((high - (high >> 29 << 30)) * 256 + field(word, 16, 8)) // 4
 
 
 def target(n: int, i: Instruction) -> int:

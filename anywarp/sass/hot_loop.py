@@ -17,6 +17,7 @@ import numpy as np
 
 from ..ptx.text.flow import reached
 from . import elf
+from .decode import DIVERGENT
 from .flow import distance
 
 # An FMA has a form, in the high digit, for each kind of operand: register, constant and so on.
@@ -143,7 +144,7 @@ def _fewest(start: int, ends: set[int], marked: set[int], after: list[list[int]]
 
 def _successors(words: np.ndarray, names: list[str], n: int) -> list[int]:
     """The instructions that may come after instruction `n`."""
-    always = int(words[n, 0]) >> 12 & 0xF == ALWAYS
+    always = int(words[n, 0]) >> 12 & 0xF == ALWAYS and not int(words[n, 2]) >> DIVERGENT % 32 & 1
     if int(words[n, 0]) & 0xFFF == EXIT:
         return [] if always else [n + 1]
     if names[n] != "branch":

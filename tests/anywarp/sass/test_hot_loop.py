@@ -8,6 +8,7 @@ import pytest
 import kernels
 from anywarp import Kernel
 from anywarp.sass import hot_loop
+from anywarp.sass.flow import distance
 from anywarp.sass.hot_loop import hot_words, tile_loop, tile_words
 from kernels.analysis import instruction_mix, machine_loop, thread_index_reads, timeline
 
@@ -102,6 +103,14 @@ def test_thread_indices_are_read_on_the_way_through_the_hot_loop():
     launches = ("05", "sgemm"), ("18", "sgemm"), ("21", "pack"), ("23", "sgemm"), ("23", "pack")
     reads = [thread_index_reads(kernels.step(name).kernels[launch]) for name, launch in launches]
     assert reads == [3, 2, 1, 1, 1]
+
+
+def test_a_branch_for_lanes_that_differ_goes_on_or_aside():
+    """BRA.DIV, of a warp that elects a lane: its offset begins behind two bits of another field."""
+    word = 0x000FEA000B8000000000000206447947
+    assert distance(word) == 17
+    words = np.array([[word >> n & 0xFFFFFFFF for n in (0, 32, 64, 96)]], np.uint32)
+    assert hot_loop._successors(words, ["branch"], 0) == [18, 1]
 
 
 def test_timeline():
