@@ -3,8 +3,8 @@
     python -m benchmarks.l1 OUTPUT
 
 Under Nsight Compute: wavefronts of tags and of data of loads that miss, of loads that hit and of
-stores, by where the lanes go; cycles of a load where 32 warps hit; step 02 by the pitch of A; and
-the steps of the ladder in cycles of an SM for each multiply-add of a warp.
+stores, by where the lanes go; cycles of a load where 32 warps hit; step 02 by the pitch of A; the
+ladder in cycles of an SM for each multiply-add of a warp; and step 06 by its hits in L2.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import itertools
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,13 +21,14 @@ import numpy as np
 
 from anywarp import Kernel, gpu
 from anywarp.analysis import LANES
-from anywarp.trace.metrics import CYCLES_ACTIVE, FFMA, PIPE, TAGS
+from anywarp.trace.metrics import CYCLES_ACTIVE, FFMA, L2_HITS, PIPE, TAGS
 from kernels.ladder.step import step
 from kernels.measure import profiling
 from kernels.measure.provenance import provenance
 from kernels.records import write
 
 SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
+Shape = tuple[int, int, int]
 WIDTHS = (4, 8, 16)
 LOADS, WARPS = 128, 32  # of `timed`
 REACH = 1 << 26  # bytes
@@ -42,6 +43,8 @@ LADDER_SHAPE = (2048, 2048, 512)
 KS = sorted(random.Random(26).sample(range(513, 4096, 2), 10)) + sorted(
     random.Random(27).sample(range(512, 4096, 2), 10)
 )  # of step 02, 256 x 256 x K: ten odd ones and ten even ones
+SHAPES = ((2048,) * 3, (4096,) * 3, (4096, 2048, 4096), (2048, 4096, 4096), (4096, 4096, 2048))
+OF_SHAPES = (FFMA, CYCLES_ACTIVE, PIPE, L2_HITS)
 ISSUED = "smsp__inst_issued.sum"
 KERNELS = ("none", "once", "twice", "store")  # under Nsight Compute
 OF_STEPS = (TAGS.format("ld"), TAGS.format("st"), PIPE, ISSUED, FFMA, CYCLES_ACTIVE)
@@ -100,19 +103,16 @@ def run(kind: str) -> Iterator[tuple[Case, Any]]:
         yield case, out
 
 
-def run_steps() -> None:
-    """Step 02 by pitch, its A from a multiple of 2 MiB on, and the steps of the ladder."""
+def run_steps(labels: Iterable[tuple[str, Shape]]) -> None:
+    """Each once, its A and B from a multiple of their room on."""
     data, _ = memory()
-    for label, (M, N, K) in steps():
-        A, B = (
-            data[: rows * columns].view(np.float32).reshape(rows, columns)
-            for rows, columns in ((M, K), (K, N))
-        )
+    for label, (M, N, K) in labels:
+        A, B = (data[: m * n].view(np.float32).reshape(m, n) for m, n in ((M, K), (K, N)))
         step(label)(A, B, device="gpu")
 
 
-def steps() -> Iterator[tuple[str, tuple[int, int, int]]]:
-    """Labels and shapes."""
+def steps() -> Iterator[tuple[str, Shape]]:
+    """Step 02 by pitch, and the ladder."""
     yield from (("02", (256, 256, K)) for K in KS)
     yield from ((label, LADDER_SHAPE) for label in LADDER)
 
@@ -133,20 +133,37 @@ def measure() -> dict[str, Any]:
         | {what: each[n].tolist() for what, each in (loads | stores).items()}
         for n, case in enumerate(cases())
     ]
-    rows = profiling.run_ncu(["-m", "benchmarks.l1", "--launch", "steps"], "sgemm", OF_STEPS)
-    of_steps = [
-        {"step": label, "shape": shape, **{m: row[m] for m in OF_STEPS}}
-        for (label, shape), row in zip(steps(), rows, strict=True)
+    return {
+        "provenance": provenance(**profiling.tool()),
+        "patterns": patterns,
+        **{name: counted(name, *each) for name, each in LAUNCHES.items()},
+    }
+
+
+def counted(
+    name: str, labels: Callable[[], Iterable[tuple[str, Shape]]], metrics: Sequence[str]
+) -> list[dict[str, Any]]:
+    """What Nsight Compute counts of launches of steps."""
+    rows = profiling.run_ncu(["-m", "benchmarks.l1", "--launch", name], "sgemm", metrics)
+    return [
+        {"step": label, "shape": shape, **{m: row[m] for m in metrics}}
+        for (label, shape), row in zip(labels(), rows, strict=True)
     ]
-    return {"provenance": provenance(**profiling.tool()), "patterns": patterns, "steps": of_steps}
+
+
+LAUNCHES = {
+    "steps": (steps, OF_STEPS),
+    "shapes": (lambda: [("06", shape) for shape in SHAPES], OF_SHAPES),
+}
 
 
 def main(arguments: list[str]) -> None:
     if arguments[0] == "--launch":
-        run_steps() if arguments[1] == "steps" else list(run(arguments[1]))
+        labels, _ = LAUNCHES.get(arguments[1], (None, ()))
+        run_steps(labels()) if labels else list(run(arguments[1]))
         return
     record = measure()
-    lines = {key: ",\n".join(map(json.dumps, record[key])) for key in ("patterns", "steps")}
+    lines = {key: ",\n".join(map(json.dumps, record[key])) for key in ("patterns", *LAUNCHES)}
     head = json.dumps({"provenance": record["provenance"]}, indent=1)[:-2]
     write(
         Path(arguments[0]), head + "".join(f',\n"{k}": [\n{v}]' for k, v in lines.items()) + "\n}\n"

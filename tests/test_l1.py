@@ -9,7 +9,7 @@ import pytest
 
 from anywarp import Kernel, gpu
 from anywarp.analysis import global_wavefronts, tag_wavefronts
-from anywarp.trace.metrics import CYCLES_ACTIVE, EXECUTED, FFMA, PIPE, TAGS
+from anywarp.trace.metrics import CYCLES_ACTIVE, EXECUTED, FFMA, L2_HITS, PIPE, TAGS
 from benchmarks import l1
 from kernels.analysis import cycles
 from kernels.ladder.step import step
@@ -68,6 +68,16 @@ def test_the_ladder_takes_what_it_takes_at_another_size():
         assert row[CYCLES_ACTIVE] * SMS / fmas == pytest.approx(cycles(other, SMS), rel=0.1)
 
 
+def test_step_06_is_slower_the_less_l2_has():
+    """With as many wavefronts."""
+    rows = sorted(RECORD["shapes"], key=lambda row: row[L2_HITS])
+    assert {tuple(row["shape"]) for row in rows} == set(l1.SHAPES)
+    taken = [row[CYCLES_ACTIVE] * SMS / (row[FFMA] / 32) for row in rows]
+    assert taken == sorted(taken, reverse=True) and taken[0] > 1.04 * taken[-1]
+    data = [row[PIPE] / (row[FFMA] / 32) for row in rows]
+    assert max(data) < 1.004 * min(data)
+
+
 def test_the_kernels_go_where_the_case_says(monkeypatch):
     """In the interpreter: as often as their name says, and no place besides."""
     few = [case for case in l1.cases() if case.name in ("pitch 9", "random 8 0")]
@@ -84,10 +94,10 @@ def test_the_kernels_go_where_the_case_says(monkeypatch):
 
 def test_a_record_has_differences(monkeypatch):
     few = [case for case in l1.cases() if case.name == "pitch 9"]
-    counts = {"none": 1, "once": 3, "twice": 8, "store": 20, "steps": 0}
+    counts = {"none": 1, "once": 3, "twice": 8, "store": 20, "steps": 0, "shapes": 0}
 
     def counted(command, names, metrics):
-        rows = l1.steps() if command[-1] == "steps" else few
+        rows = l1.LAUNCHES[command[-1]][0]() if command[-1] in l1.LAUNCHES else few
         return [dict.fromkeys(metrics, counts[command[-1]]) for _ in rows]
 
     monkeypatch.setattr(l1, "cases", lambda: iter(few))
