@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from anywarp import Kernel, ptx, trace as tracing
+from anywarp import Kernel, analysis, ptx, trace as tracing
 
 LOADS = tracing.REQUESTS.format("ld"), tracing.SECTORS.format("ld")
 STORES = tracing.REQUESTS.format("st"), tracing.SECTORS.format("st")
@@ -515,3 +515,34 @@ def test_the_fewest_sectors_of_elements_narrower_than_a_word(kind, stride, secto
     found = kernel.trace(1, 32, args)
     cost = next(cost for place, cost in found.costs.items() if place.kind == "load")
     assert (cost.sectors, cost.ideal) == (sectors, ideal)
+
+
+def test_lanes_that_stay_in_a_sector_hit_and_so_do_warps_that_follow():
+    """Two warps walk along the same 32 rows: the first misses where a lane comes to a sector."""
+    source = """
+    extern "C" __global__ void k(const float* x, float* out)
+    {
+        float sum = 0.0f;
+        #pragma unroll 1
+        for (int n = 0; n < 12; ++n)
+            sum += x[threadIdx.x % 32 * 255 + n];
+        out[threadIdx.x] = sum;
+    }"""
+    x, out = np.ones(32 * 255, np.float32), np.zeros(64, np.float32)
+    trace = Kernel(source, "k").trace(1, 64, (x, out))
+    loads = [a for a in trace.accesses if a.kind == "load"]
+    assert len(loads) == 24 and not any((a.address - b.address).any() for a, b in pairs(loads))
+    first = [access.address for access in loads if access.warp == 0]
+    before = [np.full(32, -32), *first]
+    hits = [at // 32 == last // 32 for at, last in zip(first, before)]
+    data = [analysis.global_wavefronts(at, 4, hits=hit) for at, hit in zip(first, hits)]
+    assert 0 < sum(hit.sum() for hit in hits) < 12 * 32
+    (cost,) = (cost for place, cost in trace.costs.items() if place.kind == "load")
+    assert cost.wavefronts == sum(data) + 12
+    assert cost.tags == 2 * sum(analysis.tag_wavefronts(at, 4) for at in first)
+
+
+def pairs(loads):
+    """Of two warps, what each loads at a time."""
+    by_warp = [[a for a in loads if a.warp == warp] for warp in (0, 1)]
+    return zip(*by_warp)
