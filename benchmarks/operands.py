@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from anywarp import Kernel, gpu
+from anywarp.analysis import LANES, SCHEDULERS
 from anywarp.sass import decode, elf, flow, hot_words, instructions, placed
 from anywarp.sass.encoding import NO_SCOREBOARD, NOP, RZ, Control, with_control
 from kernels import step
@@ -29,7 +30,7 @@ from kernels.records import write
 
 SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
 ARCH = "sm_90"  # whose machine code is written here
-SCHEDULERS, ROUNDS, REPEATS = 4, 100, 4
+ROUNDS, REPEATS = 100, 4
 WARPS = (1, 2, 4)  # of a scheduler
 FRAMES = {128: (512, 110), 255: (256, 236)}  # of registers: threads, and REGISTERS of the source
 PERIOD = 48  # FFMAs until a program repeats itself
@@ -162,8 +163,8 @@ def cycles(words: Sequence[int]) -> list[float]:
     timed = gpu.load(cubin, "timed")
     clocks, end = gpu.empty(2 * threads, np.int64), gpu.empty(512)
     measured = []
-    for warps in (w for w in WARPS if w * SCHEDULERS * 32 <= threads):
-        block, taken = warps * SCHEDULERS * 32, []
+    for warps in (w for w in WARPS if w * SCHEDULERS * LANES <= threads):
+        block, taken = warps * SCHEDULERS * LANES, []
         for _ in range(REPEATS):
             gpu.launch(timed, (1,), (block,), (np.int32(ROUNDS), end, clocks))
             begin, after = gpu.to_host(clocks).reshape(2, threads)[:, :block]

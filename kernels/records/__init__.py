@@ -332,10 +332,11 @@ def stalls(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
 
     {"size": M = N = K, "steps": {label: {metric: value}}, "provenance": …}; `kernels.metrics`
     has the metrics' names: STALLED with one of REASONS, ISSUE_ACTIVE, L1_HITS and the others of
-    STATE; and SAMPLED, which are those of an H100, whose SM is the H200's, and not of all steps.
-    Raises ValueError if there is no such record.
+    STATE; of an H200 also SAMPLED, which are those of an H100, whose SM is the same, and not of all
+    steps. Raises ValueError if there is no such record.
     """
-    record, sampled = _read(gpu_name, STALLS, folder), _read(SAME_SM, SAMPLES, None)["steps"]
+    record = _read(gpu_name, STALLS, folder)
+    sampled = _read(SAME_SM, SAMPLES, None)["steps"] if gpu_name == RECORDED_ON else {}
     for label, row in record["steps"].items():
         row |= sampled.get(label, {})
     return record

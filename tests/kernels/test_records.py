@@ -183,6 +183,15 @@ def test_records_are_found_by_the_gpu_name(tmp_path, read, name, text):
         read("H200 peers")
 
 
+def test_samples_of_an_h100_stand_for_no_gpu_but_the_h200(tmp_path):
+    stored = {"steps": {"02_naive": {"counted": 1}}}
+    for gpu, sampled in ("Simulated GPU 1", False), (records.RECORDED_ON, True):
+        path = records.recorded_path(gpu, records.STALLS, tmp_path)
+        records.write(path, json.dumps(stored))
+        row = records.stalls(gpu, tmp_path)["steps"]["02_naive"]
+        assert row["counted"] == 1 and (len(row) > 1) == sampled
+
+
 def test_a_record_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "new" / "r.json"
     records.write(path, "old")
