@@ -3,8 +3,9 @@
     python -m benchmarks.l1 OUTPUT
 
 Under Nsight Compute: wavefronts of tags and of data of loads that miss, of loads that hit and of
-stores, by where the lanes go; cycles of a load where 32 warps hit; step 02 by the pitch of A; the
-ladder in cycles of an SM for each multiply-add of a warp; and step 06 by its hits in L2.
+stores, by where the lanes go; cycles of a load where 32 warps hit; step 02 by the pitch of A, in
+blocks as they are and of one warp; the ladder in cycles of an SM for each multiply-add of a warp;
+and step 06 by its hits in L2.
 """
 
 from __future__ import annotations
@@ -154,6 +155,7 @@ def counted(
 LAUNCHES = {
     "steps": (steps, OF_STEPS),
     "shapes": (lambda: [("06", shape) for shape in SHAPES], OF_SHAPES),
+    "lone": (lambda: [("02 BM=32 BN=1", (2048, 1, K)) for K in KS], OF_STEPS),
 }
 
 

@@ -8,7 +8,8 @@ The data stage also serves shared memory, through the same 32 banks: a cache lin
 of them, a word in the bank that the low bits of its address name. Lanes that come there together
 take the wavefronts of a store to shared memory at their addresses. Together come
 
-- of a load, all lanes that hit in L1; of those that miss, a round's, as its data come back;
+- of a load, all lanes that hit in L1; of those that miss, a round's, as its data come back, and
+  so of those whose sector was asked for before but is still on its way;
 - of a store, the lanes of the first eight rounds, and then those of each round; where the stage has
   nothing else to do, it takes what has come so far, and needs up to six wavefronts more.
 

@@ -35,11 +35,13 @@ MEASURED = [
 # registers, without a known cause; in the rest by waiting, which differs from launch to launch.
 EXACT = {
     *("03_coalesced", "04_index_arithmetic", "23_skinny BN=64 SWAP_AB=1:pack"),
-    *("05_shared_tiling", "06_bank_conflicts", "06_bank_conflicts TRANSPOSED=1"),
-    *(f"06_bank_conflicts TRANSPOSED=1 {x}" for x in ("PAD=1", "PAD=2", "SWIZZLE=1")),
+    *(f"03_coalesced {x}" for x in ("BM=8", "BM=8 BN=32", "BN=32", "BM=32 BN=16", "BM=32 BN=32")),
+    "05_shared_tiling",
+    *(label for of in RECORDED.values() for label in of["steps"] if label.startswith("06")),
     *("07_thread_tile_1d", "07_thread_tile_1d STRIDED=1", "07_thread_tile_1d BM=8 TM=1"),
     *("08_vectorized", "08_vectorized BK=32", "09_thread_tile_2d BK=32"),
-    *("10_transposed_tile", "10_transposed_tile BK=32"),
+    *("10_transposed_tile", *(f"10_transposed_tile PAD={x}" for x in (8, 12, 16))),
+    *("10_transposed_tile BK=32", *(f"10_transposed_tile BK=32 PAD={x}" for x in (0, 8, 12, 16))),
     "11_thread_tile_8x8 BM=64 BN=64 BK=16 TM=4 TN=4",
     *("16_async_copy", "16_async_copy TN=8 WM=32", "17_tile_space BN=128 STAGES=4 BLOCKS=2"),
     *("17_tile_space BM=64 BN=128 STAGES=4 TN=8 BLOCKS=3 WN=64", "18_split_k"),
@@ -68,6 +70,16 @@ COUNTERS: dict[tuple[str, str], float] = {
             " EXACT=1": 0.8,
             " SPLITS=2": 0.4,
             " TRANS_A=1 TRANS_B=1": 0.6,
+        }.items()
+    },
+    # several blocks on an SM: which of them finds in L1 what another has asked for is a guess
+    **{
+        (f"05_shared_tiling BM={n} BN={n} BK={n}", metric): bound
+        for n, pipe in {4: 0.05, 8: 0.01, 16: 0.001}.items()
+        for metric, bound in {
+            PIPE: pipe,
+            WAVEFRONTS.format("ld"): 0.001,
+            CONFLICTS.format("ld"): 1,
         }.items()
     },
     # not looked into: a kernel with wgmma, too; there are no conflicts but one
@@ -144,7 +156,8 @@ def test_computed_equals_measured(path, label):
         else:
             # where copies are under way, barriers take a few wavefronts less than counted
             # (a launch that is 0 off belongs to EXACT)
-            assert -0.0015 * copies * computed[PIPE] <= beside != 0
+            assert -0.0015 * copies * computed[PIPE] <= beside
+            assert beside or label in NEARLY
             if label in NEARLY:
                 assert beside <= 2e-4 * computed[PIPE]
             if not resources.stack:  # ptxas moves local memory about, and spills
