@@ -38,7 +38,7 @@ LABELS = (
     *("11_thread_tile_8x8", "21_warpgroups", "14_double_buffering", "20_tensor_cores"),
     *(CUBLAS, "23_skinny", "19_machine_code"),
 )
-SECONDS = 7.0  # of a sustained run
+SECONDS = 12.5  # of a sustained run
 SETTLE = 2.0  # of them, at its beginning, are not counted: the clock falls
 BATCH_MS = 500.0  # of launches that are queued together
 PAUSE = 0.4  # seconds between two readings of NVML

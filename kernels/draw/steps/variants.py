@@ -19,7 +19,7 @@ from anywarp.draw import Stepper, bank_frames, lanes, scripted, sector_frames
 from anywarp.trace import PIPE, WarpAccess
 from anywarp.trace.metrics import CONFLICTS, KINDS
 
-from ...records import RECORDED_ON, results
+from ...records import SAME_SM, results
 from ..records.plots import three_digits
 
 Choices = Mapping[str, Iterable[Any]]  # by defines, what to try
@@ -186,7 +186,7 @@ def _try(step: Any, shape: Sequence[int]) -> Tried:
     except ValueError as error:  # CompileError too
         return Tried(None, {}, _reason(step, str(error)))
     conflicts = sum(trace.counters[CONFLICTS.format(kind)] for kind in KINDS.values())
-    record = results(RECORDED_ON).find(step, SIZE)
+    record = results(SAME_SM).find(step, SIZE)
     spilled = f", {used.spill_stores} bytes spilled" if used.spill_stores else ""
     speed = f"{three_digits(record.tflops)} TFLOPS, recorded" if record else "not timed"
     numbers = {
@@ -196,7 +196,7 @@ def _try(step: Any, shape: Sequence[int]) -> Tried:
         "registers": f"{used.registers} a thread{spilled}",
         "on an SM": f"{lanes.count(fit.blocks, 'block')}, {fit.warps} of {fit.max_warps} warps, "
         f"limited by {fit.limit}",
-        f"at {SIZE} on an {RECORDED_ON}": speed,
+        f"at {SIZE} on an {SAME_SM}": speed,
     }
     return Tried(trace, numbers)
 
