@@ -75,6 +75,13 @@ def figure_html(inside: str, caption: str, style: str = "", script: str = "") ->
     return f"{start}{inside}{below}{script}</figure>"
 
 
+def boxed(inside: str, alt: str, caption: str) -> str:
+    """The same of text, which scrolls sideways where the page is narrower."""
+    box = 'class="kernels-box" role="group" tabindex="0" style="overflow-x:auto"'
+    label = html.escape(alt, quote=True)
+    return figure_html(f'<div {box} aria-label="{label}">{inside}</div>', caption)
+
+
 def fitting(svg: str) -> str:
     """CSS: as wide as the page at the most, but not so narrow that its text is below LEAST."""
     return f"display:block;max-width:100%;min-width:{narrowest(svg)}px;height:auto"

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..trace import Cost, Place, SharedCost, Trace
-from .figure import PALETTE, figure_html
+from .figure import PALETTE, boxed
 
 BEST, MORE = PALETTE["blue"], PALETTE["vermilion"]
 # At this size, a line of 100 characters fits into a figure with its number.
-_CODE = (
+CODE = (
     "margin:0;padding:0;border:0;background:none;color:inherit;overflow:visible;"
     "font:11px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
 )
@@ -48,9 +48,7 @@ class Listing:
         return f"<Listing: {self.alt}>"
 
     def _repr_html_(self) -> str:
-        box = 'class="kernels-box" role="group" tabindex="0" style="overflow-x:auto"'
-        alt = html.escape(self.alt, quote=True)
-        return figure_html(f'<div {box} aria-label="{alt}">{self.body}</div>', self.caption)
+        return boxed(self.body, self.alt, self.caption)
 
 
 def listing(source: Any, trace: Trace) -> Listing:
@@ -126,7 +124,7 @@ def _around(text: list[str], low: int, high: int) -> tuple[int, int]:
 
 def _pre(code: list[str]) -> str:
     """Lines of code."""
-    return f'<pre style="{_CODE}">' + "\n".join(code) + "</pre>" if code else ""
+    return f'<pre style="{CODE}">' + "\n".join(code) + "</pre>" if code else ""
 
 
 def _bar(row: _Row, longest: Mapping[str, int]) -> str:

@@ -8,6 +8,7 @@ from anywarp import draw
 from anywarp.draw import *  # noqa: F403
 
 from .records.bars import bars, stalls
+from .records.costs import costs, instructions, table, waits
 from .records.curves import chains, errors, hiding, latency, scaling
 from .records.ladder import ladder
 from .records.limits import limits
@@ -15,6 +16,7 @@ from .records.memory import memory
 from .records.plots import gflops, roofline
 from .records.ranks import ranks
 from .records.search import search
+from .steps.code import code
 from .steps.explorer import explorer
 from .steps.nesting import nesting
 from .steps.occupancy import occupancy
@@ -26,7 +28,8 @@ from .steps.timeline import timeline
 from .steps.waves import rasterisation, waves
 
 __all__ = [
-    *draw.__all__, "bars", "chains", "errors", "explorer", "gflops", "hiding", "ladder", "latency",
-    "limits", "memory", "nesting", "occupancy", "outer_product", "ranks", "rasterisation",
-    "roofline", "rounds", "scaling", "search", "stalls", "stretches", "tiles", "timeline", "waves",
+    *draw.__all__, "bars", "chains", "code", "costs", "errors", "explorer", "gflops", "hiding",
+    "instructions", "ladder", "latency", "limits", "memory", "nesting", "occupancy",
+    "outer_product", "ranks", "rasterisation", "roofline", "rounds", "scaling", "search", "stalls",
+    "stretches", "table", "tiles", "timeline", "waits", "waves",
 ]  # fmt: skip

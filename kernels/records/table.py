@@ -27,7 +27,7 @@ def table(rows: Sequence[Sequence[object]], align: str, least: Sequence[int] = (
 def html_table(
     title: str, rows: Sequence[Sequence[str]], styles: Sequence[str], below: Sequence[str] = ()
 ) -> str:
-    """The same in HTML, below a title: the first row is the head, `styles` are those of the
+    """The same in HTML, below a title, if any: the first row is the head, `styles` are those of the
     columns, and `below` what their cells below the head have besides."""
     both = [f"{style};{more}" for style, more in zip(styles, below)] or styles
     head, *body = (
@@ -40,7 +40,5 @@ def html_table(
         )
     )
     lines = "".join(f"<tr>{row}</tr>" for row in body)
-    return (
-        f"<table><caption>{html.escape(title)}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
-    )
+    caption = f"<caption>{html.escape(title)}</caption>" if title else ""
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"

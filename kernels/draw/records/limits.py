@@ -10,7 +10,7 @@ from ...analysis import sm_limits as bounds
 from ...ladder.step import Step
 from ...records import RECORDED_ON, results, stalls
 from .labels import write
-from .plots import label_of, recorded_on, sentence
+from .plots import label_of, recorded_on, sentence, three_digits
 
 LOOKS = {
     bounds.DATA: ("o", PALETTE["blue"]),
@@ -18,6 +18,7 @@ LOOKS = {
     bounds.ISSUE: ("s", PALETTE["vermilion"]),
     bounds.FMA: ("|", INK),
 }
+LEAST = 0.2  # cycles: a limit of less is not drawn
 TICKS = (0.25, 0.5, 1, 2, 5, 10, 20, 40)
 TRACED = (128, 128, 256)  # for the tags, which are counted there
 
@@ -30,28 +31,31 @@ def limits(steps: Sequence[Step]) -> Figure:
 
     record = stalls(RECORDED_ON)
     sms = results(RECORDED_ON).provenance["multiprocessors"]
-    words = []
+    words, named, longest = [], set[str](), 1.0
     with style():
         width = plt.rcParams["figure.figsize"][0]
-        fig, ax = plt.subplots(figsize=(width, 1.4 + 0.3 * len(steps)))
+        fig, ax = plt.subplots(figsize=(width, 1.3 + 0.4 * len(steps)))
         for y, step in enumerate(steps):
             counted = record["steps"][step.label]
             taken = bounds.cycles(counted, sms)
             each = bounds.limits(counted, step.trace(*TRACED, keep=()))
             for name, value in each.items():
                 marker, colour = LOOKS[name]
-                label = name if y == 0 else None
-                ax.plot(value, y, marker, color=colour, label=label, markersize=7, clip_on=True)
+                if value >= LEAST:
+                    label = None if name in named else name
+                    named.add(name)
+                    ax.plot(value, y, marker, color=colour, label=label, markersize=7)
+            longest = max(longest, 1.7 * taken)
             largest = max(each, key=lambda name: each[name])
             ax.plot([each[largest], taken], [y, y], color=INK, alpha=0.4, linewidth=5, zorder=0)
             share = f"{each[largest] / taken:.0%}"
             write(ax, taken, y, share, INK, dx=6)
             words.append(f"{label_of(step.label)} {taken:.3g}, {share} of it {largest}")
-        ax.set_yticks(range(len(steps)), [label_of(step.label) for step in steps])
+        ax.set_yticks(range(len(steps)), [_named(step, record["size"]) for step in steps])
         ax.tick_params(axis="y", length=0)
-        ax.invert_yaxis()
-        ax.set(xscale="log", xlim=(0.2, 70))
-        ax.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        ax.set(xscale="log", xlim=(LEAST, longest), ylim=(len(steps) - 0.5, -0.5))
+        ticks = [tick for tick in TICKS if tick < longest]
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.minorticks_off()
         ax.set_xlabel("cycles of an SM for each FMA of a warp", loc="right")
         fig.legend(loc="outside upper center", ncols=4, frameon=False)
@@ -63,3 +67,9 @@ def limits(steps: Sequence[Step]) -> Figure:
         "what a multiply-add of a warp took: its length is waiting, the number the share that is "
         f"not. {sentence(where)}",
     )
+
+
+def _named(step: Step, size: int) -> str:
+    """The step, and its speed, if that was recorded."""
+    found = results(RECORDED_ON).find(step, size)
+    return label_of(step.label) + (f"\n{three_digits(found.tflops)} TFLOPS" if found else "")
