@@ -57,6 +57,7 @@ def explorer(
     kind: str = "load",
     warp: int = 0,
     choices: Choices | None = None,
+    numbers: Sequence[int] = (0,),
 ) -> Explorer:
     """Explore a step, or the step of that name: how its warps use memory.
 
@@ -70,7 +71,7 @@ def explorer(
     where the step's own defines are none of the choices.
     """
     step, shape = find_step(step), tuple(shape)
-    still = variants(step, shape, array, kind, warp, choices or {})
+    still = variants(step, shape, array, kind, warp, choices or {}, numbers)
     return Explorer(step, shape, still.given.trace, (kind, array), warp, still)
 
 

@@ -27,7 +27,7 @@ SIZE = 4096  # of the record whose speed is told
 LARGEST = 150_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
 CAPTION = (
-    "The first such access of warp {warp} in variants of {step}, traced beforehand in a product of "
+    "An access of warp {warp} in variants of {step}, traced beforehand in a product of "
     "{shape}. Run in a notebook, this cell takes any values and any step."
 )
 ACCESS = "this access"
@@ -98,7 +98,13 @@ class Variants:
 
 
 def variants(
-    step: Any, shape: Sequence[int], array: str, kind: str, warp: int, choices: Choices
+    step: Any,
+    shape: Sequence[int],
+    array: str,
+    kind: str,
+    warp: int,
+    choices: Choices,
+    numbers: Sequence[int] = (0,),
 ) -> Variants:
     """Trace a step with all combinations of the choices, of which its own defines are one.
 
@@ -119,10 +125,10 @@ def variants(
     if tried[at].refused:
         raise ValueError(tried[at].refused)
     space = tried[at].trace.find(array, kind, warp).space
-    firsts = [_firsts(each.trace, space, warp) for each in tried]
+    firsts = [_numbered(each.trace, space, warp, numbers) for each in tried]
     pairs = sorted(
         {pair for own in firsts for pair in own},
-        key=lambda pair: (pair != (kind, array), pair[::-1]),
+        key=lambda pair: (pair[:2] != (kind, array), pair[1], pair[0], numbers.index(pair[2])),
     )
     # The first frame is of the given variant: without scripts it remains.
     order = sorted(range(len(tried)), key=lambda n: n != at)
@@ -136,9 +142,9 @@ def variants(
         (frame, f"{8 * a.width}-bit {a.kind}, first lane at {lanes.first_element(a)}: {cost}", cost)
         for a, (frame, cost) in zip(accesses, drawn)
     ]
-    numbers = {row: n for n, row in enumerate(dict.fromkeys(rows))}  # each frame is there once
-    pictures = {place: numbers[row] for place, row in zip(shown, rows)}
-    drawings, titles, costs = zip(*numbers)
+    frames = {row: n for n, row in enumerate(dict.fromkeys(rows))}  # each is there once
+    pictures = {place: frames[row] for place, row in zip(shown, rows)}
+    drawings, titles, costs = zip(*frames)
     alt = f"Which lane of warp {warp} goes to which {what}, in variants of {step.id}."
     made = Variants(
         step.label,
@@ -146,7 +152,11 @@ def variants(
         start,
         tried[at],
         tuple(tried),
-        tuple(f"{kind} {'from' if kind == 'load' else 'to'} {array}" for kind, array in pairs),
+        tuple(
+            f"{kind} {'from' if kind == 'load' else 'to'} {array}"
+            + (f", number {number}" if len(numbers) > 1 else "")
+            for kind, array, number in pairs
+        ),
         tuple(tuple(pictures.get((n, pair), -1) for pair in pairs) for n in range(len(tried))),
         costs,
         Stepper(drawings, titles, alt, "", "variant"),
@@ -210,7 +220,12 @@ def _reason(step: Any, error: str) -> str:
     return error if error.startswith(step.label) else f"{step.label} is refused: {error}"
 
 
-def _firsts(trace: Any, space: str, warp: int) -> dict[tuple[str, str], WarpAccess]:
-    """A warp's first access of each kind to each array in this memory, by kind and array."""
-    accesses = reversed(trace.accesses) if trace else ()
-    return {(a.kind, a.array): a for a in accesses if (a.space, a.warp) == (space, warp)}
+def _numbered(
+    trace: Any, space: str, warp: int, numbers: Sequence[int]
+) -> dict[tuple[str, str, int], WarpAccess]:
+    """Those of a warp's accesses to each array in this memory, by kind, array and number."""
+    of: dict[tuple[str, str], list[WarpAccess]] = {}
+    for a in trace.accesses if trace else ():
+        if (a.space, a.warp) == (space, warp):
+            of.setdefault((a.kind, a.array), []).append(a)
+    return {(*pair, n): found[n] for pair, found in of.items() for n in numbers if n < len(found)}

@@ -118,3 +118,15 @@ def test_what_cannot_be_shown_is_an_error(monkeypatch):
     monkeypatch.setattr(variants, "LARGEST", 1000)
     with pytest.raises(ValueError, match="2 variants take .* more than 1000"):
         of("06", PAD=[0, 1])
+
+
+def test_other_accesses_than_the_first_can_be_chosen():
+    swizzled = "06 TRANSPOSED=1 SWIZZLE=1"
+    made = explorer(swizzled, SHAPE, "tile_b", choices={"PAD": [0, 1]}, numbers=(5, 0)).still
+    assert made.accesses[:2] == ("load from tile_b, number 5", "load from tile_b, number 0")
+    trace = kernels.step(swizzled).trace(*SHAPE)
+    for place, number in enumerate((5, 0)):
+        one = kernels.draw.banks(trace, "tile_b", index=number)
+        shown = made.stepper.frames[made.pictures[0][place]]
+        assert bars(shown, PALETTE["blue"]) == bars(one, PALETTE["blue"])
+    assert made.pictures[0][0] != made.pictures[0][1]
