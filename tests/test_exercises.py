@@ -21,6 +21,7 @@ from kernels.ladder.attempt import Attempt, Row
 
 STEPS = [path for path in CHAPTERS if path.name >= "02"]
 FEWEST = 2
+HINT = re.compile(r"<details><summary>Hint</summary>.*?</details>\s*", re.S)
 each = pytest.mark.parametrize("path", STEPS, ids=lambda path: path.stem)
 
 
@@ -43,7 +44,8 @@ def exercises(notebook: Any) -> list[Exercise]:
         heads = re.findall(r"^### (Exercise \d+\. .+)$", before.source, re.MULTILINE)
         assert before.cell_type == "markdown" and heads, f"no heading before\n{cell.source}"
         assert after.cell_type == "markdown", f"no solution after {heads[-1]}"
-        folded = DETAILS.match(after.source)
+        hint = HINT.match(after.source)  # may stand before it
+        folded = DETAILS.match(after.source, hint.end() if hint else 0)
         blocks = re.findall(r"^```python\n(.*?)^```$", folded[0] if folded else "", re.M | re.S)
         assert len(blocks) == 1, f"{heads[-1]}: a solution begins the next cell, with one program"
         in_order.append(Exercise(heads[-1], cell, blocks[0].rstrip("\n")))
@@ -134,6 +136,7 @@ def test_names_that_a_cell_borrows():
 
 
 HEAD = "### Exercise 1. Name\n\nWhat?"
+HINTED = "<details><summary>Hint</summary>\n\nLook.\n\n</details>\n\n"
 SOLUTION = "<details><summary>Solution</summary>\n\nSo.\n\n```python\nb\n```\n\n</details>"
 
 
@@ -148,6 +151,8 @@ def test_an_exercise_is_taken_out():
     notebook = notebook_of(HEAD, ["starter"], SOLUTION + "\n\nMore.")
     assert exercises(notebook) == [Exercise("Exercise 1. Name", notebook.cells[1], "b")]
     assert exercises(notebook_of(HEAD, [], SOLUTION)) == []
+    (hinted,) = exercises(notebook_of(HEAD, ["starter"], HINTED + SOLUTION))
+    assert hinted.solution == "b"
 
 
 @pytest.mark.parametrize(
@@ -157,6 +162,7 @@ def test_an_exercise_is_taken_out():
         (HEAD, "No solution."),
         (HEAD, "First a word.\n\n" + SOLUTION),
         (HEAD, SOLUTION.replace("python", "cpp")),
+        (HEAD, HINTED),
     ],
 )
 def test_an_incomplete_exercise_is_refused(head, after):
