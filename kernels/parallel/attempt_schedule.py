@@ -12,7 +12,7 @@ from .cost_model import Machine, predict
 from .multiply import collect, multiply, spread
 from .schedule import Schedule
 from .slots import slots
-from .verify import verify
+from .verify import ScheduleError, verify
 
 
 def received(schedule: Schedule) -> list[int]:
@@ -40,16 +40,24 @@ GOALS = {  # of a schedule and the machine of its ranks
 }
 
 
-def attempt(schedule: Schedule, machine: Machine | None = None, **goals: Any) -> Attempt:
+def attempt(
+    schedule: Schedule,
+    machine: Machine | None = None,
+    shape: tuple[int, int, int] | None = None,
+    **goals: Any,
+) -> Attempt:
     """Verify a schedule, carry it out on ranks in this process and weigh it: a table.
 
     A goal is the most that is allowed, or (least, most): `rounds`, `received`, `buffers`, and
-    `seconds` of ranks that are such a machine. Raises ValueError for a goal that there is not.
+    `seconds` of ranks that are such a machine. shape: M, N, K of the product that it has to be of.
+    Raises ValueError for a goal that there is not.
     """
     if "seconds" in goals and machine is None:
         raise ValueError("seconds are those of a machine: attempt(schedule, machine, seconds=…)")
 
     def verified() -> str:
+        if shape not in (None, schedule.shape):
+            raise ScheduleError(f"a product of {schedule.shape}, not of {shape}")
         verify(schedule)
         return f"{len(schedule.rounds)} rounds"
 

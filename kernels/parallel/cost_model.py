@@ -137,8 +137,11 @@ def ring_seconds(n: int, ranks: int, machine: Machine) -> float:
     return (ranks - 1) * max(multiply, send) + machine.product(part, part, n)
 
 
-def summa_seconds(n: int, ranks: int, machine: Machine, pieces: int = PIECES) -> float:
-    """`predict` of SUMMA on the grid nearest to a square, for square matrices of order n."""
+def summa_seconds(n: int, ranks: int, machine: Machine, pieces: int = 0) -> float:
+    """`predict` of SUMMA on the grid nearest to a square, for square matrices of order n; the least
+    of 1 to PIECES panels for each that a rank has, if `pieces` is 0."""
+    if not pieces:
+        return min(summa_seconds(n, ranks, machine, count) for count in range(1, PIECES + 1))
     high, wide = square(ranks)
     panels = max(high, wide) * pieces  # of a grid whose sides divide one another
     rows, columns, depth = (math.ceil(n / count) for count in (high, wide, panels))

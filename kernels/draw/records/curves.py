@@ -185,8 +185,10 @@ def scaling(
         looks = zip(itertools.cycle(PALETTE.values()), itertools.cycle(("-", "--", "-.")))
         for (label, curve), (colour, line) in zip(curves.items(), looks):
             ax.plot(*zip(*curve), line, color=colour, label=label)
-        for _, ranks, share in points:
-            ax.plot([ranks], [share], "o", color=INK, fillstyle="none", markersize=7)
+        for marker, name in zip("os^Dv", dict.fromkeys(name for name, *_ in points)):
+            own = [(ranks, share) for of, ranks, share in points if of == name]
+            look = {"color": INK, "fillstyle": "none", "linestyle": "", "markersize": 7}
+            ax.plot(*zip(*own), marker, label=f"{name}, measured", **look)
         ax.axhline(HALF, color=INK, linewidth=0.9, linestyle=":")
         ticks = sorted({ranks for curve in curves.values() for ranks, _ in curve})
         log2_axis(ax, ticks, "GPUs", most=7)
@@ -201,4 +203,4 @@ def scaling(
     ]
     words += [f"measured, {label}: {share:.1%} at {ranks}" for label, ranks, share in points]
     alt = f"Share of linear scaling against the number of GPUs. {'. '.join(words)}."
-    return from_matplotlib(fig, alt, "Lines are the model, circles are measured.")
+    return from_matplotlib(fig, alt, "Lines are the model, marks are measured.")

@@ -14,24 +14,31 @@ LEFT, HEAD = 138, 24
 ROWS = 19, 13, 11  # from one to the next, the bar, its text's line; of the whole ladder, which
 DENSE = 13, 10, 9  # stands on the first screen of a phone with all else that is to be seen there
 RIGHT = svg.NARROW - 46  # where the longest bar ends; right of it stand the numbers
+NEIGHBOURS = 4  # bars, of a step with its own
 OWN: dict[str, Any] = {"fill": PALETTE["blue"]}
 BEFORE: dict[str, Any] = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke": PALETTE["blue"]}
 EARLIER: dict[str, Any] = {"fill": "currentColor", "fill_opacity": 0.2}
 
 
 def ladder(step: Any = None, size: int = 4096, before: Any = None) -> Figure:
-    """TFLOPS of each step up to this one at M = N = K = size, and cuBLAS as a line, as recorded on
-    an H200.
+    """TFLOPS of a step and of those before it at M = N = K = size, and cuBLAS as a line, as
+    recorded on an H200.
 
     step: a Step or what `kernels.step` takes; before: the earlier step that it changes, None for
-    the one just before. The step's own bar is filled, that of the step it changes outlined; a star
-    marks those on tensor cores, see `timed`. Raises ValueError if one of them was not measured at
-    that size, or if `before` is no earlier step. Of no step, all that were measured, all filled.
+    the one just before; there are NEIGHBOURS bars, and from that step on. The step's own bar is
+    filled, that of the step it changes outlined; a star marks those on tensor cores, see `timed`.
+    Raises ValueError if one of them was not measured at that size, or if `before` is no earlier
+    step. Of no step, all that were measured, all filled.
     """
     results = recorded(RECORDED_ON)
     whole = step is None
     last = None if whole else step_of(step).number
     shown = [s for s in steps() if (results.find(s, size) if last is None else s.number <= last)]
+    if not whole:
+        first = step_of(step if before is None else before).number
+        shown = [
+            s for n, s in enumerate(shown, NEIGHBOURS - len(shown)) if n >= 0 or s.number >= first
+        ]
     names = [label_of(s.label) + "*" * s.tensor_cores for s in shown]
     records = [timed(s, size) for s in shown]
     rates = [record.tflops for record in records]

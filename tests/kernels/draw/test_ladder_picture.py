@@ -16,13 +16,13 @@ def bars(figure):
 
 
 @pytest.mark.parametrize("number", [2, 15])
-def test_a_bar_for_each_step_up_to_this_one_as_long_as_its_rate(number):
+def test_a_bar_for_each_neighbour_up_to_this_one_as_long_as_its_rate(number):
     results = kernels.results(GPU)
-    shown = [step for step in kernels.steps() if step.number <= number]
+    shown = [step for step in kernels.steps() if step.number <= number][-4:]
     rates = [results.at(step, 4096).tflops for step in shown]
     figure = ladder(kernels.step(number))
     widths = [width for width, _ in bars(figure)]
-    assert len(widths) == len(rates) == number - 1
+    assert len(widths) == len(rates) == min(4, number - 1)
     (line,) = elements(figure, "path")
     long = float(line["d"][1:].partition(" ")[0]) - float(bars(figure)[0][1]["x"])
     scale = long / results.at("cublas", 4096).tflops
