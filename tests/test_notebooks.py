@@ -63,6 +63,43 @@ def test_code_fits_the_page(notebook):
     assert max(map(len, lines)) <= 80, max(lines, key=len)
 
 
+def misfolded(notebook) -> list[str]:
+    """What is wrong with the folded cells: `tools/notebooks.py run` sees to their metadata, and a
+    notebook whose evidence has titles has no fold without one."""
+    cells, found = code(notebook), []
+    titled = [cell for cell in cells if cell.source.startswith(tools.TITLE)]
+    for cell in cells:
+        tags = cell.metadata.get("tags", [])
+        if cell in titled and cell.metadata != tools.folded(cell.source, tags):
+            found.append(f"run tools/notebooks.py: {cell.source}")
+        if titled and cell not in titled and tools.FOLD in tags:
+            found.append(f"a fold without a title: {cell.source}")
+    return found
+
+
+def test_what_is_folded_has_a_title(notebook):
+    assert not misfolded(notebook)
+
+
+def test_a_title_folds_a_cell():
+    cell = nbformat.v4.new_code_cell("#@title 1 + 1 is 2\n1 + 1")
+    cell.metadata = nbformat.from_dict({"tags": ["hide-cell", "live"], "collapsed": True})
+    plain = nbformat.v4.new_code_cell("1 + 1", metadata={"tags": ["starter"]})
+    made = nbformat.v4.new_notebook(cells=[cell, plain])
+    assert len(misfolded(made)) == 1
+    tools.fold(made)
+    assert cell.metadata == {
+        "tags": ["live", "hide-cell"],
+        "mystnb": {"code_prompt_show": "1 + 1 is 2", "code_prompt_hide": "1 + 1 is 2"},
+        "jupyter": {"source_hidden": True, "outputs_hidden": True},
+        "cellView": "form",
+    }
+    assert plain.metadata == {"tags": ["starter"]}
+    assert not misfolded(made)
+    plain.metadata.tags.append("hide-cell")
+    assert misfolded(made) == ["a fold without a title: 1 + 1"]
+
+
 def test_charts_are_not_compared(notebook):
     """Another version of matplotlib draws them with other names and numbers."""
     for cell in code(notebook):

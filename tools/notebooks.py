@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
@@ -26,6 +27,8 @@ FIRST_CELL_METADATA = {
     "jupyter": {"source_hidden": True},  # JupyterLab's word for it
     "tags": ["hide-input"],
 }
+TITLE = "#@title "  # Colab's word for the title of a cell
+FOLD = "hide-cell"
 
 
 def notebooks() -> list[Path]:
@@ -45,6 +48,25 @@ def set_first_cell(nb: nbformat.NotebookNode) -> None:
     cell.metadata = nbformat.from_dict(FIRST_CELL_METADATA)
 
 
+def folded(source: str, tags: list[str]) -> dict[str, Any]:
+    """The metadata of a cell that begins with a title, under which the page, JupyterLab and Colab
+    fold it."""
+    title = source.split("\n")[0].removeprefix(TITLE)
+    return {
+        "cellView": "form",
+        "jupyter": {"outputs_hidden": True, "source_hidden": True},
+        "mystnb": {"code_prompt_hide": title, "code_prompt_show": title},
+        "tags": [*(tag for tag in tags if tag != FOLD), FOLD],
+    }
+
+
+def fold(nb: nbformat.NotebookNode) -> None:
+    """Give each code cell of `nb` that begins with a title the metadata of a folded one."""
+    for cell in nb.cells:
+        if cell.cell_type == "code" and cell.source.startswith(TITLE):
+            cell.metadata = nbformat.from_dict(folded(cell.source, cell.metadata.get("tags", [])))
+
+
 def run(path: Path) -> None:
     """Execute `path` as on a machine without a GPU and store its outputs in it.
 
@@ -55,6 +77,7 @@ def run(path: Path) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     nb = nbformat.read(path, as_version=4)
     set_first_cell(nb)
+    fold(nb)
     where = {"metadata": {"path": str(path.parent)}}
     NotebookClient(
         nb,

@@ -93,8 +93,17 @@ def launch_buttons(links: dict[str, str]) -> Iterator[dict[str, Any]]:
         yield {"type": "group", **look, "buttons": entries}
 
 
+def mark_evidence(page: markup.Page) -> None:
+    """Tell what is folded under a title of its own from a fold that asks to show some code; the
+    styles and folds.js go by it."""
+    for fold in page.select(".tag_hide-cell > details.hide"):
+        if len({prompt.get_text() for prompt in fold.select("summary > p")}) == 1:
+            fold["class"] = "admonition hide above-input evidence"
+
+
 def finish(app: Sphinx, failure: Exception | None) -> None:
     """Take from the pages what they do without, and see to who can use them."""
+    changes = page_weight.reduce, accessibility.improve, mark_evidence
     for path in Path(app.outdir).rglob("*.html") if not failure else ():
-        text = markup.changed(path.read_text("utf-8"), page_weight.reduce, accessibility.improve)
+        text = markup.changed(path.read_text("utf-8"), *changes)
         path.write_text(text, encoding="utf-8")
