@@ -9,7 +9,7 @@ import sys
 import nbformat
 import pytest
 from building import ROOT, build_book
-from test_browser import CUT_LINES, CUT_OFF, FAINT, MISNAMED, UNREACHABLE, complaints
+from test_browser import CUT_LINES, CUT_OFF, FAINT, MISNAMED, PAPER, UNREACHABLE, complaints
 
 sys.path.insert(0, str(ROOT / "tools"))
 notebooks = importlib.import_module("notebooks")
@@ -67,3 +67,52 @@ def test_evidence_reads_as_its_result_shut_and_open(chromium, book, width, mode)
     size = "getComputedStyle(document.querySelector('{}')).fontSize"
     assert chromium.evaluate(size.format(".evidence p")) == chromium.evaluate(size.format("h1 ~ p"))
     assert not complaints(chromium.events)
+
+
+CONTROL = "document.querySelector('.evidence-control')"
+
+
+def press(chromium, key: str) -> None:
+    for kind in "rawKeyDown", "char", "keyUp":
+        chromium.command("Input.dispatchKeyEvent", type=kind, key=key, code=key, text="\r",
+                         windowsVirtualKeyCode=13)  # fmt: skip
+
+
+def test_one_control_opens_all_evidence_and_no_solution(chromium, book):
+    chromium.open(book / "index.html")
+    place = f"{CONTROL}.previousElementSibling.tagName + {CONTROL}.nextElementSibling.tagName"
+    assert chromium.evaluate(place) == "H1P"
+    chromium.evaluate(f"{CONTROL}.focus()")
+    for name, opened in ("Show all evidence", True), ("Hide all evidence", False):
+        assert chromium.evaluate(f"{CONTROL}.innerText") == name
+        assert chromium.evaluate(f"{CONTROL} === document.activeElement")
+        press(chromium, "Enter")
+        assert chromium.evaluate(OPEN) == [opened, opened, False]
+    for name in "Show all evidence", "Hide all evidence":  # the second was the last of two
+        chromium.evaluate("document.querySelector('.evidence:not([open]) > summary').click()")
+        chromium.evaluate("new Promise(done => setTimeout(done, 50))")
+        assert chromium.evaluate(f"{CONTROL}.innerText") == name
+
+
+def test_a_page_without_evidence_has_no_control(chromium, book):
+    chromium.open(book / "plain.html")
+    assert chromium.evaluate(OPEN) == [False, False]
+    assert chromium.evaluate(f"{CONTROL} === null")
+    assert not complaints(chromium.events)
+
+
+@pytest.mark.parametrize("name, printed", [("index", [True] * 3), ("plain", [True])])
+def test_evidence_and_solutions_are_printed(chromium, book, name, printed):
+    chromium.open(book / f"{name}.html", width=PAPER)
+    chromium.evaluate("document.querySelector('details.evidence')?.setAttribute('open', '')")
+    before = chromium.evaluate(OPEN)
+    chromium.command("Emulation.setEmulatedMedia", media="print")
+    try:
+        chromium.evaluate("dispatchEvent(new Event('beforeprint'))")
+        seen = OPEN.replace(".map", ".filter(e => e.checkVisibility()).map")
+        assert chromium.evaluate(seen) == printed
+        assert chromium.evaluate(f"!{CONTROL}?.checkVisibility()")
+        chromium.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert chromium.evaluate(OPEN) == before
+    finally:
+        chromium.command("Emulation.setEmulatedMedia", media="")
