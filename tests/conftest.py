@@ -14,7 +14,6 @@ import pytest
 # The helpers beside the tests can be imported from every folder of tests.
 HERE = Path(__file__).resolve().parent
 FOLDERS = ("anywarp/draw", "anywarp/ptx", "kernels/draw", "kernels/ladder")
-os.environ.setdefault("SGEMM_RECORDS", "none")  # whatever this user has measured
 sys.path[:0] = [str(HERE), *(str(HERE / folder) for folder in FOLDERS)]
 
 import browser  # noqa: E402

@@ -62,7 +62,7 @@ def last_value(source: str, names: dict[str, Any]) -> Any:
 
 def table(cell: Any) -> list[list[str]]:
     """The rows of the Attempt that a cell shows: verdict, what, goal and what was found."""
-    assert not [tag for tag in cell.metadata.tags if tag.startswith("nbval")], cell.source
+    assert not [tag for tag in cell.metadata.tags if tag.startswith(("nbval", "live"))], cell.source
     assert len(cell.outputs) == 1, cell.source
     shown = cell.outputs[0].data["text/html"]
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.S) for row in shown.split("<tr>")[2:]]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -13,6 +16,10 @@ from building import ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 tools = importlib.import_module("notebooks")
 PATHS = tools.notebooks()
+# The one at the root: the tests have one of their own.
+spec = importlib.util.spec_from_file_location("root_conftest", ROOT / "conftest.py")
+conftest = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(conftest)
 
 
 @pytest.fixture(params=PATHS, ids=lambda path: path.stem)
@@ -100,11 +107,65 @@ def test_a_title_folds_a_cell():
     assert misfolded(made) == ["a fold without a title: 1 + 1"]
 
 
-def test_charts_are_not_compared(notebook):
-    """Another version of matplotlib draws them with other names and numbers."""
+def test_pictures_and_tables_say_in_words_what_they_show(notebook):
+    """That is what nbval compares of them."""
     for cell in code(notebook):
-        drawn = any("<clipPath" in str(output.get("data", "")) for output in cell.outputs)
-        assert not drawn or "nbval-ignore-output" in cell.metadata.tags, cell.source
+        for output in cell.outputs:
+            if "text/html" in output.get("data", {}):
+                text = output.data.get("text/plain", "")
+                assert len(text) > 20 and " object at 0x" not in text, cell.source
+
+
+def test_all_is_compared_but_times_of_this_run(notebook):
+    for cell in code(notebook):
+        ignored = "nbval-ignore-output" in cell.metadata.get("tags", [])
+        assert ignored == ("perf_counter()" in cell.source), cell.source
+
+
+def test_what_asks_for_the_readers_gpu_is_live(notebook):
+    for cell in code(notebook):
+        tags = cell.metadata.get("tags", [])
+        assert "live" in tags or "starter" in tags or "kernels.here." not in cell.source
+
+
+def test_nbval_compares_text_and_not_how_it_is_drawn(tmp_path):
+    stored = [
+        {"text/html": "<b>2</b>", "text/plain": "<Figure: 2>"},
+        {"text/html": "drawn before", "text/plain": "<Figure: 2>"},
+        {"text/html": "<b>2</b>", "text/plain": "<Figure: 3>"},
+    ]
+    source = (
+        "class Two:\n    _repr_html_ = lambda self: '<b>2</b>'\n"
+        "    __repr__ = lambda self: '<Figure: 2>'\nTwo()"
+    )
+    cells = [
+        nbformat.v4.new_code_cell(
+            source, outputs=[nbformat.v4.new_output("execute_result", data)], execution_count=n
+        )
+        for n, data in enumerate(stored, 1)
+    ]
+    nb = nbformat.v4.new_notebook(cells=cells, metadata=tools.METADATA)
+    nbformat.write(nb, tmp_path / "drawn.ipynb")
+    command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml", "-p", "conftest"]
+    command += ["-n", "0", "-p", "no:cacheprovider", "--rootdir", ROOT, tmp_path]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    failed = [line.split("::")[1][:6] for line in ran.stdout.splitlines() if "FAILED" in line]
+    assert failed == ["Cell 2"], ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("tags, there, compared", [
+    (["live"], True, False), (["live"], False, True), ([], True, True),
+])  # fmt: skip
+def test_what_is_live_is_compared_without_a_gpu(monkeypatch, tags, there, compared):
+    monkeypatch.setattr(conftest.gpu, "available", lambda: there)
+    cell = SimpleNamespace(
+        path=PATHS[0],
+        cell=nbformat.v4.new_code_cell(metadata={"tags": tags}),
+        parent=SimpleNamespace(skip_compare=()),
+        options={"check": True},
+    )
+    conftest.compare_text(cell)
+    assert cell.options["check"] == compared
 
 
 def test_pictures_come_with_their_description(notebook):
