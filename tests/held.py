@@ -13,7 +13,8 @@ prose with the words beside it, in order, and the place that holds it:
     by hand: WHY    a person has looked, and wrote this into the file; the command keeps it
     unheld          nothing; a page may have as many as the file says, and never more
 
-Code is left out, as are addresses, sources with their years, and the numbers of lists.
+Code is left out, as are addresses and sources with their years. Those of lists are not: a sentence,
+too, may end in a number at the beginning of a line.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ LEFT_OUT = [
     r"\[\d+\]\([^)]*\)",  # a chapter by its number
     r"(?<=\])\([^)]*\)",  # where a link leads
     r"</?[a-z][^>]*>|https?://\S+",
-    r"(?m)^#+ Exercise \d+|^[>\s]*\d+\. ",
+    r"(?m)^#+ Exercise \d+",
 ]
 NUMBER = re.compile(
     r"(?<![\w.])(?:\d{4}-\d\d-\d\d|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*(?:e[+-]?\d+)?)"
