@@ -31,10 +31,7 @@ def html_table(
     columns, and `below` what their cells below the head have besides."""
     both = [f"{style};{more}" for style, more in zip(styles, below)] or styles
     head, *body = (
-        "".join(
-            f'<{tag} style="{style}">{html.escape(cell)}</{tag}>'
-            for cell, style in zip(row, chosen)
-        )
+        "".join(_cell(cell, tag, style) for cell, style in zip(row, chosen))
         for row, tag, chosen in zip(
             rows, ["th"] + ["td"] * len(rows), [styles] + [both] * len(rows)
         )
@@ -42,3 +39,9 @@ def html_table(
     lines = "".join(f"<tr>{row}</tr>" for row in body)
     caption = f"<caption>{html.escape(title)}</caption>" if title else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _cell(text: str, tag: str, style: str) -> str:
+    """A cell; one of the head that says nothing is no head."""
+    tag = tag if text else "td"
+    return f'<{tag} style="{style}">{html.escape(text)}</{tag}>'

@@ -187,7 +187,12 @@ def scaling(
             ax.plot(*zip(*curve), line, color=colour, label=label)
         for marker, name in zip("os^Dv", dict.fromkeys(name for name, *_ in points)):
             own = [(ranks, share) for of, ranks, share in points if of == name]
-            look = {"color": INK, "fillstyle": "none", "linestyle": "", "markersize": 7}
+            look: dict[str, Any] = {
+                "color": INK,
+                "fillstyle": "none",
+                "linestyle": "",
+                "markersize": 7,
+            }
             ax.plot(*zip(*own), marker, label=f"{name}, measured", **look)
         ax.axhline(HALF, color=INK, linewidth=0.9, linestyle=":")
         ticks = sorted({ranks for curve in curves.values() for ranks, _ in curve})
