@@ -26,8 +26,7 @@ BOOK = ROOT / "book"
 PAGE, README = BOOK / "index.md", ROOT / "README.md"
 INLINE, FILE = BOOK / "assets" / "ladder.html", BOOK / "assets" / "ladder.svg"
 SIZE = 4096
-RESULT = r"^\*\*CUDA SGEMM, from (?:.|\n)*?(?=\n\n)"  # the paragraphs that begin so
-MORE = r"^On tensor cores, three (?:.|\n)*?(?=\n\n)"
+RESULT = r"^\*\*CUDA SGEMM, from (?:.|\n)*?(?=\n\n)"  # the paragraph that begins so
 TABLE = r"^\|.*\|\n(?:\|.*\|\n)+"
 
 
@@ -37,22 +36,19 @@ def steps() -> list[kernels.ladder.step.Step]:
     return [step for step in kernels.steps() if timings.find(step, SIZE)]
 
 
-def result() -> list[str]:
-    """The whole climb in two paragraphs: the fastest steps in float32 and on tensor cores."""
+def result() -> str:
+    """The whole climb in a paragraph: the fastest steps in float32 and on tensor cores."""
     best = {s.tensor_cores: s for s in sorted(steps(), key=lambda s: timed(s, SIZE).tflops)}
     records = [timed(step, SIZE) for step in (steps()[0], best[False], best[True])]
-    records.append(kernels.results(RECORDED_ON).at(best[True], SIZE))
-    first, plain, tensor, turn = (three_digits(record.tflops) for record in records)
+    first, plain, tensor = (three_digits(record.tflops) for record in records)
     shares = [f"{100 * record.cublas_ms / record.ms:.0f}\u00a0%" for record in records]
     words = (
-        f"**CUDA SGEMM, from {first} to {plain} TFLOPS in float32 arithmetic, and to {tensor} on "
-        f"tensor cores.** On an {RECORDED_ON}, at {SIZE} × {SIZE}, that is **{shares[1]}** and, "
-        f"timed by itself, **{shares[2]}** of cuBLAS FP32, NVIDIA's library.",
-        "On tensor cores, three BF16 numbers stand for a float32, within float32's error bound; "
-        "`kernels.sgemm` takes them only when asked. In turns with other kernels, which share the "
-        f"power, it is {turn} TFLOPS and {shares[3]}.",
+        f"**CUDA SGEMM, from {first} to {plain} TFLOPS in float32 arithmetic: {shares[1]} of "
+        f"cuBLAS FP32**, NVIDIA's library, on an {RECORDED_ON} at {SIZE} × {SIZE}. On tensor "
+        f"cores, with three BF16 numbers for each float32, it is {tensor} TFLOPS, {shares[2]} by "
+        "itself."
     )
-    return [textwrap.fill(paragraph, 100, break_on_hyphens=False) for paragraph in words]
+    return textwrap.fill(words, 100, break_on_hyphens=False)
 
 
 def title(name: str) -> str:
@@ -88,11 +84,10 @@ def replaced(text: str, pattern: str, new: str) -> str:
 
 def files() -> dict[Path, str]:
     """What each file has to hold; FILE is the ladder, saved."""
-    first, more = result()
-    page, readme = (replaced(p.read_text("utf-8"), RESULT, first) for p in (PAGE, README))
+    page, readme = (replaced(p.read_text("utf-8"), RESULT, result()) for p in (PAGE, README))
     return {
-        PAGE: replaced(replaced(page, MORE, more), TABLE, table()),
-        README: replaced(readme, MORE, more),
+        PAGE: replaced(page, TABLE, table()),
+        README: readme,
         INLINE: kernels.draw.ladder(size=SIZE)._repr_html_() + "\n",
     }
 
