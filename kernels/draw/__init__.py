@@ -13,6 +13,7 @@ from .records.curves import chains, errors, hiding, latency, scaling
 from .records.ladder import ladder
 from .records.limits import limits
 from .records.memory import memory
+from .records.pipes import pipes
 from .records.plots import gflops, roofline
 from .records.ranks import ranks
 from .records.search import search
@@ -30,6 +31,6 @@ from .steps.waves import rasterisation, waves
 __all__ = [
     *draw.__all__, "bars", "chains", "code", "costs", "errors", "explorer", "gflops", "hiding",
     "instructions", "ladder", "latency", "limits", "memory", "nesting", "occupancy",
-    "outer_product", "ranks", "rasterisation", "roofline", "rounds", "scaling", "search", "stalls",
-    "stretches", "table", "tiles", "timeline", "waits", "waves",
+    "outer_product", "pipes", "ranks", "rasterisation", "roofline", "rounds", "scaling", "search",
+    "stalls", "stretches", "table", "tiles", "timeline", "waits", "waves",
 ]  # fmt: skip
