@@ -204,6 +204,10 @@ class Step(Compiled):
         others = [other.id for other, reason in broken.items() if reason is None]
         nearest = [id for id in others if id >= self.id][:1] or others[-1:]  # later ones know more
         instead = f"{nearest[0]} can" if nearest else f"no step can: {advice(broken)}"
+        if nearest[:1] == [self.id]:  # in its own size, or before it was edited
+            own = self.file.defines
+            changed = [f"{k} = {own[k]}" for k, v in self.defines.items() if own.get(k, v) != v]
+            instead += f" with {', '.join(changed)}" if changed else ""
         raise ValueError(f"{self.label} requires {constraint}, which {values} breaks; {instead}")
 
 

@@ -181,6 +181,17 @@ def test_a_shape_the_step_cannot_do_names_one_that_can(folder, trap):
         tiled(*inputs(32, 8, 7)[:2])
 
 
+def test_a_step_that_could_in_its_own_size_says_so(folder, trap):
+    for name in ("04_any", "06_new"):
+        (folder / f"{name}.cu").unlink()
+    tiled = ladder.step("tiled", folder)
+    with pytest.raises(ValueError, match=r"BM = 24 breaks; 05_tiled can with BM = 16$"):
+        tiled.define(BM=24)(*inputs(32, 8, 8)[:2])
+    strict = tiled.edit(requires=["M % 64 == 0"])
+    with pytest.raises(ValueError, match=r"edited requires M % 64 == 0, .* breaks; 05_tiled can$"):
+        strict(*inputs(32, 8, 8)[:2])
+
+
 def test_a_shape_no_step_can_do(folder, trap):
     for name in ("04_any", "06_new"):
         (folder / f"{name}.cu").unlink()
