@@ -65,8 +65,8 @@ def costs(steps: Steps, size: int = 256, predicted: Sequence[float] = ()) -> Tab
     rows = [(name, *(parts[step][name] for step in named)) for name in names]
     rows += [("all, predicted", *map(float, predicted))] if predicted else []
     rows.append(("all, counted", *(sum(parts[step].values()) for step in named)))
-    seen = [counted.get(step.label, {}).get(PIPE) for step in named]
-    rows.append(("measured", *(n and n * LANES / size**3 for n in seen)))
+    seen = [counted.get(step.label) for step in named]
+    rows.append(("measured", *(x and x[PIPE] * LANES / x[FFMA] for x in seen)))
     taken = [waited["steps"].get(step.label) for step in named]
     cycles = [record and sm_limits.cycles(record, sms) for record in taken]
     rows.append((f"cycles of an SM, at {waited['size']}", *cycles))
