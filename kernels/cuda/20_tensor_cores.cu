@@ -10,9 +10,9 @@
 // sums go to totals, and begin anew.
 // Rows and columns with a number that its parts do not hold, rows with a sum that is not finite,
 // and all of C if K is below LEAST_K are computed by FMAs.
-// Look at the errors, which are no larger than cuBLAS's. KIND=1 PARTS=2 has two TF32 numbers and
-// three products, KIND=2 two of FP16, with a scale for each tile; ALL=1 keeps all products, FOLD=0
-// has no totals, and with CHAIN=0 tensor cores sum along all of K.
+// Look at the errors: below cuBLAS's on dense matrices, above where few products decide a sum.
+// KIND=1 PARTS=2 has two TF32 numbers and three products, KIND=2 two of FP16, a scale for each
+// tile; ALL=1 keeps all products, FOLD=0 has no totals, CHAIN=0 lets tensor cores sum all of K.
 // tensor cores: yes
 // launch: pack(grid=((M + BM - 1) // BM + (N + BN - 1) // BN) * ((K + BK - 1) // BK), block=128, when=K >= LEAST_K)
 // launch: sgemm(grid=((M + BM - 1) // BM) * ((N + BN - 1) // BN), block=BM // WM * (BN // WN) * 32, shared=max(STAGES * PARTS * BK * (2 + 2 * (KIND == 1)) * (BM + BN) + 4 * BM * BN * (FOLD > 0), 4 * BM * BN))
