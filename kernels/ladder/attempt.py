@@ -138,7 +138,9 @@ def attempted(
         try:
             counted = count()
         except FAULTS as error:
-            rows += [Row(name, False, "", _short(error)) for name in goals]
+            told, why = {row.found for row in rows}, _short(error)
+            why = "not counted" if why in told else why  # once is enough
+            rows += [Row(name, False, "", why) for name in goals]
         else:
             rows += [Row(x, *testing.reached(x, goal, counted, known)) for x, goal in goals.items()]
     return Attempt(label, tuple(rows))

@@ -55,6 +55,14 @@ def test_a_missing_guard():
     assert "reads 4 bytes at a[100]" in found["clean"] and ":6" in found["clean"]
 
 
+def test_a_reason_is_told_once():
+    wide = ADD.replace("c[i] = a[i] + b[i]", "*(float2*)&c[i] = {a[i], b[i]}")
+    found = failed(attempt(wide, requests=12, sectors_per_request=4))
+    assert "misaligned 8-byte access" in found.pop("right")
+    assert "misaligned" in found.pop("clean")
+    assert found == dict.fromkeys(("requests", "sectors_per_request"), "not counted")
+
+
 def test_what_does_not_compile_is_not_run():
     found = failed(attempt(ADD.replace("int i", "int j"), requests=12))
     assert found.pop("compiles").count("error")
