@@ -85,7 +85,7 @@ def instructions(steps: Steps) -> Table:
     loops = {step: Counter(machine_loop(step.kernel)) for step in named}
     kinds = sorted(
         {kind for loop in loops.values() for kind in loop},
-        key=lambda kind: -max(loop[kind] / loop["fma"] for loop in loops.values()),
+        key=lambda kind: (-max(loop[kind] / loop["fma"] for loop in loops.values()), kind),
     )
     taken = [waited["steps"].get(step.label) for step in named]
     rows = [(kind, *(loop[kind] / loop["fma"] for loop in loops.values())) for kind in kinds]

@@ -50,6 +50,8 @@ def test_instructions_sum_to_those_of_the_loop_and_a_quarter_of_them_is_a_limit(
     assert rows["fma"] == 1 and sum(rows.values()) == pytest.approx(loop, abs=0.004)
     assert loop == pytest.approx(executed, rel=0.01) and quarter < cycles
     assert quarter == pytest.approx(executed / 4, abs=0.001)
+    equal = [name for name in rows if rows[name] == rows["barrier"]]
+    assert equal == ["barrier", "global load"]  # by name, in every process
 
 
 @pytest.mark.parametrize("per_fma", [False, True])
