@@ -25,6 +25,7 @@ from kernels.machine.rewrite import ARCHITECTURE
 from kernels.measure import experiments, profiling
 from kernels.measure.bench import benchmark
 from kernels.measure.experiments import (
+    BUFFERS_14,
     Experiment,
     Patched,
     edited,
@@ -55,7 +56,14 @@ NO_NUMBERS_23 = """\
             asm volatile("" : "=r"(a[n / 4][0][n % 4]), "=r"(a[n / 4][1][n % 4]),
                               "=r"(a[n / 4][2][n % 4]));
 """
+LOAD_14 = "        load(k0 + BK);\n"
 FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
+
+
+def loads_first(step: Step) -> Any:
+    """The step whose loads of a tile stand before its arithmetic in the machine code, too: ptxas
+    moves none over where the warp meets."""
+    return edited(step, "loads first", (LOAD_14, f"{LOAD_14}        __syncwarp();\n"))
 
 
 def copies_of(step: Step) -> list[Any]:
@@ -156,6 +164,20 @@ TABLE: dict[str, Experiment] = {
         "Where do quads of lanes gain: in a block alone on its SM, or where two share it?",
         ((1408, 1536, 256), (1408, 1536, 2048), (2816, 1536, 256), (2816, 1536, 2048)),
         lambda step: [step("12"), step("12 QUADS=0")],
+    ),
+    "14 loads first": Experiment(
+        "Is it the place of the loads in the machine code that decides in small products?",
+        (256, 512, 1024, 2048, 4096),
+        lambda step: [
+            *pairs(map(step, ("13", *BUFFERS_14)), loads_first),
+            step("13 BLOCKS=1"),
+            step("15"),
+        ],
+    ),
+    "15 waves": Experiment(
+        "How does the speed go from one size to the next, as the last wave of blocks fills?",
+        tuple(range(1024, 4609, 128)),
+        lambda step: [step("15")],
     ),
     "21 together": Experiment(
         "What is gained by a second warpgroup that begins a chain later than the first?",

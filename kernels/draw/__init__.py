@@ -17,6 +17,7 @@ from .records.pipes import pipes
 from .records.plots import gflops, roofline
 from .records.ranks import ranks
 from .records.search import search
+from .records.staircase import staircase
 from .steps.code import code
 from .steps.explorer import explorer
 from .steps.nesting import nesting
@@ -32,5 +33,5 @@ __all__ = [
     *draw.__all__, "bars", "chains", "code", "costs", "errors", "explorer", "gflops", "hiding",
     "instructions", "ladder", "latency", "limits", "memory", "nesting", "occupancy",
     "outer_product", "pipes", "ranks", "rasterisation", "roofline", "rounds", "scaling", "search",
-    "stalls", "stretches", "table", "tiles", "timeline", "waits", "waves",
+    "staircase", "stalls", "stretches", "table", "tiles", "timeline", "waits", "waves",
 ]  # fmt: skip
