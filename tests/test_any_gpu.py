@@ -194,12 +194,6 @@ def test_a_roofline_has_both_roofs(live):
     assert "all, here at 4 FLOP per byte." in own and "on the H200" not in own
 
 
-def test_bars_of_both(live):
-    alt = draw.bars(RECORDED, [EVERY["03_coalesced"], EVERY["16_async_copy"]], live=live).alt
-    there, here = alt.split(" TFLOPS at M = N = K = 256, live on made-up GPU 7.5. FMA peak 8. ")
-    assert "16 async copy" in there and here == "03 coalesced 3.00, cuBLAS 6.00."
-
-
 def test_gflops_of_both_with_what_was_left_out(live):
     picture = draw.gflops(RECORDED, ["03_coalesced", "16_async_copy"], live)
     assert "FMA peak 8 and 64" in picture.alt

@@ -22,11 +22,11 @@ from .roofline import (
     traced_bytes,
 )
 from .sm_limits import cycles, limits
-from .waiting import load_gbs, multiply_add_tflops, scheduler_cycles, scheduler_table
+from .waiting import load_gbs, multiply_add_tflops, scheduler_cycles
 
 __all__ = [
     *analysis.__all__, "Placement", "arithmetic_peak", "compulsory_bytes", "cycles", "hot_words",
     "limits", "load_gbs", "machine_loop", "multiply_add_tflops", "operand_cycles", "placement",
-    "scheduler_cycles", "scheduler_table", "sgemm_flop", "thread_index_reads", "timeline",
+    "scheduler_cycles", "sgemm_flop", "thread_index_reads", "timeline",
     "traced_bytes",
 ]  # fmt: skip

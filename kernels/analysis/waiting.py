@@ -3,7 +3,6 @@ has no warp that is ready, by Nsight Compute's counters in `stalls.json`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,6 @@ from anywarp.analysis import LANES, LINE_BYTES
 from anywarp.trace.metrics import ISSUE_ACTIVE, REASONS, SAMPLED, STALLED
 
 from ..records import RECORDED_ON
-from ..records.table import table
 from .hierarchy import CHIPS
 from .sm_limits import cycles as cycles_of_sm
 
@@ -50,17 +48,6 @@ def compared(record: Recorded, steps: Sequence[Any], per_fma: bool = False) -> d
     for cycles in found.values():
         cycles["others"] = sum(cycles.pop(x) for x in [*cycles] if x not in {"issued", *large})
     return found
-
-
-def scheduler_table(record: Recorded, steps: Sequence[Any], per_fma: bool = False) -> str:
-    """The same as lines of text, a column for each step."""
-    found, (unit, form) = compared(record, steps, per_fma), UNITS[per_fma]
-    for cycles in found.values():
-        whole = sum(cycles.values())
-        cycles |= {"none ready": whole - cycles["issued"], "whole": whole}
-    rows = [(unit, *(re.sub(r"_\w+", "", label, count=1) for label in found))]
-    rows += [(in_words(x), *(format(each[x], form) for each in found.values())) for x in cycles]
-    return table(rows, "<" + ">" * len(found))
 
 
 def in_words(reason: str) -> str:

@@ -7,9 +7,8 @@ Matplotlib is imported when one that needs it is drawn.
 from anywarp import draw
 from anywarp.draw import *  # noqa: F403
 
-from .records.bars import bars, stalls
 from .records.costs import costs, instructions, table, waits
-from .records.curves import chains, errors, hiding, latency, scaling
+from .records.curves import chains, hiding, latency, scaling
 from .records.ladder import ladder
 from .records.limits import limits
 from .records.memory import memory
@@ -30,8 +29,8 @@ from .steps.timeline import timeline
 from .steps.waves import rasterisation, waves
 
 __all__ = [
-    *draw.__all__, "bars", "chains", "code", "costs", "errors", "explorer", "gflops", "hiding",
-    "instructions", "ladder", "latency", "limits", "memory", "nesting", "occupancy",
-    "outer_product", "pipes", "ranks", "rasterisation", "roofline", "rounds", "scaling", "search",
-    "staircase", "stalls", "stretches", "table", "tiles", "timeline", "waits", "waves",
+    *draw.__all__, "chains", "code", "costs", "explorer", "gflops", "hiding", "instructions",
+    "ladder", "latency", "limits", "memory", "nesting", "occupancy", "outer_product", "pipes",
+    "ranks", "rasterisation", "roofline", "rounds", "scaling", "search", "staircase", "stretches",
+    "table", "tiles", "timeline", "waits", "waves",
 ]  # fmt: skip

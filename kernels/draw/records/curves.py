@@ -12,45 +12,9 @@ from anywarp.draw import INK, PALETTE, Figure, from_matplotlib, style
 from ...analysis.waiting import load_gbs, multiply_add_tflops
 from ...records import CUBLAS
 from .labels import write
-from .plots import MARKERS, grid, label_of, log2_axis, looks_of, recorded_on, sentence
+from .plots import MARKERS, grid, log2_axis, recorded_on, sentence
 
 HALF = 0.5  # the share at which twice the GPUs bring nothing any more, or nearly so
-
-
-def errors(record: Mapping[str, Any], names: Mapping[str, str]) -> Figure:
-    """The largest error of products by K, a panel for each kind of matrix.
-
-    record: what `kernels.errors` returns. names: labels of steps, or of cuBLAS, and what they are
-    called. Raises ValueError for a label that was not measured.
-    """
-    import matplotlib.pyplot as plt
-
-    kinds = record["errors"]
-    measured = next(iter(next(iter(kinds.values())).values()))
-    if unknown := [label for label in names if label not in measured]:
-        raise ValueError(
-            f"no errors of {label_of(unknown[0])} were measured; there are {', '.join(measured)}"
-        )
-    looks, words = looks_of(names), []
-    with style():
-        fig, axes = plt.subplots(len(kinds), figsize=(6.4, 2.6 * len(kinds)), sharex=True)
-        for ax, (kind, rows) in zip(axes, kinds.items()):
-            depths = [int(K) for K in rows]
-            for label, name in names.items():
-                (colour, marker), sizes = looks[label], [rows[K][label] for K in rows]
-                ax.plot(depths, sizes, clip_on=False, label=name, color=colour, marker=marker)
-                words.append(f"{kind}, {name}: {sizes[0]:.2g} to {sizes[-1]:.2g}")
-            log2_axis(ax, depths, "K" if ax is axes[-1] else "", math.ceil(len(depths) / 2))
-            _axes(ax, "roundoffs", kind, log=True)
-        handles, texts = axes[0].get_legend_handles_labels()
-        fig.legend(handles, texts, loc="outside upper center", ncols=2, frameon=False)
-    origin = recorded_on(record)
-    return from_matplotlib(
-        fig,
-        f"Largest error by K, {origin}. {'. '.join(words)}.",
-        f"The largest error of {record['side']} x {record['side']} products of three kinds of "
-        f"matrices, in roundoffs of |A| |B|, by K. {sentence(origin)}",
-    )
 
 
 def chains(record: Mapping[str, Any]) -> Figure:

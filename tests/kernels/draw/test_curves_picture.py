@@ -3,9 +3,9 @@
 import importlib
 
 import pytest
-from test_unchanged import ERRORS, WAITS, told
+from test_unchanged import WAITS, told
 
-from kernels.draw import errors, hiding, scaling
+from kernels.draw import hiding, scaling
 
 
 def test_hiding_has_a_curve_for_each_number_of_chains():
@@ -23,8 +23,6 @@ def test_numbers_of_bytes():
 
 
 def test_what_was_not_measured_is_refused():
-    with pytest.raises(ValueError, match="no errors of 04 other were measured; there are cublas,"):
-        errors(ERRORS, {"04_other": ""})
     for nothing in ({}, {"empty": []}):
         with pytest.raises(ValueError, match="scaling needs curves"):
             scaling(nothing, [])

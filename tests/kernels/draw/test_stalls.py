@@ -1,17 +1,14 @@
 """Where the cycles of a scheduler go: shares that sum to the whole, by name and in plain words."""
 
-import re
-
 import pytest
 
 import kernels
 from kernels import analysis, metrics
-from kernels.draw import stalls
+from kernels.draw import waits
 
 RECORD = kernels.stalls("NVIDIA H200")
 ROWS = RECORD["steps"]
 MULTIPLY = {label: row for label, row in ROWS.items() if row[metrics.FFMA]}
-LABELS = ["03_coalesced", "14_double_buffering BUFFERS=1"]
 
 
 @pytest.mark.parametrize("label", ROWS)
@@ -48,37 +45,23 @@ def test_cycles_for_each_fma_are_those_of_an_sm(label):
 
 
 def test_the_table_sums_up_and_hides_only_what_is_small_everywhere():
-    steps = kernels.step("12_warp_tiling"), "13_register_prefetch"
-    head, *lines = analysis.scheduler_table(ROWS, steps, per_fma=True).splitlines()
-    assert head.split() == "cycles of an SM for each FMA of a warp 12 13".split()
-    shown = {line[:-14].strip(): [float(x) for x in line.split()[-2:]] for line in lines}
+    steps = kernels.step("12_warp_tiling"), kernels.step("13_register_prefetch")
+    head, *rows = waits(steps, per_fma=True).rows
+    assert head == (
+        "cycles of an SM for each FMA of a warp",
+        "12 warp tiling",
+        "13 register prefetch",
+    )
+    shown = {name: [float(x) for x in row] for name, *row in rows}
     assert shown["long_scoreboard (data from global memory)"] == [0.033, 0.011]
     assert shown["barrier"] == [0.020, 0.019]
-    assert next(iter(shown)) == "issued"
-    assert list(shown)[-3:] == ["others", "none ready", "whole"]
-    *parts, none_ready, whole = shown.values()
-    for column in range(2):
+    assert next(iter(shown)) == "issued" and list(shown)[-2:] == ["others", "whole"]
+    *parts, whole = shown.values()
+    for column, step in enumerate(steps):
         assert sum(part[column] for part in parts) == pytest.approx(whole[column], abs=0.003)
-        assert parts[0][column] + none_ready[column] == pytest.approx(whole[column], abs=0.001)
-        cycles = analysis.scheduler_cycles(ROWS[getattr(steps[column], "label", steps[column])])
+        cycles = analysis.scheduler_cycles(ROWS[step.label])
         hidden = [x for x, share in cycles.items() if not any(x in name for name in shown)]
         assert hidden and max(cycles[x] for x in hidden) < 0.02
-    assert "14 BUFFERS=1" in analysis.scheduler_table(ROWS, LABELS).splitlines()[0]
-
-
-@pytest.mark.parametrize("per_fma", [False, True])
-def test_every_step_has_its_bar_and_its_numbers(per_fma):
-    figure = stalls(LABELS, per_fma)
-    assert "M = N = K = 4096" in figure.alt and RECORD["provenance"]["date"] in figure.caption
-    for label in LABELS:
-        cycles = analysis.scheduler_cycles(ROWS[label], per_fma)
-        form, number = (".3f", sum(cycles.values())) if per_fma else (".1%", cycles["issued"])
-        assert f">{number:{form}}<" in figure.svg
-        for name in "issued", "long_scoreboard", "dispatch_stall":
-            assert f"{name} {cycles[name]:{form}}" in figure.alt
-    for word in "03 coalesced", "lg_throttle", "(queue of global loads)", "barrier", "others":
-        assert re.search(rf">{re.escape(word)}<", figure.svg), word
-    assert "selected" not in figure.svg + figure.alt
 
 
 def test_every_step_is_recorded():
@@ -86,8 +69,7 @@ def test_every_step_is_recorded():
 
 
 def test_what_was_not_recorded():
-    for function in stalls, lambda steps: analysis.scheduler_table(ROWS, steps):
-        with pytest.raises(ValueError, match="no stalls of 03_coalesced BM=8"):
-            function([kernels.step("03 BM=8")])
+    with pytest.raises(ValueError, match="no stalls of 03_coalesced BM=8"):
+        waits([kernels.step("03 BM=8")])
     with pytest.raises(ValueError, match="recorded: NVIDIA H200"):
         kernels.stalls("none")

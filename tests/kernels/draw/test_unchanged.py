@@ -29,7 +29,7 @@ from anywarp.trace.arrays import Shape
 from anywarp.trace.counting import Cost, Place, SharedCost
 from kernels import draw, parallel, step
 from kernels.analysis import Descriptor
-from kernels.draw import bars, chains, errors, gflops, hiding, latency, occupancy, roofline, scaling
+from kernels.draw import chains, gflops, hiding, latency, occupancy, roofline, scaling
 
 RECORDED = Path(__file__).parents[2] / "data" / "pictures.json"
 
@@ -258,13 +258,10 @@ PICTURES = {
     "roofline, live": lambda: told(
         roofline, timed(RATES), [*POINTS[:2], ("far", 2000.0, None, "03_fast")], LIVE
     ),
-    "bars, live": lambda: told(bars, timed(RATES), ["02_slow", "03_fast"], 1024, LIVE),
-    "errors": lambda: told(errors, ERRORS, {"cublas": "cuBLAS", "02_slow": "slow", "03_fast": "f"}),
     "chains": lambda: told(chains, ERRORS),
     "latency": lambda: told(latency, WAITS),
     "hiding": lambda: told(hiding, WAITS),
     "scaling": lambda: told(scaling, {"a": [(1, 1.0), (4, 0.4)], "b": [(1, 1.0)]}, [("a", 2, 0.9)]),
-    "bars": lambda: told(bars, timed(RATES), ["02_slow", "03_fast PAD=1"], 1024),
     "listing": lambda: listing(SOURCE, costs()),
 }
 
