@@ -79,9 +79,11 @@ def headings(path: Path) -> list[str]:
     return re.findall(r"^#+ +(.*?) *$", markdown(path), re.MULTILINE)
 
 
-def faults_of(link: str) -> str | None:
+def faults_of(link: str, page: Path | None = None) -> str | None:
     """Why a link of a page in the book's folder leads nowhere; None if it is good."""
     parts = urlsplit(link)
+    if page and parts.fragment and link == f"#{parts.fragment}":
+        return fault_within(page, parts.fragment)
     if parts.scheme in ("http", "https"):
         return None if parts.netloc else "no host"
     if parts.scheme or parts.netloc:
@@ -98,6 +100,13 @@ def faults_of(link: str) -> str | None:
     # JupyterLab keeps capitals, so that a heading which is linked to has none.
     found = [head for head in headings(target) if anchor(head) == parts.fragment]
     return None if found and found == [found[0].lower()] else "no such place, or not only one"
+
+
+def fault_within(page: Path, fragment: str) -> str | None:
+    """Why a link to a heading of its own page leads nowhere in some viewer."""
+    found = [head for head in headings(page) if head.replace(" ", "-") == fragment]
+    plain = re.fullmatch(r"[a-z0-9-]+", fragment)  # JupyterLab keeps capitals and signs
+    return None if plain and len(found) == 1 else "no such place, or viewers differ in it"
 
 
 def fault_of_kernel(path: Path, region: str) -> str | None:
@@ -143,8 +152,16 @@ def test_solutions_are_folded(path, convert):
 
 @each_text
 def test_links_lead_somewhere(path, convert):
-    faults = {link: fault for link in convert(markdown(path)).links if (fault := faults_of(link))}
+    links = convert(markdown(path)).links
+    faults = {link: fault for link in links if (fault := faults_of(link, path))}
     assert not faults
+
+
+def test_a_link_within_a_page_is_the_same_in_all_viewers(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("### 7 tiles by rows\n\n### Tiles, by columns\n")
+    assert faults_of("#7-tiles-by-rows", page) is None
+    assert faults_of("#7-tiles", page) and faults_of("#tiles-by-columns", page)
 
 
 def entries(page: str) -> dict[str, str]:
