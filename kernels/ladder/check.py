@@ -100,7 +100,11 @@ def cases(step: Compiled) -> tuple[Case, ...]:
             Case("slices of whole float4", m, 2 * n, 2 * k, apart=(4, 8, 12)),
             Case("slices at odd addresses", m + 4, n + 12, k + 4, 1.7, apart=(4, 1, 8), moved=3),
         )
-    return tuple(case for case in candidates if step.broken(*case.product) is None)
+    possible = tuple(case for case in candidates if step.broken(*case.product) is None)
+    part = Case("a part of a tile along K", m, n, k + k // 4)
+    if any(case.K % k for case in possible) or step.broken(*part.product):
+        return possible
+    return (*possible, part)
 
 
 def check(step: Compiled, device: str = "auto") -> Report:

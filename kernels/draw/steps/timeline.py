@@ -12,14 +12,15 @@ from anywarp.draw import PALETTE, Figure, lanes, svg
 from anywarp.sass import decode, tile_words
 from anywarp.trace import metrics
 
+from ...analysis import sm_limits
 from ...analysis.issue import BARRIER, LATER, LOAD, SHARED, SHARED_LOAD, STORE, Pipe, Warp, issue
 from ...ladder.step import Step, step as step_of
-from ...records import RECORDED_ON, Results, results as recorded
+from ...records import RECORDED_ON, results as recorded, stalls
 from ..records.plots import label_of
 
 LATENCY = 690  # cycles of a load from device memory, by the H200's latency.json
 DEEP = 256  # of K, of which a block's accesses are counted
-SIZE, LONE = 4096, (512, 1024)  # of the records beside the model, on a full SM and of lone blocks
+LONE = 512, 1024  # M = N = K of the records of lone blocks
 PASSES, FIRST = 10, 2  # that are run, and the one with which the picture begins
 LEFT, WIDE = 58, 298
 ROW, BAR = 13, 10
@@ -51,12 +52,12 @@ def timeline(*steps: Any, blocks: Sequence[int] | None = None) -> Figure:
     compute capability 9.0, the warps of a block, the blocks that fit, and the wavefronts of an
     access. How warps take turns and what they wait for is a model's, `analysis.issue`, with LATENCY
     cycles from a global load until its value is there. The caption has the cycles a tile in this
-    model beside those recorded on an H200: at 4096, or, of one block where more fit, the price of a
-    tile in LONE products that leave every block alone. Raises ValueError for a step without such a
-    loop.
+    model beside those recorded on an H200: counted while an SM had warps (`kernels.stalls`), or, of
+    one block where more fit, the price of a tile in LONE products that leave every block alone.
+    Raises ValueError for a step without such a loop.
     """
     panels = [
-        _panel(step, number, recorded(RECORDED_ON))
+        _panel(step, number)
         for step in map(step_of, steps)
         for number in (blocks or [step.occupancy().blocks])
     ]
@@ -74,14 +75,15 @@ def timeline(*steps: Any, blocks: Sequence[int] | None = None) -> Figure:
         svg.narrow(y + 80, *parts),
         f"Timeline of a quarter of an SM. {words}.",
         "A row is a warp of one quarter of an SM. Instructions and what each waits for are those "
-        f"of the machine code; a load takes {LATENCY} cycles. The scheduler, measured on an H100, "
-        "stays with a warp until that one has to wait, then takes the first that can go on; one "
-        f"that waited for a result comes last until {LATER} cycles after it last issued. Idle is "
+        f"of the machine code; each load is taken to need {LATENCY} cycles, though L2 has many. A "
+        "scheduler, measured on an H100, stays with a warp until that one has to wait and takes "
+        "the first that can go on; one that waited for a result comes last until "
+        f"{LATER} cycles after it last issued. Idle is "
         f"when none issues, short pauses left out. Cycles of the SM for a tile: {words}.",
     )
 
 
-def _panel(step: Step, blocks: int, results: Results) -> _Panel:
+def _panel(step: Step, blocks: int) -> _Panel:
     """A step's warps in the model, and its cycles for a tile there and in the records."""
     BM, BN, BK = (step.defines.get(name, step.defines["BN"]) for name in ("BM", "BN", "BK"))
     threads = math.prod(step.block)
@@ -94,15 +96,24 @@ def _panel(step: Step, blocks: int, results: Results) -> _Panel:
     done = sum(start <= cycle <= end for warp in warps for cycle in warp.cycles)
     cycles = (end + 1 - start) * each * len(loop) / done
     words = f"{label_of(step.label)}, {lanes.count(blocks, 'block')}: {cycles:.0f} in the model"
-    sms, full = results.provenance["multiprocessors"], blocks == step.occupancy().blocks
-    sizes = (SIZE,) if full else LONE if blocks == 1 and LONE[1] ** 2 <= BM * BN * sms else ()
-    records = [r for n in sizes if (r := results.find(step, n))]
-    ticks = [1e3 * r.ms * mhz for r in records if (mhz := r.sm_clock_mhz)]
-    if ticks and len(ticks) == len(sizes):
-        tiles = SIZE**3 / (BM * BN * BK * sms) if full else (LONE[1] - LONE[0]) / BK
-        measured = (ticks[-1] - sum(ticks[:-1])) / tiles
+    if measured := _recorded(step, blocks, BM * BN * BK):
         words += f", {measured:.0f} recorded ({round(100 * (cycles / measured - 1)):+d} %)"
     return _Panel(step, blocks, warps, [i.name for i in loop], words, start, after - start)
+
+
+def _recorded(step: Step, blocks: int, fmas: int) -> float | None:
+    """Cycles of an SM for a tile of so many multiply-adds, as recorded on an H200; None if not."""
+    results = recorded(RECORDED_ON)
+    sms = results.provenance["multiprocessors"]
+    if blocks == step.occupancy().blocks:  # while the SM has warps: a last wave is not full
+        counted = stalls(RECORDED_ON)["steps"].get(step.label)
+        return sm_limits.cycles(counted, sms) * fmas / LANES if counted else None
+    BM, BN, BK = (step.defines[name] for name in ("BM", "BN", "BK"))
+    records = [results.find(step, n) for n in LONE]
+    if blocks != 1 or LONE[1] ** 2 > BM * BN * sms or not all(records):
+        return None
+    few, more = (1e3 * r.ms * (r.sm_clock_mhz or math.nan) for r in records if r)
+    return (more - few) / ((LONE[1] - LONE[0]) / BK)
 
 
 def _pipe(count: Mapping[str, int]) -> Pipe:
