@@ -1,8 +1,9 @@
 """A Sphinx extension: what the built pages have beyond those of Jupyter Book.
 
-Each page has a description of its own, loads no more than it needs (tools/page_weight.py), and can
-be used with a screen reader or a keyboard (tools/accessibility.py). Where the book has an address
-(tools/address.json), a page also has buttons to run and to edit it, and a canonical link.
+Each page has a description of its own, loads no more than it needs (tools/page_weight.py), can be
+used with a screen reader or a keyboard (tools/accessibility.py), tells what the glossary's terms
+mean where it links to them, and has numbers for its figures (tools/reading.py). Where the book has
+an address (tools/address.json), a page also has buttons to run and edit it, and a canonical link.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import accessibility
 import address as places
 import markup
 import page_weight
+import reading
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -103,7 +105,11 @@ def mark_evidence(page: markup.Page) -> None:
 
 def finish(app: Sphinx, failure: Exception | None) -> None:
     """Take from the pages what they do without, and see to who can use them."""
-    changes = page_weight.reduce, accessibility.improve, mark_evidence
+    glossary = Path(app.srcdir) / "book" / "glossary.md"
+    said = reading.explanations(glossary.read_text("utf-8")) if glossary.is_file() else {}
+    changes = page_weight.reduce, accessibility.improve, mark_evidence, reading.number_figures
     for path in Path(app.outdir).rglob("*.html") if not failure else ():
-        text = markup.changed(path.read_text("utf-8"), *changes)
+        text = markup.changed(
+            path.read_text("utf-8"), *changes, lambda page: reading.explain(page, said)
+        )
         path.write_text(text, encoding="utf-8")

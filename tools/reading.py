@@ -1,0 +1,54 @@
+"""For readers of a built page: what a term means, beside its link; figures that can be named.
+
+A link to an entry of the glossary carries the entry's first sentence or two, which
+book/assets/terms.js shows. A figure with a caption has a number, in the order of its page, and an
+address; tables, which have no caption, and pictures inside another figure have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from docutils import nodes
+from markup import Page
+
+LONGEST = 240  # characters of two sentences; one stands whatever its length
+ENTRY = re.compile(r"^### +(.+?) *\n\n(.+?)(?=\n\n|\s*\Z)", re.MULTILINE | re.DOTALL)
+SENTENCE = re.compile(r"\S.*?[.!?](?=\s+[A-Z]|\s*$)")
+
+
+def explanations(glossary: str) -> dict[str, str]:
+    """By the id of an entry its beginning, as plain text. The link to a chapter, with which an
+    entry ends, is no sentence."""
+    found = {}
+    for term, text in ENTRY.findall(glossary):
+        text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).translate({ord(c): None for c in "`*"})
+        both = SENTENCE.findall(" ".join(text.split()))[:2]
+        brief = " ".join(both) if len(" ".join(both)) <= LONGEST else both[0]
+        found[nodes.make_id(term)] = brief
+    return found
+
+
+def explain(page: Page, said: dict[str, str]) -> None:
+    """Give the links to entries of the glossary what these say."""
+    for link in page.select('article a[href*="glossary.html#"]'):
+        term = link["href"].partition("#")[2]
+        if said.get(term):
+            link["data-term"] = said[term]
+
+
+def number_figures(page: Page) -> None:
+    """Begin each caption with the figure's number, which is a link to it: that of the chapter, if
+    it has one, and the place on its page. Where all pages are one, ids go on."""
+    figures = page.select("figure.kernels-figure:not(figure figure):has(> figcaption)")
+    count: Counter[int] = Counter()
+    for place, figure in enumerate(figures, 1):
+        heading = figure.find_previous("h1")
+        chapter = heading and heading.select_one(".section-number")
+        count[id(heading)] += 1
+        figure["id"] = f"figure-{place}"
+        link = page.new_tag("a", attrs={"class": "figure-number", "href": f"#figure-{place}"})
+        number = chapter.get_text(strip=True) if chapter else ""
+        link.string = f"Figure {number}{count[id(heading)]}"
+        figure.find("figcaption", recursive=False).insert(0, link, " ")
