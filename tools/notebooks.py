@@ -67,8 +67,8 @@ def fold(nb: nbformat.NotebookNode) -> None:
             cell.metadata = nbformat.from_dict(folded(cell.source, cell.metadata.get("tags", [])))
 
 
-def run(path: Path) -> None:
-    """Execute `path` as on a machine without a GPU and store its outputs in it.
+def executed(path: Path) -> nbformat.NotebookNode:
+    """The notebook at `path`, executed as on a machine without a GPU.
 
     Raises nbclient.exceptions.CellExecutionError when a cell fails.
     """
@@ -88,7 +88,12 @@ def run(path: Path) -> None:
         coalesce_streams=True,  # what was printed is one output, however long it took
     ).execute()
     nb.metadata = nbformat.from_dict(METADATA)  # no version of Python: diffs show content only
-    nbformat.write(nb, path)
+    return nb
+
+
+def run(path: Path) -> None:
+    """Execute `path` and store its outputs in it."""
+    nbformat.write(executed(path), path)
 
 
 def main() -> int:

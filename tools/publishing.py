@@ -107,9 +107,8 @@ def finish(app: Sphinx, failure: Exception | None) -> None:
     """Take from the pages what they do without, and see to who can use them."""
     glossary = Path(app.srcdir) / "book" / "glossary.md"
     said = reading.explanations(glossary.read_text("utf-8")) if glossary.is_file() else {}
+    explain = lambda page: reading.explain(page, said)
     changes = page_weight.reduce, accessibility.improve, mark_evidence, reading.number_figures
     for path in Path(app.outdir).rglob("*.html") if not failure else ():
-        text = markup.changed(
-            path.read_text("utf-8"), *changes, lambda page: reading.explain(page, said)
-        )
+        text = markup.changed(path.read_text("utf-8"), *changes, explain)
         path.write_text(text, encoding="utf-8")

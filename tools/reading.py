@@ -25,17 +25,15 @@ def explanations(glossary: str) -> dict[str, str]:
     for term, text in ENTRY.findall(glossary):
         text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).translate({ord(c): None for c in "`*"})
         both = SENTENCE.findall(" ".join(text.split()))[:2]
-        brief = " ".join(both) if len(" ".join(both)) <= LONGEST else both[0]
-        found[nodes.make_id(term)] = brief
+        found[nodes.make_id(term)] = " ".join(both if len(" ".join(both)) <= LONGEST else both[:1])
     return found
 
 
 def explain(page: Page, said: dict[str, str]) -> None:
     """Give the links to entries of the glossary what these say."""
     for link in page.select('article a[href*="glossary.html#"]'):
-        term = link["href"].partition("#")[2]
-        if said.get(term):
-            link["data-term"] = said[term]
+        if words := said.get(link["href"].partition("#")[2]):
+            link["data-term"] = words
 
 
 def number_figures(page: Page) -> None:
@@ -45,10 +43,10 @@ def number_figures(page: Page) -> None:
     count: Counter[int] = Counter()
     for place, figure in enumerate(figures, 1):
         heading = figure.find_previous("h1")
-        chapter = heading and heading.select_one(".section-number")
+        chapter = heading.select(".section-number") if heading else ()
         count[id(heading)] += 1
         figure["id"] = f"figure-{place}"
         link = page.new_tag("a", attrs={"class": "figure-number", "href": f"#figure-{place}"})
-        number = chapter.get_text(strip=True) if chapter else ""
+        number = "".join(part.get_text(strip=True) for part in chapter)
         link.string = f"Figure {number}{count[id(heading)]}"
         figure.find("figcaption", recursive=False).insert(0, link, " ")
