@@ -1,14 +1,17 @@
 """Keep the notebooks of the book uniform.
 
     python tools/notebooks.py run [NOTEBOOK ...]    execute without a GPU, store the outputs
+    python tools/notebooks.py learner FOLDER        write copies without the exercises' solutions
 
-Without NOTEBOOK, all of them.
+Without NOTEBOOK, all of them. What a copy links to beside the others is the book's: with a FOLDER
+in this tree, a teacher hands out the tree.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,8 @@ FIRST_CELL_METADATA = {
 }
 TITLE = "#@title "  # Colab's word for the title of a cell
 FOLD = "hide-cell"
+SOLUTION = re.compile(r"\n*^<details><summary>Solution</summary>.*?^</details>", re.M | re.S)
+LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|\w+\.ipynb)([^)\s#]+)")  # to no notebook
 
 
 def notebooks() -> list[Path]:
@@ -96,16 +101,36 @@ def run(path: Path) -> None:
     nbformat.write(executed(path), path)
 
 
+def learner(path: Path, folder: Path) -> None:
+    """Write the notebook into `folder` without the solutions of exercises and the folds that follow
+    them, which check the answers. Hints, starters and all outputs stay."""
+    nb, cells, solved = nbformat.read(path, as_version=4), [], False
+    elsewhere = lambda to: Path(os.path.relpath(BOOK / to[1], folder)).as_posix()
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            solved = cell.source.rstrip().endswith("</details>")
+            cell.source = LINK.sub(elsewhere, SOLUTION.sub("", cell.source).strip())
+        elif solved := solved and FOLD in cell.metadata.get("tags", ()):
+            continue
+        cells += [cell] if cell.source else []
+    nb.cells = cells
+    folder.mkdir(parents=True, exist_ok=True)
+    nbformat.write(nb, folder / path.name)
+
+
 def main() -> int:
-    """Run the notebooks that are given, or all; the exit status."""
+    """Run the notebooks that are given, or all, or write copies; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True, dest="command")
     command = commands.add_parser("run", help="execute without a GPU and store the outputs")
     command.add_argument("notebook", nargs="*", type=Path)
+    command = commands.add_parser("learner", help="write copies without solutions")
+    command.add_argument("folder", type=Path)
+    command.set_defaults(notebook=[])
     options = parser.parse_args()
     for path in options.notebook or notebooks():
         print(path)
-        run(path)
+        run(path) if options.command == "run" else learner(path, options.folder)
     return 0
 
 
