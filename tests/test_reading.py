@@ -89,8 +89,23 @@ def test_figures_are_numbered_within_their_chapter():
     ]
     plain = "<h1>Scores</h1>" + figure("One.")
     assert numbered(plain) == [("#figure-1", "Figure 1", "Figure 1 One.")]
-    on_one_page = [link[:2] for link in numbered(text + plain)]
-    assert on_one_page[2] == ("#figure-3", "Figure 1")
+
+
+def test_on_one_page_each_chapter_counts_its_own_figures():
+    number = '<span class="section-number">{}. </span>'
+    chapters = (("6", ["One.", "Two."]), ("7", ["Three."]), ("", ["Four."]))
+    text = "<h1>The book</h1>" + "".join(
+        f'<span id="document-book/{n}"></span><section><h2>{number.format(n) if n else ""}Name</h2>'
+        + "".join(f"<h2>Part</h2>{figure(caption)}" for caption in captions)
+        + "</section>"
+        for n, captions in chapters
+    )
+    assert [link[:2] for link in numbered(text)] == [
+        ("#figure-1", "Figure 6.1"),
+        ("#figure-2", "Figure 6.2"),
+        ("#figure-3", "Figure 7.1"),
+        ("#figure-4", "Figure 1"),
+    ]
 
 
 def test_tables_and_what_is_inside_another_figure_have_no_number():

@@ -8,13 +8,15 @@ address; tables, which have no caption, and pictures inside another figure have 
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from docutils import nodes
 from markup import Page
 
 LONGEST = 240  # characters of two sentences; one stands whatever its length
 ENTRY = re.compile(r"^### +(.+?) *\n\n(.+?)(?=\n\n|\s*\Z)", re.MULTILINE | re.DOTALL)
+# The second is that of a chapter where all are one page.
+TITLES = "h1, span[id^=document-] + section > h2:first-child"
+FIGURES = "figure.kernels-figure:not(figure figure):has(> figcaption)"
 SENTENCE = re.compile(r"\S.*?[.!?](?=\s+[A-Z]|\s*$)")
 
 
@@ -38,15 +40,15 @@ def explain(page: Page, said: dict[str, str]) -> None:
 
 def number_figures(page: Page) -> None:
     """Begin each caption with the figure's number, which is a link to it: that of the chapter, if
-    it has one, and the place on its page. Where all pages are one, ids go on."""
-    figures = page.select("figure.kernels-figure:not(figure figure):has(> figcaption)")
-    count: Counter[int] = Counter()
-    for place, figure in enumerate(figures, 1):
-        heading = figure.find_previous("h1")
-        chapter = heading.select(".section-number") if heading else ()
-        count[id(heading)] += 1
-        figure["id"] = f"figure-{place}"
+    it has one, and the place in it. Where all chapters are one page, ids go on."""
+    place, number, chapter = 0, 0, ""
+    for element in page.select(f"{TITLES}, {FIGURES}"):  # in order
+        if element.name != "figure":
+            parts = element.select(".section-number")
+            number, chapter = 0, "".join(part.get_text(strip=True) for part in parts)
+            continue
+        place, number = place + 1, number + 1
+        element["id"] = f"figure-{place}"
         link = page.new_tag("a", attrs={"class": "figure-number", "href": f"#figure-{place}"})
-        number = "".join(part.get_text(strip=True) for part in chapter)
-        link.string = f"Figure {number}{count[id(heading)]}"
-        figure.find("figcaption", recursive=False).insert(0, link, " ")
+        link.string = f"Figure {chapter}{number}"
+        element.find("figcaption", recursive=False).insert(0, link, " ")
