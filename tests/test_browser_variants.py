@@ -101,10 +101,11 @@ def test_a_control_moves_picture_and_numbers(chromium, tmp_path, name):
     after = chromium.evaluate(SEEN)
     assert before["svg"] != after["svg"] and before["cells"] != after["cells"]
     trace = kernels.step(move.label).trace(*move.shape)
-    kind, _, array = after["access"].split()
-    access = trace.find(array, kind)
+    named, _, number = after["access"].partition(", number ")
+    (kind, _, array), index = named.split(), int(number or 0)
+    access = trace.find(array, kind, index=index)
     picture = (draw.banks if access.space == "shared" else draw.coalescing)(
-        trace, array, kind, index=0
+        trace, array, kind, index=index
     )
     for colour in PALETTE.values():
         assert bars(after["svg"], colour) == bars(picture, colour)
