@@ -50,7 +50,7 @@ def staircase(results: Results, step: Step) -> Figure:
             ax.axvline(n, color=INK, alpha=0.3, linewidth=0.8, linestyle=":")
         ax.set(ylim=(0, None), xlabel="M = N = K", ylabel="TFLOPS")
         grid(ax)
-        ax.legend(loc="lower right")
+        ax.legend(loc="lower right", frameon=False, labelcolor=INK)
     words = (
         f"{label_of(step.label)}, {origin_of(results)}: {slots} blocks at a time; a tile takes "
         f"{1e6 * alone:.0f} ns in a block alone on its SM, {1e6 * whole:.0f} ns in {places} of "
