@@ -127,3 +127,24 @@ def test_steppers_are_drawn_in_the_page():
     drawing = r'<svg aria-label="Both." role="img" style="display:block[^>]*>'
     assert re.search(rf'{drawing}<path d="M1 0"/></svg>', page)
     assert as_built(page) == page
+
+
+def test_a_page_has_one_stylesheet_with_all_that_its_own_said(page_weight, tmp_path):
+    markup = importlib.import_module("markup")
+    static, page = tmp_path / "_static", tmp_path / "book" / "page.html"
+    (static / "styles").mkdir(parents=True)
+    (static / "basic.css").write_text('a {background: url(file.png)}')
+    (static / "styles" / "theme.css").write_text(
+        '@charset "UTF-8";@import "../basic.css";\nb {src: url("../fonts/x.woff")}'
+    )
+    (static / "last.css").write_text("i {src: url('data:image/png;base64,AA==')}")
+    links = '<link href="../_static/{}" rel="stylesheet"/>'
+    given = links.format("styles/theme.css?digest=1") + links.format("last.css?v=2")
+    made = markup.changed(given, lambda it: page_weight.join_styles(it, page, static))
+    (joined,) = static.glob("all-*.css")
+    assert made == links.format(joined.name)
+    assert joined.read_text().split("\n") == [
+        'a {background: url("file.png")}',
+        'b {src: url("fonts/x.woff")}',
+        "i {src: url('data:image/png;base64,AA==')}",
+    ]

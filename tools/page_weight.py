@@ -3,14 +3,17 @@
 The theme draws its icons by a script of 1.5 MB in the page's head; the pages show about fifteen.
 Here each stands in the page as a picture. Formulas stand in it as MathJax set them once
 (tools/formulas.py), so that a page loads MathJax only where one is new. Pictures stand in it once,
-not again as the images that notebooks need where no script runs. Scripts are loaded beside the page
-rather than before it; that the page is light or dark is known before its first paint all the same.
+not again as the images that notebooks need where no script runs. Its dozen stylesheets, one of which
+asks for another, are one file. Scripts are loaded beside the page rather than before it; that the page
+is light or dark is known before its first paint all the same.
 """
 
 from __future__ import annotations
 
 import base64
 import functools
+import hashlib
+import os
 import re
 from pathlib import Path
 
@@ -30,6 +33,8 @@ document.documentElement.dataset.theme = ["light", "dark"].includes(localStorage
 FIRST = "documentation_options"  # a script in the page changes what this one defines
 FORMULA = re.compile(r"\s*\\([(\[])(.*)\\[)\]]\s*", re.DOTALL)
 SVG = "data:image/svg+xml;base64,"
+IMPORT = re.compile(r'@import "([^"]+)";')
+FILE = re.compile(r"""url\((["']?)(?!["']?data:)([^"')]+)\1\)""")
 
 
 def reduce(page: Page) -> None:
@@ -47,6 +52,31 @@ def reduce(page: Page) -> None:
             script.replace_with(page.keep(f"<!-- {CREDIT} -->"))
         elif source and FIRST not in source and not of_search:
             script["defer"] = ""
+
+
+def join_styles(page: Page, path: Path, static: Path) -> None:
+    """Have the page at this path load one stylesheet, in this folder, in place of all of its own."""
+    links = page.select('link[rel="stylesheet"]')
+    files = [path.parent / link["href"].partition("?")[0] for link in links]
+    css = "\n".join(stylesheet(Path(os.path.normpath(file)), static) for file in files)
+    joined = static / f"all-{hashlib.sha256(css.encode()).hexdigest()[:16]}.css"
+    joined.write_text(css, encoding="utf-8")
+    for link in links[1:]:
+        link.decompose()
+    for link in links[:1]:
+        link["href"] = Path(os.path.relpath(joined, path.parent)).as_posix()
+
+
+@functools.cache
+def stylesheet(path: Path, folder: Path) -> str:
+    """The text of a stylesheet, and of those that it asks for, as it has to be in another folder."""
+
+    def moved(match: re.Match[str]) -> str:
+        return f'url("{Path(os.path.relpath(path.parent / match[2], folder)).as_posix()}")'
+
+    text = path.read_text(encoding="utf-8").removeprefix('@charset "UTF-8";')
+    imported = lambda match: stylesheet(Path(os.path.normpath(path.parent / match[1])), folder)
+    return IMPORT.sub(imported, FILE.sub(moved, text))
 
 
 def put_formulas(page: Page) -> None:

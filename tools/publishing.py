@@ -109,6 +109,9 @@ def finish(app: Sphinx, failure: Exception | None) -> None:
     said = reading.explanations(glossary.read_text("utf-8")) if glossary.is_file() else {}
     explain = lambda page: reading.explain(page, said)
     changes = page_weight.reduce, accessibility.improve, mark_evidence, reading.number_figures
-    for path in Path(app.outdir).rglob("*.html") if not failure else ():
-        text = markup.changed(path.read_text("utf-8"), *changes, explain)
+    static = Path(app.outdir, "_static")
+    pages = (p for p in Path(app.outdir).rglob("*.html") if static not in p.parents)
+    for path in pages if not failure else ():
+        join = lambda page, path=path: page_weight.join_styles(page, path, static)
+        text = markup.changed(path.read_text("utf-8"), *changes, explain, join)
         path.write_text(text, encoding="utf-8")
