@@ -28,8 +28,10 @@ from kernels.measure.experiments import (
     BUFFERS_14,
     Experiment,
     Patched,
+    bounded,
     edited,
     idle,
+    named,
     pairs,
     unrolled,
     without_reuse,
@@ -57,6 +59,19 @@ NO_NUMBERS_23 = """\
                               "=r"(a[n / 4][2][n % 4]));
 """
 LOAD_14 = "        load(k0 + BK);\n"
+COPIES_08 = """
+    for (int i = 0; i < BM; i += COPY_A)
+        for (int j = 0; j < 4; ++j)
+            tile_a[a_row + i][a_k + j] = A[(a_row + i) * K + a_k + j];
+    for (int i = 0; i < BK; i += COPY_B)
+        for (int j = 0; j < 4; ++j)
+            tile_b[b_k + i][b_col + j] = B[(b_k + i) * N + b_col + j];
+    __syncthreads();
+"""
+ROW_09 = ("int row = thread / (BN / TN) * TM;", "int row = (thread / 32 * 2 + thread % 2) * TM;")
+COL_09 = ("int col = thread % (BN / TN) * TN;", "int col = thread % 32 / 2 * TN;")
+TILE_09 = ("float tile_a[BM][BK]", "float tile_a[BM][BK + 4]")
+TILE_11 = "BM=128 BN=128 BK=8 TM=8 TN=8"
 FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
 
 
@@ -155,6 +170,28 @@ TABLE: dict[str, Experiment] = {
             edited(step("03"), "columns of blocks first", (ROWS_FIRST, COLUMNS_FIRST)),
         ],
     ),
+    "08 copies": Experiment(
+        "What does a float4 gain over copies of a thread's own four neighbours, one by one?",
+        (512, 1024, 2048, 4096, 8192),
+        lambda step: [
+            step("08"),
+            named(step("08").edit(region="load_tile", code=COPIES_08), step("08"), "four by one"),
+        ],
+    ),
+    "09 pairs": Experiment(
+        "What is gained by lanes in pairs, which take fewer wavefronts, all else alike?",
+        (512, 1024, 2048, 4096, 8192),
+        lambda step: [step("09"), edited(step("09"), "pairs", ROW_09, COL_09, TILE_09)],
+    ),
+    "10 bounds": Experiment(
+        "Do rows of k cost more than the transposed tile where two blocks of 8 x 8 fit in any case?",
+        (1024, 2048, 4096, 8192),
+        lambda step: [
+            bounded(step(f"{number} {TILE_11}"), f"{blocks} at least", blocks, "THREADS")
+            for number in ("09", "10")
+            for blocks in (1, 2)
+        ],
+    ),
     "12 arrangements": Experiment(
         "Does the shape of a warp's tile matter, and at which sizes?",
         (1024, 2048, 4096, 8192),
@@ -205,6 +242,23 @@ TABLE: dict[str, Experiment] = {
             map(step, ("12", "13", "14", "14 BUFFERS=1")),
             lambda one: Patched(one, "no reuse", without_reuse),
         ),
+    ),
+    "18 one tile": Experiment(
+        "How does the time go with the number of parts along K, the tile the same?",
+        ((256, 256, 16384),),
+        lambda step: [
+            *(step(f"18 BM=64 BN=128 TN=8 BLOCKS=3 WM=32 SPLITS={2**n}") for n in range(7)),
+            step("18"),
+            step("18 STREAM=132"),
+        ],
+    ),
+    "20 chains": Experiment(
+        "What do longer chains gain: fewer additions to sums in registers?",
+        (2048, 4096),
+        lambda step: [
+            step("20"),
+            *(step(f"20 BK=32 CHAIN={n}") for n in (16, 32)),
+        ],
     ),
     "20 strips": Experiment(
         "How many columns of a warp tile at a time, and at which level of ptxas?",
