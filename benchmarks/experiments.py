@@ -184,7 +184,7 @@ TABLE: dict[str, Experiment] = {
         lambda step: [step("09"), edited(step("09"), "pairs", ROW_09, COL_09, TILE_09)],
     ),
     "10 bounds": Experiment(
-        "Do rows of k cost more than the transposed tile where two blocks of 8 x 8 fit in any case?",
+        "Do rows of k cost more than the transposed tile where two blocks of 8 x 8 fit?",
         (1024, 2048, 4096, 8192),
         lambda step: [
             bounded(step(f"{number} {TILE_11}"), f"{blocks} at least", blocks, "THREADS")

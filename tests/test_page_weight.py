@@ -133,7 +133,7 @@ def test_a_page_has_one_stylesheet_with_all_that_its_own_said(page_weight, tmp_p
     markup = importlib.import_module("markup")
     static, page = tmp_path / "_static", tmp_path / "book" / "page.html"
     (static / "styles").mkdir(parents=True)
-    (static / "basic.css").write_text('a {background: url(file.png)}')
+    (static / "basic.css").write_text("a {background: url(file.png)}")
     (static / "styles" / "theme.css").write_text(
         '@charset "UTF-8";@import "../basic.css";\nb {src: url("../fonts/x.woff")}'
     )

@@ -24,6 +24,7 @@ from .steps.occupancy import occupancy
 from .steps.outer_product import outer_product
 from .steps.rounds import rounds
 from .steps.stretches import stretches
+from .steps.strips import strips
 from .steps.tiles import tiles
 from .steps.timeline import timeline
 from .steps.waves import rasterisation, waves
@@ -32,5 +33,5 @@ __all__ = [
     *draw.__all__, "chains", "code", "costs", "explorer", "gflops", "hiding", "instructions",
     "ladder", "latency", "limits", "memory", "nesting", "occupancy", "outer_product", "pipes",
     "ranks", "rasterisation", "roofline", "rounds", "scaling", "search", "staircase", "stretches",
-    "table", "tiles", "timeline", "waits", "waves",
+    "strips", "table", "tiles", "timeline", "waits", "waves",
 ]  # fmt: skip
