@@ -3,9 +3,9 @@
 The theme draws its icons by a script of 1.5 MB in the page's head; the pages show about fifteen.
 Here each stands in the page as a picture. Formulas stand in it as MathJax set them once
 (tools/formulas.py), so that a page loads MathJax only where one is new. Pictures stand in it once,
-not again as the images that notebooks need where no script runs. Its dozen stylesheets, one of which
-asks for another, are one file. Scripts are loaded beside the page rather than before it; that the page
-is light or dark is known before its first paint all the same.
+not again as the images that notebooks need where no script runs. Its dozen stylesheets, one of
+which asks for another, are one file. Scripts are loaded beside the page rather than before it; that
+the page is light or dark is known before its first paint all the same.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def reduce(page: Page) -> None:
 
 
 def join_styles(page: Page, path: Path, static: Path) -> None:
-    """Have the page at this path load one stylesheet, in this folder, in place of all of its own."""
+    """Have the page at this path load one stylesheet, in this folder, in place of its own."""
     links = page.select('link[rel="stylesheet"]')
     files = [path.parent / link["href"].partition("?")[0] for link in links]
     css = "\n".join(stylesheet(Path(os.path.normpath(file)), static) for file in files)
@@ -69,7 +69,7 @@ def join_styles(page: Page, path: Path, static: Path) -> None:
 
 @functools.cache
 def stylesheet(path: Path, folder: Path) -> str:
-    """The text of a stylesheet, and of those that it asks for, as it has to be in another folder."""
+    """The text of a stylesheet, and of those that it asks for, as it has to be in a folder."""
 
     def moved(match: re.Match[str]) -> str:
         return f'url("{Path(os.path.relpath(path.parent / match[2], folder)).as_posix()}")'
