@@ -18,6 +18,7 @@ from ...ladder.step import step as find_step
 MARK = f"box-shadow:inset 3px 0 {PALETTE['vermilion']};background:color-mix(in srgb," + (
     f"{PALETTE['vermilion']} 14%,transparent)"
 )
+MORE = 4  # columns that the rest of a line begins further right, where the page is narrow
 COMMENT = re.compile(r"(//.*)$")
 REGION = re.compile(r" *// (region: |endregion)")
 
@@ -34,11 +35,11 @@ class Listed:
         return "\n".join([*text, "", self.caption])
 
     def _repr_html_(self) -> str:
-        body = "\n".join(
-            f'<span style="display:block;padding:0 .6em;{MARK * marked}">{_dimmed(line)}</span>'
+        body = "".join(
+            f'<span style="{_look(line)}{MARK * marked}">{_dimmed(line)}</span>'
             for marked, line in self.lines
-        ).replace("\n", "")
-        code = f'<pre style="{CODE};width:max-content;min-width:100%">{body}</pre>'
+        )
+        code = f'<pre style="{CODE};white-space:pre-wrap">{body}</pre>'
         return boxed(code, "Source", self.caption)
 
 
@@ -109,6 +110,12 @@ def _chosen(lines: Sequence[str], defines: Mapping[str, int]) -> Iterator[str]:
                 defines
             )
             branches.append((bool(holds) and not been, been or bool(holds)))
+
+
+def _look(line: str) -> str:
+    """The style of a line, whose rest goes on below it."""
+    start = len(line) - len(line.lstrip()) + MORE
+    return f"display:block;padding:0 .6em 0 {start + 1}ch;text-indent:-{start}ch;"
 
 
 def _dimmed(line: str) -> str:
