@@ -30,6 +30,7 @@ def improved(text: str) -> str:
      ' role="complementary"></div>'),
     ('<tr><th class="head text-right"><p></p></th><th class="head"><p>is</p></th></tr>',
      '<tr><td class="head text-right"></td><th class="head"><p>is</p></th></tr>'),
+    ('<th class="head"><pre>k</pre></th>', '<th class="head"><pre>k</pre></th>'),
 ])  # fmt: skip
 def test_what_is_changed(given, said):
     assert improved(given) == said

@@ -12,11 +12,11 @@ from ...records import RECORDED_ON, results, stalls
 from .labels import write
 from .plots import label_of, recorded_on, sentence, three_digits
 
-LOOKS = {
-    bounds.DATA: ("o", PALETTE["blue"]),
-    bounds.TAG: ("^", PALETTE["green"]),
-    bounds.ISSUE: ("s", PALETTE["vermilion"]),
-    bounds.FMA: ("|", INK),
+LOOKS = {  # and how much lower a mark stands, since limits may be alike
+    bounds.DATA: ("o", PALETTE["blue"], 0),
+    bounds.TAG: ("^", PALETTE["green"], 0.22),
+    bounds.ISSUE: ("s", PALETTE["vermilion"], -0.22),
+    bounds.FMA: ("|", INK, 0),
 }
 LEAST = 0.2  # cycles: a limit of less is not drawn
 TICKS = (0.25, 0.5, 1, 2, 5, 10, 20, 40)
@@ -40,11 +40,11 @@ def limits(steps: Sequence[Step]) -> Figure:
             taken = bounds.cycles(counted, sms)
             each = bounds.limits(counted, step.trace(*TRACED, keep=()))
             for name, value in each.items():
-                marker, colour = LOOKS[name]
+                marker, colour, lower = LOOKS[name]
                 if value >= LEAST:
                     label = None if name in named else name
                     named.add(name)
-                    ax.plot(value, y, marker, color=colour, label=label, markersize=7)
+                    ax.plot(value, y + lower, marker, color=colour, label=label, markersize=7)
             longest = max(longest, 1.7 * taken)
             largest = max(each, key=lambda name: each[name])
             ax.plot([each[largest], taken], [y, y], color=INK, alpha=0.4, linewidth=5, zorder=0)
