@@ -28,6 +28,7 @@ from .figure import BOX, Figure, beside, data_uri, figure_html, fitting
 LARGEST = 60_000  # bytes of HTML
 SCRIPT = Path(__file__).with_suffix(".js")
 TEXT, INSIDE = "", "<"  # as stepper.js knows them
+SENTENCE = re.compile(r"(?<=\.) ")  # between two
 
 
 class TooLarge(ValueError):
@@ -99,11 +100,12 @@ class SideBySide:
         return f"<Side by side. {told}>"
 
     def _repr_html_(self) -> str:
-        captions = {title: each.caption for title, each in self.steppers.items()}
-        shared, *others = dict.fromkeys(captions.values())
-        each = "\n".join(f"{title}: {words}" for title, words in captions.items())
-        every = tuple(self.steppers.values())
-        return page(every, each if others else shared, tuple(self.steppers))
+        said = {title: SENTENCE.split(each.caption) for title, each in self.steppers.items()}
+        shared = [one for one in [*said.values()][0] if all(one in own for own in said.values())]
+        own = {title: [one for one in words if one not in shared] for title, words in said.items()}
+        lines = [f"{title}: {' '.join(words)}" for title, words in own.items() if words]
+        caption = "\n".join([*lines, " ".join(shared)]).strip()
+        return page(tuple(self.steppers.values()), caption, tuple(self.steppers))
 
 
 def side_by_side(steppers: Mapping[str, Stepper]) -> SideBySide:

@@ -164,7 +164,12 @@ def test_each_has_a_title_and_a_drawing_and_all_have_one_script():
 
 
 @pytest.mark.parametrize(
-    "captions, shown", [(["See.", "See."], "See."), (["See.", "Look."], "0: See.\n1: Look.")]
+    "captions, shown",
+    [
+        (["See.", "See."], "See."),
+        (["See.", "Look."], "0: See.\n1: Look."),
+        (["One. See.", "Two. See."], "0: One.\n1: Two.\nSee."),
+    ],
 )
 def test_the_same_caption_is_said_once_and_others_with_their_titles(captions, shown):
     both = side_by_side({str(n): made("xy", words) for n, words in enumerate(captions)})
