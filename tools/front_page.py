@@ -18,9 +18,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import kernels  # noqa: E402 (another package has this name: this folder has to come first)
+from kernels.analysis import sm_limits  # noqa: E402
 from kernels.draw.records.ladder import timed  # noqa: E402
+from kernels.draw.records.limits import TRACED  # noqa: E402
 from kernels.draw.records.plots import three_digits  # noqa: E402
-from kernels.records import RECORDED_ON  # noqa: E402
+from kernels.records import RECORDED_ON, stalls  # noqa: E402
 
 BOOK = ROOT / "book"
 PAGE, README = BOOK / "index.md", ROOT / "README.md"
@@ -43,10 +45,10 @@ def result() -> str:
     first, plain, tensor = (three_digits(record.tflops) for record in records)
     shares = [f"{100 * record.cublas_ms / record.ms:.0f}\u00a0%" for record in records]
     words = (
-        f"**CUDA SGEMM, from {first} to {plain} TFLOPS in float32 arithmetic: {shares[1]} of "
-        f"cuBLAS FP32**, NVIDIA's library, on an {RECORDED_ON} at {SIZE} × {SIZE}. On tensor "
-        f"cores, with three BF16 numbers for each float32, it is {tensor} TFLOPS, {shares[2]} by "
-        "itself."
+        f"**CUDA SGEMM, from {first} to {plain} TFLOPS: a float32 matrix product, one idea in each "
+        f"chapter, up to {shares[1]} of cuBLAS FP32**, on an {RECORDED_ON} at {SIZE} × {SIZE}. On "
+        f"tensor cores, with three BF16 numbers for each float32: {tensor} TFLOPS, {shares[2]}, "
+        "each timed alone."
     )
     return textwrap.fill(words, 100, break_on_hyphens=False)
 
@@ -61,16 +63,23 @@ def title(name: str) -> str:
     return first.splitlines()[0].removeprefix("# ").partition(":")[0]
 
 
+def limit(step: kernels.ladder.step.Step) -> str:
+    """The largest limit of an SM for its FMAs, as counted; those on tensor cores have others."""
+    if step.tensor_cores:
+        return "–"
+    counted = stalls(RECORDED_ON)["steps"][step.label]
+    each = sm_limits.limits(counted, step.trace(*TRACED, keep=()))
+    return max(each, key=each.__getitem__)
+
+
 def table() -> str:
     """The ladder: a row for each step that was timed, with what its header says of it."""
-    lines = ["| Chapter | Idea and [kernel](kernels.md) | Before | After |", "|:--|:--|--:|--:|"]
-    before = "–"
+    lines = ["| Chapter | Idea and [kernel](kernels.md) | TFLOPS | Limit |", "|:--|:--|--:|:--|"]
     for step in steps():
-        after = three_digits(timed(step, SIZE).tflops)
+        rate = three_digits(timed(step, SIZE).tflops)
         name = f"[{step.id[:2]} {title(step.id)}]({step.id}.ipynb)"
         idea = f"[{step.title.partition(': ')[2]}](../kernels/cuda/{step.path.name})"
-        lines.append(f"| {name} | {idea} | {before} | {after} |")
-        before = after
+        lines.append(f"| {name} | {idea} | {rate} | {limit(step)} |")
     return "\n".join(lines) + "\n"
 
 
