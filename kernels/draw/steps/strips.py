@@ -10,6 +10,7 @@ from anywarp.draw import PALETTE, Figure, svg
 COLOURS = [*PALETTE.values()]
 ROW, BAR, TOP = 24, 18, 14
 LETTER = 6.6  # pixels of a letter, about
+EACH = 3  # words of a line of the legend
 LEFT = 6  # between a strip and its name
 
 
@@ -44,9 +45,12 @@ def strips(rows: Mapping[str, Sequence[str]], caption: str, unit: str = "time") 
             start += length
         y += ROW
     parts += [svg.text(left, y + 8, "0"), svg.text(svg.NARROW, y + 8, f"{units} {unit}", "end")]
-    legend = svg.legend(0, y + 30, [(word, look[word]) for word in words])
+    y += 30
+    for n in range(0, len(words), EACH):
+        parts.append(svg.legend(0, y, [(word, look[word]) for word in words[n : n + EACH]]))
+        y += 18
     told = "; ".join(f"{name}: {_told(row)}" for name, row in rows.items())
-    return Figure(svg.narrow(y + 38, *parts, legend), f"Strips over time. {told}.", caption)
+    return Figure(svg.narrow(y - 8, *parts), f"Strips over time. {told}.", caption)
 
 
 def _told(row: Sequence[str]) -> str:
