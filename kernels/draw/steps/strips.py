@@ -14,12 +14,14 @@ EACH = 3  # words of a line of the legend
 LEFT = 6  # between a strip and its name
 
 
-def strips(rows: Mapping[str, Sequence[str]], caption: str, unit: str = "time") -> Figure:
+def strips(
+    rows: Mapping[str, Sequence[str]], caption: str, unit: str = "time", blank: str = "waits"
+) -> Figure:
     """What each row does in each unit of time, a strip for each row.
 
-    rows: by name a word for each unit, "" where it waits. Words that follow one another and are the
-    same are one piece, with the word in it where it has room; each word has a colour of its own.
-    Raises ValueError for no rows or rows without a word.
+    rows: by name a word for each unit, "" where it does what `blank` says. Words that follow one
+    another and are the same are one piece, with the word in it where it has room; each word has a
+    colour of its own. Raises ValueError for no rows or rows without a word.
     """
     words = list(dict.fromkeys(word for row in rows.values() for word in row if word))
     if not words:
@@ -49,11 +51,11 @@ def strips(rows: Mapping[str, Sequence[str]], caption: str, unit: str = "time") 
     for n in range(0, len(words), EACH):
         parts.append(svg.legend(0, y, [(word, look[word]) for word in words[n : n + EACH]]))
         y += 18
-    told = "; ".join(f"{name}: {_told(row)}" for name, row in rows.items())
+    told = "; ".join(f"{name}: {_told(row, blank)}" for name, row in rows.items())
     return Figure(svg.narrow(y - 8, *parts), f"Strips over time. {told}.", caption)
 
 
-def _told(row: Sequence[str]) -> str:
+def _told(row: Sequence[str], blank: str) -> str:
     """A row in words."""
-    runs = ((word or "waits", len(list(run))) for word, run in itertools.groupby(row))
+    runs = ((word or blank, len(list(run))) for word, run in itertools.groupby(row))
     return ", ".join(f"{word} {length}" for word, length in runs)
