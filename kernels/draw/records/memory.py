@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from anywarp.analysis import KIB
 from anywarp.draw import PALETTE, Figure, svg
 
-from ...analysis.hierarchy import L1, MIB, Level, hierarchy, measured
-from ...records import RECORDED_ON, Results
+from ...analysis.hierarchy import CHIPS, L1, MIB, Level, hierarchy, measured
+from ...records import Results
 
 LEFT, WIDE = 72, 172  # of the bars, as long as a scale is
 PITCH, BAR, BETWEEN = 16, 11, 9  # of the rows, and between the levels
@@ -26,14 +26,15 @@ SIZES, SPEEDS = (1e6, 1e12), (1e2, 1e6)  # ends of the scales: bytes, and GB a s
 
 
 def memory(live: Results | None = None) -> Figure:
-    """Registers, shared memory and L1, L2 and device memory of an H200: their sizes and speeds.
+    """Registers, shared memory and L1, L2 and device memory of two GPUs: their sizes and speeds.
 
-    live: another GPU, as `kernels.here.benchmark` has timed it, beside it, if its memories are
-    known. The numbers and where they come from are in `analysis.hierarchy`.
+    live: another GPU, as `kernels.here.benchmark` has timed it, in place of the second, if its
+    memories are known. The numbers and where they come from are in `analysis.hierarchy`.
     """
-    levels = {RECORDED_ON: hierarchy()}
+    first, second = CHIPS
+    levels = {first: hierarchy(first), second: hierarchy(second)}
     if live is not None and live.provenance["compute_capability"] in L1:
-        levels[f"{live.gpu}, here"] = measured(live)
+        levels = {first: hierarchy(first), f"{live.gpu}, here": measured(live)}
     parts, y = [], 14.0
     for title, ends, value, words, ticks in (
         ("Size, all SMs together", SIZES, "bytes", _size, {1e6: "1 MB", 1e9: "1 GB"}),

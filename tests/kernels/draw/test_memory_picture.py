@@ -5,7 +5,7 @@ import math
 import pytest
 from drawn import elements
 
-from kernels.analysis.hierarchy import hierarchy
+from kernels.analysis.hierarchy import CHIPS, hierarchy
 from kernels.draw import PALETTE, memory
 
 
@@ -17,14 +17,17 @@ def drawn(figure):
 
 def test_bars_are_logarithms():
     figure = memory()
-    sizes = [level.bytes for level in hierarchy()]
-    speeds = [level.gbs * 1e9 for level in hierarchy()]
+    levels = list(zip(*map(hierarchy, CHIPS)))
+    sizes = [one.bytes for pair in levels for one in pair]
+    speeds = [one.gbs and one.gbs * 1e9 for pair in levels for one in pair]
     bars = drawn(figure)
-    assert len(bars) == len(sizes) + len(speeds) == 8
+    assert len(bars) == len(sizes) + len(speeds) == 16
     for values, low, per_decade, found in (
         (sizes, 6, 172 / 6, bars[: len(sizes)]),
         (speeds, 11, 172 / 4, bars[len(sizes) :]),
     ):
         wanted = [(value and per_decade * (math.log10(value) - low)) or 0 for value in values]
         assert [width for _, width, *_ in found] == pytest.approx(wanted, abs=0.01)
-    assert {bar[2:] for bar in bars} == {(PALETTE["blue"], None)}
+    first, second = drawn(figure)[:2]
+    assert (first[2], second[2]) == (PALETTE["blue"], PALETTE["vermilion"])
+    assert first[3] is None and second[3]  # also told apart without colour
