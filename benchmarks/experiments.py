@@ -32,7 +32,10 @@ from kernels.measure.experiments import (
     edited,
     idle,
     named,
+    not_ahead,
     pairs,
+    quickly,
+    through_registers,
     unrolled,
     without_reuse,
 )
@@ -59,6 +62,35 @@ NO_NUMBERS_23 = """\
                               "=r"(a[n / 4][2][n % 4]));
 """
 LOAD_14 = "        load(k0 + BK);\n"
+LOOP_14 = "    for (int k0 = 0; k0 < K; k0 += BK) {\n"
+FETCH_14 = """\
+    float a[2][TM], b[2][TN];
+    auto fetch = [&](int buffer, int k) {
+        for (int i = 0; i < TM; i += 4)
+            FLOAT4(a[k % 2][i]) = FLOAT4(tile_a[buffer][k][ROW(i)]);
+        for (int j = 0; j < TN; j += 4)
+            FLOAT4(b[k % 2][j]) = FLOAT4(tile_b[buffer][k][COL(j)]);
+    };
+    fetch(0, 0);
+    int now = 0;
+"""
+AHEAD_14 = """\
+        #pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            if (k == BK - 1) {
+                store(k0 + BK);
+                __syncthreads();
+                now = 1 - now;
+            }
+            fetch(now, (k + 1) % BK);
+            if (k == 0)
+                load(k0 + BK);
+            for (int i = 0; i < TM; ++i)
+                for (int j = 0; j < TN; ++j)
+                    sum[i][j] += a[k % 2][i] * b[k % 2][j];
+        }
+"""
+COPY_16 = 'asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::'
 COPIES_08 = """
     for (int i = 0; i < BM; i += COPY_A)
         for (int j = 0; j < 4; ++j)
@@ -79,6 +111,25 @@ def loads_first(step: Step) -> Any:
     """The step whose loads of a tile stand before its arithmetic in the machine code, too: ptxas
     moves none over where the warp meets."""
     return edited(step, "loads first", (LOAD_14, f"{LOAD_14}        __syncwarp();\n"))
+
+
+def ahead(step: Step) -> Any:
+    """Step 14 whose fragments are fetched one k ahead, across the barrier too, as in 16."""
+    source = step.source
+    loop = source[
+        source.index("        int now = k0") : source.index(
+            "    }\n    // endregion\n\n    // region: store"
+        )
+    ]
+    return edited(step, "ahead", (loop, AHEAD_14), (LOOP_14, FETCH_14 + LOOP_14))
+
+
+def past_l1(step: Step) -> Any:
+    """Step 16 whose copies of 16 bytes go past L1."""
+    wide = COPY_16.replace(".ca", ".cg")
+    operands = step.source.partition(COPY_16)[2].partition(";\n")[0]
+    both = f"if (BYTES == 16)\n{wide}{operands};\nelse\n{COPY_16}"
+    return edited(step, "past L1", (COPY_16, both))
 
 
 def copies_of(step: Step) -> list[Any]:
@@ -215,6 +266,26 @@ TABLE: dict[str, Experiment] = {
         "How does the speed go from one size to the next, as the last wave of blocks fills?",
         tuple(range(1024, 4609, 128)),
         lambda step: [step("15")],
+    ),
+    "15 edges": Experiment(
+        "What does an element more cost, and rows that are not aligned?",
+        (1408, 1409, 1412, 2048, 2049, 2052, 3200, 3201, 3204, 4095, 4096, 4097, 4100),
+        lambda step: [step("15")],
+    ),
+    "16 ahead": Experiment(
+        "Do fragments fetched ahead pay without asynchronous copies, and copies without them?",
+        (1024, 2048, 4096),
+        lambda step: [
+            *pairs((step("14"), ahead(step("14"))), quickly),
+            not_ahead(step("16 TN=8 WM=32")),
+            step("16 TN=8 WM=32"),
+            through_registers(step("16 TN=8 WM=32")),
+            step("16"),
+            past_l1(step("16")),
+            step("14 TN=16 WM=64"),
+            *pairs((ahead(step("14 TN=16 WM=64")),), quickly),
+            *(edited(step(one), "ptxas -O3", ptxas="-O3") for one in ("16 TN=8 WM=32", "16")),
+        ],
     ),
     "21 together": Experiment(
         "What is gained by a second warpgroup that begins a chain later than the first?",
