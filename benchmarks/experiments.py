@@ -91,6 +91,19 @@ AHEAD_14 = """\
         }
 """
 COPY_16 = 'asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::'
+END_13 = "        // endregion\n        __syncthreads();\n    }\n"
+UNROLL_13 = ("#pragma unroll\n        for (int k = 0;", "#pragma unroll 4\n        for (int k = 0;")
+STEPPED_04 = """
+float sum = 0.0f;
+const float *a = &A[row * K], *b = &B[col];
+for (int k = 0; k < K; ++k)
+    sum += a[k] * b[k * N];
+"""
+WIDE_04 = """
+float sum = 0.0f;
+for (int k = 0; k < K; ++k)
+    sum += A[(long long)row * K + k] * B[(long long)k * N + col];
+"""
 COPIES_08 = """
     for (int i = 0; i < BM; i += COPY_A)
         for (int j = 0; j < 4; ++j)
@@ -130,6 +143,12 @@ def past_l1(step: Step) -> Any:
     operands = step.source.partition(COPY_16)[2].partition(";\n")[0]
     both = f"if (BYTES == 16)\n{wide}{operands};\nelse\n{COPY_16}"
     return edited(step, "past L1", (COPY_16, both))
+
+
+def loads_last(step: Step) -> Any:
+    """The step whose loads of the next tile stand after the arithmetic on this one."""
+    last = END_13.replace("        __sync", f"{LOAD_14}        __sync")
+    return edited(step, "loads last", (LOAD_14, ""), (END_13, last))
 
 
 def copies_of(step: Step) -> list[Any]:
@@ -208,6 +227,22 @@ TABLE: dict[str, Experiment] = {
             unrolled(step("04 UNSIGNED=1"), 16),
         ],
     ),
+    "04 stepped": Experiment(
+        "How fast is `unsigned` where the loop itself has indices that can be stepped?",
+        (1024, 2048, 4096),
+        lambda step: [
+            step("04"),
+            step("04 UNSIGNED=1"),
+            *(
+                named(one.edit(region="dot_product", code=code), one, name)
+                for one, code, name in (
+                    (step("04 UNSIGNED=1"), STEPPED_04, "stepped"),
+                    (step("04"), STEPPED_04, "stepped"),
+                    (step("04"), WIDE_04, "64 bits"),
+                )
+            ),
+        ],
+    ),
     "03 sharing": Experiment(
         "Why is a product of 8192 slower: the size of B, the distance of its rows, or how many "
         "rows of blocks share it at a time?",
@@ -252,6 +287,11 @@ TABLE: dict[str, Experiment] = {
         "Where do quads of lanes gain: in a block alone on its SM, or where two share it?",
         ((1408, 1536, 256), (1408, 1536, 2048), (2816, 1536, 256), (2816, 1536, 2048)),
         lambda step: [step("12"), step("12 QUADS=0")],
+    ),
+    "13 loads last": Experiment(
+        "What do loads after the arithmetic cost, the loop over a tile unrolled in full or by 4?",
+        (4096, 8192),
+        lambda step: pairs((step("13"), edited(step("13"), "unroll 4", UNROLL_13)), loads_last),
     ),
     "14 loads first": Experiment(
         "Is it the place of the loads in the machine code that decides in small products?",
