@@ -1,6 +1,6 @@
-"""The page that says how every notebook was executed, what of it is compared, and how long it ran.
+"""The page that says what of every notebook is compared, and how long it ran.
 
-    python tools/status.py    run all notebooks, store none; write the table of book/status.md
+    python tools/status.py    run all notebooks, store none; write book/status.md
 
 A test compares all but the seconds: after a notebook has changed, run it once.
 """
@@ -8,29 +8,46 @@ A test compares all but the seconds: after a notebook has changed, run it once.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
 import notebooks
 
 PAGE = notebooks.BOOK / "status.md"
-MACHINE = r"(?<=seconds are one run, on ).*(?=\.\n)"
-ROWS = r"^\| \[(?:.|\n)*"
+TEXT = """\
+# Status of the notebooks
+
+What of a page is checked: how many of its outputs a test holds against a fresh run, and how long
+such a run takes. All notebooks were executed in order, by nbclient, without a GPU. *Cells* are
+those of code. A cell is *compared* if nbval runs it and holds what it prints against what is
+stored. Left out are the starters of exercises, which a test runs together with their solutions.
+Where there is a GPU, a *live* cell shows it, and is not compared. A *folded* cell shows its title
+alone until a reader opens it. The seconds are one run, on {machine}.
+
+| notebook | cells | compared | live | folded | seconds |
+|---|--:|--:|--:|--:|--:|
+"""
 
 
 def row(path: Path) -> str:
-    """What the file of a notebook says, as the beginning of a row of the table."""
+    """What the file of a notebook says, as the beginning of a row of the table. Raises ValueError
+    if its cells were not executed in order."""
     cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    if [cell.execution_count for cell in cells] != list(range(1, len(cells) + 1)):
+        raise ValueError(f"{path.name} was not executed in order: python tools/notebooks.py run")
     tags = [set(cell.metadata.get("tags", ())) for cell in cells]
-    in_order = [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     compared = sum(not one & {"starter", "nbval-ignore-output"} for one in tags)
     live, folded = (sum(name in one for one in tags) for name in ("live", notebooks.FOLD))
-    how = "nbclient, no GPU" if in_order else "not in order"
-    counted = f"{how} | {len(cells)} | {compared} | {live} | {folded}"
-    return f"| [{path.stem}]({path.name}) | {counted} | "
+    return f"| [{path.stem}]({path.name}) | {len(cells)} | {compared} | {live} | {folded} | "
+
+
+def total(rows: Sequence[str]) -> str:
+    """The row below them, with the sums of their counts."""
+    counts = [[int(cell) for cell in one.split(" | ")[1:-1]] for one in rows]
+    return f"| all {len(rows)} | {' | '.join(str(sum(column)) for column in zip(*counts))} | "
 
 
 def seconds(path: Path) -> float:
@@ -42,12 +59,15 @@ def seconds(path: Path) -> float:
 
 
 def main() -> None:
-    """Write machine and table of the page, whose text stays."""
-    rows = [f"{row(path)}{seconds(path):.1f} |\n" for path in notebooks.notebooks()]
+    """Write the page anew."""
+    paths = notebooks.notebooks()
+    rows = [row(path) for path in paths]
+    took = [seconds(path) for path in paths]
     day, version = time.strftime("%Y-%m-%d"), sys.version.split()[0]
-    machine = f"{os.cpu_count()} cores without a GPU, {day}, Python {version}"
-    text = re.sub(MACHINE, machine, PAGE.read_text(encoding="utf-8"))
-    PAGE.write_text(re.sub(ROWS, "".join(rows), text, flags=re.MULTILINE), encoding="utf-8")
+    machine = f"{os.cpu_count()} cores, {day}, Python {version}"
+    table = zip([*rows, total(rows)], [*took, sum(took)])
+    lines = "".join(f"{begin}{each:.1f} |\n" for begin, each in table)
+    PAGE.write_text(TEXT.format(machine=machine) + lines, encoding="utf-8")
 
 
 if __name__ == "__main__":
