@@ -91,6 +91,9 @@ class Schedule:
 
     def __post_init__(self) -> None:
         _require_sizes(*self.shape)
+        for rank, blocks in self.homes.items():
+            if len(blocks) != len("ABC"):
+                raise ValueError(f"rank {rank} needs a part of A, B and C each, and has {blocks}")
 
     def __repr__(self) -> str:
         M, N, K = self.shape

@@ -34,7 +34,7 @@ def chains(record: Mapping[str, Any]) -> Figure:
             ends = f"{errors[0]:.2g} for {lengths[0]} to {errors[-1]:.2g}"
             words.append(f"{kind}: {ends}, cuBLAS {in_float32:.2g}")
         label = "k that tensor cores sum before an addition in float32"
-        log2_axis(ax, lengths, label, math.ceil(len(lengths) / 2))
+        log2_axis(ax, lengths[::-1], label, math.ceil(len(lengths) / 2))  # the last for certain
         _axes(ax, "roundoffs", log=True)
         ax.legend(frameon=False, labelcolor=INK)
     origin = recorded_on(record)

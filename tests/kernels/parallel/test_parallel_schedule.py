@@ -250,3 +250,8 @@ def test_a_proof_looks_at_each_entry_a_few_times(monkeypatch):
         verify(plan)
         entries = sum(len(now.products) + len(now.transfers) for now in plan.rounds)
         assert len(counts) < 12 * entries
+
+
+def test_a_rank_without_a_block_is_named():
+    with pytest.raises(ValueError, match="rank 1 needs a part of A, B and C each"):
+        replace(parallel.ring(4, 4, 4, 2), homes={1: ()})
