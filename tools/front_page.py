@@ -46,9 +46,9 @@ def result() -> str:
     shares = [f"{100 * record.cublas_ms / record.ms:.0f}\u00a0%" for record in records]
     words = (
         f"**CUDA SGEMM, from {first} to {plain} TFLOPS: a float32 matrix product, one idea in each "
-        f"chapter, up to {shares[1]} of cuBLAS FP32**, on an {RECORDED_ON} at {SIZE} × {SIZE}. On "
-        f"tensor cores, with three BF16 numbers for each float32: {tensor} TFLOPS, {shares[2]}, "
-        "each timed alone."
+        f"chapter, up to {shares[1]} of NVIDIA's cuBLAS FP32**, on an {RECORDED_ON} at {SIZE} × "
+        f"{SIZE}. On tensor cores, with three BF16 numbers for each float32: {tensor} TFLOPS, "
+        f"{shares[2]} of cuBLAS FP32, both timed alone."
     )
     return textwrap.fill(words, 100, break_on_hyphens=False)
 
