@@ -101,7 +101,7 @@ class SideBySide:
 
     def _repr_html_(self) -> str:
         said = {title: SENTENCE.split(each.caption) for title, each in self.steppers.items()}
-        shared = [one for one in [*said.values()][0] if all(one in own for own in said.values())]
+        shared = [one for one in next(iter(said.values())) if all(one in x for x in said.values())]
         own = {title: [one for one in words if one not in shared] for title, words in said.items()}
         lines = [f"{title}: {' '.join(words)}" for title, words in own.items() if words]
         caption = "\n".join([*lines, " ".join(shared)]).strip()

@@ -83,7 +83,8 @@ def latency(record: Mapping[str, Any]) -> Figure:
         f"Cycles of a load, {recorded_on(record)}. {ends}. Shared memory "
         f"{waits['shared memory']:.0f}, a multiply-add {waits['multiply-add']:.0f}.",
         "Cycles of one load in a chain, in which each needs the one before, by the bytes walked "
-        f"through. Each rise is a cache that has become too small. {sentence(recorded_on(record))}",
+        "through. Flat stretches, from the left: L1, L2, device memory. "
+        f"{sentence(recorded_on(record))}",
     )
 
 
