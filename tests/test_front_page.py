@@ -35,7 +35,7 @@ def test_a_number_that_is_out_of_date_is_seen():
     assert stale != PAGE
     assert front_page.replaced(stale, front_page.RESULT, front_page.result()) == PAGE
     with pytest.raises(ValueError, match="2 matches"):
-        front_page.replaced(PAGE + front_page.table(), front_page.TABLE, front_page.table())
+        front_page.replaced(PAGE + front_page.ladder(), front_page.TABLE, front_page.ladder())
 
 
 def contents() -> list[str]:

@@ -1,6 +1,6 @@
-"""The first page of the book and README.md: what they show of the records.
+"""The first page of the book, README.md and the list of kernels: what they show of the records.
 
-    python tools/front_page.py    write the picture, the result and the table of the ladder anew
+    python tools/front_page.py    write the picture, the result and the tables of the ladder anew
 
 A test compares: after new timings, or a new chapter, run it once.
 """
@@ -25,7 +25,7 @@ from kernels.draw.records.plots import three_digits  # noqa: E402
 from kernels.records import RECORDED_ON, stalls  # noqa: E402
 
 BOOK = ROOT / "book"
-PAGE, README = BOOK / "index.md", ROOT / "README.md"
+PAGE, README, KERNELS = BOOK / "index.md", ROOT / "README.md", BOOK / "kernels.md"
 INLINE, FILE = BOOK / "assets" / "ladder.html", BOOK / "assets" / "ladder.svg"
 SIZE = 4096
 RESULT = r"^\*\*CUDA SGEMM, from (?:.|\n)*?(?=\n\n)"  # the paragraph that begins so
@@ -72,15 +72,37 @@ def limit(step: kernels.ladder.step.Step) -> str:
     return max(each, key=each.__getitem__)
 
 
-def table() -> str:
-    """The ladder: a row for each step that was timed, with what its header says of it."""
+def ladder() -> str:
+    """The first page's table: a row for each step that was timed, with what its header says."""
     lines = ["| Chapter | Idea and [kernel](kernels.md) | TFLOPS | Limit |", "|:--|:--|--:|:--|"]
     for step in steps():
-        rate = three_digits(timed(step, SIZE).tflops)
         name = f"[{step.id[:2]} {title(step.id)}]({step.id}.ipynb)"
-        idea = f"[{step.title.partition(': ')[2]}](../kernels/cuda/{step.path.name})"
-        lines.append(f"| {name} | {idea} | {rate} | {limit(step)} |")
+        lines.append(f"| {name} | {kernel(step, idea(step))} | {rate(step)} | {limit(step)} |")
     return "\n".join(lines) + "\n"
+
+
+def listed() -> str:
+    """The table of the kernels, each by the name in its header."""
+    lines = ["| Kernel | What is new | TFLOPS |", "|:--|:--|--:|"]
+    for step in steps():
+        name = kernel(step, f"{step.id[:2]} {step.title.partition(': ')[0]}")
+        lines.append(f"| {name} | {idea(step)} | {rate(step)} |")
+    return "\n".join(lines) + "\n"
+
+
+def idea(step: kernels.ladder.step.Step) -> str:
+    """What is new in a step, as its header says."""
+    return str(step.title.partition(": ")[2])
+
+
+def kernel(step: kernels.ladder.step.Step, words: str) -> str:
+    """The words, as a link to a step's file."""
+    return f"[{words}](../kernels/cuda/{step.path.name})"
+
+
+def rate(step: kernels.ladder.step.Step) -> str:
+    """The TFLOPS of a step at SIZE."""
+    return three_digits(timed(step, SIZE).tflops)
 
 
 def replaced(text: str, pattern: str, new: str) -> str:
@@ -95,7 +117,8 @@ def files() -> dict[Path, str]:
     """What each file has to hold; FILE is the ladder, saved."""
     page, readme = (replaced(p.read_text("utf-8"), RESULT, result()) for p in (PAGE, README))
     return {
-        PAGE: replaced(page, TABLE, table()),
+        PAGE: replaced(page, TABLE, ladder()),
+        KERNELS: replaced(KERNELS.read_text("utf-8"), TABLE, listed()),
         README: readme,
         INLINE: kernels.draw.ladder(size=SIZE)._repr_html_() + "\n",
     }

@@ -1,14 +1,13 @@
 """The memories of a GPU, nearest to the arithmetic first: how large they are, and how fast.
 
 Sizes and counts of units are NVIDIA's: CUDA Programming Guide, tables of compute capabilities
-(registers); Hopper Tuning Guide and Turing Tuning Guide, section "Unified Shared Memory/L1/Texture
-Cache"; data sheets of the H200 and of the T4 (device memory, L2 of the T4, clock of the T4). SMs,
-clock and L2 of the H200 are as the driver reports them, which `results/nvidia_h200` records.
+(registers); Hopper Tuning Guide, section "Unified Shared Memory/L1/Texture Cache"; data sheet of
+the H200 (device memory). Its SMs, clock and L2 are as the driver reports them, which
+`records/nvidia_h200` has.
 
 Speeds are peaks. NVIDIA states those of device memory only. Computed are those of registers, three
-operands of four bytes for each FMA that can start, and of the H200's shared memory, a word of four
-bytes from each of 32 banks and SM in each cycle; the T4's is not known here, nor its L2's. The L2
-of the H200 is what `benchmarks.latency` read from it, which `results/nvidia_h200` records.
+operands of four bytes for each FMA that can start, and of shared memory, a word of four bytes from
+each of 32 banks and SM in each cycle. That of L2 is what `benchmarks.latency` read from it.
 
 Of any other GPU, `measured` has what its driver reports and what was measured on it. How large L1
 and shared memory of an SM are together is in the CUDA Programming Guide, table of shared memory
@@ -23,21 +22,10 @@ from anywarp.analysis import BANK_BYTES, BANKS, KIB, REGISTER_FILE
 
 OPERANDS = 3  # registers that an FMA reads
 MIB = KIB * KIB
+# Of an H200: SMs, their clock, FMAs that one starts in a cycle, bytes and 10^9 bytes a second.
+SMS, GHZ, FMAS = 132, 1.98, 128
+L2, L2_GBS, DEVICE, DEVICE_GBS = 60 * MIB, 9075, 141 * 10**9, 4800
 Speed = tuple[float | None, str]  # 10^9 bytes a second, and where that comes from
-
-
-class Chip(NamedTuple):
-    """What is known of a GPU from documents and records."""
-
-    sms: int
-    ghz: float
-    fmas: int  # that an SM can start in a cycle
-    l1: int  # bytes of an SM, L1 and shared memory together
-    l2: int  # bytes
-    device: int  # bytes
-    device_gbs: float
-    l2_gbs: float | None  # recorded; None: not known here
-    a_word_a_bank: bool  # in each cycle of shared memory: recorded, or not known here
 
 
 class Level(NamedTuple):
@@ -48,12 +36,6 @@ class Level(NamedTuple):
     each: int | None
     gbs: float | None  # 10^9 bytes a second
     speed: str  # where that comes from: "computed", "measured", …; or "not known"
-
-
-CHIPS = {
-    "NVIDIA H200": Chip(132, 1.98, 128, 256 * KIB, 60 * MIB, 141 * 10**9, 4800, 9075, True),
-    "Tesla T4": Chip(40, 1.59, 64, 96 * KIB, 4 * MIB, 16 * 10**9, 320, None, False),
-}
 
 
 L1 = {  # bytes of an SM, by compute capability
@@ -79,16 +61,13 @@ def measured(live: Any) -> tuple[Level, ...]:
     return _levels(facts["multiprocessors"], fmas, sizes, shared, (None, "not known"), device)
 
 
-def hierarchy(gpu: str) -> tuple[Level, ...]:
-    """The four levels of one of CHIPS. Raises ValueError for another."""
-    if gpu not in CHIPS:
-        raise ValueError(f"the memories of {gpu!r} are not known here; known: {', '.join(CHIPS)}")
-    chip = CHIPS[gpu]
-    cycles = chip.sms * chip.ghz  # of all SMs, 10^9 a second
-    banks = (cycles * BANKS * BANK_BYTES, "computed") if chip.a_word_a_bank else (None, "not known")
-    l2, device = (chip.l2_gbs, "recorded" if chip.l2_gbs else "not known"), chip.device_gbs
-    sizes = chip.l1, chip.l2, chip.device
-    return _levels(chip.sms, cycles * chip.fmas, sizes, banks, l2, (device, "data sheet"))
+def hierarchy() -> tuple[Level, ...]:
+    """The four levels of an H200."""
+    cycles = SMS * GHZ  # of all SMs, 10^9 a second
+    shared, l2 = (cycles * BANKS * BANK_BYTES, "computed"), (L2_GBS, "recorded")
+    return _levels(
+        SMS, cycles * FMAS, (L1["9.0"], L2, DEVICE), shared, l2, (DEVICE_GBS, "data sheet")
+    )
 
 
 def _levels(

@@ -10,12 +10,11 @@ from typing import NamedTuple
 from anywarp.analysis import Occupancy
 from anywarp.draw import PALETTE, Figure, lanes, svg
 
-from ...analysis.hierarchy import CHIPS
+from ...analysis.hierarchy import SMS
 from ...ladder import raster
 from ...ladder.step import Step
 from ...records import RECORDED_ON
 
-SMS = CHIPS[RECORDED_ON].sms
 LEFT, WIDE, TOP, PITCH, BAR = 58, 200, 24, 18, 13
 SHOWN = 8  # waves that are all drawn; of more, the first ones and the last
 HIGH = 96  # pixels of the curve

@@ -1,33 +1,37 @@
-"""The picture of the memories: bars on a logarithmic scale, as long as the table says."""
+"""The picture of an SM and the memories: each box inside the one that owns it."""
 
-import math
+from drawn import elements, texts
 
-import pytest
-from drawn import elements
-
-from kernels.analysis.hierarchy import CHIPS, hierarchy
-from kernels.draw import PALETTE, memory
+from kernels.analysis.hierarchy import hierarchy
+from kernels.draw import memory
 
 
-def drawn(figure):
-    """(left, width) of the bars, without the legend, in the order in which they are drawn."""
-    bars = [r for r in elements(figure, "rect") if r["height"] == "11"]
-    return [(float(r["x"]), float(r["width"]), r["fill"], r.get("stroke-dasharray")) for r in bars]
+def boxes(figure):
+    """(left, top, right, bottom) of each box, by its fill."""
+    found = {}
+    for one in elements(figure, "rect"):
+        x, y, wide, high = (float(one[key]) for key in ("x", "y", "width", "height"))
+        found.setdefault(one["fill"], []).append((x, y, x + wide, y + high))
+    return found
 
 
-def test_bars_are_logarithms():
-    figure = memory()
-    levels = list(zip(*map(hierarchy, CHIPS)))
-    sizes = [one.bytes for pair in levels for one in pair]
-    speeds = [one.gbs and one.gbs * 1e9 for pair in levels for one in pair]
-    bars = drawn(figure)
-    assert len(bars) == len(sizes) + len(speeds) == 16
-    for values, low, per_decade, found in (
-        (sizes, 6, 172 / 6, bars[: len(sizes)]),
-        (speeds, 11, 172 / 4, bars[len(sizes) :]),
-    ):
-        wanted = [(value and per_decade * (math.log10(value) - low)) or 0 for value in values]
-        assert [width for _, width, *_ in found] == pytest.approx(wanted, abs=0.01)
-    first, second = drawn(figure)[:2]
-    assert (first[2], second[2]) == (PALETTE["blue"], PALETTE["vermilion"])
-    assert first[3] is None and second[3]  # also told apart without colour
+def within(inner, outer):
+    return all(a >= b for a, b in zip(inner[:2], outer)) and all(
+        a <= b for a, b in zip(inner[2:], outer[2:])
+    )
+
+
+def test_what_belongs_to_an_sm_lies_in_it():
+    outlined, *levels = boxes(memory()).values()
+    *schedulers, sm, gpu = outlined
+    (registers,), (shared,), (l2,), (device,) = levels
+    assert len(schedulers) == 4
+    assert all(within(one, sm) for one in (*schedulers, registers, shared))
+    assert within(sm, gpu) and within(l2, gpu) and not within(l2, sm)
+    assert device[1] > gpu[3]  # outside the chip
+
+
+def test_it_names_each_level_with_its_numbers():
+    words = set(texts(memory()).values())
+    assert {level.name for level in hierarchy()} < words
+    assert {"an SM, one of 132", "60 MiB, 9.07 TB/s recorded"} < words
