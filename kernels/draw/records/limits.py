@@ -18,8 +18,8 @@ LOOKS = {  # and how much lower a mark stands, since limits may be alike
     bounds.ISSUE: ("s", PALETTE["vermilion"], -0.22),
     bounds.FMA: ("|", INK, 0),
 }
-LEAST = 0.2  # cycles: a limit of less is not drawn
-TICKS = (0.25, 0.5, 1, 2, 5, 10, 20, 40)
+LEAST = 0.1  # cycles: a limit of less is not drawn
+TICKS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 40)
 TRACED = (128, 128, 256)  # for the tags, which are counted there
 
 
@@ -65,7 +65,7 @@ def limits(steps: Sequence[Step]) -> Figure:
         f"Cycles of an SM for each FMA of a warp, {where}: {'; '.join(words)}.",
         "Each mark is what one limit of an SM alone would allow. The line goes from the largest to "
         "what a multiply-add of a warp took: its length is waiting, the number the share that is "
-        f"not. {sentence(where)}",
+        f"not. Limits of less than {LEAST} cycles are left out. {sentence(where)}",
     )
 
 
