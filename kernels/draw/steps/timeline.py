@@ -43,21 +43,21 @@ class _Panel(NamedTuple):
     span: int  # cycles that the first warp takes for two passes
 
 
-def timeline(*steps: Any, blocks: Sequence[int] | None = None) -> Figure:
+def timeline(*steps: Any, blocks: Sequence[int] | None = None, latency: int = LATENCY) -> Figure:
     """What the warps of a quarter of an SM issue over time, a picture for each step.
 
     steps: with shared memory and barriers, as `kernels.step` takes them; blocks: on the SM at a
     time, a picture for each number, None for as many as fit. Computed are the instructions of a
     pass through the loop over tiles and their order, which are those of the machine code for
     compute capability 9.0, the warps of a block, the blocks that fit, and the wavefronts of an
-    access. How warps take turns and what they wait for is a model's, `analysis.issue`, with LATENCY
+    access. How warps take turns and what they wait for is a model's, `analysis.issue`, with latency
     cycles from a global load until its value is there. The caption has the cycles a tile in this
     model beside those recorded on an H200: counted while an SM had warps (`kernels.stalls`), or, of
     one block where more fit, the price of a tile in LONE products that leave every block alone.
     Raises ValueError for a step without such a loop.
     """
     panels = [
-        _panel(step, number)
+        _panel(step, number, latency)
         for step in map(step_of, steps)
         for number in (blocks or [step.occupancy().blocks])
     ]
@@ -75,7 +75,7 @@ def timeline(*steps: Any, blocks: Sequence[int] | None = None) -> Figure:
         svg.narrow(y + 80, *parts),
         f"Timeline of a quarter of an SM. {words}.",
         "A row is a warp of one quarter of an SM. Instructions and what each waits for are those "
-        f"of the machine code; each load is taken to need {LATENCY} cycles, though L2 has many. A "
+        f"of the machine code; each load is taken to need {latency} cycles, though L2 has many. A "
         "scheduler, measured on an H100, stays with a warp until that one has to wait and takes "
         "the first that can go on; one that waited for a result comes last until "
         f"{LATER} cycles after it last issued. Idle is "
@@ -83,13 +83,13 @@ def timeline(*steps: Any, blocks: Sequence[int] | None = None) -> Figure:
     )
 
 
-def _panel(step: Step, blocks: int) -> _Panel:
+def _panel(step: Step, blocks: int, latency: int) -> _Panel:
     """A step's warps in the model, and its cycles for a tile there and in the records."""
     BM, BN, BK = (step.defines.get(name, step.defines["BN"]) for name in ("BM", "BN", "BK"))
     threads = math.prod(step.block)
     loop = [decode(word) for word in tile_words(step, BM * BN * BK // threads)]
     each = -(-threads // LANES // SCHEDULERS)
-    pipe = _pipe(step.trace(BM, BN, -(-DEEP // BK) * BK).counters)
+    pipe = _pipe(step.trace(BM, BN, -(-DEEP // BK) * BK).counters, latency)
     warps = issue(loop, pipe, each, blocks, PASSES)
     start, after = (warps[0].cycles[n * len(loop)] for n in (FIRST, FIRST + 2))
     end = min(warp.cycles[-1] for warp in warps)  # up to here, all blocks are at it
@@ -116,14 +116,14 @@ def _recorded(step: Step, blocks: int, fmas: int) -> float | None:
     return (more - few) / ((LONE[1] - LONE[0]) / BK)
 
 
-def _pipe(count: Mapping[str, int]) -> Pipe:
+def _pipe(count: Mapping[str, int], latency: int) -> Pipe:
     """The wavefronts of an instruction and of its like in the other quarters."""
     kinds = {SHARED_LOAD: "ld", STORE: "st"}
     waves = {name: count[metrics.WAVEFRONTS.format(kind)] for name, kind in kinds.items()}
     asked = {name: count[metrics.SHARED_INSTRUCTIONS.format(kind)] for name, kind in kinds.items()}
     waves[LOAD] = count[metrics.PIPE] - sum(waves.values())  # and the few stores of C
     asked[LOAD] = sum(count[metrics.REQUESTS.format(kind)] for kind in kinds.values())
-    after = {LOAD: LATENCY, SHARED_LOAD: SHARED, STORE: 0}
+    after = {LOAD: latency, SHARED_LOAD: SHARED, STORE: 0}
     return {name: (SCHEDULERS * n / max(1, asked[name]), after[name]) for name, n in waves.items()}
 
 
