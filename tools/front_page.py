@@ -69,7 +69,7 @@ def limit(step: kernels.ladder.step.Step) -> str:
         return "–"
     counted = stalls(RECORDED_ON)["steps"][step.label]
     each = sm_limits.limits(counted, step.trace(*TRACED, keep=()))
-    return max(each, key=each.__getitem__)
+    return " and ".join(name for name, value in each.items() if value > 0.99 * max(each.values()))
 
 
 def ladder() -> str:

@@ -64,8 +64,8 @@ def limits(steps: Sequence[Step]) -> Figure:
         fig,
         f"Cycles of an SM for each FMA of a warp, {where}: {'; '.join(words)}.",
         "Each mark is what one limit of an SM alone would allow. The line goes from the largest to "
-        "what a multiply-add of a warp took: its length is waiting, the number the share that is "
-        f"not. Limits of less than {LEAST} cycles are left out. {sentence(where)}",
+        "what a multiply-add of a warp took: its length is what no limit explains, the number the "
+        f"share that one does. Limits of less than {LEAST} cycles are left out. {sentence(where)}",
     )
 
 
