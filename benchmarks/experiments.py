@@ -116,6 +116,15 @@ COPIES_08 = """
 ROW_09 = ("int row = thread / (BN / TN) * TM;", "int row = (thread / 32 * 2 + thread % 2) * TM;")
 COL_09 = ("int col = thread % (BN / TN) * TN;", "int col = thread % 32 / 2 * TN;")
 TILE_09 = ("float tile_a[BM][BK]", "float tile_a[BM][BK + 4]")
+QUADS = (  # of 2 x 2 lanes, in warps of 8 x 4 threads
+    ("thread / (BN / TN) * TM;", "(thread / 128 * 8 + thread % 32 / 8 * 2 + thread % 2) * TM;"),
+    ("thread % (BN / TN) * TN;", "(thread / 32 % 4 * 4 + thread % 8 / 2) * TN;"),
+)
+STRIDED_09 = (  # rows of a thread that lie BM / TM apart, after QUADS
+    ("thread % 2) * TM;", "thread % 2);"),
+    ("tile_a[row + i][k]", "tile_a[row + BM / TM * i][k]"),
+    ("C[(row + i) * N", "C[(row + BM / TM * i) * N"),
+)
 TILE_11 = "BM=128 BN=128 BK=8 TM=8 TN=8"
 FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
 
@@ -269,6 +278,14 @@ TABLE: dict[str, Experiment] = {
         (512, 1024, 2048, 4096, 8192),
         lambda step: [step("09"), edited(step("09"), "pairs", ROW_09, COL_09, TILE_09)],
     ),
+    "09 deep": Experiment(
+        "What are the square and the depth of a tile worth, each by itself?",
+        (512, 4096),
+        lambda step: [
+            *(step(f"09 BK={n}") for n in (16, 32, 64)),
+            *(step(f"08 BK={n}") for n in (32, 64)),
+        ],
+    ),
     "10 bounds": Experiment(
         "Do rows of k cost more than the transposed tile where two blocks of 8 x 8 fit?",
         (1024, 2048, 4096, 8192),
@@ -276,6 +293,17 @@ TABLE: dict[str, Experiment] = {
             bounded(step(f"{number} {TILE_11}"), f"{blocks} at least", blocks, "THREADS")
             for number in ("09", "10")
             for blocks in (1, 2)
+        ],
+    ),
+    "10 padded": Experiment(
+        "Are rows of k, padded and strided, as fast as the transposed tile where both take as many "
+        "wavefronts?",
+        (2048, 4096),
+        lambda step: [
+            step("09"),
+            edited(step("09"), "quads", *QUADS, *STRIDED_09, TILE_09),
+            step("10"),
+            edited(step("10"), "quads", *QUADS),
         ],
     ),
     "12 arrangements": Experiment(
