@@ -15,7 +15,6 @@ from .records.memory import memory
 from .records.pipes import pipes
 from .records.plots import gflops, roofline
 from .records.ranks import ranks
-from .records.search import search
 from .records.staircase import staircase
 from .steps.code import code
 from .steps.explorer import explorer
@@ -32,6 +31,6 @@ from .steps.waves import rasterisation, waves
 __all__ = [
     *draw.__all__, "chains", "code", "costs", "explorer", "gflops", "hiding", "instructions",
     "ladder", "latency", "limits", "memory", "nesting", "occupancy", "outer_product", "pipes",
-    "ranks", "rasterisation", "roofline", "rounds", "scaling", "search", "staircase", "stretches",
+    "ranks", "rasterisation", "roofline", "rounds", "scaling", "staircase", "stretches",
     "strips", "table", "tiles", "timeline", "waits", "waves",
 ]  # fmt: skip

@@ -28,7 +28,7 @@ def strips(
         raise ValueError("strips needs rows, and words in them")
     if len(words) > len(COLOURS):
         raise ValueError(f"strips tells {len(COLOURS)} words apart, and there are {len(words)}")
-    look = {w: {"fill": c, "fill_opacity": 0.45} for w, c in zip(words, COLOURS)}
+    look = {w: {"fill": c, "fill_opacity": 0.6} for w, c in zip(words, COLOURS)}
     left = 2 * LEFT + LETTER * max(map(len, rows))
     units = max(map(len, rows.values()))
     wide = (svg.NARROW - left) / units

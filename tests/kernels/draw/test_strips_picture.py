@@ -12,7 +12,7 @@ def test_pieces_are_as_long_as_what_they_stand_for():
     figure = strips(ROWS, "In turns.", "us")
     pieces = [
         [float(one[key]) for key in ("x", "width", "y")]
-        for one in elements(figure, "rect", **{"fill-opacity": "0.45"})
+        for one in elements(figure, "rect", **{"fill-opacity": "0.6"})
     ]
     (x, long, top), (add, short, _), (later, same, below), *legend = pieces
     assert long == pytest.approx(2 * short, abs=0.02) and long == same and top < below
