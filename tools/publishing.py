@@ -36,7 +36,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx what the published pages need."""
     app.connect("config-inited", set_address)
     app.connect("html-page-context", add_to_page, priority=LAST)
-    app.connect("build-finished", finish)
+    app.connect("build-finished", finish, priority=LAST)  # the theme writes a style then
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

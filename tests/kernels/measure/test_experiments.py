@@ -56,7 +56,8 @@ def test_labels_differ_within_an_experiment_and_stand_beside_their_step():
         labels = [one.label for one in row.steps(kernels.step)]
         assert len(labels) == len(set(labels)), name
         assert len(labels) * len(row.sizes) >= 2, name
-        assert any(", " not in label for label in labels)
+        # without a bound, one block fits, or two: as they are, steps tell nothing there
+        assert name == "10 bounds" or any(", " not in label for label in labels)
         assert row.question.endswith("?") and "\n" not in row.question
         for one in row.steps(kernels.step):
             for size in row.sizes:
