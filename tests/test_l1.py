@@ -57,7 +57,13 @@ def test_step_02_by_pitch(row):
     assert 0 < 1 - max(tags, data) / taken < (0.07 if K in (3384, 3888) else 0.025)
 
 
-@pytest.mark.parametrize("row", RECORD["lone"][::3], ids=lambda row: row["shape"][2])
+LONE = [
+    pytest.param(row, id=str(row["shape"][2]), marks=[pytest.mark.slow] * (number > 3))
+    for number, row in enumerate(sorted(RECORD["lone"][::3], key=lambda row: row["shape"][2]))
+]
+
+
+@pytest.mark.parametrize("row", LONE)
 def test_step_02_a_warp_at_a_time(row):
     """Of rows that nobody else reads, both stages: a lane hits if its sector was asked for before
     the 16 loads that are under way, as many as ptxas puts before their first multiply-add."""
