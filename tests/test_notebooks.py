@@ -154,17 +154,37 @@ def test_nbval_compares_text_and_not_how_it_is_drawn(tmp_path):
     assert failed == ["Cell 2"], ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize("tags, there, compared", [
-    (["live"], True, False), (["live"], False, True), ([], True, True),
-])  # fmt: skip
-def test_what_is_live_is_compared_without_a_gpu(monkeypatch, tags, there, compared):
-    monkeypatch.setattr(conftest.gpu, "available", lambda: there)
-    cell = SimpleNamespace(
+def an_item(tags: list[str]) -> SimpleNamespace:
+    """A cell as nbval hands it over."""
+    return SimpleNamespace(
         path=PATHS[0],
         cell=nbformat.v4.new_code_cell(metadata={"tags": tags}),
         parent=SimpleNamespace(skip_compare=()),
         options={"check": True},
     )
+
+
+@pytest.mark.parametrize("tags, there, compared", [
+    (["live"], True, False), (["live"], False, True), ([], True, True),
+])  # fmt: skip
+def test_what_is_live_is_compared_without_a_gpu(monkeypatch, tags, there, compared):
+    monkeypatch.setattr(conftest.gpu, "available", lambda: there)
+    cell = an_item(tags)
+    conftest.compare_text(cell)
+    assert cell.options["check"] == compared
+
+
+@pytest.mark.parametrize("gpu, named, version, compared", [
+    (False, False, (13, 5), True), (True, False, (13, 5), False), (False, True, (13, 5), False),
+    (True, True, (12, 9), True),
+])  # fmt: skip
+def test_machine_code_is_compared_with_that_of_the_books_compiler(
+    monkeypatch, gpu, named, version, compared
+):
+    monkeypatch.setattr(conftest.gpu, "available", lambda: gpu)
+    monkeypatch.setattr(conftest.nvrtc, "named", lambda: named)
+    monkeypatch.setattr(conftest.nvrtc, "version", lambda: version)
+    cell = an_item(["compiler"])
     conftest.compare_text(cell)
     assert cell.options["check"] == compared
 
