@@ -20,12 +20,16 @@ PAGE = notebooks.BOOK / "status.md"
 TEXT = """\
 # Status of the notebooks
 
-What of a page is checked: how many of its outputs a test holds against a fresh run, and how long
-such a run takes. All notebooks were executed in order, by nbclient, without a GPU. *Cells* are
-those of code. A cell is *compared* if nbval runs it and holds what it prints against what is
-stored. Left out are the starters of exercises, which a test runs together with their solutions.
-Where there is a GPU, a *live* cell shows it, and is not compared. A *folded* cell shows its title
-alone until a reader opens it. The seconds are one run, on {machine}.
+How much of each page a test holds against a fresh run, and how long such a run takes. All notebooks
+were executed in order, by nbclient, without a GPU.
+
+- *Cells* are those of code.
+- *Compared* are those that nbval runs again and whose outputs it compares with the stored ones:
+  all but the starters of exercises, which another test runs with their solutions.
+- *Live* cells also show what is measured on the reader's GPU. Where there is one, they are run and
+  not compared.
+- *Folded* cells show a title alone until a reader opens them.
+- *Seconds* are those of one run, on {machine}.
 
 | notebook | cells | compared | live | folded | seconds |
 |---|--:|--:|--:|--:|--:|
