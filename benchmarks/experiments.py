@@ -306,6 +306,18 @@ TABLE: dict[str, Experiment] = {
             edited(step("10"), "quads", *QUADS),
         ],
     ),
+    "10 four blocks": Experiment(
+        "Does a fifth block on the SM keep the data stage of step 10 busier than that of 09?",
+        (1024, 2048, 4096, 8192),
+        lambda step: [
+            step("09"),
+            step("10"),
+            *(
+                edited(step("10"), f"{blocks} blocks", shared=str(most - 8448))
+                for blocks, most in ((5, 44_000), (4, 46_000))
+            ),  # the same code: shared memory that nobody uses
+        ],
+    ),
     "12 arrangements": Experiment(
         "Does the shape of a warp's tile matter, and at which sizes?",
         (1024, 2048, 4096, 8192),
