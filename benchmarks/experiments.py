@@ -129,6 +129,12 @@ TILE_11 = "BM=128 BN=128 BK=8 TM=8 TN=8"
 FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
 
 
+def filled(step: Step, name: str, unused: int) -> Any:
+    """The same machine code in blocks with so many bytes of shared memory that nobody uses, so that
+    fewer fit on an SM."""
+    return edited(step, name, shared=str(unused))
+
+
 def loads_first(step: Step) -> Any:
     """The step whose loads of a tile stand before its arithmetic in the machine code, too: ptxas
     moves none over where the warp meets."""
@@ -273,6 +279,15 @@ TABLE: dict[str, Experiment] = {
             named(step("08").edit(region="load_tile", code=COPIES_08), step("08"), "four by one"),
         ],
     ),
+    "07 one block": Experiment(
+        "Is a second block on the SM worth anything where the machine code is the same?",
+        (1024, 2048, 4096, 8192),
+        lambda step: [
+            step("07"),
+            filled(step("07"), "2 blocks", 77_232),
+            filled(step("07"), "1 block", 87_232),
+        ],
+    ),
     "09 pairs": Experiment(
         "What is gained by lanes in pairs, which take fewer wavefronts, all else alike?",
         (512, 1024, 2048, 4096, 8192),
@@ -312,10 +327,8 @@ TABLE: dict[str, Experiment] = {
         lambda step: [
             step("09"),
             step("10"),
-            *(
-                edited(step("10"), f"{blocks} blocks", shared=str(most - 8448))
-                for blocks, most in ((5, 44_000), (4, 46_000))
-            ),  # the same code: shared memory that nobody uses
+            filled(step("10"), "5 blocks", 35_552),
+            filled(step("10"), "4 blocks", 37_552),
         ],
     ),
     "12 arrangements": Experiment(
@@ -409,6 +422,7 @@ TABLE: dict[str, Experiment] = {
         lambda step: [
             step("20"),
             *(step(f"20 BK=32 CHAIN={n}") for n in (16, 32)),
+            step("20 BK=32 CHAIN=32 STRIP=16"),
         ],
     ),
     "20 strips": Experiment(
