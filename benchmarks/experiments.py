@@ -33,6 +33,7 @@ from kernels.measure.experiments import (
     idle,
     named,
     not_ahead,
+    ordered,
     pairs,
     quickly,
     through_registers,
@@ -126,6 +127,7 @@ STRIDED_09 = (  # rows of a thread that lie BM / TM apart, after QUADS
     ("C[(row + i) * N", "C[(row + BM / TM * i) * N"),
 )
 TILE_11 = "BM=128 BN=128 BK=8 TM=8 TN=8"
+ORDER_17 = {"load_gap": 4, "other_gap": 4, "barrier": 0, "snake": False}  # each undoes a change
 FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
 
 
@@ -414,6 +416,16 @@ TABLE: dict[str, Experiment] = {
             *(step(f"18 BM=64 BN=128 TN=8 BLOCKS=3 WM=32 SPLITS={2**n}") for n in range(7)),
             step("18"),
             step("18 STREAM=132"),
+        ],
+    ),
+    "19 undone": Experiment(
+        "The four changes of the order: do they overlap?",
+        (4096,),
+        lambda step: [
+            step("17"),
+            step("19"),
+            *(ordered(step("19"), **{name: value}) for name, value in ORDER_17.items()),
+            ordered(step("19"), **ORDER_17),
         ],
     ),
     "20 chains": Experiment(

@@ -87,6 +87,8 @@ def test_figures_are_numbered_within_their_chapter():
         ("#figure-1", "Figure 6.1", "Figure 6.1 One."),
         ("#figure-2", "Figure 6.2", "Figure 6.2 Two."),
     ]
+    once = markup.changed(text, reading.number_figures)
+    assert markup.changed(once, reading.number_figures) == once  # in a second build
     plain = "<h1>Scores</h1>" + figure("One.")
     assert numbered(plain) == [("#figure-1", "Figure 1", "Figure 1 One.")]
 

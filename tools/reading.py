@@ -40,7 +40,10 @@ def explain(page: Page, said: dict[str, str]) -> None:
 
 def number_figures(page: Page) -> None:
     """Begin each caption with the figure's number, which is a link to it: that of the chapter, if
-    it has one, and the place in it. Where all chapters are one page, ids go on."""
+    it has one, and the place in it. Where all chapters are one page, ids go on. A page that a
+    second build leaves as it is has its numbers."""
+    if page.select_one("a.figure-number"):
+        return
     place, number, chapter = 0, 0, ""
     for element in page.select(f"{TITLES}, {FIGURES}"):  # in order
         if element.name != "figure":
