@@ -56,15 +56,15 @@ def reduce(page: Page) -> None:
 
 def join_styles(page: Page, path: Path, static: Path) -> None:
     """Have the page at this path load one stylesheet, in this folder, in place of its own."""
-    links = page.select('link[rel="stylesheet"]')
+    if not (links := page.select('link[rel="stylesheet"]')):
+        return
     files = [path.parent / link["href"].partition("?")[0] for link in links]
     css = "\n".join(stylesheet(Path(os.path.normpath(file)), static) for file in files)
     joined = static / f"all-{hashlib.sha256(css.encode()).hexdigest()[:16]}.css"
     joined.write_text(css, encoding="utf-8")
     for link in links[1:]:
         link.decompose()
-    for link in links[:1]:
-        link["href"] = Path(os.path.relpath(joined, path.parent)).as_posix()
+    links[0]["href"] = Path(os.path.relpath(joined, path.parent)).as_posix()
 
 
 @functools.cache
