@@ -20,16 +20,10 @@ PAGE = notebooks.BOOK / "status.md"
 TEXT = """\
 # Status of the notebooks
 
-How much of each page a test holds against a fresh run, and how long such a run takes. All notebooks
-were executed in order, by nbclient, without a GPU.
-
-- *Cells* are those of code.
-- *Compared* are those that nbval runs again and whose outputs it compares with the stored ones:
-  all but the starters of exercises, which another test runs with their solutions.
-- *Live* cells also show what is measured on the reader's GPU. Where there is one, they are run and
-  not compared.
-- *Folded* cells show a title alone until a reader opens them.
-- *Seconds* are those of one run, on {machine}.
+How much of each page a test compares with a fresh run, and how long a run takes, without a GPU, on
+{machine}. *Compared* are all cells of code but the starters of exercises, which another test runs.
+*Live* cells also show what is measured on the reader's GPU; where there is one, they are run and
+not compared. *Folded* cells show a title alone until a reader opens them.
 
 | notebook | cells | compared | live | folded | seconds |
 |---|--:|--:|--:|--:|--:|
