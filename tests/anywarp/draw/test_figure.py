@@ -105,8 +105,8 @@ def test_matplotlib_figure_takes_the_ink_and_font_of_the_page():
     assert svg.count("font-family") == 1 and "DejaVu" not in svg
     assert ">in bold</text>" in svg and ">size</text>" in svg  # text, not outlines
     root = ET.fromstring(svg)
-    assert root.get("width") == "580" and root.get("height") is None
-    assert root.get("viewBox") == "0 0 417.6 273.6"
+    assert root.get("width") == "530" and root.get("height") is None
+    assert root.get("viewBox") == "0 0 381.6 252"
     fills = re.findall(r"fill: (#\w+)", svg)
     assert "#ffffff" not in fills  # the background is the page's
 
