@@ -126,6 +126,9 @@ STRIDED_09 = (  # rows of a thread that lie BM / TM apart, after QUADS
     ("tile_a[row + i][k]", "tile_a[row + BM / TM * i][k]"),
     ("C[(row + i) * N", "C[(row + BM / TM * i) * N"),
 )
+SWIZZLED_10 = [(f"[a_k + {n}][a_row + i]", f"[a_k + {n}][(a_row + i) ^ 2 * a_k]") for n in range(4)]
+SWIZZLED_10 += [("tile_a[k][row + i]", "tile_a[k][(row + i) ^ 8 * (k / 4)]")]  # a_k is 4 to 12
+NOT_ALIGNED_15 = ("return width % 4 == 0 &&", "return width < 0 &&")  # known at run time, too
 TILE_11 = "BM=128 BN=128 BK=8 TM=8 TN=8"
 ORDER_17 = {"load_gap": 4, "other_gap": 4, "barrier": 0, "snake": False}  # each undoes a change
 FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
@@ -333,6 +336,15 @@ TABLE: dict[str, Experiment] = {
             filled(step("10"), "4 blocks", 37_552),
         ],
     ),
+    "10 swizzle": Experiment(
+        "Is a swizzle that leaves no conflict, in less shared memory, faster than padding?",
+        (1024, 2048, 4096, 8192),
+        lambda step: [
+            step("10"),
+            step("10 PAD=0"),
+            edited(step("10 PAD=0"), "swizzle", *SWIZZLED_10),
+        ],
+    ),
     "12 arrangements": Experiment(
         "Does the shape of a warp's tile matter, and at which sizes?",
         (1024, 2048, 4096, 8192),
@@ -366,6 +378,11 @@ TABLE: dict[str, Experiment] = {
         "What does an element more cost, and rows that are not aligned?",
         (1408, 1409, 1412, 2048, 2049, 2052, 3200, 3201, 3204, 4095, 4096, 4097, 4100),
         lambda step: [step("15")],
+    ),
+    "15 not aligned": Experiment(
+        "What do loads and stores of one float each cost, where rows could be read by float4?",
+        (1024, 2048, 4096),
+        lambda step: [step("15"), edited(step("15"), "one by one", NOT_ALIGNED_15)],
     ),
     "16 ahead": Experiment(
         "Do fragments fetched ahead pay without asynchronous copies, and copies without them?",
@@ -417,6 +434,11 @@ TABLE: dict[str, Experiment] = {
             step("18"),
             step("18 STREAM=132"),
         ],
+    ),
+    "18 waves": Experiment(
+        "Where the last wave of tiles is not full: does a stream fill it?",
+        tuple((128 * m, 2816, 4096) for m in (12, 13, 15, 18, 21, 24, 27)),
+        lambda step: [*map(step, ("17", "18", "18 SPLITS=2", "18 STREAM=132"))],
     ),
     "19 undone": Experiment(
         "The four changes of the order: do they overlap?",
