@@ -116,7 +116,7 @@ def waits(steps: Steps, per_fma: bool = False) -> Table:
     return table(
         (unit, *named.values()),
         *rows,
-        caption=f"{RECORDED_ON}, M = N = K = {record['size']}; reasons as an H100 was sampled.",
+        caption=f"{RECORDED_ON}, M = N = K = {record['size']}; waits split as sampled on an H100.",
     )
 
 
