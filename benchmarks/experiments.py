@@ -105,6 +105,33 @@ float sum = 0.0f;
 for (int k = 0; k < K; ++k)
     sum += A[(long long)row * K + k] * B[(long long)k * N + col];
 """
+WIDTHS_08 = {
+    "floats": """
+    for (int i = 0; i < BM; i += ROWS)
+        tile_a[threadIdx.y + i][col] = A[(threadIdx.y + i) * K + col];
+    for (int i = 0; i < BK; i += ROWS)
+        tile_b[threadIdx.y + i][col] = B[(threadIdx.y + i) * N + col];
+    __syncthreads();
+""",
+    "float2": """
+    #define FLOAT2(x) (*(float2*)&(x))
+    a_row = 2 * thread / BK, a_k = 2 * thread % BK;
+    b_k = 2 * thread / BN, b_col = 2 * thread % BN;
+    for (int i = 0; i < BM; i += COPY_A / 2)
+        FLOAT2(tile_a[a_row + i][a_k]) = FLOAT2(A[(a_row + i) * K + a_k]);
+    for (int i = 0; i < BK; i += COPY_B / 2)
+        FLOAT2(tile_b[b_k + i][b_col]) = FLOAT2(B[(b_k + i) * N + b_col]);
+    __syncthreads();
+""",
+    "float2 in one loop": """
+    #define FLOAT2(x) (*(float2*)&(x))
+    for (int i = 2 * thread; i < BM * BK; i += 2 * THREADS)
+        FLOAT2(tile_a[i / BK][i % BK]) = FLOAT2(A[i / BK * K + i % BK]);
+    for (int i = 2 * thread; i < BK * BN; i += 2 * THREADS)
+        FLOAT2(tile_b[i / BN][i % BN]) = FLOAT2(B[i / BN * N + i % BN]);
+    __syncthreads();
+""",
+}
 COPIES_08 = """
     for (int i = 0; i < BM; i += COPY_A)
         for (int j = 0; j < 4; ++j)
@@ -282,6 +309,34 @@ TABLE: dict[str, Experiment] = {
         lambda step: [
             step("08"),
             named(step("08").edit(region="load_tile", code=COPIES_08), step("08"), "four by one"),
+        ],
+    ),
+    "08 widths": Experiment(
+        "What do copies gain by float2 and float4, where lanes copy neighbours side by side?",
+        (512, 1024, 2048, 4096, 8192),
+        lambda step: [
+            step("07"),
+            step("08"),
+            *(
+                named(step("08").edit(region="load_tile", code=code), step("08"), name)
+                for name, code in WIDTHS_08.items()
+            ),
+        ],
+    ),
+    "07 unrolled": Experiment(
+        "What does a column of 16 gain where it is unrolled by less, so that a second block fits?",
+        (1024, 2048, 4096, 8192),
+        lambda step: [
+            step("07"),
+            step("07 BM=128 TM=16"),
+            *(
+                edited(
+                    step("07 BM=128 TM=16"),
+                    f"unroll {n}",
+                    ("#pragma unroll 32", f"#pragma unroll {n}"),
+                )
+                for n in (16, 8)
+            ),
         ],
     ),
     "07 one block": Experiment(
