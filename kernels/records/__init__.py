@@ -30,7 +30,7 @@ TIMINGS, COUNTERS, STALLS, BITS = "timings.json", "counters.json", "stalls.json"
 EXPERIMENTS, LATENCY, MODEL = "experiments.json", "latency.json", "model.json"
 SHAPES, SHAPES_TENSOR, TUNE, WAYS = "shapes.json", "shapes_tensor.json", "tune.json", "ways.json"
 ERRORS, PARALLEL, PEERS, ROOFS = "errors.json", "parallel.json", "peers.json", "roofs.json"
-SAMPLES = "samples.json"  # of stalls
+SAMPLES, WHERE = "samples.json", "where.json"  # of stalls, and by place in the machine code
 SUSTAINED, RESIDENTS = "sustained.json", "residents.json"
 CUBLAS = "cublas"
 COMMON = ("gpu", "driver", "nvrtc", "cublas")  # with the protocol: the same in all of a file
@@ -340,6 +340,13 @@ def stalls(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     for label, row in record["steps"].items():
         row |= sampled.get(label, {})
     return record
+
+
+def where(folder: Path | None = None) -> dict[str, dict[str, int]]:
+    """Samples of warps on an H100 by where in the machine code they stood, by label and words:
+    sums of what Nsight Compute tells of each instruction (its section SourceCounters)."""
+    steps: dict[str, dict[str, int]] = _read(SAME_SM, WHERE, folder)["steps"]
+    return steps
 
 
 def experiments(gpu_name: str, folder: Path | None = None) -> dict[str, Results]:
