@@ -19,7 +19,7 @@ from anywarp.compile import nvrtc, store
 
 sys.path.insert(0, str(ROOT / "tools"))
 tool = importlib.import_module("compiled")
-PATHS = sorted(tool.FOLDER.glob("*.tar.xz"))
+PATHS = sorted(tool.FOLDER.glob("*.tar.bz2"))
 AGAIN = "run python tools/compiled.py"
 
 
@@ -116,7 +116,7 @@ def notebook(tmp_path, monkeypatch):
 def test_what_a_notebook_and_its_solutions_compile_is_stored_once(notebook, monkeypatch, capsys):
     recipes = tool.asked([notebook])
     tool.store(recipes)
-    found = [store.read(path.read_bytes()) for path in tool.FOLDER.glob("*.tar.xz")]
+    found = [store.read(path.read_bytes()) for path in tool.FOLDER.glob("*.tar.bz2")]
     wanted = {"*x = 1;": True, "*x = 2;": False, "*x = 3;": False}
     assert len(found) == 3 == capsys.readouterr().out.count("compiles a.cu")
     for part, real in wanted.items():
@@ -130,7 +130,7 @@ def test_what_a_notebook_and_its_solutions_compile_is_stored_once(notebook, monk
 
 
 def test_what_nobody_asks_for_is_removed_only_after_all(notebook, monkeypatch):
-    old = tool.FOLDER / "old.tar.xz"
+    old = tool.FOLDER / "old.tar.bz2"
     old.touch()
     asked = []
     monkeypatch.setattr(tool, "notebooks", lambda: [notebook])

@@ -109,7 +109,7 @@ def main() -> int:
     recipes = asked([path.resolve() for path in chosen or notebooks()], and_steps=not chosen)
     store(recipes)
     if not chosen:
-        for name in {path.name for path in FOLDER.glob("*.tar.xz")} - set(map(name_of, recipes)):
+        for name in {path.name for path in FOLDER.glob("*.tar.bz2")} - set(map(name_of, recipes)):
             print(f"removes {name}")
             (FOLDER / name).unlink()
     write_sums()

@@ -148,6 +148,6 @@ def _degrees(units: Ints, active: Mask, lanes: int, places: int) -> Ints:
     new = groups >= 0
     new[..., 1:] &= groups[..., 1:] != groups[..., :-1]
     rows = np.arange(groups.size // lanes).reshape(*groups.shape[:-1], 1)
-    at = (rows * places + groups % places)[new]
+    at = (rows * places + groups % places)[new].astype(np.intp)
     counts = np.bincount(at, minlength=rows.size * places)
     return np.asarray(counts.reshape(*groups.shape[:-1], places).max(-1))

@@ -151,6 +151,8 @@ def _call(function: str, *arguments: Any) -> None:
 def advice() -> str:
     """How to get NVRTC on this machine."""
     there = "NVIDIA makes it for Linux and for Windows on x86-64 alone: "
+    if sys.platform == "emscripten":
+        return "A page cannot compile: open the notebook in Jupyter, where a compiler is."
     if sys.platform == "darwin" or platform.machine() == "ARM64":
         return f"{there}the same notebook on such a machine, or on Colab, can compile."
     return f"It needs no GPU: pip install {WHEEL}"

@@ -16,12 +16,12 @@ keeps one.
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import functools
 import hashlib
 import io
 import json
-import lzma
 import os
 import re
 import sys
@@ -39,8 +39,10 @@ NOTES = "ANYWARP_NOTES"  # a folder where processes note what they compile
 CACHE = "ANYWARP_CACHE"
 CACHE_BYTES = 256 << 20
 SUMS = "SHA256SUMS"
-OWN = re.compile(r"[0-9a-f]{24}\.tar\.xz(\..*\.part)?")  # files of the cache, whole or half written
-DAMAGE = (OSError, EOFError, KeyError, ValueError, TypeError, lzma.LZMAError, tarfile.TarError)
+OWN = re.compile(
+    r"[0-9a-f]{24}\.tar\.bz2(\..*\.part)?"
+)  # files of the cache, whole or half written
+DAMAGE = (OSError, EOFError, KeyError, ValueError, TypeError, tarfile.TarError)
 
 _given: list[Path] = []
 left_out: dict[str, str] = {}  # given files that are damaged, by name, and why in words
@@ -91,7 +93,7 @@ def name_of(recipe: Recipe, *compiler: Any) -> str:
     texts = [json.dumps([*parts, arch.partition("_")[2], *compiler])]
     texts += sorted(f"{path.name}\0{text}" for path, text in _included(recipe).items())
     digest = hashlib.sha256(chr(0).join(texts).encode()).hexdigest()
-    return f"{digest[:24]}.tar.xz"
+    return f"{digest[:24]}.tar.bz2"
 
 
 def _included(recipe: Recipe) -> dict[Path, str]:
@@ -166,7 +168,7 @@ def _sums(folder: Path) -> dict[str, str]:
 def read(content: bytes) -> Compilation:
     """A stored file. Raises one of DAMAGE for what is none."""
     parts = {}
-    whole = lzma.decompress(content)  # to its end, where the sum is
+    whole = bz2.decompress(content)  # to its end, where the sum is
     with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as archive:
         for member in archive:
             file = archive.extractfile(member)
@@ -181,8 +183,8 @@ def read(content: bytes) -> Compilation:
     return Compilation(recipe, made, tuple(facts["nvrtc"]))
 
 
-def write(path: Path, compilation: Compilation, preset: Literal[0, 9] = 9) -> None:
-    """Store a compilation: the same bytes for the same contents. `preset` is that of xz."""
+def write(path: Path, compilation: Compilation, level: Literal[1, 9] = 9) -> None:
+    """Store a compilation: the same bytes for the same contents. `level` is that of bzip2."""
     source, *rest = compilation.recipe
     facts: dict[str, Any] = dict(zip(Recipe._fields[1:], rest), nvrtc=compilation.nvrtc)
     made = compilation.made
@@ -194,7 +196,7 @@ def write(path: Path, compilation: Compilation, preset: Literal[0, 9] = 9) -> No
             parts["cubin"] = made.cubin
     parts["recipe.json"] = json.dumps(facts, indent=1).encode()
     whole = io.BytesIO()  # in memory, so that little can fail once there is a file
-    with tarfile.open(None, "w:xz", whole, preset=preset) as archive:
+    with tarfile.open(None, "w:bz2", whole, compresslevel=level) as archive:
         for name, content in parts.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
@@ -246,7 +248,7 @@ def keep(compilation: Compilation, compiler: Any) -> None:
     if folder is None:
         return
     with contextlib.suppress(OSError):
-        write(folder / name_of(compilation.recipe, compiler), compilation, preset=0)
+        write(folder / name_of(compilation.recipe, compiler), compilation, level=1)
         _shrink(folder)
 
 

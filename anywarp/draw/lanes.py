@@ -135,7 +135,7 @@ def touched(accesses: Iterable[WarpAccess], unit: int = WORD) -> tuple[Ints, Int
     for access in accesses:
         lane = np.flatnonzero(access.active)
         low = access.offset[lane] // unit
-        many = (access.offset[lane] + access.width - 1) // unit - low + 1
+        many = ((access.offset[lane] + access.width - 1) // unit - low + 1).astype(np.intp)
         nth = np.arange(many.sum()) - np.repeat(many.cumsum() - many, many)
         elements.append(np.repeat(low, many) + nth)
         threads.append(np.repeat(access.warp * LANES + lane, many))

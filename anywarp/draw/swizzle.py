@@ -81,7 +81,7 @@ def _draw(units: Ints, wanted: Ints, served: Ints) -> str:
     middles = [LEFT + CELL * n + CELL / 2 for n in range(ACROSS)]
     heads = [(x, TOP - 8, f"{4 * n}–{4 * n + 3}") for n, x in enumerate(middles)]
     places = [(LEFT - 5, TOP + HIGH * n + 15, LINE * n) for n in range(lines)]
-    times = np.bincount(wanted % LINE // UNIT, minlength=ACROSS)
+    times = np.bincount((wanted % LINE // UNIT).astype(np.intp), minlength=ACROSS)
     counts = [(x, bottom + 20, f"{n} x" if n else "") for x, n in zip(middles, times)]
     faint = {"fill": "currentColor", "fill_opacity": 0.04, "stroke": "currentColor"}
     first, later = ({"fill": colour, "fill_opacity": STRONG} for colour in (FINE, EXTRA))

@@ -39,6 +39,7 @@ class Cells(Touched):
         self.shadow = shadow
         first = stretches.start // shadow.grain
         count = (stretches.start + stretches.size - 1) // shadow.grain - first + 1
+        count = count.astype(np.intp)
         ends = np.cumsum(count)
         step = np.arange(ends[-1] if ends.size else 0) - np.repeat(ends - count, count)
         cell = np.repeat(first, count) + step

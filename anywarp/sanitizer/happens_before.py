@@ -134,7 +134,9 @@ class Order:
 
         `objects[table]` (B, slots, 2, columns) has, for each, what was told in all phases, and in
         those that are over."""
-        key, first, which = np.unique(row << 32 | slot, return_index=True, return_inverse=True)
+        key, first, which = np.unique(
+            row.astype(np.int64) << 32 | slot, return_index=True, return_inverse=True
+        )
         turns = np.argsort(which, kind="stable")
         starts = np.searchsorted(which[turns], np.arange(len(key)))
         row, slot = row[first], slot[first]

@@ -191,7 +191,7 @@ class Overlaps(Waits):
             known[far] = self.known_of_blocks(block[far], thread[far], theirs, other)
         late = np.flatnonzero(stamp > known)
         if lanes.event.instruction.opcode == "wgmma" and late.size:
-            key = block[late] << 40 | thread[late] << 20 | column[late]
+            key = block[late].astype(np.int64) << 40 | thread[late] << 20 | column[late]
             _, first, which = np.unique(key, return_index=True, return_inverse=True)
             some = late[first]
             lane = thread[some] // LANES * LANES + np.arange(LANES)[:, None]

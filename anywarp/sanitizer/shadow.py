@@ -26,8 +26,13 @@ PUT_OFF = 512  # reads of a chunk that are put off at most, each of 128 KiB of a
 def zeros(cells: int, dtype: type = np.int64) -> np.ndarray:
     """Zeros. Pages of which nobody touches a cell take no memory, as arrays between others lie far
     apart, and all go back to the system at the end: `np.zeros` would fill and keep what was freed
-    before (see `ptx.text.temporaries.keep_freed_memory`)."""
-    return np.frombuffer(mmap.mmap(-1, max(1, cells * np.dtype(dtype).itemsize)), dtype, cells)
+    before (see `ptx.text.temporaries.keep_freed_memory`). Raises MemoryError."""
+    size = max(1, cells * np.dtype(dtype).itemsize)
+    try:
+        return np.frombuffer(mmap.mmap(-1, size), dtype, cells)
+    except OSError as error:  # in a browser: elsewhere memory is short when it is touched
+        why = f"no memory for {size:,} bytes of what `sanitize` keeps: take a smaller product"
+        raise MemoryError(why) from error
 
 
 class Records:

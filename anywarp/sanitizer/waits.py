@@ -83,7 +83,7 @@ class Waits(Reports):
         members = self.padded(event.members, np.uint32)
         mask = self.padded(event.mask)
         if self.fences:
-            warp = np.arange(self.records.padded) // LANES << 32
+            warp = np.arange(self.records.padded, dtype=np.int64) // LANES << 32
             self.fences.gather(np.where(mask, warp | members, -1))
         self.order.lanes_wait(members, mask, self.now())
         self.convergence.lanes(event)

@@ -114,7 +114,7 @@ def add_up(view: Array, index: Array, value: Array) -> Any:
     starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
     ends = np.r_[starts[1:], address.size] - 1
     earlier = np.r_[view.dtype.type(0), after[ends[:-1]]]  # sum of all addresses before
-    count = ends - starts + 1
+    count = (ends - starts + 1).astype(np.intp)
     old = np.empty(index.shape, view.dtype)
     old[order] = view[address] + (after - term - np.repeat(earlier, count))
     view[address[starts]] += after[ends] - earlier

@@ -93,12 +93,12 @@ def block_numbers(first: int, end: int, grid: Extent, cluster: Cluster) -> Array
 
 def rows(state: State) -> Array:
     """The blocks of the chunk, (B, 1)."""
-    return np.arange(state.shape[0])[:, None]
+    return np.arange(state.shape[0], dtype=np.int64)[:, None]
 
 
 def name(state: State, row: Array) -> Any:
     """What an address of shared memory has to name these blocks of the chunk."""
-    return NAMED | row % state.launch.cluster.size << RANK_SHIFT
+    return np.int64(NAMED) | row % state.launch.cluster.size << RANK_SHIFT
 
 
 def unnamed(state: State, address: Array, row: Array) -> Any:

@@ -45,7 +45,7 @@ class Places:
     @property
     def key(self) -> Array:
         """A number for each place."""
-        return self.row << 32 | self.address
+        return self.row.astype(np.int64) << 32 | self.address
 
     def require(self, right: Any, say: Any) -> None:
         """Raise a PTXError with what `say(n)` is of the first place n that is not right."""

@@ -273,8 +273,8 @@ def test_a_disk_that_takes_nothing_is_as_none(cache, compiled, monkeypatch, call
 
 def test_what_was_not_read_for_longest_goes_and_nothing_else(cache, monkeypatch):
     cache.mkdir()
-    (cache / "thesis.tar.xz").write_bytes(bytes(5000))
-    half = cache / f"{'0' * 24}.tar.xz.abc.part"  # of a process that was killed
+    (cache / "thesis.tar.bz2").write_bytes(bytes(5000))
+    half = cache / f"{'0' * 24}.tar.bz2.abc.part"  # of a process that was killed
     half.write_bytes(bytes(500))
     os.utime(half, (1, 1))
     recipes = [REAL._replace(filename=f"{n}.cu") for n in range(4)]
@@ -287,7 +287,7 @@ def test_what_was_not_read_for_longest_goes_and_nothing_else(cache, monkeypatch)
     store._shrink.cache_clear()  # as in another process
     store.keep(Compilation(recipes[3], MADE, (12, 9)), 3)
     assert [bool(store.cached(recipe, n)) for n, recipe in enumerate(recipes)] == [1, 0, 1, 1]
-    assert not half.exists() and (cache / "thesis.tar.xz").exists()
+    assert not half.exists() and (cache / "thesis.tar.bz2").exists()
 
 
 @pytest.mark.parametrize(
