@@ -16,8 +16,8 @@ from pathlib import Path
 FLAGS = "--headless --no-sandbox --no-first-run --remote-debugging-pipe".split()
 UNUSED = "gpu quic background-networking component-update sync extensions"
 FLAGS += [f"--disable-{name}" for name in UNUSED.split()]
-# No host name resolves: a page that needs the network cannot pass by luck.
-FLAGS += ["--host-resolver-rules=MAP * ~NOTFOUND"]
+# No host but this machine resolves: a page that needs the network cannot pass by luck.
+FLAGS += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 # Chromium reads commands from file descriptor 3 and writes answers to 4.
 LAUNCH = """
 import fcntl, os, sys

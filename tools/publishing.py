@@ -9,6 +9,7 @@ an address (tools/address.json), a page also has buttons to run and edit it, and
 from __future__ import annotations
 
 import html
+import json
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 import accessibility
 import address as places
+import live
 import markup
 import page_weight
 import reading
@@ -25,6 +27,10 @@ from sphinx.config import Config
 
 SHORT, LONGEST = 80, 200  # characters of a description
 LAST = 900  # priority of a handler that runs after those of the theme
+MISSING = (
+    "This copy of the book was built without what runs kernels in a page. To have it, run "
+    "python tools/live.py before the build; or open the chapter in Jupyter."
+)
 LOGOS = {
     "Colab": "logo_colab.png",
     "Binder": "logo_binder.svg",
@@ -35,6 +41,7 @@ LOGOS = {
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx what the published pages need."""
     app.connect("config-inited", set_address)
+    app.connect("builder-inited", put_runtime)
     app.connect("html-page-context", add_to_page, priority=LAST)
     app.connect("build-finished", finish, priority=LAST)  # the theme writes a style then
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -56,6 +63,21 @@ def set_address(app: Sphinx, config: Config) -> None:
         config.html_theme_options |= options | dict.fromkeys(buttons, True)
 
 
+def put_runtime(app: Sphinx) -> None:
+    """Have the book's own site serve what pages load to run kernels."""
+    size = live.install(Path(app.outdir, "_static"), Path(app.srcdir, live.FOLDER.name))
+    app.config.live = {"bytes": size, "grid": live.grid() if size else {}}
+
+
+def runs(stem: str, known: dict[str, Any]) -> str:
+    """What live.js has to know on a chapter's page: how many bytes are loaded, and the labels of
+    its step and the variants that come compiled; nothing for a page without a kernel."""
+    if not Path(live.ROOT, "kernels", "cuda", f"{stem}.cu").is_file():
+        return ""
+    about = {"bytes": known["bytes"], "labels": known["grid"].get(stem), "missing": MISSING}
+    return f'<script type="application/json" id="live">{json.dumps(about)}</script>\n'
+
+
 def add_to_page(
     app: Sphinx, name: str, template: str, context: dict[str, Any], tree: nodes.document | None
 ) -> None:
@@ -67,6 +89,7 @@ def add_to_page(
     path = Path(app.env.doc2path(name, base=False)).as_posix()
     if path.endswith(".ipynb"):
         context["header_buttons"][:0] = launch_buttons(places.launches(address(app), path))
+        context["metatags"] += runs(Path(path).stem, app.config.live)
 
 
 def description(tree: nodes.document) -> str:
