@@ -72,12 +72,14 @@ def test_a_build_serves_the_same_bytes(tmp_path):
     folder.mkdir()
     for name in live.FETCHED:
         (folder / name).write_bytes(name.encode())
+    (folder / "left.wasm").write_bytes(b"of another time")
     size = live.install(tmp_path / "static", folder)
     served = tmp_path / "static" / "live"
     about = json.loads((served / "files.json").read_text())
     assert size == sum((served / name).stat().st_size for name in live.LOADED)
     assert about["bytes"] == {name: (served / name).stat().st_size for name in live.LOADED}
     assert sorted(path.name for path in (served / "compiled").glob("*.bz2")) == about["compiled"]
+    assert not (served / "left.wasm").exists()
 
 
 def npm(folder, script: str) -> None:

@@ -22,7 +22,6 @@ import tarfile
 import tempfile
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,7 +98,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 def code() -> dict[str, bytes]:
     """The book's packages, but for what is compiled, which a page loads one by one."""
-    files: Iterable[Path] = (
+    files = (
         path
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
@@ -133,7 +132,9 @@ def install(static: Path, folder: Path = FOLDER) -> int:
     if not all((folder / name).is_file() for name in FETCHED):
         return 0
     live = static / "live"
-    shutil.copytree(folder, live, dirs_exist_ok=True)
+    live.mkdir(parents=True, exist_ok=True)
+    for name in FETCHED:  # and nothing else that lies there
+        shutil.copy(folder / name, live)
     (live / "book.zip").write_bytes(zipped(code()))
     shutil.copytree(ROOT / COMPILED, live / "compiled", dirs_exist_ok=True)
     compiled = sorted(path.name for path in (ROOT / COMPILED).glob("*.tar.bz2"))

@@ -39,9 +39,7 @@ NOTES = "ANYWARP_NOTES"  # a folder where processes note what they compile
 CACHE = "ANYWARP_CACHE"
 CACHE_BYTES = 256 << 20
 SUMS = "SHA256SUMS"
-OWN = re.compile(
-    r"[0-9a-f]{24}\.tar\.bz2(\..*\.part)?"
-)  # files of the cache, whole or half written
+OWN = re.compile(r"[0-9a-f]{24}\.tar\.bz2(\..*\.part)?")  # of the cache, whole or half written
 DAMAGE = (OSError, EOFError, KeyError, ValueError, TypeError, tarfile.TarError)
 
 _given: list[Path] = []

@@ -99,7 +99,6 @@
         text.value = other;
         fit();
       },
-      start,
     });
   };
 
@@ -124,7 +123,7 @@
     const code = () =>
       `step = kernels.step("${variant.value}")\n` + DOES[what.value](...sides.map((x) => x.value));
     const cell = editor(code());
-    const labelled = sides.flatMap((side, n) => [make("label", {}, `${"MNK"[n]} `, side)]);
+    const labelled = sides.map((side, n) => make("label", {}, `${"MNK"[n]} `, side));
     const choose = make("div", { className: "live-row" }, variant, what, ...labelled);
     choose.addEventListener("input", () => cell.take(code()));
     const note = make("p", {
@@ -142,7 +141,7 @@
       const code = cell.querySelector(".cell_input pre");
       return code && all(cell) ? [[cell, code.textContent.trimEnd()]] : [];
     });
-  const exercises = (page) => {
+  const exercises = () => {
     const setup = cells(() => true)[1][1]; // after the one that finds the book
     for (const [cell, code] of cells((one) => one.classList.contains("tag_starter"))) {
       const named = (name) => {
@@ -183,6 +182,6 @@
       open.replaceWith(make("p", { className: "live", textContent: page.missing }));
     });
     document.querySelector("article h1").after(open);
-    if (page.bytes) exercises(page);
+    if (page.bytes) exercises();
   });
 })();

@@ -56,6 +56,15 @@ def test_an_error_names_the_line(code, told):
     assert shown["failed"] and shown["html"].startswith(f"<pre>{told}"), shown
 
 
+def test_a_chart_is_named_where_it_cannot_be_drawn():
+    """The names that stand before it are there."""
+    names: dict = {}
+    code = "x = 1\nraise ModuleNotFoundError(\"No module named 'matplotlib'\")"
+    shown = json.loads(page.run(code, names))
+    assert names["x"] == 1 and shown == {"html": f"<pre>{page.CHART}</pre>", "failed": False}
+    assert run("import no_such_module")["failed"]
+
+
 def test_what_was_printed_before_an_error_stays():
     shown = run("print('so far')\nnothing")
     assert shown["html"].startswith("<pre>so far\n</pre><pre>Line 2: NameError")

@@ -15,7 +15,7 @@ from planted import Planted
 
 from anywarp import Kernel, ptx
 from anywarp.ptx.text.syntax import Position
-from anywarp.sanitizer import Finding, merged, sanitizer
+from anywarp.sanitizer import Finding, merged, sanitizer, shadow
 from anywarp.sanitizer.static_facts import facts_of
 from anywarp.sanitizer.undefined import used_cells
 
@@ -544,3 +544,14 @@ def test_an_array_of_no_bytes_is_never_written():
     first = Kernel(TWO, "first")
     nothing = {1: np.zeros(0, bool)}
     assert first.sanitize(1, 32, (0, np.zeros(0, np.int8)), uninitialised=nothing) == ()
+
+
+def test_memory_that_cannot_be_had_is_said(monkeypatch):
+    """In a browser, where memory is short when it is asked for."""
+
+    def refuse(*_):
+        raise OSError(48, "Out of memory")
+
+    monkeypatch.setattr(shadow.mmap, "mmap", refuse)
+    with pytest.raises(MemoryError, match="no memory for 8,000 bytes.* take a smaller product"):
+        shadow.zeros(1000)
