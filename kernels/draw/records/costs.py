@@ -40,7 +40,7 @@ class Table:
 
 
 def table(head: Sequence[Any], *rows: Sequence[Any], caption: str = "") -> Table:
-    """Any table: a number that is not whole has three digits, None is a dash."""
+    """Any table: a number that is not whole has three digits, None and NaN are dashes."""
     return Table(tuple(tuple(map(_said, row)) for row in (head, *rows)), caption)
 
 
@@ -141,9 +141,9 @@ def _order(part: str) -> tuple[bool, bool, str]:
 
 def _said(cell: Any) -> str:
     """A cell in words."""
-    if isinstance(cell, float):
-        return f"{cell:.3g}"
-    return "–" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell)
+    if cell is None or cell != cell:
+        return "–"
+    return format(cell, ".3g" if isinstance(cell, float) else "," if isinstance(cell, int) else "")
 
 
 def _digits(row: Iterable[Any]) -> list[Any]:
