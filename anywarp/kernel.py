@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -52,6 +53,8 @@ class Kernel:
     its variables start as declared. `rewrite` has to be picklable then.
     """
 
+    given: str | None = None  # PTX that was not made from a source here
+
     def __init__(
         self,
         code: str,
@@ -86,10 +89,46 @@ class Kernel:
         self.rewrite = rewrite
         self.needs = capability.needed(self.source, filename) if needs is None else needs
         built = self._build("compute_90")
-        self.ptx = built.ptx
-        self.symbol = built.lowered[name]
+        self._take(built.ptx, built.lowered[name])
+
+    @classmethod
+    def from_ptx(
+        cls,
+        text: str,
+        name: str = "",
+        *,
+        source: str = "",
+        options: Sequence[str] = (),
+        filename: str = "kernel.ptx",
+    ) -> Self:
+        """A kernel of PTX that any compiler has made, or a hand.
+
+        `name` is its entry's, which may be left out where there is one alone. `source` is the CUDA
+        C++ that it was made from with these `options`, if there is any: the names of parameters and
+        of arrays in shared memory are read from it. It runs, traces and sanitizes in the
+        interpreter as any other; on a GPU the driver compiles it, so `cubin` and `resources` raise
+        ValueError. So does this for PTX without that entry; what cannot be read is a
+        ptx.ParseError at the first run.
+        """
+        entries = re.findall(r"^\s*(?:\.\w+\s+)*\.entry\s+([\w$]+)", text, re.MULTILINE)
+        if (name or len(entries) != 1) and name not in entries:
+            asked = f"no entry {name}" if name else "no entry, or several: give the name of one"
+            raise ValueError(f"{filename} has {asked}; it has {', '.join(entries) or 'none'}")
+        kernel = cls.__new__(cls)
+        kernel.source, kernel.options, kernel.filename = source, tuple(options), filename
+        kernel.name, kernel.rewrite = name or entries[0], None
+        kernel._names = (kernel.name,)
+        specific = re.search(r"^\s*\.target\s+sm_90a", text, re.MULTILINE)
+        kernel.needs = capability.SPECIFIC if specific else capability.ANY
+        kernel.given = text
+        kernel._take(text, kernel.name)
+        return kernel
+
+    def _take(self, text: str, symbol: str) -> None:
+        """Be the entry of this name in this PTX."""
+        self.ptx, self.symbol, name = text, symbol, self.name
         known = parameters(self._defined(), name)
-        params = declared(self.ptx, self.symbol)
+        params = declared(text, symbol)
         if len(known) != len(params):
             known = []  # the source was not understood
         self.parameter_names = tuple(parameter.name for parameter in known)
@@ -107,6 +146,9 @@ class Kernel:
         return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + ">"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.given is not None:
+            more = {x: getattr(self, x) for x in ("source", "options", "filename")}
+            return functools.partial(type(self).from_ptx, self.given, self.name, **more), ()
         words = {x: getattr(self, x) for x in ("options", "filename", "rewrite", "needs")}
         words["names"] = self._names
         return functools.partial(type(self), self.source, self.name, **words), ()
@@ -278,6 +320,8 @@ class Kernel:
         return values
 
     def _build(self, arch: str) -> nvrtc.Compiled:
+        if self.given is not None:
+            raise ValueError(f"{self.filename} is PTX, which the driver of a GPU alone compiles")
         source, names = self.source, self._names
         return build.compile(source, self.filename, self.options, names, arch, self.needs)
 
@@ -330,10 +374,11 @@ class Kernel:
         loaded = self._loaded.get(number)
         if loaded is None:
             arch = gpu.arch()
-            if reason := self.why_not_rewritten(arch):
+            if self.rewrite and (reason := self.why_not_rewritten(arch)):
                 text = f"{self.filename}: the compiler's own code runs: {reason}"
                 warnings.warn(text, stacklevel=2)
-            loaded = self._loaded[number] = gpu.load(self.cubin(arch), self.symbol)
+            code = self.cubin(arch) if self.given is None else f"{self.given}\0".encode()
+            loaded = self._loaded[number] = gpu.load(code, self.symbol)
         return loaded
 
     def _on_gpu(

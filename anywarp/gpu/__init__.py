@@ -295,7 +295,8 @@ def current() -> int:
 
 
 def load(cubin: bytes, symbol: str) -> Loaded:
-    """Load `symbol`, the mangled name of a kernel in `cubin`, on the current device.
+    """Load `symbol`, the mangled name of a kernel in `cubin`, or in PTX that ends with a zero, on
+    the current device.
 
     Each call loads the module anew, so that its `__device__` variables start as declared.
     """

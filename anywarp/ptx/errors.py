@@ -30,7 +30,7 @@ class PTXError(RuntimeError):
         self.source = getattr(instruction, "position", None)
         self.thread = thread
         where = []
-        if self.source is not None:
+        if self.source is not None and self.source.file != "PTX":
             where.append(str(self.source))
         if self.line is not None:
             where.append(f"PTX line {self.line}: {instruction.text}")

@@ -50,7 +50,11 @@ class Compiled(Declared):
             "names": names,
             "rewrite": reordered if self.file.reordered else None,
         }
-        kernels = {name: Kernel(self.source, name, options, **words) for name in names}
+        if ptx := self.file.ptx:
+            own = {"source": self.source, "options": options, "filename": f"{self.id}.ptx"}
+            kernels = {name: Kernel.from_ptx(ptx, name, **own) for name in names}
+        else:
+            kernels = {name: Kernel(self.source, name, options, **words) for name in names}
         for kernel in kernels.values():
             if kernel.parameter_count != len(self.parameters):
                 raise ValueError(
@@ -81,6 +85,8 @@ class Compiled(Declared):
                 raise TypeError(f"{name} must be a whole number, not {value!r}")
         changes = {name: int(value) for name, value in overrides.items() if name in self.defines}
         known(self.id, self.defines, overrides | changes)
+        if self.file.ptx and self.defines != self.defines | changes:
+            raise ValueError(f"{self.id} has PTX of its own, for one tile: define first, then edit")
         return replace(self, defines=self.defines | changes)
 
     @remembered

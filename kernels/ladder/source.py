@@ -90,6 +90,7 @@ class Source:
     variants: tuple[dict[str, int], ...] = field(compare=False)  # the defines that each changes
     regions: Mapping[str, Code] = field(compare=False)  # the lines of each, dedented
     given: Mapping[str, Sequence[str]] = field(compare=False)  # directives not from the file
+    ptx: str = ""  # of all kernels, in place of what the compiler makes of the text
 
     @property
     def title(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +131,7 @@ class Step(Compiled):
         region: str | None = None,
         code: str | None = None,
         source: str | None = None,
+        ptx: str = "",
         **directives: str | int | float | Sequence[str],
     ) -> Step:
         """A version of your own: the same step with something changed.
@@ -143,16 +144,20 @@ class Step(Compiled):
         does. Directives are the lines that end the file's first comment, by name: `block`,
         `requires`, `alignment`, `compute_capability`, `options`, `variant` and the others of
         `source`; a list stands for several lines, where there may be several. A source without
-        a `block` or `launch` keeps what this step launches. Edit the result again to change more.
+        a `block` or `launch` keeps what this step launches. `ptx` stands in place of what the
+        compiler makes of it, such as `step.kernel.ptx` with a line changed. Edit the result again
+        to change more.
 
         The label ends with "edited", as does the name of the file in the compiler's messages,
         which count the lines of the new `source`. There are no records of it. Raises ValueError
         for a region or directive that there is not; `check`, `trace` and `attempt` say whether
         the kernel is any good.
         """
+        if ptx and (region or source):
+            raise ValueError("give either PTX, or a source or a part of it, which makes its own")
         if region is not None:
             self.region(region)  # raises ValueError if there is none
-        file = edited(self.file, region, code, source, directives)
+        file = replace(edited(self.file, region, code, source, directives), ptx=ptx)
         kept = {name: n for name, n in self._overrides.items() if name in file.defines}
         return Step(file, dict(file.defines)).define(**kept)
 
@@ -174,7 +179,7 @@ class Step(Compiled):
             return shape or small_shape(self)
 
         def compiles() -> str:
-            self.kernel.resources()
+            _ = self.kernel.entry if self.file.ptx else self.kernel.resources()
             return ""
 
         def right() -> str:

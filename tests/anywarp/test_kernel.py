@@ -351,3 +351,84 @@ def test_cupy_calls_it_so():
     kernel = anywarp.RawKernel(code=DYNAMIC, name="reverse", backend="nvrtc", jitify=False)
     kernel((1,), (8,), (x,), shared_mem=32)
     assert x.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
+BY_HAND = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry twice(.param .u64 x, .param .u32 n)
+{
+    .reg .pred %q; .reg .b32 %r<5>; .reg .b64 %d<3>; .reg .f32 %f<2>;
+    .shared .align 4 .b8 box[128];
+    ld.param.u64 %d0, [x];
+    ld.param.u32 %r0, [n];
+    mov.u32 %r1, %tid.x;
+    setp.ge.u32 %q, %r1, %r0;
+    @%q bra OUT;
+    mul.wide.u32 %d1, %r1, 4;
+    add.u64 %d2, %d0, %d1;
+    ld.global.f32 %f0, [%d2];
+    mov.u32 %r2, box;
+    xor.b32 %r4, %r1, SHIFT;
+    mad.lo.u32 %r3, %r4, 4, %r2;
+    st.shared.f32 [%r3], %f0;
+    ld.shared.f32 %f1, [%r3];
+    add.f32 %f1, %f1, %f0;
+    st.global.f32 [%d2], %f1;
+OUT: ret;
+}
+""".replace("SHIFT", "0")
+
+
+@pytest.mark.parametrize("device", ["interpreter", pytest.param("gpu", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("again", [lambda x: x, copy.deepcopy])
+def test_ptx_written_by_hand_runs(device, again):
+    kernel = again(Kernel.from_ptx(BY_HAND))
+    x = np.arange(32, dtype=np.float32)
+    kernel(1, 32, (x, 30), device)
+    np.testing.assert_array_equal(x, [*range(0, 60, 2), 30, 31])
+    assert kernel.name == "twice" and kernel.needs == (0, 0)
+
+
+def test_its_own_lines_are_what_a_trace_and_findings_name():
+    number = next(n for n, line in enumerate(BY_HAND.splitlines(), 1) if "ld.shared" in line)
+    x = np.zeros(32, np.float32)
+    trace = Kernel.from_ptx(BY_HAND).trace(1, 32, (x, 32))
+    assert {place.line for place in trace.costs} == {number - 5, number - 1, number, number + 2}
+    racy = BY_HAND.replace("ld.shared.f32 %f1, [%r3]", "ld.shared.f32 %f1, [box]")
+    (finding,) = Kernel.from_ptx(racy).sanitize(1, 32, (x, 32))
+    assert str(finding).startswith(f"PTX:{number}: race")
+    unknown = Kernel.from_ptx(BY_HAND.replace("add.f32", "ad.f32"))
+    with pytest.raises(ptx.UnknownOpcode, match=rf"(?s)'ad.f32'.*\n  at PTX line {number + 1}: ad"):
+        unknown(1, 32, (x, 32), "interpreter")
+
+
+def test_the_compilers_ptx_with_its_source_is_the_same_kernel():
+    source = "__global__ void f(int* out, const int n) { if (n) out[threadIdx.x] = 1; }"
+    made = Kernel('extern "C" ' + source, "f")
+    again = Kernel.from_ptx(made.ptx, source=made.source)
+    assert again.parameter_names == ("out", "n") and again.entry == made.entry
+    with pytest.raises(TypeError, match=r"of f \(int\* out\)"):
+        again(1, 1, (np.zeros(1, np.float32), 1))
+
+
+@pytest.mark.parametrize(
+    "text, name, message",
+    [
+        ("hello", "", "it has none"),
+        (BY_HAND, "thrice", "no entry thrice; it has twice"),
+        (BY_HAND + BY_HAND.replace("twice", "again"), "", "it has twice, again"),
+    ],
+)
+def test_ptx_without_the_entry_is_refused(text, name, message):
+    with pytest.raises(ValueError, match=message):
+        Kernel.from_ptx(text, name)
+
+
+def test_ptx_has_no_machine_code_here():
+    kernel = Kernel.from_ptx(BY_HAND.replace("sm_80", "sm_90a"), filename="mine.ptx")
+    assert kernel.needs == (9, 0, "a")
+    for ask in kernel.resources, kernel.cubin:
+        with pytest.raises(ValueError, match="mine.ptx is PTX"):
+            ask()

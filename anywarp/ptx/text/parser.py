@@ -280,7 +280,9 @@ class _Parser(Declarations):
             if not self.accept(",") and self.peek() != ";":
                 raise self.error(f"unexpected {self.peek()!r} after an operand")
         parts = opcode, tuple(modifiers), tuple(operands)
-        return Instruction(*parts, guard, negated, line, self.position, index)
+        # where nothing tells of a source, the PTX is the source
+        position = self.position or (None if self.files else Position("PTX", line))
+        return Instruction(*parts, guard, negated, line, position, index)
 
     def register(self, name: str) -> Register:
         for scope in reversed(self.scopes):

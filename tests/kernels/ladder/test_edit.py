@@ -208,3 +208,21 @@ def test_the_table():
     html = found._repr_html_()
     assert html.count("<tr>") == 3 and "a&lt;b" in html and "✗ failed" in html
     assert bool(found) is found.passed is False
+
+
+def test_ptx_stands_in_place_of_what_the_compiler_makes():
+    ptx = SIX.kernel.ptx
+    mine = SIX.edit(ptx=ptx)
+    assert mine.label == "06_bank_conflicts edited" and mine.source == SIX.source
+    assert mine.attempt((32, 32, 32), wavefronts_per_fma=9)
+    assert mine.trace(32, 32, 32).counters == SIX.trace(32, 32, 32).counters
+    (finding, *_) = SIX.edit(ptx=ptx.replace("bar.sync", "//", 1)).sanitize(32, 32, 32)
+    assert finding.kind == "race" and finding.position.file == "06_bank_conflicts.cu"
+    down = SIX.edit(ptx=ptx.replace("fma.rn.f32", "fma.rm.f32"))
+    A, B, _ = kernels.inputs(32, 32, 32)
+    assert (down(A, B, device="interpreter") <= mine(A, B, device="interpreter")).all()
+    with pytest.raises(ValueError, match="define first, then edit"):
+        mine.define(PAD=1)
+    with pytest.raises(ValueError, match="give either PTX, or a source"):
+        SIX.edit(ptx=ptx, region="store", code="")
+    assert not SIX.edit(ptx=ptx).attempt((32, 32, 32), registers=255)  # which nobody here knows
