@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .sanitizer.findings import Finding as Finding
     from .tensor_map import TensorMap as TensorMap
     from .trace.trace import Trace as Trace
+    from .triton import from_triton as from_triton
 
 __version__ = "0.1.0"
 
@@ -48,6 +49,7 @@ _NAMES = {  # module: the public names that it defines
     "sanitizer.findings": ("Finding",),
     "tensor_map": ("TensorMap",),
     "trace.trace": ("Trace",),
+    "triton": ("from_triton",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = (

@@ -51,8 +51,8 @@ class Compiled(Declared):
             "rewrite": reordered if self.file.reordered else None,
         }
         if ptx := self.file.ptx:
-            own = {"source": self.source, "options": options, "filename": f"{self.id}.ptx"}
-            kernels = {name: Kernel.from_ptx(ptx, name, **own) for name in names}
+            own: dict[str, Any] = {"options": options, "filename": f"{self.id}.ptx"}
+            kernels = {x: Kernel.from_ptx(ptx, x, source=self.source, **own) for x in names}
         else:
             kernels = {name: Kernel(self.source, name, options, **words) for name in names}
         for kernel in kernels.values():
