@@ -93,6 +93,7 @@ def notebook(tmp_path, monkeypatch):
     (tmp_path / "compiled").mkdir()
     monkeypatch.setattr(tool, "FOLDER", tmp_path / "compiled")
     monkeypatch.setattr(store, "_given", [tmp_path / "compiled"])
+    monkeypatch.setitem(tool.TRIES, "a", [[["Four", [["make", "make(4), make"]], False]]])
     code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
     starter = code("make(2)", metadata={"tags": ["starter"]})
     cells = [
@@ -113,17 +114,17 @@ def notebook(tmp_path, monkeypatch):
     return path
 
 
-def test_what_a_notebook_and_its_solutions_compile_is_stored_once(notebook, monkeypatch, capsys):
+def test_what_a_notebook_and_its_answers_compile_is_stored_once(notebook, monkeypatch, capsys):
     recipes = tool.asked([notebook])
     tool.store(recipes)
     found = [store.read(path.read_bytes()) for path in tool.FOLDER.glob("*.tar.bz2")]
-    wanted = {"*x = 1;": True, "*x = 2;": False, "*x = 3;": False}
-    assert len(found) == 3 == capsys.readouterr().out.count("compiles a.cu")
+    wanted = {"*x = 1;": True, "*x = 2;": False, "*x = 3;": False, "*x = 4;": False}
+    assert len(found) == 4 == capsys.readouterr().out.count("compiles a.cu")
     for part, real in wanted.items():
         (one,) = (one for one in found if part in one.recipe.source)
         assert one.recipe.real is real and one.nvrtc == nvrtc.version()
         assert str(ROOT) not in one.made.ptx  # where it was made
-    for version, compiled in ((nvrtc.version(), 0), ((99, 0), 3)):
+    for version, compiled in ((nvrtc.version(), 0), ((99, 0), 4)):
         monkeypatch.setattr(nvrtc, "version", lambda version=version: version)
         tool.store(recipes)
         assert capsys.readouterr().out.count("compiles a.cu") == compiled

@@ -1,7 +1,8 @@
-"""The exercises of the chapters: every starter misses its goal and every solution reaches it.
+"""The exercises of the chapters: every starter misses its goal, every solution reaches it, and so
+does what readers try instead, or not, as tools/tries.json says.
 
-Both run here; `conftest.py` keeps nbval from running the starters too. What a starter comes to has
-to be the stored output of its cell.
+All of them run here; `conftest.py` keeps nbval from running the starters too. What a starter comes
+to has to be the stored output of its cell.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import html
+import importlib
 import re
 import sys
 from typing import Any, NamedTuple
@@ -17,9 +19,14 @@ import nbformat
 import pytest
 from portable import BOOK, CHAPTERS, DETAILS
 
+from anywarp import build
+from anywarp.compile import nvrtc
 from kernels.ladder.attempt import Attempt, Row
 
+tool = importlib.import_module("compiled")  # of tools, where portable looks too
 FEWEST = 2
+WIDEST = 80  # characters of a line
+LONGEST = 40  # of a title
 HINT = re.compile(r"<details><summary>Hint</summary>.*?</details>\s*", re.S)
 each = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
@@ -84,6 +91,16 @@ def borrowed(source: str) -> set[str]:
     return {node.id for node in named} - own - set(dir(builtins))
 
 
+def begun(notebook: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The names that an exercise finds: those of the first two code cells."""
+    monkeypatch.chdir(BOOK)
+    monkeypatch.setattr("sys.path", sys.path[:])
+    names: dict[str, Any] = {}
+    for cell in [cell for cell in notebook.cells if cell.cell_type == "code"][:2]:
+        exec(compile(cell.source, "<chapter>", "exec"), names)
+    return names
+
+
 @pytest.mark.slow
 @each
 def test_starters_miss_and_solutions_reach_the_goal(path, monkeypatch):
@@ -91,11 +108,7 @@ def test_starters_miss_and_solutions_reach_the_goal(path, monkeypatch):
     of_chapter = exercises(notebook)
     assert len(of_chapter) == sum(map(is_starter, notebook.cells))  # none at an end of the notebook
     assert len(of_chapter) >= FEWEST
-    monkeypatch.chdir(BOOK)
-    monkeypatch.setattr("sys.path", sys.path[:])
-    names: dict[str, Any] = {}
-    for cell in [cell for cell in notebook.cells if cell.cell_type == "code"][:2]:
-        exec(compile(cell.source, path.name, "exec"), names)
+    names = begun(notebook, monkeypatch)
     for title, cell, program in of_chapter:
         starter = table(cell)
         assert starter[0][0] == "✓ passed", f"{title}: the starter does not compile\n{starter}"
@@ -111,7 +124,52 @@ def test_starters_miss_and_solutions_reach_the_goal(path, monkeypatch):
         assert demands == [(row.what, row.goal) for row in solution.rows], (
             f"{title}: the solution has another goal"
         )
-        assert max(map(len, program.split("\n"))) <= 80, title
+        assert max(map(len, program.split("\n"))) <= WIDEST, title
+
+
+@each
+def test_tries_change_what_stands_once_in_a_starter(path):
+    cells = nbformat.read(path, as_version=4).cells
+    starters = [cell.source for cell in cells if is_starter(cell)]
+    assert len(tool.TRIES[path.stem]) == len(starters)
+    for starter, tries in zip(starters, tool.TRIES[path.stem]):
+        titles = [title for title, _, _ in tries]
+        assert len({*titles}) == len(titles) > 0, titles
+        assert max(map(len, titles)) <= LONGEST, titles
+        for title, changes, right in tries:
+            assert isinstance(right, bool), title
+            assert changes and {starter.count(old) for old, _ in changes} == {1}, title
+            source = tool.tried(starter, changes)
+            assert all(new in source for _, new in changes), f"{title}: one change undoes another"
+            assert source != starter and max(map(len, source.split("\n"))) <= WIDEST, title
+
+
+def test_tries_are_of_the_chapters():
+    assert tool.TRIES.keys() == {path.stem for path in CHAPTERS}
+
+
+@pytest.fixture
+def as_it_comes(no_gpu, monkeypatch):
+    """A machine without a GPU, and without a compiler, whichever its user names."""
+    monkeypatch.setenv(nvrtc.CHOICE, "none")
+    nvrtc.load.cache_clear()
+    build.compile.cache_clear()
+    yield
+    nvrtc.load.cache_clear()
+    build.compile.cache_clear()
+
+
+@pytest.mark.slow
+@each
+def test_tries_come_compiled_and_reach_the_goal_as_is_said(path, as_it_comes, monkeypatch):
+    notebook = nbformat.read(path, as_version=4)
+    names = begun(notebook, monkeypatch)
+    starters = [cell.source for cell in notebook.cells if is_starter(cell)]
+    for starter, tries in zip(starters, tool.TRIES[path.stem]):
+        for title, changes, right in tries:
+            came = last_value(tool.tried(starter, changes), dict(names))
+            assert isinstance(came, Attempt), title
+            assert came.passed is right, f"{title}\n{came!r}"
 
 
 def test_the_table_of_a_cell_is_read():

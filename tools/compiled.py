@@ -2,10 +2,11 @@
 
     python tools/compiled.py [NOTEBOOK ...]
 
-runs the notebooks without a GPU, with the solutions of their exercises, and keeps in
-`kernels/compiled` what they asked to have compiled. Without NOTEBOOK it runs all of them, takes the
-steps with their declared variants as well, and removes what nobody asked for. It works on Linux,
-with the NVRTC of requirements/compiler.txt.
+runs the notebooks without a GPU, with the solutions of their exercises and with what readers try
+instead, as tools/tries.json has it, and keeps in `kernels/compiled` what they asked to have
+compiled. Without NOTEBOOK it runs all of them, takes the steps with their declared variants as
+well, and removes what nobody asked for. It works on Linux, with the NVRTC of
+requirements/compiler.txt.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import copy
 import hashlib
+import json
 import os
 import re
 import sys
@@ -29,21 +31,28 @@ from anywarp.compile import nvrtc
 from anywarp.compile.store import NOTES, SUMS, Recipe, given, name_of, noted, write
 
 FOLDER = ROOT / "kernels" / "compiled"
+TRIES = json.loads((ROOT / "tools" / "tries.json").read_text("utf-8"))  # of each starter, by page
 SOLUTION = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def with_solutions(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook with its exercises' solutions as cells, after the two that they need."""
+def tried(starter: str, changes: list[list[str]]) -> str:
+    """A starter with what a reader tries in it: pairs of what stands there once, and instead."""
+    for old, new in changes:
+        starter = starter.replace(old, new)
+    return starter
+
+
+def with_solutions(nb: nbformat.NotebookNode, tries: list[list]) -> nbformat.NotebookNode:
+    """The notebook with its exercises' solutions, and these tries, as cells, after the two that
+    they need."""
     nb = copy.deepcopy(nb)
     starters = [n for n, cell in enumerate(nb.cells) if "starter" in cell.metadata.get("tags", [])]
-    solutions = [
-        nbformat.v4.new_code_cell(text)
-        for n in starters
-        for text in SOLUTION.findall(nb.cells[n + 1].source)
-    ]
+    sources = [text for n in starters for text in SOLUTION.findall(nb.cells[n + 1].source)]
+    for n, of in zip(starters, tries):
+        sources += [tried(nb.cells[n].source, changes) for _, changes, _ in of]
     code = [n for n, cell in enumerate(nb.cells) if cell.cell_type == "code"]
-    if solutions:
-        nb.cells[code[1] + 1 : code[1] + 1] = solutions
+    if sources:
+        nb.cells[code[1] + 1 : code[1] + 1] = map(nbformat.v4.new_code_cell, sources)
     return nb
 
 
@@ -51,7 +60,7 @@ def run(path: Path) -> None:
     """Execute a notebook. Raises nbclient.exceptions.CellExecutionError when a cell fails."""
     from nbclient import NotebookClient
 
-    nb = with_solutions(nbformat.read(path, as_version=4))
+    nb = with_solutions(nbformat.read(path, as_version=4), TRIES.get(path.stem, []))
     where = {"metadata": {"path": str(path.parent)}}
     NotebookClient(nb, timeout=300, kernel_name="python3", resources=where).execute()
 
