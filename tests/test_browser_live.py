@@ -1,7 +1,7 @@
 """Kernels in a page: what a reader runs there has the bits and the counts that it has here.
 
-`python tools/live.py` fetches Pyodide and NumPy; without them these tests are skipped, but for what
-a page then says.
+`python tools/live.py` fetches what they load; without it these tests are skipped, but for what a
+page then says.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import ClassVar
 
 import pytest
 from building import ROOT
+from firefox import FOUND, Firefox
 from test_browser import CUT_OFF, MISNAMED, UNREACHABLE
 
 import kernels
@@ -25,10 +26,11 @@ import kernels
 sys.path.insert(0, str(ROOT / "tools"))
 live = importlib.import_module("live")
 
-FETCHED = all((live.FOLDER / name).is_file() for name in live.FETCHED)
+FETCHED = all((live.FOLDER / name).is_file() for name in (*live.FETCHED, *live.EDITOR))
 needs_pyodide = pytest.mark.skipif(not FETCHED, reason="python tools/live.py has not been run")
 STEPS = [step.id for step in kernels.steps()]
-OPEN = "[...document.querySelectorAll('button')].find(e => e.textContent === {!r}).click()"
+BUTTONS = "[...document.querySelectorAll('button')]"
+OPEN = BUTTONS + ".find(e => e.textContent === {!r}).click()"
 CELL = "document.querySelector('.live-cell')"
 SHOWN = "document.querySelector('.live-output').textContent"
 STATUS = "document.querySelector('.live-cell [role=status]').textContent"
@@ -78,15 +80,20 @@ def site(pages):
         thread.join()
 
 
-def run(tab, code: str | None = None, most: float = 120) -> str:
-    """Run what stands in the page's first cell, or this; what it shows."""
-    if code is not None:
-        tab.evaluate(f"{CELL}.take({json.dumps(code)})")
-    tab.evaluate(f"{CELL}.querySelector('button').click()")
+def settled(tab, most: float = 120) -> None:
+    """Wait until nothing runs."""
     end = time.monotonic() + most
     while tab.evaluate(BUSY):
         assert time.monotonic() < end, tab.evaluate(STATUS)
         time.sleep(0.05)
+
+
+def run(tab, code: str | None = None) -> str:
+    """Run what stands in the page's first cell, or this; what it shows."""
+    if code is not None:
+        tab.evaluate(f"{CELL}.take({json.dumps(code)})")
+    tab.evaluate(f"{CELL}.querySelector('button').click()")
+    settled(tab)
     assert tab.evaluate(STATUS).endswith("in this browser"), tab.evaluate(STATUS)
     return tab.evaluate(SHOWN)
 
@@ -107,11 +114,16 @@ def test_without_what_it_needs_a_page_says_so(chromium, pages, tmp_path):
         copy.unlink()
 
 
-CHOOSE = """((n, value) => {{
-    const one = document.querySelectorAll(".live select")[n];
+CHOOSE = """((name, value) => {{
+    const one = document.querySelector(`.live select[aria-label="${{name}}"]`);
     one.value = value;
     one.dispatchEvent(new Event("input", {{ bubbles: true }}));
-}})({}, {!r})"""
+}})({!r}, {!r})"""
+VARIANT, WHAT, ANSWER = "Variant", "What to do", "Answer"
+EDITED = """(change => {
+    const one = document.querySelector(".live-ptx .CodeMirror").CodeMirror;
+    one.setValue(change(one.getValue()));
+})"""
 HEAP = "import pyodide_js\nprint(pyodide_js._module.HEAPU8.length)"
 
 
@@ -134,43 +146,87 @@ def same(chromium):
 
 @needs_pyodide
 def test_a_page_runs_its_step_on_a_phone(chromium, site, same):
-    """Nothing is loaded before the first run. (No other host can be reached: see `browser`.)"""
+    """Nothing is loaded before a click, and Python not before the first run. (No other host can be
+    reached: see `browser`.)"""
     Noting.asked.clear()
-    chromium.open(site("book/14_double_buffering.html"), width=390)
-    chromium.evaluate(OPEN.format("Run it here"))
     loaded = lambda: [path for path in Noting.asked if "/live/" in path or "live_worker" in path]
+    chromium.open(site("book/14_double_buffering.html"), width=390)
     time.sleep(0.5)  # for a worker that would begin by itself
     assert Noting.asked and not loaded()
+    chromium.evaluate(OPEN.format("Run it here"))
+    time.sleep(0.5)
+    assert {path.rpartition("/")[2] for path in loaded()} == {*live.EDITOR}
     assert "largest difference from NumPy" in run(chromium)
-    chromium.evaluate(CHOOSE.format(0, "14_double_buffering BUFFERS=1"))
-    chromium.evaluate(CHOOSE.format(1, "check"))
+    chromium.evaluate(CHOOSE.format(VARIANT, "14_double_buffering BUFFERS=1"))
+    chromium.evaluate(CHOOSE.format(WHAT, "check"))
     shown = run(chromium)
     assert "BUFFERS=1" in shown and "within its error bound" in shown
-    chromium.evaluate(CHOOSE.format(1, "trace"))
+    chromium.evaluate(CHOOSE.format(WHAT, "trace"))
     assert "wavefronts/req" in run(chromium)
-    chromium.evaluate(CHOOSE.format(1, "sanitize"))
+    chromium.evaluate(CHOOSE.format(WHAT, "sanitize"))
     assert run(chromium) == "no findings\n"
     assert chromium.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    for seen in CUT_OFF, UNREACHABLE, MISNAMED:
-        assert chromium.evaluate(seen) == []
+    for seen in CUT_OFF, UNREACHABLE, MISNAMED:  # but for what an editor scrolls by its cursor
+        assert [text for text in chromium.evaluate(seen) if "cm-not-content" not in text] == []
     same(["03_coalesced", "06_bank_conflicts", "14_double_buffering"])
     shown = run(chromium, "kernels.step('02 BM=2 BN=2')(*kernels.inputs(4, 4, 4)[:2])")
     assert "open the notebook in Jupyter" in shown
     assert {"live_worker.js", *live.LOADED} <= {path.rpartition("/")[2] for path in loaded()}
 
 
+@pytest.fixture
+def tab(request):
+    """A browser of this name."""
+    if request.param == "chromium":
+        yield request.getfixturevalue("chromium")
+    elif not FOUND:
+        pytest.skip("there is no Firefox")
+    else:
+        with Firefox() as one:
+            yield one
+
+
 @needs_pyodide
-def test_an_exercise_is_missed_hinted_at_and_solved(chromium, site):
-    chromium.open(site("book/06_bank_conflicts.html"))
-    chromium.evaluate(OPEN.format("Solve it here"))
+@pytest.mark.parametrize(
+    "tab", ["chromium", pytest.param("firefox", marks=pytest.mark.slow)], indirect=True
+)
+def test_an_exercise_is_missed_hinted_at_and_solved(tab, site):
+    tab.open(site("book/06_bank_conflicts.html"))
+    tab.evaluate(OPEN.format("Solve it here"))
     opened = "document.querySelectorAll('article details[open] > summary')"
     hints = f"[...{opened}].filter(e => e.textContent === 'Hint').length"
-    for misses in 1, 2:
-        assert "✗ failed" in run(chromium)
-        assert chromium.evaluate(hints) == misses - 1
-    chromium.evaluate(OPEN.format("Take the solution"))
-    shown = run(chromium)
+    for misses, answer in enumerate(["as it stands", "PAD=8"], 1):
+        tab.evaluate(CHOOSE.format(ANSWER, answer))
+        assert "✗ failed" in run(tab)
+        assert tab.evaluate(hints) == misses - 1
+    tab.evaluate(CHOOSE.format(ANSWER, "the solution"))
+    shown = run(tab)
     assert "✓ passed" in shown and "✗" not in shown
+
+
+@needs_pyodide
+def test_exercises_of_a_page_without_a_step_are_solved_there_too(chromium, site):
+    chromium.open(site("book/the_gpu.html"))
+    assert not chromium.evaluate(f"{BUTTONS}.some(e => e.textContent === 'Run it here')")
+    chromium.evaluate(OPEN.format("Solve it here"))
+    assert "✗ failed" in run(chromium)
+    chromium.evaluate(CHOOSE.format(ANSWER, "the solution"))
+    assert "✗" not in run(chromium)
+
+
+@needs_pyodide
+def test_ptx_is_changed_by_hand_and_pictures_are_drawn(chromium, site):
+    chromium.open(site("book/12_warp_tiling.html"))
+    chromium.evaluate(OPEN.format("Run it here"))
+    chromium.evaluate(CHOOSE.format(WHAT, "banks of tile_b"))
+    assert "none is in conflict" in run(chromium)
+    chromium.evaluate("document.querySelector('.live input[type=checkbox]').click()")
+    settled(chromium)
+    chromium.evaluate(f"{EDITED}(ptx => ptx.replace('bar.sync', '// '))")
+    chromium.evaluate(CHOOSE.format(WHAT, "sanitize"))
+    assert "12_warp_tiling.cu:" in run(chromium) and "race" in chromium.evaluate(SHOWN)
+    chromium.evaluate("document.querySelector('.live input[type=checkbox]').click()")
+    assert run(chromium) == "no findings\n"
 
 
 @needs_pyodide

@@ -70,7 +70,7 @@ def test_without_what_is_fetched_nothing_is_served(tmp_path):
 def test_a_build_serves_the_same_bytes(tmp_path):
     folder = tmp_path / "fetched"
     folder.mkdir()
-    for name in live.FETCHED:
+    for name in (*live.FETCHED, *live.EDITOR):
         (folder / name).write_bytes(name.encode())
     (folder / "left.wasm").write_bytes(b"of another time")
     size = live.install(tmp_path / "static", folder)

@@ -21,6 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import live
 import nbformat
 from notebooks import ROOT, notebooks
 
@@ -31,7 +32,7 @@ from anywarp.compile import nvrtc
 from anywarp.compile.store import NOTES, SUMS, Recipe, given, name_of, noted, write
 
 FOLDER = ROOT / "kernels" / "compiled"
-TRIES = json.loads((ROOT / "tools" / "tries.json").read_text("utf-8"))  # of each starter, by page
+TRIES = json.loads(live.TRIES.read_text("utf-8"))  # of each starter, by page
 SOLUTION = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -1,10 +1,11 @@
 """What a page of the book loads to run kernels: Pyodide, NumPy and the book's own code.
 
-    python tools/live.py [FOLDER]    fetch Pyodide and NumPy by npm, by default into _live
+    python tools/live.py [FOLDER]    fetch what is not our own by npm, by default into _live
 
-Both are checked against the sums below: this pair is the one that was tried. A build of the book
+All are checked against the sums below: these are the ones that were tried. A build of the book
 takes them from there, and the pages load them from the book's own site; without them a page says
-what is missing. Pyodide is under the Mozilla Public License 2.0, NumPy under the BSD license.
+what is missing. Pyodide is under the Mozilla Public License 2.0, NumPy under the BSD license,
+CodeMirror, in which a page's code is changed, under the MIT license.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "_live"
 PYODIDE = "pyodide@0.25.1"
 NUMPY = "@emscripten-forge/numpy@2.1.1-py311hc8e14bb-0"
+CODEMIRROR = "codemirror@5.65.20"
 SHA256 = {
+    CODEMIRROR: "0ef6484ea4f71c28c6b3dd146349e79786762fc4b42e5b33befea6201c7fa6c8",
     PYODIDE: "d301c5b18b888ec7ad2bf616fcdd14eb36f4c9f41c513f89fcfcc3455d447a63",
     NUMPY: "822f06282c206a2d82dbcd9575f823d9051a8b8bb7e20f556e490c9b3f3da6a2",
 }
@@ -38,6 +41,14 @@ PACKED = "pyodide.asm.wasm"  # the largest is stored compressed: not every serve
 OF_PYODIDE = ("pyodide.js", "pyodide.asm.js", PACKED, "python_stdlib.zip", "pyodide-lock.json")
 FETCHED = (*(f"{name}.gz" if name == PACKED else name for name in OF_PYODIDE), "numpy.zip")
 LOADED = (*FETCHED, "book.zip")
+OF_CODEMIRROR = (
+    "lib/codemirror.js",
+    "lib/codemirror.css",
+    "mode/python/python.js",
+    "addon/edit/matchbrackets.js",
+)
+EDITOR = tuple(Path(name).name for name in OF_CODEMIRROR)
+TRIES = ROOT / "tools" / "tries.json"  # answers to exercises: see CONTRIBUTING.md
 UNUSED = re.compile(r"/(tests|f2py|distutils|_pyinstaller|include)/|\.(pyi|a|h)$")  # of NumPy
 PACKAGES = ("anywarp", "kernels")
 TEXT = {".py", ".json", ".cu", ".cuh", ".h", ".js", ""}  # what of them is needed
@@ -45,8 +56,8 @@ COMPILED = "kernels/compiled"
 
 
 def fetch(folder: Path = FOLDER) -> None:
-    """Put Pyodide and NumPy into a folder. Raises OSError where npm cannot, ValueError for what is
-    not the pair that was tried."""
+    """Put Pyodide, NumPy and CodeMirror into a folder. Raises OSError where npm cannot, ValueError
+    for what is not what was tried."""
     folder.mkdir(parents=True, exist_ok=True)
     pyodide = unpacked(packed(PYODIDE))
     for name, served in zip(OF_PYODIDE, FETCHED):
@@ -54,6 +65,9 @@ def fetch(folder: Path = FOLDER) -> None:
         (folder / served).write_bytes(
             gzip.compress(content, mtime=0) if name == PACKED else content
         )
+    editor = unpacked(packed(CODEMIRROR))
+    for name, served in zip(OF_CODEMIRROR, EDITOR):
+        (folder / served).write_bytes(editor[f"package/{name}"])
     files = unpacked(packed(NUMPY))
     files = unpacked(next(data for name, data in files.items() if name.endswith(".tar.gz")))
     numpy = {
@@ -129,11 +143,11 @@ def grid() -> dict[str, list[str]]:
 def install(static: Path, folder: Path = FOLDER) -> int:
     """Put what pages load, from this folder, into `live` of a built book's static files. The bytes
     that a page loads before it runs something; none where Pyodide and NumPy are not there."""
-    if not all((folder / name).is_file() for name in FETCHED):
+    if not all((folder / name).is_file() for name in (*FETCHED, *EDITOR)):
         return 0
     live = static / "live"
     live.mkdir(parents=True, exist_ok=True)
-    for name in FETCHED:  # and nothing else that lies there
+    for name in (*FETCHED, *EDITOR):  # and nothing else that lies there
         shutil.copy(folder / name, live)
     (live / "book.zip").write_bytes(zipped(code()))
     shutil.copytree(ROOT / COMPILED, live / "compiled", dirs_exist_ok=True)

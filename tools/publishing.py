@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ MISSING = (
     "This copy of the book was built without what runs kernels in a page. To have it, run "
     "python tools/live.py before the build; or open the chapter in Jupyter."
 )
+SHARED = re.compile(r"__shared__(?: __align__\(16\))? (?:float|Stage) (\w+)\[")  # arrays
 LOGOS = {
     "Colab": "logo_colab.png",
     "Binder": "logo_binder.svg",
@@ -69,13 +71,24 @@ def put_runtime(app: Sphinx) -> None:
     app.config.live = {"bytes": size, "grid": live.grid() if size else {}}
 
 
-def runs(stem: str, known: dict[str, Any]) -> str:
-    """What live.js has to know on a chapter's page: how many bytes are loaded, and the labels of
-    its step and the variants that come compiled; nothing for a page without a kernel."""
-    if not Path(live.ROOT, "kernels", "cuda", f"{stem}.cu").is_file():
+def runs(stem: str, known: dict[str, Any], starters: bool) -> str:
+    """What live.js has to know on a page: how many bytes are loaded; of a chapter with a kernel the
+    labels of its step and the variants that come compiled, and its arrays in shared memory; answers
+    to its exercises, of which `starters` says whether there are any. Nothing for other pages."""
+    file = Path(live.ROOT, "kernels", "cuda", f"{stem}.cu")
+    kernel = file.is_file()
+    if not (kernel or starters):
         return ""
-    about = {"bytes": known["bytes"], "labels": known["grid"].get(stem), "missing": MISSING}
-    return f'<script type="application/json" id="live">{json.dumps(about)}</script>\n'
+    tries = json.loads(live.TRIES.read_text("utf-8"))
+    about = {
+        "bytes": known["bytes"],
+        "missing": MISSING,
+        "labels": known["grid"].get(stem, [stem]) if kernel else [],
+        "arrays": SHARED.findall(file.read_text("utf-8")) if kernel else [],
+        "tries": [[one[:2] for one in each] for each in tries.get(stem, [])],
+    }
+    told = json.dumps(about).replace("</", "<\\/")  # nothing ends the script before its end
+    return f'<script type="application/json" id="live">{told}</script>\n'
 
 
 def add_to_page(
@@ -89,7 +102,10 @@ def add_to_page(
     path = Path(app.env.doc2path(name, base=False)).as_posix()
     if path.endswith(".ipynb"):
         context["header_buttons"][:0] = launch_buttons(places.launches(address(app), path))
-        context["metatags"] += runs(Path(path).stem, app.config.live)
+        starters = any(
+            "tag_starter" in node.get("classes", ()) for node in tree.findall(nodes.Element)
+        )
+        context["metatags"] += runs(Path(path).stem, app.config.live, starters)
 
 
 def description(tree: nodes.document) -> str:
