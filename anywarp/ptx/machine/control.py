@@ -166,8 +166,8 @@ def barrier(i: Instruction, at: Site) -> Execute:
             state.go(following, mask)
             return
         here = state.full(mask)
-        state.changed = True
         if kind == "arrive":
+            state.changed = True  # but no sync: who waits for a lock may meet there at each look
             state.arrived.setdefault(number, np.zeros(len(here), np.int64))
             state.arrived[number] += here.sum(1)
             state.tell(Arrived, i, number, mask)

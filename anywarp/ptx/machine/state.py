@@ -17,6 +17,7 @@ from ..memory import allocations
 from ..memory.clusters import Cluster, Meeting
 from ..text.syntax import Instruction
 
+MANY_LOOKS = 256  # of a chunk at memory, in vain, before its stores are looked at, too
 PATIENCE = 4  # looks at memory that nobody changes before it is others' turn
 
 
@@ -73,6 +74,7 @@ class State:
     changed: bool = False  # memory, or who is there, has changed in this turn
     careful: bool = False  # a store of what is there already does not count as a change
     polls: dict[int, int] = field(default_factory=dict)  # looks at memory since it last changed
+    looks: int = 0  # in all
     impatient: bool = False  # one of them has looked several times
     # the error if it looks for ever
     missed: dict[int, Callable[..., Any]] = field(default_factory=dict)
@@ -140,6 +142,8 @@ class State:
         `stuck` makes the error of those who look for ever, if there is more to say."""
         count = self.polls.get(pc, 0) + 1
         self.polls[pc] = count
+        self.looks += 1
+        self.careful = self.careful or self.looks >= MANY_LOOKS  # what it saw may be stored again
         if stuck is not None:
             self.missed[pc] = stuck
         if count >= PATIENCE:

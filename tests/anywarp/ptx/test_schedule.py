@@ -260,3 +260,28 @@ def test_a_long_row_of_branches_is_decoded_at_once():
         after |= {n: [n + 1, n + 2], n + 1: [n + 3], n + 2: [n + 3]}
     after[600], after[601] = [machine.END], [601]
     assert machine.endless(after) == {601}
+
+
+LOCK_OF_BLOCKS = """
+extern "C" __global__ void total(int* lock, volatile int* sum)
+{
+    __shared__ volatile int held;
+    do {  // all threads of a block meet at each look
+        __syncthreads();
+        if (threadIdx.x == 0)
+            held = atomicCAS(lock, 0, 1);
+        __syncthreads();
+    } while (held);
+    if (threadIdx.x == 0) {
+        *sum += blockIdx.x;
+        __threadfence();
+        atomicExch(lock, 0);
+    }
+}
+"""
+
+
+def test_blocks_that_meet_at_barriers_at_each_look_at_a_lock_take_turns():
+    lock, total = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    launch(cuda(LOCK_OF_BLOCKS, ("total",)).ptx, "total", 12, 64, [lock, total], step_limit=2000)
+    assert total[0] == sum(range(12)) and lock[0] == 0
