@@ -92,8 +92,10 @@ def cases(step: Compiled) -> tuple[Case, ...]:
         Case("K = 0, beta", m, n, 0, 1.7, -0.3),
         Case("alpha = 0, NaN in A and B", m, n, k, 0, -0.3),
     )
-    if step.alignment == ITEM:
-        candidates += (Case("odd addresses", m, n, 3 * k, 1, -0.3, moved=1),)
+    if step.alignment < 4 * ITEM:
+        moved = step.alignment // ITEM
+        name = "odd addresses" if moved == 1 else f"addresses of {step.alignment} bytes"
+        candidates += (Case(name, m, n, 3 * k, 1, -0.3, moved=moved),)
     if {"lda", "ldb", "ldc"} <= set(step.arguments):
         candidates += (
             Case("slices", 61, 45, 37, 1.7, -0.3, (5, 2, 3)),
