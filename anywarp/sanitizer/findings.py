@@ -44,8 +44,8 @@ class Finding:
 
 
 def place(instruction: Instruction) -> Position:
-    """The CUDA line of an instruction; the PTX line if it has none."""
-    return instruction.position or Position("PTX", instruction.line)
+    """The CUDA line of an instruction, or the last before it; the PTX line if there is none."""
+    return instruction.position or instruction.near or Position("PTX", instruction.line)
 
 
 class Findings:

@@ -186,6 +186,7 @@ def call(i: Instruction, at: Site) -> Execute:
     returned = [at.slots.address(r) for r in results]
     name = callee(i)
     if name is not None and name not in at.callees:
+        refuse(name.startswith("__cudaCDP"), "a kernel that launches another: launch both yourself")
         refuse(
             name not in LIBRARY, f"the function {demangle(name, qualified=True)}, which has no body"
         )

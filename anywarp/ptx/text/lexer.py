@@ -50,6 +50,7 @@ class Cursor:
         self.tokens, self.lines = tokenize(text)
         self.at = 0
         self.position: Position | None = None
+        self.near: Position | None = None  # that of the last .loc that names a line
 
     def peek(self, ahead: int = 0) -> str:
         try:

@@ -35,6 +35,9 @@ from .syntax import (
     Vector,
 )
 
+Chain = tuple[tuple[int, ...], ...]  # file and line of calls within calls, the outermost first
+LIBRARY = re.compile(r"[/\\]include[/\\]|\b__nv_nvrtc")  # paths of headers that come with CUDA
+
 
 @dataclass
 class _Body:
@@ -80,8 +83,11 @@ class _Parser(Declarations):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         # .file directives stand at the end of the text but are needed from the first .loc on
-        files = re.findall(r'^\s*\.file\s+(\d+)\s+"(?:[^"]*/)?([^"/]*)"', text, re.MULTILINE)
-        self.files = {int(number): name for number, name in files}  # without folders
+        files = re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.MULTILINE)
+        self.files = {int(number): path for number, path in files}
+        self.calls: dict[tuple[int, ...], Chain] = {}  # file, line and column -> how one gets there
+        self.positions: dict[Chain, Position] = {}
+        self.foreign: set[Position] = set()  # those of headers alone
         self.variables: dict[str, Variable] = {}  # of the module
         self.entries: dict[str, Entry] = {}
         self.functions: dict[str, Function] = {}
@@ -100,6 +106,7 @@ class _Parser(Declarations):
                 self.recover(start, error)
         if first and not self.entries:
             raise first
+        self.name_callers()
         module = tuple(v for v in self.variables.values() if v.space in ("global", "const"))
         for name, entry in self.entries.items():
             names = mentioned(entry, self.functions, self.variables)
@@ -109,6 +116,37 @@ class _Parser(Declarations):
                 entry, variables=variables, functions=self.functions, unread=self.unread
             )
         return Module(self.entries, self.functions, module, self.unread)
+
+    def name_callers(self) -> None:
+        """Give a header's function that was not inlined the place of its call, too; of several
+        calls the first, as near."""
+        waiting: list[Function] = [*self.entries.values()]
+        every = [c for f in (*waiting, *self.functions.values()) for c in self.calls_of(f)]
+        named = set[str]()
+        for function in waiting:  # grows
+            for name, call in self.calls_of(function):
+                if name not in named:
+                    named.add(name)
+                    near = len({at for other, at in every if other == name}) > 1
+                    called = self.functions[name]
+                    at = replace(call, near=near or call.near)
+                    code = tuple(self.called_at(at, i) for i in called.instructions)
+                    self.functions[name] = replace(called, instructions=code)
+                    waiting.append(self.functions[name])
+
+    def calls_of(self, function: Function) -> list[tuple[str, Position]]:
+        """Which functions it calls by name, and where."""
+        code = [i for i in function.instructions if i.opcode == "call" and i.position]
+        named = [(o.name, i.position) for i in code for o in i.operands if isinstance(o, Symbol)]
+        return [(name, at) for name, at in named if at and name in self.functions]
+
+    def called_at(self, call: Position, i: Instruction) -> Instruction:
+        """An instruction of a function that is called there, if only headers have it."""
+        at = i.position or i.near
+        if at is None or replace(at, near=False) not in self.foreign:
+            return i
+        headers = (*call.headers, f"{at.file}:{at.line}", *at.headers)
+        return replace(i, position=replace(call, headers=headers), near=None)
 
     def statement(self) -> None:
         token = self.next()
@@ -169,7 +207,7 @@ class _Parser(Declarations):
                 self.accept(",")
             attributes[directive[1:]] = tuple(values)
         body, start, error = _Body(), self.at, None
-        self.position = None
+        self.position = self.near = None
         self.scopes, self.locals = [], []
         if not self.accept(";"):
             try:
@@ -253,16 +291,39 @@ class _Parser(Declarations):
             body.labels[name] = len(body.instructions)
 
     def loc(self) -> None:
+        """`.loc file line column, function_name …, inlined_at file line column`. Where it was
+        inlined is what an earlier .loc says: of two calls in one place of a header, the later."""
         self.expect(".loc")
-        file, line, _ = self.integer(), self.integer(), self.integer()
-        self.position = Position(self.files.get(file, f"file {file}"), line) if line else None
-        while self.accept(","):  # function_name …, inlined_at file line column
+        here = self.integer(), self.integer(), self.integer()
+        chain: Chain = (here[:2],)
+        while self.accept(","):
             if self.next() == "function_name":
                 self.next()
                 if self.accept("+"):
                     self.integer()
             else:
-                self.integer(), self.integer(), self.integer()
+                call = self.integer(), self.integer(), self.integer()
+                chain = (*self.calls.get(call, (call[:2],)), *chain)
+        self.calls[here] = chain
+        if not here[1]:  # code that comes from no line in particular
+            self.position = None
+            return
+        if chain not in self.positions:
+            self.positions[chain] = self.innermost(chain)
+        self.position = self.positions[chain]
+        self.near = replace(self.position, near=True)
+
+    def innermost(self, chain: Chain) -> Position:
+        """The last place of a chain of inlined calls that is in a file of the reader's."""
+        paths = [self.files.get(file, f"file {file}") for file, _ in chain]
+        own = [n for n, path in enumerate(paths) if not LIBRARY.search(path)]
+        last = own[-1] if own else max(n for n, path in enumerate(paths) if path == paths[0])
+        names = [re.split(r"[/\\]", path)[-1] for path in paths]
+        headers = [f"{name}:{line}" for name, (_, line) in zip(names, chain)][last + 1 :]
+        at = Position(names[last], chain[last][1], tuple(headers))
+        if not own:
+            self.foreign.add(at)
+        return at
 
     def instruction(self, index: int) -> Instruction:
         line = self.line
@@ -282,7 +343,8 @@ class _Parser(Declarations):
         parts = opcode, tuple(modifiers), tuple(operands)
         # where nothing tells of a source, the PTX is the source
         position = self.position or (None if self.files else Position("PTX", line))
-        return Instruction(*parts, guard, negated, line, position, index)
+        near = None if position else self.near
+        return Instruction(*parts, guard, negated, line, position, index, near)
 
     def register(self, name: str) -> Register:
         for scope in reversed(self.scopes):

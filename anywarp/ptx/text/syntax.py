@@ -16,13 +16,18 @@ TYPE_BYTES = {
 
 @dataclass(frozen=True)
 class Position:
-    """A place in the CUDA source."""
+    """A place in the CUDA source. `headers`: where its code comes from if a header's function was
+    inlined there, as "mma.h:12", the innermost last. `near`: the place itself is not told, and this
+    is the last one before it."""
 
     file: str
     line: int
+    headers: tuple[str, ...] = ()
+    near: bool = False
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        headers = f" ({', '.join(self.headers)})" if self.headers else ""
+        return f"{'near ' * self.near}{self.file}:{self.line}{headers}"
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ class Instruction:
     line: int  # PTX line, 1-based
     position: Position | None  # CUDA source line, from .loc
     index: int = -1  # in its entry's instructions; the parser sets it
+    near: Position | None = None  # the last such line before it, if it has none of its own
 
     @property
     def text(self) -> str:

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from harness import cuda, entry, launch, line_of, number_occurs, run_body
 
+from anywarp import ptx
+from anywarp.kernel import Kernel
+
 PREAMBLE = """
     .shared .align 16 .b8 tile[64];
     .local .align 16 .b8 depot[64];
@@ -63,8 +66,6 @@ BAD = {
 
 
 def fault_message(text: str, grid, block, args, **keywords) -> str:
-    from anywarp import ptx
-
     with pytest.raises(ptx.MemoryFault) as caught:
         launch(text, "k", grid, block, args, **keywords)
     assert isinstance(caught.value, ptx.PTXError)
@@ -223,8 +224,6 @@ extern "C" __global__ void reader(const float* x, float* y, int n) {
 def test_fault_names_the_cuda_line():
     built = cuda(SOURCE)
     x, y = np.zeros(70, np.float32), np.zeros(70, np.float32)
-    from anywarp import ptx
-
     with pytest.raises(ptx.MemoryFault) as caught:
         ptx.run(ptx.parse(built.ptx).entries["reader"], 3, 32, [x, y, np.int32(70)])
     message = str(caught.value)
@@ -232,3 +231,67 @@ def test_fault_names_the_cuda_line():
     assert number_occurs(line_of(SOURCE, "// fault"), message)
     # Element 70 belongs to thread 6 of block 2.
     assert number_occurs(6, message) and number_occurs(2, message)
+
+
+HEADER = """
+__device__ inline void put(float* x, int n) { x[n] = 2.0f; }
+template <class F> __device__ void each(F f) { f(); }
+__device__ __noinline__ float deep(const float* x, int n) { return x[n]; }
+__device__ __noinline__ float through(const float* x, int n) { return deep(x, n) + 1.0f; }
+"""
+CALLS = """#include <put.h>
+__device__ void own(float* x, int n) { x[n] = 3.0f; }
+extern "C" __global__ void k(float* x, int n) {
+    x[0] = 1.0f;
+    %s
+    x[2] = 1.0f;
+}
+"""
+
+
+@pytest.fixture
+def faulty(tmp_path):
+    """A function: a kernel with this line 5, beside headers that are not the reader's."""
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "put.h").write_text(HEADER)
+    return lambda line: Kernel(CALLS % line, "k", [f"-I{tmp_path / 'include'}"])
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    {
+        "own(x, n);": "kernel.cu:2",
+        "put(x, n);": "kernel.cu:5 (put.h:2)",
+        "each([&] { put(x, n); });": "kernel.cu:5 (put.h:2)",
+        "each([&] { own(x, n); });": "kernel.cu:2",
+        "x[1] = through(x, n);": "kernel.cu:5 (put.h:5, put.h:4)",
+        "x[1] = through(x, n); x[3] = deep(x, 1);": "near kernel.cu:5 (put.h:4)",
+        "memcpy(x + n, x, n);": "near kernel.cu:5",
+    }.items(),
+)
+def test_fault_names_the_readers_own_line(faulty, line, where):
+    """And after it those of headers, be their functions inlined or called; where the code of a loop
+    that the compiler wrote has no line, the last before it."""
+    kernel = faulty(line)
+    args = np.zeros(8, np.float32), np.int32(70)
+    with pytest.raises(ptx.MemoryFault) as caught:
+        kernel(1, 1, args, device="interpreter")
+    assert f"\n  at {where}\n" in str(caught.value)
+    (finding,) = kernel.sanitize(1, 1, args)
+    assert str(finding).startswith(f"{where}: out of bounds: ")
+
+
+def test_trace_counts_what_headers_do_at_the_readers_line(faulty):
+    trace = faulty("put(x, n);").trace(1, 1, [np.zeros(8, np.float32), np.int32(7)])
+    assert [place.line for place in trace.costs] == [4, 5, 6]
+
+
+def test_refusal_names_the_readers_own_line():
+    launches = """__global__ void g(float* x) { x[0] = 1.0f; }
+extern "C" __global__ void k(float* x) {
+    g<<<1, 1>>>(x);
+}"""
+    kernel = Kernel(launches, "k", ["-rdc=true"])
+    with pytest.raises(ptx.UnknownOpcode, match="launches another: launch both yourself") as caught:
+        kernel(1, 1, [np.zeros(8, np.float32)], device="interpreter")
+    assert "\n  at kernel.cu:3 (__nv_nvrtc_builtin_header.h:" in str(caught.value)
