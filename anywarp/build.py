@@ -15,13 +15,26 @@ from __future__ import annotations
 
 import functools
 import re
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from . import capability, gpu
-from .compile import headers, nvrtc, store
+from .compile import headers, host, nvrtc, store
+
+STDINT = "-include=stdint.h"
+ADVICE = {  # what a log says, and what to do about it
+    r"'(wgmma|setmaxnreg)\b.*' not supported on \.target 'sm_90'": (
+        "wgmma and setmaxnreg are instructions of compute capability 9.0a: add the line "
+        "'// compute capability: 9.0a' to the comment at the top of the source"
+    ),
+    "error: device-side kernel launch": "A kernel cannot launch another here: launch both yourself",
+    r"\b(torch|at|c10|cv|Eigen)::": (
+        "What these libraries have is host code: give the kernel pointers and numbers in its place"
+    ),
+}
 
 
 class CompileError(ValueError):
@@ -76,10 +89,34 @@ def compile(
     recipe = store.Recipe(str(source), filename, tuple(options), tuple(names), arch)
     store.note(recipe)
     compilation = _given(recipe) or _kept(recipe)
-    made = compilation.made
+    while isinstance(compilation.made, nvrtc.Refused):
+        again = _mended(compilation.recipe, compilation.made.log, host.PROGRAM.search(source))
+        if again == compilation.recipe:
+            break
+        try:
+            compilation = _given(again) or _kept(again)
+        except NoCompiler:
+            break
+    made, used = compilation.made, compilation.recipe
+    less = ""
+    if used.source != recipe.source:
+        less = f"{filename}: host code is left out: {host.left_out(recipe.source, used.source)}"
     if isinstance(made, nvrtc.Refused):
-        raise CompileError(_explain(recipe, made.log, "{}.{}".format(*compilation.nvrtc)))
+        text = _explain(used, made.log, "{}.{}".format(*compilation.nvrtc))
+        raise CompileError(f"{text}\n{less}; what a kernel uses needs __device__" if less else text)
+    if less:
+        warnings.warn(less, stacklevel=4)  # whoever makes a Kernel
     return made
+
+
+def _mended(recipe: store.Recipe, log: str, program: object) -> store.Recipe:
+    """The recipe with what NVRTC lacks beside nvcc, as far as its log asks for it: the types of
+    stdint.h; and, of a program, without the host code. The same recipe if it asks for neither."""
+    if re.search(r'identifier "u?int\d+_t" is undefined', log) and STDINT not in recipe.options:
+        return recipe._replace(options=(*recipe.options, STDINT))
+    if not program:
+        return recipe
+    return recipe._replace(source=host.without(recipe.source, recipe.filename, log))
 
 
 def _given(recipe: store.Recipe) -> store.Compilation | None:
@@ -179,18 +216,7 @@ def preamble(options: Iterable[str]) -> str:
 def _missing_headers(log: str, version: str) -> str:
     """What to do about the headers that a compiler log says are not there: a line for each."""
     missing = re.findall(r'(?:cannot|could not) open source file "([^"]+)"', log)
-    advice = (headers.advice(name, version) for name in dict.fromkeys(missing))
-    return "".join(f"\n{line}" for line in advice if line)
-
-
-def _missing_directive(log: str) -> str:
-    """What to do about instructions that ptxas takes for one GPU alone."""
-    if not re.search(r"'(wgmma|setmaxnreg)\b.*' not supported on \.target 'sm_90'", log):
-        return ""
-    return (
-        "\nwgmma and setmaxnreg are instructions of compute capability 9.0a: add the line "
-        "'// compute capability: 9.0a' to the comment at the top of the source"
-    )
+    return "".join(f"\n{headers.advice(name, version)}" for name in dict.fromkeys(missing))
 
 
 def _explain(recipe: store.Recipe, log: str, version: str) -> str:
@@ -206,4 +232,5 @@ def _explain(recipe: store.Recipe, log: str, version: str) -> str:
     text = "\n".join(own) or log.strip()
     text = re.sub(r"^(\S+)\((\d+)\): ", r"\1:\2: ", text, flags=re.MULTILINE)
     head = " ".join([f"{recipe.filename} does not compile for {recipe.arch}", *recipe.options])
-    return f"{head}\n{text}{_missing_headers(log, version)}{_missing_directive(log)}"
+    advice = "".join(f"\n{words}" for sign, words in ADVICE.items() if re.search(sign, log))
+    return f"{head}\n{text}{_missing_headers(log, version)}{advice}"

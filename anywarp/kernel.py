@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -26,6 +28,7 @@ REFUSED = {  # what cupy.RawKernel takes besides, and what to do without it
     "enable_cooperative_groups": "no grid.sync() here; blocks of a cluster can wait for each other",
     "jitify": "NVRTC finds the headers that anywarp.compile.headers lists by itself",
 }
+FILENAME = "kernel.cu"
 DEVICES = ("auto", "gpu", "interpreter")
 Rewrite = Callable[[bytes, str], tuple[bytes, str | None]]
 Result = TypeVar("Result")
@@ -35,11 +38,12 @@ Size = int | Sequence[int]  # of a grid or a block: 1 to 3 numbers, x first
 class Kernel:
     """A CUDA C++ kernel, as in `cupy.RawKernel`, that also runs without a GPU.
 
-    `code` is the source; `name` is an extern "C" symbol or a C++ name expression, such as
-    "gemm<4, 8>". `options` go to the compiler (`["-DBM=16"]`); `filename` is what its messages
-    call the source. `backend` to `jitify` are CuPy's: values other than the default are refused
-    with a ValueError, since NVRTC alone compiles here, and no launch is cooperative. Compiles at
-    once: raises build.CompileError with file, line and the compiler's words.
+    `code` is the source, or the path of its file; of a whole program, the host code is left out
+    with a warning that says which lines. `name` is an extern "C" symbol or a C++ name expression,
+    such as "gemm<4, 8>". `options` go to the compiler (`["-DBM=16"]`); `filename` is what its
+    messages call the source. `backend` to `jitify` are CuPy's: values other than the default are
+    refused with a ValueError, since NVRTC alone compiles here, and no launch is cooperative.
+    Compiles at once: raises build.CompileError with file, line and the compiler's words.
 
     A line `// compute capability: 9.0a` in the comment that opens the source says which GPUs the
     kernel needs (see `capability`), unless `needs` does; the interpreter runs it all the same.
@@ -57,7 +61,7 @@ class Kernel:
 
     def __init__(
         self,
-        code: str,
+        code: str | os.PathLike[str],
         name: str,
         options: Sequence[str] = (),
         backend: str = "nvrtc",
@@ -65,11 +69,12 @@ class Kernel:
         *,
         enable_cooperative_groups: bool = False,
         jitify: bool | None = None,
-        filename: str = "kernel.cu",
+        filename: str = FILENAME,
         needs: capability.Capability | None = None,
         names: Sequence[str] = (),
         rewrite: Rewrite | None = None,
     ):
+        code, filename = _source(code, filename)
         if isinstance(options, str):
             raise TypeError(f"options must be a list of strings: [{options!r}]")
         if backend != "nvrtc":
@@ -81,7 +86,7 @@ class Kernel:
         ):
             if given:
                 raise ValueError(f"{word}={given!r} is for cupy.RawKernel: {REFUSED[word]}")
-        self.source = str(code)  # plain: the compiler takes no subclass, such as a region
+        self.source = code  # plain: the compiler takes no subclass, such as a region
         self.name = name
         self._names = tuple(names) or (name,)
         self.options = tuple(options)
@@ -399,6 +404,19 @@ class Kernel:
         for x in host:
             if x.flags.writeable:
                 np.copyto(x, gpu.to_host(there[place_of(x)]))
+
+
+def _source(code: str | os.PathLike[str], filename: str) -> tuple[str, str]:
+    """The source that was given, or is in the file that was named, and what to call it. Raises
+    TypeError, and OSError for a file that cannot be read."""
+    if not isinstance(code, (str, os.PathLike)):
+        raise TypeError(f"code must be CUDA C++ or the path of its file, not {type(code).__name__}")
+    if isinstance(code, str) and not re.fullmatch(
+        r"[^\n;{}#]+\.(cu|cuh|cpp|cxx|cc|c|h|hpp)\s*", code
+    ):
+        return str(code), filename
+    path = Path(str(code).strip()) if isinstance(code, str) else Path(code)
+    return path.read_text("utf-8"), str(path) if filename == FILENAME else filename
 
 
 RawKernel = Kernel  # it is called as cupy.RawKernel is

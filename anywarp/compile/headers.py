@@ -67,14 +67,15 @@ def toolkit_major(root: Path) -> int | None:
     return int(version[1]) // 1000 if version else None
 
 
-def advice(header: str, version: str = "12.9") -> str | None:
-    """What to do about a header that was not found, None if no wheel is known to have it.
+def advice(header: str, version: str = "12.9") -> str:
+    """What to do about a header that was not found.
 
     `version` is NVRTC's, "12.9": NVIDIA's wheels of one release have the same first numbers.
     """
     wheel = next((wheel for wheel, starts in WHEELS.items() if header.startswith(starts)), None)
     if wheel is None:
-        return None
+        whose = "one of NVIDIA's CUDA samples has it" if header == "helper_math.h" else "if yours"
+        return f'{header}: {whose}, pass its folder: options=["-Ifolder"]'
     major = version.partition(".")[0]
     if major != "12":
         wheel = wheel.removesuffix("-cu12")
