@@ -10,7 +10,7 @@ import numpy as np
 from ..aliases import Array, DType
 from ..text.forms import DTYPES, Op, refuse
 from ..text.syntax import Instruction
-from . import floats, half
+from . import float8, floats, half
 from .rounding import narrow
 
 TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
@@ -24,6 +24,8 @@ def cvt(i: Instruction) -> Op:
     """cvt: between integers and floats of any sizes, with rounding and saturation."""
     *given, result, source = i.modifiers
     flags = set(given)
+    if not float8.FLOAT8.isdisjoint((result, source)):
+        return float8.cvt(i)
     if "pack" in flags:
         return packed_integers(i)
     if result in ("f16x2", "bf16x2") and source == "f32":
