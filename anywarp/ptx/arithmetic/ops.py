@@ -206,9 +206,16 @@ def div(i: Instruction) -> Op:
     return number_op(integers.divide, None, 2)(i)
 
 
+def pair(low: Array, high: Array) -> Array:
+    """Two uint64 as 128 bits."""
+    both = np.empty(np.broadcast_shapes(low.shape, high.shape), DTYPES["b128"])
+    both["low"], both["high"] = low, high
+    return both
+
+
 def mov(i: Instruction) -> Op:
     """A copy; with a vector on one side it splits or joins bit patterns."""
-    kind, _ = modifiers_of(i, INTEGERS | FLOATS | BITS | {"pred"})
+    kind, _ = modifiers_of(i, INTEGERS | FLOATS | BITS | {"pred", "b128"})
     target, _ = i.operands
     vector = next((operand for operand in i.operands if isinstance(operand, Vector)), None)
     if vector is None:
@@ -216,6 +223,11 @@ def mov(i: Instruction) -> Op:
     count = len(vector.elements)
     width = bits(kind) // count
     part, whole = DTYPES[f"b{width}"], DTYPES[f"b{bits(kind)}"]
+    if kind == "b128":
+        refuse(count != 2, i)
+        if vector is target:
+            return Op(lambda x: (x["low"], x["high"]), (whole,), part)
+        return Op(pair, (part,) * 2, whole)
 
     def divide(x: Array) -> Any:
         return tuple((x >> whole(n * width)).astype(part) for n in range(count))

@@ -83,6 +83,7 @@ class Slots:
 
             return read
         refuse(dtype.itemsize > size, f"{operand.name} is narrower than the operation")
+        refuse(size > 8, f"a part of {operand.name}")
         whole, low = UNSIGNED[size], UNSIGNED[dtype.itemsize]
         return lambda registers: registers[at].view(whole).astype(low).view(dtype)
 
@@ -137,9 +138,10 @@ class Slots:
         refuse(not isinstance(operand, Register), "a destination that is not a register")
         at, size = self.register(operand.name)
         dtype = np.dtype(dtype)
-        extended = np.dtype(f"{'i' if dtype.kind == 'i' else 'u'}{size}")
         refuse(dtype.itemsize > size, f"{operand.name} is narrower than the result")
         widen = dtype.itemsize < size  # sign or zero extension
+        refuse(widen and size > 8, f"a part of {operand.name}")
+        extended = f"{'i' if dtype.kind == 'i' else 'u'}{size}"
 
         def write(registers: Array, value: Array, mask: Mask) -> None:
             if widen:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..aliases import Array, Mask, Names
 from ..errors import MemoryFault
+from ..text.forms import DTYPES
 from ..text.syntax import Instruction
 from .patterns import Pattern
 
@@ -43,7 +44,7 @@ WINDOWS = (
 )
 STARTS = {"const": 0} | {name: start for name, _, start in WINDOWS}
 
-UNSIGNED: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+UNSIGNED: dict[int, Any] = {size: DTYPES[f"b{8 * size}"] for size in (1, 2, 4, 8, 16)}
 
 
 class Lying(np.ndarray):

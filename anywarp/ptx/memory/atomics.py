@@ -36,6 +36,7 @@ def operation(name: str, kind: str, lanes: int = 1) -> Callable[[str], Callable[
     refuse(
         lanes > 1 and (name != "add" or kind not in (*HALVES, "f32")), f".{name}.{kind} on vectors"
     )
+    refuse(kind == "b128" and name not in ("cas", "exch"), f".{name}.{kind}")
     function = ATOMICS[name]
     if kind in HALVES:
         refuse(name not in ("add", "min", "max"), f".{name}.{kind}")

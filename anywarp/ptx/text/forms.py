@@ -16,6 +16,7 @@ DTYPES: dict[str, Any] = {
     "f16": np.float16,
     "f32": np.float32,
     "f64": np.float64,
+    "b128": np.dtype([("low", "u8"), ("high", "u8")]),
     **{
         f"{kind}{bits}": np.dtype(f"{'i' if kind == 's' else 'u'}{bits // 8}").type
         for kind in "bus"

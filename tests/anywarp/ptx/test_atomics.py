@@ -10,6 +10,9 @@ import pytest
 from exact import F32, F64, f32, wrap
 from harness import entry, launch, run_body, vectors
 
+from anywarp import ptx
+from anywarp.kernel import Kernel
+
 BLOCKS, THREADS, CELLS = 3, 50, 7
 
 
@@ -235,3 +238,56 @@ def test_qualified_and_generic_atomics(form):
     cell = np.zeros(1, np.uint32)
     run_body(body, "u64 cell", 4, 60, [cell])
     assert cell.tolist() == [3 * 240]
+
+
+B128 = """
+struct alignas(16) Pair { unsigned long long count, sum; };
+
+extern "C" __global__ void add(Pair* p) {
+    Pair old = *p;
+    for (;;) {
+        Pair next = {old.count + 1, old.sum + threadIdx.x};
+        Pair seen = atomicCAS(p, old, next);
+        if (seen.count == old.count && seen.sum == old.sum) break;
+        old = seen;
+    }
+}
+
+extern "C" __global__ void exchange(Pair* p, Pair* q) {
+    q[threadIdx.x] = atomicExch(p, Pair{threadIdx.x, ~0ull - threadIdx.x});
+}
+"""
+
+
+def test_atomics_of_128_bits():
+    """Both halves count, in the comparison too, and other threads see no half of a pair."""
+    add, p = Kernel(B128, "add"), np.zeros(2, np.uint64)
+    assert "atom.global.cas.b128" in add.ptx
+    add(4, 64, [p], device="interpreter")
+    assert p.tolist() == [4 * 64, 4 * sum(range(64))]
+    assert not add.sanitize(4, 64, [p])
+    q = np.zeros((64, 2), np.uint64)
+    Kernel(B128, "exchange")(1, 64, [p, q], device="interpreter")
+    mine = [[n, 2**64 - 1 - n] for n in range(64)]
+    assert sorted([*q.tolist(), p.tolist()]) == sorted([*mine, [8 * 64, 8 * sum(range(64))]])
+
+
+def test_an_atomic_of_128_bits_that_finds_a_half_leaves_the_whole():
+    body = """
+    .reg .b64 %p, %low, %high; .reg .b128 %old, %compare, %new;
+    ld.param.u64 %p, [x]; cvta.to.global.u64 %p, %p;
+    mov.b128 %compare, {1, 3}; mov.b128 %new, {8, 9};
+    atom.global.cas.b128 %old, [%p], %compare, %new;
+    st.global.b128 [%p+16], %old;
+    ld.global.b128 %new, [%p+16];
+    mov.b128 {%low, _}, %new;
+    st.global.u64 [%p+32], %low;
+    """
+    x = np.array([1, 2, 0, 0, 0, 0], np.uint64)
+    run_body(body, "u64 x", 1, 1, [x])
+    assert x.tolist() == [1, 2, 1, 2, 1, 0]
+    with pytest.raises(ptx.MemoryFault, match="misaligned 16-byte access"):
+        run_body(body.replace("[%p+16]", "[%p+8]"), "u64 x", 1, 1, [x])
+    for wrong in "atom.global.add.b128 %old, [%p], %new;", "mov.u64 %low, %old;":
+        with pytest.raises(ptx.UnknownOpcode):
+            run_body(body + wrong, "u64 x", 1, 1, [x])
