@@ -92,7 +92,7 @@ TABLE: dict[str, Row] = {
     **_rows("st.async", STORE._replace(space="shared")),
     "atom": ATOMIC,
     "red": REDUCTION,
-    **_rows("prefetch prefetchu cp.async.bulk.prefetch", HINT),
+    **_rows("prefetch prefetchu cp.async.bulk.prefetch applypriority discard", HINT),
     # copies that land later, and what waits for them
     **_rows("cp.async cp.async.bulk cp.async.bulk.tensor", COPY),
     **_rows("cp.reduce.async.bulk cp.reduce.async.bulk.tensor", COPY),

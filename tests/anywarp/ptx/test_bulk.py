@@ -574,6 +574,7 @@ def test_a_tolerant_run_goes_on_without_the_copies_that_miss():
         "griddepcontrol.launch_dependents;", "cp.async.bulk.prefetch.L2.global [%g], 64;",
         "cp.async.bulk.prefetch.L2.global.L2::cache_hint [%g], 64, %s0;",
         "cp.async.bulk.wait_group 0;", "cp.async.bulk.wait_group.read 3;",
+        "applypriority.global.L2::evict_normal [%g], 128;", "discard.global.L2 [%g], 128;",
     ],
 )  # fmt: skip
 def test_what_changes_nothing(text):
