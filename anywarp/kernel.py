@@ -19,6 +19,7 @@ from .limits import launch_size, require_shared
 from .progress import progress
 from .ptx.asynchronous.tensor_maps import memory_of
 from .ptx.machine.launch import place_of, require_apart
+from .ptx.memory.allocations import ALIGNMENT, lead
 from .sanitizer import Finding, namer, sanitize
 from .tensor_map import TensorMap
 from .trace import Pipeline, Trace, parameters, pipeline, trace
@@ -188,13 +189,15 @@ class Kernel:
     ) -> None:
         """Run the kernel on `grid` blocks of `block` threads (1 to 3 numbers each).
 
-        `args` are NumPy arrays, written in place (unless they are read-only: a GPU works on a
-        copy of those, and in the interpreter a store to one is an error); CuPy arrays, which need
-        the GPU; arrays of others that share their memory by DLPack or `__cuda_array_interface__`,
-        such as PyTorch's and Numba's, which are used as if they were NumPy's or CuPy's; numbers;
-        bytes for structs passed by value, and a TensorMap for a CUtensorMap. `device` "auto" takes
-        the GPU if there is one. `shared_mem` is in bytes. `step_limit`: how often a place in the
-        code is passed before the interpreter takes a loop for endless; 2^20 without.
+        `args` are NumPy arrays, written in place (unless they are read-only: a GPU works on a copy
+        of those, and in the interpreter a store to one is an error); CuPy arrays, which need the
+        GPU; arrays of others that share their memory by DLPack or `__cuda_array_interface__`, such
+        as PyTorch's and Numba's, which are used as if they were NumPy's or CuPy's; numbers; bytes
+        for structs passed by value, and a TensorMap for a CUtensorMap. `x[4:]` may be read before
+        its start, as `x + 4` in C: as far as x goes and no other argument lies there. It starts on
+        a multiple of 256 bytes all the same. `device` "auto" takes the GPU if there is one.
+        `shared_mem` is in bytes. `step_limit`: how often a place in the code is passed before the
+        interpreter takes a loop for endless; 2^20 without.
 
         Raises TypeError or ValueError for arguments that do not fit the kernel, gpu.NoGPU without
         a GPU, ptx.PTXError when it goes wrong in the interpreter.
@@ -397,13 +400,23 @@ class Kernel:
         held = [memory_of(x) for x in values]
         host = [x for x in held if isinstance(x, np.ndarray)]
         # by place: an array passed twice stays one array on the GPU
-        there = {place_of(x): gpu.to_device(x) for x in host}
+        there = {place_of(x): _to_device(x, host) for x in host}
         args = [there[place_of(x)] if isinstance(x, np.ndarray) else x for x in held]
         args = [x.encoded(y) if isinstance(x, TensorMap) else y for x, y in zip(values, args)]
         gpu.launch(loaded, grid, block, args, shared_mem)
         for x in host:
             if x.flags.writeable:
                 np.copyto(x, gpu.to_host(there[place_of(x)]))
+
+
+def _to_device(x: np.ndarray, arguments: Sequence[np.ndarray]) -> Any:
+    """A copy on the GPU, behind what may be read before its start, and aligned as without that."""
+    before = lead(x, arguments)
+    if not before.size:
+        return gpu.to_device(x)
+    room = np.zeros(-before.size % ALIGNMENT, np.uint8)
+    whole = np.concatenate([room, before, x.reshape(-1).view(np.uint8)])
+    return gpu.to_device(whole)[whole.size - x.nbytes :].view(x.dtype).reshape(x.shape)
 
 
 def _source(code: str | os.PathLike[str], filename: str) -> tuple[str, str]:

@@ -97,14 +97,15 @@ class SharedCost(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The arrays of a space: where each starts, in order, and its name."""
+    """The arrays of a space: where each starts, in order, its name, and the bytes of its lead."""
 
     starts: Ints
     names: list[str]
+    leads: Ints
 
     def find(self, address: int) -> tuple[str, int]:
-        """Name and start of the array that an address lies in."""
-        at = max(int(np.searchsorted(self.starts, address, "right")) - 1, 0)
+        """Name and start of the array that an address lies in, or in its lead."""
+        at = max(int(np.searchsorted(self.starts - self.leads, address, "right")) - 1, 0)
         return self.names[at], int(self.starts[at])
 
 

@@ -346,7 +346,8 @@ def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
     labels = [
         called.get(-1 if a.argument is None else a.argument) or demangle(a.name) for a in owners
     ]
-    return Arrays(np.array([a.start for a in owners] or [0]), labels or ["?"])
+    starts, leads = zip(*((a.start, a.lead) for a in owners)) if owners else ((0,), (0,))
+    return Arrays(np.array(starts), labels or ["?"], np.array(leads))
 
 
 def _extents(shape: Shape) -> tuple[int, ...]:

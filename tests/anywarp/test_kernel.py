@@ -432,3 +432,70 @@ def test_ptx_has_no_machine_code_here():
     for ask in kernel.resources, kernel.cubin:
         with pytest.raises(ValueError, match="mine.ptx is PTX"):
             ask()
+
+
+SHIFTED = """
+extern "C" __global__ void shifted(float* out, const float* in, int by)
+{
+    out[threadIdx.x] = in[(int)threadIdx.x + by];
+}
+extern "C" __global__ void before(float* out) { out[-1] = 1; }
+"""
+COPIED = """
+extern "C" __global__ void copied(float* out, const float* in)
+{
+    __shared__ float tile[8];
+    int i = threadIdx.x, to = __cvta_generic_to_shared(tile + i);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(in + i - 4));
+    asm volatile("cp.async.wait_all;");
+    out[i] = tile[i];
+}
+"""
+
+
+def test_a_view_is_read_before_its_start_as_a_pointer_into_an_array():
+    kernel, out = Kernel(SHIFTED, "shifted"), np.zeros(8, np.float32)
+    x = np.arange(4096, dtype=np.float32).reshape(64, 64)
+    for view, by in (x.ravel()[4:], -4), (x[63, :8], -63 * 64), (x[:, ::1][32:, :], -2048):
+        args = out, view, by
+        kernel(1, 8, args, device="interpreter")
+        assert out.tolist() == list(range(8))
+        assert not kernel.sanitize(1, 8, args)
+        trace = kernel.trace(1, 8, args)
+        (access,) = [a for a in trace.accesses if a.kind == "load"]
+        assert access.array == "in" and access.offset[0] == 4 * by
+    Kernel(COPIED, "copied")(1, 8, (out, x.ravel()[6:]), device="interpreter")
+    assert out.tolist() == list(range(2, 10))
+
+
+@pytest.mark.parametrize(
+    "name, arguments, message",
+    [
+        ("shifted", lambda x: (x[:8], x[8:], -9), "36 bytes before the start of in"),
+        ("shifted", lambda x: (x[:8], x[12:], -5), "20 bytes before the start of in"),
+        ("shifted", lambda x: (x[:8], x[12:20], 1), "0 bytes past the end of in"),
+        ("shifted", lambda x: (x[:8], x[12:20].copy(), -1), "4 bytes before the start of in"),
+        ("before", lambda x: (x[8:],), "4 bytes before the start of out"),
+    ],
+    ids=["base", "argument", "end", "copy", "store"],
+)
+def test_what_is_before_a_view_ends_with_its_base_or_another_argument(name, arguments, message):
+    kernel = Kernel(SHIFTED, name)
+    args = arguments(np.zeros(64, np.float32))
+    with pytest.raises(ptx.MemoryFault, match=message):
+        kernel(1, 8 if name == "shifted" else 1, args, device="interpreter")
+    assert message in str(kernel.sanitize(1, 8 if name == "shifted" else 1, args)[0])
+
+
+def test_a_view_has_what_is_before_it_on_the_gpu_too(monkeypatch):
+    seen = []
+    fake = FakeGPU(monkeypatch)
+    monkeypatch.setattr(fake, "launch", lambda *launch: seen.extend(launch[3]))
+    monkeypatch.setattr("anywarp.gpu.launch", fake.launch)
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    Kernel(SHIFTED, "shifted")(1, 8, (x[2], x[5:7], -16))
+    out, there, _ = seen
+    assert there.shape == (2, 8) and there.tolist() == x[5:7].tolist()
+    whole = ptx.memory.allocations.root(there).view(np.float32)
+    assert whole[-32:].tolist() == x.ravel()[24:56].tolist()  # from where x[2] ends
+    assert (there.ctypes.data - whole.ctypes.data) % 256 == 0

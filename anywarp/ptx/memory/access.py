@@ -99,7 +99,7 @@ def reach(
 
     Returns the mask of the threads that may go on with it: all, unless the run is tolerant."""
     align = align or width
-    wrong = space.check(address, mask, width, align)
+    wrong = space.check(address, mask, width, align, kind == "load")
     gone = clusters.exited(state, space, mask)
     if wrong is not None or gone is not None:
         if not state.tolerant:

@@ -10,7 +10,7 @@ Memory that nobody wrote reads as 0xFF: NaN for floats, so a missing store shows
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,12 +57,29 @@ def offset(array: Array) -> int:
     """Bytes from a multiple of ALIGNMENT to where an array begins in global memory."""
     if not isinstance(array, Lying):
         return 0
-    whole: Any = array
-    while whole is not None:
-        if isinstance(whole, np.ndarray):
-            start = whole.ctypes.data
-        whole = getattr(whole, "base", None)
-    return (array.ctypes.data - start) % ALIGNMENT
+    return (array.ctypes.data - root(array).ctypes.data) % ALIGNMENT
+
+
+def root(array: Array) -> Array:
+    """The array that this one is a view of, directly or by way of others; else itself."""
+    whole, base = array, array.base
+    while base is not None:
+        whole = base if isinstance(base, np.ndarray) else whole
+        base = getattr(base, "base", None)
+    return whole
+
+
+def lead(array: Array, arguments: Iterable[Array]) -> Array:
+    """What a kernel may read before the start of a view, as the pointer `x + 4` leads into x: the
+    bytes of the array that it is a view of, from where another argument ends. A `Lying` view has
+    none: it is what is checked to be read alone."""
+    whole = root(array)
+    if isinstance(array, Lying) or whole.dtype.hasobject or not whole.flags.forc:
+        return np.empty(0, np.uint8)
+    start = whole.ctypes.data
+    before = whole.reshape(-1, order="A").view(np.uint8)[: max(array.ctypes.data - start, 0)]
+    ends = (x.ctypes.data + x.nbytes - start for x in arguments)
+    return before[max((end for end in ends if 0 < end <= before.size), default=0) :]
 
 
 @dataclass(frozen=True)
@@ -74,6 +91,7 @@ class Allocation:
     size: int
     writeable: bool = True
     argument: int | None = None  # which argument of the kernel it is
+    lead: int = 0  # bytes before the start that may be read too
 
     @property
     def end(self) -> int:
@@ -180,9 +198,10 @@ class Space:
             index = index + self.rows[size]
         return index if mask is None else np.broadcast_to(index, mask.shape)[mask]
 
-    def check(self, address: Array, mask: Mask, width: int, align: int) -> Any:
-        """None if every access of `width` bytes lies in one allocation and at a multiple of
-        `align`; else where it does not, of the shape that address and mask broadcast to."""
+    def check(self, address: Array, mask: Mask, width: int, align: int, reads: bool = False) -> Any:
+        """None if every access of `width` bytes lies in one allocation, or `reads` in its lead, and
+        at a multiple of `align`; else where it does not, of the shape that address and mask
+        broadcast to."""
         if mask is None:
             active = address
         elif address.shape == mask.shape:
@@ -197,7 +216,7 @@ class Space:
         inside = home is not None and high + width <= home.end
         if inside and not np.bitwise_or.reduce(active, axis=None) & align - 1:
             return None
-        wrong = ((address & (align - 1)) != 0) | ~self._allocated(address, width)
+        wrong = ((address & (align - 1)) != 0) | ~self._allocated(address, width, reads)
         if mask is not None:
             wrong = wrong & mask
         return wrong if wrong.any() else None
@@ -222,12 +241,14 @@ class Space:
         at = bisect.bisect_right(self.starts, address) - 1
         return self.allocations[at] if at >= 0 and address < self.allocations[at].end else None
 
-    def _allocated(self, address: Array, width: int) -> Any:
+    def _allocated(self, address: Array, width: int, reads: bool) -> Any:
         if not self.allocations:
             return np.zeros(address.shape, bool)
         if self._bounds is None:
-            self._bounds = np.array(self.starts), np.array([a.end for a in self.allocations])
-        starts, ends = self._bounds
+            bounds = [(a.start, a.end, a.lead) for a in self.allocations]
+            self._bounds = tuple(np.array(bounds).T)
+        starts, ends, leads = self._bounds
+        starts = starts - leads if reads else starts
         at = np.maximum(np.searchsorted(starts, address, "right") - 1, 0)
         return (address >= starts[at]) & (address + width <= ends[at])
 
@@ -308,15 +329,19 @@ def global_space(
     """Copy the buffers (a name, which argument it is, the array, unallocated bytes behind it) into
     one arena. One without a name is no allocation. Also returns where each one starts."""
     allocations, starts, end = [], [], GUARD
-    for name, argument, buffer, guard in buffers:
-        start = -(-(end + guard - GUARD) // ALIGNMENT) * ALIGNMENT + offset(buffer)
+    arrays = [buffer for _, _, buffer, _ in buffers]
+    leads = [lead(buffer, arrays) for buffer in arrays]
+    for (name, argument, buffer, guard), before in zip(buffers, leads):
+        least = end + guard - GUARD + before.size
+        start = -(-least // ALIGNMENT) * ALIGNMENT + offset(buffer)
         starts.append(start)
         if name is not None:
-            writeable = buffer.flags.writeable
-            allocations.append(Allocation(name, start, buffer.nbytes, writeable, argument))
+            known = name, start, buffer.nbytes, buffer.flags.writeable, argument, before.size
+            allocations.append(Allocation(*known))
         end = start + buffer.nbytes + guard
     data = np.full(-(-end // 16) * 16, 0xFF, np.uint8)
-    for start, (_, _, buffer, _) in zip(starts, buffers):
+    for start, buffer, before in zip(starts, arrays, leads):
+        data[start - before.size : start] = before
         data[start : start + buffer.nbytes] = buffer.reshape(-1).view(np.uint8)
     return Space("global", data, np.zeros((1, 1), np.int64), allocations, names), starts
 

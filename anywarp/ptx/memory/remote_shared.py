@@ -97,7 +97,7 @@ def within(kind: str, space: Space, at: Places, width: int, align: int) -> Array
     that has not exited. All of them, unless the run is tolerant: then the sink is told of the
     others."""
     i, state = at.i, at.state
-    wrong = space.check(at.address, None, width, align)
+    wrong = space.check(at.address, None, width, align, kind == "load")
     wrong = np.zeros(len(at), bool) if wrong is None else wrong
     elsewhere = at.row != at.block if space.name == "shared" else np.zeros(len(at), bool)
     gone = elsewhere & ~clusters.present(state)[at.row] if elsewhere.any() else elsewhere
