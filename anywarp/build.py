@@ -30,6 +30,10 @@ ADVICE = {  # what a log says, and what to do about it
         "wgmma and setmaxnreg are instructions of compute capability 9.0a: add the line "
         "'// compute capability: 9.0a' to the comment at the top of the source"
     ),
+    r"/cub/(?!block|warp|thread|cub)\w*/": (
+        "Of CUB, kernels have what a warp or block does: #include <cub/block/block_reduce.cuh>, say"
+    ),
+    "/thrust/": "Thrust is for the host; <cuda/std/complex> and the like are for kernels",
     "error: device-side kernel launch": "A kernel cannot launch another here: launch both yourself",
     r"\b(torch|at|c10|cv|Eigen)::": (
         "What these libraries have is host code: give the kernel pointers and numbers in its place"

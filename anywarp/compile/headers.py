@@ -29,6 +29,10 @@ WHEELS = {
         *("vector_", "sm_", "cuComplex.h"),
     ),
 }
+SIZES = {  # on disk; of those that bring much besides their headers
+    "nvidia-cuda-nvcc-cu12": " (100 MB)",
+    "nvidia-curand-cu12": " (170 MB)",
+}
 
 
 @functools.cache
@@ -73,15 +77,19 @@ def advice(header: str, version: str = "12.9") -> str:
     `version` is NVRTC's, "12.9": NVIDIA's wheels of one release have the same first numbers.
     """
     wheel = next((wheel for wheel, starts in WHEELS.items() if header.startswith(starts)), None)
+    if re.fullmatch("[a-z_]+", header):
+        return f"{header} is of the host's C++ library; kernels may have it as <cuda/std/{header}>"
     if wheel is None:
         whose = "one of NVIDIA's CUDA samples has it" if header == "helper_math.h" else "if yours"
         return f'{header}: {whose}, pass its folder: options=["-Ifolder"]'
     major = version.partition(".")[0]
+    size = SIZES.get(wheel, "") if major == "12" else ""
     if major != "12":
-        wheel = wheel.removesuffix("-cu12")
+        wheel = wheel.removesuffix("-cu12").replace("nvcc", "crt")
     # cuRAND counts its own versions
     wanted = wheel if "curand" in wheel else f"'{wheel}=={version}.*'"
-    return f"{header} comes with pip install {wanted}, or with a CUDA {major} toolkit (CUDA_PATH)"
+    where = f"{wanted}{size}, or with a CUDA {major} toolkit (CUDA_PATH)"
+    return f"{header} comes with pip install {where}"
 
 
 def package(name: str) -> list[Path]:

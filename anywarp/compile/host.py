@@ -11,7 +11,7 @@ import re
 # Headers that are of use to the host alone, without those that are found: the C++ library's, which
 # have no ending, the system's and those of libraries.
 HEADERS = (
-    r"[a-z_]+|(?P<library>(?:torch|ATen|c10|pybind11|thrust|nvtx3|opencv2|Eigen|gtest|sys)/[^>\"]+"
+    r"[a-z_]+|(?P<library>(?:torch|ATen|c10|pybind11|thrust|nvtx3|opencv2|Eigen|gtest|sys)/(?!complex)[^>\"]+"
     r"|(?:helper_(?!math)|cublas|cusparse|cusolver|cufft|cudnn|nvToolsExt|cuda_?[pP]rofiler)[\w.]*"
     r"|(?:Python|nccl|omp|mpi|unistd|getopt)\.h)"
 )

@@ -19,7 +19,8 @@ stddef.h stdbool.h time.h math.h assert.h float.h limits.h cstdio cstdint cstdli
 cmath cassert cfloat climits algorithm iostream vector string""".split()
 WHEEL = """cuda_fp16.h cuda_bf16.h cuda_fp8.h math_constants.h cuComplex.h cuda_pipeline.h
 vector_types.h""".split()
-LIBCUDACXX = ["cooperative_groups.h", "cuda/std/limits", "limits", "type_traits"]
+LIBCUDACXX = """cooperative_groups.h cuda/std/limits limits type_traits cuda/std/complex
+cuda/barrier cub/block/block_reduce.cuh cub/warp/warp_reduce.cuh""".split()
 
 
 def compiles(header: str) -> None:
@@ -102,7 +103,8 @@ extern "C" __global__ void f(double* x, int64_t* y)
 @pytest.mark.parametrize("header, wheel", [
     ("cuda_fp16.h", r"'nvidia-cuda-runtime(-cu12)?=="),
     ("cuda/barrier", r"'nvidia-cuda-cccl(-cu12)?=="),
-    ("curand_kernel.h", r"nvidia-curand(-cu12)?, or"),
+    ("crt/mma.h", r"'nvidia-cuda-(nvcc-cu12|crt)=="),
+    ("curand_kernel.h", r"nvidia-curand(-cu12)?( \(170 MB\))?, or"),
 ])  # fmt: skip
 def test_a_header_that_nobody_has_names_the_wheel(without, header, wheel):
     with pytest.raises(CompileError, match=f"\n{re.escape(header)} comes with pip install {wheel}"):
@@ -116,6 +118,20 @@ def test_a_header_of_no_wheel_gets_no_advice():
     assert headers.advice("cuda_fp16.h", "13.1").startswith(
         "cuda_fp16.h comes with pip install 'nvidia-cuda-runtime==13.1.*'"
     )
+
+
+@pytest.mark.parametrize("header, advice", [
+    ("cub/cub.cuh", "what a warp or block does: #include <cub/block/block_reduce.cuh>"),
+    ("thrust/complex.h", "Thrust is for the host; <cuda/std/complex>"),
+])  # fmt: skip
+def test_headers_for_nvcc_name_those_for_kernels(header, advice):
+    with pytest.raises(CompileError, match=f"\n(Of CUB, kernels have )?{re.escape(advice)}"):
+        compiles(header)
+
+
+def test_what_takes_the_place_of_a_header_of_the_host():
+    assert "pip install 'nvidia-cuda-crt==13.1.*', or" in headers.advice("crt/mma.h", "13.1")
+    assert headers.advice("iterator").endswith("may have it as <cuda/std/iterator>")
 
 
 def test_a_toolkit_of_another_major_version_is_left_alone(tmp_path, monkeypatch):
