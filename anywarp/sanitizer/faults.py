@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.warps import LANES, Ints
+from ..ptx.machine.registers import RESERVED
 from ..ptx.memory import events
 from ..ptx.memory.events import Access, Executed, Heaped, Launched
 from ..ptx.text import isa
@@ -123,7 +124,9 @@ class Checker(Asynchronous):
             ("local", len(blocks) * self.threads, 0, False),
         ):
             self.shadows[space] = self.shadow(space, rows, group, flights)
-            self.shadows[space].empty(self.launch.allocations[space])
+            # what is reserved, cooperative groups read before they write it
+            homes = (a for a in self.launch.allocations[space] if a.name != RESERVED)
+            self.shadows[space].empty(homes)
         if self.proxies:
             self.shadows["shared"].watch_proxy()
         new = MemoryBarriers(blocks, self)

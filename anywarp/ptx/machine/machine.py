@@ -37,16 +37,17 @@ from ..text import flow, isa
 from ..text.contraction import explicit
 from ..text.forms import Unsupported, elements, refuse
 from ..text.parser import uncollected
-from ..text.syntax import Entry, Function, Instruction, Vector
+from ..text.syntax import Entry, Function, Instruction, Variable, Vector
 from ..text.temporaries import giving_up, keep_freed_memory, last_uses, temporaries
 from . import control, launch as launching
 from .batches import in_batches, is_multiply_add, multiply_adds
-from .registers import Slots, with_clocks
+from .registers import RESERVED, Slots, with_clocks
 from .scheduler import STEP_LIMIT, run_chunks
 from .state import Launch, State
 
 CHUNK_THREADS = 32768  # as many as keep the working set in the L2 cache of a core
 DEEP_CHUNK_THREADS = 2048  # with the stacks of recursive functions
+RESERVED_BYTES = 1024  # of a block's shared memory, before its own, as on GPUs since sm_80
 END = -1  # where ret, exit and trap lead, guarded or not
 ADVICE = (
     'what the interpreter lacks runs with device="gpu" on a machine with an NVIDIA GPU; '
@@ -315,6 +316,8 @@ def run(
     guard, apart = (launching.FAR, launching.APART) if tolerant else (allocations.GUARD, 0)
     held = launching.place(entry, args, statics, program.heap, guard, names)
     declared = [v for v in entry.variables if v.space == "shared"]
+    if ("", RESERVED) in program.slots.table:
+        declared.insert(0, Variable(RESERVED, "shared", "b8", 16, RESERVED_BYTES))
     shared, shared_size = allocations.lay_out(declared, shared_mem, apart)
     depth = calls.deepest(program.functions, program.again)
     layouts = local, arguments = tuple(

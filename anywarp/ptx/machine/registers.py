@@ -204,6 +204,8 @@ def literal(operand: Immediate, dtype: np.dtype) -> Array:
 # -- special registers, PTX ISA chapter 10 ----------------------------------------------------
 
 
+# Where cooperative groups keep the barriers of tiles of several warps: PTX ISA, chapter 10
+RESERVED = "%reserved_smem_offset_1"
 SMS = 132  # multiprocessors of an H200
 
 
@@ -291,6 +293,7 @@ SPECIAL = {
     "%nsmid": everywhere(lambda state: SMS),
     "%gridid": lambda *_: WHOLE(0),
     "%dynamic_smem_size": lambda state, symbols, dynamic: uniform(dynamic),
+    RESERVED: lambda state, symbols, dynamic: uniform(symbols[RESERVED]),
     "%total_smem_size": everywhere(lambda state: state.launch.shared_size),
     # without clusters, every block is a cluster of its own
     **by_axis("cluster_ctaid", index_in_cluster),

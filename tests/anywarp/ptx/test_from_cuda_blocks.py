@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from harness import run_cuda
 
+from anywarp.kernel import Kernel
+
 COOPERATIVE = """
 extern __shared__ float dynamic[];
 extern "C" __global__ void reduce(const float* x, float* out, int n) {
@@ -152,3 +154,34 @@ def test_blocks_that_store_their_number_where_only_the_thread_counts():
     out = np.full(11, 99, np.uint32)
     run_cuda(source, "meet", 3, 8, [out])
     assert out.tolist() == [2] * 8 + [7] * 3
+
+
+TILES = """#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+
+extern "C" __global__ void tiles(int* x, int* y) {
+    __shared__ cg::block_tile_memory<256> memory;
+    __shared__ int mine[256];
+    auto tile = cg::tiled_partition<64>(cg::this_thread_block(memory));
+    mine[threadIdx.x] = threadIdx.x;
+    tile.sync();
+    int i = blockIdx.x * blockDim.x + threadIdx.x, sum = mine[threadIdx.x ^ 63];
+    x[i] = sum = cg::reduce(tile, sum, cg::plus<int>());
+    y[i] = tile.shfl(sum + (int)threadIdx.x, 40);
+}
+"""
+
+
+def test_tiles_of_several_warps():
+    """Their barriers lie in what a GPU reserves of shared memory, and nobody initialises them."""
+    kernel = Kernel(TILES, "tiles")
+    assert "%reserved_smem_offset_1" in kernel.ptx
+    x, y = np.zeros((2, 512), np.int32)
+    kernel(2, 256, [x, y], device="interpreter")
+    sums = [sum(range(first, first + 64)) for first in (0, 64, 128, 192)]
+    assert x.tolist() == np.repeat(sums * 2, 64).tolist()
+    assert y[::64].tolist() == [total + 64 * n + 40 for n, total in enumerate(sums)] * 2
+    assert not kernel.sanitize(2, 256, [x, y])
+    racing = Kernel(TILES.replace("tile.sync();", ""), "tiles")
+    assert [finding.kind for finding in racing.sanitize(2, 256, [x, y])] == ["race"]
