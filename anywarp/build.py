@@ -116,7 +116,8 @@ def compile(
 def _mended(recipe: store.Recipe, log: str, program: object) -> store.Recipe:
     """The recipe with what NVRTC lacks beside nvcc, as far as its log asks for it: the types of
     stdint.h; and, of a program, without the host code. The same recipe if it asks for neither."""
-    if re.search(r'identifier "u?int\d+_t" is undefined', log) and STDINT not in recipe.options:
+    known = r'identifier "(u?int(\d+|ptr|max)_t|U?INT\d+_(MIN|MAX))" is undefined'
+    if re.search(known, log) and STDINT not in recipe.options:
         return recipe._replace(options=(*recipe.options, STDINT))
     if not program:
         return recipe
