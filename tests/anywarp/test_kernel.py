@@ -453,10 +453,14 @@ extern "C" __global__ void copied(float* out, const float* in)
 """
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_a_view_is_read_before_its_start_as_a_pointer_into_an_array():
     kernel, out = Kernel(SHIFTED, "shifted"), np.zeros(8, np.float32)
     x = np.arange(4096, dtype=np.float32).reshape(64, 64)
-    for view, by in (x.ravel()[4:], -4), (x[63, :8], -63 * 64), (x[:, ::1][32:, :], -2048):
+    pairs = np.arange(64, dtype=np.float32).view([("a", "f4"), ("b", "f4")])
+    views = [(x.ravel()[4:], -4), (x[63, :8], -63 * 64), (x[:, ::1][32:, :], -2048)]
+    views += [(np.asarray(np.matrix(x))[1:], -64), (pairs.view("f4")[16:], -16)]
+    for view, by in views:
         args = out, view, by
         kernel(1, 8, args, device="interpreter")
         assert out.tolist() == list(range(8))

@@ -77,7 +77,8 @@ def lead(array: Array, arguments: Iterable[Array]) -> Array:
     if isinstance(array, Lying) or whole.dtype.hasobject or not whole.flags.forc:
         return np.empty(0, np.uint8)
     start = whole.ctypes.data
-    before = whole.reshape(-1, order="A").view(np.uint8)[: max(array.ctypes.data - start, 0)]
+    held = np.asarray(whole).reshape(-1, order="A").view(np.uint8)
+    before = held[: max(array.ctypes.data - start, 0)]
     ends = (x.ctypes.data + x.nbytes - start for x in arguments)
     return before[max((end for end in ends if 0 < end <= before.size), default=0) :]
 

@@ -146,11 +146,9 @@ def test_declarations(source, parts):
 
 
 def test_types_of_stdint_are_there_unasked():
-    source = (
-        'extern "C" __global__ void f(uint8_t* x, int32_t n, uint64_t m) { *x = n + m + INT8_MAX; }'
-    )
+    source = 'extern "C" __global__ void f(uint8_t* x, int32_t n) { *x = n + INT8_MAX; }'
     x = np.zeros(1, np.uint8)
-    Kernel(source, "f")(1, 1, (x, 3, 4), device="interpreter")
+    Kernel(source, "f")(1, 1, (x, 7), device="interpreter")
     assert x == 134
     own = "typedef unsigned long uint64_t;\n"  # another type than ours: what compiles is left alone
     Kernel(own + 'extern "C" __global__ void f(uint64_t* x) { *x = 1; }', "f")
