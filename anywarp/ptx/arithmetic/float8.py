@@ -35,7 +35,7 @@ def half_of(code: Array, kind: str) -> Array:
     exponent = (code & 0x7F) >> fraction
     units = (code & (1 << fraction) - 1) + ((exponent > 0) << fraction)
     x = np.ldexp(
-        units.astype(np.float64), np.maximum(exponent, 1).astype(np.int64) - bias - fraction
+        units.astype(np.float64), np.maximum(exponent, 1).astype(np.int32) - bias - fraction
     )
     bits = x.astype(np.float16).view(np.uint16) | (code & 0x80) << 8
     not_a_number = (code & 0x7F) > (0x7C if kind == "e5m2" else 0x7E)
