@@ -119,3 +119,14 @@ def test_compiling_imports_no_cupy():
         "assert not any(name.startswith('cupy') for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_an_error_in_a_template_is_told_where_nvrtc_alone_would_crash():
+    """In a process of its own, which used to die of a segmentation fault."""
+    code = (
+        "from anywarp import CompileError, Kernel\n"
+        "source = 'template<class T> __global__ void f(un::X<T> a) {}'\n"
+        "try:\n    Kernel(source, 'f<float>')\nexcept CompileError as error:\n    print(error)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "kernel.cu:1: error:" in ran.stdout and ran.returncode == 0, ran
