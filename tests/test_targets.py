@@ -138,7 +138,8 @@ def test_a_file(sanitize, stray):
     strays = {("out of bounds", "a[200]"), ("out of bounds", "b[200]")}
     assert status == 1 and set(findings) == {*strays, ("uninitialised", "b[0]")}
     read = findings["out of bounds", "a[200]"]
-    assert read["position"] == {"file": "stray.cu", "line": 5} and read["count"] == 5
+    place = {"file": "stray.cu", "line": 5, "headers": [], "near": False}
+    assert read["position"] == place and read["count"] == 5
     assert read["thread"] == "block (3, 0, 0), thread (8, 0, 0)" and read["other_thread"] is None
 
 
