@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .ptx.errors import PTXError as PTXError
     from .sanitizer.findings import Finding as Finding
     from .tensor_map import TensorMap as TensorMap
+    from .texture import Surface as Surface, Texture as Texture
     from .trace.trace import Trace as Trace
     from .triton import from_triton as from_triton
 
@@ -48,6 +49,7 @@ _NAMES = {  # module: the public names that it defines
     "ptx.errors": ("PTXError",),
     "sanitizer.findings": ("Finding",),
     "tensor_map": ("TensorMap",),
+    "texture": ("Surface", "Texture"),
     "trace.trace": ("Trace",),
     "triton": ("from_triton",),
 }

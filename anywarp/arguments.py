@@ -15,12 +15,14 @@ import numpy as np
 
 from . import gpu
 from .ptx.asynchronous.tensor_maps import BYTES, Mapped
+from .ptx.memory.textures import Image
 from .ptx.text.syntax import TYPE_BYTES
 from .trace.parameters import Parameter
 
 Converter = Callable[[Any], Any]
 WHOLE = (bool, np.bool_, int, np.integer)
 REAL = (*WHOLE, float, np.floating)
+IMAGES = {"cudaTextureObject_t": "Texture", "cudaSurfaceObject_t": "Surface"}
 KINDS = {"b": "int", "i": "int", "u": "int", "f": "float", "c": "complex", "V": "struct"}
 
 
@@ -48,8 +50,8 @@ def declared(text: str, symbol: str) -> tuple[Declared, ...]:
 def converter(param: Any, known: Parameter | None = None) -> Converter:
     """The function that checks and converts an argument for this parameter.
 
-    It gives a NumPy scalar, bytes (a struct), a tensor map or an array, and raises TypeError,
-    ValueError or OverflowError with a reason that lacks the argument's name.
+    It gives a NumPy scalar, bytes (a struct), a tensor map, a texture or surface, or an array, and
+    raises TypeError, ValueError or OverflowError with a reason that lacks the argument's name.
     """
     kind = param.type[0]  # u, s, f or b, as in PTX
     pointer = kind in "usb" and param.size == 8
@@ -83,9 +85,17 @@ def _value(scalar: Converter, mapped: bool) -> Converter:
 def _pointer(scalar: Converter, known: Parameter | None) -> Converter:
     """For a pointer: arrays, and what `scalar` takes for an address as a number."""
     fine: set[np.dtype[Any]] = set()  # dtypes seen before and found good
+    text = known.text if known else ""
+    image = next((kind for name, kind in IMAGES.items() if name in text and "*" not in text), "")
 
     def convert(value: Any) -> Any:
         on_host = isinstance(value, np.ndarray)
+        if isinstance(value, Image) or (image and gpu.is_shared(value)):
+            given = type(value).__name__
+            if given != image and (image or "*" in text):
+                instead = f"anywarp.{image}(array)" if image else "the array itself"
+                raise TypeError(f"is a {given}, but the kernel takes {text}: pass {instead}")
+            return value
         if not on_host and not gpu.is_device_array(value):
             if not gpu.is_shared(value):
                 return scalar(value)

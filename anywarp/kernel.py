@@ -15,11 +15,13 @@ import numpy as np
 from . import build, capability, gpu, ptx
 from .arguments import converter, declared
 from .compile import nvrtc
+from .gpu.images import handles
 from .limits import launch_size, require_shared
 from .progress import progress
 from .ptx.asynchronous.tensor_maps import memory_of
 from .ptx.machine.launch import place_of, require_apart
 from .ptx.memory.allocations import ALIGNMENT, lead
+from .ptx.memory.textures import Image
 from .sanitizer import Finding, namer, sanitize
 from .tensor_map import TensorMap
 from .trace import Pipeline, Trace, parameters, pipeline, trace
@@ -193,9 +195,10 @@ class Kernel:
         of those, and in the interpreter a store to one is an error); CuPy arrays, which need the
         GPU; arrays of others that share their memory by DLPack or `__cuda_array_interface__`, such
         as PyTorch's and Numba's, which are used as if they were NumPy's or CuPy's; numbers; bytes
-        for structs passed by value, and a TensorMap for a CUtensorMap. `x[4:]` may be read before
-        its start, as `x + 4` in C: as far as x goes and no other argument lies there. It starts on
-        a multiple of 256 bytes all the same. `device` "auto" takes the GPU if there is one.
+        for structs passed by value, a TensorMap for a CUtensorMap, and a Texture or Surface for a
+        texture or surface object. `x[4:]` may be read before its start, as `x + 4` in C: as far as
+        x goes and no other argument lies there. It starts on a multiple of 256 bytes all the same.
+        `device` "auto" takes the GPU if there is one.
         `shared_mem` is in bytes. `step_limit`: how often a place in the code is passed before the
         interpreter takes a loop for endless; 2^20 without.
 
@@ -394,7 +397,7 @@ class Kernel:
     ) -> None:
         """A launch on the current device, on copies of NumPy's arrays."""
         loaded = self.loaded()
-        if not any(isinstance(x, (np.ndarray, TensorMap)) for x in values):
+        if not any(isinstance(x, (np.ndarray, TensorMap, Image)) for x in values):
             gpu.launch(loaded, grid, block, values, shared_mem)
             return
         held = [memory_of(x) for x in values]
@@ -403,7 +406,8 @@ class Kernel:
         there = {place_of(x): _to_device(x, host) for x in host}
         args = [there[place_of(x)] if isinstance(x, np.ndarray) else x for x in held]
         args = [x.encoded(y) if isinstance(x, TensorMap) else y for x, y in zip(values, args)]
-        gpu.launch(loaded, grid, block, args, shared_mem)
+        with handles(values, args) as args:
+            gpu.launch(loaded, grid, block, args, shared_mem)
         for x in host:
             if x.flags.writeable:
                 np.copyto(x, gpu.to_host(there[place_of(x)]))

@@ -72,3 +72,9 @@ def require_shared(entry: ptx.Entry, name: str, shared_mem: int) -> None:
             f"{name} wants {shared_mem} bytes of dynamic and {static} of static shared "
             f"memory; a block has at most {SHARED} (227 KiB, on compute capability 9.0)"
         )
+
+
+def one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
+    """Raise ValueError for a value that is not one of those that are known."""
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")

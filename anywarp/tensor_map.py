@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import gpu
-from .limits import SHARED
+from .limits import SHARED, one_of
 from .ptx.asynchronous.tensor_maps import ALIGNMENT, BYTES, ELEMENTS, MAX_RANK, Mapped, Tile
 from .ptx.memory.swizzle import SWIZZLES
 
@@ -60,8 +60,8 @@ class TensorMap(Mapped):
         rank, width = array.ndim, ELEMENTS[kind]
         if not 1 <= rank <= MAX_RANK:
             raise ValueError(f"a tensor map is of 1 to {MAX_RANK} dimensions, the array has {rank}")
-        _one_of("swizzle", swizzle, SWIZZLES)
-        _one_of("fill", fill, FILLS)
+        one_of("swizzle", swizzle, SWIZZLES)
+        one_of("fill", fill, FILLS)
         if fill == "nan" and kind not in ("f16", "bf16", "f32", "f64"):
             raise ValueError(f'fill="nan" is for floating-point numbers, not {array.dtype}')
         sizes = _numbers("the array's shape", array.shape, rank, 1, MOST_SIZE)
@@ -139,12 +139,6 @@ def _kind(array: Any, dtype: str | None) -> str:
             'bfloat16 as uint16 with dtype="bfloat16"; x.view(np.uint8) is the bytes as they are'
         )
     return NUMPY[array.dtype.name]
-
-
-def _one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
-    """Raise ValueError for a value that is not one of those that are known."""
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
 
 
 def _numbers(name: str, given: Any, rank: int, low: int, high: int) -> tuple[int, ...]:

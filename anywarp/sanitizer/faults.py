@@ -206,11 +206,12 @@ def uses_proxy(opcode: str, *words: str) -> bool:
 def cell_bytes(entry: Entry) -> int:
     """The cell size, bytes: the smallest element that the entry loads or stores, at most 4."""
     sizes = [
-        TYPE_BYTES[i.modifiers[-1]]
+        TYPE_BYTES[word]
         for i in instructions_of(entry)
-        if i.opcode in ("ld", "ldu", "st", "atom", "red")
+        if i.opcode in ("ld", "ldu", "st", "atom", "red", "suld", "sust")
         and isa.space(i) != "param"
-        and i.modifiers[-1] in TYPE_BYTES
+        for word in i.modifiers[-2:]
+        if word in TYPE_BYTES
     ]
     return min([4, *sizes])
 

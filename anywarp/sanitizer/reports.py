@@ -213,6 +213,8 @@ class Reports:
                 how = f"which is not a multiple of {event.align} bytes"
             elif home is not None:
                 how = distance(home, at, name)
+            if event.where:
+                text, how = name, event.where
             sites = event.instruction, self.thread(b, t), text
             said = f"{sites[1]} {VERBS[event.kind]} {event.width} bytes at {text} in {event.space}"
             said += f" memory, {how}"

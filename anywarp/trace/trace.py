@@ -19,6 +19,7 @@ import numpy as np
 from .. import analysis, ptx
 from ..analysis.warps import LANES, Ints, Mask
 from ..ptx.asynchronous.tensor_maps import memory_of
+from ..ptx.text import isa
 from ..ptx.text.names import demangle
 from ..sass.hot_loop import thread_index_reads
 from .arrays import Shape, array_shapes, index_text
@@ -85,7 +86,8 @@ class Trace:
     (made when first asked for); `shapes` are those of the arrays, by name, in words of 4 bytes
     where the source does not tell. `beside` are the wavefronts of the data pipe that no load or
     store takes, by cause, but for those of threadIdx: see `pipe`. `warps` are all that were
-    launched."""
+    launched. `uncounted` are opcodes of textures and surfaces in the kernel, of which nothing is
+    counted or kept, though Nsight Compute counts their requests among those of the L1."""
 
     block: tuple[int, int, int]
     shapes: dict[str, tuple[int, ...]]
@@ -93,6 +95,7 @@ class Trace:
     costs: dict[Place, Cost | SharedCost] = field(default_factory=dict)
     beside: Counter[str] = field(default_factory=Counter)
     warps: int = 0
+    uncounted: tuple[str, ...] = ()
     _kept: list[Callable[[], Iterator[WarpAccess]]] = field(default_factory=list)
 
     @functools.cached_property
@@ -108,7 +111,10 @@ class Trace:
                 (SharedCost, ("wavefronts/req", "conflicts/req")),
             )
         ]
-        return "\n\n".join(filter(None, tables)) or "no access to global or shared memory"
+        told = "\n\n".join(filter(None, tables)) or "no access to global or shared memory"
+        if self.uncounted:
+            told += f"\n\naccesses by {', '.join(self.uncounted)} are not counted"
+        return told
 
     def find(self, array: str, kind: str = "load", warp: int = 0, index: int = 0) -> WarpAccess:
         """The `index`-th access of this kind by this warp to this array, in block `block`.
@@ -149,6 +155,7 @@ class Trace:
         """Counters and costs, for programs."""
         return {
             "counters": dict(self.counters),
+            "uncounted": list(self.uncounted),
             "costs": [
                 place._asdict() | {"space": SPACE_OF[type(cost)]} | cost._asdict()
                 for place, cost in sorted(self.costs.items())
@@ -224,6 +231,10 @@ class Recorder:
         }
         shapes = {name: x.shape for name, x in named.items()}
         self.result = Trace([*keep, (0, 0, 0)][0], shapes, tally.counters, tally.costs)
+        code = [i for function in tally.code.functions for i in function.instructions]
+        self.result.uncounted = tuple(
+            sorted({i.opcode for i in code if isa.lookup(i).kind == "texture"})
+        )
         tally.counters.update(dict.fromkeys(METRICS, 0))
         self.arrays: dict[str, Arrays] = {}
         self.elements = {  # by space and name of an array
@@ -240,6 +251,8 @@ class Recorder:
         elif isinstance(event, ptx.Started):
             self.tally.started(event)
         elif isinstance(event, ptx.Access) and event.space in self.arrays:
+            if event.instruction.opcode in self.result.uncounted:
+                return
             self.tally.access(event, self.arrays[event.space])
             at = [n for n, block in enumerate(event.blocks.tolist()) if block in self.held]
             line = (event.instruction.position or NOWHERE).line

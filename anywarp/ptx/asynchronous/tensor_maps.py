@@ -16,6 +16,7 @@ import numpy as np
 
 from ..aliases import Array
 from ..memory.swizzle import swizzled
+from ..memory.textures import Image
 
 BYTES, ALIGNMENT = 128, 64  # of a tensor map in memory
 ELEMENTS = {  # types of elements, in the order of the driver's numbers: bytes
@@ -102,7 +103,7 @@ class Mapped:
 
 def memory_of(value: Any) -> Any:
     """What an argument of a kernel has in memory, or the argument itself."""
-    return value.memory if isinstance(value, Mapped) else value
+    return value.memory if isinstance(value, (Mapped, Image)) else value
 
 
 # -- where the elements of a copy lie ---------------------------------------------------------

@@ -13,6 +13,7 @@ from ..asynchronous.tensor_maps import Mapped, memory_of
 from ..calls.library import HEAP, Heap
 from ..memory import allocations
 from ..memory.clusters import Cluster, cluster_of
+from ..memory.textures import HANDLE, Held, Image
 from ..text.syntax import Entry, Module
 
 MAX_THREADS = 1024  # of a block, on every GPU to date
@@ -131,10 +132,22 @@ def require_apart(values: Sequence[Any], called: Sequence[str]) -> None:
     for position, (i, x) in enumerate(arrays):
         for j, y in arrays[position + 1 :]:
             written = x.flags.writeable or y.flags.writeable
-            if written and np.may_share_memory(x, y) and place_of(x) != place_of(y):
+            if not written or not np.may_share_memory(x, y):
+                continue
+            if isinstance(values[i], Image) != isinstance(values[j], Image):
+                raise ValueError(
+                    f"{called[i]} and {called[j]} are a texture or surface and an array with the "
+                    "same memory, and neither sees what is stored to the other: pass a copy"
+                )
+            if place_of(x) != place_of(y):
                 raise ValueError(
                     f"{called[i]} and {called[j]} overlap in memory: pass the same array or a copy"
                 )
+
+
+def images(args: Sequence[Any], starts: dict[Any, int]) -> dict[int, Held]:
+    """Textures and surfaces among the arguments, by the handles that stand for them."""
+    return {HANDLE + n: Held(x, starts[n]) for n, x in enumerate(args) if isinstance(x, Image)}
 
 
 def write_back(memory_: Global) -> None:
@@ -165,6 +178,8 @@ def pack_params(entry: Entry, args: Sequence[Any], addresses: dict[Any, Any]) ->
     for n, (param, value) in enumerate(zip(entry.params, args)):
         if isinstance(value, Mapped):
             value = value.tile.packed(addresses[n] + value.offset)
+        elif isinstance(value, Image):
+            value = np.uint64(HANDLE + n)
         elif n in addresses:
             value = np.uint64(addresses[n])
         raw = bytes(value) if isinstance(value, (bytes, bytearray)) else np.asarray(value).tobytes()

@@ -33,6 +33,7 @@ from ..memory import allocations
 from ..memory.access import MEMORY
 from ..memory.clusters import block_numbers, whole
 from ..memory.events import Launched
+from ..memory.texture_ops import TEXTURES
 from ..text import flow, isa
 from ..text.contraction import explicit
 from ..text.forms import Unsupported, elements, refuse
@@ -273,6 +274,7 @@ DECODERS = {
     **MBARRIERS,
     **REMOTE,
     **TENSORS,
+    **TEXTURES,
     **control.SIMPLE,
 }
 
@@ -296,14 +298,14 @@ def run(
 
     grid, block: 1 to 3 ints, x first. args, one per parameter: a C-contiguous NumPy array for a
     pointer (what the kernel stores is written back into it), a NumPy scalar of the parameter's
-    size for a value, bytes or a Mapped for a struct. shared_mem: bytes. sink: gets every event
-    (see `memory.events`). step_limit: how often the threads of a chunk may pass one place of the
-    program (see `scheduler`). tolerant: with a sink, tell it of accesses that are out of bounds
-    or misaligned, and go on without them; arrays lie farther apart then, so that fewer of the
-    former end in another array. statics: the module's variables, which the run changes; fresh ones
-    without. write: takes the text of printf, sys.stdout.write without. progress: called with
-    (blocks done, blocks), at most ten times a second. names: a function (space, Allocation, offset)
-    -> what errors call that place, or None.
+    size for a value, bytes or a Mapped for a struct, an Image for a texture or a surface.
+    shared_mem: bytes. sink: gets every event (see `memory.events`). step_limit: how often the
+    threads of a chunk may pass one place of the program (see `scheduler`). tolerant: with a sink,
+    tell it of accesses that are out of bounds or misaligned, and go on without them; arrays lie
+    farther apart then, so that fewer of the former end in another array. statics: the module's
+    variables, which the run changes; fresh ones without. write: takes the text of printf,
+    sys.stdout.write without. progress: called with (blocks done, blocks), at most ten times a
+    second. names: a function (space, Allocation, offset) -> what errors call that place, or None.
 
     Raises ValueError for a launch that a GPU would refuse, and a PTXError for what goes wrong
     while running.
@@ -339,7 +341,10 @@ def run(
         rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
         heap_end = held.heap.end if held.heap else 0
         sink(Launched(entry, grid, block, every | rows, heap_end, cluster[:3]))
-    launch = Launch(step_limit, Printer(write), held.heap, layouts, depth, shared_size, cluster)
+    images = launching.images(args, held.starts)
+    launch = Launch(
+        step_limit, Printer(write), held.heap, layouts, depth, shared_size, cluster, images
+    )
     per_chunk = whole((DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads, cluster)
 
     def begin(first: int, end: int) -> State:

@@ -15,6 +15,7 @@ from ..calls.library import Heap, Printer
 from ..errors import PTXError, thread_name
 from ..memory import allocations
 from ..memory.clusters import Cluster, Meeting
+from ..memory.textures import Held
 from ..text.syntax import Instruction
 
 MANY_LOOKS = 256  # of a chunk at memory, in vain, before its stores are looked at, too
@@ -32,6 +33,7 @@ class Launch:
     depth: int  # calls within calls that there is room for
     shared_size: int  # bytes for a block
     cluster: Cluster
+    images: dict[int, Held]  # textures and surfaces by their handles
     steps: int = 0  # instructions run by all chunks
     tickets: int = 0  # asynchronous operations begun
 

@@ -92,6 +92,7 @@ class Fault(Event):
     mask: Array  # the threads at fault
     rows: Array | None = None  # as in Access
     exited: Array | None = None  # those at fault because a block has exited, if any are
+    where: str = ""  # of the first thread, in words, if the address does not say it
 
 
 @dataclass(frozen=True)

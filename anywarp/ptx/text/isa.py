@@ -26,7 +26,8 @@ class Row(NamedTuple):
     """What an opcode is.
 
     kind: "arithmetic" (of integers or floats, as its type says), "move", "load", "store",
-    "atomic", "async copy", "control", "exchange" (between lanes), "matrix", "hint" or "other".
+    "atomic", "async copy", "texture", "control", "exchange" (between lanes), "matrix", "hint" or
+    "other".
     writes: how many operands, from the first, name registers that it writes.
     stays: runs even if nobody uses what it writes.
     ends: a basic block, as "jump" (goes elsewhere), "leave" (goes nowhere), "call" (comes back)
@@ -62,6 +63,7 @@ REDUCTION = Row("atomic", 0, True, memory="atomic")
 COPY = Row("async copy", 0, True, memory="copy")
 FENCE = Row("other", 0, True, memory="fence")
 GROUP = Row("control", 0, True, memory="fence")  # commits or awaits what runs on its own
+TEXTURE = Row("texture", memory="load", space="global")  # and surface
 HINT = Row("hint", 0, True)
 UNKNOWN = Row("other", 1, True, memory="fence")
 
@@ -93,6 +95,9 @@ TABLE: dict[str, Row] = {
     "atom": ATOMIC,
     "red": REDUCTION,
     **_rows("prefetch prefetchu cp.async.bulk.prefetch applypriority discard", HINT),
+    **_rows("tex tld4", TEXTURE),
+    "suld": TEXTURE,
+    "sust": TEXTURE._replace(writes=0, stays=True, memory="store"),
     # copies that land later, and what waits for them
     **_rows("cp.async cp.async.bulk cp.async.bulk.tensor", COPY),
     **_rows("cp.reduce.async.bulk cp.reduce.async.bulk.tensor", COPY),
