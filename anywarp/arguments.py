@@ -104,7 +104,7 @@ def _pointer(scalar: Converter, known: Parameter | None) -> Converter:
         if is_masked(value):
             raise TypeError("is a masked array, and a kernel knows no masks: pass x.filled(0)")
         if value.dtype not in fine:
-            _check_dtype(value.dtype, known)
+            check_dtype(value.dtype, known)
             fine.add(value.dtype)
         contiguous = value.flags.c_contiguous
         if not on_host and contiguous:
@@ -133,7 +133,7 @@ def _read_only(value: np.ndarray) -> np.ndarray:
     return held
 
 
-def _check_dtype(dtype: np.dtype[Any], known: Parameter | None) -> None:
+def check_dtype(dtype: np.dtype[Any], known: Parameter | None) -> None:
     """Raise TypeError for an array of a dtype that the parameter does not lead to."""
     if dtype.kind not in KINDS or dtype.hasobject:
         raise TypeError(f"has dtype {dtype}, which a kernel cannot read")
@@ -159,14 +159,19 @@ def _check_dtype(dtype: np.dtype[Any], known: Parameter | None) -> None:
     if kind == "bfloat16":
         cast = "pass its bits as an array of uint16"
     else:
-        unsigned = any(word in known.text for word in ("unsigned", "uint", "size_t"))
-        name = {"half": "float16", "float": f"float{8 * size}"}.get(
-            kind, f"{'u' if unsigned else ''}int{8 * size}"
-        )
+        name = dtype_of(known)
         cast = f"pass {known.name}.astype(np.{name})"
         if dtype.itemsize == size or given == "complex":
             cast += f", or {known.name}.view(np.{name}) for the bits as they are"
     raise TypeError(f"is an array of {dtype}, but the kernel takes {known.text}: {cast}")
+
+
+def dtype_of(known: Parameter) -> str:
+    """NumPy's dtype of what a parameter leads to, of which the kind is known."""
+    kind, size = known.element or ("int", 1)
+    unsigned = re.search(r"\bu(nsigned|char|short|int|long)|size_t", known.text)
+    names = {"half": "float16", "bfloat16": "uint16", "float": f"float{8 * size}"}
+    return names.get(kind, f"{'u' if unsigned else ''}int{8 * size}")
 
 
 def _raw(param: Any) -> Converter:

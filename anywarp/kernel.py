@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from . import build, capability, gpu, ptx
+from . import build, capability, gpu, ptx, variables
 from .arguments import converter, declared
 from .compile import nvrtc
 from .gpu.images import handles
@@ -55,7 +55,8 @@ class Kernel:
     architecture, "sm_90", and gives the code to run; or the same code, and why.
 
     `__device__` variables keep their values from launch to launch, on each device and in the
-    interpreter apart; `reset` gives them those of the source. Two Kernels share none. What is
+    interpreter apart; `set` gives one another value on all of them, and `reset` gives all those of
+    the source. Two Kernels share none. What is
     pickled or copied is how to make the Kernel, which is compiled anew or taken from the cache:
     its variables start as declared. `rewrite` has to be picklable then.
     """
@@ -149,6 +150,7 @@ class Kernel:
         )
         self._loaded: dict[int, gpu.Loaded] = {}
         self._statics: Any = None
+        self._given: dict[str, np.ndarray] = {}  # what `set` has set, by symbol
 
     def __repr__(self) -> str:
         return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + ">"
@@ -179,6 +181,33 @@ class Kernel:
             raise ptx.ParseError(
                 f'{error}\nThe interpreter cannot run {self.name}; with a GPU, device="gpu" does.'
             ) from None
+
+    @property
+    def _held(self) -> Any:
+        """What the interpreter keeps from launch to launch."""
+        if self._statics is None:
+            self._statics = ptx.statics(self._module)
+        return self._statics
+
+    @functools.cached_property
+    def _zero(self) -> dict[str, str]:
+        """The `__constant__` variables that are zero unless `set`; none of PTX that a GPU alone
+        can read."""
+        try:
+            return variables.unset(self.entry, self._defined()) if ".const " in self.ptx else {}
+        except ptx.ParseError:
+            return {}
+
+    def _warn_of_zero(self) -> None:
+        """Called by what a method calls that starts a run."""
+        for symbol, name in self._zero.items():
+            if symbol not in self._given:
+                warnings.warn(
+                    f"{self.name} reads __constant__ {name}, which nobody has set, so it is zero: "
+                    f"kernel.set({name!r}, array) does what cudaMemcpyToSymbol does",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
 
     def __call__(
         self,
@@ -224,6 +253,7 @@ class Kernel:
         `values` are what `convert` gives: NumPy scalars of the parameters' very types, bytes, and
         C-contiguous arrays, CuPy's only on the GPU; `where` is "gpu" or "interpreter".
         """
+        self._warn_of_zero()
         if where == "gpu":
             self._on_gpu(grid, block, values, shared_mem)
         else:
@@ -287,9 +317,35 @@ class Kernel:
         options = {"uninitialised": uninitialised}
         return self._instrumented(sanitize, (grid, block, args), shared_mem, step_limit, **options)
 
+    def set(self, name: str, value: Any) -> None:
+        """Give a `__constant__` or `__device__` variable a value, as cudaMemcpyToSymbol does: in
+        the interpreter, and on every GPU, be the kernel loaded there now or later.
+
+        `name` is the source's, "table" or "ns::table". `value` is an array of the variable's dtype
+        and size, of NumPy, CuPy or whoever shares its memory, or numbers that become one. Where the
+        source's type cannot be read, as that of a struct, only the size counts. Raises ValueError
+        for another size or name, TypeError for another dtype.
+        """
+        held = variables.find(self._module, self._defined(), name)
+        data = self._given[held.symbol] = held.data(value)
+        self._held.variables[held.symbol][:] = data
+        for loaded in self._loaded.values():
+            gpu.write_variable(loaded, held.symbol, data)
+
+    def get(self, name: str, device: str = "auto") -> np.ndarray:
+        """A copy of what a `__constant__` or `__device__` variable holds where a call with this
+        `device` runs: an array of the source's dtype and extents, a vector type having one
+        dimension more; of bytes where the type cannot be read. Raises ValueError for a name that
+        the PTX lacks, gpu.NoGPU without a GPU."""
+        held = variables.find(self._module, self._defined(), name)
+        if choose_device(device, (), self.needs) == "gpu":
+            return held.array(gpu.read_variable(self.loaded(), held.symbol, held.size))
+        return held.array(self._held.variables[held.symbol].copy())
+
     def reset(self) -> None:
-        """Give the `__device__` variables the values of the source again, on every device."""
+        """Give all variables the values of the source again, on every device."""
         self._loaded.clear()
+        self._given.clear()
         self._statics = None
 
     def resources(self, arch: str = "sm_90") -> build.Resources:
@@ -353,6 +409,7 @@ class Kernel:
         values = self.convert(launch[2])
         choose_device("interpreter", values)
         options["source"] = self._defined()
+        self._warn_of_zero()
         return self._interpret(run, (grid, block, values), shared_mem, step_limit, **options)
 
     def _interpret(
@@ -367,13 +424,11 @@ class Kernel:
         require_shared(self.entry, self.name, shared_mem)
         if step_limit is not None and not (isinstance(step_limit, int) and step_limit > 0):
             raise ValueError(f"step_limit must be a whole number above 0, not {step_limit!r}")
-        if self._statics is None:
-            self._statics = ptx.statics(self._module)
         with progress(self.name) as tell:
             running: dict[str, Any] = {
                 "names": namer(self.parameter_names, self._defined()),
                 "progress": tell,
-                "statics": self._statics,
+                "statics": self._held,
             }
             if step_limit is not None:
                 running["step_limit"] = step_limit
@@ -390,6 +445,8 @@ class Kernel:
                 warnings.warn(text, stacklevel=2)
             code = self.cubin(arch) if self.given is None else f"{self.given}\0".encode()
             loaded = self._loaded[number] = gpu.load(code, self.symbol)
+            for symbol, data in self._given.items():
+                gpu.write_variable(loaded, symbol, data)
         return loaded
 
     def _on_gpu(

@@ -25,8 +25,8 @@ __all__ = [
     "Device", "Loaded", "NoGPU", "address", "allocate", "allow_dynamic_shared", "arch", "as_array",
     "available", "copy", "current", "device", "driver_errors", "driver_library", "elapsed_ms",
     "empty", "event", "fill_bytes", "is_device_array", "is_shared", "launch", "launcher", "load",
-    "nvidia_smi", "queues", "ready", "refused", "require", "require_current", "stream",
-    "synchronize", "to_device", "to_host", "why_not",
+    "nvidia_smi", "queues", "read_variable", "ready", "refused", "require", "require_current",
+    "stream", "synchronize", "to_device", "to_host", "why_not", "write_variable",
 ]  # fmt: skip
 ON_HOST, CUDA = (1, 3), 2  # DLPack's kinds of devices: a CPU, its page-locked memory; a GPU
 
@@ -285,6 +285,7 @@ class Loaded(NamedTuple):
 
     symbol: str
     function: Any  # CuPy's
+    module: Any = None  # of CuPy, too
 
 
 def current() -> int:
@@ -304,7 +305,29 @@ def load(cubin: bytes, symbol: str) -> Loaded:
 
     module = cupy.cuda.function.Module()
     module.load(cubin)
-    return Loaded(symbol, module.get_function(symbol))
+    return Loaded(symbol, module.get_function(symbol), module)
+
+
+def _variable(kernel: Loaded, name: str, size: int) -> Any:
+    """The memory of a variable of a module, as a CuPy array of bytes on the module's device."""
+    import cupy
+    from cupy.cuda.memory import MemoryPointer, UnownedMemory
+
+    # as cupy.RawModule.get_global, which leaves the size open
+    memory = UnownedMemory(kernel.module.get_global_var(name), size, kernel.module)
+    return cupy.ndarray((size,), np.uint8, MemoryPointer(memory, 0))
+
+
+def write_variable(kernel: Loaded, name: str, data: np.ndarray) -> None:
+    """Copy bytes (uint8, whole) into a variable, after what the current stream has to do."""
+    there = _variable(kernel, name, data.nbytes)
+    with there.device:
+        there.set(data)
+
+
+def read_variable(kernel: Loaded, name: str, size: int) -> np.ndarray:
+    """A copy of the bytes (uint8) of a variable, once all work queued before is done."""
+    return to_host(_variable(kernel, name, size))
 
 
 def launch(

@@ -45,6 +45,29 @@ def parameter_names(source: str, kernel: str) -> list[str]:
     return [parameter.name for parameter in parameters(source, kernel)]
 
 
+DECLARED = r"\b__(?:constant|device|managed)__\s+([^;=(){}]*?)\b%s\s*(?:\[[^\]]*\]\s*)*([;,={])"
+
+
+def variable(source: str, name: str) -> Parameter | None:
+    """A `__device__` or `__constant__` variable: its type, and what a pointer to it would lead to;
+    None where that is not understood, or several namespaces have one."""
+    text = strip_comments(source)
+    found = {match[1] for match in re.finditer(DECLARED % re.escape(name), text)}
+    declared = found.pop() if len(found) == 1 else "*"
+    first, _, others = declared.partition(",")
+    words = re.sub(r"\b(static|extern|inline|__\w+__)\b", " ", first)
+    if others:
+        words = re.sub(r"\w+\s*(\[[^\]]*\]\s*)*$", "", words)  # the name of the first
+    known = None if "*" in declared else _parameter(f"{words} {name}[]", _aliases(text))
+    return known._replace(text=known.text[:-1]) if known and known.element else None
+
+
+def initialised(source: str, name: str) -> bool:
+    """Whether the source gives a `__device__` or `__constant__` variable a value."""
+    found = re.finditer(DECLARED % re.escape(name), strip_comments(source))
+    return any(match[2] in "={" for match in found)
+
+
 def _split(text: str) -> list[str]:
     """At the commas that are not in a template's <…>."""
     parts = (part.strip() for part in re.split(r",(?![^<]*>)", text))

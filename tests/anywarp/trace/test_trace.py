@@ -434,6 +434,7 @@ extern "C" __global__ void constant(const float* in, float* out)
 def test_constant_memory_is_not_global():
     args = np.ones(64, np.float32), np.zeros(64, np.float32)
     kernel = Kernel(CONSTANT, "constant")
+    kernel.set("table", np.zeros(64, np.float32))
     spaces = []
     ptx.run(
         kernel.entry, 1, 64, args,
