@@ -16,7 +16,7 @@ from . import build, capability, gpu, ptx, variables
 from .arguments import converter, declared
 from .compile import nvrtc
 from .gpu.images import handles
-from .limits import launch_size, require_shared
+from .limits import launch_size, require_room, require_shared
 from .progress import progress
 from .ptx.asynchronous.tensor_maps import memory_of
 from .ptx.machine.launch import place_of, require_apart
@@ -28,7 +28,6 @@ from .trace import Pipeline, Trace, parameters, pipeline, trace
 
 REFUSED = {  # what cupy.RawKernel takes besides, and what to do without it
     "translate_cucomplex": "include <cuComplex.h>, which is compiled as it is",
-    "enable_cooperative_groups": "no grid.sync() here; blocks of a cluster can wait for each other",
     "jitify": "NVRTC finds the headers that anywarp.compile.headers lists by itself",
 }
 FILENAME = "kernel.cu"
@@ -44,9 +43,10 @@ class Kernel:
     `code` is the source, or the path of its file; of a whole program, the host code is left out
     with a warning that says which lines. `name` is an extern "C" symbol or a C++ name expression,
     such as "gemm<4, 8>". `options` go to the compiler (`["-DBM=16"]`); `filename` is what its
-    messages call the source. `backend` to `jitify` are CuPy's: values other than the default are
-    refused with a ValueError, since NVRTC alone compiles here, and no launch is cooperative.
-    Compiles at once: raises build.CompileError with file, line and the compiler's words.
+    messages call the source. `enable_cooperative_groups` makes launches cooperative, as grid.sync()
+    needs it: all blocks run at once. `backend` to `jitify` are CuPy's: values other than the default
+    are refused with a ValueError, since NVRTC alone compiles here. Compiles at once: raises
+    build.CompileError with file, line and the compiler's words.
 
     A line `// compute capability: 9.0a` in the comment that opens the source says which GPUs the
     kernel needs (see `capability`), unless `needs` does; the interpreter runs it all the same.
@@ -55,10 +55,10 @@ class Kernel:
     architecture, "sm_90", and gives the code to run; or the same code, and why.
 
     `__device__` variables keep their values from launch to launch, on each device and in the
-    interpreter apart; `set` gives one another value on all of them, and `reset` gives all those of
-    the source. Two Kernels share none. What is
-    pickled or copied is how to make the Kernel, which is compiled anew or taken from the cache:
-    its variables start as declared. `rewrite` has to be picklable then.
+    interpreter apart; `set` gives one another value on all of them, and `reset` gives all those
+    of the source. Two Kernels share none. What is pickled or copied is how to make the Kernel,
+    which is compiled anew or taken from the cache: its variables start as declared. `rewrite` has
+    to be picklable then.
     """
 
     given: str | None = None  # PTX that was not made from a source here
@@ -85,7 +85,6 @@ class Kernel:
             raise ValueError(f'backend must be "nvrtc", the one compiler here, not {backend!r}')
         for word, given in (
             ("translate_cucomplex", translate_cucomplex),
-            ("enable_cooperative_groups", enable_cooperative_groups),
             ("jitify", jitify),
         ):
             if given:
@@ -96,6 +95,7 @@ class Kernel:
         self.options = tuple(options)
         self.filename = filename
         self.rewrite = rewrite
+        self.enable_cooperative_groups = enable_cooperative_groups
         self.needs = capability.needed(self.source, filename) if needs is None else needs
         built = self._build("compute_90")
         self._take(built.ptx, built.lowered[name])
@@ -109,6 +109,7 @@ class Kernel:
         source: str = "",
         options: Sequence[str] = (),
         filename: str = "kernel.ptx",
+        enable_cooperative_groups: bool = False,
     ) -> Self:
         """A kernel of PTX that any compiler has made, or a hand.
 
@@ -127,6 +128,7 @@ class Kernel:
         kernel.source, kernel.options, kernel.filename = source, tuple(options), filename
         kernel.name, kernel.rewrite = name or entries[0], None
         kernel._names = (kernel.name,)
+        kernel.enable_cooperative_groups = enable_cooperative_groups
         specific = re.search(r"^\s*\.target\s+sm_90a", text, re.MULTILINE)
         kernel.needs = capability.SPECIFIC if specific else capability.ANY
         kernel.given = text
@@ -148,6 +150,7 @@ class Kernel:
             f"args[{n}] of {name} ({f'{known[n].text} {known[n].name}' if known else f'.{p.type}'})"
             for n, p in enumerate(params)
         )
+        self._traps_alone = "%envreg2" in text and "trap;" in text  # cooperative_groups.h
         self._loaded: dict[int, gpu.Loaded] = {}
         self._statics: Any = None
         self._given: dict[str, np.ndarray] = {}  # what `set` has set, by symbol
@@ -156,10 +159,11 @@ class Kernel:
         return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + ">"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        common = "options", "filename", "enable_cooperative_groups"
         if self.given is not None:
-            more = {x: getattr(self, x) for x in ("source", "options", "filename")}
+            more = {x: getattr(self, x) for x in ("source", *common)}
             return functools.partial(type(self).from_ptx, self.given, self.name, **more), ()
-        words = {x: getattr(self, x) for x in ("options", "filename", "rewrite", "needs")}
+        words = {x: getattr(self, x) for x in (*common, "rewrite", "needs")}
         words["names"] = self._names
         return functools.partial(type(self), self.source, self.name, **words), ()
 
@@ -422,6 +426,8 @@ class Kernel:
     ) -> Result:
         """The one place that starts the interpreter: `run` passes `running` on to ptx.run."""
         require_shared(self.entry, self.name, shared_mem)
+        if self.enable_cooperative_groups:
+            require_room(self.entry, self.name, *launch[:2], shared_mem)
         if step_limit is not None and not (isinstance(step_limit, int) and step_limit > 0):
             raise ValueError(f"step_limit must be a whole number above 0, not {step_limit!r}")
         with progress(self.name) as tell:
@@ -429,6 +435,7 @@ class Kernel:
                 "names": namer(self.parameter_names, self._defined()),
                 "progress": tell,
                 "statics": self._held,
+                "cooperative": self.enable_cooperative_groups,
             }
             if step_limit is not None:
                 running["step_limit"] = step_limit
@@ -444,7 +451,9 @@ class Kernel:
                 text = f"{self.filename}: the compiler's own code runs: {reason}"
                 warnings.warn(text, stacklevel=2)
             code = self.cubin(arch) if self.given is None else f"{self.given}\0".encode()
-            loaded = self._loaded[number] = gpu.load(code, self.symbol)
+            loaded = self._loaded[number] = gpu.load(code, self.symbol)._replace(
+                cooperative=self.enable_cooperative_groups
+            )
             for symbol, data in self._given.items():
                 gpu.write_variable(loaded, symbol, data)
         return loaded
@@ -454,6 +463,13 @@ class Kernel:
     ) -> None:
         """A launch on the current device, on copies of NumPy's arrays."""
         loaded = self.loaded()
+        if self._traps_alone and not self.enable_cooperative_groups:
+            warnings.warn(
+                f"{self.name} has a grid group, whose sync() traps in a launch that is not "
+                "cooperative: RawKernel(…, enable_cooperative_groups=True)",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         if not any(isinstance(x, (np.ndarray, TensorMap, Image)) for x in values):
             gpu.launch(loaded, grid, block, values, shared_mem)
             return

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from . import ptx
+from .analysis.occupancy import occupancy
+from .build import Resources
 
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS = 1024  # of a block
 STATIC_SHARED = 48 << 10  # bytes of a block, declared with a size
+MULTIPROCESSORS = 132  # of an H200
 SHARED = 227 << 10  # with dynamic shared memory, on compute capability 9.0
 
 
@@ -78,3 +81,20 @@ def one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
     """Raise ValueError for a value that is not one of those that are known."""
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
+
+
+def require_room(
+    entry: ptx.Entry, name: str, grid: tuple[int, ...], block: tuple[int, ...], shared_mem: int
+) -> None:
+    """Raise LaunchError for a cooperative launch whose blocks do not run at once, as a GPU's driver
+    does. The interpreter has the room of an H200, for threads, blocks and shared memory: of
+    registers a GPU may have fewer, which `occupancy` says."""
+    static = sum(v.size for v in entry.variables if v.space == "shared")
+    resources = Resources(0, 0, 0, 0, static, 0)
+    fits = occupancy(resources, math.prod(block), "9.0", shared_mem)
+    if math.prod(grid) > fits.blocks * MULTIPROCESSORS:
+        raise LaunchError(
+            f"{name} is launched cooperatively, so that all blocks have to run at once: grid "
+            f"{grid} has {math.prod(grid)}, and an H200 has room for {MULTIPROCESSORS} times "
+            f"{fits.blocks} (limited by {fits.limit}). Let each block do more, in a loop"
+        )

@@ -286,6 +286,7 @@ class Loaded(NamedTuple):
     symbol: str
     function: Any  # CuPy's
     module: Any = None  # of CuPy, too
+    cooperative: bool = False  # its launches are: all blocks at once, for grid.sync()
 
 
 def current() -> int:
@@ -351,8 +352,10 @@ def launch(
     values = [x if isinstance(x, np.generic) else _argument(x) for x in args]
     if shared_mem > 0:
         allow_dynamic_shared(kernel, shared_mem)
+    # CuPy calls cuLaunchCooperativeKernel then
+    how = {"enable_cooperative_groups": True} if kernel.cooperative else {}
     try:
-        kernel.function(grid, block, values, shared_mem)
+        kernel.function(grid, block, values, shared_mem, **how)
     except driver_errors() as error:
         raise refused(kernel, grid, block, shared_mem, error) from error
 

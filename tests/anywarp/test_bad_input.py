@@ -114,7 +114,7 @@ def test_a_step_limit_is_a_whole_number_above_0(f, limit):
     "word, given",
     [
         ("backend", "nvcc"),
-        *((word, True) for word in ("translate_cucomplex", "enable_cooperative_groups", "jitify")),
+        *((word, True) for word in ("translate_cucomplex", "jitify")),
     ],
 )
 def test_what_only_cupy_takes(word, given):

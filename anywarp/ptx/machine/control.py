@@ -121,9 +121,16 @@ def leave_kernel(i: Instruction, at: Site) -> Execute:
 
 def trap(i: Instruction, at: Site) -> Execute:
     """trap: raises a PTXError."""
+    of_grid = ("", "%envreg2") in at.slots.table  # cg::this_grid() reads it
 
     def end(state: State, mask: Mask) -> None:
-        raise PTXError("the kernel trapped", instruction=i, thread=state.first_thread(mask))
+        message = "the kernel trapped"
+        if of_grid and not state.launch.workspace:
+            message += (
+                ": so does grid.sync() in a launch that is not cooperative. "
+                "RawKernel(…, enable_cooperative_groups=True) makes launches that are"
+            )
+        raise PTXError(message, instruction=i, thread=state.first_thread(mask))
 
     return end
 

@@ -17,6 +17,9 @@ from ..memory.textures import HANDLE, Held, Image
 from ..text.syntax import Entry, Module
 
 MAX_THREADS = 1024  # of a block, on every GPU to date
+# what a cooperative launch gives grid.sync(), as cooperative_groups/details/driver_abi.h reads it:
+# 4 bytes that nobody uses, and the barrier's 4
+WORKSPACE, WORKSPACE_BYTES = "the barrier of the grid", 8
 FAR, APART = 1 << 20, 256  # bytes between the arrays of a tolerant run: global, other spaces
 
 
@@ -84,16 +87,24 @@ class Global:
 
 
 def place(
-    entry: Entry, args: Sequence[Any], static: Statics, needs_heap: bool, guard: int, names: Names
+    entry: Entry,
+    args: Sequence[Any],
+    static: Statics,
+    needs_heap: bool,
+    cooperative: bool,
+    guard: int,
+    names: Names,
 ) -> Global:
     """Module variables come first, so that their addresses do not depend on the arguments; then
-    the heap, if there is one, and the arguments."""
+    the heap and the grid's workspace, if there are any, and the arguments."""
     guarded = allocations.GUARD
     buffers: list[Any] = [(name, None, x, guarded) for name, x in static.variables.items()]
     if needs_heap and static.heap_bytes is None:
         static.heap_bytes = np.full(HEAP, 0xFF, np.uint8)
     if static.heap_bytes is not None:
         buffers.append((None, None, static.heap_bytes, allocations.GUARD))
+    if cooperative:
+        buffers.append((WORKSPACE, None, np.zeros(WORKSPACE_BYTES, np.uint8), guarded))
     index: dict[Any, int] = {}
     require_apart(args, [f"argument {n} of {entry.name}" for n in range(len(args))])
     for n, (param, value) in enumerate(zip(entry.params, map(memory_of, args))):

@@ -289,6 +289,7 @@ def run(
     sink: Any = None,
     step_limit: int = STEP_LIMIT,
     tolerant: bool = False,
+    cooperative: bool = False,
     statics: launching.Statics | None = None,
     write: Any = None,
     progress: Callable[[int, int], None] | None = None,
@@ -302,10 +303,11 @@ def run(
     shared_mem: bytes. sink: gets every event (see `memory.events`). step_limit: how often the
     threads of a chunk may pass one place of the program (see `scheduler`). tolerant: with a sink,
     tell it of accesses that are out of bounds or misaligned, and go on without them; arrays lie
-    farther apart then, so that fewer of the former end in another array. statics: the module's
-    variables, which the run changes; fresh ones without. write: takes the text of printf,
-    sys.stdout.write without. progress: called with (blocks done, blocks), at most ten times a
-    second. names: a function (space, Allocation, offset) -> what errors call that place, or None.
+    farther apart then, so that fewer of the former end in another array. cooperative: grid.sync()
+    finds its barrier. statics: the module's variables, which the run changes; fresh ones without.
+    write: takes the text of printf, sys.stdout.write without. progress: called with (blocks done,
+    blocks), at most ten times a second. names: a function (space, Allocation, offset) -> what
+    errors call that place, or None.
 
     Raises ValueError for a launch that a GPU would refuse, and a PTXError for what goes wrong
     while running.
@@ -316,7 +318,7 @@ def run(
     threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
     statics = launching.statics(entry) if statics is None else statics
     guard, apart = (launching.FAR, launching.APART) if tolerant else (allocations.GUARD, 0)
-    held = launching.place(entry, args, statics, program.heap, guard, names)
+    held = launching.place(entry, args, statics, program.heap, cooperative, guard, names)
     declared = [v for v in entry.variables if v.space == "shared"]
     if ("", RESERVED) in program.slots.table:
         declared.insert(0, Variable(RESERVED, "shared", "b8", 16, RESERVED_BYTES))
@@ -342,9 +344,9 @@ def run(
         heap_end = held.heap.end if held.heap else 0
         sink(Launched(entry, grid, block, every | rows, heap_end, cluster[:3]))
     images = launching.images(args, held.starts)
-    launch = Launch(
-        step_limit, Printer(write), held.heap, layouts, depth, shared_size, cluster, images
-    )
+    workspace = held.starts.get(launching.WORKSPACE, 0)
+    common = step_limit, Printer(write), held.heap, layouts, depth, shared_size, cluster
+    launch = Launch(*common, images, workspace)
     per_chunk = whole((DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads, cluster)
 
     def begin(first: int, end: int) -> State:

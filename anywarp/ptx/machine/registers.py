@@ -307,6 +307,9 @@ SPECIAL = {
     "%cluster_nctarank": everywhere(lambda state: state.launch.cluster.size),
     "%is_explicit_cluster": lambda state, *_: uniform(state.launch.cluster.explicit, np.bool_),
     **{f"%envreg{n}": everywhere(lambda state: 0) for n in range(32)},
+    # CUDA's driver puts an address there: cooperative_groups/details/driver_abi.h
+    "%envreg1": everywhere(lambda state: state.launch.workspace >> 32),
+    "%envreg2": everywhere(lambda state: state.launch.workspace & 0xFFFFFFFF),
     **{name: lambda *_, shown=shown: shown(0) for name, shown in CLOCKS.items()},
 }
 SPECIAL_BYTES = {"%gridid": 8, "%clock64": 8, "%globaltimer": 8, "%is_explicit_cluster": 1}

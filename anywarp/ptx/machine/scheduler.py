@@ -55,7 +55,7 @@ def run_chunks(
 
     total: blocks of the grid. per_chunk: blocks of a State. threads: of a block."""
     waiting: deque[State] = deque()
-    room = max(1, RESIDENT // (per_chunk * threads))
+    room = -(-RESIDENT // (per_chunk * threads))  # so that a cooperative grid has it, too
     fruitless = 0  # chunks in a row that could only wait
     begun = finished = 0  # blocks
     report = Report(progress, total)

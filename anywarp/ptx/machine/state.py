@@ -34,6 +34,7 @@ class Launch:
     shared_size: int  # bytes for a block
     cluster: Cluster
     images: dict[int, Held]  # textures and surfaces by their handles
+    workspace: int  # address of the grid's barrier; 0 unless the launch is cooperative
     steps: int = 0  # instructions run by all chunks
     tickets: int = 0  # asynchronous operations begun
 
