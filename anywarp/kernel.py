@@ -44,8 +44,8 @@ class Kernel:
     with a warning that says which lines. `name` is an extern "C" symbol or a C++ name expression,
     such as "gemm<4, 8>". `options` go to the compiler (`["-DBM=16"]`); `filename` is what its
     messages call the source. `enable_cooperative_groups` makes launches cooperative, as grid.sync()
-    needs it: all blocks run at once. `backend` to `jitify` are CuPy's: values other than the default
-    are refused with a ValueError, since NVRTC alone compiles here. Compiles at once: raises
+    needs it: all blocks run at once. `backend` to `jitify` are CuPy's: values other than the
+    default are refused with a ValueError, since NVRTC alone compiles here. Compiles at once: raises
     build.CompileError with file, line and the compiler's words.
 
     A line `// compute capability: 9.0a` in the comment that opens the source says which GPUs the
@@ -427,7 +427,8 @@ class Kernel:
         """The one place that starts the interpreter: `run` passes `running` on to ptx.run."""
         require_shared(self.entry, self.name, shared_mem)
         if self.enable_cooperative_groups:
-            require_room(self.entry, self.name, *launch[:2], shared_mem)
+            grid, block, *_ = launch
+            require_room(self.entry, self.name, grid, block, shared_mem)
         if step_limit is not None and not (isinstance(step_limit, int) and step_limit > 0):
             raise ValueError(f"step_limit must be a whole number above 0, not {step_limit!r}")
         with progress(self.name) as tell:

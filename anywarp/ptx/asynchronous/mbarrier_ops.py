@@ -114,7 +114,10 @@ def wait(i: Instruction, at: Site) -> Execute:
         mbarriers.tell("wait", places[over], wanted[over])
         if not over.all():
             mbarriers.tell("look", places[~over], wanted[~over])
-            state.poll(at.following, lambda: mbarriers.stuck(places[~over]))
+            late = places[~over]
+            waiting = np.zeros(state.shape, bool)
+            waiting[late.block, late.thread] = True
+            state.poll(at.following, i, waiting, lambda _: mbarriers.stuck(late))
         done = np.zeros(state.shape, bool)
         done[places.block, places.thread] = over
         write(state.registers, done, mask)

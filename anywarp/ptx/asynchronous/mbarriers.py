@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Array
-from ..errors import Endless
 from ..memory.events import MemoryBarrier
 from ..memory.remote_shared import Places
 
@@ -233,7 +232,7 @@ def wanted(at: Places, given: Array, by_parity: bool) -> Array:
     return parity(given)
 
 
-def stuck(at: Places) -> Endless:
+def stuck(at: Places) -> str:
     """What to say when nobody is left who could end the phase that the first thread waits for."""
     held = unpack(look(at[:1]))
     where = at.state.spaces["shared"].describe(int(at.address[0]))
@@ -242,10 +241,8 @@ def stuck(at: Places) -> Endless:
     bytes_ = f"{missing} bytes are missing"
     if missing < 0:
         bytes_ = f"{-missing} bytes have come that nobody expected"
-    return Endless(
+    return (
         f"{who} for the end of the phase of parity {held.parity[0]} of the mbarrier at {where}: "
         f"{held.pending[0]} of {held.expected[0]} arrivals are pending and "
-        f"{bytes_}, and nobody is left to end it: an endless loop",
-        instruction=at.i,
-        thread=at.thread_name(0),
+        f"{bytes_}, and nobody is left to end it"
     )

@@ -64,6 +64,7 @@ class BasicBlock:
     count: int
     steps: tuple[Any, ...]
     end: object
+    function: str  # the name of the one that it is of
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,7 @@ class Program:
     size: int  # program counters
     functions: list[Function]
     again: set[str]  # names of those that are recursive
+    successors: dict[int, list[int]]  # of each block; END or others
     endless: set[int]  # blocks from which no way leads to the end
     heap: bool  # malloc or free is called
     turn: Callable[[int], int] | None  # place -> when its turn is; None: the lowest comes first
@@ -143,7 +145,7 @@ def decode(entry: Entry) -> Program:
     code = [i for f in (entry, *called) for i in f.instructions if i.opcode == "call"]
     heap = not NEEDS_HEAP.isdisjoint(map(calls.callee, code))
     turn = turns(successors, size)
-    return Program(blocks, slots, size, called, again, endless(successors), heap, turn)
+    return Program(blocks, slots, size, called, again, successors, endless(successors), heap, turn)
 
 
 def turns(successors: dict[int, list[int]], size: int) -> Callable[[int], int] | None:
@@ -194,14 +196,14 @@ def decode_function(
             else:
                 step = bind(batch[0], site, entry, len(run) - numbers[0] - 1)
             steps.append(giving_up(step, names, slots))
-        blocks[start + block.start] = BasicBlock(run, len(run), tuple(steps), end)
+        blocks[start + block.start] = BasicBlock(run, len(run), tuple(steps), end, function.name)
         after = [start + to for to in flow.targets(function, last)]
         after += [END] * (isa.lookup(last).ends == "leave")
         successors[start + block.start] = after + [site.following] * flow.runs_on(last)
     # bodies that do without a ret
     ret = Instruction("ret", (), (), None, False, 0, None)
     end = bind(ret, Site(slots, function, start, start + len(code), link), entry)
-    blocks[start + len(code)] = BasicBlock((), 0, (), end)
+    blocks[start + len(code)] = BasicBlock((), 0, (), end, function.name)
     successors[start + len(code)] = [END]
 
 

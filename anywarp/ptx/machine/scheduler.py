@@ -9,10 +9,14 @@ and a chunk in which nothing has changed for long.
 A chunk that only looks at memory makes way for the next chunk of the grid, as long as a GPU would
 have room for both, and later for the others that wait.
 
-An endless loop shows in one of four ways. No way leads from where threads are to the end of the
-kernel. The chunk is back where it was, its registers and its memory the same. A place has been
-passed `step_limit` times. Or all threads wait, and no chunk is left that could help them. None of
-these counts the instructions of a run, which may be as long as it needs.
+An endless loop shows in one of five ways. No way leads from where threads are to the end of the
+kernel. The chunk is back where it was (see `deadlock`). Threads have done nothing but look at
+memory for `VAIN` of the step limit, and count. A place has been passed `step_limit` times.
+Or all threads wait at barriers. None of these counts the instructions of a run, which may be as
+long as it needs.
+
+Where memory is looked at, all chunks of the grid have to be back where they were, since one may
+help another; and where a clock tells how long, clocks go on by `JUMPS` first.
 """
 
 from __future__ import annotations
@@ -23,20 +27,23 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..aliases import Mask
-from ..errors import Deadlock, Endless, StepLimit
-from ..memory import clusters
+from ..errors import StepLimit
 from ..memory.events import Executed
 from .control import exit_threads
+from .deadlock import Snapshot, Stuck, check_nobody_waits, looking, of_grid
 from .state import State
 
 STEP_LIMIT = 1 << 20  # turns of one basic block: more than a loop of a million
 FAIR_TURNS = 64  # how long places take turns after somebody was impatient
 QUIET = 256  # turns without change after which a waiting chunk makes way for another
 STILL = 4096  # and after which the scheduler looks whether the chunk repeats itself
-IN_VAIN = 1024  # the same where threads have looked at memory again and again
+IN_VAIN = 128  # the same where threads have looked at memory again and again
+# ticks by which clocks go on while nothing else can happen: an hour in all, and times of each size
+# below, as 32 bits count them too
+JUMPS = (1 << 20, 1 << 26, 1 << 30, (1 << 30) - (1 << 27), 1 << 31, 1 << 36, 1 << 42)
+ROUNDS = 128  # of such jumps before something else changes than where threads look
+VAIN = 10  # of the step limit, this part of instructions is enough that only look at memory
 SELDOM = 1024  # turns between looks at what is seldom
 CAREFUL = 32768  # turns after which a store must change something to count
 RESIDENT = 132 * 2048  # threads that a GPU runs at once
@@ -57,6 +64,8 @@ def run_chunks(
     waiting: deque[State] = deque()
     room = -(-RESIDENT // (per_chunk * threads))  # so that a cooperative grid has it, too
     fruitless = 0  # chunks in a row that could only wait
+    stuck: list[Stuck] = []  # of the last chunks, in a row
+    jumps, rounds = list(JUMPS), 0
     begun = finished = 0  # blocks
     report = Report(progress, total)
     ends = [(pc, block.steps) for pc, block in program.blocks.items() if block.end is exit_threads]
@@ -69,16 +78,28 @@ def run_chunks(
         else:
             state = waiting.popleft()
         alone = fruitless > len(waiting) and (begun == total or len(waiting) + 1 >= room)
-        state.unstarted = begun < total
         turns = Turns(program, state, alone, functools.partial(report, finished, state))
-        if turns.run():
+        done = turns.run()
+        if done or turns.progressed:
+            fruitless, stuck, rounds = 0, [], 0
+            for other in waiting:
+                other.stuck_after = None
+        if done:
             finished += len(state.blocks)
-            fruitless = 0
             state.launch.printer.flush()
             report(finished)
         else:
             waiting.append(state)
-            fruitless = 1 if turns.progressed else fruitless + 1
+            fruitless += 1
+            stuck = [*stuck, turns.stuck] if turns.stuck is not None else []
+            if not turns.unmoved:
+                jumps = list(JUMPS)
+            if len(stuck) >= len(waiting) and (begun == total or len(waiting) >= room):
+                state.launch.printer.flush()
+                if not (any(each.timed for each in stuck) and jumps and rounds < ROUNDS):
+                    raise stuck[0].error(more=of_grid(waiting, begun, total))
+                state.launch.steps += jumps.pop(0)
+                stuck, rounds = [], rounds + 1
     report(finished, last=True)
 
 
@@ -106,6 +127,9 @@ class Turns:
         self.progressed = False  # memory has changed
         self.began = time.monotonic()
         self.snapshot: Snapshot | None = None
+        self.stuck: Stuck | None = None
+        self.since = state.steps  # instructions run when memory last changed
+        self.unmoved = False  # it is where it was stuck the last time, too
 
     def run(self) -> bool:
         """The loop. True when the chunk is done, False when it waits for another."""
@@ -115,6 +139,9 @@ class Turns:
         state.earlier = state.launch.steps - state.steps
         turn = quiet = fair_until = last = 0
         still = STILL
+        if state.stuck_after is not None:  # is it still? then it is soon back here
+            last, fair_until, still = state.stuck_after, FAIR_TURNS, 0
+            self.snapshot = Snapshot(state, last, 0, IN_VAIN)
         while ready:
             turn += 1
             if len(ready) == 1:
@@ -139,7 +166,8 @@ class Turns:
             last, quiet = place, quiet + 1
             if state.changed:
                 state.changed, self.progressed, quiet, still = False, True, 0, STILL
-                if state.polls:
+                self.snapshot, self.since = None, state.steps
+                if state.looks:
                     state.forget_looks()
             elif state.impatient:
                 state.impatient, fair_until, still = False, turn + FAIR_TURNS, IN_VAIN
@@ -151,9 +179,12 @@ class Turns:
             if quiet >= still:
                 fair_until = turn + FAIR_TURNS
                 self.look_back(quiet, last, block, mask)
+                if self.stuck is not None:
+                    state.stuck_after = last
+                    break
         state.launch.steps = state.earlier + state.steps
         if not ready:
-            check_nobody_waits(state)
+            check_nobody_waits(self.program, state)
         return not ready
 
     def seldom(self, turn: int, quiet: int) -> None:
@@ -170,27 +201,28 @@ class Turns:
                 )
 
     def look_back(self, quiet: int, last: int, block: Any, mask: Mask) -> None:
-        """Raise if all is as it was some turns ago: then it will be so for ever."""
-        state, old = self.state, self.snapshot
-        if old is not None and quiet > old.quiet and old.same(state, last):
-            state.launch.printer.flush()
-            blocks = " (blocks of the grid that have not begun have no room: a GPU runs about "
-            more = blocks + f"{RESIDENT} threads at once)" if state.unstarted else ""
-            for stuck in state.missed.values():
-                raise stuck()
-            if state.impatient or state.polls:
-                message = (
-                    "the threads wait for a change of memory that nobody is left to make" + more
-                )
-            else:
-                message = "the threads go round in a loop in which nothing changes"
-            raise Endless(
-                message + ": an endless loop",
-                instruction=block.instructions[-1],
-                thread=state.first_thread(mask),
-            )
-        if old is None or quiet < old.quiet or quiet >= old.until:
-            self.snapshot = Snapshot(state, last, quiet)
+        """Be stuck if all is as it was some turns ago: then it will be so until another chunk
+        changes memory, or a clock has gone on."""
+        state, old, program = self.state, self.snapshot, self.program
+        limit = state.launch.step_limit
+        again = old.again(program, state, last) if old is not None else False
+        if again is not False and not state.looks:
+            message = "the threads go round in a loop in which nothing changes: an endless loop"
+            about = block.instructions[-1], state.first_thread(mask)
+            self.stuck = Stuck(message, *about, again is None)
+            if again:  # nor would a change of memory or of the time help
+                raise self.stuck.error()
+        elif again is not False:
+            self.stuck = looking(program, state, "an endless loop", again is None)
+        elif self.alone and quiet % FAIR_TURNS == 0:
+            vain = state.steps - self.since
+            if vain * VAIN >= limit and old is not None and old.looks_on(program, state):
+                more = f"an endless loop? step_limit={8 * limit} allows eight times the "
+                more += f"{vain:,} instructions in which nothing changed"
+                raise looking(program, state, more).error(StepLimit)
+        self.unmoved = self.stuck is not None and old is not None and old.quiet == 0
+        if old is None or quiet >= old.until:
+            self.snapshot = Snapshot(state, last, quiet, 2 * quiet)
 
     def give_up(self, block: Any, mask: Mask, count: int) -> None:
         state = self.state
@@ -205,55 +237,6 @@ class Turns:
         )
 
 
-class Snapshot:
-    """A chunk at one moment. Registers are replaced, never written to, so that keeping them
-    costs nothing."""
-
-    def __init__(self, state: State, last: int, quiet: int) -> None:
-        self.registers, self.ready = list(state.registers), dict(state.ready)
-        self.last, self.quiet, self.until = last, quiet, 2 * quiet
-        self.differs = 0
-
-    def same(self, state: State, last: int) -> bool:
-        if last != self.last or state.ready.keys() != self.ready.keys():
-            return False
-        if not all(equal(state.ready[place], mask) for place, mask in self.ready.items()):
-            return False
-        n = self.differs  # what was different the last time is likely to be so again
-        if not equal(self.registers[n], state.registers[n]):
-            return False
-        for n, register in enumerate(self.registers):
-            if not equal(register, state.registers[n]):
-                self.differs = n
-                return False
-        return True
-
-
-def equal(a: Mask, b: Mask) -> bool:
-    """Bit for bit: a NaN equals itself."""
-    if a is b:
-        return True
-    if a is None or b is None or (a.shape, a.itemsize) != (b.shape, b.itemsize):
-        return False
-    unsigned = f"u{a.itemsize}"
-    return bool((a.view(unsigned) == b.view(unsigned)).all())
-
-
 def next_place(ready: Any, last: int) -> int:
     """The one after the last in a circle."""
     return min((place for place in ready if place > last), default=min(ready))
-
-
-def check_nobody_waits(state: State) -> None:
-    """Raise a Deadlock for threads that are left when no thread can run."""
-    for waiting, instruction, reason in (*state.gathering.values(), *clusters.unfinished(state)):
-        raise Deadlock(reason, instruction=instruction, thread=state.first_thread(waiting))
-    for number, groups in state.waiting.items():
-        for mask, instruction, *_ in groups.values():
-            b = int(np.argwhere(mask)[0][0])
-            raise Deadlock(
-                f"barrier {number} is never completed: {int(mask[b].sum())} threads of the block "
-                f"wait, {int(state.alive[b].sum())} have not exited",
-                instruction=instruction,
-                thread=state.first_thread(mask),
-            )

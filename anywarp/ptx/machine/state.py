@@ -77,12 +77,12 @@ class State:
     changed: bool = False  # memory, or who is there, has changed in this turn
     careful: bool = False  # a store of what is there already does not count as a change
     polls: dict[int, int] = field(default_factory=dict)  # looks at memory since it last changed
-    looks: int = 0  # in all
+    looked: int = 0  # in all
     impatient: bool = False  # one of them has looked several times
-    # the error if it looks for ever
-    missed: dict[int, Callable[..., Any]] = field(default_factory=dict)
+    # where they look: the instruction, the threads (B, T) and, of so many, what they wait for
+    looks: dict[int, tuple[Instruction, Array, Callable[[int], str]]] = field(default_factory=dict)
+    stuck_after: int | None = None  # the place that ran last when the chunk was found stuck
     leaving: tuple[int, ...] = ()  # places where threads have nothing left to do but exit
-    unstarted: bool = False  # blocks wait for room that this chunk does not give up
 
     def __post_init__(self) -> None:
         x, y, z = self.block
@@ -140,15 +140,15 @@ class State:
             mask = self.ready[place] | mask
         self.ready[place] = None if mask is None or mask.all() else mask
 
-    def poll(self, pc: int, stuck: Callable[[], PTXError] | None = None) -> None:
+    def poll(self, pc: int, i: Instruction, mask: Mask, say: Callable[[int], str]) -> None:
         """Threads look at what another may change: a strong load, an atomic that did nothing.
-        `stuck` makes the error of those who look for ever, if there is more to say."""
+        `say(count)`: what so many threads of a block wait for if they look for ever."""
         count = self.polls.get(pc, 0) + 1
         self.polls[pc] = count
-        self.looks += 1
-        self.careful = self.careful or self.looks >= MANY_LOOKS  # what it saw may be stored again
-        if stuck is not None:
-            self.missed[pc] = stuck
+        self.looked += 1
+        self.careful = self.careful or self.looked >= MANY_LOOKS  # what it saw may be stored again
+        before = self.looks[pc][1] if pc in self.looks else False
+        self.looks[pc] = i, self.full(mask) | before, say
         if count >= PATIENCE:
             self.impatient = True
 
@@ -160,7 +160,7 @@ class State:
     def forget_looks(self) -> None:
         """Memory has changed: whoever looked at it before may find something else now."""
         self.polls.clear()
-        self.missed.clear()
+        self.looks.clear()
 
     def first_thread(self, mask: Mask) -> str:
         return self.describe_thread(*np.argwhere(self.full(mask))[0].tolist())

@@ -150,6 +150,25 @@ def shared_windows(operand: Operand, slots: Slots, size: int, lanes: int) -> Cal
     return find
 
 
+def awaited(
+    state: State, space: str, address: Array, mask: Mask, size: int
+) -> Callable[[int], str]:
+    """What threads that look at these addresses again and again wait for, in words."""
+
+    def say(count: int) -> str:
+        home, whole, part = next(spaces_of(space, address, mask, state))
+        b, t = np.argwhere(state.full(part))[0].tolist()
+        at = int(np.broadcast_to(whole, state.shape)[b, t])
+        who = f"{count} threads wait" if count > 1 else "a thread waits"
+        if home.name == "global" and state.launch.workspace == at & -8 != 0:
+            return f"{who} at grid.sync() for blocks that never come there"
+        holds = int(home.load(np.array([[at]]), None, size, 1)[0].flat[0])
+        place = home.describe(at).partition(", ")[2]  # its address says nothing
+        return f"{who} for a change of memory that nobody is left to make, {place} being {holds}"
+
+    return say
+
+
 def load(i: Instruction, at: Site) -> Execute:
     """ld and ldu, from all spaces, scalars and vectors."""
     slots = at.slots
@@ -173,7 +192,7 @@ def load(i: Instruction, at: Site) -> Execute:
                 return
         whole = address_of(state.registers)
         if polls:
-            state.poll(at.following)
+            state.poll(at.following, i, mask, awaited(state, space, whole, mask, size))
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "load", home, address, part, size * lanes)
             # what the others find is not written to their registers
@@ -246,7 +265,7 @@ def atomic(i: Instruction, at: Site) -> Execute:
             if changed:
                 state.changed = True
             else:  # as an attempt to take a lock that another holds
-                state.poll(at.following)
+                state.poll(at.following, i, part, awaited(state, space, whole, part, size))
 
     return execute
 

@@ -164,12 +164,12 @@ def test_a_thread_that_waits_with_a_timeout_is_not_taken_for_endless():
 extern "C" __global__ void k(volatile int* flag, int* out)
 {
     int n = 0;
-    while (*flag == 0 && n < 20000) ++n;
+    while (*flag == 0 && n < 10000) ++n;
     out[0] = n;
 }"""
     out = np.zeros(1, np.int32)
     run_cuda(source, "k", 1, 1, [np.zeros(1, np.int32), out])
-    assert out[0] == 20000
+    assert out[0] == 10000
 
 
 def test_progress_counts_blocks_to_the_end(monkeypatch):
