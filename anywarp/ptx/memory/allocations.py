@@ -79,6 +79,8 @@ def lead(array: Array, arguments: Iterable[Array]) -> Array:
     start = whole.ctypes.data
     held = np.asarray(whole).reshape(-1, order="A").view(np.uint8)
     before = held[: max(array.ctypes.data - start, 0)]
+    if not before.size:  # as of a module's variables, of which there may be a thousand
+        return before
     ends = (x.ctypes.data + x.nbytes - start for x in arguments)
     return before[max((end for end in ends if 0 < end <= before.size), default=0) :]
 
