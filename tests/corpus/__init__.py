@@ -29,6 +29,8 @@ and where needed
     // headers: cuda_fp16.h             headers of the CUDA toolkit that it includes
     // compute capability: 9.0a         instructions that this GPU alone has, such as wgmma
 
+A file `NAME.ptx` is what another compiler made; `made.py` has its source.
+
 The line of a planted fault ends in `// fault`; where two lines meet in it, both may.
 
 Arguments are separated by semicolons:
@@ -153,8 +155,13 @@ class Case:
     faults: frozenset[int] = field(default=frozenset())
 
     @property
+    def is_ptx(self) -> bool:
+        """Whether another compiler made it."""
+        return self.filename.endswith(".ptx")
+
+    @property
     def filename(self) -> str:
-        return f"{self.name}.cu"
+        return path_of(self.name).name
 
     @property
     def unwritten(self) -> list[int]:
@@ -167,8 +174,13 @@ class Case:
         return [argument(text, stream) for text in self.args]
 
 
+def path_of(name: str) -> Path:
+    """Its file."""
+    return next((x for x in FOLDER.glob(f"{name}.ptx")), FOLDER / f"{name}.cu")
+
+
 def names() -> list[str]:
-    return sorted(path.stem for path in FOLDER.glob("*.cu"))
+    return sorted(path.stem for form in ("*.cu", "*.ptx") for path in FOLDER.glob(form))
 
 
 def cases() -> list[Case]:
@@ -177,15 +189,15 @@ def cases() -> list[Case]:
 
 @functools.cache
 def load(name: str) -> Case:
-    """The case in NAME.cu. Raises ValueError, with the file, for a header that is not as above."""
-    return parse(name, (FOLDER / f"{name}.cu").read_text(encoding="utf-8"))
+    """The case of a file. Raises ValueError, with its name, for a header that is not as above."""
+    return parse(name, path_of(name).read_text(encoding="utf-8"))
 
 
 def parse(name: str, source: str) -> Case:
     try:
         return _parse(name, source)
     except ValueError as error:
-        raise ValueError(f"{name}.cu: {error}") from None
+        raise ValueError(f"{path_of(name).name}: {error}") from None
 
 
 def _parse(name: str, source: str) -> Case:

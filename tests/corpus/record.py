@@ -115,10 +115,14 @@ class Launcher:
 
         cupy.cuda.set_allocator(None)  # each array its own cudaMalloc, with its bounds
         self.cupy, self.case = cupy, case
-        built = compiled(case)
         self.module = cupy.cuda.function.Module()
-        self.module.load(built.cubin)
-        self.function = self.module.get_function(built.lowered[case.kernel])
+        if case.is_ptx:  # the driver compiles it
+            self.module.load(f"{case.source}\0".encode())
+            self.function = self.module.get_function(case.kernel)
+        else:
+            built = compiled(case)
+            self.module.load(built.cubin)
+            self.function = self.module.get_function(built.lowered[case.kernel])
 
     def place(self, values: list, unwritten: bool = False) -> list:
         """The arguments on the GPU; unwritten: `out` arrays as cudaMalloc gives them."""
@@ -160,7 +164,8 @@ def outputs(name: str, path: str) -> None:
     try:
         for _ in range(1 if case.prints else 2):
             launcher = Launcher(case)
-            found["resources"] = resources(launcher)
+            if not case.is_ptx:
+                found["resources"] = resources(launcher)
             args = launcher.place(before)
             launcher.run(args, case.launches)
             rounds.append(
@@ -269,6 +274,8 @@ def each(label: str, work, items: list, workers: int):
 
 
 def record_outputs(names: list[str], found: dict) -> None:
+    gpu = provenance()["gpu"]
+
     def work(name: str) -> dict:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "found.json"
@@ -276,7 +283,8 @@ def record_outputs(names: list[str], found: dict) -> None:
             if not path.exists():
                 words = "timed out" if status is None else f"ended with {status}: {errors[-400:]}"
                 return {"outcome": words, "source": sha256(load(name).source.encode())}
-            return json.loads(path.read_text(encoding="utf-8")) | {"printed": printed}
+            made = json.loads(path.read_text(encoding="utf-8"))
+            return made | {"printed": printed, "gpu": gpu}
 
     for name, result in each("outputs", work, names, 12):
         found[name] = result
@@ -289,7 +297,8 @@ def record_counters(names: list[str], found: dict) -> None:
     good = [n for n in names if found[n].get("outcome") == "done" and not load(n).planted]
     for name, rows in launches_counted("counters", good, WITHOUT_PIPE):
         found[name] |= counted(rows, WITHOUT_PIPE)
-    for name, rows in launches_counted("the data pipe", good, (PIPE,)):
+    compiled = [n for n in good if not load(n).is_ptx]  # by us, which a trace needs for the pipe
+    for name, rows in launches_counted("the data pipe", compiled, (PIPE,)):
         add(found[name], counted(rows, (PIPE,)))
     more = [n for n in good if load(n).family in FAMILIES]
     asked = available((*ASYNC_METRICS, *FURTHER)) if more else ()
