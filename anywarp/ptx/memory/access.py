@@ -217,7 +217,7 @@ def store(i: Instruction, at: Site) -> Execute:
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
             part = reach(i, state, "store", home, address, part, size * lanes, values=values)
-            put(state, home, address, None if part is None else state.full(part), values, size)
+            put(state, home, address, part, values, size)
 
     return execute
 

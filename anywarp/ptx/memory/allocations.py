@@ -141,7 +141,10 @@ class Space:
             index = address[0] >> _SHIFT[size * count]
             values = words.reshape(len(self.row), -1, count).take(index, axis=1, mode="clip")
         else:
-            values = words.take(self._index(address, mask, size * count), axis=0, mode="clip")
+            index = self._index(address, size * count)
+            if mask is not None:
+                (index,) = of_threads(mask, index)
+            values = words.take(index, axis=0, mode="clip")
         return [values[..., n] for n in range(count)]
 
     def windows(self, pattern: Pattern, offset: int, size: int, count: int) -> list[Any] | None:
@@ -169,37 +172,33 @@ class Space:
 
     def store(self, address: Array, mask: Mask, values: Sequence[Array], size: int) -> None:
         """Of several threads that write one address, the last wins (PTX leaves it open)."""
-        index = self._index(address, mask, size)
-        view = self.views[size]
+        index, view = self._index(address, size), self.views[size]
+        if mask is not None:
+            index, *values = of_threads(mask, index, *values)
         for n, value in enumerate(values):
-            if mask is not None:
-                value = np.broadcast_to(value, mask.shape)[mask]
-            elif value.shape != index.shape:  # one value or one address for many
+            if value.shape != index.shape:  # one value or one address for many
                 index = np.broadcast_to(index, np.broadcast_shapes(index.shape, value.shape))
             view[n:][index] = value
 
     def would_change(self, address: Array, mask: Mask, values: Sequence[Array], size: int) -> bool:
         """Whether a store of these values leaves any byte different."""
-        index, view = self._index(address, mask, size), self.views[size]
-        for n, value in enumerate(values):
-            if mask is not None:
-                value = np.broadcast_to(value, mask.shape)[mask]
-            if (view[index + n] != value).any():
-                return True
-        return False
+        index, view = self._index(address, size), self.views[size]
+        if mask is not None:
+            index, *values = of_threads(mask, index, *values)
+        return any((view[index + n] != value).any() for n, value in enumerate(values))
 
     def copy(self, source: Array, target: Array, mask: Mask, size: int, count: int) -> None:
         """`count` words of `size` bytes from one address of a row to another."""
         view = self.views[size]
-        source, target = self._index(source, mask, size), self._index(target, mask, size)
+        source, target = self._index(source, size), self._index(target, size)
+        if mask is not None:
+            source, target = of_threads(mask, source, target)
         for n in range(count):
             view[target + n] = view[source + n]
 
-    def _index(self, address: Array, mask: Mask, size: int) -> Any:
+    def _index(self, address: Array, size: int) -> Any:
         index = address >> _SHIFT[size]
-        if self.row.size > 1:
-            index = index + self.rows[size]
-        return index if mask is None else np.broadcast_to(index, mask.shape)[mask]
+        return index + self.rows[size] if self.row.size > 1 else index
 
     def check(self, address: Array, mask: Mask, width: int, align: int, reads: bool = False) -> Any:
         """None if every access of `width` bytes lies in one allocation, or `reads` in its lead, and
@@ -290,6 +289,13 @@ class Space:
     def named(self, home: Allocation, address: int) -> str:
         """What a reader calls the place, as far as `run` was told, or the allocation's name."""
         return self.names(self.name, home, address - home.start) or home.name
+
+
+def of_threads(mask: Array, *values: Array) -> list[Array]:
+    """What the threads of a mask have in each array, flat. A mask that is the same in every block,
+    or an array that is, may have one row for all of them."""
+    mask, *values = np.broadcast_arrays(mask, *values)
+    return [value[mask] for value in values]
 
 
 def constants(home: Space, variables: set[str]) -> Space:

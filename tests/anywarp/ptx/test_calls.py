@@ -37,6 +37,39 @@ extern "C" __global__ void k(double* out, int n)
     assert out.tolist() == expected
 
 
+@pytest.mark.parametrize("condition", ["t == 5", "b == 1", "(t + b) % 4 == 0"])
+@pytest.mark.parametrize("function", ["far", "deep"])
+def test_some_threads_of_three_blocks_call(condition, function):
+    source = f"""
+__device__ __noinline__ int far(int n, int* cell) {{ cell[n % 2] = n; return 3 * n; }}
+__device__ __noinline__ int deep(int n, int* cell)
+{{
+    int mine[2] = {{n, n + 1}};
+    cell[n % 2] = n;
+    return n < 1 ? n : deep(n - 1, mine) + mine[1];
+}}
+extern "C" __global__ void k(int* out)
+{{
+    int t = threadIdx.x, b = blockIdx.x, cell[2] = {{100, 200}}, got = 0;
+    if ({condition}) got = {function}(t + b, cell);
+    out[40 * b + t] = got + 1000 * cell[0] + 1000000 * cell[1];
+}}"""
+
+    def deep(n):
+        # deep(n - 1) writes mine[(n - 1) % 2] = n - 1
+        return n if n < 1 else deep(n - 1) + (n - 1 if n % 2 == 0 else n + 1)
+
+    out, want = np.zeros((3, 40), np.int32), np.zeros((3, 40), np.int32)
+    run_cuda(source, "k", 3, 40, [out])
+    for b, t in np.ndindex(3, 40):
+        cell, got = [100, 200], 0
+        if {"t == 5": t == 5, "b == 1": b == 1}.get(condition, (t + b) % 4 == 0):
+            cell[(t + b) % 2] = t + b
+            got = 3 * (t + b) if function == "far" else deep(t + b)
+        want[b, t] = got + 1000 * cell[0] + 1000000 * cell[1]
+    assert out.tolist() == want.tolist()
+
+
 def test_recursion_of_different_depths_with_arrays_on_the_stack():
     source = """
 __device__ __noinline__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }

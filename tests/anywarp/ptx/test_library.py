@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-from harness import run_cuda
+from harness import cuda, run_cuda
+
+from anywarp import ptx
+from anywarp.kernel import Kernel
 
 PRINT = r"""
 extern "C" __global__ void k(const char* text, double x, long long n)
@@ -55,9 +60,57 @@ extern "C" __global__ void k()
     assert capsys.readouterr().out == ("0.0.0 0.0.2 0.1.0 0.1.2 1.0.1 1.0.3 1.1.1 1.1.3 ")
 
 
-def test_what_was_printed_before_an_error_is_shown():
-    from anywarp import ptx
+# (condition, threads that meet it in each of three blocks of 40): the same threads in each block,
+# all of a block or none, and others in each
+MASKS = {
+    "threadIdx.x == 33": [{33}] * 3,
+    "blockIdx.x == 1": [set(), {*range(40)}, set()],
+    "(threadIdx.x + blockIdx.x) % 8 == 1": [
+        {t for t in range(40) if (t + b) % 8 == 1} for b in range(3)
+    ],
+    "threadIdx.x < 4 && value[blockIdx.x] > threadIdx.x": [{0}, {0, 1, 2}, set()],
+}
+EACH = r"""
+extern "C" __device__ void __assertfail(const char*, const char*, unsigned, const char*, size_t);
+extern "C" __global__ void k(const unsigned* value, unsigned* out)
+{
+    unsigned t = threadIdx.x, b = blockIdx.x;
+    if (CONDITION) { CALL }
+}"""
 
+
+@pytest.mark.parametrize("condition", MASKS)
+def test_some_threads_of_three_blocks_call_the_library(condition, capsys):
+    there = MASKS[condition]
+    call = r"""
+        volatile unsigned* p = (volatile unsigned*)malloc(4 + t);
+        *p = 100 * b + t;
+        out[40 * b + t] = *p + printf("%u %u %d\n", b, t, 5);
+        free((void*)p);"""
+    kernel = Kernel(EACH.replace("CONDITION", condition).replace("CALL", call), "k")
+    for run in (partial(kernel, device="interpreter"), kernel.trace, kernel.sanitize):
+        out = np.full((3, 40), 7, np.uint32)
+        found = run((3,), (40,), (np.array([1, 3, 0], np.uint32), out))
+        assert run != kernel.sanitize or not found
+        want = [[100 * b + t + 3 if t in there[b] else 7 for t in range(40)] for b in range(3)]
+        assert out.tolist() == want
+        lines = [f"{b} {t} 5" for b in range(3) for t in sorted(there[b])]
+        assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize("condition", MASKS)
+@pytest.mark.parametrize("call", ['__assertfail("no", "f.cu", 7, "k", 1);', "__trap();"])
+def test_some_threads_of_three_blocks_stop_the_kernel(condition, call):
+    there = MASKS[condition]
+    b = next(b for b in range(3) if there[b])
+    kernel = Kernel(EACH.replace("CONDITION", condition).replace("CALL", call), "k")
+    for run in (partial(kernel, device="interpreter"), kernel.trace, kernel.sanitize):
+        with pytest.raises(ptx.PTXError, match="assertion `no` failed|trapped") as caught:
+            run((3,), (40,), (np.array([1, 3, 0], np.uint32), np.zeros(120, np.uint32)))
+        assert caught.value.thread == f"block ({b}, 0, 0), thread ({min(there[b])}, 0, 0)"
+
+
+def test_what_was_printed_before_an_error_is_shown():
     source = r"""
 extern "C" __global__ void k(int* x) { printf("before\n"); x[7] = 1; }"""
     lines = []
@@ -67,8 +120,6 @@ extern "C" __global__ void k(int* x) { printf("before\n"); x[7] = 1; }"""
 
 
 def test_an_assertion_names_file_line_function_expression_and_thread():
-    from anywarp import ptx
-
     source = r"""
 extern "C" __device__ void __assertfail(const char*, const char*, unsigned, const char*, size_t);
 #define assert(e) ((e) ? (void)0 : __assertfail(#e, __FILE__, __LINE__, __func__, 1))
@@ -106,10 +157,6 @@ extern "C" __global__ void much(int* out) { out[0] = malloc(1 << 30) == nullptr;
 
 
 def test_the_heap_gives_takes_and_checks():
-    from harness import cuda
-
-    from anywarp import ptx
-
     module = ptx.parse(cuda(MALLOC).ptx)
     keep, out = ptx.statics(module), np.zeros(40, np.int32)
     ptx.run(module.entries["k"], 1, 40, [out], statics=keep)
