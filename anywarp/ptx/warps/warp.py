@@ -178,7 +178,8 @@ REDUCTIONS: dict[str, np.ufunc] = {
 
 
 def reduce(i: Instruction, at: Site) -> Execute:
-    """redux.sync: one integer for all the lanes of the member mask."""
+    """redux.sync: one integer for all the lanes of the member mask. Groups of a warp that come
+    together have masks of their own, so each lane takes what its own mask names."""
     _, name, kind = match_modifiers(i, "sync", " ".join(REDUCTIONS), "u32 s32 b32")
     function, dtype = REDUCTIONS[name], DTYPES[kind]
     limits = np.iinfo(dtype)
@@ -189,9 +190,11 @@ def reduce(i: Instruction, at: Site) -> Execute:
     members_of = at.slots.reader(i.operands[2], np.uint32)
 
     def exchange(state: State, mask: Mask, active: Array, members: Array) -> None:
-        value = np.where(active, by_warp(value_of(state.registers), state), dtype(neutral))
-        result = function.reduce(value, axis=-1, keepdims=True, dtype=dtype)
-        write(state.registers, by_thread(np.broadcast_to(result, value.shape), state), mask)
+        lanes = np.arange(LANES, dtype=np.uint32)
+        named = (members[..., None] >> lanes & np.uint32(1)).astype(bool) & active[..., None, :]
+        value = by_warp(value_of(state.registers), state)[..., None, :]
+        result = function.reduce(np.where(named, value, dtype(neutral)), axis=-1, dtype=dtype)
+        write(state.registers, by_thread(result, state), mask)
 
     return together(exchange, members_of, i, at)
 

@@ -8,7 +8,7 @@ from functools import partial, reduce
 import numpy as np
 import pytest
 from exact import wrap
-from harness import BLOCK, run_body, vectors
+from harness import BLOCK, run_body, run_cuda, vectors
 
 from anywarp import ptx
 
@@ -238,6 +238,88 @@ def test_warp_reduction(op, kind, function):
     got = vectors(f"redux.sync.{op}.{kind} %d, %a, -1;", kind, kind, values)
     want = [function(values[t // 32 * 32 :][:32]) for t in range(LANES)]
     assert got == [wrap(x, kind) for x in want]
+
+
+def test_groups_of_lanes_reduce_by_themselves():
+    """Four groups of a warp, each with its own mask, come to one redux together or one by one."""
+    loop = "LOOP: sub.u32 %d, %d, 1; setp.ne.u32 %q, %d, 0; @%q bra LOOP;"
+    template = ".reg .pred %q; mov.u32 %d, %b; LOOP redux.sync.OP %d, %a, %c;"
+    rows = [(t * 77 % 64, 1 + 9 * (t % 4), 0x11111111 << t % 4) for t in range(3 * BLOCK)]
+    for op, fold in (
+        ("max.u32", max),
+        ("add.s32", sum),
+        ("xor.b32", partial(reduce, operator.xor)),
+    ):
+        want = [
+            fold([rows[t // 32 * 32 + t % 4 + n][0] for n in range(0, 32, 4)])
+            for t in range(3 * BLOCK)
+        ]
+        for text in ("", loop):
+            ptx_ = template.replace("LOOP", text).replace("OP", op)
+            assert vectors(ptx_, "u32", "u32 u32 u32", rows) == want
+
+
+GROUPS = r"""
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+struct Results { unsigned size, rank, sum, least, all, first, up, ballot, any, before, counted; };
+template <class Group>
+__device__ Results ask(Group group, unsigned v, unsigned* count)
+{
+    unsigned size = group.size(), rank = group.thread_rank(), seen = 0;
+    for (unsigned n = 0; n < v % 3; ++n) __nanosleep(v);  // lanes come at different times
+    group.sync();
+    if (rank == 0) seen = atomicAdd(count, size);
+    return {size, rank, cg::reduce(group, v, cg::plus<unsigned>()),
+            cg::reduce(group, v, cg::less<unsigned>()),
+            cg::reduce(group, v, cg::bit_and<unsigned>()), group.shfl(v, 0), group.shfl_up(v, 1),
+            group.ballot(v & 1), (unsigned)group.any(v & 2),
+            cg::exclusive_scan(group, v, cg::plus<unsigned>()), group.shfl(seen, 0)};
+}
+extern "C" __global__ void k(const unsigned* values, Results* out, unsigned* counts)
+{
+    unsigned b = blockIdx.x, t = threadIdx.x, at = b * blockDim.x + t, v = values[at];
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    unsigned* count = counts + at / 32 * 32;
+    out += 4 * at;
+    out[0] = ask(cg::labeled_partition(warp, v / 16), v, count + v / 16);
+    out[1] = ask(cg::tiled_partition<8>(warp), v, count + 4 + t % 32 / 8);
+    out[2] = ask(cg::binary_partition(warp, v & 4), v, count + 8 + v / 4 % 2);
+    if ((v + b) % 3 == 0) out[3] = ask(cg::coalesced_threads(), v, count + 10);
+    else if (v % 2) out[3] = ask(cg::coalesced_threads(), v + 1, count + 11);
+}"""
+
+
+def test_cooperative_groups_of_a_warp():
+    """In three blocks, each group has what its own lanes have, whatever the others do."""
+    threads, blocks = 64, 3
+    values = np.random.default_rng(3).integers(0, 64, (blocks, threads), np.uint32)
+    out = np.full((blocks, threads, 4, 11), 77, np.uint32)
+    counts = np.zeros((blocks, threads), np.uint32)
+    run_cuda(GROUPS, "k", blocks, threads, [values, out, counts])
+    way = lambda b, v: 0 if (v + b) % 3 == 0 else 1 if v % 2 else None
+    labels = (
+        lambda b, t, v: v // 16, lambda b, t, v: t // 8, lambda b, t, v: v // 4 % 2,
+        lambda b, t, v: way(b, v),
+    )  # fmt: skip
+    for b, t, n in np.ndindex(blocks, threads, 4):
+        mine = [labels[n](b, u, int(values[b, u])) for u in range(threads)]
+        if mine[t] is None:
+            assert (out[b, t, n] == 77).all()
+            continue
+        lanes = [u for u in range(t // 32 * 32, t // 32 * 32 + 32) if mine[u] == mine[t]]
+        vs = [int(values[b, u]) + (n == 3 and mine[t] == 1) for u in lanes]
+        rank = lanes.index(t)
+        got = dict(zip("size rank sum least all first up ballot any before counted".split(),
+                       out[b, t, n].tolist()))  # fmt: skip
+        assert got == {
+            "size": len(lanes), "rank": rank, "sum": sum(vs), "least": min(vs),
+            "all": reduce(operator.and_, vs), "first": vs[0], "up": vs[max(rank - 1, 0)],
+            "ballot": sum((v & 1) << i for i, v in enumerate(vs)),
+            "any": int(any(v & 2 for v in vs)), "before": sum(vs[:rank]), "counted": 0,
+        }, (b, t, n)  # fmt: skip
 
 
 @pytest.mark.parametrize("longest", [1, 4000])
