@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aliases import Array, Execute, Mask, Reader, Site, Slots, State
+from ..aliases import Array, Execute, Mask, Reader, Registers, Site, Slots, State
 from ..calls import functions
 from ..errors import PTXError
 from ..memory import clusters, windows
@@ -151,9 +151,9 @@ def barrier(i: Instruction, at: Site) -> Execute:
     slots, following = at.slots, at.following
     kind = next((m for m in i.modifiers if m in ("sync", "arrive", "red")), None)
     refuse(kind is None or set(i.modifiers) - BARRIER_WORDS, i)
-    operands, combine = list(i.operands), None
+    operands, vote = list(i.operands), None
     if kind == "red":
-        combine = reduction(i, slots, operands)
+        vote = reduction(i, slots, operands)
     number_of = slots.reader(operands[0], np.uint32)
     count_of = slots.reader(operands[1], np.uint32) if len(operands) > 1 else None
 
@@ -181,51 +181,59 @@ def barrier(i: Instruction, at: Site) -> Execute:
             state.go(following, mask)
         else:
             groups, place = state.waiting.setdefault(number, {}), following + state.base
+            counts = state.counts.setdefault(number, np.zeros(len(here), np.int64))
+            counts[here.any(1)] = count or 0
             if place in groups:
                 here = here | groups[place][0]
-            groups[place] = (here, i, combine, count)
+            groups[place] = (here, i, vote)
         release(state, number)
 
     return end
 
 
 def release(state: State, number: int) -> None:
-    """Let the blocks go on in which everybody has arrived."""
-    groups = state.waiting.get(number)
-    if not groups:
+    """Let the blocks go on in which everybody has arrived. Each has its own count."""
+    if number not in state.waiting:
         return
-    here = np.logical_or.reduce([mask for mask, *_ in groups.values()])
-    *_, (*_, count) = groups.values()  # of the last to come
+    here = np.logical_or.reduce([mask for mask, *_ in state.waiting[number].values()])
+    counts = state.counts[number]
     there = here.sum(1) + state.arrived.get(number, 0)
-    needed = state.alive.sum(1) if count is None else count
+    needed = np.where(counts > 0, counts, state.alive.sum(1))
     done = (there >= needed) & here.any(1)
-    if not done.any():
-        return
-    going = here & done[:, None]
-    waited = tuple((i, mask & going) for mask, i, *_ in groups.values() if (mask & going).any())
-    for place, (mask, i, combine, _) in list(groups.items()):
-        if combine is not None:
-            combine(state, going)
-        if (mask & going).any():
-            state.resume(place, mask & going)
-        left = mask & ~going
-        groups.pop(place)
-        if left.any():
-            groups[place] = (left, i, combine, count)
-    everybody = None if going.all() else going
-    state.tell(Barrier, waited[0][0], number, everybody, count, waited)
-    if not groups:
-        del state.waiting[number]
+    for count in np.unique(counts[done]).tolist():
+        complete(state, number, here & (done & (counts == count))[:, None], count or None)
     if number in state.arrived:
         state.arrived[number][done] = 0
         if not state.arrived[number].any():
             del state.arrived[number]
 
 
-def reduction(i: Instruction, slots: Slots, operands: list[Any]) -> Callable[..., Any]:
-    """bar.red: what the threads of a block agree on. Takes its operands out of the list."""
+def complete(state: State, number: int, going: Array, count: int | None) -> None:
+    """All these threads, (B, T), have waited at a barrier of so many, at one place or several."""
+    waiting = state.waiting[number]
+    groups = [(place, *rest, mask & going) for place, (mask, *rest) in waiting.items()]
+    groups = [group for group in groups if group[-1].any()]
+    votes = np.zeros_like(going)
+    for _, _, vote, those in groups:
+        if vote is not None:
+            votes |= vote[0](state.registers) & those
+    for place, i, vote, those in groups:
+        if vote is not None:
+            vote[1](state.registers, votes, going, those)
+        state.resume(place, those)
+        left = waiting.pop(place)[0] & ~those
+        if left.any():
+            waiting[place] = (left, i, vote)
+    if not waiting:
+        del state.waiting[number]
+    waited = tuple((i, those) for _, i, _, those in groups)
+    state.tell(Barrier, waited[0][0], number, None if going.all() else going, count, waited)
+
+
+def reduction(i: Instruction, slots: Slots, operands: list[Any]) -> tuple[Reader, Any]:
+    """bar.red, of which this takes its operands out of the list: a thread's vote, and a function
+    that writes for threads what those that have waited agree on."""
     target, predicate = operands.pop(0), operands.pop()
-    predicate_of = slots.reader(predicate, np.bool_)
     if "popc" in i.modifiers:
         write = slots.writer(target, np.uint32)
         reduce = lambda votes, there: votes.sum(1, dtype=np.uint32)
@@ -236,11 +244,10 @@ def reduction(i: Instruction, slots: Slots, operands: list[Any]) -> Callable[...
     else:
         raise Unsupported(".".join(i.modifiers))
 
-    def combine(state: State, going: Array) -> None:
-        votes = predicate_of(state.registers) & going
-        write(state.registers, reduce(votes, going)[:, None], going)
+    def agree(registers: Registers, votes: Array, going: Array, those: Array) -> None:
+        write(registers, reduce(votes, going)[:, None], those)
 
-    return combine
+    return slots.reader(predicate, np.bool_), agree
 
 
 CONTROL = {

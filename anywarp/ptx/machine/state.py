@@ -66,6 +66,7 @@ class State:
     # barrier -> {place: mask}
     waiting: dict[int, dict[Any, Any]] = field(default_factory=dict[Any, Any])
     arrived: dict[int, Array] = field(default_factory=dict)  # bar.arrive counts (B,)
+    counts: dict[int, Array] = field(default_factory=dict)  # threads that each takes, (B,); 0: all
     # place of a warp-wide instruction -> (mask of the lanes that wait, instruction, what is wrong
     # if they wait for ever)
     gathering: dict[int, tuple[Any, ...]] = field(default_factory=dict)

@@ -243,6 +243,69 @@ def test_barrier_reductions():
     assert got == [1] * THREADS
 
 
+@pytest.mark.parametrize(
+    "op, kind", [("popc.u32", "u32"), ("and.pred", "pred"), ("or.pred", "pred")]
+)
+def test_a_barrier_reduction_at_two_places_is_of_all_votes(op, kind):
+    """In three blocks; each place has a predicate of its own."""
+    template = f"""
+    .reg .pred %q, %r, %s;
+    and.b32 %c, %a, 32;
+    setp.ne.u32 %q, %c, 0;
+    setp.ne.u32 %r, %b, 0;
+    setp.eq.u32 %s, %b, 0;
+    @%q bra UPPER;
+    bar.red.{op} %d, 0, %r;
+    bra END;
+UPPER:
+    bar.red.{op} %d, 0, %s;
+END:
+    """
+    # all vote yes in the first block, none in the second, some in the third
+    yes = [*[1] * THREADS, *[0] * THREADS, *(t % 3 == 0 for t in range(THREADS))]
+    rows = [(t, int(y != (t % 64 > 31)), 0) for t, y in enumerate(yes)]
+    votes = np.reshape(yes, (3, THREADS))
+    want = {"popc.u32": votes.sum(1), "and.pred": votes.all(1), "or.pred": votes.any(1)}[op]
+    assert vectors(template, kind, "u32 u32 u32", rows) == np.repeat(want, THREADS).tolist()
+
+
+def test_each_block_has_its_own_count():
+    """Blocks 1 and 3 wait for 128 threads, in two branches; the others for 64 in each."""
+    template = """
+    .shared .align 4 .b8 box[512];
+    .reg .b32 %s, %n;
+    .reg .pred %q;
+    mov.u32 %s, box;
+    and.b32 %n, %a, 127;
+    mad.lo.u32 %s, %n, 4, %s;
+    setp.ge.u32 %q, %n, 64;
+    @%q bra UPPER;
+    st.shared.u32 [%s], %a;
+    bar.sync %c, %b;
+    bra READ;
+UPPER:
+    mul.lo.u32 %d, %a, 3;
+    st.shared.u32 [%s], %d;
+    bar.sync %c, %b;
+READ:
+    mov.u32 %s, box;
+    xor.b32 %n, %n, 127;
+    setp.eq.u32 %q, %b, 128;
+    @%q bra LOAD;
+    xor.b32 %n, %n, 64;
+LOAD:
+    mad.lo.u32 %s, %n, 4, %s;
+    ld.shared.u32 %d, [%s];
+    """
+    rows, want = [], []
+    for t in range(4 * THREADS):
+        whole = t // THREADS % 2
+        rows.append((t, 128 if whole else 64, 2 if whole else 1 + t // 64 % 2))
+        other = t ^ (127 if whole else 63)
+        want.append(other * (3 if other & 64 else 1))
+    assert vectors(template, "u32", "u32 u32 u32", rows) == want
+
+
 def test_unaligned_barrier_in_both_branches():
     template = """
     .shared .align 4 .b8 box[512];
